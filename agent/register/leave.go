@@ -3,6 +3,7 @@ package register
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -38,7 +39,9 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	if status == market.NodeSuspended {
 		return node, fmt.Errorf("%s: %w: bring it back with --status active once its faults are settled", node.Address, market.CodeWrongNodeStatus)
 	}
-	if price == node.Ask() && status == node.State() {
+	// With the status active the program levels the node's stake.
+	uneven := status == market.NodeActive && node.Stake != node.RequiredStake+node.ReservedStake
+	if price == node.Ask() && status == node.State() && !uneven {
 		c.progress("node %s asks %s and is %s already", node.Address, price, status)
 		return node, nil
 	}
@@ -56,6 +59,39 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	}
 	c.progress("node %s asks %s and is %s   tx %s", node.Address, price, status, sig)
 	return query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level)
+}
+
+// ReportDead reports that a GPU of the machine has died: the node is suspended for 30 days and loses a small part of its
+// stake, which is far less than failing the checks costs. The machine's key signs.
+func (c *Commands) ReportDead(ctx context.Context) (market.Node, error) {
+	if err := c.resume(ctx); err != nil {
+		return market.Node{}, err
+	}
+	node, err := c.node(ctx)
+	if err != nil {
+		return node, err
+	}
+	mk, err := query.Load(ctx, c.o.Chain, level)
+	if err != nil {
+		return node, err
+	}
+	claims, err := c.claims(ctx, node.Address)
+	if err != nil {
+		return node, err
+	}
+	instruction, err := ix.NodeReportDead(ix.NodeReportDeadArgs{Authority: c.o.NodeKey, Node: node, StakeMint: mk.StakeMint, Devices: claims})
+	if err != nil {
+		return node, err
+	}
+	sig, err := c.submit(ctx, "node_report_dead", c.o.NodeKey, instruction)
+	if err != nil {
+		return node, err
+	}
+	if node, err = query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level); err != nil {
+		return node, err
+	}
+	c.progress("node %s is suspended until %s   tx %s", node.Address, time.Unix(node.DeadUntil, 0).UTC().Format(time.RFC3339), sig)
+	return node, nil
 }
 
 // Retire takes the node out of the market for good. Its leases must be over.
@@ -79,7 +115,7 @@ func (c *Commands) Retire(ctx context.Context) (market.Node, error) {
 	if err != nil {
 		return node, err
 	}
-	c.progress("node %s is retired; close it with gantry-agent close when its last report is settled   tx %s", node.Address, sig)
+	c.progress("node %s is retired; close it with gantry-agent close after its stake's cool-down   tx %s", node.Address, sig)
 	return query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level)
 }
 

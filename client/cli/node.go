@@ -214,7 +214,7 @@ func (s *session) nodeRetire() error {
 		return err
 	}
 	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: key.PublicKey(), Node: n})
-	return s.nodeDone(n, "node_retire", "is retired; close it when the reports about it are through", instruction, err)
+	return s.nodeDone(n, "node_retire", "is retired; close it after the cool-down of its stake", instruction, err)
 }
 
 func (s *session) nodeClose() error {

@@ -153,6 +153,12 @@ func (n *Node) MissingStake() GNT {
 	return GNT(n.RequiredStake - min(n.RequiredStake, n.AvailableStake()))
 }
 
+// StoppedBilling reports whether a running lease of the node bills no more, because the node was slashed and not topped
+// up: then anyone may end it.
+func (n *Node) StoppedBilling(l *Lease, now int64) bool {
+	return l.State() == LeaseRunning && n.BillingUntil != 0 && now >= n.BillingUntil && n.BillingUntil < l.FundedUntil
+}
+
 // Covered reports whether the available stake is what the node needs. A node that is not covered is awarded nothing.
 func (n *Node) Covered() bool { return n.AvailableStake() >= n.RequiredStake }
 

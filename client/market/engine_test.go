@@ -117,7 +117,7 @@ func TestLifeOfALease(t *testing.T) {
 		node = n
 		return n.State() == market.NodeRetired
 	})
-	w.Until(node.RetiredAt + int64(mk.Params.PeriodSecs)*int64(mk.Params.SettleDeadlinePeriods+1))
+	w.Until(node.ClosesAt)
 	claims := w.View.DevicesOf(node.Address)
 	require.Len(t, claims, 1)
 	instruction, err = ix.NodeClose(ix.NodeCloseArgs{Wallet: provider.PublicKey(), Node: node, Devices: claims})

@@ -19,7 +19,7 @@ func TestGuarantees(t *testing.T) {
 	t.Parallel()
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
-	params.ReportRetentionSecs = 60
+	params.ReportRetentionSecs = 12
 	w.InitMarket(params)
 	keeper := w.Keeper()
 	provider := w.Provider(200 * market.OneGNT)
@@ -27,7 +27,7 @@ func TestGuarantees(t *testing.T) {
 	nodeKey, shaky := w.Node(provider, testmarket.A100, 1, 1_000_000)
 	byKeeper, byProvider := []solana.PrivateKey{keeper}, []solana.PrivateKey{provider}
 
-	until := w.Now() + 9
+	until := w.Now() + int64(market.LeastCooldown(&params)) + 1
 	guarantee := func(n market.Node, until int64, bps uint16) (solana.Instruction, error) {
 		return ix.NodeGuarantee(ix.NodeGuaranteeArgs{Wallet: provider.PublicKey(), Node: n, Until: until, GuaranteeBPS: bps})
 	}

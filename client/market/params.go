@@ -15,3 +15,7 @@ func DefaultParams() Params {
 		SlashGuaranteeBps: 1_000, SlashUnjustAwardBps: 2_000, SlashEquivocationBps: 10_000,
 	}
 }
+
+// LeastCooldown is the shortest cool-down of stake that the other parameters allow, seconds: a report of the running
+// period can be applied, and the appeal after that is over, before stake leaves.
+func LeastCooldown(p *Params) uint32 { return p.PeriodSecs + p.ReportRetentionSecs + p.AppealSecs }

@@ -70,6 +70,7 @@ var (
 	Event_MarketInitialised   = [8]byte{53, 12, 197, 1, 164, 223, 61, 103}
 	Event_MarketPaused        = [8]byte{174, 108, 119, 17, 118, 97, 185, 4}
 	Event_NodeClosed          = [8]byte{191, 85, 142, 188, 15, 189, 76, 109}
+	Event_NodeDied            = [8]byte{98, 122, 149, 0, 216, 232, 110, 103}
 	Event_NodeRegistered      = [8]byte{15, 57, 183, 59, 93, 55, 157, 195}
 	Event_NodeRetired         = [8]byte{228, 96, 156, 84, 220, 240, 232, 14}
 	Event_NodeStaked          = [8]byte{222, 196, 14, 11, 212, 141, 208, 151}
@@ -152,6 +153,7 @@ var (
 	Instruction_NodeClose              = [8]byte{19, 143, 70, 222, 209, 39, 21, 235}
 	Instruction_NodeGuarantee          = [8]byte{40, 208, 251, 209, 46, 42, 210, 222}
 	Instruction_NodeRegister           = [8]byte{71, 182, 143, 27, 170, 155, 10, 50}
+	Instruction_NodeReportDead         = [8]byte{11, 201, 144, 110, 79, 206, 155, 241}
 	Instruction_NodeRetire             = [8]byte{92, 87, 118, 69, 60, 83, 111, 126}
 	Instruction_NodeSetEvidence        = [8]byte{102, 33, 108, 43, 46, 205, 45, 70}
 	Instruction_NodeUpdate             = [8]byte{223, 255, 78, 121, 58, 123, 112, 116}

@@ -344,6 +344,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as NodeClosed: %w", err)
 		}
 		return value, nil
+	case Event_NodeDied:
+		value := new(NodeDied)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as NodeDied: %w", err)
+		}
+		return value, nil
 	case Event_NodeRegistered:
 		value := new(NodeRegistered)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1368,6 +1375,23 @@ func ParseEvent_NodeClosed(eventData []byte) (*NodeClosed, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type NodeClosed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_NodeDied(eventData []byte) (*NodeDied, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_NodeDied {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_NodeDied, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(NodeDied)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type NodeDied: %w", err)
 	}
 	return event, nil
 }

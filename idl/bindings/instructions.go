@@ -1340,8 +1340,8 @@ func NewLeaseEndInstruction(
 	// Add the accounts to the instruction.
 	{
 		// Account 0 "authority": Read-only, Signer, Required
-		// The customer or its session key, the provider or its node at their terms; anyone once the lease ran out, or has
-		// failed and cannot move to another node any more.
+		// The customer or its session key, the provider or its node at their terms; anyone once the lease ran out, its node is
+		// not covered any more, or it has failed and cannot move to another node any more.
 		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
 		// Account 1 "provider": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
@@ -2005,7 +2005,6 @@ func NewNodeAcceptTermsInstruction(
 // Builds a "node_close" instruction.
 func NewNodeCloseInstruction(
 	walletAccount solanago.PublicKey,
-	marketAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -2015,11 +2014,9 @@ func NewNodeCloseInstruction(
 	{
 		// Account 0 "wallet": Writable, Signer, Required
 		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
-		// Account 1 "market": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 2 "provider": Writable, Non-signer, Required
+		// Account 1 "provider": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
-		// Account 3 "node": Writable, Non-signer, Required
+		// Account 2 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 	}
 
@@ -2155,9 +2152,49 @@ func NewNodeRegisterInstruction(
 	), nil
 }
 
+// Builds a "node_report_dead" instruction.
+func NewNodeReportDeadInstruction(
+	authorityAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "authority": Read-only, Signer, Required
+		// The provider's wallet or the node's key.
+		accounts__.Append(solanago.NewAccountMeta(authorityAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 3 "stake_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
+		// Account 4 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 5 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 6 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
 // Builds a "node_retire" instruction.
 func NewNodeRetireInstruction(
 	walletAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -2167,9 +2204,11 @@ func NewNodeRetireInstruction(
 	{
 		// Account 0 "wallet": Read-only, Signer, Required
 		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
-		// Account 1 "provider": Read-only, Non-signer, Required
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "provider": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
-		// Account 2 "node": Writable, Non-signer, Required
+		// Account 3 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 	}
 

@@ -7281,6 +7281,24 @@ type Node struct {
 
 	// Seconds from here on are not owed by its leases: it was slashed and not topped up; 0 without a bound.
 	BillingUntil int64 `json:"billingUntil"`
+
+	// What the present cause of its faults has cost, see state/cause.rs; 0 without one.
+	CauseTaken uint64 `json:"causeTaken"`
+
+	// When its wallet last said that it is mended after a conviction; 0 for never.
+	MendedAt int64 `json:"mendedAt"`
+
+	// When its agent or its wallet last reported a dead GPU, and until when it is kept from work for that; 0 for never.
+	DiedAt    int64 `json:"diedAt"`
+	DeadUntil int64 `json:"deadUntil"`
+
+	// When a retired node may be closed: the cool-down of the day that it retired.
+	ClosesAt int64 `json:"closesAt"`
+
+	// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
+	Relapses uint16   `json:"relapses"`
+	Deaths   uint16   `json:"deaths"`
+	StakePad [4]uint8 `json:"stakePad"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -7578,6 +7596,46 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.BillingUntil)
 	if err != nil {
 		return errors.NewField("BillingUntil", err)
+	}
+	// Serialize `CauseTaken`:
+	err = encoder.Encode(obj.CauseTaken)
+	if err != nil {
+		return errors.NewField("CauseTaken", err)
+	}
+	// Serialize `MendedAt`:
+	err = encoder.Encode(obj.MendedAt)
+	if err != nil {
+		return errors.NewField("MendedAt", err)
+	}
+	// Serialize `DiedAt`:
+	err = encoder.Encode(obj.DiedAt)
+	if err != nil {
+		return errors.NewField("DiedAt", err)
+	}
+	// Serialize `DeadUntil`:
+	err = encoder.Encode(obj.DeadUntil)
+	if err != nil {
+		return errors.NewField("DeadUntil", err)
+	}
+	// Serialize `ClosesAt`:
+	err = encoder.Encode(obj.ClosesAt)
+	if err != nil {
+		return errors.NewField("ClosesAt", err)
+	}
+	// Serialize `Relapses`:
+	err = encoder.Encode(obj.Relapses)
+	if err != nil {
+		return errors.NewField("Relapses", err)
+	}
+	// Serialize `Deaths`:
+	err = encoder.Encode(obj.Deaths)
+	if err != nil {
+		return errors.NewField("Deaths", err)
+	}
+	// Serialize `StakePad`:
+	err = encoder.Encode(obj.StakePad)
+	if err != nil {
+		return errors.NewField("StakePad", err)
 	}
 	return nil
 }
@@ -7888,6 +7946,46 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("BillingUntil", err)
 	}
+	// Deserialize `CauseTaken`:
+	err = decoder.Decode(&obj.CauseTaken)
+	if err != nil {
+		return errors.NewField("CauseTaken", err)
+	}
+	// Deserialize `MendedAt`:
+	err = decoder.Decode(&obj.MendedAt)
+	if err != nil {
+		return errors.NewField("MendedAt", err)
+	}
+	// Deserialize `DiedAt`:
+	err = decoder.Decode(&obj.DiedAt)
+	if err != nil {
+		return errors.NewField("DiedAt", err)
+	}
+	// Deserialize `DeadUntil`:
+	err = decoder.Decode(&obj.DeadUntil)
+	if err != nil {
+		return errors.NewField("DeadUntil", err)
+	}
+	// Deserialize `ClosesAt`:
+	err = decoder.Decode(&obj.ClosesAt)
+	if err != nil {
+		return errors.NewField("ClosesAt", err)
+	}
+	// Deserialize `Relapses`:
+	err = decoder.Decode(&obj.Relapses)
+	if err != nil {
+		return errors.NewField("Relapses", err)
+	}
+	// Deserialize `Deaths`:
+	err = decoder.Decode(&obj.Deaths)
+	if err != nil {
+		return errors.NewField("Deaths", err)
+	}
+	// Deserialize `StakePad`:
+	err = decoder.Decode(&obj.StakePad)
+	if err != nil {
+		return errors.NewField("StakePad", err)
+	}
 	return nil
 }
 
@@ -7950,6 +8048,89 @@ func (obj *NodeClosed) Unmarshal(buf []byte) error {
 
 func UnmarshalNodeClosed(buf []byte) (*NodeClosed, error) {
 	obj := new(NodeClosed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A GPU of the node has died: what it cost, all burned, and until when the node takes no work.
+type NodeDied struct {
+	Node     solanago.PublicKey `json:"node"`
+	Provider solanago.PublicKey `json:"provider"`
+	Amount   uint64             `json:"amount"`
+	Until    int64              `json:"until"`
+}
+
+func (obj NodeDied) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Provider`:
+	err = encoder.Encode(obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `Until`:
+	err = encoder.Encode(obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	return nil
+}
+
+func (obj NodeDied) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding NodeDied: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *NodeDied) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Provider`:
+	err = decoder.Decode(&obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `Until`:
+	err = decoder.Decode(&obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	return nil
+}
+
+func (obj *NodeDied) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling NodeDied: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalNodeDied(buf []byte) (*NodeDied, error) {
+	obj := new(NodeDied)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

@@ -144,9 +144,14 @@ func (d *due) leases() {
 		if d.migrate(id, l) {
 			return
 		}
-		if l.CanEndByAnyone(d.now) == nil {
+		since, node := l.FundedUntil, d.v.Nodes[l.Node]
+		stopped := node != nil && node.StoppedBilling(l, d.now)
+		if stopped {
+			since = node.BillingUntil
+		}
+		if stopped || l.CanEndByAnyone(d.now) == nil {
 			instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: d.self, Lease: *l})
-			d.add(Action{Kind: LeaseEnd, Key: id, Since: l.FundedUntil}, instruction, err)
+			d.add(Action{Kind: LeaseEnd, Key: id, Since: since}, instruction, err)
 			return
 		}
 		if d.settle(id, l) {

@@ -167,6 +167,14 @@ func TestDueByAccount(t *testing.T) {
 		"a lease that ran out": {func(v *view.Accounts) {
 			addLease(v, 10, func(l *market.Lease) { l.FundedUntil = now - 1 })
 		}, []Kind{LeaseEnd}},
+		"a lease of a node that was slashed and not topped up": {func(v *view.Accounts) {
+			addLease(v, 10, nil)
+			add(v, 30, func(m market.Meta) *market.Node {
+				n := &market.Node{Meta: m}
+				n.Status, n.BillingUntil = uint8(market.NodeActive), now
+				return n
+			})
+		}, []Kind{LeaseEnd}},
 		"a failed lease": {func(v *view.Accounts) {
 			addLease(v, 10, func(l *market.Lease) { l.Lease.Status, l.EndedAt = uint8(market.LeaseFailed), now-20 })
 		}, []Kind{LeaseEnd}},

@@ -95,6 +95,7 @@ func Run(parent context.Context, opts Options) (err error) {
 func (d *demo) open(ctx context.Context) error {
 	params := seed.Params()
 	params.ReportRetentionSecs = uint32(seed.ShortRetention / time.Second)
+	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
 	n, err := network.Start(ctx, network.Config{
 		Engine: d.opts.Engine, Dir: d.opts.Dir, Log: d.opts.Log, Params: &params, Relay: d.opts.Relay,
 		Keepers: keeperCount, Customers: customerCount, Nodes: machines(), WorkEvery: 1,

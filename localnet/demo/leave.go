@@ -102,15 +102,13 @@ func (d *demo) retire(ctx context.Context, m *network.Machine) error {
 	})
 }
 
-// closeNode waits until no report can concern the machine any more, and closes it.
+// closeNode waits for the cool-down of the machine's stake, and closes it.
 func (d *demo) closeNode(ctx context.Context, m *network.Machine) error {
 	node, ok := d.view.Node(m.Address)
 	if !d.expect.that(ok, m.Name+" is there until it is closed") {
 		return nil
 	}
-	params := d.net.Params()
-	wait := int64(params.PeriodSecs) * int64(params.SettleDeadlinePeriods+1)
-	if err := d.chainPasses(ctx, node.RetiredAt+wait); err != nil {
+	if err := d.chainPasses(ctx, node.ClosesAt); err != nil {
 		return err
 	}
 	if err := d.until(ctx, 60*time.Second, m.Name+" to have no faults pending", func(v *view.View) bool {

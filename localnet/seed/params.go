@@ -35,7 +35,7 @@ func Params() bindings.Params {
 		PeriodSecs:            uint32(Period / time.Second),
 		AppealSecs:            8,
 		ChallengeSecs:         4,
-		UnstakeCooldownSecs:   8,
+		UnstakeCooldownSecs:   58,
 		KeeperActivationSecs:  1,
 		KeeperExitSecs:        8,
 		AwardDeadlineSecs:     20,

@@ -68,6 +68,7 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 	secs := uint32(r.o.Period / time.Second)
 	params.PeriodSecs = secs
 	params.ReportRetentionSecs = retained*secs + params.AppealSecs
+	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
 	params.AwardDeadlineSecs, params.StartDeadlineSecs = awardDeadline, startDeadline
 	nodes := make([]network.NodeSpec, r.o.Nodes)
 	for i := range nodes {

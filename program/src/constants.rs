@@ -149,5 +149,13 @@ pub const GUARANTEE_BPS_MIN: u16 = 9_000;
 /// ever.
 pub const MAX_GUARANTEE_SECS: i64 = 31_536_000;
 
+/// A node that fails again within this time after it was mended pays twice as much, and so does one whose GPUs die again:
+/// one year.
+pub const RELAPSE_SECS: i64 = 31_536_000;
+/// What a GPU that died costs for the first time, of the required stake: 1 %.
+pub const DEAD_GPU_BPS: u16 = 100;
+/// How long the devices of a node with a dead GPU stay with it: 30 days.
+pub const DEAD_GPU_SECS: i64 = 30 * DAY as i64;
+
 /// Layout version written into every account.
 pub const VERSION: u8 = 1;

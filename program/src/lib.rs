@@ -114,6 +114,9 @@ pub mod gantry_market {
     pub fn guarantee_resolve(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
         guarantee_resolve::handler(ctx)
     }
+    pub fn node_report_dead(ctx: &mut Context<NodeReportDead>) -> Result<()> {
+        node_report_dead::handler(ctx)
+    }
     pub fn node_retire(ctx: &mut Context<NodeRetire>) -> Result<()> {
         node_retire::handler(ctx)
     }

@@ -273,6 +273,25 @@ func statusChange(name, text string, to market.NodeStatus) *cli.Command {
 	}
 }
 
+func reportDeadCommand() *cli.Command {
+	return &cli.Command{
+		Name: "report-dead", Usage: "report that a GPU has died, before a check fails: costs a part of the stake and 30 days without work",
+		Flags: commonFlags(walletFlag(), &cli.BoolFlag{Name: "yes", Usage: "do it: it cannot be taken back"}),
+		Action: func(c *cli.Context) error {
+			if !c.Bool("yes") {
+				return usage(errors.New("the machine takes no work for 30 days, and 1 % of its stake is burned, twice as much each time within a year; with --yes it is done"))
+			}
+			s, err := open(c, false)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			_, err = s.commands.ReportDead(c.Context)
+			return err
+		},
+	}
+}
+
 func retireCommand() *cli.Command {
 	return &cli.Command{
 		Name: "retire", Usage: "take the machine out of the market for good, once its leases are over",
@@ -292,7 +311,7 @@ func retireCommand() *cli.Command {
 func closeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "close", Usage: "close a retired machine: its rent comes back",
-		Flags: commonFlags(walletFlag(), &cli.DurationFlag{Name: "wait", Usage: "keep trying for this `TIME` until the last report is settled"}),
+		Flags: commonFlags(walletFlag(), &cli.DurationFlag{Name: "wait", Usage: "keep trying for this `TIME` until the cool-down of its stake is over"}),
 		Action: func(c *cli.Context) error {
 			s, err := open(c, true)
 			if err != nil {

@@ -93,6 +93,25 @@ func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_GuaranteeResolve)
 }
 
+// NodeReportDeadArgs report that a GPU of a machine has died.
+type NodeReportDeadArgs struct {
+	Authority solana.PublicKey // the provider's wallet or the node's key
+	Node      market.Node
+	StakeMint solana.PublicKey
+	Devices   []market.Device // all claims that it holds: View.DevicesOf
+}
+
+// NodeReportDead suspends the node for 30 days and takes a small part of its stake.
+func NodeReportDead(a NodeReportDeadArgs) (solana.Instruction, error) {
+	claims := make([]*solana.AccountMeta, len(a.Devices))
+	for i, d := range a.Devices {
+		claims[i] = solana.NewAccountMeta(d.Address, true, false)
+	}
+	ix, err := bindings.NewNodeReportDeadInstruction(a.Authority, market.MarketAddress(), a.Node.Provider,
+		market.StakeVaultAddress(a.Node.Provider), a.StakeMint, a.Node.Address, solana.TokenProgramID)
+	return finish(ix, err, bindings.Instruction_NodeReportDead, claims...)
+}
+
 // NodeRetireArgs take a machine out of the market for good.
 type NodeRetireArgs struct {
 	Wallet solana.PublicKey
@@ -101,7 +120,7 @@ type NodeRetireArgs struct {
 
 // NodeRetire marks the node; it is closed later.
 func NodeRetire(a NodeRetireArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewNodeRetireInstruction(a.Wallet, a.Node.Provider, a.Node.Address)
+	ix, err := bindings.NewNodeRetireInstruction(a.Wallet, market.MarketAddress(), a.Node.Provider, a.Node.Address)
 	return finish(ix, err, bindings.Instruction_NodeRetire)
 }
 
@@ -123,7 +142,7 @@ func NodeClose(a NodeCloseArgs) (solana.Instruction, error) {
 			payers = append(payers, solana.NewAccountMeta(d.RentPayer, true, false))
 		}
 	}
-	ix, err := bindings.NewNodeCloseInstruction(a.Wallet, market.MarketAddress(), a.Node.Provider, a.Node.Address)
+	ix, err := bindings.NewNodeCloseInstruction(a.Wallet, a.Node.Provider, a.Node.Address)
 	return finish(ix, err, bindings.Instruction_NodeClose, append(claims, payers...)...)
 }
 

@@ -19,7 +19,7 @@ func newDecoder(data []byte) *bin.Decoder { return bin.NewBinDecoder(data) }
 // FastParams are the protocol's parameters with waiting times of seconds.
 func FastParams() market.Params {
 	p := market.DefaultParams()
-	p.PeriodSecs, p.AppealSecs, p.ChallengeSecs, p.UnstakeCooldownSecs = 2, 3, 2, 3
+	p.PeriodSecs, p.AppealSecs, p.ChallengeSecs, p.UnstakeCooldownSecs = 2, 3, 2, 9
 	p.KeeperActivationSecs, p.KeeperExitSecs = 1, 2
 	p.AwardDeadlineSecs, p.StartDeadlineSecs, p.MigrationGraceSecs, p.NoticeSecs = 4, 3, 1, 2
 	p.TimelockSecs, p.RatingSecs, p.ReportRetentionSecs, p.SettleDeadlinePeriods = 1, 2, 4, 2
@@ -43,6 +43,7 @@ func (bed *Testbed) Mints() {
 // InitMarket creates mints, treasury, market and two GPU models.
 func (bed *Testbed) InitMarket(p market.Params) {
 	bed.T.Helper()
+	p.UnstakeCooldownSecs = max(p.UnstakeCooldownSecs, market.LeastCooldown(&p))
 	bed.Mints()
 	authority := bed.Authority.PublicKey()
 	treasury := bed.Give(authority, bed.PaymentMint, 0)

@@ -35,6 +35,15 @@ pub struct NodeStaked {
     pub stake: u64,
 }
 
+/// A GPU of the node has died: what it cost, all burned, and until when the node takes no work.
+#[event]
+pub struct NodeDied {
+    pub node: Address,
+    pub provider: Address,
+    pub amount: u64,
+    pub until: i64,
+}
+
 /// An uptime guarantee began, or grew.
 #[event]
 pub struct UptimeGuaranteed {

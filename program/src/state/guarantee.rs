@@ -60,7 +60,11 @@ impl Node {
     /// Its last fault was voided: unless an earlier one was not, the node may go on as before, and the time does not
     /// count.
     pub fn acquit(&mut self, now: i64) {
-        if self.status != NODE_SUSPENDED || self.pending_faults > 0 || self.convicted == 1 {
+        if self.status != NODE_SUSPENDED
+            || self.pending_faults > 0
+            || self.convicted == 1
+            || self.dead_until != 0
+        {
             return;
         }
         if now < self.guaranteed_until {
@@ -87,7 +91,9 @@ impl Node {
     /// The provider's wallet, or the agent of a node that was not suspended, sets the status.
     pub fn set_status(&mut self, status: u8, now: i64) -> Result<()> {
         self.count_suspension(now)?;
-        self.convicted = 0;
+        if self.status == NODE_SUSPENDED {
+            self.mend(now);
+        }
         if status == NODE_ACTIVE && self.status != NODE_ACTIVE {
             self.available_since = now;
         }

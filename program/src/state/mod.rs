@@ -4,6 +4,7 @@
 
 mod auction;
 mod availability;
+mod cause;
 mod credits;
 mod device_claim;
 mod dispute;

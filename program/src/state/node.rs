@@ -204,6 +204,19 @@ pub struct Node {
     pub covered_since: i64,
     /// Seconds from here on are not owed by its leases: it was slashed and not topped up; 0 without a bound.
     pub billing_until: i64,
+    /// What the present cause of its faults has cost, see state/cause.rs; 0 without one.
+    pub cause_taken: u64,
+    /// When its wallet last said that it is mended after a conviction; 0 for never.
+    pub mended_at: i64,
+    /// When its agent or its wallet last reported a dead GPU, and until when it is kept from work for that; 0 for never.
+    pub died_at: i64,
+    pub dead_until: i64,
+    /// When a retired node may be closed: the cool-down of the day that it retired.
+    pub closes_at: i64,
+    /// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
+    pub relapses: u16,
+    pub deaths: u16,
+    pub stake_pad: [u8; 4],
 }
 
 impl Node {

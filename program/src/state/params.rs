@@ -134,8 +134,7 @@ impl Params {
             && fractions.iter().all(|bps| (*bps as u64) <= BPS)
             // A leaf must stay provable for as long as its fault can be appealed and applied.
             && self.report_retention_secs >= self.appeal_secs
-            // Stake cannot leave before a fault of the running period can be reported and applied.
-            && self.unstake_cooldown_secs >= self.appeal_secs
+            && self.stake_outlasts_reports()
             // A bond cannot leave while an award of its keeper can be contested.
             && self.keeper_exit_secs >= self.challenge_secs
             && self.allow_simulated <= 1
@@ -154,18 +153,20 @@ impl Params {
         emission.saturating_add(self.award_bps as u64).saturating_add(votes) < BPS
     }
 
-    /// Whether people have time to see what comes and to answer, and stake stays until a fault of the running period
-    /// can be reported and applied.
+    /// Whether stake stays for as long as a report of the running period can be applied, and the appeal after that.
+    fn stake_outlasts_reports(&self) -> bool {
+        let last = self
+            .period_secs
+            .checked_add(self.report_retention_secs)
+            .and_then(|applied| applied.checked_add(self.appeal_secs));
+        last.is_some_and(|last| self.unstake_cooldown_secs >= last)
+    }
+
+    /// Whether people have time to see what comes and to answer.
     fn leaves_time(&self) -> bool {
-        let reported = self
-            .settle_deadline_secs()
-            .ok()
-            .and_then(|settled| settled.checked_add(self.period_secs))
-            .and_then(|settled| settled.checked_add(self.appeal_secs));
         self.timelock_secs >= TIMELOCK_SECS_MIN
             && self.appeal_secs >= APPEAL_SECS_MIN
             && self.challenge_secs >= CHALLENGE_SECS_MIN
-            && reported.is_some_and(|reported| self.unstake_cooldown_secs >= reported)
     }
 
     /// Seconds after a lease's end in which its last claims may still be settled.

@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 
 use crate::errors::OrOverflow;
-use crate::state::{Node, Provider};
+use crate::state::{Lease, Node, Provider};
 
 impl Node {
     /// What no open fault holds.
@@ -69,6 +69,18 @@ impl Node {
         self.billing_until = 0;
         self.note_cover(before, now);
         Ok(true)
+    }
+
+    /// When a running lease of the node has stopped billing before its funds ran out, because the node was slashed and not
+    /// topped up. What is paid stays paid.
+    pub fn stopped_billing(&self, lease: &Lease, now: i64) -> Result<Option<i64>> {
+        let until = self.billing_until;
+        if until == 0 || now < until || until >= lease.funded_until {
+            return Ok(None);
+        }
+        let settled = (lease.downtime_secs as i64).checked_add(lease.paid_secs as i64).or_overflow()?;
+        let paid_until = lease.started_at.checked_add(settled).or_overflow()?;
+        Ok(Some(until.max(paid_until)))
     }
 
     fn note_cover(&mut self, before: bool, now: i64) {

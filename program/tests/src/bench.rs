@@ -140,7 +140,7 @@ fn lease_by_receipts(w: &mut Testbed, keeper: &Actor) -> (Held, Held) {
     w.ok(ix::lease_close(w, &customer.wallet(), &lease), &[&customer.key]);
     w.ok(ix::credits_close(&customer), &[&customer.key]);
     w.ok(ix::node_retire(&provider, &machine.node), &[&provider.key]);
-    w.warp(180);
+    w.warp(i64::from(w.params.unstake_cooldown_secs));
     w.ok(ix::node_close(&provider, &key, 2), &[&provider.key]);
     w.ok(ix::provider_request_unstake(&provider, 20_000_000_000), &[&provider.key]);
     w.warp(i64::from(w.params.unstake_cooldown_secs));
@@ -375,6 +375,9 @@ fn commits(w: &mut Testbed, keepers: &[Actor; 3]) {
 }
 
 fn leave(w: &mut Testbed, keepers: [Actor; 3]) {
+    let provider = w.provider(20_000_000_000);
+    let broken = w.machine(&provider, 2);
+    w.ok(ix::node_report_dead(w, &broken.key.pubkey(), &broken.node), &[&broken.key]);
     let [keeper, ..] = keepers;
     w.alter(&pda::market(), |m: &mut Market| m.final_reports += IDLE_REPORTS + 1);
     w.warp(i64::from(w.params.period_secs) * (IDLE_REPORTS as i64 + 1));

@@ -56,7 +56,7 @@ pub fn test_params() -> Params {
         period_secs: 60,
         appeal_secs: 300,
         challenge_secs: 60,
-        unstake_cooldown_secs: 600,
+        unstake_cooldown_secs: 3_960,
         keeper_activation_secs: 120,
         keeper_exit_secs: 600,
         award_deadline_secs: 60,
@@ -93,7 +93,7 @@ pub fn real_params() -> Params {
         timelock_secs: 86_400,
         appeal_secs: 21_600,
         challenge_secs: 600,
-        unstake_cooldown_secs: 21_600 + 3 * 60,
+        unstake_cooldown_secs: 2 * 21_600 + 60,
         report_retention_secs: 21_600,
         allow_simulated: 0,
         ..test_params()
@@ -149,6 +149,11 @@ impl Testbed {
 
     pub fn with(params: Params) -> Self {
         Self::bare().open(params)
+    }
+
+    /// A testbed whose stake leaves soon, since reports stay for a short time.
+    pub fn quick() -> Self {
+        Self::with(Params { report_retention_secs: 300, unstake_cooldown_secs: 660, ..test_params() })
     }
 
     /// A testbed that keeps the first success of every instruction, from the market's creation on.

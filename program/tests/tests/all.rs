@@ -60,6 +60,7 @@ mod node_accept_terms;
 mod node_close;
 mod node_guarantee;
 mod node_register;
+mod node_report_dead;
 mod node_retire;
 mod node_set_evidence;
 mod node_update;

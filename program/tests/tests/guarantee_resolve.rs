@@ -33,7 +33,7 @@ struct Case {
 }
 
 fn committed() -> Case {
-    let mut w = Testbed::new();
+    let mut w = Testbed::quick();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(STAKE);
     let machine = w.machine(&provider, 1);
@@ -197,14 +197,14 @@ fn what_nobody_reported_does_not_count() {
 
 #[test]
 fn only_whole_periods_within_count_and_each_once() {
-    let mut w = Testbed::new();
+    let mut w = Testbed::quick();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(STAKE);
     let machine = w.machine(&provider, 1);
     w.warp_past_period(w.period());
     // Begins in the middle of a period and ends in the middle of another.
     w.warp(30);
-    let (begun, until) = (w.period(), w.now() + 630);
+    let (begun, until) = (w.period(), w.now() + 690);
     w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
     let last = until as u64 / 60 - 1;
     for period in begun..=last + 1 {
@@ -355,7 +355,7 @@ fn the_end_of_it_lets_the_provider_go() {
     c.w.ok(own, &[&c.provider.key]);
     c.w.ok(retire, &[&c.provider.key]);
     assert_eq!(c.node().status, NODE_RETIRED);
-    c.w.warp(180);
+    c.w.warp(i64::from(c.w.params.unstake_cooldown_secs));
     c.w.ok(ix::node_close(&c.provider, &c.machine.key.pubkey(), 1), &[&c.provider.key]);
     c.w.ok(ix::provider_request_unstake(&c.provider, STAKE), &[&c.provider.key]);
 }

@@ -3,7 +3,7 @@ use gantry_market::events::{LeaseEnded, LeaseNoticed};
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Credits, Lease, Node, Provider, ENDED_BY_CUSTOMER, ENDED_BY_PROVIDER, ENDED_FAILED, ENDED_JOB_DONE,
-    ENDED_UNFUNDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
+    ENDED_UNFUNDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, NODE_ACTIVE,
 };
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
@@ -142,6 +142,40 @@ fn anyone_ends_a_lease_without_funds_at_the_time_that_they_lasted_to() {
     assert_eq!((lease.end_reason, lease.ended_at), (ENDED_UNFUNDED, until));
     assert_eq!(lease.reserved, 2_000_000 - RECEIVED, "all of the hour may still be owed");
     assert_eq!(w.read::<Node>(&deal.machine.node).jobs_completed, 1);
+}
+
+/// A node that was slashed and is not topped up is paid for one period more; then anyone ends its leases.
+#[test]
+fn r04_a_lease_of_a_node_that_is_not_covered_stops_billing_after_a_period() {
+    let (mut w, deal) = ready();
+    let stranger = w.actor();
+    let until = w.now() + 60;
+    // As a slash leaves it.
+    w.alter(&deal.machine.node, |n: &mut Node| (n.stake, n.billing_until) = (19_000_000_000, until));
+    let has = |p: &mut Provider| (p.stake, p.locked_stake) = (19_000_000_000, 19_000_000_000);
+    w.alter(&deal.provider.provider(), has);
+    let end = ix::lease_end(&w, &stranger.wallet(), &deal.lease, 0);
+    w.warp(59);
+    w.refused(end.clone(), &[&stranger.key], MarketError::Unauthorised);
+    w.warp(11);
+    // It cannot be covered again over the head of leases that have stopped.
+    w.ok(ix::provider_stake(&w, &deal.provider, 1_000_000_000), &[&deal.provider.key]);
+    let (wallet, provider) = (deal.provider.wallet(), deal.provider.provider());
+    let top_up = ix::node_update(&wallet, &provider, &deal.machine.node, 2_000_000, NODE_ACTIVE);
+    w.refused(top_up.clone(), &[&deal.provider.key], MarketError::InsufficientStake);
+    let mut dear = w.fork();
+    w.ok(end.clone(), &[&stranger.key]);
+    let lease: Lease = deal.state(&w);
+    assert_eq!((lease.status, lease.end_reason, lease.ended_at), (LEASE_ENDED, ENDED_FAILED, until));
+    assert_eq!(lease.reserved, 366_666 - RECEIVED, "eleven minutes");
+    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_failed, 1);
+    w.ok(top_up, &[&deal.provider.key]);
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.stake, node.billing_until), (20_000_000_000, 0));
+    // What is paid stays paid.
+    dear.settle(&deal, 2, 665);
+    dear.ok(end, &[&stranger.key]);
+    assert_eq!(deal.state(&dear).ended_at, until + 5);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn leave(w: &mut Testbed, deal: &Deal) {
     let (provider, customer, keeper) = (&deal.provider, &deal.customer, &deal.keeper);
     w.ok(ix::node_retire(provider, &deal.machine.node), &[&provider.key]);
     let stake = w.read::<Provider>(&provider.provider()).stake;
-    w.warp(i64::from(w.params.period_secs) * 4);
+    w.warp(i64::from(w.params.unstake_cooldown_secs));
     use solana_signer::Signer;
     let close = ix::node_close(provider, &deal.machine.key.pubkey(), deal.machine.gpus);
     w.ok(close, &[&provider.key]);

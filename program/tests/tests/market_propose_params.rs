@@ -60,7 +60,7 @@ fn the_period_is_fixed() {
     let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let mut params = w.params;
-    params.period_secs += 1;
+    params.period_secs -= 1;
     w.refused(ix::market_propose_params(&w, params), &[&authority], MarketError::PeriodIsFixed);
 }
 

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::NodeClosed;
-use gantry_market::state::{DeviceClaim, Node, Provider};
+use gantry_market::state::{DeviceClaim, Market, Node, Provider};
 use gantry_market_tests::attempts::{with_account, without_last};
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::setups::ASK;
@@ -11,8 +11,8 @@ use solana_instruction::{AccountMeta, Instruction};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
-/// A period and the two of the settle deadline.
-const WAIT: i64 = 180;
+/// The cool-down of stake.
+const WAIT: i64 = 3_960;
 
 fn retired(gpus: u8) -> (Testbed, Actor, Machine) {
     let mut w = Testbed::new();
@@ -64,8 +64,10 @@ fn a_second_life_starts_afresh() {
 }
 
 #[test]
-fn not_before_the_last_report_had_its_chance() {
+fn r05_not_before_stake_could_have_left() {
     let (mut w, provider, machine) = retired(1);
+    // A later parameter changes nothing for a node that has retired.
+    w.alter(&pda::market(), |m: &mut Market| m.params.unstake_cooldown_secs = 9_000);
     w.warp(WAIT - 1);
     w.refused(close(&provider, &machine), &[&provider.key], MarketError::TooEarly);
     w.warp(1);
@@ -161,12 +163,10 @@ fn wrong_signers_and_accounts_are_refused() {
     let good = close(&provider, &machine);
     let silent = unsigned(good.clone(), &provider.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
-    let market = w.forged(&pda::market());
     let (forged_node, forged_provider) = (w.forged(&machine.node), w.forged(&provider.provider()));
     let nothing: Address = w.fresh_address();
     let cases = [
         ("signer", provider.wallet(), other.wallet(), MarketError::Unauthorised.into()),
-        ("market", pda::market(), market, InstructionError::IllegalOwner.into()),
         ("provider", provider.provider(), other.provider(), MarketError::WrongAccount.into()),
         ("provider's program", provider.provider(), forged_provider, InstructionError::IllegalOwner.into()),
         ("node", machine.node, others.node, MarketError::WrongAccount.into()),

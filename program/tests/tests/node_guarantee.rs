@@ -15,7 +15,7 @@ use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 fn ready() -> (Testbed, Actor, Machine) {
-    let mut w = Testbed::new();
+    let mut w = Testbed::quick();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     w.warp(7);
@@ -77,7 +77,7 @@ fn the_terms_have_bounds() {
 /// Where stake leaves at once, a guarantee still has a period that can be counted.
 #[test]
 fn a_commitment_has_a_whole_period() {
-    let mut w = Testbed::new();
+    let mut w = Testbed::quick();
     let mut params = w.params;
     (params.unstake_cooldown_secs, params.appeal_secs) = (0, 0);
     w.alter(&pda::market(), |m: &mut gantry_market::state::Market| m.params = params);

@@ -277,7 +277,7 @@ fn not_for_a_machine_that_leaves_or_is_suspended() {
 fn a_claim_that_nobody_has_is_made() {
     let mut c = contest();
     c.w.ok(ix::node_retire(&c.squatter, &c.held), &[&c.squatter.key]);
-    c.w.warp(180);
+    c.w.warp(i64::from(c.w.params.unstake_cooldown_secs));
     let mut close = ix::node_close(&c.squatter, &c.node(&c.held).node_key, 0);
     close.accounts.extend(c.devices[..2].iter().map(|d| AccountMeta::new(pda::device(d), false)));
     c.w.ok(close, &[&c.squatter.key]);
@@ -292,7 +292,7 @@ fn a_claim_that_nobody_has_is_made() {
     assert_eq!((claim.rent_payer, claim.version), (c.sender.wallet(), 1));
     assert!(c.w.lamports(&c.sender.wallet()) < before);
     c.w.ok(ix::node_retire(&c.owner, &c.machine.node), &[&c.owner.key]);
-    c.w.warp(180);
+    c.w.warp(i64::from(c.w.params.unstake_cooldown_secs));
     let mut close = ix::node_close(&c.owner, &c.machine.key.pubkey(), 2);
     close.accounts.push(AccountMeta::new(c.sender.wallet(), false));
     c.w.ok(close, &[&c.owner.key]);
@@ -315,7 +315,7 @@ fn a_displaced_machine_keeps_its_lease_and_leaves_with_what_it_has() {
     c.w.warp(121);
     c.w.ok(ix::lease_abort(&c.w, &lease), &[]);
     c.w.ok(ix::node_retire(&c.squatter, &c.held), &[&c.squatter.key]);
-    c.w.warp(180);
+    c.w.warp(i64::from(c.w.params.unstake_cooldown_secs));
     let close = ix::node_close(&c.squatter, &c.node(&c.held).node_key, 0);
     c.w.ok(close, &[&c.squatter.key]);
     assert!(!c.w.exists(&c.held) && c.w.exists(&pda::device(&c.devices[0])));

@@ -13,7 +13,7 @@ use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 fn ready() -> (Testbed, Actor, Machine) {
-    let mut w = Testbed::new();
+    let mut w = Testbed::quick();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     w.warp(10);
@@ -130,6 +130,18 @@ fn r04_the_wallet_tops_a_node_up() {
     let node: Node = w.read(&machine.node);
     assert_eq!((node.stake, node.covered_since), (10_000_000_000, w.now() - 1));
     assert_eq!(w.read::<Provider>(&provider.provider()).locked_stake, 10_000_000_000);
+}
+
+#[test]
+fn r10_a_dead_gpu_does_not_work_again_before_its_time() {
+    let (mut w, provider, machine) = ready();
+    let until = w.now() + 100;
+    w.alter(&machine.node, |n: &mut Node| (n.status, n.dead_until) = (NODE_SUSPENDED, until));
+    let wake = update(&provider.wallet(), &provider, &machine, ASK, NODE_ACTIVE);
+    w.refused(wake.clone(), &[&provider.key], MarketError::TooEarly);
+    w.warp(100);
+    w.ok(wake, &[&provider.key]);
+    assert_eq!(w.read::<Node>(&machine.node).dead_until, 0);
 }
 
 #[test]

@@ -168,8 +168,76 @@ fn one_proof_covers_what_was_committed_to_before_it() {
     let proof = ix::prove_bad_work(&c.w, &c.finder, &node, &next.siblings);
     c.w.refused(proof.clone(), &[&c.finder.key], MarketError::TooEarly);
     c.w.warp(60);
+    // It has the cause that was proven, as long as the wallet does not say that the node is mended.
+    c.w.refused(proof, &[&c.finder.key], MarketError::AlreadyProven);
+    assert_eq!(c.w.read::<Provider>(&c.provider.provider()).stake, 10_000_000_000);
+}
+
+/// Whoever has the node's key can sign wrong work in every period: until the wallet says that the node is mended it costs
+/// nothing more, and afterwards twice as much, as a relapse within a year does.
+#[test]
+fn c06_a_stolen_node_key_costs_half_the_stake_once() {
+    let mut c = accused_of(64, (1, 1), 1);
+    c.w.ok(ix::provider_stake(&c.w, &c.provider, 10_000_000_000), &[&c.provider.key]);
+    c.w.ok(c.proof(), &[&c.finder.key]);
+    let half = 10_000_000_000;
+    let slashed = |c: &Case| c.w.read::<Provider>(&c.provider.provider()).slashed_total;
+    let accuse = |c: &mut Case| {
+        let opened = Opened::new(c.machine.node, c.w.period(), 64, (2, 2), 1);
+        let open = ix::signed_fraud_proof_open(&c.finder.wallet(), &c.machine.key, &opened);
+        c.w.ok_all(&open, &[&c.finder.key]);
+        ix::prove_bad_work(&c.w, &c.finder, &c.machine.node, &opened.siblings)
+    };
+    for _ in 0..3 {
+        c.w.warp(60);
+        let proof = accuse(&mut c);
+        c.w.refused(proof, &[&c.finder.key], MarketError::AlreadyProven);
+        c.w.ok(ix::fraud_proof_close(&c.finder.wallet(), &c.machine.node), &[&c.finder.key]);
+    }
+    assert_eq!(slashed(&c), half);
+    // The wallet mends it; what its key has signed by then has the old cause.
+    let mended =
+        ix::node_update(&c.provider.wallet(), &c.provider.provider(), &c.machine.node, 1, NODE_ACTIVE);
+    c.w.ok(mended, &[&c.provider.key]);
+    let proof = accuse(&mut c);
+    c.w.refused(proof, &[&c.finder.key], MarketError::AlreadyProven);
+    c.w.ok(ix::fraud_proof_close(&c.finder.wallet(), &c.machine.node), &[&c.finder.key]);
+    c.w.warp(60);
+    let proof = accuse(&mut c);
     c.w.ok(proof, &[&c.finder.key]);
-    assert_eq!(c.w.read::<Provider>(&c.provider.provider()).stake, 0);
+    assert_eq!(slashed(&c), half + 20_000_000_000, "twice the share: all of it");
+}
+
+/// What the key of a node that has left signs says nothing about its machine.
+#[test]
+fn c06_a_key_of_a_retired_node_proves_nothing() {
+    let mut c = accused_of(64, (1, 1), 1);
+    c.w.ok(ix::node_retire(&c.provider, &c.machine.node), &[&c.provider.key]);
+    c.w.ok(ix::fraud_proof_close(&c.finder.wallet(), &c.machine.node), &[&c.finder.key]);
+    c.w.warp(60);
+    let opened = Opened::new(c.machine.node, c.w.period(), 64, (2, 2), 1);
+    let open = ix::signed_fraud_proof_open(&c.finder.wallet(), &c.machine.key, &opened);
+    c.w.ok_all(&open, &[&c.finder.key]);
+    let proof = ix::prove_bad_work(&c.w, &c.finder, &c.machine.node, &opened.siblings);
+    c.w.refused(proof, &[&c.finder.key], MarketError::WrongNodeStatus);
+}
+
+/// Relapses are forgotten a year after the node was mended.
+#[test]
+fn r03_a_relapse_within_a_year_costs_twice_the_share() {
+    let mut c = accused_of(64, (1, 1), 1);
+    let mended_at = c.w.now() - 31_536_000;
+    for (at, amount) in [(mended_at + 1, 20_000_000_000u64), (mended_at, 10_000_000_000)] {
+        let mut w = c.w.fork();
+        w.alter(&c.machine.node, |n: &mut Node| (n.relapses, n.mended_at) = (1, at));
+        let proof = ix::prove_bad_work(&w, &c.finder, &c.machine.node, &c.opened.siblings);
+        w.ok(proof, &[&c.finder.key]);
+        assert_eq!(w.read::<Provider>(&c.provider.provider()).slashed_total, amount);
+    }
+    // A graver finding on the same cause costs the difference.
+    c.w.alter(&c.machine.node, |n: &mut Node| n.cause_taken = 4_000_000_000);
+    c.w.ok(c.proof(), &[&c.finder.key]);
+    assert_eq!(c.w.read::<Provider>(&c.provider.provider()).slashed_total, 6_000_000_000);
 }
 
 #[test]
@@ -181,7 +249,7 @@ fn what_an_earlier_life_of_the_node_committed_to_does_not_count() {
     w.warp(60);
     let opened = Opened::new(machine.node, w.period(), 32, (5, 5), 3);
     w.ok(ix::node_retire(&provider, &machine.node), &[&provider.key]);
-    w.warp(180);
+    w.warp(i64::from(w.params.unstake_cooldown_secs));
     let key = machine.key.pubkey();
     w.ok(ix::node_close(&provider, &key, 2), &[&provider.key]);
     let register = ix::node_register(&provider, &key, ix::spec(2), 2_000_000);

@@ -457,7 +457,7 @@ fn reports_of_a_former_life_of_the_address_do_not_concern_a_node() {
     let proof = only(&mut w, &keeper, leaf);
     // Closed and registered again at the same address.
     w.ok(ix::node_retire(&owner, &machine.node), &[&owner.key]);
-    w.warp(180);
+    w.warp(i64::from(w.params.unstake_cooldown_secs));
     w.ok(ix::node_close(&owner, &machine.key.pubkey(), 1), &[&owner.key]);
     let again = ix::node_register(&owner, &machine.key.pubkey(), ix::spec(1), 5);
     w.ok(again, &[&owner.key, &machine.key]);

@@ -132,6 +132,7 @@ fn r04_stake_on_its_way_out_is_not_touched() {
     w.ok(apply(&w, &deal, &fault), &[]);
     let provider: Provider = w.read(&deal.provider.provider());
     assert_eq!((provider.stake, provider.locked_stake, provider.unstaking), (0, 0, 5));
+    w.warp(i64::from(w.params.unstake_cooldown_secs));
     w.ok(ix::provider_withdraw_stake(&deal.provider), &[&deal.provider.key]);
 }
 

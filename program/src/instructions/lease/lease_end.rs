@@ -11,8 +11,8 @@ use crate::state::{
 
 #[derive(Accounts)]
 pub struct LeaseEnd {
-    /// The customer or its session key, the provider or its node at their terms; anyone once the lease ran out, or has
-    /// failed and cannot move to another node any more.
+    /// The customer or its session key, the provider or its node at their terms; anyone once the lease ran out, its node is
+    /// not covered any more, or it has failed and cannot move to another node any more.
     pub authority: Signer,
     #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
@@ -53,6 +53,9 @@ fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
         }
         LEASE_RUNNING => {}
         _ => return fail(MarketError::WrongLeaseStatus),
+    }
+    if let Some(at) = accounts.node.stopped_billing(lease, now)? {
+        return ends(ENDED_FAILED, at, false);
     }
     if now >= lease.funded_until {
         return ends(ENDED_UNFUNDED, lease.funded_until, true);

@@ -5,14 +5,13 @@ use anchor_lang::prelude::*;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::NodeClosed;
 use crate::records;
-use crate::state::{DeviceClaim, Market, Node, Provider, NODE_RETIRED};
+use crate::state::{DeviceClaim, Node, Provider, NODE_RETIRED};
 
 /// The remaining accounts are all device claims that the node holds, then every other wallet that paid the rent of one.
 #[derive(Accounts)]
 pub struct NodeClose {
     #[account(mut)]
     pub wallet: Signer,
-    pub market: Account<Market>,
     #[account(
         mut,
         address = node.provider @ MarketError::WrongAccount,
@@ -27,10 +26,7 @@ fn validate(accounts: &NodeClose, now: i64) -> Result<()> {
     let node = &accounts.node;
     require!(node.status == NODE_RETIRED, MarketError::WrongNodeStatus);
     require!(node.pending_faults == 0, MarketError::FaultPending);
-    // The report of the node's last period must have had its chance: that period, then the settle deadline.
-    let params = &accounts.market.params;
-    let wait = params.settle_deadline_secs()?.checked_add(params.period_secs).or_overflow()?;
-    require!(now >= node.retired_at.checked_add(wait as i64).or_overflow()?, MarketError::TooEarly);
+    require!(now >= node.closes_at, MarketError::TooEarly);
     Ok(())
 }
 

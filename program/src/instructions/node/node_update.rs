@@ -33,6 +33,8 @@ fn validate(accounts: &NodeUpdate, price: u64, status: u8, now: i64) -> Result<(
         require!(accounts.node.pending_faults == 0, MarketError::FaultPending);
         require!(by_wallet, MarketError::Unauthorised);
     }
+    // A GPU that died does not work again so soon.
+    require!(status != NODE_ACTIVE || now >= accounts.node.dead_until, MarketError::TooEarly);
     require!(status == NODE_ACTIVE || now >= accounts.node.guaranteed_until, MarketError::GuaranteeRunning);
     Ok(())
 }
@@ -47,6 +49,9 @@ pub(crate) fn handler(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> 
         node.ask_since = now;
     }
     node.set_status(status, now)?;
+    if status == NODE_ACTIVE {
+        node.dead_until = 0;
+    }
     if status == NODE_ACTIVE {
         let by_wallet = *ctx.accounts.authority.address() == ctx.accounts.provider.wallet;
         level_stake(node, &mut ctx.accounts.provider, by_wallet, now)?;

@@ -1,8 +1,8 @@
 //! Slashes a node for a wrong work claim, without a vote: the program follows the entry to the claimed root and
 //! computes the right value itself.
 //!
-//! One proof covers all work claims up to the period of the proof: a machine that computes wrongly is slashed once, not
-//! once for every keeper that asked it. So the node needs to remember only that period.
+//! One proof covers all work claims up to the period of the proof, and all until the wallet says that the node is mended:
+//! a machine that computes wrongly is slashed once, not once for every keeper that asked it, nor once a period.
 
 use alloc::vec::Vec;
 
@@ -12,14 +12,13 @@ use anchor_spl::token::{Mint, Token, TokenAccount};
 use crate::constants::WORK_CHUNK;
 use crate::errors::MarketError;
 use crate::events::BadWorkProven;
-use crate::math::fees::bps_of;
 use crate::math::merkle::climb;
 use crate::math::periods::period_of;
 use crate::math::slashing::split;
 use crate::math::work::cell;
 use crate::seeds;
 use crate::slashing::Slashed;
-use crate::state::{FraudProof, Market, Node, Provider};
+use crate::state::{FraudProof, Market, Node, Provider, NODE_RETIRED};
 
 #[derive(Accounts)]
 pub struct ProveBadWork {
@@ -59,7 +58,13 @@ fn claimed(fraud_proof: &FraudProof, siblings: &[[u8; 32]]) -> bool {
 /// The entry as it should be.
 fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Result<i32> {
     let (fraud_proof, node) = (&accounts.fraud_proof, &accounts.node);
-    require!(fraud_proof.period > node.bad_work_period, MarketError::AlreadyProven);
+    // What a machine committed to before it was mended has the cause that was proven. What its key signs after the node
+    // has left says nothing about the machine.
+    let period_secs = accounts.market.params.period_secs;
+    let mended = period_of(node.mended_at, period_secs)?;
+    require!(fraud_proof.period > node.bad_work_period.max(mended), MarketError::AlreadyProven);
+    let left = node.status == NODE_RETIRED && fraud_proof.period > period_of(node.retired_at, period_secs)?;
+    require!(!left, MarketError::WrongNodeStatus);
     // A claim of a future period would count again after its proof.
     require!(fraud_proof.period <= period, MarketError::TooEarly);
     require!(claimed(fraud_proof, siblings), MarketError::InvalidProof);
@@ -76,9 +81,13 @@ pub(crate) fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) 
     let params = &accounts.market.params;
     let finder = *accounts.finder.address();
     let node = &mut accounts.node;
+    let due = node.cause_left(params.slash_bad_work_bps, now)?;
+    // One cause is slashed once: until the wallet says that the node is mended, no more than the difference is due. So
+    // somebody with the node's key cannot have it slashed again and again.
+    require!(due > 0, MarketError::AlreadyProven);
+    node.charge_cause(due)?;
     node.bad_work_period = period;
     node.suspend(true, now);
-    let due = bps_of(node.required_stake, params.slash_bad_work_bps)?;
     let amount = node.take_stake(&mut accounts.provider, due, now, params.period_secs)?;
     let shares = split(amount, 0, params.finder_bps)?;
     Slashed {

@@ -100,6 +100,7 @@ pub struct Harness {
 pub fn params() -> Params {
     Params {
         report_retention_secs: 600,
+        unstake_cooldown_secs: 960,
         timelock_secs: 300,
         // On, and soon used up.
         emission_bps: 2_000,

@@ -85,6 +85,7 @@ names! {
     NodeAcceptTerms => "node_accept_terms",
     NodeGuarantee => "node_guarantee",
     GuaranteeResolve => "guarantee_resolve",
+    NodeReportDead => "node_report_dead",
     NodeRetire => "node_retire",
     NodeClose => "node_close",
     KeeperRegister => "keeper_register",

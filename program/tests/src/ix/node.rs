@@ -131,8 +131,41 @@ pub fn guarantee_resolve(w: &Testbed, finder: &Actor, node: &Address) -> Instruc
 
 pub fn node_retire(who: &Actor, node: &Address) -> Instruction {
     build(
-        accounts::NodeRetire { wallet: who.wallet(), provider: who.provider(), node: *node },
+        accounts::NodeRetire {
+            wallet: who.wallet(),
+            market: pda::market(),
+            provider: who.provider(),
+            node: *node,
+        },
         instruction::NodeRetire {},
+    )
+}
+
+/// `authority` is the provider's wallet or the node's key.
+pub fn node_report_dead(w: &Testbed, authority: &Address, node: &Address) -> Instruction {
+    let state = w.read::<Node>(node);
+    let instruction = node_report_dead_of(&w.stake_mint, authority, node, &state);
+    with_remaining(instruction, claims(&devices(&state.node_key, state.spec.gpus), state.spec.gpus))
+}
+
+/// The same without the device claims.
+pub fn node_report_dead_of(
+    stake_mint: &Address,
+    authority: &Address,
+    node: &Address,
+    state: &Node,
+) -> Instruction {
+    build(
+        accounts::NodeReportDead {
+            authority: *authority,
+            market: pda::market(),
+            provider: state.provider,
+            stake_vault: pda::stake_vault(&state.provider),
+            stake_mint: *stake_mint,
+            node: *node,
+            token_program: token_program(),
+        },
+        instruction::NodeReportDead {},
     )
 }
 
@@ -156,7 +189,6 @@ pub fn node_close(who: &Actor, node_key: &Address, gpus: u8) -> Instruction {
     let instruction = build(
         accounts::NodeClose {
             wallet: who.wallet(),
-            market: pda::market(),
             provider: who.provider(),
             node: pda::node(&who.provider(), node_key),
         },

@@ -21,7 +21,7 @@ pub fn market_propose_params(s: &mut Scene) -> Option<Plan> {
         1 => params.quorum_bps = 6_600 + s.below(400) as u16,
         2 => params.appeal_secs = 100 + s.below(400) as u32,
         3 => params.finder_bps = s.below(1_200) as u16,
-        4 => params.unstake_cooldown_secs = s.below(900) as u32,
+        4 => params.unstake_cooldown_secs = 900 + s.below(200) as u32,
         5 => params.notice_secs = s.below(120) as u32,
         6 => params.stake_price = s.about(2_000_000),
         7 => params.dispute_deposit = s.about(5_000_000),

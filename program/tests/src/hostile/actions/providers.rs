@@ -130,6 +130,21 @@ pub fn node_retire(s: &mut Scene) -> Option<Plan> {
     one(ix::node_retire(who, &at))
 }
 
+/// Seldom: the machine is away for long.
+pub fn node_report_dead(s: &mut Scene) -> Option<Plan> {
+    let (at, node) = s.any::<Node>()?;
+    let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
+    let authority = match s.below(8) {
+        0 => node.node_key,
+        1 => owner,
+        _ => s.actor().wallet(),
+    };
+    let mut report = ix::node_report_dead_of(&s.a.w.stake_mint, &authority, &at, &node);
+    let held = s.a.ledger.all::<DeviceClaim>().filter(|(_, claim)| claim.node == at);
+    report.accounts.extend(held.map(|(claim, _)| AccountMeta::new(*claim, false)));
+    one(report)
+}
+
 pub fn node_close(s: &mut Scene) -> Option<Plan> {
     let early = s.once_in(8);
     let (at, node) = s.any_where::<Node>(|node| {

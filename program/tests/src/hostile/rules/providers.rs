@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::slashing::split;
 use gantry_market::state::{
-    DeviceClaim, Fault, FraudProof, GpuModel, Lease, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED,
+    DeviceClaim, Fault, FraudProof, GpuModel, Lease, Market, Node, Provider, NODE_ACTIVE, NODE_RETIRED,
+    NODE_SUSPENDED,
 };
 use solana_address::Address;
 
@@ -27,7 +28,14 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         let of = change.either().node;
         let with_node = act.changes::<Node>().any(|node| node.at == of && node.both().is_none());
         let moved = change.after.filter(|_| act.name == "node_set_evidence");
-        must!(with_node || moved.is_some(), "a claim lives with its node", "{}: {}", act.name, change.at);
+        let locked = act.name == "node_report_dead" && change.both().is_some_and(|(a, b)| a.node == b.node);
+        must!(
+            with_node || locked || moved.is_some(),
+            "a claim lives with its node",
+            "{}: {}",
+            act.name,
+            change.at
+        );
         if let Some(after) = moved {
             evidence(act, &change, after)?;
         }
@@ -241,8 +249,8 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         return Ok(());
     }
     if let Some(node) = change.closed() {
-        let wait = market.params.settle_deadline_secs().expect("fits") + market.params.period_secs;
-        let due = node.retired_at + i64::from(wait);
+        let due = node.closes_at;
+        must!(due >= node.retired_at, "a node's stake stays for the cool-down", "{at}");
         let over = node.status == NODE_RETIRED
             && act.now >= due
             && node.pending_faults == 0
@@ -272,7 +280,13 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
     if before.status != after.status {
         let fraud_proven = act.changes::<FraudProof>().any(|of| of.closed().is_some_and(|of| of.node == at));
         let proven = act.name == "prove_bad_work" && fraud_proven && after.status == NODE_SUSPENDED;
-        let faulted = proven || act.changes::<Fault>().any(|fault| fault.either().node == at);
+        let dead = act.name == "node_report_dead" && (by_owner || by_agent) && after.status == NODE_SUSPENDED;
+        must!(
+            dead || after.status != NODE_ACTIVE || act.now >= before.dead_until,
+            "a dead GPU does not work",
+            "{at}"
+        );
+        let faulted = proven || dead || act.changes::<Fault>().any(|fault| fault.either().node == at);
         must!(by_owner || by_agent || faulted, "owner or machine set the status", "{}: {at}", act.name);
         must!(before.status != NODE_RETIRED, "retired is for good", "{at}");
         if before.status == NODE_SUSPENDED {
@@ -282,6 +296,9 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         }
         if after.status == NODE_RETIRED {
             must!(by_owner && after.live_leases == 0, "an idle node is retired by its owner", "{at}");
+            must!(before.convicted == 0, "a convicted node is mended before it leaves", "{at}");
+            let due = act.now + i64::from(market.params.unstake_cooldown_secs);
+            must!(after.closes_at == due, "a node's stake stays for the cool-down", "{at}");
         }
     }
     if before.gpu_mask != after.gpu_mask {
@@ -307,7 +324,7 @@ fn own_stake(act: &Act, at: Address, before: &Node, after: &Node) -> Verdict {
         return Ok(());
     }
     let faulted = act.changes::<Fault>().any(|fault| fault.either().node == at);
-    let proven = matches!(act.name, "prove_bad_work" | "guarantee_resolve");
+    let proven = matches!(act.name, "prove_bad_work" | "guarantee_resolve" | "node_report_dead");
     must!(
         after.stake < before.stake && (faulted || proven),
         "nodes' stakes never cross",

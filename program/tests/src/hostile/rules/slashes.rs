@@ -37,10 +37,18 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
         "prove_bad_work" => {
             let fraud_proof = act.changes::<FraudProof>().find_map(|change| change.closed())?;
             let node = act.ledger.get::<Node>(&fraud_proof.node)?;
-            let amount =
-                bps_of(node.required_stake, params.slash_bad_work_bps).ok()?.min(node.available_stake());
+            let due = node.cause_left(params.slash_bad_work_bps, act.now).ok()?;
+            let amount = due.min(node.available_stake());
             let finder = fraud_proof.finder;
             Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
+        }
+        "node_report_dead" => {
+            let (node, dead) = act.changes::<Node>().find_map(|change| change.both())?;
+            let share = 100u64 << (u32::from(dead.deaths) - 1).min(7);
+            let due = bps_of(node.required_stake, share.min(10_000) as u16).ok()?;
+            let amount = due.min(node.available_stake());
+            // Nobody has a part of it.
+            Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder: nobody })
         }
         "guarantee_resolve" => {
             let (node, settled) = act.changes::<Node>().find_map(|change| change.both())?;

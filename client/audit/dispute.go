@@ -168,6 +168,13 @@ func (a *auditor) output(t Tx, e market.Event) {
 		if v.Order == a.lease.Order {
 			a.compared(t, v)
 		}
+	case *bindings.OutputForfeited:
+		if v.Lease == a.lease.Address {
+			var c problems
+			c.require(a.outputState == market.OutputWithheld, "the output was %s, not withheld", a.outputState)
+			a.outputState = market.OutputRejected
+			a.step(t, "output", c, "the node forfeits %s GNT of its stake for an output that it committed to and did not reveal; all of it is burned", market.GNT(v.Amount))
+		}
 	}
 }
 
@@ -182,6 +189,9 @@ func (a *auditor) compared(t Tx, v *bindings.OutputsResolved) {
 	case wins:
 		a.outputState = market.OutputAccepted
 		text = fmt.Sprintf("%d of %d nodes have shown the same, this one too: it is paid", v.Accepted, v.Of)
+	case before == market.OutputCommitted:
+		a.outputState = market.OutputWithheld
+		text = fmt.Sprintf("the node did not show the output that it had committed to, %d of %d agreed: it is never paid and forfeits stake", v.Accepted, v.Of)
 	case v.Accepted == 0:
 		a.outputState = market.OutputRejected
 		text = fmt.Sprintf("no majority of the %d nodes has shown the same: none is paid", v.Of)

@@ -216,7 +216,7 @@ func TestARedundantOutputInALeasesHistory(t *testing.T) {
 	}{
 		"outvoted":    {func(o *outputs) { o.resolved.Output = [32]byte{1} }, false, "rejected: 2 of 3 nodes have shown another output: this one is never paid"},
 		"no majority": {func(o *outputs) { o.resolved.Output, o.resolved.Accepted = [32]byte{}, 0 }, false, "rejected: no majority of the 3 nodes has shown the same: none is paid"},
-		"silent":      {func(*outputs) {}, true, "rejected: the node did not show an output in time, 2 of 3 agreed: this one is never paid"},
+		"withheld":    {func(*outputs) {}, true, "withheld: the node did not show the output that it had committed to, 2 of 3 agreed: it is never paid and forfeits stake"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newLeaseHistory(t)

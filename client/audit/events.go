@@ -21,7 +21,7 @@ func (a *auditor) event(t Tx, e market.Event) {
 		a.endEvent(t, e)
 	case *bindings.DisputeOpened, *bindings.DisputeVoted, *bindings.DisputeResolved:
 		a.disputed(t, e)
-	case *bindings.OutputCommitted, *bindings.OutputRevealed, *bindings.OutputsResolved:
+	case *bindings.OutputCommitted, *bindings.OutputRevealed, *bindings.OutputsResolved, *bindings.OutputForfeited:
 		a.output(t, e)
 	case *bindings.FaultOpened, *bindings.SlashApplied:
 		a.slashEvent(t, e)

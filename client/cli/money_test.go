@@ -185,7 +185,7 @@ func TestOutputOfALeaseInWords(t *testing.T) {
 	l.Status = uint8(market.LeaseRunning)
 	for state, want := range map[market.OutputState]string{
 		market.OutputNone: "", market.OutputWanted: "awaited", market.OutputCommitted: "committed", market.OutputRevealed: "shown",
-		market.OutputAccepted: "accepted", market.OutputRejected: "rejected",
+		market.OutputAccepted: "accepted", market.OutputRejected: "rejected", market.OutputWithheld: "withheld",
 	} {
 		l.Output = uint8(state)
 		j := describeLease(v, &l, 0)

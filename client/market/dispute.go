@@ -72,7 +72,7 @@ var (
 	verdictNames     = [...]string{VerdictNone: "no quorum yet", VerdictUpheld: "upheld", VerdictRejected: "rejected"}
 	outputNames      = [...]string{
 		OutputNone: "none", OutputWanted: "awaited", OutputCommitted: "committed", OutputRevealed: "shown", OutputAccepted: "accepted",
-		OutputRejected: "rejected",
+		OutputRejected: "rejected", OutputWithheld: "withheld",
 	}
 )
 

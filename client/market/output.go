@@ -22,6 +22,8 @@ const (
 	OutputAccepted
 	// OutputRejected: never paid.
 	OutputRejected
+	// OutputWithheld: committed to and not revealed in time; never paid, and its node is yet to forfeit stake.
+	OutputWithheld
 )
 
 // The number of nodes of a redundant job.

@@ -81,6 +81,7 @@ var (
 	Event_OrderExpired        = [8]byte{241, 55, 48, 196, 160, 51, 40, 213}
 	Event_OrderReopened       = [8]byte{27, 69, 127, 183, 140, 37, 219, 56}
 	Event_OutputCommitted     = [8]byte{106, 105, 126, 53, 184, 208, 204, 58}
+	Event_OutputForfeited     = [8]byte{202, 61, 103, 214, 249, 195, 125, 21}
 	Event_OutputRevealed      = [8]byte{52, 199, 173, 30, 59, 201, 30, 33}
 	Event_OutputsResolved     = [8]byte{159, 126, 11, 37, 251, 26, 123, 205}
 	Event_ParamsApplied       = [8]byte{79, 221, 60, 141, 244, 69, 47, 209}
@@ -163,6 +164,7 @@ var (
 	Instruction_OrderExpire            = [8]byte{20, 133, 41, 92, 140, 181, 225, 216}
 	Instruction_OrderReopen            = [8]byte{182, 140, 203, 2, 49, 88, 255, 10}
 	Instruction_OutputCommit           = [8]byte{207, 15, 48, 145, 250, 51, 119, 29}
+	Instruction_OutputForfeit          = [8]byte{9, 250, 174, 84, 51, 144, 210, 190}
 	Instruction_OutputResolve          = [8]byte{167, 186, 24, 213, 102, 98, 93, 124}
 	Instruction_OutputReveal           = [8]byte{42, 93, 177, 211, 203, 56, 200, 80}
 	Instruction_ProveBadWork           = [8]byte{178, 34, 152, 12, 94, 93, 98, 113}

@@ -421,6 +421,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as OutputCommitted: %w", err)
 		}
 		return value, nil
+	case Event_OutputForfeited:
+		value := new(OutputForfeited)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as OutputForfeited: %w", err)
+		}
+		return value, nil
 	case Event_OutputRevealed:
 		value := new(OutputRevealed)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1562,6 +1569,23 @@ func ParseEvent_OutputCommitted(eventData []byte) (*OutputCommitted, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type OutputCommitted: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_OutputForfeited(eventData []byte) (*OutputForfeited, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_OutputForfeited {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_OutputForfeited, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(OutputForfeited)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type OutputForfeited: %w", err)
 	}
 	return event, nil
 }

@@ -4870,7 +4870,10 @@ type Lease struct {
 	Reserved uint64 `json:"reserved"`
 
 	// µUSDC owed so far by paid-for seconds, fee included.
-	Paid            uint64 `json:"paid"`
+	Paid uint64 `json:"paid"`
+
+	// Of a redundant job: base units of the node's stake that not revealing a committed output costs.
+	Forfeit         uint64 `json:"forfeit"`
 	ReceiptSequence uint64 `json:"receiptSequence"`
 
 	// Last period whose leaf was applied.
@@ -5022,6 +5025,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Paid)
 	if err != nil {
 		return errors.NewField("Paid", err)
+	}
+	// Serialize `Forfeit`:
+	err = encoder.Encode(obj.Forfeit)
+	if err != nil {
+		return errors.NewField("Forfeit", err)
 	}
 	// Serialize `ReceiptSequence`:
 	err = encoder.Encode(obj.ReceiptSequence)
@@ -5291,6 +5299,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Paid)
 	if err != nil {
 		return errors.NewField("Paid", err)
+	}
+	// Deserialize `Forfeit`:
+	err = decoder.Decode(&obj.Forfeit)
+	if err != nil {
+		return errors.NewField("Forfeit", err)
 	}
 	// Deserialize `ReceiptSequence`:
 	err = decoder.Decode(&obj.ReceiptSequence)
@@ -9657,6 +9670,90 @@ func (obj *OutputCommitted) Unmarshal(buf []byte) error {
 
 func UnmarshalOutputCommitted(buf []byte) (*OutputCommitted, error) {
 	obj := new(OutputCommitted)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type OutputForfeited struct {
+	Lease    solanago.PublicKey `json:"lease"`
+	Node     solanago.PublicKey `json:"node"`
+	Provider solanago.PublicKey `json:"provider"`
+
+	// Base units of the stake token, burned.
+	Amount uint64 `json:"amount"`
+}
+
+func (obj OutputForfeited) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Provider`:
+	err = encoder.Encode(obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	return nil
+}
+
+func (obj OutputForfeited) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding OutputForfeited: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *OutputForfeited) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Provider`:
+	err = decoder.Decode(&obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	return nil
+}
+
+func (obj *OutputForfeited) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling OutputForfeited: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalOutputForfeited(buf []byte) (*OutputForfeited, error) {
+	obj := new(OutputForfeited)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

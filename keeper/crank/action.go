@@ -31,6 +31,7 @@ const (
 	LeaseClose        Kind = "lease_close"
 	AuctionClose      Kind = "auction_close"
 	OutputResolve     Kind = "output_resolve"
+	OutputForfeit     Kind = "output_forfeit"
 	DisputeResolve    Kind = "dispute_resolve"
 	DisputeUphold     Kind = "dispute_uphold"
 	DisputeVote       Kind = "dispute_vote"
@@ -53,7 +54,7 @@ const (
 var Kinds = []Kind{
 	ProveEquivocation, ProveBadWork, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
 	KeeperActivate, KeeperSuspend, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
-	OutputResolve, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, RewardsBuyBack, EmissionClaim, ReportClose,
+	OutputResolve, OutputForfeit, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, RewardsBuyBack, EmissionClaim, ReportClose,
 	FraudProofClose,
 }
 
@@ -149,6 +150,7 @@ var benign = map[Kind][]market.Code{
 	LeaseClose:     {bindings.ErrorCodeUnsettled, bindings.ErrorCodeFaultPending, market.CodeTooEarly},
 	AuctionClose:   {market.CodeTooEarly, bindings.ErrorCodeStillInUse},
 	OutputResolve:  {bindings.ErrorCodeWrongOutputState, bindings.ErrorCodeWrongAccount, market.CodeTooEarly},
+	OutputForfeit:  {bindings.ErrorCodeWrongOutputState},
 	DisputeResolve: {market.CodeTooEarly, bindings.ErrorCodeDisputeUpheld},
 	DisputeVote:    {market.CodeTooLate, market.CodeAlreadyVoted},
 	SlashAppeal:    {bindings.ErrorCodeAlreadyCounted, bindings.ErrorCodeAppealWindowClosed},

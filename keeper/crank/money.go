@@ -74,8 +74,15 @@ func (d *due) disputes() {
 	})
 }
 
-// outputs has the outputs of redundant jobs compared once all are shown or their time is over.
+// outputs has the outputs of redundant jobs compared once all are shown or their time is over, and those forfeit stake
+// that committed to an output and withheld it.
 func (d *due) outputs() {
+	inOrder(d.v.Leases, func(key solana.PublicKey, l *market.Lease) {
+		if market.OutputState(l.Output) == market.OutputWithheld {
+			instruction, err := ix.OutputForfeit(*l, d.v.Market.StakeMint)
+			d.add(Action{Kind: OutputForfeit, Key: fmt.Sprintf("%s/%d", key, l.AwardedAt), Since: l.ResolvedAt}, instruction, err)
+		}
+	})
 	inOrder(d.v.Orders, func(key solana.PublicKey, o *market.Order) {
 		if o.Redundant == 0 || o.LiveLeases == 0 || len(d.v.LeasesOfOrder[key]) != int(o.LiveLeases) {
 			return

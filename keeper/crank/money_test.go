@@ -247,12 +247,16 @@ func TestOutputsAreCompared(t *testing.T) {
 		plain  bool
 		want   []string
 	}{
-		"all are shown":                     {states(revealed, revealed, revealed), 3, false, false, key},
-		"one is committed":                  {states(revealed, committed, revealed), 3, false, false, nil},
-		"one is missing":                    {states(revealed, wanted, revealed), 3, false, false, nil},
-		"one is missing, the time is over":  {states(revealed, wanted, revealed), 3, true, false, key},
-		"none came, the time is over":       {states(wanted, wanted, wanted), 3, true, false, key},
-		"they were compared":                {states(accepted, accepted, market.OutputRejected), 3, true, false, nil},
+		"all are shown":                    {states(revealed, revealed, revealed), 3, false, false, key},
+		"one is committed":                 {states(revealed, committed, revealed), 3, false, false, nil},
+		"one is missing":                   {states(revealed, wanted, revealed), 3, false, false, nil},
+		"one is missing, the time is over": {states(revealed, wanted, revealed), 3, true, false, key},
+		"none came, the time is over":      {states(wanted, wanted, wanted), 3, true, false, key},
+		"they were compared":               {states(accepted, accepted, market.OutputRejected), 3, true, false, nil},
+		"one was withheld": {
+			states(accepted, accepted, market.OutputWithheld), 3, true, false,
+			[]string{fmt.Sprintf("output_forfeit/%s/%d", solana.PublicKey{10}, int64(now-200))},
+		},
 		"one lease has been compared":       {states(revealed, revealed, accepted), 3, true, false, nil},
 		"a lease is not known yet":          {states(revealed, revealed), 3, true, false, nil},
 		"one lease was aborted":             {states(revealed, revealed), 2, false, false, key},
@@ -305,7 +309,7 @@ func TestOutputsAreCompared(t *testing.T) {
 func TestBenignRefusalsOfMoney(t *testing.T) {
 	for kind, code := range map[Kind]bindings.ErrorCode{
 		RewardsAccrue: bindings.ErrorCodeNothingOwed, RewardsClaim: bindings.ErrorCodeNothingOwed, DisputeResolve: bindings.ErrorCodeDisputeUpheld,
-		OutputResolve: bindings.ErrorCodeWrongOutputState,
+		OutputResolve: bindings.ErrorCodeWrongOutputState, OutputForfeit: bindings.ErrorCodeWrongOutputState,
 	} {
 		require.True(t, Benign(kind, refusal(code)), "%s", kind)
 		require.False(t, Benign(kind, refusal(bindings.ErrorCodeInvariantBroken)), "%s", kind)

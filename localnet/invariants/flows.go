@@ -64,6 +64,8 @@ func (h History) Flows() Flows {
 				f.slash(e.Amount, e.Customer, e.FinderShare, e.Burned)
 			case *bindings.SlashApplied:
 				f.slash(e.Amount, e.Customer, e.Finder, e.Burned)
+			case *bindings.OutputForfeited:
+				f.slash(e.Amount, 0, 0, e.Amount)
 			}
 		}
 	}

@@ -140,6 +140,8 @@ pub const AUCTION_SECS_MIN: u32 = 5;
 pub const AUCTION_SECS_MAX: u32 = 86_400;
 pub const REVEAL_SECS_MIN: u32 = 5;
 pub const REVEAL_SECS_MAX: u32 = 3_600;
+/// A withheld reveal costs so many times what its lease was worth.
+pub const WITHHELD_FACTOR: u64 = 2;
 /// Marks a model-independent requirement (`Requirement::model`).
 pub const ANY_MODEL: u16 = 0;
 

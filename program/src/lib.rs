@@ -324,6 +324,9 @@ pub mod gantry_market {
     pub fn output_resolve(ctx: &mut Context<OutputResolve>) -> Result<()> {
         output_resolve::handler(ctx)
     }
+    pub fn output_forfeit(ctx: &mut Context<OutputForfeit>) -> Result<()> {
+        output_forfeit::handler(ctx)
+    }
 
     pub fn rewards_accrue(ctx: &mut Context<RewardsAccrue>) -> Result<()> {
         rewards_accrue::handler(ctx)

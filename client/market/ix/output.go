@@ -28,3 +28,10 @@ func OutputResolve(order solana.PublicKey, leases []solana.PublicKey) (solana.In
 	}
 	return finish(ix, err, bindings.Instruction_OutputResolve, accounts...)
 }
+
+// OutputForfeit has a node pay, of its stake, for an output that it committed to and did not reveal; anyone may.
+func OutputForfeit(l market.Lease, stakeMint solana.PublicKey) (solana.Instruction, error) {
+	ix, err := bindings.NewOutputForfeitInstruction(market.MarketAddress(), l.Address, l.Lease.Node, l.Lease.Provider,
+		market.StakeVaultAddress(l.Lease.Provider), stakeMint, solana.TokenProgramID)
+	return finish(ix, err, bindings.Instruction_OutputForfeit)
+}

@@ -21,3 +21,12 @@ pub struct OutputsResolved {
     pub accepted: u8,
     pub of: u8,
 }
+
+#[event]
+pub struct OutputForfeited {
+    pub lease: Address,
+    pub node: Address,
+    pub provider: Address,
+    /// Base units of the stake token, burned.
+    pub amount: u64,
+}

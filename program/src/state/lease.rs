@@ -32,6 +32,8 @@ pub const OUTPUT_REVEALED: u8 = 3;
 pub const OUTPUT_ACCEPTED: u8 = 4;
 /// Another output than the majority's, or none, or there was no majority: it is not paid.
 pub const OUTPUT_REJECTED: u8 = 5;
+/// Committed to and not revealed in time: it is not paid, and its node is yet to forfeit stake for it.
+pub const OUTPUT_WITHHELD: u8 = 6;
 
 #[account]
 pub struct Lease {
@@ -58,6 +60,8 @@ pub struct Lease {
     pub reserved: u64,
     /// µUSDC owed so far by paid-for seconds, fee included.
     pub paid: u64,
+    /// Of a redundant job: base units of the node's stake that not revealing a committed output costs.
+    pub forfeit: u64,
     pub receipt_sequence: u64,
     /// Last period whose leaf was applied.
     pub last_report_period: u64,
@@ -213,7 +217,7 @@ impl Lease {
             && self.paid == self.owed(self.paid_secs)?
             && self.reserved >= self.fee_total()?
             && (LEASE_AWARDED..=LEASE_ENDED).contains(&self.status)
-            && self.output <= OUTPUT_REJECTED
+            && self.output <= OUTPUT_WITHHELD
             && (self.payable() || self.paid == 0)
             && (self.resolved_at != 0) == (self.output >= OUTPUT_ACCEPTED)
             && (self.ended_at != 0) == (self.status >= LEASE_FAILED);

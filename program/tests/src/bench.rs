@@ -348,8 +348,11 @@ fn disputes(w: &mut Testbed, keepers: &[Actor; 3]) {
     }
 }
 
-/// Three nodes that show the same output.
+/// Three nodes that show the same output, then three of which one withholds it.
 fn outputs(w: &mut Testbed) {
+    let job = w.withheld();
+    w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
+    w.ok(ix::output_forfeit(w, &job.leases()[2]), &[]);
     let job = w.redundant();
     for at in 0..3 {
         job.commit(w, at, 4);

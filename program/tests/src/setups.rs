@@ -1,7 +1,7 @@
 //! Setups: the instructions that lead to a machine on offer, an order, an award, a running lease, a final report.
 
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market::state::{Lease, Node, NodeSpec};
+use gantry_market::state::{Lease, Node, NodeSpec, Order};
 use solana_address::Address;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
@@ -128,7 +128,26 @@ impl Testbed {
         redundant
     }
 
-    /// The same, before any of them starts.
+    /// The three were done after a minute and committed to the same output, the last one did not reveal it, and all time
+    /// for it is over.
+    pub fn withheld(&mut self) -> Redundant {
+        let job = self.redundant();
+        self.warp(60);
+        for (at, run) in job.runs.iter().enumerate() {
+            let receipt = ix::receipt(self, &run.lease, &run.machine.key, &job.customer.key, 1, 60);
+            self.ok_all(&receipt, &[]);
+            job.commit(self, at, 4);
+            let end = ix::lease_end(self, &run.machine.key.pubkey(), &run.lease, 0);
+            self.ok(end, &[&run.machine.key]);
+        }
+        job.reveal(self, 0, 4);
+        job.reveal(self, 1, 4);
+        let order: Order = self.read(&job.order);
+        self.set_now(order.reveal_by + 1);
+        job
+    }
+
+    /// The same as `redundant`, before any of them starts.
     pub fn redundant_awarded(&mut self) -> Redundant {
         let keeper = self.keeper(self.params.min_bond);
         let customer = self.customer(100_000_000);

@@ -70,6 +70,7 @@ mod order_create;
 mod order_expire;
 mod order_reopen;
 mod output_commit;
+mod output_forfeit;
 mod output_resolve;
 mod output_reveal;
 mod owners;

@@ -2,8 +2,9 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::VERSION;
+use crate::constants::{VERSION, WITHHELD_FACTOR};
 use crate::errors::{MarketError, OrOverflow};
+use crate::math::slashing::harm_in_stake;
 use crate::state::{
     GpuModel, Keeper, Lease, Market, Node, Order, Provider, KEEPER_ACTIVE, LEASE_AWARDED, NODE_ACTIVE,
     ORDER_OPEN, OUTPUT_NONE, OUTPUT_WANTED,
@@ -93,7 +94,13 @@ pub fn write_lease(
     lease.gpus = order.gpus_per_node;
     lease.status = LEASE_AWARDED;
     lease.run_to_completion = order.run_to_completion;
-    lease.output = if order.redundant == 1 { OUTPUT_WANTED } else { OUTPUT_NONE };
+    if order.redundant == 1 {
+        lease.output = OUTPUT_WANTED;
+        let worth = terms.reserved.checked_mul(WITHHELD_FACTOR).or_overflow()?;
+        lease.forfeit = harm_in_stake(worth, params.stake_price)?;
+    } else {
+        lease.output = OUTPUT_NONE;
+    }
     lease.continues = terms.continues;
     lease.may_migrate = 1u8.saturating_sub(order.no_migration);
     lease.version = VERSION;

@@ -1,8 +1,9 @@
 //! Anyone compares the outputs of a redundant job: those of the majority are paid, the others are not. Without a
 //! majority nobody is, and the customer may run the job again.
 //!
-//! Nobody's stake is touched: a majority of machines is no proof that the others lied, since one person may own it. It
-//! decides only over the money that the customer has put up for that very job.
+//! No stake is touched for another output: a majority of machines is no proof that the others lied, since one person may
+//! own it. It decides only over the money that the customer has put up for that very job. An output that was committed to
+//! and is withheld costs stake, see `output_forfeit`: whoever waits for the others' outputs has a price to pay.
 
 use anchor_lang::prelude::*;
 
@@ -10,7 +11,10 @@ use crate::constants::MAX_REDUNDANCY;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::OutputsResolved;
 use crate::records;
-use crate::state::{Lease, Order, OUTPUT_ACCEPTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED};
+use crate::state::{
+    Lease, Order, OUTPUT_ACCEPTED, OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,
+    OUTPUT_WITHHELD,
+};
 
 /// All live leases of the order follow, writable.
 #[derive(Accounts)]
@@ -62,7 +66,11 @@ pub(crate) fn handler(ctx: &mut Context<OutputResolve>) -> Result<()> {
     for view in views.iter() {
         let mut lease = lease_of(view, order.address())?;
         let wins = lease.output == OUTPUT_REVEALED && winner == Some(lease.output_hash);
-        lease.output = if wins { OUTPUT_ACCEPTED } else { OUTPUT_REJECTED };
+        lease.output = match lease.output {
+            _ if wins => OUTPUT_ACCEPTED,
+            OUTPUT_COMMITTED => OUTPUT_WITHHELD,
+            _ => OUTPUT_REJECTED,
+        };
         lease.resolved_at = now;
         accepted = accepted.checked_add(u8::from(wins)).or_overflow()?;
         lease.invariant(now)?;

@@ -2,7 +2,7 @@
 
 use gantry_market::state::{
     Auction, Credits, Dispute, Fault, FraudProof, Keeper, Lease, Node, Order, Provider, Report,
-    KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED,
+    KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED, OUTPUT_WITHHELD,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -166,6 +166,11 @@ fn outputs(a: &mut Harness) -> Verdict {
         if order.redundant == 1 {
             let leases = super::actions::leases_of(a, &at);
             send(a, ix::output_resolve(&at, &leases))?;
+        }
+    }
+    for (at, lease) in all::<Lease>(a) {
+        if lease.output == OUTPUT_WITHHELD {
+            send(a, ix::output_forfeit(&a.w, &at))?;
         }
     }
     Ok(())

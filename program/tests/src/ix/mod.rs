@@ -135,6 +135,7 @@ names! {
     OutputCommit => "output_commit",
     OutputReveal => "output_reveal",
     OutputResolve => "output_resolve",
+    OutputForfeit => "output_forfeit",
     RewardsAccrue => "rewards_accrue",
     RewardsClaim => "rewards_claim",
     RewardsBuyBack => "rewards_buy_back",

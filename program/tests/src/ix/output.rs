@@ -7,7 +7,8 @@ use solana_instruction::{AccountMeta, Instruction};
 
 use super::{build, with_remaining};
 use crate::testbed::DOMAIN;
-use crate::Testbed;
+use crate::tokens::token_program;
+use crate::{pda, Testbed};
 
 /// What a node commits to.
 pub fn output_commitment(lease: &Address, output: &[u8; 32], salt: &[u8; 32]) -> [u8; 32] {
@@ -57,4 +58,20 @@ pub fn output_reveal_of(
 pub fn output_resolve(order: &Address, leases: &[Address]) -> Instruction {
     let resolve = build(accounts::OutputResolve { order: *order }, instruction::OutputResolve {});
     with_remaining(resolve, leases.iter().map(|lease| AccountMeta::new(*lease, false)).collect())
+}
+
+pub fn output_forfeit(w: &Testbed, lease: &Address) -> Instruction {
+    let state: Lease = w.read(lease);
+    build(
+        accounts::OutputForfeit {
+            market: pda::market(),
+            lease: *lease,
+            node: state.node,
+            provider: state.provider,
+            stake_vault: pda::stake_vault(&state.provider),
+            stake_mint: w.stake_mint,
+            token_program: token_program(),
+        },
+        instruction::OutputForfeit {},
+    )
 }

@@ -106,6 +106,7 @@ pub const ACTIONS: &[Action] = &[
     action("output_commit", 12, outputs::output_commit),
     action("output_reveal", 12, outputs::output_reveal),
     action("output_resolve", 8, outputs::output_resolve),
+    action("output_forfeit", 6, outputs::output_forfeit),
     action("prove_equivocation", 3, proofs::prove_equivocation),
     action("fraud_proof_open", 3, proofs::fraud_proof_open),
     action("fraud_proof_close", 2, proofs::fraud_proof_close),

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use gantry_market::state::{
-    Lease, Node, Order, LEASE_RUNNING, OUTPUT_COMMITTED, OUTPUT_REVEALED, OUTPUT_WANTED,
+    Lease, Node, Order, LEASE_RUNNING, OUTPUT_COMMITTED, OUTPUT_REVEALED, OUTPUT_WANTED, OUTPUT_WITHHELD,
 };
 use solana_address::Address;
 
@@ -134,4 +134,11 @@ pub fn output_resolve(s: &mut Scene) -> Option<Plan> {
         _ => {}
     }
     one(ix::output_resolve(&order, &leases))
+}
+
+/// Of a lease whose output was withheld, or of any.
+pub fn output_forfeit(s: &mut Scene) -> Option<Plan> {
+    let any = s.once_in(6);
+    let (at, _) = s.any_where::<Lease>(|lease| any || lease.output == OUTPUT_WITHHELD)?;
+    one(ix::output_forfeit(&s.a.w, &at))
 }

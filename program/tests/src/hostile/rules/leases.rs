@@ -126,6 +126,7 @@ fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Ver
             == (after.notice_secs, after.settle_secs, after.rating_secs, after.awarded_at)
         && (before.grace_secs, before.award_bps, before.challenge_until)
             == (after.grace_secs, after.award_bps, after.challenge_until)
+        && before.forfeit == after.forfeit
         && (before.resolved_at == after.resolved_at || act.name == "output_resolve");
     must!(same, "a lease's terms stay", "{}: {at}", act.name);
     let grows = after.paid_secs >= before.paid_secs

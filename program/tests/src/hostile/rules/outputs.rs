@@ -4,7 +4,7 @@ use gantry_market::constants::OUTPUT_TAG;
 use gantry_market::math::hash::sha256_of;
 use gantry_market::state::{
     Lease, Order, OUTPUT_ACCEPTED, OUTPUT_COMMITTED, OUTPUT_NONE, OUTPUT_REJECTED, OUTPUT_REVEALED,
-    OUTPUT_WANTED,
+    OUTPUT_WANTED, OUTPUT_WITHHELD,
 };
 
 use super::{must, Act, Change, Verdict};
@@ -67,7 +67,11 @@ fn output(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> V
             let right = sha256_of(&parts) == before.output_hash && after.output_hash == shown;
             must!(right && act.signed(&before.node_key), "the machine shows what it committed to", "{at}");
         }
-        (OUTPUT_WANTED..=OUTPUT_REVEALED, OUTPUT_ACCEPTED | OUTPUT_REJECTED) => {
+        (OUTPUT_WITHHELD, OUTPUT_REJECTED) => {
+            must!(act.name == "output_forfeit", "a withheld output is paid for", "{}: {at}", act.name);
+            must!(before.output_hash == after.output_hash, "an output stays what it was", "{at}");
+        }
+        (OUTPUT_WANTED..=OUTPUT_REVEALED, OUTPUT_ACCEPTED | OUTPUT_REJECTED | OUTPUT_WITHHELD) => {
             let Some(order) = act.ledger.get::<Order>(&before.order) else {
                 must!(false, "outputs are of an order", "{at}");
                 return Ok(());
@@ -86,6 +90,8 @@ fn output(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> V
                 "{at}: {}",
                 after.output
             );
+            let withheld = before.output == OUTPUT_COMMITTED;
+            must!(withheld == (after.output == OUTPUT_WITHHELD), "a withheld output costs its node", "{at}");
             must!(before.output_hash == after.output_hash, "an output stays what it was", "{at}");
             // All of the job are decided at once.
             let open = act.ledger.all::<Lease>().any(|(other, lease)| {

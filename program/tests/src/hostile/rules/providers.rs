@@ -176,7 +176,9 @@ fn stake_arrives(act: &Act, market: &Market) -> Verdict {
     if let Some(cut) = cut_of(act, market) {
         let whole = act.ledger.get::<Provider>(&cut.from).map_or(i128::MAX, |found| held(Some(found)));
         let out = i128::from(cut.amount).min(whole);
-        let shares = split(out as u64, cut.harm, market.params.finder_bps).expect("fits");
+        // Nobody is the finder of what everybody can see: all of it is burned.
+        let finder_bps = if cut.finder == Address::default() { 0 } else { market.params.finder_bps };
+        let shares = split(out as u64, cut.harm, finder_bps).expect("fits");
         *due.entry(cut.customer).or_default() += i128::from(shares.customer);
         *due.entry(cut.finder).or_default() += i128::from(shares.finder);
         burned += i128::from(shares.burned);

@@ -10,6 +10,7 @@ use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::math::work::cell;
 use gantry_market::state::{
     FraudProof, Keeper, Lease, Manifest, Market, Node, Order, Provider, Statement, NODE_ACTIVE,
+    OUTPUT_WITHHELD,
 };
 use solana_address::Address;
 
@@ -75,6 +76,13 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
             Some(Cut { from, amount, harm, customer: lease.customer, finder })
         }
         "prove_omitted_bid" => omitted::cut_of(act, market),
+        "output_forfeit" => {
+            let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
+            let node = act.ledger.get::<Node>(&lease.node)?;
+            let amount = lease.forfeit.min(node.available_stake());
+            let withheld = lease.output == OUTPUT_WITHHELD;
+            withheld.then_some(Cut { from: lease.provider, amount, harm: 0, customer: nobody, finder: nobody })
+        }
         _ => None,
     }
 }

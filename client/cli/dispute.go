@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
-	"slices"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -16,8 +12,6 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
 )
 
 func disputeCommands(s Streams) []*cli.Command {
@@ -107,98 +101,6 @@ func (j disputeJSON) next() string {
 		return "its time is over: anyone may close it, and keepers do; a quarter of the deposit is the provider's then"
 	}
 	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s and costs a quarter of the deposit", percent(j.QuorumBPS), span(j.SecondsLeft))
-}
-
-// readComplaint reads the file that says what is wrong, and hashes it.
-func readComplaint(path string) (raw []byte, hash [32]byte, err error) {
-	if path == "" {
-		return nil, hash, usage("--complaint is missing", "give the file that shows what is wrong; only its hash goes on chain")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, hash, usage("--complaint: "+err.Error(), "give a file that can be read")
-	}
-	defer f.Close()
-	raw, err = io.ReadAll(io.LimitReader(f, messages.MaxComplaint+1))
-	switch {
-	case err != nil:
-		return nil, hash, usage("--complaint: "+err.Error(), "give a file that can be read")
-	case len(raw) == 0:
-		return nil, hash, usage(fmt.Sprintf("--complaint: %s is empty", path), "give a file that shows what is wrong")
-	case len(raw) > messages.MaxComplaint:
-		return nil, hash, usage(fmt.Sprintf("--complaint: %s has more than %d KiB", path, messages.MaxComplaint>>10),
-			"describe what is wrong in a shorter file, and name longer material in it by its sha256")
-	}
-	return raw, sha256.Sum256(raw), nil
-}
-
-// putComplaintProtocol brings complaints to keepers.
-var putComplaintProtocol = p2p.Protocol{
-	ID: messages.ComplaintPut, Version: messages.Version, MaxRequest: messages.MaxComplaint + 1<<10, MaxResponse: 1 << 10, Timeout: askFor,
-}
-
-// sendComplaint brings the complaint to every keeper, and returns how many took it. A keeper sees the dispute a little
-// later than its customer, so that one that does not take it is asked twice more.
-func (s *session) sendComplaint(v *view.View, lease solana.PublicKey, raw []byte) (reached int, err error) {
-	n, err := s.dialAny(v)
-	if err != nil {
-		return 0, err
-	}
-	left := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
-	req := messages.ComplaintUpload{Version: messages.Version, Lease: lease, Data: raw}
-	for try := range 3 {
-		if try > 0 && len(left) > 0 {
-			select {
-			case <-s.ctx.Done():
-				return reached, s.ctx.Err()
-			case <-time.After(2 * time.Second):
-			}
-		}
-		left = slices.DeleteFunc(left, func(k solana.PublicKey) bool {
-			ctx, cancel := s.askContext()
-			defer cancel()
-			_, err := p2p.Call[messages.ComplaintUpload, messages.Complaint](ctx, n, k, putComplaintProtocol, req)
-			if err != nil {
-				s.log.Debug().Err(err).Stringer("keeper", k).Msg("keeper does not take the complaint")
-				return false
-			}
-			reached++
-			return true
-		})
-	}
-	return reached, nil
-}
-
-func (s *session) disputeSend() error {
-	args, err := s.args("LEASE")
-	if err != nil {
-		return err
-	}
-	raw, hash, err := readComplaint(s.cli.String("complaint"))
-	if err != nil {
-		return err
-	}
-	v, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	d, err := s.dispute(v, args[0])
-	if err != nil {
-		return err
-	}
-	if d.EvidenceHash != hash {
-		return refused(fmt.Sprintf("the dispute names a complaint with sha256 %x, this file has %x", d.EvidenceHash, hash), "give the file with which it was opened")
-	}
-	reached, err := s.sendComplaint(v, d.Lease, raw)
-	if err != nil {
-		return err
-	}
-	if reached == 0 {
-		return refused("no keeper took the complaint", "try again while the dispute is open")
-	}
-	return s.done(map[string]int{"keepers": reached}, func(w io.Writer) {
-		fmt.Fprintf(w, "the complaint reached %d of %d keepers, who pass it on\n", reached, len(v.Keepers()))
-	})
 }
 
 // disputeTx is the result of a transaction about a dispute.

@@ -86,12 +86,12 @@ func TestAFailedLease(t *testing.T) {
 	w.Give(keeper.PublicKey(), w.StakeMint, 0)
 	w.Give(customer.PublicKey(), w.StakeMint, 0)
 	w.Until(faults[0].ApplicableAt)
-	instruction, err = ix.SlashApply(ix.SlashApplyArgs{Fault: faults[0], StakeMint: w.StakeMint})
+	instruction, err = ix.SlashApply(ix.SlashApplyArgs{Payer: keeper.PublicKey(), Fault: faults[0], StakeMint: w.StakeMint})
 	w.Do("slash_apply", sign, instruction, err)
 	harm, err := market.HarmInStake(market.USDC(2*up*1_000), params.StakePrice)
 	require.NoError(t, err)
 	require.EqualValues(t, harm, faults[0].Harm)
-	require.EqualValues(t, harm, w.Tokens(market.TokenAddress(customer.PublicKey(), w.StakeMint)))
+	require.Zero(t, w.Tokens(market.TokenAddress(customer.PublicKey(), w.StakeMint)), "it waits in a payout")
 
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded && l.PendingFaults == 0 })
 	w.Until(lease.EndedAt + int64(lease.SettleSecs) + 1)
@@ -121,8 +121,8 @@ func TestAFailedLease(t *testing.T) {
 			require.Empty(t, st.Problems, "%s: %s", st.Name, st.Text)
 		}
 		require.Equal(t, "applied", s.State)
-		require.Equal(t, harm, s.Split.Customer)
-		require.Equal(t, 5*market.OneGNT, s.Split.Customer+s.Split.Finder+s.Split.Burned)
+		require.Equal(t, harm, s.Split.Pool)
+		require.Equal(t, 5*market.OneGNT, s.Split.Pool+s.Split.Finder+s.Split.Burned)
 	}
 	_, err = audit.AuditLease(w.Ctx, opts, node.Address)
 	require.ErrorIs(t, err, audit.ErrNoHistory)

@@ -52,11 +52,11 @@ func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 }
 
 // checkSplit checks the shares of a slash.
-func (s *Slash) checkSplit(c *problems, o Options, amount, customer, finder, burned uint64) {
-	s.Amount, s.Split = market.GNT(amount), market.Split{Customer: market.GNT(customer), Finder: market.GNT(finder), Burned: market.GNT(burned)}
-	c.require(customer+finder+burned == amount, "the parts are not the whole")
-	want, ok := splits(s.Amount, s.Split.Customer, o.Params.FinderBps, s.Split)
-	c.require(ok, "the split should be customer %s, finder %s, burned %s", want.Customer, want.Finder, want.Burned)
+func (s *Slash) checkSplit(c *problems, o Options, amount, finder, burned uint64) {
+	s.Amount, s.Split = market.GNT(amount), market.Split{Finder: market.GNT(finder), Burned: market.GNT(burned)}
+	c.require(finder+burned == amount, "the parts are not the whole")
+	want, ok := splits(s.Amount, 0, o.Params.FinderBps, s.Split)
+	c.require(ok, "the split should be finder %s, burned %s", want.Finder, want.Burned)
 }
 
 func (s *Slash) step(t Tx, c problems, name, format string, args ...any) {
@@ -78,7 +78,7 @@ func (s *Slash) badWork(o Options, until []Tx, v *bindings.BadWorkProven) {
 		s.step(opened, nil, "fraud proof", "node %s signed a product of order %d in period %d, with %d at (%d, %d)", v.Node, claim.N, v.Period,
 			v.Claimed, v.Row, v.Column)
 	}
-	s.checkSplit(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
+	s.checkSplit(&c, o, v.Amount, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "the program computed %d: %s GNT slashed, finder %s (%s), burned %s", v.Right, s.Amount, s.Split.Finder, v.Finder,
 		s.Split.Burned)
 }
@@ -133,7 +133,7 @@ func (s *Slash) manifestEquivocation(o Options, t Tx, v *bindings.EquivocationPr
 	if len(manifests) == 2 {
 		c.require(uint64(manifests[0].Period) == v.Period, "they are of another period")
 	}
-	s.checkSplit(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
+	s.checkSplit(&c, o, v.Amount, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "keeper %s signed two different manifests of period %d: %s GNT slashed, finder %s (%s), burned %s",
 		v.Keeper, v.Period, s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
 }
@@ -157,7 +157,7 @@ func (s *Slash) equivocation(o Options, t Tx, v *bindings.EquivocationProven) {
 	if len(statements) == 2 {
 		c.require(statements[0].Node == v.Node && uint64(statements[0].Period) == v.Period && statements[0].CheckedAt == v.CheckedAt, "they are about something else")
 	}
-	s.checkSplit(&c, o, v.Amount, 0, v.FinderShare, v.Burned)
+	s.checkSplit(&c, o, v.Amount, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "keeper %s signed passed and failed for one %s check of node %s at %s: %s GNT slashed, finder %s (%s), burned %s",
 		v.Keeper, records.CheckKind(v.Kind), v.Node, clock(v.CheckedAt), s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
 }
@@ -166,7 +166,7 @@ func (s *Slash) unjustAward(o Options, t Tx, v *bindings.UnjustAwardProven) {
 	s.Proof, s.Keeper, s.Node, s.Lease = ProvenUnjustAward, v.Keeper, v.Better, v.Lease
 	var c problems
 	c.require(v.BetterScore < v.AwardedScore, "the score %d is not better than %d", v.BetterScore, v.AwardedScore)
-	s.checkSplit(&c, o, v.Amount, v.Customer, v.FinderShare, v.Burned)
-	s.step(t, c, "proven", "keeper %s awarded lease %s at a score of %d, when node %s had %d: %s GNT slashed, customer %s, finder %s (%s), burned %s",
-		v.Keeper, v.Lease, v.AwardedScore, v.Better, v.BetterScore, s.Amount, s.Split.Customer, s.Split.Finder, v.Finder, s.Split.Burned)
+	s.checkSplit(&c, o, v.Amount, v.FinderShare, v.Burned)
+	s.step(t, c, "proven", "keeper %s awarded lease %s at a score of %d, when node %s had %d: %s GNT slashed, finder %s (%s), burned %s",
+		v.Keeper, v.Lease, v.AwardedScore, v.Better, v.BetterScore, s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
 }

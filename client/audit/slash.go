@@ -147,26 +147,35 @@ func (s *Slash) event(o Options, t Tx, e market.Event, opened *bindings.FaultOpe
 		if v.Fault != s.Fault {
 			return
 		}
-		s.State, s.Split = "applied", market.Split{Customer: market.GNT(v.Customer), Finder: market.GNT(v.Finder), Burned: market.GNT(v.Burned)}
+		s.State, s.Split = "applied", market.Split{Pool: market.GNT(v.Customer), Finder: market.GNT(v.Finder), Burned: market.GNT(v.Burned)}
 		want, ok := splits(market.GNT(v.Amount), market.GNT(opened.Harm), o.Params.FinderBps, s.Split)
-		c.require(ok, "the split should be customer %s, finder %s, burned %s", want.Customer, want.Finder, want.Burned)
+		c.require(ok, "the split should be customer %s, finder %s, burned %s", want.Pool, want.Finder, want.Burned)
 		c.require(v.Amount <= opened.Amount, "more was slashed than the fault allows")
 		c.require(t.Time.IsZero() || t.Time.Unix() >= opened.ApplicableAt, "it was applied before the appeal window had passed")
 		c.require(v.Customer+v.Finder+v.Burned == v.Amount, "the parts are not the whole")
-		step("slashed", "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), s.Split.Customer, s.Split.Finder, s.Split.Burned)
+		step("slashed", "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), s.Split.Pool, s.Split.Finder, s.Split.Burned)
 	}
 }
 
-// splits says whether a split follows the rule with the finder's share in force, or with another that was allowed when
-// the fault was opened.
+// splits says whether a split follows the rule, with a finder or without one, with the finder's share in force or with
+// another that was allowed when the fault was opened. At least half is burned in any case.
 func splits(amount, harm market.GNT, finderBPS uint16, got market.Split) (want market.Split, ok bool) {
 	const most = 1_000
-	want, err := market.SplitSlash(amount, harm, finderBPS)
-	if err == nil && want == got {
+	follows := func(bps uint16) (want market.Split, ok bool) {
+		whole, err := market.SplitSlash(amount, bps)
+		if err != nil {
+			return want, false
+		}
+		if want = whole.Claimed(harm); got.Finder == 0 {
+			want = whole.WithoutFinder().Claimed(harm)
+		}
+		return want, want == got
+	}
+	if want, ok = follows(finderBPS); ok {
 		return want, true
 	}
 	for bps := uint16(0); bps <= most; bps++ {
-		if other, err := market.SplitSlash(amount, harm, bps); err == nil && other == got {
+		if other, ok := follows(bps); ok {
 			return other, true
 		}
 	}

@@ -71,7 +71,7 @@ func New(s Streams) *cli.App {
 	}
 	app.Commands = slices.Concat(
 		customerCommands(s), sessionKeyCommands(s), orderCommands(s), providerCommands(s), nodeCommands(s), keeperCommands(s), marketCommands(s),
-		faultCommands(s), disputeCommands(s), rewardsCommands(s), auctionCommands(s), auditCommands(s), evidenceCommands(s), completionCommands(s),
+		faultCommands(s), payoutCommands(s), disputeCommands(s), rewardsCommands(s), auctionCommands(s), auditCommands(s), evidenceCommands(s), completionCommands(s),
 	)
 	onUsage(app.Commands)
 	return app

@@ -32,21 +32,12 @@ func (s *session) proveOmitted(v *view.View, mk market.Market, a *audit.Auction)
 			why = "the order, its auction or its lease is closed: the time to challenge the award is over"
 			continue
 		}
-		score, ok := p.Score(now)
-		if !ok {
+		if _, ok := p.Score(now); !ok {
 			why = "the chain cannot show it: the time to challenge is over, the award was contested before, or a node has changed since before the close"
-			continue
-		}
-		if p.Lease.Customer == key.PublicKey() {
-			// The program wants two different accounts for the customer's compensation and the finder's share.
-			why = "this wallet is the order's customer, which is compensated and cannot be the finder as well: send it with another wallet, --keypair"
 			continue
 		}
 		ixs, err := ix.ProveOmittedBid(p, key.PublicKey(), now)
 		if err != nil {
-			return nil, err
-		}
-		if _, err := s.send("token_accounts", ix.OmittedBidAccounts(p, key.PublicKey(), score)); err != nil {
 			return nil, err
 		}
 		tx, err := s.send("prove_omitted_bid", ixs)

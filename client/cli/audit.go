@@ -232,7 +232,7 @@ func (s *session) auditSlash() error {
 		ok = ok && x.OK()
 		out[i] = slashJSON{
 			Proof: x.Proof, Node: x.Node.String(), Period: x.Period, Flags: append([]string{}, x.Flags.Names()...), State: x.State, Amount: x.Amount.String(),
-			Customer: x.Split.Customer.String(), Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(),
+			Customer: x.Split.Pool.String(), Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(),
 			Steps: describeSteps(x.Steps, explorer),
 		}
 		about := x.Node

@@ -136,15 +136,11 @@ func (s *session) faultApply() error {
 	if f.CanApply(now) != nil {
 		return refused(fmt.Sprintf("the appeal window is open until %s UTC, %s more", when(f.ApplicableAt), span(f.ApplicableAt-now)), "come back then")
 	}
-	ixs := []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), f.Finder, mk.StakeMint)}
-	if !f.Customer.IsZero() {
-		ixs = append(ixs, ix.CreateTokenAccount(key.PublicKey(), f.Customer, mk.StakeMint))
-	}
-	instruction, err := ix.SlashApply(ix.SlashApplyArgs{Fault: f, StakeMint: mk.StakeMint})
+	instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: key.PublicKey(), Fault: f, StakeMint: mk.StakeMint})
 	if err != nil {
 		return err
 	}
-	tx, err := s.send("slash_apply", append(ixs, instruction))
+	tx, err := s.send("slash_apply", []solana.Instruction{instruction})
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,11 @@ type (
 		Meta
 		bindings.Fault
 	}
+	// Payout is a part of a slash that waits for its delay: a finder's or a victim's.
+	Payout struct {
+		Meta
+		bindings.Payout
+	}
 	// FraudProof is the first half of a proof of a wrong work claim.
 	FraudProof struct {
 		Meta

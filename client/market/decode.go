@@ -40,6 +40,7 @@ const (
 	KindRewards
 	KindDispute
 	KindAuction
+	KindPayout
 )
 
 var kindNames = [...]string{
@@ -47,7 +48,7 @@ var kindNames = [...]string{
 	KindCredits: "credits", KindOrder: "order", KindLease: "lease", KindReport: "report", KindFault: "fault",
 	KindDevice: "device claim", KindFraudProof: "fraud proof",
 	KindRewards: "rewards", KindDispute: "dispute",
-	KindAuction: "auction",
+	KindAuction: "auction", KindPayout: "payout",
 }
 
 func (k Kind) String() string { return name(kindNames[:], "kind", uint8(k)) }
@@ -104,6 +105,8 @@ func KindOf(value any) Kind {
 		return KindDispute
 	case *Auction:
 		return KindAuction
+	case *Payout:
+		return KindPayout
 	}
 	return 0
 }
@@ -156,6 +159,9 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 	case bindings.Account_Auction:
 		v := &Auction{Meta: meta}
 		return decoded(KindAuction, v, &v.Auction, &v.Version, meta, body)
+	case bindings.Account_Payout:
+		v := &Payout{Meta: meta}
+		return decoded(KindPayout, v, &v.Payout, &v.Version, meta, body)
 	case accountDevice:
 		return decodeDevice(meta, body)
 	}

@@ -55,25 +55,3 @@ func (r *Rewards) Emission(feesPaid USDC, p *Params, vault GNT, now int64) (emit
 	fees.Add(fees, whole).Sub(fees, big.NewInt(1)).Div(fees, whole)
 	return emitted, USDC(fees.Uint64()), nil
 }
-
-// UnjustAward is what a keeper's bond pays for an award that was not the best: the customer first, up to the difference
-// in price over the whole order, as in program/src/instructions/slashing/prove_better_ask.rs. Error: ErrOverflow.
-func UnjustAward(price, better PricePerHour, gpus uint8, seconds uint32, bond GNT, p *Params) (harm GNT, split Split, err error) {
-	paid, err := Cost(price, gpus, seconds)
-	if err != nil {
-		return 0, Split{}, err
-	}
-	asked, err := Cost(better, gpus, seconds)
-	if err != nil {
-		return 0, Split{}, err
-	}
-	if harm, err = HarmInStake(paid-min(paid, asked), p.StakePrice); err != nil {
-		return 0, Split{}, err
-	}
-	amount, err := Share(uint64(bond), p.SlashUnjustAwardBps)
-	if err != nil {
-		return 0, Split{}, err
-	}
-	split, err = SplitSlash(min(GNT(amount), bond), harm, p.FinderBps)
-	return harm, split, err
-}

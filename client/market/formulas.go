@@ -185,20 +185,28 @@ func NextUptimeBPS(old uint16, upSecs, periodSecs uint32) uint16 {
 	return uint16(min((uint64(old)*63+sample+up)/64, BPS))
 }
 
-// Split is where slashed stake goes.
-type Split struct{ Customer, Finder, Burned GNT }
+// Split is where slashed stake goes. Pool is for whoever was harmed.
+type Split struct{ Burned, Finder, Pool GNT }
 
-// SplitSlash gives the harmed customer first, up to the harm; then the finder at most its share of the whole; the rest
-// is burned.
-func SplitSlash(amount, harm GNT, finderBPS uint16) (Split, error) {
-	customer := min(amount, harm)
-	rest := amount - customer
+// SplitSlash burns at least half, rounded up; of the other half the finder gets its share of the whole and the victims'
+// pool the rest.
+func SplitSlash(amount GNT, finderBPS uint16) (Split, error) {
 	share, err := Share(uint64(amount), finderBPS)
 	if err != nil {
 		return Split{}, err
 	}
+	rest := amount / 2
 	finder := min(GNT(share), rest)
-	return Split{Customer: customer, Finder: finder, Burned: rest - finder}, nil
+	return Split{Burned: amount - rest, Finder: finder, Pool: rest - finder}, nil
+}
+
+// WithoutFinder is the same where nobody is the finder: its part is burned.
+func (s Split) WithoutFinder() Split { return Split{Burned: s.Burned + s.Finder, Pool: s.Pool} }
+
+// Claimed is the same where the victims claim at most harm: the rest of their pool is burned.
+func (s Split) Claimed(harm GNT) Split {
+	pool := min(s.Pool, harm)
+	return Split{Burned: s.Burned + s.Pool - pool, Finder: s.Finder, Pool: pool}
 }
 
 // HarmInStake turns a customer's harm into stake; price is µUSDC per whole stake token.

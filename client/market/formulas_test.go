@@ -129,31 +129,6 @@ func TestVectorsMigration(t *testing.T) {
 	}
 }
 
-func TestVectorsUnjustAward(t *testing.T) {
-	for i, c := range vectors[struct {
-		Price       uint64
-		BetterPrice uint64 `json:"better_price"`
-		Gpus        uint8
-		Seconds     uint32
-		StakePrice  uint64 `json:"stake_price"`
-		Bond        uint64
-		SlashBps    uint16 `json:"slash_bps"`
-		FinderBps   uint16 `json:"finder_bps"`
-		Harm        *uint64
-		Customer    uint64
-		Finder      uint64
-		Burned      uint64
-	}](t, "unjust_award.json") {
-		p := market.Params{}
-		p.StakePrice, p.SlashUnjustAwardBps, p.FinderBps = c.StakePrice, c.SlashBps, c.FinderBps
-		harm, split, err := market.UnjustAward(
-			market.PricePerHour(c.Price), market.PricePerHour(c.BetterPrice), c.Gpus, c.Seconds, market.GNT(c.Bond), &p)
-		equal(t, c.Harm, harm, err, i)
-		want := market.Split{Customer: market.GNT(c.Customer), Finder: market.GNT(c.Finder), Burned: market.GNT(c.Burned)}
-		require.Equal(t, want, split, "case %d", i)
-	}
-}
-
 // Nothing is lost between those who share the fees.
 func TestFeesAreSplitWithoutARest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

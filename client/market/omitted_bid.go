@@ -1,8 +1,6 @@
 package market
 
 import (
-	"math/bits"
-
 	"github.com/gagliardetto/solana-go"
 )
 
@@ -60,23 +58,4 @@ func (b OmittedBid) barStood(since int64) bool {
 	}
 	then, ok := b.Bar.HeldThroughout(since, b.Lease.AwardedAt)
 	return ok && then.GuaranteeAt(since) == then.GuaranteeAt(b.Lease.AwardedAt)
-}
-
-// Harmed reports whether the customer paid more than it would have with the omitted bid, so that it gets a share: its
-// associated stake-token account must exist then.
-func (b OmittedBid) Harmed(score uint64) bool {
-	hi, lo := bits.Mul64(b.Lease.Price, score)
-	if b.Lease.Lease.Score == 0 || hi >= b.Lease.Lease.Score {
-		return false
-	}
-	price, rest := bits.Div64(hi, lo, b.Lease.Lease.Score)
-	if rest > 0 {
-		price++
-	}
-	with, err := Cost(PricePerHour(price), b.Lease.Gpus, b.Order.DurationSecs)
-	if err != nil {
-		return false
-	}
-	paid, err := Cost(PricePerHour(b.Lease.Price), b.Lease.Gpus, b.Order.DurationSecs)
-	return err == nil && paid > with
 }

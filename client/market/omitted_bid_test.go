@@ -49,8 +49,6 @@ func TestOmittedBid(t *testing.T) {
 	want, err := market.Score(1_000_000, b.Omitted.Node.Reputation(970), 0)
 	require.NoError(t, err)
 	require.Equal(t, want, score)
-	require.True(t, b.Harmed(score))
-	require.False(t, b.Harmed(b.Lease.Lease.Score))
 	ixs, err := ix.ProveOmittedBid(b, solana.PublicKey{8}, 1_125)
 	require.NoError(t, err)
 	require.Len(t, ixs, 3)

@@ -21,6 +21,8 @@ var (
 	seedFeeVault     = []byte("fee_vault")
 	seedRewards      = []byte("rewards")
 	seedEmission     = []byte("emission_vault")
+	seedPayoutVault  = []byte("payout_vault")
+	seedPayout       = []byte("payout")
 	seedDispute      = []byte("dispute")
 	seedDisputeFault = []byte("dispute_fault")
 	seedGpuModel     = []byte("gpu_model")
@@ -60,6 +62,14 @@ func RewardsAddress() solana.PublicKey { return derive(ProgramID, seedRewards) }
 
 // EmissionVaultAddress is the stake-token account that emission is paid from.
 func EmissionVaultAddress() solana.PublicKey { return derive(ProgramID, seedEmission) }
+
+// PayoutVaultAddress is the stake-token account in which parts of slashes wait for their payout.
+func PayoutVaultAddress() solana.PublicKey { return derive(ProgramID, seedPayoutVault) }
+
+// PayoutAddress is what waits for a wallet out of the slashes of one source: a fault, a node or a keeper's account.
+func PayoutAddress(beneficiary, source solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedPayout, beneficiary[:], source[:])
+}
 
 // DisputeAddress is the account of a lease's dispute.
 func DisputeAddress(lease solana.PublicKey) solana.PublicKey {

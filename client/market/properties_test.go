@@ -59,18 +59,20 @@ func TestAFeeIsAShareAndASplitLosesNothing(t *testing.T) {
 		if want, _ := exact(amount, uint64(bps), 10_000); err != nil || fee != want || fee > amount {
 			t.Fatalf("%d of %d, %v", fee, amount, err)
 		}
-		split, err := market.SplitSlash(market.GNT(amount), market.GNT(harm), bps)
+		split, err := market.SplitSlash(market.GNT(amount), bps)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rest := amount - min(amount, harm)
+		claimed := split.Claimed(market.GNT(harm))
 		switch {
-		case uint64(split.Customer) != min(amount, harm):
-			t.Fatalf("the customer comes first: %+v", split)
-		case uint64(split.Finder) != min(fee, rest):
+		case uint64(split.Burned) != amount-amount/2:
+			t.Fatalf("half is burned: %+v", split)
+		case uint64(split.Finder) != min(fee, amount/2):
 			t.Fatalf("the finder gets its share of what is left: %+v", split)
-		case uint64(split.Customer+split.Finder+split.Burned) != amount:
+		case uint64(split.Pool+split.Finder+split.Burned) != amount || claimed.Pool+claimed.Finder+claimed.Burned != market.GNT(amount):
 			t.Fatalf("nothing is lost: %+v of %d", split, amount)
+		case claimed.Pool != min(split.Pool, market.GNT(harm)):
+			t.Fatalf("victims get their harm at most: %+v", claimed)
 		}
 	})
 }

@@ -122,14 +122,19 @@ func TestVectorsNextUptime(t *testing.T) {
 
 func TestVectorsSlashing(t *testing.T) {
 	for i, c := range vectors[struct {
-		Amount, Harm             uint64
-		FinderBps                uint16 `json:"finder_bps"`
-		Customer, Finder, Burned uint64
+		Amount, Harm         uint64
+		FinderBps            uint16 `json:"finder_bps"`
+		Burned, Finder, Pool uint64
+		Claimed              uint64
+		BurnedThen           uint64 `json:"burned_then"`
 	}](t, "slash_split.json") {
-		got, err := market.SplitSlash(market.GNT(c.Amount), market.GNT(c.Harm), c.FinderBps)
+		got, err := market.SplitSlash(market.GNT(c.Amount), c.FinderBps)
 		require.NoError(t, err, "case %d", i)
-		want := market.Split{Customer: market.GNT(c.Customer), Finder: market.GNT(c.Finder), Burned: market.GNT(c.Burned)}
+		want := market.Split{Burned: market.GNT(c.Burned), Finder: market.GNT(c.Finder), Pool: market.GNT(c.Pool)}
 		require.Equal(t, want, got, "case %d", i)
+		want.Burned, want.Pool = market.GNT(c.BurnedThen), market.GNT(c.Claimed)
+		require.Equal(t, want, got.Claimed(market.GNT(c.Harm)), "case %d", i)
+		require.Equal(t, market.Split{Burned: got.Burned + got.Finder, Pool: got.Pool}, got.WithoutFinder(), "case %d", i)
 	}
 	for i, c := range vectors[struct {
 		Harm       uint64

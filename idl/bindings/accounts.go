@@ -92,6 +92,13 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal account as Order: %w", err)
 		}
 		return value, nil
+	case Account_Payout:
+		value := new(Payout)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal account as Payout: %w", err)
+		}
+		return value, nil
 	case Account_Provider:
 		value := new(Provider)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -301,6 +308,23 @@ func ParseAccount_Order(accountData []byte) (*Order, error) {
 	err = acc.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal account of type Order: %w", err)
+	}
+	return acc, nil
+}
+
+func ParseAccount_Payout(accountData []byte) (*Payout, error) {
+	decoder := binary.NewBorshDecoder(accountData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Account_Payout {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Account_Payout, binary.FormatDiscriminator(discriminator))
+	}
+	acc := new(Payout)
+	err = acc.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal account of type Payout: %w", err)
 	}
 	return acc, nil
 }

@@ -16,6 +16,7 @@ var (
 	Account_Market     = [8]byte{219, 190, 213, 55, 0, 227, 198, 154}
 	Account_Node       = [8]byte{208, 53, 1, 3, 49, 122, 180, 49}
 	Account_Order      = [8]byte{134, 173, 223, 185, 77, 86, 28, 51}
+	Account_Payout     = [8]byte{69, 45, 245, 131, 218, 101, 158, 228}
 	Account_Provider   = [8]byte{164, 180, 71, 17, 75, 216, 80, 195}
 	Account_Report     = [8]byte{232, 246, 229, 227, 242, 105, 190, 2}
 	Account_Rewards    = [8]byte{12, 223, 68, 101, 63, 33, 38, 101}
@@ -86,6 +87,8 @@ var (
 	Event_OutputsResolved     = [8]byte{159, 126, 11, 37, 251, 26, 123, 205}
 	Event_ParamsApplied       = [8]byte{79, 221, 60, 141, 244, 69, 47, 209}
 	Event_ParamsProposed      = [8]byte{29, 64, 243, 241, 75, 135, 93, 142}
+	Event_PayoutClaimed       = [8]byte{200, 39, 105, 112, 116, 63, 58, 149}
+	Event_PayoutCredited      = [8]byte{199, 198, 78, 155, 94, 245, 163, 141}
 	Event_ProviderClosed      = [8]byte{161, 166, 249, 96, 136, 153, 232, 194}
 	Event_ProviderPayoutSet   = [8]byte{245, 206, 224, 32, 226, 121, 132, 93}
 	Event_ProviderRegistered  = [8]byte{38, 209, 137, 78, 185, 19, 147, 14}
@@ -167,6 +170,7 @@ var (
 	Instruction_OutputForfeit          = [8]byte{9, 250, 174, 84, 51, 144, 210, 190}
 	Instruction_OutputResolve          = [8]byte{167, 186, 24, 213, 102, 98, 93, 124}
 	Instruction_OutputReveal           = [8]byte{42, 93, 177, 211, 203, 56, 200, 80}
+	Instruction_PayoutClaim            = [8]byte{245, 117, 170, 236, 236, 239, 99, 252}
 	Instruction_ProveBadWork           = [8]byte{178, 34, 152, 12, 94, 93, 98, 113}
 	Instruction_ProveBetterAsk         = [8]byte{84, 199, 25, 251, 127, 164, 100, 176}
 	Instruction_ProveEquivocation      = [8]byte{132, 143, 67, 207, 63, 146, 173, 92}

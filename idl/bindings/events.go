@@ -456,6 +456,20 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as ParamsProposed: %w", err)
 		}
 		return value, nil
+	case Event_PayoutClaimed:
+		value := new(PayoutClaimed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as PayoutClaimed: %w", err)
+		}
+		return value, nil
+	case Event_PayoutCredited:
+		value := new(PayoutCredited)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as PayoutCredited: %w", err)
+		}
+		return value, nil
 	case Event_ProviderClosed:
 		value := new(ProviderClosed)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1654,6 +1668,40 @@ func ParseEvent_ParamsProposed(eventData []byte) (*ParamsProposed, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type ParamsProposed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_PayoutClaimed(eventData []byte) (*PayoutClaimed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_PayoutClaimed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_PayoutClaimed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(PayoutClaimed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type PayoutClaimed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_PayoutCredited(eventData []byte) (*PayoutCredited, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_PayoutCredited {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_PayoutCredited, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(PayoutCredited)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type PayoutCredited: %w", err)
 	}
 	return event, nil
 }

@@ -888,7 +888,6 @@ func NewGuaranteeResolveInstruction(
 	providerAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
 	stakeMintAccount solanago.PublicKey,
-	finderTokensAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	accounts__ := solanago.AccountMetaSlice{}
@@ -907,10 +906,7 @@ func NewGuaranteeResolveInstruction(
 		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
 		// Account 5 "stake_mint": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
-		// Account 6 "finder_tokens": Writable, Non-signer, Required
-		// A stake-token account of the finder.
-		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
-		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 6 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
 	}
 
@@ -1734,6 +1730,7 @@ func NewMarketInitInstruction(
 	feeVaultAccount solanago.PublicKey,
 	rewardsAccount solanago.PublicKey,
 	emissionVaultAccount solanago.PublicKey,
+	payoutVaultAccount solanago.PublicKey,
 	programDataAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
 	systemProgramAccount solanago.PublicKey,
@@ -1783,12 +1780,14 @@ func NewMarketInitInstruction(
 		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
 		// Account 7 "emission_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(emissionVaultAccount, true, false))
-		// Account 8 "program_data": Read-only, Non-signer, Required
+		// Account 8 "payout_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
+		// Account 9 "program_data": Read-only, Non-signer, Required
 		// The loader's record of this program: it names the upgrade authority.
 		accounts__.Append(solanago.NewAccountMeta(programDataAccount, false, false))
-		// Account 9 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 10 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
-		// Account 10 "system_program": Read-only, Non-signer, Required
+		// Account 11 "system_program": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
@@ -2674,6 +2673,45 @@ func NewOutputRevealInstruction(
 	), nil
 }
 
+// Builds a "payout_claim" instruction.
+func NewPayoutClaimInstruction(
+	marketAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	payoutVaultAccount solanago.PublicKey,
+	payoutAccount solanago.PublicKey,
+	rentPayerAccount solanago.PublicKey,
+	tokensAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 1 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 2 "payout_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
+		// Account 3 "payout": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
+		// Account 4 "rent_payer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
+		// Account 5 "tokens": Writable, Non-signer, Required
+		// A stake-token account of the beneficiary.
+		accounts__.Append(solanago.NewAccountMeta(tokensAccount, true, false))
+		// Account 6 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
 // Builds a "prove_bad_work" instruction.
 func NewProveBadWorkInstruction(
 	// Params:
@@ -2686,9 +2724,12 @@ func NewProveBadWorkInstruction(
 	nodeAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	payoutVaultAccount solanago.PublicKey,
 	stakeMintAccount solanago.PublicKey,
-	finderTokensAccount solanago.PublicKey,
+	payoutAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	buf__ := new(bytes.Buffer)
 	enc__ := binary.NewBorshEncoder(buf__)
@@ -2721,13 +2762,19 @@ func NewProveBadWorkInstruction(
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
 		// Account 5 "stake_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
-		// Account 6 "stake_mint": Writable, Non-signer, Required
+		// Account 6 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 7 "payout_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
+		// Account 8 "stake_mint": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
-		// Account 7 "finder_tokens": Writable, Non-signer, Required
-		// A stake-token account of the finder.
-		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
-		// Account 8 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 9 "payout": Writable, Non-signer, Required
+		// The payout of whoever gets a part: made here when it is not there yet.
+		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
+		// Account 10 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+		// Account 11 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
 	// Create the instruction.
@@ -2749,17 +2796,19 @@ func NewProveBetterAskInstruction(
 	gpuModelAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	payoutVaultAccount solanago.PublicKey,
 	stakeMintAccount solanago.PublicKey,
-	customerTokensAccount solanago.PublicKey,
-	finderTokensAccount solanago.PublicKey,
+	payoutAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	accounts__ := solanago.AccountMetaSlice{}
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "finder": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
 		// Account 1 "market": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
 		// Account 2 "order": Read-only, Non-signer, Required
@@ -2777,16 +2826,19 @@ func NewProveBetterAskInstruction(
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
 		// Account 8 "stake_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
-		// Account 9 "stake_mint": Writable, Non-signer, Required
+		// Account 9 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 10 "payout_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
+		// Account 11 "stake_mint": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
-		// Account 10 "customer_tokens": Writable, Non-signer, Optional
-		// A stake-token account of the customer, if it paid more than the better node asked.
-		accounts__.Append(solanago.NewAccountMeta(customerTokensAccount, true, false))
-		// Account 11 "finder_tokens": Writable, Non-signer, Required
-		// A stake-token account of the finder.
-		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
-		// Account 12 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 12 "payout": Writable, Non-signer, Required
+		// The payout of whoever gets a part: made here when it is not there yet.
+		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
+		// Account 13 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+		// Account 14 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
 	// Create the instruction.
@@ -2803,17 +2855,20 @@ func NewProveEquivocationInstruction(
 	marketAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	payoutVaultAccount solanago.PublicKey,
 	stakeMintAccount solanago.PublicKey,
-	finderTokensAccount solanago.PublicKey,
-	instructionsAccount solanago.PublicKey,
+	payoutAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	accounts__ := solanago.AccountMetaSlice{}
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "finder": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
 		// Account 1 "market": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
 		// Account 2 "keeper": Writable, Non-signer, Required
@@ -2821,15 +2876,21 @@ func NewProveEquivocationInstruction(
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
 		// Account 3 "stake_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
-		// Account 4 "stake_mint": Writable, Non-signer, Required
+		// Account 4 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 5 "payout_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
+		// Account 6 "stake_mint": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
-		// Account 5 "finder_tokens": Writable, Non-signer, Required
-		// A stake-token account of the finder.
-		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
-		// Account 6 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
-		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
-		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 7 "payout": Writable, Non-signer, Required
+		// The payout of whoever gets a part: made here when it is not there yet.
+		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
+		// Account 8 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+		// Account 9 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+		// Account 10 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
 	}
 
 	// Create the instruction.
@@ -2858,11 +2919,13 @@ func NewProveOmittedBidInstruction(
 	barAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	payoutVaultAccount solanago.PublicKey,
 	stakeMintAccount solanago.PublicKey,
-	customerTokensAccount solanago.PublicKey,
-	finderTokensAccount solanago.PublicKey,
-	instructionsAccount solanago.PublicKey,
+	payoutAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	buf__ := new(bytes.Buffer)
 	enc__ := binary.NewBorshEncoder(buf__)
@@ -2888,8 +2951,8 @@ func NewProveOmittedBidInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "finder": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
 		// Account 1 "market": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
 		// Account 2 "order": Read-only, Non-signer, Required
@@ -2912,18 +2975,21 @@ func NewProveOmittedBidInstruction(
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
 		// Account 10 "stake_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
-		// Account 11 "stake_mint": Writable, Non-signer, Required
+		// Account 11 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 12 "payout_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
+		// Account 13 "stake_mint": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
-		// Account 12 "customer_tokens": Writable, Non-signer, Optional
-		// A stake-token account of the customer, if it paid too much.
-		accounts__.Append(solanago.NewAccountMeta(customerTokensAccount, true, false))
-		// Account 13 "finder_tokens": Writable, Non-signer, Required
-		// A stake-token account of the finder.
-		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
-		// Account 14 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
-		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
+		// Account 14 "payout": Writable, Non-signer, Required
+		// The payout of whoever gets a part: made here when it is not there yet.
+		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
 		// Account 15 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+		// Account 16 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+		// Account 17 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
 	}
 
 	// Create the instruction.
@@ -3533,30 +3599,34 @@ func NewSlashAppealInstruction(
 
 // Builds a "slash_apply" instruction.
 func NewSlashApplyInstruction(
+	payerAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
-	stakeMintAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 	faultAccount solanago.PublicKey,
 	rentPayerAccount solanago.PublicKey,
-	customerTokensAccount solanago.PublicKey,
-	finderTokensAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	payoutVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	payoutAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	accounts__ := solanago.AccountMetaSlice{}
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "market": Read-only, Non-signer, Required
+		// Account 0 "payer": Writable, Signer, Required
+		// Pays for the payout.
+		accounts__.Append(solanago.NewAccountMeta(payerAccount, true, true))
+		// Account 1 "market": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
-		// Account 1 "provider": Writable, Non-signer, Required
+		// Account 2 "provider": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
-		// Account 2 "stake_vault": Writable, Non-signer, Required
+		// Account 3 "stake_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
-		// Account 3 "stake_mint": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
 		// Account 4 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 		// Account 5 "lease": Writable, Non-signer, Optional
@@ -3566,14 +3636,19 @@ func NewSlashApplyInstruction(
 		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
 		// Account 7 "rent_payer": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
-		// Account 8 "customer_tokens": Writable, Non-signer, Optional
-		// A stake-token account of the harmed customer, if there is one.
-		accounts__.Append(solanago.NewAccountMeta(customerTokensAccount, true, false))
-		// Account 9 "finder_tokens": Writable, Non-signer, Required
-		// A stake-token account of the finder, who may be the customer: of a dispute it is.
-		accounts__.Append(solanago.NewAccountMeta(finderTokensAccount, true, false))
-		// Account 10 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 8 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 9 "payout_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
+		// Account 10 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 11 "payout": Writable, Non-signer, Required
+		// The payout of whoever gets a part: made here when it is not there yet.
+		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
+		// Account 12 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+		// Account 13 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
 	// Create the instruction.

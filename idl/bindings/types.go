@@ -2350,7 +2350,7 @@ type Fault struct {
 	// Zero when no customer was harmed.
 	Customer solanago.PublicKey `json:"customer"`
 
-	// Wallet of the keeper that first voted for the report; the claimant of a dispute.
+	// The claimant of an upheld dispute; zero for what a report says.
 	Finder    solanago.PublicKey `json:"finder"`
 	RentPayer solanago.PublicKey `json:"rentPayer"`
 	Period    uint64             `json:"period"`
@@ -10487,6 +10487,315 @@ func UnmarshalParamsProposed(buf []byte) (*ParamsProposed, error) {
 	return obj, nil
 }
 
+type Payout struct {
+	// The wallet that it belongs to.
+	Beneficiary solanago.PublicKey `json:"beneficiary"`
+
+	// What was slashed for: a fault, a node or a keeper.
+	Source solanago.PublicKey `json:"source"`
+
+	// Gets the account's rent back.
+	RentPayer solanago.PublicKey `json:"rentPayer"`
+
+	// Base units of the stake token; they lie in the market's payout vault.
+	Amount    uint64    `json:"amount"`
+	PayableAt int64     `json:"payableAt"`
+	Version   uint8     `json:"version"`
+	Bump      uint8     `json:"bump"`
+	Reserved  [14]uint8 `json:"reserved"`
+}
+
+func (obj Payout) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Beneficiary`:
+	err = encoder.Encode(obj.Beneficiary)
+	if err != nil {
+		return errors.NewField("Beneficiary", err)
+	}
+	// Serialize `Source`:
+	err = encoder.Encode(obj.Source)
+	if err != nil {
+		return errors.NewField("Source", err)
+	}
+	// Serialize `RentPayer`:
+	err = encoder.Encode(obj.RentPayer)
+	if err != nil {
+		return errors.NewField("RentPayer", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `PayableAt`:
+	err = encoder.Encode(obj.PayableAt)
+	if err != nil {
+		return errors.NewField("PayableAt", err)
+	}
+	// Serialize `Version`:
+	err = encoder.Encode(obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Serialize `Bump`:
+	err = encoder.Encode(obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Serialize `Reserved`:
+	err = encoder.Encode(obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj Payout) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Payout: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Payout) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Beneficiary`:
+	err = decoder.Decode(&obj.Beneficiary)
+	if err != nil {
+		return errors.NewField("Beneficiary", err)
+	}
+	// Deserialize `Source`:
+	err = decoder.Decode(&obj.Source)
+	if err != nil {
+		return errors.NewField("Source", err)
+	}
+	// Deserialize `RentPayer`:
+	err = decoder.Decode(&obj.RentPayer)
+	if err != nil {
+		return errors.NewField("RentPayer", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `PayableAt`:
+	err = decoder.Decode(&obj.PayableAt)
+	if err != nil {
+		return errors.NewField("PayableAt", err)
+	}
+	// Deserialize `Version`:
+	err = decoder.Decode(&obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Deserialize `Bump`:
+	err = decoder.Decode(&obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Deserialize `Reserved`:
+	err = decoder.Decode(&obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj *Payout) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Payout: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalPayout(buf []byte) (*Payout, error) {
+	obj := new(Payout)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type PayoutClaimed struct {
+	Payout      solanago.PublicKey `json:"payout"`
+	Beneficiary solanago.PublicKey `json:"beneficiary"`
+	Source      solanago.PublicKey `json:"source"`
+	Amount      uint64             `json:"amount"`
+}
+
+func (obj PayoutClaimed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Payout`:
+	err = encoder.Encode(obj.Payout)
+	if err != nil {
+		return errors.NewField("Payout", err)
+	}
+	// Serialize `Beneficiary`:
+	err = encoder.Encode(obj.Beneficiary)
+	if err != nil {
+		return errors.NewField("Beneficiary", err)
+	}
+	// Serialize `Source`:
+	err = encoder.Encode(obj.Source)
+	if err != nil {
+		return errors.NewField("Source", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	return nil
+}
+
+func (obj PayoutClaimed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding PayoutClaimed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *PayoutClaimed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Payout`:
+	err = decoder.Decode(&obj.Payout)
+	if err != nil {
+		return errors.NewField("Payout", err)
+	}
+	// Deserialize `Beneficiary`:
+	err = decoder.Decode(&obj.Beneficiary)
+	if err != nil {
+		return errors.NewField("Beneficiary", err)
+	}
+	// Deserialize `Source`:
+	err = decoder.Decode(&obj.Source)
+	if err != nil {
+		return errors.NewField("Source", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	return nil
+}
+
+func (obj *PayoutClaimed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling PayoutClaimed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalPayoutClaimed(buf []byte) (*PayoutClaimed, error) {
+	obj := new(PayoutClaimed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A part of a slash waits for its beneficiary.
+type PayoutCredited struct {
+	Payout      solanago.PublicKey `json:"payout"`
+	Beneficiary solanago.PublicKey `json:"beneficiary"`
+	Source      solanago.PublicKey `json:"source"`
+	Amount      uint64             `json:"amount"`
+	PayableAt   int64              `json:"payableAt"`
+}
+
+func (obj PayoutCredited) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Payout`:
+	err = encoder.Encode(obj.Payout)
+	if err != nil {
+		return errors.NewField("Payout", err)
+	}
+	// Serialize `Beneficiary`:
+	err = encoder.Encode(obj.Beneficiary)
+	if err != nil {
+		return errors.NewField("Beneficiary", err)
+	}
+	// Serialize `Source`:
+	err = encoder.Encode(obj.Source)
+	if err != nil {
+		return errors.NewField("Source", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Serialize `PayableAt`:
+	err = encoder.Encode(obj.PayableAt)
+	if err != nil {
+		return errors.NewField("PayableAt", err)
+	}
+	return nil
+}
+
+func (obj PayoutCredited) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding PayoutCredited: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *PayoutCredited) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Payout`:
+	err = decoder.Decode(&obj.Payout)
+	if err != nil {
+		return errors.NewField("Payout", err)
+	}
+	// Deserialize `Beneficiary`:
+	err = decoder.Decode(&obj.Beneficiary)
+	if err != nil {
+		return errors.NewField("Beneficiary", err)
+	}
+	// Deserialize `Source`:
+	err = decoder.Decode(&obj.Source)
+	if err != nil {
+		return errors.NewField("Source", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	// Deserialize `PayableAt`:
+	err = decoder.Decode(&obj.PayableAt)
+	if err != nil {
+		return errors.NewField("PayableAt", err)
+	}
+	return nil
+}
+
+func (obj *PayoutCredited) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling PayoutCredited: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalPayoutCredited(buf []byte) (*PayoutCredited, error) {
+	obj := new(PayoutCredited)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type Provider struct {
 	Wallet solanago.PublicKey `json:"wallet"`
 
@@ -11637,6 +11946,9 @@ type Rewards struct {
 	// Token account of stake tokens that emission is paid from; anyone may fill it.
 	EmissionVault solanago.PublicKey `json:"emissionVault"`
 
+	// Token account of stake tokens that payouts of slashes wait in.
+	PayoutVault solanago.PublicKey `json:"payoutVault"`
+
 	// µUSDC swept and not yet split.
 	Pending uint64 `json:"pending"`
 
@@ -11663,7 +11975,10 @@ type Rewards struct {
 	EmittedTotal uint64 `json:"emittedTotal"`
 
 	// Base units of the stake token burned by buy-backs.
-	BoughtBack        uint64    `json:"boughtBack"`
+	BoughtBack uint64 `json:"boughtBack"`
+
+	// Base units of the stake token that the payout vault owes: Σ `Payout::amount`.
+	Payouts           uint64    `json:"payouts"`
 	Version           uint8     `json:"version"`
 	Bump              uint8     `json:"bump"`
 	EmissionVaultBump uint8     `json:"emissionVaultBump"`
@@ -11675,6 +11990,11 @@ func (obj Rewards) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.EmissionVault)
 	if err != nil {
 		return errors.NewField("EmissionVault", err)
+	}
+	// Serialize `PayoutVault`:
+	err = encoder.Encode(obj.PayoutVault)
+	if err != nil {
+		return errors.NewField("PayoutVault", err)
 	}
 	// Serialize `Pending`:
 	err = encoder.Encode(obj.Pending)
@@ -11726,6 +12046,11 @@ func (obj Rewards) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("BoughtBack", err)
 	}
+	// Serialize `Payouts`:
+	err = encoder.Encode(obj.Payouts)
+	if err != nil {
+		return errors.NewField("Payouts", err)
+	}
 	// Serialize `Version`:
 	err = encoder.Encode(obj.Version)
 	if err != nil {
@@ -11764,6 +12089,11 @@ func (obj *Rewards) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.EmissionVault)
 	if err != nil {
 		return errors.NewField("EmissionVault", err)
+	}
+	// Deserialize `PayoutVault`:
+	err = decoder.Decode(&obj.PayoutVault)
+	if err != nil {
+		return errors.NewField("PayoutVault", err)
 	}
 	// Deserialize `Pending`:
 	err = decoder.Decode(&obj.Pending)
@@ -11814,6 +12144,11 @@ func (obj *Rewards) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.BoughtBack)
 	if err != nil {
 		return errors.NewField("BoughtBack", err)
+	}
+	// Deserialize `Payouts`:
+	err = decoder.Decode(&obj.Payouts)
+	if err != nil {
+		return errors.NewField("Payouts", err)
 	}
 	// Deserialize `Version`:
 	err = decoder.Decode(&obj.Version)
@@ -12852,7 +13187,6 @@ type UnjustAwardProven struct {
 	AwardedScore uint64             `json:"awardedScore"`
 	BetterScore  uint64             `json:"betterScore"`
 	Amount       uint64             `json:"amount"`
-	Customer     uint64             `json:"customer"`
 	FinderShare  uint64             `json:"finderShare"`
 	Burned       uint64             `json:"burned"`
 }
@@ -12892,11 +13226,6 @@ func (obj UnjustAwardProven) MarshalWithEncoder(encoder *binary.Encoder) (err er
 	err = encoder.Encode(obj.Amount)
 	if err != nil {
 		return errors.NewField("Amount", err)
-	}
-	// Serialize `Customer`:
-	err = encoder.Encode(obj.Customer)
-	if err != nil {
-		return errors.NewField("Customer", err)
 	}
 	// Serialize `FinderShare`:
 	err = encoder.Encode(obj.FinderShare)
@@ -12956,11 +13285,6 @@ func (obj *UnjustAwardProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err
 	err = decoder.Decode(&obj.Amount)
 	if err != nil {
 		return errors.NewField("Amount", err)
-	}
-	// Deserialize `Customer`:
-	err = decoder.Decode(&obj.Customer)
-	if err != nil {
-		return errors.NewField("Customer", err)
 	}
 	// Deserialize `FinderShare`:
 	err = decoder.Decode(&obj.FinderShare)

@@ -36,12 +36,11 @@ func (s *Service) proofOf(award *market.Auction, b *messages.Bid, now int64) (p 
 	return p, score, ok
 }
 
-// prove brings a proof of an omitted bid on chain. The token accounts that receive the shares are made by a transaction
-// before, since both do not fit one.
+// prove brings a proof of an omitted bid on chain.
 func (a *Awarder) prove(ctx context.Context, l snapshot, bids []messages.Bid) {
 	log := a.o.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
 	for i := range bids {
-		p, score, ok := a.o.Bids.proofOf(l.auction, &bids[i], a.o.Now().Unix())
+		p, _, ok := a.o.Bids.proofOf(l.auction, &bids[i], a.o.Now().Unix())
 		if !ok {
 			continue
 		}
@@ -52,10 +51,7 @@ func (a *Awarder) prove(ctx context.Context, l snapshot, bids []messages.Bid) {
 		}
 		id := fmt.Sprintf("omitted/%s/%d/%s", l.key.Order, l.key.CloseAt, solana.PublicKey(bids[i].Node))
 		limit, cancel := a.o.Tasks.Timeout(ctx, sendLimit)
-		_, err = a.o.Submit(limit, txm.Intent{ID: id + "/accounts", Kind: "token_accounts", Instructions: ix.OmittedBidAccounts(p, a.o.Self, score), Repeatable: true})
-		if err == nil {
-			_, err = a.o.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs, Repeatable: true})
-		}
+		_, err = a.o.Submit(limit, txm.Intent{ID: id, Kind: "prove_omitted_bid", Instructions: ixs, Repeatable: true})
 		cancel()
 		switch {
 		case err == nil:

@@ -28,6 +28,7 @@ const (
 	LeaseSettleReport Kind = "lease_settle_report"
 	SlashApply        Kind = "slash_apply"
 	GuaranteeResolve  Kind = "guarantee_resolve"
+	PayoutClaim       Kind = "payout_claim"
 	LeaseClose        Kind = "lease_close"
 	AuctionClose      Kind = "auction_close"
 	OutputResolve     Kind = "output_resolve"
@@ -54,7 +55,7 @@ const (
 var Kinds = []Kind{
 	ProveEquivocation, ProveBadWork, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
 	KeeperActivate, KeeperSuspend, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
-	OutputResolve, OutputForfeit, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, RewardsBuyBack, EmissionClaim, ReportClose,
+	OutputResolve, OutputForfeit, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, PayoutClaim, RewardsBuyBack, EmissionClaim, ReportClose,
 	FraudProofClose,
 }
 
@@ -159,6 +160,7 @@ var benign = map[Kind][]market.Code{
 	RewardsBuyBack: {bindings.ErrorCodeNothingOwed, bindings.ErrorCodePriceTooHigh},
 	EmissionClaim:  {bindings.ErrorCodeNothingOwed},
 	ReportClose:    {market.CodeTooEarly},
+	PayoutClaim:    {market.CodeTooEarly},
 
 	NodeSetEvidence:   {bindings.ErrorCodeClaimsStand, bindings.ErrorCodeEvidenceTooWeak, bindings.ErrorCodeMissingAccount},
 	LeaseMigrate:      {market.CodeUnauthorised, bindings.ErrorCodeMigrationNotAllowed},

@@ -40,6 +40,7 @@ func Due(v *view.Accounts, m *match.Matcher, self solana.PublicKey, now int64, s
 	d.leases()
 	d.faults()
 	d.guarantees()
+	d.payouts()
 	d.disputes()
 	d.outputs()
 	d.rewards()
@@ -192,11 +193,24 @@ func (d *due) faults() {
 			return
 		}
 		a := Action{Kind: SlashApply, Key: fmt.Sprintf("%s/%d", key, f.ApplicableAt), Since: f.ApplicableAt}
-		a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, f.Finder, mint))
-		if !f.Customer.IsZero() && f.Customer != f.Finder {
-			a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, f.Customer, mint))
+		instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: d.self, Fault: *f, StakeMint: mint})
+		d.add(a, instruction, err)
+	})
+}
+
+// payouts claims what waits for this keeper, and those of others whose rent comes back to it.
+func (d *due) payouts() {
+	if d.v.Market == nil {
+		return
+	}
+	mint := d.v.Market.StakeMint
+	inOrder(d.v.Payouts, func(key solana.PublicKey, p *market.Payout) {
+		if d.now < p.PayableAt || p.Beneficiary != d.self && p.RentPayer != d.self {
+			return
 		}
-		instruction, err := ix.SlashApply(ix.SlashApplyArgs{Fault: *f, StakeMint: mint})
+		a := Action{Kind: PayoutClaim, Key: fmt.Sprintf("%s/%d", key, p.PayableAt), Mine: true, Since: p.PayableAt}
+		a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, p.Beneficiary, mint))
+		instruction, err := ix.PayoutClaim(*p, mint)
 		d.add(a, instruction, err)
 	})
 }
@@ -213,7 +227,6 @@ func (d *due) guarantees() {
 		}
 		since, _ := n.ResolvesAt(d.params)
 		a := Action{Kind: GuaranteeResolve, Key: fmt.Sprintf("%s/%d", key, n.GuaranteedUntil), Since: since}
-		a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, d.self, mint))
 		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Finder: d.self, Node: *n, StakeMint: mint})
 		d.add(a, instruction, err)
 	})

@@ -248,18 +248,28 @@ func TestDueByAccount(t *testing.T) {
 	}(), "before the market is known")
 }
 
-func TestSlashCreatesTokenAccounts(t *testing.T) {
+func TestPayouts(t *testing.T) {
 	v := newView()
-	f := add(v, 60, func(m market.Meta) *market.Fault { return &market.Fault{Meta: m} })
-	f.Finder = solana.PublicKey{1}
-	f.Fault.Customer = solana.PublicKey{2}
+	payout := func(id byte, beneficiary, rentPayer solana.PublicKey, at int64) {
+		add(v, id, func(m market.Meta) *market.Payout {
+			p := &market.Payout{Meta: m}
+			p.Beneficiary, p.RentPayer, p.PayableAt, p.Amount = beneficiary, rentPayer, at, 1
+			return p
+		})
+	}
+	other := solana.PublicKey{1}
+	payout(60, self, other, now)
+	payout(61, self, other, now+1)   // too early
+	payout(62, other, other, now-10) // none of ours
+	payout(63, other, self, now-10)  // whose rent comes back to us
 	actions, err := Due(v, match.Of(v), self, now, nil)
 	require.NoError(t, err)
-	require.Len(t, actions[0].Instructions, 3)
-	f.Fault.Customer = solana.PublicKey{}
-	actions, err = Due(v, match.Of(v), self, now, nil)
-	require.NoError(t, err)
-	require.Len(t, actions[0].Instructions, 2, "no customer was harmed")
+	require.Len(t, actions, 2)
+	for _, a := range actions {
+		require.Equal(t, PayoutClaim, a.Kind)
+		require.True(t, a.Mine)
+		require.Len(t, a.Instructions, 2, "the beneficiary's token account may not be there yet")
+	}
 }
 
 // addReport puts a report with leaves into a view; final or not.

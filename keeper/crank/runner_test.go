@@ -62,7 +62,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 	c := &chain{x: x, poisoned: solana.PublicKey{63}, ids: map[string]int{}}
 	for i := byte(60); i < 70; i++ {
 		f := &market.Fault{Meta: market.Meta{Address: solana.PublicKey{i}}}
-		f.Finder, f.ApplicableAt, f.Fault.Node = solana.PublicKey{1}, now-100, solana.PublicKey{i, 1}
+		f.ApplicableAt, f.Fault.Node = now-100, solana.PublicKey{i, 1}
 		x.Put(f.Address, f)
 	}
 	outcomes, overdue := map[string]int{}, 0

@@ -51,12 +51,8 @@ func (q *due) awards() {
 			continue
 		}
 		prove, err := ix.ProveBetterAsk(proof, q.s.o.Self)
-		ixs := []solana.Instruction{q.share(q.s.o.Self)}
-		if l.Price > proof.Better.Price {
-			ixs = append(ixs, q.share(l.Customer))
-		}
 		key := fmt.Sprintf("%s/%d/%s", address, l.AwardedAt, better)
-		q.add(crank.ProveBetterAsk, "award/"+key, key, append(ixs, prove), err)
+		q.add(crank.ProveBetterAsk, "award/"+key, key, []solana.Instruction{prove}, err)
 	}
 	q.s.awards.seen = fresh
 }

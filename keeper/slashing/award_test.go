@@ -76,7 +76,7 @@ func TestUnjustAwards(t *testing.T) {
 			}
 			require.Equal(t, []crank.Kind{crank.ProveBetterAsk}, kinds(actions))
 			require.Contains(t, actions[0].Key, best.Address.String(), "shown by the best of all")
-			require.Len(t, actions[0].Instructions, 3, "finder's and customer's token accounts, and the proof")
+			require.Len(t, actions[0].Instructions, 1, "the proof")
 			fit(t, actions)
 			best.StartAvailability(w.now) // no longer to be shown
 			require.Empty(t, w.due())

@@ -18,8 +18,6 @@ func (q *due) equivocation(c equivocationProof) (done bool) {
 		return true
 	}
 	ixs, err := c.prove(q.s.o.Self, q.mint)
-	// The program reads the signatures from the two instructions right before the proof.
-	ixs = append([]solana.Instruction{q.share(q.s.o.Self)}, ixs...)
 	// A keeper that was expelled and came back is another life of the address.
 	key := fmt.Sprintf("%s/%d", wallet, k.RegisteredAt)
 	q.add(crank.ProveEquivocation, "equivocation/"+key, key, ixs, err)

@@ -195,11 +195,6 @@ func (q *due) add(kind crank.Kind, group, key string, ixs []solana.Instruction, 
 	q.out = append(q.out, crank.Action{Kind: kind, Group: cmp.Or(group, key), Mine: group == "", Key: key, Instructions: ixs})
 }
 
-// share makes the stake-token account that somebody's share goes to, unless it is there.
-func (q *due) share(owner solana.PublicKey) solana.Instruction {
-	return ix.CreateTokenAccount(q.s.o.Self, owner, q.mint)
-}
-
 // inOrder lists a map's keys in one order for everybody.
 func inOrder[T any](m map[solana.PublicKey]T) []solana.PublicKey {
 	return slices.SortedFunc(maps.Keys(m), func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })

@@ -45,7 +45,7 @@ func (q *due) work(b badWork) (done bool) {
 		}
 		instruction, err := proof.Prove(q.s.o.Self, q.mint)
 		// We have paid the fraud proof's rent, so that there is no waiting for other finders any more.
-		q.add(crank.ProveBadWork, "", id, []solana.Instruction{q.share(q.s.o.Self), instruction}, err)
+		q.add(crank.ProveBadWork, "", id, []solana.Instruction{instruction}, err)
 	}
 	return false
 }

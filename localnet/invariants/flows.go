@@ -16,8 +16,9 @@ type Flows struct {
 	ToTreasury, ToKeepers, ToBuyers uint64
 	// Base units of GNT: into stakes and bonds, and out of them.
 	Staked, Bonded, StakeWithdrawn, BondWithdrawn uint64
-	// Of what was slashed.
+	// Of what was slashed; customers' and finders' parts wait in payouts before they are paid out.
 	ToCustomers, ToFinders, Burned, Slashed uint64
+	PaidOut                                 uint64
 	// Burned by whoever bought fees back, and paid into stakes by emission.
 	BoughtBack, Emitted uint64
 }
@@ -61,7 +62,13 @@ func (h History) Flows() Flows {
 			case *bindings.EquivocationProven:
 				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
 			case *bindings.UnjustAwardProven:
-				f.slash(e.Amount, e.Customer, e.FinderShare, e.Burned)
+				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
+			case *bindings.GuaranteeResolved:
+				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
+			case *bindings.NodeDied:
+				f.slash(e.Amount, 0, 0, e.Amount)
+			case *bindings.PayoutClaimed:
+				f.PaidOut += e.Amount
 			case *bindings.SlashApplied:
 				f.slash(e.Amount, e.Customer, e.Finder, e.Burned)
 			case *bindings.OutputForfeited:
@@ -107,6 +114,9 @@ func (f Flows) Conservation(s Snapshot, burned, takenAtClose uint64) []Violation
 	}
 	if out := f.Burned + f.BoughtBack; burned != out {
 		found.add(3, "events burned %d units of GNT, the supply fell by %d", out, burned)
+	}
+	if waiting, vault := f.ToCustomers+f.ToFinders-f.PaidOut, s.Tokens[sdk.PayoutVaultAddress()].Amount; waiting != vault {
+		found.add(3, "%d units of GNT wait to be paid out, the payout vault holds %d", waiting, vault)
 	}
 	if s.Market != nil {
 		left := f.Fees - f.ToTreasury - f.ToKeepers - f.ToBuyers

@@ -169,6 +169,15 @@ func (v *violations) stakes(s Snapshot) {
 			v.add(3, "provider %s counts %d faults, there are %d", key, p.PendingFaults, faults[key])
 		}
 	}
+	if r := s.Rewards; r != nil {
+		var owed uint64
+		for _, p := range s.Payouts {
+			owed += p.Amount
+		}
+		if vault := s.Tokens[sdk.PayoutVaultAddress()].Amount; vault != r.Payouts || owed != r.Payouts {
+			v.add(3, "payouts of %d are accounted for, there are %d, their vault holds %d", r.Payouts, owed, vault)
+		}
+	}
 	var weight uint64
 	for key, k := range s.Keepers {
 		if vault := s.Tokens[sdk.StakeVaultAddress(key)].Amount; vault != k.Bond {

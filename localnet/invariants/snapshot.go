@@ -52,6 +52,7 @@ type Snapshot struct {
 	Reports   map[solana.PublicKey]*sdk.Report
 	Faults    map[solana.PublicKey]*bindings.Fault
 	Disputes  map[solana.PublicKey]*bindings.Dispute
+	Payouts   map[solana.PublicKey]*bindings.Payout
 	// FraudProofs are first halves of proofs of bad work.
 	FraudProofs map[solana.PublicKey]*bindings.FraudProof
 	Auctions    map[solana.PublicKey]*bindings.Auction
@@ -129,6 +130,7 @@ func readProgram(ctx context.Context, client *chain.Client) (Snapshot, error) {
 		Reports:   map[solana.PublicKey]*sdk.Report{},
 		Faults:    map[solana.PublicKey]*bindings.Fault{},
 		Disputes:  map[solana.PublicKey]*bindings.Dispute{},
+		Payouts:   map[solana.PublicKey]*bindings.Payout{},
 		Devices:   map[solana.PublicKey]Device{},
 
 		FraudProofs: map[solana.PublicKey]*bindings.FraudProof{},
@@ -189,6 +191,8 @@ func (s *Snapshot) add(a chain.Account) error {
 		s.Faults[a.Key] = v
 	case *bindings.Dispute:
 		s.Disputes[a.Key] = v
+	case *bindings.Payout:
+		s.Payouts[a.Key] = v
 	case *bindings.FraudProof:
 		s.FraudProofs[a.Key] = v
 	case *bindings.Auction:
@@ -215,6 +219,7 @@ func (s *Snapshot) expected() map[solana.PublicKey]uint64 {
 	}
 	if r := s.Rewards; r != nil {
 		vaults[sdk.FeeVaultAddress()] = r.Pending + r.Earned + r.Allocated + r.BuyBack
+		vaults[sdk.PayoutVaultAddress()] = r.Payouts
 	}
 	return vaults
 }

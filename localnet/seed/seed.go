@@ -113,7 +113,7 @@ func initMarket(ctx context.Context, s Sender, k Keys, params bindings.Params) e
 	authority := k.Authority.Address()
 	init, err := bindings.NewMarketInitInstruction(params, records.DomainOf(genesis), k.Guardian.Address(),
 		authority, sdk.MarketAddress(), k.PaymentMint, k.StakeMint, k.Treasury.TokenAccount(k.PaymentMint), sdk.FeeVaultAddress(),
-		sdk.RewardsAddress(), sdk.EmissionVaultAddress(), sdk.ProgramDataAddress(sdk.ProgramID),
+		sdk.RewardsAddress(), sdk.EmissionVaultAddress(), sdk.PayoutVaultAddress(), sdk.ProgramDataAddress(sdk.ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)
 	if err != nil {
 		return fmt.Errorf("market_init: %w", err)

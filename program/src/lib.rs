@@ -273,6 +273,10 @@ pub mod gantry_market {
         slash_appeal::handler(ctx, statement)
     }
 
+    pub fn payout_claim(ctx: &mut Context<PayoutClaim>) -> Result<()> {
+        payout_claim::handler(ctx)
+    }
+
     pub fn fraud_proof_open(
         ctx: &mut Context<FraudProofOpen>,
         work_claim: [u8; 128],

@@ -8,6 +8,8 @@ pub const FEE_VAULT: &[u8] = b"fee_vault";
 pub const REWARDS: &[u8] = b"rewards";
 /// What emission is paid from: `[EMISSION_VAULT]`, a stake-token account of the market.
 pub const EMISSION_VAULT: &[u8] = b"emission_vault";
+/// Where parts of slashes wait for their payout: `[PAYOUT_VAULT]`, a stake-token account of the market.
+pub const PAYOUT_VAULT: &[u8] = b"payout_vault";
 /// `[GPU_MODEL, id u16 LE]`.
 pub const GPU_MODEL: &[u8] = b"gpu_model";
 /// `[PROVIDER, wallet]`.
@@ -38,5 +40,7 @@ pub const DISPUTE: &[u8] = b"dispute";
 pub const DISPUTE_FAULT: &[u8] = b"dispute_fault";
 /// `[FAULT, node account, lease account or zeroes, period u64 LE]`.
 pub const FAULT: &[u8] = b"fault";
+/// `[PAYOUT, beneficiary wallet, source: fault, node or keeper account]`.
+pub const PAYOUT: &[u8] = b"payout";
 /// `[FRAUD_PROOF, node account, finder wallet]`.
 pub const FRAUD_PROOF: &[u8] = b"fraud_proof";

@@ -1,29 +1,26 @@
-//! Pays out slashed stake and bond. Every slash, of a provider or a keeper, goes through here.
+//! Takes slashed stake and bond out of its vault. Every slash, of a provider or a keeper, goes through here: a part is
+//! burned at once, the rest waits in the payout vault.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
+use crate::constants::VERSION;
 use crate::errors::{MarketError, OrOverflow};
+use crate::events::PayoutCredited;
 use crate::math::slashing::Split;
+use crate::records;
 use crate::seeds;
-use crate::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_SLASHED};
-use crate::token::{burn, require_token_account, transfer};
+use crate::state::{Keeper, Market, Payout, Rewards, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_SLASHED};
+use crate::token::{burn, transfer};
 
-/// Where slashed stake lies and where it may go. The authority is the provider's or keeper's account.
+/// Where slashed stake lies. The authority is the provider's or keeper's account.
 pub struct Slashed<'a> {
-    pub token_program: &'a Program<Token>,
     pub vault: &'a mut Account<TokenAccount>,
-    pub mint: &'a mut Account<Mint>,
     pub authority: CpiHandle<'a>,
     /// Seeds of the authority.
     pub seed: &'a [u8],
     pub wallet: Address,
     pub bump: u8,
-    /// A harmed customer's stake-token account; needed only when it has a share.
-    pub customer_tokens: Option<&'a mut Account<TokenAccount>>,
-    pub customer: Address,
-    pub finder_tokens: &'a mut Account<TokenAccount>,
-    pub finder: Address,
 }
 
 impl<'a> Slashed<'a> {
@@ -32,49 +29,118 @@ impl<'a> Slashed<'a> {
     /// The seed of a keeper's account.
     pub const KEEPER: &'static [u8] = seeds::KEEPER;
 
-    /// Pays customer and finder and burns the rest. The finder's account must be the finder's even when its share is
-    /// zero.
+    /// Burns all of it.
     #[inline(never)]
-    pub fn distribute(self, shares: &Split) -> Result<()> {
-        let mint = *self.mint.address();
-        require_token_account(self.finder_tokens, &mint, &self.finder)?;
+    pub fn burn(self, token_program: &Program<Token>, mint: &mut Account<Mint>, amount: u64) -> Result<()> {
         let bump = [self.bump];
         let signer: [&[u8]; 3] = [self.seed, self.wallet.as_ref(), &bump];
-        let signers: [&[&[u8]]; 1] = [&signer];
-        if shares.customer > 0 {
-            let tokens = self.customer_tokens.ok_or(MarketError::MissingAccount)?;
-            require_token_account(tokens, &mint, &self.customer)?;
-            transfer(
-                self.token_program,
-                self.vault.cpi_handle_mut().into(),
-                tokens.cpi_handle_mut().into(),
-                self.authority,
-                shares.customer,
-                &signers,
-            );
-        }
-        if shares.finder > 0 {
-            transfer(
-                self.token_program,
-                self.vault.cpi_handle_mut().into(),
-                self.finder_tokens.cpi_handle_mut().into(),
-                self.authority,
-                shares.finder,
-                &signers,
-            );
-        }
-        if shares.burned > 0 {
+        if amount > 0 {
             burn(
-                self.token_program,
+                token_program,
                 self.vault.cpi_handle_mut().into(),
-                self.mint.cpi_handle_mut().into(),
+                mint.cpi_handle_mut().into(),
                 self.authority,
-                shares.burned,
-                &signers,
+                amount,
+                &[&signer],
             );
         }
         Ok(())
     }
+}
+
+/// What every slash needs of which a part is paid out later.
+#[derive(Accounts)]
+pub struct Payouts {
+    #[account(mut, seeds = [seeds::REWARDS], bump = rewards.bump)]
+    pub rewards: Account<Rewards>,
+    #[account(mut, address = rewards.payout_vault @ MarketError::WrongAccount)]
+    pub payout_vault: Account<TokenAccount>,
+    #[account(mut, constraint = stake_mint.address() == payout_vault.mint() @ MarketError::WrongMint)]
+    pub stake_mint: Account<Mint>,
+    /// The payout of whoever gets a part: made here when it is not there yet.
+    #[account(mut)]
+    pub payout: UncheckedAccount,
+    pub token_program: Program<Token>,
+    pub system_program: Program<System>,
+}
+
+impl Payouts {
+    /// Burns what is to be burned and moves the rest to the payout vault, which owes it from then on.
+    #[inline(never)]
+    pub fn divide(&mut self, slashed: Slashed, shares: &Split) -> Result<()> {
+        let bump = [slashed.bump];
+        let signer: [&[u8]; 3] = [slashed.seed, slashed.wallet.as_ref(), &bump];
+        let held = shares.held()?;
+        if held > 0 {
+            self.rewards.payouts = self.rewards.payouts.checked_add(held).or_overflow()?;
+            transfer(
+                &self.token_program,
+                slashed.vault.cpi_handle_mut().into(),
+                self.payout_vault.cpi_handle_mut().into(),
+                slashed.authority,
+                held,
+                &[&signer],
+            );
+        }
+        slashed.burn(&self.token_program, &mut self.stake_mint, shares.burned)?;
+        self.rewards.payouts_covered(self.payout_vault.amount())
+    }
+
+    /// Of what the payout vault owes, gives `amount` to the beneficiary's payout.
+    pub fn credit(&mut self, payer: &AccountView, credit: &Credit) -> Result<()> {
+        credit_payout(payer, self.payout.account(), credit)
+    }
+}
+
+/// A part of a slash for a wallet.
+pub struct Credit {
+    pub beneficiary: Address,
+    /// What was slashed for: a fault, a node or a keeper.
+    pub source: Address,
+    pub amount: u64,
+    pub payable_at: i64,
+}
+
+/// Makes the payout that `credit` names, or adds to it: then all of it waits for the later of both delays. The amount
+/// must be counted in `Rewards::payouts` already.
+#[inline(never)]
+pub fn credit_payout(payer: &AccountView, view: &AccountView, credit: &Credit) -> Result<()> {
+    if credit.amount == 0 {
+        return Ok(());
+    }
+    let (beneficiary, source) = (&credit.beneficiary, &credit.source);
+    let parts = [seeds::PAYOUT, beneficiary.as_ref(), source.as_ref()];
+    let (address, bump) = find_program_address(&parts, &crate::ID);
+    require!(*view.address() == address, MarketError::WrongAccount);
+    let payable_at = if view.owned_by(&crate::ID) {
+        let mut payout: Payout = records::read(view)?;
+        payout.amount = payout.amount.checked_add(credit.amount).or_overflow()?;
+        payout.payable_at = payout.payable_at.max(credit.payable_at);
+        records::write(view, &payout)?;
+        payout.payable_at
+    } else {
+        let payout = Payout {
+            beneficiary: *beneficiary,
+            source: *source,
+            rent_payer: *payer.address(),
+            amount: credit.amount,
+            payable_at: credit.payable_at,
+            version: VERSION,
+            bump,
+            reserved: [0; 14],
+        };
+        let [seed, wallet, about] = parts;
+        records::create(payer, view, &[seed, wallet, about, &[bump]], &payout)?;
+        payout.payable_at
+    };
+    emit!(PayoutCredited {
+        payout: address,
+        beneficiary: *beneficiary,
+        source: *source,
+        amount: credit.amount,
+        payable_at,
+    });
+    Ok(())
 }
 
 /// A keeper whose bond has shrunk weighs no more than what is left; below the smallest bond it has to leave.

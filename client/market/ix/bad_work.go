@@ -88,16 +88,16 @@ func (b BadWork) OpenFraudProof(finder solana.PublicKey) ([]solana.Instruction, 
 	return []solana.Instruction{signed, ix}, nil
 }
 
-// Prove returns the second transaction's instruction, which slashes. The finder's associated stake-token account must
-// exist. Error: ErrInstruction.
+// Prove returns the second transaction's instruction, which slashes. The finder's share waits in its payout. Error:
+// ErrInstruction.
 func (b BadWork) Prove(finder, stakeMint solana.PublicKey) (solana.Instruction, error) {
 	o, err := b.opening()
 	if err != nil {
 		return nil, err
 	}
 	ix, err := bindings.NewProveBadWorkInstruction(o.siblings, finder, market.MarketAddress(), market.FraudProofAddress(b.Node.Address, finder),
-		b.Node.Address, b.Node.Provider, market.StakeVaultAddress(b.Node.Provider), stakeMint, market.TokenAddress(finder, stakeMint),
-		solana.TokenProgramID)
+		b.Node.Address, b.Node.Provider, market.StakeVaultAddress(b.Node.Provider), market.RewardsAddress(), market.PayoutVaultAddress(),
+		stakeMint, market.PayoutAddress(finder, b.Node.Address), solana.TokenProgramID, solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_ProveBadWork)
 }
 
@@ -108,15 +108,11 @@ func FraudProofClose(a market.FraudProof) (solana.Instruction, error) {
 }
 
 // ProveBetterAsk slashes the keeper that made the award; anyone may, until the challenge window closes. The finder's
-// associated stake-token account must exist, and the customer's, if it paid more than the better node asked.
+// share waits in its payout.
 func ProveBetterAsk(b market.BetterAsk, finder solana.PublicKey) (solana.Instruction, error) {
-	mint, keeper := b.Market.StakeMint, market.KeeperAddress(b.Lease.Keeper)
-	customer := solana.PublicKey{}
-	if b.Lease.Price > b.Better.Price {
-		customer = market.TokenAddress(b.Lease.Customer, mint)
-	}
+	keeper := market.KeeperAddress(b.Lease.Keeper)
 	ix, err := bindings.NewProveBetterAskInstruction(finder, market.MarketAddress(), b.Order.Address, b.Lease.Address, b.Better.Address,
-		b.Better.Provider, market.ModelAddress(b.Better.Spec.Model), keeper, market.StakeVaultAddress(keeper), mint, optional(customer),
-		market.TokenAddress(finder, mint), solana.TokenProgramID)
+		b.Better.Provider, market.ModelAddress(b.Better.Spec.Model), keeper, market.StakeVaultAddress(keeper), market.RewardsAddress(),
+		market.PayoutVaultAddress(), b.Market.StakeMint, market.PayoutAddress(finder, keeper), solana.TokenProgramID, solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_ProveBetterAsk)
 }

@@ -40,7 +40,7 @@ func TestOptionalAccountsAreTheProgramAndNotWritable(t *testing.T) {
 			n++
 		}
 	}
-	require.Equal(t, 2, n) // no lease, no customer
+	require.Equal(t, 1, n) // no lease
 }
 
 func TestArgumentsThatCannotBeBuilt(t *testing.T) {

@@ -67,8 +67,9 @@ func proveEquivocation(finder, wallet, stakeMint solana.PublicKey, signedBy ...s
 		out = append(out, signed)
 	}
 	keeper := market.KeeperAddress(wallet)
-	ix, err := bindings.NewProveEquivocationInstruction(finder, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper), stakeMint,
-		market.TokenAddress(finder, stakeMint), solana.SysVarInstructionsPubkey, solana.TokenProgramID)
+	ix, err := bindings.NewProveEquivocationInstruction(finder, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper), market.RewardsAddress(),
+		market.PayoutVaultAddress(), stakeMint, market.PayoutAddress(finder, keeper), solana.TokenProgramID, solana.SystemProgramID,
+		solana.SysVarInstructionsPubkey)
 	if ix, err = finish(ix, err, bindings.Instruction_ProveEquivocation); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,8 @@ type MarketInitArgs struct {
 // MarketInit creates the one market.
 func MarketInit(a MarketInitArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewMarketInitInstruction(a.Params, a.Domain, a.Guardian, a.Authority, market.MarketAddress(),
-		a.PaymentMint, a.StakeMint, a.Treasury, market.FeeVaultAddress(), market.RewardsAddress(), market.EmissionVaultAddress(), market.ProgramDataAddress(market.ProgramID),
+		a.PaymentMint, a.StakeMint, a.Treasury, market.FeeVaultAddress(), market.RewardsAddress(), market.EmissionVaultAddress(), market.PayoutVaultAddress(),
+		market.ProgramDataAddress(market.ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_MarketInit)
 }

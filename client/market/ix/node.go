@@ -78,8 +78,7 @@ func NodeGuarantee(a NodeGuaranteeArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_NodeGuarantee)
 }
 
-// GuaranteeResolveArgs resolve a guarantee that is over. Finder signs and gets the finder's share of a slash, to its
-// token account of the stake mint, which must exist.
+// GuaranteeResolveArgs resolve a guarantee that is over. Finder signs; anyone may.
 type GuaranteeResolveArgs struct {
 	Finder    solana.PublicKey
 	Node      market.Node
@@ -89,7 +88,7 @@ type GuaranteeResolveArgs struct {
 // GuaranteeResolve ends a guarantee: a part of the node's stake is slashed when the guarantee was not kept.
 func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewGuaranteeResolveInstruction(a.Finder, market.MarketAddress(), a.Node.Address, a.Node.Provider,
-		market.StakeVaultAddress(a.Node.Provider), a.StakeMint, market.TokenAddress(a.Finder, a.StakeMint), solana.TokenProgramID)
+		market.StakeVaultAddress(a.Node.Provider), a.StakeMint, solana.TokenProgramID)
 	return finish(ix, err, bindings.Instruction_GuaranteeResolve)
 }
 

@@ -91,24 +91,28 @@ func ReportClose(r market.Report) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_ReportClose)
 }
 
-// SlashApplyArgs apply a fault whose appeal window has passed. The customer's and the finder's associated stake-token
-// accounts must exist: see CreateTokenAccount.
+// SlashApplyArgs apply a fault whose appeal window has passed. Payer signs and pays for the customer's payout.
 type SlashApplyArgs struct {
+	Payer     solana.PublicKey
 	Fault     market.Fault
 	StakeMint solana.PublicKey
 }
 
-// SlashApply moves and burns the stake; anyone may.
+// SlashApply burns stake; what the customer gets waits in its payout. Anyone may.
 func SlashApply(a SlashApplyArgs) (solana.Instruction, error) {
 	f := a.Fault
-	customer := solana.PublicKey{}
-	if !f.Customer.IsZero() {
-		customer = market.TokenAddress(f.Customer, a.StakeMint)
-	}
-	ix, err := bindings.NewSlashApplyInstruction(market.MarketAddress(), f.Provider, market.StakeVaultAddress(f.Provider), a.StakeMint,
-		f.Node, optional(f.Lease), f.Address, f.RentPayer, optional(customer), market.TokenAddress(f.Finder, a.StakeMint),
-		solana.TokenProgramID)
+	ix, err := bindings.NewSlashApplyInstruction(a.Payer, market.MarketAddress(), f.Provider, market.StakeVaultAddress(f.Provider), f.Node,
+		optional(f.Lease), f.Address, f.RentPayer, market.RewardsAddress(), market.PayoutVaultAddress(), a.StakeMint,
+		market.PayoutAddress(f.Customer, f.Address), solana.TokenProgramID, solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_SlashApply)
+}
+
+// PayoutClaim sends a payout whose delay is over to its beneficiary's associated stake-token account, which must exist:
+// see CreateTokenAccount. Anyone may.
+func PayoutClaim(p market.Payout, stakeMint solana.PublicKey) (solana.Instruction, error) {
+	ix, err := bindings.NewPayoutClaimInstruction(market.MarketAddress(), market.RewardsAddress(), market.PayoutVaultAddress(), p.Address,
+		p.RentPayer, market.TokenAddress(p.Beneficiary, stakeMint), solana.TokenProgramID)
+	return finish(ix, err, bindings.Instruction_PayoutClaim)
 }
 
 // SlashAppealArgs bring a keeper's statement that contradicts a fault.

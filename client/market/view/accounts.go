@@ -22,6 +22,7 @@ type Accounts struct {
 	Disputes  map[solana.PublicKey]*market.Dispute
 	// FraudProofs are those that are not completed.
 	FraudProofs map[solana.PublicKey]*market.FraudProof
+	Payouts     map[solana.PublicKey]*market.Payout
 	Credits     map[solana.PublicKey]*market.Credits // by customer's wallet
 	Devices     map[[32]byte]*market.Device          // by device identity
 
@@ -59,6 +60,7 @@ func NewAccounts() *Accounts {
 		Auctions:    map[solana.PublicKey]*market.Auction{},
 		Disputes:    map[solana.PublicKey]*market.Dispute{},
 		FraudProofs: map[solana.PublicKey]*market.FraudProof{},
+		Payouts:     map[solana.PublicKey]*market.Payout{},
 		Credits:     map[solana.PublicKey]*market.Credits{},
 		Devices:     map[[32]byte]*market.Device{},
 
@@ -127,6 +129,8 @@ func (v *Accounts) add(key solana.PublicKey, value any) {
 		v.Disputes[key] = a
 	case *market.FraudProof:
 		v.FraudProofs[key] = a
+	case *market.Payout:
+		v.Payouts[key] = a
 	case *market.Credits:
 		v.Credits[a.Customer] = a
 		for _, k := range a.SessionKeys {
@@ -179,6 +183,8 @@ func (v *Accounts) remove(key solana.PublicKey, value any) {
 		delete(v.Disputes, key)
 	case *market.FraudProof:
 		delete(v.FraudProofs, key)
+	case *market.Payout:
+		delete(v.Payouts, key)
 	case *market.Credits:
 		delete(v.Credits, a.Customer)
 		for _, k := range a.SessionKeys {

@@ -202,6 +202,12 @@ func (v *View) FraudProofs() []market.FraudProof {
 		func(a, b market.FraudProof) int { return byKey(a.Address, b.Address) })
 }
 
+// Payouts returns what waits to be paid out of slashes.
+func (v *View) Payouts() []market.Payout {
+	return sorted(v, func(a *Accounts) map[solana.PublicKey]*market.Payout { return a.Payouts },
+		func(a, b market.Payout) int { return byKey(a.Address, b.Address) })
+}
+
 // Rewards returns the account that says how swept fees are shared; false while there is none.
 func (v *View) Rewards() (market.Rewards, bool) {
 	return get[market.Rewards](v, market.RewardsAddress())

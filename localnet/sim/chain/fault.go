@@ -73,7 +73,7 @@ func (t *tx) faultOpen(keys []solana.PublicKey, body []byte) error {
 	if f.Amount, err = market.Share(n.RequiredStake, slashBPS(flags, &m.Params, l)); err != nil {
 		return err
 	}
-	f.Fault.Node, f.Fault.Provider, f.Finder, f.RentPayer = n.Address, p.Address, r.Proposer, keys[0]
+	f.Fault.Node, f.Fault.Provider, f.RentPayer = n.Address, p.Address, keys[0]
 	f.Period, f.ReportedAt, f.ApplicableAt = r.Period, r.FinalisedAt, r.FinalisedAt+int64(m.Params.AppealSecs)
 	f.TotalWeight, f.Flags, f.FinderBps, f.Fault.Version = r.TotalWeight, uint16(flags), m.Params.FinderBps, market.LayoutVersion
 	if l != nil {
@@ -107,7 +107,7 @@ func (t *tx) slashApply(keys []solana.PublicKey) error {
 	if err := f.CanApply(t.now); err != nil {
 		return err
 	}
-	p, err := edit[market.Provider](t, keys[1])
+	p, err := edit[market.Provider](t, keys[2])
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,24 @@ pub struct UnjustAwardProven {
     pub awarded_score: u64,
     pub better_score: u64,
     pub amount: u64,
-    pub customer: u64,
     pub finder_share: u64,
     pub burned: u64,
+}
+
+/// A part of a slash waits for its beneficiary.
+#[event]
+pub struct PayoutCredited {
+    pub payout: Address,
+    pub beneficiary: Address,
+    pub source: Address,
+    pub amount: u64,
+    pub payable_at: i64,
+}
+
+#[event]
+pub struct PayoutClaimed {
+    pub payout: Address,
+    pub beneficiary: Address,
+    pub source: Address,
+    pub amount: u64,
 }

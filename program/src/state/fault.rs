@@ -20,7 +20,7 @@ pub struct Fault {
     pub lease: Address,
     /// Zero when no customer was harmed.
     pub customer: Address,
-    /// Wallet of the keeper that first voted for the report; the claimant of a dispute.
+    /// The claimant of an upheld dispute; zero for what a report says.
     pub finder: Address,
     pub rent_payer: Address,
     pub period: u64,

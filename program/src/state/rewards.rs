@@ -1,4 +1,5 @@
-//! Swept fees in the market's fee vault, by what they are set aside for.
+//! What lies in the market's vaults, by what it is set aside for: swept fees, and parts of slashes that wait for their
+//! payout.
 
 use anchor_lang::prelude::*;
 
@@ -10,6 +11,8 @@ use crate::state::Params;
 pub struct Rewards {
     /// Token account of stake tokens that emission is paid from; anyone may fill it.
     pub emission_vault: Address,
+    /// Token account of stake tokens that payouts of slashes wait in.
+    pub payout_vault: Address,
     /// µUSDC swept and not yet split.
     pub pending: u64,
     /// µUSDC that keepers have earned by awards and not claimed: Σ `Keeper::earned`.
@@ -29,6 +32,8 @@ pub struct Rewards {
     pub emitted_total: u64,
     /// Base units of the stake token burned by buy-backs.
     pub bought_back: u64,
+    /// Base units of the stake token that the payout vault owes: Σ `Payout::amount`.
+    pub payouts: u64,
     pub version: u8,
     pub bump: u8,
     pub emission_vault_bump: u8,
@@ -89,6 +94,12 @@ impl Rewards {
     /// `vault` is the token balance of the fee vault. Anyone may send tokens to it, so it may hold more.
     pub fn invariant(&self, vault: u64) -> Result<()> {
         require!(vault >= self.held()?, MarketError::InvariantBroken);
+        Ok(())
+    }
+
+    /// `vault` is the token balance of the payout vault. Anyone may send tokens to it, so it may hold more.
+    pub fn payouts_covered(&self, vault: u64) -> Result<()> {
+        require!(vault >= self.payouts, MarketError::InvariantBroken);
         Ok(())
     }
 }

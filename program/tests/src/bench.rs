@@ -211,10 +211,12 @@ fn faults(w: &mut Testbed, keepers: &[Actor; 3]) {
     let appeal = ix::slash_appeal(w, &fault, &keepers[0], passed);
     w.ok_all(&[signed(&keepers[0].key, &passed), appeal], &[]);
     w.warp(i64::from(w.params.appeal_secs));
-    let apply = ix::slash_apply(w, &fault, Some(customer.stake), keepers[0].stake);
-    w.ok(apply, &[]);
-    w.warp(i64::from(w.params.report_retention_secs));
+    let payer = w.actor();
+    w.ok(ix::slash_apply_by(w, &payer.wallet(), &fault), &[&payer.key]);
+    w.warp(i64::from(w.params.report_retention_secs.max(w.params.unstake_cooldown_secs)));
     w.ok(ix::report_close(period, &keepers[0].wallet()), &[]);
+    let payout = pda::payout(&customer.wallet(), &fault);
+    w.ok(ix::payout_claim(w, &payout, customer.stake), &[]);
 }
 
 /// A machine of two GPUs whose evidence takes them from who claimed them first.
@@ -269,7 +271,7 @@ fn proofs(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.warp(AWARD_VIEW_SECS + 1);
     let order = w.order(&customer, OrderArgs { max_price: 3 * ASK, ..ix::order_args(1) });
     let lease = w.award(&keepers[1], &customer, &order, &provider, &worse);
-    let proof = ix::prove_better_ask(w, &finder, &lease, &better.node, Some(customer.stake));
+    let proof = ix::prove_better_ask(w, &finder, &lease, &better.node);
     w.ok(proof, &[&finder.key]);
     let records = [true, false].map(|passed| statement(&machine.node, 1, 3, passed));
     let proof = ix::equivocation(w, &finder, &keepers[2], &records[0], &records[1]);
@@ -295,7 +297,7 @@ fn omitted(w: &mut Testbed, keeper: &Actor) {
     w.ok_all(&award, &[&keeper.key]);
     let lease = pda::lease(&order, &machines[0].node);
     let at = w.now() - 10;
-    let proof = ix::omitted(w, &finder, keeper, &lease, bid(1, left_out), at, Some(customer.stake));
+    let proof = ix::omitted(w, &finder, keeper, &lease, bid(1, left_out), at);
     w.ok_all(&proof, &[&finder.key]);
 }
 

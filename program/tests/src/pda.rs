@@ -36,6 +36,15 @@ pub fn emission_vault() -> Address {
     find(&[seeds::EMISSION_VAULT])
 }
 
+pub fn payout_vault() -> Address {
+    find(&[seeds::PAYOUT_VAULT])
+}
+
+/// `source` is the fault, node or keeper that was slashed for.
+pub fn payout(beneficiary: &Address, source: &Address) -> Address {
+    find(&[seeds::PAYOUT, beneficiary.as_ref(), source.as_ref()])
+}
+
 pub fn dispute(lease: &Address) -> Address {
     find(&[seeds::DISPUTE, lease.as_ref()])
 }

@@ -81,5 +81,6 @@ pub fn play(w: &mut Testbed) {
     }
     let fault = pda::fault(&machine.node, &Address::default(), period);
     w.warp(i64::from(w.params.appeal_secs));
-    w.ok(ix::slash_apply(w, &fault, None, keeper.stake), &[]);
+    let payer = w.actor();
+    w.ok(ix::slash_apply_by(w, &payer.wallet(), &fault), &[&payer.key]);
 }

@@ -74,6 +74,7 @@ mod output_forfeit;
 mod output_resolve;
 mod output_reveal;
 mod owners;
+mod payout_claim;
 mod powers;
 mod products;
 mod prove_bad_work;

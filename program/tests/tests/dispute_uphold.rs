@@ -65,7 +65,7 @@ fn it_opens_a_fault_and_gives_the_deposit_back() {
 
     // The rest is the way of every fault.
     w.warp(300);
-    let apply = ix::slash_apply(&w, &at, Some(deal.customer.stake), deal.customer.stake);
+    let apply = ix::slash_apply(&w, &at);
     w.ok(apply, &[]);
     let node: Node = w.read(&deal.machine.node);
     assert_eq!((node.disputes_lost, node.dispute_lost_at), (1, w.now()));
@@ -156,7 +156,7 @@ fn r15_a_lost_dispute_follows_the_provider_to_its_next_node() {
     w.ok(ix::dispute_uphold(&w, &payer.wallet(), &deal.lease), &[&payer.key]);
     w.warp(300);
     let at = pda::dispute_fault(&deal.lease);
-    w.ok(ix::slash_apply(&w, &at, Some(deal.customer.stake), deal.customer.stake), &[]);
+    w.ok(ix::slash_apply(&w, &at), &[]);
     let lost_at = w.now();
     w.ok(ix::provider_stake(&w, &deal.provider, 50_000_000_000), &[&deal.provider.key]);
     let next = w.machine(&deal.provider, 1);
@@ -189,7 +189,7 @@ fn r15_a_keeper_earns_nothing_by_the_side_it_takes() {
             w.ok(ix::dispute_uphold(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
             w.warp(300);
             let at = pda::dispute_fault(&deal.lease);
-            w.ok(ix::slash_apply(&w, &at, Some(deal.customer.stake), deal.customer.stake), &[]);
+            w.ok(ix::slash_apply(&w, &at), &[]);
         } else {
             w.ok(ix::dispute_resolve(&w, &deal.lease), &[]);
         }
@@ -219,7 +219,7 @@ fn c08_a_lost_dispute_lowers_the_reputation() {
     let at = pda::dispute_fault(&deal.lease);
     w.warp(300);
     let before = reputation_bps(&w.read(&deal.machine.node), w.now());
-    w.ok(ix::slash_apply(&w, &at, Some(deal.customer.stake), deal.customer.stake), &[]);
+    w.ok(ix::slash_apply(&w, &at), &[]);
     let after = reputation_bps(&w.read(&deal.machine.node), w.now());
     assert_eq!(after, before - 2_000);
 }

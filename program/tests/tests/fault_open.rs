@@ -60,7 +60,7 @@ fn a_silent_node_fails_its_lease() {
     let fault: Fault = w.read(&at);
     assert_eq!((fault.node, fault.provider), (deal.machine.node, deal.provider.provider()));
     assert_eq!((fault.lease, fault.customer), (deal.lease, deal.customer.wallet()));
-    assert_eq!((fault.finder, fault.rent_payer), (deal.keeper.wallet(), deal.keeper.wallet()));
+    assert_eq!((fault.finder, fault.rent_payer), (Address::default(), deal.keeper.wallet()));
     assert_eq!((fault.period, fault.flags, fault.appeal_weight), (leaf.period, FLAG_OFFLINE, 0));
     assert_eq!((fault.reported_at, fault.applicable_at), (end, end + 300));
     assert_eq!((fault.total_weight, fault.finder_bps), (w.params.min_bond, 1_000));
@@ -221,7 +221,7 @@ fn once_only_and_not_after_it_was_settled_either() {
     w.refused(again.clone(), &[&deal.keeper.key], gantry_market_tests::attempts::ALREADY_IN_USE);
     w.warp(300);
     let fault = pda::fault(&deal.machine.node, &deal.lease, leaf.period);
-    w.ok(ix::slash_apply(&w, &fault, Some(deal.customer.stake), deal.keeper.stake), &[]);
+    w.ok(ix::slash_apply(&w, &fault), &[]);
     w.refused(again, &[&deal.keeper.key], MarketError::AlreadyApplied);
     assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, 19_000_000_000);
 }
@@ -293,7 +293,7 @@ fn the_machines_fault_is_found_through_a_closed_lease() {
     assert_eq!((fault.flags, fault.amount, fault.harm), (FLAG_DEVICE_CHANGED, 20_000_000_000, 0));
     assert_eq!((fault.lease, fault.customer), (Address::default(), Address::default()));
     w.warp(300);
-    w.ok(ix::slash_apply(&w, &at, None, deal.keeper.stake), &[]);
+    w.ok(ix::slash_apply(&w, &at), &[]);
     assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, 0);
 }
 

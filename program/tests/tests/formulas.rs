@@ -7,7 +7,7 @@ use gantry_market::math::dispute::{deposit, possible_slash, DepositShares};
 use gantry_market::math::fees::{bps_of, fee_shares, fees_turned, share};
 use gantry_market::math::pricing::cost;
 use gantry_market::math::score::score;
-use gantry_market::math::slashing::{harm_in_stake, split};
+use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::state::{
     Dispute, Keeper, Lease, Params, Report, Rewards, Verdict, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
 };
@@ -286,24 +286,6 @@ fn what_a_lease_gives_back_pays_for_its_move() {
 }
 
 #[test]
-fn the_harm_of_an_unjust_award_is_the_difference_over_the_order() {
-    let mut r = Random::new(209);
-    for _ in 0..CASES {
-        let (price, gpus, seconds) =
-            (1 + r.below(1 << 40), 1 + r.below(8) as u8, 1 + r.below(1 << 24) as u32);
-        let (better, stake_price, bond) = (1 + r.below(1 << 40), 1 + r.below(1 << 30), r.magnitude());
-        let (paid, asked) =
-            (cost(price, gpus, seconds).expect("fits"), cost(better, gpus, seconds).expect("fits"));
-        let Ok(harm) = harm_in_stake(paid.saturating_sub(asked), stake_price) else { continue };
-        let amount = bps_of(bond, 2_000).expect("a share");
-        let shares = split(amount, harm, 1_000).expect("a share");
-        assert_eq!(wide(harm), wide(paid.saturating_sub(asked)) * wide(STAKE_UNIT) / wide(stake_price));
-        assert_eq!(shares.customer, harm.min(amount), "at most the difference");
-        assert!(price > better || shares.customer == 0, "no difference, no harm");
-    }
-}
-
-#[test]
 fn a_better_ask_scores_strictly_lower() {
     let mut r = Random::new(210);
     for _ in 0..CASES {
@@ -524,28 +506,6 @@ fn migration_vectors() {
         })
     });
     check("migration", &file("What moves of a failed lease, and what the new one holds.", cases.collect()));
-}
-
-#[test]
-fn unjust_award_vectors() {
-    let mut r = Random::new(307);
-    let cases = (0..60).map(|_| {
-        let (price, gpus, seconds) = (1 + r.below(1 << 40), 1 + r.below(8) as u8, 1 + r.below(1 << 24) as u32);
-        let (better, stake_price, bond) = (1 + r.below(1 << 40), 1 + r.below(1 << 20), r.magnitude());
-        let (slash_bps, finder_bps) = (r.below(5_001) as u16, r.below(1_001) as u16);
-        let of = |price: u64| cost(price, gpus, seconds).expect("fits");
-        let harm = harm_in_stake(of(price).saturating_sub(of(better)), stake_price);
-        let amount = bps_of(bond, slash_bps).expect("a share");
-        let shares = harm.as_ref().ok().map(|harm| split(amount, *harm, finder_bps).expect("a share"));
-        json!({
-            "price": price, "better_price": better, "gpus": gpus, "seconds": seconds, "stake_price": stake_price,
-            "bond": bond, "slash_bps": slash_bps, "finder_bps": finder_bps, "harm": or_null(harm),
-            "customer": shares.as_ref().map(|s| s.customer), "finder": shares.as_ref().map(|s| s.finder),
-            "burned": shares.as_ref().map(|s| s.burned),
-        })
-    });
-    let about = "What a keeper's bond pays for an award that was not the best; null where the harm does not fit 64 bits.";
-    check("unjust_award", &file(about, cases.collect()));
 }
 
 /// Names in backquotes in one cell of a row.

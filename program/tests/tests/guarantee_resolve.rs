@@ -136,7 +136,7 @@ fn a_promise_that_was_broken_costs_stake() {
     let supply = c.w.supply(&c.w.stake_mint);
     c.w.set_now(c.until + WAIT);
     let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
-    // A tenth of the required stake: a tenth of it to the finder, the rest burned.
+    // A tenth of the required stake is burned: nobody is the finder of what reports say.
     let event = GuaranteeResolved {
         node: c.machine.node,
         provider: c.provider.provider(),
@@ -145,14 +145,14 @@ fn a_promise_that_was_broken_costs_stake() {
         up_secs: 1_139,
         counted_secs: 1_200,
         amount: 1_000_000_000,
-        finder_share: 100_000_000,
-        burned: 900_000_000,
+        finder_share: 0,
+        burned: 1_000_000_000,
     };
     assert_emitted(&meta, &event);
     assert_eq!(c.stake(), STAKE - 1_000_000_000);
     assert_eq!(c.w.tokens(&c.provider.provider_vault()), STAKE - 1_000_000_000);
-    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 100_000_000);
-    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 900_000_000);
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 1_000_000_000);
     c.refused(MarketError::NotGuaranteed);
     assert_eq!(c.node().status, NODE_ACTIVE);
 }
@@ -258,7 +258,7 @@ fn suspended_time_is_down_time() {
     c.period(1, 60);
     assert_eq!(c.node().guarantee_counted_secs, 60);
     c.w.warp(i64::from(c.w.params.appeal_secs));
-    c.w.ok(ix::slash_apply(&c.w, &fault, None, c.keeper.stake), &[]);
+    c.w.ok(ix::slash_apply(&c.w, &fault), &[]);
     assert_eq!((c.node().status, c.node().convicted), (NODE_SUSPENDED, 1));
     c.w.warp(10);
     let back = |status| {
@@ -289,7 +289,7 @@ fn suspended_to_the_end() {
     c.w.set_now(c.until + WAIT);
     // The fault may still be voided.
     c.refused(MarketError::FaultPending);
-    c.w.ok(ix::slash_apply(&c.w, &fault, None, c.keeper.stake), &[]);
+    c.w.ok(ix::slash_apply(&c.w, &fault), &[]);
     let counted = 11 * 60 + (c.until - from) as u64;
     let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
     let event = GuaranteeResolved {
@@ -300,8 +300,8 @@ fn suspended_to_the_end() {
         up_secs: 11 * 60,
         counted_secs: counted,
         amount: 1_000_000_000,
-        finder_share: 100_000_000,
-        burned: 900_000_000,
+        finder_share: 0,
+        burned: 1_000_000_000,
     };
     assert_emitted(&meta, &event);
     // What the settled one counted is not in the next.
@@ -330,7 +330,7 @@ fn a_voided_fault_frees_nobody_from_another() {
     let mut c = committed();
     let (first, second) = (c.fault(0), c.fault(1));
     c.w.set_now(c.w.read::<gantry_market::state::Fault>(&first).applicable_at);
-    c.w.ok(ix::slash_apply(&c.w, &first, None, c.keeper.stake), &[]);
+    c.w.ok(ix::slash_apply(&c.w, &first), &[]);
     let (keeper, node) = (c.keeper.again(), c.machine.node);
     let passed = statement(&node, c.first + 1, 3, true);
     let appeal = ix::slash_appeal(&c.w, &second, &keeper, passed);
@@ -374,21 +374,19 @@ fn wrong_signers_and_accounts_are_refused() {
     let silent = unsigned(good.clone(), &c.finder.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
     let (provider, vault, mint) = (c.provider.provider(), c.provider.provider_vault(), w.stake_mint);
-    for at in [pda::market(), c.machine.node, provider, c.finder.stake] {
+    for at in [pda::market(), c.machine.node, provider] {
         let fake = w.forged(&at);
         let case = [("program", at, fake, InstructionError::IllegalOwner.into())];
         w.refuses_swaps(&good, &[&c.finder.key], &case);
     }
     let (twin, fake_mint) = (w.twin(&vault), w.twin(&mint));
-    let cases: [(_, _, _, Code); 9] = [
+    let cases: [(_, _, _, Code); 7] = [
         ("node", c.machine.node, others.node, MarketError::WrongAccount.into()),
         ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
         ("vault", vault, other.provider_vault(), InstructionError::InvalidSeeds.into()),
         ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
         ("mint", mint, fake_mint, MarketError::WrongMint.into()),
         ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
-        ("finder", c.finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
-        ("finder's mint", c.finder.stake, c.finder.payment, MarketError::WrongMint.into()),
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
     ];
     for (what, from, to, code) in cases {

@@ -116,13 +116,14 @@ fn a_silent_node_fails_its_lease_and_pays_for_it() {
     assert_eq!(w.read::<Credits>(&deal.customer.credits()).reserved, 0);
     let supply = w.supply(&w.stake_mint);
     w.warp(i64::from(w.params.appeal_secs));
-    let apply = ix::slash_apply(&w, &fault, Some(deal.customer.stake), deal.keeper.stake);
+    let apply = ix::slash_apply(&w, &fault);
     w.ok(apply, &[]);
     assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, 19_000_000_000);
+    assert_eq!(w.supply(&w.stake_mint), supply - 966_667_000);
+    w.warp(i64::from(w.params.unstake_cooldown_secs));
+    let payout = pda::payout(&deal.customer.wallet(), &fault);
+    w.ok(ix::payout_claim(&w, &payout, deal.customer.stake), &[]);
     assert_eq!(w.tokens(&deal.customer.stake), START_STAKE + 33_333_000);
-    let bond = w.params.min_bond;
-    assert_eq!(w.tokens(&deal.keeper.stake), START_STAKE - bond + 100_000_000);
-    assert_eq!(w.supply(&w.stake_mint), supply - 866_667_000);
     assert_eq!(w.read::<Node>(&deal.machine.node).jobs_failed, 1);
     let close = ix::lease_close(&w, &deal.customer.wallet(), &deal.lease);
     w.ok(close, &[&deal.customer.key]);
@@ -148,9 +149,9 @@ fn a_false_machine_is_suspended_and_slashed() {
     assert_eq!(w.read::<Node>(&machine.node).status, NODE_SUSPENDED);
     w.warp(i64::from(w.params.appeal_secs));
     let fault = pda::fault(&machine.node, &Address::default(), period);
-    w.ok(ix::slash_apply(&w, &fault, None, keeper.stake), &[]);
-    // 10 % of 10 stake tokens, a tenth of it to the finder.
+    w.ok(ix::slash_apply(&w, &fault), &[]);
+    // 10 % of 10 stake tokens, all burned: nobody was harmed.
     assert_eq!(w.read::<Provider>(&provider.provider()).stake, 9_000_000_000);
-    assert_eq!(w.tokens(&keeper.stake), START_STAKE - w.params.min_bond + 100_000_000);
+    assert_eq!(w.tokens(&keeper.stake), START_STAKE - w.params.min_bond);
     assert!(!w.exists(&fault));
 }

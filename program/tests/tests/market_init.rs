@@ -1,5 +1,5 @@
 use gantry_market::errors::MarketError;
-use gantry_market::state::Params;
+use gantry_market::state::{Params, Rewards};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::testbed::{real_params, test_params, DOMAIN};
 use gantry_market_tests::tokens::{put_mint, token_2022_program, token_program};
@@ -28,6 +28,11 @@ fn creates_the_market() {
     let vault = w.svm.get_account(&pda::fee_vault()).unwrap();
     assert_eq!(vault.owner, token_program());
     assert_eq!(&vault.data[..32], w.payment_mint.as_ref());
+    assert_eq!(&vault.data[32..64], pda::market().as_ref());
+    let rewards: Rewards = w.read(&pda::rewards());
+    assert_eq!((rewards.payout_vault, rewards.payouts), (pda::payout_vault(), 0));
+    let vault = w.svm.get_account(&pda::payout_vault()).unwrap();
+    assert_eq!(&vault.data[..32], w.stake_mint.as_ref());
     assert_eq!(&vault.data[32..64], pda::market().as_ref());
 }
 

@@ -58,18 +58,21 @@ fn fee_is_the_exact_share_and_never_more_than_the_whole() {
 }
 
 #[test]
-fn a_split_loses_nothing_and_keeps_its_order() {
+fn r01_a_split_burns_at_least_half_and_loses_nothing() {
     let mut r = Random::new(4);
     for _ in 0..CASES {
         let (amount, harm, bps) = (r.magnitude(), r.magnitude(), r.below(1_001) as u16);
-        let shares = split(amount, harm, bps).unwrap();
-        let sum = u128::from(shares.customer) + u128::from(shares.finder) + u128::from(shares.burned);
-        assert_eq!(sum, u128::from(amount));
-        assert_eq!(shares.customer, amount.min(harm), "the customer comes first");
-        assert!(shares.finder <= bps_of(amount, bps).unwrap(), "the finder gets at most its share");
-        if shares.burned > 0 {
-            assert_eq!(shares.finder, bps_of(amount, bps).unwrap(), "and no less while there is some");
+        let shares = split(amount, bps).unwrap();
+        for shares in [shares, shares.without_finder().unwrap(), shares.claimed(harm).unwrap()] {
+            let sum = u128::from(shares.pool) + u128::from(shares.finder) + u128::from(shares.burned);
+            assert_eq!(sum, u128::from(amount));
+            assert!(u128::from(shares.burned) * 2 >= u128::from(amount), "at least half is burned");
+            assert!(shares.finder <= bps_of(amount, bps).unwrap(), "a finder gets at most its share");
         }
+        assert_eq!(shares.burned, amount - amount / 2, "and no more than half, before what nobody claims");
+        assert_eq!(shares.finder, bps_of(amount, bps).unwrap(), "the finder's share is whole");
+        assert_eq!(shares.claimed(harm).unwrap().pool, shares.pool.min(harm), "victims get their harm at most");
+        assert_eq!(shares.without_finder().unwrap().finder, 0);
     }
 }
 

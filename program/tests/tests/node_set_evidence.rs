@@ -333,7 +333,7 @@ fn claims_that_came_after_an_award_prove_nothing_against_it() {
     c.w.warp(AWARD_VIEW_SECS + 1);
     let order = c.w.order(&customer, OrderArgs { max_price: 3 * ASK, ..ix::order_args(4) });
     let lease = c.w.award(&c.keeper, &customer, &order, &dear, &worse);
-    let prove = ix::prove_better_ask(&c.w, &c.sender, &lease, &c.machine.node, Some(customer.stake));
+    let prove = ix::prove_better_ask(&c.w, &c.sender, &lease, &c.machine.node);
     c.refused(prove.clone(), MarketError::DevicesMissing);
     let take = c.take();
     c.ok(take);

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::BadWorkProven;
-use gantry_market::state::{Node, Provider, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED};
+use gantry_market::state::{Node, Payout, Provider, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED};
 use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
@@ -44,8 +44,11 @@ fn half_the_stake_is_gone_without_anyones_vote() {
     let supply = c.w.supply(&c.w.stake_mint);
     let fraud_proof = pda::fraud_proof(&c.machine.node, &c.finder.wallet());
     let meta = c.w.ok(c.proof(), &[&c.finder.key]);
-    // 20 tokens are required, 10 are slashed: one to the finder, nine burned.
-    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 1_000_000_000);
+    // 20 tokens are required, 10 are slashed: nine are burned, one waits for the finder.
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
+    let payout: Payout = c.w.read(&pda::payout(&c.finder.wallet(), &c.machine.node));
+    let due = c.w.now() + i64::from(c.w.params.unstake_cooldown_secs);
+    assert_eq!((payout.amount, payout.payable_at), (1_000_000_000, due));
     assert_eq!(c.w.supply(&c.w.stake_mint), supply - 9_000_000_000);
     assert_eq!(c.w.tokens(&c.provider.provider_vault()), 10_000_000_000);
     let provider: Provider = c.w.read(&c.provider.provider());
@@ -53,7 +56,8 @@ fn half_the_stake_is_gone_without_anyones_vote() {
     let node: Node = c.w.read(&c.machine.node);
     assert_eq!((node.status, node.bad_work_period), (NODE_SUSPENDED, c.w.period()));
     assert!(!c.w.exists(&fraud_proof));
-    assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS);
+    let rent = c.w.lamports(&pda::payout(&c.finder.wallet(), &c.machine.node));
+    assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS - rent);
     let event = BadWorkProven {
         node: c.machine.node,
         provider: c.provider.provider(),
@@ -304,11 +308,10 @@ fn wrong_signers_and_accounts_are_refused() {
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
     // Nobody else uses the fraud_proof, not even with an own account for the share.
     let theft = swap(good.clone(), &c.finder.wallet(), &other.wallet());
-    let theft = swap(theft, &c.finder.stake, &other.stake);
     w.refused(theft, &[&other.key], MarketError::Unauthorised);
     let fraud_proof = pda::fraud_proof(&c.machine.node, &c.finder.wallet());
     let (provider, node) = (c.provider.provider(), c.machine.node);
-    for at in [pda::market(), fraud_proof, node, provider, c.finder.stake] {
+    for at in [pda::market(), fraud_proof, node, provider] {
         let fake = w.forged(&at);
         w.refuses_swaps(
             &good,
@@ -316,17 +319,18 @@ fn wrong_signers_and_accounts_are_refused() {
             &[("program", at, fake, InstructionError::IllegalOwner.into())],
         );
     }
-    let vault = c.provider.provider_vault();
+    let (vault, payout) = (c.provider.provider_vault(), pda::payout(&c.finder.wallet(), &node));
     let (twin, fake_mint, mint) = (w.twin(&vault), w.twin(&w.stake_mint.clone()), w.stake_mint);
-    let cases: [(_, _, _, Code); 10] = [
+    let cases: [(_, _, _, Code); 11] = [
         ("node", node, others.node, MarketError::WrongAccount.into()),
         ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
         ("vault", vault, other.provider_vault(), InstructionError::InvalidSeeds.into()),
         ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
         ("mint", mint, fake_mint, MarketError::WrongMint.into()),
         ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
-        ("finder", c.finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
-        ("finder's mint", c.finder.stake, c.finder.payment, MarketError::WrongMint.into()),
+        ("payout", payout, pda::payout(&other.wallet(), &node), MarketError::WrongAccount.into()),
+        ("payout vault", pda::payout_vault(), pda::emission_vault(), MarketError::WrongAccount.into()),
+        ("rewards", pda::rewards(), pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
         ("fraud_proof", fraud_proof, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
     ];

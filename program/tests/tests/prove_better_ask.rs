@@ -5,7 +5,7 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    Availability, GpuModel, Guarantee, Keeper, Lease, Market, Node, NodeRecord, Order, ScoreRecord,
+    Availability, GpuModel, Guarantee, Keeper, Lease, Market, Node, NodeRecord, Order, Payout, ScoreRecord,
     Unhealthy, WorstRecord, KEEPER_ACTIVE, KEEPER_EXITING, NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
@@ -58,8 +58,7 @@ fn awarded_with(args: OrderArgs) -> Case {
 
 impl Case {
     fn proof(&self) -> Instruction {
-        let tokens = Some(self.customer.stake);
-        ix::prove_better_ask(&self.w, &self.finder, &self.lease, &self.better.node, tokens)
+        ix::prove_better_ask(&self.w, &self.finder, &self.lease, &self.better.node)
     }
 
     fn refused(&mut self, code: MarketError) {
@@ -70,16 +69,19 @@ impl Case {
 }
 
 #[test]
-fn the_customer_is_made_whole_then_the_finder_and_the_rest_is_burned() {
+fn c01_no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
     let mut c = awarded();
     let supply = c.w.supply(&c.w.stake_mint);
     let awarded_score = c.w.read::<Lease>(&c.lease).score;
     let proof = c.proof();
     let meta = c.w.ok(proof.clone(), &[&c.finder.key]);
-    // Two of ten tokens; the customer pays one USDC too much for its hour, which is one token.
-    assert_eq!(c.w.tokens(&c.customer.stake), START_STAKE + 1_000_000_000);
-    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 200_000_000);
-    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 800_000_000);
+    // Two of ten tokens: a tenth for the finder, the rest burned.
+    assert_eq!(c.w.tokens(&c.customer.stake), START_STAKE);
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
+    let payout: Payout = c.w.read(&pda::payout(&c.finder.wallet(), &c.keeper.keeper()));
+    let due = c.w.now() + i64::from(c.w.params.keeper_exit_secs);
+    assert_eq!((payout.amount, payout.payable_at), (200_000_000, due));
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 1_800_000_000);
     assert_eq!(c.w.tokens(&c.keeper.keeper_vault()), 8_000_000_000);
     let keeper: Keeper = c.w.read(&c.keeper.keeper());
     assert_eq!((keeper.bond, keeper.weight, keeper.status), (8_000_000_000, 8_000_000_000, KEEPER_ACTIVE));
@@ -95,9 +97,8 @@ fn the_customer_is_made_whole_then_the_finder_and_the_rest_is_burned() {
         awarded_score,
         better_score: score(CHEAP, then, 0).expect("fits"),
         amount: 2_000_000_000,
-        customer: 1_000_000_000,
         finder_share: 200_000_000,
-        burned: 800_000_000,
+        burned: 1_800_000_000,
     };
     assert_emitted(&meta, &event);
     // Once for each lease.
@@ -137,10 +138,11 @@ fn a_better_reputation_at_the_same_price_counts_and_harms_no_customer() {
     // Equal in all: not strictly better.
     c.refused(MarketError::NotBetter);
     c.w.alter(&c.lease.clone(), |l: &mut Lease| l.score += 1_000);
-    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node, None);
+    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node);
     c.w.ok(proof, &[&c.finder.key]);
     assert_eq!(c.w.tokens(&c.customer.stake), START_STAKE);
-    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 200_000_000);
+    let payout: Payout = c.w.read(&pda::payout(&c.finder.wallet(), &c.keeper.keeper()));
+    assert_eq!(payout.amount, 200_000_000);
 }
 
 #[test]
@@ -257,7 +259,7 @@ fn a_commitment_counts_while_it_held() {
     // It was over at the award.
     c.refused(MarketError::NotBetter);
     c.w.alter(&c.better.node, |n: &mut Node| commit(n, awarded_at + 1));
-    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node, None);
+    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node);
     c.w.ok(proof, &[&c.finder.key]);
     // Made while the order waited, it could not be known.
     let mut c = equal();
@@ -278,7 +280,7 @@ fn a_commitment_counts_while_it_held() {
         n.keep_record(&before, now);
         assert_eq!(n.previous_guarantee, Guarantee { until: awarded_at + 1, bps: 9_900, pad: [0; 6] });
     });
-    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node, None);
+    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node);
     c.w.ok(proof, &[&c.finder.key]);
 }
 
@@ -328,7 +330,7 @@ fn the_best_node_awarded_leaves_nothing_to_contest() {
     w.warp(60);
     let order = w.order(&customer, OrderArgs { max_price: 4_000_000, ..ix::order_args(1) });
     let lease = w.award(&keeper, &customer, &order, &provider, &better);
-    let proof = ix::prove_better_ask(&w, &finder, &lease, &worse.node, None);
+    let proof = ix::prove_better_ask(&w, &finder, &lease, &worse.node);
     w.refused(proof, &[&finder.key], MarketError::NotBetter);
 }
 
@@ -372,13 +374,14 @@ fn wrong_signers_and_accounts_are_refused() {
     let provider = c.provider.provider();
     let (keeper, vault, mint) = (c.keeper.keeper(), c.keeper.keeper_vault(), w.stake_mint);
     let ours = [pda::market(), c.order, c.lease, c.better.node, provider, pda::gpu_model(1), keeper];
-    for at in ours.into_iter().chain([c.finder.stake, c.customer.stake]) {
+    for at in ours {
         let fake = w.forged(&at);
         let case = [("program", at, fake, InstructionError::IllegalOwner.into())];
         w.refuses_swaps(&good, &[&c.finder.key], &case);
     }
     let (twin, fake_mint) = (w.twin(&vault), w.twin(&mint));
-    let cases: [(_, _, _, Code); 12] = [
+    let payout = pda::payout(&c.finder.wallet(), &keeper);
+    let cases: [(_, _, _, Code); 10] = [
         ("order", c.order, others_order, MarketError::WrongAccount.into()),
         ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
         ("keeper", keeper, other_keeper.keeper(), MarketError::WrongAccount.into()),
@@ -386,19 +389,13 @@ fn wrong_signers_and_accounts_are_refused() {
         ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
         ("mint", mint, fake_mint, MarketError::WrongMint.into()),
         ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
-        ("customer", c.customer.stake, other.stake, MarketError::WrongTokenOwner.into()),
-        ("no customer", c.customer.stake, gantry_market::ID, MarketError::MissingAccount.into()),
-        ("finder", c.finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
-        ("finder's mint", c.finder.stake, c.finder.payment, MarketError::WrongMint.into()),
+        ("payout", payout, pda::payout(&other.wallet(), &keeper), MarketError::WrongAccount.into()),
+        ("payout vault", pda::payout_vault(), pda::emission_vault(), MarketError::WrongAccount.into()),
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
     ];
     for (what, from, to, code) in cases {
         println!("{what}");
-        let mut wrong = swap(good.clone(), &from, &to);
-        if to == gantry_market::ID {
-            wrong.accounts.iter_mut().filter(|a| a.pubkey == to).for_each(|a| a.is_writable = false);
-        }
-        w.refused(wrong, &[&c.finder.key], code);
+        w.refused(swap(good.clone(), &from, &to), &[&c.finder.key], code);
     }
     // Another model's terms.
     let mut model = ix::h100();

@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::EquivocationProven;
-use gantry_market::state::{Keeper, KEEPER_SLASHED};
+use gantry_market::state::{Keeper, Payout, KEEPER_SLASHED};
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
@@ -51,7 +51,10 @@ fn the_bond_and_the_vote_are_gone_at_once() {
     assert_eq!(state.exit_at, w.now() + i64::from(w.params.keeper_exit_secs));
     assert_eq!(w.market().total_weight, BOND);
     assert_eq!(w.tokens(&keeper.keeper_vault()), 0);
-    assert_eq!(w.tokens(&finder.stake), START_STAKE + 400_000_000);
+    assert_eq!(w.tokens(&finder.stake), START_STAKE);
+    let payout: Payout = w.read(&pda::payout(&finder.wallet(), &keeper.keeper()));
+    let due = w.now() + i64::from(w.params.keeper_exit_secs);
+    assert_eq!((payout.amount, payout.payable_at), (400_000_000, due));
     assert_eq!(w.supply(&w.stake_mint), supply - 3_600_000_000);
     let event = EquivocationProven {
         keeper: keeper.keeper(),
@@ -98,7 +101,10 @@ fn a_second_proof_takes_nothing() {
     w.ok_all(&equivocation(&w, &finder, &keeper, &yes, &no), &[&finder.key]);
     let again = equivocation(&w, &finder, &keeper, &no, &yes);
     w.refused_all(&again, &[&finder.key], MarketError::WrongKeeperStatus);
-    assert_eq!(w.tokens(&finder.stake), START_STAKE + 400_000_000);
+    assert_eq!(w.tokens(&finder.stake), START_STAKE);
+    let payout: Payout = w.read(&pda::payout(&finder.wallet(), &keeper.keeper()));
+    let due = w.now() + i64::from(w.params.keeper_exit_secs);
+    assert_eq!((payout.amount, payout.payable_at), (400_000_000, due));
     assert_eq!(w.market().total_weight, BOND);
 }
 
@@ -179,7 +185,10 @@ fn two_manifests_of_a_period_cost_the_bond() {
     let state: Keeper = w.read(&keeper.keeper());
     assert_eq!((state.bond, state.weight, state.status), (0, 0, KEEPER_SLASHED));
     assert_eq!(w.market().total_weight, BOND);
-    assert_eq!(w.tokens(&finder.stake), START_STAKE + 400_000_000);
+    assert_eq!(w.tokens(&finder.stake), START_STAKE);
+    let payout: Payout = w.read(&pda::payout(&finder.wallet(), &keeper.keeper()));
+    let due = w.now() + i64::from(w.params.keeper_exit_secs);
+    assert_eq!((payout.amount, payout.payable_at), (400_000_000, due));
     assert_eq!(w.supply(&w.stake_mint), supply - 3_600_000_000);
     let event = EquivocationProven {
         keeper: keeper.keeper(),
@@ -288,7 +297,7 @@ fn wrong_signers_and_accounts_are_refused() {
     let good = prove_equivocation(&w, &finder, &keeper.keeper());
     let silent = [before[0].clone(), before[1].clone(), unsigned(good.clone(), &finder.wallet())];
     w.refused_all(&silent, &[], InstructionError::MissingRequiredSignature);
-    for at in [pda::market(), keeper.keeper(), finder.stake] {
+    for at in [pda::market(), keeper.keeper()] {
         let fake = w.forged(&at);
         let case = [("program", at, fake, InstructionError::IllegalOwner.into())];
         w.refuses_swaps_after(&before, &good, &[&finder.key], &case);
@@ -296,13 +305,13 @@ fn wrong_signers_and_accounts_are_refused() {
     let vault = keeper.keeper_vault();
     let (twin, fake_mint, mint) = (w.twin(&vault), w.twin(&w.stake_mint.clone()), w.stake_mint);
     let elsewhere = w.fresh_address();
-    let cases: [(_, _, _, Code); 9] = [
+    let payout = pda::payout(&finder.wallet(), &keeper.keeper());
+    let cases: [(_, _, _, Code); 8] = [
         ("vault", vault, other.keeper_vault(), InstructionError::InvalidSeeds.into()),
         ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
         ("mint", mint, fake_mint, MarketError::WrongMint.into()),
         ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
-        ("finder", finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
-        ("finder's mint", finder.stake, finder.payment, MarketError::WrongMint.into()),
+        ("payout", payout, pda::payout(&other.wallet(), &keeper.keeper()), MarketError::WrongAccount.into()),
         ("keeper's type", keeper.keeper(), pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
         ("sysvar", ix::instructions_sysvar(), elsewhere, InstructionError::InvalidArgument.into()),
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),

@@ -3,7 +3,8 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::UnjustAwardProven;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Auction, Availability, GpuModel, Guarantee, Keeper, Lease, Node, Order, KEEPER_ACTIVE, NODE_DRAINING,
+    Auction, Availability, GpuModel, Guarantee, Keeper, Lease, Node, Order, Payout, KEEPER_ACTIVE,
+    NODE_DRAINING,
 };
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
@@ -80,8 +81,7 @@ impl Case {
     }
 
     fn proof_of(&self, bid: Bid) -> [Instruction; 3] {
-        let tokens = Some(self.customer.stake);
-        ix::omitted(&self.w, &self.finder, &self.keeper, &self.lease(), bid, self.received_at, tokens)
+        ix::omitted(&self.w, &self.finder, &self.keeper, &self.lease(), bid, self.received_at)
     }
 
     fn proof(&self) -> [Instruction; 3] {
@@ -109,15 +109,17 @@ impl Case {
 }
 
 #[test]
-fn the_customer_is_made_whole_then_the_finder_and_the_rest_is_burned() {
+fn c01_no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
     let mut c = awarded();
     let (supply, lease) = (c.w.supply(&c.w.stake_mint), c.w.read::<Lease>(&c.lease()));
     assert_eq!((lease.price, lease.score), (2_000_000, 2_150_000));
     let meta = c.ok();
-    // Two of ten tokens; half a USDC too much for the hour is half a token.
-    assert_eq!(c.w.tokens(&c.customer.stake), START_STAKE + 500_000_000);
-    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE + 200_000_000);
-    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 1_300_000_000);
+    // Two of ten tokens: a tenth for the finder, the rest burned.
+    assert_eq!(c.w.tokens(&c.customer.stake), START_STAKE);
+    let payout: Payout = c.w.read(&pda::payout(&c.finder.wallet(), &c.keeper.keeper()));
+    let due = c.w.now() + i64::from(c.w.params.keeper_exit_secs);
+    assert_eq!((payout.amount, payout.payable_at), (200_000_000, due));
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 1_800_000_000);
     assert_eq!(c.w.tokens(&c.keeper.keeper_vault()), 8_000_000_000);
     let keeper: Keeper = c.w.read(&c.keeper.keeper());
     assert_eq!((keeper.bond, keeper.weight, keeper.status), (8_000_000_000, 8_000_000_000, KEEPER_ACTIVE));
@@ -131,9 +133,8 @@ fn the_customer_is_made_whole_then_the_finder_and_the_rest_is_burned() {
             awarded_score: 2_150_000,
             better_score: 1_612_500,
             amount: 2_000_000_000,
-            customer: 500_000_000,
             finder_share: 200_000_000,
-            burned: 1_300_000_000,
+            burned: 1_800_000_000,
         },
     );
     // Once for each lease.
@@ -146,7 +147,6 @@ fn a_better_bid_than_the_winners_counts() {
     let mut c = awarded();
     c.price = 900_000;
     c.ok();
-    assert_eq!(c.w.tokens(&c.customer.stake), START_STAKE + 1_100_000_000);
 }
 
 #[test]
@@ -157,7 +157,6 @@ fn without_a_bar_any_bid_below_the_maximum_was_left_out() {
     c.refused(MarketError::NotBetter);
     c.price = 2_999_999;
     c.ok();
-    assert_eq!(c.w.tokens(&c.customer.stake), START_STAKE + 1_000);
 }
 
 /// A bid that is as good as the bar, or worse, changes nothing, whatever order ties are in.
@@ -234,7 +233,7 @@ fn the_bid_is_what_the_node_signed_for_this_auction() {
     c.refused_as(&others, MarketError::InvalidSignature);
     // A price that was not bid.
     let mut cheaper = good.clone();
-    cheaper[2] = ix::prove_omitted_bid(&c.w, &c.finder, &c.lease(), c.bid(OMITTED, 1), c.received_at, None);
+    cheaper[2] = ix::prove_omitted_bid(&c.w, &c.finder, &c.lease(), c.bid(OMITTED, 1), c.received_at);
     c.refused_as(&cheaper, MarketError::InvalidSignature);
     let mut swapped = good.clone();
     swapped.swap(0, 1);
@@ -425,13 +424,14 @@ fn wrong_signers_and_accounts_are_refused() {
     let (node, bar) = (c.machines[OMITTED].node, c.machines[BAR].node);
     let (keeper, vault, mint) = (c.keeper.keeper(), c.keeper.keeper_vault(), w.stake_mint);
     let ours = [pda::market(), c.order, auction, lease, node, provider, pda::gpu_model(1), bar, keeper];
-    for at in ours.into_iter().chain([c.finder.stake, c.customer.stake]) {
+    for at in ours.into_iter() {
         let fake = w.forged(&at);
         let case = [("program", at, fake, InstructionError::IllegalOwner.into())];
         w.refuses_swaps_after(&before, &good, &[&c.finder.key], &case);
     }
+    let payout = pda::payout(&c.finder.wallet(), &keeper);
     let (twin, fake_mint, sysvar) = (w.twin(&vault), w.twin(&mint), w.fresh_address());
-    let cases: [(_, _, _, Code); 13] = [
+    let cases: [(_, _, _, Code); 12] = [
         ("order", c.order, other_order, MarketError::WrongAccount.into()),
         ("auction", auction, pda::auction(&other_order), MarketError::WrongAccount.into()),
         ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
@@ -440,17 +440,12 @@ fn wrong_signers_and_accounts_are_refused() {
         ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
         ("mint", mint, fake_mint, MarketError::WrongMint.into()),
         ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
-        ("customer", c.customer.stake, other.stake, MarketError::WrongTokenOwner.into()),
-        ("finder", c.finder.stake, other.stake, MarketError::WrongTokenOwner.into()),
-        ("finder's mint", c.finder.stake, c.finder.payment, MarketError::WrongMint.into()),
+        ("payout", payout, pda::payout(&other.wallet(), &keeper), MarketError::WrongAccount.into()),
+        ("payout vault", pda::payout_vault(), pda::emission_vault(), MarketError::WrongAccount.into()),
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
         ("instructions", ix::instructions_sysvar(), sysvar, InstructionError::InvalidArgument.into()),
     ];
     w.refuses_swaps_after(&before, &good, &[&c.finder.key], &cases);
-    let mut nobody = good.clone();
-    let slot = nobody.accounts.iter_mut().find(|a| a.pubkey == c.customer.stake).expect("is there");
-    (slot.pubkey, slot.is_writable) = (gantry_market::ID, false);
-    w.refused_all(&with(nobody), &[&c.finder.key], MarketError::MissingAccount);
     // Another model's terms.
     let mut model = ix::h100();
     model.id = 9;

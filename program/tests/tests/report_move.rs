@@ -243,7 +243,7 @@ fn a_keeper_that_weighs_something_else_since_does_not_move() {
     vote(&mut w, &all[0], period, A);
     vote(&mut w, &all[1], period, B);
     // The award was unjust: a fifth of the bond goes, and of the weight.
-    let proof = ix::prove_better_ask(&w, &finder, &lease, &better.node, Some(customer.stake));
+    let proof = ix::prove_better_ask(&w, &finder, &lease, &better.node);
     w.ok(proof, &[&finder.key]);
     assert_eq!(w.read::<Keeper>(&all[0].keeper()).weight, 8 * unit);
     // It was counted with more than it could take along: its vote stays where it is.

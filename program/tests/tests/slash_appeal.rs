@@ -192,7 +192,7 @@ fn faults_are_voided_one_after_the_other_the_gravest_first() {
     assert_eq!(c.node().pending_faults, 1);
     // What is left is applied.
     c.w.warp(300);
-    let apply = ix::slash_apply(&c.w, &c.fault, Some(c.deal.customer.stake), c.keepers[0].stake);
+    let apply = ix::slash_apply(&c.w, &c.fault);
     c.w.ok(apply, &[]);
     assert_eq!(c.w.read::<Provider>(&c.deal.provider.provider()).stake, 19_000_000_000);
 }

@@ -58,6 +58,15 @@ pub struct MarketInit {
         token::authority = market
     )]
     pub emission_vault: Account<TokenAccount>,
+    #[account(
+        init,
+        payer = authority,
+        seeds = [seeds::PAYOUT_VAULT],
+        bump,
+        token::mint = stake_mint,
+        token::authority = market
+    )]
+    pub payout_vault: Account<TokenAccount>,
     /// The loader's record of this program: it names the upgrade authority.
     #[account(owner = UPGRADEABLE_LOADER @ MarketError::WrongAccount)]
     pub program_data: UncheckedAccount,
@@ -103,6 +112,7 @@ pub(crate) fn handler(
     let fee_vault = *accounts.fee_vault.address();
     let rewards = &mut accounts.rewards;
     rewards.emission_vault = *accounts.emission_vault.address();
+    rewards.payout_vault = *accounts.payout_vault.address();
     rewards.version = VERSION;
     rewards.bump = ctx.bumps.rewards;
     rewards.emission_vault_bump = ctx.bumps.emission_vault;

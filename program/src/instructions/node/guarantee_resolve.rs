@@ -9,7 +9,6 @@ use crate::errors::{MarketError, OrOverflow};
 use crate::events::GuaranteeResolved;
 use crate::math::fees::bps_of;
 use crate::math::guarantee::kept;
-use crate::math::slashing::split;
 use crate::seeds;
 use crate::slashing::Slashed;
 use crate::state::{Market, Node, Provider, NODE_SUSPENDED};
@@ -30,9 +29,6 @@ pub struct GuaranteeResolve {
     pub stake_vault: Account<TokenAccount>,
     #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
     pub stake_mint: Account<Mint>,
-    /// A stake-token account of the finder.
-    #[account(mut)]
-    pub finder_tokens: Account<TokenAccount>,
     pub token_program: Program<Token>,
 }
 
@@ -52,7 +48,6 @@ pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     validate(&ctx.accounts, now)?;
     let accounts = &mut ctx.accounts;
     let finder = *accounts.finder.address();
-    let finder_bps = accounts.market.params.finder_bps;
     let period_secs = accounts.market.params.period_secs;
     let node = &mut accounts.node;
     let record = node.record(now);
@@ -65,21 +60,14 @@ pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
         let due = bps_of(node.required_stake, node.slash_guarantee_bps)?;
         node.take_stake(&mut accounts.provider, due, now, period_secs)?
     };
-    let shares = split(amount, 0, finder_bps)?;
     Slashed {
-        token_program: &accounts.token_program,
         vault: &mut accounts.stake_vault,
-        mint: &mut accounts.stake_mint,
         seed: Slashed::PROVIDER,
         wallet: accounts.provider.wallet,
         bump: accounts.provider.bump,
         authority: accounts.provider.cpi_handle(),
-        customer_tokens: None,
-        customer: Address::default(),
-        finder_tokens: &mut accounts.finder_tokens,
-        finder,
     }
-    .distribute(&shares)?;
+    .burn(&accounts.token_program, &mut accounts.stake_mint, amount)?;
     emit!(GuaranteeResolved {
         node: *accounts.node.address(),
         provider: *accounts.provider.address(),
@@ -88,8 +76,8 @@ pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
         up_secs,
         counted_secs,
         amount,
-        finder_share: shares.finder,
-        burned: shares.burned,
+        finder_share: 0,
+        burned: amount,
     });
     accounts.node.invariant()?;
     accounts.provider.invariant(accounts.stake_vault.amount())

@@ -76,7 +76,6 @@ pub(crate) fn handler(
     let (fault, node, report) = (&mut accounts.fault, &mut accounts.node, &accounts.report);
     fault.node = *node.address();
     fault.provider = *accounts.provider.address();
-    fault.finder = report.proposer;
     fault.rent_payer = *accounts.payer.address();
     fault.period = report.period;
     fault.reported_at = report.finalised_at;

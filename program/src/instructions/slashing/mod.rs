@@ -3,6 +3,7 @@
 pub mod fault_open;
 pub mod fraud_proof_close;
 pub mod fraud_proof_open;
+pub mod payout_claim;
 pub mod prove_bad_work;
 pub mod prove_better_ask;
 pub mod prove_equivocation;
@@ -14,6 +15,7 @@ pub mod unjust;
 pub use fault_open::*;
 pub use fraud_proof_close::*;
 pub use fraud_proof_open::*;
+pub use payout_claim::*;
 pub use prove_bad_work::*;
 pub use prove_better_ask::*;
 pub use prove_equivocation::*;

@@ -7,17 +7,17 @@
 use alloc::vec::Vec;
 
 use anchor_lang::prelude::*;
-use anchor_spl::token::{Mint, Token, TokenAccount};
+use anchor_spl::token::TokenAccount;
 
 use crate::constants::WORK_CHUNK;
-use crate::errors::MarketError;
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::BadWorkProven;
 use crate::math::merkle::climb;
 use crate::math::periods::period_of;
 use crate::math::slashing::split;
 use crate::math::work::cell;
 use crate::seeds;
-use crate::slashing::Slashed;
+use crate::slashing::*;
 use crate::state::{FraudProof, Market, Node, Provider, NODE_RETIRED};
 
 #[derive(Accounts)]
@@ -37,12 +37,7 @@ pub struct ProveBadWork {
         bump = provider.vault_bump
     )]
     pub stake_vault: Account<TokenAccount>,
-    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
-    pub stake_mint: Account<Mint>,
-    /// A stake-token account of the finder.
-    #[account(mut)]
-    pub finder_tokens: Account<TokenAccount>,
-    pub token_program: Program<Token>,
+    pub payouts: Nested<Payouts>,
 }
 
 /// Whether the chunk lies at its place under the claimed root. The order of the product fixes the shape of the row's
@@ -89,21 +84,21 @@ pub(crate) fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) 
     node.bad_work_period = period;
     node.suspend(true, now);
     let amount = node.take_stake(&mut accounts.provider, due, now, params.period_secs)?;
-    let shares = split(amount, 0, params.finder_bps)?;
-    Slashed {
-        token_program: &accounts.token_program,
-        vault: &mut accounts.stake_vault,
-        mint: &mut accounts.stake_mint,
-        seed: Slashed::PROVIDER,
-        wallet: accounts.provider.wallet,
-        bump: accounts.provider.bump,
-        authority: accounts.provider.cpi_handle(),
-        customer_tokens: None,
-        customer: Address::default(),
-        finder_tokens: &mut accounts.finder_tokens,
-        finder,
-    }
-    .distribute(&shares)?;
+    // The harmed are not known here: what would be theirs is burned.
+    let shares = split(amount, params.finder_bps)?.claimed(0)?;
+    let payable_at = now.checked_add(params.unstake_cooldown_secs as i64).or_overflow()?;
+    accounts.payouts.divide(
+        Slashed {
+            vault: &mut accounts.stake_vault,
+            seed: Slashed::PROVIDER,
+            wallet: accounts.provider.wallet,
+            bump: accounts.provider.bump,
+            authority: accounts.provider.cpi_handle(),
+        },
+        &shares,
+    )?;
+    let credit = Credit { beneficiary: finder, source: *node.address(), amount: shares.finder, payable_at };
+    accounts.payouts.credit(accounts.finder.account(), &credit)?;
     let fraud_proof = &accounts.fraud_proof;
     emit!(BadWorkProven {
         node: fraud_proof.node,

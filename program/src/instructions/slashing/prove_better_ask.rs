@@ -6,17 +6,18 @@
 //! cannot be slashed. What cannot be proven is in docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
-use anchor_spl::token::{Mint, Token, TokenAccount};
+use anchor_spl::token::TokenAccount;
 
 use crate::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
 use crate::errors::{MarketError, OrOverflow};
 use crate::instructions::slashing::unjust::{score_throughout, Unjust};
-use crate::math::pricing::cost;
 use crate::seeds;
+use crate::slashing::*;
 use crate::state::{GpuModel, Keeper, Lease, Market, Node, Order, Provider};
 
 #[derive(Accounts)]
 pub struct ProveBetterAsk {
+    #[account(mut)]
     pub finder: Signer,
     #[account(mut)]
     pub market: Account<Market>,
@@ -38,15 +39,7 @@ pub struct ProveBetterAsk {
         bump = keeper.vault_bump
     )]
     pub stake_vault: Account<TokenAccount>,
-    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
-    pub stake_mint: Account<Mint>,
-    /// A stake-token account of the customer, if it paid more than the better node asked.
-    #[account(mut)]
-    pub customer_tokens: Option<Account<TokenAccount>>,
-    /// A stake-token account of the finder.
-    #[account(mut)]
-    pub finder_tokens: Account<TokenAccount>,
-    pub token_program: Program<Token>,
+    pub payouts: Nested<Payouts>,
 }
 
 /// Whether the award can be contested at all. Of an order over several nodes, several keepers may have awarded parts,
@@ -74,20 +67,14 @@ pub(crate) fn handler(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let score = validate(&ctx.accounts, now)?;
     let accounts = &mut ctx.accounts;
-    let (seconds, gpus) = (accounts.order.duration_secs, accounts.lease.gpus);
-    let paid = cost(accounts.lease.price, gpus, seconds)?;
-    let asked = cost(accounts.better.price, gpus, seconds)?;
     Unjust {
         market: &mut accounts.market,
         lease: &mut accounts.lease,
         keeper: &mut accounts.keeper,
         stake_vault: &mut accounts.stake_vault,
-        stake_mint: &mut accounts.stake_mint,
-        customer_tokens: accounts.customer_tokens.as_mut(),
-        finder_tokens: &mut accounts.finder_tokens,
-        token_program: &accounts.token_program,
-        finder: *accounts.finder.address(),
+        payouts: &mut accounts.payouts,
+        finder: accounts.finder.account(),
         better: *accounts.better.address(),
     }
-    .punish(score, paid.saturating_sub(asked), now)
+    .punish(score, now)
 }

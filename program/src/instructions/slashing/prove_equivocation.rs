@@ -2,22 +2,23 @@
 //! different manifests of one period.
 
 use anchor_lang::prelude::*;
-use anchor_spl::token::{Mint, Token, TokenAccount};
+use anchor_spl::token::TokenAccount;
 
 use crate::constants::{KIND_MANIFESTS, MANIFEST_LEN, STATEMENT_LEN};
-use crate::errors::{fail, MarketError};
+use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::EquivocationProven;
 use crate::math::fees::bps_of;
 use crate::math::slashing::split;
 use crate::seeds;
 use crate::signatures::signed_message;
-use crate::slashing::{expel, Slashed};
+use crate::slashing::*;
 use crate::state::{Keeper, Manifest, Market, Statement, KEEPER_SLASHED};
 
 /// The two instructions before this one verify the keeper's signature over one statement each, or over one manifest
 /// each. They are read from there: twice they would not fit a transaction.
 #[derive(Accounts)]
 pub struct ProveEquivocation {
+    #[account(mut)]
     pub finder: Signer,
     #[account(mut)]
     pub market: Account<Market>,
@@ -30,13 +31,8 @@ pub struct ProveEquivocation {
         bump = keeper.vault_bump
     )]
     pub stake_vault: Account<TokenAccount>,
-    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
-    pub stake_mint: Account<Mint>,
-    /// A stake-token account of the finder.
-    #[account(mut)]
-    pub finder_tokens: Account<TokenAccount>,
+    pub payouts: Nested<Payouts>,
     pub instructions: Sysvar<SysvarInstructions>,
-    pub token_program: Program<Token>,
 }
 
 /// What the keeper contradicted itself about, as the event tells it.
@@ -90,21 +86,22 @@ pub(crate) fn handler(ctx: &mut Context<ProveEquivocation>) -> Result<()> {
     let share = bps_of(keeper.bond, params.slash_equivocation_bps)?;
     let amount = keeper.slash(share)?;
     expel(&mut accounts.market, keeper, now)?;
-    let shares = split(amount, 0, params.finder_bps)?;
-    Slashed {
-        token_program: &accounts.token_program,
-        vault: &mut accounts.stake_vault,
-        mint: &mut accounts.stake_mint,
-        seed: Slashed::KEEPER,
-        wallet: keeper.wallet,
-        bump: keeper.bump,
-        authority: accounts.keeper.cpi_handle(),
-        customer_tokens: None,
-        customer: Address::default(),
-        finder_tokens: &mut accounts.finder_tokens,
-        finder,
-    }
-    .distribute(&shares)?;
+    // Nobody can show that it was harmed by a contradiction: what would be the victims' is burned.
+    let shares = split(amount, params.finder_bps)?.claimed(0)?;
+    let payable_at = now.checked_add(params.keeper_exit_secs as i64).or_overflow()?;
+    let source = *keeper.address();
+    accounts.payouts.divide(
+        Slashed {
+            vault: &mut accounts.stake_vault,
+            seed: Slashed::KEEPER,
+            wallet: keeper.wallet,
+            bump: keeper.bump,
+            authority: keeper.cpi_handle(),
+        },
+        &shares,
+    )?;
+    let credit = Credit { beneficiary: finder, source, amount: shares.finder, payable_at };
+    accounts.payouts.credit(accounts.finder.account(), &credit)?;
     emit!(EquivocationProven {
         keeper: *accounts.keeper.address(),
         finder,

@@ -7,22 +7,23 @@
 //! auction's close until the award. Only orders for one node can be contested: see docs/protocol/README.md.
 
 use anchor_lang::prelude::*;
-use anchor_spl::token::{Mint, Token, TokenAccount};
+use anchor_spl::token::TokenAccount;
 
 use crate::constants::{AWARD_VIEW_SECS, MODE_SEALED};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::instructions::auction::auction_award::Reveal;
 use crate::instructions::slashing::unjust::{score_throughout, Unjust};
 use crate::math::bid::{commitment, commitment_message, reveal_ack_message};
-use crate::math::pricing::cost;
 use crate::seeds;
 use crate::signatures::require_signed;
+use crate::slashing::*;
 use crate::state::{Auction, GpuModel, Keeper, Lease, Market, Node, Order, Provider};
 
 /// The instruction before this one verifies the keeper's signature over its acknowledgement of the reveal; the one
 /// before that, the node's over its commitment.
 #[derive(Accounts)]
 pub struct ProveOmittedBid {
+    #[account(mut)]
     pub finder: Signer,
     #[account(mut)]
     pub market: Account<Market>,
@@ -48,16 +49,8 @@ pub struct ProveOmittedBid {
         bump = keeper.vault_bump
     )]
     pub stake_vault: Account<TokenAccount>,
-    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
-    pub stake_mint: Account<Mint>,
-    /// A stake-token account of the customer, if it paid too much.
-    #[account(mut)]
-    pub customer_tokens: Option<Account<TokenAccount>>,
-    /// A stake-token account of the finder.
-    #[account(mut)]
-    pub finder_tokens: Account<TokenAccount>,
+    pub payouts: Nested<Payouts>,
     pub instructions: Sysvar<SysvarInstructions>,
-    pub token_program: Program<Token>,
 }
 
 /// Whether the award can be contested at all. An order over several nodes is awarded in several transactions, between
@@ -119,26 +112,14 @@ pub(crate) fn handler(ctx: &mut Context<ProveOmittedBid>, bid: Reveal, received_
     let now = Clock::get()?.unix_timestamp;
     let score = validate(&ctx.accounts, &bid, received_at, now)?;
     let accounts = &mut ctx.accounts;
-    let (lease, seconds) = (&accounts.lease, accounts.order.duration_secs);
-    // The price at which the winner would have scored as the omitted bid, rounded up.
-    let price = (lease.price as u128)
-        .checked_mul(score as u128)
-        .map(|product| product.div_ceil(lease.score as u128))
-        .and_then(|price| u64::try_from(price).ok())
-        .or_overflow()?;
-    let paid = cost(lease.price, lease.gpus, seconds)?;
-    let harm = paid.saturating_sub(cost(price, lease.gpus, seconds)?);
     Unjust {
         market: &mut accounts.market,
         lease: &mut accounts.lease,
         keeper: &mut accounts.keeper,
         stake_vault: &mut accounts.stake_vault,
-        stake_mint: &mut accounts.stake_mint,
-        customer_tokens: accounts.customer_tokens.as_mut(),
-        finder_tokens: &mut accounts.finder_tokens,
-        token_program: &accounts.token_program,
-        finder: *accounts.finder.address(),
+        payouts: &mut accounts.payouts,
+        finder: accounts.finder.account(),
         better: *accounts.omitted.address(),
     }
-    .punish(score, harm, now)
+    .punish(score, now)
 }

@@ -1,19 +1,22 @@
-//! Anyone applies a fault whose appeal window has passed. The slash pays the customer first, then the finder; the rest
-//! is burned.
+//! Anyone applies a fault whose appeal window has passed. At least half is burned; what the customer gets waits in the
+//! payout vault.
 
 use anchor_lang::prelude::*;
-use anchor_spl::token::{Mint, Token, TokenAccount};
+use anchor_spl::token::TokenAccount;
 
 use crate::constants::FLAGS_NODE;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::SlashApplied;
 use crate::math::slashing::split;
 use crate::seeds;
-use crate::slashing::Slashed;
+use crate::slashing::*;
 use crate::state::{Fault, Lease, Market, Node, Provider, FAULT_DISPUTE};
 
 #[derive(Accounts)]
 pub struct SlashApply {
+    /// Pays for the payout.
+    #[account(mut, unsafe(dup))]
+    pub payer: Signer,
     pub market: Account<Market>,
     #[account(mut, address = fault.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
@@ -23,8 +26,6 @@ pub struct SlashApply {
         bump = provider.vault_bump
     )]
     pub stake_vault: Account<TokenAccount>,
-    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
-    pub stake_mint: Account<Mint>,
     #[account(mut, address = fault.node @ MarketError::WrongAccount)]
     pub node: Account<Node>,
     /// The lease that the fault names, if it names one.
@@ -32,15 +33,10 @@ pub struct SlashApply {
     pub lease: Option<Account<Lease>>,
     #[account(mut, close = rent_payer)]
     pub fault: Account<Fault>,
-    #[account(mut, address = fault.rent_payer @ MarketError::WrongAccount)]
+    // Only its lamports change, so it may also be the payer.
+    #[account(mut, unsafe(dup), address = fault.rent_payer @ MarketError::WrongAccount)]
     pub rent_payer: UncheckedAccount,
-    /// A stake-token account of the harmed customer, if there is one.
-    #[account(mut, unsafe(dup))]
-    pub customer_tokens: Option<Account<TokenAccount>>,
-    /// A stake-token account of the finder, who may be the customer: of a dispute it is.
-    #[account(mut, unsafe(dup))]
-    pub finder_tokens: Account<TokenAccount>,
-    pub token_program: Program<Token>,
+    pub payouts: Nested<Payouts>,
 }
 
 /// One fault less for the provider, the node and the lease that wait for it.
@@ -80,26 +76,34 @@ pub(crate) fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     }
     let period_secs = accounts.market.params.period_secs;
     let amount = accounts.node.take_stake(&mut accounts.provider, fault.amount, now, period_secs)?;
-    let shares = split(amount, fault.harm, fault.finder_bps)?;
-    Slashed {
-        token_program: &accounts.token_program,
-        vault: &mut accounts.stake_vault,
-        mint: &mut accounts.stake_mint,
-        seed: Slashed::PROVIDER,
-        wallet: accounts.provider.wallet,
-        bump: accounts.provider.bump,
-        authority: accounts.provider.cpi_handle(),
-        customer_tokens: accounts.customer_tokens.as_mut(),
-        customer: fault.customer,
-        finder_tokens: &mut accounts.finder_tokens,
-        finder: fault.finder,
+    let mut shares = split(amount, fault.finder_bps)?.claimed(fault.harm)?;
+    // Nobody is the finder of what a report says. That of a dispute is its claimant.
+    if fault.finder == Address::default() {
+        shares = shares.without_finder()?;
     }
-    .distribute(&shares)?;
+    accounts.payouts.divide(
+        Slashed {
+            vault: &mut accounts.stake_vault,
+            seed: Slashed::PROVIDER,
+            wallet: accounts.provider.wallet,
+            bump: accounts.provider.bump,
+            authority: accounts.provider.cpi_handle(),
+        },
+        &shares,
+    )?;
+    let cooldown = accounts.market.params.unstake_cooldown_secs as i64;
+    let credit = Credit {
+        beneficiary: fault.customer,
+        source: *fault.address(),
+        amount: shares.held()?,
+        payable_at: now.checked_add(cooldown).or_overflow()?,
+    };
+    accounts.payouts.credit(accounts.payer.account(), &credit)?;
     emit!(SlashApplied {
         fault: *accounts.fault.address(),
         provider: *accounts.provider.address(),
         amount,
-        customer: shares.customer,
+        customer: shares.pool,
         finder: shares.finder,
         burned: shares.burned,
     });

@@ -2,15 +2,15 @@
 //! slash.
 
 use anchor_lang::prelude::*;
-use anchor_spl::token::{Mint, Token, TokenAccount};
+use anchor_spl::token::TokenAccount;
 
-use crate::errors::MarketError;
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::UnjustAwardProven;
 use crate::math::fees::bps_of;
 use crate::math::reputation::reputation_of;
 use crate::math::score::score;
-use crate::math::slashing::{harm_in_stake, split};
-use crate::slashing::{lighten, Slashed};
+use crate::math::slashing::split;
+use crate::slashing::*;
 use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, NODE_ACTIVE};
 
 /// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and
@@ -63,51 +63,46 @@ pub struct Unjust<'a> {
     pub lease: &'a mut Account<Lease>,
     pub keeper: &'a mut Account<Keeper>,
     pub stake_vault: &'a mut Account<TokenAccount>,
-    pub stake_mint: &'a mut Account<Mint>,
-    pub customer_tokens: Option<&'a mut Account<TokenAccount>>,
-    pub finder_tokens: &'a mut Account<TokenAccount>,
-    pub token_program: &'a Program<Token>,
-    pub finder: Address,
+    pub payouts: &'a mut Payouts,
+    pub finder: &'a AccountView,
     /// The node that should have been awarded, or that would have lowered the price.
     pub better: Address,
 }
 
 impl Unjust<'_> {
-    /// Slashes once for a lease: the customer gets up to `harm` µUSDC in stake, the finder its share, the rest is
-    /// burned.
+    /// Slashes once for a lease. Nothing goes to the customer, which may be the keeper itself: the finder gets its
+    /// share after the delay of a bond, the rest is burned.
     #[inline(never)]
-    pub fn punish(self, better_score: u64, harm: u64, now: i64) -> Result<()> {
+    pub fn punish(self, better_score: u64, now: i64) -> Result<()> {
         let params = self.market.params;
         let awarded_score = self.lease.score;
         self.lease.score = 0;
-        let harm = harm_in_stake(harm, params.stake_price)?;
         let share = bps_of(self.keeper.bond, params.slash_unjust_award_bps)?;
         let amount = self.keeper.slash(share)?;
         lighten(self.market, self.keeper, now)?;
-        let shares = split(amount, harm, params.finder_bps)?;
-        Slashed {
-            token_program: self.token_program,
-            vault: &mut *self.stake_vault,
-            mint: self.stake_mint,
-            seed: Slashed::KEEPER,
-            wallet: self.keeper.wallet,
-            bump: self.keeper.bump,
-            authority: self.keeper.cpi_handle(),
-            customer_tokens: self.customer_tokens,
-            customer: self.lease.customer,
-            finder_tokens: self.finder_tokens,
-            finder: self.finder,
-        }
-        .distribute(&shares)?;
+        let shares = split(amount, params.finder_bps)?.claimed(0)?;
+        let (finder, source) = (*self.finder.address(), *self.keeper.address());
+        self.payouts.divide(
+            Slashed {
+                vault: &mut *self.stake_vault,
+                seed: Slashed::KEEPER,
+                wallet: self.keeper.wallet,
+                bump: self.keeper.bump,
+                authority: self.keeper.cpi_handle(),
+            },
+            &shares,
+        )?;
+        let payable_at = now.checked_add(params.keeper_exit_secs as i64).or_overflow()?;
+        let credit = Credit { beneficiary: finder, source, amount: shares.finder, payable_at };
+        self.payouts.credit(self.finder, &credit)?;
         emit!(UnjustAwardProven {
             lease: *self.lease.address(),
-            keeper: *self.keeper.address(),
-            finder: self.finder,
+            keeper: source,
+            finder,
             better: self.better,
             awarded_score,
             better_score,
             amount,
-            customer: shares.customer,
             finder_share: shares.finder,
             burned: shares.burned,
         });

@@ -3,7 +3,7 @@
 use anchor_lang::Discriminator;
 use gantry_market::state::{
     Auction, Candidate, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market,
-    Node, Order, Provider, Report, Rewards,
+    Node, Order, Payout, Provider, Report, Rewards,
 };
 use gantry_market::ID;
 use solana_account::{AccountSharedData, ReadableAccount};
@@ -79,6 +79,7 @@ entities!(
     Lease,
     Report,
     Fault,
+    Payout,
     Rewards,
     Dispute,
     FraudProof,

@@ -1,14 +1,14 @@
 //! Nothing gets stuck: on a copy of the testbed, in a paused market, everyone takes out what is theirs.
 
 use gantry_market::state::{
-    Auction, Credits, Dispute, Fault, FraudProof, Keeper, Lease, Node, Order, Provider, Report,
+    Auction, Credits, Dispute, Fault, FraudProof, Keeper, Lease, Node, Order, Payout, Provider, Report,
     KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED, OUTPUT_WITHHELD,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_signer::Signer;
 
-use super::entity::{Kind, Token};
+use super::entity::Kind;
 use super::harness::Harness;
 use super::rules::{must, Verdict};
 use super::trace::{Step, TokenTrick};
@@ -54,8 +54,7 @@ fn fresh_accounts(a: &mut Harness) -> Verdict {
     for at in 0..a.actors.len() {
         let number = 90_000 + 2 * at as u64;
         let wallet = a.actors[at].wallet();
-        // A second one for stake: whoever is both harmed and finder needs two, no account is written twice in a call.
-        for (number, mint) in [(number, payment), (number + 1, stake), (number + 1_000, stake)] {
+        for (number, mint) in [(number, payment), (number + 1, stake)] {
             let place = key(number).pubkey();
             put_token_account(&mut a.w.svm, place, mint, wallet, 0, token_program());
             // Reads the account into the ledger; nothing is thawed.
@@ -101,6 +100,7 @@ fn wind_down(a: &mut Harness) -> Verdict {
             + all::<Order>(a).len()
             + all::<Auction>(a).len()
             + all::<Fault>(a).len()
+            + all::<Payout>(a).len()
             + all::<Node>(a).len();
         if left == 0
             && all::<Credits>(a).is_empty()
@@ -113,6 +113,7 @@ fn wind_down(a: &mut Harness) -> Verdict {
     stuck::<Dispute>(a, "a dispute")?;
     stuck::<FraudProof>(a, "an fraud_proof")?;
     stuck::<Fault>(a, "a fault")?;
+    stuck::<Payout>(a, "a payout")?;
     stuck::<Lease>(a, "a lease")?;
     stuck::<Order>(a, "an order")?;
     stuck::<Auction>(a, "an auction")?;
@@ -131,15 +132,15 @@ fn stuck<T: Kind + Copy>(a: &Harness, what: &str) -> Verdict {
 }
 
 fn faults(a: &mut Harness) -> Verdict {
-    let mint = a.w.stake_mint;
-    for (at, fault) in all::<Fault>(a) {
-        let at_number = a.actors.iter().position(|actor| actor.wallet() == fault.customer);
-        let customer = at_number.map(|number| key(91_000 + 2 * number as u64).pubkey());
-        let finder = owner(a, &fault.finder).map(|who| who.stake);
-        let found = finder.filter(|at| a.ledger.get::<Token>(at).is_some_and(|token| token.mint == mint));
-        if let Some(finder) = found {
-            let apply = ix::slash_apply(&a.w, &at, customer, finder);
-            send(a, apply)?;
+    let payer = a.actors[9].wallet();
+    for (at, _) in all::<Fault>(a) {
+        let apply = ix::slash_apply_by(&a.w, &payer, &at);
+        send(a, apply)?;
+    }
+    for (at, payout) in all::<Payout>(a) {
+        if let Some(who) = owner(a, &payout.beneficiary) {
+            let claim = ix::payout_claim(&a.w, &at, who.stake);
+            send(a, claim)?;
         }
     }
     Ok(())

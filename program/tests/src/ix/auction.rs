@@ -10,9 +10,8 @@ use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 
-use super::{build, instructions_sysvar, order_args, signed, system_program};
+use super::{build, instructions_sysvar, order_args, payouts, signed, system_program};
 use crate::testbed::DOMAIN;
-use crate::tokens::token_program;
 use crate::{pda, Actor, Machine, Testbed};
 
 /// The usual order, sealed.
@@ -186,14 +185,13 @@ pub fn prove_omitted_bid(
     lease: &Address,
     bid: Bid,
     received_at: i64,
-    customer_tokens: Option<Address>,
 ) -> Instruction {
     let state: Lease = w.read(lease);
     let node: Node = w.read(&bid.machine.node);
     let bar = w.read::<Auction>(&pda::auction(&state.order)).bar_node;
     let bar = (bar != Address::default()).then_some(bar);
     let award = Award { order: state.order, lease: *lease, keeper: state.keeper, bar };
-    prove_omitted_bid_of(w, finder, &award, &bid.offer(&node), received_at, customer_tokens)
+    prove_omitted_bid_of(w, finder, &award, &bid.offer(&node), received_at)
 }
 
 /// The same without a look at the chain.
@@ -203,7 +201,6 @@ pub fn prove_omitted_bid_of(
     award: &Award,
     bid: &Offer,
     received_at: i64,
-    customer_tokens: Option<Address>,
 ) -> Instruction {
     let keeper = pda::keeper(&award.keeper);
     build(
@@ -219,11 +216,8 @@ pub fn prove_omitted_bid_of(
             bar: award.bar,
             keeper,
             stake_vault: pda::stake_vault(&keeper),
-            stake_mint: w.stake_mint,
-            customer_tokens,
-            finder_tokens: finder.stake,
+            payouts: payouts(w, &finder.wallet(), &keeper),
             instructions: instructions_sysvar(),
-            token_program: token_program(),
         },
         instruction::ProveOmittedBid { bid: bid.reveal(), received_at },
     )
@@ -237,10 +231,9 @@ pub fn omitted(
     lease: &Address,
     bid: Bid,
     received_at: i64,
-    customer_tokens: Option<Address>,
 ) -> [Instruction; 3] {
     let order = w.read::<Lease>(lease).order;
     let ack = reveal_ack_message(&bid.commitment(w, &order), received_at);
-    let proof = prove_omitted_bid(w, finder, lease, bid, received_at, customer_tokens);
+    let proof = prove_omitted_bid(w, finder, lease, bid, received_at);
     [bid.check(w, &order), signed(&keeper.key, &ack), proof]
 }

@@ -33,6 +33,7 @@ pub fn market_init_with(w: &Testbed, params: Params, domain: [u8; 8], guardian: 
             fee_vault: pda::fee_vault(),
             rewards: pda::rewards(),
             emission_vault: pda::emission_vault(),
+            payout_vault: pda::payout_vault(),
             program_data: program_data(),
             token_program: token_program(),
             system_program: system_program(),

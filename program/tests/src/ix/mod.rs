@@ -10,6 +10,7 @@ mod market;
 mod node;
 mod order;
 mod output;
+mod payouts;
 mod proofs;
 mod provider;
 mod report;
@@ -30,6 +31,7 @@ pub use market::*;
 pub use node::*;
 pub use order::*;
 pub use output::*;
+pub use payouts::*;
 pub use proofs::*;
 pub use provider::*;
 pub use report::*;
@@ -121,6 +123,7 @@ names! {
     ReportClose => "report_close",
     FaultOpen => "fault_open",
     SlashApply => "slash_apply",
+    PayoutClaim => "payout_claim",
     SlashAppeal => "slash_appeal",
     FraudProofOpen => "fraud_proof_open",
     FraudProofClose => "fraud_proof_close",

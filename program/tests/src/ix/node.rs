@@ -122,7 +122,6 @@ pub fn guarantee_resolve(w: &Testbed, finder: &Actor, node: &Address) -> Instruc
             provider,
             stake_vault: pda::stake_vault(&provider),
             stake_mint: w.stake_mint,
-            finder_tokens: finder.stake,
             token_program: token_program(),
         },
         instruction::GuaranteeResolve {},

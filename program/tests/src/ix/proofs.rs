@@ -4,8 +4,7 @@ use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 
-use super::{build, instructions_sysvar, signed, system_program};
-use crate::tokens::token_program;
+use super::{build, instructions_sysvar, payouts, signed, system_program};
 use crate::work::Opened;
 use crate::{pda, Actor, Testbed};
 
@@ -64,9 +63,7 @@ pub fn prove_bad_work_of(
             node: *node_of_proof,
             provider: *provider,
             stake_vault: pda::stake_vault(provider),
-            stake_mint: w.stake_mint,
-            finder_tokens: finder.stake,
-            token_program: token_program(),
+            payouts: payouts(w, &finder.wallet(), node_of_proof),
         },
         instruction::ProveBadWork { siblings: siblings.to_vec() },
     )
@@ -80,10 +77,8 @@ pub fn prove_equivocation(w: &Testbed, finder: &Actor, keeper: &Address) -> Inst
             market: pda::market(),
             keeper: *keeper,
             stake_vault: pda::stake_vault(keeper),
-            stake_mint: w.stake_mint,
-            finder_tokens: finder.stake,
+            payouts: payouts(w, &finder.wallet(), keeper),
             instructions: instructions_sysvar(),
-            token_program: token_program(),
         },
         instruction::ProveEquivocation {},
     )
@@ -101,16 +96,14 @@ pub fn equivocation(
     [signed(&keeper.key, one), signed(&keeper.key, other), proof]
 }
 
-/// `customer_tokens` is a stake-token account of the lease's customer.
 pub fn prove_better_ask(
     w: &Testbed,
     finder: &Actor,
     lease: &Address,
     better: &Address,
-    customer_tokens: Option<Address>,
 ) -> Instruction {
     let (state, node): (Lease, Node) = (w.read(lease), w.read(better));
-    prove_better_ask_of(w, finder, (&state.order, lease, &state.keeper), (better, &node), customer_tokens)
+    prove_better_ask_of(w, finder, (&state.order, lease, &state.keeper), (better, &node))
 }
 
 /// The same without a look at the chain: order, lease and awarding keeper's wallet; the better node and its state.
@@ -119,7 +112,6 @@ pub fn prove_better_ask_of(
     finder: &Actor,
     (order, lease, awarded_by): (&Address, &Address, &Address),
     (better, node): (&Address, &Node),
-    customer_tokens: Option<Address>,
 ) -> Instruction {
     let keeper = pda::keeper(awarded_by);
     build(
@@ -133,10 +125,7 @@ pub fn prove_better_ask_of(
             gpu_model: pda::gpu_model(node.spec.model),
             keeper,
             stake_vault: pda::stake_vault(&keeper),
-            stake_mint: w.stake_mint,
-            customer_tokens,
-            finder_tokens: finder.stake,
-            token_program: token_program(),
+            payouts: payouts(w, &finder.wallet(), &keeper),
         },
         instruction::ProveBetterAsk {},
     )

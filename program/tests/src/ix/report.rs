@@ -2,10 +2,10 @@ use gantry_market::state::{Fault, Node};
 use gantry_market::{accounts, instruction};
 use solana_address::Address;
 use solana_instruction::Instruction;
+use solana_signer::Signer;
 
-use super::{build, instructions_sysvar, system_program};
+use super::{build, instructions_sysvar, payouts, system_program};
 use crate::leaves::Proof;
-use crate::tokens::token_program;
 use crate::{pda, Actor, Testbed};
 
 pub fn report_vote(keeper: &Actor, period: u64, root: [u8; 32]) -> Instruction {
@@ -73,27 +73,24 @@ fn named(address: Address) -> Option<Address> {
     (address != Address::default()).then_some(address)
 }
 
-/// `customer_tokens` and `finder_tokens` are stake-token accounts.
-pub fn slash_apply(
-    w: &Testbed,
-    fault: &Address,
-    customer_tokens: Option<Address>,
-    finder_tokens: Address,
-) -> Instruction {
+/// The testbed pays for the payout.
+pub fn slash_apply(w: &Testbed, fault: &Address) -> Instruction {
+    slash_apply_by(w, &w.payer.pubkey(), fault)
+}
+
+pub fn slash_apply_by(w: &Testbed, payer: &Address, fault: &Address) -> Instruction {
     let state: Fault = w.read(fault);
     build(
         accounts::SlashApply {
+            payer: *payer,
             market: pda::market(),
             provider: state.provider,
             stake_vault: pda::stake_vault(&state.provider),
-            stake_mint: w.stake_mint,
             node: state.node,
             lease: named(state.lease),
             fault: *fault,
             rent_payer: state.rent_payer,
-            customer_tokens,
-            finder_tokens,
-            token_program: token_program(),
+            payouts: payouts(w, &state.customer, fault),
         },
         instruction::SlashApply {},
     )

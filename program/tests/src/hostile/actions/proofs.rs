@@ -161,10 +161,9 @@ pub fn unjust_award(s: &mut Scene) -> Option<Plan> {
     plan.push(Step::Send(vec![ix::order_create(who, args)]));
     let keeper = s.actor_of(&KEEPERS);
     plan.push(Step::Send(vec![ix::order_award(keeper, who, &order, &awarded.provider, &worse)]));
-    let (finder, mint) = (s.actor(), s.a.w.stake_mint);
-    let tokens = s.tokens_of(&who.wallet(), &mint);
+    let finder = s.actor();
     let award = (&order, &pda::lease(&order, &worse), &keeper.wallet());
-    let prove = ix::prove_better_ask_of(&s.a.w, finder, award, (&better, &best), tokens);
+    let prove = ix::prove_better_ask_of(&s.a.w, finder, award, (&better, &best));
     plan.push(Step::Send(vec![prove]));
     Some(plan)
 }
@@ -189,7 +188,5 @@ pub fn prove_better_ask(s: &mut Scene) -> Option<Plan> {
     })?;
     s.a.ledger.held(&pda::keeper(&lease.keeper))?;
     let finder = s.actor();
-    let mint = s.a.w.stake_mint;
-    let tokens = s.tokens_of(&lease.customer, &mint);
-    one(ix::prove_better_ask(&s.a.w, finder, &at, &better, tokens))
+    one(ix::prove_better_ask(&s.a.w, finder, &at, &better))
 }

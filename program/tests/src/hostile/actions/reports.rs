@@ -3,7 +3,7 @@ use gantry_market::constants::{
     FLAG_WORK_FAILED, HEAD_CANDIDATES,
 };
 use gantry_market::state::{
-    Fault, Keeper, Lease, Node, Provider, Report, KEEPER_ACTIVE, LEASE_RUNNING, NODE_ACTIVE, REPORT_FINAL,
+    Fault, Keeper, Lease, Node, Payout, Provider, Report, KEEPER_ACTIVE, LEASE_RUNNING, NODE_ACTIVE, REPORT_FINAL,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -216,11 +216,19 @@ pub fn report_close(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn slash_apply(s: &mut Scene) -> Option<Plan> {
-    let (at, fault) = s.any::<Fault>()?;
+    let (at, _) = s.any::<Fault>()?;
+    let payer = s.actor().wallet();
+    one(ix::slash_apply_by(&s.a.w, &payer, &at))
+}
+
+/// What is due; now and then what is not, or to another's account.
+pub fn payout_claim(s: &mut Scene) -> Option<Plan> {
+    let (any, now) = (s.once_in(4), s.a.now());
+    let (at, payout) = s.any_where::<Payout>(|payout| any || now >= payout.payable_at)?;
     let mint = s.a.w.stake_mint;
-    let customer = s.tokens_of(&fault.customer, &mint);
-    let finder = s.tokens_of(&fault.finder, &mint)?;
-    one(ix::slash_apply(&s.a.w, &at, customer, finder))
+    let to = if s.once_in(8) { s.actor().wallet() } else { payout.beneficiary };
+    let tokens = s.tokens_of(&to, &mint)?;
+    one(ix::payout_claim(&s.a.w, &at, tokens))
 }
 
 /// The check that speaks against the gravest flag.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gantry_market::state::{Keeper, Provider};
+use gantry_market::state::{Keeper, Payout, Provider};
 use solana_address::Address;
 
 use super::Owners;
@@ -61,6 +61,13 @@ impl Flows {
                 }
             } else if token.owner != pda::market() {
                 *flows.arrived.entry(token.owner).or_default() += gained;
+            }
+        }
+        // What waits for a wallet is its own, though it cannot have it yet.
+        for change in act.changes::<Payout>() {
+            let amount = |payout: Option<&Payout>| payout.map_or(0, |payout| i128::from(payout.amount));
+            if let Some(owner) = owners.owner(&change.either().beneficiary) {
+                *flows.owners.entry(owner).or_default() += amount(change.after) - amount(change.before);
             }
         }
         for moved in act.moved.iter().filter(|moved| moved.at == market.stake_mint) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gantry_market::constants::{FLAG_BAD_OUTPUT, STAKE_UNIT};
 use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::state::{
-    Dispute, Fault, Keeper, Lease, Market, Node, Provider, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED,
+    Dispute, Fault, Keeper, Lease, Market, Node, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED,
 };
 
 use super::{must, Act, Change, Verdict};

@@ -3,10 +3,8 @@
 use gantry_market::constants::{AWARD_VIEW_SECS, MODE_SEALED};
 use gantry_market::math::bid::{commitment, commitment_message, reveal_ack_message};
 use gantry_market::math::fees::bps_of;
-use gantry_market::math::pricing::cost;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
-use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::state::{Auction, GpuModel, Keeper, Lease, Market, Node, Order, NODE_ACTIVE};
 use solana_address::Address;
 
@@ -56,18 +54,11 @@ fn score_of(act: &Act, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64>
 /// What the proof may take from the keeper's bond, and for whom.
 pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
-    let (order, bid) = (act.ledger.get::<Order>(&lease.order)?, shown(act)?);
-    let score = score_of(act, lease, order, &bid)?;
     let from = pda::keeper(&lease.keeper);
     let params = &market.params;
     let amount = bps_of(act.ledger.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
-    // What the winner would have been paid, had it been paid by the omitted bid.
-    let price = (u128::from(lease.price) * u128::from(score)).div_ceil(u128::from(lease.score.max(1)));
-    let of = |price: u64| cost(price, lease.gpus, order.duration_secs).ok();
-    let more = of(lease.price)?.saturating_sub(of(u64::try_from(price).ok()?)?);
-    let harm = harm_in_stake(more, params.stake_price).ok()?;
     let finder = act.instruction.accounts.first()?.pubkey;
-    Some(Cut { from, amount, harm, customer: lease.customer, finder })
+    Some(Cut { from, amount, finder: Some(finder), source: from })
 }
 
 pub fn check(act: &Act, market: &Market) -> Verdict {

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use gantry_market::math::evidence::device_root;
-use gantry_market::math::slashing::split;
 use gantry_market::state::{
-    DeviceClaim, Fault, FraudProof, GpuModel, Lease, Market, Node, Provider, NODE_ACTIVE, NODE_RETIRED,
+    DeviceClaim, Fault, FraudProof, GpuModel, Lease, Market, Node, Payout, Provider, NODE_ACTIVE, NODE_RETIRED,
     NODE_SUSPENDED,
 };
 use solana_address::Address;
@@ -75,8 +74,10 @@ fn evidence(act: &Act, change: &Change<DeviceClaim>, after: &DeviceClaim) -> Ver
 }
 
 /// The fault that the act slashes for, if any: it closes and its provider loses stake.
-fn slashed<'a>(act: &'a Act, provider: &Address) -> Option<&'a Fault> {
-    act.changes::<Fault>().find_map(|fault| fault.closed()).filter(|fault| fault.provider == *provider)
+fn slashed<'a>(act: &'a Act, provider: &Address) -> Option<(Address, &'a Fault)> {
+    act.changes::<Fault>()
+        .find_map(|fault| fault.closed().map(|closed| (fault.at, closed)))
+        .filter(|(_, fault)| fault.provider == *provider)
 }
 
 /// What a slash of a node can take: its own stake, as far as no fault holds it.
@@ -117,7 +118,7 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
         let own = token.is_some_and(|t| t.mint == market.payment_mint && t.owner == after.wallet);
         must!(by_owner && own, "a payout account is the provider's, of payment tokens", "{}", act.name);
     }
-    if let Some(fault) = slashed(act, &change.at).filter(|_| out > 0) {
+    if let Some((_, fault)) = slashed(act, &change.at).filter(|_| out > 0) {
         must!(act.now >= fault.applicable_at, "a slash waits for its appeal", "{}", act.name);
         let most = own(act, &fault.node).min(i128::from(fault.amount));
         must!(out == most, "a slash takes what the fault says, within the stake", "{out}, want {most}");
@@ -160,29 +161,70 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
     Ok(())
 }
 
-/// Stake tokens that leave a vault end with the owner, or with customer, finder and fire.
-fn stake_arrives(act: &Act, market: &Market) -> Verdict {
-    let mut due: BTreeMap<Address, i128> = BTreeMap::new();
-    let mut burned = 0;
+/// Who is owed what by the act's slash, by beneficiary and source, and what is burned.
+fn slash_of(act: &Act, market: &Market) -> (BTreeMap<(Address, Address), i128>, i128) {
+    let (mut owed, mut burned) = (BTreeMap::new(), 0);
     for change in act.changes::<Provider>() {
         let out = held(change.before) - held(change.after);
-        let Some(fault) = slashed(act, &change.at).filter(|_| out > 0) else { continue };
+        let Some((at, fault)) = slashed(act, &change.at).filter(|_| out > 0) else { continue };
         let finder_bps = fault.finder_bps.min(gantry_market::constants::FINDER_BPS_MAX);
-        let shares = split(out as u64, fault.harm, finder_bps).expect("fits");
-        *due.entry(fault.customer).or_default() += i128::from(shares.customer);
-        *due.entry(fault.finder).or_default() += i128::from(shares.finder);
-        burned += i128::from(shares.burned);
+        // At least half is burned; of the rest the finder of a dispute, which is the customer, gets its share, and the
+        // customer no more than its harm.
+        let half = out / 2;
+        let finder = (out * i128::from(finder_bps) / 10_000).min(half);
+        let customer = (half - finder).min(i128::from(fault.harm));
+        let part = customer + if fault.finder == Address::default() { 0 } else { finder };
+        *owed.entry((fault.customer, at)).or_default() += part;
+        burned += out - part;
     }
     if let Some(cut) = cut_of(act, market) {
         let whole = act.ledger.get::<Provider>(&cut.from).map_or(i128::MAX, |found| held(Some(found)));
         let out = i128::from(cut.amount).min(whole);
-        // Nobody is the finder of what everybody can see: all of it is burned.
-        let finder_bps = if cut.finder == Address::default() { 0 } else { market.params.finder_bps };
-        let shares = split(out as u64, cut.harm, finder_bps).expect("fits");
-        *due.entry(cut.customer).or_default() += i128::from(shares.customer);
-        *due.entry(cut.finder).or_default() += i128::from(shares.finder);
-        burned += i128::from(shares.burned);
+        let share = (out * i128::from(market.params.finder_bps) / 10_000).min(out / 2);
+        let part = cut.finder.map_or(0, |_| share);
+        *owed.entry((cut.finder.unwrap_or_default(), cut.source)).or_default() += part;
+        burned += out - part;
     }
+    owed.retain(|_, part| *part != 0);
+    (owed, burned)
+}
+
+/// What a slash leaves for somebody waits as long as stake or bond would have.
+fn payouts(act: &Act, market: &Market, mut owed: BTreeMap<(Address, Address), i128>) -> Verdict {
+    for change in act.changes::<Payout>() {
+        let at = change.at;
+        let payout = change.either();
+        let name = (payout.beneficiary, payout.source);
+        if change.closed().is_some() {
+            let due = act.name == "payout_claim" && act.now >= payout.payable_at;
+            must!(due, "a payout waits for its time", "{}: {at} until {}", act.name, payout.payable_at);
+            continue;
+        }
+        let after = change.after.expect("not closed");
+        let gained =
+            i128::from(after.amount) - change.before.map_or(0, |before| i128::from(before.amount));
+        let due = owed.remove(&name).unwrap_or(0);
+        must!(gained == due, "a payout grows by what is owed", "{}: {at} {gained} of {due}", act.name);
+        let of_keeper = act.ledger.get::<gantry_market::state::Keeper>(&payout.source).is_some();
+        let params = &market.params;
+        let delay = if of_keeper { params.keeper_exit_secs } else { params.unstake_cooldown_secs };
+        let least = change.before.map_or(0, |before| before.payable_at).max(act.now + i64::from(delay));
+        must!(after.payable_at == least, "stake leaves by no slash before its delay", "{at}");
+    }
+    must!(owed.is_empty(), "what a slash owes is noted", "{}: {owed:?}", act.name);
+    Ok(())
+}
+
+/// Stake tokens that leave a vault end with the owner, in the payout vault, or in the fire.
+fn stake_arrives(act: &Act, market: &Market) -> Verdict {
+    let (owed, mut burned) = slash_of(act, market);
+    let mut due: BTreeMap<Address, i128> = BTreeMap::new();
+    *due.entry(pda::market()).or_default() += owed.values().sum::<i128>();
+    for paid in act.changes::<Payout>().filter_map(|change| change.closed()) {
+        *due.entry(pda::market()).or_default() -= i128::from(paid.amount);
+        *due.entry(paid.beneficiary).or_default() += i128::from(paid.amount);
+    }
+    payouts(act, market, owed)?;
     burned += super::rewards::bought_back(act);
     let mut gained: BTreeMap<Address, i128> = BTreeMap::new();
     let mut all = 0;

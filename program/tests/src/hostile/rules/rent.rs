@@ -27,6 +27,7 @@ fn receiver(act: &Act, held: &Held) -> Option<Address> {
         Entity::Lease(found) => Some(found.keeper),
         Entity::Report(found) => Some(found.rent_payer),
         Entity::Fault(found) => Some(found.rent_payer),
+        Entity::Payout(found) => Some(found.rent_payer),
         Entity::Dispute(found) => Some(found.customer),
         Entity::FraudProof(found) => Some(found.finder),
         Entity::Auction(found) => Some(found.rent_payer),

@@ -303,7 +303,7 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
         let report = report.expect("just checked");
         let due = report.finalised_at + i64::from(market.params.appeal_secs);
         must!(fault.applicable_at == due, "an appeal has its time", "{at}: {} of {due}", fault.applicable_at);
-        must!(fault.finder == report.proposer, "the finder is the first voter", "{at}");
+        must!(fault.finder == Default::default(), "nobody is the finder of what a report says", "{at}");
         let end = period_end(fault.period, market.params.period_secs).expect("fits");
         must!(fault.voters_before == end, "an appeal is of those who could vote", "{at}");
         let node = act.after::<Node>(&fault.node);

@@ -47,8 +47,12 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         && after.emitted_total >= before.emitted_total
         && after.last_period >= before.last_period;
     must!(grows, "what was burned and emitted stays counted", "{}", act.name);
-    let fixed = (before.emission_vault, before.bump) == (after.emission_vault, after.bump);
-    must!(fixed, "the emission vault is fixed", "{}", act.name);
+    let fixed = (before.emission_vault, before.payout_vault, before.bump)
+        == (after.emission_vault, after.payout_vault, after.bump);
+    must!(fixed, "the vaults are fixed", "{}", act.name);
+    let (vault, moved) =
+        (gain(act, &before.payout_vault), i128::from(after.payouts) - i128::from(before.payouts));
+    must!(vault == moved, "the payout vault moves with what is owed", "{}: {vault} and {moved}", act.name);
     if act.name != "rewards_buy_back" {
         must!(bought_back(act) == 0, "only a buy-back burns for fees", "{}", act.name);
         must!(after.buy_back >= before.buy_back, "fees wait for their buyer", "{}", act.name);

@@ -3,10 +3,8 @@
 use gantry_market::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
 use gantry_market::math::fees::bps_of;
 use gantry_market::math::guarantee::kept;
-use gantry_market::math::pricing::cost;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
-use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::math::work::cell;
 use gantry_market::state::{
     FraudProof, Keeper, Lease, Manifest, Market, Node, Order, Provider, Statement, NODE_ACTIVE,
@@ -24,56 +22,53 @@ pub struct Cut {
     pub from: Address,
     /// Within what is there.
     pub amount: u64,
-    pub harm: u64,
-    pub customer: Address,
-    pub finder: Address,
+    /// Nobody where nothing is paid out.
+    pub finder: Option<Address>,
+    /// What the finder's payout is named after.
+    pub source: Address,
 }
 
 /// What the act's proof costs, computed from the state before it.
 pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     let params = &market.params;
     let finder = act.instruction.accounts.first()?.pubkey;
-    let nobody = Address::default();
     match act.name {
         "prove_bad_work" => {
             let fraud_proof = act.changes::<FraudProof>().find_map(|change| change.closed())?;
             let node = act.ledger.get::<Node>(&fraud_proof.node)?;
             let due = node.cause_left(params.slash_bad_work_bps, act.now).ok()?;
             let amount = due.min(node.available_stake());
-            let finder = fraud_proof.finder;
-            Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
+            let finder = Some(fraud_proof.finder);
+            Some(Cut { from: node.provider, amount, finder, source: fraud_proof.node })
         }
         "node_report_dead" => {
-            let (node, dead) = act.changes::<Node>().find_map(|change| change.both())?;
+            let (at, node, dead) =
+                act.changes::<Node>().find_map(|change| change.both().map(|(a, b)| (change.at, a, b)))?;
             let share = 100u64 << (u32::from(dead.deaths) - 1).min(7);
             let due = bps_of(node.required_stake, share.min(10_000) as u16).ok()?;
             let amount = due.min(node.available_stake());
             // Nobody has a part of it.
-            Some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder: nobody })
+            Some(Cut { from: node.provider, amount, finder: None, source: at })
         }
         "guarantee_resolve" => {
-            let (node, settled) = act.changes::<Node>().find_map(|change| change.both())?;
+            let (at, node, settled) =
+                act.changes::<Node>().find_map(|change| change.both().map(|(a, b)| (change.at, a, b)))?;
             let over = node.is_guaranteed() && !settled.is_guaranteed();
             let broken = !kept(node.guarantee_up_secs, settled_secs(node, act.now), node.guarantee_bps);
             let amount =
                 bps_of(node.required_stake, node.slash_guarantee_bps).ok()?.min(node.available_stake());
-            (over && broken).then_some(Cut { from: node.provider, amount, harm: 0, customer: nobody, finder })
+            (over && broken).then_some(Cut { from: node.provider, amount, finder: None, source: at })
         }
         "prove_equivocation" => {
             let change = act.changes::<Keeper>().next()?;
             let amount = bps_of(change.before?.bond, params.slash_equivocation_bps).ok()?;
-            Some(Cut { from: change.at, amount, harm: 0, customer: nobody, finder })
+            Some(Cut { from: change.at, amount, finder: Some(finder), source: change.at })
         }
         "prove_better_ask" => {
             let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
-            let order = act.ledger.get::<Order>(&lease.order)?;
-            let better = act.ledger.get::<Node>(&act.instruction.accounts.get(4)?.pubkey)?;
             let from = pda::keeper(&lease.keeper);
             let amount = bps_of(act.ledger.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
-            let of = |price: u64| cost(price, lease.gpus, order.duration_secs).ok();
-            let more = of(lease.price)?.saturating_sub(of(better.price)?);
-            let harm = harm_in_stake(more, params.stake_price).ok()?;
-            Some(Cut { from, amount, harm, customer: lease.customer, finder })
+            Some(Cut { from, amount, finder: Some(finder), source: from })
         }
         "prove_omitted_bid" => omitted::cut_of(act, market),
         "output_forfeit" => {
@@ -81,7 +76,7 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
             let node = act.ledger.get::<Node>(&lease.node)?;
             let amount = lease.forfeit.min(node.available_stake());
             let withheld = lease.output == OUTPUT_WITHHELD;
-            withheld.then_some(Cut { from: lease.provider, amount, harm: 0, customer: nobody, finder: nobody })
+            withheld.then_some(Cut { from: lease.provider, amount, finder: None, source: lease.node })
         }
         _ => None,
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gantry_market::state::{
     Auction, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Order,
-    Provider, Report, Rewards, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED,
+    Payout, Provider, Report, Rewards, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED,
     LEASE_RUNNING, ORDER_OPEN,
 };
 use solana_address::Address;
@@ -214,6 +214,10 @@ fn rewards(ledger: &Ledger, market: &Market) -> Verdict {
         "{} and {earned}",
         found.earned
     );
+    let owed: u128 = ledger.all::<Payout>().map(|(_, payout)| u128::from(payout.amount)).sum();
+    must!(u128::from(found.payouts) == owed, "payouts are what waits", "{} and {owed}", found.payouts);
+    let vault = tokens(ledger, &found.payout_vault);
+    must!(vault >= found.payouts, "the payout vault holds what is owed", "{vault} of {owed}");
     let left: u128 = ledger.all::<Report>().map(|(_, report)| u128::from(report.reward_left)).sum();
     must!(
         u128::from(found.allocated) == left,
@@ -257,6 +261,10 @@ fn addresses(ledger: &Ledger) -> Verdict {
     for (at, found) in ledger.all::<Auction>() {
         must!(*at == pda::auction(&found.order), "accounts lie where they derive", "{at}");
         must!(found.invariant().is_ok(), "an auction is sound", "{at}");
+    }
+    for (at, found) in ledger.all::<Payout>() {
+        must!(*at == pda::payout(&found.beneficiary, &found.source), "accounts lie where they derive", "{at}");
+        must!(found.amount > 0, "a payout pays", "{at}");
     }
     for (at, _) in ledger.all::<Rewards>() {
         must!(*at == pda::rewards(), "accounts lie where they derive", "{at}");

@@ -53,8 +53,7 @@ fn self_proven(s: &mut Scene, who: usize, keeper: usize, finder: usize) -> Optio
     let provider = s.a.ledger.get::<Node>(&dear)?.provider;
     plan.push(Step::Send(vec![ix::order_award(keeper, customer, &job.order, &provider, &dear)]));
     let award = (&job.order, &job.lease, &keeper.wallet());
-    let tokens = Some(customer.stake);
-    let prove = ix::prove_better_ask_of(&s.a.w, &s.a.actors[finder], award, (&cheap, &better), tokens);
+    let prove = ix::prove_better_ask_of(&s.a.w, &s.a.actors[finder], award, (&cheap, &better));
     plan.push(Step::Send(vec![prove]));
     Some(plan)
 }
@@ -171,12 +170,10 @@ fn applied(s: &mut Scene, node: &Address) -> Option<Plan> {
             .map(|(at, fault)| (*at, *fault))
             .collect();
     let wait = faults.iter().map(|(_, fault)| fault.applicable_at - s.a.now()).max()?;
-    let mint = s.a.w.stake_mint;
     let mut plan = vec![Step::Warp(wait.max(1))];
-    for (at, fault) in faults {
-        let customer = s.tokens_of(&fault.customer, &mint);
-        let finder = s.tokens_of(&fault.finder, &mint)?;
-        plan.push(Step::Send(vec![ix::slash_apply(&s.a.w, &at, customer, finder)]));
+    for (at, _) in faults {
+        let payer = s.actor().wallet();
+        plan.push(Step::Send(vec![ix::slash_apply_by(&s.a.w, &payer, &at)]));
     }
     Some(plan)
 }

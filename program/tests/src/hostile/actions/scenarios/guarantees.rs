@@ -95,11 +95,9 @@ fn leaf_about(s: &mut Scene, node: &Address, up: bool, flags: u16) -> Option<Pla
 /// What a failed work proof costs, when its time has come.
 fn slashed(s: &mut Scene, node: &Address) -> Option<Plan> {
     let (at, fault) = s.any_where::<Fault>(|fault| fault.node == *node)?;
-    let mint = s.a.w.stake_mint;
-    let customer = s.tokens_of(&fault.customer, &mint);
-    let finder = s.tokens_of(&fault.finder, &mint)?;
+    let payer = s.actor().wallet();
     let wait = (fault.applicable_at - s.a.now()).max(1);
-    Some(vec![Step::Warp(wait), Step::Send(vec![ix::slash_apply(&s.a.w, &at, customer, finder)])])
+    Some(vec![Step::Warp(wait), Step::Send(vec![ix::slash_apply_by(&s.a.w, &payer, &at)])])
 }
 
 fn returned(s: &mut Scene, node: &Address) -> Option<Plan> {

@@ -279,7 +279,8 @@ fn closed(act: &Act, change: &Change<Lease>, lease: &Lease) -> Verdict {
         "claimed pay is paid before a close",
         "{at}"
     );
-    let rated = lease.rating != 0 || act.signed(&lease.customer);
+    // What paid nothing cannot be rated.
+    let rated = lease.rating != 0 || lease.paid == 0 || act.signed(&lease.customer);
     must!(rated || act.now >= lease.ended_at + i64::from(lease.rating_secs), "there is time to rate", "{at}");
     Ok(())
 }

@@ -21,7 +21,7 @@ type Finding = (&'static str, fn(&mut Scene) -> Option<Scenario>, &'static [&'st
 const FINDINGS: [Finding; 5] = [
     ("C1", cheats::carried_out, &[HALF, OWN, HARM], "prove_better_ask"),
     ("C2, C3", cheats::shared, &[OWN, ORDER], "slash_apply"),
-    ("C4, a reveal withheld", cheats::withheld, &[ACCEPTED], "output_resolve"),
+    ("C4, a reveal withheld", cheats::withheld, &[ACCEPTED], "output_reveal"),
     ("C4, an order reopened", cheats::reopened, &[TIME], "lease_abort"),
     ("C5, a change of parameters", cheats::retold, &[TERMS], "market_apply_params"),
 ];

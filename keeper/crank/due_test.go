@@ -171,7 +171,7 @@ func TestDueByAccount(t *testing.T) {
 			addLease(v, 10, nil)
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
-				n.Status, n.BillingUntil = uint8(market.NodeActive), now
+				n.Status, n.BillingUntil = uint8(market.NodeActive), now-1
 				return n
 			})
 		}, []Kind{LeaseEnd}},

@@ -23,7 +23,7 @@ fn worst(params: &Params) -> Params {
         migration_grace_secs: 0,
         notice_secs: MAX_WAIT_SECS,
         rating_secs: MAX_WAIT_SECS,
-        report_retention_secs: MAX_WAIT_SECS,
+        report_retention_secs: MAX_WAIT_SECS - params.period_secs,
         quorum_bps: QUORUM_BPS_MAX,
         slash_fraud_bps: BPS as u16,
         slash_bad_work_bps: BPS as u16,

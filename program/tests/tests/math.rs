@@ -71,7 +71,11 @@ fn r01_a_split_burns_at_least_half_and_loses_nothing() {
         }
         assert_eq!(shares.burned, amount - amount / 2, "and no more than half, before what nobody claims");
         assert_eq!(shares.finder, bps_of(amount, bps).unwrap(), "the finder's share is whole");
-        assert_eq!(shares.claimed(harm).unwrap().pool, shares.pool.min(harm), "victims get their harm at most");
+        assert_eq!(
+            shares.claimed(harm).unwrap().pool,
+            shares.pool.min(harm),
+            "victims get their harm at most"
+        );
         assert_eq!(shares.without_finder().unwrap().finder, 0);
     }
 }

@@ -105,6 +105,7 @@ fn wrong_accounts_are_refused() {
         ("mint", w.stake_mint, mint, MarketError::WrongMint.into()),
     ];
     w.refuses_swaps(&good, &[], &cases);
-    let other = ("program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into());
+    let other =
+        ("program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into());
     w.refuses_swaps(&good, &[], &[other]);
 }

@@ -2,7 +2,8 @@
 
 use gantry_market::state::{
     Auction, Credits, Dispute, Fault, FraudProof, Keeper, Lease, Node, Order, Payout, Provider, Report,
-    KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_RETIRED, OUTPUT_WITHHELD,
+    KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_HIBERNATED, NODE_RETIRED,
+    OUTPUT_WITHHELD,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -79,9 +80,9 @@ fn wind_down(a: &mut Harness) -> Verdict {
     let guardian = a.w.guardian.pubkey();
     send(a, ix::market_pause(&guardian, 3))?;
     fresh_accounts(a)?;
-    // Auctions and guarantees may be longer than all other waits.
+    // Auctions, guarantees and the time of a dead GPU may be longer than all other waits.
     let auctions = all::<Auction>(a).into_iter().map(|(_, auction)| auction.reveal_until);
-    let guarantees = all::<Node>(a).into_iter().map(|(_, node)| node.guaranteed_until);
+    let guarantees = all::<Node>(a).into_iter().map(|(_, node)| node.guaranteed_until.max(node.dead_until));
     let longest = auctions.chain(guarantees).max().map(|until| until - a.now());
     if let Some(longest) = longest.filter(|longest| *longest > 1_300) {
         a.apply(&Step::Warp(longest))?;
@@ -241,6 +242,10 @@ fn accounts(a: &mut Harness) -> Verdict {
             let close = super::actions::node_close_of(a, &who, &at, &node);
             send(a, close)?;
         } else {
+            if node.convicted == 1 {
+                // It is mended, which needs no stake as long as it takes no work.
+                send(a, ix::node_update(&who.wallet(), &node.provider, &at, node.price, NODE_HIBERNATED))?;
+            }
             send(a, ix::node_retire(&who, &at))?;
         }
     }

@@ -96,12 +96,7 @@ pub fn equivocation(
     [signed(&keeper.key, one), signed(&keeper.key, other), proof]
 }
 
-pub fn prove_better_ask(
-    w: &Testbed,
-    finder: &Actor,
-    lease: &Address,
-    better: &Address,
-) -> Instruction {
+pub fn prove_better_ask(w: &Testbed, finder: &Actor, lease: &Address, better: &Address) -> Instruction {
     let (state, node): (Lease, Node) = (w.read(lease), w.read(better));
     prove_better_ask_of(w, finder, (&state.order, lease, &state.keeper), (better, &node))
 }

@@ -3,7 +3,8 @@ use gantry_market::constants::{
     FLAG_WORK_FAILED, HEAD_CANDIDATES,
 };
 use gantry_market::state::{
-    Fault, Keeper, Lease, Node, Payout, Provider, Report, KEEPER_ACTIVE, LEASE_RUNNING, NODE_ACTIVE, REPORT_FINAL,
+    Fault, Keeper, Lease, Node, Payout, Provider, Report, KEEPER_ACTIVE, LEASE_RUNNING, NODE_ACTIVE,
+    REPORT_FINAL,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gantry_market::math::evidence::device_root;
 use gantry_market::state::{
-    DeviceClaim, Fault, FraudProof, GpuModel, Lease, Market, Node, Payout, Provider, NODE_ACTIVE, NODE_RETIRED,
-    NODE_SUSPENDED,
+    DeviceClaim, Fault, FraudProof, GpuModel, Lease, Market, Node, Payout, Provider, NODE_ACTIVE,
+    NODE_RETIRED, NODE_SUSPENDED,
 };
 use solana_address::Address;
 
@@ -201,8 +201,7 @@ fn payouts(act: &Act, market: &Market, mut owed: BTreeMap<(Address, Address), i1
             continue;
         }
         let after = change.after.expect("not closed");
-        let gained =
-            i128::from(after.amount) - change.before.map_or(0, |before| i128::from(before.amount));
+        let gained = i128::from(after.amount) - change.before.map_or(0, |before| i128::from(before.amount));
         let due = owed.remove(&name).unwrap_or(0);
         must!(gained == due, "a payout grows by what is owed", "{}: {at} {gained} of {due}", act.name);
         let of_keeper = act.ledger.get::<gantry_market::state::Keeper>(&payout.source).is_some();
@@ -368,7 +367,8 @@ fn own_stake(act: &Act, at: Address, before: &Node, after: &Node) -> Verdict {
         return Ok(());
     }
     let faulted = act.changes::<Fault>().any(|fault| fault.either().node == at);
-    let proven = matches!(act.name, "prove_bad_work" | "guarantee_resolve" | "node_report_dead");
+    let proven =
+        matches!(act.name, "prove_bad_work" | "guarantee_resolve" | "node_report_dead" | "output_forfeit");
     must!(
         after.stake < before.stake && (faulted || proven),
         "nodes' stakes never cross",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gantry_market::state::{
     Auction, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Order,
-    Payout, Provider, Report, Rewards, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED,
-    LEASE_RUNNING, ORDER_OPEN,
+    Payout, Provider, Report, Rewards, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED,
+    LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
 };
 use solana_address::Address;
 
@@ -263,7 +263,11 @@ fn addresses(ledger: &Ledger) -> Verdict {
         must!(found.invariant().is_ok(), "an auction is sound", "{at}");
     }
     for (at, found) in ledger.all::<Payout>() {
-        must!(*at == pda::payout(&found.beneficiary, &found.source), "accounts lie where they derive", "{at}");
+        must!(
+            *at == pda::payout(&found.beneficiary, &found.source),
+            "accounts lie where they derive",
+            "{at}"
+        );
         must!(found.amount > 0, "a payout pays", "{at}");
     }
     for (at, _) in ledger.all::<Rewards>() {

@@ -258,8 +258,8 @@ func TestPayouts(t *testing.T) {
 		})
 	}
 	other := solana.PublicKey{1}
-	payout(60, self, other, now)
-	payout(61, self, other, now+1)   // too early
+	payout(60, self, other, now-1)
+	payout(61, self, other, now)     // too early: the chain's clock may be behind ours
 	payout(62, other, other, now-10) // none of ours
 	payout(63, other, self, now-10)  // whose rent comes back to us
 	actions, err := Due(v, match.Of(v), self, now, nil)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -109,8 +110,9 @@ func (s *session) nodeShow() error {
 			[2]string{"status", j.Status}, [2]string{"health", healthText(j.Unhealthy)}, [2]string{"ask", j.Price + " USDC per GPU-hour"}, [2]string{"evidence tier", fmt.Sprint(j.Tier)},
 			[2]string{"GPUs that others claim", fmt.Sprint(n.ClaimsMissing)},
 			[2]string{"uptime", j.Uptime + " %"}, [2]string{"checks passed", fmt.Sprintf("%d of %d", j.Passed, j.Checks)},
-			[2]string{"measured", j.Measured + " TFLOPS"}, [2]string{"jobs", fmt.Sprintf("%d completed, %d failed", j.Completed, j.Failed)},
-			[2]string{"rating", j.Rating}, [2]string{"reputation", j.Reputation + " %"}, [2]string{"stake needed", j.Stake + " GNT"},
+			[2]string{"measured", j.Measured + " TFLOPS"}, [2]string{"jobs", fmt.Sprintf("%d completed and paid (%s USDC of fees), %d failed", j.Completed, j.Fees, j.Failed)},
+			[2]string{"rating", j.Rating}, [2]string{"reputation", j.Reputation + " %"}, [2]string{"verified", verified(j.Lacks)},
+			[2]string{"stake needed", j.Stake + " GNT"},
 			[2]string{"uptime guarantee", guarantee},
 			[2]string{"pending faults", fmt.Sprint(j.Faults)}, [2]string{"registered", when(j.Registered) + " UTC"})
 	})
@@ -122,6 +124,14 @@ func healthText(until int64) string {
 		return "nothing reported"
 	}
 	return fmt.Sprintf("unhealthy: no new orders until %s UTC, or until a report says otherwise", when(until))
+}
+
+// verified says whether a node has the mark, and what it lacks otherwise.
+func verified(lacks []string) string {
+	if len(lacks) == 0 {
+		return "yes"
+	}
+	return "no: " + strings.Join(lacks, "; ")
 }
 
 // ownNode finds a node that must be the wallet's.

@@ -56,6 +56,10 @@ type nodeJSON struct {
 	Kept       string `json:"uptimeSinceGuaranteePercent,omitempty"`
 	// Unhealthy is until when a report keeps new orders from the machine; 0 when it is well.
 	Unhealthy int64 `json:"unhealthyUntil,omitempty"`
+	// Verified is computed from the chain's state; Lacks says what a node without the mark lacks.
+	Verified bool     `json:"verified"`
+	Lacks    []string `json:"lacksForVerified,omitempty"`
+	Fees     string   `json:"feesOfCompletedLeases"`
 }
 
 func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
@@ -71,7 +75,9 @@ func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
 		Stake: market.GNT(n.RequiredStake).String(), Passed: n.ChecksPassed, Checks: n.ChecksTotal, Completed: n.JobsCompleted,
 		Failed: n.JobsFailed, Measured: fmt.Sprintf("%d.%d", n.MeasuredTflopsX10/10, n.MeasuredTflopsX10%10),
 		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, Faults: n.PendingFaults, Registered: n.RegisteredAt,
+		Lacks: n.Unverified(now), Fees: market.USDC(n.FeesCompleted).String(),
 	}
+	j.Verified = len(j.Lacks) == 0
 	if n.GuaranteedUntil != 0 {
 		j.Guarantee, j.Until = percent(n.GuaranteeBps), n.GuaranteedUntil
 		if n.GuaranteeCountedSecs > 0 {
@@ -144,10 +150,18 @@ func nodeTable(w io.Writer, nodes []nodeJSON) {
 		}
 		rows[i] = []string{
 			n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), n.Link, n.Region, tier, n.Uptime,
-			n.Rating, n.Price, n.Stake, n.Reputation, n.Status,
+			n.Rating, n.Price, n.Stake, n.Reputation, mark(n.Verified), n.Status,
 		}
 	}
-	table(w, "NODE|GPUS|VRAM|LINK|REGION|TIER|UPTIME|RATING|$/GPU-H|STAKE|REP|STATUS", rows)
+	table(w, "NODE|GPUS|VRAM|LINK|REGION|TIER|UPTIME|RATING|$/GPU-H|STAKE|REP|VERIFIED|STATUS", rows)
+}
+
+// mark shows a mark in a table.
+func mark(has bool) string {
+	if has {
+		return "yes"
+	}
+	return "-"
 }
 
 // unfitReasons lists why nodes do not match: " (3 too dear, 1 hibernated)".

@@ -185,7 +185,7 @@ func (n *Node) FreeGPUs() uint8 {
 // ReputationInputs is what the reputation of the node is computed from.
 func (n *Node) ReputationInputs() ReputationInputs {
 	return ReputationInputs{
-		UptimeBPS: n.UptimeBps, JobsCompleted: n.JobsCompleted, JobsFailed: n.JobsFailed,
+		UptimeBPS: n.UptimeBps, FeesCompleted: n.FeesCompleted, FeesFailed: n.FeesFailed,
 		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, RegisteredAt: n.RegisteredAt,
 		DisputeBPS: n.DisputeBps, DisputeLostAt: n.DisputeLostAt,
 	}

@@ -72,7 +72,7 @@ func worse(one, other Node, now int64) Node {
 
 // with is the node with another record.
 func (n Node) with(p bindings.ScoreRecord, g bindings.Guarantee) Node {
-	n.UptimeBps, n.JobsCompleted, n.JobsFailed, n.Tier = p.UptimeBps, p.JobsCompleted, p.JobsFailed, p.Tier
+	n.UptimeBps, n.FeesCompleted, n.FeesFailed, n.Tier = p.UptimeBps, p.FeesCompleted, p.FeesFailed, p.Tier
 	n.RatingSum, n.RatingWeight = p.RatingSum, p.RatingWeight
 	n.DisputeBps, n.DisputeLostAt = p.DisputeBps, p.DisputeLostAt
 	n.EvidenceExpiry = math.MaxInt64 // the record's tier is what stood

@@ -107,7 +107,7 @@ func TestLifeOfALease(t *testing.T) {
 
 	// Everyone leaves.
 	node, _ = w.View.Node(node.Address)
-	require.EqualValues(t, lease.Paid*5, node.RatingSum)
+	require.EqualValues(t, lease.FeeTotal()*5, node.RatingSum)
 	instruction, err = ix.NodeUpdate(ix.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: node, Price: 1, Status: market.NodeDraining})
 	w.Do("node_update", sign(nodeKey), instruction, err)
 	instruction, err = ix.NodeRetire(ix.NodeRetireArgs{Wallet: provider.PublicKey(), Node: node})

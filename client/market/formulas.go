@@ -3,6 +3,7 @@ package market
 import (
 	"errors"
 	"math"
+	"math/big"
 	"math/bits"
 	"time"
 )
@@ -115,10 +116,10 @@ func Score(price PricePerHour, reputation, guarantee uint16) (uint64, error) {
 // ReputationInputs are the figures that a node's reputation is computed from.
 type ReputationInputs struct {
 	UptimeBPS     uint16
-	JobsCompleted uint32
-	JobsFailed    uint32
-	RatingSum     uint64 // Σ stars × weight
-	RatingWeight  uint64
+	FeesCompleted uint64 // µUSDC of fees swept from leases that were served as long as they had to be
+	FeesFailed    uint64 // what the others weigh: FailureWeight
+	RatingSum     uint64 // Σ stars × µUSDC of fees
+	RatingWeight  uint64 // Σ µUSDC of fees of leases that were rated
 	RegisteredAt  int64
 	DisputeBPS    uint16 // what lost disputes took off at DisputeLostAt
 	DisputeLostAt int64
@@ -138,15 +139,8 @@ func standingDisputeBPS(bps uint16, since, now int64) uint16 {
 // points, rounded down.
 func Reputation(r ReputationInputs, now int64) uint16 {
 	uptime := min(uint64(r.UptimeBPS), BPS)
-	completed := uint64(r.JobsCompleted) + 1
-	completion := completed * BPS / (completed + uint64(r.JobsFailed))
-	ratings := uint64(unratedBPS)
-	if r.RatingWeight > 0 {
-		ratings = 0
-		if r.RatingSum > r.RatingWeight {
-			ratings = ratingBPS(r.RatingSum-r.RatingWeight, r.RatingWeight)
-		}
-	}
+	completion := shareBPS(r.FeesCompleted, r.FeesFailed)
+	ratings := ratingBPS(r.RatingSum-min(r.RatingSum, r.RatingWeight), r.RatingWeight)
 	age := uint64(0)
 	if d := satSub(now, r.RegisteredAt); d > 0 {
 		age = min(uint64(d), FullAgeSecs) * BPS / FullAgeSecs
@@ -155,21 +149,45 @@ func Reputation(r ReputationInputs, now int64) uint16 {
 	return weighted - min(weighted, standingDisputeBPS(r.DisputeBPS, r.DisputeLostAt, now))
 }
 
-// ratingBPS is stars × 10,000 / (4 × weight), at most 10,000, without overflow.
+// PriorFees is what a node's reputation starts from, µUSDC of fees: those of 500 GPU-hours at 2.40 USDC and 12 %. All of
+// it counts as completed, and rated four stars.
+const PriorFees = 144_000_000
+
+// failurePart bounds what a failed lease weighs: at least this part of the prior.
+const failurePart = 10
+
+// FailureWeight is what a failed lease weighs, by the fee of the time that it was funded for.
+func FailureWeight(fee USDC) uint64 { return min(max(uint64(fee), PriorFees/failurePart), PriorFees) }
+
+// shareBPS is (prior + completed) / (prior + completed + failed) in basis points, rounded down.
+func shareBPS(completed, failed uint64) uint64 {
+	good, over := bits.Add64(PriorFees, completed, 0)
+	hi, lo := bits.Mul64(good, BPS)
+	whole, wover := bits.Add64(good, failed, 0)
+	return min(div128(hi+over*BPS, lo, over+wover, whole), BPS)
+}
+
+// ratingBPS is (stars × 10,000 / 4 + prior × unrated) / (prior + weight), rounded down, at most 10,000.
 func ratingBPS(stars, weight uint64) uint64 {
-	hi, lo := bits.Mul64(stars, BPS)
-	dhi, dlo := bits.Mul64(weight, 4)
+	hi, lo := bits.Mul64(stars, BPS/4)
+	lo, carry := bits.Add64(lo, PriorFees*unratedBPS, 0)
+	whole, over := bits.Add64(weight, PriorFees, 0)
+	return min(div128(hi+carry, lo, over, whole), BPS)
+}
+
+// div128 divides numbers of two words, rounded down, and gives at most 64 bits.
+func div128(hi, lo, dhi, dlo uint64) uint64 {
 	if dhi == 0 {
 		if hi >= dlo {
-			return BPS
+			return math.MaxUint64
 		}
 		q, _ := bits.Div64(hi, lo, dlo)
-		return min(q, BPS)
+		return q
 	}
-	// The divisor has more than 64 bits: dividing both sides by four first is exact for the divisor, and what the
-	// dividend loses (less than one) cannot change the quotient, because (4k+r)/(4w) = k/w for r < 4.
-	q, _ := bits.Div64(hi>>2, lo>>2|hi<<62, weight)
-	return min(q, BPS)
+	wide := func(hi, lo uint64) *big.Int {
+		return new(big.Int).Or(new(big.Int).Lsh(new(big.Int).SetUint64(hi), 64), new(big.Int).SetUint64(lo))
+	}
+	return new(big.Int).Quo(wide(hi, lo), wide(dhi, dlo)).Uint64() // the divisor has more than 64 bits, the quotient no more
 }
 
 // NextUptimeBPS weighs a period's uptime into the running figure: (63 × old + sample) / 64, rounded towards the sample.

@@ -120,8 +120,8 @@ func TestReputationKeepsItsBoundsAndItsDirection(t *testing.T) {
 		weight := rapid.Uint64Range(1, 1<<50).Draw(t, "weight")
 		record := market.ReputationInputs{
 			UptimeBPS:     rapid.Uint16Max(10_000).Draw(t, "uptime"),
-			JobsCompleted: rapid.Uint32Max(math.MaxUint32-1).Draw(t, "completed"),
-			JobsFailed:    rapid.Uint32Max(math.MaxUint32-1).Draw(t, "failed"),
+			FeesCompleted: rapid.Uint64Max(math.MaxUint64-1).Draw(t, "completed"),
+			FeesFailed:    rapid.Uint64Max(math.MaxUint64-1).Draw(t, "failed"),
 			RatingSum:     weight * rapid.Uint64Range(1, 5).Draw(t, "stars"),
 			RatingWeight:  weight,
 			RegisteredAt:  rapid.Int64Range(0, 1<<40).Draw(t, "since"),
@@ -129,8 +129,8 @@ func TestReputationKeepsItsBoundsAndItsDirection(t *testing.T) {
 		now := rapid.Int64Range(0, 1<<41).Draw(t, "now")
 		before := market.Reputation(record, now)
 		done, failed, praised := record, record, record
-		done.JobsCompleted++
-		failed.JobsFailed++
+		done.FeesCompleted++
+		failed.FeesFailed++
 		praised.RatingSum += 5
 		praised.RatingWeight++
 		switch {

@@ -85,7 +85,7 @@ func TestFormulasAgainstBigIntegers(t *testing.T) {
 			t.Fatalf("split of %d: %+v, %v", amount, s, err)
 		}
 		r := ReputationInputs{
-			UptimeBPS: rapid.Uint16().Draw(t, "up"), JobsCompleted: rapid.Uint32().Draw(t, "done"), JobsFailed: rapid.Uint32().Draw(t, "failed"),
+			UptimeBPS: rapid.Uint16().Draw(t, "up"), FeesCompleted: rapid.Uint64().Draw(t, "done"), FeesFailed: rapid.Uint64().Draw(t, "failed"),
 			RatingSum: rapid.Uint64().Draw(t, "sum"), RatingWeight: rapid.Uint64().Draw(t, "weight"), RegisteredAt: rapid.Int64().Draw(t, "since"),
 		}
 		if rep := Reputation(r, rapid.Int64().Draw(t, "now")); rep > BPS {

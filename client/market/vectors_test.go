@@ -91,8 +91,8 @@ func TestVectorsGuarantee(t *testing.T) {
 func TestVectorsReputation(t *testing.T) {
 	for i, c := range vectors[struct {
 		Uptime     uint16 `json:"uptime_bps"`
-		Completed  uint32 `json:"jobs_completed"`
-		Failed     uint32 `json:"jobs_failed"`
+		Completed  uint64 `json:"fees_completed"`
+		Failed     uint64 `json:"fees_failed"`
 		Sum        uint64 `json:"rating_sum"`
 		Weight     uint64 `json:"rating_weight"`
 		Registered int64  `json:"registered_at"`
@@ -102,10 +102,16 @@ func TestVectorsReputation(t *testing.T) {
 		Reputation uint16 `json:"reputation_bps"`
 	}](t, "reputation.json") {
 		got := market.Reputation(market.ReputationInputs{
-			UptimeBPS: c.Uptime, JobsCompleted: c.Completed, JobsFailed: c.Failed,
+			UptimeBPS: c.Uptime, FeesCompleted: c.Completed, FeesFailed: c.Failed,
 			RatingSum: c.Sum, RatingWeight: c.Weight, RegisteredAt: c.Registered, DisputeBPS: c.Dispute, DisputeLostAt: c.LostAt,
 		}, c.Now)
 		require.Equal(t, c.Reputation, got, "case %d", i)
+	}
+}
+
+func TestVectorsFailureWeight(t *testing.T) {
+	for i, c := range vectors[struct{ Fee, Weight uint64 }](t, "failure_weight.json") {
+		require.Equal(t, c.Weight, market.FailureWeight(market.USDC(c.Fee)), "case %d", i)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestTheBestScoreWins(t *testing.T) {
 	v, order := newView(nil)
 	addNode(v, 1, 900, nil)
 	best := addNode(v, 2, 800, nil)
-	addNode(v, 3, 700, func(n *market.Node) { n.UptimeBps, n.JobsFailed = 0, 50 }) // cheap and unreliable
+	addNode(v, 3, 700, func(n *market.Node) { n.UptimeBps, n.FeesFailed = 0, 50*market.PriorFees }) // cheap and unreliable
 	got, err := Choose(v, match.Of(v), order, now)
 	require.NoError(t, err)
 	require.Len(t, got, 1)

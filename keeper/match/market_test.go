@@ -101,8 +101,8 @@ func (w *drawnMarket) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node 
 		n.Spec.Site = market.Text16(fmt.Sprintf("site-%04d", site))
 	}
 	n.UptimeBps = uint16(10_000 - small(rng, 1_500))
-	n.JobsCompleted, n.JobsFailed = uint32(rng.IntN(500)), uint32(small(rng, 10))
-	n.RatingWeight = uint64(1 + rng.IntN(1_000_000))
+	n.FeesCompleted, n.FeesFailed = uint64(rng.IntN(500*market.PriorFees/10)), uint64(small(rng, 10)*market.PriorFees/10)
+	n.RatingWeight = uint64(1 + rng.IntN(1_000_000_000))
 	n.RatingSum = n.RatingWeight * uint64(300+rng.IntN(200)) / 100
 	n.RegisteredAt = start - int64(rng.IntN(400*86_400))
 	if rng.IntN(3) == 0 {

@@ -36,7 +36,7 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.Spec.Region = market.Text16(rapid.SampledFrom([]string{"", "us-west-1", "us-west-2", "us-east-1", "eu"}).Draw(t, "region"))
 	n.Spec.Site = market.Text16(rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "site"))
 	n.UptimeBps = uint16(pick("uptime", 0, 9_000, 9_999, 10_000))
-	n.JobsFailed = uint32(pick("failed", 0, 0, 3))
+	n.FeesFailed = uint64(pick("failed", 0, 0, 3)) * market.PriorFees
 	n.RegisteredAt = start - rapid.SampledFrom([]int64{0, 1, 100_000, market.FullAgeSecs, -5_000, start + math.MaxInt64/2, -math.MaxInt64 / 4}).Draw(t, "age")
 	if n.GuaranteeBps = uint16(pick("guarantee", 0, 0, 9_000, 10_000)); n.GuaranteeBps > 0 {
 		n.GuaranteedUntil = start + rapid.SampledFrom([]int64{-1, 0, 1, 2_000, 100_000, math.MaxInt64 - start}).Draw(t, "guaranteed")

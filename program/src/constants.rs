@@ -62,6 +62,11 @@ pub const HARM_COVER_BPS: u64 = 25_000;
 /// Bounds of the time that a work proof may take, milliseconds.
 pub const WORK_BOUND_MS_MIN: u32 = 250;
 pub const WORK_BOUND_MS_MAX: u32 = 60_000;
+/// What a node's reputation starts from, µUSDC of fees: those of 500 GPU-hours at 2.40 USDC and 12 %. Completion and
+/// ratings move away from it only by fees that cannot come back.
+pub const PRIOR_FEES: u64 = 144_000_000;
+/// A failed lease weighs the fee of the time that it was funded for, and at least this part of the prior.
+pub const FAILURE_PART: u64 = 10;
 /// Age at which a node's age counts in full for reputation, and from which it may be called verified.
 pub const FULL_AGE_SECS: u64 = 180 * DAY;
 

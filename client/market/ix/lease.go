@@ -124,8 +124,8 @@ func LeaseClose(a LeaseCloseArgs) (solana.Instruction, error) {
 		provider = l.Provider
 	}
 	ix, err := bindings.NewLeaseCloseInstruction(a.Authority, market.MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
-		credits, market.CreditsVaultAddress(credits), market.FeeVaultAddress(), market.RewardsAddress(), keeper, gone, provider, l.Address, l.Keeper,
-		solana.TokenProgramID)
+		credits, market.CreditsVaultAddress(credits), market.FeeVaultAddress(), market.RewardsAddress(), keeper, gone, provider, l.Node, l.Address,
+		l.Keeper, solana.TokenProgramID)
 	return finish(ix, err, bindings.Instruction_LeaseClose)
 }
 

@@ -214,6 +214,7 @@ func (t *tx) leaseEnd(authority, lease solana.PublicKey) error {
 		n.JobsCompleted++
 	} else {
 		n.JobsFailed++
+		n.FeesFailed += failureWeight(l)
 	}
 	keepRecord(n, before, t.now)
 	p.Provider.LiveLeases--
@@ -286,6 +287,7 @@ func (t *tx) leaseAbort(order, lease solana.PublicKey) error {
 	if o.State() != market.OrderExpired {
 		before := record(n)
 		n.JobsFailed++
+		n.FeesFailed += failureWeight(l)
 		keepRecord(n, before, t.now)
 		o.Order.Status, o.AwardDeadline = uint8(market.OrderLapsed), t.now+int64(m.Params.AwardDeadlineSecs)
 	}
@@ -306,4 +308,17 @@ func (t *tx) orderExpire(key solana.PublicKey) error {
 	o.Order.Reserved, o.Order.Status = 0, uint8(market.OrderExpired)
 	t.closeOrder(o)
 	return nil
+}
+
+// failureWeight is what a failed lease weighs in its node's record.
+func failureWeight(l *market.Lease) uint64 {
+	secs := l.DurationSecs
+	if l.StartedAt != 0 {
+		secs = uint32(l.FundedUntil - l.StartedAt)
+	}
+	owed, err := l.Owed(secs)
+	if err != nil {
+		return market.PriorFees
+	}
+	return market.FailureWeight(owed * market.USDC(l.FeeBps) / market.BPS)
 }

@@ -308,7 +308,7 @@ func (t *tx) applyToLease(leaf *records.Leaf, l *market.Lease, p *market.Params)
 // record is what a node is compared by; keepRecord remembers the one before a change: state/node.rs.
 func record(n *market.Node) bindings.ScoreRecord {
 	return bindings.ScoreRecord{
-		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, JobsCompleted: n.JobsCompleted, JobsFailed: n.JobsFailed,
+		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, FeesCompleted: n.FeesCompleted, FeesFailed: n.FeesFailed,
 		UptimeBps: n.UptimeBps, Tier: n.Tier,
 	}
 }

@@ -1,6 +1,6 @@
 //! Reputation: a pure function of a node's record.
 
-use crate::constants::{BPS, DISPUTE_LOST_BPS, FULL_AGE_SECS};
+use crate::constants::{BPS, DISPUTE_LOST_BPS, FAILURE_PART, FULL_AGE_SECS, PRIOR_FEES};
 use crate::state::{Node, ScoreRecord};
 
 /// What a node without ratings is worth: four stars.
@@ -10,10 +10,13 @@ const UNRATED_BPS: u64 = 7_500;
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub uptime_bps: u16,
-    pub jobs_completed: u32,
-    pub jobs_failed: u32,
-    /// Σ stars × weight.
+    /// µUSDC of fees swept from leases that were served as long as they had to be.
+    pub fees_completed: u64,
+    /// What the others weigh, see [`failure_weight`].
+    pub fees_failed: u64,
+    /// Σ stars × µUSDC of fees.
     pub rating_sum: u64,
+    /// Σ µUSDC of fees of leases that were rated.
     pub rating_weight: u64,
     pub registered_at: i64,
     /// What lost disputes took off at `dispute_lost_at`.
@@ -35,18 +38,20 @@ pub fn dispute_bps(bps: u16, since: i64, now: i64) -> u16 {
 
 /// Uptime 50 %, completion 20 %, ratings 20 %, age 10 %, less what lost disputes take off; basis points, rounded down.
 ///
-/// Completion counts one job more than there was, completed, so that a new node starts whole and one failure does not
-/// sink it. Ratings map one star to 0 and five to 10,000.
+/// Completion and ratings weigh fees, which nobody gets back, beside a prior of [`PRIOR_FEES`]: all of it completed, and
+/// rated four stars. A new node starts from there, one lease moves it little, and leases that pay nothing not at all.
+/// Ratings map one star to 0 and five to 10,000.
 pub fn reputation(record: &Record, now: i64) -> u16 {
     let uptime = (record.uptime_bps as u64).min(BPS);
-    let completed = (record.jobs_completed as u64).saturating_add(1);
-    let jobs = completed.saturating_add(record.jobs_failed as u64);
-    let completion = completed.saturating_mul(BPS).checked_div(jobs).unwrap_or(0);
-    let stars =
-        (record.rating_sum as u128).saturating_sub(record.rating_weight as u128).saturating_mul(BPS as u128);
-    let ratings = stars
-        .checked_div((record.rating_weight as u128).saturating_mul(4))
-        .map_or(UNRATED_BPS, |bps| bps.min(BPS as u128) as u64);
+    let prior = PRIOR_FEES as u128;
+    let completion =
+        share_bps(prior.saturating_add(record.fees_completed as u128), record.fees_failed as u128);
+    let stars = (record.rating_sum as u128).saturating_sub(record.rating_weight as u128);
+    let rated =
+        stars.saturating_mul(BPS as u128 / 4).saturating_add(prior.saturating_mul(UNRATED_BPS as u128));
+    let ratings = rated
+        .checked_div(prior.saturating_add(record.rating_weight as u128))
+        .map_or(0, |bps| bps.min(BPS as u128) as u64);
     let age_secs = now.saturating_sub(record.registered_at).max(0) as u64;
     let age = age_secs.min(FULL_AGE_SECS).saturating_mul(BPS).checked_div(FULL_AGE_SECS).unwrap_or(0);
     let weighted = uptime
@@ -56,6 +61,17 @@ pub fn reputation(record: &Record, now: i64) -> u16 {
         .saturating_add(age.saturating_mul(10));
     let lost = standing_dispute_bps(record.dispute_bps, record.dispute_lost_at, now);
     ((weighted / 100).min(BPS) as u16).saturating_sub(lost)
+}
+
+/// `good` of `good + bad`, basis points, rounded down.
+fn share_bps(good: u128, bad: u128) -> u64 {
+    good.saturating_mul(BPS as u128).checked_div(good.saturating_add(bad)).unwrap_or(0) as u64
+}
+
+/// What a failed lease weighs against completed ones: the fee of the time that it was funded for. Small ones would cost
+/// nothing, and one large one everything, without bounds: a tenth of the prior, and all of it.
+pub fn failure_weight(fee: u64) -> u64 {
+    fee.clamp(PRIOR_FEES / FAILURE_PART, PRIOR_FEES)
 }
 
 /// A node's reputation at `now`.
@@ -68,8 +84,8 @@ pub fn reputation_of(record: &ScoreRecord, registered_at: i64, now: i64) -> u16 
     reputation(
         &Record {
             uptime_bps: record.uptime_bps,
-            jobs_completed: record.jobs_completed,
-            jobs_failed: record.jobs_failed,
+            fees_completed: record.fees_completed,
+            fees_failed: record.fees_failed,
             rating_sum: record.rating_sum,
             rating_weight: record.rating_weight,
             registered_at,

@@ -119,7 +119,9 @@ pub struct Lease {
     pub output: u8,
     /// 1 once its customer has disputed it.
     pub disputed: u8,
-    pub reserved_bytes: [u8; 2],
+    /// 1 once it ended after the node had served as long as it had to.
+    pub kept_word: u8,
+    pub reserved_bytes: [u8; 1],
 }
 
 impl Lease {
@@ -144,6 +146,16 @@ impl Lease {
     /// The protocol's share of all that was owed so far.
     pub fn fee_total(&self) -> Result<u64> {
         bps_of(self.paid, self.fee_bps)
+    }
+
+    /// The protocol's share of all the time that it is funded for.
+    pub fn fee_funded(&self) -> Result<u64> {
+        let extended = self.funded_until.saturating_sub(self.started_at).max(0);
+        let seconds = match self.started_at {
+            0 => self.duration_secs,
+            _ => u32::try_from(extended).ok().or_overflow()?,
+        };
+        bps_of(self.owed(seconds)?, self.fee_bps)
     }
 
     /// What the provider has received so far.

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{AVAILABILITY_SECS, MAX_GPUS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
-use crate::math::reputation::{dispute_bps, reputation_of};
+use crate::math::reputation::{dispute_bps, failure_weight, reputation_of};
 use crate::state::{Availability, GpuModel, Unhealthy};
 
 pub const NODE_ACTIVE: u8 = 1;
@@ -50,8 +50,8 @@ pub struct ScoreRecord {
     pub rating_sum: u64,
     pub rating_weight: u64,
     pub dispute_lost_at: i64,
-    pub jobs_completed: u32,
-    pub jobs_failed: u32,
+    pub fees_completed: u64,
+    pub fees_failed: u64,
     pub uptime_bps: u16,
     pub dispute_bps: u16,
     pub tier: u8,
@@ -126,10 +126,16 @@ pub struct Node {
     pub last_report_period: u64,
     pub checks_passed: u64,
     pub checks_total: u64,
-    /// Σ stars × µUSDC paid.
+    /// Σ stars × µUSDC of fees.
     pub rating_sum: u64,
-    /// Σ µUSDC paid by leases that were rated.
+    /// Σ µUSDC of fees of leases that were rated.
     pub rating_weight: u64,
+    /// When a fault of it, or bad work, was last proven or applied; 0 before.
+    pub faulted_at: i64,
+    /// µUSDC of fees swept from leases that the node served as long as it had to.
+    pub fees_completed: u64,
+    /// What its failed leases weigh, see [`crate::math::reputation::failure_weight`].
+    pub fees_failed: u64,
     pub downtime_secs: u64,
     /// When a dispute was last lost, that is, its slash applied.
     pub dispute_lost_at: i64,
@@ -145,6 +151,7 @@ pub struct Node {
     /// The score record before the last change: an award is judged by what held at its time.
     pub previous: ScoreRecord,
     pub spec: NodeSpec,
+    /// Leases that were served as long as they had to be, and paid for.
     pub jobs_completed: u32,
     pub jobs_failed: u32,
     pub disputes_lost: u32,
@@ -269,14 +276,28 @@ impl Node {
         standing_tier(self.tier, self.evidence_expiry, now)
     }
 
+    /// Notes a lease that was served as long as it had to be, and whose fee is swept.
+    pub fn completed(&mut self, fee: u64) -> Result<()> {
+        self.jobs_completed = self.jobs_completed.checked_add(1).or_overflow()?;
+        self.fees_completed = self.fees_completed.checked_add(fee).or_overflow()?;
+        Ok(())
+    }
+
+    /// Notes a lease that failed, and the fee of the time that it was funded for.
+    pub fn failed(&mut self, fee: u64) -> Result<()> {
+        self.jobs_failed = self.jobs_failed.checked_add(1).or_overflow()?;
+        self.fees_failed = self.fees_failed.checked_add(failure_weight(fee)).or_overflow()?;
+        Ok(())
+    }
+
     /// What the node is compared by at `now`.
     pub fn record(&self, now: i64) -> NodeRecord {
         let score = ScoreRecord {
             rating_sum: self.rating_sum,
             rating_weight: self.rating_weight,
             dispute_lost_at: self.dispute_lost_at,
-            jobs_completed: self.jobs_completed,
-            jobs_failed: self.jobs_failed,
+            fees_completed: self.fees_completed,
+            fees_failed: self.fees_failed,
             uptime_bps: self.uptime_bps,
             dispute_bps: self.dispute_bps,
             tier: self.tier_at(now),

@@ -25,7 +25,7 @@ use crate::{bench, ix, shapes, Testbed};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
-pub const HARMLESS: [(&str, &str, &str, &str); 50] = [
+pub const HARMLESS: [(&str, &str, &str, &str); 52] = [
     ("slash_apply", "payer", "another account of the call", ANYONE_PAYS),
     ("slash_apply", "payer", "another signer", ANYONE_PAYS),
     ("slash_apply", "payer", "another wallet", ANYONE_PAYS),
@@ -40,6 +40,8 @@ pub const HARMLESS: [(&str, &str, &str, &str); 50] = [
     ("guarantee_resolve", "finder", "another wallet", ANYONE_RESOLVES),
     ("guarantee_resolve", "finder", "no account", ANYONE_RESOLVES),
     ("guarantee_resolve", "finder", "wrong owner", ANYONE_RESOLVES),
+    ("lease_close", "node", "closed", NODE_GONE),
+    ("lease_close", "node", "wrong owner, in place", NODE_GONE),
     ("lease_close", "authority", "another account of the call", ANYONE_CLOSES),
     ("lease_close", "authority", "another signer", ANYONE_CLOSES),
     ("lease_close", "authority", "another wallet", ANYONE_CLOSES),
@@ -97,8 +99,8 @@ const NO_PAYOUT: &str = "an account that takes no payments loses them to the buy
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
 const ANYONE_PAYS: &str = "anyone who signs may pay for a payout; nothing is paid where nobody was harmed";
 const NOT_OWED: &str = "where nobody was harmed no payout is made, and the account is not looked at";
-const ANYONE_RESOLVES: &str =
-    "anyone who signs may resolve a guarantee that is over, and gains nothing by it";
+const ANYONE_RESOLVES: &str = "anyone who signs may resolve a guarantee that is over, and gains nothing by it";
+const NODE_GONE: &str = "a node that is closed has no record to write to: its leases must close all the same";
 const ANYONE_SHOWS: &str =
     "anyone who signs may send what a final report says; it pays rent only where a claim is made";
 const NOBODYS: &str = "a claim that nobody has is made for the node whose evidence names the device";

@@ -92,6 +92,7 @@ mod report_close;
 mod report_move;
 mod report_tail;
 mod report_vote;
+mod reputation;
 mod rewards_accrue;
 mod rewards_buy_back;
 mod rewards_claim;

@@ -1,3 +1,4 @@
+use gantry_market::constants::PRIOR_FEES;
 use gantry_market::errors::MarketError;
 use gantry_market::events::AuctionAwarded;
 use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
@@ -117,7 +118,7 @@ fn a_lone_bid_is_paid_the_orders_maximum() {
 fn reputation_counts_in_rank_and_in_price() {
     let mut s = sale();
     // Half of the jobs failed: 7,500 instead of 8,500, which makes it 5 % dearer in comparison.
-    s.w.alter(&s.machines[1].node, |n: &mut Node| n.jobs_failed = 1);
+    s.w.alter(&s.machines[1].node, |n: &mut Node| n.fees_failed = PRIOR_FEES);
     let award = s.award(s.bid(1, 1_000_000), Some(s.bid(0, 1_040_000)));
     s.refused(&award, MarketError::BidDoesNotWin);
     let award = s.award(s.bid(0, 1_040_000), Some(s.bid(1, 1_000_000)));
@@ -125,7 +126,7 @@ fn reputation_counts_in_rank_and_in_price() {
     // 1,000,000 × 1.125 is the score to beat: 1,125,000 / 1.075, and what rounding down leaves.
     assert_eq!(s.lease(0).price, 1_046_512);
     let mut s = sale();
-    s.w.alter(&s.machines[1].node, |n: &mut Node| n.jobs_failed = 1);
+    s.w.alter(&s.machines[1].node, |n: &mut Node| n.fees_failed = PRIOR_FEES);
     let award = s.award(s.bid(1, 1_000_000), Some(s.bid(0, 2_999_999)));
     s.ok(&award);
     assert!((2_860_000..=3_000_000).contains(&s.lease(1).price), "{}", s.lease(1).price);
@@ -134,7 +135,7 @@ fn reputation_counts_in_rank_and_in_price() {
 #[test]
 fn never_more_than_the_maximum_and_never_less_than_the_bid() {
     let mut s = sale();
-    s.w.alter(&s.machines[1].node, |n: &mut Node| (n.jobs_failed, n.uptime_bps) = (9, 0));
+    s.w.alter(&s.machines[1].node, |n: &mut Node| (n.fees_failed, n.uptime_bps) = (9 * PRIOR_FEES, 0));
     let award = s.award(s.bid(0, 2_999_999), Some(s.bid(1, 3_000_000)));
     s.ok(&award);
     assert_eq!(s.lease(0).price, 3_000_000);

@@ -321,7 +321,7 @@ fn wrong_signers_and_accounts_are_refused() {
     w.ok(ix::lease_rate(&w, &deal.lease, 3), &[&deal.customer.key]);
     let key = [&deal.keeper.key];
     let mut silent = unsigned(good.clone(), &deal.keeper.wallet());
-    silent.accounts[12].is_signer = false;
+    silent.accounts[13].is_signer = false;
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
     let (order, credits, vault) = (deal.order, deal.customer.credits(), deal.customer.credits_vault());
     for at in [pda::market(), order, credits, deal.lease] {
@@ -340,9 +340,9 @@ fn wrong_signers_and_accounts_are_refused() {
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
     ];
     w.refuses_swaps(&good, &key, &cases);
-    // The lease's rent goes to the keeper: the thirteenth account, not the first, which is the same wallet.
+    // The lease's rent goes to the keeper: the fourteenth account, not the first, which is the same wallet.
     let mut greedy = good;
-    greedy.accounts[12].pubkey = stranger.wallet();
+    greedy.accounts[13].pubkey = stranger.wallet();
     w.refused(greedy, &key, MarketError::WrongAccount);
 }
 

@@ -1,3 +1,4 @@
+use gantry_market::constants::{FAILURE_PART, PRIOR_FEES};
 use gantry_market::errors::MarketError;
 use gantry_market::events::{LeaseEnded, LeaseNoticed};
 use gantry_market::instructions::order::order_create::OrderArgs;
@@ -50,14 +51,15 @@ fn a_customer_ends_at_any_time_and_gets_the_future_back() {
     assert_eq!((credits.reserved, credits.live_leases), (333_333 - RECEIVED, 1));
     let node: Node = w.read(&deal.machine.node);
     assert_eq!((node.gpu_mask, node.live_leases), (0, 0));
-    assert_eq!((node.jobs_completed, node.jobs_failed), (1, 0));
+    // It counts once its fee is swept.
+    assert_eq!((node.jobs_completed, node.jobs_failed, lease.kept_word), (0, 0, 1));
     assert_eq!(w.read::<Provider>(&deal.provider.provider()).live_leases, 0);
     assert_emitted(
         &meta,
         &LeaseEnded { lease: deal.lease, reason: ENDED_BY_CUSTOMER, ended_at: w.now(), released },
     );
     w.refused(by_customer(&w, &deal), &[&deal.customer.key], MarketError::WrongLeaseStatus);
-    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_completed, 1);
+    assert_eq!(deal.state(&w).kept_word, 1);
 }
 
 #[test]
@@ -74,7 +76,7 @@ fn a_provider_gives_notice_and_then_keeps_its_word() {
     let lease: Lease = deal.state(&w);
     assert_eq!((lease.status, lease.end_reason, lease.ended_at), (LEASE_ENDED, ENDED_BY_PROVIDER, w.now()));
     assert_eq!(lease.downtime_secs, 0);
-    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_completed, 1);
+    assert_eq!(deal.state(&w).kept_word, 1);
 }
 
 #[test]
@@ -85,7 +87,8 @@ fn leaving_at_once_costs_the_pay_of_the_notice() {
     assert_eq!((lease.end_reason, lease.downtime_secs, lease.paid_secs), (ENDED_BY_PROVIDER, 60, 300));
     // Of ten minutes nine may be owed.
     assert_eq!(lease.reserved, 300_000 - RECEIVED);
-    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_failed, 1);
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.jobs_failed, node.fees_failed, lease.kept_word), (1, PRIOR_FEES / FAILURE_PART, 0));
     let too_much = ix::receipt(&w, &deal.lease, &deal.machine.key, &deal.customer.key, 2, 541);
     w.refused_all(&too_much, &[], MarketError::ReceiptTooLarge);
     w.settle(&deal, 2, 540);
@@ -125,7 +128,7 @@ fn a_job_that_is_done_ends_its_lease() {
     w.ok(ix::lease_end(&w, &deal.machine.key.pubkey(), &deal.lease, 0), &[&deal.machine.key]);
     let lease: Lease = deal.state(&w);
     assert_eq!((lease.status, lease.end_reason, lease.ended_at), (LEASE_ENDED, ENDED_JOB_DONE, w.now()));
-    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_completed, 1);
+    assert_eq!(deal.state(&w).kept_word, 1);
 }
 
 #[test]
@@ -141,7 +144,7 @@ fn anyone_ends_a_lease_without_funds_at_the_time_that_they_lasted_to() {
     let lease: Lease = deal.state(&w);
     assert_eq!((lease.end_reason, lease.ended_at), (ENDED_UNFUNDED, until));
     assert_eq!(lease.reserved, 2_000_000 - RECEIVED, "all of the hour may still be owed");
-    assert_eq!(w.read::<Node>(&deal.machine.node).jobs_completed, 1);
+    assert_eq!(deal.state(&w).kept_word, 1);
 }
 
 /// A node that was slashed and is not topped up is paid for one period more; then anyone ends its leases.

@@ -17,15 +17,15 @@ fn ended() -> (Testbed, Deal) {
 }
 
 #[test]
-fn a_rating_weighs_what_was_paid() {
+fn r19_a_rating_weighs_the_fee_of_what_was_paid() {
     let (mut w, deal) = ended();
     let meta = w.ok(ix::lease_rate(&w, &deal.lease, 4), &[&deal.customer.key]);
     let node: Node = w.read(&deal.machine.node);
-    assert_eq!((node.rating_sum, node.rating_weight), (4 * 333_333, 333_333));
+    assert_eq!((node.rating_sum, node.rating_weight), (4 * 39_999, 39_999));
     assert_eq!(deal.state(&w).rating, 4);
     assert_emitted(
         &meta,
-        &LeaseRated { lease: deal.lease, node: deal.machine.node, stars: 4, weight: 333_333 },
+        &LeaseRated { lease: deal.lease, node: deal.machine.node, stars: 4, weight: 39_999 },
     );
 }
 
@@ -37,7 +37,7 @@ fn one_to_five_stars_once() {
     }
     w.ok(ix::lease_rate(&w, &deal.lease, 1), &[&deal.customer.key]);
     w.refused(ix::lease_rate(&w, &deal.lease, 5), &[&deal.customer.key], MarketError::InvalidRating);
-    assert_eq!(w.read::<Node>(&deal.machine.node).rating_sum, 333_333);
+    assert_eq!(w.read::<Node>(&deal.machine.node).rating_sum, 39_999);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_lease_paid_by_receipts() {
     assert!(!w.exists(&deal.lease) && !w.exists(&deal.order));
     assert_eq!(w.tokens(&pda::fee_vault()), 120_000);
     let node: Node = w.read(&deal.machine.node);
-    assert_eq!((node.jobs_completed, node.gpu_mask, node.rating_weight), (1, 0, 1_000_000));
+    assert_eq!((node.jobs_completed, node.gpu_mask, node.rating_weight), (1, 0, 120_000));
     leave(&mut w, &deal);
     assert_eq!(w.tokens(&deal.customer.payment), START_PAYMENT - 1_000_000);
     assert_eq!(w.tokens(&deal.provider.stake), START_STAKE);

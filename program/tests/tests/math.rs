@@ -8,7 +8,7 @@ use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::{period_end, period_of};
 use gantry_market::math::pricing::cost;
-use gantry_market::math::reputation::{dispute_bps, next_uptime_bps, reputation, Record};
+use gantry_market::math::reputation::{dispute_bps, failure_weight, next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{factor_bps, penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
 use gantry_market::math::window::{mark, CLOSED, PERIODS};
@@ -233,8 +233,8 @@ fn record(r: &mut Random) -> Record {
     let weight = r.below(1 << 50);
     Record {
         uptime_bps: r.below(10_001) as u16,
-        jobs_completed: r.u32(),
-        jobs_failed: r.u32(),
+        fees_completed: r.below(1 << 50),
+        fees_failed: r.below(1 << 50),
         rating_sum: weight * (1 + r.below(5)),
         rating_weight: weight,
         registered_at: r.below(2_000_000_000) as i64,
@@ -246,10 +246,11 @@ fn record(r: &mut Random) -> Record {
 /// The definition, in plain integers.
 fn reputation_by_hand(record: &Record, now: i64) -> u128 {
     let uptime = u128::from(record.uptime_bps);
-    let completed = u128::from(record.jobs_completed) + 1;
-    let completion = completed * 10_000 / (completed + u128::from(record.jobs_failed));
+    let prior = 144_000_000u128;
+    let completed = prior + u128::from(record.fees_completed);
+    let completion = completed * 10_000 / (completed + u128::from(record.fees_failed));
     let (sum, weight) = (u128::from(record.rating_sum), u128::from(record.rating_weight));
-    let ratings = if weight == 0 { 7_500 } else { (sum - weight) * 10_000 / (weight * 4) };
+    let ratings = ((sum - weight) * 2_500 + prior * 7_500) / (prior + weight);
     let age = (now - record.registered_at).clamp(0, FULL_AGE_SECS as i64) as u128;
     let age = age * 10_000 / u128::from(FULL_AGE_SECS);
     let left = FULL_AGE_SECS as i64 - (now - record.dispute_lost_at).clamp(0, FULL_AGE_SECS as i64);
@@ -276,20 +277,29 @@ fn good_deeds_never_hurt_and_bad_ones_never_help() {
         let base = record(&mut r);
         let now = r.below(2_000_000_000) as i64;
         let before = reputation(&base, now);
-        let done = Record { jobs_completed: base.jobs_completed.saturating_add(1), ..base };
-        let failed = Record { jobs_failed: base.jobs_failed.saturating_add(1), ..base };
+        let done = Record { fees_completed: base.fees_completed + 1_000_000, ..base };
+        let failed = Record { fees_failed: base.fees_failed + 1_000_000, ..base };
         let five = Record { rating_sum: base.rating_sum + 5, rating_weight: base.rating_weight + 1, ..base };
         let one = Record { rating_sum: base.rating_sum + 1, rating_weight: base.rating_weight + 1, ..base };
         assert!(reputation(&done, now) >= before);
         assert!(reputation(&failed, now) <= before);
-        if base.rating_weight > 0 {
-            assert!(reputation(&five, now) >= before);
-            assert!(reputation(&one, now) <= before);
-        }
+        assert!(reputation(&five, now) >= before);
+        assert!(reputation(&one, now) <= before);
         assert!(reputation(&base, now + 1) >= before);
         let disputed = dispute_bps(base.dispute_bps, base.dispute_lost_at, now);
         let lost = Record { dispute_bps: disputed, dispute_lost_at: now, ..base };
         assert!(reputation(&lost, now) <= before);
+    }
+}
+
+#[test]
+fn r19_a_failure_weighs_its_funded_time_between_a_tenth_of_the_prior_and_all_of_it() {
+    let mut r = Random::new(11);
+    for _ in 0..CASES {
+        let fee = r.magnitude();
+        let weight = failure_weight(fee);
+        assert!((14_400_000..=144_000_000).contains(&weight));
+        assert!(weight == fee || fee < 14_400_000 || fee > 144_000_000);
     }
 }
 
@@ -299,8 +309,8 @@ fn reputation_survives_any_bytes() {
     for _ in 0..CASES {
         let record = Record {
             uptime_bps: r.u16(),
-            jobs_completed: r.u32(),
-            jobs_failed: r.u32(),
+            fees_completed: r.magnitude(),
+            fees_failed: r.magnitude(),
             rating_sum: r.magnitude(),
             rating_weight: r.magnitude(),
             registered_at: r.magnitude() as i64,

@@ -1,3 +1,4 @@
+use gantry_market::constants::PRIOR_FEES;
 use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseAwarded;
 use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
@@ -101,9 +102,9 @@ fn a_node_that_got_worse_since_the_keeper_looked_is_refused() {
         award
     };
     w.refused(limited(seen - 1), &[&offer.keeper.key], MarketError::ScoreTooHigh);
-    w.alter(&offer.machine.node, |n: &mut Node| n.jobs_failed += 1);
+    w.alter(&offer.machine.node, |n: &mut Node| n.fees_failed += PRIOR_FEES);
     w.refused(limited(seen), &[&offer.keeper.key], MarketError::ScoreTooHigh);
-    w.alter(&offer.machine.node, |n: &mut Node| n.jobs_failed -= 1);
+    w.alter(&offer.machine.node, |n: &mut Node| n.fees_failed -= PRIOR_FEES);
     w.ok(limited(seen), &[&offer.keeper.key]);
     let at = pda::lease(&offer.order, &offer.machine.node);
     assert_eq!(w.read::<Lease>(&at).score, seen);
@@ -240,7 +241,7 @@ fn a_requirement_binds_in_each_of_its_parts() {
         (
             "reputation after failures",
             |a| a.requirement.min_reputation_bps = 8_500,
-            |n| n.jobs_failed = 1,
+            |n| n.fees_failed = PRIOR_FEES,
             MarketError::UnsuitableReputation,
         ),
         ("model", |a| a.requirement.model = 2, |_| (), MarketError::UnsuitableModel),

@@ -256,7 +256,7 @@ fn what_did_not_hold_all_the_time_proves_nothing() {
             (n.record_since, n.previous_since) = (n.registered_at + 40, n.registered_at + 39)
         }),
         ("another record, before the award", |n| n.record_since = n.registered_at + 5),
-        ("much worse", |n| n.jobs_failed = 1_000_000),
+        ("much worse", |n| n.fees_failed = u64::MAX),
         ("a commitment that ended before the award", |n| {
             (n.guaranteed_until, n.guarantee_bps) = (n.registered_at + 45, 10_000)
         }),

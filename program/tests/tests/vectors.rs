@@ -8,7 +8,7 @@ use gantry_market::math::fees::bps_of;
 use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::pricing::cost;
-use gantry_market::math::reputation::{next_uptime_bps, reputation, Record};
+use gantry_market::math::reputation::{failure_weight, next_uptime_bps, reputation, Record};
 use gantry_market::math::score::{penalty_bps, score};
 use gantry_market::math::slashing::{harm_in_stake, split};
 use gantry_market::math::window::{mark, CLOSED};
@@ -237,8 +237,8 @@ fn reputations() {
     let day = 86_400;
     let new = Record {
         uptime_bps: 10_000,
-        jobs_completed: 0,
-        jobs_failed: 0,
+        fees_completed: 0,
+        fees_failed: 0,
         rating_sum: 0,
         rating_weight: 0,
         registered_at: 1_000,
@@ -251,26 +251,31 @@ fn reputations() {
         (new, 1_000 + 180 * day),
         (new, 1_000 + 400 * day),
         (new, 0),
-        (Record { jobs_failed: 1, ..new }, 1_000),
+        (Record { fees_failed: 14_400_000, ..new }, 1_000),
+        (Record { fees_failed: 144_000_000, ..new }, 1_000),
+        (Record { fees_completed: 144_000_000, fees_failed: 144_000_000, ..new }, 1_000),
         (Record { uptime_bps: u16::MAX, ..new }, 1_000),
         (Record { rating_sum: 5, rating_weight: 1, ..new }, 1_000),
         (Record { rating_sum: 1, rating_weight: 1, ..new }, 1_000),
         (Record { rating_sum: 0, rating_weight: 1, ..new }, 1_000),
         (Record { rating_sum: u64::MAX, rating_weight: 1, ..new }, 1_000),
-        (Record { jobs_completed: u32::MAX, jobs_failed: u32::MAX, ..new }, 1_000),
         (Record { dispute_bps: 2_000, dispute_lost_at: 1_000, ..new }, 1_000),
         (Record { dispute_bps: 2_000, dispute_lost_at: 1_000, ..new }, 1_001),
         (Record { dispute_bps: 2_000, dispute_lost_at: 1_000, ..new }, 1_000 + 90 * day),
         (Record { dispute_bps: 2_000, dispute_lost_at: 1_000, ..new }, 1_000 + 180 * day),
         (Record { dispute_bps: 10_000, dispute_lost_at: 2_000, ..new }, 1_000),
         (Record { dispute_bps: u16::MAX, dispute_lost_at: i64::MAX, ..new }, 1_000),
+        (Record { fees_completed: u64::MAX, fees_failed: u64::MAX, ..new }, 1_000),
+        (Record { fees_completed: u64::MAX, ..new }, 1_000),
+        (Record { rating_sum: u64::MAX, rating_weight: u64::MAX, ..new }, 1_000),
+        (Record { rating_sum: 720_000_000, rating_weight: 144_000_000, ..new }, 1_000),
     ];
     for _ in 0..60 {
-        let weight = r.below(1 << 50);
+        let weight = r.below(1 << 32);
         let record = Record {
             uptime_bps: r.below(10_001) as u16,
-            jobs_completed: r.below(1_000) as u32,
-            jobs_failed: r.below(100) as u32,
+            fees_completed: r.below(10_000_000_000),
+            fees_failed: r.below(1_000_000_000),
             rating_sum: weight * (1 + r.below(5)),
             rating_weight: weight,
             registered_at: r.below(1_800_000_000) as i64,
@@ -283,7 +288,7 @@ fn reputations() {
         .into_iter()
         .map(|(x, now)| {
             json!({
-                "uptime_bps": x.uptime_bps, "jobs_completed": x.jobs_completed, "jobs_failed": x.jobs_failed,
+                "uptime_bps": x.uptime_bps, "fees_completed": x.fees_completed, "fees_failed": x.fees_failed,
                 "rating_sum": x.rating_sum, "rating_weight": x.rating_weight, "registered_at": x.registered_at,
                 "dispute_bps": x.dispute_bps, "dispute_lost_at": x.dispute_lost_at,
                 "now": now, "reputation_bps": reputation(&x, now),
@@ -294,6 +299,15 @@ fn reputations() {
         "reputation",
         &file("A node's reputation at `now`: uptime 50 %, completion 20 %, ratings 20 %, age 10 %, less what is left of lost disputes.", cases),
     );
+}
+
+#[test]
+fn failure_weights() {
+    let mut r = Random::new(110);
+    let mut inputs = vec![0, 1, 14_399_999, 14_400_000, 14_400_001, 144_000_000, 144_000_001, u64::MAX];
+    inputs.extend((0..30).map(|_| r.below(200_000_000)));
+    let cases = inputs.into_iter().map(|fee| json!({ "fee": fee, "weight": failure_weight(fee) })).collect();
+    check("failure_weight", &file("What a failed lease weighs, by the fee of its funded time.", cases));
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
     order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
     if blamed {
         let record = node.record(now);
-        node.jobs_failed = node.jobs_failed.checked_add(1).or_overflow()?;
+        node.failed(accounts.lease.fee_funded()?)?;
         node.keep_record(&record, now);
     }
     if continues {

@@ -12,8 +12,8 @@ use crate::math::window::CLOSED;
 use crate::records;
 use crate::seeds;
 use crate::state::{
-    Credits, Keeper, Lease, Market, Order, Provider, Rewards, LEASE_ENDED, ORDER_AWARDED, ORDER_EXPIRED,
-    OUTPUT_REJECTED,
+    Credits, Keeper, Lease, Market, Node, Order, Provider, Rewards, LEASE_ENDED, ORDER_AWARDED,
+    ORDER_EXPIRED, OUTPUT_REJECTED,
 };
 use crate::token::transfer;
 
@@ -46,6 +46,9 @@ pub struct LeaseClose {
     /// Wanted while emission is on: the account of the lease's provider, or its address when it is closed.
     #[account(mut)]
     pub provider: Option<UncheckedAccount>,
+    /// The lease's node, or its address when it is closed.
+    #[account(mut, address = lease.node @ MarketError::WrongAccount)]
+    pub node: UncheckedAccount,
     #[account(mut, close = keeper_wallet)]
     pub lease: Account<Lease>,
     #[account(mut, unsafe(dup), address = lease.keeper @ MarketError::WrongAccount)]
@@ -130,6 +133,21 @@ fn credit_provider(view: &AccountView, fee: u64) -> Result<()> {
     records::write(view, &provider)
 }
 
+/// Notes the fee in the node's record when the node has served as long as it had to. A node that is closed has no
+/// record: its leases must close all the same.
+#[inline(never)]
+fn credit_node(view: &AccountView, fee: u64, now: i64) -> Result<()> {
+    if !view.owned_by(&crate::ID) {
+        return Ok(());
+    }
+    let mut node: Node = records::read(view)?;
+    let record = node.record(now);
+    node.completed(fee)?;
+    node.keep_record(&record, now);
+    node.invariant()?;
+    records::write(view, &node)
+}
+
 pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     validate(&ctx.accounts, Clock::get()?.unix_timestamp)?;
     let accounts = &mut ctx.accounts;
@@ -141,6 +159,9 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     credits.live_leases = credits.live_leases.checked_sub(1).or_overflow()?;
     if fee > 0 {
         book(accounts, fee)?;
+        if accounts.lease.kept_word == 1 {
+            credit_node(accounts.node.account(), fee, Clock::get()?.unix_timestamp)?;
+        }
         let customer = accounts.credits.customer;
         let bump = [accounts.credits.bump];
         let signer: [&[u8]; 3] = [seeds::CREDITS, customer.as_ref(), &bump];

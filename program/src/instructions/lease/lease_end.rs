@@ -121,10 +121,10 @@ pub fn finish(
 
     let record = node.record(now);
     node.free_gpus_of(lease.gpu_mask, now)?;
-    if kept_word {
-        node.jobs_completed = node.jobs_completed.checked_add(1).or_overflow()?;
-    } else {
-        node.jobs_failed = node.jobs_failed.checked_add(1).or_overflow()?;
+    // A lease that was served counts when its fee is swept: at its close.
+    lease.kept_word = u8::from(kept_word);
+    if !kept_word {
+        node.failed(lease.fee_funded()?)?;
     }
     node.keep_record(&record, now);
     provider.live_leases = provider.live_leases.checked_sub(1).or_overflow()?;

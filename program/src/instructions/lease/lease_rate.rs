@@ -1,4 +1,4 @@
-//! The customer rates a lease that is over. A rating weighs what was paid.
+//! The customer rates a lease that is over. A rating weighs the fee of what was paid, which nobody gets back.
 
 use anchor_lang::prelude::*;
 
@@ -24,7 +24,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseRate>, stars: u8) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let record = node.record(now);
     lease.rating = stars;
-    let weight = lease.paid;
+    let weight = lease.fee_total()?;
     let weighed = weight.checked_mul(stars as u64).or_overflow()?;
     node.rating_sum = node.rating_sum.checked_add(weighed).or_overflow()?;
     node.rating_weight = node.rating_weight.checked_add(weight).or_overflow()?;

@@ -83,6 +83,7 @@ pub(crate) fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) 
     node.charge_cause(due)?;
     node.bad_work_period = period;
     node.suspend(true, now);
+    node.faulted_at = now;
     let amount = node.take_stake(&mut accounts.provider, due, now, params.period_secs)?;
     // The harmed are not known here: what would be theirs is burned.
     let shares = split(amount, params.finder_bps)?.claimed(0)?;

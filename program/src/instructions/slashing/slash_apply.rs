@@ -70,6 +70,7 @@ pub(crate) fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     if fault.flags & FLAGS_NODE != 0 {
         accounts.node.suspend(true, now);
     }
+    accounts.node.faulted_at = now;
     if fault.kind == FAULT_DISPUTE {
         accounts.node.lose_dispute(now);
         accounts.provider.lose_dispute(now);

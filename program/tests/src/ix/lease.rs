@@ -187,6 +187,7 @@ pub fn lease_close(w: &Testbed, authority: &Address, lease: &Address) -> Instruc
             keeper,
             closed_keeper,
             provider: (w.market().params.emission_bps > 0).then_some(state.provider),
+            node: state.node,
             lease: *lease,
             keeper_wallet: state.keeper,
             token_program: token_program(),

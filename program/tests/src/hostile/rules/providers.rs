@@ -351,7 +351,15 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
     let grows = after.jobs_completed >= before.jobs_completed
         && after.jobs_failed >= before.jobs_failed
         && after.checks_total >= before.checks_total
+        && after.fees_completed >= before.fees_completed
+        && after.fees_failed >= before.fees_failed
         && after.rating_weight >= before.rating_weight;
+    let swept =
+        amount(act.after::<Token>(&market.fee_vault)) - amount(act.ledger.get::<Token>(&market.fee_vault));
+    let counted = i128::from(after.fees_completed) - i128::from(before.fees_completed);
+    let closed = act.changes::<Lease>().any(|lease| lease.closed().is_some_and(|lease| lease.node == at));
+    let earned = counted == 0 || (closed && counted <= swept);
+    must!(earned, "only fees that are swept complete a lease", "{}: {at}", act.name);
     must!(grows, "a record only grows", "{}: {at}", act.name);
     Ok(())
 }

@@ -1255,6 +1255,7 @@ func NewLeaseCloseInstruction(
 	keeperAccount solanago.PublicKey,
 	closedKeeperAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 	keeperWalletAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
@@ -1288,11 +1289,14 @@ func NewLeaseCloseInstruction(
 		// Account 10 "provider": Writable, Non-signer, Optional
 		// Wanted while emission is on: the account of the lease's provider, or its address when it is closed.
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
-		// Account 11 "lease": Writable, Non-signer, Required
+		// Account 11 "node": Writable, Non-signer, Required
+		// The lease's node, or its address when it is closed.
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 12 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
-		// Account 12 "keeper_wallet": Writable, Non-signer, Required
+		// Account 13 "keeper_wallet": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperWalletAccount, true, false))
-		// Account 13 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 14 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
 	}
 

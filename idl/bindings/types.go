@@ -4951,8 +4951,11 @@ type Lease struct {
 	Output uint8 `json:"output"`
 
 	// 1 once its customer has disputed it.
-	Disputed      uint8    `json:"disputed"`
-	ReservedBytes [2]uint8 `json:"reservedBytes"`
+	Disputed uint8 `json:"disputed"`
+
+	// 1 once it ended after the node had served as long as it had to.
+	KeptWord      uint8    `json:"keptWord"`
+	ReservedBytes [1]uint8 `json:"reservedBytes"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -5210,6 +5213,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Disputed)
 	if err != nil {
 		return errors.NewField("Disputed", err)
+	}
+	// Serialize `KeptWord`:
+	err = encoder.Encode(obj.KeptWord)
+	if err != nil {
+		return errors.NewField("KeptWord", err)
 	}
 	// Serialize `ReservedBytes`:
 	err = encoder.Encode(obj.ReservedBytes)
@@ -5484,6 +5492,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Disputed)
 	if err != nil {
 		return errors.NewField("Disputed", err)
+	}
+	// Deserialize `KeptWord`:
+	err = decoder.Decode(&obj.KeptWord)
+	if err != nil {
+		return errors.NewField("KeptWord", err)
 	}
 	// Deserialize `ReservedBytes`:
 	err = decoder.Decode(&obj.ReservedBytes)
@@ -7186,11 +7199,20 @@ type Node struct {
 	ChecksPassed     uint64 `json:"checksPassed"`
 	ChecksTotal      uint64 `json:"checksTotal"`
 
-	// Σ stars × µUSDC paid.
+	// Σ stars × µUSDC of fees.
 	RatingSum uint64 `json:"ratingSum"`
 
-	// Σ µUSDC paid by leases that were rated.
+	// Σ µUSDC of fees of leases that were rated.
 	RatingWeight uint64 `json:"ratingWeight"`
+
+	// When a fault of it, or bad work, was last proven or applied; 0 before.
+	FaultedAt int64 `json:"faultedAt"`
+
+	// µUSDC of fees swept from leases that the node served as long as it had to.
+	FeesCompleted uint64 `json:"feesCompleted"`
+
+	// What its failed leases weigh, see [`crate::math::reputation::failure_weight`].
+	FeesFailed   uint64 `json:"feesFailed"`
 	DowntimeSecs uint64 `json:"downtimeSecs"`
 
 	// When a dispute was last lost, that is, its slash applied.
@@ -7210,11 +7232,13 @@ type Node struct {
 	PreviousSince int64 `json:"previousSince"`
 
 	// The score record before the last change: an award is judged by what held at its time.
-	Previous      ScoreRecord `json:"previous"`
-	Spec          NodeSpec    `json:"spec"`
-	JobsCompleted uint32      `json:"jobsCompleted"`
-	JobsFailed    uint32      `json:"jobsFailed"`
-	DisputesLost  uint32      `json:"disputesLost"`
+	Previous ScoreRecord `json:"previous"`
+	Spec     NodeSpec    `json:"spec"`
+
+	// Leases that were served as long as they had to be, and paid for.
+	JobsCompleted uint32 `json:"jobsCompleted"`
+	JobsFailed    uint32 `json:"jobsFailed"`
+	DisputesLost  uint32 `json:"disputesLost"`
 
 	// Measured at the last work proof, TFLOPS × 10.
 	MeasuredTflopsX10 uint32 `json:"measuredTflopsX10"`
@@ -7394,6 +7418,21 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.RatingWeight)
 	if err != nil {
 		return errors.NewField("RatingWeight", err)
+	}
+	// Serialize `FaultedAt`:
+	err = encoder.Encode(obj.FaultedAt)
+	if err != nil {
+		return errors.NewField("FaultedAt", err)
+	}
+	// Serialize `FeesCompleted`:
+	err = encoder.Encode(obj.FeesCompleted)
+	if err != nil {
+		return errors.NewField("FeesCompleted", err)
+	}
+	// Serialize `FeesFailed`:
+	err = encoder.Encode(obj.FeesFailed)
+	if err != nil {
+		return errors.NewField("FeesFailed", err)
 	}
 	// Serialize `DowntimeSecs`:
 	err = encoder.Encode(obj.DowntimeSecs)
@@ -7743,6 +7782,21 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.RatingWeight)
 	if err != nil {
 		return errors.NewField("RatingWeight", err)
+	}
+	// Deserialize `FaultedAt`:
+	err = decoder.Decode(&obj.FaultedAt)
+	if err != nil {
+		return errors.NewField("FaultedAt", err)
+	}
+	// Deserialize `FeesCompleted`:
+	err = decoder.Decode(&obj.FeesCompleted)
+	if err != nil {
+		return errors.NewField("FeesCompleted", err)
+	}
+	// Deserialize `FeesFailed`:
+	err = decoder.Decode(&obj.FeesFailed)
+	if err != nil {
+		return errors.NewField("FeesFailed", err)
 	}
 	// Deserialize `DowntimeSecs`:
 	err = decoder.Decode(&obj.DowntimeSecs)
@@ -12479,8 +12533,8 @@ type ScoreRecord struct {
 	RatingSum     uint64   `json:"ratingSum"`
 	RatingWeight  uint64   `json:"ratingWeight"`
 	DisputeLostAt int64    `json:"disputeLostAt"`
-	JobsCompleted uint32   `json:"jobsCompleted"`
-	JobsFailed    uint32   `json:"jobsFailed"`
+	FeesCompleted uint64   `json:"feesCompleted"`
+	FeesFailed    uint64   `json:"feesFailed"`
 	UptimeBps     uint16   `json:"uptimeBps"`
 	DisputeBps    uint16   `json:"disputeBps"`
 	Tier          uint8    `json:"tier"`
@@ -12503,15 +12557,15 @@ func (obj ScoreRecord) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("DisputeLostAt", err)
 	}
-	// Serialize `JobsCompleted`:
-	err = encoder.Encode(obj.JobsCompleted)
+	// Serialize `FeesCompleted`:
+	err = encoder.Encode(obj.FeesCompleted)
 	if err != nil {
-		return errors.NewField("JobsCompleted", err)
+		return errors.NewField("FeesCompleted", err)
 	}
-	// Serialize `JobsFailed`:
-	err = encoder.Encode(obj.JobsFailed)
+	// Serialize `FeesFailed`:
+	err = encoder.Encode(obj.FeesFailed)
 	if err != nil {
-		return errors.NewField("JobsFailed", err)
+		return errors.NewField("FeesFailed", err)
 	}
 	// Serialize `UptimeBps`:
 	err = encoder.Encode(obj.UptimeBps)
@@ -12562,15 +12616,15 @@ func (obj *ScoreRecord) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	if err != nil {
 		return errors.NewField("DisputeLostAt", err)
 	}
-	// Deserialize `JobsCompleted`:
-	err = decoder.Decode(&obj.JobsCompleted)
+	// Deserialize `FeesCompleted`:
+	err = decoder.Decode(&obj.FeesCompleted)
 	if err != nil {
-		return errors.NewField("JobsCompleted", err)
+		return errors.NewField("FeesCompleted", err)
 	}
-	// Deserialize `JobsFailed`:
-	err = decoder.Decode(&obj.JobsFailed)
+	// Deserialize `FeesFailed`:
+	err = decoder.Decode(&obj.FeesFailed)
 	if err != nil {
-		return errors.NewField("JobsFailed", err)
+		return errors.NewField("FeesFailed", err)
 	}
 	// Deserialize `UptimeBps`:
 	err = decoder.Decode(&obj.UptimeBps)

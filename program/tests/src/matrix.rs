@@ -99,7 +99,8 @@ const NO_PAYOUT: &str = "an account that takes no payments loses them to the buy
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
 const ANYONE_PAYS: &str = "anyone who signs may pay for a payout; nothing is paid where nobody was harmed";
 const NOT_OWED: &str = "where nobody was harmed no payout is made, and the account is not looked at";
-const ANYONE_RESOLVES: &str = "anyone who signs may resolve a guarantee that is over, and gains nothing by it";
+const ANYONE_RESOLVES: &str =
+    "anyone who signs may resolve a guarantee that is over, and gains nothing by it";
 const NODE_GONE: &str = "a node that is closed has no record to write to: its leases must close all the same";
 const ANYONE_SHOWS: &str =
     "anyone who signs may send what a final report says; it pays rent only where a claim is made";

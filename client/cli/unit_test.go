@@ -98,17 +98,17 @@ func TestQueryMatches(t *testing.T) {
 func TestFlagsMayStandAnywhere(t *testing.T) {
 	app := New(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	for in, want := range map[string]string{
-		"stop L7f --json":                            "--json stop L7f",
-		"credits add 5 -k key.json --url l":          "-k key.json --url l credits add 5",
-		"--json deploy --gpu A100 -- sh -c x --json": "--json deploy --gpu A100 -- sh -c x --json",
-		"logs L7f -f":                                "logs -f L7f",
-		"logs -f L7f --offset 7":                     "logs -f --offset 7 L7f",
-		"deploy --env A=1 --detach --url=l -- run":   "--url=l deploy --env A=1 --detach -- run",
-		"node update N --price 1.3 --dry-run":        "--dry-run node update --price 1.3 N",
-		"rate L 5 --bogus":                           "rate --bogus L 5",
-		"market authority set none --guardian G":     "market authority set --guardian G none",
-		"audit slash N --json":                       "--json audit slash N",
-		"audit L":                                    "audit L",
+		"stop L7f --json":                                       "--json stop L7f",
+		"credits add 5 -k key.json --url l":                     "-k key.json --url l credits add 5",
+		"--json deploy --gpu A100 -- sh -c x --json":            "--json deploy --gpu A100 -- sh -c x --json",
+		"logs L7f -f":                                           "logs -f L7f",
+		"logs -f L7f --offset 7":                                "logs -f --offset 7 L7f",
+		"deploy --env A=1 --detach --url=l -- run":              "--url=l deploy --env A=1 --detach -- run",
+		"node update N --price 1.3 --dry-run":                   "--dry-run node update --price 1.3 N",
+		"rate L 5 --bogus":                                      "rate --bogus L 5",
+		"market roles propose --guardian G --treasury T --json": "--json market roles propose --guardian G --treasury T",
+		"audit slash N --json":                                  "--json audit slash N",
+		"audit L":                                               "audit L",
 	} {
 		require.Equal(t, want, strings.Join(arrange(app, strings.Fields(in)), " "), in)
 	}

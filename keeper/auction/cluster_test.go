@@ -101,6 +101,7 @@ func makeCluster(t testing.TB, keepers, nodes int, disk bool) *cluster {
 		n.Provider, n.NodeKey, n.Price = p.Address, key.PublicKey(), 1
 		n.Node.Status, n.Spec.Model, n.Spec.Gpus = uint8(market.NodeActive), 1, 1
 		n.UptimeBps, n.RegisteredAt = market.BPS, start-1000
+		n.StartAvailability(start - 1000)
 		w.put(n.Address, n)
 		w.nodes = append(w.nodes, &bidder{key, n})
 	}

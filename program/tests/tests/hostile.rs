@@ -73,9 +73,12 @@ fn no_hostile_sequence_breaks_a_rule() {
     }
     println!("{} instructions, {} accepted, {} checks", stats.instructions, stats.accepted(), stats.checks);
     // A scenario in which nothing happens would prove nothing.
-    for action in ACTIONS.iter().filter(|action| !RARE.contains(&action.name)) {
-        assert!(stats.successes.contains_key(action.name), "{} never succeeded", action.name);
-    }
+    let idle: Vec<&str> = ACTIONS
+        .iter()
+        .map(|action| action.name)
+        .filter(|name| !RARE.contains(name) && !stats.successes.contains_key(name))
+        .collect();
+    assert!(idle.is_empty(), "never succeeded: {idle:?}");
 }
 
 #[test]

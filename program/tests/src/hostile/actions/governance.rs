@@ -80,7 +80,7 @@ pub fn market_apply_roles(_: &mut Scene) -> Option<Plan> {
 pub fn gpu_model_propose(s: &mut Scene) -> Option<Plan> {
     let mut args = ix::h100();
     args.id = 1 + s.below(2) as u16;
-    args.min_stake = s.about(20_000_000_000);
+    args.min_stake = 8_000_000_000 + s.below(10_000_000_000) as u64;
     match s.below(6) {
         0 => args.work_size = 32 * (1 + s.below(128) as u32),
         1 => args.work_bound_ms = s.about(8_000) as u32,

@@ -225,7 +225,11 @@ fn ended(act: &Act, market: &Market, change: &Change<Lease>, before: &Lease, aft
     }
     let owner = act.ledger.get::<Provider>(&before.provider).map(|provider| provider.wallet);
     let by_provider = owner.is_some_and(|owner| act.signed(&owner)) || act.signed(&before.node_key);
-    let over = before.status == LEASE_FAILED || act.now >= before.funded_until;
+    // A node that was slashed and not topped up bills no longer: anyone may end what runs there.
+    let unbacked = act.ledger.get::<Node>(&before.node).is_some_and(|node| {
+        node.billing_until != 0 && act.now >= node.billing_until && node.billing_until < before.funded_until
+    });
+    let over = unbacked || before.status == LEASE_FAILED || act.now >= before.funded_until;
     must!(
         over || by_provider || act.customer_acts(&before.customer),
         "its parties end a lease",

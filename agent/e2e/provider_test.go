@@ -128,7 +128,7 @@ func TestComingAndGoing(t *testing.T) {
 	a.command(cmd("retire", "--keypair", wallet.Path)...)
 	require.Equal(t, market.NodeRetired, node().State())
 	a.refused(1, "waiting time has not passed", cmd("close", "--keypair", wallet.Path)...)
-	a.command(cmd("close", "--keypair", wallet.Path, "--wait", "40s")...)
+	a.command(cmd("close", "--keypair", wallet.Path, "--wait", "90s")...)
 	_, err = query.Fetch[market.Node](t.Context(), w.chain, a.node, chain.Confirmed)
 	require.ErrorIs(t, err, chain.ErrAccountNotFound)
 	require.Contains(t, a.command(cmd("close", "--keypair", wallet.Path)...), "is closed")

@@ -249,7 +249,7 @@ func (a *agent) command(args ...string) string {
 }
 
 func (a *agent) try(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(a.w.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(a.w.t.Context(), 120*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, built.path, args...).CombinedOutput()
 	return string(out), err

@@ -118,7 +118,7 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 // fromDispute is the first step of a fault that no leaf shows: keepers have decided a dispute for the customer.
 func (s *Slash) fromDispute(opened Tx, v *bindings.FaultOpened, d *bindings.DisputeResolved) Step {
 	var c problems
-	c.require(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
+	c.require(market.DisputeFaultAddress(v.Lease) == v.Fault, "the address is not that of the dispute of this lease")
 	c.require(d.Dispute == market.DisputeAddress(v.Lease), "the dispute is not that of the lease")
 	c.require(d.UpheldWeight > 0, "nobody had voted for the customer")
 	return Step{

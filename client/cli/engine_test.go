@@ -97,15 +97,16 @@ func TestMarketByCommand(t *testing.T) {
 	admin.fails(cli.ExitNetwork, "no market has been initialised", "market", "show")
 	w.Mints()
 	admin.ok(nil, "market", "init", "--payment-mint", w.PaymentMint.String(), "--stake-mint", w.StakeMint.String(),
-		"--set", "keeper_activation_secs=1", "--set", "keeper_exit_secs=1", "--set", "challenge_secs=1", "--set", "unstake_cooldown_secs=2", "--set", "appeal_secs=1",
-		"--set", "timelock_secs=1", "--set", "allow_simulated=1", "--set", "award_deadline_secs=2")
+		"--set", "keeper_activation_secs=1", "--set", "keeper_exit_secs=1", "--set", "challenge_secs=1", "--set", "unstake_cooldown_secs=6", "--set", "appeal_secs=1",
+		"--set", "period_secs=4", "--set", "report_retention_secs=1",
+		"--set", "timelock_secs=4", "--set", "allow_simulated=1", "--set", "award_deadline_secs=2")
 	admin.fails(cli.ExitRefused, "the market exists already", "market", "init", "--payment-mint", w.PaymentMint.String(), "--stake-mint", w.StakeMint.String())
 	admin.ok(nil, "market", "model", "propose", "1", "A100-SXM4-40GB", "--vram", "40960", "--tflops", "312", "--min-stake", "100", "--reference-price", "1.30")
 	admin.ok(nil, "market", "propose", "--set", "fee_bps=1300")
 	admin.fails(cli.ExitRefused, "the timelock runs until", "market", "model", "apply", "1")
 	treasury := w.Give(testmarket.Key(t).PublicKey(), w.PaymentMint, 0)
 	admin.ok(nil, "market", "roles", "propose", "--treasury", treasury.String())
-	w.Until(w.Now() + 2)
+	w.Until(w.Now() + 5)
 	admin.ok(nil, "market", "apply")
 	admin.ok(nil, "market", "roles", "apply")
 	admin.ok(nil, "market", "model", "apply", "1")

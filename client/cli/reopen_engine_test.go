@@ -19,7 +19,7 @@ import (
 func TestReopenAndEmissionByCommand(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
-	params.AwardDeadlineSecs, params.EmissionBps, params.EmissionCap = 600, 5_000, uint64(market.OneGNT)
+	params.AwardDeadlineSecs, params.EmissionBps, params.EmissionCap = 600, 2_000, uint64(market.OneGNT)
 	w.InitMarket(params)
 	keeper, provider := w.Keeper(), w.Provider(100*market.OneGNT)
 	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000_000)

@@ -78,10 +78,7 @@ type payoutsJSON struct {
 }
 
 func (s *session) payoutsClaim() error {
-	if _, err := s.args(); err != nil {
-		return err
-	}
-	mk, key, err := s.open()
+	_, mk, key, err := s.begin()
 	if err != nil {
 		return err
 	}

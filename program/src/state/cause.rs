@@ -10,13 +10,19 @@ use crate::errors::OrOverflow;
 use crate::math::fees::bps_of;
 use crate::state::Node;
 
+/// A share that doubles `times` times, at most the whole.
+pub(crate) fn doubled(bps: u16, times: u16) -> Result<u16> {
+    // Fourteen doublings make the smallest share the whole.
+    let share = u64::from(bps).checked_shl(u32::from(times).min(14)).or_overflow()?.min(BPS);
+    u16::try_from(share).ok().or_overflow()
+}
+
 impl Node {
     /// What a finding that costs this share of the required stake costs beyond what its cause has cost before.
     pub fn cause_left(&self, bps: u16, now: i64) -> Result<u64> {
         let recent = now < self.mended_at.saturating_add(RELAPSE_SECS);
-        let doublings = if recent { u32::from(self.relapses).min(14) } else { 0 };
-        let share = u64::from(bps).saturating_mul(1u64.checked_shl(doublings).or_overflow()?).min(BPS);
-        let due = bps_of(self.required_stake, u16::try_from(share).ok().or_overflow()?)?;
+        let share = doubled(bps, if recent { self.relapses } else { 0 })?;
+        let due = bps_of(self.required_stake, share)?;
         Ok(due.saturating_sub(self.cause_taken))
     }
 

@@ -33,6 +33,7 @@ mod work_claim;
 
 pub use auction::*;
 pub use availability::*;
+pub(crate) use cause::doubled;
 pub use credits::*;
 pub use device_claim::*;
 pub use dispute::*;

@@ -6,14 +6,14 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
 
-use crate::constants::{BPS, DEAD_GPU_BPS, DEAD_GPU_SECS, RELAPSE_SECS};
+use crate::constants::{DEAD_GPU_BPS, DEAD_GPU_SECS, RELAPSE_SECS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::NodeDied;
 use crate::math::fees::bps_of;
 use crate::records;
 use crate::seeds;
-use crate::state::{DeviceClaim, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED};
-use crate::token::burn;
+use crate::slashing::Slashed;
+use crate::state::{doubled, DeviceClaim, Market, Node, Provider, NODE_RETIRED, NODE_SUSPENDED};
 
 /// The remaining accounts are all device claims that the node holds, writable.
 #[derive(Accounts)]
@@ -51,9 +51,7 @@ fn cost(node: &mut Node, now: i64) -> Result<u64> {
     let recent = node.died_at != 0 && now < node.died_at.saturating_add(RELAPSE_SECS);
     node.deaths = if recent { node.deaths.saturating_add(1) } else { 1 };
     node.died_at = now;
-    let doublings = u32::from(node.deaths).saturating_sub(1).min(14);
-    let share = u64::from(DEAD_GPU_BPS).checked_shl(doublings).or_overflow()?.min(BPS);
-    bps_of(node.required_stake, u16::try_from(share).ok().or_overflow()?)
+    bps_of(node.required_stake, doubled(DEAD_GPU_BPS, node.deaths.saturating_sub(1))?)
 }
 
 /// No other node takes a device that more than this one vouched for, as long as this one may not use it.
@@ -88,18 +86,14 @@ pub(crate) fn handler(ctx: &mut Context<NodeReportDead>) -> Result<()> {
     node.dead_until = until;
     let due = cost(node, now)?;
     let amount = node.take_stake(&mut accounts.provider, due, now, accounts.market.params.period_secs)?;
-    let (wallet, bump) = (accounts.provider.wallet, [accounts.provider.bump]);
-    let signer: [&[u8]; 3] = [seeds::PROVIDER, wallet.as_ref(), &bump];
-    if amount > 0 {
-        burn(
-            &accounts.token_program,
-            accounts.stake_vault.cpi_handle_mut().into(),
-            accounts.stake_mint.cpi_handle_mut().into(),
-            accounts.provider.cpi_handle(),
-            amount,
-            &[&signer],
-        );
+    Slashed {
+        vault: &mut accounts.stake_vault,
+        seed: Slashed::PROVIDER,
+        wallet: accounts.provider.wallet,
+        bump: accounts.provider.bump,
+        authority: accounts.provider.cpi_handle(),
     }
+    .burn(&accounts.token_program, &mut accounts.stake_mint, amount)?;
     let node = &accounts.node;
     emit!(NodeDied { node: address, provider: node.provider, amount, until });
     node.invariant()?;

@@ -9,8 +9,8 @@ use anchor_spl::token::{Mint, Token, TokenAccount};
 use crate::errors::MarketError;
 use crate::events::OutputForfeited;
 use crate::seeds;
+use crate::slashing::Slashed;
 use crate::state::{Lease, Market, Node, Provider, OUTPUT_REJECTED, OUTPUT_WITHHELD};
-use crate::token::burn;
 
 #[derive(Accounts)]
 pub struct OutputForfeit {
@@ -40,18 +40,14 @@ pub(crate) fn handler(ctx: &mut Context<OutputForfeit>) -> Result<()> {
     lease.output = OUTPUT_REJECTED;
     let period_secs = accounts.market.params.period_secs;
     let amount = accounts.node.take_stake(&mut accounts.provider, lease.forfeit, now, period_secs)?;
-    let (wallet, bump) = (accounts.provider.wallet, [accounts.provider.bump]);
-    let signer: [&[u8]; 3] = [seeds::PROVIDER, wallet.as_ref(), &bump];
-    if amount > 0 {
-        burn(
-            &accounts.token_program,
-            accounts.stake_vault.cpi_handle_mut().into(),
-            accounts.stake_mint.cpi_handle_mut().into(),
-            accounts.provider.cpi_handle(),
-            amount,
-            &[&signer],
-        );
+    Slashed {
+        vault: &mut accounts.stake_vault,
+        seed: Slashed::PROVIDER,
+        wallet: accounts.provider.wallet,
+        bump: accounts.provider.bump,
+        authority: accounts.provider.cpi_handle(),
     }
+    .burn(&accounts.token_program, &mut accounts.stake_mint, amount)?;
     emit!(OutputForfeited { lease: *lease.address(), node: lease.node, provider: lease.provider, amount });
     lease.invariant(now)?;
     accounts.node.invariant()?;

@@ -10,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
@@ -72,30 +73,34 @@ func TestAFailedLease(t *testing.T) {
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == up })
 	_, _, flags := market.LeafNews(&proof.Leaf, &node, &lease)
 	require.Equal(t, records.FlagOffline, flags)
-	instruction, err = ix.FaultOpen(ix.FaultOpenArgs{Payer: keeper.PublicKey(), Provider: node.Node.Provider, Proof: proof})
+	instruction, err = ix.FaultOpen(ix.FaultOpenArgs{Payer: keeper.PublicKey(), Node: node, Proof: proof})
 	w.Do("fault_open", sign, instruction, err)
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseFailed })
 	// What remains may still move to another node: nobody but the customer ends the lease before that time is over.
 	w.Until(lease.EndedAt + int64(lease.SettleSecs) + 1)
-	require.NoError(t, lease.CanEndByAnyone(w.Now()))
+	require.NoError(t, lease.CanEndByAnyone(&node, w.Now()))
 	instruction, err = ix.LeaseEnd(ix.LeaseEndArgs{Authority: keeper.PublicKey(), Lease: lease})
 	w.Do("lease_end", sign, instruction, err)
 
 	faults := w.View.FaultsOf(lease.Address)
 	require.Len(t, faults, 1)
-	w.Give(keeper.PublicKey(), w.StakeMint, 0)
-	w.Give(customer.PublicKey(), w.StakeMint, 0)
 	w.Until(faults[0].ApplicableAt)
 	instruction, err = ix.SlashApply(ix.SlashApplyArgs{Payer: keeper.PublicKey(), Fault: faults[0], StakeMint: w.StakeMint})
 	w.Do("slash_apply", sign, instruction, err)
-	harm, err := market.HarmInStake(market.USDC(2*up*1_000), params.StakePrice)
-	require.NoError(t, err)
-	require.EqualValues(t, harm, faults[0].Harm)
-	require.Zero(t, w.Tokens(market.TokenAddress(customer.PublicKey(), w.StakeMint)), "it waits in a payout")
+	instruction, err = ix.SlashCompensate(ix.SlashCompensateArgs{Payer: keeper.PublicKey(), Fault: faults[0], Lease: lease})
+	w.Do("slash_compensate", sign, instruction, err)
+	var applied market.Fault
+	w.Wait("compensated", func(v *view.View) bool {
+		applied, _ = v.Fault(faults[0].Address)
+		return applied.Compensated == 1
+	})
+	w.Until(applied.ClaimsUntil)
+	instruction, err = ix.SlashClose(applied, w.StakeMint)
+	w.Do("slash_close", sign, instruction, err)
 
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded && l.PendingFaults == 0 })
 	w.Until(lease.EndedAt + int64(lease.SettleSecs) + 1)
-	require.NoError(t, lease.CanClose(customer.PublicKey(), &params, w.Now()))
+	require.NoError(t, lease.CanClose(customer.PublicKey(), &node, &params, w.Now()))
 	instruction, err = ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
 	w.Do("lease_close", []solana.PrivateKey{customer}, instruction, err)
 
@@ -121,8 +126,7 @@ func TestAFailedLease(t *testing.T) {
 			require.Empty(t, st.Problems, "%s: %s", st.Name, st.Text)
 		}
 		require.Equal(t, "applied", s.State)
-		require.Equal(t, harm, s.Split.Pool)
-		require.Equal(t, 5*market.OneGNT, s.Split.Pool+s.Split.Finder+s.Split.Burned)
+		require.Equal(t, market.GNT(faults[0].Amount), s.Split.Pool+s.Split.Finder+s.Split.Burned)
 	}
 	_, err = audit.AuditLease(w.Ctx, opts, node.Address)
 	require.ErrorIs(t, err, audit.ErrNoHistory)

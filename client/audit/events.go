@@ -17,13 +17,13 @@ func (a *auditor) event(t Tx, e market.Event) {
 		a.startEvent(t, e)
 	case *bindings.LeafApplied, *bindings.LeaseSettled:
 		a.paymentEvent(t, e)
-	case *bindings.LeaseFailed, *bindings.LeaseNoticed, *bindings.LeaseEnded, *bindings.LeaseAborted, *bindings.LeaseRated, *bindings.LeaseClosed:
+	case *bindings.LeaseFailed, *bindings.LeaseCut, *bindings.LeaseNoticed, *bindings.LeaseEnded, *bindings.LeaseAborted, *bindings.LeaseRated, *bindings.LeaseClosed:
 		a.endEvent(t, e)
 	case *bindings.DisputeOpened, *bindings.DisputeVoted, *bindings.DisputeResolved:
 		a.disputed(t, e)
 	case *bindings.OutputCommitted, *bindings.OutputRevealed, *bindings.OutputsResolved, *bindings.OutputForfeited:
 		a.output(t, e)
-	case *bindings.FaultOpened, *bindings.SlashApplied:
+	case *bindings.FaultOpened, *bindings.SlashApplied, *bindings.SlashCompensated:
 		a.slashEvent(t, e)
 	}
 }
@@ -95,6 +95,11 @@ func (a *auditor) endEvent(t Tx, e market.Event) {
 		if v.Lease == address {
 			a.step(t, "failed", nil, "gone too long in period %d, ended at %s", v.Period, clock(v.EndedAt))
 		}
+	case *bindings.LeaseCut:
+		if v.Lease == address {
+			a.endedAt = v.EndedAt
+			a.step(t, "cut", nil, "the node is convicted of the time from %s on: the lease ended at %s", clock(v.From), clock(v.EndedAt))
+		}
 	case *bindings.LeaseNoticed:
 		if v.Lease == address {
 			a.step(t, "notice", nil, "the provider gave notice at %s", clock(v.NoticeAt))
@@ -128,6 +133,10 @@ func (a *auditor) slashEvent(t Tx, e market.Event) {
 				records.Flags(v.Flags), v.Period, market.GNT(v.Amount), clock(v.ApplicableAt), v.Fault)
 		}
 	case *bindings.SlashApplied:
-		a.step(t, "slashed", nil, "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), market.GNT(v.Customer), market.GNT(v.Finder), market.GNT(v.Burned))
+		a.step(t, "slashed", nil, "%s GNT: for those it harmed %s, finder %s, burned %s", market.GNT(v.Amount), market.GNT(v.Pool), market.GNT(v.Finder), market.GNT(v.Burned))
+	case *bindings.SlashCompensated:
+		if v.Lease == a.lease.Address {
+			a.step(t, "compensated", nil, "%s GNT in a payout of the customer", market.GNT(v.Amount))
+		}
 	}
 }

@@ -20,11 +20,19 @@ func leafProofs(t Tx) []ix.LeafProof {
 		if instruction.Program != market.ProgramID || len(instruction.Data) < 8 {
 			continue
 		}
+		data := instruction.Data[8:]
 		switch [8]byte(instruction.Data[:8]) {
-		case bindings.Instruction_ReportApply, bindings.Instruction_FaultOpen:
-			if p, ok := leafProof(instruction.Data[8:]); ok {
-				out = append(out, p)
+		case bindings.Instruction_FaultOpen:
+			if len(data) == 0 {
+				continue
 			}
+			data = data[1:] // whether the fault is of the machine or of the lease
+		case bindings.Instruction_ReportApply:
+		default:
+			continue
+		}
+		if p, ok := leafProof(data); ok {
+			out = append(out, p)
 		}
 	}
 	return out

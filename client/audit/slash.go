@@ -23,8 +23,10 @@ type Slash struct {
 	Amount market.GNT
 	Split  market.Split // zero until it is applied
 	State  string       // open, voided, applied or proven
-	Steps  []Step
-	Txs    []Tx
+	// claimed is what leases were given of the pool so far.
+	claimed market.GNT
+	Steps   []Step
+	Txs     []Tx
 }
 
 // OK reports whether everything adds up.
@@ -100,7 +102,8 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 	c.require(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
 	found := false
 	for _, p := range leafProofs(opened) {
-		if p.Leaf.Node == v.Node && p.Leaf.Lease == v.Lease && uint64(p.Leaf.Period) == v.Period {
+		// Any leaf of the node shows what is wrong with the machine.
+		if p.Leaf.Node == v.Node && (v.Lease.IsZero() || p.Leaf.Lease == v.Lease) && uint64(p.Leaf.Period) == v.Period {
 			found = true
 			c.require(!final || p.Root() == root, "the proof does not lead to the final root")
 			c.require(p.Leaf.Flags.Has(s.Flags), "the leaf has the flags %s only", p.Leaf.Flags)
@@ -109,8 +112,8 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 	c.require(found, "the leaf is not in the transaction")
 	s.Steps = append(s.Steps, Step{
 		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
-		Text: fmt.Sprintf("%s of node %s in period %d; the leaf's proof leads to the final root; %s GNT at stake, harm %s GNT, appeal until %s",
-			s.Flags, v.Node, v.Period, s.Amount, market.GNT(v.Harm), clock(v.ApplicableAt)),
+		Text: fmt.Sprintf("%s of node %s in period %d; the leaf's proof leads to the final root; %s GNT at stake, about the time from %s on, appeal until %s",
+			s.Flags, v.Node, v.Period, s.Amount, clock(v.WindowFrom), clock(v.ApplicableAt)),
 	})
 	return nil
 }
@@ -123,8 +126,8 @@ func (s *Slash) fromDispute(opened Tx, v *bindings.FaultOpened, d *bindings.Disp
 	c.require(d.UpheldWeight > 0, "nobody had voted for the customer")
 	return Step{
 		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
-		Text: fmt.Sprintf("keepers upheld the dispute of lease %s with %s GNT against %s; %s GNT at stake, harm %s GNT, appeal until %s; the votes: gantry audit %s",
-			v.Lease, market.GNT(d.UpheldWeight), market.GNT(d.RejectedWeight), s.Amount, market.GNT(v.Harm), clock(v.ApplicableAt), v.Lease),
+		Text: fmt.Sprintf("keepers upheld the dispute of lease %s with %s GNT against %s; %s GNT at stake, appeal until %s; the votes: gantry audit %s",
+			v.Lease, market.GNT(d.UpheldWeight), market.GNT(d.RejectedWeight), s.Amount, clock(v.ApplicableAt), v.Lease),
 	}
 }
 
@@ -147,13 +150,24 @@ func (s *Slash) event(o Options, t Tx, e market.Event, opened *bindings.FaultOpe
 		if v.Fault != s.Fault {
 			return
 		}
-		s.State, s.Split = "applied", market.Split{Pool: market.GNT(v.Customer), Finder: market.GNT(v.Finder), Burned: market.GNT(v.Burned)}
-		want, ok := splits(market.GNT(v.Amount), market.GNT(opened.Harm), o.Params.FinderBps, s.Split)
-		c.require(ok, "the split should be customer %s, finder %s, burned %s", want.Pool, want.Finder, want.Burned)
+		s.State, s.Split = "applied", market.Split{Pool: market.GNT(v.Pool), Finder: market.GNT(v.Finder), Burned: market.GNT(v.Burned)}
+		want, ok := splits(market.GNT(v.Amount), market.GNT(v.Amount), o.Params.FinderBps, s.Split)
+		c.require(ok, "the split should be for those it harmed %s, finder %s, burned %s", want.Pool, want.Finder, want.Burned)
 		c.require(v.Amount <= opened.Amount, "more was slashed than the fault allows")
 		c.require(t.Time.IsZero() || t.Time.Unix() >= opened.ApplicableAt, "it was applied before the appeal window had passed")
-		c.require(v.Customer+v.Finder+v.Burned == v.Amount, "the parts are not the whole")
-		step("slashed", "%s GNT: customer %s, finder %s, burned %s", market.GNT(v.Amount), s.Split.Pool, s.Split.Finder, s.Split.Burned)
+		c.require(v.Pool+v.Finder+v.Burned == v.Amount, "the parts are not the whole")
+		step("slashed", "%s GNT: for those it harmed %s, finder %s, burned %s", market.GNT(v.Amount), s.Split.Pool, s.Split.Finder, s.Split.Burned)
+	case *bindings.SlashCompensated:
+		if v.Fault == s.Fault {
+			s.claimed += market.GNT(v.Amount)
+			c.require(s.claimed <= s.Split.Pool, "more was given than the pool holds")
+			step("compensated", "lease %s: %s GNT in a payout of %s", v.Lease, market.GNT(v.Amount), v.Customer)
+		}
+	case *bindings.SlashClosed:
+		if v.Fault == s.Fault {
+			c.require(s.claimed+market.GNT(v.Burned) == s.Split.Pool, "what was claimed and what was burned are not the pool")
+			step("closed", "%s GNT that nobody claimed are burned", market.GNT(v.Burned))
+		}
 	}
 }
 

@@ -18,10 +18,12 @@ import (
 func faultCommands(s Streams) []*cli.Command {
 	return []*cli.Command{
 		{
-			Name: "fault", Usage: "slashes that wait for their appeal window",
+			Name: "fault", Usage: "slashes that wait for their appeal window, or for the claims of those that were harmed",
 			Subcommands: []*cli.Command{
 				{Name: "list", Usage: "open faults", Action: action(s, (*session).faults)},
 				{Name: "apply", Usage: "apply a fault whose appeal window has passed; anyone may", ArgsUsage: "FAULT", Action: action(s, (*session).faultApply)},
+				{Name: "compensate", Usage: "have an applied fault compensate a lease; anyone may", ArgsUsage: "FAULT LEASE", Action: action(s, (*session).faultCompensate)},
+				{Name: "close", Usage: "burn what nobody claimed of an applied fault; anyone may", ArgsUsage: "FAULT", Action: action(s, (*session).faultClose)},
 				{
 					Name: "appeal", Usage: "bring a keeper's signed statement that contradicts a fault", ArgsUsage: "FAULT",
 					Flags: []cli.Flag{
@@ -45,26 +47,37 @@ type faultJSON struct {
 	Node         string   `json:"node"`
 	Provider     string   `json:"provider"`
 	Lease        string   `json:"lease,omitempty"`
-	Customer     string   `json:"customer,omitempty"`
-	Finder       string   `json:"finder"`
+	Finder       string   `json:"finder,omitempty"`
+	State        string   `json:"state"`
 	Period       uint64   `json:"period"`
 	Flags        []string `json:"flags"`
 	Amount       string   `json:"amount"`
-	Harm         string   `json:"harm"`
-	ReportedAt   int64    `json:"reportedAt"`
+	Pool         string   `json:"pool"`
+	PoolLeft     string   `json:"poolLeft"`
+	WindowFrom   int64    `json:"windowFrom"`
+	WindowUntil  int64    `json:"windowUntil"`
+	OpenedAt     int64    `json:"openedAt"`
 	ApplicableAt int64    `json:"applicableAt"`
+	ClaimsUntil  int64    `json:"claimsUntil,omitempty"`
 	AppealWeight string   `json:"appealWeight"`
 	TotalWeight  string   `json:"totalWeight"`
 }
 
 func describeFault(f *market.Fault) faultJSON {
 	out := faultJSON{
-		Address: f.Address.String(), Node: f.Node.String(), Provider: f.Provider.String(), Finder: f.Finder.String(), Period: f.Period,
-		Flags: records.Flags(f.Flags).Names(), Amount: market.GNT(f.Amount).String(), Harm: market.GNT(f.Harm).String(), ReportedAt: f.ReportedAt,
-		ApplicableAt: f.ApplicableAt, AppealWeight: market.GNT(f.AppealWeight).String(), TotalWeight: market.GNT(f.TotalWeight).String(),
+		Address: f.Address.String(), Node: f.Node.String(), Provider: f.Provider.String(), Period: f.Period, State: "pending",
+		Flags: records.Flags(f.Flags).Names(), Amount: market.GNT(f.Amount).String(), Pool: market.GNT(f.Pool).String(),
+		PoolLeft: market.GNT(f.PoolLeft).String(), WindowFrom: f.WindowFrom, WindowUntil: f.WindowUntil, OpenedAt: f.OpenedAt,
+		ApplicableAt: f.ApplicableAt, ClaimsUntil: f.ClaimsUntil, AppealWeight: market.GNT(f.AppealWeight).String(), TotalWeight: market.GNT(f.TotalWeight).String(),
 	}
 	if f.HasLease() {
-		out.Lease, out.Customer = f.Lease.String(), f.Customer.String()
+		out.Lease = f.Lease.String()
+	}
+	if !f.Finder.IsZero() {
+		out.Finder = f.Finder.String()
+	}
+	if f.Applied() {
+		out.State = "applied"
 	}
 	return out
 }
@@ -88,9 +101,9 @@ func (s *session) faults() error {
 		}
 		rows := make([][]string, len(out))
 		for i, f := range out {
-			rows[i] = []string{f.Address, f.Node[:6] + "…", fmt.Sprint(f.Period), fmt.Sprint(f.Flags), f.Amount, f.Harm, when(f.ApplicableAt), f.AppealWeight + " of " + f.TotalWeight}
+			rows[i] = []string{f.Address, f.Node[:6] + "…", fmt.Sprint(f.Period), fmt.Sprint(f.Flags), f.State, f.Amount, f.PoolLeft, when(f.ApplicableAt), f.AppealWeight + " of " + f.TotalWeight}
 		}
-		table(w, "FAULT|NODE|PERIOD|FLAGS|SLASH GNT|HARM GNT|APPLICABLE (UTC)|APPEAL WEIGHT", rows)
+		table(w, "FAULT|NODE|PERIOD|FLAGS|STATE|SLASH GNT|UNCLAIMED GNT|APPLICABLE (UTC)|APPEAL WEIGHT", rows)
 	})
 }
 
@@ -99,7 +112,11 @@ func (s *session) fault(v *view.View) (market.Fault, error) {
 	if err != nil {
 		return market.Fault{}, err
 	}
-	key, err := pick(args[0], "fault", addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))
+	return s.faultOf(v, args[0])
+}
+
+func (s *session) faultOf(v *view.View, name string) (market.Fault, error) {
+	key, err := pick(name, "fault", addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))
 	if err != nil {
 		return market.Fault{}, err
 	}
@@ -133,19 +150,83 @@ func (s *session) faultApply() error {
 	if err != nil {
 		return err
 	}
+	if f.Applied() {
+		return refused("the fault was applied", "what it pays: gantry fault compensate")
+	}
 	if f.CanApply(now) != nil {
 		return refused(fmt.Sprintf("the appeal window is open until %s UTC, %s more", when(f.ApplicableAt), span(f.ApplicableAt-now)), "come back then")
 	}
 	instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: key.PublicKey(), Fault: f, StakeMint: mk.StakeMint})
-	if err != nil {
-		return err
-	}
-	tx, err := s.send("slash_apply", []solana.Instruction{instruction})
+	tx, err := s.sendOne("slash_apply", instruction, err)
 	if err != nil {
 		return err
 	}
 	return s.done(faultTx{describeFault(&f), tx}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s GNT slashed   how it was split: gantry audit slash %s   tx %s\n", market.GNT(f.Amount), f.Address, tx.Signature)
+	})
+}
+
+func (s *session) faultCompensate() error {
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	args, err := s.args("FAULT", "LEASE")
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	f, err := s.faultOf(v, args[0])
+	if err != nil {
+		return err
+	}
+	l, err := s.lease(v, args[1])
+	if err != nil {
+		return err
+	}
+	if err := f.CanCompensate(&l); err != nil {
+		return refused(fmt.Sprintf("the fault pays nothing for lease %s: %v", l.Address, err), "gantry fault list")
+	}
+	instruction, err := ix.SlashCompensate(ix.SlashCompensateArgs{Payer: key.PublicKey(), Fault: f, Lease: l})
+	tx, err := s.sendOne("slash_compensate", instruction, err)
+	if err != nil {
+		return err
+	}
+	return s.done(faultTx{describeFault(&f), tx}, func(w io.Writer) {
+		fmt.Fprintf(w, "lease %s has its part, in a payout of its customer   tx %s\n", l.Address, tx.Signature)
+	})
+}
+
+func (s *session) faultClose() error {
+	mk, _, err := s.open()
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot()
+	if err != nil {
+		return err
+	}
+	f, err := s.fault(v)
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	if f.CanClose(now) != nil {
+		return refused("the fault may still be appealed or claimed from", "gantry fault list")
+	}
+	instruction, err := ix.SlashClose(f, mk.StakeMint)
+	tx, err := s.sendOne("slash_close", instruction, err)
+	if err != nil {
+		return err
+	}
+	return s.done(faultTx{describeFault(&f), tx}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s GNT burned   tx %s\n", market.GNT(f.PoolLeft), tx.Signature)
 	})
 }
 

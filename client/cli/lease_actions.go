@@ -208,7 +208,11 @@ func (s *session) closeLease() error {
 	if err != nil {
 		return err
 	}
-	if err := l.CanClose(key.PublicKey(), &mk.Params, now); market.Is(err, market.CodeUnsettled) {
+	n, ok := v.Node(l.Node)
+	if !ok {
+		return refused(fmt.Sprintf("node %s of the lease does not exist", l.Node), "")
+	}
+	if err := l.CanClose(key.PublicKey(), &n, &mk.Params, now); market.Is(err, market.CodeUnsettled) {
 		deadline := l.ClaimableSince() + int64(l.SettleSecs)
 		return refused(fmt.Sprintf("lease %s has claims that are not settled yet", l.Address),
 			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", when(deadline)))

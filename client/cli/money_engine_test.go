@@ -264,7 +264,7 @@ func earnFee(t *testing.T, w *testmarket.Testbed, l market.Lease, node, customer
 	mk, _ := w.View.Market()
 	l = w.Lease(l.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded })
 	w.Until(l.EndedAt + int64(l.SettleSecs) + 1) // the seconds that nobody claimed are waited for
-	require.NoError(t, l.CanClose(customer.PublicKey(), &mk.Params, w.Now()))
+	require.NoError(t, l.CanClose(customer.PublicKey(), &market.Node{}, &mk.Params, w.Now()))
 	instruction, err = ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: l})
 	w.Do("lease_close", []solana.PrivateKey{customer}, instruction, err)
 }

@@ -83,10 +83,10 @@ func TestLifeOfALease(t *testing.T) {
 	require.NoError(t, settle(market.LeaseReceipt(lease, 3, uint64(final))))
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == final })
 
-	require.ErrorIs(t, lease.CanClose(keeper.PublicKey(), &mk.Params, lease.EndedAt), market.CodeTooEarly)
+	require.ErrorIs(t, lease.CanClose(keeper.PublicKey(), &node, &mk.Params, lease.EndedAt), market.CodeTooEarly)
 	instruction, err = ix.LeaseRate(ix.LeaseRateArgs{Lease: lease, Stars: 5})
 	w.Do("lease_rate", sign(customer), instruction, err)
-	require.NoError(t, lease.CanClose(customer.PublicKey(), &mk.Params, w.Now()))
+	require.NoError(t, lease.CanClose(customer.PublicKey(), &node, &mk.Params, w.Now()))
 	instruction, err = ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease})
 	w.Do("lease_close", sign(customer), instruction, err)
 	w.Wait("lease and order closed", func(v *view.View) bool {
@@ -211,7 +211,7 @@ func TestReportsAndFaults(t *testing.T) {
 			require.NoError(t, err)
 			_, err = w.Try("report_apply", sign, instruction)
 			require.ErrorIs(t, err, market.CodeLeafCarriesFault)
-			instruction, err = ix.FaultOpen(ix.FaultOpenArgs{Payer: keeper.PublicKey(), Provider: cheat.Node.Provider, Proof: p})
+			instruction, err = ix.FaultOpen(ix.FaultOpenArgs{Payer: keeper.PublicKey(), Node: cheat, OfNode: true, Proof: p})
 			w.Do("fault_open", sign, instruction, err)
 			_, err = w.Try("fault_open", sign, instruction)
 			require.True(t, market.AlreadyDone(err), "%v", err)
@@ -251,7 +251,6 @@ func TestReportsAndFaults(t *testing.T) {
 	second := uint64(w.Now())/uint64(params.PeriodSecs) + 1
 	proofs, _ = vote(leavesOf(second))
 	fault = openFault(proofs)
-	w.Give(keeper.PublicKey(), w.StakeMint, 0)
 	apply, err := ix.SlashApply(ix.SlashApplyArgs{Payer: keeper.PublicKey(), Fault: fault, StakeMint: w.StakeMint})
 	require.NoError(t, err)
 	_, err = w.Try("slash_apply", sign, apply)
@@ -264,13 +263,16 @@ func TestReportsAndFaults(t *testing.T) {
 		p, _ := v.ProviderOf(provider.PublicKey())
 		return p.Stake == 280*uint64(market.OneGNT) && p.SlashedTotal == 20*uint64(market.OneGNT)
 	})
-	require.Zero(t, w.Tokens(market.TokenAddress(keeper.PublicKey(), w.StakeMint)), "reports have no finder")
+	applied, _ := w.View.Fault(fault.Address)
+	w.Until(applied.ClaimsUntil)
+	instruction, err := ix.SlashClose(applied, w.StakeMint)
+	w.Do("slash_close", sign, instruction, err)
 
 	r, _ := w.View.Report(first)
 	end, err := market.PeriodEnd(first, params.PeriodSecs)
 	require.NoError(t, err)
 	w.Until(max(end, r.FinalisedAt) + int64(params.ReportRetentionSecs) + 1)
-	instruction, err := ix.ReportClose(r)
+	instruction, err = ix.ReportClose(r)
 	w.Do("report_close", sign, instruction, err)
 	w.Wait("report closed", func(v *view.View) bool { _, ok := v.Report(first); return !ok })
 	for _, kind := range slices.Sorted(maps.Keys(w.Units)) {

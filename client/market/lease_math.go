@@ -102,9 +102,11 @@ func (l *Lease) ClaimableSince() int64 { return max(l.EndedAt, l.ResolvedAt) }
 func (l *Lease) Contestable(now int64) bool { return l.Lease.Score != 0 && now <= l.ChallengeUntil }
 
 // CanEndByAnyone says whether lease_end succeeds at now for a stranger: the lease has failed and cannot move to another
-// node any more, or its funds are used up.
-func (l *Lease) CanEndByAnyone(now int64) error {
+// node any more, or its funds are used up, or its node n was convicted while it ran.
+func (l *Lease) CanEndByAnyone(n *Node, now int64) error {
 	switch {
+	case n.ConvictedFrom != 0 && l.State() == LeaseRunning:
+		return nil
 	case l.CanMigrate() && now <= satAdd(l.EndedAt, int64(l.SettleSecs)):
 		return bindings.ErrorCodeTooEarly
 	case l.State() == LeaseFailed:
@@ -117,18 +119,22 @@ func (l *Lease) CanEndByAnyone(now int64) error {
 	return nil
 }
 
-// CanClose says whether lease_close succeeds at now for this authority.
-func (l *Lease) CanClose(authority solana.PublicKey, p *Params, now int64) error {
+// CanClose says whether lease_close succeeds at now for this authority; n is the lease's node.
+func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int64) error {
 	if l.State() != LeaseEnded {
 		return bindings.ErrorCodeWrongLeaseStatus
 	}
-	if l.PendingFaults > 0 {
+	if l.PendingFaults > 0 || n.Holds(l, now) {
 		return bindings.ErrorCodeFaultPending
+	}
+	if cut := n.CutsAt(l); cut != l.EndedAt { // lease_close does that first
+		was := *l
+		was.EndedAt, l = cut, &was
 	}
 	if !l.Payable() && OutputState(l.Output) != OutputRejected {
 		return bindings.ErrorCodeWrongOutputState
 	}
-	deadline := satAdd(l.ClaimableSince(), int64(l.SettleSecs))
+	deadline := satAdd(max(l.ClaimableSince(), n.UnfrozenAt), int64(l.SettleSecs))
 	if l.UnsettledSecs(now) > 0 && now <= satAdd(deadline, int64(l.SettleSecs)) {
 		return bindings.ErrorCodeUnsettled
 	}
@@ -183,8 +189,37 @@ func (r *Report) CanClose(p *Params, now int64) error {
 
 // CanApply says whether slash_apply succeeds at now.
 func (f *Fault) CanApply(now int64) error {
-	if now < f.ApplicableAt {
+	switch {
+	case f.Applied():
+		return bindings.ErrorCodeAlreadyApplied
+	case now < f.ApplicableAt:
 		return bindings.ErrorCodeAppealWindowOpen
+	}
+	return nil
+}
+
+// CanClose says whether slash_close succeeds at now.
+func (f *Fault) CanClose(now int64) error {
+	switch {
+	case !f.Applied():
+		return bindings.ErrorCodeAppealWindowOpen
+	case now < f.ClaimsUntil && f.PoolLeft > 0:
+		return bindings.ErrorCodeTooEarly
+	}
+	return nil
+}
+
+// CanCompensate says whether slash_compensate succeeds for a lease.
+func (f *Fault) CanCompensate(l *Lease) error {
+	switch {
+	case !f.Applied():
+		return bindings.ErrorCodeAppealWindowOpen
+	case l.Lease.Node != f.Fault.Node || f.HasLease() && f.Fault.Lease != l.Address:
+		return bindings.ErrorCodeWrongAccount
+	case l.StartedAt == 0:
+		return bindings.ErrorCodeWrongLeaseStatus
+	case f.HasLease() && f.Compensated == 1, !f.HasLease() && !isNew(uint64(l.LastFault), l.FaultWindow, uint64(f.Serial)):
+		return bindings.ErrorCodeAlreadyCounted
 	}
 	return nil
 }
@@ -242,12 +277,15 @@ func (k *Keeper) CanVote(p *Params, period uint64, now int64) error {
 	return nil
 }
 
+// NodeFlags say that the machine is not what it claims.
+const NodeFlags = records.FlagSpecMismatch | records.FlagWorkFailed | records.FlagEvidenceFailed | records.FlagDeviceChanged
+
 // LeafNews says what applying a leaf brings: whether it is new for its node, new for its lease, and the flags that open
-// a fault. Nothing new means AlreadyApplied. Flags other than zero mean fault_open instead of report_apply.
+// a fault. Nothing new means AlreadyApplied. Flags of the machine mean fault_open for the node, and after it what the leaf
+// says of its lease; other flags mean fault_open for the lease; none means report_apply.
 func LeafNews(leaf *records.Leaf, n *Node, l *Lease) (nodeNew, leaseNew bool, flags records.Flags) {
-	const nodeFlags = records.FlagSpecMismatch | records.FlagWorkFailed | records.FlagEvidenceFailed | records.FlagDeviceChanged
 	if nodeNew = isNew(n.LastReportPeriod, n.ReportWindow, uint64(leaf.Period)); nodeNew {
-		flags |= leaf.Flags & nodeFlags
+		flags |= leaf.Flags & NodeFlags
 	}
 	if l != nil && !leaf.Lease.IsZero() {
 		if leaseNew = isNew(l.LastReportPeriod, l.ReportWindow, uint64(leaf.Period)); leaseNew {

@@ -188,7 +188,7 @@ func TestCanCloseWithOutputs(t *testing.T) {
 		if c.state == OutputAccepted {
 			l.ResolvedAt = 300
 		}
-		require.ErrorIs(t, l.CanClose(customer, &Params{PeriodSecs: 5}, c.now), c.want, name)
+		require.ErrorIs(t, l.CanClose(customer, &Node{}, &Params{PeriodSecs: 5}, c.now), c.want, name)
 		require.Equal(t, c.owed, l.UnsettledSecs(c.now), name)
 	}
 	require.Equal(t, "accepted", OutputAccepted.String())

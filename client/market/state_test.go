@@ -170,7 +170,7 @@ func TestWhenALeaseMayClose(t *testing.T) {
 		"claimed and unpaid for too long": {func(l *Lease) { l.PaidSecs, l.ReceiptSecs = 90, 95 }, me, 1_121, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := ended(c.change).CanClose(c.by, &Params{PeriodSecs: 5}, c.now)
+			err := ended(c.change).CanClose(c.by, &Node{}, &Params{PeriodSecs: 5}, c.now)
 			if c.want == nil {
 				require.NoError(t, err)
 			} else {

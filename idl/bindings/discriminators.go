@@ -60,6 +60,7 @@ var (
 	Event_LeaseAwarded        = [8]byte{209, 91, 217, 128, 110, 25, 74, 203}
 	Event_LeaseCheckpointed   = [8]byte{199, 220, 177, 79, 210, 33, 102, 192}
 	Event_LeaseClosed         = [8]byte{75, 156, 130, 204, 31, 95, 218, 182}
+	Event_LeaseCut            = [8]byte{73, 173, 161, 151, 180, 154, 159, 43}
 	Event_LeaseEnded          = [8]byte{72, 213, 85, 72, 232, 231, 130, 177}
 	Event_LeaseExtended       = [8]byte{120, 90, 63, 134, 145, 170, 71, 176}
 	Event_LeaseFailed         = [8]byte{157, 12, 235, 255, 165, 89, 254, 105}
@@ -101,6 +102,8 @@ var (
 	Event_RolesProposed       = [8]byte{137, 208, 50, 184, 253, 49, 90, 241}
 	Event_SessionKeySet       = [8]byte{94, 76, 244, 82, 192, 95, 235, 199}
 	Event_SlashApplied        = [8]byte{207, 20, 164, 179, 234, 57, 80, 238}
+	Event_SlashClosed         = [8]byte{81, 214, 3, 34, 246, 220, 83, 180}
+	Event_SlashCompensated    = [8]byte{73, 26, 36, 14, 222, 67, 59, 39}
 	Event_StakeAdded          = [8]byte{139, 170, 134, 90, 22, 96, 23, 193}
 	Event_StakeWithdrawn      = [8]byte{33, 120, 159, 58, 140, 255, 174, 79}
 	Event_TermsAccepted       = [8]byte{186, 49, 0, 112, 165, 155, 138, 79}
@@ -189,4 +192,6 @@ var (
 	Instruction_RewardsClaim           = [8]byte{39, 246, 137, 230, 81, 254, 178, 51}
 	Instruction_SlashAppeal            = [8]byte{4, 201, 209, 55, 80, 95, 122, 42}
 	Instruction_SlashApply             = [8]byte{63, 157, 108, 124, 168, 133, 167, 148}
+	Instruction_SlashClose             = [8]byte{173, 230, 176, 89, 123, 92, 151, 133}
+	Instruction_SlashCompensate        = [8]byte{197, 247, 72, 179, 73, 231, 63, 214}
 )

@@ -267,6 +267,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as LeaseClosed: %w", err)
 		}
 		return value, nil
+	case Event_LeaseCut:
+		value := new(LeaseCut)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as LeaseCut: %w", err)
+		}
+		return value, nil
 	case Event_LeaseEnded:
 		value := new(LeaseEnded)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -552,6 +559,20 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as SlashApplied: %w", err)
+		}
+		return value, nil
+	case Event_SlashClosed:
+		value := new(SlashClosed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as SlashClosed: %w", err)
+		}
+		return value, nil
+	case Event_SlashCompensated:
+		value := new(SlashCompensated)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as SlashCompensated: %w", err)
 		}
 		return value, nil
 	case Event_StakeAdded:
@@ -1209,6 +1230,23 @@ func ParseEvent_LeaseClosed(eventData []byte) (*LeaseClosed, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type LeaseClosed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_LeaseCut(eventData []byte) (*LeaseCut, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_LeaseCut {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_LeaseCut, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(LeaseCut)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type LeaseCut: %w", err)
 	}
 	return event, nil
 }
@@ -1906,6 +1944,40 @@ func ParseEvent_SlashApplied(eventData []byte) (*SlashApplied, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type SlashApplied: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_SlashClosed(eventData []byte) (*SlashClosed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_SlashClosed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_SlashClosed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(SlashClosed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type SlashClosed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_SlashCompensated(eventData []byte) (*SlashCompensated, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_SlashCompensated {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_SlashCompensated, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(SlashCompensated)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type SlashCompensated: %w", err)
 	}
 	return event, nil
 }

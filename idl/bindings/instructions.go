@@ -521,6 +521,7 @@ func NewDisputeUpholdInstruction(
 	creditsAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
+	gpuModelAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 	disputeAccount solanago.PublicKey,
 	customerAccount solanago.PublicKey,
@@ -539,17 +540,19 @@ func NewDisputeUpholdInstruction(
 		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
 		// Account 3 "provider": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
-		// Account 4 "node": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(nodeAccount, false, false))
-		// Account 5 "lease": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(leaseAccount, false, false))
-		// Account 6 "dispute": Writable, Non-signer, Required
+		// Account 4 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 5 "gpu_model": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
+		// Account 6 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 7 "dispute": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(disputeAccount, true, false))
-		// Account 7 "customer": Writable, Non-signer, Required
+		// Account 8 "customer": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(customerAccount, true, false))
-		// Account 8 "fault": Writable, Non-signer, Required
+		// Account 9 "fault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
-		// Account 9 "system_program": Read-only, Non-signer, Required
+		// Account 10 "system_program": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
@@ -644,6 +647,7 @@ func NewEmissionClaimInstruction(
 // Builds a "fault_open" instruction.
 func NewFaultOpenInstruction(
 	// Params:
+	ofNodeParam uint8,
 	leafParam [176]uint8,
 	pathParam uint32,
 	proofParam [][32]uint8,
@@ -654,8 +658,8 @@ func NewFaultOpenInstruction(
 	reportAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
+	gpuModelAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
-	closedLeaseAccount solanago.PublicKey,
 	faultAccount solanago.PublicKey,
 	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -668,6 +672,11 @@ func NewFaultOpenInstruction(
 		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
 	}
 	{
+		// Serialize `ofNodeParam`:
+		err = enc__.Encode(ofNodeParam)
+		if err != nil {
+			return nil, errors.NewField("ofNodeParam", err)
+		}
 		// Serialize `leafParam`:
 		err = enc__.Encode(leafParam)
 		if err != nil {
@@ -698,11 +707,11 @@ func NewFaultOpenInstruction(
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
 		// Account 4 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
-		// Account 5 "lease": Writable, Non-signer, Optional
+		// Account 5 "gpu_model": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
+		// Account 6 "lease": Writable, Non-signer, Optional
+		// The leaf's lease, for what the leaf says of it; none for what it says of the machine.
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
-		// Account 6 "closed_lease": Read-only, Non-signer, Optional
-		// Its address instead, when it is closed.
-		accounts__.Append(solanago.NewAccountMeta(closedLeaseAccount, false, false))
 		// Account 7 "fault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
 		// Account 8 "system_program": Read-only, Non-signer, Required
@@ -1290,7 +1299,6 @@ func NewLeaseCloseInstruction(
 		// Wanted while emission is on: the account of the lease's provider, or its address when it is closed.
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
 		// Account 11 "node": Writable, Non-signer, Required
-		// The lease's node, or its address when it is closed.
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 		// Account 12 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
@@ -1520,6 +1528,7 @@ func NewLeaseSettleReceiptInstruction(
 	creditsAccount solanago.PublicKey,
 	creditsVaultAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
 	payoutAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
 	instructionsAccount solanago.PublicKey,
@@ -1556,11 +1565,14 @@ func NewLeaseSettleReceiptInstruction(
 		accounts__.Append(solanago.NewAccountMeta(creditsVaultAccount, true, false))
 		// Account 3 "provider": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
-		// Account 4 "payout": Writable, Non-signer, Required
+		// Account 4 "node": Read-only, Non-signer, Required
+		// Its faults say which seconds are paid.
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, false, false))
+		// Account 5 "payout": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
-		// Account 5 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 6 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
-		// Account 6 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		// Account 7 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
 		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
 	}
 
@@ -1578,6 +1590,7 @@ func NewLeaseSettleReportInstruction(
 	creditsAccount solanago.PublicKey,
 	creditsVaultAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
 	payoutAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -1593,9 +1606,12 @@ func NewLeaseSettleReportInstruction(
 		accounts__.Append(solanago.NewAccountMeta(creditsVaultAccount, true, false))
 		// Account 3 "provider": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, false, false))
-		// Account 4 "payout": Writable, Non-signer, Required
+		// Account 4 "node": Read-only, Non-signer, Required
+		// Its faults say which seconds are paid.
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, false, false))
+		// Account 5 "payout": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
-		// Account 5 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 6 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
 	}
 
@@ -3610,7 +3626,6 @@ func NewSlashApplyInstruction(
 	nodeAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
 	faultAccount solanago.PublicKey,
-	rentPayerAccount solanago.PublicKey,
 	rewardsAccount solanago.PublicKey,
 	payoutVaultAccount solanago.PublicKey,
 	stakeMintAccount solanago.PublicKey,
@@ -3623,7 +3638,6 @@ func NewSlashApplyInstruction(
 	// Add the accounts to the instruction.
 	{
 		// Account 0 "payer": Writable, Signer, Required
-		// Pays for the payout.
 		accounts__.Append(solanago.NewAccountMeta(payerAccount, true, true))
 		// Account 1 "market": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
@@ -3638,20 +3652,96 @@ func NewSlashApplyInstruction(
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
 		// Account 6 "fault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
-		// Account 7 "rent_payer": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
-		// Account 8 "rewards": Writable, Non-signer, Required
+		// Account 7 "rewards": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
-		// Account 9 "payout_vault": Writable, Non-signer, Required
+		// Account 8 "payout_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
-		// Account 10 "stake_mint": Writable, Non-signer, Required
+		// Account 9 "stake_mint": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
-		// Account 11 "payout": Writable, Non-signer, Required
+		// Account 10 "payout": Writable, Non-signer, Required
 		// The payout of whoever gets a part: made here when it is not there yet.
 		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
-		// Account 12 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 11 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
-		// Account 13 "system_program": Read-only, Non-signer, Required
+		// Account 12 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "slash_close" instruction.
+func NewSlashCloseInstruction(
+	marketAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	payoutVaultAccount solanago.PublicKey,
+	stakeMintAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	faultAccount solanago.PublicKey,
+	rentPayerAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 1 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 2 "payout_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
+		// Account 3 "stake_mint": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
+		// Account 4 "lease": Writable, Non-signer, Optional
+		// The lease that the fault names, if it names one and has not compensated it.
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 5 "fault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
+		// Account 6 "rent_payer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
+		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "slash_compensate" instruction.
+func NewSlashCompensateInstruction(
+	payerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	faultAccount solanago.PublicKey,
+	payoutAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "payer": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(payerAccount, true, true))
+		// Account 1 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 2 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 3 "fault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
+		// Account 4 "payout": Writable, Non-signer, Required
+		// The payout of the lease's customer for this fault: made here when it is not there yet.
+		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
+		// Account 5 "system_program": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 

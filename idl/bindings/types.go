@@ -2344,34 +2344,47 @@ type Fault struct {
 	Node     solanago.PublicKey `json:"node"`
 	Provider solanago.PublicKey `json:"provider"`
 
-	// Zero when the fault is the node's alone.
+	// Zero when the fault is the whole node's.
 	Lease solanago.PublicKey `json:"lease"`
 
-	// Zero when no customer was harmed.
-	Customer solanago.PublicKey `json:"customer"`
-
-	// The claimant of an upheld dispute; zero for what a report says.
+	// Of a dispute, the claimant, who gets the finder's part. Zero for a fault that a report found: it has no finder.
 	Finder    solanago.PublicKey `json:"finder"`
 	RentPayer solanago.PublicKey `json:"rentPayer"`
-	Period    uint64             `json:"period"`
 
-	// When the report became final.
-	ReportedAt int64 `json:"reportedAt"`
+	// The period of the report, or the one that a dispute was decided in.
+	Period   uint64 `json:"period"`
+	OpenedAt int64  `json:"openedAt"`
 
-	// When it may be applied.
+	// When the appeal window closes: it runs from the opening.
 	ApplicableAt int64 `json:"applicableAt"`
 
-	// Only keepers that were active before it have a say in appeals: the end of the report's period, or the opening
-	// of the dispute.
+	// Only keepers that were active before this instant have a say in an appeal.
 	VotersBefore int64 `json:"votersBefore"`
 
-	// Base units of the stake token.
+	// The seconds that it is about: `[window_from, window_until)`.
+	WindowFrom  int64 `json:"windowFrom"`
+	WindowUntil int64 `json:"windowUntil"`
+
+	// From here on what nobody claimed may be burned; 0 before it was applied.
+	ClaimsUntil int64 `json:"claimsUntil"`
+
+	// What each class of flags costs, in the order of `SlashTerms`, base units of the stake token.
+	Costs [4]uint64 `json:"costs"`
+
+	// Reserved from the node's stake, and taken once it is applied. Base units of the stake token.
 	Amount uint64 `json:"amount"`
 
-	// Of the amount, at most this goes to the customer. Base units of the stake token.
-	Harm uint64 `json:"harm"`
+	// The victims' part of what was taken, and what is left of it.
+	Pool     uint64 `json:"pool"`
+	PoolLeft uint64 `json:"poolLeft"`
 
-	// Bonded weight when the report was created.
+	// No claim counts an hour of a GPU for more than this, µUSDC.
+	ReferencePrice uint64 `json:"referencePrice"`
+
+	// µUSDC per whole stake token.
+	StakePrice uint64 `json:"stakePrice"`
+
+	// Bonded weight when the report was created or the dispute was opened.
 	TotalWeight uint64 `json:"totalWeight"`
 
 	// Weight of the keepers counted in `appellants`.
@@ -2380,19 +2393,35 @@ type Fault struct {
 	// Keepers whose contradicting statements are counted for `appeal_flag`.
 	Appellants [32]uint8 `json:"appellants"`
 
+	// Of the node's convictions, the number of this one: a lease remembers which of them have compensated it.
+	Serial uint32 `json:"serial"`
+
+	// The market's times when it was opened.
+	PeriodSecs uint32 `json:"periodSecs"`
+	GraceSecs  uint32 `json:"graceSecs"`
+	ClaimSecs  uint32 `json:"claimSecs"`
+	PayoutSecs uint32 `json:"payoutSecs"`
+
 	// Those not yet voided.
 	Flags      uint16 `json:"flags"`
 	AppealFlag uint16 `json:"appealFlag"`
-	FinderBps  uint16 `json:"finderBps"`
-	Version    uint8  `json:"version"`
-	Bump       uint8  `json:"bump"`
 
-	// `FAULT_*`.
+	// The finder's part; burned where there is no finder.
+	FinderBps uint16 `json:"finderBps"`
+
+	// GPUs that it is about: all of the node's, or the lease's.
+	Gpus uint8 `json:"gpus"`
 	Kind uint8 `json:"kind"`
 
 	// `DISPUTE_*`, of the fault of a dispute: what it is that keepers upheld.
-	DisputeKind uint8    `json:"disputeKind"`
-	Reserved    [6]uint8 `json:"reserved"`
+	DisputeKind uint8 `json:"disputeKind"`
+	Status      uint8 `json:"status"`
+
+	// 1 once the lease that it names was compensated.
+	Compensated uint8    `json:"compensated"`
+	Version     uint8    `json:"version"`
+	Bump        uint8    `json:"bump"`
+	Reserved    [7]uint8 `json:"reserved"`
 }
 
 func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -2411,11 +2440,6 @@ func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Lease", err)
 	}
-	// Serialize `Customer`:
-	err = encoder.Encode(obj.Customer)
-	if err != nil {
-		return errors.NewField("Customer", err)
-	}
 	// Serialize `Finder`:
 	err = encoder.Encode(obj.Finder)
 	if err != nil {
@@ -2431,10 +2455,10 @@ func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Period", err)
 	}
-	// Serialize `ReportedAt`:
-	err = encoder.Encode(obj.ReportedAt)
+	// Serialize `OpenedAt`:
+	err = encoder.Encode(obj.OpenedAt)
 	if err != nil {
-		return errors.NewField("ReportedAt", err)
+		return errors.NewField("OpenedAt", err)
 	}
 	// Serialize `ApplicableAt`:
 	err = encoder.Encode(obj.ApplicableAt)
@@ -2446,15 +2470,50 @@ func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("VotersBefore", err)
 	}
+	// Serialize `WindowFrom`:
+	err = encoder.Encode(obj.WindowFrom)
+	if err != nil {
+		return errors.NewField("WindowFrom", err)
+	}
+	// Serialize `WindowUntil`:
+	err = encoder.Encode(obj.WindowUntil)
+	if err != nil {
+		return errors.NewField("WindowUntil", err)
+	}
+	// Serialize `ClaimsUntil`:
+	err = encoder.Encode(obj.ClaimsUntil)
+	if err != nil {
+		return errors.NewField("ClaimsUntil", err)
+	}
+	// Serialize `Costs`:
+	err = encoder.Encode(obj.Costs)
+	if err != nil {
+		return errors.NewField("Costs", err)
+	}
 	// Serialize `Amount`:
 	err = encoder.Encode(obj.Amount)
 	if err != nil {
 		return errors.NewField("Amount", err)
 	}
-	// Serialize `Harm`:
-	err = encoder.Encode(obj.Harm)
+	// Serialize `Pool`:
+	err = encoder.Encode(obj.Pool)
 	if err != nil {
-		return errors.NewField("Harm", err)
+		return errors.NewField("Pool", err)
+	}
+	// Serialize `PoolLeft`:
+	err = encoder.Encode(obj.PoolLeft)
+	if err != nil {
+		return errors.NewField("PoolLeft", err)
+	}
+	// Serialize `ReferencePrice`:
+	err = encoder.Encode(obj.ReferencePrice)
+	if err != nil {
+		return errors.NewField("ReferencePrice", err)
+	}
+	// Serialize `StakePrice`:
+	err = encoder.Encode(obj.StakePrice)
+	if err != nil {
+		return errors.NewField("StakePrice", err)
 	}
 	// Serialize `TotalWeight`:
 	err = encoder.Encode(obj.TotalWeight)
@@ -2471,6 +2530,31 @@ func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Appellants", err)
 	}
+	// Serialize `Serial`:
+	err = encoder.Encode(obj.Serial)
+	if err != nil {
+		return errors.NewField("Serial", err)
+	}
+	// Serialize `PeriodSecs`:
+	err = encoder.Encode(obj.PeriodSecs)
+	if err != nil {
+		return errors.NewField("PeriodSecs", err)
+	}
+	// Serialize `GraceSecs`:
+	err = encoder.Encode(obj.GraceSecs)
+	if err != nil {
+		return errors.NewField("GraceSecs", err)
+	}
+	// Serialize `ClaimSecs`:
+	err = encoder.Encode(obj.ClaimSecs)
+	if err != nil {
+		return errors.NewField("ClaimSecs", err)
+	}
+	// Serialize `PayoutSecs`:
+	err = encoder.Encode(obj.PayoutSecs)
+	if err != nil {
+		return errors.NewField("PayoutSecs", err)
+	}
 	// Serialize `Flags`:
 	err = encoder.Encode(obj.Flags)
 	if err != nil {
@@ -2486,15 +2570,10 @@ func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("FinderBps", err)
 	}
-	// Serialize `Version`:
-	err = encoder.Encode(obj.Version)
+	// Serialize `Gpus`:
+	err = encoder.Encode(obj.Gpus)
 	if err != nil {
-		return errors.NewField("Version", err)
-	}
-	// Serialize `Bump`:
-	err = encoder.Encode(obj.Bump)
-	if err != nil {
-		return errors.NewField("Bump", err)
+		return errors.NewField("Gpus", err)
 	}
 	// Serialize `Kind`:
 	err = encoder.Encode(obj.Kind)
@@ -2505,6 +2584,26 @@ func (obj Fault) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.DisputeKind)
 	if err != nil {
 		return errors.NewField("DisputeKind", err)
+	}
+	// Serialize `Status`:
+	err = encoder.Encode(obj.Status)
+	if err != nil {
+		return errors.NewField("Status", err)
+	}
+	// Serialize `Compensated`:
+	err = encoder.Encode(obj.Compensated)
+	if err != nil {
+		return errors.NewField("Compensated", err)
+	}
+	// Serialize `Version`:
+	err = encoder.Encode(obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Serialize `Bump`:
+	err = encoder.Encode(obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
 	}
 	// Serialize `Reserved`:
 	err = encoder.Encode(obj.Reserved)
@@ -2540,11 +2639,6 @@ func (obj *Fault) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Lease", err)
 	}
-	// Deserialize `Customer`:
-	err = decoder.Decode(&obj.Customer)
-	if err != nil {
-		return errors.NewField("Customer", err)
-	}
 	// Deserialize `Finder`:
 	err = decoder.Decode(&obj.Finder)
 	if err != nil {
@@ -2560,10 +2654,10 @@ func (obj *Fault) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Period", err)
 	}
-	// Deserialize `ReportedAt`:
-	err = decoder.Decode(&obj.ReportedAt)
+	// Deserialize `OpenedAt`:
+	err = decoder.Decode(&obj.OpenedAt)
 	if err != nil {
-		return errors.NewField("ReportedAt", err)
+		return errors.NewField("OpenedAt", err)
 	}
 	// Deserialize `ApplicableAt`:
 	err = decoder.Decode(&obj.ApplicableAt)
@@ -2575,15 +2669,50 @@ func (obj *Fault) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("VotersBefore", err)
 	}
+	// Deserialize `WindowFrom`:
+	err = decoder.Decode(&obj.WindowFrom)
+	if err != nil {
+		return errors.NewField("WindowFrom", err)
+	}
+	// Deserialize `WindowUntil`:
+	err = decoder.Decode(&obj.WindowUntil)
+	if err != nil {
+		return errors.NewField("WindowUntil", err)
+	}
+	// Deserialize `ClaimsUntil`:
+	err = decoder.Decode(&obj.ClaimsUntil)
+	if err != nil {
+		return errors.NewField("ClaimsUntil", err)
+	}
+	// Deserialize `Costs`:
+	err = decoder.Decode(&obj.Costs)
+	if err != nil {
+		return errors.NewField("Costs", err)
+	}
 	// Deserialize `Amount`:
 	err = decoder.Decode(&obj.Amount)
 	if err != nil {
 		return errors.NewField("Amount", err)
 	}
-	// Deserialize `Harm`:
-	err = decoder.Decode(&obj.Harm)
+	// Deserialize `Pool`:
+	err = decoder.Decode(&obj.Pool)
 	if err != nil {
-		return errors.NewField("Harm", err)
+		return errors.NewField("Pool", err)
+	}
+	// Deserialize `PoolLeft`:
+	err = decoder.Decode(&obj.PoolLeft)
+	if err != nil {
+		return errors.NewField("PoolLeft", err)
+	}
+	// Deserialize `ReferencePrice`:
+	err = decoder.Decode(&obj.ReferencePrice)
+	if err != nil {
+		return errors.NewField("ReferencePrice", err)
+	}
+	// Deserialize `StakePrice`:
+	err = decoder.Decode(&obj.StakePrice)
+	if err != nil {
+		return errors.NewField("StakePrice", err)
 	}
 	// Deserialize `TotalWeight`:
 	err = decoder.Decode(&obj.TotalWeight)
@@ -2600,6 +2729,31 @@ func (obj *Fault) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Appellants", err)
 	}
+	// Deserialize `Serial`:
+	err = decoder.Decode(&obj.Serial)
+	if err != nil {
+		return errors.NewField("Serial", err)
+	}
+	// Deserialize `PeriodSecs`:
+	err = decoder.Decode(&obj.PeriodSecs)
+	if err != nil {
+		return errors.NewField("PeriodSecs", err)
+	}
+	// Deserialize `GraceSecs`:
+	err = decoder.Decode(&obj.GraceSecs)
+	if err != nil {
+		return errors.NewField("GraceSecs", err)
+	}
+	// Deserialize `ClaimSecs`:
+	err = decoder.Decode(&obj.ClaimSecs)
+	if err != nil {
+		return errors.NewField("ClaimSecs", err)
+	}
+	// Deserialize `PayoutSecs`:
+	err = decoder.Decode(&obj.PayoutSecs)
+	if err != nil {
+		return errors.NewField("PayoutSecs", err)
+	}
 	// Deserialize `Flags`:
 	err = decoder.Decode(&obj.Flags)
 	if err != nil {
@@ -2615,15 +2769,10 @@ func (obj *Fault) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("FinderBps", err)
 	}
-	// Deserialize `Version`:
-	err = decoder.Decode(&obj.Version)
+	// Deserialize `Gpus`:
+	err = decoder.Decode(&obj.Gpus)
 	if err != nil {
-		return errors.NewField("Version", err)
-	}
-	// Deserialize `Bump`:
-	err = decoder.Decode(&obj.Bump)
-	if err != nil {
-		return errors.NewField("Bump", err)
+		return errors.NewField("Gpus", err)
 	}
 	// Deserialize `Kind`:
 	err = decoder.Decode(&obj.Kind)
@@ -2634,6 +2783,26 @@ func (obj *Fault) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.DisputeKind)
 	if err != nil {
 		return errors.NewField("DisputeKind", err)
+	}
+	// Deserialize `Status`:
+	err = decoder.Decode(&obj.Status)
+	if err != nil {
+		return errors.NewField("Status", err)
+	}
+	// Deserialize `Compensated`:
+	err = decoder.Decode(&obj.Compensated)
+	if err != nil {
+		return errors.NewField("Compensated", err)
+	}
+	// Deserialize `Version`:
+	err = decoder.Decode(&obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Deserialize `Bump`:
+	err = decoder.Decode(&obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
 	}
 	// Deserialize `Reserved`:
 	err = decoder.Decode(&obj.Reserved)
@@ -2743,14 +2912,18 @@ func UnmarshalFaultAppealed(buf []byte) (*FaultAppealed, error) {
 }
 
 type FaultOpened struct {
-	Fault        solanago.PublicKey `json:"fault"`
-	Node         solanago.PublicKey `json:"node"`
-	Lease        solanago.PublicKey `json:"lease"`
-	Period       uint64             `json:"period"`
-	Flags        uint16             `json:"flags"`
-	Amount       uint64             `json:"amount"`
-	Harm         uint64             `json:"harm"`
-	ApplicableAt int64              `json:"applicableAt"`
+	Fault  solanago.PublicKey `json:"fault"`
+	Node   solanago.PublicKey `json:"node"`
+	Lease  solanago.PublicKey `json:"lease"`
+	Period uint64             `json:"period"`
+	Flags  uint16             `json:"flags"`
+
+	// Reserved for it.
+	Amount uint64 `json:"amount"`
+
+	// The first second that it is about.
+	WindowFrom   int64 `json:"windowFrom"`
+	ApplicableAt int64 `json:"applicableAt"`
 }
 
 func (obj FaultOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -2784,10 +2957,10 @@ func (obj FaultOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Amount", err)
 	}
-	// Serialize `Harm`:
-	err = encoder.Encode(obj.Harm)
+	// Serialize `WindowFrom`:
+	err = encoder.Encode(obj.WindowFrom)
 	if err != nil {
-		return errors.NewField("Harm", err)
+		return errors.NewField("WindowFrom", err)
 	}
 	// Serialize `ApplicableAt`:
 	err = encoder.Encode(obj.ApplicableAt)
@@ -2838,10 +3011,10 @@ func (obj *FaultOpened) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	if err != nil {
 		return errors.NewField("Amount", err)
 	}
-	// Deserialize `Harm`:
-	err = decoder.Decode(&obj.Harm)
+	// Deserialize `WindowFrom`:
+	err = decoder.Decode(&obj.WindowFrom)
 	if err != nil {
-		return errors.NewField("Harm", err)
+		return errors.NewField("WindowFrom", err)
 	}
 	// Deserialize `ApplicableAt`:
 	err = decoder.Decode(&obj.ApplicableAt)
@@ -4876,6 +5049,9 @@ type Lease struct {
 	Forfeit         uint64 `json:"forfeit"`
 	ReceiptSequence uint64 `json:"receiptSequence"`
 
+	// What faults have compensated of what it has paid, µUSDC.
+	Compensated uint64 `json:"compensated"`
+
 	// Last period whose leaf was applied.
 	LastReportPeriod uint64 `json:"lastReportPeriod"`
 	AwardedAt        int64  `json:"awardedAt"`
@@ -4898,6 +5074,9 @@ type Lease struct {
 	// Until then its award may be shown to be unjust.
 	ChallengeUntil int64 `json:"challengeUntil"`
 
+	// Until when it had its GPUs, if a conviction of its node ended it earlier; else 0.
+	OccupiedUntil int64 `json:"occupiedUntil"`
+
 	// Only ever grows.
 	PaidSecs uint32 `json:"paidSecs"`
 
@@ -4912,6 +5091,10 @@ type Lease struct {
 
 	// Which of the periods up to the last were applied: see [`crate::math::window`].
 	ReportWindow uint32 `json:"reportWindow"`
+
+	// The last conviction of its node that has compensated it, and which of those before have.
+	LastFault   uint32 `json:"lastFault"`
+	FaultWindow uint32 `json:"faultWindow"`
 
 	// Funded when it starts.
 	DurationSecs uint32 `json:"durationSecs"`
@@ -4954,8 +5137,14 @@ type Lease struct {
 	Disputed uint8 `json:"disputed"`
 
 	// 1 once it ended after the node had served as long as it had to.
-	KeptWord      uint8    `json:"keptWord"`
-	ReservedBytes [1]uint8 `json:"reservedBytes"`
+	KeptWord uint8 `json:"keptWord"`
+
+	// 1 once a conviction has ended it: what was not paid by then never is.
+	Cut uint8 `json:"cut"`
+
+	// Open faults of the lease that keep it from being paid.
+	Frozen        uint8    `json:"frozen"`
+	ReservedBytes [7]uint8 `json:"reservedBytes"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -5039,6 +5228,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("ReceiptSequence", err)
 	}
+	// Serialize `Compensated`:
+	err = encoder.Encode(obj.Compensated)
+	if err != nil {
+		return errors.NewField("Compensated", err)
+	}
 	// Serialize `LastReportPeriod`:
 	err = encoder.Encode(obj.LastReportPeriod)
 	if err != nil {
@@ -5079,6 +5273,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("ChallengeUntil", err)
 	}
+	// Serialize `OccupiedUntil`:
+	err = encoder.Encode(obj.OccupiedUntil)
+	if err != nil {
+		return errors.NewField("OccupiedUntil", err)
+	}
 	// Serialize `PaidSecs`:
 	err = encoder.Encode(obj.PaidSecs)
 	if err != nil {
@@ -5103,6 +5302,16 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.ReportWindow)
 	if err != nil {
 		return errors.NewField("ReportWindow", err)
+	}
+	// Serialize `LastFault`:
+	err = encoder.Encode(obj.LastFault)
+	if err != nil {
+		return errors.NewField("LastFault", err)
+	}
+	// Serialize `FaultWindow`:
+	err = encoder.Encode(obj.FaultWindow)
+	if err != nil {
+		return errors.NewField("FaultWindow", err)
 	}
 	// Serialize `DurationSecs`:
 	err = encoder.Encode(obj.DurationSecs)
@@ -5219,6 +5428,16 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("KeptWord", err)
 	}
+	// Serialize `Cut`:
+	err = encoder.Encode(obj.Cut)
+	if err != nil {
+		return errors.NewField("Cut", err)
+	}
+	// Serialize `Frozen`:
+	err = encoder.Encode(obj.Frozen)
+	if err != nil {
+		return errors.NewField("Frozen", err)
+	}
 	// Serialize `ReservedBytes`:
 	err = encoder.Encode(obj.ReservedBytes)
 	if err != nil {
@@ -5318,6 +5537,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("ReceiptSequence", err)
 	}
+	// Deserialize `Compensated`:
+	err = decoder.Decode(&obj.Compensated)
+	if err != nil {
+		return errors.NewField("Compensated", err)
+	}
 	// Deserialize `LastReportPeriod`:
 	err = decoder.Decode(&obj.LastReportPeriod)
 	if err != nil {
@@ -5358,6 +5582,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("ChallengeUntil", err)
 	}
+	// Deserialize `OccupiedUntil`:
+	err = decoder.Decode(&obj.OccupiedUntil)
+	if err != nil {
+		return errors.NewField("OccupiedUntil", err)
+	}
 	// Deserialize `PaidSecs`:
 	err = decoder.Decode(&obj.PaidSecs)
 	if err != nil {
@@ -5382,6 +5611,16 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.ReportWindow)
 	if err != nil {
 		return errors.NewField("ReportWindow", err)
+	}
+	// Deserialize `LastFault`:
+	err = decoder.Decode(&obj.LastFault)
+	if err != nil {
+		return errors.NewField("LastFault", err)
+	}
+	// Deserialize `FaultWindow`:
+	err = decoder.Decode(&obj.FaultWindow)
+	if err != nil {
+		return errors.NewField("FaultWindow", err)
 	}
 	// Deserialize `DurationSecs`:
 	err = decoder.Decode(&obj.DurationSecs)
@@ -5497,6 +5736,16 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.KeptWord)
 	if err != nil {
 		return errors.NewField("KeptWord", err)
+	}
+	// Deserialize `Cut`:
+	err = decoder.Decode(&obj.Cut)
+	if err != nil {
+		return errors.NewField("Cut", err)
+	}
+	// Deserialize `Frozen`:
+	err = decoder.Decode(&obj.Frozen)
+	if err != nil {
+		return errors.NewField("Frozen", err)
 	}
 	// Deserialize `ReservedBytes`:
 	err = decoder.Decode(&obj.ReservedBytes)
@@ -5878,6 +6127,78 @@ func (obj *LeaseClosed) Unmarshal(buf []byte) error {
 
 func UnmarshalLeaseClosed(buf []byte) (*LeaseClosed, error) {
 	obj := new(LeaseClosed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A conviction of its node has ended the lease at `ended_at`, the later of `from` and what was paid.
+type LeaseCut struct {
+	Lease   solanago.PublicKey `json:"lease"`
+	From    int64              `json:"from"`
+	EndedAt int64              `json:"endedAt"`
+}
+
+func (obj LeaseCut) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `From`:
+	err = encoder.Encode(obj.From)
+	if err != nil {
+		return errors.NewField("From", err)
+	}
+	// Serialize `EndedAt`:
+	err = encoder.Encode(obj.EndedAt)
+	if err != nil {
+		return errors.NewField("EndedAt", err)
+	}
+	return nil
+}
+
+func (obj LeaseCut) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding LeaseCut: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *LeaseCut) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `From`:
+	err = decoder.Decode(&obj.From)
+	if err != nil {
+		return errors.NewField("From", err)
+	}
+	// Deserialize `EndedAt`:
+	err = decoder.Decode(&obj.EndedAt)
+	if err != nil {
+		return errors.NewField("EndedAt", err)
+	}
+	return nil
+}
+
+func (obj *LeaseCut) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling LeaseCut: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalLeaseCut(buf []byte) (*LeaseCut, error) {
+	obj := new(LeaseCut)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -7332,10 +7653,37 @@ type Node struct {
 	// When a retired node may be closed: the cool-down of the day that it retired.
 	ClosesAt int64 `json:"closesAt"`
 
+	// End of the last period in which the machine passed checks and had no fault; its registration before.
+	GoodSince int64 `json:"goodSince"`
+
+	// Seconds from here on are not paid while a fault of the machine is open; 0 without one.
+	FrozenFrom int64 `json:"frozenFrom"`
+
+	// When the last freeze was over.
+	UnfrozenAt int64 `json:"unfrozenAt"`
+
+	// Seconds from here on are never paid: a fault of the machine stands and its wallet has not said that it is mended;
+	// 0 without one.
+	ConvictedFrom int64 `json:"convictedFrom"`
+
+	// Leases that had GPUs after `claims_from` stay until then, or until they are compensated.
+	ClaimsFrom  int64 `json:"claimsFrom"`
+	ClaimsUntil int64 `json:"claimsUntil"`
+
+	// Faults of the machine that were ever applied.
+	Convictions uint32 `json:"convictions"`
+
+	// Leases awarded and not closed; of them, those that a conviction has ended.
+	OpenLeases uint16 `json:"openLeases"`
+	CutLeases  uint16 `json:"cutLeases"`
+
+	// Open faults of the machine, apart from those of single leases.
+	PendingNodeFaults uint16 `json:"pendingNodeFaults"`
+
 	// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
 	Relapses uint16   `json:"relapses"`
 	Deaths   uint16   `json:"deaths"`
-	StakePad [4]uint8 `json:"stakePad"`
+	Pad      [2]uint8 `json:"pad"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -7674,6 +8022,56 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("ClosesAt", err)
 	}
+	// Serialize `GoodSince`:
+	err = encoder.Encode(obj.GoodSince)
+	if err != nil {
+		return errors.NewField("GoodSince", err)
+	}
+	// Serialize `FrozenFrom`:
+	err = encoder.Encode(obj.FrozenFrom)
+	if err != nil {
+		return errors.NewField("FrozenFrom", err)
+	}
+	// Serialize `UnfrozenAt`:
+	err = encoder.Encode(obj.UnfrozenAt)
+	if err != nil {
+		return errors.NewField("UnfrozenAt", err)
+	}
+	// Serialize `ConvictedFrom`:
+	err = encoder.Encode(obj.ConvictedFrom)
+	if err != nil {
+		return errors.NewField("ConvictedFrom", err)
+	}
+	// Serialize `ClaimsFrom`:
+	err = encoder.Encode(obj.ClaimsFrom)
+	if err != nil {
+		return errors.NewField("ClaimsFrom", err)
+	}
+	// Serialize `ClaimsUntil`:
+	err = encoder.Encode(obj.ClaimsUntil)
+	if err != nil {
+		return errors.NewField("ClaimsUntil", err)
+	}
+	// Serialize `Convictions`:
+	err = encoder.Encode(obj.Convictions)
+	if err != nil {
+		return errors.NewField("Convictions", err)
+	}
+	// Serialize `OpenLeases`:
+	err = encoder.Encode(obj.OpenLeases)
+	if err != nil {
+		return errors.NewField("OpenLeases", err)
+	}
+	// Serialize `CutLeases`:
+	err = encoder.Encode(obj.CutLeases)
+	if err != nil {
+		return errors.NewField("CutLeases", err)
+	}
+	// Serialize `PendingNodeFaults`:
+	err = encoder.Encode(obj.PendingNodeFaults)
+	if err != nil {
+		return errors.NewField("PendingNodeFaults", err)
+	}
 	// Serialize `Relapses`:
 	err = encoder.Encode(obj.Relapses)
 	if err != nil {
@@ -7684,10 +8082,10 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Deaths", err)
 	}
-	// Serialize `StakePad`:
-	err = encoder.Encode(obj.StakePad)
+	// Serialize `Pad`:
+	err = encoder.Encode(obj.Pad)
 	if err != nil {
-		return errors.NewField("StakePad", err)
+		return errors.NewField("Pad", err)
 	}
 	return nil
 }
@@ -8038,6 +8436,56 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("ClosesAt", err)
 	}
+	// Deserialize `GoodSince`:
+	err = decoder.Decode(&obj.GoodSince)
+	if err != nil {
+		return errors.NewField("GoodSince", err)
+	}
+	// Deserialize `FrozenFrom`:
+	err = decoder.Decode(&obj.FrozenFrom)
+	if err != nil {
+		return errors.NewField("FrozenFrom", err)
+	}
+	// Deserialize `UnfrozenAt`:
+	err = decoder.Decode(&obj.UnfrozenAt)
+	if err != nil {
+		return errors.NewField("UnfrozenAt", err)
+	}
+	// Deserialize `ConvictedFrom`:
+	err = decoder.Decode(&obj.ConvictedFrom)
+	if err != nil {
+		return errors.NewField("ConvictedFrom", err)
+	}
+	// Deserialize `ClaimsFrom`:
+	err = decoder.Decode(&obj.ClaimsFrom)
+	if err != nil {
+		return errors.NewField("ClaimsFrom", err)
+	}
+	// Deserialize `ClaimsUntil`:
+	err = decoder.Decode(&obj.ClaimsUntil)
+	if err != nil {
+		return errors.NewField("ClaimsUntil", err)
+	}
+	// Deserialize `Convictions`:
+	err = decoder.Decode(&obj.Convictions)
+	if err != nil {
+		return errors.NewField("Convictions", err)
+	}
+	// Deserialize `OpenLeases`:
+	err = decoder.Decode(&obj.OpenLeases)
+	if err != nil {
+		return errors.NewField("OpenLeases", err)
+	}
+	// Deserialize `CutLeases`:
+	err = decoder.Decode(&obj.CutLeases)
+	if err != nil {
+		return errors.NewField("CutLeases", err)
+	}
+	// Deserialize `PendingNodeFaults`:
+	err = decoder.Decode(&obj.PendingNodeFaults)
+	if err != nil {
+		return errors.NewField("PendingNodeFaults", err)
+	}
 	// Deserialize `Relapses`:
 	err = decoder.Decode(&obj.Relapses)
 	if err != nil {
@@ -8048,10 +8496,10 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Deaths", err)
 	}
-	// Deserialize `StakePad`:
-	err = decoder.Decode(&obj.StakePad)
+	// Deserialize `Pad`:
+	err = decoder.Decode(&obj.Pad)
 	if err != nil {
-		return errors.NewField("StakePad", err)
+		return errors.NewField("Pad", err)
 	}
 	return nil
 }
@@ -12855,9 +13303,12 @@ type SlashApplied struct {
 	Fault    solanago.PublicKey `json:"fault"`
 	Provider solanago.PublicKey `json:"provider"`
 	Amount   uint64             `json:"amount"`
-	Customer uint64             `json:"customer"`
-	Finder   uint64             `json:"finder"`
-	Burned   uint64             `json:"burned"`
+
+	// Waits for the claims of leases.
+	Pool        uint64 `json:"pool"`
+	Finder      uint64 `json:"finder"`
+	Burned      uint64 `json:"burned"`
+	ClaimsUntil int64  `json:"claimsUntil"`
 }
 
 func (obj SlashApplied) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -12876,10 +13327,10 @@ func (obj SlashApplied) MarshalWithEncoder(encoder *binary.Encoder) (err error) 
 	if err != nil {
 		return errors.NewField("Amount", err)
 	}
-	// Serialize `Customer`:
-	err = encoder.Encode(obj.Customer)
+	// Serialize `Pool`:
+	err = encoder.Encode(obj.Pool)
 	if err != nil {
-		return errors.NewField("Customer", err)
+		return errors.NewField("Pool", err)
 	}
 	// Serialize `Finder`:
 	err = encoder.Encode(obj.Finder)
@@ -12890,6 +13341,11 @@ func (obj SlashApplied) MarshalWithEncoder(encoder *binary.Encoder) (err error) 
 	err = encoder.Encode(obj.Burned)
 	if err != nil {
 		return errors.NewField("Burned", err)
+	}
+	// Serialize `ClaimsUntil`:
+	err = encoder.Encode(obj.ClaimsUntil)
+	if err != nil {
+		return errors.NewField("ClaimsUntil", err)
 	}
 	return nil
 }
@@ -12920,10 +13376,10 @@ func (obj *SlashApplied) UnmarshalWithDecoder(decoder *binary.Decoder) (err erro
 	if err != nil {
 		return errors.NewField("Amount", err)
 	}
-	// Deserialize `Customer`:
-	err = decoder.Decode(&obj.Customer)
+	// Deserialize `Pool`:
+	err = decoder.Decode(&obj.Pool)
 	if err != nil {
-		return errors.NewField("Customer", err)
+		return errors.NewField("Pool", err)
 	}
 	// Deserialize `Finder`:
 	err = decoder.Decode(&obj.Finder)
@@ -12934,6 +13390,11 @@ func (obj *SlashApplied) UnmarshalWithDecoder(decoder *binary.Decoder) (err erro
 	err = decoder.Decode(&obj.Burned)
 	if err != nil {
 		return errors.NewField("Burned", err)
+	}
+	// Deserialize `ClaimsUntil`:
+	err = decoder.Decode(&obj.ClaimsUntil)
+	if err != nil {
+		return errors.NewField("ClaimsUntil", err)
 	}
 	return nil
 }
@@ -12948,6 +13409,152 @@ func (obj *SlashApplied) Unmarshal(buf []byte) error {
 
 func UnmarshalSlashApplied(buf []byte) (*SlashApplied, error) {
 	obj := new(SlashApplied)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type SlashClosed struct {
+	Fault solanago.PublicKey `json:"fault"`
+
+	// Of the pool, what nobody claimed.
+	Burned uint64 `json:"burned"`
+}
+
+func (obj SlashClosed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Fault`:
+	err = encoder.Encode(obj.Fault)
+	if err != nil {
+		return errors.NewField("Fault", err)
+	}
+	// Serialize `Burned`:
+	err = encoder.Encode(obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj SlashClosed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding SlashClosed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *SlashClosed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Fault`:
+	err = decoder.Decode(&obj.Fault)
+	if err != nil {
+		return errors.NewField("Fault", err)
+	}
+	// Deserialize `Burned`:
+	err = decoder.Decode(&obj.Burned)
+	if err != nil {
+		return errors.NewField("Burned", err)
+	}
+	return nil
+}
+
+func (obj *SlashClosed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling SlashClosed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalSlashClosed(buf []byte) (*SlashClosed, error) {
+	obj := new(SlashClosed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type SlashCompensated struct {
+	Fault    solanago.PublicKey `json:"fault"`
+	Lease    solanago.PublicKey `json:"lease"`
+	Customer solanago.PublicKey `json:"customer"`
+
+	// Base units of the stake token.
+	Amount uint64 `json:"amount"`
+}
+
+func (obj SlashCompensated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Fault`:
+	err = encoder.Encode(obj.Fault)
+	if err != nil {
+		return errors.NewField("Fault", err)
+	}
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Customer`:
+	err = encoder.Encode(obj.Customer)
+	if err != nil {
+		return errors.NewField("Customer", err)
+	}
+	// Serialize `Amount`:
+	err = encoder.Encode(obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	return nil
+}
+
+func (obj SlashCompensated) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding SlashCompensated: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *SlashCompensated) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Fault`:
+	err = decoder.Decode(&obj.Fault)
+	if err != nil {
+		return errors.NewField("Fault", err)
+	}
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Customer`:
+	err = decoder.Decode(&obj.Customer)
+	if err != nil {
+		return errors.NewField("Customer", err)
+	}
+	// Deserialize `Amount`:
+	err = decoder.Decode(&obj.Amount)
+	if err != nil {
+		return errors.NewField("Amount", err)
+	}
+	return nil
+}
+
+func (obj *SlashCompensated) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling SlashCompensated: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalSlashCompensated(buf []byte) (*SlashCompensated, error) {
+	obj := new(SlashCompensated)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

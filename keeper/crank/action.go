@@ -27,6 +27,8 @@ const (
 	LeaseEnd          Kind = "lease_end"
 	LeaseSettleReport Kind = "lease_settle_report"
 	SlashApply        Kind = "slash_apply"
+	SlashCompensate   Kind = "slash_compensate"
+	SlashClose        Kind = "slash_close"
 	GuaranteeResolve  Kind = "guarantee_resolve"
 	PayoutClaim       Kind = "payout_claim"
 	LeaseClose        Kind = "lease_close"
@@ -55,7 +57,7 @@ const (
 var Kinds = []Kind{
 	ProveEquivocation, ProveBadWork, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
 	KeeperActivate, KeeperSuspend, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
-	OutputResolve, OutputForfeit, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, PayoutClaim, RewardsBuyBack, EmissionClaim, ReportClose,
+	OutputResolve, OutputForfeit, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, SlashCompensate, SlashClose, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, PayoutClaim, RewardsBuyBack, EmissionClaim, ReportClose,
 	FraudProofClose,
 }
 
@@ -137,14 +139,16 @@ func fits(b Batch, payer solana.PublicKey) bool {
 // benign are refusals beyond market.AlreadyDone that mean that another keeper was faster, or that the chain's clock is
 // behind ours, by kind of action.
 var benign = map[Kind][]market.Code{
-	KeeperActivate: {market.CodeTooEarly},
-	KeeperSuspend:  {bindings.ErrorCodeKeeperNotIdle},
-	OrderExpire:    {market.CodeTooEarly},
-	LeaseAbort:     {market.CodeTooEarly},
-	ReportApply:    {market.CodeLeafCarriesFault},
-	FaultOpen:      {market.CodeNoFault},
-	LeaseEnd:       {market.CodeUnauthorised},
-	SlashApply:     {market.CodeAppealWindowOpen},
+	KeeperActivate:  {market.CodeTooEarly},
+	KeeperSuspend:   {bindings.ErrorCodeKeeperNotIdle},
+	OrderExpire:     {market.CodeTooEarly},
+	LeaseAbort:      {market.CodeTooEarly},
+	ReportApply:     {market.CodeLeafCarriesFault},
+	FaultOpen:       {market.CodeNoFault, market.CodeLeafCarriesFault},
+	LeaseEnd:        {market.CodeUnauthorised},
+	SlashApply:      {market.CodeAppealWindowOpen, bindings.ErrorCodeAlreadyApplied},
+	SlashCompensate: {bindings.ErrorCodeAlreadyCounted},
+	SlashClose:      {market.CodeTooEarly},
 	GuaranteeResolve: {
 		bindings.ErrorCodeNotGuaranteed, bindings.ErrorCodeFaultPending, market.CodeTooEarly,
 	},

@@ -124,6 +124,14 @@ func (d *due) auctions() {
 	})
 }
 
+// node is the one at an address; one that is not known yet has no faults.
+func (d *due) node(address solana.PublicKey) *market.Node {
+	if n := d.v.Nodes[address]; n != nil {
+		return n
+	}
+	return &market.Node{}
+}
+
 // rentPayer is who gets an order's rent back.
 func (d *due) rentPayer(l *market.Lease) solana.PublicKey {
 	if o, ok := d.v.Orders[l.Order]; ok {
@@ -145,20 +153,20 @@ func (d *due) leases() {
 		if d.migrate(id, l) {
 			return
 		}
-		since, node := l.FundedUntil, d.v.Nodes[l.Node]
-		stopped := node != nil && node.StoppedBilling(l, d.now)
+		n := d.node(l.Node)
+		since, stopped := l.FundedUntil, n.StoppedBilling(l, d.now)
 		if stopped {
-			since = node.BillingUntil
+			since = n.BillingUntil
 		}
-		if stopped || l.CanEndByAnyone(d.now) == nil {
+		if stopped || l.CanEndByAnyone(n, d.now) == nil {
 			instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: d.self, Lease: *l})
 			d.add(Action{Kind: LeaseEnd, Key: id, Since: since}, instruction, err)
 			return
 		}
-		if d.settle(id, l) {
+		if d.settle(id, l, n) {
 			return
 		}
-		if hasOrder && l.CanClose(d.self, d.params, d.now) == nil {
+		if hasOrder && l.CanClose(d.self, n, d.params, d.now) == nil {
 			instruction, err := ix.LeaseClose(ix.LeaseCloseArgs{
 				Authority: d.self, Lease: *l, OrderRentPayer: d.rentPayer(l), KeeperGone: d.v.Keepers[l.Lease.Keeper] == nil,
 				Emission: d.params.EmissionBps > 0,
@@ -169,8 +177,8 @@ func (d *due) leases() {
 }
 
 // settle pays for seconds beyond those paid for: verified ones, and those of receipts that an output had to wait for.
-func (d *due) settle(id string, l *market.Lease) bool {
-	if l.State() < market.LeaseRunning || l.UnsettledSecs(d.now) == 0 {
+func (d *due) settle(id string, l *market.Lease, n *market.Node) bool {
+	if l.State() < market.LeaseRunning || l.Frozen > 0 || l.UnsettledSecs(n.PayableUntil(d.now)) == 0 {
 		return false
 	}
 	p, ok := d.v.Providers[l.Provider]
@@ -183,19 +191,38 @@ func (d *due) settle(id string, l *market.Lease) bool {
 	return true
 }
 
+// faults applies those whose appeal window has passed, has them compensate every lease that they harmed, and closes them.
 func (d *due) faults() {
 	if d.v.Market == nil {
 		return
 	}
 	mint := d.v.Market.StakeMint
 	inOrder(d.v.Faults, func(key solana.PublicKey, f *market.Fault) {
-		if f.CanApply(d.now) != nil {
+		id := fmt.Sprintf("%s/%d", key, f.ApplicableAt)
+		switch {
+		case f.CanApply(d.now) == nil:
+			instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: d.self, Fault: *f, StakeMint: mint})
+			d.add(Action{Kind: SlashApply, Key: id, Since: f.ApplicableAt}, instruction, err)
+		case f.Applied() && !d.compensate(id, f) && f.CanClose(d.now) == nil:
+			instruction, err := ix.SlashClose(*f, mint)
+			d.add(Action{Kind: SlashClose, Key: id, Since: f.ClaimsUntil}, instruction, err)
+		}
+	})
+}
+
+// compensate has a fault compensate its leases; false when none is left. A lease that gets nothing is told so too: it
+// cannot close before.
+func (d *due) compensate(id string, f *market.Fault) bool {
+	left := false
+	inOrder(d.v.Leases, func(key solana.PublicKey, l *market.Lease) {
+		if f.CanCompensate(l) != nil {
 			return
 		}
-		a := Action{Kind: SlashApply, Key: fmt.Sprintf("%s/%d", key, f.ApplicableAt), Since: f.ApplicableAt}
-		instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: d.self, Fault: *f, StakeMint: mint})
-		d.add(a, instruction, err)
+		left = true
+		instruction, err := ix.SlashCompensate(ix.SlashCompensateArgs{Payer: d.self, Fault: *f, Lease: *l})
+		d.add(Action{Kind: SlashCompensate, Key: fmt.Sprintf("%s/%s/%d", id, key, l.AwardedAt), Since: f.ApplicableAt}, instruction, err)
 	})
+	return left
 }
 
 // payouts claims what waits for this keeper, and those of others whose rent comes back to it.

@@ -272,6 +272,35 @@ func TestPayouts(t *testing.T) {
 	}
 }
 
+// A fault that was applied compensates each lease of its node once, and is closed when nothing is left to claim.
+func TestFaultsCompensateAndClose(t *testing.T) {
+	v := newView()
+	add(v, 30, func(m market.Meta) *market.Node { return &market.Node{Meta: m} })
+	l := addLease(v, 10, func(l *market.Lease) {
+		l.Lease.Status, l.EndedAt = uint8(market.LeaseEnded), now-5_000
+		l.FaultWindow = ^uint32(0)
+	})
+	f := add(v, 60, func(m market.Meta) *market.Fault { return &market.Fault{Meta: m} })
+	f.Fault.Node, f.Status, f.Serial, f.ClaimsUntil, f.PoolLeft = l.Lease.Node, 2, 1, now+100, 5
+	kinds := func() (out []Kind) {
+		actions, err := Due(v, match.Of(v), self, now, nil)
+		require.NoError(t, err)
+		for _, a := range actions {
+			if a.Kind == SlashCompensate || a.Kind == SlashClose || a.Kind == SlashApply {
+				out = append(out, a.Kind)
+			}
+		}
+		return out
+	}
+	require.Equal(t, []Kind{SlashCompensate}, kinds())
+	l.LastFault = 1
+	require.Empty(t, kinds())
+	f.ClaimsUntil = now - 10
+	require.Equal(t, []Kind{SlashClose}, kinds())
+	l.LastFault = 0
+	require.Equal(t, []Kind{SlashCompensate}, kinds(), "who was harmed comes first")
+}
+
 // addReport puts a report with leaves into a view; final or not.
 func addReport(t *testing.T, v *view.Accounts, p uint64, final bool, leaves ...records.Leaf) *report.Set {
 	for i := range leaves {
@@ -347,7 +376,7 @@ func TestLeavesAreAppliedInOrder(t *testing.T) {
 		v := newView()
 		addNode(v, 0)
 		a := addReport(t, v, period, true, of(none, records.FlagWorkFailed, 0), of(lease, records.FlagWorkFailed, 0))
-		require.Equal(t, []string{fault(period, none)}, keys(v, a), "its node's leaf stands in")
+		require.Equal(t, []string{fmt.Sprintf("fault_open/%d/%s", period, node)}, keys(v, a), "any leaf of the node shows it")
 	})
 	t.Run("an older report that is not final", func(t *testing.T) {
 		v := newView()

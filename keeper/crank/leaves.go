@@ -26,31 +26,30 @@ func (d *due) leaves(sets Sets) {
 	}
 }
 
-// leavesOf goes through one set. Leaves of leases come first: the first leaf of a node brings the node's own news, and
-// with a lease a customer's harm is known. The node's leaf without a lease stands in where no lease's can be applied.
+// leavesOf goes through one set. Leaves of leases come first: the first leaf of a node brings the node's own news. The
+// node's leaf without a lease stands in where no lease's can be applied. A fault of the machine is opened by any of them
+// and is one for all; what they say of their leases follows when it is there.
 func (d *due) leavesOf(set *report.Set) {
-	withLease := map[solana.PublicKey]bool{}
+	withLease, faulty := map[solana.PublicKey]bool{}, map[solana.PublicKey]bool{}
 	for pass := range 2 {
 		for i, leaf := range set.Leaves {
 			if leaf.Lease.IsZero() != (pass == 1) {
 				continue
 			}
 			n, ok := d.v.Nodes[leaf.Node]
-			if !ok || withLease[leaf.Node] && leaf.Lease.IsZero() {
+			if !ok || withLease[leaf.Node] && leaf.Lease.IsZero() || faulty[leaf.Node] {
 				continue
 			}
-			var l *market.Lease
-			if !leaf.Lease.IsZero() {
-				l = d.v.Leases[leaf.Lease]
-				if l == nil || l.Node != leaf.Node || l.StartedAt == 0 {
-					continue
-				}
+			l := d.v.Leases[leaf.Lease]
+			if l != nil && (l.Node != leaf.Node || l.StartedAt == 0) {
+				continue
 			}
 			nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l)
-			if !nodeNew && !leaseNew {
+			ofNode := flags&market.NodeFlags != 0
+			if !nodeNew && !leaseNew || l == nil && !leaf.Lease.IsZero() && !ofNode {
 				continue
 			}
-			withLease[leaf.Node] = true
+			withLease[leaf.Node], faulty[leaf.Node] = true, ofNode
 			d.leaf(set, uint32(i), leaf, n, flags)
 		}
 	}
@@ -72,7 +71,11 @@ func (d *due) leaf(set *report.Set, i uint32, leaf records.Leaf, n *market.Node,
 		d.add(a, instruction, err)
 		return
 	}
+	ofNode := flags&market.NodeFlags != 0
+	if ofNode {
+		a.Key = fmt.Sprintf("%d/%s", set.Period, leaf.Node)
+	}
 	a.Kind, a.Group = FaultOpen, ""
-	instruction, err := ix.FaultOpen(ix.FaultOpenArgs{Payer: d.self, Provider: n.Provider, Proof: p})
+	instruction, err := ix.FaultOpen(ix.FaultOpenArgs{Payer: d.self, Node: *n, OfNode: ofNode, Proof: p})
 	d.add(a, instruction, err)
 }

@@ -18,7 +18,7 @@ func (d *due) migrate(id string, l *market.Lease) (ok bool) {
 	o, known := d.v.Orders[l.Order]
 	me, active := d.v.Keepers[d.self]
 	if !known || !active || me.State() != market.KeeperActive || d.v.Market.Paused&market.PauseAwards != 0 ||
-		!l.CanMigrate() || l.CanEndByAnyone(d.now) == nil {
+		!l.CanMigrate() || l.CanEndByAnyone(d.node(l.Node), d.now) == nil {
 		return false
 	}
 	q := match.Query{

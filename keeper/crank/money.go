@@ -61,7 +61,7 @@ func (d *due) disputes() {
 		id := fmt.Sprintf("%s/%d", key, q.OpenedAt)
 		switch verdict := q.Verdict(); {
 		case verdict == market.VerdictUpheld:
-			instruction, err := ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: d.self, Dispute: *q, Lease: *l})
+			instruction, err := ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: d.self, Dispute: *q, Lease: *l, Model: d.node(l.Node).Spec.Model})
 			d.add(Action{Kind: DisputeUphold, Key: id}, instruction, err)
 		case verdict == market.VerdictRejected || d.now >= q.ClosesAt:
 			p, ok := d.v.Providers[l.Provider]

@@ -87,7 +87,8 @@ func TestOpeningIsParsedStrictly(t *testing.T) {
 	leaf := records.Leaf{Period: 3, Flags: records.FlagWorkFailed}
 	leaf.Node[0] = 9
 	raw := leaf.Encode()
-	data := append(raw[:], 2, 0, 0, 0, 1, 0, 0, 0)
+	data := append([]byte{0}, raw[:]...)
+	data = append(data, 2, 0, 0, 0, 1, 0, 0, 0)
 	data = append(data, make([]byte, 32)...)
 	var o opened
 	require.NoError(t, o.parse(data))

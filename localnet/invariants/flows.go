@@ -70,7 +70,10 @@ func (h History) Flows() Flows {
 			case *bindings.PayoutClaimed:
 				f.PaidOut += e.Amount
 			case *bindings.SlashApplied:
-				f.slash(e.Amount, e.Customer, e.Finder, e.Burned)
+				f.slash(e.Amount, e.Pool, e.Finder, e.Burned)
+			case *bindings.SlashClosed:
+				f.ToCustomers -= e.Burned // what nobody claimed
+				f.Burned += e.Burned
 			case *bindings.OutputForfeited:
 				f.slash(e.Amount, 0, 0, e.Amount)
 			}

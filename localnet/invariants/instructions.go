@@ -19,7 +19,7 @@ var instructions = []string{
 	"auction_open", "auction_award", "auction_close",
 	"lease_start", "lease_abort", "lease_extend", "lease_settle_receipt", "lease_settle_report", "lease_end",
 	"lease_checkpoint", "lease_migrate", "lease_rate", "lease_close",
-	"report_vote", "report_apply", "report_close", "fault_open", "slash_apply", "slash_appeal", "payout_claim",
+	"report_vote", "report_apply", "report_close", "fault_open", "slash_apply", "slash_compensate", "slash_close", "slash_appeal", "payout_claim",
 	"fraud_proof_open", "fraud_proof_close", "prove_bad_work", "prove_better_ask", "prove_omitted_bid", "prove_equivocation",
 	"dispute_open", "dispute_vote", "dispute_resolve", "dispute_uphold",
 	"output_commit", "output_reveal", "output_resolve", "output_forfeit",

@@ -156,7 +156,9 @@ func (v *violations) stakes(s Snapshot) {
 		committed[n.Provider] += n.Stake
 	}
 	for _, f := range s.Faults {
-		faults[f.Provider]++
+		if f.ClaimsUntil == 0 { // else it was applied
+			faults[f.Provider]++
+		}
 	}
 	for key, p := range s.Providers {
 		if vault := s.Tokens[sdk.StakeVaultAddress(key)].Amount; vault != p.Stake+p.Unstaking {

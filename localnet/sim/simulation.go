@@ -144,6 +144,7 @@ func (sim *simulation) buildChain() {
 	sim.chain.Happened = sim.happened
 	model := &market.Model{Meta: market.Meta{Address: market.ModelAddress(modelID)}}
 	model.Id, model.Name, model.VramMib, model.TflopsX10 = modelID, market.Text32(modelName), vramMiB, 3_120
+	model.ReferencePrice = 10_000_000
 	model.MinStake, model.WorkSize, model.WorkBoundMs = stake, workOrder, uint32(workBound/time.Millisecond)
 	sim.chain.Put(model.Address, model)
 }
@@ -208,6 +209,7 @@ func (sim *simulation) buildMachines() {
 		n.RegisteredAt = sim.start.Unix() - 86_400
 		n.AvailableSince, n.AskSince, n.RecordSince = n.RegisteredAt, n.RegisteredAt, n.RegisteredAt
 		n.StartAvailability(n.RegisteredAt)
+		n.GoodSince = n.RegisteredAt
 		n.LastReportPeriod, n.ReportWindow = uint64(sim.first)-1, ^uint32(0)
 		sim.chain.Put(n.Address, n)
 		m.account = n.Address

@@ -259,15 +259,22 @@ pub mod gantry_market {
 
     pub fn fault_open(
         ctx: &mut Context<FaultOpen>,
+        of_node: u8,
         leaf: [u8; 176],
         path: u32,
         proof: Vec<[u8; 32]>,
     ) -> Result<()> {
-        fault_open::handler(ctx, leaf, path, proof)
+        fault_open::handler(ctx, of_node, leaf, path, proof)
     }
 
     pub fn slash_apply(ctx: &mut Context<SlashApply>) -> Result<()> {
         slash_apply::handler(ctx)
+    }
+    pub fn slash_compensate(ctx: &mut Context<SlashCompensate>) -> Result<()> {
+        slash_compensate::handler(ctx)
+    }
+    pub fn slash_close(ctx: &mut Context<SlashClose>) -> Result<()> {
+        slash_close::handler(ctx)
     }
     pub fn slash_appeal(ctx: &mut Context<SlashAppeal>, statement: [u8; 144]) -> Result<()> {
         slash_appeal::handler(ctx, statement)

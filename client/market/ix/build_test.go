@@ -21,6 +21,10 @@ func TestInstructionsWithoutArgumentsHaveTheirDiscriminator(t *testing.T) {
 		"keeper_activate":     {bindings.Instruction_KeeperActivate, func() (solana.Instruction, error) { return KeeperActivate(solana.PublicKey{1}) }},
 		"lease_close":         {bindings.Instruction_LeaseClose, func() (solana.Instruction, error) { return LeaseClose(LeaseCloseArgs{}) }},
 		"slash_apply":         {bindings.Instruction_SlashApply, func() (solana.Instruction, error) { return SlashApply(SlashApplyArgs{}) }},
+		"slash_compensate":    {bindings.Instruction_SlashCompensate, func() (solana.Instruction, error) { return SlashCompensate(SlashCompensateArgs{}) }},
+		"slash_close": {
+			bindings.Instruction_SlashClose, func() (solana.Instruction, error) { return SlashClose(market.Fault{}, solana.PublicKey{1}) },
+		},
 	} {
 		ix, err := c.build()
 		require.NoError(t, err, name)

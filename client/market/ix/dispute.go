@@ -56,12 +56,13 @@ type DisputeUpholdArgs struct {
 	Payer   solana.PublicKey
 	Dispute market.Dispute
 	Lease   market.Lease
+	Model   uint16 // Node.Spec.Model
 }
 
 // DisputeUphold opens the fault at market.DisputeFaultAddress(lease); anyone may.
 func DisputeUphold(a DisputeUpholdArgs) (solana.Instruction, error) {
 	d := a.Dispute
 	ix, err := bindings.NewDisputeUpholdInstruction(a.Payer, market.MarketAddress(), market.CreditsAddress(d.Customer), a.Lease.Provider,
-		d.Node, d.Lease, d.Address, d.Customer, market.DisputeFaultAddress(d.Lease), solana.SystemProgramID)
+		d.Node, market.ModelAddress(a.Model), d.Lease, d.Address, d.Customer, market.DisputeFaultAddress(d.Lease), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_DisputeUphold)
 }

@@ -139,7 +139,7 @@ type LeaseSettleReportArgs struct {
 func LeaseSettleReport(a LeaseSettleReportArgs) (solana.Instruction, error) {
 	credits := market.CreditsAddress(a.Lease.Customer)
 	ix, err := bindings.NewLeaseSettleReportInstruction(a.Lease.Address, credits, market.CreditsVaultAddress(credits),
-		a.Lease.Provider, a.Payout, solana.TokenProgramID)
+		a.Lease.Provider, a.Lease.Node, a.Payout, solana.TokenProgramID)
 	return finish(ix, err, bindings.Instruction_LeaseSettleReport)
 }
 
@@ -177,7 +177,7 @@ func LeaseSettleReceipt(a LeaseSettleReceiptArgs) ([]solana.Instruction, error) 
 	}
 	credits := market.CreditsAddress(l.Customer)
 	ix, err := bindings.NewLeaseSettleReceiptInstruction(r.Sequence, uint32(r.Cumulative), l.Address, credits,
-		market.CreditsVaultAddress(credits), l.Provider, a.Payout, solana.TokenProgramID, solana.SysVarInstructionsPubkey)
+		market.CreditsVaultAddress(credits), l.Provider, l.Node, a.Payout, solana.TokenProgramID, solana.SysVarInstructionsPubkey)
 	if ix, err = finish(ix, err, bindings.Instruction_LeaseSettleReceipt); err != nil {
 		return nil, err
 	}

@@ -68,20 +68,26 @@ func ReportApply(p LeafProof) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_ReportApply)
 }
 
-// FaultOpenArgs open the fault that a leaf carries.
+// FaultOpenArgs open a fault that a leaf carries.
 type FaultOpenArgs struct {
-	Payer    solana.PublicKey
-	Provider solana.PublicKey // account: Node.Provider
-	Proof    LeafProof
+	Payer solana.PublicKey
+	Node  market.Node
+	// OfNode opens the fault of the machine, which is one for all its leases; else that of the leaf's lease.
+	OfNode bool
+	Proof  LeafProof
 }
 
-// FaultOpen applies the leaf and creates the fault at FaultAddress(node, lease, period); anyone may.
+// FaultOpen applies the leaf to the node, or to its lease, and creates the fault at FaultAddress(node, lease, period),
+// with no lease for the machine's; anyone may.
 func FaultOpen(a FaultOpenArgs) (solana.Instruction, error) {
 	leaf := a.Proof.Leaf
-	live, closed := a.Proof.leases()
-	ix, err := bindings.NewFaultOpenInstruction(leaf.Encode(), a.Proof.Path, a.Proof.siblings(), a.Payer, market.MarketAddress(),
-		market.ReportAddress(uint64(leaf.Period)), a.Provider, leaf.Node, live, closed,
-		market.FaultAddress(leaf.Node, leaf.Lease, uint64(leaf.Period)), solana.SystemProgramID)
+	lease := leaf.Lease
+	if a.OfNode {
+		lease = solana.PublicKey{}
+	}
+	ix, err := bindings.NewFaultOpenInstruction(flag(a.OfNode), leaf.Encode(), a.Proof.Path, a.Proof.siblings(), a.Payer, market.MarketAddress(),
+		market.ReportAddress(uint64(leaf.Period)), a.Node.Node.Provider, leaf.Node, market.ModelAddress(a.Node.Spec.Model), optional(lease),
+		market.FaultAddress(leaf.Node, lease, uint64(leaf.Period)), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_FaultOpen)
 }
 
@@ -91,20 +97,46 @@ func ReportClose(r market.Report) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_ReportClose)
 }
 
-// SlashApplyArgs apply a fault whose appeal window has passed. Payer signs and pays for the customer's payout.
+// SlashApplyArgs apply a fault whose appeal window has passed.
 type SlashApplyArgs struct {
 	Payer     solana.PublicKey
 	Fault     market.Fault
 	StakeMint solana.PublicKey
 }
 
-// SlashApply burns stake; what the customer gets waits in its payout. Anyone may.
+// SlashApply takes the stake, burns its part of it and sets the rest aside; anyone may.
 func SlashApply(a SlashApplyArgs) (solana.Instruction, error) {
 	f := a.Fault
-	ix, err := bindings.NewSlashApplyInstruction(a.Payer, market.MarketAddress(), f.Provider, market.StakeVaultAddress(f.Provider), f.Node,
-		optional(f.Lease), f.Address, f.RentPayer, market.RewardsAddress(), market.PayoutVaultAddress(), a.StakeMint,
-		market.PayoutAddress(f.Customer, f.Address), solana.TokenProgramID, solana.SystemProgramID)
+	ix, err := bindings.NewSlashApplyInstruction(a.Payer, market.MarketAddress(), f.Provider, market.StakeVaultAddress(f.Provider),
+		f.Node, optional(f.Lease), f.Address, market.RewardsAddress(), market.PayoutVaultAddress(), a.StakeMint,
+		market.PayoutAddress(f.Finder, f.Address), solana.TokenProgramID, solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_SlashApply)
+}
+
+// SlashCompensateArgs have an applied fault compensate a lease.
+type SlashCompensateArgs struct {
+	Payer solana.PublicKey
+	Fault market.Fault
+	Lease market.Lease
+}
+
+// SlashCompensate gives the lease's customer its part of the pool in a payout, once; anyone may.
+func SlashCompensate(a SlashCompensateArgs) (solana.Instruction, error) {
+	f, l := a.Fault, a.Lease
+	ix, err := bindings.NewSlashCompensateInstruction(a.Payer, f.Node, l.Address, f.Address, market.PayoutAddress(l.Customer, f.Address),
+		solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_SlashCompensate)
+}
+
+// SlashClose burns what nobody has claimed and closes the fault; anyone may.
+func SlashClose(f market.Fault, stakeMint solana.PublicKey) (solana.Instruction, error) {
+	lease := f.Lease
+	if f.Compensated == 1 {
+		lease = solana.PublicKey{} // it may be closed
+	}
+	ix, err := bindings.NewSlashCloseInstruction(market.MarketAddress(), market.RewardsAddress(), market.PayoutVaultAddress(), stakeMint,
+		optional(lease), f.Address, f.RentPayer, solana.TokenProgramID)
+	return finish(ix, err, bindings.Instruction_SlashClose)
 }
 
 // PayoutClaim sends a payout whose delay is over to its beneficiary's associated stake-token account, which must exist:

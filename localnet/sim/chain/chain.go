@@ -209,7 +209,11 @@ func (t *tx) run(all []solana.Instruction, i int, ix solana.Instruction) error {
 	case bindings.Instruction_FaultOpen:
 		return t.faultOpen(keys, body)
 	case bindings.Instruction_SlashApply:
-		return t.slashApply(keys[0:7])
+		return t.slashApply(keys)
+	case bindings.Instruction_SlashCompensate:
+		return t.slashCompensate(keys[2], keys[3])
+	case bindings.Instruction_SlashClose:
+		return t.slashClose(keys[5])
 	case bindings.Instruction_ReportClose:
 		return t.reportClose(keys[2])
 	case bindings.Instruction_ProveEquivocation:
@@ -227,7 +231,7 @@ func (t *tx) run(all []solana.Instruction, i int, ix solana.Instruction) error {
 	case bindings.Instruction_LeaseEnd:
 		return t.leaseEnd(keys[0], keys[4])
 	case bindings.Instruction_LeaseClose:
-		return t.leaseClose(keys[0], keys[2], keys[11])
+		return t.leaseClose(keys[0], keys[2], keys[12])
 	default:
 		t.c.Happened(Fact{Kind: Unmodelled, Signer: t.signer, Root: [32]byte{disc[0], disc[1], disc[2], disc[3]}})
 		return errors.New("InvalidInstructionData")

@@ -239,6 +239,8 @@ func TestFaults(t *testing.T) {
 	n.Node.Provider, n.RequiredStake, n.Stake, n.Node.Status = p.Address, 500, 500, uint8(market.NodeActive)
 	c.Put(p.Address, p)
 	c.Put(n.Address, n)
+	model := &market.Model{Meta: market.Meta{Address: market.ModelAddress(n.Spec.Model)}}
+	c.Put(model.Address, model)
 	leaf := records.Leaf{Node: n.Address, Period: 10, Flags: records.FlagWorkFailed}
 	tree, err := records.LeafTree([]records.Leaf{leaf})
 	require.NoError(t, err)
@@ -253,7 +255,7 @@ func TestFaults(t *testing.T) {
 	apply, err := ix.ReportApply(given)
 	require.NoError(t, err)
 	require.Error(t, c.Execute(wallets[0], []solana.Instruction{apply}), "a leaf with a fault does not slip by")
-	open, err := ix.FaultOpen(ix.FaultOpenArgs{Payer: wallets[0], Provider: p.Address, Proof: given})
+	open, err := ix.FaultOpen(ix.FaultOpenArgs{Payer: wallets[0], Node: *n, OfNode: true, Proof: given})
 	require.NoError(t, err)
 	require.NoError(t, c.Execute(wallets[0], []solana.Instruction{open}))
 	require.Error(t, c.Execute(wallets[1], []solana.Instruction{open}))

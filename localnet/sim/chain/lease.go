@@ -100,6 +100,7 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 	n.GpuMask |= mask
 	n.NoteFree(t.now)
 	n.Node.LiveLeases++
+	n.OpenLeases++
 	o.Order.LiveLeases++
 	p.Provider.LiveLeases++
 	l := &market.Lease{Meta: market.Meta{Address: key}}
@@ -111,6 +112,7 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 	l.SlashOfflineBps, l.SlashBadWorkBps, l.GpuMask, l.Gpus = params.SlashOfflineBps, params.SlashBadWorkBps, mask, o.GpusPerNode
 	l.Lease.Status, l.RunToCompletion, l.MayMigrate = uint8(market.LeaseAwarded), o.RunToCompletion, 1-o.NoMigration
 	l.Lease.Version = market.LayoutVersion
+	l.LastFault, l.FaultWindow = n.Convictions, ^uint32(0)
 	t.set(key, l)
 	t.say(Fact{Kind: Awarded, Node: n.Address, Lease: key, Keeper: k.Wallet, Amount: score})
 	return nil
@@ -160,8 +162,12 @@ func (t *tx) leaseSettle(lease solana.PublicKey) error {
 	if l.State() < market.LeaseRunning {
 		return bindings.ErrorCodeWrongLeaseStatus
 	}
-	news := l.UnsettledSecs(t.now)
-	if news == 0 {
+	n, err := get[market.Node](t, l.Lease.Node)
+	if err != nil {
+		n = &market.Node{} // no fault of it is known
+	}
+	news := l.UnsettledSecs(n.PayableUntil(t.now))
+	if news == 0 || l.Frozen > 0 {
 		return nil
 	}
 	before := l.ProviderTotal()
@@ -183,17 +189,23 @@ func (t *tx) leaseEnd(authority, lease solana.PublicKey) error {
 	if err != nil {
 		return err
 	}
+	n, err := edit[market.Node](t, l.Lease.Node)
+	if err != nil {
+		return err
+	}
+	if n.ConvictedFrom != 0 && l.State() == market.LeaseRunning {
+		t.cut(n, l, n.ConvictedFrom)
+		if authority != l.Customer && l.CanEndByAnyone(n, t.now) != nil {
+			return nil
+		}
+	}
 	at, reason, kept := t.now, market.EndedByCustomer, true
-	switch err := l.CanEndByAnyone(t.now); {
+	switch err := l.CanEndByAnyone(n, t.now); {
 	case l.State() == market.LeaseFailed && (err == nil || authority == l.Customer):
 		at, reason, kept = l.EndedAt, market.EndedFailed, false
 	case err == nil:
 		at, reason = l.FundedUntil, market.EndedUnfunded
 	case authority != l.Customer || l.State() != market.LeaseRunning:
-		return err
-	}
-	n, err := edit[market.Node](t, l.Lease.Node)
-	if err != nil {
 		return err
 	}
 	p, err := edit[market.Provider](t, l.Lease.Provider)
@@ -232,9 +244,15 @@ func (t *tx) leaseClose(authority, order, lease solana.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	if err := l.CanClose(authority, &m.Params, t.now); err != nil {
+	n, err := edit[market.Node](t, l.Lease.Node)
+	if err != nil {
 		return err
 	}
+	if err := l.CanClose(authority, n, &m.Params, t.now); err != nil {
+		return err
+	}
+	n.OpenLeases--
+	n.CutLeases -= uint16(l.Lease.Cut)
 	o, err := edit[market.Order](t, order)
 	if err != nil {
 		return err
@@ -281,6 +299,7 @@ func (t *tx) leaseAbort(order, lease solana.PublicKey) error {
 	n.GpuMask &^= l.GpuMask
 	n.NoteFree(t.now)
 	n.Node.LiveLeases--
+	n.OpenLeases--
 	p.Provider.LiveLeases--
 	o.Order.LiveLeases--
 	o.NodesAwarded--

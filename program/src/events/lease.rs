@@ -107,3 +107,11 @@ pub struct LeaseFailed {
     pub period: u64,
     pub ended_at: i64,
 }
+
+/// A conviction of its node has ended the lease at `ended_at`, the later of `from` and what was paid.
+#[event]
+pub struct LeaseCut {
+    pub lease: Address,
+    pub from: i64,
+    pub ended_at: i64,
+}

@@ -9,8 +9,10 @@ pub struct FaultOpened {
     pub lease: Address,
     pub period: u64,
     pub flags: u16,
+    /// Reserved for it.
     pub amount: u64,
-    pub harm: u64,
+    /// The first second that it is about.
+    pub window_from: i64,
     pub applicable_at: i64,
 }
 
@@ -33,8 +35,26 @@ pub struct SlashApplied {
     pub fault: Address,
     pub provider: Address,
     pub amount: u64,
-    pub customer: u64,
+    /// Waits for the claims of leases.
+    pub pool: u64,
     pub finder: u64,
+    pub burned: u64,
+    pub claims_until: i64,
+}
+
+#[event]
+pub struct SlashCompensated {
+    pub fault: Address,
+    pub lease: Address,
+    pub customer: Address,
+    /// Base units of the stake token.
+    pub amount: u64,
+}
+
+#[event]
+pub struct SlashClosed {
+    pub fault: Address,
+    /// Of the pool, what nobody claimed.
     pub burned: u64,
 }
 

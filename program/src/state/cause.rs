@@ -45,6 +45,7 @@ impl Node {
             self.mended_at = now;
         }
         self.convicted = 0;
+        self.convicted_from = 0;
         self.cause_taken = 0;
     }
 }

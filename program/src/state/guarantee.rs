@@ -57,11 +57,11 @@ impl Node {
         }
     }
 
-    /// Its last fault was voided: unless an earlier one was not, the node may go on as before, and the time does not
-    /// count.
+    /// Its last fault of the machine was voided: unless an earlier one was not, the node may go on as before, and the time
+    /// does not count.
     pub fn acquit(&mut self, now: i64) {
         if self.status != NODE_SUSPENDED
-            || self.pending_faults > 0
+            || self.pending_node_faults > 0
             || self.convicted == 1
             || self.dead_until != 0
         {

@@ -30,6 +30,15 @@ impl LeafBytes {
     pub fn of(data: &[u8; LEAF_LEN]) -> &Self {
         bytemuck::cast_ref(data)
     }
+
+    /// What a fault of the leaf is about: the lease, or zero for the whole node.
+    pub fn subject(data: &[u8; LEAF_LEN], of_node: u8) -> &[u8; 32] {
+        if of_node == 0 {
+            &Self::of(data).lease
+        } else {
+            &[0; 32]
+        }
+    }
 }
 
 #[derive(Clone, Copy)]

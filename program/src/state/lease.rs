@@ -63,6 +63,8 @@ pub struct Lease {
     /// Of a redundant job: base units of the node's stake that not revealing a committed output costs.
     pub forfeit: u64,
     pub receipt_sequence: u64,
+    /// What faults have compensated of what it has paid, µUSDC.
+    pub compensated: u64,
     /// Last period whose leaf was applied.
     pub last_report_period: u64,
     pub awarded_at: i64,
@@ -78,6 +80,8 @@ pub struct Lease {
     pub resolved_at: i64,
     /// Until then its award may be shown to be unjust.
     pub challenge_until: i64,
+    /// Until when it had its GPUs, if a conviction of its node ended it earlier; else 0.
+    pub occupied_until: i64,
     /// Only ever grows.
     pub paid_secs: u32,
     /// Largest cumulative seconds of a receipt.
@@ -88,6 +92,9 @@ pub struct Lease {
     pub downtime_secs: u32,
     /// Which of the periods up to the last were applied: see [`crate::math::window`].
     pub report_window: u32,
+    /// The last conviction of its node that has compensated it, and which of those before have.
+    pub last_fault: u32,
+    pub fault_window: u32,
     /// Funded when it starts.
     pub duration_secs: u32,
     /// Terms.
@@ -121,7 +128,11 @@ pub struct Lease {
     pub disputed: u8,
     /// 1 once it ended after the node had served as long as it had to.
     pub kept_word: u8,
-    pub reserved_bytes: [u8; 1],
+    /// 1 once a conviction has ended it: what was not paid by then never is.
+    pub cut: u8,
+    /// Open faults of the lease that keep it from being paid.
+    pub frozen: u8,
+    pub reserved_bytes: [u8; 7],
 }
 
 impl Lease {
@@ -168,14 +179,14 @@ impl Lease {
         matches!(self.output, OUTPUT_NONE | OUTPUT_ACCEPTED)
     }
 
-    /// Moves paid-for seconds forward to the larger claim, within what can be owed, and returns what the provider gets
-    /// for it now. Settling the same second twice yields 0.
-    pub fn settle(&mut self, now: i64) -> Result<u64> {
-        if !self.payable() {
+    /// Moves paid-for seconds forward to the larger claim, within what can be owed for the time before `until`, and
+    /// returns what the provider gets for it now. Settling the same second twice yields 0.
+    pub fn settle(&mut self, until: i64) -> Result<u64> {
+        if !self.payable() || self.frozen > 0 {
             return Ok(0);
         }
         let claimed = self.receipt_secs.max(self.verified_secs);
-        let seconds = claimed.min(self.billable_secs(now));
+        let seconds = claimed.min(self.billable_secs(until));
         if seconds <= self.paid_secs {
             return Ok(0);
         }

@@ -10,6 +10,7 @@ mod device_claim;
 mod dispute;
 mod fault;
 mod fraud_proof;
+mod freeze;
 mod gpu_model;
 mod guarantee;
 mod health;

@@ -160,10 +160,29 @@ pub struct Node {
     pub dead_until: i64,
     /// When a retired node may be closed: the cool-down of the day that it retired.
     pub closes_at: i64,
+    /// End of the last period in which the machine passed checks and had no fault; its registration before.
+    pub good_since: i64,
+    /// Seconds from here on are not paid while a fault of the machine is open; 0 without one.
+    pub frozen_from: i64,
+    /// When the last freeze was over.
+    pub unfrozen_at: i64,
+    /// Seconds from here on are never paid: a fault of the machine stands and its wallet has not said that it is mended;
+    /// 0 without one.
+    pub convicted_from: i64,
+    /// Leases that had GPUs after `claims_from` stay until then, or until they are compensated.
+    pub claims_from: i64,
+    pub claims_until: i64,
+    /// Faults of the machine that were ever applied.
+    pub convictions: u32,
+    /// Leases awarded and not closed; of them, those that a conviction has ended.
+    pub open_leases: u16,
+    pub cut_leases: u16,
+    /// Open faults of the machine, apart from those of single leases.
+    pub pending_node_faults: u16,
     /// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
     pub relapses: u16,
     pub deaths: u16,
-    pub stake_pad: [u8; 4],
+    pub pad: [u8; 2],
 }
 
 impl Node {
@@ -338,6 +357,8 @@ impl Node {
             && self.guarantee_sound()
             && self.reserved_stake <= self.stake
             && self.availability.is_sound(self.free_gpus())?
+            && self.cut_leases <= self.open_leases
+            && (self.pending_node_faults == 0) == (self.frozen_from == 0)
             && (NODE_ACTIVE..=NODE_SUSPENDED).contains(&self.status);
         require!(sound, MarketError::InvariantBroken);
         Ok(())

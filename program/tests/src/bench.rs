@@ -201,21 +201,25 @@ fn faults(w: &mut Testbed, keepers: &[Actor; 3]) {
         ..good
     };
     let proof = report(w, keepers, bad);
-    w.ok(ix::fault_open(w, &keepers[0].wallet(), &proof), &[&keepers[0].key]);
+    let payer = keepers[0].wallet();
+    w.ok(ix::fault_open(w, &payer, &proof), &[&keepers[0].key]);
+    w.ok(ix::fault_open_of(w, &payer, &proof, false), &[&keepers[0].key]);
     let other = w.provider(10_000_000_000);
     let spare = w.machine(&other, 1);
     let migrate = ix::lease_migrate(w, &keepers[0], &lease, &spare.node);
     w.ok(migrate, &[&keepers[0].key]);
-    let fault = pda::fault(&machine.node, &lease, bad.period);
+    let (fault, of_lease) = (ix::fault_of(&proof), pda::fault(&machine.node, &lease, bad.period));
     let passed = statement(&machine.node, bad.period, 3, true);
     let appeal = ix::slash_appeal(w, &fault, &keepers[0], passed);
     w.ok_all(&[signed(&keepers[0].key, &passed), appeal], &[]);
     w.warp(i64::from(w.params.appeal_secs));
     let payer = w.actor();
-    w.ok(ix::slash_apply_by(w, &payer.wallet(), &fault), &[&payer.key]);
+    w.ok(ix::slash_apply_by(w, &payer.wallet(), &of_lease), &[&payer.key]);
+    w.ok(ix::slash_compensate_by(w, &payer.wallet(), &of_lease, &lease), &[&payer.key]);
     w.warp(i64::from(w.params.report_retention_secs.max(w.params.unstake_cooldown_secs)));
+    w.ok(ix::slash_close(w, &of_lease), &[]);
     w.ok(ix::report_close(period, &keepers[0].wallet()), &[]);
-    let payout = pda::payout(&customer.wallet(), &fault);
+    let payout = pda::payout(&customer.wallet(), &of_lease);
     w.ok(ix::payout_claim(w, &payout, customer.stake), &[]);
 }
 

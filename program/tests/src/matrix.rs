@@ -25,23 +25,20 @@ use crate::{bench, ix, shapes, Testbed};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
-pub const HARMLESS: [(&str, &str, &str, &str); 52] = [
-    ("slash_apply", "payer", "another account of the call", ANYONE_PAYS),
-    ("slash_apply", "payer", "another signer", ANYONE_PAYS),
-    ("slash_apply", "payer", "another wallet", ANYONE_PAYS),
-    ("slash_apply", "payer", "no account", ANYONE_PAYS),
-    ("slash_apply", "payer", "wrong owner", ANYONE_PAYS),
-    ("slash_apply", "payout", "an account that exists", NOT_OWED),
-    ("slash_apply", "payout", "no account", NOT_OWED),
-    ("slash_apply", "payout", "occupied by a broken account", NOT_OWED),
-    ("slash_apply", "payout", "occupied by another program", NOT_OWED),
+pub const HARMLESS: [(&str, &str, &str, &str); 48] = [
     ("guarantee_resolve", "finder", "another account of the call", ANYONE_RESOLVES),
     ("guarantee_resolve", "finder", "another signer", ANYONE_RESOLVES),
     ("guarantee_resolve", "finder", "another wallet", ANYONE_RESOLVES),
     ("guarantee_resolve", "finder", "no account", ANYONE_RESOLVES),
     ("guarantee_resolve", "finder", "wrong owner", ANYONE_RESOLVES),
-    ("lease_close", "node", "closed", NODE_GONE),
-    ("lease_close", "node", "wrong owner, in place", NODE_GONE),
+    ("slash_apply", "payer", "another signer", NO_FINDER),
+    ("slash_apply", "payer", "another wallet", NO_FINDER),
+    ("slash_apply", "payer", "no account", NO_FINDER),
+    ("slash_apply", "payer", "wrong owner", NO_FINDER),
+    ("slash_apply", "payout", "an account that exists", NO_FINDER),
+    ("slash_apply", "payout", "no account", NO_FINDER),
+    ("slash_apply", "payout", "occupied by a broken account", NO_FINDER),
+    ("slash_apply", "payout", "occupied by another program", NO_FINDER),
     ("lease_close", "authority", "another account of the call", ANYONE_CLOSES),
     ("lease_close", "authority", "another signer", ANYONE_CLOSES),
     ("lease_close", "authority", "another wallet", ANYONE_CLOSES),
@@ -52,7 +49,6 @@ pub const HARMLESS: [(&str, &str, &str, &str); 52] = [
     ("dispute_resolve", "payout", "wrong token program", NO_PAYOUT),
     ("dispute_uphold", "payer", "another account of the call", "anyone who signs may pay the rent"),
     ("lease_extend", "lease", "another of its type", SUBJECT),
-    ("lease_settle_report", "lease", "another of its type", SUBJECT),
     ("report_close", "report", "another of its type", SUBJECT),
     (
         "rewards_accrue",
@@ -97,11 +93,10 @@ pub const HARMLESS: [(&str, &str, &str, &str); 52] = [
 /// Otherwise a provider that closes its account would hold the customer's deposit.
 const NO_PAYOUT: &str = "an account that takes no payments loses them to the buy-back";
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
-const ANYONE_PAYS: &str = "anyone who signs may pay for a payout; nothing is paid where nobody was harmed";
-const NOT_OWED: &str = "where nobody was harmed no payout is made, and the account is not looked at";
+const NO_FINDER: &str =
+    "what a report says has no finder: there is no payout to make and nobody to pay for it";
 const ANYONE_RESOLVES: &str =
     "anyone who signs may resolve a guarantee that is over, and gains nothing by it";
-const NODE_GONE: &str = "a node that is closed has no record to write to: its leases must close all the same";
 const ANYONE_SHOWS: &str =
     "anyone who signs may send what a final report says; it pays rent only where a claim is made";
 const NOBODYS: &str = "a claim that nobody has is made for the node whose evidence names the device";

@@ -83,4 +83,6 @@ pub fn play(w: &mut Testbed) {
     w.warp(i64::from(w.params.appeal_secs));
     let payer = w.actor();
     w.ok(ix::slash_apply_by(w, &payer.wallet(), &fault), &[&payer.key]);
+    w.warp(i64::from(w.params.period_secs) * 4);
+    w.ok(ix::slash_close(w, &fault), &[]);
 }

@@ -3,7 +3,7 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::DisputeResolved;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::state::{
-    Credits, Dispute, Fault, Keeper, Lease, Market, Node, Provider, Rewards, DISPUTE_BAD_OUTPUT,
+    Credits, Dispute, Fault, Keeper, Lease, Market, Node, Payout, Provider, Rewards, DISPUTE_BAD_OUTPUT,
     FAULT_DISPUTE,
 };
 use gantry_market_tests::actors::START_STAKE;
@@ -51,24 +51,29 @@ fn it_opens_a_fault_and_gives_the_deposit_back() {
     assert_eq!((after.balance, after.reserved), (before.balance, before.reserved - 33_333));
     let at = pda::dispute_fault(&lease);
     let fault: Fault = w.read(&at);
-    // Half of the stake that one of the machine's two GPUs needs; 0.333333 USDC are worth 0.333333 tokens.
-    assert_eq!((fault.amount, fault.harm), (5_000_000_000, 333_333_000));
-    assert_eq!((fault.customer, fault.finder), (deal.customer.wallet(), deal.customer.wallet()));
+    // Half of the stake that one of the machine's two GPUs needs.
+    assert_eq!((fault.amount, fault.finder), (5_000_000_000, deal.customer.wallet()));
+    let started = w.read::<Lease>(&lease).started_at;
+    assert_eq!((fault.window_from, fault.window_until), (started, w.now()));
     assert_eq!((fault.kind, fault.voters_before), (FAULT_DISPUTE, opened_at));
     assert_eq!((fault.flags, fault.applicable_at), (FLAG_BAD_OUTPUT, w.now() + 300));
     assert!(!w.exists(&dispute));
     let node: Node = w.read(&deal.machine.node);
     // It is lost when the slash is applied: until then it can be appealed.
     assert_eq!((node.pending_faults, node.disputes_lost, node.dispute_lost_at), (1, 0, 0));
+    assert_eq!((node.reserved_stake, node.pending_node_faults), (5_000_000_000, 0));
     assert_eq!(w.read::<Provider>(&deal.provider.provider()).pending_faults, 1);
     assert_eq!(w.read::<Lease>(&lease).pending_faults, 1);
 
     // The rest is the way of every fault.
     w.warp(300);
-    let apply = ix::slash_apply(&w, &at);
-    w.ok(apply, &[]);
+    w.ok(ix::slash_apply(&w, &at), &[]);
+    w.ok(ix::slash_compensate(&w, &at, &lease), &[]);
+    // A tenth to the finder, and what was paid: one payout, as both are the customer.
+    let payout: Payout = w.read(&pda::payout(&deal.customer.wallet(), &at));
+    assert_eq!(payout.amount, 500_000_000 + 333_333_000);
     let node: Node = w.read(&deal.machine.node);
-    assert_eq!((node.disputes_lost, node.dispute_lost_at), (1, w.now()));
+    assert_eq!((node.disputes_lost, node.dispute_lost_at, node.reserved_stake), (1, w.now(), 0));
     assert_eq!(w.read::<Lease>(&lease).pending_faults, 0);
     assert_eq!(w.read::<Provider>(&deal.provider.provider()).slashed_total, 5_000_000_000);
 }
@@ -173,7 +178,7 @@ fn r15_the_terms_are_those_of_the_opening() {
     });
     w.ok(ix::dispute_uphold(&w, &payer.wallet(), &deal.lease), &[&payer.key]);
     let fault: Fault = w.read(&pda::dispute_fault(&deal.lease));
-    assert_eq!((fault.amount, fault.harm), (5_000_000_000, 333_333_000));
+    assert_eq!((fault.amount, fault.stake_price), (5_000_000_000, 1_000_000));
     assert_eq!((fault.applicable_at, fault.finder_bps), (w.now() + 300, 1_000));
 }
 

@@ -1,12 +1,12 @@
 use gantry_market::constants::{
-    FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
+    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
     FLAG_UNHEALTHY, FLAG_WORK_FAILED,
 };
 use gantry_market::errors::MarketError;
 use gantry_market::events::{FaultOpened, LeaseFailed};
 use gantry_market::state::{
-    Fault, Lease, Market, Node, Provider, LEASE_ENDED, LEASE_FAILED, NODE_ACTIVE, NODE_RETIRED,
-    NODE_SUSPENDED,
+    Fault, Lease, Market, Node, Provider, FAULT_PENDING, FAULT_REPORT, LEASE_ENDED, LEASE_FAILED,
+    NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED,
 };
 use gantry_market::ID;
 use gantry_market_tests::errors::Code;
@@ -59,13 +59,17 @@ fn a_silent_node_fails_its_lease() {
     let at = pda::fault(&deal.machine.node, &deal.lease, leaf.period);
     let fault: Fault = w.read(&at);
     assert_eq!((fault.node, fault.provider), (deal.machine.node, deal.provider.provider()));
-    assert_eq!((fault.lease, fault.customer), (deal.lease, deal.customer.wallet()));
-    assert_eq!((fault.finder, fault.rent_payer), (Address::default(), deal.keeper.wallet()));
+    // Silence has no finder.
+    assert_eq!((fault.lease, fault.finder), (deal.lease, Address::default()));
+    assert_eq!((fault.rent_payer, fault.gpus), (deal.keeper.wallet(), 1));
+    assert_eq!((fault.kind, fault.status), (FAULT_REPORT, FAULT_PENDING));
     assert_eq!((fault.period, fault.flags, fault.appeal_weight), (leaf.period, FLAG_OFFLINE, 0));
-    assert_eq!((fault.reported_at, fault.applicable_at), (end, end + 300));
-    assert_eq!((fault.total_weight, fault.finder_bps), (w.params.min_bond, 1_000));
-    // 5 % of the 20 tokens that two GPUs need; 50 seconds at 2 USDC an hour are 27,777 µUSDC.
-    assert_eq!((fault.amount, fault.harm), (1_000_000_000, 27_777_000));
+    // The appeal window runs from the opening.
+    assert_eq!((fault.opened_at, fault.applicable_at), (w.now(), w.now() + 300));
+    assert_eq!((fault.window_from, fault.window_until, fault.voters_before), (end - 60, end, end));
+    assert_eq!(fault.total_weight, w.params.min_bond);
+    // 5 % of the 10 tokens that one of two GPUs needs; an hour at 2 USDC would be 2 tokens.
+    assert_eq!(fault.amount, 500_000_000);
     assert_emitted(&meta, &LeaseFailed { lease: deal.lease, period: leaf.period, ended_at: end });
     assert_emitted(
         &meta,
@@ -75,32 +79,93 @@ fn a_silent_node_fails_its_lease() {
             lease: deal.lease,
             period: leaf.period,
             flags: FLAG_OFFLINE,
-            amount: 1_000_000_000,
-            harm: 27_777_000,
-            applicable_at: end + 300,
+            amount: 500_000_000,
+            window_from: end - 60,
+            applicable_at: end + 307,
         },
     );
 }
 
 #[test]
-fn harm_is_what_was_paid_and_what_was_missed() {
+fn c05_bad_output_costs_the_lease_gpus_part_and_covers_what_was_paid() {
     let (mut w, deal, leaf) = ready();
     w.warp(540);
     w.settle(&deal, 1, 600);
     let proof = only(&mut w, &deal, LeafData { flags: FLAG_BAD_OUTPUT, ..leaf });
+    let mut rich = w.fork();
     w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
-    let fault: Fault = w.read(&pda::fault(&deal.machine.node, &deal.lease, leaf.period));
-    assert_eq!((fault.harm, fault.amount), (333_333_000, 10_000_000_000));
-    assert_eq!(fault.flags, FLAG_BAD_OUTPUT);
+    let at = pda::fault(&deal.machine.node, &deal.lease, leaf.period);
+    let fault: Fault = w.read(&at);
+    // Half of the 10 tokens that one of the two GPUs needs.
+    assert_eq!((fault.amount, fault.flags, fault.gpus), (5_000_000_000, FLAG_BAD_OUTPUT, 1));
+    assert_eq!((deal.state(&w).frozen, fault.window_from), (1, deal.state(&w).started_at));
+    // Where more was paid, two and a half times of that: 3 USDC at the reference price of 2.50 are 3 tokens.
+    rich.alter(&deal.lease, |l: &mut Lease| {
+        (l.price, l.paid_secs, l.funded_until) = (9_000_000, 4_320, l.started_at + 10_000);
+        (l.paid, l.started_at) = (10_800_000, l.started_at - 5_000);
+        l.reserved = 100_000_000;
+    });
+    rich.ok(open(&rich, &deal, &proof), &[&deal.keeper.key]);
+    assert_eq!(rich.read::<Fault>(&at).amount, 7_500_000_000);
+}
+
+/// The slash follows the GPUs concerned: eight leases of one GPU cost what one lease of eight costs.
+#[test]
+fn c05_slashes_scale_with_the_gpus_of_the_lease() {
+    let (mut w, deal, leaf) = ready();
+    let proof = only(&mut w, &deal, LeafData { flags: FLAG_BAD_OUTPUT, ..leaf });
+    let mut whole = w.fork();
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let at = pda::fault(&deal.machine.node, &deal.lease, leaf.period);
+    whole.alter(&deal.lease, |l: &mut Lease| l.gpus = 2);
+    whole.ok(open(&whole, &deal, &proof), &[&deal.keeper.key]);
+    assert_eq!(whole.read::<Fault>(&at).amount, 2 * w.read::<Fault>(&at).amount);
+}
+
+/// Silence costs an hour of the lease at most, and its part of the offline slash at most.
+#[test]
+fn r13_silence_costs_an_hour_of_the_lease_at_most() {
+    for (price, amount) in [(100_000, 100_000_000), (400_000, 400_000_000), (2_000_000_000, 500_000_000)] {
+        let (mut w, deal, leaf) = ready();
+        w.alter(&deal.lease, |l: &mut Lease| l.price = price);
+        let proof = only(&mut w, &deal, offline(leaf));
+        w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+        let fault: Fault = w.read(&pda::fault(&deal.machine.node, &deal.lease, leaf.period));
+        assert_eq!((fault.amount, fault.finder), (amount, Address::default()), "{price}");
+        // What was served is paid all the same.
+        assert_eq!(deal.state(&w).frozen, 0);
+    }
 }
 
 #[test]
-fn harm_does_not_wrap() {
+fn c05_the_appeal_window_runs_from_the_opening() {
     let (mut w, deal, leaf) = ready();
-    w.alter(&pda::market(), |m: &mut Market| m.params.stake_price = 1);
-    w.alter(&deal.lease, |l: &mut Lease| l.price = u64::MAX / 3_600);
     let proof = only(&mut w, &deal, offline(leaf));
-    w.refused(open(&w, &deal, &proof), &[&deal.keeper.key], MarketError::Overflow);
+    // Long after the report became final.
+    w.warp(1_000);
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let fault: Fault = w.read(&pda::fault(&deal.machine.node, &deal.lease, leaf.period));
+    assert_eq!((fault.opened_at, fault.applicable_at), (w.now(), w.now() + 300));
+}
+
+#[test]
+fn r02_the_window_begins_with_the_last_good_period() {
+    let (mut w, deal, leaf) = ready();
+    let proof = only(&mut w, &deal, leaf);
+    w.ok(ix::report_apply(&proof), &[]);
+    let good_until = w.now();
+    assert_eq!(w.read::<Node>(&deal.machine.node).good_since, good_until);
+    // A period without a report, then one with a fault.
+    w.warp(60);
+    let period = w.period();
+    w.warp_past_period(period);
+    let bad = LeafData { flags: FLAG_WORK_FAILED, period, ..leaf };
+    let proof = only(&mut w, &deal, bad);
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let fault: Fault = w.read(&ix::fault_of(&proof));
+    assert_eq!((fault.window_from, fault.window_until), (good_until, w.now()));
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.frozen_from, node.pending_node_faults), (good_until, 1));
 }
 
 #[test]
@@ -111,7 +176,7 @@ fn the_gravest_flag_decides_and_flags_of_the_machine_suspend_it() {
         (FLAG_EVIDENCE_FAILED, required),
         (FLAG_DEVICE_CHANGED, required),
         (FLAG_WORK_FAILED, required / 10),
-        (FLAG_WORK_FAILED | FLAG_BAD_OUTPUT, required / 2),
+        (FLAG_WORK_FAILED | FLAG_BAD_OUTPUT, required / 10),
         (FLAG_WORK_FAILED | FLAG_DEVICE_CHANGED | FLAG_UNHEALTHY, required),
     ];
     for (flags, amount) in cases {
@@ -119,11 +184,13 @@ fn the_gravest_flag_decides_and_flags_of_the_machine_suspend_it() {
         let (mut w, deal, leaf) = ready();
         let proof = only(&mut w, &deal, LeafData { flags, ..leaf });
         w.refused(ix::report_apply(&proof), &[], MarketError::LeafCarriesFault);
+        let early = ix::fault_open_of(&w, &deal.keeper.wallet(), &proof, false);
+        w.refused(early, &[&deal.keeper.key], MarketError::LeafCarriesFault);
         w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
-        let fault: Fault = w.read(&pda::fault(&deal.machine.node, &deal.lease, leaf.period));
-        assert_eq!((fault.amount, fault.flags), (amount, flags & !FLAG_UNHEALTHY));
+        let fault: Fault = w.read(&ix::fault_of(&proof));
+        assert_eq!((fault.amount, fault.flags), (amount, flags & FLAGS_NODE));
         assert_eq!(w.read::<Node>(&deal.machine.node).status, NODE_SUSPENDED);
-        assert_eq!(deal.state(&w).pending_faults, 1);
+        assert_eq!(deal.state(&w).pending_faults, 0);
     }
 }
 
@@ -136,7 +203,7 @@ fn a_lease_keeps_the_slash_terms_that_it_was_awarded_under() {
     let proof = only(&mut w, &deal, offline(leaf));
     w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
     let fault: Fault = w.read(&pda::fault(&deal.machine.node, &deal.lease, leaf.period));
-    assert_eq!(fault.amount, 1_000_000_000);
+    assert_eq!(fault.amount, 500_000_000);
 }
 
 #[test]
@@ -151,9 +218,10 @@ fn a_fault_of_the_machine_alone_harms_no_customer() {
     let proof = only(&mut w, &deal, alone);
     w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
     let fault: Fault = w.read(&pda::fault(&deal.machine.node, &Address::default(), leaf.period));
-    assert_eq!((fault.lease, fault.customer, fault.harm), (Address::default(), Address::default(), 0));
+    assert_eq!((fault.lease, fault.finder), (Address::default(), Address::default()));
     // Offline costs stake only where a lease was harmed.
     assert_eq!((fault.flags, fault.amount), (FLAG_WORK_FAILED, 2_000_000_000));
+    assert_eq!((fault.gpus, fault.window_from), (2, w.read::<Node>(&deal.machine.node).registered_at));
     assert_eq!(deal.state(&w).pending_faults, 0);
 }
 
@@ -175,15 +243,23 @@ fn each_lease_of_a_node_has_its_own_fault_and_the_machines_comes_once() {
         ..offline(w.good_leaf(node, lease, period))
     });
     let proofs = w.finalise(&deal.keeper, &leaves);
+    w.ok(open(&w, &deal, &proofs[0]), &[&deal.keeper.key]);
+    // The machine's is there, whichever leaf shows it.
+    let again = open(&w, &deal, &proofs[1]);
+    w.refused(again, &[&deal.keeper.key], gantry_market_tests::attempts::ALREADY_IN_USE);
     for proof in &proofs {
-        w.ok(open(&w, &deal, proof), &[&deal.keeper.key]);
+        w.ok(ix::fault_open_of(&w, &deal.keeper.wallet(), proof, false), &[&deal.keeper.key]);
     }
-    let faults = [deal.lease, second].map(|lease| w.read::<Fault>(&pda::fault(&node, &lease, period)));
-    assert_eq!((faults[0].flags, faults[0].amount), (FLAG_OFFLINE | FLAG_WORK_FAILED, 2_000_000_000));
-    assert_eq!((faults[1].flags, faults[1].amount), (FLAG_OFFLINE, 1_000_000_000));
+    let [whole, first, other] = [Address::default(), deal.lease, second]
+        .map(|lease| w.read::<Fault>(&pda::fault(&node, &lease, period)));
+    assert_eq!((whole.flags, whole.amount), (FLAG_WORK_FAILED, 2_000_000_000));
+    for fault in [first, other] {
+        assert_eq!((fault.flags, fault.amount), (FLAG_OFFLINE, 500_000_000));
+    }
     let state: Node = w.read(&node);
-    assert_eq!((state.pending_faults, state.checks_total, state.status), (2, 5, NODE_SUSPENDED));
-    assert_eq!(w.read::<Provider>(&deal.provider.provider()).pending_faults, 2);
+    assert_eq!((state.pending_faults, state.pending_node_faults), (3, 1));
+    assert_eq!((state.checks_total, state.status), (5, NODE_SUSPENDED));
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).pending_faults, 3);
 }
 
 #[test]
@@ -198,7 +274,8 @@ fn a_second_leaf_with_only_the_machines_flags_is_a_plain_leaf() {
         .map(|lease| LeafData { flags: FLAG_WORK_FAILED, ..w.good_leaf(deal.machine.node, lease, period) });
     let proofs = w.finalise(&deal.keeper, &leaves);
     w.ok(open(&w, &deal, &proofs[0]), &[&deal.keeper.key]);
-    w.refused(open(&w, &deal, &proofs[1]), &[&deal.keeper.key], MarketError::NoFault);
+    let of_lease = ix::fault_open_of(&w, &deal.keeper.wallet(), &proofs[1], false);
+    w.refused(of_lease, &[&deal.keeper.key], MarketError::NoFault);
     w.ok(ix::report_apply(&proofs[1]), &[]);
     assert_eq!(w.read::<Node>(&deal.machine.node).pending_faults, 1);
 }
@@ -222,8 +299,11 @@ fn once_only_and_not_after_it_was_settled_either() {
     w.warp(300);
     let fault = pda::fault(&deal.machine.node, &deal.lease, leaf.period);
     w.ok(ix::slash_apply(&w, &fault), &[]);
+    w.ok(ix::slash_compensate(&w, &fault, &deal.lease), &[]);
+    w.warp(240);
+    w.ok(ix::slash_close(&w, &fault), &[]);
     w.refused(again, &[&deal.keeper.key], MarketError::AlreadyApplied);
-    assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, 19_000_000_000);
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, 19_500_000_000);
 }
 
 #[test]
@@ -282,16 +362,11 @@ fn the_machines_fault_is_found_through_a_closed_lease() {
     w.settle(&deal, 1, 60);
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
     let proof = only(&mut w, &deal, LeafData { flags: FLAG_DEVICE_CHANGED | FLAG_BAD_OUTPUT, ..leaf });
-    let mut closed = open(&w, &deal, &proof);
-    closed.accounts[5] = AccountMeta::new_readonly(ID, false);
-    closed.accounts[6] = AccountMeta::new_readonly(deal.lease, false);
-    w.refused(closed.clone(), &[&deal.keeper.key], MarketError::WrongAccount);
     w.ok(ix::lease_close(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
-    w.ok(closed, &[&deal.keeper.key]);
-    let at = pda::fault(&deal.machine.node, &deal.lease, leaf.period);
+    w.ok(open(&w, &deal, &proof), &[&deal.keeper.key]);
+    let at = ix::fault_of(&proof);
     let fault: Fault = w.read(&at);
-    assert_eq!((fault.flags, fault.amount, fault.harm), (FLAG_DEVICE_CHANGED, 20_000_000_000, 0));
-    assert_eq!((fault.lease, fault.customer), (Address::default(), Address::default()));
+    assert_eq!((fault.flags, fault.amount), (FLAG_DEVICE_CHANGED, 20_000_000_000));
     w.warp(300);
     w.ok(ix::slash_apply(&w, &at), &[]);
     assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, 0);
@@ -326,8 +401,8 @@ fn the_leaf_must_be_proven_and_whole() {
     graver.leaf.flags |= FLAG_SPEC_MISMATCH;
     w.refused(open(&w, &deal, &graver), &[&deal.keeper.key], MarketError::InvalidProof);
     let mut bare = open(&w, &deal, &proofs[0]);
-    bare.accounts[5] = AccountMeta::new_readonly(ID, false);
-    w.refused(bare, &[&deal.keeper.key], MarketError::MissingAccount);
+    bare.accounts[6] = AccountMeta::new_readonly(ID, false);
+    w.refused(bare, &[&deal.keeper.key], MarketError::InvalidLeaf);
 }
 
 #[test]

@@ -39,9 +39,9 @@ fn layouts_stay_where_they_are() {
         layout!(Report: period, total_weight, finalised_at, rent_payer, root, voters, candidates, status, version),
         layout!(FraudProof: node, finder, seed, root, chunk, period, order, row, column, claimed, version),
         layout!(Dispute: lease, node, customer, evidence_hash, upheld_weight, rejected_weight, total_weight, deposit, amount, stake_price, opened_at, closes_at, appeal_secs, quorum_bps, finder_bps, kind, version),
+        layout!(Fault: node, provider, lease, finder, rent_payer, period, opened_at, applicable_at, voters_before, window_from, window_until, claims_until, amount, pool, pool_left, flags, gpus, kind, status, version),
         layout!(Payout: beneficiary, source, rent_payer, amount, payable_at),
         layout!(Rewards: emission_vault, payout_vault, pending, earned, allocated, buy_back, buy_back_since, last_period, payouts, version),
-        layout!(Fault: node, provider, lease, customer, finder, rent_payer, period, applicable_at, voters_before, amount, flags, kind, version),
     ];
     check(
         "layouts",

@@ -2,20 +2,18 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::{LeaseClosed, OrderClosed};
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Keeper, Lease, Market, Order, Params, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED,
-    ORDER_LAPSED, OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,
+    Credits, Keeper, Lease, Market, Order, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED, ORDER_LAPSED,
+    OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,
 };
 use gantry_market::ID;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::unsigned;
 use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
-use solana_signer::Signer;
 
 /// A lease that ran for ten minutes, `paid` seconds of them paid, and was ended by its customer.
 fn ended(paid: u32) -> (Testbed, Deal) {
@@ -324,7 +322,7 @@ fn wrong_signers_and_accounts_are_refused() {
     silent.accounts[13].is_signer = false;
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
     let (order, credits, vault) = (deal.order, deal.customer.credits(), deal.customer.credits_vault());
-    for at in [pda::market(), order, credits, deal.lease] {
+    for at in [pda::market(), order, credits, deal.machine.node, deal.lease] {
         let fake = w.forged(&at);
         w.refuses_swaps(&good, &key, &[("program", at, fake, InstructionError::IllegalOwner.into())]);
     }
@@ -344,27 +342,6 @@ fn wrong_signers_and_accounts_are_refused() {
     let mut greedy = good;
     greedy.accounts[13].pubkey = stranger.wallet();
     w.refused(greedy, &key, MarketError::WrongAccount);
-}
-
-#[test]
-fn a_provider_that_is_gone_holds_nothing_while_emission_is_on() {
-    let mut w = Testbed::with(Params { emission_bps: 2_000, ..test_params() });
-    let deal = w.running();
-    w.warp(600);
-    w.settle(&deal, 1, 600);
-    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
-    let owner = [&deal.provider.key];
-    w.ok(ix::node_retire(&deal.provider, &deal.machine.node), &owner);
-    w.warp(100_000);
-    let node_key = deal.machine.key.pubkey();
-    w.ok(ix::node_close(&deal.provider, &node_key, deal.machine.gpus), &owner);
-    let stake = w.read::<Provider>(&deal.provider.provider()).stake;
-    w.ok(ix::provider_request_unstake(&deal.provider, stake), &owner);
-    w.warp(i64::from(w.params.unstake_cooldown_secs));
-    w.ok(ix::provider_withdraw_stake(&deal.provider), &owner);
-    w.ok(ix::provider_close(&deal.provider), &owner);
-    w.ok(close(&w, &deal, &deal.customer), &[&deal.customer.key]);
-    assert_eq!(w.tokens(&pda::fee_vault()), 39_999);
 }
 
 #[test]

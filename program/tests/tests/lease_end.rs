@@ -175,8 +175,16 @@ fn r04_a_lease_of_a_node_that_is_not_covered_stops_billing_after_a_period() {
     w.ok(top_up, &[&deal.provider.key]);
     let node: Node = w.read(&deal.machine.node);
     assert_eq!((node.stake, node.billing_until), (20_000_000_000, 0));
+    // A receipt for more pays no more than that.
+    let mut late = dear.fork();
+    late.settle(&deal, 2, 665);
+    assert_eq!(deal.state(&late).paid_secs, 660);
+    late.ok(end.clone(), &[&stranger.key]);
+    assert_eq!(deal.state(&late).ended_at, until);
     // What is paid stays paid.
+    dear.alter(&deal.machine.node, |n: &mut Node| n.billing_until = 0);
     dear.settle(&deal, 2, 665);
+    dear.alter(&deal.machine.node, |n: &mut Node| n.billing_until = until);
     dear.ok(end, &[&stranger.key]);
     assert_eq!(deal.state(&dear).ended_at, until + 5);
 }

@@ -139,8 +139,8 @@ fn the_new_lease_lives_its_own_life_to_the_last_token() {
     f.w.ok_all(&settle, &[]);
     f.w.ok(ix::lease_end(&f.w, &f.other.wallet(), &lease, 0), &[&f.other.key]);
     let fault = pda::fault(&f.deal.machine.node, &f.deal.lease, (f.end / 60 - 1) as u64);
-    let apply = ix::slash_apply(&f.w, &fault);
-    f.w.ok(apply, &[]);
+    f.w.ok(ix::slash_apply(&f.w, &fault), &[]);
+    f.w.ok(ix::slash_compensate(&f.w, &fault, &f.deal.lease), &[]);
     for at in [f.deal.lease, lease] {
         f.w.ok(ix::lease_close(&f.w, &f.deal.customer.wallet(), &at), &[&f.deal.customer.key]);
     }

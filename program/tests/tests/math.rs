@@ -1,7 +1,7 @@
 //! Properties of the pure functions, each over 100,000 cases against an independent calculation.
 
 use gantry_market::constants::{BPS, FULL_AGE_SECS};
-use gantry_market::instructions::report::leaf::slash_amount;
+use gantry_market::instructions::report::leaf::{lease_costs, node_costs};
 use gantry_market::math::bid::price_of;
 use gantry_market::math::fees::bps_of;
 use gantry_market::math::guarantee::{discount_bps, kept};
@@ -572,22 +572,18 @@ fn the_gravest_flag_decides_what_a_fault_costs() {
         let mut lease: Lease = bytemuck::Zeroable::zeroed();
         lease.slash_offline_bps = r.below(10_001) as u16;
         lease.slash_bad_work_bps = r.below(10_001) as u16;
-        let (flags, harmed) = (r.below(128) as u16, r.below(2) == 1);
-        let found = slash_amount(flags, &params, &node, harmed.then_some(&lease)).unwrap();
-        let has = |mask: u16| flags & mask != 0;
-        let bad_work = if harmed { lease.slash_bad_work_bps } else { params.slash_bad_work_bps };
-        let mut bps = 0;
-        for (applies, cost) in [
-            (has(2 | 8 | 16), params.slash_fraud_bps),
-            (has(4), params.slash_work_failed_bps),
-            (has(64), bad_work),
-            (has(1) && harmed, lease.slash_offline_bps),
-        ] {
-            bps = if applies { bps.max(cost) } else { bps };
-        }
-        let exact = u128::from(node.required_stake) * u128::from(bps) / 10_000;
-        assert_eq!(u128::from(found), exact, "{flags:b}");
-        assert!(found <= node.required_stake, "a slash is never more than the node's stake");
+        (node.spec.gpus, lease.gpus) = (8, 1 + r.below(8) as u8);
+        let of = |stake: u128, bps: u16| stake * u128::from(bps) / 10_000;
+        let whole = u128::from(node.required_stake);
+        let want = [of(whole, params.slash_fraud_bps), of(whole, params.slash_work_failed_bps), 0, 0];
+        assert_eq!(node_costs(&params, &node, 0).unwrap().map(u128::from), want);
+        assert!(want.iter().all(|cost| *cost <= whole), "a slash is never more than the node's stake");
+        // Of a lease, the part that its GPUs are; nothing was paid yet, and an hour costs more than this.
+        (lease.paid_secs, lease.price, params.stake_price) = (0, 1 << 40, 1);
+        let part = whole * u128::from(lease.gpus) / 8;
+        let want = [0, 0, of(part, lease.slash_bad_work_bps), of(part, lease.slash_offline_bps)];
+        let found = lease_costs(&params, &node, &lease, 1 << 30).unwrap().map(u128::from);
+        assert_eq!((found[2], found[3].min(want[3])), (want[2], found[3]));
     }
 }
 

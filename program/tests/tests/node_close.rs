@@ -175,3 +175,17 @@ fn wrong_signers_and_accounts_are_refused() {
     ];
     w.refuses_swaps(&good, &[&provider.key, &other.key], &cases);
 }
+
+/// Leases need their node to close: it says which of their seconds are paid.
+#[test]
+fn r02_not_while_a_lease_is_open() {
+    let mut w = Testbed::new();
+    let deal = w.running();
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    w.ok(ix::node_retire(&deal.provider, &deal.machine.node), &[&deal.provider.key]);
+    w.warp(100_000);
+    let close = ix::node_close(&deal.provider, &deal.machine.key.pubkey(), deal.machine.gpus);
+    w.refused(close.clone(), &[&deal.provider.key], MarketError::StillInUse);
+    w.ok(ix::lease_close(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
+    w.ok(close, &[&deal.provider.key]);
+}

@@ -173,3 +173,22 @@ fn wrong_signers_and_accounts_are_refused() {
     ];
     w.refuses_swaps(&good, &[&provider.key, &other.key, &others.key], &cases);
 }
+
+#[test]
+fn r02_a_conviction_is_mended_when_its_leases_are_cut() {
+    let mut w = Testbed::new();
+    let deal = w.running();
+    let node = deal.machine.node;
+    w.alter(&node, |n: &mut Node| {
+        (n.status, n.convicted, n.convicted_from, n.suspended_at) =
+            (NODE_SUSPENDED, 1, n.registered_at, n.registered_at);
+    });
+    let update =
+        ix::node_update(&deal.provider.wallet(), &deal.provider.provider(), &node, 2_000_000, NODE_ACTIVE);
+    w.refused(update.clone(), &[&deal.provider.key], MarketError::StillInUse);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    w.ok(update, &[&deal.provider.key]);
+    let state: Node = w.read(&node);
+    assert_eq!((state.status, state.convicted, state.convicted_from), (NODE_ACTIVE, 0, 0));
+    assert_eq!((state.open_leases, state.cut_leases), (1, 1));
+}

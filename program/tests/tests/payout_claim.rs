@@ -75,6 +75,8 @@ fn a_second_part_of_the_same_source_is_added_and_waits_for_the_later_delay() {
 fn a_customers_part_waits_for_the_cooldown() {
     let mut w = Testbed::new();
     let deal: Deal = w.running();
+    w.warp(30);
+    w.settle(&deal, 1, 30);
     let period = w.period();
     w.warp_past_period(period);
     let leaf = LeafData {
@@ -89,6 +91,7 @@ fn a_customers_part_waits_for_the_cooldown() {
     let fault = pda::fault(&deal.machine.node, &deal.lease, period);
     w.warp(i64::from(w.params.appeal_secs));
     w.ok(ix::slash_apply(&w, &fault), &[]);
+    w.ok(ix::slash_compensate(&w, &fault, &deal.lease), &[]);
     let at = pda::payout(&deal.customer.wallet(), &fault);
     let waits = w.read::<Payout>(&at);
     assert_eq!(waits.payable_at, w.now() + i64::from(w.params.unstake_cooldown_secs));

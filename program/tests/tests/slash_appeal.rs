@@ -5,7 +5,7 @@ use gantry_market::constants::{
 use gantry_market::errors::MarketError;
 use gantry_market::events::{FaultAppealed, FaultVoided};
 use gantry_market::state::{
-    Fault, Keeper, Node, Provider, LEASE_FAILED, NODE_ACTIVE, NODE_HIBERNATED, NODE_SUSPENDED,
+    Fault, Keeper, Market, Node, Provider, LEASE_FAILED, NODE_ACTIVE, NODE_HIBERNATED, NODE_SUSPENDED,
 };
 use gantry_market::ID;
 use gantry_market_tests::errors::Code;
@@ -49,7 +49,7 @@ fn faulted(flags: u16, lease: bool) -> Case {
         w.ok(ix::report_vote(keeper, period, root), &[&keeper.key]);
     }
     w.ok(ix::fault_open(&w, &keepers[0].wallet(), &proofs[0]), &[&keepers[0].key]);
-    let fault = pda::fault(&deal.machine.node, &about, period);
+    let fault = ix::fault_of(&proofs[0]);
     Case { w, keepers, deal, fault, period }
 }
 
@@ -146,7 +146,9 @@ fn a_voided_fault_of_a_lease_lets_it_close() {
 #[test]
 fn a_node_with_another_fault_open_stays_suspended() {
     let mut c = faulted(FLAG_WORK_FAILED, false);
-    c.w.alter(&c.deal.machine.node, |n: &mut Node| n.pending_faults = 2);
+    c.w.alter(&c.deal.machine.node, |n: &mut Node| {
+        (n.pending_faults, n.pending_node_faults) = (2, 2);
+    });
     c.speaks(0, 3);
     assert_eq!((c.node().status, c.node().pending_faults), (NODE_SUSPENDED, 1));
 }
@@ -176,25 +178,73 @@ fn each_kind_of_check_speaks_against_its_fault() {
 
 #[test]
 fn faults_are_voided_one_after_the_other_the_gravest_first() {
-    let mut c = faulted(FLAG_OFFLINE | FLAG_WORK_FAILED | FLAG_SPEC_MISMATCH, true);
+    let mut c = faulted(FLAG_WORK_FAILED | FLAG_SPEC_MISMATCH, false);
     assert_eq!(c.state().amount, 20_000_000_000);
-    for kind in [1, 3] {
-        let text = c.passed(kind);
-        c.refuses(0, text, MarketError::IrrelevantStatement);
-    }
+    let text = c.passed(3);
+    c.refuses(0, text, MarketError::IrrelevantStatement);
+    // What it costs was written when it was opened.
+    c.w.alter(&pda::market(), |m: &mut Market| m.params.slash_work_failed_bps = 9_000);
     c.speaks(1, 2);
     c.speaks(0, 2);
     let state = c.state();
-    assert_eq!((state.flags, state.amount), (FLAG_OFFLINE | FLAG_WORK_FAILED, 2_000_000_000));
+    assert_eq!((state.flags, state.amount), (FLAG_WORK_FAILED, 2_000_000_000));
     assert_eq!((state.appeal_weight, state.appellants), (0, [0; 32]), "counting starts again");
-    c.speaks(0, 3);
-    assert_eq!((c.state().flags, c.state().amount), (FLAG_OFFLINE, 1_000_000_000));
     assert_eq!(c.node().pending_faults, 1);
     // What is left is applied.
     c.w.warp(300);
-    let apply = ix::slash_apply(&c.w, &c.fault);
-    c.w.ok(apply, &[]);
-    assert_eq!(c.w.read::<Provider>(&c.deal.provider.provider()).stake, 19_000_000_000);
+    c.w.ok(ix::slash_apply(&c.w, &c.fault), &[]);
+    assert_eq!(c.w.read::<Provider>(&c.deal.provider.provider()).stake, 18_000_000_000);
+}
+
+#[test]
+fn of_a_lease_the_output_comes_before_silence() {
+    let mut c = faulted(FLAG_OFFLINE | FLAG_BAD_OUTPUT, true);
+    let lease = |c: &Case| c.deal.state(&c.w);
+    assert_eq!((c.state().amount, lease(&c).frozen), (5_000_000_000, 1));
+    c.speaks(0, 6);
+    assert_eq!((c.state().flags, c.state().amount), (FLAG_OFFLINE, 500_000_000));
+    // Silence keeps nothing from being paid.
+    assert_eq!((lease(&c).frozen, lease(&c).pending_faults), (0, 1));
+    c.speaks(0, 1);
+    assert!(!c.w.exists(&c.fault));
+    assert_eq!((lease(&c).frozen, lease(&c).pending_faults), (0, 0));
+}
+
+/// Terms that were changed since judge nothing.
+#[test]
+fn c06_appeals_are_judged_by_the_terms_of_the_opening() {
+    let mut c = faulted(FLAG_OFFLINE, true);
+    c.w.alter(&pda::market(), |m: &mut Market| m.params.migration_grace_secs = 0);
+    let mut enough = c.passed(1);
+    enough[68..72].copy_from_slice(&40u32.to_le_bytes());
+    let instructions = c.appeal(0, enough);
+    c.w.ok_all(&instructions, &[]);
+    assert!(!c.w.exists(&c.fault));
+}
+
+/// Less than a third delays a fault and never erases it.
+#[test]
+fn r06_a_third_of_the_weight_erases_nothing() {
+    let mut c = faulted(FLAG_WORK_FAILED, false);
+    c.w.alter(&c.fault, |f: &mut Fault| f.total_weight = 9_000_000_000);
+    c.speaks(1, 3);
+    c.w.warp(300);
+    c.w.ok(ix::slash_apply(&c.w, &c.fault), &[]);
+    assert_eq!(c.w.read::<Provider>(&c.deal.provider.provider()).stake, 18_000_000_000);
+    let text = c.passed(3);
+    c.refuses(0, text, MarketError::AppealWindowClosed);
+}
+
+/// A reserve keeper that is activated after the vote has no say, however late the leaf is opened.
+#[test]
+fn c05_only_keepers_from_before_the_stored_instant_are_heard() {
+    let mut c = faulted(FLAG_WORK_FAILED, false);
+    let (text, since) = (c.passed(3), c.w.read::<Keeper>(&c.keepers[0].keeper()).active_since);
+    c.w.alter(&c.fault, |f: &mut Fault| f.voters_before = since);
+    c.refuses(0, text, MarketError::KeeperNotActive);
+    c.w.alter(&c.fault, |f: &mut Fault| f.voters_before = since + 1);
+    c.speaks(0, 3);
+    assert!(!c.w.exists(&c.fault));
 }
 
 #[test]
@@ -352,8 +402,8 @@ fn wrong_accounts_are_refused() {
 
 #[test]
 fn a_partly_voided_fault_of_a_lease_needs_it_too() {
-    let mut c = faulted(FLAG_OFFLINE | FLAG_WORK_FAILED, true);
-    let good = c.appeal(0, c.passed(3));
+    let mut c = faulted(FLAG_OFFLINE | FLAG_BAD_OUTPUT, true);
+    let good = c.appeal(0, c.passed(6));
     let twin = c.w.twin(&c.deal.lease);
     let cases = [("lease", c.deal.lease, twin, MarketError::WrongAccount.into())];
     c.w.refuses_swaps_after(&good[..1], &good[1], &[], &cases);

@@ -3,13 +3,14 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{FLAG_BAD_OUTPUT, VERSION};
+use crate::constants::FLAG_BAD_OUTPUT;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::{DisputeResolved, FaultOpened};
 use crate::math::periods::period_of;
-use crate::math::slashing::harm_in_stake;
 use crate::seeds;
-use crate::state::{Credits, Dispute, Fault, Lease, Market, Node, Provider, Verdict, FAULT_DISPUTE};
+use crate::state::{
+    Credits, Dispute, Fault, FaultTerms, GpuModel, Lease, Market, Node, Provider, Verdict, FAULT_DISPUTE,
+};
 
 #[derive(Accounts)]
 pub struct DisputeUphold {
@@ -20,9 +21,11 @@ pub struct DisputeUphold {
     pub credits: Account<Credits>,
     #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
-    #[account(address = dispute.node @ MarketError::WrongAccount)]
+    #[account(mut, address = dispute.node @ MarketError::WrongAccount)]
     pub node: Account<Node>,
-    #[account(address = dispute.lease @ MarketError::WrongAccount)]
+    #[account(constraint = gpu_model.id == node.spec.model @ MarketError::WrongAccount)]
+    pub gpu_model: Account<GpuModel>,
+    #[account(mut, address = dispute.lease @ MarketError::WrongAccount)]
     pub lease: Account<Lease>,
     #[account(mut, close = customer)]
     pub dispute: Account<Dispute>,
@@ -44,40 +47,46 @@ pub(crate) fn handler(ctx: &mut Context<DisputeUphold>) -> Result<()> {
     let (dispute, lease) = (&accounts.dispute, &accounts.lease);
     accounts.credits.release(dispute.deposit)?;
 
-    let address = *accounts.fault.address();
+    let terms = FaultTerms {
+        kind: FAULT_DISPUTE,
+        node: dispute.node,
+        provider: lease.provider,
+        lease: dispute.lease,
+        // The claimant found it: no keeper earns more by upholding than by rejecting.
+        finder: dispute.customer,
+        period,
+        // A keeper that could not vote on the dispute does not void its verdict either.
+        voters_before: dispute.opened_at,
+        // It is about all of the lease.
+        window_from: lease.started_at,
+        window_until: if lease.ended_at != 0 { lease.ended_at } else { now.min(lease.funded_until) },
+        costs: [0, 0, dispute.amount, 0],
+        reference_price: accounts.gpu_model.reference_price,
+        total_weight: dispute.total_weight,
+        flags: FLAG_BAD_OUTPUT,
+        gpus: lease.gpus,
+        grace_secs: lease.grace_secs,
+    };
+    let payer = *accounts.payer.address();
     let fault = &mut accounts.fault;
-    fault.node = dispute.node;
-    fault.provider = lease.provider;
-    fault.lease = dispute.lease;
-    fault.customer = dispute.customer;
-    // The claimant found it: no keeper earns more by upholding than by rejecting.
-    fault.finder = dispute.customer;
-    fault.rent_payer = *accounts.payer.address();
-    fault.period = period;
-    fault.reported_at = now;
+    fault.write(&terms, &accounts.market.params, &payer, now, bump)?;
     fault.applicable_at = now.checked_add(dispute.appeal_secs as i64).or_overflow()?;
-    // A keeper that could not vote on the dispute does not void its verdict either.
-    fault.voters_before = dispute.opened_at;
-    fault.kind = FAULT_DISPUTE;
     fault.dispute_kind = dispute.kind;
-    fault.amount = dispute.amount;
-    // The customer's harm is what it paid.
-    fault.harm = harm_in_stake(lease.paid, dispute.stake_price)?;
-    fault.total_weight = dispute.total_weight;
-    fault.flags = FLAG_BAD_OUTPUT;
+    fault.stake_price = dispute.stake_price;
     fault.finder_bps = dispute.finder_bps;
-    fault.version = VERSION;
-    fault.bump = bump;
+    fault.amount = accounts.node.reserve(dispute.amount)?;
+    accounts.lease.frozen = accounts.lease.frozen.checked_add(1).or_overflow()?;
     emit!(FaultOpened {
-        fault: address,
+        fault: *fault.address(),
         node: fault.node,
         lease: fault.lease,
         period,
         flags: fault.flags,
         amount: fault.amount,
-        harm: fault.harm,
+        window_from: fault.window_from,
         applicable_at: fault.applicable_at,
     });
+    fault.invariant()?;
     // What held lease and node for the dispute now holds them for the fault, and the fault holds the provider too. The
     // dispute counts as lost when the slash is applied: it can still be appealed.
     let provider = &mut accounts.provider;

@@ -58,6 +58,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
     }
     accounts.credits.live_leases = accounts.credits.live_leases.checked_sub(1).or_overflow()?;
     node.free_gpus_of(accounts.lease.gpu_mask, now)?;
+    node.forget_lease(&accounts.lease)?;
     accounts.provider.live_leases = accounts.provider.live_leases.checked_sub(1).or_overflow()?;
     order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
     if blamed {

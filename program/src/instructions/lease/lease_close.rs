@@ -46,9 +46,8 @@ pub struct LeaseClose {
     /// Wanted while emission is on: the account of the lease's provider, or its address when it is closed.
     #[account(mut)]
     pub provider: Option<UncheckedAccount>,
-    /// The lease's node, or its address when it is closed.
     #[account(mut, address = lease.node @ MarketError::WrongAccount)]
-    pub node: UncheckedAccount,
+    pub node: Account<Node>,
     #[account(mut, close = keeper_wallet)]
     pub lease: Account<Lease>,
     #[account(mut, unsafe(dup), address = lease.keeper @ MarketError::WrongAccount)]
@@ -63,11 +62,13 @@ pub struct LeaseClose {
 fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     let lease = &accounts.lease;
     require!(lease.status == LEASE_ENDED, MarketError::WrongLeaseStatus);
-    require!(lease.pending_faults == 0, MarketError::FaultPending);
+    require!(lease.pending_faults == 0 && !accounts.node.holds(lease, now), MarketError::FaultPending);
     // Anyone may have the outputs compared.
     require!(lease.payable() || lease.output == OUTPUT_REJECTED, MarketError::WrongOutputState);
     let settle = lease.settle_secs as i64;
-    let deadline = lease.claimable_since().checked_add(settle).or_overflow()?;
+    // What was frozen and is not any more has its time as if the lease had ended then.
+    let deadline =
+        lease.claimable_since().max(accounts.node.unfrozen_at).checked_add(settle).or_overflow()?;
     require!(
         lease.unsettled_secs(now) == 0 || now > deadline.checked_add(settle).or_overflow()?,
         MarketError::Unsettled
@@ -133,24 +134,28 @@ fn credit_provider(view: &AccountView, fee: u64) -> Result<()> {
     records::write(view, &provider)
 }
 
-/// Notes the fee in the node's record when the node has served as long as it had to. A node that is closed has no
-/// record: its leases must close all the same.
+/// Notes the fee in the node's record when the node has served as long as it had to.
 #[inline(never)]
-fn credit_node(view: &AccountView, fee: u64, now: i64) -> Result<()> {
-    if !view.owned_by(&crate::ID) {
+fn credit_node(node: &mut Node, lease: &Lease, fee: u64, now: i64) -> Result<()> {
+    if lease.kept_word == 0 {
         return Ok(());
     }
-    let mut node: Node = records::read(view)?;
     let record = node.record(now);
     node.completed(fee)?;
     node.keep_record(&record, now);
-    node.invariant()?;
-    records::write(view, &node)
+    node.invariant()
 }
 
 pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
-    validate(&ctx.accounts, Clock::get()?.unix_timestamp)?;
+    let now = Clock::get()?.unix_timestamp;
     let accounts = &mut ctx.accounts;
+    let from = accounts.node.convicted_from;
+    if from != 0 {
+        accounts.node.cut(&mut accounts.lease, from, now)?;
+    }
+    validate(accounts, now)?;
+    accounts.node.forget_lease(&accounts.lease)?;
+    accounts.node.invariant()?;
     let fee = accounts.lease.fee_total()?;
     let released = accounts.lease.reserved.checked_sub(fee).or_overflow()?;
     let credits = &mut accounts.credits;
@@ -159,9 +164,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     credits.live_leases = credits.live_leases.checked_sub(1).or_overflow()?;
     if fee > 0 {
         book(accounts, fee)?;
-        if accounts.lease.kept_word == 1 {
-            credit_node(accounts.node.account(), fee, Clock::get()?.unix_timestamp)?;
-        }
+        credit_node(&mut accounts.node, &accounts.lease, fee, now)?;
         let customer = accounts.credits.customer;
         let bump = [accounts.credits.bump];
         let signer: [&[u8]; 3] = [seeds::CREDITS, customer.as_ref(), &bump];

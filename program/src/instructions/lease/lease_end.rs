@@ -38,6 +38,16 @@ enum Outcome {
     GivesNotice,
 }
 
+/// A lease of a convicted machine has failed where the conviction begins, whether or not a claim was made for it.
+fn fail_if_convicted(accounts: &mut LeaseEnd, now: i64) -> Result<bool> {
+    let from = accounts.node.convicted_from;
+    if from == 0 || accounts.lease.status != LEASE_RUNNING {
+        return Ok(false);
+    }
+    accounts.node.cut(&mut accounts.lease, from, now)?;
+    Ok(true)
+}
+
 /// Who may end the lease now, and on which terms.
 fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
     let lease = &accounts.lease;
@@ -80,6 +90,10 @@ fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
 
 pub(crate) fn handler(ctx: &mut Context<LeaseEnd>, immediate: u8) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
+    if fail_if_convicted(&mut ctx.accounts, now)? && outcome(&ctx.accounts, false, now).is_err() {
+        // It may still move to another node.
+        return ctx.accounts.node.invariant();
+    }
     let outcome = outcome(&ctx.accounts, immediate == 1, now)?;
     let accounts = &mut ctx.accounts;
     let lease = &mut accounts.lease;

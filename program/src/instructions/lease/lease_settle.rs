@@ -6,7 +6,7 @@ use anchor_spl::token::{Token, TokenAccount};
 use crate::errors::MarketError;
 use crate::events::LeaseSettled;
 use crate::seeds;
-use crate::state::{Credits, Lease, Provider, LEASE_RUNNING};
+use crate::state::{Credits, Lease, Node, Provider, LEASE_RUNNING};
 use crate::token::transfer;
 
 /// Seconds were claimed by a receipt of node and customer.
@@ -29,6 +29,9 @@ pub struct Settlement {
     pub credits_vault: Account<TokenAccount>,
     #[account(address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
+    /// Its faults say which seconds are paid.
+    #[account(address = lease.node @ MarketError::WrongAccount)]
+    pub node: Account<Node>,
     #[account(mut, address = provider.payout @ MarketError::WrongAccount)]
     pub payout: Account<TokenAccount>,
     pub token_program: Program<Token>,
@@ -43,7 +46,7 @@ impl Settlement {
 
     /// Pays what the lease's claims now allow. Nothing new to pay is a success that changes nothing.
     pub fn pay(&mut self, source: u8, now: i64) -> Result<()> {
-        let payment = self.lease.settle(now)?;
+        let payment = self.lease.settle(self.node.payable_until(now))?;
         if payment > 0 {
             self.credits.pay(payment)?;
             let customer = self.credits.customer;

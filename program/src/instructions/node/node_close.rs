@@ -27,6 +27,7 @@ fn validate(accounts: &NodeClose, now: i64) -> Result<()> {
     require!(node.status == NODE_RETIRED, MarketError::WrongNodeStatus);
     require!(node.pending_faults == 0, MarketError::FaultPending);
     require!(now >= node.closes_at, MarketError::TooEarly);
+    require!(node.open_leases == 0, MarketError::StillInUse);
     Ok(())
 }
 

@@ -102,6 +102,7 @@ pub(crate) fn handler(
     node.covered_since = now;
     node.registered_at = now;
     node.availability = Availability::starting(spec.gpus, now);
+    node.good_since = now;
     node.record_since = now;
     node.previous_since = now;
     // Reports of periods before this life of the address do not concern it.

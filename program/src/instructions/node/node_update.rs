@@ -32,6 +32,8 @@ fn validate(accounts: &NodeUpdate, price: u64, status: u8, now: i64) -> Result<(
     if accounts.node.status == NODE_SUSPENDED {
         require!(accounts.node.pending_faults == 0, MarketError::FaultPending);
         require!(by_wallet, MarketError::Unauthorised);
+        // Else leases from before would be paid again for what the conviction took from them.
+        require!(accounts.node.convicted_from == 0 || accounts.node.all_cut(), MarketError::StillInUse);
     }
     // A GPU that died does not work again so soon.
     require!(status != NODE_ACTIVE || now >= accounts.node.dead_until, MarketError::TooEarly);

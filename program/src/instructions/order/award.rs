@@ -5,6 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{VERSION, WITHHELD_FACTOR};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::slashing::harm_in_stake;
+use crate::math::window::CLOSED;
 use crate::state::{
     GpuModel, Keeper, Lease, Market, Node, Order, Provider, KEEPER_ACTIVE, LEASE_AWARDED, NODE_ACTIVE,
     ORDER_OPEN, OUTPUT_NONE, OUTPUT_WANTED,
@@ -68,7 +69,10 @@ pub fn write_lease(
     let gpu_mask = node.take_gpus(order.gpus_per_node, now)?;
     order.live_leases = order.live_leases.checked_add(1).or_overflow()?;
     provider.live_leases = provider.live_leases.checked_add(1).or_overflow()?;
+    node.open_leases = node.open_leases.checked_add(1).or_overflow()?;
     let params = &market.params;
+    lease.last_fault = node.convictions;
+    lease.fault_window = CLOSED;
     lease.order = *order.address();
     lease.node = *node.address();
     lease.provider = *provider.address();

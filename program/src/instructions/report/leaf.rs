@@ -4,17 +4,17 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{
     EVIDENCE_SECS, FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, FLAG_UNHEALTHY, LEAF_LEN, MAX_PROOF,
+    SECONDS_PER_HOUR,
 };
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeafApplied, LeaseFailed};
-use crate::math::fees::bps_of;
+use crate::math::fees::{bps_of, share};
 use crate::math::merkle::root_of;
 use crate::math::periods::period_end;
 use crate::math::reputation::next_uptime_bps;
+use crate::math::slashing::harm_in_stake;
 use crate::math::window::mark;
-use crate::state::{
-    Leaf, LeafBytes, Lease, Node, Params, Report, SlashTerms, LEASE_FAILED, LEASE_RUNNING, REPORT_FINAL,
-};
+use crate::state::{Leaf, LeafBytes, Lease, Node, Params, Report, LEASE_FAILED, LEASE_RUNNING, REPORT_FINAL};
 
 /// The lease that a leaf names, as it is now.
 pub enum LeafLease<'a> {
@@ -113,7 +113,8 @@ pub fn apply(
     }
     emit!(LeafApplied {
         node: leaf.node,
-        lease: leaf.lease,
+        // None when the leaf says something new of the node alone.
+        lease: if lease_is_new { leaf.lease } else { Address::default() },
         period: leaf.period,
         flags: leaf.flags,
         verified_secs: leaf.verified_secs,
@@ -131,6 +132,9 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i6
     node.uptime_bps = next_uptime_bps(node.uptime_bps, up_secs, params.period_secs);
     node.downtime_secs = node.downtime_secs.saturating_add(leaf.downtime_secs as u64);
     node.count_period(leaf.period, leaf.up_secs, params.period_secs)?;
+    if leaf.checks_passed > 0 && leaf.flags & FLAGS_NODE == 0 {
+        node.good_since = node.good_since.max(period_end(leaf.period, params.period_secs)?);
+    }
     // What a late leaf says of the machine as it is has been overtaken by a later one.
     if leaf.period != node.last_report_period {
         return node.invariant();
@@ -164,8 +168,7 @@ fn apply_to_lease(leaf: &Leaf, params: &Params, lease: &mut Account<Lease>, now:
     if gone_too_long && lease.status == LEASE_RUNNING {
         let end = period_end(leaf.period, params.period_secs)?;
         // Receipts may have run ahead of the report: what they paid for lies before the end.
-        let settled = (lease.downtime_secs as i64).checked_add(lease.paid_secs as i64).or_overflow()?;
-        let paid_until = lease.started_at.checked_add(settled).or_overflow()?;
+        let paid_until = lease.paid_until()?;
         lease.status = LEASE_FAILED;
         lease.ended_at = end.min(now).min(lease.funded_until).max(paid_until);
         emit!(LeaseFailed { lease: *lease.address(), period: leaf.period, ended_at: lease.ended_at });
@@ -176,13 +179,22 @@ fn apply_to_lease(leaf: &Leaf, params: &Params, lease: &mut Account<Lease>, now:
     lease.invariant(now)
 }
 
-/// The stake that the flags cost: a share of what the node must hold, at the lease's terms where it has any.
-pub fn slash_amount(flags: u16, params: &Params, node: &Node, lease: Option<&Lease>) -> Result<u64> {
-    let terms = SlashTerms {
-        fraud_bps: params.slash_fraud_bps,
-        work_failed_bps: params.slash_work_failed_bps,
-        bad_work_bps: lease.map_or(params.slash_bad_work_bps, |lease| lease.slash_bad_work_bps),
-        offline_bps: lease.map_or(params.slash_offline_bps, |lease| lease.slash_offline_bps),
-    };
-    bps_of(node.required_stake, terms.bps(flags, lease.is_some()))
+/// What each class of flags costs for the whole node, in the order of `Fault::costs`: what its cause has not cost yet.
+pub fn node_costs(params: &Params, node: &Node, now: i64) -> Result<[u64; 4]> {
+    let fraud = node.cause_left(params.slash_fraud_bps, now)?;
+    Ok([fraud, node.cause_left(params.slash_work_failed_bps, now)?, 0, 0])
+}
+
+/// What they cost for one lease, at its terms: the part of the node's stake that its GPUs are, and for bad output at
+/// least so much that the victims' half makes good what was paid. Silence is no proof of a bad machine: it costs an hour
+/// of the lease at most.
+#[inline(never)]
+pub fn lease_costs(params: &Params, node: &Node, lease: &Lease, reference_price: u64) -> Result<[u64; 4]> {
+    let stake = share(node.required_stake, lease.gpus as u16, node.spec.gpus as u64)?;
+    let in_stake = |seconds| harm_in_stake(lease.worth(seconds, reference_price)?, params.stake_price);
+    let paid = in_stake(lease.paid_secs)?;
+    let whole = paid.checked_mul(5).and_then(|five| five.checked_div(2)).or_overflow()?;
+    let bad_output = bps_of(stake, lease.slash_bad_work_bps)?.max(whole);
+    let offline = bps_of(stake, lease.slash_offline_bps)?.min(in_stake(SECONDS_PER_HOUR as u32)?);
+    Ok([0, 0, bad_output, offline])
 }

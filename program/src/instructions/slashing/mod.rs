@@ -10,6 +10,8 @@ pub mod prove_equivocation;
 pub mod prove_omitted_bid;
 pub mod slash_appeal;
 pub mod slash_apply;
+pub mod slash_close;
+pub mod slash_compensate;
 pub mod unjust;
 
 pub use fault_open::*;
@@ -22,3 +24,5 @@ pub use prove_equivocation::*;
 pub use prove_omitted_bid::*;
 pub use slash_appeal::*;
 pub use slash_apply::*;
+pub use slash_close::*;
+pub use slash_compensate::*;

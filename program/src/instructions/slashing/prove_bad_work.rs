@@ -13,7 +13,7 @@ use crate::constants::WORK_CHUNK;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::BadWorkProven;
 use crate::math::merkle::climb;
-use crate::math::periods::period_of;
+use crate::math::periods::{period_end, period_of};
 use crate::math::slashing::split;
 use crate::math::work::cell;
 use crate::seeds;
@@ -82,7 +82,10 @@ pub(crate) fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) 
     require!(due > 0, MarketError::AlreadyProven);
     node.charge_cause(due)?;
     node.bad_work_period = period;
-    node.suspend(true, now);
+    let end = period_end(accounts.fraud_proof.period, params.period_secs)?;
+    let start = end.checked_sub(params.period_secs as i64).or_overflow()?;
+    let from = node.suspect_since(start, end);
+    node.convict(from, now);
     node.faulted_at = now;
     let amount = node.take_stake(&mut accounts.provider, due, now, params.period_secs)?;
     // The harmed are not known here: what would be theirs is burned.

@@ -9,13 +9,13 @@ use crate::constants::{
     FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
     FLAG_WORK_FAILED, STATEMENT_LEN,
 };
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::{FaultAppealed, FaultVoided};
-use crate::instructions::report::leaf::slash_amount;
-use crate::instructions::slashing::slash_apply::settle_fault;
+use crate::instructions::slashing::slash_apply::{lease_of, settle_fault};
 use crate::signatures::require_signed;
 use crate::state::{
-    add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, FAULT_DISPUTE, KEEPER_ACTIVE,
+    add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, FAULT_DISPUTE, FAULT_PENDING,
+    KEEPER_ACTIVE,
 };
 
 /// The flags that slash, by what they cost.
@@ -49,17 +49,16 @@ pub struct SlashAppeal {
 /// The flags of the fault that the statement speaks against.
 fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -> Result<u16> {
     let fault = &accounts.fault;
-    require!(now < fault.applicable_at, MarketError::AppealWindowClosed);
-    // The rule of votes: only keepers that had a say about it before. Otherwise the accused could bond keepers of its
-    // own when it learns of the fault.
-    let params = &accounts.market.params;
+    require!(fault.status == FAULT_PENDING && now < fault.applicable_at, MarketError::AppealWindowClosed);
+    // The rule of votes: only keepers that were active in the period, or before the dispute, have a say about it.
+    // Otherwise the accused could bond keepers of its own when it learns of the fault.
     require!(
         accounts.keeper.status == KEEPER_ACTIVE && accounts.keeper.active_since < fault.voters_before,
         MarketError::KeeperNotActive
     );
     require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
     let parsed = Statement::parse(statement)?;
-    let flags = parsed.contradicts(params.period_secs, params.migration_grace_secs) & fault.flags;
+    let flags = parsed.contradicts(fault.period_secs, fault.grace_secs) & fault.flags;
     // One fault after the other: else a statement about another one would reset the count. The gravest first: while it
     // stands, voiding a lesser one would change nothing.
     let first = GRAVEST_FIRST.into_iter().find(|flag| fault.flags & flag != 0).unwrap_or(0);
@@ -102,30 +101,35 @@ pub(crate) fn handler(ctx: &mut Context<SlashAppeal>, statement: [u8; STATEMENT_
     if !enough {
         return Ok(());
     }
+    let (froze, before) = (fault.freezes(), fault.cost());
     fault.flags &= !flags;
     fault.appeal_flag = 0;
     fault.appeal_weight = 0;
     fault.appellants = [0; 32];
-    if fault.flags != 0 {
-        let lease = lease_of(fault, accounts.lease.as_ref())?;
-        fault.amount = slash_amount(fault.flags, &accounts.market.params, &accounts.node, lease)?;
-        return Ok(());
+    let (provider, node) = (&mut accounts.provider, &mut accounts.node);
+    let lease = lease_of(fault, accounts.lease.as_mut())?;
+    if fault.of_node() {
+        node.void_cause(before.saturating_sub(fault.cost()));
     }
-    settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
-    accounts.node.acquit(now);
+    let cost = fault.cost().min(fault.amount);
+    node.release(fault.amount.checked_sub(cost).or_overflow()?, now)?;
+    fault.amount = cost;
+    if fault.flags != 0 {
+        if let Some(lease) = lease {
+            lease.thaw(froze && !fault.freezes())?;
+        }
+        return fault.invariant();
+    }
+    settle_fault(fault, provider, node, now)?;
+    match lease {
+        Some(lease) => {
+            lease.drop_fault()?;
+            lease.thaw(froze)?;
+            node.unfrozen_at = now;
+        }
+        None => node.acquit(now),
+    }
     emit!(FaultVoided { fault: *accounts.fault.address(), node: accounts.fault.node });
     accounts.node.invariant()?;
     accounts.fault.close(*accounts.rent_payer.account())
-}
-
-/// The lease that the fault names: none when it names none, an error when it is not the one given.
-fn lease_of<'a>(fault: &Fault, given: Option<&'a Account<Lease>>) -> Result<Option<&'a Lease>> {
-    if fault.lease == Address::default() {
-        return Ok(None);
-    }
-    match given {
-        Some(lease) if *lease.address() == fault.lease => Ok(Some(lease)),
-        Some(_) => fail(MarketError::WrongAccount),
-        None => fail(MarketError::MissingAccount),
-    }
 }

@@ -1,5 +1,5 @@
-//! Anyone applies a fault whose appeal window has passed. At least half is burned; what the customer gets waits in the
-//! payout vault.
+//! Anyone applies a fault whose appeal window has passed. Half of the slash is burned at once; the finder's part, if there
+//! is a finder, waits in a payout, and the rest waits for the claims of those that were harmed.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
@@ -7,15 +7,14 @@ use anchor_spl::token::TokenAccount;
 use crate::constants::FLAGS_NODE;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::SlashApplied;
-use crate::math::slashing::split;
+use crate::math::slashing::{split, Split};
 use crate::seeds;
 use crate::slashing::*;
-use crate::state::{Fault, Lease, Market, Node, Provider, FAULT_DISPUTE};
+use crate::state::{Fault, Lease, Market, Node, Provider, FAULT_APPLIED, FAULT_DISPUTE, FAULT_PENDING};
 
 #[derive(Accounts)]
 pub struct SlashApply {
-    /// Pays for the payout.
-    #[account(mut, unsafe(dup))]
+    #[account(mut)]
     pub payer: Signer,
     pub market: Account<Market>,
     #[account(mut, address = fault.provider @ MarketError::WrongAccount)]
@@ -31,82 +30,113 @@ pub struct SlashApply {
     /// The lease that the fault names, if it names one.
     #[account(mut)]
     pub lease: Option<Account<Lease>>,
-    #[account(mut, close = rent_payer)]
+    #[account(mut)]
     pub fault: Account<Fault>,
-    // Only its lamports change, so it may also be the payer.
-    #[account(mut, unsafe(dup), address = fault.rent_payer @ MarketError::WrongAccount)]
-    pub rent_payer: UncheckedAccount,
     pub payouts: Nested<Payouts>,
 }
 
-/// One fault less for the provider, the node and the lease that wait for it.
-pub fn settle_fault(
-    fault: &Fault,
-    provider: &mut Provider,
-    node: &mut Node,
-    lease: Option<&mut Account<Lease>>,
-) -> Result<()> {
+/// One fault less for the provider and the node that wait for it.
+pub fn settle_fault(fault: &Fault, provider: &mut Provider, node: &mut Node, now: i64) -> Result<()> {
     provider.pending_faults = provider.pending_faults.checked_sub(1).or_overflow()?;
     node.pending_faults = node.pending_faults.checked_sub(1).or_overflow()?;
-    if fault.lease == Address::default() {
-        return Ok(());
+    if fault.of_node() {
+        node.thaw(now)?;
     }
-    match lease {
-        Some(lease) if *lease.address() == fault.lease => {
-            lease.pending_faults = lease.pending_faults.checked_sub(1).or_overflow()?;
-            Ok(())
-        }
+    Ok(())
+}
+
+/// The lease that the fault names: none when it names none, an error when it is not the one given.
+pub fn lease_of<'a>(
+    fault: &Fault,
+    given: Option<&'a mut Account<Lease>>,
+) -> Result<Option<&'a mut Account<Lease>>> {
+    if fault.of_node() {
+        return Ok(None);
+    }
+    match given {
+        Some(lease) if *lease.address() == fault.lease => Ok(Some(lease)),
         Some(_) => fail(MarketError::WrongAccount),
         None => fail(MarketError::MissingAccount),
     }
 }
 
+/// The fault stands: what it is about ends where it begins.
+#[inline(never)]
+fn convict(accounts: &mut SlashApply, now: i64) -> Result<()> {
+    let (fault, node) = (&mut accounts.fault, &mut accounts.node);
+    settle_fault(fault, &mut accounts.provider, node, now)?;
+    node.faulted_at = now;
+    if fault.kind == FAULT_DISPUTE {
+        node.lose_dispute(now);
+        accounts.provider.lose_dispute(now);
+    }
+    fault.status = FAULT_APPLIED;
+    fault.claims_until = now.checked_add(fault.claim_secs as i64).or_overflow()?;
+    match lease_of(fault, accounts.lease.as_mut())? {
+        // It stays until it is compensated.
+        Some(lease) => {
+            let freezes = fault.freezes();
+            lease.thaw(freezes)?;
+            if freezes {
+                node.cut(lease, fault.window_from, now)?;
+            }
+        }
+        None => {
+            if fault.flags & FLAGS_NODE != 0 {
+                node.convict(fault.window_from, now);
+            }
+            fault.serial = node.open_claims(fault.window_from, fault.claims_until, now)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes what the fault has reserved and divides it.
+#[inline(never)]
+fn slash(accounts: &mut SlashApply, now: i64) -> Result<Split> {
+    let fault = &mut accounts.fault;
+    accounts.node.release(fault.amount, now)?;
+    fault.amount = accounts.node.take_stake(&mut accounts.provider, fault.amount, now, fault.period_secs)?;
+    let shares = split(fault.amount, fault.finder_bps)?;
+    let shares = if fault.finder == Address::default() { shares.without_finder()? } else { shares };
+    fault.pool = shares.pool;
+    fault.pool_left = shares.pool;
+    Ok(shares)
+}
+
 pub(crate) fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let now = Clock::get()?.unix_timestamp;
+    require!(accounts.fault.status == FAULT_PENDING, MarketError::AlreadyApplied);
     require!(now >= accounts.fault.applicable_at, MarketError::AppealWindowOpen);
+    convict(accounts, now)?;
+    let shares = slash(accounts, now)?;
+    let slashed = Slashed {
+        vault: &mut accounts.stake_vault,
+        seed: Slashed::PROVIDER,
+        wallet: accounts.provider.wallet,
+        bump: accounts.provider.bump,
+        authority: accounts.provider.cpi_handle(),
+    };
+    accounts.payouts.divide(slashed, &shares)?;
     let fault = &accounts.fault;
-    settle_fault(fault, &mut accounts.provider, &mut accounts.node, accounts.lease.as_mut())?;
-    if fault.flags & FLAGS_NODE != 0 {
-        accounts.node.suspend(true, now);
-    }
-    accounts.node.faulted_at = now;
-    if fault.kind == FAULT_DISPUTE {
-        accounts.node.lose_dispute(now);
-        accounts.provider.lose_dispute(now);
-    }
-    let period_secs = accounts.market.params.period_secs;
-    let amount = accounts.node.take_stake(&mut accounts.provider, fault.amount, now, period_secs)?;
-    let mut shares = split(amount, fault.finder_bps)?.claimed(fault.harm)?;
-    // Nobody is the finder of what a report says. That of a dispute is its claimant.
-    if fault.finder == Address::default() {
-        shares = shares.without_finder()?;
-    }
-    accounts.payouts.divide(
-        Slashed {
-            vault: &mut accounts.stake_vault,
-            seed: Slashed::PROVIDER,
-            wallet: accounts.provider.wallet,
-            bump: accounts.provider.bump,
-            authority: accounts.provider.cpi_handle(),
-        },
-        &shares,
-    )?;
-    let cooldown = accounts.market.params.unstake_cooldown_secs as i64;
     let credit = Credit {
-        beneficiary: fault.customer,
+        beneficiary: fault.finder,
         source: *fault.address(),
-        amount: shares.held()?,
-        payable_at: now.checked_add(cooldown).or_overflow()?,
+        amount: shares.finder,
+        payable_at: now.checked_add(fault.payout_secs as i64).or_overflow()?,
     };
     accounts.payouts.credit(accounts.payer.account(), &credit)?;
     emit!(SlashApplied {
-        fault: *accounts.fault.address(),
-        provider: *accounts.provider.address(),
-        amount,
-        customer: shares.pool,
+        fault: *fault.address(),
+        provider: fault.provider,
+        amount: fault.amount,
+        pool: fault.pool,
         finder: shares.finder,
         burned: shares.burned,
+        claims_until: fault.claims_until,
     });
+    fault.invariant()?;
+    accounts.node.invariant()?;
     accounts.provider.invariant(accounts.stake_vault.amount())
 }

@@ -2,8 +2,8 @@
 
 use gantry_market::state::{
     Auction, Credits, Dispute, Fault, FraudProof, Keeper, Lease, Node, Order, Payout, Provider, Report,
-    KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_HIBERNATED, NODE_RETIRED,
-    OUTPUT_WITHHELD,
+    FAULT_PENDING, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_HIBERNATED,
+    NODE_RETIRED, OUTPUT_WITHHELD,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -134,9 +134,17 @@ fn stuck<T: Kind + Copy>(a: &Harness, what: &str) -> Verdict {
 
 fn faults(a: &mut Harness) -> Verdict {
     let payer = a.actors[9].wallet();
-    for (at, _) in all::<Fault>(a) {
-        let apply = ix::slash_apply_by(&a.w, &payer, &at);
-        send(a, apply)?;
+    for (at, fault) in all::<Fault>(a) {
+        if fault.status == FAULT_PENDING {
+            let apply = ix::slash_apply_by(&a.w, &payer, &at);
+            send(a, apply)?;
+        }
+        for (lease, _) in all::<Lease>(a).into_iter().filter(|(_, lease)| lease.node == fault.node) {
+            let compensate = ix::slash_compensate_by(&a.w, &payer, &at, &lease);
+            send(a, compensate)?;
+        }
+        let close = ix::slash_close(&a.w, &at);
+        send(a, close)?;
     }
     for (at, payout) in all::<Payout>(a) {
         if let Some(who) = owner(a, &payout.beneficiary) {

@@ -1,4 +1,4 @@
-use gantry_market::state::{Dispute, Lease, Provider};
+use gantry_market::state::{Dispute, Lease, Node, Provider};
 use gantry_market::{accounts, instruction};
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -67,6 +67,7 @@ pub fn dispute_uphold(w: &Testbed, payer: &Address, lease: &Address) -> Instruct
             credits: pda::credits(&state.customer),
             provider: state.provider,
             node: state.node,
+            gpu_model: pda::gpu_model(w.read::<Node>(&state.node).spec.model),
             lease: *lease,
             dispute: pda::dispute(lease),
             customer: state.customer,

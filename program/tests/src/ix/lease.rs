@@ -75,6 +75,7 @@ fn settlement(w: &Testbed, lease: &Address) -> Settlement {
         credits,
         credits_vault: pda::credits_vault(&credits),
         provider: state.provider,
+        node: state.node,
         payout: provider.payout,
         token_program: token_program(),
     }

@@ -123,6 +123,8 @@ names! {
     ReportClose => "report_close",
     FaultOpen => "fault_open",
     SlashApply => "slash_apply",
+    SlashCompensate => "slash_compensate",
+    SlashClose => "slash_close",
     PayoutClaim => "payout_claim",
     SlashAppeal => "slash_appeal",
     FraudProofOpen => "fraud_proof_open",

@@ -94,6 +94,8 @@ pub const ACTIONS: &[Action] = &[
     action("report_close", 3, reports::report_close),
     action("fault_open", 8, reports::fault_open),
     action("slash_apply", 6, reports::slash_apply),
+    action("slash_compensate", 8, reports::slash_compensate),
+    action("slash_close", 3, reports::slash_close),
     action("payout_claim", 6, reports::payout_claim),
     action("slash_appeal", 8, reports::slash_appeal),
     action("rewards_accrue", 6, rewards::rewards_accrue),

@@ -3,8 +3,8 @@ use gantry_market::constants::{
     FLAG_WORK_FAILED, HEAD_CANDIDATES,
 };
 use gantry_market::state::{
-    Fault, Keeper, Lease, Node, Payout, Provider, Report, KEEPER_ACTIVE, LEASE_RUNNING, NODE_ACTIVE,
-    REPORT_FINAL,
+    Fault, Keeper, Lease, Node, Payout, Provider, Report, FAULT_APPLIED, KEEPER_ACTIVE, LEASE_RUNNING,
+    NODE_ACTIVE, REPORT_FINAL,
 };
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -200,8 +200,8 @@ pub fn report_apply(s: &mut Scene) -> Option<Plan> {
 pub fn fault_open(s: &mut Scene) -> Option<Plan> {
     let proof = proof(s)?;
     let payer = s.actor().wallet();
-    let open = ix::fault_open(&s.a.w, &payer, &proof);
-    one(without_lease(s, open, &proof, 5))
+    let whole = if s.once_in(3) { s.once_in(2) } else { ix::of_node(&proof) };
+    one(ix::fault_open_of(&s.a.w, &payer, &proof, whole))
 }
 
 pub fn report_close(s: &mut Scene) -> Option<Plan> {
@@ -217,9 +217,30 @@ pub fn report_close(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn slash_apply(s: &mut Scene) -> Option<Plan> {
-    let (at, _) = s.any::<Fault>()?;
+    let (at, fault) = s.any::<Fault>()?;
     let payer = s.actor().wallet();
+    if fault.status == FAULT_APPLIED {
+        return one(ix::slash_close(&s.a.w, &at));
+    }
     one(ix::slash_apply_by(&s.a.w, &payer, &at))
+}
+
+/// A lease of the fault's node, mostly.
+pub fn slash_compensate(s: &mut Scene) -> Option<Plan> {
+    let applied = !s.once_in(8);
+    let (at, fault) = s.any_where::<Fault>(|fault| !applied || fault.status == FAULT_APPLIED)?;
+    let any = s.once_in(8);
+    let (lease, _) = s.any_where::<Lease>(|lease| any || lease.node == fault.node)?;
+    let payer = s.actor().wallet();
+    one(ix::slash_compensate_by(&s.a.w, &payer, &at, &lease))
+}
+
+/// Mostly when the time for claims is over.
+pub fn slash_close(s: &mut Scene) -> Option<Plan> {
+    let (any, now) = (s.once_in(3), s.a.now());
+    let due = |fault: &Fault| fault.status == FAULT_APPLIED && now >= fault.claims_until;
+    let (at, _) = s.any_where::<Fault>(|fault| any || due(fault))?;
+    one(ix::slash_close(&s.a.w, &at))
 }
 
 /// What is due; now and then what is not, or to another's account.

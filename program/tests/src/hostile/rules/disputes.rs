@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use gantry_market::constants::{FLAG_BAD_OUTPUT, STAKE_UNIT};
-use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::state::{
-    Dispute, Fault, Keeper, Lease, Market, Node, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED,
+    Dispute, Fault, Keeper, Lease, Market, Node, Provider, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED,
 };
 
 use super::{must, Act, Change, Verdict};
+use crate::hostile::entity::Token;
 use crate::pda;
 
 fn quorum(weight: u64, dispute: &Dispute) -> bool {
@@ -23,10 +23,19 @@ pub fn lost_deposit(act: &Act, dispute: &Dispute) -> (i128, i128) {
         return (0, 0);
     }
     let deposit = i128::from(dispute.deposit);
-    if quorum(dispute.rejected_weight, dispute) {
+    let (provider, buy_back) = if quorum(dispute.rejected_weight, dispute) {
         (deposit / 2, deposit - deposit / 2)
     } else {
         (deposit / 4, 0)
+    };
+    // A payout account that takes nothing loses its part to the buy-back.
+    let owner =
+        act.ledger.get::<Lease>(&dispute.lease).and_then(|lease| act.ledger.get::<Provider>(&lease.provider));
+    let payout = owner.and_then(|owner| act.ledger.get::<Token>(&owner.payout));
+    if payout.is_some_and(|token| !token.frozen) {
+        (provider, buy_back)
+    } else {
+        (0, provider + buy_back)
     }
 }
 
@@ -163,14 +172,15 @@ fn fault(act: &Act, dispute: &Dispute) -> Verdict {
         return Ok(());
     };
     must!(at == pda::dispute_fault(&fault.lease), "accounts lie where they derive", "{at}");
-    let parties = (fault.node, fault.provider, fault.lease, fault.customer, fault.finder)
-        == (dispute.node, lease.provider, dispute.lease, lease.customer, lease.customer);
+    let parties = (fault.node, fault.provider, fault.lease, fault.finder)
+        == (dispute.node, lease.provider, dispute.lease, lease.customer);
     must!(parties, "a fault is of what was disputed", "{at}");
     let due = act.now + i64::from(dispute.appeal_secs);
     must!(fault.applicable_at == due, "an appeal has its time", "{at}: {} of {due}", fault.applicable_at);
-    must!(fault.amount == dispute.amount, "a fault costs what the terms say", "{at}: {}", fault.amount);
-    let harm = harm_in_stake(lease.paid, dispute.stake_price).ok();
-    must!(harm == Some(fault.harm), "harm is what was lost", "{at}: {}", fault.harm);
+    let free = act.ledger.get::<Node>(&dispute.node).map_or(0, |node| node.available_stake());
+    let amount = dispute.amount.min(free);
+    must!(fault.amount == amount, "a fault costs what the terms say", "{at}: {}", fault.amount);
+    must!(fault.voters_before == dispute.opened_at, "a fault hears who could vote", "{at}");
     let votes = fault.total_weight == dispute.total_weight && fault.flags == FLAG_BAD_OUTPUT;
     must!(votes && fault.finder_bps <= 1_000, "a fault measures what the dispute did", "{at}");
     let say = (fault.kind, fault.dispute_kind) == (FAULT_DISPUTE, dispute.kind)

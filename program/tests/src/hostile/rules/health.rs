@@ -3,6 +3,7 @@
 use gantry_market::constants::FLAG_UNHEALTHY;
 use gantry_market::state::{Lease, Market, Node, Order, ORDER_OPEN};
 
+use super::reports::leaf;
 use super::{must, Act, Verdict};
 
 pub fn check(act: &Act, market: &Market) -> Verdict {
@@ -22,11 +23,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         let reported = matches!(act.name, "report_apply" | "fault_open");
         must!(spell.0 == spell.1 || reported, "a report says whether a machine is well", "{at}");
         let begins = spell.1.since != spell.0.since;
-        let flagged = act
-            .instruction
-            .data
-            .get(8 + 46..8 + 48)
-            .is_some_and(|flags| u16::from_le_bytes([flags[0], flags[1]]) & FLAG_UNHEALTHY != 0);
+        let flagged = leaf(act, market).is_some_and(|leaf| leaf.flags & FLAG_UNHEALTHY != 0);
         let longest = act.now + 3 * i64::from(market.params.period_secs);
         let dated = spell.1.since == act.now && act.now < spell.1.until && spell.1.until <= longest;
         must!(!begins || (flagged && dated), "a machine is unhealthy from the report on", "{at}");

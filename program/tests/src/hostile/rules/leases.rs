@@ -196,6 +196,9 @@ fn time(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Ver
             "{at}: {} of {claimed}",
             after.paid_secs
         );
+        let until = act.ledger.get::<Node>(&before.node).map_or(0, |node| node.payable_until(act.now));
+        let thawed = before.frozen == 0 && after.paid_secs <= after.billable_secs(until);
+        must!(thawed, "no frozen second is paid", "{}: {at}", act.name);
     }
     must!(
         after.paid_secs <= after.billable_secs(act.now),
@@ -225,11 +228,13 @@ fn ended(act: &Act, market: &Market, change: &Change<Lease>, before: &Lease, aft
     }
     let owner = act.ledger.get::<Provider>(&before.provider).map(|provider| provider.wallet);
     let by_provider = owner.is_some_and(|owner| act.signed(&owner)) || act.signed(&before.node_key);
+    let node = act.ledger.get::<Node>(&before.node);
+    let convicted = node.is_some_and(|node| node.convicted_from != 0);
     // A node that was slashed and not topped up bills no longer: anyone may end what runs there.
-    let unbacked = act.ledger.get::<Node>(&before.node).is_some_and(|node| {
+    let unbacked = node.is_some_and(|node| {
         node.billing_until != 0 && act.now >= node.billing_until && node.billing_until < before.funded_until
     });
-    let over = unbacked || before.status == LEASE_FAILED || act.now >= before.funded_until;
+    let over = unbacked || convicted || before.status == LEASE_FAILED || act.now >= before.funded_until;
     must!(
         over || by_provider || act.customer_acts(&before.customer),
         "its parties end a lease",
@@ -277,7 +282,10 @@ fn closed(act: &Act, change: &Change<Lease>, lease: &Lease) -> Verdict {
     must!(lease.status == LEASE_ENDED, "a lease closes when it has ended", "{at}");
     // What waited for a comparison could not be paid before it.
     let deadline = lease.ended_at.max(lease.resolved_at) + i64::from(lease.settle_secs);
-    let unpaid = lease.unsettled_secs(act.now) > 0;
+    let node = act.ledger.get::<Node>(&lease.node);
+    must!(node.is_some_and(|node| !node.holds(lease, act.now)), "a lease of a faulty node stays", "{at}");
+    let convicted = node.is_some_and(|node| node.convicted_from != 0);
+    let unpaid = lease.unsettled_secs(act.now) > 0 && !convicted;
     must!(
         !unpaid || act.now > deadline + i64::from(lease.settle_secs),
         "claimed pay is paid before a close",

@@ -6,6 +6,7 @@
 
 mod auctions;
 mod disputes;
+mod faults;
 mod governance;
 mod guarantees;
 mod health;
@@ -150,6 +151,7 @@ pub fn of_change(act: &Act) -> Verdict {
     leases::check(act, market)?;
     auctions::check(act, market)?;
     reports::check(act, market)?;
+    faults::check(act, market)?;
     rewards::check(act, market)?;
     disputes::check(act, market)?;
     outputs::check(act)?;

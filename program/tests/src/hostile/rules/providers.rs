@@ -9,6 +9,7 @@ use gantry_market::state::{
 };
 use solana_address::Address;
 
+use super::faults::{pools, Shares};
 use super::money::amount;
 use super::slashes::cut_of;
 use super::{must, Act, Change, Verdict};
@@ -73,16 +74,12 @@ fn evidence(act: &Act, change: &Change<DeviceClaim>, after: &DeviceClaim) -> Ver
     Ok(())
 }
 
-/// The fault that the act slashes for, if any: it closes and its provider loses stake.
+/// The fault that the act slashes for, if any: it is applied and its provider loses stake.
 fn slashed<'a>(act: &'a Act, provider: &Address) -> Option<(Address, &'a Fault)> {
     act.changes::<Fault>()
-        .find_map(|fault| fault.closed().map(|closed| (fault.at, closed)))
-        .filter(|(_, fault)| fault.provider == *provider)
-}
-
-/// What a slash of a node can take: its own stake, as far as no fault holds it.
-fn own(act: &Act, node: &Address) -> i128 {
-    act.ledger.get::<Node>(node).map_or(0, |node| i128::from(node.available_stake()))
+        .filter_map(|fault| fault.both().map(|(before, after)| (fault.at, before, after)))
+        .find(|(_, before, after)| before.status != after.status && before.provider == *provider)
+        .map(|(at, before, _)| (at, before))
 }
 
 fn held(provider: Option<&Provider>) -> i128 {
@@ -118,10 +115,11 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
         let own = token.is_some_and(|t| t.mint == market.payment_mint && t.owner == after.wallet);
         must!(by_owner && own, "a payout account is the provider's, of payment tokens", "{}", act.name);
     }
-    if let Some((_, fault)) = slashed(act, &change.at).filter(|_| out > 0) {
+    if let Some((_, fault)) = slashed(act, &change.at) {
         must!(act.now >= fault.applicable_at, "a slash waits for its appeal", "{}", act.name);
-        let most = own(act, &fault.node).min(i128::from(fault.amount));
-        must!(out == most, "a slash takes what the fault says, within the stake", "{out}, want {most}");
+        // What it has reserved is there.
+        let want = i128::from(fault.amount);
+        must!(out == want, "a slash takes what the fault says", "{out}, want {want}");
         let total = after.slashed_total.checked_sub(before.slashed_total).map(i128::from);
         must!(total == Some(out), "what is slashed is counted", "{}", change.at);
         return Ok(());
@@ -161,21 +159,19 @@ fn provider(act: &Act, market: &Market, change: &Change<Provider>) -> Verdict {
     Ok(())
 }
 
-/// Who is owed what by the act's slash, by beneficiary and source, and what is burned.
-fn slash_of(act: &Act, market: &Market) -> (BTreeMap<(Address, Address), i128>, i128) {
-    let (mut owed, mut burned) = (BTreeMap::new(), 0);
+fn slash_of(act: &Act, market: &Market) -> Shares {
+    let Shares { mut owed, mut burned, held: mut kept } = pools(act);
     for change in act.changes::<Provider>() {
         let out = held(change.before) - held(change.after);
         let Some((at, fault)) = slashed(act, &change.at).filter(|_| out > 0) else { continue };
         let finder_bps = fault.finder_bps.min(gantry_market::constants::FINDER_BPS_MAX);
-        // At least half is burned; of the rest the finder of a dispute, which is the customer, gets its share, and the
-        // customer no more than its harm.
+        // At least half is burned; of the rest the finder of a dispute gets its share, and victims may claim the pool.
         let half = out / 2;
         let finder = (out * i128::from(finder_bps) / 10_000).min(half);
-        let customer = (half - finder).min(i128::from(fault.harm));
-        let part = customer + if fault.finder == Address::default() { 0 } else { finder };
-        *owed.entry((fault.customer, at)).or_default() += part;
-        burned += out - part;
+        let part = if fault.finder == Address::default() { 0 } else { finder };
+        *owed.entry((fault.finder, at)).or_default() += part;
+        kept += half - finder + part;
+        burned += out - (half - finder + part);
     }
     if let Some(cut) = cut_of(act, market) {
         let whole = act.ledger.get::<Provider>(&cut.from).map_or(i128::MAX, |found| held(Some(found)));
@@ -183,10 +179,11 @@ fn slash_of(act: &Act, market: &Market) -> (BTreeMap<(Address, Address), i128>, 
         let share = (out * i128::from(market.params.finder_bps) / 10_000).min(out / 2);
         let part = cut.finder.map_or(0, |_| share);
         *owed.entry((cut.finder.unwrap_or_default(), cut.source)).or_default() += part;
+        kept += part;
         burned += out - part;
     }
     owed.retain(|_, part| *part != 0);
-    (owed, burned)
+    Shares { owed, burned, held: kept }
 }
 
 /// What a slash leaves for somebody waits as long as stake or bond would have.
@@ -206,7 +203,11 @@ fn payouts(act: &Act, market: &Market, mut owed: BTreeMap<(Address, Address), i1
         must!(gained == due, "a payout grows by what is owed", "{}: {at} {gained} of {due}", act.name);
         let of_keeper = act.ledger.get::<gantry_market::state::Keeper>(&payout.source).is_some();
         let params = &market.params;
-        let delay = if of_keeper { params.keeper_exit_secs } else { params.unstake_cooldown_secs };
+        let delay = match act.ledger.get::<Fault>(&payout.source) {
+            Some(fault) => fault.payout_secs,
+            None if of_keeper => params.keeper_exit_secs,
+            None => params.unstake_cooldown_secs,
+        };
         let least = change.before.map_or(0, |before| before.payable_at).max(act.now + i64::from(delay));
         must!(after.payable_at == least, "stake leaves by no slash before its delay", "{at}");
     }
@@ -216,9 +217,9 @@ fn payouts(act: &Act, market: &Market, mut owed: BTreeMap<(Address, Address), i1
 
 /// Stake tokens that leave a vault end with the owner, in the payout vault, or in the fire.
 fn stake_arrives(act: &Act, market: &Market) -> Verdict {
-    let (owed, mut burned) = slash_of(act, market);
+    let Shares { owed, mut burned, held } = slash_of(act, market);
     let mut due: BTreeMap<Address, i128> = BTreeMap::new();
-    *due.entry(pda::market()).or_default() += owed.values().sum::<i128>();
+    *due.entry(pda::market()).or_default() += held;
     for paid in act.changes::<Payout>().filter_map(|change| change.closed()) {
         *due.entry(pda::market()).or_default() -= i128::from(paid.amount);
         *due.entry(paid.beneficiary).or_default() += i128::from(paid.amount);

@@ -1,14 +1,12 @@
-//! Reports and faults: votes weigh what bonds weigh, leaves are in final roots, appeals have their weight.
+//! Reports: votes weigh what bonds weigh, leaves are in final roots.
 
 use std::collections::BTreeSet;
 
 use gantry_market::constants::MAX_PROOF;
-use gantry_market::instructions::report::leaf::slash_amount;
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::period_end;
-use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::state::{
-    Candidate, Fault, Keeper, Leaf, Lease, Market, Node, Provider, Report, KEEPER_ACTIVE, REPORT_FINAL,
+    Candidate, Keeper, Leaf, Lease, Market, Node, Report, KEEPER_ACTIVE, REPORT_FINAL,
 };
 use solana_address::Address;
 
@@ -21,14 +19,10 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         report(act, market, &change)?;
     }
     records(act)?;
-    leaves(act, market)?;
-    for change in act.changes::<Fault>() {
-        fault(act, market, &change)?;
-    }
-    Ok(())
+    leaves(act, market)
 }
 
-fn bits(voters: &[u8; 32]) -> BTreeSet<u16> {
+pub fn bits(voters: &[u8; 32]) -> BTreeSet<u16> {
     (0..256).filter(|index| voters[usize::from(*index) / 8] & (1 << (index % 8)) != 0).collect()
 }
 
@@ -209,7 +203,8 @@ fn leaf_of(act: &Act, market: &Market) -> Option<(Leaf, [u8; 32], usize)> {
     if !matches!(act.name, "report_apply" | "fault_open") {
         return None;
     }
-    let data = act.instruction.data.get(8..)?;
+    // fault_open says first what the fault is of.
+    let data = act.instruction.data.get(if act.name == "fault_open" { 9 } else { 8 }..)?;
     let leaf: [u8; 176] = data.get(..176)?.try_into().ok()?;
     let path = u32::from_le_bytes(data.get(176..180)?.try_into().ok()?);
     let count = u32::from_le_bytes(data.get(180..184)?.try_into().ok()?) as usize;
@@ -292,87 +287,5 @@ fn leaves(act: &Act, market: &Market) -> Verdict {
             must!(fresh, "a leaf is applied once", "{}: {}", act.name, change.at);
         }
     }
-    Ok(())
-}
-
-fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
-    let at = change.at;
-    if let Some(fault) = change.created().filter(|_| act.name != "dispute_uphold") {
-        let report = act.ledger.get::<Report>(&crate::pda::report(fault.period));
-        must!(report.is_some(), "a fault is of a report", "{at}");
-        let report = report.expect("just checked");
-        let due = report.finalised_at + i64::from(market.params.appeal_secs);
-        must!(fault.applicable_at == due, "an appeal has its time", "{at}: {} of {due}", fault.applicable_at);
-        must!(fault.finder == Default::default(), "nobody is the finder of what a report says", "{at}");
-        let end = period_end(fault.period, market.params.period_secs).expect("fits");
-        must!(fault.voters_before == end, "an appeal is of those who could vote", "{at}");
-        let node = act.after::<Node>(&fault.node);
-        must!(node.is_some_and(|node| node.provider == fault.provider), "a fault is of a node", "{at}");
-        let lease = act.after::<Lease>(&fault.lease);
-        let amount = slash_amount(fault.flags, &market.params, node.expect("just checked"), lease).ok();
-        must!(amount == Some(fault.amount), "a fault costs what the terms say", "{at}: {}", fault.amount);
-        let harm = leaf_of(act, market).zip(lease).map_or(Some(0), |((leaf, _, _), lease)| {
-            let lost = lease.paid.checked_add(lease.owed(leaf.downtime_secs).ok()?)?;
-            harm_in_stake(lost, market.params.stake_price).ok()
-        });
-        must!(harm == Some(fault.harm), "harm is what was lost", "{at}: {}", fault.harm);
-        must!(fault.finder_bps <= 1_000, "a finder gets a tenth at most", "{at}");
-    }
-    if let Some((before, after)) = change.both() {
-        let same =
-            (before.node, before.provider, before.lease, before.customer, before.finder, before.rent_payer)
-                == (after.node, after.provider, after.lease, after.customer, after.finder, after.rent_payer)
-                && (before.applicable_at, before.harm, before.total_weight, before.voters_before)
-                    == (after.applicable_at, after.harm, after.total_weight, after.voters_before);
-        must!(
-            same && after.flags & !before.flags == 0 && after.amount <= before.amount,
-            "a fault only shrinks",
-            "{at}"
-        );
-        if after.flags != before.flags {
-            appeal(act, change, before)?;
-        }
-    }
-    if let Some(fault) = change.closed() {
-        let held = |provider: Option<&Provider>| {
-            provider.map_or(0, |p| u128::from(p.stake) + u128::from(p.unstaking))
-        };
-        let slashed = held(act.ledger.get(&fault.provider)) > held(act.after(&fault.provider));
-        let due = act.now >= fault.applicable_at;
-        if !slashed && !due {
-            appeal(act, change, fault)?;
-        }
-        must!(
-            slashed || !due || act.name == "slash_apply",
-            "a fault that is due is applied",
-            "{}: {at}",
-            act.name
-        );
-    }
-    Ok(())
-}
-
-/// A flag falls when keepers with more than a third of the weight, active in the period, have signed against it.
-fn appeal(act: &Act, change: &Change<Fault>, before: &Fault) -> Verdict {
-    let at = change.at;
-    must!(act.now < before.applicable_at, "appeals are in time", "{at}");
-    let signer =
-        act.verified.first().and_then(|(key, _)| act.ledger.all::<Keeper>().find(|(_, k)| k.wallet == *key));
-    must!(signer.is_some(), "a keeper's statement speaks against a fault", "{at}");
-    let (_, keeper) = signer.expect("just checked");
-    let fit = keeper.status == KEEPER_ACTIVE && keeper.active_since < before.voters_before;
-    must!(fit, "only keepers that could vote speak", "{at}");
-    let others = bits(&before.appellants);
-    must!(!others.contains(&keeper.index), "a keeper speaks once", "{at}");
-    let known = act.ledger.all::<Keeper>().filter(|(_, k)| others.contains(&k.index));
-    let weight: u128 = known.map(|(_, k)| u128::from(k.weight)).sum::<u128>() + u128::from(keeper.weight);
-    // Keepers that left since are not in the ledger any more: what they weighed stays counted.
-    let counted = u128::from(before.appeal_weight) + u128::from(keeper.weight);
-    must!(
-        weight.max(counted) * 3 > u128::from(before.total_weight),
-        "an appeal needs more than a third",
-        "{at}: {weight} of {}",
-        before.total_weight
-    );
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gantry_market::state::{
     Auction, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Order,
-    Payout, Provider, Report, Rewards, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED,
-    LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
+    Payout, Provider, Report, Rewards, FAULT_DISPUTE, FAULT_PENDING, KEEPER_ACTIVE, LEASE_AWARDED,
+    LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
 };
 use solana_address::Address;
 
@@ -45,7 +45,11 @@ fn sums(ledger: &Ledger) -> Result<Sums, super::Violation> {
         *sums.orders.entry(order.customer).or_default() += 1;
     }
     for (_, fault) in ledger.all::<Fault>() {
-        for subject in [fault.provider, fault.node, fault.lease] {
+        // The lease waits until it is compensated.
+        let pending = fault.status == FAULT_PENDING;
+        let subjects =
+            [(fault.provider, pending), (fault.node, pending), (fault.lease, fault.compensated == 0)];
+        for (subject, _) in subjects.into_iter().filter(|(_, held)| *held) {
             *sums.faults.entry(subject).or_default() += 1;
         }
     }
@@ -214,7 +218,8 @@ fn rewards(ledger: &Ledger, market: &Market) -> Verdict {
         "{} and {earned}",
         found.earned
     );
-    let owed: u128 = ledger.all::<Payout>().map(|(_, payout)| u128::from(payout.amount)).sum();
+    let waits: u128 = ledger.all::<Payout>().map(|(_, payout)| u128::from(payout.amount)).sum();
+    let owed = waits + ledger.all::<Fault>().map(|(_, fault)| u128::from(fault.pool_left)).sum::<u128>();
     must!(u128::from(found.payouts) == owed, "payouts are what waits", "{} and {owed}", found.payouts);
     let vault = tokens(ledger, &found.payout_vault);
     must!(vault >= found.payouts, "the payout vault holds what is owed", "{vault} of {owed}");
@@ -244,13 +249,12 @@ fn addresses(ledger: &Ledger) -> Verdict {
         must!(*at == pda::report(found.period), "accounts lie where they derive", "{at}");
     }
     for (at, found) in ledger.all::<Fault>() {
-        // The address of a fault about a closed lease has the lease, its record has none.
         let derived = match found.kind {
             FAULT_DISPUTE => pda::dispute_fault(&found.lease),
             _ => pda::fault(&found.node, &found.lease, found.period),
         };
-        let alone = found.lease == Address::default();
-        must!(*at == derived || alone, "accounts lie where they derive", "{at}");
+        must!(*at == derived, "accounts lie where they derive", "{at}");
+        must!(found.invariant().is_ok(), "a fault is sound", "{at}");
     }
     for (at, found) in ledger.all::<Dispute>() {
         must!(*at == pda::dispute(&found.lease), "accounts lie where they derive", "{at}");

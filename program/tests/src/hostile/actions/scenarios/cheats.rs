@@ -174,6 +174,15 @@ fn applied(s: &mut Scene, node: &Address) -> Option<Plan> {
     for (at, _) in faults {
         let payer = s.actor().wallet();
         plan.push(Step::Send(vec![ix::slash_apply_by(&s.a.w, &payer, &at)]));
+        let mut leases: Vec<Address> =
+            s.a.ledger.all::<Lease>().filter(|(_, lease)| lease.node == *node).map(|(at, _)| *at).collect();
+        if s.once_in(2) {
+            leases.reverse();
+        }
+        for lease in leases {
+            let payer = s.actor().wallet();
+            plan.push(Step::Send(vec![ix::slash_compensate_by(&s.a.w, &payer, &at, &lease)]));
+        }
     }
     Some(plan)
 }

@@ -277,7 +277,7 @@ func (silence) Transaction(context.Context, solana.Signature, chain.Commitment) 
 func TestAFaultOfADispute(t *testing.T) {
 	lease, node := pub("lease"), pub("node")
 	fault := &bindings.FaultOpened{
-		Fault: market.FaultAddress(node, lease, 5), Node: node, Lease: lease, Period: 5, Flags: uint16(records.FlagBadOutput), Amount: 50, ApplicableAt: 1_800_000_000,
+		Fault: market.DisputeFaultAddress(lease), Node: node, Lease: lease, Period: 5, Flags: uint16(records.FlagBadOutput), Amount: 50, ApplicableAt: 1_800_000_000,
 	}
 	resolved := &bindings.DisputeResolved{Dispute: market.DisputeAddress(lease), Lease: lease, Upheld: 1, UpheldWeight: 30 * uint64(market.OneGNT)}
 	audited := func() *Slash {
@@ -293,6 +293,9 @@ func TestAFaultOfADispute(t *testing.T) {
 	require.False(t, audited().OK())
 	resolved.UpheldWeight, resolved.Dispute = 1, pub("another")
 	require.False(t, audited().OK())
+	resolved.Dispute, fault.Fault = market.DisputeAddress(lease), market.FaultAddress(node, lease, 5)
+	require.Contains(t, audited().Steps[0].Problems, "the address is not that of the dispute of this lease")
+	fault.Fault = market.DisputeFaultAddress(lease)
 	resolved.Dispute, resolved.Upheld = market.DisputeAddress(lease), 0
 	require.Contains(t, audited().Steps[0].Problems, "the leaf is not in the transaction")
 	resolved.Upheld, fault.Flags = 1, uint16(records.FlagOffline)

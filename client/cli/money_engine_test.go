@@ -151,7 +151,7 @@ func TestUpheldDisputeByCommand(t *testing.T) {
 	w.Wait("the vote", func(v *view.View) bool { x, ok := v.DisputeOf(lease.Address); return ok && x.UpheldWeight > 0 })
 	x, _ := w.View.DisputeOf(lease.Address)
 	lease, _ = w.View.Lease(lease.Address)
-	instruction, err = ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: key.PublicKey(), Dispute: x, Lease: lease})
+	instruction, err = ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: key.PublicKey(), Dispute: x, Lease: lease, Model: testmarket.A100})
 	w.Do("dispute_uphold", []solana.PrivateKey{key}, instruction, err)
 	var c struct{ Balance string }
 	me.ok(&c, "credits", "show")

@@ -91,7 +91,15 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if _, err := d.slashed(ctx, stop, fault); err != nil {
 		return err
 	}
-	hour, err := sdk.Cost(sdk.PricePerHour(ended.Price), ended.Gpus, 3_600)
+	if err := d.atMostAnHour(fault, ended); err != nil {
+		return err
+	}
+	return d.closed(ctx, stop, ended)
+}
+
+// atMostAnHour expects that a node's silence cost no more than an hour of the lease, in stake.
+func (d *demo) atMostAnHour(fault sdk.Fault, lease sdk.Lease) error {
+	hour, err := sdk.Cost(sdk.PricePerHour(lease.Price), lease.Gpus, 3_600)
 	if err != nil {
 		return err
 	}
@@ -100,5 +108,5 @@ func (d *demo) silentLease(ctx context.Context) error {
 		return err
 	}
 	d.expect.that(fault.Amount <= uint64(most), "silence costs an hour of the lease at most", "%d of %d", fault.Amount, most)
-	return d.closed(ctx, stop, ended)
+	return nil
 }

@@ -124,29 +124,39 @@ func (t *tx) faultOpen(keys []solana.PublicKey, body []byte) error {
 	f.ClaimSecs, f.Amount = 2*m.Params.PeriodSecs*uint32(m.Params.SettleDeadlinePeriods), min(cost(flags, f.Costs), n.AvailableStake())
 	n.ReservedStake += f.Amount
 	if l == nil {
-		const longest = 7 * 86_400
-		f.WindowFrom, f.Gpus = max(min(n.GoodSince, f.WindowFrom), end-longest), n.Spec.Gpus
-		if n.FrozenFrom == 0 || f.WindowFrom < n.FrozenFrom {
-			n.FrozenFrom = f.WindowFrom
-		}
-		n.CauseTaken += cost(flags, f.Costs)
-		n.PendingNodeFaults++
-		if n.State() != market.NodeRetired {
-			n.Node.Status = uint8(market.NodeSuspended)
-		}
+		ofMachine(f, n, flags, end)
 	} else {
-		f.Fault.Lease, f.Gpus = l.Address, l.Gpus
-		if flags&records.FlagBadOutput != 0 {
-			f.WindowFrom = min(l.StartedAt, f.WindowFrom)
-			l.Lease.Frozen++
-		}
-		l.Lease.PendingFaults++
+		ofLease(f, l, flags)
 	}
 	n.Node.PendingFaults++
 	p.Provider.PendingFaults++
 	t.set(f.Address, f)
 	t.say(Fact{Kind: FaultOpened, Node: n.Address, Lease: f.Fault.Lease, Period: f.Period, Flags: f.Flags, Amount: f.Amount})
 	return nil
+}
+
+// ofMachine makes it a fault of the node, whose unpaid seconds wait for it.
+func ofMachine(f *market.Fault, n *market.Node, flags records.Flags, end int64) {
+	const longest = 7 * 86_400
+	f.WindowFrom, f.Gpus = max(min(n.GoodSince, f.WindowFrom), end-longest), n.Spec.Gpus
+	if n.FrozenFrom == 0 || f.WindowFrom < n.FrozenFrom {
+		n.FrozenFrom = f.WindowFrom
+	}
+	n.CauseTaken += cost(flags, f.Costs)
+	n.PendingNodeFaults++
+	if n.State() != market.NodeRetired {
+		n.Node.Status = uint8(market.NodeSuspended)
+	}
+}
+
+// ofLease makes it a fault of one lease, which is not paid meanwhile if its output is in doubt.
+func ofLease(f *market.Fault, l *market.Lease, flags records.Flags) {
+	f.Fault.Lease, f.Gpus = l.Address, l.Gpus
+	if flags&records.FlagBadOutput != 0 {
+		f.WindowFrom = min(l.StartedAt, f.WindowFrom)
+		l.Lease.Frozen++
+	}
+	l.Lease.PendingFaults++
 }
 
 // slashApply follows slash_apply.rs; where the stake goes is not followed.

@@ -111,6 +111,44 @@ fn a_majority_of_those_who_answered_is_none_of_all() {
     assert_eq!(outcomes(&w, &job), [OUTPUT_REJECTED; 3]);
 }
 
+/// The first two of the three nodes belong to one provider.
+fn of_one_provider(w: &mut Testbed, job: &Redundant) {
+    let owner = w.read::<Lease>(&job.runs[0].lease).provider;
+    w.alter(&job.runs[1].lease, |l: &mut Lease| l.provider = owner);
+}
+
+#[test]
+fn r16_nodes_of_one_provider_are_one_voice() {
+    for order in [[0, 1, 2], [1, 0, 2], [1, 2, 0], [2, 1, 0], [2, 0, 1], [0, 2, 1]] {
+        for (outputs, wins) in [
+            // Two nodes, one voice: no majority of three against the third node's.
+            ([4, 4, 9], [false; 3]),
+            ([4, 4, 4], [true; 3]),
+            // A provider whose nodes contradict each other has no voice, whatever it shows besides.
+            ([4, 9, 4], [false; 3]),
+            ([9, 4, 4], [false; 3]),
+        ] {
+            let (mut w, job) = shown(outputs);
+            of_one_provider(&mut w, &job);
+            let leases = order.map(|at: usize| job.leases()[at]);
+            w.ok(ix::output_resolve(&job.order, &leases), &[]);
+            let expected = wins.map(|wins| if wins { OUTPUT_ACCEPTED } else { OUTPUT_REJECTED });
+            assert_eq!(outcomes(&w, &job), expected, "{outputs:?} in order {order:?}");
+        }
+    }
+}
+
+#[test]
+fn r16_a_silent_node_takes_no_voice_from_the_other_of_its_provider() {
+    let mut w = Testbed::new();
+    let job = w.withheld();
+    w.alter(&job.runs[2].lease, |l: &mut Lease| l.provider = Address::new_from_array([1; 32]));
+    let owner = w.read::<Lease>(&job.runs[2].lease).provider;
+    w.alter(&job.runs[0].lease, |l: &mut Lease| l.provider = owner);
+    w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
+    assert_eq!(outcomes(&w, &job), [OUTPUT_ACCEPTED, OUTPUT_ACCEPTED, OUTPUT_WITHHELD]);
+}
+
 #[test]
 fn once_and_with_all_leases_of_the_order() {
     let (mut w, job) = shown([4, 4, 4]);

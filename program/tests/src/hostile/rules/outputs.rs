@@ -1,11 +1,14 @@
 //! Redundant jobs: nothing is paid while outputs wait, and never for one that lost.
 
+use std::collections::BTreeSet;
+
 use gantry_market::constants::OUTPUT_TAG;
 use gantry_market::math::hash::sha256_of;
 use gantry_market::state::{
     Lease, Order, OUTPUT_ACCEPTED, OUTPUT_COMMITTED, OUTPUT_NONE, OUTPUT_REJECTED, OUTPUT_REVEALED,
     OUTPUT_WANTED, OUTPUT_WITHHELD,
 };
+use solana_address::Address;
 
 use super::{must, Act, Change, Verdict};
 use crate::testbed::DOMAIN;
@@ -77,12 +80,19 @@ fn output(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> V
                 return Ok(());
             };
             let shown = before.output == OUTPUT_REVEALED;
-            let agree = act.ledger.all::<Lease>().filter(|(_, other)| {
-                other.order == before.order
-                    && other.output == OUTPUT_REVEALED
-                    && other.output_hash == before.output_hash
-            });
-            let most = agree.count() * 2 > usize::from(order.nodes_wanted);
+            // One voice for each provider, and none for one whose nodes contradict each other.
+            let revealed: Vec<&Lease> = act
+                .ledger
+                .all::<Lease>()
+                .map(|(_, other)| other)
+                .filter(|other| other.order == before.order && other.output == OUTPUT_REVEALED)
+                .collect();
+            let voices = |same: bool| -> BTreeSet<Address> {
+                let those = revealed.iter().filter(|other| (other.output_hash == before.output_hash) == same);
+                those.map(|other| other.provider).collect()
+            };
+            let agree: BTreeSet<Address> = voices(true).difference(&voices(false)).copied().collect();
+            let most = agree.len() * 2 > usize::from(order.nodes_wanted);
             let wins = shown && most;
             must!(
                 wins == (after.output == OUTPUT_ACCEPTED),

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gagliardetto/solana-go"
@@ -29,10 +30,20 @@ func (l *Lease) BillableSecs(now int64) uint32 {
 	return secs - l.DowntimeSecs
 }
 
-// Owed is what seconds of this lease cost, fee included.
+// Owed is what seconds of this lease cost, fee included: at least as many as were paid when its price fell.
 func (l *Lease) Owed(seconds uint32) (USDC, error) {
-	return Cost(PricePerHour(l.Price), l.Gpus, seconds)
+	if seconds < l.RepricedSecs {
+		return 0, fmt.Errorf("%d s are less than the %d s that were paid when the price fell", seconds, l.RepricedSecs)
+	}
+	rest, err := Cost(PricePerHour(l.Price), l.Gpus, seconds-l.RepricedSecs)
+	if err != nil {
+		return 0, err
+	}
+	return USDC(l.RepricedPaid) + rest, nil
 }
+
+// Repriced says whether the lease's price fell because its award was unjust: its provider may end it at once.
+func (l *Lease) Repriced() bool { return l.Lease.Repriced == 1 }
 
 // FeeTotal is the protocol's share of all that was owed so far.
 func (l *Lease) FeeTotal() USDC {

@@ -4245,6 +4245,12 @@ type Keeper struct {
 	// When it last voted in time, or became active since, and how many reports were final then.
 	VotedAt      int64  `json:"votedAt"`
 	VotedReports uint64 `json:"votedReports"`
+
+	// What slashes of the bond have paid to finders, when they last did, and the bond before the first of these slashes.
+	// Forgotten once no such part is younger than a bond takes to leave.
+	PaidOut   uint64 `json:"paidOut"`
+	PaidOutAt int64  `json:"paidOutAt"`
+	PaidOutOf uint64 `json:"paidOutOf"`
 }
 
 func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -4362,6 +4368,21 @@ func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.VotedReports)
 	if err != nil {
 		return errors.NewField("VotedReports", err)
+	}
+	// Serialize `PaidOut`:
+	err = encoder.Encode(obj.PaidOut)
+	if err != nil {
+		return errors.NewField("PaidOut", err)
+	}
+	// Serialize `PaidOutAt`:
+	err = encoder.Encode(obj.PaidOutAt)
+	if err != nil {
+		return errors.NewField("PaidOutAt", err)
+	}
+	// Serialize `PaidOutOf`:
+	err = encoder.Encode(obj.PaidOutOf)
+	if err != nil {
+		return errors.NewField("PaidOutOf", err)
 	}
 	return nil
 }
@@ -4491,6 +4512,21 @@ func (obj *Keeper) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.VotedReports)
 	if err != nil {
 		return errors.NewField("VotedReports", err)
+	}
+	// Deserialize `PaidOut`:
+	err = decoder.Decode(&obj.PaidOut)
+	if err != nil {
+		return errors.NewField("PaidOut", err)
+	}
+	// Deserialize `PaidOutAt`:
+	err = decoder.Decode(&obj.PaidOutAt)
+	if err != nil {
+		return errors.NewField("PaidOutAt", err)
+	}
+	// Deserialize `PaidOutOf`:
+	err = decoder.Decode(&obj.PaidOutOf)
+	if err != nil {
+		return errors.NewField("PaidOutOf", err)
 	}
 	return nil
 }
@@ -5033,7 +5069,7 @@ type Lease struct {
 	NodeKey solanago.PublicKey `json:"nodeKey"`
 	Domain  [8]uint8           `json:"domain"`
 
-	// µUSDC per GPU-hour.
+	// µUSDC per GPU-hour, of what was not paid yet when it last changed.
 	Price uint64 `json:"price"`
 
 	// Score of the node at the award; 0 when the award cannot be contested, or not any more.
@@ -5044,6 +5080,9 @@ type Lease struct {
 
 	// µUSDC owed so far by paid-for seconds, fee included.
 	Paid uint64 `json:"paid"`
+
+	// µUSDC for the first `repriced_secs` seconds: what was paid before the price fell. 0 if it never did.
+	RepricedPaid uint64 `json:"repricedPaid"`
 
 	// Of a redundant job: base units of the node's stake that not revealing a committed output costs.
 	Forfeit         uint64 `json:"forfeit"`
@@ -5080,6 +5119,9 @@ type Lease struct {
 	// Only ever grows.
 	PaidSecs uint32 `json:"paidSecs"`
 
+	// Paid-for seconds when the price fell.
+	RepricedSecs uint32 `json:"repricedSecs"`
+
 	// Largest cumulative seconds of a receipt.
 	ReceiptSecs uint32 `json:"receiptSecs"`
 
@@ -5108,7 +5150,7 @@ type Lease struct {
 	GraceSecs uint32 `json:"graceSecs"`
 	FeeBps    uint16 `json:"feeBps"`
 
-	// Of the fee, the part of the keeper that awarded it.
+	// Of the fee, the part of the keeper that awarded it; 0 once the award was shown to be unjust.
 	AwardBps        uint16 `json:"awardBps"`
 	SlashOfflineBps uint16 `json:"slashOfflineBps"`
 	SlashBadWorkBps uint16 `json:"slashBadWorkBps"`
@@ -5143,8 +5185,11 @@ type Lease struct {
 	Cut uint8 `json:"cut"`
 
 	// Open faults of the lease that keep it from being paid.
-	Frozen        uint8    `json:"frozen"`
-	ReservedBytes [7]uint8 `json:"reservedBytes"`
+	Frozen uint8 `json:"frozen"`
+
+	// 1 once its price fell because its award was unjust: its provider may end it at once.
+	Repriced      uint8    `json:"repriced"`
+	ReservedBytes [2]uint8 `json:"reservedBytes"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -5218,6 +5263,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Paid", err)
 	}
+	// Serialize `RepricedPaid`:
+	err = encoder.Encode(obj.RepricedPaid)
+	if err != nil {
+		return errors.NewField("RepricedPaid", err)
+	}
 	// Serialize `Forfeit`:
 	err = encoder.Encode(obj.Forfeit)
 	if err != nil {
@@ -5282,6 +5332,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.PaidSecs)
 	if err != nil {
 		return errors.NewField("PaidSecs", err)
+	}
+	// Serialize `RepricedSecs`:
+	err = encoder.Encode(obj.RepricedSecs)
+	if err != nil {
+		return errors.NewField("RepricedSecs", err)
 	}
 	// Serialize `ReceiptSecs`:
 	err = encoder.Encode(obj.ReceiptSecs)
@@ -5438,6 +5493,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Frozen", err)
 	}
+	// Serialize `Repriced`:
+	err = encoder.Encode(obj.Repriced)
+	if err != nil {
+		return errors.NewField("Repriced", err)
+	}
 	// Serialize `ReservedBytes`:
 	err = encoder.Encode(obj.ReservedBytes)
 	if err != nil {
@@ -5527,6 +5587,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Paid", err)
 	}
+	// Deserialize `RepricedPaid`:
+	err = decoder.Decode(&obj.RepricedPaid)
+	if err != nil {
+		return errors.NewField("RepricedPaid", err)
+	}
 	// Deserialize `Forfeit`:
 	err = decoder.Decode(&obj.Forfeit)
 	if err != nil {
@@ -5591,6 +5656,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.PaidSecs)
 	if err != nil {
 		return errors.NewField("PaidSecs", err)
+	}
+	// Deserialize `RepricedSecs`:
+	err = decoder.Decode(&obj.RepricedSecs)
+	if err != nil {
+		return errors.NewField("RepricedSecs", err)
 	}
 	// Deserialize `ReceiptSecs`:
 	err = decoder.Decode(&obj.ReceiptSecs)
@@ -5746,6 +5816,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Frozen)
 	if err != nil {
 		return errors.NewField("Frozen", err)
+	}
+	// Deserialize `Repriced`:
+	err = decoder.Decode(&obj.Repriced)
+	if err != nil {
+		return errors.NewField("Repriced", err)
 	}
 	// Deserialize `ReservedBytes`:
 	err = decoder.Decode(&obj.ReservedBytes)
@@ -6042,11 +6117,14 @@ func UnmarshalLeaseCheckpointed(buf []byte) (*LeaseCheckpointed, error) {
 }
 
 type LeaseClosed struct {
-	Lease    solanago.PublicKey `json:"lease"`
-	Fee      uint64             `json:"fee"`
-	Released uint64             `json:"released"`
-	Paid     uint64             `json:"paid"`
-	PaidSecs uint32             `json:"paidSecs"`
+	Lease solanago.PublicKey `json:"lease"`
+	Fee   uint64             `json:"fee"`
+
+	// Of the fee, what the keeper that awarded it has earned.
+	Award    uint64 `json:"award"`
+	Released uint64 `json:"released"`
+	Paid     uint64 `json:"paid"`
+	PaidSecs uint32 `json:"paidSecs"`
 }
 
 func (obj LeaseClosed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -6059,6 +6137,11 @@ func (obj LeaseClosed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Fee)
 	if err != nil {
 		return errors.NewField("Fee", err)
+	}
+	// Serialize `Award`:
+	err = encoder.Encode(obj.Award)
+	if err != nil {
+		return errors.NewField("Award", err)
 	}
 	// Serialize `Released`:
 	err = encoder.Encode(obj.Released)
@@ -6098,6 +6181,11 @@ func (obj *LeaseClosed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.Fee)
 	if err != nil {
 		return errors.NewField("Fee", err)
+	}
+	// Deserialize `Award`:
+	err = decoder.Decode(&obj.Award)
+	if err != nil {
+		return errors.NewField("Award", err)
 	}
 	// Deserialize `Released`:
 	err = decoder.Decode(&obj.Released)
@@ -13847,9 +13935,12 @@ type UnjustAwardProven struct {
 	Better       solanago.PublicKey `json:"better"`
 	AwardedScore uint64             `json:"awardedScore"`
 	BetterScore  uint64             `json:"betterScore"`
-	Amount       uint64             `json:"amount"`
-	FinderShare  uint64             `json:"finderShare"`
-	Burned       uint64             `json:"burned"`
+
+	// Of the lease from then on, µUSDC per GPU-hour.
+	Price       uint64 `json:"price"`
+	Amount      uint64 `json:"amount"`
+	FinderShare uint64 `json:"finderShare"`
+	Burned      uint64 `json:"burned"`
 }
 
 func (obj UnjustAwardProven) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -13882,6 +13973,11 @@ func (obj UnjustAwardProven) MarshalWithEncoder(encoder *binary.Encoder) (err er
 	err = encoder.Encode(obj.BetterScore)
 	if err != nil {
 		return errors.NewField("BetterScore", err)
+	}
+	// Serialize `Price`:
+	err = encoder.Encode(obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
 	}
 	// Serialize `Amount`:
 	err = encoder.Encode(obj.Amount)
@@ -13941,6 +14037,11 @@ func (obj *UnjustAwardProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err
 	err = decoder.Decode(&obj.BetterScore)
 	if err != nil {
 		return errors.NewField("BetterScore", err)
+	}
+	// Deserialize `Price`:
+	err = decoder.Decode(&obj.Price)
+	if err != nil {
+		return errors.NewField("Price", err)
 	}
 	// Deserialize `Amount`:
 	err = decoder.Decode(&obj.Amount)

@@ -40,6 +40,11 @@ pub const FEE_BPS_MIN: u16 = 1_000;
 pub const FEE_BPS_MAX: u16 = 1_500;
 /// A finder never gets more than this share of a slash.
 pub const FINDER_BPS_MAX: u16 = 1_000;
+/// Slashes of a bond pay at most this share of it to finders in the time that the bond would take to leave.
+pub const BOND_PAYOUT_BPS: u16 = 500;
+/// An unjust award costs at least so many times what it made the lease dearer in the time to contest it: about one in
+/// four is shown, and deterrence takes twice that.
+pub const UNJUST_FACTOR: u64 = 8;
 /// A dispute's deposit, of what its lease has settled.
 pub const DEPOSIT_BPS: u16 = 1_000;
 /// What stake earns elsewhere in a year: what freezing it costs its owner.

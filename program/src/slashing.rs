@@ -7,10 +7,10 @@ use anchor_spl::token::{Mint, Token, TokenAccount};
 use crate::constants::VERSION;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::PayoutCredited;
-use crate::math::slashing::Split;
+use crate::math::slashing::{split, Split};
 use crate::records;
 use crate::seeds;
-use crate::state::{Keeper, Market, Payout, Rewards, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_SLASHED};
+use crate::state::{Keeper, Market, Params, Payout, Rewards, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_SLASHED};
 use crate::token::{burn, transfer};
 
 /// Where slashed stake lies. The authority is the provider's or keeper's account.
@@ -141,6 +141,35 @@ pub fn credit_payout(payer: &AccountView, view: &AccountView, credit: &Credit) -
         payable_at,
     });
     Ok(())
+}
+
+/// Takes `wanted` of a keeper's bond, or what there is of it, and says how much that was and where it went. Nobody who
+/// was harmed has a part, since the keeper may be the customer itself: the finder gets its share when a bond could have
+/// left, as far as [`Keeper::finder_part`] goes, and the rest is burned.
+#[inline(never)]
+pub fn slash_bond(
+    keeper: &mut Account<Keeper>,
+    vault: &mut Account<TokenAccount>,
+    payouts: &mut Payouts,
+    finder: &AccountView,
+    wanted: u64,
+    params: &Params,
+    now: i64,
+) -> Result<(u64, Split)> {
+    let bond = keeper.bond;
+    let amount = keeper.slash(wanted)?;
+    let mut shares = split(amount, params.finder_bps)?.claimed(0)?;
+    let part = keeper.finder_part(shares.finder, bond, now, params.keeper_exit_secs)?;
+    let excess = shares.finder.checked_sub(part).or_overflow()?;
+    shares = Split { finder: part, burned: shares.burned.checked_add(excess).or_overflow()?, ..shares };
+    let (wallet, bump) = (keeper.wallet, keeper.bump);
+    let slashed =
+        Slashed { vault: &mut *vault, seed: Slashed::KEEPER, wallet, bump, authority: keeper.cpi_handle() };
+    payouts.divide(slashed, &shares)?;
+    let payable_at = now.checked_add(params.keeper_exit_secs as i64).or_overflow()?;
+    let (beneficiary, source) = (*finder.address(), *keeper.address());
+    payouts.credit(finder, &Credit { beneficiary, source, amount: part, payable_at })?;
+    Ok((amount, shares))
 }
 
 /// A keeper whose bond has shrunk weighs no more than what is left; below the smallest bond it has to leave.

@@ -96,6 +96,8 @@ pub struct LeaseRated {
 pub struct LeaseClosed {
     pub lease: Address,
     pub fee: u64,
+    /// Of the fee, what the keeper that awarded it has earned.
+    pub award: u64,
     pub released: u64,
     pub paid: u64,
     pub paid_secs: u32,

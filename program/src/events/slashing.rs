@@ -111,6 +111,8 @@ pub struct UnjustAwardProven {
     pub better: Address,
     pub awarded_score: u64,
     pub better_score: u64,
+    /// Of the lease from then on, µUSDC per GPU-hour.
+    pub price: u64,
     pub amount: u64,
     pub finder_share: u64,
     pub burned: u64,

@@ -2,8 +2,9 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::IDLE_REPORTS;
+use crate::constants::{BOND_PAYOUT_BPS, IDLE_REPORTS};
 use crate::errors::{fail, MarketError, OrOverflow};
+use crate::math::fees::bps_of;
 
 pub const KEEPER_PENDING: u8 = 1;
 pub const KEEPER_ACTIVE: u8 = 2;
@@ -47,6 +48,11 @@ pub struct Keeper {
     /// When it last voted in time, or became active since, and how many reports were final then.
     pub voted_at: i64,
     pub voted_reports: u64,
+    /// What slashes of the bond have paid to finders, when they last did, and the bond before the first of these slashes.
+    /// Forgotten once no such part is younger than a bond takes to leave.
+    pub paid_out: u64,
+    pub paid_out_at: i64,
+    pub paid_out_of: u64,
 }
 
 impl Keeper {
@@ -55,6 +61,22 @@ impl Keeper {
         let taken = amount.min(self.bond);
         self.bond = self.bond.checked_sub(taken).or_overflow()?;
         Ok(taken)
+    }
+
+    /// Of what a slash of a bond of `bond` would pay to its finder, the part that may leave: so that slashes are no way
+    /// out, at most a twentieth of the bond within `exit_secs`, the time that the bond itself would take.
+    pub fn finder_part(&mut self, wanted: u64, bond: u64, now: i64, exit_secs: u32) -> Result<u64> {
+        let over = self.paid_out_at.checked_add(exit_secs as i64).or_overflow()?;
+        if now >= over {
+            (self.paid_out, self.paid_out_of) = (0, bond);
+        }
+        let most = bps_of(self.paid_out_of, BOND_PAYOUT_BPS)?;
+        let part = wanted.min(most.saturating_sub(self.paid_out));
+        if part > 0 {
+            self.paid_out = self.paid_out.checked_add(part).or_overflow()?;
+            self.paid_out_at = now;
+        }
+        Ok(part)
     }
 
     /// Notes that it takes part: it has voted in time, or was activated.

@@ -52,7 +52,7 @@ pub struct Lease {
     /// Ed25519 key of the node, for receipts.
     pub node_key: Address,
     pub domain: [u8; 8],
-    /// µUSDC per GPU-hour.
+    /// µUSDC per GPU-hour, of what was not paid yet when it last changed.
     pub price: u64,
     /// Score of the node at the award; 0 when the award cannot be contested, or not any more.
     pub score: u64,
@@ -60,6 +60,8 @@ pub struct Lease {
     pub reserved: u64,
     /// µUSDC owed so far by paid-for seconds, fee included.
     pub paid: u64,
+    /// µUSDC for the first `repriced_secs` seconds: what was paid before the price fell. 0 if it never did.
+    pub repriced_paid: u64,
     /// Of a redundant job: base units of the node's stake that not revealing a committed output costs.
     pub forfeit: u64,
     pub receipt_sequence: u64,
@@ -84,6 +86,8 @@ pub struct Lease {
     pub occupied_until: i64,
     /// Only ever grows.
     pub paid_secs: u32,
+    /// Paid-for seconds when the price fell.
+    pub repriced_secs: u32,
     /// Largest cumulative seconds of a receipt.
     pub receipt_secs: u32,
     /// Sum of verified seconds in finalised reports.
@@ -104,7 +108,7 @@ pub struct Lease {
     /// Downtime in one report above which it has failed.
     pub grace_secs: u32,
     pub fee_bps: u16,
-    /// Of the fee, the part of the keeper that awarded it.
+    /// Of the fee, the part of the keeper that awarded it; 0 once the award was shown to be unjust.
     pub award_bps: u16,
     pub slash_offline_bps: u16,
     pub slash_bad_work_bps: u16,
@@ -132,7 +136,9 @@ pub struct Lease {
     pub cut: u8,
     /// Open faults of the lease that keep it from being paid.
     pub frozen: u8,
-    pub reserved_bytes: [u8; 7],
+    /// 1 once its price fell because its award was unjust: its provider may end it at once.
+    pub repriced: u8,
+    pub reserved_bytes: [u8; 2],
 }
 
 impl Lease {
@@ -149,9 +155,29 @@ impl Lease {
         u32::try_from(elapsed).unwrap_or(u32::MAX).saturating_sub(self.downtime_secs)
     }
 
-    /// What `seconds` of this lease cost, fee included, rounded down.
+    /// What `seconds` of this lease cost, fee included, each part rounded down. At least as many as were paid when the
+    /// price fell.
     pub fn owed(&self, seconds: u32) -> Result<u64> {
-        cost(self.price, self.gpus, seconds)
+        let rest = seconds.checked_sub(self.repriced_secs).or_overflow()?;
+        self.repriced_paid.checked_add(cost(self.price, self.gpus, rest)?).or_overflow()
+    }
+
+    /// Its award was unjust: its keeper has no share of its fee, and what is not paid yet costs no more than the better
+    /// offer did. Returns what the award made it dearer in all the time to contest it, by the better offer's price or by
+    /// that at which its node would have scored alike, whichever is lower.
+    pub fn reprice(&mut self, better_price: u64, better_score: u64) -> Result<u64> {
+        let alike = (self.price as u128).checked_mul(better_score as u128);
+        let alike = alike.and_then(|product| product.checked_div(self.score as u128)).or_overflow()?;
+        let alike = u64::try_from(alike).ok().or_overflow()?;
+        let gain = self.price.checked_sub(alike.min(better_price).min(self.price)).or_overflow()?;
+        let contested = self.challenge_until.checked_sub(self.awarded_at).or_overflow()?;
+        self.award_bps = 0;
+        if better_price < self.price {
+            (self.repriced_paid, self.repriced_secs) = (self.paid, self.paid_secs);
+            self.price = better_price;
+            self.repriced = 1;
+        }
+        cost(gain, self.gpus, u32::try_from(contested).ok().or_overflow()?)
     }
 
     /// The protocol's share of all that was owed so far.

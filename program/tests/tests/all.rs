@@ -101,5 +101,6 @@ mod slash_appeal;
 mod slash_apply;
 mod slash_close;
 mod slash_compensate;
+mod unjust_awards;
 mod vectors;
 mod work;

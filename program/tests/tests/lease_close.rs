@@ -39,7 +39,14 @@ fn fee_rest_and_rent_go_their_ways() {
     let meta = w.ok(close(&w, &deal, &deal.customer), &[&deal.customer.key]);
     assert_emitted(
         &meta,
-        &LeaseClosed { lease: deal.lease, fee: 39_999, released: 0, paid: 333_333, paid_secs: 600 },
+        &LeaseClosed {
+            lease: deal.lease,
+            fee: 39_999,
+            award: 3_999,
+            released: 0,
+            paid: 333_333,
+            paid_secs: 600,
+        },
     );
     assert_emitted(&meta, &OrderClosed { order: deal.order });
     assert!(!w.exists(&deal.lease) && !w.exists(&deal.order));
@@ -63,7 +70,14 @@ fn the_unpaid_tail_waits_for_the_settle_deadline_and_goes_back() {
     // Of the ten minutes that could be owed five were paid.
     assert_emitted(
         &meta,
-        &LeaseClosed { lease: deal.lease, fee: 19_999, released: 166_667, paid: 166_666, paid_secs: 300 },
+        &LeaseClosed {
+            lease: deal.lease,
+            fee: 19_999,
+            award: 1_999,
+            released: 166_667,
+            paid: 166_666,
+            paid_secs: 300,
+        },
     );
     let credits: Credits = w.read(&deal.customer.credits());
     assert_eq!((credits.balance, credits.reserved), (100_000_000 - 166_666, 0));

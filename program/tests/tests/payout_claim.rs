@@ -13,7 +13,7 @@ use solana_instruction_error::InstructionError;
 
 const BOND: u64 = 4_000_000_000;
 
-/// A finder to whom 0.4 tokens of an expelled keeper's bond are owed.
+/// A finder to whom 0.2 tokens of an expelled keeper's bond are owed.
 fn owed() -> (Testbed, Actor, Actor, Address) {
     let mut w = Testbed::new();
     let (keeper, finder) = (w.keeper(BOND), w.actor());
@@ -25,7 +25,7 @@ fn owed() -> (Testbed, Actor, Actor, Address) {
         payout: at,
         beneficiary: finder.wallet(),
         source: keeper.keeper(),
-        amount: 400_000_000,
+        amount: 200_000_000,
         payable_at: w.now() + i64::from(w.params.keeper_exit_secs),
     };
     assert_emitted(&meta, &event);
@@ -43,12 +43,12 @@ fn r08_a_part_of_a_bond_leaves_no_earlier_than_the_bond_could_have() {
     let (rent, lamports) = (w.lamports(&at), w.lamports(&finder.wallet()));
     // Whoever sends it.
     let meta = w.ok(claim, &[]);
-    assert_eq!(w.tokens(&finder.stake), START_STAKE + 400_000_000);
+    assert_eq!(w.tokens(&finder.stake), START_STAKE + 200_000_000);
     assert_eq!(w.lamports(&finder.wallet()), lamports + rent);
     assert!(!w.exists(&at));
     assert_eq!((w.read::<Rewards>(&pda::rewards()).payouts, w.tokens(&pda::payout_vault())), (0, 0));
     let source = keeper.keeper();
-    let event = PayoutClaimed { payout: at, beneficiary: finder.wallet(), source, amount: 400_000_000 };
+    let event = PayoutClaimed { payout: at, beneficiary: finder.wallet(), source, amount: 200_000_000 };
     assert_emitted(&meta, &event);
 }
 
@@ -64,10 +64,10 @@ fn a_second_part_of_the_same_source_is_added_and_waits_for_the_later_delay() {
     let proof = ix::equivocation(&w, &finder, &keeper, &records[0], &records[1]);
     w.ok_all(&proof, &[&finder.key]);
     let both = w.read::<Payout>(&at);
-    assert_eq!((first.amount, both.amount), (400_000_000, 800_000_000));
+    assert_eq!((first.amount, both.amount), (200_000_000, 400_000_000));
     assert_eq!(both.payable_at, w.now() + i64::from(w.params.keeper_exit_secs));
     w.refused(ix::payout_claim(&w, &at, finder.stake), &[], MarketError::TooEarly);
-    assert_eq!(w.read::<Rewards>(&pda::rewards()).payouts, 800_000_000);
+    assert_eq!(w.read::<Rewards>(&pda::rewards()).payouts, 400_000_000);
 }
 
 /// A customer that was harmed waits as long as the provider that harmed it would have.

@@ -96,6 +96,7 @@ fn c01_no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
         better: c.better.node,
         awarded_score,
         better_score: score(CHEAP, then, 0).expect("fits"),
+        price: CHEAP,
         amount: 2_000_000_000,
         finder_share: 200_000_000,
         burned: 1_800_000_000,

@@ -54,8 +54,9 @@ fn the_bond_and_the_vote_are_gone_at_once() {
     assert_eq!(w.tokens(&finder.stake), START_STAKE);
     let payout: Payout = w.read(&pda::payout(&finder.wallet(), &keeper.keeper()));
     let due = w.now() + i64::from(w.params.keeper_exit_secs);
-    assert_eq!((payout.amount, payout.payable_at), (400_000_000, due));
-    assert_eq!(w.supply(&w.stake_mint), supply - 3_600_000_000);
+    // A tenth would be 0.4; a twentieth of the bond may leave.
+    assert_eq!((payout.amount, payout.payable_at), (200_000_000, due));
+    assert_eq!(w.supply(&w.stake_mint), supply - 3_800_000_000);
     let event = EquivocationProven {
         keeper: keeper.keeper(),
         finder: finder.wallet(),
@@ -65,8 +66,8 @@ fn the_bond_and_the_vote_are_gone_at_once() {
         kind: 3,
         checked_at: 1_800_000_007,
         amount: BOND,
-        finder_share: 400_000_000,
-        burned: 3_600_000_000,
+        finder_share: 200_000_000,
+        burned: 3_800_000_000,
     };
     assert_emitted(&meta, &event);
 }
@@ -104,7 +105,7 @@ fn a_second_proof_takes_nothing() {
     assert_eq!(w.tokens(&finder.stake), START_STAKE);
     let payout: Payout = w.read(&pda::payout(&finder.wallet(), &keeper.keeper()));
     let due = w.now() + i64::from(w.params.keeper_exit_secs);
-    assert_eq!((payout.amount, payout.payable_at), (400_000_000, due));
+    assert_eq!((payout.amount, payout.payable_at), (200_000_000, due));
     assert_eq!(w.market().total_weight, BOND);
 }
 
@@ -188,8 +189,8 @@ fn two_manifests_of_a_period_cost_the_bond() {
     assert_eq!(w.tokens(&finder.stake), START_STAKE);
     let payout: Payout = w.read(&pda::payout(&finder.wallet(), &keeper.keeper()));
     let due = w.now() + i64::from(w.params.keeper_exit_secs);
-    assert_eq!((payout.amount, payout.payable_at), (400_000_000, due));
-    assert_eq!(w.supply(&w.stake_mint), supply - 3_600_000_000);
+    assert_eq!((payout.amount, payout.payable_at), (200_000_000, due));
+    assert_eq!(w.supply(&w.stake_mint), supply - 3_800_000_000);
     let event = EquivocationProven {
         keeper: keeper.keeper(),
         finder: finder.wallet(),
@@ -199,8 +200,8 @@ fn two_manifests_of_a_period_cost_the_bond() {
         kind: 0,
         checked_at: 0,
         amount: BOND,
-        finder_share: 400_000_000,
-        burned: 3_600_000_000,
+        finder_share: 200_000_000,
+        burned: 3_800_000_000,
     };
     assert_emitted(&meta, &event);
     let [yes, no] = both();

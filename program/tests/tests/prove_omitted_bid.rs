@@ -132,6 +132,7 @@ fn c01_no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
             better: c.node(),
             awarded_score: 2_150_000,
             better_score: 1_612_500,
+            price: 1_500_000,
             amount: 2_000_000_000,
             finder_share: 200_000_000,
             burned: 1_800_000_000,

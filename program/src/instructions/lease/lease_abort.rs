@@ -28,7 +28,7 @@ pub struct LeaseAbort {
     pub keeper_wallet: UncheckedAccount,
 }
 
-/// Whether the node is to blame. An expired order was never awarded in full: its nodes are not.
+/// Whether the node should have started. An expired order was never awarded in full: its nodes are not.
 fn validate(accounts: &LeaseAbort, now: i64) -> Result<bool> {
     require!(accounts.lease.status == LEASE_AWARDED, MarketError::WrongLeaseStatus);
     let order = &accounts.order;
@@ -61,7 +61,9 @@ pub(crate) fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
     node.forget_lease(&accounts.lease)?;
     accounts.provider.live_leases = accounts.provider.live_leases.checked_sub(1).or_overflow()?;
     order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
-    if blamed {
+    // Nobody has to start at a price that fell since.
+    let failed = blamed && accounts.lease.repriced == 0;
+    if failed {
         let record = node.record(now);
         node.failed(accounts.lease.fee_funded()?)?;
         node.keep_record(&record, now);
@@ -80,7 +82,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
     }
     node.invariant()?;
     order.invariant()?;
-    emit!(LeaseAborted { lease: *accounts.lease.address(), released, node_failed: u8::from(blamed) });
+    emit!(LeaseAborted { lease: *accounts.lease.address(), released, node_failed: u8::from(failed) });
     let order = &accounts.order;
     if order.live_leases == 0 && matches!(order.status, ORDER_AWARDED | ORDER_EXPIRED) {
         accounts.credits.live_orders = accounts.credits.live_orders.checked_sub(1).or_overflow()?;

@@ -91,9 +91,9 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// Books a swept fee: the awarding keeper's part, and the rest for everyone else. The part of a keeper that is gone
-/// goes to the others; leaving out one that is not is refused.
-fn book(accounts: &mut LeaseClose, fee: u64) -> Result<()> {
+/// Books a swept fee: the awarding keeper's part, which it returns, and the rest for everyone else. The part of a keeper
+/// that is gone goes to the others; leaving out one that is not is refused.
+fn book(accounts: &mut LeaseClose, fee: u64) -> Result<u64> {
     let (lease, params, rewards) = (&accounts.lease, &accounts.market.params, &mut accounts.rewards);
     let mut award = 0;
     match (accounts.keeper.as_mut(), accounts.closed_keeper.as_ref()) {
@@ -114,14 +114,16 @@ fn book(accounts: &mut LeaseClose, fee: u64) -> Result<()> {
     rewards.earned = rewards.earned.checked_add(award).or_overflow()?;
     let rest = fee.checked_sub(award).or_overflow()?;
     rewards.pending = rewards.pending.checked_add(rest).or_overflow()?;
-    if params.emission_bps == 0 {
-        return Ok(());
+    if params.emission_bps > 0 {
+        match accounts.provider.as_ref() {
+            Some(provider) if *provider.address() == lease.provider => {
+                credit_provider(provider.account(), fee)?;
+            }
+            Some(_) => return fail(MarketError::WrongAccount),
+            None => return fail(MarketError::MissingAccount),
+        }
     }
-    match accounts.provider.as_ref() {
-        Some(provider) if *provider.address() == lease.provider => credit_provider(provider.account(), fee),
-        Some(_) => fail(MarketError::WrongAccount),
-        None => fail(MarketError::MissingAccount),
-    }
+    Ok(award)
 }
 
 /// Notes the fee for emission. A provider that is closed gets none: its leases must close all the same.
@@ -162,8 +164,9 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     credits.release(released)?;
     credits.pay(fee)?;
     credits.live_leases = credits.live_leases.checked_sub(1).or_overflow()?;
+    let mut award = 0;
     if fee > 0 {
-        book(accounts, fee)?;
+        award = book(accounts, fee)?;
         credit_node(&mut accounts.node, &accounts.lease, fee, now)?;
         let customer = accounts.credits.customer;
         let bump = [accounts.credits.bump];
@@ -180,6 +183,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     emit!(LeaseClosed {
         lease: *accounts.lease.address(),
         fee,
+        award,
         released,
         paid: accounts.lease.paid,
         paid_secs: accounts.lease.paid_secs,

@@ -77,6 +77,10 @@ fn outcome(accounts: &LeaseEnd, immediate: bool, now: i64) -> Result<Outcome> {
     if lease.run_to_completion == 1 {
         return ends(ENDED_JOB_DONE, now, true);
     }
+    if lease.repriced == 1 {
+        // It need not serve at a price that it did not agree to.
+        return ends(ENDED_BY_PROVIDER, now, true);
+    }
     let given = lease.notice_at != 0;
     if given && now >= lease.notice_at.checked_add(lease.notice_secs as i64).or_overflow()? {
         return ends(ENDED_BY_PROVIDER, now, true);

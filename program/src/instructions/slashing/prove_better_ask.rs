@@ -75,6 +75,7 @@ pub(crate) fn handler(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {
         payouts: &mut accounts.payouts,
         finder: accounts.finder.account(),
         better: *accounts.better.address(),
+        better_price: accounts.better.price,
     }
     .punish(score, now)
 }

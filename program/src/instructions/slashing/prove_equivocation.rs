@@ -5,10 +5,9 @@ use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
 
 use crate::constants::{KIND_MANIFESTS, MANIFEST_LEN, STATEMENT_LEN};
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{fail, MarketError};
 use crate::events::EquivocationProven;
 use crate::math::fees::bps_of;
-use crate::math::slashing::split;
 use crate::seeds;
 use crate::signatures::signed_message;
 use crate::slashing::*;
@@ -81,27 +80,18 @@ pub(crate) fn handler(ctx: &mut Context<ProveEquivocation>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let accounts = &mut ctx.accounts;
     let finder = *accounts.finder.address();
-    let params = accounts.market.params;
-    let keeper = &mut accounts.keeper;
-    let share = bps_of(keeper.bond, params.slash_equivocation_bps)?;
-    let amount = keeper.slash(share)?;
-    expel(&mut accounts.market, keeper, now)?;
-    // Nobody can show that it was harmed by a contradiction: what would be the victims' is burned.
-    let shares = split(amount, params.finder_bps)?.claimed(0)?;
-    let payable_at = now.checked_add(params.keeper_exit_secs as i64).or_overflow()?;
-    let source = *keeper.address();
-    accounts.payouts.divide(
-        Slashed {
-            vault: &mut accounts.stake_vault,
-            seed: Slashed::KEEPER,
-            wallet: keeper.wallet,
-            bump: keeper.bump,
-            authority: keeper.cpi_handle(),
-        },
-        &shares,
+    let params = &accounts.market.params;
+    let share = bps_of(accounts.keeper.bond, params.slash_equivocation_bps)?;
+    let (amount, shares) = slash_bond(
+        &mut accounts.keeper,
+        &mut accounts.stake_vault,
+        &mut accounts.payouts,
+        accounts.finder.account(),
+        share,
+        params,
+        now,
     )?;
-    let credit = Credit { beneficiary: finder, source, amount: shares.finder, payable_at };
-    accounts.payouts.credit(accounts.finder.account(), &credit)?;
+    expel(&mut accounts.market, &mut accounts.keeper, now)?;
     emit!(EquivocationProven {
         keeper: *accounts.keeper.address(),
         finder,

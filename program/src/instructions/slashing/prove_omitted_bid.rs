@@ -120,6 +120,7 @@ pub(crate) fn handler(ctx: &mut Context<ProveOmittedBid>, bid: Reveal, received_
         payouts: &mut accounts.payouts,
         finder: accounts.finder.account(),
         better: *accounts.omitted.address(),
+        better_price: bid.price,
     }
     .punish(score, now)
 }

@@ -4,12 +4,13 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
 
+use crate::constants::UNJUST_FACTOR;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::UnjustAwardProven;
 use crate::math::fees::bps_of;
 use crate::math::reputation::reputation_of;
 use crate::math::score::score;
-use crate::math::slashing::split;
+use crate::math::slashing::harm_in_stake;
 use crate::slashing::*;
 use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, NODE_ACTIVE};
 
@@ -67,45 +68,44 @@ pub struct Unjust<'a> {
     pub finder: &'a AccountView,
     /// The node that should have been awarded, or that would have lowered the price.
     pub better: Address,
+    /// Its ask or bid.
+    pub better_price: u64,
 }
 
 impl Unjust<'_> {
-    /// Slashes once for a lease. Nothing goes to the customer, which may be the keeper itself: the finder gets its
-    /// share after the delay of a bond, the rest is burned.
+    /// Slashes once for a lease, reprices it, and takes the keeper's share of its fee. Nothing of the bond goes to the
+    /// customer, which may be the keeper itself. The slash covers what the keeper's own node could gain.
     #[inline(never)]
     pub fn punish(self, better_score: u64, now: i64) -> Result<()> {
-        let params = self.market.params;
+        let params = &self.market.params;
         let awarded_score = self.lease.score;
+        let gain = self.lease.reprice(self.better_price, better_score)?;
         self.lease.score = 0;
+        let dearer = harm_in_stake(gain.checked_mul(UNJUST_FACTOR).or_overflow()?, params.stake_price)?;
         let share = bps_of(self.keeper.bond, params.slash_unjust_award_bps)?;
-        let amount = self.keeper.slash(share)?;
-        lighten(self.market, self.keeper, now)?;
-        let shares = split(amount, params.finder_bps)?.claimed(0)?;
-        let (finder, source) = (*self.finder.address(), *self.keeper.address());
-        self.payouts.divide(
-            Slashed {
-                vault: &mut *self.stake_vault,
-                seed: Slashed::KEEPER,
-                wallet: self.keeper.wallet,
-                bump: self.keeper.bump,
-                authority: self.keeper.cpi_handle(),
-            },
-            &shares,
+        let (amount, shares) = slash_bond(
+            self.keeper,
+            self.stake_vault,
+            self.payouts,
+            self.finder,
+            share.max(dearer),
+            params,
+            now,
         )?;
-        let payable_at = now.checked_add(params.keeper_exit_secs as i64).or_overflow()?;
-        let credit = Credit { beneficiary: finder, source, amount: shares.finder, payable_at };
-        self.payouts.credit(self.finder, &credit)?;
+        lighten(self.market, self.keeper, now)?;
         emit!(UnjustAwardProven {
             lease: *self.lease.address(),
-            keeper: source,
-            finder,
+            keeper: *self.keeper.address(),
+            finder: *self.finder.address(),
             better: self.better,
             awarded_score,
             better_score,
+            price: self.lease.price,
             amount,
             finder_share: shares.finder,
             burned: shares.burned,
         });
+        self.lease.invariant(now)?;
         self.keeper.invariant(self.stake_vault.amount())?;
         self.market.invariant()
     }

@@ -46,7 +46,7 @@ impl Work {
                 self.fees.entry(lease.provider).or_default().0 += fee;
                 let gained = |keeper: Option<&Keeper>| keeper.map_or(0, |keeper| i128::from(keeper.earned));
                 let award: i128 = act.changes::<Keeper>().map(|k| gained(k.after) - gained(k.before)).sum();
-                if award * i128::from(BPS) > fee * i128::from(market.params.award_bps) {
+                if award * i128::from(BPS) > fee * i128::from(lease.award_bps) {
                     return broken(WORK, format!("{}: {award} for an award, fee {fee}", change.at));
                 }
             }

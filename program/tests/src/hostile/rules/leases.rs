@@ -118,14 +118,17 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
 
 fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Verdict {
     let at = change.at;
+    // What a proof of an unjust award changes is in the rules about proofs.
+    let proven = matches!(act.name, "prove_better_ask" | "prove_omitted_bid");
     let same = (before.order, before.node, before.provider, before.customer, before.keeper)
         == (after.order, after.node, after.provider, after.customer, after.keeper)
-        && (before.node_key, before.price, before.gpus, before.gpu_mask, before.fee_bps)
-            == (after.node_key, after.price, after.gpus, after.gpu_mask, after.fee_bps)
+        && (before.node_key, before.gpus, before.gpu_mask, before.fee_bps)
+            == (after.node_key, after.gpus, after.gpu_mask, after.fee_bps)
+        && (proven || (before.price, before.award_bps) == (after.price, after.award_bps))
+        && (proven || (before.repriced_secs, before.repriced) == (after.repriced_secs, after.repriced))
         && (before.notice_secs, before.settle_secs, before.rating_secs, before.awarded_at)
             == (after.notice_secs, after.settle_secs, after.rating_secs, after.awarded_at)
-        && (before.grace_secs, before.award_bps, before.challenge_until)
-            == (after.grace_secs, after.award_bps, after.challenge_until)
+        && (before.grace_secs, before.challenge_until) == (after.grace_secs, after.challenge_until)
         && before.forfeit == after.forfeit
         && (before.resolved_at == after.resolved_at || act.name == "output_resolve");
     must!(same, "a lease's terms stay", "{}: {at}", act.name);
@@ -253,6 +256,7 @@ fn ended(act: &Act, market: &Market, change: &Change<Lease>, before: &Lease, aft
         && !over
         && !act.customer_acts(&before.customer)
         && !noticed
+        && before.repriced == 0
         && before.run_to_completion == 0;
     if leaves {
         let unpaid = before.billable_secs(act.now) - before.paid_secs;

@@ -2,13 +2,12 @@
 
 use gantry_market::constants::{AWARD_VIEW_SECS, MODE_SEALED};
 use gantry_market::math::bid::{commitment, commitment_message, reveal_ack_message};
-use gantry_market::math::fees::bps_of;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
-use gantry_market::state::{Auction, GpuModel, Keeper, Lease, Market, Node, Order, NODE_ACTIVE};
+use gantry_market::state::{Auction, GpuModel, Lease, Market, Node, Order, NODE_ACTIVE};
 use solana_address::Address;
 
-use super::slashes::Cut;
+use super::slashes::{repriced, unjust_cut, Cut};
 use super::{must, Act, Verdict};
 use crate::pda;
 
@@ -54,11 +53,8 @@ fn score_of(act: &Act, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64>
 /// What the proof may take from the keeper's bond, and for whom.
 pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
-    let from = pda::keeper(&lease.keeper);
-    let params = &market.params;
-    let amount = bps_of(act.ledger.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
-    let finder = act.instruction.accounts.first()?.pubkey;
-    Some(Cut { from, amount, finder: Some(finder), source: from })
+    let (order, bid) = (act.ledger.get::<Order>(&lease.order)?, shown(act)?);
+    unjust_cut(act, market, lease, (bid.price, score_of(act, lease, order, &bid)?))
 }
 
 pub fn check(act: &Act, market: &Market) -> Verdict {
@@ -101,5 +97,5 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     must!(score.is_some(), "what is compared has not moved", "{}", bid.node);
     let lower = score.is_some_and(|score| score < before.score);
     must!(lower, "an award is unjust when an omitted bid scored lower", "{score:?} of {}", before.score);
-    Ok(())
+    repriced(&before.order, before, after, bid.price)
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use gantry_market::math::evidence::device_root;
 use gantry_market::state::{
-    DeviceClaim, Fault, FraudProof, GpuModel, Lease, Market, Node, Payout, Provider, NODE_ACTIVE,
+    DeviceClaim, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Payout, Provider, NODE_ACTIVE,
     NODE_RETIRED, NODE_SUSPENDED,
 };
 use solana_address::Address;
 
 use super::faults::{pools, Shares};
 use super::money::amount;
-use super::slashes::cut_of;
+use super::slashes::{cut_of, finder_of_bond};
 use super::{must, Act, Change, Verdict};
 use crate::hostile::entity::Token;
 use crate::pda;
@@ -177,6 +177,10 @@ fn slash_of(act: &Act, market: &Market) -> Shares {
         let whole = act.ledger.get::<Provider>(&cut.from).map_or(i128::MAX, |found| held(Some(found)));
         let out = i128::from(cut.amount).min(whole);
         let share = (out * i128::from(market.params.finder_bps) / 10_000).min(out / 2);
+        let share = match act.ledger.get::<Keeper>(&cut.from) {
+            Some(keeper) => finder_of_bond(keeper, share, market, act.now),
+            None => share,
+        };
         let part = cut.finder.map_or(0, |_| share);
         *owed.entry((cut.finder.unwrap_or_default(), cut.source)).or_default() += part;
         kept += part;

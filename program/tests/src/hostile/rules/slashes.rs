@@ -66,9 +66,9 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
         }
         "prove_better_ask" => {
             let (lease, _) = act.changes::<Lease>().find_map(|change| change.both())?;
-            let from = pda::keeper(&lease.keeper);
-            let amount = bps_of(act.ledger.get::<Keeper>(&from)?.bond, params.slash_unjust_award_bps).ok()?;
-            Some(Cut { from, amount, finder: Some(finder), source: from })
+            let better = act.ledger.get::<Node>(&act.instruction.accounts[4].pubkey)?;
+            let offer = (better.price, score_of_better(act, lease)?);
+            unjust_cut(act, market, lease, offer)
         }
         "prove_omitted_bid" => omitted::cut_of(act, market),
         "output_forfeit" => {
@@ -80,6 +80,58 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
         }
         _ => None,
     }
+}
+
+/// What an unjust award costs: a share of the bond, or eight times what it made the lease dearer in the time to contest
+/// it, compared with the better offer's price or with the price at which its node would have scored like the better one.
+pub fn unjust_cut(act: &Act, market: &Market, lease: &Lease, (price, score): (u64, u64)) -> Option<Cut> {
+    let from = pda::keeper(&lease.keeper);
+    let (bond, params) = (act.ledger.get::<Keeper>(&from)?.bond, &market.params);
+    let share = u128::from(bond) * u128::from(params.slash_unjust_award_bps) / 10_000;
+    let alike = u128::from(lease.price) * u128::from(score) / u128::from(lease.score.max(1));
+    let dearer = u128::from(lease.price).saturating_sub(alike.min(u128::from(price)));
+    let seconds = u128::try_from(lease.challenge_until - lease.awarded_at).ok()?;
+    let money = dearer * u128::from(lease.gpus) * seconds / 3_600 * 8;
+    let cover = money * 1_000_000_000 / u128::from(params.stake_price.max(1));
+    let amount = share.max(cover).min(u128::from(bond)) as u64;
+    let finder = act.instruction.accounts.first()?.pubkey;
+    Some(Cut { from, amount, finder: Some(finder), source: from })
+}
+
+/// Of a bond, what a proof leaves for its finder: a tenth at most, and so that no more than a twentieth of the bond leaves
+/// by slashes in the time that the bond itself would take.
+pub fn finder_of_bond(keeper: &Keeper, share: i128, market: &Market, now: i64) -> i128 {
+    let over = now >= keeper.paid_out_at + i64::from(market.params.keeper_exit_secs);
+    let (bond, spent) = if over { (keeper.bond, 0) } else { (keeper.paid_out_of, keeper.paid_out) };
+    share.min((i128::from(bond) / 20 - i128::from(spent)).max(0))
+}
+
+/// The score of the better ask at its worst, from a while before the order until the award, when its reputation was
+/// lowest; none when what is compared has moved.
+fn score_of_better(act: &Act, lease: &Lease) -> Option<u64> {
+    let order = act.ledger.get::<Order>(&lease.order)?;
+    let better = act.ledger.get::<Node>(&act.instruction.accounts[4].pubkey)?;
+    let since = order.created_at - AWARD_VIEW_SECS;
+    let free = better.availability.free_throughout(since, lease.awarded_at);
+    let stood = better.ask_since.max(better.available_since) < since
+        && free.is_some_and(|free| free >= order.gpus_per_node)
+        && better.healthy_throughout(since, order.created_at);
+    let record = better.worst_throughout(since, lease.awarded_at).filter(|_| stood)?;
+    let reputation = reputation_of(&record.score, better.registered_at, since);
+    score(better.price, reputation, record.guarantee.bps_at(lease.awarded_at)).ok()
+}
+
+/// What a proof of an unjust award does to its lease: no share for its keeper, and no higher price than the better offer's
+/// for what is not paid yet.
+pub fn repriced(at: &Address, before: &Lease, after: &Lease, price: u64) -> Verdict {
+    must!(after.award_bps == 0, "an unjust award earns nothing", "{at}: {}", after.award_bps);
+    let due = before.price.min(price);
+    must!(after.price == due, "an unjust award is repriced to the better offer", "{at}: {}", after.price);
+    let paid = (after.paid_secs, after.paid, after.reserved);
+    must!(paid == (before.paid_secs, before.paid, before.reserved), "a proof moves no pay", "{at}");
+    let marked = (after.repriced == 1) == (due < before.price || before.repriced == 1);
+    must!(marked, "a lease says that its price fell", "{at}: {}", after.repriced);
+    Ok(())
 }
 
 /// What was counted in a guarantee that is over.
@@ -195,19 +247,10 @@ fn better_ask(act: &Act) -> Verdict {
             && at != before.node
     });
     must!(sound, "a better node could have had the order", "{at}");
-    // As it was from a while before the order until the award, when its reputation was lowest.
-    let (order, better) = order.zip(better).expect("just checked");
-    let since = order.created_at - AWARD_VIEW_SECS;
-    let free = better.availability.free_throughout(since, before.awarded_at);
-    let stood = better.ask_since.max(better.available_since) < since
-        && free.is_some_and(|free| free >= order.gpus_per_node)
-        && better.healthy_throughout(since, order.created_at);
-    let record = better.worst_throughout(since, before.awarded_at).filter(|_| stood);
-    must!(record.is_some(), "what is compared has not moved", "{at}");
-    let record = record.expect("just checked");
-    let reputation = reputation_of(&record.score, better.registered_at, since);
-    let guarantee = record.guarantee.bps_at(before.awarded_at);
-    let lower = score(better.price, reputation, guarantee).is_ok_and(|score| score < before.score);
+    let lower = score_of_better(act, before);
+    must!(lower.is_some(), "what is compared has not moved", "{at}");
+    let lower = lower.is_some_and(|score| score < before.score);
     must!(lower, "an award is unjust when another node scored lower", "{at}: {}", before.score);
-    Ok(())
+    let price = better.map_or(0, |better| better.price);
+    repriced(&at, before, after, price)
 }

@@ -168,7 +168,9 @@ fn leases(ledger: &Ledger, at: &Address, lease: &Lease, now: i64, faults: u32) -
     };
     if let Some(funded) = funded {
         let whole = lease.owed(funded).map_or(u128::MAX, u128::from);
-        must!(held == whole, "a live lease holds what it may owe", "{at}: {held} of {whole}");
+        // One whose price fell keeps the rest until it ends.
+        let holds = held == whole || (lease.repriced == 1 && held > whole);
+        must!(holds, "a live lease holds what it may owe", "{at}: {held} of {whole}");
     } else {
         let most = lease.owed(lease.billable_secs(lease.ended_at)).map_or(u128::MAX, u128::from);
         must!(held >= most, "an ended lease holds what it may owe", "{at}: {held} of {most}");

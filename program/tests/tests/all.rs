@@ -1,5 +1,6 @@
 //! All tests of the program in one binary: it links once.
 
+mod attacks;
 mod auction_award;
 mod auction_close;
 mod auction_open;

@@ -37,7 +37,7 @@ fn worst(params: &Params) -> Params {
 }
 
 /// Pauses all, and puts the worst parameters and the worst model into force.
-fn seize(w: &mut Testbed) {
+pub(crate) fn seize(w: &mut Testbed) {
     let authority = w.authority.insecure_clone();
     w.ok(ix::market_propose_params(w, worst(&w.params)), &[&authority]);
     let model = ix::h100();

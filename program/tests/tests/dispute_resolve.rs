@@ -9,7 +9,7 @@ use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// A disputed lease of which an hour was paid, 2 USDC; the one keeper has said `uphold` about it, if anything.
-fn disputed(uphold: Option<u8>) -> (Testbed, Deal) {
+pub(crate) fn disputed(uphold: Option<u8>) -> (Testbed, Deal) {
     let mut w = Testbed::new();
     let deal = w.running();
     w.warp(3_600);

@@ -17,7 +17,7 @@ use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
 /// A lease of which ten minutes were paid, disputed; the one keeper agrees with the customer.
-fn upheld() -> (Testbed, Deal, Actor) {
+pub(crate) fn upheld() -> (Testbed, Deal, Actor) {
     let mut w = Testbed::new();
     let deal = w.running();
     w.warp(600);
@@ -99,7 +99,7 @@ fn the_customer_may_pay_for_it() {
 }
 
 /// A statement of this machine's outputs for the disputed lease.
-fn output_statement(w: &Testbed, deal: &Deal, passed: bool) -> [u8; 144] {
+pub(crate) fn output_statement(w: &Testbed, deal: &Deal, passed: bool) -> [u8; 144] {
     let mut text = statement(&deal.machine.node, w.period(), 6, passed);
     text[72..80].copy_from_slice(&w.now().to_le_bytes());
     text[80..112].copy_from_slice(deal.lease.as_ref());

@@ -1,0 +1,62 @@
+//! Attacks by the authority.
+
+use gantry_market::constants::AWARD_VIEW_SECS;
+use gantry_market::instructions::order::order_create::OrderArgs;
+use gantry_market::state::{Keeper, Lease, Params, Provider};
+use gantry_market_tests::testbed::test_params;
+use gantry_market_tests::{ix, Testbed};
+
+use super::money::{wealth, Usd};
+use super::{Row, NOT_RUN};
+use crate::authority::seize;
+
+/// The time to contest an award is over when the authority makes it longer; the finder is the authority's own.
+pub fn c05_a_change_of_parameters_makes_an_award_unjust() -> Row {
+    let mut w = Testbed::new();
+    let keeper = w.keeper(10_000_000_000);
+    let (cheap, dear) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
+    let better = w.machine_of(&cheap, ix::spec(2), 2_000_000);
+    let worse = w.machine_of(&dear, ix::spec(2), 3_000_000);
+    let (customer, finder) = (w.customer(100_000_000), w.actor());
+    let authority = w.authority.insecure_clone();
+    let longer = Params { challenge_secs: 600, ..test_params() };
+    w.ok(ix::market_propose_params(&w, longer), &[&authority]);
+    w.warp(i64::from(w.params.timelock_secs) + AWARD_VIEW_SECS);
+    let order = w.order(&customer, OrderArgs { max_price: 4_000_000, ..ix::order_args(1) });
+    w.warp(5);
+    let lease = w.award(&keeper, &customer, &order, &dear, &worse);
+    w.set_now(w.read::<Lease>(&lease).challenge_until + 1);
+    w.ok(ix::market_apply_params(), &[]);
+    let before = wealth(&w, &[&finder]);
+    let proof = ix::prove_better_ask(&w, &finder, &lease, &better.node);
+    assert!(w.send(&[proof], &[&finder.key]).is_err());
+    assert_eq!(w.read::<Keeper>(&keeper.keeper()).bond, 10_000_000_000);
+    Row {
+        source: "C 5e",
+        attack: "The authority changes a parameter when the time to contest an award is over, and its finder proves it",
+        instead: "nothing",
+        before: "+ the finder's part of the keeper's bond",
+        profit: Usd(wealth(&w, &[&finder]) - before),
+        assumption: "",
+    }
+}
+
+/// The authority has a keeper and a customer of its own.
+pub fn c07_the_authority_slashes_by_its_models_and_parameters() -> Row {
+    let mut w = Testbed::new();
+    let deal = w.running_with(OrderArgs { duration_secs: 7_200, ..ix::order_args(1) });
+    let finder = w.actor();
+    let own = [&finder, &deal.customer];
+    let (had, stake) = (wealth(&w, &own), w.read::<Provider>(&deal.provider.provider()).stake);
+    seize(&mut w);
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, stake);
+    Row {
+        source: "C 7",
+        attack: "The authority puts the worst models and parameters into force that the program takes, and pauses the \
+                 market, so that honest nodes are slashed",
+        instead: "nothing",
+        before: NOT_RUN,
+        profit: Usd(wealth(&w, &own) - had),
+        assumption: "the program is not replaced: the upgrade authority can do that",
+    }
+}

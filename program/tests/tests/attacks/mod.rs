@@ -1,0 +1,91 @@
+//! Attacks by one owner of several wallets: each is played on the program, and what the owner has afterwards is compared
+//! with what it would have had otherwise. docs/reports/attacks.md is written from the rows (see `page`).
+//!
+//! Each attack is a function that plays it and returns its row. `played` makes a test of each, and the list of all.
+
+mod disputes;
+mod governance;
+mod keepers;
+mod money;
+mod page;
+mod redundant;
+mod reputation;
+mod slashes;
+
+use money::Usd;
+
+/// One attack: what it is, against what it is measured, and what it brought.
+pub struct Row {
+    /// The finding or the rule that names it, as in docs/findings.md.
+    pub source: &'static str,
+    pub attack: &'static str,
+    /// What the same owner does instead, honestly or without preparing for it.
+    pub instead: &'static str,
+    /// What was measured on the program as it was.
+    pub before: &'static str,
+    /// What the owner has more by the attack.
+    pub profit: Usd,
+    /// What must hold outside the program for that figure; empty when nothing must.
+    pub assumption: &'static str,
+}
+
+/// Where the program as it was did not play it.
+const NOT_RUN: &str = "not run";
+
+/// Declares the attacks: a test of each, which fails when the owner gains, and a list of all for the page.
+macro_rules! played {
+    (lose { $($lose:ident :: $loses:ident,)* } pay { $($pay:ident :: $pays:ident,)* }) => {
+        $(#[test]
+        fn $loses() {
+            let row = $lose::$loses();
+            assert!(row.profit.0 <= 0, "{}: {} pays {}", row.source, row.attack, row.profit);
+        })*
+        /// An attack that is known to pay: when it does so no longer, it belongs to the others.
+        $(#[test]
+        fn $pays() {
+            let row = $pay::$pays();
+            assert!(row.profit.0 > 0, "{}: {} does not pay any more", row.source, row.attack);
+        })*
+        fn all() -> (Vec<Row>, Vec<Row>) {
+            (vec![$($lose::$loses()),*], vec![$($pay::$pays()),*])
+        }
+    };
+}
+
+played! {
+    lose {
+        slashes::c02_own_customers_take_the_victims_pool,
+        slashes::c03_the_finder_strips_the_victim,
+        slashes::r01_a_sham_lease_at_an_invented_price,
+        slashes::r02_receipts_are_held_back,
+        slashes::r03_a_small_fault_shields_from_a_large_one,
+        slashes::r04_nodes_share_one_stake,
+        slashes::r05_the_node_leaves_before_it_is_found_out,
+        slashes::c05_one_large_lease_instead_of_eight,
+        slashes::c06_one_payment_is_made_good_twice,
+        slashes::r10_a_drawn_cheat_reports_a_death,
+        redundant::c04_one_reveal_is_withheld,
+        redundant::c04_the_order_is_reopened,
+        disputes::c05_a_reserve_keeper_voids_an_upheld_dispute,
+        disputes::c06_a_dispute_keeps_a_report_from_its_fault,
+        disputes::r15_a_dispute_without_a_reason,
+        disputes::r15_a_dispute_that_own_keepers_leave_undecided,
+        disputes::r15_a_verdict_is_sold_for_the_voters_pay,
+        keepers::c06_a_late_copy_of_the_final_root,
+        keepers::c06_unpaid_leases_hold_the_keepers_rent,
+        keepers::c06_a_rivals_reserve_is_activated,
+        keepers::c05_the_fault_is_opened_when_the_appeal_would_be_over,
+        keepers::r06_a_third_voids_the_fault_of_its_own_node,
+        keepers::r07_a_coalition_reports_a_rival,
+        keepers::r13_a_rivals_network_is_cut,
+        reputation::c06_unpaid_leases_buy_reputation,
+        reputation::c08_a_provider_with_a_lost_dispute_starts_afresh,
+        reputation::c08_an_unhealthy_machine_goes_on_selling,
+        reputation::r19_wash_trading_for_emission,
+        governance::c05_a_change_of_parameters_makes_an_award_unjust,
+        governance::c07_the_authority_slashes_by_its_models_and_parameters,
+    }
+    pay {
+        keepers::c06_a_stolen_node_key_is_turned_into_a_finders_part,
+    }
+}

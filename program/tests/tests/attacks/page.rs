@@ -1,0 +1,89 @@
+//! docs/reports/attacks.md.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use super::{all, Row};
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports/attacks.md")
+}
+
+const HEAD: &str = "# Attacks by one owner of several wallets
+
+Written by the program's tests: `GANTRY_WRITE_ATTACKS=1 cargo test --test all attacks` in program/tests writes it, and a test \
+fails when it is not current. Each attack is a function in [attacks](../../program/tests/tests/attacks) that sends real \
+instructions to the program on LiteSVM. What was found first, and the tests of each rule, are in [findings](../findings.md).
+
+**Profit** is what one owner of all wallets that take part has more after the attack than after what stands under *instead*: \
+tokens in its wallets, stake, bonds, credits, rewards that were not claimed, and payouts of slashes at their full value although \
+they wait. A stake token counts one USDC, which is `stake_price` in these tests; SOL for fees and rent is left out. Amounts are \
+USDC. *Before* was measured on the first version of the program; \"not run\" means that the gap was found on paper.
+
+The tests use a small market: 10 stake tokens a GPU, a bond of 1 to 10, 2 USDC for a GPU-hour, a fee of 12 %, periods of a \
+minute. The sign of a figure is what matters; `gantry market show` prints the relations that carry it to other parameters. What \
+is burned is the only part of a slash that deters: an owner of provider and customers can get back the other half at most. So an \
+attack by which an owner gets a part of its own slash is compared with not cheating at all.
+";
+
+const WHERE: &str = "
+## What is not in the program yet
+
+| source | attack | state |
+| --- | --- | --- |
+| R 11 | six nodes share one GPU, and the best of six checks counts | not yet in the program: comes with measuring GPUs |
+| R 12 | a relay stands by for checks and is elsewhere during leases | not yet in the program: comes with measuring GPUs |
+| R 20 | a gateway's key signs receipts for leases that are not its own; the shares of a sealed job are opened by a few | not yet in the program: comes with gateways |
+| C 9 | a lease without a job is billed | not yet in the program: comes with containers |
+";
+
+fn table(rows: &[Row]) -> String {
+    let mut out = String::from(
+        "| source | attack | instead | profit before | profit now | holds if |\n| --- | --- | --- | --- | ---: | --- |\n",
+    );
+    for row in rows {
+        let assumption = if row.assumption.is_empty() { "always" } else { row.assumption };
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {assumption} |",
+            row.source, row.attack, row.instead, row.before, row.profit
+        )
+        .expect("a string takes it");
+    }
+    out
+}
+
+fn page() -> String {
+    let (mut lose, pay) = all();
+    let key = |row: &Row| {
+        let number =
+            |at: &str| at.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0u32);
+        let first = row.source.split(',').next().unwrap_or_default().to_owned();
+        (first.starts_with('R'), number(&first), first)
+    };
+    lose.sort_by_key(key);
+    let mut out = String::from(HEAD);
+    out.push_str("\n## Attacks that bring nothing\n\n");
+    out.push_str(&table(&lose));
+    if !pay.is_empty() {
+        out.push_str("\n## Attacks that still pay\n\n");
+        out.push_str(&table(&pay));
+    }
+    out.push_str(WHERE);
+    out
+}
+
+#[test]
+fn the_page_of_attacks_is_current() {
+    let page = page();
+    if std::env::var_os("GANTRY_WRITE_ATTACKS").is_some_and(|v| v == "1") {
+        fs::write(path(), page).expect("the page is written");
+        return;
+    }
+    let committed = fs::read_to_string(path()).unwrap_or_default();
+    assert!(
+        committed == page,
+        "docs/reports/attacks.md is not what the attacks bring; GANTRY_WRITE_ATTACKS=1 writes it:\n{page}"
+    );
+}

@@ -1,0 +1,94 @@
+//! Attacks on redundant jobs: work that was accepted goes unpaid.
+
+use gantry_market::state::Order;
+use gantry_market_tests::{ix, Actor, Redundant, Testbed};
+
+use super::money::{wealth, Usd};
+use super::Row;
+
+/// Settles and closes what is left of a job, whoever it belongs to.
+fn wound_up(w: &mut Testbed, job: &Redundant) {
+    for lease in job.leases() {
+        if w.exists(&lease) {
+            w.ok(ix::lease_settle_report(w, &lease), &[]);
+            w.warp(121);
+            w.ok(ix::lease_close(w, &job.customer.wallet(), &lease), &[&job.customer.key]);
+        }
+    }
+}
+
+/// The customer owns the third machine, which does not show its output.
+pub fn c04_one_reveal_is_withheld() -> Row {
+    let play = |withheld: bool| {
+        let mut w = Testbed::new();
+        let job = w.withheld();
+        let own: [&Actor; 2] = [&job.customer, &job.runs[2].provider];
+        if withheld {
+            let close = |at: usize| ix::lease_close(&w, &job.customer.wallet(), &job.runs[at].lease);
+            let at_once = [ix::output_resolve(&job.order, &job.leases()), close(0), close(1)];
+            assert!(w.send(&at_once, &[&job.customer.key]).is_err());
+        } else {
+            let order: Order = w.read(&job.order);
+            w.set_now(order.reveal_by);
+            job.reveal(&mut w, 2, 4);
+        }
+        w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
+        if withheld {
+            w.ok(ix::output_forfeit(&w, &job.runs[2].lease), &[]);
+        }
+        wound_up(&mut w, &job);
+        wealth(&w, &own)
+    };
+    Row {
+        source: "C 4, R 16",
+        attack: "One of three nodes is the customer's own and withholds its reveal, so that the others' work is accepted \
+                 and closed unpaid in one transaction",
+        instead: "reveals, and the customer pays all three",
+        before: "+0.667: the work of both others for nothing",
+        profit: Usd(play(true) - play(false)),
+        assumption: "",
+    }
+}
+
+/// The third machine does not start, so that the order lapses while the others work.
+pub fn c04_the_order_is_reopened() -> Row {
+    let play = |reopened: bool| {
+        let mut w = Testbed::new();
+        let job = w.redundant_awarded();
+        for run in &job.runs[..2] {
+            w.ok(ix::lease_start(&w, &run.lease, [3; 32]), &[&run.machine.key]);
+        }
+        w.warp(121);
+        w.ok(ix::lease_abort(&w, &job.runs[2].lease), &[]);
+        if reopened {
+            let reopen = ix::order_reopen(&job.customer, &job.order);
+            assert!(w.send(&[reopen], &[&job.customer.key]).is_err());
+            let resolve = ix::output_resolve(&job.order, &job.leases()[..2]);
+            assert!(w.send(&[resolve], &[]).is_err());
+        }
+        for (at, run) in job.runs[..2].iter().enumerate() {
+            let receipt = ix::receipt(&w, &run.lease, &run.machine.key, &job.customer.key, 1, 60);
+            w.ok_all(&receipt, &[]);
+            job.commit(&mut w, at, 4);
+            let end = ix::lease_end(&w, &job.customer.wallet(), &run.lease, 0);
+            w.ok(end, &[&job.customer.key]);
+        }
+        let order: Order = w.read(&job.order);
+        w.set_now(order.outputs_by + 1);
+        for at in 0..2 {
+            job.reveal(&mut w, at, 4);
+        }
+        w.ok(ix::output_resolve(&job.order, &job.leases()[..2]), &[]);
+        wound_up(&mut w, &job);
+        wealth(&w, &[&job.customer])
+    };
+    Row {
+        source: "C 4, R 16",
+        attack: "A customer reopens a redundant order while two nodes work, so that its deadlines are over and their work \
+                 is rejected",
+        instead: "waits for the outputs and pays",
+        before: "+0.667: the work of both for nothing",
+        profit: Usd(play(true) - play(false)),
+        assumption: "",
+    }
+}

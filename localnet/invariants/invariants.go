@@ -176,6 +176,9 @@ func (v *violations) stakes(s Snapshot) {
 		for _, p := range s.Payouts {
 			owed += p.Amount
 		}
+		for _, f := range s.Faults {
+			owed += f.PoolLeft // waits for claims
+		}
 		if vault := s.Tokens[sdk.PayoutVaultAddress()].Amount; vault != r.Payouts || owed != r.Payouts {
 			v.add(3, "payouts of %d are accounted for, there are %d, their vault holds %d", r.Payouts, owed, vault)
 		}

@@ -32,6 +32,7 @@ var advice = map[Code]string{
 	bindings.ErrorCodeTooManyKeepers:       "wait until a keeper leaves",
 	bindings.ErrorCodeKeeperNotActive:      "activate the keeper after its delay with `gantry keeper activate`",
 	bindings.ErrorCodeNodeUnhealthy:        "choose another node, or wait until a report no longer calls it unhealthy",
+	bindings.ErrorCodeOtherBids:            "the order's first award fixed its bids; see `gantry auction show`",
 	bindings.ErrorCodeKeeperNotIdle:        "it votes, or too few reports became final without it; see `gantry keeper show`",
 	bindings.ErrorCodeWrongKeeperStatus:    "see `gantry keeper show`",
 	bindings.ErrorCodeInvalidMultiaddr:     "give an address such as /ip4/203.0.113.7/tcp/4001",

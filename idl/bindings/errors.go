@@ -202,6 +202,8 @@ const (
 	ErrorCodeKeeperNotIdle ErrorCode = 6094
 	// ErrorCodeNodeUnhealthy: A report says that the machine is unhealthy: it gets no new orders until one says otherwise
 	ErrorCodeNodeUnhealthy ErrorCode = 6095
+	// ErrorCodeOtherBids: The first award of the auction was made by other bids
+	ErrorCodeOtherBids ErrorCode = 6096
 )
 
 // errorTexts has name and message of every error.
@@ -302,6 +304,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeVoteNotHeavier:       {"VoteNotHeavier", "A vote moves only to a root that then weighs more than the one that it leaves weighed"},
 	ErrorCodeKeeperNotIdle:        {"KeeperNotIdle", "The keeper has voted lately, has no weight, or too few reports became final since"},
 	ErrorCodeNodeUnhealthy:        {"NodeUnhealthy", "A report says that the machine is unhealthy: it gets no new orders until one says otherwise"},
+	ErrorCodeOtherBids:            {"OtherBids", "The first award of the auction was made by other bids"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -403,6 +406,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeVoteNotHeavier,
 		ErrorCodeKeeperNotIdle,
 		ErrorCodeNodeUnhealthy,
+		ErrorCodeOtherBids,
 	}
 }
 

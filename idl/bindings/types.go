@@ -15,7 +15,7 @@ type Auction struct {
 	Order     solanago.PublicKey `json:"order"`
 	RentPayer solanago.PublicKey `json:"rentPayer"`
 
-	// Wallet of the keeper that makes the awards; zero before the first.
+	// Wallet of the keeper that made the first award, and makes the others in its time; zero before.
 	Keeper solanago.PublicKey `json:"keeper"`
 
 	// Merkle root of every commitment and reveal that the keeper saw.
@@ -5188,8 +5188,11 @@ type Lease struct {
 	Frozen uint8 `json:"frozen"`
 
 	// 1 once its price fell because its award was unjust: its provider may end it at once.
-	Repriced      uint8    `json:"repriced"`
-	ReservedBytes [2]uint8 `json:"reservedBytes"`
+	Repriced uint8 `json:"repriced"`
+
+	// 1 when the keeper that awarded it had made the first award of its auction.
+	OfFirstKeeper uint8    `json:"ofFirstKeeper"`
+	ReservedBytes [1]uint8 `json:"reservedBytes"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -5497,6 +5500,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Repriced)
 	if err != nil {
 		return errors.NewField("Repriced", err)
+	}
+	// Serialize `OfFirstKeeper`:
+	err = encoder.Encode(obj.OfFirstKeeper)
+	if err != nil {
+		return errors.NewField("OfFirstKeeper", err)
 	}
 	// Serialize `ReservedBytes`:
 	err = encoder.Encode(obj.ReservedBytes)
@@ -5821,6 +5829,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Repriced)
 	if err != nil {
 		return errors.NewField("Repriced", err)
+	}
+	// Deserialize `OfFirstKeeper`:
+	err = decoder.Decode(&obj.OfFirstKeeper)
+	if err != nil {
+		return errors.NewField("OfFirstKeeper", err)
 	}
 	// Deserialize `ReservedBytes`:
 	err = decoder.Decode(&obj.ReservedBytes)
@@ -9306,8 +9319,10 @@ type Order struct {
 	Outputs uint8 `json:"outputs"`
 
 	// Leases that have started, those that continue another apart.
-	Started       uint8    `json:"started"`
-	ReservedBytes [1]uint8 `json:"reservedBytes"`
+	Started uint8 `json:"started"`
+
+	// 1 when another keeper had to make awards that the keeper of the first one did not: that one earns nothing by it.
+	Stopped uint8 `json:"stopped"`
 }
 
 func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -9471,10 +9486,10 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Started", err)
 	}
-	// Serialize `ReservedBytes`:
-	err = encoder.Encode(obj.ReservedBytes)
+	// Serialize `Stopped`:
+	err = encoder.Encode(obj.Stopped)
 	if err != nil {
-		return errors.NewField("ReservedBytes", err)
+		return errors.NewField("Stopped", err)
 	}
 	return nil
 }
@@ -9650,10 +9665,10 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Started", err)
 	}
-	// Deserialize `ReservedBytes`:
-	err = decoder.Decode(&obj.ReservedBytes)
+	// Deserialize `Stopped`:
+	err = decoder.Decode(&obj.Stopped)
 	if err != nil {
-		return errors.NewField("ReservedBytes", err)
+		return errors.NewField("Stopped", err)
 	}
 	return nil
 }

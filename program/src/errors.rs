@@ -201,6 +201,8 @@ pub enum MarketError {
     KeeperNotIdle, // 6094
     #[msg("A report says that the machine is unhealthy: it gets no new orders until one says otherwise")]
     NodeUnhealthy, // 6095
+    #[msg("The first award of the auction was made by other bids")]
+    OtherBids, // 6096
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

@@ -12,7 +12,7 @@ use crate::math::bid::{beats, Standing};
 pub struct Auction {
     pub order: Address,
     pub rent_payer: Address,
-    /// Wallet of the keeper that makes the awards; zero before the first.
+    /// Wallet of the keeper that made the first award, and makes the others in its time; zero before.
     pub keeper: Address,
     /// Merkle root of every commitment and reveal that the keeper saw.
     pub bids_root: [u8; 32],
@@ -44,6 +44,12 @@ impl Auction {
             reputation_bps: self.bar_reputation_bps,
             node: self.bar_node,
         })
+    }
+
+    /// The last second in which only the keeper of the first award makes the others: half of the time to award.
+    pub fn completable_after(&self, award_deadline: i64) -> i64 {
+        let half = award_deadline.saturating_sub(self.reveal_until) / 2;
+        self.reveal_until.saturating_add(half)
     }
 
     /// Adds a winner, which must stand before the best losing bid and win once. Its own second bid is not the one that

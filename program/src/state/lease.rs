@@ -138,7 +138,9 @@ pub struct Lease {
     pub frozen: u8,
     /// 1 once its price fell because its award was unjust: its provider may end it at once.
     pub repriced: u8,
-    pub reserved_bytes: [u8; 2],
+    /// 1 when the keeper that awarded it had made the first award of its auction.
+    pub of_first_keeper: u8,
+    pub reserved_bytes: [u8; 1],
 }
 
 impl Lease {

@@ -165,7 +165,8 @@ pub struct Order {
     pub outputs: u8,
     /// Leases that have started, those that continue another apart.
     pub started: u8,
-    pub reserved_bytes: [u8; 1],
+    /// 1 when another keeper had to make awards that the keeper of the first one did not: that one earns nothing by it.
+    pub stopped: u8,
 }
 
 impl Order {

@@ -178,6 +178,113 @@ fn several_nodes_are_paid_by_the_best_bid_that_lost() {
     assert_eq!(s.w.read::<Order>(&s.order).status, ORDER_AWARDED);
 }
 
+/// An order for two nodes of which one is awarded, and another keeper.
+fn stopped() -> (Sale, Actor) {
+    let mut s = sale_of(OrderArgs { nodes: 2, ..ix::sealed_args(1) });
+    let other = s.w.pending_keeper(s.w.params.min_bond);
+    s.w.alter(&other.keeper(), |k: &mut Keeper| k.status = 2);
+    let award = s.award(s.bid(0, 1_000_000), Some(s.bid(2, 1_400_000)));
+    s.ok(&award);
+    (s, other)
+}
+
+impl Sale {
+    fn completes(&self, by: &Actor, root: [u8; 32]) -> [Instruction; 2] {
+        let bid = self.bid(1, 1_300_000);
+        [bid.check(&self.w, &self.order), ix::auction_award(&self.w, by, &self.order, bid, None, root)]
+    }
+
+    /// Serves both leases for ten minutes and closes them. Returns what the awards have earned their keepers.
+    fn earned(&mut self, keepers: [&Actor; 2]) -> [u64; 2] {
+        let leases = [0, 1].map(|at| pda::lease(&self.order, &self.machines[at].node));
+        for (at, lease) in leases.iter().enumerate() {
+            self.w.ok(ix::lease_start(&self.w, lease, [3; 32]), &[&self.machines[at].key]);
+        }
+        self.w.warp(600);
+        for (at, lease) in leases.iter().enumerate() {
+            let key = &self.machines[at].key;
+            let receipt = ix::receipt(&self.w, lease, key, &self.customer.key, 1, 600);
+            self.w.ok_all(&receipt, &[]);
+            let wallet = self.customer.wallet();
+            self.w.ok(ix::lease_end(&self.w, &wallet, lease, 0), &[&self.customer.key]);
+            self.w.ok(ix::lease_close(&self.w, &wallet, lease), &[&self.customer.key]);
+        }
+        keepers.map(|keeper| self.w.read::<Keeper>(&keeper.keeper()).earned)
+    }
+}
+
+#[test]
+fn r17_the_first_keeper_has_half_of_the_time() {
+    let (mut s, other) = stopped();
+    let auction: Auction = s.w.read(&pda::auction(&s.order));
+    let half = auction.reveal_until + i64::from(s.w.params.award_deadline_secs) / 2;
+    s.w.set_now(half);
+    let completes = s.completes(&other, [9; 32]);
+    s.w.refused_all(&completes, &[&other.key], MarketError::Unauthorised);
+    s.w.warp(1);
+    // Only by the bids of the first award, and by the bar that it has fixed.
+    let others = s.completes(&other, [8; 32]);
+    s.w.refused_all(&others, &[&other.key], MarketError::OtherBids);
+    let dear = s.bid(3, 1_400_001);
+    let dear = [dear.check(&s.w, &s.order), ix::auction_award(&s.w, &other, &s.order, dear, None, [9; 32])];
+    s.w.refused_all(&dear, &[&other.key], MarketError::BidDoesNotWin);
+    assert_eq!(s.w.read::<Order>(&s.order).stopped, 0);
+    s.w.ok_all(&completes, &[&other.key]);
+    let order: Order = s.w.read(&s.order);
+    assert_eq!((order.status, order.stopped), (ORDER_AWARDED, 1));
+    let after: Auction = s.w.read(&pda::auction(&s.order));
+    assert_eq!((after.keeper, after.awarded_at), (s.keeper.wallet(), auction.awarded_at));
+    assert_eq!((s.lease(1).keeper, s.lease(1).price), (other.wallet(), 1_400_000));
+    assert_eq!((s.lease(0).of_first_keeper, s.lease(1).of_first_keeper), (1, 0));
+}
+
+#[test]
+fn r17_the_first_keeper_may_go_on_as_long_as_nobody_else_has() {
+    let (mut s, other) = stopped();
+    s.w.warp(59);
+    let others = [
+        s.bid(1, 1_300_000).check(&s.w, &s.order),
+        ix::auction_award(&s.w, &s.keeper, &s.order, s.bid(1, 1_300_000), None, [8; 32]),
+    ];
+    s.refused(&others, MarketError::OtherBids);
+    let award = s.award(s.bid(1, 1_300_000), None);
+    s.ok(&award);
+    assert_eq!(s.w.read::<Order>(&s.order).stopped, 0);
+    let keeper = s.keeper.again();
+    assert_eq!(s.earned([&keeper, &other]), [5_598, 0]);
+}
+
+#[test]
+fn c06_another_keeper_completes_a_stopped_auction() {
+    let (mut s, other) = stopped();
+    s.w.warp(31);
+    let completes = s.completes(&other, [9; 32]);
+    s.w.ok_all(&completes, &[&other.key]);
+    // The customer has both its nodes. The first keeper has earned nothing by its award, the other one its own share.
+    let keeper = s.keeper.again();
+    let bond = s.w.read::<Keeper>(&keeper.keeper()).bond;
+    assert_eq!(s.earned([&keeper, &other]), [0, 2_799]);
+    // It may have been cut off: its bond stays.
+    assert_eq!((s.w.read::<Keeper>(&keeper.keeper()).bond, bond), (s.w.params.min_bond, s.w.params.min_bond));
+}
+
+#[test]
+fn r17_awards_of_a_reopened_order_are_not_those_of_the_stopped_auction() {
+    let (mut s, other) = stopped();
+    s.w.warp(31);
+    let completes = s.completes(&other, [9; 32]);
+    s.w.ok_all(&completes, &[&other.key]);
+    // The second node does not start: the order opens again, as an instant one, and the first keeper awards that part.
+    s.w.ok(ix::lease_start(&s.w, &pda::lease(&s.order, &s.machines[0].node), [3; 32]), &[&s.machines[0].key]);
+    s.w.warp(121);
+    s.w.ok(ix::lease_abort(&s.w, &pda::lease(&s.order, &s.machines[1].node)), &[]);
+    s.w.ok(ix::order_reopen(&s.customer, &s.order), &[&s.customer.key]);
+    let award =
+        ix::order_award(&s.keeper, &s.customer, &s.order, &s.provider.provider(), &s.machines[3].node);
+    s.w.ok(award, &[&s.keeper.key]);
+    assert_eq!((s.lease(0).of_first_keeper, s.lease(3).of_first_keeper), (1, 0));
+}
+
 #[test]
 fn nobody_sets_its_own_price_by_a_second_bid() {
     let mut s = sale_of(OrderArgs { nodes: 2, ..ix::sealed_args(1) });
@@ -347,7 +454,9 @@ fn books_that_do_not_add_up_award_nothing() {
     let mut s = sale();
     let award = s.award(s.bid(0, 1_000_000), None);
     s.w.alter(&pda::auction(&s.order), |a: &mut Auction| a.awarded_at = 1);
-    s.w.alter(&pda::auction(&s.order), |a: &mut Auction| (a.winner_count, a.keeper) = (8, s.keeper.wallet()));
+    s.w.alter(&pda::auction(&s.order), |a: &mut Auction| {
+        (a.winner_count, a.keeper, a.bids_root) = (8, s.keeper.wallet(), [9; 32]);
+    });
     s.refused(&award, MarketError::InvariantBroken);
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A bid is proven by the commitment that its node signed before the close, and by the price and the salt that it
 //! hides. The first award of an order fixes the best losing bid and the root of the bid set; the same keeper makes the
-//! other awards.
+//! other awards. Once half of the time to award is over, any other keeper may make those that are missing, by the same
+//! root and the same bar: then the first one has no share of the order's fees.
 
 use anchor_lang::prelude::*;
 
@@ -147,7 +148,12 @@ pub(crate) fn handler(
             auction.bar_reputation_bps = bar.reputation_bps;
         }
     } else {
-        require!(ctx.accounts.auction.keeper == keeper, MarketError::Unauthorised);
+        let (auction, order) = (&ctx.accounts.auction, &mut ctx.accounts.order);
+        require!(auction.bids_root == bids_root, MarketError::OtherBids);
+        if auction.keeper != keeper {
+            require!(now > auction.completable_after(order.award_deadline), MarketError::Unauthorised);
+            order.stopped = 1;
+        }
     }
     let bump = ctx.bumps.lease;
     let accounts = &mut ctx.accounts;
@@ -171,6 +177,7 @@ pub(crate) fn handler(
     };
     award(&mut accounts.lease, parties, &mut accounts.credits, price, now, bump)?;
     let auction = &accounts.auction;
+    accounts.lease.of_first_keeper = u8::from(auction.keeper == keeper);
     emit!(AuctionAwarded {
         order: auction.order,
         node: winner.node,

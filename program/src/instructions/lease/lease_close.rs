@@ -92,13 +92,15 @@ fn validate(accounts: &LeaseClose, now: i64) -> Result<()> {
 }
 
 /// Books a swept fee: the awarding keeper's part, which it returns, and the rest for everyone else. The part of a keeper
-/// that is gone goes to the others; leaving out one that is not is refused.
+/// that is gone, or that left the order's other awards to somebody else, goes to the others; leaving out a keeper that is
+/// there is refused.
 fn book(accounts: &mut LeaseClose, fee: u64) -> Result<u64> {
     let (lease, params, rewards) = (&accounts.lease, &accounts.market.params, &mut accounts.rewards);
     let mut award = 0;
     match (accounts.keeper.as_mut(), accounts.closed_keeper.as_ref()) {
         (Some(keeper), _) if keeper.wallet == lease.keeper => {
-            award = share(fee, lease.award_bps, BPS)?;
+            let stopped = accounts.order.stopped == 1 && lease.of_first_keeper == 1;
+            award = share(fee, if stopped { 0 } else { lease.award_bps }, BPS)?;
             keeper.earned = keeper.earned.checked_add(award).or_overflow()?;
         }
         (None, Some(gone)) => {

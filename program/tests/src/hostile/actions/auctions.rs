@@ -21,8 +21,9 @@ struct Sale<'a> {
     gpus: u8,
     nodes: u8,
     close_at: i64,
-    /// The keeper that made the first award.
+    /// The keeper that made the first award, and the bids that it named.
     keeper: Option<&'a Actor>,
+    root: Option<[u8; 32]>,
 }
 
 /// A sealed order with its auction in one transaction, often waited for and awarded at once; or the auction of an order
@@ -77,6 +78,7 @@ pub fn auction_open(s: &mut Scene) -> Option<Plan> {
         nodes: args.nodes,
         close_at,
         keeper: None,
+        root: None,
     };
     plan.push(Step::Warp(i64::from(commit.min(60)) + i64::from(reveal.min(60)) + 1));
     plan.extend(awards(s, &sale)?);
@@ -104,8 +106,14 @@ pub fn auction_award(s: &mut Scene) -> Option<Plan> {
         nodes: order.nodes_wanted.saturating_sub(order.nodes_awarded),
         close_at: auction.close_at,
         keeper: s.who(&auction.keeper),
+        root: (auction.winner_count > 0).then_some(auction.bids_root),
     };
     let mut plan = vec![];
+    if auction.winner_count > 0 && s.once_in(3) {
+        // Another keeper may go on once half of the time is over.
+        let half = auction.completable_after(order.award_deadline);
+        plan.push(Step::Warp((half - s.a.now() + s.r.below(3) as i64).clamp(0, 120)));
+    }
     if s.a.now() <= auction.reveal_until && !s.once_in(4) {
         plan.push(Step::Warp((auction.reveal_until - s.a.now() + 1).min(120)));
     }
@@ -163,7 +171,8 @@ fn awards(s: &mut Scene, sale: &Sale) -> Option<Plan> {
         losing = bids.last().map(|bid| Offer { price, ..*bid });
     }
     bids.truncate(usize::from(sale.nodes.min(3)));
-    let root = s.r.bytes();
+    let other = s.r.bytes();
+    let root = if s.once_in(8) { other } else { sale.root.unwrap_or(other) };
     let mut plan = vec![];
     for mut bid in bids {
         match s.below(30) {

@@ -179,12 +179,17 @@ fn two_keepers(s: &mut Scene, auction_setup: Scenario) -> Option<Plan> {
         // It names another best losing bid, which means nothing by then.
         after = award(&other, second, Some(lost), auction_setup.root);
     }
-    Some(vec![
+    let mut plan = vec![
         Step::Send(vec![auction_setup.create, auction_setup.open]),
         Step::Warp(auction_setup.wait),
         Step::Send(award(&auction_setup.sealed, first, Some(lost), auction_setup.root)),
-        Step::Send(after),
-    ])
+    ];
+    if s.once_in(2) {
+        // The first one has its time: half of what there is.
+        plan.push(Step::Warp(1 + s.r.below(60) as i64));
+    }
+    plan.push(Step::Send(after));
+    Some(plan)
 }
 
 /// A keeper awards a sealed order at what a node asks of everyone.

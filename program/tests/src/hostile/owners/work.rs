@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use gantry_market::constants::{BPS, RECEIPT_TAG, STAKE_UNIT};
-use gantry_market::state::{Keeper, Lease, Provider, Rewards};
+use gantry_market::state::{Keeper, Lease, Order, Provider, Rewards};
 use solana_address::Address;
 
 use super::{broken, WORK};
@@ -46,7 +46,11 @@ impl Work {
                 self.fees.entry(lease.provider).or_default().0 += fee;
                 let gained = |keeper: Option<&Keeper>| keeper.map_or(0, |keeper| i128::from(keeper.earned));
                 let award: i128 = act.changes::<Keeper>().map(|k| gained(k.after) - gained(k.before)).sum();
-                if award * i128::from(BPS) > fee * i128::from(lease.award_bps) {
+                // Who stopped the order's auction has no share of it.
+                let order = act.ledger.get::<Order>(&lease.order);
+                let stopped = order.is_some_and(|order| order.stopped == 1) && lease.of_first_keeper == 1;
+                let share = if stopped { 0 } else { i128::from(lease.award_bps) };
+                if award * i128::from(BPS) > fee * share {
                     return broken(WORK, format!("{}: {award} for an award, fee {fee}", change.at));
                 }
             }

@@ -110,7 +110,21 @@ fn awarded(
     };
     must!(order.auction_close == before.close_at, "an award is of the order's own auction", "{at}");
     must!(act.now > before.reveal_until, "reveals have their time", "{at}: {}", act.now);
-    must!(act.signed(&after.keeper), "who awards has signed", "{at}");
+    must!(act.signed(&lease.keeper), "who awards has signed", "{at}");
+    let own = lease.keeper == after.keeper;
+    must!(own == (lease.of_first_keeper == 1), "a lease knows who stops its auction", "{at}");
+    if !own {
+        // Another keeper goes on, and says by it that the first one did not.
+        let half = before.reveal_until + (order.award_deadline - before.reveal_until) / 2;
+        must!(
+            before.winner_count > 0 && act.now > half,
+            "the first keeper has its time",
+            "{at}: {}",
+            act.now
+        );
+        let marked = act.after::<Order>(&before.order).is_some_and(|order| order.stopped == 1);
+        must!(marked, "who stops an auction earns nothing by it", "{at}");
+    }
     if before.winner_count == 0 {
         let due = act.now + i64::from(market.params.challenge_secs);
         let times = (after.awarded_at, after.challenge_until) == (act.now, due);
@@ -119,7 +133,11 @@ fn awarded(
         let bar = |auction: &Auction| (auction.bar_node, auction.bar_score, auction.bar_reputation_bps);
         let kept = (before.keeper, before.bids_root, before.awarded_at, before.challenge_until)
             == (after.keeper, after.bids_root, after.awarded_at, after.challenge_until);
-        must!(kept && bar(before) == bar(after), "the first award fixes the bids", "{at}");
+        must!(
+            kept && bar(before) == bar(after) && root == before.bids_root,
+            "the first award fixes the bids",
+            "{at}"
+        );
     }
     let count = usize::from(before.winner_count);
     let won = usize::from(after.winner_count) == count + 1

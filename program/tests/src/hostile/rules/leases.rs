@@ -129,7 +129,7 @@ fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Ver
         && (before.notice_secs, before.settle_secs, before.rating_secs, before.awarded_at)
             == (after.notice_secs, after.settle_secs, after.rating_secs, after.awarded_at)
         && (before.grace_secs, before.challenge_until) == (after.grace_secs, after.challenge_until)
-        && before.forfeit == after.forfeit
+        && (before.forfeit, before.of_first_keeper) == (after.forfeit, after.of_first_keeper)
         && (before.resolved_at == after.resolved_at || act.name == "output_resolve");
     must!(same, "a lease's terms stay", "{}: {at}", act.name);
     let grows = after.paid_secs >= before.paid_secs

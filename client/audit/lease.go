@@ -69,6 +69,10 @@ type Options struct {
 	Params     market.Params // in force now: for terms that only the closed account had
 	Lease      *market.Lease // the account, while it exists
 	NodeKey    solana.PublicKey
+	// For leases of redundant orders, whose nodes are drawn by the hash of a block:
+	Order  *market.Order                                                         // the account, while it exists
+	Blocks chain.BlockSource                                                     // final ones; nil leaves the draw out
+	Nodes  func(context.Context) ([]market.Node, map[uint16]market.Model, error) // all of them with their models, as they are now
 }
 
 // AuditLease rebuilds a lease. Errors: ErrNoHistory, the source's.
@@ -120,7 +124,13 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 	if err != nil {
 		return nil, err
 	}
-	return rebuild(o, address, award, lives, merge(orders[first:last], mergeDispute(own, disputes)), roots), nil
+	l := rebuild(o, address, award, lives, merge(orders[first:last], mergeDispute(own, disputes)), roots)
+	draw, err := drawnStep(ctx, o, orders[first:last], award.Order)
+	if err != nil {
+		return nil, err
+	}
+	l.addDraw(draw)
+	return l, nil
 }
 
 // rebuild walks through one life of a lease: pure, from its transactions and the final roots of its leaves' periods.

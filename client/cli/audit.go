@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -136,7 +137,11 @@ func (s *session) auditLease() error {
 	}
 	if l, exists, err := query.Find[market.Lease](s.ctx, s.client, key, s.waitLevel()); err == nil && exists {
 		o.Lease, o.NodeKey = &l, l.NodeKey
+		if order, exists, err := query.Find[market.Order](s.ctx, s.client, l.Order, s.waitLevel()); err == nil && exists {
+			o.Order = &order
+		}
 	}
+	o.Blocks, o.Nodes = s.client.Blocks(chain.Finalized), s.allNodes
 	stop := s.waiting("the chain's history", "Ctrl-C stops; nothing is changed")
 	a, err := audit.AuditLease(s.ctx, o, key)
 	stop()
@@ -167,6 +172,19 @@ func (s *session) auditLease() error {
 		err = refused("the history does not add up", "see the problems above")
 	}
 	return err
+}
+
+// allNodes reads every node and model as they are now.
+func (s *session) allNodes(context.Context) ([]market.Node, map[uint16]market.Model, error) {
+	v, err := s.snapshot()
+	if err != nil {
+		return nil, nil, err
+	}
+	models := map[uint16]market.Model{}
+	for _, m := range v.Models() {
+		models[m.Id] = m
+	}
+	return v.Nodes(), models, nil
 }
 
 func verdict(w io.Writer, ok bool, link string) {

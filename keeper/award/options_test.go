@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/options"
@@ -17,6 +18,7 @@ import (
 func TestMissingDependenciesAreErrors(t *testing.T) {
 	full := Options{
 		View: view.New(view.Options{}), Matcher: match.New(), Self: solana.PublicKey{1}, Step: time.Second, Observe: func(int, time.Duration, error) {}, Now: time.Now,
+		Draw:   func(*market.Order) (market.DrawSeed, bool) { return market.DrawSeed{}, true },
 		Submit: func(context.Context, txm.Intent) (txm.Result, error) { return txm.Result{}, nil },
 	}
 	_, err := New(full)

@@ -67,6 +67,7 @@ type Keeper struct {
 	// Parts that work on the chain's state; see openParts.
 	recorder *check.Recorder
 	seeds    *seeds
+	draws    *draws
 	checker  *check.Checker
 	engine   *consensus.Engine
 	awarder  *award.Awarder
@@ -322,7 +323,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
-		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run,
+		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.draws.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run,
 		k.runPrune, k.runGuard, k.runTokens, k.runComplaints,
 	} {
 		g.Go(func() error { return run(ctx) })

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -69,7 +70,7 @@ func (k *Keeper) openChecks() (err error) {
 		return err
 	}
 	k.seeds, err = newSeeds(seedOptions{
-		Chain: chainBlocks{k.c.Client}, Domain: k.domain, PeriodSecs: k.secs, Log: k.component("seeds"),
+		Chain: k.c.Client.Blocks(chain.Finalized), Domain: k.domain, PeriodSecs: k.secs, Log: k.component("seeds"),
 	})
 	if err != nil {
 		return err
@@ -111,9 +112,15 @@ func (k *Keeper) openDisputes() (err error) {
 
 // openAwards makes what awards instant orders, and what cranks.
 func (k *Keeper) openAwards() (err error) {
+	k.draws, err = newDraws(drawOptions{
+		Chain: k.c.Client.Blocks(chain.Confirmed), Domain: k.domain, Log: k.component("draws"),
+	})
+	if err != nil {
+		return err
+	}
 	k.awarder, err = award.New(award.Options{
 		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Submit: k.submit, Step: k.timing.AwardStep,
-		Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,
+		Draw: k.draws.get, Observe: k.metrics.Awarded, Log: k.component("awards"), Now: k.now,
 	})
 	if err != nil {
 		return err

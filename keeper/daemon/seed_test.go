@@ -10,28 +10,28 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
 )
 
 // ledger is a chain of blocks, with slots left out.
 type ledger struct {
-	blocks []block
+	blocks []chain.Block
 	asked  int
 	fail   error
 }
 
 func (l *ledger) Last(context.Context) (uint64, error) {
-	return l.blocks[len(l.blocks)-1].slot, l.fail
+	return l.blocks[len(l.blocks)-1].Slot, l.fail
 }
 
-func (l *ledger) At(_ context.Context, slot uint64) (block, error) {
+func (l *ledger) At(_ context.Context, slot uint64) (chain.Block, error) {
 	l.asked++
-	i, _ := slices.BinarySearchFunc(l.blocks, slot, func(b block, s uint64) int { return int(int64(b.slot) - int64(s)) })
+	i, _ := slices.BinarySearchFunc(l.blocks, slot, func(b chain.Block, s uint64) int { return int(int64(b.Slot) - int64(s)) })
 	if i == len(l.blocks) {
-		return block{}, errNotFinal
+		return chain.Block{}, chain.ErrNoBlockYet
 	}
 	return l.blocks[i], l.fail
 }
@@ -40,29 +40,11 @@ func newLedger(n int, start int64, step func(i int) (slots uint64, seconds int64
 	l := &ledger{}
 	slot, at := uint64(1), start
 	for i := range n {
-		l.blocks = append(l.blocks, block{slot, sha256.Sum256(binary.LittleEndian.AppendUint64(nil, slot)), time.Unix(at, 0)})
+		l.blocks = append(l.blocks, chain.Block{Slot: slot, Hash: sha256.Sum256(binary.LittleEndian.AppendUint64(nil, slot)), Time: time.Unix(at, 0)})
 		s, secs := step(i)
 		slot, at = slot+s, at+secs
 	}
 	return l
-}
-
-// Whatever slots were left out and however long they lasted: the block that is found is the first one of that time.
-func TestFirstBlock(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := newLedger(rapid.IntRange(1, 300).Draw(t, "blocks"), 10_000, func(int) (uint64, int64) {
-			return rapid.Uint64Range(1, 4).Draw(t, "slots"), rapid.Int64Range(0, 3).Draw(t, "seconds")
-		})
-		at := time.Unix(rapid.Int64Range(9_990, 10_600).Draw(t, "time"), 0)
-		want := slices.IndexFunc(l.blocks, func(b block) bool { return !b.time.Before(at) })
-		got, err := firstBlock(t.Context(), l, at)
-		if want < 0 {
-			require.ErrorIs(t, err, errNotFinal)
-			return
-		}
-		require.NoError(t, err)
-		require.Equal(t, l.blocks[want], got)
-	})
 }
 
 func newTestSeeds(t *testing.T, l *ledger, secs uint32) *seeds {
@@ -95,7 +77,7 @@ func TestSeedsAreFound(t *testing.T) {
 
 	l.blocks = append(l.blocks, newLedger(5_000, start+20_000, func(int) (uint64, int64) { return 1, 1 }).blocks...)
 	for i := range l.blocks {
-		l.blocks[i].slot = uint64(i + 1)
+		l.blocks[i].Slot = uint64(i + 1)
 	}
 	later := newTestSeeds(t, l, length)
 	require.NoError(t, later.find(t.Context(), p))
@@ -103,7 +85,7 @@ func TestSeedsAreFound(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, first, again)
 
-	require.ErrorIs(t, later.find(t.Context(), p+100), errNotFinal)
+	require.ErrorIs(t, later.find(t.Context(), p+100), chain.ErrNoBlockYet)
 	l.fail = errors.New("RPC is down")
 	require.ErrorIs(t, later.find(t.Context(), p+1), l.fail)
 	require.NoError(t, later.find(t.Context(), p), "what is known is known")

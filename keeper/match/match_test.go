@@ -161,6 +161,21 @@ func TestTheAnswerIsThatOfAScan(t *testing.T) {
 				for i := range want {
 					require.Equal(t, want[i], got[i])
 				}
+				all := q
+				all.Nodes = math.MaxInt
+				if q.Requirement.SameSite != 0 && q.Site == nil { // the reference would choose a site
+					all.Requirement.SameSite = 0
+				}
+				var suited, listed []solana.PublicKey
+				for _, c := range b.scan(all, now) {
+					if q.Requirement.SameSite == 0 || c.Node.Spec.Site != [16]uint8{} {
+						suited = append(suited, c.Node.Address)
+					}
+				}
+				for _, n := range m.Suitable(q, now) {
+					listed = append(listed, n.Address)
+				}
+				require.ElementsMatch(t, suited, listed)
 			},
 		})
 	})

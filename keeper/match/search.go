@@ -81,6 +81,44 @@ func (m *Matcher) Best(q Query, now int64) []market.Candidate {
 	return out
 }
 
+// Suitable returns all nodes that the order could go to at now, in no order. They must not be changed. With one site
+// asked for they are those that have a site, or those of the query's.
+func (m *Matcher) Suitable(q Query, now int64) []*market.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if int(q.GPUs) > maxFree {
+		return nil
+	}
+	m.update(now)
+	s := &m.search
+	s.begin(m, &q)
+	var out []*market.Node
+	m.wanted(s, func(g *group) {
+		for i := range g.all.attrs {
+			if !s.suits(&g.all.attrs[i], g) {
+				continue
+			}
+			c := g.all.classes[i]
+			for held := c.held >> q.GPUs << q.GPUs; held != 0; held &= held - 1 {
+				for j := range c.lists[bits.TrailingZeros32(held)] {
+					e := &c.lists[bits.TrailingZeros32(held)][j]
+					if s.satisfies(e) && s.stands(e) {
+						out = append(out, e.row.node)
+					}
+				}
+			}
+		}
+	})
+	s.q, s.r = nil, nil
+	return out
+}
+
+// stands reports whether a node is where the order's nodes have to be.
+func (s *search) stands(e *entry) bool {
+	site := e.row.node.Spec.Site
+	return s.r.SameSite == 0 || (site != [16]uint8{} && (s.q.Site == nil || site == *s.q.Site))
+}
+
 func (s *search) begin(m *Matcher, q *Query) {
 	s.q, s.r = q, &q.Requirement
 	s.now, s.end = m.now, max(q.End, m.now) // a guarantee that is over is none

@@ -97,6 +97,9 @@ func (k *keeper) start() error {
 	}
 	if k.awarder, err = award.New(award.Options{
 		View: k.view, Matcher: matcher, Self: k.wallet(), Submit: k.submit, Step: 2 * time.Second,
+		Draw: func(o *market.Order) (market.DrawSeed, bool) {
+			return market.NewDrawSeed(domain, o.Address, [32]byte{}), true
+		},
 		Observe: func(int, time.Duration, error) {}, Log: zerolog.Nop(), Now: k.now, Tasks: g,
 	}); err != nil {
 		return err

@@ -1,0 +1,109 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+)
+
+// ErrNoBlockYet is the error of a time that no block of the commitment has reached.
+var ErrNoBlockYet = errors.New("no block of that time is there yet")
+
+// Block is what names a block.
+type Block struct {
+	Slot uint64
+	Hash [32]byte
+	Time time.Time
+}
+
+// BlockSource knows the blocks of a commitment. Client.Blocks makes one.
+type BlockSource interface {
+	// Last is the last slot.
+	Last(ctx context.Context) (uint64, error)
+	// At is the first block at a slot or after it. Error: ErrNoBlockYet.
+	At(ctx context.Context, slot uint64) (Block, error)
+}
+
+// FirstBlock is the first block whose time is at least t: a search over slots, in whose order times do not fall.
+// Error: ErrNoBlockYet.
+func FirstBlock(ctx context.Context, c BlockSource, t time.Time) (Block, error) {
+	last, err := c.Last(ctx)
+	if err != nil {
+		return Block{}, err
+	}
+	best, err := c.At(ctx, last)
+	if err != nil {
+		return Block{}, err
+	}
+	if best.Time.Before(t) {
+		return Block{}, ErrNoBlockYet
+	}
+	// Go back until before t, by what slots usually last, then twice as far.
+	high, step := best.Slot, uint64(best.Time.Sub(t)/(400*time.Millisecond))+64
+	low := uint64(0) // the slot before the first that is looked at
+	for high > 0 {
+		from := high - min(step, high)
+		b, err := c.At(ctx, from)
+		if err != nil {
+			return Block{}, err
+		}
+		if b.Time.Before(t) {
+			low = b.Slot + 1
+			break
+		}
+		best, high, step = b, from, 2*step
+	}
+	for low < high {
+		mid := low + (high-low)/2
+		b, err := c.At(ctx, mid)
+		if err != nil {
+			return Block{}, err
+		}
+		if b.Time.Before(t) {
+			low = b.Slot + 1
+		} else {
+			best, high = b, mid
+		}
+	}
+	return best, nil
+}
+
+// Blocks are those of a commitment, which must be Confirmed or Finalized: nodes serve no others.
+func (c *Client) Blocks(at Commitment) BlockSource { return blockSource{c, at} }
+
+type blockSource struct {
+	client *Client
+	at     Commitment
+}
+
+// Last implements BlockSource.
+func (s blockSource) Last(ctx context.Context) (uint64, error) { return s.client.Slot(ctx, s.at) }
+
+// At implements BlockSource.
+func (s blockSource) At(ctx context.Context, slot uint64) (Block, error) {
+	var slots []uint64
+	if err := s.client.Raw(ctx, &slots, "getBlocksWithLimit", slot, 1, commitmentParam(s.at)); err != nil {
+		return Block{}, fmt.Errorf("blocks from slot %d: %w", slot, err)
+	}
+	if len(slots) == 0 {
+		return Block{}, ErrNoBlockYet
+	}
+	var got struct {
+		Hash string `json:"blockhash"`
+		Time *int64 `json:"blockTime"`
+	}
+	err := s.client.Raw(ctx, &got, "getBlock", slots[0], map[string]any{
+		"commitment": s.at, "transactionDetails": "none", "rewards": false, "maxSupportedTransactionVersion": 0,
+	})
+	if err != nil {
+		return Block{}, fmt.Errorf("block at slot %d: %w", slots[0], err)
+	}
+	if got.Time == nil {
+		return Block{}, fmt.Errorf("block at slot %d has no time", slots[0])
+	}
+	hash, err := solana.HashFromBase58(got.Hash)
+	return Block{slots[0], hash, time.Unix(*got.Time, 0)}, err
+}

@@ -7,7 +7,7 @@ use solana_address::Address;
 
 use super::money::{wealth, Usd};
 use super::slashes::found_out;
-use super::{Row, NOT_RUN};
+use super::{Row, NOT_RUN, SEEN};
 use crate::dispute_resolve::disputed;
 use crate::dispute_uphold::{output_statement, upheld};
 
@@ -31,7 +31,7 @@ pub fn c05_a_reserve_keeper_voids_an_upheld_dispute() -> Row {
         source: "C 5a",
         attack: "A provider that lost a dispute activates a reserve keeper, whose statement voids the fault",
         instead: "pays the slash of 5",
-        before: "+5: the fault was void",
+        before: SEEN,
         profit: Usd(play(true) - play(false)),
         assumption: "",
     }

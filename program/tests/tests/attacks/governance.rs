@@ -1,13 +1,16 @@
 //! Attacks by the authority.
 
-use gantry_market::constants::AWARD_VIEW_SECS;
+use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_OFFLINE};
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Keeper, Lease, Params, Provider};
+use gantry_market_tests::ix::signed;
+use gantry_market_tests::leaves::{statement, LeafData};
 use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::{ix, Testbed};
 
 use super::money::{wealth, Usd};
-use super::{Row, NOT_RUN};
+use super::slashes::bad_leaf;
+use super::{Row, NOT_RUN, SEEN};
 use crate::authority::seize;
 
 /// The time to contest an award is over when the authority makes it longer; the finder is the authority's own.
@@ -35,8 +38,42 @@ pub fn c05_a_change_of_parameters_makes_an_award_unjust() -> Row {
         source: "C 5e",
         attack: "The authority changes a parameter when the time to contest an award is over, and its finder proves it",
         instead: "nothing",
-        before: "+ the finder's part of the keeper's bond",
+        before: SEEN,
         profit: Usd(wealth(&w, &[&finder]) - before),
+        assumption: "",
+    }
+}
+
+/// Keepers have seen the node for as long as was asked of it when the fault was opened.
+pub fn c06_the_authority_outdates_an_appeal() -> Row {
+    let mut w = Testbed::new();
+    let authority = w.authority.insecure_clone();
+    let strict = Params { migration_grace_secs: 0, ..test_params() };
+    w.ok(ix::market_propose_params(&w, strict), &[&authority]);
+    w.warp(i64::from(w.params.timelock_secs));
+    let deal = w.running();
+    let (own, stake) = (w.actor(), w.read::<Provider>(&deal.provider.provider()).stake);
+    let before = wealth(&w, &[&own]);
+    let period = w.period();
+    w.warp_past_period(period);
+    let leaf = bad_leaf(&w, deal.machine.node, deal.lease, period, FLAG_OFFLINE);
+    let proof = w.finalise(&deal.keeper, &[LeafData { downtime_secs: 50, ..leaf }]).remove(0);
+    w.ok(ix::fault_open(&w, &own.wallet(), &proof), &[&own.key]);
+    w.ok(ix::market_apply_params(), &[]);
+    let mut text = statement(&deal.machine.node, period, 1, true);
+    text[68..72].copy_from_slice(&40u32.to_le_bytes());
+    text[80..112].copy_from_slice(deal.lease.as_ref());
+    let fault = ix::fault_of(&proof);
+    let appeal = ix::slash_appeal(&w, &fault, &deal.keeper, text);
+    w.ok_all(&[signed(&deal.keeper.key, &text), appeal], &[]);
+    assert!(!w.exists(&fault));
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).stake, stake);
+    Row {
+        source: "C 6e",
+        attack: "The authority changes the parameters while a fault is open, so that the appeal against it counts no more",
+        instead: "nothing",
+        before: NOT_RUN,
+        profit: Usd(wealth(&w, &[&own]) - before),
         assumption: "",
     }
 }

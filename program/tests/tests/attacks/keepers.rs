@@ -33,7 +33,7 @@ pub fn c06_a_late_copy_of_the_final_root() -> Row {
         source: "C 6c",
         attack: "An idle keeper copies the final root 55 seconds after it became final, and claims its share",
         instead: "does not vote",
-        before: "+ a full share of the voters' reward",
+        before: "a full share",
         profit: Usd(play(true) - play(false)),
         assumption: "",
     }
@@ -221,7 +221,7 @@ pub fn c06_a_stolen_node_key_is_turned_into_a_finders_part() -> Row {
         attack: "A thief of a node's key signs a wrong product with it, and proves it twice: the finder's part of one slash \
                  (half of 20 of stake)",
         instead: "nothing",
-        before: "not run; a finder's part every period",
+        before: NOT_RUN,
         profit: Usd(wealth(&w, &[&thief]) - before),
         assumption: "it brings nothing if stealing a node's key costs more than a tenth of the slash, once a cause",
     }

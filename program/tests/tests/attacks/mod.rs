@@ -3,6 +3,7 @@
 //!
 //! Each attack is a function that plays it and returns its row. `played` makes a test of each, and the list of all.
 
+mod bonds;
 mod disputes;
 mod governance;
 mod keepers;
@@ -25,12 +26,14 @@ pub struct Row {
     pub before: &'static str,
     /// What the owner has more by the attack.
     pub profit: Usd,
-    /// What must hold outside the program for that figure; empty when nothing must.
+    /// What must hold outside the program for that figure, or what bounds an attack that pays; empty for nothing.
     pub assumption: &'static str,
 }
 
 /// Where the program as it was did not play it.
 const NOT_RUN: &str = "not run";
+/// Where it worked, and nobody counted the money.
+const SEEN: &str = "it worked; no figure";
 
 /// Declares the attacks: a test of each, which fails when the owner gains, and a list of all for the page.
 macro_rules! played {
@@ -54,6 +57,10 @@ macro_rules! played {
 
 played! {
     lose {
+        bonds::c01_a_keeper_carries_its_bond_out_through_its_customer,
+        bonds::r08_a_bond_leaves_through_many_finders_and_two_kinds_of_proof,
+        bonds::r09_an_own_dear_node_is_favoured,
+        bonds::r14_unhealthy_after_the_order_excuses_the_award,
         slashes::c02_own_customers_take_the_victims_pool,
         slashes::c03_the_finder_strips_the_victim,
         slashes::r01_a_sham_lease_at_an_invented_price,
@@ -63,9 +70,11 @@ played! {
         slashes::r05_the_node_leaves_before_it_is_found_out,
         slashes::c05_one_large_lease_instead_of_eight,
         slashes::c06_one_payment_is_made_good_twice,
-        slashes::r10_a_drawn_cheat_reports_a_death,
+        slashes::c06_much_harm_leaves_the_finder_nothing,
+        slashes::r10_a_cheat_that_failed_its_check_reports_a_death,
         redundant::c04_one_reveal_is_withheld,
         redundant::c04_the_order_is_reopened,
+        redundant::r16_two_nodes_of_one_owner_outvote_the_third,
         disputes::c05_a_reserve_keeper_voids_an_upheld_dispute,
         disputes::c06_a_dispute_keeps_a_report_from_its_fault,
         disputes::r15_a_dispute_without_a_reason,
@@ -83,9 +92,12 @@ played! {
         reputation::c08_an_unhealthy_machine_goes_on_selling,
         reputation::r19_wash_trading_for_emission,
         governance::c05_a_change_of_parameters_makes_an_award_unjust,
+        governance::c06_the_authority_outdates_an_appeal,
         governance::c07_the_authority_slashes_by_its_models_and_parameters,
     }
     pay {
+        bonds::r09_a_small_proof_shields_from_a_large_one,
+        slashes::r10_a_cheat_that_will_be_checked_reports_a_death,
         keepers::c06_a_stolen_node_key_is_turned_into_a_finders_part,
     }
 }

@@ -33,17 +33,18 @@ const WHERE: &str = "
 | source | attack | state |
 | --- | --- | --- |
 | R 11 | six nodes share one GPU, and the best of six checks counts | not yet in the program: comes with measuring GPUs |
+| R 11 | a node that is due for work sleeps, is silent, or rents one of its own GPUs until the period is over: keepers ask idle nodes only, and silence proves nothing | not yet in the program: comes with measuring GPUs |
 | R 12 | a relay stands by for checks and is elsewhere during leases | not yet in the program: comes with measuring GPUs |
 | R 20 | a gateway's key signs receipts for leases that are not its own; the shares of a sealed job are opened by a few | not yet in the program: comes with gateways |
 | C 9 | a lease without a job is billed | not yet in the program: comes with containers |
 ";
 
-fn table(rows: &[Row]) -> String {
-    let mut out = String::from(
-        "| source | attack | instead | profit before | profit now | holds if |\n| --- | --- | --- | --- | ---: | --- |\n",
+fn table(rows: &[Row], last: &str, otherwise: &str) -> String {
+    let mut out = format!(
+        "| source | attack | instead | profit before | profit now | {last} |\n| --- | --- | --- | --- | ---: | --- |\n",
     );
     for row in rows {
-        let assumption = if row.assumption.is_empty() { "always" } else { row.assumption };
+        let assumption = if row.assumption.is_empty() { otherwise } else { row.assumption };
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {assumption} |",
@@ -65,10 +66,10 @@ fn page() -> String {
     lose.sort_by_key(key);
     let mut out = String::from(HEAD);
     out.push_str("\n## Attacks that bring nothing\n\n");
-    out.push_str(&table(&lose));
+    out.push_str(&table(&lose, "holds if", "always"));
     if !pay.is_empty() {
         out.push_str("\n## Attacks that still pay\n\n");
-        out.push_str(&table(&pay));
+        out.push_str(&table(&pay, "what bounds it", "nothing yet"));
     }
     out.push_str(WHERE);
     out

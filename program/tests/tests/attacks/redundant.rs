@@ -1,10 +1,12 @@
 //! Attacks on redundant jobs: work that was accepted goes unpaid.
 
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::Order;
-use gantry_market_tests::{ix, Actor, Redundant, Testbed};
+use gantry_market_tests::{ix, Actor, Redundant, Run, Testbed};
+use solana_signer::Signer;
 
 use super::money::{wealth, Usd};
-use super::Row;
+use super::{Row, NOT_RUN};
 
 /// Settles and closes what is left of a job, whoever it belongs to.
 fn wound_up(w: &mut Testbed, job: &Redundant) {
@@ -90,5 +92,52 @@ pub fn c04_the_order_is_reopened() -> Row {
         before: "+0.667: the work of both for nothing",
         profit: Usd(play(true) - play(false)),
         assumption: "",
+    }
+}
+
+/// Two of three nodes stand under one provider and show a wrong output; the third did the work.
+pub fn r16_two_nodes_of_one_owner_outvote_the_third() -> Row {
+    let mut w = Testbed::new();
+    let (keeper, customer) = (w.keeper(w.params.min_bond), w.customer(100_000_000));
+    let args = OrderArgs {
+        nodes: 3,
+        run_to_completion: 1,
+        redundant: 1,
+        no_migration: 1,
+        duration_secs: 600,
+        ..ix::order_args(1)
+    };
+    let order = w.order(&customer, args);
+    let (own, honest) = (w.provider(20_000_000_000), w.provider(10_000_000_000));
+    let before = wealth(&w, &[&own]);
+    let mut job = Redundant { keeper, customer, order, runs: vec![] };
+    for provider in [own.again(), own.again(), honest] {
+        let machine = w.machine(&provider, 1);
+        let lease = w.award(&job.keeper, &job.customer, &order, &provider, &machine);
+        job.runs.push(Run { provider, machine, lease });
+    }
+    for run in &job.runs {
+        w.ok(ix::lease_start(&w, &run.lease, [3; 32]), &[&run.machine.key]);
+    }
+    w.warp(60);
+    for (at, run) in job.runs.iter().enumerate() {
+        let receipt = ix::receipt(&w, &run.lease, &run.machine.key, &job.customer.key, 1, 60);
+        w.ok_all(&receipt, &[]);
+        job.commit(&mut w, at, if at < 2 { 9 } else { 4 });
+        w.ok(ix::lease_end(&w, &run.machine.key.pubkey(), &run.lease, 0), &[&run.machine.key]);
+    }
+    for (at, output) in [9, 9, 4].into_iter().enumerate() {
+        job.reveal(&mut w, at, output);
+    }
+    w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
+    wound_up(&mut w, &job);
+    Row {
+        source: "R 16",
+        attack: "Two of three nodes of a redundant job have one provider and show the same wrong output, so that the honest \
+                 one is outvoted",
+        instead: "takes no part",
+        before: NOT_RUN,
+        profit: Usd(wealth(&w, &[&own]) - before),
+        assumption: "two providers of one owner cannot be told apart: nodes are drawn at random among those that suit",
     }
 }

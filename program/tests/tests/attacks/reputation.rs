@@ -57,7 +57,7 @@ pub fn c08_a_provider_with_a_lost_dispute_starts_afresh() -> Row {
         source: "C 8d, R 15",
         attack: "A provider that lost a dispute registers another node, of which nothing bad is known",
         instead: "goes on with the node",
-        before: "0, and nobody read lost disputes",
+        before: NOT_RUN,
         profit: Usd(play(true) - play(false)),
         assumption: "a provider under a new wallet starts with the reputation of a new one",
     }

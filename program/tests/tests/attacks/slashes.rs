@@ -4,6 +4,7 @@ use gantry_market::constants::{FLAG_DEVICE_CHANGED, FLAG_OFFLINE, FLAG_WORK_FAIL
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Lease, Payout, DISPUTE_BAD_OUTPUT, LEASE_ENDED, NODE_ACTIVE};
 use gantry_market_tests::leaves::LeafData;
+use gantry_market_tests::work::Opened;
 use gantry_market_tests::{ix, pda, Actor, Deal, Machine, Testbed};
 use solana_address::Address;
 use solana_signer::Signer;
@@ -365,28 +366,76 @@ pub fn c06_one_payment_is_made_good_twice() -> Row {
     }
 }
 
-/// The instant of the check is over when the node says that its GPU died: the report of the period speaks of the check.
-pub fn r10_a_drawn_cheat_reports_a_death() -> Row {
-    let play = |dies: bool| {
-        let mut c = cheat(None);
-        if dies {
-            let (key, node) = (&c.deal.machine.key, &c.deal.machine.node);
-            let dead = ix::node_report_dead(&c.w, &key.pubkey(), node);
-            c.w.ok(dead, &[key]);
-        }
+fn dies(c: &mut Cheat) {
+    let (key, node) = (&c.deal.machine.key, &c.deal.machine.node);
+    let dead = ix::node_report_dead(&c.w, &key.pubkey(), node);
+    c.w.ok(dead, &[key]);
+}
+
+/// What a cheat has that dies, and whose check failed before, or did not.
+fn died_and_failed(died: bool, failed: bool) -> i128 {
+    let mut c = cheat(None);
+    if died {
+        dies(&mut c);
+    }
+    if failed {
         let fault = c.caught(Address::default(), FLAG_WORK_FAILED);
         c.w.warp(300);
         c.w.ok(ix::slash_apply(&c.w, &fault), &[]);
-        c.wealth()
-    };
+    }
+    c.wealth()
+}
+
+pub fn r10_a_cheat_that_failed_its_check_reports_a_death() -> Row {
     Row {
         source: "R 10",
-        attack: "A cheat that is drawn for a check reports that its GPU died",
-        instead: "fails the check",
+        attack: "A cheat that has failed a check reports that its GPU died, before the report of that period",
+        instead: "waits for the slash of a tenth (2 of 20)",
         before: NOT_RUN,
-        profit: Usd(play(true) - play(false)),
-        assumption:
-            "the instant of a check is not known before; a report of a death that lands after it counts for \
-                     nothing",
+        profit: Usd(died_and_failed(true, true) - died_and_failed(false, true)),
+        assumption: "",
+    }
+}
+
+pub fn r10_a_cheat_that_will_be_checked_reports_a_death() -> Row {
+    Row {
+        source: "R 10",
+        attack: "A cheat that knows that it will be checked reports that its GPU died, and is not checked",
+        instead: "fails the check (2 of 20)",
+        before: NOT_RUN,
+        profit: Usd(died_and_failed(true, false) - died_and_failed(false, true)),
+        assumption: "it brings nothing if a check is not known before: but half a minute before a period begins the seed of \
+                     its draws tells which idle nodes will be asked for work in it. Devices are locked for 30 days, and \
+                     each further death of the node within a year costs twice as much; a new node starts at 1 %",
+    }
+}
+
+/// The finder's part of a slash with little harm and with much.
+pub fn c06_much_harm_leaves_the_finder_nothing() -> Row {
+    let part = |paid: bool| {
+        let mut c = cheat(Some(2_500_000));
+        if paid {
+            c.pays();
+        }
+        let finder = c.w.actor();
+        let before = wealth(&c.w, &[&finder]);
+        let node = c.deal.machine.node;
+        let opened = Opened::new(node, c.w.period(), 32, (5, 5), 3);
+        let open = ix::signed_fraud_proof_open(&finder.wallet(), &c.deal.machine.key, &opened);
+        c.w.ok_all(&open, &[&finder.key]);
+        let proof = ix::prove_bad_work(&c.w, &finder, &node, &opened.siblings);
+        c.w.ok(proof, &[&finder.key]);
+        wealth(&c.w, &[&finder]) - before
+    };
+    let (with, without) = (part(true), part(false));
+    assert!(with > 0);
+    Row {
+        source: "C 6i",
+        attack: "A cheat's own customers pay so much that the harm takes the whole slash, so that nobody looks for proofs: \
+                 what the finder loses by it",
+        instead: "a customer that did not pay",
+        before: NOT_RUN,
+        profit: Usd(without - with),
+        assumption: "",
     }
 }

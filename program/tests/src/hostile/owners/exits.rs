@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gantry_market::state::{Keeper, Provider, KEEPER_EXITING, KEEPER_SLASHED};
+use gantry_market::state::{Keeper, Payout, Provider, KEEPER_EXITING, KEEPER_SLASHED};
 use solana_address::Address;
 
 use super::{broken, Flows, EXIT};
@@ -13,6 +13,8 @@ use crate::hostile::rules::{Act, Verdict};
 pub struct Exits {
     /// When what was asked for last may leave, by provider's or keeper's account.
     due: BTreeMap<Address, i64>,
+    /// When what a payout holds may leave.
+    payouts: BTreeMap<Address, i64>,
 }
 
 impl Exits {
@@ -47,6 +49,7 @@ impl Exits {
                 self.due.remove(&change.at);
             }
         }
+        self.payouts(act, flows)?;
         if flows.slashed.is_empty() {
             return Ok(());
         }
@@ -55,5 +58,30 @@ impl Exits {
             Some((wallet, amount)) => broken(EXIT, format!("{}: {amount} to {wallet} at once", act.name)),
             None => Ok(()),
         }
+    }
+
+    /// What waits for a wallet waits as long, from the slash on, as what a provider or keeper asks back.
+    fn payouts(&mut self, act: &Act, flows: &Flows) -> Verdict {
+        let Some(market) = act.market() else { return Ok(()) };
+        let bond = flows.slashed.iter().any(|(from, _)| act.ledger.get::<Keeper>(from).is_some());
+        let params = &market.params;
+        let wait = if bond { params.keeper_exit_secs } else { params.unstake_cooldown_secs };
+        for change in act.changes::<Payout>() {
+            let amount = |payout: Option<&Payout>| payout.map_or(0, |payout| payout.amount);
+            if amount(change.after) > amount(change.before) && !flows.slashed.is_empty() {
+                let due = self.payouts.entry(change.at).or_insert(i64::MIN);
+                *due = (*due).max(act.now + i64::from(wait));
+            }
+            let Some(payout) = change.closed() else { continue };
+            let due = self.payouts.remove(&change.at);
+            if due.is_some_and(|due| act.now < due) {
+                return broken(EXIT, format!("{}: {} at {}, due {due:?}", act.name, payout.amount, act.now));
+            }
+            let came = flows.arrived.get(&payout.beneficiary).copied().unwrap_or(0);
+            if came != i128::from(payout.amount) {
+                return broken(EXIT, format!("{}: {came} of {} reach their wallet", act.name, payout.amount));
+            }
+        }
+        Ok(())
     }
 }

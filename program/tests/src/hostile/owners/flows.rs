@@ -28,8 +28,10 @@ pub struct Flows {
     pub burned: i128,
     /// What the wealth of each owner rose by, both tokens at a fixed rate.
     pub owners: BTreeMap<usize, i128>,
-    /// Stake tokens that arrived in token accounts of wallets, and what wallets are owed besides.
+    /// Stake tokens that arrived in token accounts of wallets.
     pub arrived: BTreeMap<Address, i128>,
+    /// What payouts that wait for wallets rose by.
+    pub owed: BTreeMap<Address, i128>,
 }
 
 impl Flows {
@@ -81,6 +83,12 @@ impl Flows {
         flows
     }
 
+    /// What a wallet has gained of a slash, now or later.
+    pub fn gained(&self, wallet: &Address) -> i128 {
+        let of = |map: &BTreeMap<Address, i128>| map.get(wallet).copied().unwrap_or(0);
+        of(&self.arrived) + of(&self.owed)
+    }
+
     /// All that was slashed.
     pub fn taken(&self) -> i128 {
         self.slashed.iter().map(|(_, amount)| amount).sum()
@@ -95,5 +103,7 @@ fn bonded(ledger: &Ledger, at: &Address) -> bool {
 /// The stake tokens that a wallet has, bonded ones left out.
 pub fn wealth_of_wallet(ledger: &Ledger, wallet: &Address, mint: &Address) -> i128 {
     let own = ledger.all::<Token>().filter(|(_, token)| token.owner == *wallet && token.mint == *mint);
-    own.map(|(_, token)| i128::from(token.amount)).sum()
+    let waits = ledger.all::<Payout>().filter(|(_, payout)| payout.beneficiary == *wallet);
+    own.map(|(_, token)| i128::from(token.amount)).sum::<i128>()
+        + waits.map(|(_, payout)| i128::from(payout.amount)).sum::<i128>()
 }

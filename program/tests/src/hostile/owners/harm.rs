@@ -29,13 +29,14 @@ impl Harm {
         }
         for meta in &act.instruction.accounts {
             let Some(lease) = act.ledger.get::<Lease>(&meta.pubkey) else { continue };
-            let Some(gained) = flows.arrived.get(&lease.customer).filter(|gained| **gained > 0) else {
+            let gained = flows.gained(&lease.customer);
+            if gained <= 0 {
                 continue;
-            };
+            }
             let as_finder = act.signed(&lease.customer) || finds(act, &lease.customer);
             let share = if as_finder { flows.taken() / 10 } else { 0 };
             let got = self.got.entry(meta.pubkey).or_default();
-            *got += gained - share.min(*gained);
+            *got += gained - share.min(gained);
             let paid = i128::from(lease.paid) * i128::from(STAKE_UNIT) / i128::from(price);
             if *got > paid {
                 let what = format!("{}: {got} for {}, which paid {paid}", act.name, meta.pubkey);

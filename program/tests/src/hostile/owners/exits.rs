@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gantry_market::state::{Keeper, Payout, Provider, KEEPER_EXITING, KEEPER_SLASHED};
+use gantry_market::state::{Fault, Keeper, Payout, Provider, KEEPER_EXITING, KEEPER_SLASHED};
 use solana_address::Address;
 
 use super::{broken, Flows, EXIT};
@@ -15,6 +15,8 @@ pub struct Exits {
     due: BTreeMap<Address, i64>,
     /// When what a payout holds may leave.
     payouts: BTreeMap<Address, i64>,
+    /// What the market made stake wait for when a fault was opened.
+    waits: BTreeMap<Address, i64>,
 }
 
 impl Exits {
@@ -60,27 +62,35 @@ impl Exits {
         }
     }
 
-    /// What waits for a wallet waits as long, from the slash on, as what a provider or keeper asks back.
+    /// What waits for a wallet waits as long, from when it is its own, as what a provider or keeper asks back: for a fault
+    /// as long as when it was opened.
     fn payouts(&mut self, act: &Act, flows: &Flows) -> Verdict {
         let Some(market) = act.market() else { return Ok(()) };
         let bond = flows.slashed.iter().any(|(from, _)| act.ledger.get::<Keeper>(from).is_some());
         let params = &market.params;
-        let wait = if bond { params.keeper_exit_secs } else { params.unstake_cooldown_secs };
+        for change in act.changes::<Fault>().filter(|change| change.created().is_some()) {
+            self.waits.insert(change.at, i64::from(params.unstake_cooldown_secs));
+        }
+        let now = i64::from(if bond { params.keeper_exit_secs } else { params.unstake_cooldown_secs });
         for change in act.changes::<Payout>() {
             let amount = |payout: Option<&Payout>| payout.map_or(0, |payout| payout.amount);
-            if amount(change.after) > amount(change.before) && !flows.slashed.is_empty() {
+            if amount(change.after) > amount(change.before) {
+                let wait = self.waits.get(&change.either().source).copied().unwrap_or(now);
                 let due = self.payouts.entry(change.at).or_insert(i64::MIN);
-                *due = (*due).max(act.now + i64::from(wait));
+                *due = (*due).max(act.now + wait);
             }
             let Some(payout) = change.closed() else { continue };
             let due = self.payouts.remove(&change.at);
-            if due.is_some_and(|due| act.now < due) {
+            if due.is_none_or(|due| act.now < due) {
                 return broken(EXIT, format!("{}: {} at {}, due {due:?}", act.name, payout.amount, act.now));
             }
             let came = flows.arrived.get(&payout.beneficiary).copied().unwrap_or(0);
             if came != i128::from(payout.amount) {
                 return broken(EXIT, format!("{}: {came} of {} reach their wallet", act.name, payout.amount));
             }
+        }
+        for change in act.changes::<Fault>().filter(|change| change.closed().is_some()) {
+            self.waits.remove(&change.at);
         }
         Ok(())
     }

@@ -30,7 +30,7 @@ pub struct Flows {
     pub owners: BTreeMap<usize, i128>,
     /// Stake tokens that arrived in token accounts of wallets.
     pub arrived: BTreeMap<Address, i128>,
-    /// What payouts that wait for wallets rose by.
+    /// What payouts that wait for wallets rose by, or fell by when they were claimed.
     pub owed: BTreeMap<Address, i128>,
 }
 
@@ -68,8 +68,11 @@ impl Flows {
         // What waits for a wallet is its own, though it cannot have it yet.
         for change in act.changes::<Payout>() {
             let amount = |payout: Option<&Payout>| payout.map_or(0, |payout| i128::from(payout.amount));
-            if let Some(owner) = owners.owner(&change.either().beneficiary) {
-                *flows.owners.entry(owner).or_default() += amount(change.after) - amount(change.before);
+            let payout = change.either();
+            let more = amount(change.after) - amount(change.before);
+            *flows.owed.entry(payout.beneficiary).or_default() += more;
+            if let Some(owner) = owners.owner(&payout.beneficiary) {
+                *flows.owners.entry(owner).or_default() += more;
             }
         }
         for moved in act.moved.iter().filter(|moved| moved.at == market.stake_mint) {
@@ -83,10 +86,9 @@ impl Flows {
         flows
     }
 
-    /// What a wallet has gained of a slash, now or later.
-    pub fn gained(&self, wallet: &Address) -> i128 {
-        let of = |map: &BTreeMap<Address, i128>| map.get(wallet).copied().unwrap_or(0);
-        of(&self.arrived) + of(&self.owed)
+    /// What payouts rose by.
+    pub fn credited(&self) -> i128 {
+        self.owed.values().filter(|amount| **amount > 0).sum()
     }
 
     /// All that was slashed.

@@ -19,7 +19,11 @@ pub struct Slashes {
 impl Slashes {
     pub fn check(&mut self, act: &Act, flows: &Flows, owners: &Owners) -> [Verdict; 3] {
         for (from, amount) in &flows.slashed {
-            self.sums.entry(*from).or_default().0 += amount;
+            let (taken, back) = self.sums.entry(*from).or_default();
+            *taken += amount;
+            // The finder's part, where the owner found it itself.
+            let gained = owners.owner(from).and_then(|owner| flows.owners.get(&owner)).copied();
+            *back += gained.map_or(0, |gained| (gained + amount).max(0));
         }
         [burned(act, flows), at_once(act, flows, owners), self.came_back(act, flows, owners)]
     }
@@ -34,7 +38,8 @@ impl Slashes {
             let (Some(owner), Some((taken, back))) = (owners.owner(&from), self.sums.get_mut(&from)) else {
                 continue;
             };
-            *back += flows.owners.get(&owner).copied().unwrap_or(0).max(0);
+            let own = flows.owed.iter().filter(|(wallet, _)| owners.owner(wallet) == Some(owner));
+            *back += own.map(|(_, amount)| (*amount).max(0)).sum::<i128>();
             if *back * 2 > *taken {
                 return broken(OWN, format!("{}: owner {owner} got back {back} of {taken}", act.name));
             }

@@ -23,7 +23,23 @@ func (e *Engine) considerAll(ctx context.Context, all []messages.Proposal) {
 	}
 }
 
-// consider checks a proposal and remembers the outcome. One that names statements which are not here waits for them.
+// authentic reports whether a proposal is signed by its proposer and names what keepers with enough weight have signed,
+// and whether its period and its round have come.
+func (e *Engine) authentic(m messages.Proposal) bool {
+	c, retention, ok := e.chain(records.Period(m.Period))
+	now := e.o.Now()
+	if !ok || now.Unix() > c.end+retention || int64(m.Round) > c.round(now, e.o.Timing)+1 {
+		return false
+	}
+	if err := report.Authentic(m, e.o.Domain, c.weights); err != nil {
+		e.o.Log.Debug().Err(err).Uint64("period", m.Period).Msg("the keeper drops a proposal")
+		return false
+	}
+	return true
+}
+
+// consider checks an authentic proposal and remembers the outcome. One that names statements which are not here waits
+// for them.
 func (e *Engine) consider(ctx context.Context, m messages.Proposal) {
 	p := records.Period(m.Period)
 	sealed, err := e.o.Store.Sealed()
@@ -37,10 +53,6 @@ func (e *Engine) consider(ctx context.Context, m messages.Proposal) {
 	s := e.state(p)
 	known := s.proposals.of(m.Root)
 	if known.standing == sound || s.progress >= finished || e.o.Now().Before(known.refusedUntil) {
-		return
-	}
-	if err := report.Authentic(m, e.o.Domain, c.weights); err != nil {
-		e.o.Log.Debug().Err(err).Uint64("period", m.Period).Msg("the keeper drops a proposal")
 		return
 	}
 	if c.weights[e.o.Signer.PublicKey()] > 0 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,10 +54,11 @@ type participant struct {
 	store   *store.Store
 	engine  *Engine
 
-	partitioned     bool // neither sends nor receives anything
-	withoutGossip   bool // receives no gossip, but may ask
-	withholding     bool // hands out no statements of its own
-	hidingProposals bool // neither publishes proposals nor hands them out
+	partitioned     bool         // neither sends nor receives anything
+	withoutGossip   bool         // receives no gossip, but may ask
+	withholding     bool         // hands out no statements of its own
+	hidingProposals bool         // neither publishes proposals nor hands them out
+	refused         atomic.Int32 // proposals that were checked in vain
 }
 
 func newCluster(t *testing.T, n int) *cluster {
@@ -341,7 +343,7 @@ func (p *participant) Proposal(_ context.Context, k solana.PublicKey, period rec
 
 func (p *participant) Proposed(uint64)             {}
 func (p *participant) Voted(uint64, error)         {}
-func (p *participant) Refused(uint64, error)       {}
+func (p *participant) Refused(uint64, error)       { p.refused.Add(1) }
 func (p *participant) Final(uint64, time.Duration) {}
 
 // proposer is who proposes in a round.

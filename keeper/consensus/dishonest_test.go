@@ -206,3 +206,36 @@ func TestProposerThatLeavesOutAnHonestKeeper(t *testing.T) {
 	require.True(t, named)
 	c.requireOneVoteEach()
 }
+
+// A proposer that sends fifty proposals for its round has one of them checked.
+func TestA05OneProposalOfARoundIsChecked(t *testing.T) {
+	c := newCluster(t, 4)
+	for _, p := range c.participants {
+		p.observe(100, 4)
+	}
+	dishonest := c.proposer(0)
+	dishonest.partitioned = true
+	stop := c.start()
+	defer stop()
+	for _, p := range c.participants {
+		if p != dishonest {
+			require.Eventually(t, func() bool { return len(p.engine.cache.usable(c.period)) >= 3 }, 90*time.Second, time.Millisecond)
+		}
+	}
+	m := c.proposalOf(dishonest, nil, dishonest)
+	for i := range 50 {
+		m.Root[0], m.Root[1] = 0xff, byte(i)
+		signed, err := report.Resign(m, domain, 0, dishonest.key)
+		require.NoError(t, err)
+		for _, p := range c.participants {
+			if p != dishonest {
+				p.engine.HandleProposal(t.Context(), signed)
+			}
+		}
+	}
+	c.awaitFinal()
+	for _, p := range c.participants {
+		require.LessOrEqual(t, p.refused.Load(), int32(1))
+	}
+	c.requireOneVoteEach()
+}

@@ -55,12 +55,13 @@ type periodState struct {
 	drawnBy    report.Weights      // the weights that the roster was drawn by
 
 	proposals proposals
+	heard     heard
 	proposed  int64 // last round in which we proposed; -1 for none
 	fetches   int   // how often proposals were asked for
 }
 
 func newPeriodState() *periodState {
-	return &periodState{proposals: newProposals(), unreadable: map[report.Ref]bool{}, proposed: -1}
+	return &periodState{proposals: newProposals(), heard: heard{}, unreadable: map[report.Ref]bool{}, proposed: -1}
 }
 
 // New returns an engine; Run starts it. Error: ErrOptions.
@@ -141,9 +142,17 @@ func (e *Engine) handOver(ctx context.Context, f func(context.Context)) {
 	}
 }
 
-// HandleProposal takes a proposal that a peer has published.
+// HandleProposal takes a proposal that a peer has published. Signatures are verified by the caller's goroutine, so that
+// nobody who sends many holds up the engine.
 func (e *Engine) HandleProposal(ctx context.Context, m messages.Proposal) {
-	e.handOver(ctx, func(ctx context.Context) { e.consider(ctx, m) })
+	if !e.authentic(m) {
+		return
+	}
+	e.handOver(ctx, func(ctx context.Context) {
+		if e.state(records.Period(m.Period)).heard.first(m.Round, m.Root) {
+			e.consider(ctx, m)
+		}
+	})
 }
 
 // HandleManifest takes a manifest that a peer has published and that was verified.

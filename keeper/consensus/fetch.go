@@ -157,7 +157,7 @@ func (e *Engine) askForProposals(ctx context.Context, p records.Period, roots []
 	for _, root := range roots {
 		for _, key := range peers {
 			m, err := e.o.Peers.Proposal(ctx, key, p, root)
-			if err == nil && records.Hash(m.Root) == root && m.Period == uint64(p) {
+			if err == nil && records.Hash(m.Root) == root && m.Period == uint64(p) && e.authentic(m) {
 				found = append(found, m)
 				break
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
@@ -87,15 +86,15 @@ func (e *Engine) addManifest(m statement.Manifest) bool {
 func (e *Engine) addVerified(got []messages.Manifest, p records.Period) {
 	for _, raw := range got[:min(len(got), maxManifests*report.MaxManifests)] {
 		m := statement.ReadManifest(raw)
-		if m.Period != p || e.cache.hasManifest(m) || m.Verify(e.o.Domain) != nil || !e.isKeeper(m) {
+		if m.Period != p || e.cache.hasManifest(m) || !e.weighs(m) || m.Verify(e.o.Domain) != nil {
 			continue
 		}
 		e.addManifest(m)
 	}
 }
 
-// isKeeper reports whether the key that a manifest names is a keeper's.
-func (e *Engine) isKeeper(m statement.Manifest) (ok bool) {
-	e.o.View.Read(func(v *view.Accounts) { _, ok = v.Keepers[m.Keeper] })
-	return ok
+// weighs reports whether the keeper that a manifest names has weight in its period.
+func (e *Engine) weighs(m statement.Manifest) bool {
+	c, _, ok := e.chain(m.Period)
+	return ok && c.weights[m.Keeper] > 0
 }

@@ -9,6 +9,10 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
+// poolPeriods is for how many sealed periods the single statements of other keepers are held. Each keeper has its own in
+// its store for as long as appeals may need them.
+const poolPeriods = 3
+
 // step looks at every period that is sealed and may still be voted on.
 func (e *Engine) step(ctx context.Context) error {
 	sealed, err := e.o.Store.Sealed()
@@ -24,6 +28,9 @@ func (e *Engine) step(ctx context.Context) error {
 	back := records.Period(retention/int64(secs)) + 1
 	first := sealed - min(back, sealed)
 	e.forget(first)
+	if e.o.Pool != nil {
+		e.o.Pool.Drop(sealed - min(poolPeriods, sealed))
+	}
 	var open []chainFacts
 	for p := first; p < sealed; p++ {
 		if s, ok := e.periods[p]; ok && s.progress >= finished {
@@ -140,7 +147,4 @@ func (e *Engine) forget(before records.Period) {
 	}
 	e.forgetLeaves(before)
 	e.cache.drop(before)
-	if e.o.Pool != nil {
-		e.o.Pool.Drop(before)
-	}
 }

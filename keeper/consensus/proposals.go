@@ -27,6 +27,19 @@ const (
 // maxWaiting bounds the proposals of a period that wait for statements.
 const maxWaiting = 16
 
+// heard says which root each round's proposer was first heard to propose. Another root of the same round is not looked
+// at: a check costs much, and a proposer needs one.
+type heard map[uint32]records.Hash
+
+// first reports whether no other root was proposed in the round before.
+func (h heard) first(round uint32, root records.Hash) bool {
+	known, ok := h[round]
+	if !ok {
+		h[round] = root
+	}
+	return !ok || known == root
+}
+
 // proposals are those of one period, by root.
 type proposals struct {
 	checked map[records.Hash]*checkedProposal

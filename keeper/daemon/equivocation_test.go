@@ -25,6 +25,9 @@ type dishonest struct {
 	domain records.Domain
 }
 
+// retired is a node that exists, so that statements about it are kept, and that keepers do not ask.
+var retired = solana.PublicKey{66}
+
 func newDishonest(t *testing.T, chain *fakeChain, keepers []*replica) *dishonest {
 	l := &dishonest{t: t, wallet: newWallet(t), domain: chain.market.Domain}
 	var err error
@@ -34,6 +37,7 @@ func newDishonest(t *testing.T, chain *fakeChain, keepers []*replica) *dishonest
 	plain, err := WithoutPeer(l.node.Addrs()[0])
 	require.NoError(t, err)
 	chain.addKeeper(l.wallet.PublicKey(), plain)
+	chain.addRetired(retired)
 	l.topic, err = p2p.Join(l.node, p2p.TopicConfig[messages.StatementsAnswer]{
 		Name: messages.StatementsTopic(l.domain.String()), Version: messages.Version, MaxSize: gossip.MaxStatements,
 		Known:    func(solana.PublicKey) bool { return true },
@@ -52,7 +56,7 @@ func newDishonest(t *testing.T, chain *fakeChain, keepers []*replica) *dishonest
 // statement signs a statement about a check in a period.
 func (l *dishonest) statement(p uint64, passed bool, latency uint32) messages.SignedStatement {
 	st := records.CheckStatement{
-		Domain: l.domain, Node: solana.PublicKey{66}, Period: records.Period(p), Kind: records.CheckLiveness, Passed: passed,
+		Domain: l.domain, Node: retired, Period: records.Period(p), Kind: records.CheckLiveness, Passed: passed,
 		LatencyMS: latency, CheckedAt: int64(p)*periodSecs + 1,
 	}
 	sig, err := st.Sign(l.wallet)

@@ -80,6 +80,15 @@ func (c *fakeChain) addKeeper(wallet solana.PublicKey, addr string) {
 	c.put(k.Address, k)
 }
 
+// addRetired adds a node that has left.
+func (c *fakeChain) addRetired(address solana.PublicKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := &market.Node{Meta: market.Meta{Address: address}}
+	n.Node.Status = uint8(market.NodeRetired)
+	c.put(address, n)
+}
+
 func (c *fakeChain) keepers() []*market.Keeper {
 	var out []*market.Keeper
 	for _, a := range c.accounts {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -85,7 +84,7 @@ func (g *Gossip) ask(ctx context.Context, keeper solana.PublicKey, p records.Per
 		}
 		for _, raw := range got.Statements {
 			s, err := statement.Read(raw)
-			if err != nil || s.Statement.Period != p || g.o.Pool.Has(s) || !g.o.Roles.Role(s.Keeper, p).May(roles.Sign) || s.Verify(g.o.Domain) != nil {
+			if err != nil || s.Statement.Period != p || g.o.Pool.Has(s) || !g.counts(s) || s.Verify(g.o.Domain) != nil {
 				continue
 			}
 			if _, err := g.o.Pool.Add(s); err != nil {

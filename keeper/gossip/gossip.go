@@ -91,8 +91,12 @@ func (g *Gossip) may(key solana.PublicKey, a roles.Action) bool {
 	return g.o.Roles.Role(key, g.period()).May(a)
 }
 
-// mayGossip is who may write and pass on messages of the topics.
-func (g *Gossip) mayGossip(key solana.PublicKey) bool { return g.may(key, roles.Gossip) }
+// mayGossip is who may write messages of the topics: who has weight in the running period, or had in the last, which is
+// agreed on now.
+func (g *Gossip) mayGossip(key solana.PublicKey) bool {
+	now := g.period()
+	return g.o.Roles.Role(key, now).May(roles.Gossip) || g.o.Roles.Role(key, now-min(now, 1)).May(roles.Gossip)
+}
 
 // current reports whether records of a period still count, or soon will.
 func (g *Gossip) current(p uint64) bool {

@@ -1,6 +1,9 @@
 package gossip
 
 import (
+	"bytes"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -38,9 +42,13 @@ type participant struct {
 	metrics fakeMetrics
 }
 
+// checked is the node that statements are about.
+var checked = solana.PublicKey{9}
+
 // newParticipant opens a network node; the view is shared by all participants of a test.
 func newParticipant(t *testing.T, v *view.View) *participant {
 	p := &participant{t: t, pool: statement.NewPool()}
+	v.Put(checked, &market.Node{Meta: market.Meta{Address: checked}})
 	var err error
 	p.wallet, err = solana.NewRandomPrivateKey()
 	require.NoError(t, err)
@@ -71,7 +79,7 @@ func (p *participant) register(v *view.View, s market.KeeperStatus, weight uint6
 // statement is signed by the participant.
 func (p *participant) statement(period records.Period, passed bool) statement.Signed {
 	s := records.CheckStatement{
-		Domain: domain, Node: solana.PublicKey{9}, Period: period, Kind: records.CheckLiveness, Passed: passed,
+		Domain: domain, Node: checked, Period: period, Kind: records.CheckLiveness, Passed: passed,
 		CheckedAt: int64(period)*periodSecs + 1,
 	}
 	sig, err := s.Sign(p.wallet)
@@ -234,4 +242,37 @@ func TestWhoIsAnswered(t *testing.T) {
 	m.Proposer, m.Period = keeper.wallet.PublicKey(), now/periodSecs
 	require.Equal(t, p2p.Ignore, p.validateProposal(t.Context(), keeper.wallet.PublicKey(), m), "a keeper without weight")
 	require.Equal(t, p2p.Reject, p.validateProposal(t.Context(), stranger.wallet.PublicKey(), m), "in another's name")
+}
+
+// A keeper proposes in its own rounds only: checking a proposal costs more than sending one.
+func TestA05ProposalsOfAnothersRoundAreIgnored(t *testing.T) {
+	v := view.New(view.Options{})
+	p := newParticipant(t, v)
+	weights := report.Weights{}
+	keepers := map[solana.PublicKey]*participant{}
+	for range 3 {
+		k := newParticipant(t, v)
+		k.register(v, market.KeeperActive, 1)
+		weights[k.wallet.PublicKey()], keepers[k.wallet.PublicKey()] = 1, k
+	}
+	const last = records.Period(now/periodSecs) - 1
+	manifests := map[solana.PublicKey]messages.Manifest{}
+	for key, k := range keepers {
+		manifests[key] = k.manifest(last)
+	}
+	for round := range uint32(3) {
+		for key, k := range keepers {
+			m := messages.Proposal{Version: messages.Version, Period: uint64(last)}
+			for _, named := range slices.SortedFunc(maps.Keys(manifests), func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) }) {
+				m.Manifests = append(m.Manifests, manifests[named])
+			}
+			m, err := report.Resign(m, domain, round, k.wallet)
+			require.NoError(t, err)
+			want := p2p.Ignore
+			if proposer, _ := report.Proposer(last, round, weights); proposer == key {
+				want = p2p.Accept
+			}
+			require.Equal(t, want, p.validateProposal(t.Context(), key, m), "round %d", round)
+		}
+	}
 }

@@ -35,7 +35,7 @@ func (g *Gossip) joinProposals() (err error) {
 	return nil
 }
 
-// validateProposal lets keepers propose in their own name, as long as the period may be voted on.
+// validateProposal lets the keeper whose round it is propose in its own name, as long as the period may be voted on.
 func (g *Gossip) validateProposal(_ context.Context, author solana.PublicKey, m messages.Proposal) p2p.Verdict {
 	if solana.PublicKey(m.Proposer) != author {
 		return p2p.Reject
@@ -49,6 +49,9 @@ func (g *Gossip) validateProposal(_ context.Context, author solana.PublicKey, m 
 	}
 	var weights report.Weights
 	g.o.View.Read(func(v *view.Accounts) { weights = v.Weights(int64(m.Period+1) * int64(g.o.PeriodSecs)) })
+	if proposer, ok := report.Proposer(p, m.Round, weights); !ok || proposer != author {
+		return p2p.Ignore // the round is another keeper's
+	}
 	if report.Authentic(m, g.o.Domain, weights) != nil {
 		return p2p.Ignore // another keeper may know a keeper that the proposal names before us
 	}

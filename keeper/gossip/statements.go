@@ -6,6 +6,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/roles"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -54,8 +56,8 @@ func (g *Gossip) validateStatements(_ context.Context, author solana.PublicKey, 
 			g.o.Metrics.Rejected()
 			return p2p.Reject
 		}
-		if !g.current(uint64(s.Statement.Period)) {
-			return p2p.Ignore
+		if !g.recent(s.Statement.Period) || !g.counts(s) {
+			return p2p.Ignore // another keeper may know a node or a keeper before us
 		}
 		if g.o.Pool.Has(s) {
 			continue
@@ -69,6 +71,25 @@ func (g *Gossip) validateStatements(_ context.Context, author solana.PublicKey, 
 		}
 	}
 	return p2p.Accept
+}
+
+// recent reports whether statements of a period are gossiped: about the running one and the last. Later they travel as
+// sets, and one by one to whoever asks. Clocks may be apart by a little, so the next one counts too.
+func (g *Gossip) recent(p records.Period) bool {
+	now := g.period()
+	return p+1 >= now && p <= now+1
+}
+
+// counts reports whether a report can count a statement: its keeper has weight in the period, the node is known, and the
+// check was made within the period. Nothing else is worth the memory.
+func (g *Gossip) counts(s statement.Signed) bool {
+	frame := statement.Frame{Domain: g.o.Domain, Period: s.Statement.Period, Secs: g.o.PeriodSecs}
+	if !frame.Admits(&s.Statement) || !g.o.Roles.Role(s.Keeper, s.Statement.Period).May(roles.Sign) {
+		return false
+	}
+	known := false
+	g.o.View.Read(func(v *view.Accounts) { _, known = v.Nodes[s.Statement.Node] })
+	return known
 }
 
 // handleStatements adds the statements of a valid message to the pool.

@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// MaxPerKeeper bounds the statements of one keeper about one period.
-const MaxPerKeeper = 200_000
+// MaxPerKeeper bounds the statements of one keeper about one period: some 80 MB of memory.
+const MaxPerKeeper = 100_000
 
 var (
 	// ErrTooMany: the keeper has signed more about a period than any keeper needs to.

@@ -58,13 +58,13 @@ type Action uint8
 const (
 	// Connect is to stay connected, and to ask for statements, sets, leaves and peers' addresses.
 	Connect Action = iota
-	// Gossip is to write and to pass on messages of the keepers' topics.
+	// Gossip is to write messages of the keepers' topics.
 	Gossip
 	// Ask is to ask for manifests and proposals.
 	Ask
 	// Challenge is to ask a node for checks.
 	Challenge
-	// Sign is to have signed statements that are worth keeping.
+	// Sign is to have signed statements and manifests that are worth keeping.
 	Sign
 	// Propose is to propose the report of the period.
 	Propose
@@ -79,9 +79,9 @@ func (r Role) May(a Action) bool {
 	switch a {
 	case Connect:
 		return !r.Stranger()
-	case Gossip, Ask, Challenge, Sign:
+	case Ask, Challenge:
 		return r.Keeper != 0
-	case Propose:
+	case Gossip, Sign, Propose:
 		return r.Weight > 0
 	case Acknowledge:
 		return r.Keeper == market.KeeperActive

@@ -78,13 +78,13 @@ func TestWhoMayDoWhat(t *testing.T) {
 		may    []Action
 	}{
 		{"active keeper", active, 15, "active keeper with weight", all},
-		{"active keeper, before its weight counts", young, 15, "active keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Acknowledge, LoseBond}},
-		{"active keeper, in a period before it was active", active, 5, "active keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Acknowledge, LoseBond}},
-		{"pending keeper", pending, 15, "pending keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign, LoseBond}},
+		{"active keeper, before its weight counts", young, 15, "active keeper without weight", []Action{Connect, Ask, Challenge, Acknowledge, LoseBond}},
+		{"active keeper, in a period before it was active", active, 5, "active keeper without weight", []Action{Connect, Ask, Challenge, Acknowledge, LoseBond}},
+		{"pending keeper", pending, 15, "pending keeper without weight", []Action{Connect, Ask, Challenge, LoseBond}},
 		{"exiting keeper, in a period in which it counted", exiting, 15, "exiting keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, LoseBond}},
-		{"exiting keeper, later", exiting, 25, "exiting keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign, LoseBond}},
+		{"exiting keeper, later", exiting, 25, "exiting keeper without weight", []Action{Connect, Ask, Challenge, LoseBond}},
 		{"slashed keeper, in a period in which it counted", slashed, 15, "expelled keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Propose}},
-		{"slashed keeper, later", slashed, 25, "expelled keeper without weight", []Action{Connect, Gossip, Ask, Challenge, Sign}},
+		{"slashed keeper, later", slashed, 25, "expelled keeper without weight", []Action{Connect, Ask, Challenge}},
 		{"node", node, 15, "node", []Action{Connect}},
 		{"retired node", retired, 15, "stranger", nil},
 		{"customer", customer, 15, "customer", []Action{Connect}},

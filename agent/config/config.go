@@ -47,14 +47,21 @@ type Config struct {
 	Wear  string `yaml:"wear,omitempty"`
 	// SettleInterval is the time between two settlements of a running lease's receipts.
 	SettleInterval time.Duration `yaml:"settle_interval,omitempty"`
+	// ReportDeadAfter is how long the driver must call a GPU lost before the agent reports on chain that it has died;
+	// negative: the agent never does so by itself.
+	ReportDeadAfter time.Duration `yaml:"report_dead_after,omitempty"`
 	// Simulations of bad nodes; refused on any cluster that is not local. They are never read from the file.
 	SlowFactor  int    `yaml:"-"`
 	SilenceFile string `yaml:"-"`
+	LostFile    string `yaml:"-"`
 	WrongWork   bool   `yaml:"-"`
 }
 
 // FileName is the settings file in the data folder.
 const FileName = "agent.yaml"
+
+// DefaultReportDeadAfter is long enough for a driver that is loaded anew, and shorter than the time between two checks.
+const DefaultReportDeadAfter = 30 * time.Second
 
 // DefaultDataDir is the data folder if none is set.
 const DefaultDataDir = "~/.local/share/gantry-agent"
@@ -147,6 +154,9 @@ func (c Config) Complete() (Config, error) {
 	if len(c.Region) > 16 || len(c.Site) > 16 {
 		return c, fmt.Errorf("%w: region and site have at most 16 characters", ErrConfig)
 	}
+	if c.ReportDeadAfter == 0 {
+		c.ReportDeadAfter = DefaultReportDeadAfter
+	}
 	if c.SlowFactor < 0 {
 		return c, fmt.Errorf("%w: --simulate-slow-factor %d; give how many times slower, such as 500", ErrConfig, c.SlowFactor)
 	}
@@ -155,7 +165,7 @@ func (c Config) Complete() (Config, error) {
 
 // Simulates reports whether anything about the node is simulated.
 func (c Config) Simulates() bool {
-	return c.SlowFactor > 1 || c.WrongWork || c.SilenceFile != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
+	return c.SlowFactor > 1 || c.WrongWork || c.SilenceFile != "" || c.LostFile != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
 }
 
 // InventoryNVML asks the NVIDIA driver.

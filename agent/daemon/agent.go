@@ -158,6 +158,7 @@ func (a *Agent) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	source.LostFile = a.cfg.LostFile
 	a.machine, err = host.New(ctx, host.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir})
 	if err != nil {
 		return err
@@ -190,7 +191,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 		return fmt.Errorf("%w: %w", ErrSimulation, err)
 	}
 	a.log.Warn().Bool("simulated", true).Str("inventory", a.cfg.Inventory).Int("slow_factor", a.cfg.SlowFactor).
-		Str("silence_file", a.cfg.SilenceFile).Bool("wrong_work", a.cfg.WrongWork).Msg("SIMULATION: this node is not what it seems")
+		Str("silence_file", a.cfg.SilenceFile).Str("lost_gpu_file", a.cfg.LostFile).Bool("wrong_work", a.cfg.WrongWork).Msg("SIMULATION: this node is not what it seems")
 	return nil
 }
 
@@ -267,6 +268,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.writeStatusFile(ctx) })
 	g.Go(func() error { return a.followMarket(ctx) })
 	g.Go(func() error { return a.followTerms(ctx) })
+	g.Go(func() error { return a.followGPUs(ctx) })
 	g.Go(func() error { return a.followClock(ctx) })
 	g.Go(func() error { return bidder.Run(ctx) })
 	select { // keepers are answered only once every lease has been observed

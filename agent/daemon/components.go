@@ -111,7 +111,7 @@ func (a *Agent) checkDevices(node market.Node) error {
 	have := a.machine.Devices()
 	if market.DeviceRoot(have) != node.DeviceRoot {
 		return fmt.Errorf("%w: node %s is registered with %d GPUs that are not those of this machine (%d found with --inventory %s); "+
-			"serving it would cost its stake", config.ErrConfig, node.Address, node.Spec.Gpus, len(have), a.cfg.Inventory)
+			"serving it would cost its stake. If a GPU has died: gantry-agent report-dead", config.ErrConfig, node.Address, node.Spec.Gpus, len(have), a.cfg.Inventory)
 	}
 	return nil
 }

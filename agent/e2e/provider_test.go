@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/idl/bindings"
@@ -218,4 +219,29 @@ func TestRegisterInterrupted(t *testing.T) {
 	funds, err := w.chain.Balance(t.Context(), key.PublicKey(), chain.Confirmed)
 	require.NoError(t, err)
 	require.Equal(t, chain.SOL/20, funds)
+}
+
+// A GPU that is lost while the agent runs is reported on chain by the agent itself: a small part of the stake, and no
+// work for thirty days.
+func TestADeadGPUIsReported(t *testing.T) {
+	t.Parallel()
+	w := newTestbed(t)
+	file := filepath.Join(w.dir, "lost")
+	a := w.newAgent(0, "--simulate-lost-gpu-file", file, "--report-dead-after", "2s")
+	a.start()
+	before, ok := w.view.Node(a.node)
+	require.True(t, ok)
+	require.Equal(t, market.NodeActive, before.State())
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	var node market.Node
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	require.NoError(t, w.view.WaitFor(ctx, func(v *view.View) bool {
+		node, _ = v.Node(a.node)
+		return node.State() == market.NodeSuspended
+	}))
+	require.EqualValues(t, 1, node.Deaths)
+	require.Equal(t, before.Stake-before.RequiredStake/100, node.Stake)
+	require.EqualValues(t, 30*86_400, node.DeadUntil-node.DiedAt)
+	require.Contains(t, a.out.String(), "a GPU has died and was reported")
 }

@@ -41,6 +41,8 @@ type Source struct {
 	// Model and Count are of simulated GPUs.
 	Model SimulatedModel
 	Count int
+	// LostFile loses the first of the simulated GPUs while the file exists; empty for none.
+	LostFile string
 }
 
 // Options of New. DiskPath is required.
@@ -65,6 +67,9 @@ func New(ctx context.Context, o Options) (*Machine, error) {
 		var err error
 		if m.nvml, err = Simulate(o.Source.Model, o.Source.Count, o.Seed); err != nil {
 			return nil, err
+		}
+		if o.Source.LostFile != "" {
+			m.nvml = losing{m.nvml, o.Source.LostFile}
 		}
 	}
 	var err error
@@ -173,7 +178,9 @@ func (m *Machine) Spec(model market.Model, region, site string) market.NodeSpec 
 
 func clamp(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-// Claim is the inventory as keepers get it, with the GPUs' current readings.
+// Claim is the inventory as keepers get it, with the GPUs' current readings. A machine that has lost a GPU claims
+// nothing: without an answer it is not there, with one it would be another machine than it registered as, which costs
+// stake. Error: ErrLost.
 func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	inv := m.Inventory
 	out := messages.Inventory{
@@ -184,6 +191,11 @@ func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	defer m.mu.Unlock()
 	if m.gpus == nil {
 		return out, nil
+	}
+	if lost, err := m.lost(ctx); err != nil {
+		return out, err
+	} else if len(lost) > 0 {
+		return out, fmt.Errorf("%w: %s", ErrLost, strings.Join(lost, ", "))
 	}
 	list, err := m.gpus.List(ctx)
 	if err != nil {

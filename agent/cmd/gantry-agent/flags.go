@@ -81,7 +81,11 @@ func settings(c *cli.Context) (config.Config, error) {
 	if c.IsSet("settle-interval") {
 		cfg.SettleInterval = c.Duration("settle-interval")
 	}
+	if c.IsSet("report-dead-after") {
+		cfg.ReportDeadAfter = c.Duration("report-dead-after")
+	}
 	cfg.SlowFactor, cfg.SilenceFile = c.Int("simulate-slow-factor"), c.String("simulate-silence-file")
+	cfg.LostFile = c.String("simulate-lost-gpu-file")
 	cfg.WrongWork = c.Bool("simulate-wrong-work")
 	return cfg.Complete()
 }

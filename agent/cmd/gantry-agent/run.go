@@ -15,9 +15,11 @@ func runCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "listen", Usage: "`MULTIADDRESS` to listen at; may be repeated (default: any port; of this machine only on local networks)", EnvVars: []string{"GANTRY_LISTEN"}},
 			priceFlag("pricing policy: auto and auto:FLOOR follow the market; a fixed price is set by register and update"),
 			&cli.DurationFlag{Name: "settle-interval", Usage: "`TIME` between settlements of a running lease (default: 15m, 5s on local networks)"},
+			&cli.DurationFlag{Name: "report-dead-after", Usage: "`TIME` for which the driver must call a GPU lost before the agent reports on chain that it has died, which costs a part of the stake and 30 days without work; negative: never (default: 30s)", EnvVars: []string{"GANTRY_REPORT_DEAD_AFTER"}},
 			&cli.BoolFlag{Name: "simulate-wrong-work", Usage: "LOCAL NETWORKS ONLY: spoil some entries of every work proof, and sign it"},
 			&cli.IntFlag{Name: "simulate-slow-factor", Usage: "LOCAL NETWORKS ONLY: compute every work proof `K` times"},
 			&cli.StringFlag{Name: "simulate-silence-file", Usage: "LOCAL NETWORKS ONLY: answer nobody while `FILE` exists"},
+			&cli.StringFlag{Name: "simulate-lost-gpu-file", Usage: "LOCAL NETWORKS ONLY: the first simulated GPU is lost while `FILE` exists"},
 		)...),
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() > 0 {

@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/txm"
+)
+
+// deathLooks is how often the agent must have found a GPU lost, at the least, before it reports it.
+const deathLooks = 4
+
+// deathWatch reports on chain that a GPU has died, once the driver has called it lost for long enough: before a keeper
+// asks for it, which costs far more.
+type deathWatch struct {
+	after time.Duration
+	// lost are the GPUs that the driver calls lost; an error says nothing about them.
+	lost func(context.Context) ([]string, error)
+	// node is the node as it is on chain.
+	node   func() (market.Node, bool)
+	report func(context.Context, market.Node) error
+	log    zerolog.Logger
+
+	missing []string  // of the last looks
+	since   time.Time // of the first look that found them so
+	looks   int
+}
+
+// look takes one look at the GPUs.
+func (w *deathWatch) look(ctx context.Context, now time.Time) {
+	node, ok := w.node()
+	if !ok || node.State() == market.NodeRetired || node.State() == market.NodeSuspended {
+		w.missing, w.looks = nil, 0
+		return
+	}
+	lost, err := w.lost(ctx)
+	switch {
+	case err != nil: // the driver is being loaded, or hangs: neither is a lost GPU
+		w.log.Debug().Err(err).Msg("the driver does not answer")
+		w.missing, w.looks = nil, 0
+		return
+	case len(lost) == 0:
+		if len(w.missing) > 0 {
+			w.log.Warn().Strs("gpus", w.missing).Msg("a lost GPU is back")
+		}
+		w.missing, w.looks = nil, 0
+		return
+	case !slices.Equal(lost, w.missing):
+		w.log.Warn().Strs("gpus", lost).Dur("reported_after", w.after).Msg("the driver calls a GPU lost; keepers get no answer about the hardware meanwhile")
+		w.missing, w.since, w.looks = lost, now, 0
+	}
+	if w.looks++; w.looks < deathLooks || now.Sub(w.since) < w.after {
+		return
+	}
+	if err := w.report(ctx, node); err != nil && ctx.Err() == nil {
+		w.log.Error().Err(err).Strs("gpus", lost).Msg("a GPU has died and the report of it was not sent; do it by hand: gantry-agent report-dead --yes")
+		return
+	}
+	w.log.Error().Strs("gpus", lost).Msg("a GPU has died and was reported: the node takes no work for 30 days")
+}
+
+// followGPUs watches the GPUs until ctx ends.
+func (a *Agent) followGPUs(ctx context.Context) error {
+	if a.cfg.ReportDeadAfter < 0 {
+		a.log.Info().Msg("a GPU that dies is not reported by itself; its checks will fail")
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	w := &deathWatch{
+		after: a.cfg.ReportDeadAfter, lost: a.machine.Lost, report: a.reportDead, log: a.log,
+		node: func() (market.Node, bool) { return a.view.Node(a.node) },
+	}
+	tick := time.NewTicker(max(w.after/(deathLooks+1), 100*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case now := <-tick.C:
+			w.look(ctx, now)
+		}
+	}
+}
+
+var errNoMarket = errors.New("the market is not known yet")
+
+// reportDead sends node_report_dead, once for each death.
+func (a *Agent) reportDead(ctx context.Context, node market.Node) error {
+	mk, ok := a.view.Market()
+	if !ok {
+		return errNoMarket
+	}
+	instruction, err := ix.NodeReportDead(ix.NodeReportDeadArgs{
+		Authority: a.key.PublicKey(), Node: node, StakeMint: mk.StakeMint, Devices: a.view.DevicesOf(node.Address),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = a.txm.Submit(ctx, txm.Intent{
+		ID: fmt.Sprintf("node_report_dead/%s/%d", node.Address, node.DiedAt), Kind: "node_report_dead",
+		Instructions: []solana.Instruction{instruction}, Repeatable: true,
+	})
+	return market.Explain(err)
+}

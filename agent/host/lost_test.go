@@ -1,0 +1,85 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
+	"github.com/stretchr/testify/require"
+)
+
+// A GPU that the driver calls lost is known by its absence; the machine then claims nothing at all.
+func TestALostGPU(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lost")
+	m, err := New(t.Context(), Options{Source: Source{Simulated: true, Model: SimulatedH100, Count: 3, LostFile: file}, DiskPath: t.TempDir()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	require.True(t, m.Inventory.Simulated)
+	lost, err := m.Lost(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, lost)
+	whole, err := m.Claim(t.Context())
+	require.NoError(t, err)
+
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	lost, err = m.Lost(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, m.UUIDs()[:1], lost)
+	_, err = m.Claim(t.Context())
+	require.ErrorIs(t, err, ErrLost)
+
+	require.NoError(t, os.Remove(file))
+	again, err := m.Claim(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, whole.Device, again.Device)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = m.Lost(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// What a driver can say of a device, and what of it means that the device is lost.
+func TestWhatALostDeviceIs(t *testing.T) {
+	temperature, handle, count := nvml.SUCCESS, nvml.SUCCESS, 2
+	listed := func(uuid string, state *nvml.Return) *mock.Device {
+		return &mock.Device{
+			GetUUIDFunc:        func() (string, nvml.Return) { return uuid, nvml.SUCCESS },
+			GetTemperatureFunc: func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 30, *state },
+		}
+	}
+	fine := nvml.SUCCESS
+	counted := nvml.SUCCESS
+	g := &GPUs{n: &mock.Interface{
+		DeviceGetCountFunc: func() (int, nvml.Return) { return count, counted },
+		DeviceGetHandleByIndexFunc: func(i int) (nvml.Device, nvml.Return) {
+			if i == 1 {
+				return listed("GPU-1", &temperature), handle
+			}
+			return listed("GPU-0", &fine), nvml.SUCCESS
+		},
+	}}
+	present := func(want ...string) {
+		t.Helper()
+		got, err := g.present(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	present("GPU-0", "GPU-1")
+	temperature = nvml.ERROR_NOT_SUPPORTED
+	present("GPU-0", "GPU-1")
+	temperature = nvml.ERROR_GPU_IS_LOST
+	present("GPU-0")
+	temperature, handle = nvml.SUCCESS, nvml.ERROR_GPU_IS_LOST
+	present("GPU-0")
+	handle, count = nvml.SUCCESS, 1
+	present("GPU-0")
+	count, handle = 2, nvml.ERROR_UNKNOWN
+	_, err := g.present(t.Context())
+	require.ErrorIs(t, err, ErrNVML, "that may be the driver")
+	counted = nvml.ERROR_UNINITIALIZED
+	_, err = g.present(t.Context())
+	require.ErrorIs(t, err, ErrNVML)
+}

@@ -20,9 +20,9 @@ use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
-struct Sale {
-    w: Testbed,
-    keeper: Actor,
+pub(crate) struct Sale {
+    pub(crate) w: Testbed,
+    pub(crate) keeper: Actor,
     provider: Actor,
     machines: Vec<Machine>,
     customer: Actor,
@@ -30,15 +30,15 @@ struct Sale {
 }
 
 impl Sale {
-    fn bid(&self, machine: usize, price: u64) -> Bid<'_> {
+    pub(crate) fn bid(&self, machine: usize, price: u64) -> Bid<'_> {
         Bid { machine: &self.machines[machine], price, salt: [machine as u8 + 1; 32] }
     }
 
-    fn award(&self, bid: Bid, losing: Option<Bid>) -> Vec<Instruction> {
+    pub(crate) fn award(&self, bid: Bid, losing: Option<Bid>) -> Vec<Instruction> {
         ix::sealed_award(&self.w, &self.keeper, &self.order, bid, losing)
     }
 
-    fn ok(&mut self, award: &[Instruction]) -> litesvm::types::TransactionMetadata {
+    pub(crate) fn ok(&mut self, award: &[Instruction]) -> litesvm::types::TransactionMetadata {
         self.w.ok_all(award, &[&self.keeper.key])
     }
 
@@ -179,7 +179,7 @@ fn several_nodes_are_paid_by_the_best_bid_that_lost() {
 }
 
 /// An order for two nodes of which one is awarded, and another keeper.
-fn stopped() -> (Sale, Actor) {
+pub(crate) fn stopped() -> (Sale, Actor) {
     let mut s = sale_of(OrderArgs { nodes: 2, ..ix::sealed_args(1) });
     let other = s.w.pending_keeper(s.w.params.min_bond);
     s.w.alter(&other.keeper(), |k: &mut Keeper| k.status = 2);
@@ -189,13 +189,13 @@ fn stopped() -> (Sale, Actor) {
 }
 
 impl Sale {
-    fn completes(&self, by: &Actor, root: [u8; 32]) -> [Instruction; 2] {
+    pub(crate) fn completes(&self, by: &Actor, root: [u8; 32]) -> [Instruction; 2] {
         let bid = self.bid(1, 1_300_000);
         [bid.check(&self.w, &self.order), ix::auction_award(&self.w, by, &self.order, bid, None, root)]
     }
 
     /// Serves both leases for ten minutes and closes them. Returns what the awards have earned their keepers.
-    fn earned(&mut self, keepers: [&Actor; 2]) -> [u64; 2] {
+    pub(crate) fn earned(&mut self, keepers: [&Actor; 2]) -> [u64; 2] {
         let leases = [0, 1].map(|at| pda::lease(&self.order, &self.machines[at].node));
         for (at, lease) in leases.iter().enumerate() {
             self.w.ok(ix::lease_start(&self.w, lease, [3; 32]), &[&self.machines[at].key]);

@@ -180,8 +180,9 @@ pub fn r09_a_small_proof_shields_from_a_large_one() -> Row {
     let just = favoured(2_000_000, Proof::None, 8, 24);
     Row {
         source: "R 9",
-        attack: "The same for eight GPUs and a day; its own finder proves at once that another node of its own was better by \
-                 a millionth, so that the lease costs a millionth less and nobody can prove the rest",
+        attack: "A keeper awards an order of eight GPUs for a day to its own node at 3 USDC although another's was free at \
+                 2; its own finder proves at once that a second node of its own was better by a millionth, so that the \
+                 lease costs a millionth less and nobody can prove the rest",
         instead: "its node asks 2 USDC",
         before: NOT_RUN,
         profit: Usd(favoured(3_000_000, Proof::Own, 8, 24) - just),

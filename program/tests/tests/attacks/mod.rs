@@ -3,6 +3,7 @@
 //!
 //! Each attack is a function that plays it and returns its row. `played` makes a test of each, and the list of all.
 
+mod awards;
 mod bonds;
 mod disputes;
 mod governance;
@@ -57,6 +58,8 @@ macro_rules! played {
 
 played! {
     lose {
+        awards::r17_a_keeper_stops_and_its_other_keeper_goes_on,
+        awards::r09_an_own_customer_has_its_price_lowered,
         bonds::c01_a_keeper_carries_its_bond_out_through_its_customer,
         bonds::r08_a_bond_leaves_through_many_finders_and_two_kinds_of_proof,
         bonds::r09_an_own_dear_node_is_favoured,
@@ -96,6 +99,7 @@ played! {
         governance::c07_the_authority_slashes_by_its_models_and_parameters,
     }
     pay {
+        awards::r09_an_order_over_two_nodes_goes_to_own_dear_ones,
         bonds::r09_a_small_proof_shields_from_a_large_one,
         slashes::r10_a_cheat_that_will_be_checked_reports_a_death,
         keepers::c06_a_stolen_node_key_is_turned_into_a_finders_part,

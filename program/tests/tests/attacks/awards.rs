@@ -1,0 +1,117 @@
+//! Attacks by way of awards that nobody can contest, and of auctions that stop.
+
+use gantry_market::constants::AWARD_VIEW_SECS;
+use gantry_market::instructions::order::order_create::OrderArgs;
+use gantry_market_tests::{ix, Actor, Testbed};
+use solana_address::Address;
+
+use super::money::{wealth, Usd};
+use super::slashes::closed;
+use super::{Row, NOT_RUN};
+use crate::auction_award::stopped;
+
+/// What an owner of both keepers has earned by an auction over two nodes, the first award of which was made.
+fn auctioned(stops: bool) -> i128 {
+    let (mut s, other) = stopped();
+    let keeper = s.keeper.again();
+    let before = wealth(&s.w, &[&keeper, &other]);
+    if stops {
+        s.w.warp(31);
+        let completes = s.completes(&other, [9; 32]);
+        s.w.ok_all(&completes, &[&other.key]);
+    } else {
+        let award = s.award(s.bid(1, 1_300_000), None);
+        s.ok(&award);
+    }
+    s.earned([&keeper, &other]);
+    wealth(&s.w, &[&keeper, &other]) - before
+}
+
+pub fn r17_a_keeper_stops_and_its_other_keeper_goes_on() -> Row {
+    Row {
+        source: "C 6h, R 17",
+        attack: "A keeper stops after the first award of a sealed order over two nodes, so that the order expires or its own \
+                 other keeper is paid for the rest",
+        instead: "goes on",
+        before: NOT_RUN,
+        profit: Usd(auctioned(true) - auctioned(false)),
+        assumption: "another keeper completes it: if it is not the owner's own, the loss is twice as large",
+    }
+}
+
+/// The customer, the keeper and a node at a price of nearly nothing have one owner; the node that serves has not.
+pub fn r09_an_own_customer_has_its_price_lowered() -> Row {
+    let play = |proves: bool| {
+        let mut w = Testbed::new();
+        let keeper = w.keeper(w.params.min_bond);
+        let (honest, own) = (w.provider(80_000_000_000), w.provider(80_000_000_000));
+        let served = w.machine_of(&honest, ix::spec(8), 2_500_000);
+        let decoy = w.machine_of(&own, ix::spec(8), 1);
+        let customer = w.customer(1_000_000_000);
+        w.warp(AWARD_VIEW_SECS + 1);
+        let all = [&keeper, &own, &customer];
+        let before = wealth(&w, &all);
+        let order = w.order(&customer, OrderArgs { gpus_per_node: 8, ..ix::order_args(1) });
+        let lease = w.award(&keeper, &customer, &order, &honest, &served);
+        w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&served.key]);
+        // As late as an award can be contested, and nothing is paid before.
+        w.warp(60);
+        if proves {
+            let proof = ix::prove_better_ask(&w, &customer, &lease, &decoy.node);
+            w.ok(proof, &[&customer.key]);
+        }
+        w.warp(10);
+        w.ok_all(&ix::receipt(&w, &lease, &served.key, &customer.key, 1, 70), &[]);
+        let by = if proves { honest.wallet() } else { customer.wallet() };
+        w.ok(ix::lease_end(&w, &by, &lease, 0), &[&honest.key, &customer.key]);
+        closed(&mut w, &customer, &lease);
+        wealth(&w, &all) - before
+    };
+    Row {
+        source: "R 9",
+        attack: "A keeper awards its own customer's order to another's node, and proves that its own node at nearly nothing was \
+                 better, so that the work that is not paid yet costs nothing (8 GPUs, a bond of 1)",
+        instead: "the customer pays",
+        before: NOT_RUN,
+        profit: Usd(play(true) - play(false)),
+        assumption: "the provider ends a lease that was repriced at once, and does not serve for longer than the time to \
+                     contest an award without a payment",
+    }
+}
+
+/// Two nodes of a keeper's own provider at 3 USDC, while two of another's were free at 2.
+pub fn r09_an_order_over_two_nodes_goes_to_own_dear_ones() -> Row {
+    let play = |price: u64| {
+        let mut w = Testbed::new();
+        let keeper = w.keeper(10_000_000_000);
+        let (honest, own) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
+        let better = [0, 1].map(|_| w.machine_of(&honest, ix::spec(1), 2_000_000));
+        let worse = [0, 1].map(|_| w.machine_of(&own, ix::spec(1), price));
+        let (customer, finder) = (w.customer(100_000_000), w.actor());
+        w.warp(AWARD_VIEW_SECS + 1);
+        let all: [&Actor; 2] = [&keeper, &own];
+        let before = wealth(&w, &all);
+        let order = w.order(&customer, OrderArgs { nodes: 2, max_price: 4_000_000, ..ix::order_args(1) });
+        let leases: [Address; 2] = [0, 1].map(|at| w.award(&keeper, &customer, &order, &own, &worse[at]));
+        for (lease, machine) in leases.iter().zip(&worse) {
+            w.ok(ix::lease_start(&w, lease, [3; 32]), &[&machine.key]);
+            let proof = ix::prove_better_ask(&w, &finder, lease, &better[0].node);
+            assert!(w.send(&[proof], &[&finder.key]).is_err());
+        }
+        w.warp(3_600);
+        for (lease, machine) in leases.iter().zip(&worse) {
+            w.ok_all(&ix::receipt(&w, lease, &machine.key, &customer.key, 1, 3_600), &[]);
+            closed(&mut w, &customer, lease);
+        }
+        wealth(&w, &all) - before
+    };
+    Row {
+        source: "R 9",
+        attack: "A keeper awards an order over two nodes for an hour to its own at 3 USDC although two of another were free at \
+                 2: only awards of one node can be contested (the same holds for a lease that moved)",
+        instead: "its nodes ask 2 USDC",
+        before: NOT_RUN,
+        profit: Usd(play(3_000_000) - play(2_000_000)),
+        assumption: "the order's maximum price; LIMITATIONS.md says so",
+    }
+}

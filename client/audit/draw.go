@@ -12,74 +12,20 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/idl/bindings"
 )
-
-// Places of accounts in instructions.
-const (
-	orderInCreate   = 3
-	orderInAward    = 3
-	nodeInAward     = 5
-	providerInAward = 6
-)
-
-// drawnOrder is a redundant order with the nodes that it was given, in the order of their awards.
-type drawnOrder struct {
-	order     market.Order
-	nodes     []drawnNode
-	exact     bool // the second of its creation is known
-	reopened  bool
-	createdIn Tx
-	awardedIn Tx // the last of them
-}
-
-type drawnNode struct{ node, provider solana.PublicKey }
-
-// redundantOrder reads an order and its awards out of the transactions of its life; ok is false when it is not
-// redundant, or not in them.
-func redundantOrder(txs []Tx, address solana.PublicKey, account *market.Order) (d drawnOrder, ok bool) {
-	for _, t := range txs {
-		for _, in := range t.Instructions {
-			if in.Program != market.ProgramID || len(in.Data) < 8 {
-				continue
-			}
-			switch [8]byte(in.Data[:8]) {
-			case bindings.Instruction_OrderCreate:
-				args, err := bindings.UnmarshalOrderArgs(in.Data[8:])
-				if err != nil || len(in.Accounts) <= orderInCreate || in.Accounts[orderInCreate] != address || args.Redundant != 1 {
-					continue
-				}
-				ok, d.createdIn = true, t
-				d.order.Address, d.order.Requirement = address, args.Requirement
-				d.order.MaxPrice, d.order.GpusPerNode, d.order.NodesWanted = args.MaxPrice, args.GpusPerNode, args.Nodes
-				d.order.DurationSecs, d.order.AwardDeadline = args.DurationSecs, math.MaxInt64 // a guarantee that lasts for ever is none
-			case bindings.Instruction_OrderAward:
-				if len(in.Accounts) > providerInAward && in.Accounts[orderInAward] == address {
-					d.nodes = append(d.nodes, drawnNode{in.Accounts[nodeInAward], in.Accounts[providerInAward]})
-					d.awardedIn = t
-				}
-			}
-		}
-		_, _, again := find([]Tx{t}, func(e *bindings.OrderReopened) bool { return e.Order == address })
-		d.reopened = d.reopened || again
-	}
-	d.order.CreatedAt = d.createdIn.Time.Unix()
-	if account != nil && account.Address == address {
-		d.order.CreatedAt, d.order.AwardDeadline, d.order.StartSecs, d.exact = account.CreatedAt, account.AwardDeadline, account.StartSecs, true
-	}
-	return d, ok
-}
 
 // drawnStep recomputes the draw of a redundant order's nodes; nil for other orders, and where there are no blocks to ask.
 func drawnStep(ctx context.Context, o Options, txs []Tx, order solana.PublicKey) (*Step, error) {
-	d, ok := redundantOrder(txs, order, o.Order)
+	r, ok := runOf(txs, order)
 	if !ok || o.Blocks == nil {
 		return nil, nil
 	}
-	// A local engine's blocks may have another time than the clock that the order has its creation from.
-	created := []int64{d.order.CreatedAt}
-	if !d.exact {
-		created = append(created, d.order.CreatedAt-1, d.order.CreatedAt+1)
+	of, exact := r.order(o.Order)
+	// A local engine's blocks may have another time than the clock that the order has its creation from: then every block
+	// that may have drawn the nodes counts, and what one of them explains is no problem.
+	created := []int64{of.CreatedAt}
+	if !exact {
+		created = append(created, of.CreatedAt-1, of.CreatedAt+1)
 	}
 	var seeds []market.DrawSeed
 	var blocks []chain.Block
@@ -94,61 +40,90 @@ func drawnStep(ctx context.Context, o Options, txs []Tx, order solana.PublicKey)
 		blocks, seeds = append(blocks, b), append(seeds, market.NewDrawSeed(o.Domain, order, b.Hash))
 	}
 	if len(seeds) == 0 {
-		return &Step{Name: "draw", Text: "the block that draws the nodes is not final yet", Time: d.awardedIn.Time}, nil
+		return &Step{Name: "draw", Text: "the block that draws the nodes is not final yet", Time: r.awardedIn.Time}, nil
 	}
-	var suited []*market.Node
-	if o.Nodes != nil && !d.reopened && d.order.Requirement.SameSite == 0 {
-		nodes, models, err := o.Nodes(ctx)
+	suited, err := r.suited(ctx, o, of)
+	if err != nil {
+		return nil, err
+	}
+	passed := slices.DeleteFunc(slices.Clone(suited), func(n *market.Node) bool {
+		return slices.ContainsFunc(seeds, func(s market.DrawSeed) bool { return !r.passedOver(s, n) })
+	})
+	if len(passed) > 0 {
+		earlier, err := r.earlier(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		for i := range nodes {
-			if m, known := models[nodes[i].Spec.Model]; known && d.order.SuitedThroughout(&nodes[i], &m, d.awardedIn.Time.Unix()) {
-				suited = append(suited, &nodes[i])
-			}
-		}
+		passed = slices.DeleteFunc(passed, func(n *market.Node) bool { return earlier[n.Provider] })
 	}
-	step := d.check(blocks[0], seeds, suited)
+	step := r.drawn(blocks[0], seeds[0], len(suited), passed)
 	return &step, nil
 }
 
-// check compares the awarded nodes with the draw: each is of another provider, and of the nodes that are known to have
-// suited all the time none comes before them. Where the order's creation is known to a second only, every block that may
-// have drawn its nodes is given, and what one of them explains is no problem.
-func (d drawnOrder) check(b chain.Block, seeds []market.DrawSeed, suited []*market.Node) Step {
-	var c problems
-	var ranks []string
-	for i, n := range d.nodes {
-		rank := seeds[0].Rank(n.node)
-		ranks = append(ranks, fmt.Sprintf("%s %x", n.node, rank[:4]))
-		for _, other := range d.nodes[:i] {
-			c.require(d.reopened || other.provider != n.provider, "nodes %s and %s are of one provider", other.node, n.node)
+// order is the order as far as a draw needs it; exact is false where the second of its creation is that of its block.
+func (r *Run) order(account *market.Order) (o *market.Order, exact bool) {
+	o = &market.Order{Meta: market.Meta{Address: r.Order}}
+	o.Requirement, o.MaxPrice, o.GpusPerNode, o.DurationSecs = r.Args.Requirement, r.Args.MaxPrice, r.Args.GpusPerNode, r.Args.DurationSecs
+	o.CreatedAt, o.AwardDeadline = r.createdIn.Time.Unix(), math.MaxInt64 // no guarantee is known to last long enough
+	if account != nil && account.Address == r.Order {
+		o.CreatedAt, o.AwardDeadline, o.StartSecs, exact = account.CreatedAt, account.AwardDeadline, account.StartSecs, true
+	}
+	return o, exact
+}
+
+// suited are the nodes that are known to have suited from before the order until its last award; none where that is not
+// judged.
+func (r *Run) suited(ctx context.Context, o Options, of *market.Order) ([]*market.Node, error) {
+	if o.Nodes == nil || r.reopened || of.Requirement.SameSite != 0 {
+		return nil, nil
+	}
+	nodes, models, err := o.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []*market.Node
+	for i := range nodes {
+		if m, known := models[nodes[i].Spec.Model]; known && of.SuitedThroughout(&nodes[i], &m, r.awardedIn.Time.Unix()) {
+			out = append(out, &nodes[i])
 		}
 	}
-	for _, n := range suited {
-		passed := !slices.ContainsFunc(seeds, func(s market.DrawSeed) bool { return !d.passedOver(s, n) })
-		c.require(!passed, "node %s suited all the time and comes before one that was chosen", n.Address)
+	return out, nil
+}
+
+// drawn is what the draw shows: each node is of another provider, and none was passed over.
+func (r *Run) drawn(b chain.Block, seed market.DrawSeed, suited int, passed []*market.Node) Step {
+	var c problems
+	var ranks []string
+	for i, n := range r.Nodes {
+		rank := seed.Rank(n.Node)
+		ranks = append(ranks, fmt.Sprintf("%s %x", n.Node, rank[:4]))
+		for _, other := range r.Nodes[:i] {
+			c.require(r.reopened || other.Provider != n.Provider, "nodes %s and %s are of one provider", other.Node, n.Node)
+		}
+	}
+	for _, n := range passed {
+		c.require(false, "node %s suited all the time and comes before one that was chosen", n.Address)
 	}
 	text := fmt.Sprintf("by block %s of slot %d, first after the order's second: %s", solana.Hash(b.Hash), b.Slot, strings.Join(ranks, ", "))
 	switch {
-	case d.reopened:
+	case r.reopened:
 		text += "; the order was awarded more than once, so that the choice is not checked"
-	case d.order.Requirement.SameSite != 0:
+	case r.Args.Requirement.SameSite != 0:
 		text += "; nodes at one site, so that the choice is not checked"
 	default:
-		text += fmt.Sprintf("; compared with %d nodes that are known to have suited all the time", len(suited))
+		text += fmt.Sprintf("; compared with %d nodes that are known to have suited all the time", suited)
 	}
-	return Step{Name: "draw", Time: d.awardedIn.Time, Text: text, Signature: d.awardedIn.Signature, Problems: c}
+	return Step{Name: "draw", Time: r.awardedIn.Time, Text: text, Signature: r.awardedIn.Signature, Problems: c}
 }
 
 // passedOver reports whether a node that suited comes before a chosen one in the draw, though its provider had none.
-func (d drawnOrder) passedOver(s market.DrawSeed, n *market.Node) bool {
+func (r *Run) passedOver(s market.DrawSeed, n *market.Node) bool {
 	later := false
-	for _, chosen := range d.nodes {
-		if chosen.node == n.Address || chosen.provider == n.Provider && s.Before(chosen.node, n.Address) {
+	for _, chosen := range r.Nodes {
+		if chosen.Node == n.Address || chosen.Provider == n.Provider && s.Before(chosen.Node, n.Address) {
 			return false
 		}
-		later = later || s.Before(n.Address, chosen.node)
+		later = later || s.Before(n.Address, chosen.Node)
 	}
 	return later
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,13 @@ func (s oneBlock) Last(context.Context) (uint64, error) { return 1_000, nil }
 
 func (s oneBlock) At(_ context.Context, slot uint64) (chain.Block, error) {
 	return chain.Block{Slot: slot, Hash: [32]byte{byte(slot), byte(slot >> 8)}, Time: time.Unix(int64(s)+int64(slot), 0)}, nil
+}
+
+// noHistory is a chain without transactions.
+type noHistory struct{ Source }
+
+func (noHistory) History(context.Context, solana.PublicKey, chain.Commitment, int) ([]chain.SignatureInfo, error) {
+	return nil, nil
 }
 
 // drawnHistory is a redundant order over three of six nodes, awarded 5 s after its creation as a keeper draws.
@@ -51,7 +59,7 @@ func newDrawnHistory(t *testing.T) *drawnHistory {
 	}
 	blocks := oneBlock(10_000)
 	h.o = Options{
-		Domain: records.Domain{1}, Blocks: blocks,
+		Domain: records.Domain{1}, Blocks: blocks, Source: noHistory{},
 		Nodes: func(context.Context) ([]market.Node, map[uint16]market.Model, error) {
 			var all []market.Node
 			for _, n := range h.nodes {
@@ -71,19 +79,26 @@ func newDrawnHistory(t *testing.T) *drawnHistory {
 	return h
 }
 
-func (h *drawnHistory) step(t *testing.T) *Step {
+// redundantTxs create a redundant order of customer 7 and award it, one second later for each slot.
+func redundantTxs(t *testing.T, nonce uint64, job byte, created int64, chosen []*market.Node) []Tx {
 	create, err := ix.OrderCreate(ix.OrderCreateArgs{
-		Customer: solana.PublicKey{7}, Nonce: 1, MaxPrice: 1_000, Duration: 600, Nodes: 3, GPUsPerNode: 1, RunToCompletion: true, Redundant: true, NoMigration: true,
-		Requirement: market.Requirement{Model: 1},
+		Customer: solana.PublicKey{7}, Nonce: nonce, MaxPrice: 1_000, Duration: 600, Nodes: 3, GPUsPerNode: 1, RunToCompletion: true, Redundant: true,
+		NoMigration: true, JobDigest: [32]byte{job}, Requirement: market.Requirement{Model: 1},
 	})
 	require.NoError(t, err)
-	award := Tx{Time: time.Unix(h.created+5, 0)}
-	for _, n := range h.chosen {
-		in, err := ix.OrderAward(ix.OrderAwardArgs{Keeper: solana.PublicKey{9}, Order: market.Order{Meta: market.Meta{Address: h.order}}, Node: *n})
+	award := Tx{Time: time.Unix(created+5, 0), Slot: uint64(created + 5)}
+	for _, n := range chosen {
+		order := market.Order{Meta: market.Meta{Address: market.OrderAddress(solana.PublicKey{7}, nonce)}}
+		order.Customer = solana.PublicKey{7}
+		in, err := ix.OrderAward(ix.OrderAwardArgs{Keeper: solana.PublicKey{9}, Order: order, Node: *n})
 		require.NoError(t, err)
 		award.Instructions = append(award.Instructions, asRead(t, in))
 	}
-	step, err := drawnStep(t.Context(), h.o, []Tx{{Time: time.Unix(h.created, 0), Instructions: []Instruction{asRead(t, create)}}, award}, h.order)
+	return []Tx{{Time: time.Unix(created, 0), Slot: uint64(created), Instructions: []Instruction{asRead(t, create)}}, award}
+}
+
+func (h *drawnHistory) step(t *testing.T) *Step {
+	step, err := drawnStep(t.Context(), h.o, redundantTxs(t, 1, 1, h.created, h.chosen), h.order)
 	require.NoError(t, err)
 	require.NotNil(t, step)
 	return step
@@ -152,6 +167,29 @@ func TestADrawWithoutTheOrdersAccount(t *testing.T) {
 	step, err := drawnStep(t.Context(), h.o, nil, h.order)
 	require.NoError(t, err)
 	require.Nil(t, step)
-	_, ok := redundantOrder([]Tx{{Events: []market.Event{{Value: &bindings.OrderReopened{Order: h.order}}}}}, h.order, nil)
+	_, ok := runOf([]Tx{{Events: []market.Event{{Value: &bindings.OrderReopened{Order: h.order}}}}}, h.order)
 	require.False(t, ok, "nothing says that it is redundant")
+}
+
+// A run is read with its nodes and what they have shown; the nodes of earlier runs of the same job by the same customer are
+// known, those of other jobs and of later runs are not.
+func TestR16RunsOfTheSameJobAreKnown(t *testing.T) {
+	h := newDrawnHistory(t)
+	first := redundantTxs(t, 1, 1, 100, h.nodes[:3])
+	resolved := &bindings.OutputsResolved{Order: h.order, Output: [32]byte{5}, Accepted: 2, Of: 3}
+	run, ok := runOf(append(first, Tx{Slot: 150, Events: []market.Event{{Value: resolved}}}), h.order)
+	require.True(t, ok)
+	require.Equal(t, resolved, run.Resolved)
+	require.Len(t, run.Nodes, 3)
+	require.True(t, run.Has(h.nodes[0].Address, solana.PublicKey{}))
+	require.True(t, run.Has(solana.PublicKey{}, h.nodes[2].Provider), "another node of the same provider")
+	require.False(t, run.Has(h.nodes[3].Address, h.nodes[3].Provider))
+
+	other := redundantTxs(t, 2, 2, 110, h.nodes[3:4])
+	second := redundantTxs(t, 3, 1, 200, h.nodes[4:])
+	later := redundantTxs(t, 4, 1, 300, h.nodes[3:4])
+	rerun, ok := runOf(second, market.OrderAddress(solana.PublicKey{7}, 3))
+	require.True(t, ok)
+	want := map[solana.PublicKey]bool{h.nodes[0].Provider: true, h.nodes[1].Provider: true, h.nodes[2].Provider: true}
+	require.Equal(t, want, rerun.earlierIn(slices.Concat(first, other, second, later)))
 }

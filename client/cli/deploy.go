@@ -40,6 +40,7 @@ type deployJSON struct {
 	Sealed   bool        `json:"sealed,omitempty"`
 	Tx       sent        `json:"transaction"`
 	Leases   []leaseJSON `json:"leases"`
+	Rerun    *rerunJSON  `json:"rerun,omitempty"`
 }
 
 func (s *session) deploy() error {
@@ -74,6 +75,9 @@ func (s *session) deploy() error {
 		return err
 	}
 	if err := d.award(); err != nil {
+		return err
+	}
+	if err := d.checkFresh(); err != nil {
 		return err
 	}
 	if d.remote, err = s.dial(v); err != nil {
@@ -296,6 +300,7 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 		return err
 	}
 	failed, accepted := false, 0
+	var output [32]byte
 	for _, l := range d.leases {
 		if cur, ok := d.v.Lease(l.Address); ok {
 			l = cur
@@ -308,17 +313,27 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 		}
 		if market.OutputState(l.Output) == market.OutputAccepted {
 			accepted++
+			output = l.OutputHash
 		}
 		d.out.Leases = append(d.out.Leases, j)
+	}
+	if d.out.Rerun, err = d.compareRuns(output, accepted > 0); err != nil {
+		return err
 	}
 	err = d.s.done(d.out, func(w io.Writer) {
 		for _, j := range d.out.Leases {
 			j.summary(w)
 		}
+		if d.out.Rerun != nil {
+			fmt.Fprintln(w, d.out.Rerun.Text)
+		}
 	})
 	if d.r.args.Redundant && done != nil {
 		if err == nil && accepted == 0 {
 			err = &failure{code: ExitJobFailed, reason: "no output was that of most machines", advice: "nothing is paid, everything is free again; jobs that are not the same to the bit cannot be redundant"}
+		}
+		if err == nil && d.out.Rerun != nil && d.out.Rerun.Same != nil && !*d.out.Rerun.Same {
+			err = &failure{code: ExitJobFailed, reason: "the two runs have different outputs", advice: "one of them is wrong, or the job is not the same to the bit; a third run may tell: gantry deploy --rerun " + d.order.String()}
 		}
 		return err // a machine that went wrong is outvoted
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -28,6 +29,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour (default: the model's reference price)"},
 			&cli.BoolFlag{Name: "run-to-completion", Aliases: []string{"job"}, Usage: "the lease ends with the command"},
 			&cli.UintFlag{Name: "redundancy", Usage: "run the command on `N` machines of different owners, 3 to 8; only those are paid that show what most of them show"},
+			&cli.StringFlag{Name: "rerun", Usage: "run the same redundant job as `ORDER` again, on machines of other owners, and compare the outputs; give the same command"},
 			&cli.BoolFlag{Name: "migrate", Usage: "when a machine fails, start the command anew on another for the time that is left; needs this command to stay"},
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "return once it runs; keepers' reports settle it"},
 			&cli.BoolFlag{Name: "allow-simulated", Usage: "simulated GPUs will do (local networks)"},
@@ -88,6 +90,8 @@ type request struct {
 	noPrice bool        // the reference price was taken
 	// auction and reveal are the windows of a sealed order, seconds; 0 for instant ones.
 	auction, reveal uint32
+	// first is the run of the same job that this one is compared with; nil for none.
+	first *audit.Run
 }
 
 // request reads the flags of deploy. All of them are checked before a transaction is sent.
@@ -154,6 +158,9 @@ func (s *session) request(v *view.View) (request, error) {
 	if err := s.sealed(&r); err != nil {
 		return r, err
 	}
+	if r.first, err = s.firstRun(v, r.args.JobDigest); err != nil {
+		return r, err
+	}
 	if err := s.redundant(&r); err != nil {
 		return r, err
 	}
@@ -166,8 +173,11 @@ func (s *session) request(v *view.View) (request, error) {
 // redundant reads the flag of jobs whose outputs are compared.
 func (s *session) redundant(r *request) error {
 	n := s.cli.Uint("redundancy")
+	if r.first != nil && !s.cli.IsSet("redundancy") {
+		n = uint(r.first.Args.Nodes)
+	}
 	switch {
-	case !s.cli.IsSet("redundancy"):
+	case n == 0 && !s.cli.IsSet("redundancy"):
 		return nil
 	case n < market.MinRedundancy || n > market.MaxRedundancy:
 		return usage(fmt.Sprintf("--redundancy is %d", n), "outputs are compared of 3 to 8 machines")
@@ -192,7 +202,7 @@ func (s *session) sealed(r *request) error {
 	}
 	auction, reveal := s.cli.Uint("auction-secs"), s.cli.Uint("reveal-secs")
 	switch {
-	case s.cli.IsSet("redundancy"):
+	case s.cli.IsSet("redundancy") || s.cli.IsSet("rerun"):
 		return usage("a sealed order cannot be redundant: the best bids may be one owner's", "leave --sealed or --redundancy out")
 	case auction < market.AuctionSecsMin || auction > market.AuctionSecsMax:
 		return usage(fmt.Sprintf("--auction-secs is %d", auction), fmt.Sprintf("give %d to %d seconds", market.AuctionSecsMin, market.AuctionSecsMax))

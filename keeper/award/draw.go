@@ -24,6 +24,14 @@ func drawn(v *view.Accounts, m *match.Matcher, o *market.Order, q match.Query, n
 	for lease := range v.LeasesOfOrder[o.Address] {
 		taken[v.Leases[lease].Provider] = true
 	}
+	// A rerun of the same job is one on machines of others, as long as the first run is on chain.
+	for key, other := range v.Orders {
+		if other.Redundant == 1 && other.Customer == o.Customer && other.ImageDigest == o.ImageDigest && other.CreatedAt < o.CreatedAt {
+			for lease := range v.LeasesOfOrder[key] {
+				taken[v.Leases[lease].Provider] = true
+			}
+		}
+	}
 	var out []market.Candidate
 	for _, n := range seed.Draw(m.Suitable(q, now), q.Nodes, taken, q.Requirement.SameSite != 0) {
 		c, err := market.NewCandidate(o.Address, *n, now)

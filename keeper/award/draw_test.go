@@ -150,3 +150,48 @@ func TestRedundantJobsAtOneSite(t *testing.T) {
 		}
 	}
 }
+
+// The same customer's same job goes to machines of others as long as an earlier run of it is on chain.
+func TestR16ARerunIsOnMachinesOfOthers(t *testing.T) {
+	v, order := newView(func(o *market.Order) { redundant(o); o.CreatedAt, o.ImageDigest = 100, [32]byte{1} })
+	for n := range byte(6) {
+		addNode(v, n+1, 500, nil)
+	}
+	first := &market.Order{Meta: market.Meta{Address: solana.PublicKey{201}}}
+	redundant(first)
+	first.CreatedAt, first.ImageDigest = 50, [32]byte{1}
+	v.Put(first.Address, first)
+	used := map[solana.PublicKey]bool{}
+	for n := range byte(3) {
+		node := v.Nodes[solana.PublicKey{n + 1}]
+		used[node.Address] = true
+		l := &market.Lease{Meta: market.Meta{Address: solana.PublicKey{77, n}}}
+		l.Order, l.Lease.Node, l.Lease.Provider = first.Address, node.Address, node.Provider
+		v.Put(l.Address, l)
+	}
+	choose := func(block byte) []market.Candidate {
+		got, err := Choose(v, match.Of(v), order, now, drawnBy(block))
+		require.NoError(t, err)
+		return got
+	}
+	for block := range byte(20) {
+		for _, c := range choose(block) {
+			require.False(t, used[c.Node.Address])
+		}
+	}
+	for name, change := range map[string]func(*market.Order){
+		"another job": func(o *market.Order) { o.ImageDigest = [32]byte{2} }, "another customer": func(o *market.Order) { o.Customer = solana.PublicKey{8} },
+		"a later order": func(o *market.Order) { o.CreatedAt = 101 },
+	} {
+		other := *first
+		change(&other)
+		v.Put(first.Address, &other)
+		again := false
+		for block := range byte(20) {
+			for _, c := range choose(block) {
+				again = again || used[c.Node.Address]
+			}
+		}
+		require.True(t, again, name)
+	}
+}

@@ -1,0 +1,131 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+// Places of accounts in instructions.
+const (
+	creditsInCreate = 2
+	orderInCreate   = 3
+	orderInAward    = 3
+	nodeInAward     = 5
+	providerInAward = 6
+)
+
+// Run is a redundant order as its transactions tell it: what was ordered, which nodes it was given, in the order of their
+// awards, and what most of them have shown.
+type Run struct {
+	Order    solana.PublicKey
+	Args     bindings.OrderArgs
+	Nodes    []RunNode
+	Resolved *bindings.OutputsResolved // nil before the outputs are compared
+
+	credits   solana.PublicKey // its customer's
+	reopened  bool
+	createdIn Tx
+	awardedIn Tx // the last award
+}
+
+// RunNode is a node of a run.
+type RunNode struct{ Node, Provider solana.PublicKey }
+
+// ReadRun reads the last life of a redundant order's address. Errors: ErrNoHistory, the source's.
+func ReadRun(ctx context.Context, src Source, order solana.PublicKey, at chain.Commitment) (*Run, error) {
+	txs, err := Read(ctx, src, order, at)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := runOf(txs, order)
+	if !ok {
+		return nil, fmt.Errorf("%s was never a redundant order: %w", order, ErrNoHistory)
+	}
+	return &r, nil
+}
+
+// Has reports whether a node, or another one of its provider, was in the run.
+func (r *Run) Has(node, provider solana.PublicKey) bool {
+	for _, n := range r.Nodes {
+		if n.Node == node || n.Provider == provider {
+			return true
+		}
+	}
+	return false
+}
+
+// runOf reads a redundant order out of its transactions; ok is false when it is not redundant, or not in them.
+func runOf(txs []Tx, order solana.PublicKey) (r Run, ok bool) {
+	for _, t := range txs {
+		for _, in := range t.Instructions {
+			if args, created := orderCreate(in); created && in.Accounts[orderInCreate] == order {
+				r, ok = Run{Order: order, Args: *args, credits: in.Accounts[creditsInCreate], createdIn: t}, args.Redundant == 1
+			}
+			if n, of, awarded := orderAward(in); awarded && of == order {
+				r.Nodes, r.awardedIn = append(r.Nodes, n), t
+			}
+		}
+		for _, e := range t.Events {
+			switch v := e.Value.(type) {
+			case *bindings.OrderReopened:
+				r.reopened = r.reopened || v.Order == order
+			case *bindings.OutputsResolved:
+				if v.Order == order {
+					r.Resolved = v
+				}
+			}
+		}
+	}
+	return r, ok
+}
+
+// earlier are the providers that other redundant orders of the same customer for the same job were given before the last
+// award of this one: keepers leave them out, so that a rerun is one on other machines.
+func (r *Run) earlier(ctx context.Context, o Options) (map[solana.PublicKey]bool, error) {
+	txs, err := Read(ctx, o.Source, r.credits, o.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	return r.earlierIn(txs), nil
+}
+
+// earlierIn is earlier, from the transactions of the customer's credits.
+func (r *Run) earlierIn(txs []Tx) map[solana.PublicKey]bool {
+	same := map[solana.PublicKey]bool{}
+	out := map[solana.PublicKey]bool{}
+	for _, t := range txs {
+		if t.Slot > r.awardedIn.Slot {
+			break
+		}
+		for _, in := range t.Instructions {
+			if args, ok := orderCreate(in); ok && in.Accounts[orderInCreate] != r.Order {
+				same[in.Accounts[orderInCreate]] = args.Redundant == 1 && args.ImageDigest == r.Args.ImageDigest
+			}
+			if n, of, ok := orderAward(in); ok && same[of] {
+				out[n.Provider] = true
+			}
+		}
+	}
+	return out
+}
+
+func orderCreate(in Instruction) (*bindings.OrderArgs, bool) {
+	if in.Program != market.ProgramID || len(in.Data) < 8 || [8]byte(in.Data[:8]) != bindings.Instruction_OrderCreate || len(in.Accounts) <= orderInCreate {
+		return nil, false
+	}
+	args, err := bindings.UnmarshalOrderArgs(in.Data[8:])
+	return args, err == nil
+}
+
+func orderAward(in Instruction) (n RunNode, order solana.PublicKey, ok bool) {
+	if in.Program != market.ProgramID || len(in.Data) < 8 || [8]byte(in.Data[:8]) != bindings.Instruction_OrderAward || len(in.Accounts) <= providerInAward {
+		return n, order, false
+	}
+	return RunNode{in.Accounts[nodeInAward], in.Accounts[providerInAward]}, in.Accounts[orderInAward], true
+}

@@ -86,11 +86,16 @@ func auditFault(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpen
 	return s, nil
 }
 
-// opened checks the cause of a fault: a leaf of a final report, or an upheld dispute.
+// opened checks the cause of a fault: a leaf of a final report, an upheld dispute, or a broken guarantee.
 func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpened) error {
 	upheld := func(d *bindings.DisputeResolved) bool { return d.Upheld == 1 && d.Lease == v.Lease }
 	if d, _, ok := find([]Tx{opened}, upheld); ok && s.Flags == records.FlagBadOutput {
 		s.Steps = append(s.Steps, s.fromDispute(opened, v, d))
+		return nil
+	}
+	broken := func(g *bindings.GuaranteeResolved) bool { return g.Fault == v.Fault }
+	if g, _, ok := find([]Tx{opened}, broken); ok {
+		s.Steps = append(s.Steps, s.fromGuarantee(opened, v, g))
 		return nil
 	}
 	root, final, err := FinalRoot(ctx, o, v.Period)
@@ -128,6 +133,21 @@ func (s *Slash) fromDispute(opened Tx, v *bindings.FaultOpened, d *bindings.Disp
 		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
 		Text: fmt.Sprintf("keepers upheld the dispute of lease %s with %s GNT against %s; %s GNT at stake, appeal until %s; the votes: gantry audit %s",
 			v.Lease, market.GNT(d.UpheldWeight), market.GNT(d.RejectedWeight), s.Amount, clock(v.ApplicableAt), v.Lease),
+	}
+}
+
+// fromGuarantee is the first step of the fault of a broken uptime guarantee.
+func (s *Slash) fromGuarantee(opened Tx, v *bindings.FaultOpened, g *bindings.GuaranteeResolved) Step {
+	var c problems
+	c.require(market.GuaranteeFaultAddress(v.Node, g.Until) == v.Fault, "the address is not that of the guarantee of this node")
+	c.require(g.Node == v.Node, "the guarantee is another node's")
+	c.require(v.Lease.IsZero(), "a guarantee is about no single lease")
+	c.require(v.WindowFrom == g.Since, "the fault is about another time than the guarantee")
+	c.require(!market.GuaranteeKept(g.UpSecs, g.CountedSecs, g.GuaranteeBps), "the guarantee was kept")
+	return Step{
+		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
+		Text: fmt.Sprintf("node %s was up for %d of %d seconds from %s to %s and had guaranteed %d.%02d %%; %s GNT at stake, without an appeal",
+			v.Node, g.UpSecs, g.CountedSecs, clock(g.Since), clock(g.Until), g.GuaranteeBps/100, g.GuaranteeBps%100, s.Amount),
 	}
 }
 

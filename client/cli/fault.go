@@ -48,6 +48,7 @@ type faultJSON struct {
 	Provider     string   `json:"provider"`
 	Lease        string   `json:"lease,omitempty"`
 	Finder       string   `json:"finder,omitempty"`
+	Cause        string   `json:"cause"`
 	State        string   `json:"state"`
 	Period       uint64   `json:"period"`
 	Flags        []string `json:"flags"`
@@ -65,7 +66,7 @@ type faultJSON struct {
 
 func describeFault(f *market.Fault) faultJSON {
 	out := faultJSON{
-		Address: f.Address.String(), Node: f.Node.String(), Provider: f.Provider.String(), Period: f.Period, State: "pending",
+		Address: f.Address.String(), Node: f.Node.String(), Provider: f.Provider.String(), Period: f.Period, Cause: f.Cause(), State: "pending",
 		Flags: records.Flags(f.Flags).Names(), Amount: market.GNT(f.Amount).String(), Pool: market.GNT(f.Pool).String(),
 		PoolLeft: market.GNT(f.PoolLeft).String(), WindowFrom: f.WindowFrom, WindowUntil: f.WindowUntil, OpenedAt: f.OpenedAt,
 		ApplicableAt: f.ApplicableAt, ClaimsUntil: f.ClaimsUntil, AppealWeight: market.GNT(f.AppealWeight).String(), TotalWeight: market.GNT(f.TotalWeight).String(),
@@ -101,9 +102,9 @@ func (s *session) faults() error {
 		}
 		rows := make([][]string, len(out))
 		for i, f := range out {
-			rows[i] = []string{f.Address, f.Node[:6] + "…", fmt.Sprint(f.Period), fmt.Sprint(f.Flags), f.State, f.Amount, f.PoolLeft, when(f.ApplicableAt), f.AppealWeight + " of " + f.TotalWeight}
+			rows[i] = []string{f.Address, f.Node[:6] + "…", fmt.Sprint(f.Period), f.Cause, fmt.Sprint(f.Flags), f.State, f.Amount, f.PoolLeft, when(f.ApplicableAt), f.AppealWeight + " of " + f.TotalWeight}
 		}
-		table(w, "FAULT|NODE|PERIOD|FLAGS|STATE|SLASH GNT|UNCLAIMED GNT|APPLICABLE (UTC)|APPEAL WEIGHT", rows)
+		table(w, "FAULT|NODE|PERIOD|CAUSE|FLAGS|STATE|SLASH GNT|UNCLAIMED GNT|APPLICABLE (UTC)|APPEAL WEIGHT", rows)
 	})
 }
 

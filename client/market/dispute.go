@@ -23,9 +23,23 @@ const (
 
 // Kinds of faults, as in program/src/state/fault.rs.
 const (
-	FaultReport  uint8 = 1
-	FaultDispute uint8 = 2
+	FaultReport    uint8 = 1
+	FaultDispute   uint8 = 2
+	FaultGuarantee uint8 = 3
 )
+
+// Cause says in a word what the fault follows from.
+func (f *Fault) Cause() string {
+	switch f.Kind {
+	case FaultReport:
+		return "report"
+	case FaultDispute:
+		return "dispute"
+	case FaultGuarantee:
+		return "guarantee"
+	}
+	return "unknown"
+}
 
 // CanAppeal says whether a statement of this keeper may speak against the fault at now.
 func (f *Fault) CanAppeal(k *Keeper, now int64) error {

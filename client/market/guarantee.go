@@ -11,14 +11,14 @@ const (
 )
 
 // ResolvesAt is the unix second from which the node's guarantee can be resolved; ok is false without one.
-func (n *Node) ResolvesAt(p *Params) (at int64, ok bool) {
-	wait := int64(p.PeriodSecs)*int64(p.SettleDeadlinePeriods) + int64(p.AppealSecs)
+func (n *Node) ResolvesAt() (at int64, ok bool) {
+	wait := int64(n.GuaranteeSettleSecs) + int64(n.GuaranteeAppealSecs)
 	return satAdd(n.GuaranteedUntil, wait), n.GuaranteedUntil != 0
 }
 
 // CanResolveGuarantee says why guarantee_resolve would be refused at now; nil when it would not.
-func (n *Node) CanResolveGuarantee(p *Params, now int64) error {
-	at, ok := n.ResolvesAt(p)
+func (n *Node) CanResolveGuarantee(now int64) error {
+	at, ok := n.ResolvesAt()
 	switch {
 	case !ok:
 		return bindings.ErrorCodeNotGuaranteed

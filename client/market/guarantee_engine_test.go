@@ -96,26 +96,39 @@ func TestGuarantees(t *testing.T) {
 
 	w.Give(keeper.PublicKey(), w.StakeMint, 0)
 	settle := func(n market.Node) solana.Instruction {
-		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Finder: keeper.PublicKey(), Node: n, StakeMint: w.StakeMint})
+		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Payer: keeper.PublicKey(), Node: n})
 		require.NoError(t, err)
 		return instruction
 	}
-	at, ok := shaky.ResolvesAt(&params)
+	at, ok := shaky.ResolvesAt()
 	require.True(t, ok)
 	require.Equal(t, until+7, at)
-	require.ErrorIs(t, shaky.CanResolveGuarantee(&params, at-1), bindings.ErrorCodeTooEarly)
-	require.NoError(t, shaky.CanResolveGuarantee(&params, at))
+	require.ErrorIs(t, shaky.CanResolveGuarantee(at-1), bindings.ErrorCodeTooEarly)
+	require.NoError(t, shaky.CanResolveGuarantee(at))
 	w.Until(at)
 	for _, n := range []market.Node{steady, shaky} {
 		w.Do("guarantee_resolve", byKeeper, settle(n), nil)
 		_, err = w.Try("guarantee_resolve", byKeeper, settle(n))
 		require.ErrorIs(t, err, bindings.ErrorCodeNotGuaranteed)
 	}
+	// Only the one that was broken is a fault, which need not wait.
+	var fault market.Fault
+	w.Wait("fault", func(v *view.View) bool {
+		faults := v.Faults()
+		if len(faults) == 1 {
+			fault = faults[0]
+		}
+		return len(faults) == 1
+	})
+	require.Equal(t, market.GuaranteeFaultAddress(shaky.Address, until), fault.Address)
+	require.Equal(t, market.FaultGuarantee, fault.Kind)
+	instruction, err = ix.SlashApply(ix.SlashApplyArgs{Payer: keeper.PublicKey(), Fault: fault, StakeMint: w.StakeMint})
+	w.Do("slash_apply", byKeeper, instruction, err)
 	w.Wait("settled", func(v *view.View) bool {
 		b, _ := v.Node(shaky.Address)
 		p, _ := v.ProviderOf(provider.PublicKey())
 		return b.GuaranteedUntil == 0 && p.Stake == uint64(190*market.OneGNT)
 	})
 	require.Zero(t, w.Tokens(market.TokenAddress(keeper.PublicKey(), w.StakeMint)), "who resolves it earns nothing")
-	require.ErrorIs(t, (&market.Node{}).CanResolveGuarantee(&params, at), bindings.ErrorCodeNotGuaranteed)
+	require.ErrorIs(t, (&market.Node{}).CanResolveGuarantee(at), bindings.ErrorCodeNotGuaranteed)
 }

@@ -39,6 +39,8 @@ var (
 	seedReport       = []byte("report")
 	seedFault        = []byte("fault")
 	seedFraudProof   = []byte("fraud_proof")
+
+	seedGuaranteeFault = []byte("guarantee_fault")
 )
 
 // derive finds a program-derived address. The seeds above are constants of valid length, and that none of 256 bumps
@@ -79,6 +81,11 @@ func DisputeAddress(lease solana.PublicKey) solana.PublicKey {
 // DisputeFaultAddress is the fault of a lease's upheld dispute.
 func DisputeFaultAddress(lease solana.PublicKey) solana.PublicKey {
 	return derive(ProgramID, seedDisputeFault, lease[:])
+}
+
+// GuaranteeFaultAddress is the fault of a node's broken guarantee that ended at a unix second.
+func GuaranteeFaultAddress(node solana.PublicKey, until int64) solana.PublicKey {
+	return derive(ProgramID, seedGuaranteeFault, node[:], binary.LittleEndian.AppendUint64(nil, uint64(until)))
 }
 
 // ModelAddress is the account of a GPU model.

@@ -891,32 +891,31 @@ func NewGpuModelProposeInstruction(
 
 // Builds a "guarantee_resolve" instruction.
 func NewGuaranteeResolveInstruction(
-	finderAccount solanago.PublicKey,
+	payerAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
-	stakeVaultAccount solanago.PublicKey,
-	stakeMintAccount solanago.PublicKey,
-	tokenProgramAccount solanago.PublicKey,
+	faultAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	accounts__ := solanago.AccountMetaSlice{}
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "finder": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 0 "payer": Writable, Signer, Required
+		// Pays the rent of the fault until it closes.
+		accounts__.Append(solanago.NewAccountMeta(payerAccount, true, true))
 		// Account 1 "market": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
 		// Account 2 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 		// Account 3 "provider": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
-		// Account 4 "stake_vault": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
-		// Account 5 "stake_mint": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
-		// Account 6 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
-		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+		// Account 4 "fault": Writable, Non-signer, Required
+		// Made here when the guarantee was broken.
+		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
+		// Account 5 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
 	// Create the instruction.

@@ -4063,17 +4063,18 @@ func UnmarshalGuarantee(buf []byte) (*Guarantee, error) {
 	return obj, nil
 }
 
-// An uptime guarantee is resolved. An amount of 0 means that it was kept.
+// An uptime guarantee is resolved. Where it was broken there is a fault.
 type GuaranteeResolved struct {
-	Node         solanago.PublicKey `json:"node"`
-	Provider     solanago.PublicKey `json:"provider"`
-	Finder       solanago.PublicKey `json:"finder"`
+	Node     solanago.PublicKey `json:"node"`
+	Provider solanago.PublicKey `json:"provider"`
+
+	// Zero without one.
+	Fault        solanago.PublicKey `json:"fault"`
+	Since        int64              `json:"since"`
+	Until        int64              `json:"until"`
 	GuaranteeBps uint16             `json:"guaranteeBps"`
 	UpSecs       uint64             `json:"upSecs"`
 	CountedSecs  uint64             `json:"countedSecs"`
-	Amount       uint64             `json:"amount"`
-	FinderShare  uint64             `json:"finderShare"`
-	Burned       uint64             `json:"burned"`
 }
 
 func (obj GuaranteeResolved) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -4087,10 +4088,20 @@ func (obj GuaranteeResolved) MarshalWithEncoder(encoder *binary.Encoder) (err er
 	if err != nil {
 		return errors.NewField("Provider", err)
 	}
-	// Serialize `Finder`:
-	err = encoder.Encode(obj.Finder)
+	// Serialize `Fault`:
+	err = encoder.Encode(obj.Fault)
 	if err != nil {
-		return errors.NewField("Finder", err)
+		return errors.NewField("Fault", err)
+	}
+	// Serialize `Since`:
+	err = encoder.Encode(obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Serialize `Until`:
+	err = encoder.Encode(obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
 	}
 	// Serialize `GuaranteeBps`:
 	err = encoder.Encode(obj.GuaranteeBps)
@@ -4106,21 +4117,6 @@ func (obj GuaranteeResolved) MarshalWithEncoder(encoder *binary.Encoder) (err er
 	err = encoder.Encode(obj.CountedSecs)
 	if err != nil {
 		return errors.NewField("CountedSecs", err)
-	}
-	// Serialize `Amount`:
-	err = encoder.Encode(obj.Amount)
-	if err != nil {
-		return errors.NewField("Amount", err)
-	}
-	// Serialize `FinderShare`:
-	err = encoder.Encode(obj.FinderShare)
-	if err != nil {
-		return errors.NewField("FinderShare", err)
-	}
-	// Serialize `Burned`:
-	err = encoder.Encode(obj.Burned)
-	if err != nil {
-		return errors.NewField("Burned", err)
 	}
 	return nil
 }
@@ -4146,10 +4142,20 @@ func (obj *GuaranteeResolved) UnmarshalWithDecoder(decoder *binary.Decoder) (err
 	if err != nil {
 		return errors.NewField("Provider", err)
 	}
-	// Deserialize `Finder`:
-	err = decoder.Decode(&obj.Finder)
+	// Deserialize `Fault`:
+	err = decoder.Decode(&obj.Fault)
 	if err != nil {
-		return errors.NewField("Finder", err)
+		return errors.NewField("Fault", err)
+	}
+	// Deserialize `Since`:
+	err = decoder.Decode(&obj.Since)
+	if err != nil {
+		return errors.NewField("Since", err)
+	}
+	// Deserialize `Until`:
+	err = decoder.Decode(&obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
 	}
 	// Deserialize `GuaranteeBps`:
 	err = decoder.Decode(&obj.GuaranteeBps)
@@ -4165,21 +4171,6 @@ func (obj *GuaranteeResolved) UnmarshalWithDecoder(decoder *binary.Decoder) (err
 	err = decoder.Decode(&obj.CountedSecs)
 	if err != nil {
 		return errors.NewField("CountedSecs", err)
-	}
-	// Deserialize `Amount`:
-	err = decoder.Decode(&obj.Amount)
-	if err != nil {
-		return errors.NewField("Amount", err)
-	}
-	// Deserialize `FinderShare`:
-	err = decoder.Decode(&obj.FinderShare)
-	if err != nil {
-		return errors.NewField("FinderShare", err)
-	}
-	// Deserialize `Burned`:
-	err = decoder.Decode(&obj.Burned)
-	if err != nil {
-		return errors.NewField("Burned", err)
 	}
 	return nil
 }
@@ -7771,8 +7762,23 @@ type Node struct {
 	ClaimsFrom  int64 `json:"claimsFrom"`
 	ClaimsUntil int64 `json:"claimsUntil"`
 
+	// What leases that are closed have paid for time within the guarantee, µUSDC.
+	GuaranteeRevenue uint64 `json:"guaranteeRevenue"`
+
+	// µUSDC per whole stake token when the guarantee was given.
+	GuaranteeStakePrice uint64 `json:"guaranteeStakePrice"`
+
+	// No claim out of this node's faults that a proof or a broken guarantee shows counts an hour of a GPU for more than
+	// this, µUSDC: its model's terms, as of `terms_at`.
+	ReferencePrice uint64 `json:"referencePrice"`
+
 	// Faults of the machine that were ever applied.
 	Convictions uint32 `json:"convictions"`
+
+	// The market's times when the guarantee was given: for last claims, for appeals, and until stake may leave.
+	GuaranteeSettleSecs uint32 `json:"guaranteeSettleSecs"`
+	GuaranteeAppealSecs uint32 `json:"guaranteeAppealSecs"`
+	GuaranteePayoutSecs uint32 `json:"guaranteePayoutSecs"`
 
 	// Leases awarded and not closed; of them, those that a conviction has ended.
 	OpenLeases uint16 `json:"openLeases"`
@@ -7784,7 +7790,7 @@ type Node struct {
 	// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
 	Relapses uint16   `json:"relapses"`
 	Deaths   uint16   `json:"deaths"`
-	Pad      [2]uint8 `json:"pad"`
+	Pad      [6]uint8 `json:"pad"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -8153,10 +8159,40 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("ClaimsUntil", err)
 	}
+	// Serialize `GuaranteeRevenue`:
+	err = encoder.Encode(obj.GuaranteeRevenue)
+	if err != nil {
+		return errors.NewField("GuaranteeRevenue", err)
+	}
+	// Serialize `GuaranteeStakePrice`:
+	err = encoder.Encode(obj.GuaranteeStakePrice)
+	if err != nil {
+		return errors.NewField("GuaranteeStakePrice", err)
+	}
+	// Serialize `ReferencePrice`:
+	err = encoder.Encode(obj.ReferencePrice)
+	if err != nil {
+		return errors.NewField("ReferencePrice", err)
+	}
 	// Serialize `Convictions`:
 	err = encoder.Encode(obj.Convictions)
 	if err != nil {
 		return errors.NewField("Convictions", err)
+	}
+	// Serialize `GuaranteeSettleSecs`:
+	err = encoder.Encode(obj.GuaranteeSettleSecs)
+	if err != nil {
+		return errors.NewField("GuaranteeSettleSecs", err)
+	}
+	// Serialize `GuaranteeAppealSecs`:
+	err = encoder.Encode(obj.GuaranteeAppealSecs)
+	if err != nil {
+		return errors.NewField("GuaranteeAppealSecs", err)
+	}
+	// Serialize `GuaranteePayoutSecs`:
+	err = encoder.Encode(obj.GuaranteePayoutSecs)
+	if err != nil {
+		return errors.NewField("GuaranteePayoutSecs", err)
 	}
 	// Serialize `OpenLeases`:
 	err = encoder.Encode(obj.OpenLeases)
@@ -8567,10 +8603,40 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("ClaimsUntil", err)
 	}
+	// Deserialize `GuaranteeRevenue`:
+	err = decoder.Decode(&obj.GuaranteeRevenue)
+	if err != nil {
+		return errors.NewField("GuaranteeRevenue", err)
+	}
+	// Deserialize `GuaranteeStakePrice`:
+	err = decoder.Decode(&obj.GuaranteeStakePrice)
+	if err != nil {
+		return errors.NewField("GuaranteeStakePrice", err)
+	}
+	// Deserialize `ReferencePrice`:
+	err = decoder.Decode(&obj.ReferencePrice)
+	if err != nil {
+		return errors.NewField("ReferencePrice", err)
+	}
 	// Deserialize `Convictions`:
 	err = decoder.Decode(&obj.Convictions)
 	if err != nil {
 		return errors.NewField("Convictions", err)
+	}
+	// Deserialize `GuaranteeSettleSecs`:
+	err = decoder.Decode(&obj.GuaranteeSettleSecs)
+	if err != nil {
+		return errors.NewField("GuaranteeSettleSecs", err)
+	}
+	// Deserialize `GuaranteeAppealSecs`:
+	err = decoder.Decode(&obj.GuaranteeAppealSecs)
+	if err != nil {
+		return errors.NewField("GuaranteeAppealSecs", err)
+	}
+	// Deserialize `GuaranteePayoutSecs`:
+	err = decoder.Decode(&obj.GuaranteePayoutSecs)
+	if err != nil {
+		return errors.NewField("GuaranteePayoutSecs", err)
 	}
 	// Deserialize `OpenLeases`:
 	err = decoder.Decode(&obj.OpenLeases)

@@ -242,19 +242,16 @@ func (d *due) payouts() {
 	})
 }
 
-// guarantees resolves those that are over. What keepers know of their last periods is applied before.
+// guarantees resolves those that are over. What keepers know of their last periods is applied before; the fault of a
+// broken one is applied as every other.
 func (d *due) guarantees() {
-	if d.v.Market == nil {
-		return
-	}
-	mint := d.v.Market.StakeMint
 	inOrder(d.v.Nodes, func(key solana.PublicKey, n *market.Node) {
-		if n.GuaranteedUntil == 0 || n.CanResolveGuarantee(d.params, d.now) != nil {
+		if n.GuaranteedUntil == 0 || n.CanResolveGuarantee(d.now) != nil {
 			return
 		}
-		since, _ := n.ResolvesAt(d.params)
+		since, _ := n.ResolvesAt()
 		a := Action{Kind: GuaranteeResolve, Key: fmt.Sprintf("%s/%d", key, n.GuaranteedUntil), Since: since}
-		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Finder: d.self, Node: *n, StakeMint: mint})
+		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Payer: d.self, Node: *n})
 		d.add(a, instruction, err)
 	})
 }

@@ -147,6 +147,7 @@ func TestDueByAccount(t *testing.T) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
 				n.Status, n.GuaranteeBps, n.GuaranteedUntil = uint8(market.NodeActive), 9_900, now-1-2*secs-100
+				n.GuaranteeSettleSecs, n.GuaranteeAppealSecs = 2*secs, 100
 				return n
 			})
 		}, []Kind{GuaranteeResolve}},
@@ -154,6 +155,7 @@ func TestDueByAccount(t *testing.T) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
 				n.Status, n.GuaranteeBps, n.GuaranteedUntil = uint8(market.NodeActive), 9_900, now-2*secs-100
+				n.GuaranteeSettleSecs, n.GuaranteeAppealSecs = 2*secs, 100
 				return n
 			})
 		}, nil},

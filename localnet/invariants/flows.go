@@ -63,8 +63,6 @@ func (h History) Flows() Flows {
 				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
 			case *bindings.UnjustAwardProven:
 				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
-			case *bindings.GuaranteeResolved:
-				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
 			case *bindings.NodeDied:
 				f.slash(e.Amount, 0, 0, e.Amount)
 			case *bindings.PayoutClaimed:

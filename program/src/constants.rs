@@ -157,6 +157,9 @@ pub const ANY_MODEL: u16 = 0;
 
 /// The lowest uptime that a node may guarantee: less would be a better score for next to nothing.
 pub const GUARANTEE_BPS_MIN: u16 = 9_000;
+/// A broken guarantee costs at least one part in so many of the revenue settled under it: the half that is burned is more
+/// than the score's discount of a twentieth.
+pub const GUARANTEE_REVENUE_PART: u64 = 8;
 /// The longest uptime guarantee, extensions included: one year. Otherwise a provider that broke one could extend it for
 /// ever.
 pub const MAX_GUARANTEE_SECS: i64 = 31_536_000;

@@ -40,6 +40,8 @@ pub const DISPUTE: &[u8] = b"dispute";
 pub const DISPUTE_FAULT: &[u8] = b"dispute_fault";
 /// `[FAULT, node account, lease account or zeroes, period u64 LE]`.
 pub const FAULT: &[u8] = b"fault";
+/// Fault of a broken uptime guarantee: `[GUARANTEE_FAULT, node account, end of the guarantee i64 LE]`.
+pub const GUARANTEE_FAULT: &[u8] = b"guarantee_fault";
 /// `[PAYOUT, beneficiary wallet, source: fault, node or keeper account]`.
 pub const PAYOUT: &[u8] = b"payout";
 /// `[FRAUD_PROOF, node account, finder wallet]`.

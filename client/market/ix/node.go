@@ -78,17 +78,17 @@ func NodeGuarantee(a NodeGuaranteeArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_NodeGuarantee)
 }
 
-// GuaranteeResolveArgs resolve a guarantee that is over. Finder signs; anyone may.
+// GuaranteeResolveArgs resolve a guarantee that is over. Payer signs, and pays the rent of the fault, if there is one,
+// until it closes; anyone may.
 type GuaranteeResolveArgs struct {
-	Finder    solana.PublicKey
-	Node      market.Node
-	StakeMint solana.PublicKey
+	Payer solana.PublicKey
+	Node  market.Node
 }
 
-// GuaranteeResolve ends a guarantee: a part of the node's stake is slashed when the guarantee was not kept.
+// GuaranteeResolve ends a guarantee. When it was not kept, that is a fault, which can be applied at once.
 func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewGuaranteeResolveInstruction(a.Finder, market.MarketAddress(), a.Node.Address, a.Node.Provider,
-		market.StakeVaultAddress(a.Node.Provider), a.StakeMint, solana.TokenProgramID)
+	ix, err := bindings.NewGuaranteeResolveInstruction(a.Payer, market.MarketAddress(), a.Node.Address, a.Node.Provider,
+		market.GuaranteeFaultAddress(a.Node.Address, a.Node.GuaranteedUntil), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_GuaranteeResolve)
 }
 

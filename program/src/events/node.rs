@@ -53,18 +53,18 @@ pub struct UptimeGuaranteed {
     pub guarantee_bps: u16,
 }
 
-/// An uptime guarantee is resolved. An amount of 0 means that it was kept.
+/// An uptime guarantee is resolved. Where it was broken there is a fault.
 #[event]
 pub struct GuaranteeResolved {
     pub node: Address,
     pub provider: Address,
-    pub finder: Address,
+    /// Zero without one.
+    pub fault: Address,
+    pub since: i64,
+    pub until: i64,
     pub guarantee_bps: u16,
     pub up_secs: u64,
     pub counted_secs: u64,
-    pub amount: u64,
-    pub finder_share: u64,
-    pub burned: u64,
 }
 
 #[event]

@@ -12,6 +12,11 @@ pub fn bps_of(amount: u64, bps: u16) -> Result<u64> {
 
 /// `amount × part / whole`, rounded down.
 pub fn share(amount: u64, part: u16, whole: u64) -> Result<u64> {
+    part_of(amount, part as u64, whole)
+}
+
+/// The same of larger numbers.
+pub fn part_of(amount: u64, part: u64, whole: u64) -> Result<u64> {
     let product = (amount as u128).checked_mul(part as u128).or_overflow()?;
     let quotient = product.checked_div(whole as u128).or_overflow()?;
     u64::try_from(quotient).ok().or_overflow()

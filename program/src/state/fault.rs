@@ -9,8 +9,9 @@ use crate::constants::{
     FLAG_WORK_FAILED, VERSION,
 };
 use crate::errors::{MarketError, OrOverflow};
+use crate::events::FaultOpened;
 use crate::math::slashing::harm_in_stake;
-use crate::state::{Lease, Params};
+use crate::state::{Lease, Node, Params, Provider};
 
 /// A final report says so.
 pub const FAULT_REPORT: u8 = 1;
@@ -197,6 +198,31 @@ impl Fault {
         let all = lease.worth(lease.paid_secs, self.reference_price)?;
         let lost = lost.min(all.saturating_sub(lease.compensated));
         Ok((lost, harm_in_stake(lost, self.stake_price)?))
+    }
+
+    /// Holds what it costs of the node's stake, and node and provider with it.
+    #[inline(never)]
+    pub fn hold(&mut self, at: &Address, node: &mut Node, provider: &mut Provider, cost: u64) -> Result<()> {
+        self.amount = node.reserve(cost)?;
+        node.pending_faults = node.pending_faults.checked_add(1).or_overflow()?;
+        provider.pending_faults = provider.pending_faults.checked_add(1).or_overflow()?;
+        self.announce(at)
+    }
+
+    /// Says that it is open.
+    #[inline(never)]
+    pub fn announce(&self, at: &Address) -> Result<()> {
+        emit!(FaultOpened {
+            fault: *at,
+            node: self.node,
+            lease: self.lease,
+            period: self.period,
+            flags: self.flags,
+            amount: self.amount,
+            window_from: self.window_from,
+            applicable_at: self.applicable_at,
+        });
+        self.invariant()
     }
 
     pub fn invariant(&self) -> Result<()> {

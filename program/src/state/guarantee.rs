@@ -3,13 +3,22 @@
 //! Two things are counted: whole periods within the guarantee for which a leaf was applied, and the time that the node
 //! was suspended for a fault that was not voided. Periods without a final report do not count. The stake cannot leave
 //! before the guarantee is resolved, because the node can retire only after that.
+//!
+//! A broken guarantee costs the larger of a share of the required stake and an eighth of the revenue under it. Half of
+//! that is burned, and the other half compensates the leases of the guaranteed time. Whoever owns node and customers
+//! loses by a guarantee that it does not keep: its leases get back no more than the pool, and what is burned, a sixteenth
+//! of the revenue or more, is more than the discount of a twentieth that the guarantee brought. A lease that was served
+//! well has no more of the pool than its part of the time, and no more than it has paid.
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, GUARANTEE_BPS_MIN};
+use crate::constants::{BPS, GUARANTEE_BPS_MIN, GUARANTEE_REVENUE_PART};
 use crate::errors::OrOverflow;
+use crate::math::fees::{bps_of, part_of};
+use crate::math::guarantee::kept;
 use crate::math::periods::period_end;
-use crate::state::{Node, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
+use crate::math::slashing::harm_in_stake;
+use crate::state::{Lease, Node, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED};
 
 impl Node {
     /// Whether the node has a guarantee, running or not resolved yet.
@@ -19,7 +28,9 @@ impl Node {
 
     pub(crate) fn guarantee_sound(&self) -> bool {
         if !self.is_guaranteed() {
-            return self.guarantee_bps == 0 && self.guarantee_counted_secs == 0;
+            return self.guarantee_bps == 0
+                && self.guarantee_counted_secs == 0
+                && self.guarantee_revenue == 0;
         }
         self.guarantee_bps >= GUARANTEE_BPS_MIN
             && (self.guarantee_bps as u64) <= BPS
@@ -101,15 +112,62 @@ impl Node {
         Ok(())
     }
 
-    /// Ends the guarantee and returns the seconds that were counted in it.
-    pub fn close_guarantee(&mut self, now: i64) -> Result<u64> {
+    /// Counts what a lease that closes has paid for time within the guarantee.
+    pub fn count_revenue(&mut self, lease: &Lease) -> Result<()> {
+        let seconds = lease.paid_secs_within(self.guaranteed_since, self.guaranteed_until)?;
+        if seconds > 0 {
+            let paid = part_of(lease.paid, seconds as u64, lease.paid_secs as u64)?;
+            self.guarantee_revenue = self.guarantee_revenue.checked_add(paid).or_overflow()?;
+        }
+        Ok(())
+    }
+
+    /// When all is known about it: the leaf of the last period had its time, and then an appeal that voids the fault of a
+    /// suspended node.
+    pub fn guarantee_known_at(&self) -> Result<i64> {
+        self.guaranteed_until
+            .checked_add(self.guarantee_settle_secs as i64)
+            .and_then(|known| known.checked_add(self.guarantee_appeal_secs as i64))
+            .or_overflow()
+    }
+
+    /// Ends the guarantee and returns what it was.
+    pub fn close_guarantee(&mut self, now: i64) -> Result<GuaranteeOutcome> {
         self.count_suspension(now)?;
-        let counted = self.guarantee_counted_secs;
+        let part = self.guarantee_revenue / GUARANTEE_REVENUE_PART;
+        // Where it does not fit a number, it is more than the node has.
+        let by_revenue = harm_in_stake(part, self.guarantee_stake_price).unwrap_or(u64::MAX);
+        let outcome = GuaranteeOutcome {
+            since: self.guaranteed_since,
+            until: self.guaranteed_until,
+            bps: self.guarantee_bps,
+            up_secs: self.guarantee_up_secs,
+            counted_secs: self.guarantee_counted_secs,
+            cost: bps_of(self.required_stake, self.slash_guarantee_bps)?.max(by_revenue),
+        };
         self.guaranteed_since = 0;
         self.guaranteed_until = 0;
         self.guarantee_bps = 0;
         self.guarantee_up_secs = 0;
         self.guarantee_counted_secs = 0;
-        Ok(counted)
+        self.guarantee_revenue = 0;
+        Ok(outcome)
+    }
+}
+
+/// A guarantee that is over.
+pub struct GuaranteeOutcome {
+    pub since: i64,
+    pub until: i64,
+    pub bps: u16,
+    pub up_secs: u64,
+    pub counted_secs: u64,
+    /// What it costs if it was broken, whether or not the node has it.
+    pub cost: u64,
+}
+
+impl GuaranteeOutcome {
+    pub fn kept(&self) -> bool {
+        kept(self.up_secs, self.counted_secs, self.bps)
     }
 }

@@ -41,6 +41,7 @@ pub use dispute::*;
 pub use fault::*;
 pub use fraud_proof::*;
 pub use gpu_model::*;
+pub use guarantee::*;
 pub use health::*;
 pub use keeper::*;
 pub use leaf::*;

@@ -172,8 +172,19 @@ pub struct Node {
     /// Leases that had GPUs after `claims_from` stay until then, or until they are compensated.
     pub claims_from: i64,
     pub claims_until: i64,
+    /// What leases that are closed have paid for time within the guarantee, µUSDC.
+    pub guarantee_revenue: u64,
+    /// µUSDC per whole stake token when the guarantee was given.
+    pub guarantee_stake_price: u64,
+    /// No claim out of this node's faults that a proof or a broken guarantee shows counts an hour of a GPU for more than
+    /// this, µUSDC: its model's terms, as of `terms_at`.
+    pub reference_price: u64,
     /// Faults of the machine that were ever applied.
     pub convictions: u32,
+    /// The market's times when the guarantee was given: for last claims, for appeals, and until stake may leave.
+    pub guarantee_settle_secs: u32,
+    pub guarantee_appeal_secs: u32,
+    pub guarantee_payout_secs: u32,
     /// Leases awarded and not closed; of them, those that a conviction has ended.
     pub open_leases: u16,
     pub cut_leases: u16,
@@ -182,7 +193,7 @@ pub struct Node {
     /// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
     pub relapses: u16,
     pub deaths: u16,
-    pub pad: [u8; 2],
+    pub pad: [u8; 6],
 }
 
 impl Node {
@@ -227,6 +238,7 @@ impl Node {
     pub fn take_terms(&mut self, model: &GpuModel, now: i64) {
         self.work_size = model.work_size;
         self.work_bound_ms = model.work_bound_ms;
+        self.reference_price = model.reference_price;
         self.terms_at = now;
     }
 

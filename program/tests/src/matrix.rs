@@ -25,12 +25,7 @@ use crate::{bench, ix, shapes, Testbed};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
-pub const HARMLESS: [(&str, &str, &str, &str); 48] = [
-    ("guarantee_resolve", "finder", "another account of the call", ANYONE_RESOLVES),
-    ("guarantee_resolve", "finder", "another signer", ANYONE_RESOLVES),
-    ("guarantee_resolve", "finder", "another wallet", ANYONE_RESOLVES),
-    ("guarantee_resolve", "finder", "no account", ANYONE_RESOLVES),
-    ("guarantee_resolve", "finder", "wrong owner", ANYONE_RESOLVES),
+pub const HARMLESS: [(&str, &str, &str, &str); 43] = [
     ("slash_apply", "payer", "another signer", NO_FINDER),
     ("slash_apply", "payer", "another wallet", NO_FINDER),
     ("slash_apply", "payer", "no account", NO_FINDER),
@@ -95,8 +90,6 @@ const NO_PAYOUT: &str = "an account that takes no payments loses them to the buy
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
 const NO_FINDER: &str =
     "what a report says has no finder: there is no payout to make and nobody to pay for it";
-const ANYONE_RESOLVES: &str =
-    "anyone who signs may resolve a guarantee that is over, and gains nothing by it";
 const ANYONE_SHOWS: &str =
     "anyone who signs may send what a final report says; it pays rent only where a claim is made";
 const NOBODYS: &str = "a claim that nobody has is made for the node whose evidence names the device";

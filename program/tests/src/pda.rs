@@ -111,6 +111,11 @@ pub fn fault(node: &Address, lease: &Address, period: u64) -> Address {
     find(&[seeds::FAULT, node.as_ref(), lease.as_ref(), &period.to_le_bytes()])
 }
 
+/// Fault of a broken guarantee that ended at `until`.
+pub fn guarantee_fault(node: &Address, until: i64) -> Address {
+    find(&[seeds::GUARANTEE_FAULT, node.as_ref(), &until.to_le_bytes()])
+}
+
 /// `finder` is a wallet.
 pub fn fraud_proof(node: &Address, finder: &Address) -> Address {
     find(&[seeds::FRAUD_PROOF, node.as_ref(), finder.as_ref()])

@@ -26,6 +26,7 @@ mod fraud_proof_close;
 mod fraud_proof_open;
 mod gpu_model_apply;
 mod gpu_model_propose;
+mod guarantee_incentives;
 mod guarantee_resolve;
 mod hostile;
 mod keeper_activate;

@@ -2,14 +2,14 @@ use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
 use gantry_market::errors::MarketError;
 use gantry_market::events::GuaranteeResolved;
 use gantry_market::state::{
-    Market, Node, Provider, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
+    Fault, Market, Node, Provider, FAULT_APPLIED, FAULT_GUARANTEE, NODE_ACTIVE, NODE_HIBERNATED,
+    NODE_RETIRED, NODE_SUSPENDED,
 };
-use gantry_market_tests::actors::START_STAKE;
+use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, LeafData};
-use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_address::Address;
@@ -75,10 +75,38 @@ impl Case {
         ix::guarantee_resolve(&self.w, &self.finder, &self.machine.node)
     }
 
+    /// Resolves it and applies its fault, if it was broken.
     fn settle(&mut self) {
         self.w.set_now(self.w.now().max(self.until + WAIT));
         let settle = self.settlement();
         self.w.ok(settle, &[&self.finder.key]);
+        if self.w.exists(&self.broken()) {
+            self.apply();
+        }
+    }
+
+    /// Where the fault of it lies, if it was broken.
+    fn broken(&self) -> Address {
+        pda::guarantee_fault(&self.machine.node, self.until)
+    }
+
+    fn apply(&mut self) {
+        let apply = ix::slash_apply(&self.w, &self.broken());
+        self.w.ok(apply, &[]);
+    }
+
+    /// What the event says of it, when so many of the seconds counted were up.
+    fn resolved(&self, up_secs: u64, counted_secs: u64, fault: Address) -> GuaranteeResolved {
+        GuaranteeResolved {
+            node: self.machine.node,
+            provider: self.provider.provider(),
+            fault,
+            since: (self.first * 60) as i64,
+            until: self.until,
+            guarantee_bps: 9_500,
+            up_secs,
+            counted_secs,
+        }
     }
 
     fn refused(&mut self, code: MarketError) {
@@ -104,19 +132,10 @@ fn a_promise_that_was_kept_costs_nothing() {
     c.w.warp(1);
     let (now, before) = (c.w.now(), c.node());
     let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
-    let event = GuaranteeResolved {
-        node: c.machine.node,
-        provider: c.provider.provider(),
-        finder: c.finder.wallet(),
-        guarantee_bps: 9_500,
-        up_secs: 1_140,
-        counted_secs: 1_200,
-        amount: 0,
-        finder_share: 0,
-        burned: 0,
-    };
-    assert_emitted(&meta, &event);
+    assert_emitted(&meta, &c.resolved(1_140, 1_200, Address::default()));
     assert_eq!((c.stake(), c.w.tokens(&c.finder.stake)), (STAKE, START_STAKE));
+    assert!(!c.w.exists(&c.broken()));
+    assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS);
     let node = c.node();
     assert_eq!((node.guaranteed_until, node.guaranteed_since, node.guarantee_bps), (0, 0, 0));
     assert_eq!((node.guarantee_up_secs, node.guarantee_counted_secs), (0, 0));
@@ -136,35 +155,50 @@ fn a_promise_that_was_broken_costs_stake() {
     let supply = c.w.supply(&c.w.stake_mint);
     c.w.set_now(c.until + WAIT);
     let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
-    // A tenth of the required stake is burned: nobody is the finder of what reports say.
-    let event = GuaranteeResolved {
-        node: c.machine.node,
-        provider: c.provider.provider(),
-        finder: c.finder.wallet(),
-        guarantee_bps: 9_500,
-        up_secs: 1_139,
-        counted_secs: 1_200,
-        amount: 1_000_000_000,
-        finder_share: 0,
-        burned: 1_000_000_000,
-    };
-    assert_emitted(&meta, &event);
+    assert_emitted(&meta, &c.resolved(1_139, 1_200, c.broken()));
+    // A tenth of the required stake waits for whoever applies the fault; nothing is left to appeal.
+    let fault: Fault = c.w.read(&c.broken());
+    assert_eq!((fault.kind, fault.flags, fault.amount), (FAULT_GUARANTEE, 0, 1_000_000_000));
+    assert_eq!((fault.window_from, fault.window_until), ((c.first * 60) as i64, c.until));
+    assert_eq!((fault.applicable_at, fault.gpus), (c.w.now(), 1));
+    let (keeper, node) = (c.keeper.again(), c.machine.node);
+    let passed = statement(&node, fault.period, 3, true);
+    let appeal = ix::slash_appeal(&c.w, &c.broken(), &keeper, passed);
+    c.w.refused_all(&[signed(&keeper.key, &passed), appeal], &[], MarketError::AppealWindowClosed);
+    c.apply();
     assert_eq!(c.stake(), STAKE - 1_000_000_000);
     assert_eq!(c.w.tokens(&c.provider.provider_vault()), STAKE - 1_000_000_000);
-    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
-    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 1_000_000_000);
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 600_000_000);
     c.refused(MarketError::NotGuaranteed);
-    assert_eq!(c.node().status, NODE_ACTIVE);
+    assert_eq!((c.node().status, c.node().convicted, c.node().frozen_from), (NODE_ACTIVE, 0, 0));
+    // Nobody is the finder of what reports say, and nobody had a lease: what is left is burned.
+    let fault: Fault = c.w.read(&c.broken());
+    assert_eq!((fault.status, fault.pool), (FAULT_APPLIED, 400_000_000));
+    c.w.set_now(fault.claims_until);
+    c.w.ok(ix::slash_close(&c.w, &c.broken()), &[]);
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 1_000_000_000);
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
+    assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS);
 }
 
 /// The terms are those of the guarantee; a higher slash needs the provider's word again.
 #[test]
-fn later_terms_do_not_count() {
+fn r18_later_terms_do_not_count() {
     let mut c = committed();
-    c.w.alter(&pda::market(), |m: &mut Market| m.params.slash_guarantee_bps = 10_000);
+    let payout_secs = c.w.params.unstake_cooldown_secs;
+    c.w.alter(&pda::market(), |m: &mut Market| {
+        m.params.slash_guarantee_bps = 10_000;
+        m.params.stake_price = 1;
+        m.params.settle_deadline_periods = 7;
+        m.params.appeal_secs = 3_000;
+        m.params.unstake_cooldown_secs = 9_000;
+    });
     c.period(0, 0);
     c.settle();
     assert_eq!(c.stake(), STAKE - 1_000_000_000);
+    let fault: Fault = c.w.read(&c.broken());
+    assert_eq!((fault.stake_price, fault.payout_secs), (c.w.params.stake_price, payout_secs));
+    assert_eq!(fault.claims_until - c.w.now(), 2 * 120);
 }
 
 #[test]
@@ -292,18 +326,7 @@ fn suspended_to_the_end() {
     c.w.ok(ix::slash_apply(&c.w, &fault), &[]);
     let counted = 11 * 60 + (c.until - from) as u64;
     let meta = c.w.ok(c.settlement(), &[&c.finder.key]);
-    let event = GuaranteeResolved {
-        node: c.machine.node,
-        provider: c.provider.provider(),
-        finder: c.finder.wallet(),
-        guarantee_bps: 9_500,
-        up_secs: 11 * 60,
-        counted_secs: counted,
-        amount: 1_000_000_000,
-        finder_share: 0,
-        burned: 1_000_000_000,
-    };
-    assert_emitted(&meta, &event);
+    assert_emitted(&meta, &c.resolved(11 * 60, counted, c.broken()));
     // What the settled one counted is not in the next.
     assert_eq!((c.node().status, c.node().guarantee_counted_secs), (NODE_SUSPENDED, 0));
 }
@@ -373,21 +396,18 @@ fn wrong_signers_and_accounts_are_refused() {
     let w = &mut c.w;
     let silent = unsigned(good.clone(), &c.finder.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
-    let (provider, vault, mint) = (c.provider.provider(), c.provider.provider_vault(), w.stake_mint);
+    let provider = c.provider.provider();
     for at in [pda::market(), c.machine.node, provider] {
         let fake = w.forged(&at);
         let case = [("program", at, fake, InstructionError::IllegalOwner.into())];
         w.refuses_swaps(&good, &[&c.finder.key], &case);
     }
-    let (twin, fake_mint) = (w.twin(&vault), w.twin(&mint));
-    let cases: [(_, _, _, Code); 7] = [
+    let broken = pda::guarantee_fault(&c.machine.node, until);
+    let elsewhere = pda::guarantee_fault(&c.machine.node, until + 1);
+    let cases: [(_, _, _, Code); 3] = [
         ("node", c.machine.node, others.node, MarketError::WrongAccount.into()),
         ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
-        ("vault", vault, other.provider_vault(), InstructionError::InvalidSeeds.into()),
-        ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
-        ("mint", mint, fake_mint, MarketError::WrongMint.into()),
-        ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
-        ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
+        ("fault", broken, elsewhere, MarketError::WrongAccount.into()),
     ];
     for (what, from, to, code) in cases {
         println!("{what}");

@@ -203,7 +203,7 @@ fn a_commitment_counts_no_second_twice_and_none_outside() {
             counted += (end.min(node.guaranteed_until) - at.max(node.guaranteed_since)).max(0) as u64;
         }
         let whole = node.guaranteed_until - node.guaranteed_since;
-        assert_eq!(node.close_guarantee(end).unwrap(), counted);
+        assert_eq!(node.close_guarantee(end).unwrap().counted_secs, counted);
         assert!(up <= counted && counted as i64 <= whole, "{counted} of {whole}");
         node.invariant().unwrap();
         assert!(!node.is_guaranteed() && node.guarantee_counted_secs == 0);

@@ -5,7 +5,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::FLAG_BAD_OUTPUT;
 use crate::errors::{MarketError, OrOverflow};
-use crate::events::{DisputeResolved, FaultOpened};
+use crate::events::DisputeResolved;
 use crate::math::periods::period_of;
 use crate::seeds;
 use crate::state::{
@@ -76,17 +76,7 @@ pub(crate) fn handler(ctx: &mut Context<DisputeUphold>) -> Result<()> {
     fault.finder_bps = dispute.finder_bps;
     fault.amount = accounts.node.reserve(dispute.amount)?;
     accounts.lease.frozen = accounts.lease.frozen.checked_add(1).or_overflow()?;
-    emit!(FaultOpened {
-        fault: *fault.address(),
-        node: fault.node,
-        lease: fault.lease,
-        period,
-        flags: fault.flags,
-        amount: fault.amount,
-        window_from: fault.window_from,
-        applicable_at: fault.applicable_at,
-    });
-    fault.invariant()?;
+    fault.announce(fault.address())?;
     // What held lease and node for the dispute now holds them for the fault, and the fault holds the provider too. The
     // dispute counts as lost when the slash is applied: it can still be appealed.
     let provider = &mut accounts.provider;

@@ -159,6 +159,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     }
     validate(accounts, now)?;
     accounts.node.forget_lease(&accounts.lease)?;
+    accounts.node.count_revenue(&accounts.lease)?;
     accounts.node.invariant()?;
     let fee = accounts.lease.fee_total()?;
     let released = accounts.lease.reserved.checked_sub(fee).or_overflow()?;

@@ -1,84 +1,98 @@
 //! Anyone resolves an uptime guarantee that is over, after the deadline for its last report and the appeal window. When
-//! the uptime was lower than guaranteed, the provider loses a part of the node's required stake; otherwise nothing
-//! happens.
+//! the uptime was lower than guaranteed, that is a fault about the guaranteed time. It may be applied at once: it follows
+//! from leaves that were applied, so there is nothing to appeal. Otherwise nothing happens.
 
 use anchor_lang::prelude::*;
-use anchor_spl::token::{Mint, Token, TokenAccount};
 
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::GuaranteeResolved;
-use crate::math::fees::bps_of;
-use crate::math::guarantee::kept;
+use crate::math::periods::period_of;
+use crate::records;
 use crate::seeds;
-use crate::slashing::Slashed;
-use crate::state::{Market, Node, Provider, NODE_SUSPENDED};
+use crate::state::{
+    Fault, FaultTerms, GuaranteeOutcome, Market, Node, Provider, FAULT_GUARANTEE, NODE_SUSPENDED,
+};
 
 #[derive(Accounts)]
 pub struct GuaranteeResolve {
-    pub finder: Signer,
+    /// Pays the rent of the fault until it closes.
+    #[account(mut)]
+    pub payer: Signer,
     pub market: Account<Market>,
     #[account(mut)]
     pub node: Account<Node>,
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
-    #[account(
-        mut,
-        seeds = [seeds::STAKE_VAULT, provider.address().as_ref()],
-        bump = provider.vault_bump
-    )]
-    pub stake_vault: Account<TokenAccount>,
-    #[account(mut, address = market.stake_mint @ MarketError::WrongMint)]
-    pub stake_mint: Account<Mint>,
-    pub token_program: Program<Token>,
+    /// Made here when the guarantee was broken.
+    #[account(mut)]
+    pub fault: UncheckedAccount,
+    pub system_program: Program<System>,
 }
 
 fn validate(accounts: &GuaranteeResolve, now: i64) -> Result<()> {
-    let (node, params) = (&accounts.node, &accounts.market.params);
+    let node = &accounts.node;
     require!(node.is_guaranteed(), MarketError::NotGuaranteed);
-    // Time for the leaf of the last period, then for an appeal that voids the fault of a suspended node.
-    let wait =
-        (params.settle_deadline_secs()? as i64).checked_add(params.appeal_secs as i64).or_overflow()?;
-    require!(now >= node.guaranteed_until.checked_add(wait).or_overflow()?, MarketError::TooEarly);
+    require!(now >= node.guarantee_known_at()?, MarketError::TooEarly);
     require!(node.status != NODE_SUSPENDED || node.pending_faults == 0, MarketError::FaultPending);
     Ok(())
+}
+
+/// Opens the fault of a broken guarantee, with the terms that the guarantee was given under.
+#[inline(never)]
+fn open(accounts: &mut GuaranteeResolve, outcome: &GuaranteeOutcome, now: i64) -> Result<Address> {
+    let (node, params) = (&mut accounts.node, &accounts.market.params);
+    let (of, until) = (*node.address(), outcome.until.to_le_bytes());
+    let (address, bump) = find_program_address(&[seeds::GUARANTEE_FAULT, of.as_ref(), &until], &crate::ID);
+    require!(*accounts.fault.address() == address, MarketError::WrongAccount);
+    let terms = FaultTerms {
+        kind: FAULT_GUARANTEE,
+        node: of,
+        provider: node.provider,
+        lease: Address::default(),
+        finder: Address::default(),
+        period: period_of(now, params.period_secs)?,
+        voters_before: now,
+        window_from: outcome.since,
+        window_until: outcome.until,
+        costs: [0; 4],
+        reference_price: node.reference_price,
+        total_weight: 0,
+        flags: 0,
+        gpus: node.spec.gpus,
+        grace_secs: 0,
+    };
+    let mut fault: Fault = bytemuck::Zeroable::zeroed();
+    fault.write(&terms, params, accounts.payer.address(), now, bump)?;
+    fault.applicable_at = now;
+    fault.stake_price = node.guarantee_stake_price;
+    fault.claim_secs = node.guarantee_settle_secs.checked_mul(2).or_overflow()?;
+    fault.payout_secs = node.guarantee_payout_secs;
+    fault.hold(&address, node, &mut accounts.provider, outcome.cost)?;
+    // Until it is applied no lease closes that it is to compensate.
+    node.freeze(outcome.since)?;
+    let signer = [seeds::GUARANTEE_FAULT, of.as_ref(), &until, &[bump]];
+    records::create(accounts.payer.account(), accounts.fault.account(), &signer, &fault)?;
+    Ok(address)
 }
 
 pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     validate(&ctx.accounts, now)?;
     let accounts = &mut ctx.accounts;
-    let finder = *accounts.finder.address();
-    let period_secs = accounts.market.params.period_secs;
     let node = &mut accounts.node;
     let record = node.record(now);
-    let (guarantee_bps, up_secs) = (node.guarantee_bps, node.guarantee_up_secs);
-    let counted_secs = node.close_guarantee(now)?;
+    let outcome = node.close_guarantee(now)?;
     node.keep_record(&record, now);
-    let amount = if kept(up_secs, counted_secs, guarantee_bps) {
-        0
-    } else {
-        let due = bps_of(node.required_stake, node.slash_guarantee_bps)?;
-        node.take_stake(&mut accounts.provider, due, now, period_secs)?
-    };
-    Slashed {
-        vault: &mut accounts.stake_vault,
-        seed: Slashed::PROVIDER,
-        wallet: accounts.provider.wallet,
-        bump: accounts.provider.bump,
-        authority: accounts.provider.cpi_handle(),
-    }
-    .burn(&accounts.token_program, &mut accounts.stake_mint, amount)?;
+    let fault = if outcome.kept() { Address::default() } else { open(accounts, &outcome, now)? };
     emit!(GuaranteeResolved {
         node: *accounts.node.address(),
         provider: *accounts.provider.address(),
-        finder,
-        guarantee_bps,
-        up_secs,
-        counted_secs,
-        amount,
-        finder_share: 0,
-        burned: amount,
+        fault,
+        since: outcome.since,
+        until: outcome.until,
+        guarantee_bps: outcome.bps,
+        up_secs: outcome.up_secs,
+        counted_secs: outcome.counted_secs,
     });
-    accounts.node.invariant()?;
-    accounts.provider.invariant(accounts.stake_vault.amount())
+    accounts.node.invariant()
 }

@@ -55,13 +55,17 @@ fn validate(accounts: &NodeGuarantee, until: i64, guarantee_bps: u16, now: i64) 
 pub(crate) fn handler(ctx: &mut Context<NodeGuarantee>, until: i64, guarantee_bps: u16) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let since = validate(&ctx.accounts, until, guarantee_bps, now)?;
-    let slash_bps = ctx.accounts.market.params.slash_guarantee_bps;
-    let node = &mut ctx.accounts.node;
+    let accounts = &mut ctx.accounts;
+    let (node, params) = (&mut accounts.node, &accounts.market.params);
     let record = node.record(now);
     node.guaranteed_since = since;
     node.guaranteed_until = until;
     node.guarantee_bps = guarantee_bps;
-    node.slash_guarantee_bps = slash_bps;
+    node.slash_guarantee_bps = params.slash_guarantee_bps;
+    node.guarantee_stake_price = params.stake_price;
+    node.guarantee_settle_secs = params.settle_deadline_secs()?;
+    node.guarantee_appeal_secs = params.appeal_secs;
+    node.guarantee_payout_secs = params.unstake_cooldown_secs;
     node.keep_record(&record, now);
     emit!(UptimeGuaranteed { node: *node.address(), since, until, guarantee_bps });
     node.invariant()

@@ -12,7 +12,6 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{FLAGS_NODE, FLAG_BAD_OUTPUT, LEAF_LEN};
 use crate::errors::{MarketError, OrOverflow};
-use crate::events::FaultOpened;
 use crate::instructions::report::leaf::{apply, lease_costs, node_costs, LeafLease, LeafProof};
 use crate::math::periods::period_end;
 use crate::seeds;
@@ -121,10 +120,8 @@ pub(crate) fn handler(
     let payer = *accounts.payer.address();
     let fault = &mut accounts.fault;
     fault.write(&terms, &accounts.market.params, &payer, now, bump)?;
-    fault.amount = accounts.node.reserve(fault.cost())?;
-    let (node, provider) = (&mut accounts.node, &mut accounts.provider);
-    node.pending_faults = node.pending_faults.checked_add(1).or_overflow()?;
-    provider.pending_faults = provider.pending_faults.checked_add(1).or_overflow()?;
+    let (address, cost, node) = (*fault.address(), fault.cost(), &mut accounts.node);
+    fault.hold(&address, node, &mut accounts.provider, cost)?;
     match accounts.lease.as_mut() {
         None => {
             node.charge_cause(fault.cost())?;
@@ -133,16 +130,5 @@ pub(crate) fn handler(
         }
         Some(lease) => lease.add_fault(fault.freezes())?,
     }
-    emit!(FaultOpened {
-        fault: *fault.address(),
-        node: fault.node,
-        lease: fault.lease,
-        period: fault.period,
-        flags: fault.flags,
-        amount: fault.amount,
-        window_from: fault.window_from,
-        applicable_at: fault.applicable_at,
-    });
-    fault.invariant()?;
     node.invariant()
 }

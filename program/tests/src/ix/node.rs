@@ -112,17 +112,16 @@ pub fn node_guarantee(who: &Actor, node: &Address, until: i64, guarantee_bps: u1
     )
 }
 
-pub fn guarantee_resolve(w: &Testbed, finder: &Actor, node: &Address) -> Instruction {
-    let provider = w.read::<Node>(node).provider;
+pub fn guarantee_resolve(w: &Testbed, payer: &Actor, node: &Address) -> Instruction {
+    let state = w.read::<Node>(node);
     build(
         accounts::GuaranteeResolve {
-            finder: finder.wallet(),
+            payer: payer.wallet(),
             market: pda::market(),
             node: *node,
-            provider,
-            stake_vault: pda::stake_vault(&provider),
-            stake_mint: w.stake_mint,
-            token_program: token_program(),
+            provider: state.provider,
+            fault: pda::guarantee_fault(node, state.guaranteed_until),
+            system_program: system_program(),
         },
         instruction::GuaranteeResolve {},
     )

@@ -24,11 +24,14 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
     let at = change.at;
     if let Some(fault) = change.created() {
         must!(fault.finder_bps <= 1_000, "a finder gets a tenth at most", "{at}");
-        // That of a dispute has the terms of the dispute: see the rules of disputes.
-        if act.name != "dispute_uphold" {
+        // Others have the terms of their dispute or guarantee: see the rules about these.
+        if act.name == "fault_open" {
             let due = act.now + i64::from(market.params.appeal_secs);
             must!(fault.applicable_at == due, "an appeal has its time", "{at}");
             opened(act, market, &at, fault)?;
+        } else {
+            let known = matches!(act.name, "dispute_uphold" | "guarantee_resolve");
+            must!(known, "a fault has its cause", "{}: {at}", act.name);
         }
     }
     if let Some((before, after)) = change.both() {

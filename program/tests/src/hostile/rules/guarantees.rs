@@ -1,7 +1,10 @@
 //! Committed availability: a guarantee grows until it is settled, counts what reports say, and is settled once.
 
-use gantry_market::constants::{GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS};
-use gantry_market::state::{Market, Node, Provider, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED};
+use gantry_market::constants::{GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS, STAKE_UNIT};
+use gantry_market::state::{
+    Fault, Lease, Market, Node, Provider, FAULT_GUARANTEE, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED,
+};
+use solana_address::Address;
 
 use super::{must, Act, Change, Verdict};
 
@@ -52,13 +55,13 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
     let counted = |node: &Node| (node.guarantee_up_secs, node.guarantee_counted_secs);
     let period = i64::from(market.params.period_secs);
     if act.name == "guarantee_resolve" {
-        let wait = i64::from(market.params.settle_deadline_secs().expect("fits") + market.params.appeal_secs);
+        let wait = i64::from(before.guarantee_settle_secs) + i64::from(before.guarantee_appeal_secs);
         let due = before.is_guaranteed() && act.now >= before.guaranteed_until + wait;
         must!(due, "a guarantee is resolved when all is known", "{at}: {}", before.guaranteed_until);
         let waits = before.status == NODE_SUSPENDED && before.pending_faults > 0;
         must!(!waits, "a fault that may be voided decides nothing", "{at}");
         must!(terms(after) == (0, 0, 0) && counted(after) == (0, 0), "a guarantee is resolved once", "{at}");
-        return Ok(());
+        return broken(act, &at, before, after);
     }
     if terms(before) != terms(after) {
         let start = (act.now / period + 1) * period;
@@ -80,17 +83,65 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
             "{at}"
         );
         must!(before.covered(), "stake answers for a guarantee", "{at}");
-        let cost = after.slash_guarantee_bps == market.params.slash_guarantee_bps;
+        let params = &market.params;
+        let times = (after.guarantee_settle_secs, after.guarantee_appeal_secs, after.guarantee_payout_secs);
+        let cost = (after.slash_guarantee_bps, after.guarantee_stake_price)
+            == (params.slash_guarantee_bps, params.stake_price)
+            && times
+                == (
+                    params.settle_deadline_secs().expect("fits"),
+                    params.appeal_secs,
+                    params.unstake_cooldown_secs,
+                );
         must!(cost && counted(after) == counted(before), "a guarantee has the terms of its day", "{at}");
         return Ok(());
     }
     counts(act, market, change, before, after)
 }
 
+/// A guarantee that was not kept is a fault about all of its time, and one that was kept is none.
+fn broken(act: &Act, at: &Address, before: &Node, after: &Node) -> Verdict {
+    let fault = act.changes::<Fault>().find_map(|change| change.created());
+    let suspended = before.status == NODE_SUSPENDED;
+    let from = before.suspended_at.max(before.guaranteed_since);
+    let away = if suspended { (act.now.min(before.guaranteed_until) - from).max(0) as u128 } else { 0 };
+    let counted = u128::from(before.guarantee_counted_secs) + away;
+    let kept = u128::from(before.guarantee_up_secs) * 10_000 >= counted * u128::from(before.guarantee_bps);
+    must!(kept == fault.is_none(), "a guarantee that was broken is a fault, and no other", "{at}: {kept}");
+    let Some(fault) = fault else { return Ok(()) };
+    let by_stake = u128::from(before.required_stake) * u128::from(before.slash_guarantee_bps) / 10_000;
+    let by_revenue = u128::from(before.guarantee_revenue / 8) * u128::from(STAKE_UNIT)
+        / u128::from(before.guarantee_stake_price);
+    let amount = by_stake.max(by_revenue).min(u128::from(before.available_stake()));
+    must!(u128::from(fault.amount) == amount, "a broken guarantee costs what its terms say", "{at}");
+    let window = (fault.window_from, fault.window_until, fault.gpus);
+    let whole = (before.guaranteed_since, before.guaranteed_until, before.spec.gpus);
+    must!(window == whole, "a broken guarantee is about its time", "{at}: {window:?}");
+    let terms = (fault.kind, fault.flags, fault.applicable_at, fault.finder)
+        == (FAULT_GUARANTEE, 0, act.now, Address::default())
+        && (fault.node, fault.provider) == (*at, before.provider)
+        && (fault.stake_price, fault.reference_price)
+            == (before.guarantee_stake_price, before.reference_price)
+        && (fault.claim_secs, fault.payout_secs)
+            == (2 * before.guarantee_settle_secs, before.guarantee_payout_secs);
+    must!(terms, "a broken guarantee has the terms that it was given under", "{at}");
+    let frozen = after.frozen_from != 0 && after.frozen_from <= before.guaranteed_since;
+    must!(frozen, "no lease closes before its fault is applied", "{at}");
+    Ok(())
+}
+
 /// What an instruction adds to what a guarantee counts: a whole period by its leaf, the time of a suspension as down.
 fn counts(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after: &Node) -> Verdict {
     let at = change.at;
     let period = i64::from(market.params.period_secs);
+    let earned = i128::from(after.guarantee_revenue) - i128::from(before.guarantee_revenue);
+    let paid: i128 =
+        act.changes::<Lease>().filter_map(|lease| lease.closed()).map(|lease| i128::from(lease.paid)).sum();
+    must!(
+        (0..=paid).contains(&earned),
+        "only paid leases are revenue of a guarantee",
+        "{at}: {earned} of {paid}"
+    );
     let seconds = (
         after.guarantee_up_secs.checked_sub(before.guarantee_up_secs),
         after.guarantee_counted_secs.checked_sub(before.guarantee_counted_secs),

@@ -2,7 +2,6 @@
 
 use gantry_market::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
 use gantry_market::math::fees::bps_of;
-use gantry_market::math::guarantee::kept;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
 use gantry_market::math::work::cell;
@@ -49,15 +48,6 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
             let amount = due.min(node.available_stake());
             // Nobody has a part of it.
             Some(Cut { from: node.provider, amount, finder: None, source: at })
-        }
-        "guarantee_resolve" => {
-            let (at, node, settled) =
-                act.changes::<Node>().find_map(|change| change.both().map(|(a, b)| (change.at, a, b)))?;
-            let over = node.is_guaranteed() && !settled.is_guaranteed();
-            let broken = !kept(node.guarantee_up_secs, settled_secs(node, act.now), node.guarantee_bps);
-            let amount =
-                bps_of(node.required_stake, node.slash_guarantee_bps).ok()?.min(node.available_stake());
-            (over && broken).then_some(Cut { from: node.provider, amount, finder: None, source: at })
         }
         "prove_equivocation" => {
             let change = act.changes::<Keeper>().next()?;
@@ -132,12 +122,6 @@ pub fn repriced(at: &Address, before: &Lease, after: &Lease, price: u64) -> Verd
     let marked = (after.repriced == 1) == (due < before.price || before.repriced == 1);
     must!(marked, "a lease says that its price fell", "{at}: {}", after.repriced);
     Ok(())
-}
-
-/// What was counted in a guarantee that is over.
-fn settled_secs(node: &Node, now: i64) -> u64 {
-    let mut copy = *node;
-    copy.close_guarantee(now).unwrap_or(0)
 }
 
 pub fn check(act: &Act, market: &Market) -> Verdict {

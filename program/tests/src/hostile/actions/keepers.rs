@@ -37,7 +37,7 @@ pub fn keeper_activate(s: &mut Scene) -> Option<Plan> {
 
 /// Mostly too early.
 pub fn keeper_suspend(s: &mut Scene) -> Option<Plan> {
-    if s.once_in(10) {
+    if s.once_in(5) {
         return idles(s);
     }
     let any = s.once_in(4);

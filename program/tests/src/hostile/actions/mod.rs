@@ -54,7 +54,7 @@ pub const ACTIONS: &[Action] = &[
     action("provider_close", 1, providers::provider_close),
     action("node_register", 10, providers::node_register),
     action("node_update", 12, providers::node_update),
-    action("node_report_dead", 1, providers::node_report_dead),
+    action("node_report_dead", 3, providers::node_report_dead),
     action("node_retire", 1, providers::node_retire),
     action("node_close", 5, providers::node_close),
     action("node_set_evidence", 8, providers::node_set_evidence),

@@ -33,6 +33,12 @@ const (
 	RevealSecsMax  = 3_600
 )
 
+// CompletableAfter is the last second in which only the keeper of the first award makes the others: half of the time to
+// award. It is the twin of Auction::completable_after in program/src/state/auction.rs.
+func (a *Auction) CompletableAfter(awardDeadline int64) int64 {
+	return satAdd(a.RevealUntil, satSub(awardDeadline, a.RevealUntil)/2)
+}
+
 // CanClose says why auction_close would be refused at now; nil when it would not. orderExists is whether the order's
 // account is there. It is the twin of program/src/instructions/auction/auction_close.rs.
 func (a *Auction) CanClose(orderExists bool, now int64) error {

@@ -155,6 +155,11 @@ func (a *Awarder) award(ctx context.Context, l snapshot) {
 		a.o.Log.Debug().Stringer("order", l.key.Order).Int("bids", len(c.set.Bids)).Msg("order is not awarded: too few bids")
 		return
 	}
+	a.report(ctx, l, c)
+}
+
+// report sends the awards and says what became of them.
+func (a *Awarder) report(ctx context.Context, l snapshot, c *closed) {
 	began := time.Unix(l.auction.RevealUntil, 0)
 	n, err := a.send(ctx, l, c)
 	var pe *txerr.ProgramError

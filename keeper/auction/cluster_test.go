@@ -303,7 +303,10 @@ func (w *cluster) execute(a award, address solana.PublicKey) error {
 	if err := market.Biddable(mk, &o, &n, p, m, now); err != nil {
 		return err
 	}
-	if x.WinnerCount > 0 && x.Keeper != a.keeper {
+	switch {
+	case x.WinnerCount > 0 && x.BidsRoot != a.root:
+		return bindings.ErrorCodeOtherBids
+	case x.WinnerCount > 0 && x.Keeper != a.keeper && now <= x.CompletableAfter(o.AwardDeadline):
 		return bindings.ErrorCodeUnauthorised
 	}
 	score, err := market.Score(market.PricePerHour(a.bid.Price), n.Reputation(now), 0)

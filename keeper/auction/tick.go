@@ -69,19 +69,27 @@ func (a *Awarder) facts() facts {
 	return f
 }
 
-// tickOpen closes the bids of auctions whose reveals are over, and awards when it is this keeper's turn. items collects
-// what keepers take turns for.
+// tickOpen closes the bids of auctions whose reveals are over, and awards when it is this keeper's turn: the whole order,
+// or what another keeper has left out of it when its time is over. items collects what keepers take turns for.
 func (a *Awarder) tickOpen(ctx context.Context, f facts, items map[string]bool) {
 	for _, l := range f.open {
 		item := fmt.Sprintf("auction/%s/%d", l.key.Order, l.key.CloseAt)
 		items[item] = true
 		since := f.now.Sub(time.Unix(l.auction.RevealUntil+1, 0)) // the last second is for reveals
-		mine := f.active && !f.paused && since >= awardAfter && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.o.Self)
-		switch {
+		may := f.active && !f.paused && since >= awardAfter
+		mine := may && (l.auction.WinnerCount == 0 || l.auction.Keeper == a.o.Self)
+		stopped := may && !mine && f.now.Unix() > l.auction.CompletableAfter(l.order.AwardDeadline)
+		switch rest := "rest/" + item; {
 		case mine && a.stagger.Ready(item, f.now, schedule.Rank(a.o.Self, item, f.keepers), a.o.Step):
 			a.start(l.key, f.now, func() { a.award(ctx, l) })
 		case since >= closeAfter && a.o.Bids.held(l.key) == nil:
 			a.start(l.key, f.now, func() { a.close(l) })
+		case stopped:
+			if items[rest] = true; a.stagger.Ready(rest, f.now, schedule.Rank(a.o.Self, rest, f.keepers), a.o.Step) {
+				a.start(l.key, f.now, func() { a.complete(ctx, l, f.keepers) })
+			}
+		case may && !mine && a.o.Fetch != nil && a.o.Bids.Missing(l.key, l.auction.Keeper):
+			a.start(l.key, f.now, func() { a.fetch(ctx, l) }) // while it answers: it may stop
 		}
 	}
 }

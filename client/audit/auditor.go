@@ -18,7 +18,8 @@ type auditor struct {
 
 	duration    uint32 // of the order
 	maxPrice    market.PricePerHour
-	funded      uint32 // seconds that the lease is funded for
+	funded      uint32      // seconds that the lease is funded for
+	granted     market.USDC // all that was ever reserved for it
 	reserved    market.USDC
 	startedAt   int64
 	endedAt     int64
@@ -29,6 +30,7 @@ type auditor struct {
 	applied     map[uint64]bool // periods whose leaves were seen
 
 	disputeAndOutput
+	unjust
 }
 
 func (a *auditor) step(t Tx, name string, problems []string, format string, args ...any) {
@@ -74,7 +76,7 @@ func (a *auditor) awarded(t Tx, v *bindings.LeaseAwarded) {
 	c.requireAmount("what was released", v.Released, full-min(full, want), err)
 	low, err := market.Score(a.lease.Price, market.BPS, market.BPS)
 	c.require(err == nil && v.Score >= low, "the score %d is below the price", v.Score)
-	a.reserved, a.funded = market.USDC(v.Reserved), a.duration
+	a.reserved, a.granted, a.funded = market.USDC(v.Reserved), want, a.duration
 	a.step(t, "award", c, "by keeper %s to node %s at %s USDC per GPU-hour (score %d), %s USDC reserved, %s released",
 		v.Keeper, v.Node, a.lease.Price, v.Score, market.USDC(v.Reserved), market.USDC(v.Released))
 }
@@ -83,6 +85,7 @@ func (a *auditor) awarded(t Tx, v *bindings.LeaseAwarded) {
 // the keeper had is for the auction's replay.
 func (a *auditor) auctioned(t Tx, v *bindings.AuctionAwarded) {
 	var c problems
+	a.sealed = true
 	c.require(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.maxPrice, "the price is not between the bid and the order's maximum")
 	c.require(market.PricePerHour(v.Price) == a.lease.Price, "the lease has another price")
 	by := "no other bid lost, so that the order's maximum is the price"
@@ -101,7 +104,7 @@ func (a *auditor) continued(t Tx, v *bindings.LeaseMigrated) {
 	c.require(bitsOf(v.GpuMask) == int(a.lease.GPUs), "%d GPUs were set aside, %d ordered", bitsOf(v.GpuMask), a.lease.GPUs)
 	want, err := market.Cost(a.lease.Price, a.lease.GPUs, v.DurationSecs)
 	c.requireAmount("the reservation", v.Reserved, want, err)
-	a.duration, a.reserved, a.funded = v.DurationSecs, market.USDC(v.Reserved), v.DurationSecs
+	a.duration, a.reserved, a.granted, a.funded = v.DurationSecs, market.USDC(v.Reserved), want, v.DurationSecs
 	a.step(t, "award", c, "by keeper %s, which moved the rest of %s to node %s at %s USDC per GPU-hour, %s USDC reserved",
 		v.Keeper, v.From, v.Node, a.lease.Price, market.USDC(v.Reserved))
 }
@@ -115,13 +118,14 @@ func (a *auditor) started(t Tx, v *bindings.LeaseStarted) {
 
 func (a *auditor) extended(t Tx, v *bindings.LeaseExtended) {
 	var c problems
-	before, err1 := market.Cost(a.lease.Price, a.lease.GPUs, a.funded)
-	after, err2 := market.Cost(a.lease.Price, a.lease.GPUs, a.funded+v.Seconds)
+	before, err1 := a.owed(a.funded)
+	after, err2 := a.owed(a.funded + v.Seconds)
 	c.require(err1 == nil && err2 == nil, "the cost does not fit")
 	added := after - min(after, before)
 	c.requireAmount("the reservation", v.Reserved, a.reserved+added, nil)
 	c.require(v.FundedUntil == a.fundedUntil+int64(v.Seconds), "it is funded until %s", clock(v.FundedUntil))
 	a.funded, a.reserved, a.fundedUntil = a.funded+v.Seconds, market.USDC(v.Reserved), v.FundedUntil
+	a.granted += added
 	a.step(t, "extend", c, "by %s for %s USDC, funded until %s", time.Duration(v.Seconds)*time.Second, added, clock(v.FundedUntil))
 }
 
@@ -166,7 +170,7 @@ func (a *auditor) settlement(t Tx, v *bindings.LeaseSettled) {
 	claimed := max(a.receipt, a.verified)
 	c.require(a.payable(), "the outputs of this redundant job were not compared, or this one lost")
 	c.require(uint64(v.PaidSecs) <= claimed, "%d s are paid, but only %d s are signed for or verified", v.PaidSecs, claimed)
-	want, err := market.Cost(a.lease.Price, a.lease.GPUs, v.PaidSecs)
+	want, err := a.owed(v.PaidSecs)
 	c.requireAmount("the price of the time", v.Paid, want, err)
 	c.require(v.PaidSecs >= a.lease.PaidSecs, "paid seconds went back from %d to %d", a.lease.PaidSecs, v.PaidSecs)
 	a.lease.Provider += market.USDC(v.ProviderAmount)
@@ -204,9 +208,16 @@ func (a *auditor) closed(t Tx, v *bindings.LeaseClosed) {
 	c.requireAmount("what was paid", v.Paid, a.lease.Paid, nil)
 	c.requireAmount("the fee", v.Fee, a.lease.Fee, nil)
 	c.requireAmount("fee and rest", v.Fee+v.Released, a.reserved, nil)
+	c.require(v.Award <= v.Fee, "the awarding keeper has earned more than the fee")
+	lost := a.forfeits()
+	c.require(lost == "" || v.Award == 0, "the awarding keeper has earned %s USDC, though %s", market.USDC(v.Award).Exact(), lost)
 	a.lease.Refunded += market.USDC(v.Released)
 	a.reserved, a.lease.Open = 0, false
-	a.step(t, "close", c, "fee %s USDC swept, %s USDC returned", market.USDC(v.Fee).Exact(), market.USDC(v.Released).Exact())
+	earned := fmt.Sprintf("the awarding keeper has earned %s of it", market.USDC(v.Award).Exact())
+	if lost != "" {
+		earned = "the awarding keeper has no share of it, since " + lost
+	}
+	a.step(t, "close", c, "fee %s USDC swept, %s USDC returned; %s", market.USDC(v.Fee).Exact(), market.USDC(v.Released).Exact(), earned)
 }
 
 // conclude checks what only shows over the whole history.
@@ -214,8 +225,7 @@ func (a *auditor) conclude() {
 	var c problems
 	c.require(len(a.lease.Steps) > 0 && a.lease.Steps[0].Name == "order", "the order's creation is missing: the node keeps too little history")
 	a.lease.FeeBPS = a.feeBPS(&c)
-	total, err := market.Cost(a.lease.Price, a.lease.GPUs, a.funded)
-	c.require(err == nil, "the whole reservation: %v", err)
+	total := a.granted
 	flows := a.lease.Provider + a.lease.Refunded + a.reserved
 	if !a.lease.Open {
 		flows += a.lease.Fee

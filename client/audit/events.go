@@ -19,6 +19,8 @@ func (a *auditor) event(t Tx, e market.Event) {
 		a.paymentEvent(t, e)
 	case *bindings.LeaseFailed, *bindings.LeaseCut, *bindings.LeaseNoticed, *bindings.LeaseEnded, *bindings.LeaseAborted, *bindings.LeaseRated, *bindings.LeaseClosed:
 		a.endEvent(t, e)
+	case *bindings.UnjustAwardProven:
+		a.proven(t, e)
 	case *bindings.DisputeOpened, *bindings.DisputeVoted, *bindings.DisputeResolved:
 		a.disputed(t, e)
 	case *bindings.OutputCommitted, *bindings.OutputRevealed, *bindings.OutputsResolved, *bindings.OutputForfeited:
@@ -39,6 +41,9 @@ func (a *auditor) orderEvent(t Tx, e market.Event) {
 			a.step(t, "auction", nil, "sealed: commitments until %s, reveals until %s", clock(v.CloseAt), clock(v.RevealUntil))
 		}
 	case *bindings.AuctionAwarded:
+		if v.Order == a.lease.Order {
+			a.awardedBy(v)
+		}
 		if v.Order == a.lease.Order && v.Node == a.award.Node {
 			a.auctioned(t, v)
 		}

@@ -37,12 +37,12 @@ func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 				}
 			case *bindings.EquivocationProven:
 				if v.Keeper == address {
-					s.equivocation(o, t, v)
+					s.equivocation(t, v)
 					out = append(out, s)
 				}
 			case *bindings.UnjustAwardProven:
 				if v.Keeper == address || v.Lease == address {
-					s.unjustAward(o, t, v)
+					s.unjustAward(t, v)
 					out = append(out, s)
 				}
 			}
@@ -57,6 +57,14 @@ func (s *Slash) checkSplit(c *problems, o Options, amount, finder, burned uint64
 	c.require(finder+burned == amount, "the parts are not the whole")
 	want, ok := splits(s.Amount, 0, o.Params.FinderBps, s.Split)
 	c.require(ok, "the split should be finder %s, burned %s", want.Finder, want.Burned)
+}
+
+// checkBond checks the shares of a slashed bond: the finder's part is bounded by what the bond has paid out lately, so that
+// it may be anything up to a tenth.
+func (s *Slash) checkBond(c *problems, amount, finder, burned uint64) {
+	s.Amount, s.Split = market.GNT(amount), market.Split{Finder: market.GNT(finder), Burned: market.GNT(burned)}
+	c.require(finder+burned == amount, "the parts are not the whole")
+	c.require(finder <= amount/10, "the finder has more than a tenth")
 }
 
 func (s *Slash) step(t Tx, c problems, name, format string, args ...any) {
@@ -119,7 +127,7 @@ func signed(t Tx, message []byte) bool {
 }
 
 // manifestEquivocation verifies both manifests again.
-func (s *Slash) manifestEquivocation(o Options, t Tx, v *bindings.EquivocationProven) {
+func (s *Slash) manifestEquivocation(t Tx, v *bindings.EquivocationProven) {
 	s.Proof, s.Keeper, s.Period = ProvenManifestEquivocation, v.Keeper, v.Period
 	var c problems
 	var manifests []records.Manifest
@@ -133,15 +141,15 @@ func (s *Slash) manifestEquivocation(o Options, t Tx, v *bindings.EquivocationPr
 	if len(manifests) == 2 {
 		c.require(uint64(manifests[0].Period) == v.Period, "they are of another period")
 	}
-	s.checkSplit(&c, o, v.Amount, v.FinderShare, v.Burned)
+	s.checkBond(&c, v.Amount, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "keeper %s signed two different manifests of period %d: %s GNT slashed, finder %s (%s), burned %s",
 		v.Keeper, v.Period, s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
 }
 
 // equivocation verifies both statements again.
-func (s *Slash) equivocation(o Options, t Tx, v *bindings.EquivocationProven) {
+func (s *Slash) equivocation(t Tx, v *bindings.EquivocationProven) {
 	if v.Kind == market.EquivocatingManifests {
-		s.manifestEquivocation(o, t, v)
+		s.manifestEquivocation(t, v)
 		return
 	}
 	s.Proof, s.Keeper, s.Node, s.Lease, s.Period = ProvenEquivocation, v.Keeper, v.Node, v.Lease, v.Period
@@ -157,16 +165,16 @@ func (s *Slash) equivocation(o Options, t Tx, v *bindings.EquivocationProven) {
 	if len(statements) == 2 {
 		c.require(statements[0].Node == v.Node && uint64(statements[0].Period) == v.Period && statements[0].CheckedAt == v.CheckedAt, "they are about something else")
 	}
-	s.checkSplit(&c, o, v.Amount, v.FinderShare, v.Burned)
+	s.checkBond(&c, v.Amount, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "keeper %s signed passed and failed for one %s check of node %s at %s: %s GNT slashed, finder %s (%s), burned %s",
 		v.Keeper, records.CheckKind(v.Kind), v.Node, clock(v.CheckedAt), s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
 }
 
-func (s *Slash) unjustAward(o Options, t Tx, v *bindings.UnjustAwardProven) {
+func (s *Slash) unjustAward(t Tx, v *bindings.UnjustAwardProven) {
 	s.Proof, s.Keeper, s.Node, s.Lease = ProvenUnjustAward, v.Keeper, v.Better, v.Lease
 	var c problems
 	c.require(v.BetterScore < v.AwardedScore, "the score %d is not better than %d", v.BetterScore, v.AwardedScore)
-	s.checkSplit(&c, o, v.Amount, v.FinderShare, v.Burned)
-	s.step(t, c, "proven", "keeper %s awarded lease %s at a score of %d, when node %s had %d: %s GNT slashed, finder %s (%s), burned %s",
-		v.Keeper, v.Lease, v.AwardedScore, v.Better, v.BetterScore, s.Amount, s.Split.Finder, v.Finder, s.Split.Burned)
+	s.checkBond(&c, v.Amount, v.FinderShare, v.Burned)
+	s.step(t, c, "proven", "keeper %s awarded lease %s at a score of %d, when node %s had %d: %s GNT slashed, finder %s (%s), burned %s; the lease costs %s USDC per GPU-hour from then on",
+		v.Keeper, v.Lease, v.AwardedScore, v.Better, v.BetterScore, s.Amount, s.Split.Finder, v.Finder, s.Split.Burned, market.PricePerHour(v.Price))
 }

@@ -54,8 +54,13 @@ pub struct Lease {
     pub domain: [u8; 8],
     /// µUSDC per GPU-hour, of what was not paid yet when it last changed.
     pub price: u64,
-    /// Score of the node at the award; 0 when the award cannot be contested, or not any more.
+    /// Score of the node at the award, or the best that was since shown to have been there; 0 when the award cannot be
+    /// contested.
     pub score: u64,
+    /// Price and score as they were at the award, and what its keeper owes for it since: base units of its bond.
+    pub award_price: u64,
+    pub award_score: u64,
+    pub unjust_due: u64,
     /// µUSDC that Credits holds for this lease: what may still be owed, and the fee not yet swept.
     pub reserved: u64,
     /// µUSDC owed so far by paid-for seconds, fee included.
@@ -165,20 +170,21 @@ impl Lease {
     }
 
     /// Its award was unjust: its keeper has no share of its fee, and what is not paid yet costs no more than the better
-    /// offer did. Returns what the award made it dearer in all the time to contest it, by the better offer's price or by
-    /// that at which its node would have scored alike, whichever is lower.
+    /// offer did. Returns what the award made it dearer in all the time to contest it, by the price that is left or by that
+    /// at which its node would have scored alike, whichever is lower.
     pub fn reprice(&mut self, better_price: u64, better_score: u64) -> Result<u64> {
-        let alike = (self.price as u128).checked_mul(better_score as u128);
-        let alike = alike.and_then(|product| product.checked_div(self.score as u128)).or_overflow()?;
-        let alike = u64::try_from(alike).ok().or_overflow()?;
-        let gain = self.price.checked_sub(alike.min(better_price).min(self.price)).or_overflow()?;
-        let contested = self.challenge_until.checked_sub(self.awarded_at).or_overflow()?;
+        self.score = better_score;
         self.award_bps = 0;
         if better_price < self.price {
             (self.repriced_paid, self.repriced_secs) = (self.paid, self.paid_secs);
             self.price = better_price;
             self.repriced = 1;
         }
+        let alike = (self.award_price as u128).checked_mul(better_score as u128);
+        let alike = alike.and_then(|product| product.checked_div(self.award_score as u128)).or_overflow()?;
+        let worth = u64::try_from(alike).ok().or_overflow()?.min(self.price);
+        let gain = self.award_price.checked_sub(worth).or_overflow()?;
+        let contested = self.challenge_until.checked_sub(self.awarded_at).or_overflow()?;
         cost(gain, self.gpus, u32::try_from(contested).ok().or_overflow()?)
     }
 

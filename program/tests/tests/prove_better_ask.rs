@@ -102,8 +102,8 @@ fn c01_no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
         burned: 1_800_000_000,
     };
     assert_emitted(&meta, &event);
-    // Once for each lease.
-    c.w.refused(proof, &[&c.finder.key], MarketError::NotContestable);
+    // What was shown is not shown again.
+    c.w.refused(proof, &[&c.finder.key], MarketError::NotBetter);
 }
 
 #[test]
@@ -350,8 +350,11 @@ fn strangers_close_the_lease_only_after_the_window() {
     let close = ix::lease_close(&c.w, &c.finder.wallet(), &c.lease);
     c.w.set_now(until);
     c.w.refused(close.clone(), &[&c.finder.key], MarketError::TooEarly);
+    // A proof does not end the window: somebody may know a still better node.
     let proof = c.proof();
     c.w.ok(proof, &[&c.finder.key]);
+    c.w.refused(close.clone(), &[&c.finder.key], MarketError::TooEarly);
+    c.w.warp(1);
     c.w.ok(close, &[&c.finder.key]);
 }
 

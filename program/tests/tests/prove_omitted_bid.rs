@@ -138,9 +138,9 @@ fn c01_no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
             burned: 1_800_000_000,
         },
     );
-    // Once for each lease.
+    // What was shown is not shown again.
     let proof = c.proof();
-    c.w.refused_all(&proof, &[&c.finder.key], MarketError::NotContestable);
+    c.w.refused_all(&proof, &[&c.finder.key], MarketError::NotBetter);
 }
 
 #[test]
@@ -397,7 +397,11 @@ fn strangers_close_the_lease_only_after_the_window() {
     let close = ix::lease_close(&c.w, &c.finder.wallet(), &lease);
     c.w.refused(close.clone(), &[&c.finder.key], MarketError::TooEarly);
     c.w.refused(ix::auction_close(&c.order, &c.customer.wallet()), &[], MarketError::TooEarly);
+    let until = c.w.read::<Auction>(&pda::auction(&c.order)).challenge_until;
     c.ok();
+    // A proof does not end the window: somebody may know a still better bid.
+    c.w.refused(close.clone(), &[&c.finder.key], MarketError::TooEarly);
+    c.w.set_now(until + 1);
     c.w.ok(close, &[&c.finder.key]);
 }
 

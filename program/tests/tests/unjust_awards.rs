@@ -125,7 +125,7 @@ fn r09_an_unjust_award_is_repriced_to_the_better_ask() {
         (after.price, after.repriced, after.repriced_secs, after.repriced_paid),
         (CHEAP, 1, 30, 25_000)
     );
-    assert_eq!((after.paid, after.reserved, after.score), (25_000, before.reserved, 0));
+    assert_eq!((after.paid, after.reserved, after.award_price), (25_000, before.reserved, DEAR));
     c.w.warp(30);
     c.w.settle(&c.deal, 2, 60);
     assert_eq!(c.lease().paid, 25_000 + 16_666);
@@ -239,12 +239,51 @@ fn r09_the_slash_covers_eight_times_what_the_award_made_dearer() {
     }
 }
 
+/// A keeper proves itself with a node of its own that is hardly better, before somebody shows the really better one.
+#[test]
+fn r09_a_small_proof_does_not_shield_from_the_large_one() {
+    let mut c = running();
+    c.w.alter(&pda::market(), |m: &mut Market| m.params.stake_price = 50_000);
+    let own = c.w.provider(20_000_000_000);
+    let hardly = c.w.machine_of(&own, ix::spec(2), DEAR - 1);
+    let since = c.w.read::<Node>(&c.cheap.node).ask_since;
+    c.w.alter(&hardly.node, |n: &mut Node| {
+        (n.ask_since, n.available_since, n.covered_since, n.registered_at) = (since, since, since, since);
+        (n.record_since, n.terms_at) = (since, since);
+        n.availability.since[0] = since;
+    });
+    let price = |c: &Case| c.lease().price;
+    let prove = |c: &mut Case, better: &Address| {
+        let proof = ix::prove_better_ask(&c.w, &c.finder, &c.deal.lease, better);
+        c.w.ok(proof, &[&c.finder.key]);
+    };
+    prove(&mut c, &hardly.node);
+    assert_eq!((price(&c), c.lease().paid, BOND - c.bond()), (DEAR - 1, 0, BOND / 5));
+    c.w.warp(30);
+    c.w.settle(&c.deal, 1, 30);
+    assert_eq!(c.lease().paid, 24_999);
+    let cheap = c.cheap.node;
+    prove(&mut c, &cheap);
+    // The two together cost what the second alone would have.
+    assert_eq!((price(&c), BOND - c.bond()), (CHEAP, 16_666 * 8 * 1_000_000_000 / 50_000));
+    assert_eq!((c.lease().repriced_secs, c.lease().repriced_paid), (30, 24_999));
+    // The smaller one shows nothing any more.
+    let proof = ix::prove_better_ask(&c.w, &c.finder, &c.deal.lease, &hardly.node);
+    c.w.refused(proof, &[&c.finder.key], MarketError::NotBetter);
+    c.w.warp(30);
+    c.w.settle(&c.deal, 2, 60);
+    assert_eq!(c.lease().paid, 24_999 + 16_666);
+}
+
 #[test]
 fn r09_a_worse_record_at_the_same_price_is_dearer_by_what_it_scores_worse() {
     let mut c = awarded();
     c.w.alter(&c.cheap.node.clone(), |n: &mut Node| n.price = DEAR);
     // It scored half as much again: its hour was worth two thirds of what it costs.
-    c.w.alter(&c.deal.lease.clone(), |l: &mut Lease| l.score += l.score / 2);
+    c.w.alter(&c.deal.lease.clone(), |l: &mut Lease| {
+        l.score += l.score / 2;
+        l.award_score = l.score;
+    });
     c.w.alter(&pda::market(), |m: &mut Market| m.params.stake_price = 50_000);
     c.prove();
     assert_eq!(BOND - c.bond(), 16_666 * 8 * 1_000_000_000 / 50_000);

@@ -106,6 +106,7 @@ pub fn award(
     let terms = Terms { price, reserved, duration_secs, continues: 0, checkpoint_hash: [0; 32] };
     write_lease(lease, Parties { market, keeper, order, node, provider }, &terms, now, bump)?;
     lease.score = score(price, reputation_bps(node, now), node.record(now).guarantee.bps_at(now))?;
+    (lease.award_price, lease.award_score) = (price, lease.score);
     emit!(LeaseAwarded {
         lease: *lease.address(),
         order: lease.order,

@@ -73,25 +73,25 @@ pub struct Unjust<'a> {
 }
 
 impl Unjust<'_> {
-    /// Slashes once for a lease, reprices it, and takes the keeper's share of its fee. Nothing of the bond goes to the
-    /// customer, which may be the keeper itself. The slash covers what the keeper's own node could gain.
+    /// Reprices the lease, takes the keeper's share of its fee, and slashes the keeper by what the award costs: a share of
+    /// its bond, or enough to cover what its own node could gain. Nothing of the bond goes to the customer, which may be
+    /// the keeper itself. Whoever shows a still better offer later shows the same cause: it takes the difference. A keeper
+    /// could shield itself otherwise, with a node of its own that is hardly better.
     #[inline(never)]
     pub fn punish(self, better_score: u64, now: i64) -> Result<()> {
         let params = &self.market.params;
         let awarded_score = self.lease.score;
         let gain = self.lease.reprice(self.better_price, better_score)?;
-        self.lease.score = 0;
         let dearer = harm_in_stake(gain.checked_mul(UNJUST_FACTOR).or_overflow()?, params.stake_price)?;
-        let share = bps_of(self.keeper.bond, params.slash_unjust_award_bps)?;
-        let (amount, shares) = slash_bond(
-            self.keeper,
-            self.stake_vault,
-            self.payouts,
-            self.finder,
-            share.max(dearer),
-            params,
-            now,
-        )?;
+        let least = match self.lease.unjust_due {
+            0 => bps_of(self.keeper.bond, params.slash_unjust_award_bps)?,
+            known => known,
+        };
+        let due = least.max(dearer);
+        let wanted = due.checked_sub(self.lease.unjust_due).or_overflow()?;
+        self.lease.unjust_due = due;
+        let (amount, shares) =
+            slash_bond(self.keeper, self.stake_vault, self.payouts, self.finder, wanted, params, now)?;
         lighten(self.market, self.keeper, now)?;
         emit!(UnjustAwardProven {
             lease: *self.lease.address(),

@@ -63,6 +63,7 @@ played! {
         bonds::c01_a_keeper_carries_its_bond_out_through_its_customer,
         bonds::r08_a_bond_leaves_through_many_finders_and_two_kinds_of_proof,
         bonds::r09_an_own_dear_node_is_favoured,
+        bonds::r09_a_small_proof_shields_from_a_large_one,
         bonds::r14_unhealthy_after_the_order_excuses_the_award,
         slashes::c02_own_customers_take_the_victims_pool,
         slashes::c03_the_finder_strips_the_victim,
@@ -100,7 +101,6 @@ played! {
     }
     pay {
         awards::r09_an_order_over_two_nodes_goes_to_own_dear_ones,
-        bonds::r09_a_small_proof_shields_from_a_large_one,
         slashes::r10_a_cheat_that_will_be_checked_reports_a_death,
         keepers::c06_a_stolen_node_key_is_turned_into_a_finders_part,
     }

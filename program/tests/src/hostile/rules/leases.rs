@@ -126,6 +126,8 @@ fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Ver
             == (after.node_key, after.gpus, after.gpu_mask, after.fee_bps)
         && (proven || (before.price, before.award_bps) == (after.price, after.award_bps))
         && (proven || (before.repriced_secs, before.repriced) == (after.repriced_secs, after.repriced))
+        && (proven || (before.score, before.unjust_due) == (after.score, after.unjust_due))
+        && (before.award_price, before.award_score) == (after.award_price, after.award_score)
         && (before.notice_secs, before.settle_secs, before.rating_secs, before.awarded_at)
             == (after.notice_secs, after.settle_secs, after.rating_secs, after.awarded_at)
         && (before.grace_secs, before.challenge_until) == (after.grace_secs, after.challenge_until)

@@ -63,7 +63,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         must!(false, "an unjust award is of a lease", "{}", act.name);
         return Ok(());
     };
-    must!(before.score != 0 && after.score == 0, "an award is contested once", "{}", before.order);
+    must!(before.score != 0, "an award is contested while it can be", "{}", before.order);
     let found =
         act.ledger.get::<Order>(&before.order).zip(act.ledger.get::<Auction>(&pda::auction(&before.order)));
     must!(found.is_some(), "a bid is left out of an auction", "{}", before.order);
@@ -95,6 +95,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     }
     let score = score_of(act, before, order, &bid);
     must!(score.is_some(), "what is compared has not moved", "{}", bid.node);
+    must!(score == Some(after.score), "a proof keeps the better score", "{score:?}: {}", after.score);
     let lower = score.is_some_and(|score| score < before.score);
     must!(lower, "an award is unjust when an omitted bid scored lower", "{score:?} of {}", before.score);
     repriced(&before.order, before, after, bid.price)

@@ -73,17 +73,21 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
 }
 
 /// What an unjust award costs: a share of the bond, or eight times what it made the lease dearer in the time to contest
-/// it, compared with the better offer's price or with the price at which its node would have scored like the better one.
+/// it, compared with the better offers' prices or with the price at which its node would have scored like the best of
+/// them; less what earlier proofs of the same award have cost.
 pub fn unjust_cut(act: &Act, market: &Market, lease: &Lease, (price, score): (u64, u64)) -> Option<Cut> {
     let from = pda::keeper(&lease.keeper);
     let (bond, params) = (act.ledger.get::<Keeper>(&from)?.bond, &market.params);
     let share = u128::from(bond) * u128::from(params.slash_unjust_award_bps) / 10_000;
-    let alike = u128::from(lease.price) * u128::from(score) / u128::from(lease.score.max(1));
-    let dearer = u128::from(lease.price).saturating_sub(alike.min(u128::from(price)));
+    let alike = u128::from(lease.award_price) * u128::from(score) / u128::from(lease.award_score.max(1));
+    let worth = alike.min(u128::from(price)).min(u128::from(lease.price));
+    let dearer = u128::from(lease.award_price).saturating_sub(worth);
     let seconds = u128::try_from(lease.challenge_until - lease.awarded_at).ok()?;
     let money = dearer * u128::from(lease.gpus) * seconds / 3_600 * 8;
     let cover = money * 1_000_000_000 / u128::from(params.stake_price.max(1));
-    let amount = share.max(cover).min(u128::from(bond)) as u64;
+    let known = u128::from(lease.unjust_due);
+    let least = if known == 0 { share } else { known };
+    let amount = (least.max(cover) - known).min(u128::from(bond)) as u64;
     let finder = act.instruction.accounts.first()?.pubkey;
     Some(Cut { from, amount, finder: Some(finder), source: from })
 }
@@ -218,7 +222,13 @@ fn better_ask(act: &Act) -> Verdict {
         must!(false, "an unjust award is of a lease", "{}", act.name);
         return Ok(());
     };
-    must!(before.score != 0 && after.score == 0, "an award is contested once", "{}", before.order);
+    let better = score_of_better(act, before);
+    must!(
+        before.score != 0 && better == Some(after.score),
+        "a proof keeps the better score",
+        "{}",
+        before.order
+    );
     let until = before.challenge_until;
     must!(act.now <= until, "an award is contested in time", "{} of {until}", act.now);
     let at = act.instruction.accounts[4].pubkey;

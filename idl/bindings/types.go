@@ -5063,8 +5063,14 @@ type Lease struct {
 	// µUSDC per GPU-hour, of what was not paid yet when it last changed.
 	Price uint64 `json:"price"`
 
-	// Score of the node at the award; 0 when the award cannot be contested, or not any more.
+	// Score of the node at the award, or the best that was since shown to have been there; 0 when the award cannot be
+	// contested.
 	Score uint64 `json:"score"`
+
+	// Price and score as they were at the award, and what its keeper owes for it since: base units of its bond.
+	AwardPrice uint64 `json:"awardPrice"`
+	AwardScore uint64 `json:"awardScore"`
+	UnjustDue  uint64 `json:"unjustDue"`
 
 	// µUSDC that Credits holds for this lease: what may still be owed, and the fee not yet swept.
 	Reserved uint64 `json:"reserved"`
@@ -5246,6 +5252,21 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Score)
 	if err != nil {
 		return errors.NewField("Score", err)
+	}
+	// Serialize `AwardPrice`:
+	err = encoder.Encode(obj.AwardPrice)
+	if err != nil {
+		return errors.NewField("AwardPrice", err)
+	}
+	// Serialize `AwardScore`:
+	err = encoder.Encode(obj.AwardScore)
+	if err != nil {
+		return errors.NewField("AwardScore", err)
+	}
+	// Serialize `UnjustDue`:
+	err = encoder.Encode(obj.UnjustDue)
+	if err != nil {
+		return errors.NewField("UnjustDue", err)
 	}
 	// Serialize `Reserved`:
 	err = encoder.Encode(obj.Reserved)
@@ -5575,6 +5596,21 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Score)
 	if err != nil {
 		return errors.NewField("Score", err)
+	}
+	// Deserialize `AwardPrice`:
+	err = decoder.Decode(&obj.AwardPrice)
+	if err != nil {
+		return errors.NewField("AwardPrice", err)
+	}
+	// Deserialize `AwardScore`:
+	err = decoder.Decode(&obj.AwardScore)
+	if err != nil {
+		return errors.NewField("AwardScore", err)
+	}
+	// Deserialize `UnjustDue`:
+	err = decoder.Decode(&obj.UnjustDue)
+	if err != nil {
+		return errors.NewField("UnjustDue", err)
 	}
 	// Deserialize `Reserved`:
 	err = decoder.Decode(&obj.Reserved)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 )
@@ -16,6 +18,7 @@ const (
 // watchNode ends the agent when its node is closed, and warns when the machine's key is short of SOL.
 func (a *Agent) watchNode(ctx context.Context) error {
 	status := market.NodeStatus(0)
+	told := map[solana.PublicKey]int64{}
 	tick := time.NewTicker(balanceEvery)
 	defer tick.Stop()
 	a.checkBalance(ctx)
@@ -31,12 +34,24 @@ func (a *Agent) watchNode(ctx context.Context) error {
 			}
 			status = node.State()
 		}
+		a.noteDisputes(told)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 			a.checkBalance(ctx)
 		case <-changed:
+		}
+	}
+}
+
+// noteDisputes says once that a lease of this node is disputed. told has the disputes that were said, by lease.
+func (a *Agent) noteDisputes(told map[solana.PublicKey]int64) {
+	for _, d := range a.view.Disputes() {
+		if d.Node == a.node && told[d.Lease] != d.OpenedAt {
+			told[d.Lease] = d.OpenedAt
+			a.log.Warn().Stringer("lease", d.Lease).Stringer("kind", market.DisputeKind(d.Kind)).Time("votes_close", time.Unix(d.ClosesAt, 0).UTC()).
+				Msg("a customer disputes a lease of this node; read the complaint with gantry dispute read LEASE and bring your side with gantry dispute answer LEASE")
 		}
 	}
 }

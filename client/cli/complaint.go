@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -18,25 +19,31 @@ import (
 
 // readComplaint reads the file that says what is wrong, and hashes it.
 func readComplaint(path string) (raw []byte, hash [32]byte, err error) {
+	raw, err = readBounded("complaint", path, messages.MaxComplaint)
+	return raw, sha256.Sum256(raw), err
+}
+
+// readBounded reads a file that a flag names and that is for the keepers.
+func readBounded(flag, path string, most int) ([]byte, error) {
 	if path == "" {
-		return nil, hash, usage("--complaint is missing", "give the file that shows what is wrong; only its hash goes on chain")
+		return nil, usage(fmt.Sprintf("--%s is missing", flag), "give the file that says and shows what happened")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, hash, usage("--complaint: "+err.Error(), "give a file that can be read")
+		return nil, usage(fmt.Sprintf("--%s: %v", flag, err), "give a file that can be read")
 	}
 	defer f.Close()
-	raw, err = io.ReadAll(io.LimitReader(f, messages.MaxComplaint+1))
+	raw, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	switch {
 	case err != nil:
-		return nil, hash, usage("--complaint: "+err.Error(), "give a file that can be read")
+		return nil, usage(fmt.Sprintf("--%s: %v", flag, err), "give a file that can be read")
 	case len(raw) == 0:
-		return nil, hash, usage(fmt.Sprintf("--complaint: %s is empty", path), "give a file that shows what is wrong")
-	case len(raw) > messages.MaxComplaint:
-		return nil, hash, usage(fmt.Sprintf("--complaint: %s has more than %d KiB", path, messages.MaxComplaint>>10),
-			"describe what is wrong in a shorter file, and name longer material in it by its sha256")
+		return nil, usage(fmt.Sprintf("--%s: %s is empty", flag, path), "give a file that says what happened")
+	case len(raw) > most:
+		return nil, usage(fmt.Sprintf("--%s: %s has more than %d KiB", flag, path, most>>10),
+			"say what happened in a shorter file, and name longer material in it by its sha256")
 	}
-	return raw, sha256.Sum256(raw), nil
+	return raw, nil
 }
 
 // putComplaintProtocol brings complaints to keepers.
@@ -44,15 +51,23 @@ var putComplaintProtocol = p2p.Protocol{
 	ID: messages.ComplaintPut, Version: messages.Version, MaxRequest: messages.MaxComplaint + 1<<10, MaxResponse: 1 << 10, Timeout: askFor,
 }
 
-// sendComplaint brings the complaint to every keeper, and returns how many took it. A keeper sees the dispute a little
-// later than its customer, so that one that does not take it is asked twice more.
+// sendComplaint brings the complaint to every keeper, and returns how many took it.
 func (s *session) sendComplaint(v *view.View, lease solana.PublicKey, raw []byte) (reached int, err error) {
+	req := messages.ComplaintUpload{Version: messages.Version, Lease: lease, Data: raw}
+	return s.tellKeepers(v, func(ctx context.Context, n *p2p.Node, keeper solana.PublicKey) error {
+		_, err := p2p.Call[messages.ComplaintUpload, messages.Complaint](ctx, n, keeper, putComplaintProtocol, req)
+		return err
+	})
+}
+
+// tellKeepers brings something to every keeper, and returns how many took it. A keeper sees the dispute a little later
+// than its customer, so that one that does not take it is asked twice more.
+func (s *session) tellKeepers(v *view.View, tell func(context.Context, *p2p.Node, solana.PublicKey) error) (reached int, err error) {
 	n, err := s.dialAny(v)
 	if err != nil {
 		return 0, err
 	}
 	left := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
-	req := messages.ComplaintUpload{Version: messages.Version, Lease: lease, Data: raw}
 	for try := range 3 {
 		if try > 0 && len(left) > 0 {
 			select {
@@ -64,9 +79,8 @@ func (s *session) sendComplaint(v *view.View, lease solana.PublicKey, raw []byte
 		left = slices.DeleteFunc(left, func(k solana.PublicKey) bool {
 			ctx, cancel := s.askContext()
 			defer cancel()
-			_, err := p2p.Call[messages.ComplaintUpload, messages.Complaint](ctx, n, k, putComplaintProtocol, req)
-			if err != nil {
-				s.log.Debug().Err(err).Stringer("keeper", k).Msg("keeper does not take the complaint")
+			if err := tell(ctx, n, k); err != nil {
+				s.log.Debug().Err(err).Stringer("keeper", k).Msg("keeper does not take what was brought")
 				return false
 			}
 			reached++

@@ -36,6 +36,19 @@ func disputeCommands(s Streams) []*cli.Command {
 				Flags:  []cli.Flag{&cli.StringFlag{Name: "complaint", Usage: "`FILE` whose sha256 is on chain"}},
 				Action: action(s, (*session).disputeSend),
 			},
+			{
+				Name: "answer", Usage: "bring your side of a dispute to the keepers, as the provider of the lease; the newest answer counts", ArgsUsage: "LEASE",
+				Description: "Signed with --keypair: the provider's wallet, or the machine's own key (node.json of gantry-agent). Nothing goes on " +
+					"chain. Keepers keep it until the dispute is over, pass it on and show it to their operators.",
+				Flags:  []cli.Flag{&cli.StringFlag{Name: "answer", Usage: "`FILE` that says and shows your side, at most 64 KiB"}},
+				Action: action(s, (*session).disputeAnswer),
+			},
+			{
+				Name: "read", Usage: "both sides of an open dispute: the customer's complaint and the provider's answer, from the keepers", ArgsUsage: "LEASE",
+				Description: "The complaint has the sha256 that is on chain, the answer the signature of the machine or its provider. Neither is " +
+					"true for that.",
+				Action: action(s, (*session).disputeRead),
+			},
 			{Name: "show", Usage: "open disputes, or a lease's: votes by weight, verdict, time left", ArgsUsage: "[LEASE]", Action: action(s, (*session).disputeShow)},
 		},
 	}}

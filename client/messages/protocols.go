@@ -34,6 +34,10 @@ const (
 	ComplaintPut = "/gantry/complaint/put/1"
 	// ComplaintGet: anyone → keeper, asks for it.
 	ComplaintGet = "/gantry/complaint/get/1"
+	// AnswerPut: anyone → keeper, brings the provider's signed side of an open dispute.
+	AnswerPut = "/gantry/answer/put/1"
+	// AnswerGet: anyone → keeper, asks for it.
+	AnswerGet = "/gantry/answer/get/1"
 	// Lookup: anyone in the market → keeper, asks for the addresses of a peer. Its messages are in client/p2p.
 	Lookup = "/gantry/lookup/1"
 )

@@ -9,6 +9,7 @@ const (
 	TagBidSet           = "GANTRYA1"
 	TagBid              = "GANTRYB1"
 	TagBidCommitment    = "GANTRYC1"
+	TagAnswer           = "GANTRYD1"
 	TagJudgements       = "GANTRYG1"
 	TagJob              = "GANTRYJ1"
 	TagCommitmentAck    = "GANTRYK1"
@@ -46,6 +47,7 @@ var AllTagged = []Tagged{
 	{TagBidSet, "bid set head", 132, "domain 8 ‖ order 32 ‖ close i64 ‖ chosen at i64 ‖ bids u32 ‖ root 32 ‖ judgements 32", "keeper", "field", "client/sealedbid", ""},
 	{TagBid, "sealed bid", 128, "domain 8 ‖ order 32 ‖ node 32 ‖ close i64 ‖ price u64 ‖ salt 32", "hashed: the bid commitment", "field", "program, client/sealedbid", "BID_TAG"},
 	{TagBidCommitment, "bid commitment", 40, "hash of the bid 32", "node key", "in the bid", "program, client/sealedbid", "BID_COMMITMENT_TAG"},
+	{TagAnswer, "answer to a dispute", 96, "domain 8 ‖ lease 32 ‖ opened at i64 ‖ written at i64 ‖ sha256 of the text 32", "node key or provider", "field", "keeper/dispute", ""},
 	{"GANTRYE1", "evidence bundle", 0, "version u16 ‖ zero 2 ‖ challenge, signature, evidence and references (attest/bundle)", "hashed: the evidence hash on chain", "genesis hash, program", "attest/bundle", ""},
 	{TagJudgements, "judgements of a bid set", 0, "for each bid: node 32 ‖ code u8 ‖ requirement u16 ‖ reputation u16 ‖ guarantee u16 ‖ score u64 ‖ site 16", "hashed: into the bid set head", "in the bid set head", "client/sealedbid", ""},
 	{"GANTRYH1", "work challenge", 88, "domain 8 ‖ slot hash 32 ‖ node 32 ‖ period u64", "keeper", "field", "agent/challenge", ""},
@@ -73,6 +75,7 @@ type Label struct{ Label, What, Where string }
 var AllLabels = []Label{
 	{"gantry-committee-1", "number of a keeper or node in the draw of committees", "keeper/committee"},
 	{"gantry-device", "device identity on chain", "agent/host, attest/policy"},
+	{"gantry-draw-1", "seed of the draw of a redundant order's nodes", "client/market"},
 	{"gantry-evidence-1", "nonce of an evidence challenge", "attest"},
 	{"gantry-evidence-all-1", "digest of all evidence of a bundle", "attest/bundle"},
 	{"gantry-freivalds", "random vector of the check of a product", "attest/work"},

@@ -127,6 +127,7 @@ const (
 
 	folderEvidence   = "evidence"
 	folderComplaints = "complaints"
+	folderAnswers    = "answers"
 )
 
 // Path returns a file of the data folder.

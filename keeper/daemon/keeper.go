@@ -77,6 +77,7 @@ type Keeper struct {
 	auctions *auction.Awarder
 
 	complaints *dispute.Complaints
+	answers    *dispute.Answers
 	disputes   *dispute.Service
 
 	submit   consensus.Submit                        // to the chain
@@ -324,7 +325,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
 		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.draws.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run,
-		k.runPrune, k.runGuard, k.runTokens, k.runComplaints,
+		k.runPrune, k.runGuard, k.runTokens, k.runComplaints, k.runAnswers,
 	} {
 		g.Go(func() error { return run(ctx) })
 	}

@@ -97,12 +97,19 @@ func (k *Keeper) openEngine() (err error) {
 	return err
 }
 
-// openDisputes makes what judges disputes, and answers whoever brings a complaint.
+// openDisputes makes what judges disputes, and answers whoever brings a complaint or an answer to one.
 func (k *Keeper) openDisputes() (err error) {
 	if k.complaints, err = dispute.OpenComplaints(k.c.path(folderComplaints), k.view); err != nil {
 		return err
 	}
 	k.complaints.Join(k.node)
+	k.answers, err = dispute.OpenAnswers(dispute.AnswerOptions{
+		Dir: k.c.path(folderAnswers), View: k.view, Domain: k.domain, Log: k.component("disputes"), Now: k.now,
+	})
+	if err != nil {
+		return err
+	}
+	k.answers.Join(k.node)
 	k.disputes, err = dispute.New(dispute.Options{
 		Store: k.signing, Complaints: k.complaints, Self: k.publicKey(), Signer: k.signer, Domain: k.domain, Secs: k.secs,
 		Publish: k.gossip.PublishStatements, Log: k.component("disputes"), Now: k.now,

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
@@ -38,6 +39,10 @@ func (k *Keeper) runComplaints(ctx context.Context) error {
 	return k.complaints.Fetch(ctx, k.node, market.Seconds(k.secs)/2)
 }
 
+func (k *Keeper) runAnswers(ctx context.Context) error {
+	return k.answers.Fetch(ctx, k.node, market.Seconds(k.secs)/2)
+}
+
 func (k *Keeper) runPrune(ctx context.Context) error {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
@@ -51,7 +56,7 @@ func (k *Keeper) runPrune(ctx context.Context) error {
 			n += old
 		}
 		if err == nil {
-			err = k.complaints.Prune()
+			err = errors.Join(k.complaints.Prune(), k.answers.Prune())
 		}
 		packed := 0
 		if err == nil {

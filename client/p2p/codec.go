@@ -104,6 +104,11 @@ func writeFrame(w io.Writer, b []byte, limit int) error {
 
 // readFrame reads a length-prefixed message. It sets aside no more memory than arrives.
 func readFrame(r io.Reader, limit int) ([]byte, error) {
+	return readFramePaced(r, limit, func(int) {})
+}
+
+// readFramePaced tells announced how long the message will be before it reads on.
+func readFramePaced(r io.Reader, limit int, announced func(size int)) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -115,6 +120,7 @@ func readFrame(r io.Reader, limit int) ([]byte, error) {
 	if uint64(n) > uint64(limit) {
 		return nil, fmt.Errorf("%d bytes, at most %d: %w", n, limit, ErrTooBig)
 	}
+	announced(int(n))
 	var buf bytes.Buffer
 	if _, err := io.CopyN(&buf, r, int64(n)); err != nil {
 		if errors.Is(err, io.EOF) {

@@ -2,8 +2,10 @@ package p2p
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
@@ -105,5 +107,35 @@ func (n *Node) maintain(ctx context.Context, id peer.ID) {
 		case <-t.C:
 		}
 		pause = min(2*pause, dialPauseMax)
+	}
+}
+
+// renewPause is how long Renew waits between its own attempts: the peer may connect meanwhile.
+const renewPause = 100 * time.Millisecond
+
+// Renew closes all connections with a peer and waits until there is a new one, whoever makes it. Error: the context's,
+// with that of the last attempt.
+func (n *Node) Renew(ctx context.Context, key solana.PublicKey) error {
+	id, err := PeerID(key)
+	if err != nil {
+		return err
+	}
+	if err := n.host.Network().ClosePeer(id); err != nil {
+		n.log.Debug().Err(err).Str("peer", id.String()).Msg("a connection that is to be replaced does not close")
+	}
+	for {
+		dctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		err := n.host.Connect(dctx, peer.AddrInfo{ID: id})
+		cancel()
+		if err == nil || n.host.Network().Connectedness(id) == network.Connected {
+			return nil
+		}
+		t := time.NewTimer(renewPause)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("peer %s is not reached again: %w: %w", key, ctx.Err(), err)
+		case <-t.C:
+		}
 	}
 }

@@ -14,6 +14,7 @@ type Reason string
 // The reasons.
 const (
 	ReasonStranger Reason = "stranger" // its key is not registered
+	ReasonRole     Reason = "role"     // its key is registered as something that is not answered here
 	ReasonRate     Reason = "rate"     // more than its share a second
 	ReasonBusy     Reason = "busy"     // more than its share at once
 	ReasonSize     Reason = "size"

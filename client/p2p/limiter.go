@@ -62,32 +62,44 @@ func (l *limiter) evict(now time.Time) {
 	}
 }
 
-// slots bounds what is served at once, in all and for one peer.
+// slots bounds what is served at once, in all and for one peer. Some of it may be kept for those who come first.
 type slots struct {
 	most, perPeer int
+	others        int // of most, for those who do not come first
 
-	mu    sync.Mutex
-	taken int
-	peers map[peer.ID]int
+	mu          sync.Mutex
+	taken       int
+	takenOthers int
+	peers       map[peer.ID]int
 }
 
-func newSlots(most, perPeer int) *slots {
-	return &slots{most: most, perPeer: perPeer, peers: map[peer.ID]int{}}
+func newSlots(p Protocol) *slots {
+	s := &slots{most: p.Concurrent, perPeer: p.PerPeer, others: p.Concurrent, peers: map[peer.ID]int{}}
+	if p.First != nil {
+		s.others = max(1, p.Concurrent/2)
+	}
+	return s
 }
 
-// take returns what frees the slot again; false when there is none left.
-func (s *slots) take(id peer.ID) (free func(), ok bool) {
+// take returns what frees the slot again; false when there is none left. first is for those for whom places are kept.
+func (s *slots) take(id peer.ID, first bool) (free func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.taken >= s.most || s.peers[id] >= s.perPeer {
+	if s.taken >= s.most || s.peers[id] >= s.perPeer || !first && s.takenOthers >= s.others {
 		return nil, false
 	}
+	other := 0
+	if !first {
+		other = 1
+	}
 	s.taken++
+	s.takenOthers += other
 	s.peers[id]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.taken--
+		s.takenOthers -= other
 		if s.peers[id]--; s.peers[id] <= 0 {
 			delete(s.peers, id)
 		}

@@ -25,6 +25,11 @@ type Protocol struct {
 	Concurrent  int           // requests served at the same time, default 256
 	Public      bool          // strangers are answered too, on the few connections that they get
 	PerPeer     int           // of them for one peer, default a sixteenth of Concurrent, at least 8
+	// May says who of those that the node knows is answered; nil answers all of them. It is asked before a request takes
+	// a place and before anything of it is read. It must be quick.
+	May func(solana.PublicKey) bool
+	// First says for whom half of the places are kept: others never take them. nil keeps none.
+	First func(solana.PublicKey) bool
 }
 
 func (p Protocol) withDefaults() Protocol {
@@ -50,8 +55,13 @@ func (p Protocol) withDefaults() Protocol {
 // maxMessage bounds the text of a refusal in bytes.
 const maxMessage = 300
 
-// requestTimeout is how long a request may take to arrive.
-const requestTimeout = 10 * time.Second
+const (
+	// requestTimeout is how long the beginning of a request may take to arrive, and a refusal to leave. The request is
+	// sent with the stream's first bytes, so that no round trip is part of it.
+	requestTimeout = time.Second
+	// requestPace is the slowest line, in bytes a second, on which a large request arrives in time.
+	requestPace = 64 << 10
+)
 
 // frameOverhead is what an envelope adds to a body.
 const frameOverhead = 64 + maxMessage
@@ -80,7 +90,7 @@ func HandleStream[Req, Item any](n *Node, p Protocol, h func(ctx context.Context
 
 func serve[Req any](n *Node, p Protocol, h handler[Req], stream bool) {
 	p = p.withDefaults()
-	srv := &server[Req]{n: n, p: p, handle: h, stream: stream, limit: newLimiter(p.Rate, p.Burst), room: newSlots(p.Concurrent, p.PerPeer)}
+	srv := &server[Req]{n: n, p: p, handle: h, stream: stream, limit: newLimiter(p.Rate, p.Burst), room: newSlots(p)}
 	n.host.SetStreamHandler(protocol.ID(p.ID), func(s network.Stream) {
 		started := n.spawn(func() { srv.serve(s) })
 		if !started {
@@ -116,7 +126,7 @@ func (v *server[Req]) serve(s network.Stream) {
 	// Whatever happens, the stream does not outlive the node.
 	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
 	defer stop()
-	_ = s.SetDeadline(time.Now().Add(min(v.p.Timeout, requestTimeout)))
+	_ = s.SetDeadline(time.Now().Add(requestTimeout))
 	from, free, no := v.admit(s.Conn().RemotePeer())
 	if no != nil {
 		v.refuse(s, log, no)
@@ -162,10 +172,13 @@ func (v *server[Req]) admit(remote peer.ID) (from solana.PublicKey, free func(),
 	if !v.p.Public && !v.n.gate.knows(remote) {
 		return from, nil, &refusal{ReasonStranger, Refuse(CodeRefused, "the key %s is not registered in this market", from)}
 	}
+	if v.p.May != nil && !v.p.May(from) {
+		return from, nil, &refusal{ReasonRole, Refuse(CodeRefused, "this is not for the key %s: what it is in the market does not allow it", from)}
+	}
 	if !v.limit.allow(remote) {
 		return from, nil, &refusal{ReasonRate, Refuse(CodeRateLimited, "at most %g requests a second", v.p.Rate)}
 	}
-	free, ok := v.room.take(remote)
+	free, ok := v.room.take(remote, v.p.First != nil && v.p.First(from))
 	if !ok {
 		return from, nil, &refusal{ReasonBusy, Refuse(CodeRateLimited, "at most %d requests at once, %d from one peer", v.p.Concurrent, v.p.PerPeer)}
 	}
@@ -174,12 +187,14 @@ func (v *server[Req]) admit(remote peer.ID) (from solana.PublicKey, free func(),
 
 // read takes the request from a stream.
 func (v *server[Req]) read(s network.Stream) (req Req, no *refusal) {
-	raw, err := readFrame(s, v.p.MaxRequest+frameOverhead)
+	raw, err := readFramePaced(s, v.p.MaxRequest+frameOverhead, func(size int) {
+		_ = s.SetReadDeadline(time.Now().Add(requestTimeout + time.Duration(size)*time.Second/requestPace))
+	})
 	switch {
 	case errors.Is(err, ErrTooBig):
 		return req, &refusal{ReasonSize, Refuse(CodeBadRequest, "%v", err)}
 	case isTimeout(err):
-		return req, &refusal{ReasonSlow, Refuse(CodeBadRequest, "the request did not arrive within %s", min(v.p.Timeout, requestTimeout))}
+		return req, &refusal{ReasonSlow, Refuse(CodeBadRequest, "the request did not arrive in time")}
 	case err != nil:
 		return req, &refusal{ReasonEncoding, Refuse(CodeBadRequest, "%v", err)}
 	}
@@ -224,7 +239,7 @@ func (v *server[Req]) refuse(s network.Stream, log zerolog.Logger, no *refusal) 
 	}
 	msg, err := pack(v.p.Version, e.Code, e.Message, nil)
 	if err == nil {
-		_ = s.SetWriteDeadline(time.Now().Add(v.p.Timeout))
+		_ = s.SetWriteDeadline(time.Now().Add(requestTimeout))
 		err = writeFrame(s, msg, v.p.MaxResponse+frameOverhead)
 	}
 	if err != nil {

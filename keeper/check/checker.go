@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -142,7 +143,7 @@ func (c *Checker) begin(ctx context.Context, q Check, p *progress, period record
 	t := p.subject
 	switch q.Kind {
 	case records.CheckLiveness:
-		c.start(ctx, func(ctx context.Context) { c.liveness(ctx, t.node, p, q.Point) })
+		c.start(ctx, func(ctx context.Context) { c.liveness(ctx, t.node, p, q) })
 	case records.CheckInventory:
 		if t.model != nil {
 			c.start(ctx, func(ctx context.Context) { c.inventory(ctx, t, period) })
@@ -266,114 +267,23 @@ func (c *Checker) ask(ctx context.Context, n *market.Node, req messages.Challeng
 	began := c.o.Now()
 	resp, err := c.o.Asker.Ask(ctx, n.NodeKey, req)
 	took := c.o.Now().Sub(began)
-	if err != nil {
+	switch {
+	case err != nil:
 		return resp, took, err
-	}
-	if resp.Version != messages.Version || resp.Nonce != req.Nonce {
-		return resp, took, errors.New("answer to another question")
+	case resp.Version != messages.Version:
+		return resp, took, fmt.Errorf("%w: version %d", ErrWrong, resp.Version)
+	case resp.Nonce != req.Nonce:
+		return resp, took, fmt.Errorf("%w: the answer to another question", ErrWrong)
 	}
 	return resp, took, nil
 }
 
-// liveness checks whether the node is up.
-func (c *Checker) liveness(ctx context.Context, n *market.Node, p *progress, point bool) {
-	p.mu.Lock()
-	if p.asking {
-		p.mu.Unlock()
-		return
-	}
-	p.asking = true
-	p.mu.Unlock()
-	defer func() { p.mu.Lock(); p.asking = false; p.mu.Unlock() }()
-
-	f, ok := c.probe(ctx, n)
-	if !ok {
-		return
-	}
-	p.mu.Lock()
-	p.answered = p.answered || f.Passed
-	known := p.answered
-	p.mu.Unlock()
-	if !known && c.o.Now().Sub(time.Unix(n.RegisteredAt, 0)) < 4*c.o.Timing.Every {
-		return // it has only just registered and may not be connected yet
-	}
-	f.Point = point
-	c.finish(ctx, f)
-}
-
-// probe sends one liveness challenge. It returns false when there is no finding.
-func (c *Checker) probe(ctx context.Context, n *market.Node) (Finding, bool) {
-	resp, took, err := c.ask(ctx, n, messages.ChallengeRequest{Kind: messages.CheckLiveness}, c.o.Timing.Timeout)
-	if ctx.Err() != nil {
-		return Finding{}, false
-	}
-	f := Finding{Node: n.Address, Kind: records.CheckLiveness, At: c.o.Now(), Latency: took}
-	switch {
-	case errors.Is(err, ErrRefused):
-		c.o.Log.Debug().Err(err).Stringer("node", n.Address).Msg("node refuses the liveness check")
-		return f, false
-	case err != nil:
-		c.o.Log.Debug().Err(err).Stringer("node", n.Address).Msg("node did not answer")
-	case resp.Liveness == nil:
-		c.o.Log.Debug().Str("refused", resp.Refused).Stringer("node", n.Address).Msg("node answered without liveness")
-	default:
-		f.Passed, f.Liveness = true, resp.Liveness
-	}
-	return f, true
-}
-
-// inventory checks the node's hardware and health.
-func (c *Checker) inventory(ctx context.Context, t subject, period records.Period) {
-	resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{Kind: messages.CheckInventory, Period: uint64(period)}, c.o.Timing.Timeout)
-	if err != nil || ctx.Err() != nil {
-		return // liveness checks find whether it is up
-	}
-	f := Finding{Node: t.node.Address, Kind: records.CheckInventory, At: c.o.Now(), Latency: took, Period: period}
-	health := f
-	health.Kind = records.CheckHealth
-	if resp.Inventory == nil {
-		c.o.Log.Warn().Str("refused", resp.Refused).Stringer("node", t.node.Address).Msg("node does not show its inventory")
-		c.finish(ctx, health)
-		return
-	}
-	var mismatches, ailments []string
-	complete, waiting := false, false
-	var root [32]byte
-	c.o.View.Read(func(v *view.Accounts) {
-		n, ok := v.Nodes[t.node.Address]
-		if complete = ok && v.ClaimsKnown(n); !complete {
-			return // not all of its claims are in the view yet
-		}
-		mismatches, ailments = JudgeInventory(resp.Inventory, n, t.model, v.HolderOf)
-		root = ShownRoot(resp.Inventory, n, v.HolderOf)
-		waiting = n.ClaimsMissing > 0 && root == n.DeviceRoot
-	})
-	if !complete {
-		return
-	}
-	if len(mismatches)+len(ailments) > 0 {
-		c.o.Log.Warn().Strs("mismatches", mismatches).Strs("ailments", ailments).Stringer("node", t.node.Address).Msg("inventory differs from the chain")
-	}
-	if waiting {
-		c.o.View.Shown(t.node.Address, identities(resp.Inventory))
-	}
-	f.Passed, f.Detail = len(mismatches) == 0, root
-	health.Passed = len(ailments) == 0
-	c.finish(ctx, f)
-	c.finish(ctx, health)
-}
-
-// identities of the GPUs in an inventory.
-func identities(inv *messages.Inventory) [][32]byte {
-	out := make([][32]byte, len(inv.GPUs))
-	for i, g := range inv.GPUs {
-		out[i] = g.Identity
-	}
-	return out
-}
-
 // finish hands a finding to the metrics, the planner and the recorder.
 func (c *Checker) finish(ctx context.Context, f Finding) {
+	if f.Unknown {
+		c.o.Record(ctx, f)
+		return
+	}
 	if c.o.Observe != nil {
 		c.o.Observe(f.Kind, f.Passed, f.Latency)
 	}

@@ -170,13 +170,22 @@ func TestWorkIsJudged(t *testing.T) {
 		}, verdict{false, false}},
 		"refuses again and again": {func(t *testing.T) answers {
 			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				if req.Kind == messages.CheckLiveness {
+					return alive(req), nil
+				}
 				return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "I would rather not"}, nil
 			}
 		}, verdict{true, false}},
+		"refuses everything": {func(*testing.T) answers {
+			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "I would rather not"}, nil
+			}
+		}, verdict{false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			checker, got, what := newChecker(t, c.ask(t))
+			checker.o.Timing.Every = 100 * time.Millisecond
 			checker.work(t.Context(), what, 7)
 			if !c.want.recorded {
 				require.Empty(t, got.all)
@@ -268,30 +277,40 @@ func TestInventoryGivesTwoFindings(t *testing.T) {
 }
 
 func TestLivenessProbe(t *testing.T) {
+	refused := func(req messages.ChallengeRequest) messages.ChallengeResponse {
+		return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "not now"}
+	}
 	for name, c := range map[string]struct {
-		ask        answers
-		ok, passed bool
+		ask             answers
+		passed, unknown bool
 	}{
 		"there": {func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			return alive(req), nil
-		}, true, true},
+		}, true, false},
 		"silent": {func(ctx context.Context, _ messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			return gone(ctx)
-		}, true, false},
+		}, false, false},
 		"repeats an old answer": {func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			r := alive(req)
 			r.Nonce[0] ^= 1
 			return r, nil
-		}, true, false},
+		}, false, false},
 		"does not know us yet": {func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			return messages.ChallengeResponse{}, ErrRefused
-		}, false, false},
+		}, false, true},
+		"says that it will not": {func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return refused(req), nil
+		}, false, true},
+		"is lost each time": {func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return messages.ChallengeResponse{}, ErrTransport
+		}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checker, _, what := newChecker(t, c.ask)
 			f, ok := checker.probe(t.Context(), what.node)
-			require.Equal(t, c.ok, ok)
+			require.True(t, ok)
 			require.Equal(t, c.passed, f.Passed)
+			require.Equal(t, c.unknown, f.Unknown)
 		})
 	}
 }

@@ -34,6 +34,9 @@ type Span struct {
 // merges equal results: a run of passed checks becomes one statement at its end, so that a node that is up all the time
 // costs one statement a period, however often it is asked. The first failed check of a run is stated at once, since the
 // other keepers react to it.
+//
+// A check speaks for the seconds that it reaches: those since the check before, and no more than the interval at which
+// the node is asked. What no check reaches is not known, and in no statement.
 type Cover struct {
 	secs  int64
 	doubt int64
@@ -44,6 +47,8 @@ type mark struct {
 	until   int64 // covered up to here
 	at      int64 // last check
 	passed  bool
+	unsure  bool // what came after the last check is not known
+	reach   int64
 	latency time.Duration
 
 	held    uint32 // seconds of the run that no statement covers yet
@@ -63,8 +68,8 @@ func (c *Cover) PeriodAt(now int64) records.Period { return records.Period(max(n
 
 func (c *Cover) start(p records.Period) int64 { return int64(p) * c.secs }
 
-// Check records a check at now and returns the spans to state at once.
-func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.Duration) []Span {
+// Check records a check at now, which reaches so many seconds back, and returns the spans to state at once.
+func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.Duration, reach int64) []Span {
 	p := c.PeriodAt(now)
 	m := c.marks[s]
 	if m.period != p { // what was held of an earlier period was left to Flush and Tail
@@ -72,6 +77,13 @@ func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.
 	}
 	first := m.at == 0 || m.passed
 	var out []Span
+	reach = max(reach, c.doubt)
+	if from := now - reach; max(c.start(p), w.From, m.until) < from { // a gap: a statement speaks for what is together
+		if m.holding {
+			out = m.flush(out, m.at)
+		}
+		m.until, m.unsure = from, true
+	}
 	switch {
 	case passed:
 		if m.holding && !m.passed {
@@ -82,7 +94,7 @@ func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.
 	case first:
 		split := min(now, max(now-c.doubt, m.at))
 		before := c.cover(&m, w, c.start(p), split)
-		if m.passed && m.at > 0 {
+		if m.passed && m.at > 0 && !m.unsure {
 			m.held += before
 			if before > 0 {
 				m.at, m.holding = split, true
@@ -96,9 +108,21 @@ func (c *Cover) Check(s Subject, w Window, now int64, passed bool, latency time.
 		m.held += c.cover(&m, w, c.start(p), now)
 		m.holding = true
 	}
-	m.at, m.passed, m.latency = max(m.at, now), passed, latency
+	m.at, m.passed, m.latency, m.reach, m.unsure = max(m.at, now), passed, latency, reach, false
 	c.marks[s] = m
 	return out
+}
+
+// Unknown records a check at now that says nothing. It returns what was held until the check before; ok is false when
+// that is nothing.
+func (c *Cover) Unknown(s Subject, now int64) (out Span, ok bool) {
+	m := c.marks[s]
+	if m.holding && m.period == c.PeriodAt(now) {
+		out, ok = m.flush(nil, m.at)[0], true
+	}
+	m.until, m.unsure = max(m.until, now), true
+	c.marks[s] = m
+	return out, ok
 }
 
 // flush turns what is held into a span.
@@ -120,18 +144,22 @@ func (c *Cover) Flush(s Subject, p records.Period) (Span, bool) {
 }
 
 // Tail returns what is held at the end of a period, with the time between the last check and the end, which counts as
-// the last check did. ok is false when nothing is left or no check was made in the period.
+// the last check did as far as that reaches. ok is false when nothing is left or no check was made in the period.
 func (c *Cover) Tail(s Subject, w Window, p records.Period) (Span, bool) {
 	m, known := c.marks[s]
 	if !known || m.at < c.start(p) || m.period != p {
 		return Span{}, false
 	}
-	n := c.cover(&m, w, c.start(p), c.start(p+1))
+	end := m.at
+	if !m.unsure {
+		end = min(c.start(p+1), m.at+m.reach)
+	}
+	n := c.cover(&m, w, c.start(p), end)
 	m.held += n
 	if n == 0 && !m.holding {
 		return Span{}, false
 	}
-	out := m.flush(nil, c.start(p+1))
+	out := m.flush(nil, end)
 	out[0].Latency = 0
 	c.marks[s] = m
 	return out[0], true

@@ -41,28 +41,32 @@ func (c *Checker) timeForEvidence(into time.Duration) bool {
 	return c.o.Evidence != nil && into+c.evidenceWait() < time.Duration(c.o.Secs)*time.Second
 }
 
-// evidence asks for a bundle and judges it. A node that is there and refuses three times has shown nothing: tier 0.
+// evidence asks for a bundle and judges it. A node that is there and evades the question has shown nothing: tier 0.
 func (c *Checker) evidence(ctx context.Context, t subject, period records.Period) {
-	once := func(ctx context.Context) (Finding, bool, error) { return c.evidenceOnce(ctx, t, period) }
-	c.insist(ctx, t, "evidence", once, func() Finding {
-		return Finding{Node: t.node.Address, Kind: records.CheckEvidence, Passed: true, At: c.o.Now(), Period: period}
-	})
+	once := func(ctx context.Context) (Finding, error) { return c.evidenceOnce(ctx, t, period) }
+	f, ok := c.insist(ctx, t, insistence{"evidence", period, c.evidenceWait(), true}, once)
+	if !ok {
+		return
+	}
+	if f.Evaded {
+		f.Passed = true
+	}
+	f.Node, f.Kind, f.Period = t.node.Address, records.CheckEvidence, period
+	c.finish(ctx, f)
 }
 
-// evidenceOnce asks once. An error means that there is no finding; refused that the node answered and would not show
-// any.
-func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Period) (f Finding, refused bool, err error) {
-	f = Finding{Node: t.node.Address, Kind: records.CheckEvidence, Period: period}
+// evidenceOnce asks once. Errors: errNoEvidence when this keeper could not ask, errEvaded.
+func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Period) (f Finding, err error) {
 	slotHash, err := c.o.SlotHash(ctx)
 	if err != nil {
-		return f, false, fmt.Errorf("%w: slot hash: %w", errNoEvidence, err)
+		return f, fmt.Errorf("%w: slot hash: %w", errNoEvidence, err)
 	}
 	wait := c.evidenceWait()
 	ask := messages.EvidenceChallenge{
 		GenesisHash: c.o.Genesis, Program: market.ProgramID, SlotHash: slotHash, Expiry: c.o.Now().Add(wait).Unix() + 1,
 	}
 	if _, err := io.ReadFull(c.o.Rand, ask.ID[:]); err != nil {
-		return f, false, err
+		return f, fmt.Errorf("%w: %w", errNoEvidence, err)
 	}
 	subject := tpm.Subject{GenesisHash: c.o.Genesis, Program: market.ProgramID, Node: t.node.NodeKey}
 	if c.o.Evidence.WantsTPM(subject, c.o.Now()) {
@@ -76,9 +80,9 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	f.At, f.Latency = c.o.Now(), took
 	switch {
 	case err != nil:
-		return f, errors.Is(err, ErrRefused), fmt.Errorf("%w: %w", errNoEvidence, err)
+		return f, fmt.Errorf("%w: %w", errEvaded, err)
 	case len(resp.Evidence) == 0:
-		return f, true, fmt.Errorf("%w: %s", errNoEvidence, resp.Refused)
+		return f, fmt.Errorf("%w: %q", errEvaded, resp.Refused)
 	}
 	q := evidence.Question{Account: t.node.Address, Challenge: ask.Of(t.node.NodeKey)}
 	// Of the keepers' statements about TPMs only our own count here: every keeper sees TPMs activated itself. If those
@@ -112,7 +116,7 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	}
 	event.Stringer("node", t.node.Address).Uint8("tier", v.Tier).Bool("passed", v.Passed).Bool("device_changed", v.Changed).
 		Hex("evidence", v.Hash[:]).Str("why", v.Summary()).Dur("took", took).Msg("keeper judged evidence")
-	return f, false, nil
+	return f, nil
 }
 
 // enrol has a node show that its attestation key lives in its TPM. A node without one says so, which is no fault.

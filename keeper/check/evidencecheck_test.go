@@ -148,16 +148,25 @@ func TestEvidenceThatDoesNotCome(t *testing.T) {
 			return messages.ChallengeResponse{}, errors.New("no route")
 		}, false},
 		"refuses again and again": {func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			if req.Kind == messages.CheckLiveness {
+				return alive(req), nil
+			}
 			return refusal(req), nil
 		}, true},
-		"will not talk": {func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+		"will not talk about it": {func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			if req.Kind == messages.CheckLiveness {
+				return alive(req), nil
+			}
 			return messages.ChallengeResponse{}, errors.Join(ErrRefused, errors.New("only keepers"))
 		}, true},
+		"does not know the keeper": {func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return messages.ChallengeResponse{}, errors.Join(ErrRefused, errors.New("only keepers"))
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checker, got, work := newChecker(t, c.ask)
 			j := &judge{}
-			checker.o.Evidence = j
+			checker.o.Evidence, checker.o.Timing.Every = j, 100*time.Millisecond
 			checker.evidence(context.Background(), work, 5)
 			require.Empty(t, j.asked)
 			if !c.recorded {

@@ -40,6 +40,8 @@ type Check struct {
 	// Point: this keeper does not watch the node; it verifies a failed check of another keeper.
 	Point bool
 	Due   time.Time
+	// Interval is the longest between two such checks of the node, for liveness.
+	Interval time.Duration
 }
 
 // Planner decides which nodes this keeper checks, how and when. It reads no clock and no randomness: what is due is a
@@ -148,6 +150,12 @@ func (p *Planner) everyone() bool { return p.round.Roster.Everyone() }
 // watches reports whether this keeper watches the liveness of a node.
 func (p *Planner) watches(w *watch) bool { return w.member || w.leased }
 
+// Watches reports whether this keeper watches the liveness of a node.
+func (p *Planner) Watches(node solana.PublicKey) bool {
+	w := p.nodes[node]
+	return w != nil && p.watches(w)
+}
+
 // assign plans the checks of a node in the period. again is false for a node that is new in the plan.
 func (p *Planner) assign(w *watch, now time.Time, again bool) {
 	w.live = 0
@@ -187,11 +195,8 @@ func (p *Planner) assign(w *watch, now time.Time, again bool) {
 
 // interval is the time between two liveness checks of a node by this keeper.
 func (p *Planner) interval(w *watch) time.Duration {
-	every := p.timing.Every
-	if !w.member && !w.failing {
-		every *= time.Duration(Stretch(p.round.Roster.Len()))
-	}
-	return every - every/10 + p.draw(w, every/5)
+	longest := p.longest(w)
+	return longest - longest*2/11 + p.draw(w, longest*2/11)
 }
 
 // Stretch is the factor by which a keeper that is not a member of the committee asks less often, where every keeper
@@ -219,9 +224,18 @@ func (p *Planner) schedule(w *watch, at time.Time) {
 	w.live = p.seq
 }
 
+// longest is the longest interval between two liveness checks of a node by this keeper.
+func (p *Planner) longest(w *watch) time.Duration {
+	every := p.timing.Every
+	if !w.member && !w.failing {
+		every *= time.Duration(Stretch(p.round.Roster.Len()))
+	}
+	return every + every/10
+}
+
 func (p *Planner) push(w *watch, kind records.CheckKind, at time.Time, point bool) {
 	p.seq++
-	heap.Push(&p.queue, due{Check{w.node, kind, point, at}, p.seq})
+	heap.Push(&p.queue, due{Check{w.node, kind, point, at, 0}, p.seq})
 }
 
 // Due removes at most room checks that are due from the queue, the oldest first. Checks for which there was no room
@@ -243,6 +257,7 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 		}
 		heap.Pop(&p.queue)
 		if plain {
+			next.Interval = p.longest(w)
 			p.schedule(w, now.Add(p.interval(w)))
 		}
 		if room == len(out) {

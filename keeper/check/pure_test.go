@@ -25,7 +25,7 @@ func TestCover(t *testing.T) {
 	}
 	check := func(s Subject, w Window, at int64, passed bool) []span {
 		var out []span
-		for _, x := range c.Check(s, w, at, passed, 0) {
+		for _, x := range c.Check(s, w, at, passed, 0, 60) {
 			require.EqualValues(t, at/60, x.Period)
 			out = append(out, span{x.At, x.Seconds, x.Passed})
 		}
@@ -57,9 +57,9 @@ func TestCover(t *testing.T) {
 	_, ok = c.Tail(Subject{Node: solana.PublicKey{9}}, Window{}, 11)
 	require.False(t, ok)
 
-	// A long time between checks: only the last of it is in doubt.
+	// A long interval between checks: only the last of it is in doubt.
 	require.Equal(t, []span{{685, 25, true}, {700, 15, false}}, check(node, Window{}, 700, false))
-	never := NewCover(60, 15).Check(node, Window{}, 715, false, 0)
+	never := NewCover(60, 15).Check(node, Window{}, 715, false, 0, 60)
 	require.Equal(t, []Span{{Period: 11, At: 715, Seconds: 15}}, never, "whom we have never seen is down for no more than that")
 
 	x, ok := c.Flush(lease, 10)
@@ -74,7 +74,7 @@ func TestCover(t *testing.T) {
 	again := NewCover(60, 15)
 	again.Restore(records.CheckStatement{Kind: records.CheckLiveness, Node: node.Node, Period: 10, CheckedAt: 630, Passed: true})
 	again.Restore(records.CheckStatement{Kind: records.CheckWork, Node: node.Node, Period: 10, CheckedAt: 650, Passed: true})
-	again.Check(node, Window{}, 640, true, 0)
+	again.Check(node, Window{}, 640, true, 0, 60)
 	x, ok = again.Tail(node, Window{}, 10)
 	require.True(t, ok)
 	require.EqualValues(t, 30, x.Seconds, "a restart covers nothing again")
@@ -119,7 +119,7 @@ func TestNoSecondIsCoveredTwice(t *testing.T) {
 			if upTo/60 != at/60 {
 				break // a clock that goes back over a period's end: the recorder moves such findings
 			}
-			for _, x := range c.Check(s, w, at, passed, 0) {
+			for _, x := range c.Check(s, w, at, passed, 0, 60) {
 				say(x)
 			}
 			_ = i

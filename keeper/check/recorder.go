@@ -40,6 +40,13 @@ type Finding struct {
 	// Point marks a liveness check of a node that is not ours to watch: it says how the node was at that moment and
 	// speaks for no time.
 	Point bool
+	// Unknown: a liveness check that says nothing: it was refused, or lost on the way. The time since the check before
+	// is not verified.
+	Unknown bool
+	// Evaded: the node is up and did not answer the question.
+	Evaded bool
+	// Interval is the longest planned time between two liveness checks of the node; 0 for the shortest that there is.
+	Interval time.Duration
 }
 
 // RecorderOptions of a Recorder; all but Log are required.
@@ -236,11 +243,15 @@ func (r *Recorder) liveness(v *view.Accounts, f Finding) []records.CheckStatemen
 	// Findings of a period that is sealed speak from the running one's start.
 	at := max(f.At.Unix(), int64(r.next)*int64(r.o.Secs))
 	var out []records.CheckStatement
+	reach := r.reach(f.Interval)
+	if f.Unknown {
+		return r.unknown(v, f, at)
+	}
 	if f.Point {
 		return append(out, r.statement(f, solana.PublicKey{}, r.cover.PeriodAt(at), at, 0, f.Passed))
 	}
 	check := func(s Subject, w Window, passed bool) {
-		for _, span := range r.cover.Check(s, w, at, passed, f.Latency) {
+		for _, span := range r.cover.Check(s, w, at, passed, f.Latency, reach) {
 			out = append(out, r.spoken(s, span))
 		}
 	}
@@ -257,6 +268,31 @@ func (r *Recorder) liveness(v *view.Accounts, f Finding) []records.CheckStatemen
 			delete(r.strikes, s)
 		}
 		check(s, leaseWindow(l), up)
+	}
+	return out
+}
+
+// reach is for how many seconds around it a check can speak: an interval, and half of one, by which a check may be late.
+func (r *Recorder) reach(interval time.Duration) int64 {
+	if interval <= 0 {
+		interval = r.o.Doubt
+	}
+	return int64((interval+interval/2)/time.Second) + 1
+}
+
+// unknown says what was held about a node and its leases up to the check before; the time from there on is nobody's.
+func (r *Recorder) unknown(v *view.Accounts, f Finding, at int64) (out []records.CheckStatement) {
+	if f.Point {
+		return nil
+	}
+	subjects := []Subject{{Node: f.Node}}
+	for _, l := range v.RunningLeases(f.Node) {
+		subjects = append(subjects, Subject{f.Node, l.Address})
+	}
+	for _, s := range subjects {
+		if span, ok := r.cover.Unknown(s, at); ok {
+			out = append(out, r.spoken(s, span))
+		}
 	}
 	return out
 }

@@ -29,7 +29,8 @@ type recorderFixture struct {
 	seal []records.Period
 }
 
-func newRecorderFixture(t *testing.T, path string, at int64) *recorderFixture {
+func newRecorderFixture(t *testing.T, path string, at int64, secs ...uint32) *recorderFixture {
+	secs = append(secs, 60)
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	s, err := store.Open(path, store.Options{Keeper: key.PublicKey(), Domain: records.Domain{1}})
@@ -37,7 +38,7 @@ func newRecorderFixture(t *testing.T, path string, at int64) *recorderFixture {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	b := &recorderFixture{at: time.Unix(at, 0)}
 	b.Recorder, err = NewRecorder(RecorderOptions{
-		View: view.New(view.Options{}), Store: s, Signer: key, Domain: records.Domain{1}, Secs: 60, Doubt: 15 * time.Second,
+		View: view.New(view.Options{}), Store: s, Signer: key, Domain: records.Domain{1}, Secs: secs[0], Doubt: 15 * time.Second,
 		Publish: func(all []statement.Signed) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -136,8 +137,9 @@ func TestAPeriodOfStatements(t *testing.T) {
 func TestFindingsAroundThePeriodsEnd(t *testing.T) {
 	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
 	var all []records.CheckStatement
-	all = append(all, b.check(t, 650, true)...)
-	all = append(all, b.check(t, 660, true)...)
+	for at := int64(615); at <= 660; at += 15 {
+		all = append(all, b.check(t, at, true)...)
+	}
 	b.at, b.out = time.Unix(660, 0).Add(2*sealAfter), nil
 	require.NoError(t, b.sealDue())
 	all = append(all, b.out...)

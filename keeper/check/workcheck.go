@@ -19,9 +19,6 @@ import (
 // that the node is slow and not gone.
 const workSlack = 200 * time.Millisecond
 
-// workRetry is the pause before a node that refused early is asked again.
-const workRetry = 700 * time.Millisecond
-
 // The terms are those that the node was told: a later change of its model's does not reach back.
 func workBound(n *market.Node) time.Duration { return time.Duration(n.WorkBoundMs) * time.Millisecond }
 
@@ -29,40 +26,10 @@ func workWait(n *market.Node) time.Duration { return workBound(n) + workSlack }
 
 // work checks a node's work: it asks for a proof and judges it.
 func (c *Checker) work(ctx context.Context, t subject, period records.Period) {
-	once := func(ctx context.Context) (Finding, bool, error) { return c.workOnce(ctx, t, period) }
-	c.insist(ctx, t, "work proof", once, func() Finding {
-		return Finding{Node: t.node.Address, Kind: records.CheckWork, At: c.o.Now(), Period: period}
-	})
-}
-
-// insist asks a node that refuses up to three times, as long as it is free; then the finding is what refused returns.
-// ask reports whether the node answered and refused; whether it is up at all is for liveness checks to find.
-func (c *Checker) insist(
-	ctx context.Context, t subject, what string, ask func(context.Context) (Finding, bool, error), refused func() Finding,
-) {
-	for try := range 3 {
-		f, again, err := ask(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			c.finish(ctx, f)
-			return
-		}
-		c.o.Log.Debug().Err(err).Stringer("node", t.node.Address).Str("check", what).Msg("check gave no finding")
-		if !again {
-			return
-		}
-		if c.o.Tasks.Sleep(ctx, workRetry) != nil {
-			return
-		}
-		if !c.stillFree(t) {
-			return
-		}
-		if try == 2 {
-			c.o.Log.Warn().Err(err).Stringer("node", t.node.Address).Str("check", what).Msg("node refuses again and again")
-			c.finish(ctx, refused())
-		}
+	once := func(ctx context.Context) (Finding, error) { return c.workOnce(ctx, t, period) }
+	if f, ok := c.insist(ctx, t, insistence{"work proof", period, workWait(t.node), true}, once); ok {
+		f.Node, f.Kind, f.Period = t.node.Address, records.CheckWork, period
+		c.finish(ctx, f)
 	}
 }
 
@@ -76,16 +43,15 @@ func (c *Checker) stillFree(t subject) bool {
 	return free
 }
 
-// workOnce asks once. An error means that there is no finding; again that it may be tried again.
-func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period) (f Finding, again bool, err error) {
-	f = Finding{Node: t.node.Address, Kind: records.CheckWork, Period: period}
+// workOnce asks once. Errors: errNoWork when this keeper could not ask, errProven, errEvaded.
+func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period) (f Finding, err error) {
 	slotHash, err := c.o.SlotHash(ctx)
 	if err != nil {
-		return f, false, fmt.Errorf("%w: slot hash: %w", errNoWork, err)
+		return f, fmt.Errorf("%w: slot hash: %w", errNoWork, err)
 	}
 	sig, err := c.o.Signer.Sign(work.ChallengeMessage(c.o.Domain, slotHash, t.node.Address, uint64(period)))
 	if err != nil {
-		return f, false, fmt.Errorf("%w: %w", errNoWork, err)
+		return f, fmt.Errorf("%w: %w", errNoWork, err)
 	}
 	seed := work.DeriveSeed(slotHash, t.node.Address, uint64(period), sig)
 	size, bound := int(t.node.WorkSize), workBound(t.node)
@@ -94,38 +60,24 @@ func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period
 		Work: &messages.WorkChallenge{Size: t.node.WorkSize, SlotHash: slotHash, KeeperSignature: sig},
 	}, workWait(t.node))
 	f.At, f.Latency = c.o.Now(), took
-	late := took > bound
 	switch {
-	case errors.Is(err, ErrRefused) && !late:
-		return f, true, fmt.Errorf("%w: %w", errNoWork, err)
-	case err != nil && !late:
-		return f, false, fmt.Errorf("%w: no answer: %w", errNoWork, err)
-	case err == nil && resp.Work == nil && !late:
-		return f, true, fmt.Errorf("%w: %s", errNoWork, resp.Refused)
-	case late:
-		// The node is slow, or gone. It has failed only if it is up. A lease may have begun meanwhile, and the machine
-		// works for that.
-		probe, asked := c.probe(ctx, t.node)
-		if !asked || !probe.Passed {
-			return f, false, fmt.Errorf("%w: node is not there", errNoWork)
-		}
-		if !c.stillFree(t) {
-			return f, false, fmt.Errorf("%w: a lease has begun", errNoWork)
-		}
-		f.At = c.o.Now()
-		c.o.Log.Info().Stringer("node", t.node.Address).Dur("took", took).Dur("bound", bound).Msg("work proof is late")
-		return f, false, nil
+	case err != nil:
+		return f, fmt.Errorf("%w: %w", errEvaded, err)
+	case took > bound:
+		return f, fmt.Errorf("%w: the proof took %s, the bound is %s", errEvaded, took, bound)
+	case resp.Work == nil:
+		return f, fmt.Errorf("%w: %q", errEvaded, resp.Refused)
 	}
 	if err := c.judgeWork(ctx, resp.Work, t.node, period, seed, size); err != nil {
 		if ctx.Err() != nil || errors.Is(err, errProven) {
-			return f, false, err
+			return f, err
 		}
 		c.o.Log.Info().Err(err).Stringer("node", t.node.Address).Msg("work proof is wrong")
-		return f, false, nil
+		return f, nil
 	}
 	timing := work.Policy{N: size, BoundMS: t.node.WorkBoundMs}.Judge(took)
 	f.Passed, f.Measured, f.Detail = true, timing.TFLOPSx10, resp.Work.Root
-	return f, false, nil
+	return f, nil
 }
 
 // errProven: no statement is made about a wrong product that its node has signed, since the proof on chain costs the

@@ -1,0 +1,266 @@
+package check
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
+)
+
+// wire is a node on a real connection that does with each question what do says.
+type wire struct {
+	node *p2p.Node
+	do   func(s network.Stream, req messages.ChallengeRequest)
+}
+
+// frames of a request's envelope, as client/p2p writes them.
+type envelope struct {
+	_       struct{} `cbor:",toarray"`
+	Version uint
+	Code    uint
+	Message string
+	Body    any
+}
+
+type asked struct {
+	_       struct{} `cbor:",toarray"`
+	Version uint
+	Code    uint
+	Message string
+	Body    messages.ChallengeRequest
+}
+
+func (w *wire) serve(s network.Stream) {
+	var head [4]byte
+	if _, err := io.ReadFull(s, head[:]); err != nil {
+		return
+	}
+	raw := make([]byte, binary.LittleEndian.Uint32(head[:]))
+	if _, err := io.ReadFull(s, raw); err != nil {
+		return
+	}
+	var e asked
+	if err := p2p.Decode(raw, &e); err != nil {
+		_ = s.Reset()
+		return
+	}
+	w.do(s, e.Body)
+}
+
+// send writes an envelope and closes the stream.
+func send(s network.Stream, code uint, body any) {
+	raw, err := p2p.Encode(envelope{Version: messages.Version, Code: code, Body: body})
+	if err != nil {
+		_ = s.Reset()
+		return
+	}
+	_, _ = s.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(raw))), raw...))
+	_ = s.Close()
+}
+
+// onWire is a checker that asks a node over a real connection.
+func onWire(t *testing.T, do func(s network.Stream, req messages.ChallengeRequest)) (*Checker, *collected, subject) {
+	checker, got, what := newChecker(t, nil)
+	start := func(key solana.PrivateKey) *p2p.Node {
+		n, err := p2p.New(p2p.Options{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, n.Close()) })
+		return n
+	}
+	w := &wire{start(nodeKey), do}
+	w.node.Host().SetStreamHandler(protocol.ID(messages.Challenge), w.serve)
+	keeper := start(checker.o.Signer.(solana.PrivateKey))
+	require.NoError(t, keeper.Connect(t.Context(), w.node.Self()))
+	require.NoError(t, keeper.Remember(w.node.Self()))
+	checker.o.Asker, checker.o.Timing.Timeout, checker.o.Timing.Every = Network{Node: keeper}, time.Second, 300*time.Millisecond
+	return checker, got, what
+}
+
+// evasions are what a node may do with a question that it does not want to answer.
+func evasions(t *testing.T) map[string]func(s network.Stream, req messages.ChallengeRequest) {
+	return map[string]func(network.Stream, messages.ChallengeRequest){
+		"resets the stream":              func(s network.Stream, _ messages.ChallengeRequest) { _ = s.Reset() },
+		"closes without a word":          func(s network.Stream, _ messages.ChallengeRequest) { _ = s.Close() },
+		"answers what cannot be decoded": func(s network.Stream, _ messages.ChallengeRequest) { send(s, 0, "what?") },
+		"answers with another nonce": func(s network.Stream, req messages.ChallengeRequest) {
+			req.Nonce[0] ^= 1
+			send(s, 0, alive(req))
+		},
+		"answers what was not asked": func(s network.Stream, req messages.ChallengeRequest) { send(s, 0, alive(req)) },
+		"says that it is busy":       func(s network.Stream, _ messages.ChallengeRequest) { send(s, uint(p2p.CodeRateLimited), nil) },
+		"does not know the keeper":   func(s network.Stream, _ messages.ChallengeRequest) { send(s, uint(p2p.CodeRefused), nil) },
+		"hangs":                      func(network.Stream, messages.ChallengeRequest) {},
+		"speaks of another version": func(s network.Stream, req messages.ChallengeRequest) {
+			r := alive(req)
+			r.Version++
+			send(s, 0, r)
+		},
+		"answers the first half": func(s network.Stream, req messages.ChallengeRequest) {
+			_, _ = s.Write([]byte{200, 0, 0, 0, 1, 2, 3})
+			_ = s.Reset()
+		},
+	}
+}
+
+// A node that is alive and free, and breaks work checks off, has failed. It cannot choose to be judged by nothing.
+func TestA04EvadedWorkIsAFailedCheck(t *testing.T) {
+	for name, evade := range evasions(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checker, got, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
+				if req.Kind == messages.CheckLiveness {
+					send(s, 0, alive(req))
+					return
+				}
+				evade(s, req)
+			})
+			checker.work(t.Context(), what, 7)
+			require.Len(t, got.all, 1)
+			require.False(t, got.all[0].Passed)
+			require.Equal(t, records.CheckWork, got.all[0].Kind)
+		})
+	}
+}
+
+// The same with evidence is no evidence: tier 0.
+func TestA04EvadedEvidenceIsNoEvidence(t *testing.T) {
+	for name, evade := range evasions(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checker, got, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
+				if req.Kind == messages.CheckLiveness {
+					send(s, 0, alive(req))
+					return
+				}
+				evade(s, req)
+			})
+			checker.o.Secs = 12
+			checker.o.Evidence = &judge{}
+			checker.evidence(t.Context(), what, 7)
+			require.Len(t, got.all, 1)
+			require.Equal(t, records.CheckEvidence, got.all[0].Kind)
+			require.True(t, got.all[0].Passed)
+			require.Zero(t, got.all[0].Measured, "tier 0")
+		})
+	}
+}
+
+// An inventory that is not shown is unhealthy, and no changed device: that would cost stake.
+func TestA04AnEvadedInventoryIsUnhealthy(t *testing.T) {
+	for name, evade := range evasions(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checker, got, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
+				if req.Kind == messages.CheckLiveness {
+					send(s, 0, alive(req))
+					return
+				}
+				evade(s, req)
+			})
+			checker.inventory(t.Context(), what, 7)
+			require.Len(t, got.all, 1)
+			require.Equal(t, records.CheckHealth, got.all[0].Kind)
+			require.False(t, got.all[0].Passed)
+		})
+	}
+}
+
+// A node that breaks off a work question and the liveness questions after it as well fails no work check. It is not seen
+// as up either, as often as it does so.
+func TestA04LeavingOutLivenessTooIsNotUp(t *testing.T) {
+	checker, got, what := onWire(t, func(s network.Stream, _ messages.ChallengeRequest) { _ = s.Reset() })
+	checker.Tick(t.Context()) // it watches the node from now on
+	checker.wg.Wait()
+	checker.nodes[what.node.Address].answered = true
+	got.all = nil
+	checker.work(t.Context(), what, 7)
+	require.Len(t, got.all, insistMost, "one for each try")
+	for _, f := range got.all {
+		require.Equal(t, records.CheckLiveness, f.Kind)
+		require.True(t, f.Unknown)
+		require.False(t, f.Passed)
+	}
+}
+
+// A node that breaks one attempt off and answers the next has answered: lines break by themselves, too.
+func TestA04ABrokenLineIsForgiven(t *testing.T) {
+	var mu sync.Mutex
+	tries := 0
+	checker, got, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		if req.Kind == messages.CheckLiveness {
+			send(s, 0, alive(req))
+			return
+		}
+		if tries++; tries < 3 {
+			_ = s.Conn().Close()
+			return
+		}
+		send(s, 0, prove(t, req, work.CPU{Workers: 1}))
+	})
+	checker.work(t.Context(), what, 7)
+	require.Len(t, got.all, 1)
+	require.True(t, got.all[0].Passed)
+}
+
+// What hinders the node hinders its liveness as well: nothing is held against it. A line that is cut at random, however
+// often, never looks like a node that chooses its questions.
+func TestA01InterferenceFailsNoWorkCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		cut  float64 // of the requests
+		runs int
+	}{"every request": {1, 2}, "nine of ten": {0.9, 10}, "half of them": {0.5, 20}, "two of ten": {0.2, 20}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, how := range []string{"reset", "busy"} {
+				var mu sync.Mutex
+				r := rand.New(rand.NewPCG(1, 2))
+				checker, got, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
+					mu.Lock()
+					cut := r.Float64() < c.cut
+					mu.Unlock()
+					switch {
+					case cut && how == "reset":
+						_ = s.Reset()
+					case cut:
+						send(s, uint(p2p.CodeRateLimited), nil)
+					case req.Kind == messages.CheckLiveness:
+						send(s, 0, alive(req))
+					default:
+						send(s, 0, prove(t, req, work.CPU{Workers: 1}))
+					}
+				})
+				var wg sync.WaitGroup
+				for range c.runs {
+					wg.Go(func() { checker.work(context.WithoutCancel(t.Context()), what, 7) })
+				}
+				wg.Wait()
+				failed, passed := 0, 0
+				for _, f := range got.all {
+					if f.Passed {
+						passed++
+					} else {
+						failed++
+					}
+				}
+				t.Logf("%s: of %d checks %d passed, %d failed", how, c.runs, passed, failed)
+				require.LessOrEqual(t, failed, c.runs/10, "three tries may fail by chance; not at more than two thirds of the keepers")
+			}
+		})
+	}
+}

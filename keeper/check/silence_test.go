@@ -1,0 +1,85 @@
+package check
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+)
+
+// Two answers an hour apart and refusals between them verify what the answers reach, and not the hour.
+func TestA03RefusalsAreNotVerifiedTime(t *testing.T) {
+	const begin, interval = int64(7200), 33 * time.Second
+	for name, answer := range map[string]answers{
+		"refused by the node": func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "not now"}, nil
+		},
+		"turned away": func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return messages.ChallengeResponse{}, ErrRefused
+		},
+		"lost on the way": func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return messages.ChallengeResponse{}, ErrTransport
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), begin, 7200)
+			lease := b.lease(nil)
+			var all []records.CheckStatement
+			up := true
+			checker, _, what := newChecker(t, func(ctx context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				if !up {
+					return answer(ctx, req)
+				}
+				r := alive(req)
+				r.Liveness.Leases = []messages.LeaseStatus{{Lease: lease, State: messages.LeaseRunning}}
+				return r, nil
+			})
+			checker.o.Now = b.o.Now
+			checker.o.Record = func(_ context.Context, f Finding) {
+				b.out = nil
+				require.NoError(t, b.recordInOrder([]Finding{f}))
+				all = append(all, b.out...)
+			}
+			p := &progress{}
+			ask := func(at int64, answers bool) {
+				b.at, up = time.Unix(at, 0), answers
+				checker.liveness(t.Context(), what.node, p, Check{Node: what.node.Address, Interval: interval})
+			}
+			refusals := 0
+			ask(begin+30, true)
+			for at := begin + 90; at < begin+3600; at += 60 {
+				ask(at, false)
+				refusals++
+			}
+			ask(begin+3630, true)
+			b.at, b.out = time.Unix(begin+7201, 0), nil
+			require.NoError(t, b.sealDue())
+			node, leased := covered(append(all, b.out...))
+			t.Logf("%d refusals between two answers an hour apart: %d s of the node and %d s of the lease are verified, %d s are down", refusals, node[0], leased[0], node[1])
+			require.LessOrEqual(t, node[0], uint32(200))
+			require.LessOrEqual(t, leased[0], uint32(200))
+			require.Zero(t, node[1], "nor is it down")
+		})
+	}
+}
+
+// A keeper that did not ask knows nothing either: gaps of its own are not verified.
+func TestA03GapsAreNotVerifiedTime(t *testing.T) {
+	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 7200, 7200)
+	all := b.check(t, 7230, true)
+	all = append(all, b.check(t, 10_830, true)...)
+	all = append(all, b.check(t, 12_000, false)...)
+	b.at, b.out = time.Unix(14_401, 0), nil
+	require.NoError(t, b.sealDue())
+	node, _ := covered(append(all, b.out...))
+	require.LessOrEqual(t, node[0], uint32(80))
+	require.LessOrEqual(t, node[1], uint32(40), "a failed check speaks for an interval, too")
+	for _, s := range append(all, b.out...) {
+		require.LessOrEqual(t, s.CoveredSeconds, uint32(60))
+	}
+}

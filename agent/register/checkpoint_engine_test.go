@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
-// The machine records a checkpoint of a running lease of its own, and of no other.
+// The machine records a checkpoint of a running lease of its own, and ends it, and no other.
 func TestCheckpoint(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
@@ -52,5 +52,11 @@ func TestCheckpoint(t *testing.T) {
 	require.ErrorIs(t, c.Checkpoint(t.Context(), solana.PublicKey{9}, hash), ErrNoLease)
 	require.NoError(t, c.Checkpoint(t.Context(), lease.Address, hash))
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.CheckpointHash == hash })
+	require.Equal(t, market.LeaseRunning, lease.State())
+
+	// The machine ends it as its terms say: this one after a notice.
+	require.ErrorIs(t, commands(customer).End(t.Context(), lease.Address), ErrNoLease)
+	require.NoError(t, c.End(t.Context(), lease.Address))
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.NoticeAt != 0 })
 	require.Equal(t, market.LeaseRunning, lease.State())
 }

@@ -45,6 +45,8 @@ type auctionJSON struct {
 	CloseAt     int64    `json:"closeAt"`
 	RevealUntil int64    `json:"revealUntil"`
 	Deadline    int64    `json:"awardDeadline,omitempty"`
+	Completable int64    `json:"completableAfter,omitempty"` // by any keeper, while the first one leaves awards out
+	Stopped     bool     `json:"stopped,omitempty"`          // another keeper had to complete it
 	MaxPrice    string   `json:"maxPricePerGpuHour,omitempty"`
 	Keeper      string   `json:"keeper,omitempty"`
 	BidsRoot    string   `json:"bidsRoot,omitempty"`
@@ -58,6 +60,8 @@ type auctionJSON struct {
 // auctionState says where an auction is.
 func auctionState(a *market.Auction, orderOpen bool, now int64) string {
 	switch {
+	case a.WinnerCount > 0 && orderOpen:
+		return "awarded in part"
 	case a.WinnerCount > 0:
 		return "awarded"
 	case !orderOpen:
@@ -89,7 +93,10 @@ func (s *session) auctionShow() error {
 		State: auctionState(&a, open && o.State() == market.OrderOpen, now),
 	}
 	if open {
-		out.Deadline, out.MaxPrice = o.AwardDeadline, market.PricePerHour(o.MaxPrice).String()
+		out.Deadline, out.MaxPrice, out.Stopped = o.AwardDeadline, market.PricePerHour(o.MaxPrice).String(), o.Stopped == 1
+		if a.WinnerCount > 0 && o.State() == market.OrderOpen {
+			out.Completable = a.CompletableAfter(o.AwardDeadline)
+		}
 	}
 	if a.WinnerCount > 0 {
 		out.Keeper, out.BidsRoot, out.AwardedAt, out.Challenge = a.Keeper.String(), fmt.Sprintf("%x", a.BidsRoot), a.AwardedAt, a.ChallengeUntil
@@ -110,6 +117,12 @@ func (s *session) auctionShow() error {
 			return
 		}
 		fmt.Fprintf(w, " awarded            %s UTC by keeper %s\n", when(out.AwardedAt), out.Keeper)
+		if out.Completable > 0 {
+			fmt.Fprintf(w, " the rest           until %s UTC by the same keeper, then by any\n", when(out.Completable))
+		}
+		if out.Stopped {
+			fmt.Fprintln(w, " stopped            by that keeper, which has no share of the fees; another one made the other awards")
+		}
 		for _, n := range out.Winners {
 			fmt.Fprintf(w, " winner             node %s\n", n)
 		}

@@ -56,14 +56,21 @@ type keeperJSON struct {
 	Registered int64  `json:"registeredAt"`
 	Active     int64  `json:"activeSince,omitempty"`
 	ExitAt     int64  `json:"exitAt,omitempty"`
+	// PaidOut is what slashes of the bond have paid to finders, and PaidOutAt when they last did.
+	PaidOut   string `json:"paidOut,omitempty"`
+	PaidOutAt int64  `json:"paidOutAt,omitempty"`
 }
 
 func describeKeeper(m *market.Market, k *market.Keeper) keeperJSON {
-	return keeperJSON{
+	out := keeperJSON{
 		Wallet: k.Wallet.String(), Account: k.Address.String(), Index: k.Index, Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
 		Weight: market.GNT(k.Weight).String(), Votes: k.Votes, Misses: k.Misses, Missed: k.MissedReports(m), LastVote: k.LastVotePeriod, Addr: k.Addr(),
 		Registered: k.RegisteredAt, Active: k.ActiveSince, ExitAt: k.ExitAt,
 	}
+	if k.PaidOutAt != 0 {
+		out.PaidOut, out.PaidOutAt = market.GNT(k.PaidOut).String(), k.PaidOutAt
+	}
+	return out
 }
 
 func (s *session) keepers() error {
@@ -122,6 +129,9 @@ func (s *session) keeperShow() error {
 			[2]string{"weight", j.Weight + " GNT"}, [2]string{"votes", fmt.Sprintf("%d, %d missed, last in period %d", j.Votes, j.Misses, j.LastVote)},
 			[2]string{"idle", idleness(&mk, &k)},
 			[2]string{"address", j.Addr}, [2]string{"registered", when(j.Registered) + " UTC"}, [2]string{"active since", when(j.Active)}, [2]string{"exit at", when(j.ExitAt)})
+		if j.PaidOutAt != 0 {
+			pairs(w, [2]string{"slashed", fmt.Sprintf("%s GNT of the bond went to finders, the last at %s UTC", j.PaidOut, when(j.PaidOutAt))})
+		}
 	})
 }
 

@@ -46,6 +46,7 @@ type leaseJSON struct {
 	GPUs        uint8  `json:"gpus"`
 	Model       string `json:"model,omitempty"`
 	Price       string `json:"pricePerGpuHour"`
+	AwardPrice  string `json:"awardPricePerGpuHour,omitempty"` // where the award was shown to be unjust and the price fell
 	AwardedAt   int64  `json:"awardedAt"`
 	StartedAt   int64  `json:"startedAt,omitempty"`
 	FundedUntil int64  `json:"fundedUntil,omitempty"`
@@ -74,6 +75,9 @@ func describeLease(v *view.View, l *market.Lease, now int64) leaseJSON {
 		Paid: market.USDC(l.Paid).Exact(), Fee: l.FeeTotal().Exact(), PaidSecs: l.PaidSecs, Receipt: l.ReceiptSecs,
 		Verified: l.VerifiedSecs, Downtime: l.DowntimeSecs, Used: l.BillableSecs(now), Rating: l.Rating, Faults: l.PendingFaults,
 	}
+	if l.Repriced() {
+		out.AwardPrice = market.PricePerHour(l.AwardPrice).String()
+	}
 	if l.EndReason != 0 {
 		out.EndReason = l.Reason().String()
 	}
@@ -95,6 +99,9 @@ func (j leaseJSON) summary(w io.Writer) {
 		line += " (" + j.EndReason + ")"
 	}
 	fmt.Fprintf(w, "%s  %d×%s at %s USDC per GPU-hour  %d s paid = %s USDC", line, j.GPUs, j.Model, j.Price, j.PaidSecs, j.Paid)
+	if j.AwardPrice != "" {
+		fmt.Fprintf(w, "  awarded unjustly at %s: the rest costs less, and the provider may end it", j.AwardPrice)
+	}
 	if j.Status == market.LeaseRunning.String() {
 		fmt.Fprintf(w, "  funded until %s UTC", when(j.FundedUntil))
 	}

@@ -14,6 +14,8 @@ type Flows struct {
 	Deposited, Withdrawn, PaidToProviders, Fees uint64
 	// Of the fees, with the deposits of rejected disputes among them: out of the vault in which they wait.
 	ToTreasury, ToKeepers, ToBuyers uint64
+	// Of the fees, what awards have earned keepers, and what of that they have claimed.
+	Awards, AwardsClaimed uint64
 	// Base units of GNT: into stakes and bonds, and out of them.
 	Staked, Bonded, StakeWithdrawn, BondWithdrawn uint64
 	// Of what was slashed; customers' and finders' parts wait in payouts before they are paid out.
@@ -37,6 +39,7 @@ func (h History) Flows() Flows {
 				f.PaidToProviders += e.ProviderAmount
 			case *bindings.LeaseClosed:
 				f.Fees += e.Fee
+				f.Awards += e.Award
 			case *bindings.StakeAdded:
 				f.Staked += e.Amount
 			case *bindings.KeeperRegistered:
@@ -52,6 +55,7 @@ func (h History) Flows() Flows {
 				f.ToTreasury += e.Treasury
 			case *bindings.RewardsClaimed:
 				f.ToKeepers += e.ByAwards + e.ByVote
+				f.AwardsClaimed += e.ByAwards
 			case *bindings.BoughtBack:
 				f.ToBuyers += e.Paid
 				f.BoughtBack += e.Burned
@@ -118,6 +122,9 @@ func (f Flows) Conservation(s Snapshot, burned, takenAtClose uint64) []Violation
 	}
 	if waiting, vault := f.ToCustomers+f.ToFinders-f.PaidOut, s.Tokens[sdk.PayoutVaultAddress()].Amount; waiting != vault {
 		found.add(3, "%d units of GNT wait to be paid out, the payout vault holds %d", waiting, vault)
+	}
+	if s.Rewards != nil && f.Awards-f.AwardsClaimed != s.Rewards.Earned {
+		found.add(2, "awards have earned %d µUSDC of which %d are claimed, %d are kept for them", f.Awards, f.AwardsClaimed, s.Rewards.Earned)
 	}
 	if s.Market != nil {
 		left := f.Fees - f.ToTreasury - f.ToKeepers - f.ToBuyers

@@ -245,6 +245,10 @@ func (v *violations) leaseTime(key solana.PublicKey, l *bindings.Lease, now int6
 	if int64(l.PaidSecs) > most {
 		v.add(5, "lease %s is paid for %d s of at most %d s", key, l.PaidSecs, most)
 	}
+	lease := sdk.Lease{Lease: *l}
+	if owed, err := lease.Owed(l.PaidSecs); err != nil || uint64(owed) != l.Paid {
+		v.add(5, "lease %s has paid %d for %d s, which cost %d", key, l.Paid, l.PaidSecs, owed)
+	}
 	fee := l.Paid * uint64(l.FeeBps) / sdk.BPS
 	if l.Reserved < fee {
 		v.add(5, "lease %s holds %d, its fee is %d", key, l.Reserved, fee)

@@ -142,6 +142,12 @@ func todo(r screen) []string {
 		}
 		out = append(out, fmt.Sprintf("the machine's stake is %s GNT too low, so nothing is awarded: %s", missing, topUp))
 	}
+	for _, l := range r.Leases {
+		if l.Repriced() && l.State() == market.LeaseRunning {
+			out = append(out, fmt.Sprintf("the award of lease %s was unjust: what is not paid yet is worth %s instead of %s USDC per GPU-hour; if that is too little: gantry-agent end %s",
+				l.Address, market.PricePerHour(l.Price), market.PricePerHour(l.AwardPrice), l.Address))
+		}
+	}
 	return out
 }
 

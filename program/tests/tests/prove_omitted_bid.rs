@@ -24,20 +24,20 @@ const OMITTED: usize = 1;
 const BAR: usize = 2;
 
 /// Three machines bid 1, 1.5 and 2 USDC; the keeper acknowledged all, and awarded the first at the price of the third.
-struct Case {
-    w: Testbed,
-    keeper: Actor,
-    customer: Actor,
+pub(crate) struct Case {
+    pub(crate) w: Testbed,
+    pub(crate) keeper: Actor,
+    pub(crate) customer: Actor,
     finder: Actor,
-    provider: Actor,
-    machines: Vec<Machine>,
+    pub(crate) provider: Actor,
+    pub(crate) machines: Vec<Machine>,
     order: Address,
     /// What the omitted machine bid.
     price: u64,
     received_at: i64,
 }
 
-fn opened(args: OrderArgs) -> Case {
+pub(crate) fn opened(args: OrderArgs) -> Case {
     let mut w = Testbed::new();
     let keeper = w.keeper(BOND);
     let provider = w.provider(80_000_000_000);
@@ -70,13 +70,13 @@ impl Case {
         Bid { machine: &self.machines[at], price, salt: [at as u8 + 1; 32] }
     }
 
-    fn award(&mut self, bar: Option<u64>) {
+    pub(crate) fn award(&mut self, bar: Option<u64>) {
         let bar = bar.map(|price| self.bid(BAR, price));
         let award = ix::sealed_award(&self.w, &self.keeper, &self.order, self.bid(WINNER, 1_000_000), bar);
         self.w.ok_all(&award, &[&self.keeper.key]);
     }
 
-    fn lease(&self) -> Address {
+    pub(crate) fn lease(&self) -> Address {
         pda::lease(&self.order, &self.machines[WINNER].node)
     }
 
@@ -92,7 +92,7 @@ impl Case {
         self.machines[OMITTED].node
     }
 
-    fn ok(&mut self) -> litesvm::types::TransactionMetadata {
+    pub(crate) fn ok(&mut self) -> litesvm::types::TransactionMetadata {
         let proof = self.proof();
         self.w.ok_all(&proof, &[&self.finder.key])
     }

@@ -9,6 +9,7 @@ use super::money::{wealth, Usd};
 use super::slashes::closed;
 use super::{Row, NOT_RUN};
 use crate::auction_award::stopped;
+use crate::prove_omitted_bid::opened;
 
 /// What an owner of both keepers has earned by an auction over two nodes, the first award of which was made.
 fn auctioned(stops: bool) -> i128 {
@@ -36,6 +37,36 @@ pub fn r17_a_keeper_stops_and_its_other_keeper_goes_on() -> Row {
         before: NOT_RUN,
         profit: Usd(auctioned(true) - auctioned(false)),
         assumption: "another keeper completes it: if it is not the owner's own, the loss is twice as large",
+    }
+}
+
+/// Three nodes bid; the keeper and the winner have one owner.
+pub fn r09_a_dear_losing_bid_is_named() -> Row {
+    let play = |bar: u64| {
+        let mut c = opened(ix::sealed_args(1));
+        let all = [c.keeper.again(), c.provider.again()];
+        let all: Vec<&Actor> = all.iter().collect();
+        let before = wealth(&c.w, &all);
+        c.award(Some(bar));
+        let (lease, key) = (c.lease(), c.machines[0].key.insecure_clone());
+        c.w.ok(ix::lease_start(&c.w, &lease, [3; 32]), &[&key]);
+        if bar > 1_500_000 {
+            c.ok();
+        }
+        c.w.warp(3_600);
+        c.w.ok_all(&ix::receipt(&c.w, &lease, &key, &c.customer.key, 1, 3_600), &[]);
+        let customer = c.customer.again();
+        closed(&mut c.w, &customer, &lease);
+        wealth(&c.w, &all) - before
+    };
+    Row {
+        source: "R 9",
+        attack: "A keeper leaves out the bid of 1.50 USDC that should set the price of its own winning node, and names one of \
+                 2 instead",
+        instead: "names the bid of 1.50",
+        before: NOT_RUN,
+        profit: Usd(play(2_000_000) - play(1_500_000)),
+        assumption: "the node that was left out proves it: it has the keeper's signature that its bid arrived",
     }
 }
 

@@ -59,6 +59,7 @@ macro_rules! played {
 played! {
     lose {
         awards::r17_a_keeper_stops_and_its_other_keeper_goes_on,
+        awards::r09_a_dear_losing_bid_is_named,
         awards::r09_an_own_customer_has_its_price_lowered,
         bonds::c01_a_keeper_carries_its_bond_out_through_its_customer,
         bonds::r08_a_bond_leaves_through_many_finders_and_two_kinds_of_proof,

@@ -7,6 +7,7 @@ mod awards;
 mod bonds;
 mod disputes;
 mod governance;
+mod guarantees;
 mod keepers;
 mod money;
 mod page;
@@ -96,11 +97,16 @@ played! {
         reputation::c08_a_provider_with_a_lost_dispute_starts_afresh,
         reputation::c08_an_unhealthy_machine_goes_on_selling,
         reputation::r19_wash_trading_for_emission,
+        guarantees::c05_a_voided_fault_breaks_a_rivals_guarantee,
+        guarantees::c08_a_guarantee_is_given_and_not_kept,
+        guarantees::r18_own_customers_are_compensated_for_a_broken_guarantee,
         governance::c05_a_change_of_parameters_makes_an_award_unjust,
         governance::c06_the_authority_outdates_an_appeal,
         governance::c07_the_authority_slashes_by_its_models_and_parameters,
     }
     pay {
+        guarantees::r18_the_lease_is_kept_open_until_the_guarantee_is_resolved,
+        guarantees::r18_a_guarantee_earns_more_than_the_stake_covers,
         awards::r09_an_order_over_two_nodes_goes_to_own_dear_ones,
         slashes::r10_a_cheat_that_will_be_checked_reports_a_death,
         keepers::c06_a_stolen_node_key_is_turned_into_a_finders_part,

@@ -1,0 +1,158 @@
+//! Attacks by uptime guarantees that are not kept.
+
+use gantry_market::constants::FLAG_WORK_FAILED;
+use gantry_market::instructions::order::order_create::OrderArgs;
+use gantry_market::state::{Node, DISPUTE_BAD_OUTPUT, NODE_ACTIVE};
+use gantry_market_tests::ix::signed;
+use gantry_market_tests::leaves::{statement, LeafData};
+use gantry_market_tests::{ix, pda, Testbed};
+use solana_address::Address;
+
+use super::money::{wealth, Usd};
+use super::slashes::closed;
+use super::{Row, NOT_RUN, SEEN};
+
+/// A guarantee that is broken, or none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guarantee {
+    None,
+    Broken,
+    /// And the lease under it is not closed before it is resolved.
+    BrokenOpen,
+}
+
+/// What a provider has that sells a GPU for so many hours, with 10 of stake. A guarantee of uninterrupted uptime is worth a
+/// twentieth of the price: with one it sells at 2 USDC an hour, without at 1.90. `own` counts the customer too.
+fn sold(guarantee: Guarantee, hours: u32, own: bool) -> i128 {
+    let mut w = Testbed::quick();
+    let (keeper, provider) = (w.keeper(w.params.min_bond), w.provider(10_000_000_000));
+    let price = if guarantee == Guarantee::None { 1_900_000 } else { 2_000_000 };
+    let machine = w.machine_of(&provider, ix::spec(1), price);
+    let customer = w.customer(10_000_000_000);
+    let all = if own { vec![&provider, &customer] } else { vec![&provider] };
+    let before = wealth(&w, &all);
+    let since = ((w.period() + 1) * 60) as i64;
+    let until = since + i64::from(hours) * 3_600;
+    if guarantee != Guarantee::None {
+        w.ok(ix::node_guarantee(&provider, &machine.node, until, 10_000), &[&provider.key]);
+    }
+    w.set_now(since);
+    let order = w.order(&customer, OrderArgs { duration_secs: 2 * hours * 3_600, ..ix::order_args(1) });
+    let lease = w.award(&keeper, &customer, &order, &provider, &machine);
+    w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&machine.key]);
+    w.set_now(until - 60);
+    let paid = ix::receipt(&w, &lease, &machine.key, &customer.key, 1, hours * 3_600 - 60);
+    w.ok_all(&paid, &[]);
+    // It is away in the last period.
+    let period = w.period();
+    w.warp_past_period(period);
+    let leaf = w.good_leaf(machine.node, Address::default(), period);
+    let proof = w.finalise(&keeper, &[LeafData { up_secs: 0, ..leaf }]).remove(0);
+    w.ok(ix::report_apply(&proof), &[]);
+    if guarantee != Guarantee::BrokenOpen {
+        closed(&mut w, &customer, &lease);
+    }
+    if guarantee != Guarantee::None {
+        w.set_now(until + 120 + 300);
+        w.ok(ix::guarantee_resolve(&w, &keeper, &machine.node), &[&keeper.key]);
+        let fault = pda::guarantee_fault(&machine.node, until);
+        w.ok(ix::slash_apply(&w, &fault), &[]);
+        if guarantee == Guarantee::BrokenOpen {
+            w.ok(ix::slash_compensate(&w, &fault, &lease), &[]);
+            closed(&mut w, &customer, &lease);
+        }
+    }
+    wealth(&w, &all) - before
+}
+
+/// A rival is the customer of a guaranteed node, of which a wrong fault is found and voided.
+pub fn c05_a_voided_fault_breaks_a_rivals_guarantee() -> Row {
+    let mut w = Testbed::quick();
+    let (keeper, provider) = (w.keeper(w.params.min_bond), w.provider(10_000_000_000));
+    let machine = w.machine(&provider, 1);
+    let rival = w.customer(100_000_000);
+    let since = ((w.period() + 1) * 60) as i64;
+    let until = since + 1_200;
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 10_000), &[&provider.key]);
+    w.set_now(since);
+    let order = w.order(&rival, ix::order_args(1));
+    let lease = w.award(&keeper, &rival, &order, &provider, &machine);
+    w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&machine.key]);
+    w.warp(50);
+    w.ok_all(&ix::receipt(&w, &lease, &machine.key, &rival.key, 1, 50), &[]);
+    let before = wealth(&w, &[&rival]);
+    w.ok(ix::dispute_open(&w, &lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&rival.key]);
+    let period = w.period();
+    w.warp_past_period(period);
+    let good = w.good_leaf(machine.node, Address::default(), period);
+    let proof = w.finalise(&keeper, &[LeafData { flags: FLAG_WORK_FAILED, ..good }]).remove(0);
+    w.ok(ix::fault_open(&w, &keeper.wallet(), &proof), &[&keeper.key]);
+    let fault = ix::fault_of(&proof);
+    let text = statement(&machine.node, period, 3, true);
+    let appeal = ix::slash_appeal(&w, &fault, &keeper, text);
+    w.ok_all(&[signed(&keeper.key, &text), appeal], &[]);
+    assert_eq!(w.read::<Node>(&machine.node).status, NODE_ACTIVE, "the dispute keeps nobody suspended");
+    w.set_now(until + 120 + 300);
+    w.ok(ix::guarantee_resolve(&w, &keeper, &machine.node), &[&keeper.key]);
+    assert!(!w.exists(&pda::guarantee_fault(&machine.node, until)), "it was kept");
+    w.ok(ix::dispute_resolve(&w, &lease), &[]);
+    Row {
+        source: "C 5b",
+        attack: "A rival disputes a lease of a guaranteed node while a wrong fault of it is open, so that the node stays \
+                 suspended when that is voided, and its guarantee is broken",
+        instead: "no dispute",
+        before: SEEN,
+        profit: Usd(wealth(&w, &[&rival]) - before),
+        assumption: "",
+    }
+}
+
+pub fn c08_a_guarantee_is_given_and_not_kept() -> Row {
+    Row {
+        source: "C 8b, R 18",
+        attack: "A provider guarantees 100 % for 20 hours, sells them a twentieth dearer for it (2 USDC an hour), and does not \
+                 keep it",
+        instead: "no guarantee, and 1.90 USDC",
+        before: SEEN,
+        profit: Usd(sold(Guarantee::Broken, 20, false) - sold(Guarantee::None, 20, false)),
+        assumption: "",
+    }
+}
+
+pub fn r18_own_customers_are_compensated_for_a_broken_guarantee() -> Row {
+    Row {
+        source: "R 18",
+        attack: "A provider does not keep a guarantee of 100 %, and its own customer, which bought the 20 hours, claims from \
+                 its fault",
+        instead: "its own customer, and no guarantee",
+        before: NOT_RUN,
+        profit: Usd(sold(Guarantee::BrokenOpen, 20, true) - sold(Guarantee::None, 20, true)),
+        assumption: "",
+    }
+}
+
+pub fn r18_the_lease_is_kept_open_until_the_guarantee_is_resolved() -> Row {
+    Row {
+        source: "R 18",
+        attack: "A provider does not keep a guarantee of 100 % for 20 hours, for which it sold them a twentieth dearer (2 USDC \
+                 an hour), and the lease goes on until it is resolved: its revenue is counted when it closes",
+        instead: "no guarantee, and 1.90 USDC",
+        before: NOT_RUN,
+        profit: Usd(sold(Guarantee::BrokenOpen, 20, false) - sold(Guarantee::None, 20, false)),
+        assumption: "it brings nothing while less than 2.3 times the stake was earned under it: a tenth of the stake is always \
+                     due",
+    }
+}
+
+pub fn r18_a_guarantee_earns_more_than_the_stake_covers() -> Row {
+    Row {
+        source: "R 18",
+        attack: "A provider does not keep a guarantee under which it earned 40 times its stake: an eighth of 400 USDC is more \
+                 than the 10 of stake that there are",
+        instead: "no guarantee, and 1.90 USDC",
+        before: NOT_RUN,
+        profit: Usd(sold(Guarantee::Broken, 200, false) - sold(Guarantee::None, 200, false)),
+        assumption: "it brings nothing while a guarantee lasts no longer than the GPU needs to earn 22 times its stake: 78 days \
+                     at 200 USD of stake and 2.40 USD an hour. The program allows a year, and longer ones by extension",
+    }
+}

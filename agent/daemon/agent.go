@@ -197,7 +197,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 
 func (a *Agent) openNetwork(cluster runtime.Cluster) error {
 	pc := p2p.Options{
-		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Log: a.log.With().Str("part", "p2p").Logger(),
+		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", PublicOnly: chain.ClusterOf(a.genesis) != chain.ClusterLocal, Log: a.log.With().Str("part", "p2p").Logger(),
 	}.ForNode(cluster.CheckLocal() == nil)
 	var err error
 	if a.p2p, err = p2p.New(pc); err != nil {

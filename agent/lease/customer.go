@@ -67,15 +67,15 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	if err := m.spec(r).Validate(); err != nil {
 		return messages.LeaseStatus{}, refuse("the job cannot be run: %v", err)
 	}
-	if err := m.putJob(account, job); err != nil {
+	if err := m.putJob(account, job, digest); err != nil {
 		return messages.LeaseStatus{}, err
 	}
 	m.wake(address)
 	return m.readStatus(ctx, store.Key(address))
 }
 
-// putJob stores the job once.
-func (m *Manager) putJob(account market.Lease, job store.Job) error {
+// putJob stores the job once. Neither its command nor its environment is logged: customers put secrets into both.
+func (m *Manager) putJob(account market.Lease, job store.Job, digest [32]byte) error {
 	r, err := m.o.Store.AddLease(newEntry(account)) // no change if the worker has stored it
 	if err != nil {
 		return fmt.Errorf("store lease %s: %w", account.Address, err)
@@ -96,7 +96,7 @@ func (m *Manager) putJob(account market.Lease, job store.Job) error {
 		return nil
 	})
 	if err == nil {
-		m.log.Info().Str("lease", account.Address.String()).Strs("command", job.Command).Msg("job received")
+		m.log.Info().Str("lease", account.Address.String()).Hex("digest", digest[:8]).Msg("job received")
 	}
 	return err
 }

@@ -25,7 +25,7 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 	st, err := w.m.o.Runtime.Start(ctx, spec)
 	switch {
 	case err == nil, errors.Is(err, runtime.ErrExists):
-		w.log.Info().Strs("command", f.Entry.Job.Command).Int("pid", st.PID).Strs("limits", st.Limits).Msg("job started")
+		w.log.Info().Int("pid", st.PID).Strs("limits", st.Limits).Msg("job started")
 		return w.markRunning(f)
 	case errors.Is(err, runtime.ErrSpec), errors.Is(err, runtime.ErrImage):
 	case ctx.Err() != nil:

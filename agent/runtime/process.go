@@ -120,7 +120,7 @@ func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("runtime: start supervisor of %s: %w: %s", spec.LeaseID, err, strings.TrimSpace(string(out)))
 	}
-	p.log.Debug().Str("lease", spec.LeaseID).Strs("command", spec.Command).Msg("agent handed the job to its supervisor")
+	p.log.Debug().Str("lease", spec.LeaseID).Int("arguments", len(spec.Command)).Msg("agent handed the job to its supervisor")
 	return nil
 }
 

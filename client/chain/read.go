@@ -30,6 +30,12 @@ func (c *Client) Genesis(ctx context.Context) (solana.Hash, error) {
 	return h, nil
 }
 
+// Public reports whether this is one of the public clusters, whose members are not all on one site.
+func (c *Client) Public(ctx context.Context) (bool, error) {
+	genesis, err := c.Genesis(ctx)
+	return ClusterOf(genesis) != ClusterLocal, err
+}
+
 // Domain returns the cluster's signature domain.
 func (c *Client) Domain(ctx context.Context) (records.Domain, error) {
 	h, err := c.Genesis(ctx)

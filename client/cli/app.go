@@ -17,7 +17,10 @@ var Version = "dev"
 
 // Streams are what the command reads and writes.
 type Streams struct {
+	In       io.Reader
 	Out, Err io.Writer
+	// Terminal: somebody reads Err and answers on In.
+	Terminal bool
 }
 
 // flags of every command.
@@ -30,6 +33,8 @@ const (
 	flagJSON       = "json"
 	flagDryRun     = "dry-run"
 	flagVerbose    = "verbose"
+	flagYes        = "yes"
+	flagStateDir   = "state-dir"
 )
 
 func globalFlags() []cli.Flag {
@@ -41,6 +46,8 @@ func globalFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
 		&cli.BoolFlag{Name: flagJSON, Usage: "print one JSON document on standard output"},
 		&cli.BoolFlag{Name: flagDryRun, Usage: "simulate the first transaction and print its cost and log; send nothing"},
+		&cli.BoolFlag{Name: flagYes, Aliases: []string{"y"}, Usage: "agree to what moves money without being asked; for scripts"},
+		&cli.StringFlag{Name: flagStateDir, Usage: "`FOLDER` for what you buy, with the jobs and their secrets (default: $XDG_STATE_HOME/gantry or ~/.local/state/gantry)", EnvVars: []string{"GANTRY_STATE_DIR"}},
 		&cli.BoolFlag{Name: flagVerbose, Usage: "log what the client does"},
 	}
 }

@@ -35,7 +35,7 @@ func (d *deployment) attend() error {
 	if d.s.ctx.Err() != nil {
 		l := d.leases[len(d.leases)-1].Address
 		return interrupted(fmt.Sprintf("detached: lease %s runs on and is paid for", l),
-			fmt.Sprintf("its output: gantry logs -f %s      stop it with: gantry stop %s", l, l))
+			fmt.Sprintf("attend it again: gantry resume %s      its output: gantry logs -f %s      stop it with: gantry stop %s", d.order, l, l))
 	}
 	if err != nil {
 		return d.withLeases(err)
@@ -46,7 +46,7 @@ func (d *deployment) attend() error {
 func (d *deployment) attendOne(ctx context.Context, l market.Lease) (messages.LeaseStatus, error) {
 	signing, stopSigning := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { d.s.keepSigning(signing, d.remote, l.Address, d.s.cli.Duration("receipt-every")) })
+	wg.Go(func() { d.s.keepSigning(signing, d.remote, l.Address, d.p.Receipts) })
 	halt := sync.OnceFunc(func() { stopSigning(); wg.Wait() })
 	defer halt()
 

@@ -160,7 +160,11 @@ func (s *session) dialAny(v *view.View) (*p2p.Node, error) {
 			return nil, fmt.Errorf("new key: %w", err)
 		}
 	}
-	n, err := p2p.New(p2p.Options{Key: key, Client: true, UserAgent: "gantry/" + Version, Log: s.log})
+	public, err := s.client.Public(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := p2p.New(p2p.Options{Key: key, Client: true, UserAgent: "gantry/" + Version, PublicOnly: public, Log: s.log})
 	if err != nil {
 		return nil, err
 	}

@@ -73,6 +73,9 @@ func (s *session) creditsAdd() error {
 		return refused(fmt.Sprintf("deposit refused: %s USDC asked, the wallet %s holds %s", amount, key.PublicKey(), market.USDC(have)),
 			fmt.Sprintf("send %s USDC (mint %s) to it first", amount-market.USDC(have), mk.PaymentMint))
 	}
+	if err := s.confirm("deposit  %s USDC of the wallet into its credits", amount); err != nil {
+		return err
+	}
 	instruction, err := ix.CreditsDeposit(ix.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint, Amount: amount})
 	return s.creditsDone("credits_deposit", fmt.Sprintf("added %s USDC", amount), key.PublicKey(), instruction, err)
 }
@@ -100,6 +103,9 @@ func (s *session) creditsWithdraw() error {
 	case amount > c.Free():
 		return refused(fmt.Sprintf("withdrawal refused: %s USDC asked, %s free%s", amount, c.Free(), reservedBy(c)),
 			"withdraw what is free with: gantry credits withdraw all")
+	}
+	if err := s.confirm("withdraw %s USDC of the credits into the wallet", amount); err != nil {
+		return err
 	}
 	ixs := []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.PaymentMint)}
 	instruction, err := ix.CreditsWithdraw(ix.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint, Amount: amount})

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"strings"
 	"time"
@@ -20,7 +18,8 @@ func deployCommand(s Streams) *cli.Command {
 	return &cli.Command{
 		Name: "deploy", Usage: "buy compute and run a command on it", ArgsUsage: "-- COMMAND…",
 		Description: "Reserves max price × GPUs × nodes × time, waits for the award, brings the command to the machines, shows its\n" +
-			"output and signs receipts while it stays. What is not used goes back to your credits.",
+			"output and signs receipts while it stays. What is not used goes back to your credits. A command that dies is continued\n" +
+			"by gantry resume, or by itself when it is repeated with the same --name.",
 		Flags: append(asSession(durationFlags()...),
 			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
 			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},
@@ -30,6 +29,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.BoolFlag{Name: "run-to-completion", Aliases: []string{"job"}, Usage: "the lease ends with the command"},
 			&cli.UintFlag{Name: "redundancy", Usage: "run the command on `N` machines of different owners, 3 to 8; only those are paid that show what most of them show"},
 			&cli.StringFlag{Name: "rerun", Usage: "run the same redundant job as `ORDER` again, on machines of other owners, and compare the outputs; give the same command"},
+			&cli.StringFlag{Name: "name", Usage: "`NAME` of this purchase: a repeated command with it goes on with what was begun, and buys nothing twice"},
 			&cli.BoolFlag{Name: "migrate", Usage: "when a machine fails, start the command anew on another for the time that is left; needs this command to stay"},
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "return once it runs; keepers' reports settle it"},
 			&cli.BoolFlag{Name: "allow-simulated", Usage: "simulated GPUs will do (local networks)"},
@@ -138,14 +138,12 @@ func (s *session) request(v *view.View) (request, error) {
 	if r.args.Requirement, err = s.requirement(r.model); err != nil {
 		return r, err
 	}
+	if r.job.Salt, err = s.salt(v); err != nil {
+		return r, err
+	}
 	if r.args.JobDigest, err = r.job.Digest(); err != nil {
 		return r, err
 	}
-	var nonce [8]byte
-	if _, err := rand.Read(nonce[:]); err != nil {
-		return r, fmt.Errorf("random number: %w", err)
-	}
-	r.args.Nonce = binary.LittleEndian.Uint64(nonce[:])
 	r.args.Duration, r.args.GPUsPerNode, r.args.Nodes = secs, uint8(count), uint8(nodes)
 	r.args.RunToCompletion = s.cli.Bool("run-to-completion")
 	// A moved lease costs money from its start on, and a client must bring the job to the new machine: so a lease moves

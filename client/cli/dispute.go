@@ -158,6 +158,9 @@ func (s *session) disputeOpen() error {
 	}
 	s.say("a deposit of %s USDC is reserved until the dispute is closed, %s after it is opened at the latest; it is lost if keepers reject it, and a quarter of it if they do not decide",
 		deposit, market.Seconds(mk.Params.AppealSecs))
+	if err := s.confirm("dispute  lease %s: %s USDC of the credits are reserved as its deposit", l.Address, deposit); err != nil {
+		return err
+	}
 	instruction, err := ix.DisputeOpen(ix.DisputeOpenArgs{Lease: l, Kind: kind, Complaint: hash})
 	tx, err := s.sendOne("dispute_open", instruction, err)
 	if err != nil {
@@ -190,7 +193,7 @@ func (s *session) disputeOpen() error {
 func (s *session) disputable(mk *market.Market, l *market.Lease, n *market.Node) (market.USDC, error) {
 	switch err := l.CanOpenDispute(); {
 	case market.Is(err, market.CodeWrongLeaseStatus):
-		return 0, refused(fmt.Sprintf("dispute refused: lease %s has not started", l.Address), "it is refunded in full if it does not start in time")
+		return 0, refused(fmt.Sprintf("dispute refused: lease %s has not started", l.Address), "a lease that never starts costs nothing")
 	case err != nil:
 		return 0, refused(fmt.Sprintf("dispute refused: lease %s was disputed before, and a lease is disputed once", l.Address), "its outcome: gantry audit "+l.Address.String())
 	}

@@ -184,6 +184,12 @@ func (s *session) keeperRegister() error {
 		return err
 	}
 	instruction, err := ix.KeeperRegister(ix.KeeperRegisterArgs{Wallet: wallet, StakeMint: mk.StakeMint, Bond: bond, Multiaddr: s.cli.String("addr")})
+	if err != nil {
+		return err
+	}
+	if err := s.confirm("bond     %s GNT of the wallet; it can be slashed, and comes back %s after the exit", bond, market.Seconds(mk.Params.KeeperExitSecs)); err != nil {
+		return err
+	}
 	return s.keeperDone(wallet, "keeper_register", fmt.Sprintf("bonded %s GNT; activate it in %s", bond, market.Seconds(mk.Params.KeeperActivationSecs)), []solana.Instruction{instruction}, err)
 }
 

@@ -66,7 +66,7 @@ func (s *session) stop() error {
 	}
 	switch l.State() {
 	case market.LeaseAwarded:
-		return refused(fmt.Sprintf("lease %s has not started yet", l.Address), "it is refunded in full if it does not start in time")
+		return refused(fmt.Sprintf("lease %s has not started yet", l.Address), "its machine starts it within half of the start deadline, with or without its job: bring the job with gantry resume, or stop it then")
 	case market.LeaseEnded:
 		return refused(fmt.Sprintf("lease %s is over already (%s)", l.Address, l.Reason()), "")
 	}
@@ -148,6 +148,9 @@ func (s *session) extend() error {
 	if c.Free() < cost {
 		return refused(fmt.Sprintf("extension refused: %s USDC needed, %s free%s", cost, c.Free(), reservedBy(c)),
 			fmt.Sprintf("add %s with: gantry credits add %s      or give less time", cost-c.Free(), cost-c.Free()))
+	}
+	if err := s.confirm("extend   lease %s by %s for %s USDC of the credits", l.Address, span(int64(secs)), cost); err != nil {
+		return err
 	}
 	by, err := s.authority()
 	if err != nil {

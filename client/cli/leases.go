@@ -16,6 +16,7 @@ func customerCommands(s Streams) []*cli.Command {
 		creditsCommand(s),
 		searchCommand(s),
 		deployCommand(s),
+		resumeCommand(s),
 		{
 			Name: "leases", Usage: "your leases", Flags: asSession(&cli.BoolFlag{Name: "all", Usage: "everybody's"}),
 			Action: action(s, (*session).leases),
@@ -132,6 +133,7 @@ func (s *session) leases() error {
 			return err
 		}
 		all = v.LeasesOfCustomer(customer)
+		s.remind(v, customer)
 	}
 	slices.SortStableFunc(all, func(a, b market.Lease) int { return int(b.AwardedAt - a.AwardedAt) })
 	out := make([]leaseJSON, len(all))

@@ -43,6 +43,8 @@ type orderJSON struct {
 	Reserved  string `json:"reserved"`
 	CreatedAt int64  `json:"createdAt"`
 	Deadline  int64  `json:"awardDeadline"`
+	Name      string `json:"name,omitempty"`
+	Resume    string `json:"resume,omitempty"` // where the command is that died, if this machine has its record
 }
 
 func describeOrder(v *view.View, o *market.Order) orderJSON {
@@ -72,11 +74,17 @@ func (s *session) orders() error {
 			return err
 		}
 		all = v.OrdersOf(customer)
+		s.remind(v, customer)
 	}
 	slices.SortStableFunc(all, func(a, b market.Order) int { return int(b.CreatedAt - a.CreatedAt) })
 	out := make([]orderJSON, len(all))
 	for i := range all {
 		out[i] = describeOrder(v, &all[i])
+	}
+	if !s.cli.Bool("all") {
+		if out, err = s.withPurchases(v, out); err != nil {
+			return err
+		}
 	}
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
@@ -87,10 +95,10 @@ func (s *session) orders() error {
 		for i, o := range out {
 			rows[i] = []string{
 				o.Address, o.Status, fmt.Sprintf("%d of %d", o.Awarded, o.Nodes), fmt.Sprintf("%d×%s", o.GPUs, o.Model), o.MaxPrice,
-				span(int64(o.Seconds)), o.Reserved, when(o.Deadline),
+				span(int64(o.Seconds)), o.Reserved, when(o.Deadline), o.Name, o.Resume,
 			}
 		}
-		table(w, "ORDER|STATUS|AWARDED|GPUS|MAX $/GPU-H|TIME|RESERVED|AWARD DEADLINE (UTC)", rows)
+		table(w, "ORDER|STATUS|AWARDED|GPUS|MAX $/GPU-H|TIME|RESERVED|AWARD DEADLINE (UTC)|NAME|ITS COMMAND", rows)
 	})
 }
 
@@ -144,6 +152,7 @@ func (s *session) orderCancel() error {
 	if err != nil {
 		return err
 	}
+	s.forget(o.Address)
 	j := describeOrder(v, &o)
 	return s.done(orderTx{j, tx}, func(w io.Writer) {
 		fmt.Fprintf(w, "order %s cancelled; %s USDC are free again   tx %s\n", o.Address, j.Reserved, tx.Signature)
@@ -157,6 +166,9 @@ func (s *session) orderReopen() error {
 	}
 	if o.State() != market.OrderLapsed {
 		return refused(fmt.Sprintf("order %s is %s", o.Address, o.State()), "only an order of which a node did not start can be opened again: gantry order list")
+	}
+	if err := s.confirm("reopen   order %s: at most %s USDC per GPU-hour are reserved again for each node that did not start", o.Address, market.PricePerHour(o.MaxPrice)); err != nil {
+		return err
 	}
 	instruction, err := ix.OrderReopen(o, key.PublicKey())
 	tx, err := s.sendOne("order_reopen", instruction, err)

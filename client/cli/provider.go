@@ -134,6 +134,9 @@ func (s *session) providerStake() error {
 	if err := s.enoughGNT("stake", wallet, mk.StakeMint, amount); err != nil {
 		return err
 	}
+	if err := s.confirm("stake    %s GNT of the wallet; they can be slashed, and come back %s after you ask for them", amount, market.Seconds(mk.Params.UnstakeCooldownSecs)); err != nil {
+		return err
+	}
 	instruction, err := ix.ProviderStake(ix.ProviderStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint, Amount: amount})
 	return s.providerDone(wallet, "provider_stake", fmt.Sprintf("staked %s GNT", amount), []solana.Instruction{instruction}, err)
 }

@@ -45,7 +45,11 @@ func (s *session) dial(v *view.View) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := p2p.New(p2p.Options{Key: key, UserAgent: "gantry/" + Version, Log: s.log}.ForCustomer(s.client.Local()))
+	public, err := s.client.Public(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := p2p.New(p2p.Options{Key: key, UserAgent: "gantry/" + Version, PublicOnly: public, Log: s.log}.ForCustomer(s.client.Local()))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // rerunJSON is what a second run of a redundant job shows of the first.
@@ -22,15 +24,9 @@ type rerunJSON struct {
 
 // firstRun reads the run that --rerun names; nil without the flag. The second run is of the same job.
 func (s *session) firstRun(v *view.View, digest [32]byte) (*audit.Run, error) {
-	arg := s.cli.String("rerun")
-	if arg == "" {
-		return nil, nil
-	}
-	order, err := solana.PublicKeyFromBase58(arg)
-	if err != nil {
-		if order, err = pick(arg, "order", addresses(v.Orders(), func(o market.Order) solana.PublicKey { return o.Address })); err != nil {
-			return nil, err
-		}
+	order, err := s.rerunOrder(v)
+	if err != nil || order.IsZero() {
+		return nil, err
 	}
 	run, err := audit.ReadRun(s.ctx, s.client, order, s.waitLevel())
 	switch {
@@ -40,12 +36,59 @@ func (s *session) firstRun(v *view.View, digest [32]byte) (*audit.Run, error) {
 	case err != nil:
 		return nil, err
 	case run.Args.ImageDigest != digest:
-		return nil, refused(fmt.Sprintf("order %s was for another job", order), "give the same command, image, environment and limits")
+		return nil, refused(fmt.Sprintf("order %s was for another job", order), "give the same command, image, environment and limits, on the machine where it was ordered")
 	}
 	if len(v.LeasesOfOrder(order)) == 0 {
 		s.say(" · rerun    the first run is closed: keepers do not know its machines any more; whether they come again is seen at the award")
 	}
 	return run, nil
+}
+
+// rerunOrder is the order that --rerun names; zero without the flag.
+func (s *session) rerunOrder(v *view.View) (solana.PublicKey, error) {
+	arg := s.cli.String("rerun")
+	if arg == "" {
+		return solana.PublicKey{}, nil
+	}
+	if order, err := solana.PublicKeyFromBase58(arg); err == nil {
+		return order, nil
+	}
+	return pick(arg, "order", addresses(v.Orders(), func(o market.Order) solana.PublicKey { return o.Address }))
+}
+
+// salt is that of the job: a new one, or for a second run that of the first, since both are for one digest. Only the machine
+// on which the first run was ordered knows it.
+func (s *session) salt(v *view.View) ([]byte, error) {
+	order, err := s.rerunOrder(v)
+	if err != nil {
+		return nil, err
+	}
+	if order.IsZero() {
+		salt := make([]byte, messages.SaltBytes)
+		if _, err := rand.Read(salt); err != nil {
+			return nil, fmt.Errorf("random number: %w", err)
+		}
+		return salt, nil
+	}
+	all, err := s.purchases()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if p.Order == order {
+			return p.Salt, nil
+		}
+	}
+	return nil, nil // an order of another machine: that its job is another one is found by the digest
+}
+
+// readFirst reads the first run of a purchase that another command has begun as a second one.
+func (d *deployment) readFirst() (err error) {
+	if d.p.Rerun.IsZero() || d.r.first != nil {
+		return nil
+	}
+	d.r.first, err = audit.ReadRun(d.s.ctx, d.s.client, d.p.Rerun, d.s.waitLevel())
+	return err
 }
 
 // checkFresh looks whether all machines of a second run are of others than those of the first, before the job is brought

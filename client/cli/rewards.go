@@ -305,6 +305,9 @@ func (s *session) rewardsBuyBack() error {
 	if err := s.enoughGNT("buy-back", wallet, mk.StakeMint, cost); err != nil {
 		return err
 	}
+	if err := s.confirm("buy back at most %s GNT of the wallet are burned, %s now", most, cost); err != nil {
+		return err
+	}
 	instruction, err := ix.RewardsBuyBack(ix.RewardsBuyBackArgs{Buyer: wallet, PaymentMint: mk.PaymentMint, StakeMint: mk.StakeMint, MaxBurn: most})
 	if err != nil {
 		return err

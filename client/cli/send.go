@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -28,9 +30,18 @@ type sent struct {
 }
 
 // send submits instructions as one transaction and waits for it. In a dry run it prints what would happen and returns
-// errDryRun. When the command is interrupted it says what is known about the transaction.
+// errDryRun. When the command is interrupted it says what is known about the transaction. A command that dies leaves its
+// transaction in a store, for the next one to tell what became of it.
 func (s *session) send(kind string, ixs []solana.Instruction, extra ...txm.Signer) (sent, error) {
-	m, err := s.manager()
+	if err := s.agreedTo(kind); err != nil {
+		return sent{}, err
+	}
+	if slices.Contains(asked, kind) {
+		if err := s.leftovers(); err != nil {
+			return sent{}, err
+		}
+	}
+	f, err := s.folder()
 	if err != nil {
 		return sent{}, err
 	}
@@ -39,16 +50,38 @@ func (s *session) send(kind string, ixs []solana.Instruction, extra ...txm.Signe
 		return sent{}, fmt.Errorf("random number: %w", err)
 	}
 	in := txm.Intent{ID: kind + "-" + hex.EncodeToString(id), Kind: kind, Instructions: ixs, ExtraSigners: extra}
+	m, closeBoth, err := s.manager(filepath.Join(f.Transactions(), in.ID+".db"))
+	if err != nil {
+		return sent{}, err
+	}
 	if s.dryRun {
+		defer closeBoth(false)
 		return sent{}, s.simulate(m, in)
 	}
-	stop := s.waiting(fmt.Sprintf("%s to be confirmed", kind), "Ctrl-C stops waiting; a transaction that is sent may still take effect")
+	out, err := s.submit(m, in)
+	// What may still take effect stays, so that the next command can say what became of it.
+	closeBoth(err != nil && s.unknown(m, in.ID))
+	return out, err
+}
+
+// unknown reports whether a transaction was signed and its outcome is not known.
+func (s *session) unknown(m *txm.Manager, id string) bool {
+	e, err := m.Get(id)
+	return err == nil && e.Current != nil && !e.State.Terminal()
+}
+
+// submit carries an intent to its end. When the command is interrupted it says what is known.
+func (s *session) submit(m *txm.Manager, in txm.Intent) (sent, error) {
+	stop := s.waiting(fmt.Sprintf("%s to be confirmed", in.Kind), "Ctrl-C stops waiting; a transaction that is sent may still take effect")
 	res, err := m.Submit(s.ctx, in)
 	stop()
 	if err != nil {
 		return sent{}, s.sendError(m, in, err)
 	}
-	out := sent{Kind: kind, Signature: res.Signature.String(), Slot: res.Slot, Units: res.Units}
+	out := sent{Kind: in.Kind, Slot: res.Slot, Units: res.Units}
+	if !res.Signature.IsZero() {
+		out.Signature = res.Signature.String()
+	}
 	if e, err := s.client.Explorer(s.ctx); err == nil {
 		out.Explorer = e.Tx(res.Signature)
 	}

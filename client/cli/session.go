@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -18,24 +16,28 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/purchase"
 )
 
 // session is one run of one command: its settings, and what it has opened so far.
 type session struct {
-	cli    *cli.Context
-	ctx    context.Context
-	out    io.Writer
-	err    io.Writer
-	json   bool
-	dryRun bool
-	log    zerolog.Logger
-	config chain.CLIConfig
+	cli      *cli.Context
+	ctx      context.Context
+	in       io.Reader
+	out      io.Writer
+	err      io.Writer
+	terminal bool // somebody can be asked
+	json     bool
+	dryRun   bool
+	log      zerolog.Logger
+	config   chain.CLIConfig
 
 	client  *chain.Client
 	key     solana.PrivateKey
 	mk      *market.Market
 	actsFor solana.PublicKey // whom a session key acts for, once it was looked up
+	state   *purchase.Folder
+	agreed  bool // somebody has agreed to what moves money
 	closers []func()
 }
 
@@ -72,7 +74,7 @@ func newSession(c *cli.Context, s Streams) (*session, error) {
 		cfg.KeypairPath = path
 	}
 	ss := &session{
-		cli: c, ctx: c.Context, out: s.Out, err: s.Err, json: c.Bool(flagJSON), dryRun: c.Bool(flagDryRun), config: cfg,
+		cli: c, ctx: c.Context, in: s.In, out: s.Out, err: s.Err, terminal: s.Terminal, json: c.Bool(flagJSON), dryRun: c.Bool(flagDryRun), config: cfg,
 		log: zerolog.Nop(),
 	}
 	if c.Bool(flagVerbose) {
@@ -220,36 +222,6 @@ func (s *session) live() (*view.View, error) {
 func (s *session) now() (int64, error) {
 	at, err := s.client.ClusterTime(s.ctx, s.client.Commitment())
 	return at.Unix(), err
-}
-
-// manager opens a transaction manager whose store lives as long as the command.
-func (s *session) manager() (*txm.Manager, error) {
-	key, err := s.wallet()
-	if err != nil {
-		return nil, err
-	}
-	genesis, err := s.client.Genesis(s.ctx)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "gantry-")
-	if err != nil {
-		return nil, fmt.Errorf("temporary folder: %w", err)
-	}
-	s.closers = append(s.closers, func() { _ = os.RemoveAll(dir) })
-	store, err := txm.OpenStore(filepath.Join(dir, "transactions.db"), genesis)
-	if err != nil {
-		return nil, err
-	}
-	s.closers = append(s.closers, func() { _ = store.Close() })
-	m, err := txm.New(txm.Options{
-		RPC: s.client, Store: store, Keys: txm.NewKeys(key), Payer: key.PublicKey(), Commitment: s.waitLevel(), Log: s.log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.closers = append(s.closers, m.Close)
-	return m, nil
 }
 
 // waitLevel is the commitment level that a transaction must reach before a command goes on.

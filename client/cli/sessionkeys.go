@@ -100,12 +100,17 @@ func (s *session) sessionAdd() error {
 		return err
 	}
 	ixs := []solana.Instruction{set}
+	var funded string
 	if text := s.cli.String("fund"); text != "" {
 		sol, err := chain.ParseSOL(text)
 		if err != nil {
 			return usage("--fund: "+err.Error(), "such as --fund 0.05")
 		}
+		funded = fmt.Sprintf(", and gets %s SOL of the wallet", text)
 		ixs = append(ixs, system.NewTransferInstruction(uint64(sol), wallet.PublicKey(), key).Build())
+	}
+	if err := s.confirm("session  key %s may reserve %s USDC of the credits in all%s", key, most, funded); err != nil {
+		return err
 	}
 	return s.sessionDone(wallet.PublicKey(), ixs, fmt.Sprintf("session key %s may reserve %s USDC until %s UTC", key, most, when(now+int64(lasts/time.Second))))
 }

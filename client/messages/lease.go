@@ -20,7 +20,12 @@ type JobSpec struct {
 	MemoryMiB uint64 `cbor:"5,keyasint,omitempty"`
 	CPUs      uint32 `cbor:"6,keyasint,omitempty"`
 	DiskMiB   uint64 `cbor:"7,keyasint,omitempty"`
+	// Salt is random, so that nobody finds a short command, or a secret in it, by guessing what the digest on chain is of.
+	Salt []byte `cbor:"8,keyasint,omitempty"`
 }
+
+// SaltBytes is how long the salt of a job is.
+const SaltBytes = 16
 
 // Digest is sha256 of a tag and the canonical encoding: the order's image digest.
 func (s JobSpec) Digest() ([32]byte, error) {

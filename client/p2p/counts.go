@@ -23,6 +23,7 @@ const (
 	ReasonReplay   Reason = "replay" // seen before
 	ReasonSlow     Reason = "slow"   // the request did not arrive in time
 	ReasonContent  Reason = "content"
+	ReasonPanic    Reason = "panic" // a handler of ours failed with a panic; see the log
 )
 
 // counts are a node's refusals by reason.
@@ -34,10 +35,12 @@ type counts struct {
 
 func newCounts() *counts { return &counts{n: map[Reason]uint64{}, warned: map[string]time.Time{}} }
 
-func (c *counts) add(r Reason) {
+// add returns how many there are now.
+func (c *counts) add(r Reason) uint64 {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.n[r]++
-	c.mu.Unlock()
+	return c.n[r]
 }
 
 // Refusals returns how many requests and messages of others were refused, by reason.

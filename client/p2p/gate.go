@@ -29,8 +29,9 @@ const (
 // that did not answer.
 // It implements connmgr.ConnectionGater.
 type gate struct {
-	known func(solana.PublicKey) bool
-	now   func() time.Time
+	known      func(solana.PublicKey) bool
+	publicOnly bool
+	now        func() time.Time
 
 	mu        sync.Mutex
 	strangers map[peer.ID]stranger
@@ -60,8 +61,12 @@ func (g *gate) knows(id peer.ID) bool {
 // InterceptPeerDial lets every dial pass.
 func (g *gate) InterceptPeerDial(peer.ID) bool { return true }
 
-// InterceptAddrDial leaves out relays that did not answer just now: libp2p waits for one relay at a time.
+// InterceptAddrDial leaves out addresses that are not public, where only those are dialled, and relays that did not answer
+// just now: libp2p waits for one relay at a time. Names are resolved before.
 func (g *gate) InterceptAddrDial(_ peer.ID, m ma.Multiaddr) bool {
+	if g.publicOnly && !isCircuit(m) && !manet.IsPublicAddr(m) { // the way to a relay is asked about by itself
+		return false
+	}
 	id, ok := relayOf(m)
 	if !ok {
 		return true

@@ -124,9 +124,31 @@ func (t *Topic[M]) run() {
 			continue
 		}
 		if t.cfg.Handle != nil {
-			t.cfg.Handle(t.n.ctx, got.author, got.m)
+			t.handle(got)
 		}
 	}
+}
+
+// handle gives a message to the topic's handler. One that panics has failed for this message only.
+func (t *Topic[M]) handle(got accepted[M]) {
+	defer func() {
+		if p := recover(); p != nil {
+			_ = t.n.panicked(t.cfg.Name, got.author, p)
+		}
+	}()
+	t.cfg.Handle(t.n.ctx, got.author, got.m)
+}
+
+// judge asks the topic's validator. A message at which it panics is not passed on, and its sender is not blamed: the
+// fault is ours.
+func (t *Topic[M]) judge(ctx context.Context, author solana.PublicKey, m M) (v Verdict) {
+	defer func() {
+		if p := recover(); p != nil {
+			_ = t.n.panicked(t.cfg.Name, author, p)
+			v = Ignore
+		}
+	}()
+	return t.cfg.Validate(ctx, author, m)
 }
 
 type accepted[M any] struct {
@@ -184,7 +206,7 @@ func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Messa
 		return drop(ReasonEncoding, pubsub.ValidationReject)
 	}
 	if t.cfg.Validate != nil && !own {
-		switch t.cfg.Validate(ctx, author, m) {
+		switch t.judge(ctx, author, m) {
 		case Accept:
 		case Ignore:
 			return pubsub.ValidationIgnore

@@ -50,6 +50,7 @@ func New(cfg Options) (*Node, error) {
 		key: cfg.Key.PublicKey(), log: cfg.Log, ctx: ctx, cancel: cancel,
 		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(),
 	}
+	n.gate.publicOnly = cfg.PublicOnly
 	opts = append(opts, n.relayOptions(cfg)...)
 	opts = append(opts, libp2p.ConnectionGater(n.gate))
 	if n.host, err = libp2p.New(opts...); err != nil {

@@ -33,8 +33,11 @@ type Options struct {
 	Known          func(solana.PublicKey) bool
 	MaxConnections int // above which idle ones are closed, default 400; a quarter more is refused
 	MaxPerIP       int // connections from one IPv4 address or IPv6 /56, default 128: a rack behind one router
-	UserAgent      string
-	Log            zerolog.Logger
+	// PublicOnly dials public addresses only: what others announce, or say of others, must not make this machine knock at
+	// doors of its own site. For clusters that are not private.
+	PublicOnly bool
+	UserAgent  string
+	Log        zerolog.Logger
 }
 
 // LoopbackListen is the listen address of local networks: TCP on any port of this machine only.

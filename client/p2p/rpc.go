@@ -147,7 +147,7 @@ func (v *server[Req]) serve(s network.Stream) {
 		ctx, tcancel = context.WithTimeout(ctx, v.p.Timeout)
 		defer tcancel()
 	}
-	if err := v.handle(ctx, from, req, v.sender(s)); err != nil {
+	if err := v.answer(ctx, from, req, v.sender(s)); err != nil {
 		var refused *Error
 		if !errors.As(err, &refused) {
 			log.Debug().Err(err).Msg("handler failed")
@@ -161,6 +161,17 @@ func (v *server[Req]) serve(s network.Stream) {
 	if err := s.Close(); err != nil {
 		log.Debug().Err(err).Msg("stream does not close")
 	}
+}
+
+// answer calls the handler. One that panics has failed for this request only: a peer must not end the process with a
+// question that somebody forgot.
+func (v *server[Req]) answer(ctx context.Context, from solana.PublicKey, req Req, send func(Code, any) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = v.n.panicked(v.p.ID, from, p)
+		}
+	}()
+	return v.handle(ctx, from, req, send)
 }
 
 // admit decides whether the peer may make a request now. free gives its place back.

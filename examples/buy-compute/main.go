@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -47,8 +48,8 @@ func buy(ctx context.Context, config, gpu, price string, seconds uint32, command
 	}
 	defer b.close()
 
-	// The job. Its digest goes into the order, so that the node can run nothing else.
-	job := messages.JobSpec{Version: messages.Version, Command: command}
+	// The job. Its digest goes into the order, so that the node can run nothing else; the salt keeps others from guessing it.
+	job := messages.JobSpec{Version: messages.Version, Command: command, Salt: []byte(rand.Text())}
 	digest, err := job.Digest()
 	if err != nil {
 		return err

@@ -22,6 +22,9 @@ type Config struct {
 	Wallet solana.PrivateKey
 	// Data is the folder of the keeper's stores.
 	Data string
+	// Locks are folders for the lock of the wallet, of which the first that can be written is taken, and else Data: beside
+	// the keypair file, so that whoever uses the file meets the lock.
+	Locks []string
 	// Listen is the network address to listen on; Announce the one to be reached at, empty when it is the same.
 	Listen   string
 	Announce string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -174,19 +175,30 @@ func firstPeriod(now, chain time.Time, period time.Duration, me *market.Keeper) 
 var ErrWallet = errors.New("another keeper runs on this machine with the same wallet")
 
 // lockWallet keeps a second process on this machine from using the wallet with another data folder. The lock ends with
-// the process, however that ends.
-func lockWallet(wallet solana.PublicKey, domain records.Domain) (*os.File, error) {
-	path := fmt.Sprintf("%s/gantry-keeper-%s-%s.lock", os.TempDir(), wallet, domain)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
-	if err != nil {
-		return nil, fmt.Errorf("lock of the wallet: %w", err)
+// the process, however that ends. It lies in the first folder that can be written: beside the keypair, else among
+// the data. A folder that everybody may write to would let anyone hold it.
+func lockWallet(wallet solana.PublicKey, domain records.Domain, folders ...string) (*os.File, error) {
+	var f *os.File
+	var bad error
+	for _, dir := range folders {
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil {
+			f, err = os.OpenFile(filepath.Join(dir, fmt.Sprintf(".gantry-keeper-%s-%s.lock", wallet, domain)), os.O_CREATE|os.O_RDWR, 0o600)
+		}
+		if err == nil {
+			break
+		}
+		bad = errors.Join(bad, err)
+	}
+	if f == nil {
+		return nil, fmt.Errorf("lock of the wallet: no folder for it can be written: %w", bad)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: %s (its lock is %s); two of them would sign two different things, which costs the bond", ErrWallet, wallet, path)
+			return nil, fmt.Errorf("%w: %s (its lock is %s); two of them would sign two different things, which costs the bond", ErrWallet, wallet, f.Name())
 		}
-		return nil, fmt.Errorf("lock of the wallet %s: %w", path, err)
+		return nil, fmt.Errorf("lock of the wallet %s: %w", f.Name(), err)
 	}
 	return f, nil
 }

@@ -190,21 +190,39 @@ func TestFirstPeriod(t *testing.T) {
 	}
 }
 
-func TestOneProcessAWallet(t *testing.T) {
+func TestA11OneProcessAWalletWithItsLockBesideTheKey(t *testing.T) {
 	wallet := newWallet(t).PublicKey()
-	first, err := lockWallet(wallet, records.Domain{1})
+	keys, shared := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", shared)
+	first, err := lockWallet(wallet, records.Domain{1}, keys, t.TempDir())
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.Remove(first.Name()) }) // it may be gone
-	_, err = lockWallet(wallet, records.Domain{1})
+	require.Equal(t, keys, filepath.Dir(first.Name()))
+	info, err := first.Stat()
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode().Perm())
+	left, err := os.ReadDir(shared)
+	require.NoError(t, err)
+	require.Empty(t, left, "strangers could hold a lock there")
+	_, err = lockWallet(wallet, records.Domain{1}, keys, t.TempDir())
 	require.ErrorIs(t, err, ErrWallet)
-	other, err := lockWallet(wallet, records.Domain{2})
+	other, err := lockWallet(wallet, records.Domain{2}, keys)
 	require.NoError(t, err, "another cluster")
-	require.NoError(t, os.Remove(other.Name()))
 	require.NoError(t, other.Close())
 	require.NoError(t, first.Close())
-	again, err := lockWallet(wallet, records.Domain{1})
+	again, err := lockWallet(wallet, records.Domain{1}, keys)
 	require.NoError(t, err)
 	require.NoError(t, again.Close())
+
+	// A folder of secrets may be read-only; a file stands for it, since root may write anywhere.
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	data := t.TempDir()
+	elsewhere, err := lockWallet(wallet, records.Domain{1}, file, data)
+	require.NoError(t, err)
+	require.Equal(t, data, filepath.Dir(elsewhere.Name()))
+	require.NoError(t, elsewhere.Close())
+	_, err = lockWallet(wallet, records.Domain{1}, file)
+	require.ErrorContains(t, err, "no folder for it can be written")
 }
 
 func TestDiskErrorsAreReported(t *testing.T) {

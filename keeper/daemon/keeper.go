@@ -132,7 +132,7 @@ func (k *Keeper) openStores(ctx context.Context) (err error) {
 	if err := os.MkdirAll(k.c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	if k.lock, err = lockWallet(k.publicKey(), k.domain); err != nil {
+	if k.lock, err = lockWallet(k.publicKey(), k.domain, append(k.c.Locks, k.c.Data)...); err != nil {
 		return err
 	}
 	if err := k.openStore(ctx); err != nil {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -11,7 +12,7 @@ import (
 // networkConfig is how a keeper takes part in the network. local is a cluster on this machine.
 func (k *Keeper) networkConfig(local bool) p2p.Options {
 	c := p2p.Options{
-		Key: k.c.Wallet, Listen: []string{k.c.Listen}, UserAgent: "gantry-keeper", Known: k.mayConnect, Log: k.component("network"),
+		Key: k.c.Wallet, Listen: []string{k.c.Listen}, UserAgent: "gantry-keeper", Known: k.mayConnect, PublicOnly: chain.ClusterOf(k.genesis) != chain.ClusterLocal, Log: k.component("network"),
 	}
 	if k.c.Announce != "" {
 		c.Announce = []string{k.c.Announce}

@@ -10,7 +10,7 @@ import (
 
 // Gantry runs the client with a wallet and the network's endpoints, and asks for JSON.
 func (n *Network) Gantry(ctx context.Context, wallet seed.Wallet, args ...string) (Output, error) {
-	return n.GantryRaw(ctx, wallet.Name, append([]string{"--json", "--keypair", wallet.Path, "--url", n.At.RPC, "--ws", n.At.WS}, args...)...)
+	return n.GantryRaw(ctx, wallet.Name, append([]string{"--json", "--yes", "--keypair", wallet.Path, "--url", n.At.RPC, "--ws", n.At.WS}, args...)...)
 }
 
 // GantryRaw runs the client with nothing but the given arguments. home names the directory for its files.

@@ -67,7 +67,7 @@ func TestBadInput(t *testing.T) {
 	require.NoError(t, seed.Fund(t.Context(), n.Sender(), n.Keys, poor.Address(), 0, 5*seed.USDC, 0))
 	base := []string{"--url", n.At.RPC, "--ws", n.At.WS}
 	with := func(wallet seed.Wallet, args ...string) []string {
-		return append(append([]string{"--keypair", wallet.Path}, base...), args...)
+		return append(append([]string{"--yes", "--keypair", wallet.Path}, base...), args...)
 	}
 	mints := n.Mints()
 	before, err := invariants.Take(t.Context(), n.Chain, mints)

@@ -25,7 +25,7 @@ func TestASessionKeyBuysCompute(t *testing.T) {
 	robot, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "robot")
 	require.NoError(t, err)
 	run := func(code int, args ...string) network.Output {
-		out, err := n.GantryRaw(t.Context(), "robot", append([]string{"--json", "--keypair", "/nowhere.json", "--url", n.At.RPC, "--ws", n.At.WS}, args...)...)
+		out, err := n.GantryRaw(t.Context(), "robot", append([]string{"--json", "--yes", "--keypair", "/nowhere.json", "--url", n.At.RPC, "--ws", n.At.WS}, args...)...)
 		require.NoError(t, err)
 		require.Equal(t, code, out.Code, "%s\n%s", out.Stderr, out.Stdout)
 		return out

@@ -79,8 +79,11 @@ func (r Role) May(a Action) bool {
 	switch a {
 	case Connect:
 		return !r.Stranger()
-	case Ask, Challenge:
+	case Ask:
 		return r.Keeper != 0
+	case Challenge:
+		// A check costs the node time, work above all; what an expelled keeper states of it counts for nothing.
+		return r.Keeper != 0 && r.Keeper != market.KeeperSlashed
 	case Gossip, Sign, Propose:
 		return r.Weight > 0
 	case Acknowledge:

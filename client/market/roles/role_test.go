@@ -83,8 +83,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"pending keeper", pending, 15, "pending keeper without weight", []Action{Connect, Ask, Challenge, LoseBond}},
 		{"exiting keeper, in a period in which it counted", exiting, 15, "exiting keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, LoseBond}},
 		{"exiting keeper, later", exiting, 25, "exiting keeper without weight", []Action{Connect, Ask, Challenge, LoseBond}},
-		{"slashed keeper, in a period in which it counted", slashed, 15, "expelled keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Propose}},
-		{"slashed keeper, later", slashed, 25, "expelled keeper without weight", []Action{Connect, Ask, Challenge}},
+		{"slashed keeper, in a period in which it counted", slashed, 15, "expelled keeper with weight", []Action{Connect, Gossip, Ask, Sign, Propose}},
+		{"slashed keeper, later", slashed, 25, "expelled keeper without weight", []Action{Connect, Ask}},
 		{"node", node, 15, "node", []Action{Connect}},
 		{"retired node", retired, 15, "stranger", nil},
 		{"customer", customer, 15, "customer", []Action{Connect}},
@@ -101,6 +101,15 @@ func TestWhoMayDoWhat(t *testing.T) {
 			}
 			require.False(t, r.May(LoseBond+1), "an action that nobody has named")
 		})
+	}
+}
+
+// A node answers no check of an expelled keeper, whatever weight it once had: it has no bond left to lose.
+func TestA11ExpelledKeepersOrderNoWork(t *testing.T) {
+	d := directory(t)
+	for _, p := range []records.Period{5, 15, 25} {
+		require.False(t, d.Role(slashed, p).May(Challenge), "period %d", p)
+		require.True(t, d.Role(active, p).May(Challenge), "period %d", p)
 	}
 }
 

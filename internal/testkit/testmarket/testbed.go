@@ -45,7 +45,8 @@ type Testbed struct {
 
 // Options change what New makes.
 type Options struct {
-	NoProgram bool // leave the program out
+	NoProgram bool          // leave the program out
+	Limit     time.Duration // how long the test may take; default 2 minutes
 }
 
 // EngineVariable chooses the engine: surfnet (default) or agave.
@@ -55,7 +56,10 @@ const EngineVariable = "GANTRY_TEST_ENGINE"
 func New(t testing.TB, o Options) *Testbed {
 	t.Helper()
 	bed := &Testbed{T: t, Units: map[string]uint64{}, Authority: Key(t)}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	if o.Limit <= 0 {
+		o.Limit = 2 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), o.Limit)
 	t.Cleanup(cancel)
 	bed.Ctx = ctx
 	var programs []engine.Program

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -89,6 +90,12 @@ func config(c *cli.Context) (daemon.Config, error) {
 	}
 	if out.Wallet, err = chain.LoadKeypair(keypair); err != nil {
 		return out, err
+	}
+	if keypair, err = chain.ExpandHome(keypair); err != nil {
+		return out, err
+	}
+	if real, err := filepath.EvalSymlinks(keypair); err == nil {
+		out.Locks = []string{filepath.Dir(real)}
 	}
 	if out.Data, err = chain.ExpandHome(c.String("data")); err != nil {
 		return out, err

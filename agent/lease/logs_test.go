@@ -1,0 +1,57 @@
+package lease
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// Customers put secrets into commands and environments: whoever reads the agent's log sees neither.
+func TestA11CommandsAndSecretsAreNotLogged(t *testing.T) {
+	var log logBuffer
+	m, chain, rt, _ := newTestManager(t)
+	m.log = zerolog.New(&log)
+	m.o.Now = time.Now
+	chain.clock, rt.clock = &clock{t: time.Now()}, &clock{t: time.Now()}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	<-m.Ready()
+	job := messages.JobSpec{Version: messages.Version, Command: []string{"train", "--token", "hunter2"}, Env: map[string]string{"TOKEN": "hunter3"}}
+	chain.award(job, true, time.Hour, true)
+	require.Eventually(t, m.Live, time.Second, time.Millisecond)
+	_, err := m.Deploy(t.Context(), testCustomer, deployRequest(job))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { all := m.Statuses(); return len(all) == 1 && all[0].State == messages.LeaseRunning }, 5*time.Second, 5*time.Millisecond)
+	cancel()
+	<-done
+	require.Contains(t, log.String(), "job received")
+	require.Contains(t, log.String(), "job started")
+	for _, secret := range []string{"hunter", "--token", "TOKEN"} {
+		require.NotContains(t, log.String(), secret)
+	}
+}

@@ -1,0 +1,120 @@
+package purchase
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+)
+
+var (
+	// ErrHeld: another process works on the purchase.
+	ErrHeld = errors.New("another gantry command works on this order")
+	// ErrNotFound: this folder has no such purchase.
+	ErrNotFound = errors.New("this machine has no record of that order")
+	// ErrRecord: a record cannot be read.
+	ErrRecord = errors.New("the record of an order cannot be read")
+)
+
+const (
+	orders       = "orders"
+	transactions = "transactions"
+	fileRecord   = "purchase.json"
+	fileLock     = "lock"
+	fileStore    = "transactions.db"
+)
+
+// DefaultRoot is where state lives when nobody says otherwise: $XDG_STATE_HOME/gantry, or ~/.local/state/gantry.
+func DefaultRoot() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "gantry"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("no folder for the state of your orders: %w; name one with --state-dir", err)
+	}
+	return filepath.Join(home, ".local", "state", "gantry"), nil
+}
+
+// Folder is the state of one wallet on one cluster.
+type Folder struct{ dir string }
+
+// Open makes the folder if it is missing.
+func Open(root string, genesis solana.Hash, wallet solana.PublicKey) (*Folder, error) {
+	f := &Folder{filepath.Join(root, genesis.String(), wallet.String())}
+	for _, dir := range []string{orders, transactions} {
+		if err := os.MkdirAll(filepath.Join(f.dir, dir), 0o700); err != nil {
+			return nil, fmt.Errorf("folder for the state of your orders: %w; name another with --state-dir", err)
+		}
+	}
+	return f, nil
+}
+
+// Dir is the folder's path.
+func (f *Folder) Dir() string { return f.dir }
+
+// Transactions is the folder for transactions that belong to no purchase.
+func (f *Folder) Transactions() string { return filepath.Join(f.dir, transactions) }
+
+// All reads every purchase, the latest first. Records that cannot be read are errors beside the others.
+func (f *Folder) All() ([]Purchase, error) {
+	entries, err := os.ReadDir(filepath.Join(f.dir, orders))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	var out []Purchase
+	var bad []error
+	for _, e := range entries {
+		p, err := read(filepath.Join(f.dir, orders, e.Name()))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // a command died before it had written anything
+		case err != nil:
+			bad = append(bad, err)
+		default:
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Purchase) int { return b.Created.Compare(a.Created) })
+	return out, errors.Join(bad...)
+}
+
+// Hold takes the purchase of an order for this process until Release. Error: ErrHeld.
+func (f *Folder) Hold(order solana.PublicKey) (*Held, error) {
+	dir := filepath.Join(f.dir, orders, order.String())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("folder of order %s: %w", order, err)
+	}
+	lock, err := lockFile(filepath.Join(dir, fileLock))
+	if err != nil {
+		return nil, fmt.Errorf("order %s: %w", order, err)
+	}
+	return &Held{dir: dir, lock: lock}, nil
+}
+
+// Held is a purchase that only this process works on.
+type Held struct {
+	dir  string
+	lock *os.File
+}
+
+// Release lets others work on the purchase.
+func (h *Held) Release() error { return h.lock.Close() }
+
+// Transactions is the file for the transactions that place the order.
+func (h *Held) Transactions() string { return filepath.Join(h.dir, fileStore) }
+
+// Read is the purchase as stored. Errors: ErrNotFound, ErrRecord.
+func (h *Held) Read() (Purchase, error) {
+	p, err := read(h.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, ErrNotFound
+	}
+	return p, err
+}
+
+// Write stores the purchase; when it returns nil, a power cut does not undo it.
+func (h *Held) Write(p Purchase) error { return write(h.dir, p) }

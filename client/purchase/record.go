@@ -1,0 +1,135 @@
+package purchase
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+// Stage is how far a purchase is, as far as its last command knew. The chain may be further.
+type Stage string
+
+// The stages.
+const (
+	// Intended: stored; its order may have been sent.
+	Intended Stage = "intended"
+	// Placed: the order is on chain; the job was not handed to every machine.
+	Placed Stage = "placed"
+	// Handed: every machine has the job.
+	Handed Stage = "handed"
+	// Over: nothing is left to be done.
+	Over Stage = "over"
+)
+
+// Purchase is an order with its job, as a command wants to have it.
+type Purchase struct {
+	Version int    `json:"version"`
+	Name    string `json:"name,omitempty"`    // idempotency key that the customer chose
+	Attempt uint32 `json:"attempt,omitempty"` // counts those of a name that bought nothing
+	// Request is what the customer asked for, without nonce and salt: a repeated command must ask for the same.
+	Request [32]byte           `json:"request"`
+	Order   solana.PublicKey   `json:"order"`
+	Args    ix.OrderCreateArgs `json:"args"`
+	// Auction and Reveal are the windows of a sealed order, seconds.
+	Auction uint32            `json:"auction,omitempty"`
+	Reveal  uint32            `json:"reveal,omitempty"`
+	Job     *messages.JobSpec `json:"job,omitempty"` // with its secrets; forgotten when the purchase is over
+	// Salt is the job's; it stays known, for a second run of the same job.
+	Salt []byte `json:"salt,omitempty"`
+	// Rerun is the order whose job is run again and compared; zero for none.
+	Rerun    solana.PublicKey `json:"rerun"`
+	Detach   bool             `json:"detach,omitempty"`
+	Receipts time.Duration    `json:"receipts,omitempty"` // how often they are signed
+	Stage    Stage            `json:"stage"`
+	Created  time.Time        `json:"created"`
+	// Bought says that a machine has taken the job; only for a purchase that is over without that does a repeated command
+	// order anew.
+	Bought bool `json:"bought,omitempty"`
+	// Exit and Result are how the command of a purchase that is over ended, and what it printed as JSON.
+	Exit    int             `json:"exit,omitempty"`
+	Outcome string          `json:"outcome,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+}
+
+// version of the record.
+const version = 1
+
+// Nonce is the nonce of the order that a name stands for, so that a customer's name is one order on every machine.
+func Nonce(customer solana.PublicKey, name string, attempt uint32) uint64 {
+	h := sha256.New()
+	h.Write([]byte("gantry purchase\x00"))
+	h.Write(customer[:])
+	h.Write(binary.LittleEndian.AppendUint32(nil, attempt))
+	h.Write([]byte(name))
+	return binary.LittleEndian.Uint64(h.Sum(nil))
+}
+
+// End marks a purchase as over and forgets the job with its secrets.
+func (p *Purchase) End(exit int, outcome string, result json.RawMessage) {
+	p.Stage, p.Exit, p.Outcome, p.Result, p.Job = Over, exit, outcome, result, nil
+}
+
+func read(dir string) (Purchase, error) {
+	var p Purchase
+	path := filepath.Join(dir, fileRecord)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return p, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, fmt.Errorf("%w: %s: %w", ErrRecord, path, err)
+	}
+	if p.Version != version {
+		return p, fmt.Errorf("%w: %s is of version %d, this gantry writes %d; use the gantry that wrote it", ErrRecord, path, p.Version, version)
+	}
+	return p, nil
+}
+
+// write replaces the record in one step: after a kill or a power cut there is the old one or the new one.
+func write(dir string, p Purchase) (err error) {
+	p.Version = version
+	raw, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("record of order %s: %w", p.Order, err)
+	}
+	f, err := os.CreateTemp(dir, fileRecord+".*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("record of order %s: %w", p.Order, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("record of order %s: %w", p.Order, errors.Join(err, os.Remove(f.Name())))
+		}
+	}()
+	_, err = f.Write(raw)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), filepath.Join(dir, fileRecord)); err != nil {
+		return err
+	}
+	for _, folder := range []string{dir, filepath.Dir(dir)} { // the name of the file, and that of its folder
+		if err := syncFolder(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

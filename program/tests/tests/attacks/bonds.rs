@@ -95,8 +95,8 @@ pub fn r08_a_bond_leaves_through_many_finders_and_two_kinds_of_proof() -> Row {
     assert_eq!(o.w.read::<Keeper>(&o.keeper.keeper()).bond, 0);
     Row {
         source: "R 8",
-        attack:
-            "The same with 20 wallets as finders, and a contradiction of its own signatures for what is left",
+        attack: "A keeper with a bond of 10 lets 20 wallets of its own prove 20 unjust awards, and a contradiction of \
+                 its own signatures for what is left",
         instead: "asks for its bond and waits",
         before: NOT_RUN,
         profit: Usd(o.wealth(&finders) - before),

@@ -56,7 +56,7 @@ fn table(rows: &[Row], last: &str, otherwise: &str) -> String {
 }
 
 fn page() -> String {
-    let (mut lose, pay) = all();
+    let (mut lose, mut pay) = all();
     let key = |row: &Row| {
         let number =
             |at: &str| at.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0u32);
@@ -64,6 +64,7 @@ fn page() -> String {
         (first.starts_with('R'), number(&first), first)
     };
     lose.sort_by_key(key);
+    pay.sort_by_key(key);
     let mut out = String::from(HEAD);
     out.push_str("\n## Attacks that bring nothing\n\n");
     out.push_str(&table(&lose, "holds if", "always"));

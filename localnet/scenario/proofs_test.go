@@ -200,8 +200,8 @@ func twoManifests(t *testing.T, n *network.Network, dishonest seed.Wallet) (goss
 	}
 }
 
-// A keeper that signs two manifests of one period loses its whole bond; the finder gets its share, and the rest is
-// burned.
+// A keeper that signs two manifests of one period loses its whole bond; the finder gets a twentieth of it, and the rest
+// is burned.
 func TestTwoManifestsAreProven(t *testing.T) {
 	n, dishonest := threeKeepersOneStopped(t)
 	gossip := twoManifests(t, n, dishonest)
@@ -218,7 +218,7 @@ func TestTwoManifestsAreProven(t *testing.T) {
 	require.EqualValues(t, sdk.EquivocatingManifests, proven.Kind)
 	require.True(t, proven.Node.IsZero() && proven.Lease.IsZero() && proven.Period > 0)
 	require.EqualValues(t, seed.Bond, proven.Amount)
-	require.Equal(t, proven.Amount*uint64(n.Params().FinderBps)/10_000, proven.FinderShare)
+	require.EqualValues(t, seed.Bond/20, proven.FinderShare, "no more leaves a bond by slashes within an exit period")
 	require.Equal(t, proven.Amount-proven.FinderShare, proven.Burned)
 
 	all := auditSlash(t, n, dishonest.Address())

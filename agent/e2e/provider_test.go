@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -243,5 +244,5 @@ func TestADeadGPUIsReported(t *testing.T) {
 	require.EqualValues(t, 1, node.Deaths)
 	require.Equal(t, before.Stake-before.RequiredStake/100, node.Stake)
 	require.EqualValues(t, 30*86_400, node.DeadUntil-node.DiedAt)
-	require.Contains(t, a.out.String(), "a GPU has died and was reported")
+	require.Eventually(t, func() bool { return strings.Contains(a.out.String(), "a GPU has died and was reported") }, 20*time.Second, 20*time.Millisecond)
 }

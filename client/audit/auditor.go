@@ -168,7 +168,8 @@ func (a *auditor) settlement(t Tx, v *bindings.LeaseSettled) {
 		}
 	}
 	claimed := max(a.receipt, a.verified)
-	c.require(a.payable(), "the outputs of this redundant job were not compared, or this one lost")
+	// A receipt may be brought before the outputs are compared: it is noted, and nothing is paid.
+	c.require(a.payable() || v.Paid == 0 && v.PaidSecs == 0, "the outputs of this redundant job were not compared, or this one lost")
 	c.require(uint64(v.PaidSecs) <= claimed, "%d s are paid, but only %d s are signed for or verified", v.PaidSecs, claimed)
 	want, err := a.owed(v.PaidSecs)
 	c.requireAmount("the price of the time", v.Paid, want, err)
@@ -176,7 +177,9 @@ func (a *auditor) settlement(t Tx, v *bindings.LeaseSettled) {
 	a.lease.Provider += market.USDC(v.ProviderAmount)
 	c.requireAmount("what the provider has received", uint64(a.lease.Provider), market.USDC(v.Paid-min(v.Paid, v.FeeTotal)), nil)
 	a.lease.PaidSecs, a.lease.Paid, a.lease.Fee = v.PaidSecs, market.USDC(v.Paid), market.USDC(v.FeeTotal)
-	a.settled = append(a.settled, v)
+	if v.Paid > 0 {
+		a.settled = append(a.settled, v)
+	}
 	a.reserved -= min(a.reserved, market.USDC(v.ProviderAmount))
 	a.step(t, "paid", c, "by %s: %d s in all, %s USDC, provider +%s, fee %s so far", market.SettleSource(v.Source), v.PaidSecs,
 		market.USDC(v.Paid).Exact(), market.USDC(v.ProviderAmount).Exact(), market.USDC(v.FeeTotal).Exact())

@@ -239,6 +239,20 @@ func TestARedundantOutputInALeasesHistory(t *testing.T) {
 	}
 }
 
+// A receipt that is brought while outputs wait, or after one lost, is noted and pays nothing: the history adds up.
+func TestAReceiptOfWorkThatIsNotPaidYet(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s := newLeaseHistory(t)
+		s.byReceipt = &bindings.LeaseSettled{Lease: s.lease, Source: 1}
+		s.closed = &bindings.LeaseClosed{Lease: s.lease, Released: 30_000}
+		o := newOutputs(s)
+		o.resolved.Output, o.late = [32]byte{1}, late
+		l := o.audit(t, s, func(e any) bool { return e == any(s.byReport) })
+		require.Empty(t, problemsOf(l), "late: %t", late)
+		require.Len(t, texts(l, "paid"), 1)
+	}
+}
+
 func TestEveryLieAboutAnOutputShows(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*outputs)

@@ -105,6 +105,13 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 		t.Logf("%s: %s USDC for %d s", l.Node, sdk.USDC(paid.Paid).Exact(), paid.PaidSecs)
 	}
 	require.Len(t, owners, 3, "keepers spread the job over owners")
+	// The nodes are those that the block after the order draws, as anyone can recompute.
+	for address := range leases {
+		out, err := n.Gantry(t.Context(), customer, "audit", address.String())
+		require.NoError(t, err)
+		require.Zero(t, out.Code, out.Stdout+out.Stderr)
+		require.Contains(t, out.Stdout, `"name": "draw"`)
+	}
 	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{order}, 0)
 	require.NoError(t, err)
 	_, resolved, found := invariants.Find(history, func(e *bindings.OutputsResolved) bool { return e.Order == order })

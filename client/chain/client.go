@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/gagliardetto/solana-go/rpc"
 	"github.com/gagliardetto/solana-go/rpc/jsonrpc"
 	"github.com/rs/zerolog"
@@ -27,7 +28,10 @@ type Options struct {
 	Endpoints  []Endpoint    // in order of preference, at least one
 	Commitment Commitment    // the caller's usual level, default Confirmed
 	Timeout    time.Duration // of one call to one endpoint, default 10 s
-	Log        zerolog.Logger
+	// Genesis is the hash of the cluster that all endpoints must belong to; zero means that they must agree among
+	// themselves.
+	Genesis solana.Hash
+	Log     zerolog.Logger
 }
 
 // Client calls the first healthy endpoint and moves on when one fails. It is safe for concurrent use.
@@ -38,8 +42,10 @@ type Client struct {
 	log        zerolog.Logger
 	transport  *http.Transport
 
+	sends sync.WaitGroup // to endpoints that answer later than the first
+
 	genesisMu sync.Mutex
-	genesis   *genesisInfo
+	genesis   solana.Hash // zero until it is known
 }
 
 // node is an endpoint with its health.
@@ -51,6 +57,9 @@ type node struct {
 	failures int       // since the last success
 	retryAt  time.Time // not preferred before; zero when healthy
 	lastErr  error
+	genesis  solana.Hash // that the node named last
+	asked    time.Time   // when it did; zero after a failure
+	foreign  bool        // it was refused as one of another cluster
 }
 
 const (
@@ -65,7 +74,7 @@ func New(opts Options) (*Client, error) {
 		return nil, ErrNoEndpoint
 	}
 	c := &Client{
-		commitment: opts.Commitment, timeout: opts.Timeout, log: opts.Log,
+		commitment: opts.Commitment, timeout: opts.Timeout, log: opts.Log, genesis: opts.Genesis,
 		// solana-go's own transport allows nine connections, which would serialise a keeper's concurrent transactions.
 		transport: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
@@ -101,8 +110,11 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// Close frees idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+// Close waits for what is being sent and frees idle connections.
+func (c *Client) Close() {
+	c.sends.Wait()
+	c.transport.CloseIdleConnections()
+}
 
 // Commitment returns the client's usual level.
 func (c *Client) Commitment() Commitment { return c.commitment }
@@ -155,36 +167,54 @@ func (c *Client) Health() []Health {
 func (c *Client) Do(ctx context.Context, method string, f func(context.Context, *rpc.Client) error) error {
 	var last error
 	var lastNode *node
+	if _, err := c.Genesis(ctx); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
 	for _, n := range c.order(time.Now()) {
-		callCtx, cancel := context.WithTimeout(ctx, c.timeout)
-		err := f(callCtx, n.rpc)
-		cancel()
-		if err == nil {
-			n.succeeded()
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", method, ctx.Err())
-		}
-		var own *RPCError
-		failover := false
-		if !errors.As(err, &own) {
-			err, failover = convert(method, err)
-		}
-		if errors.Is(err, rpc.ErrNotFound) {
-			err, failover = fmt.Errorf("%s: %w", method, ErrNotFound), false
-		}
-		if !failover {
-			n.succeeded() // it answered, if only to refuse
+		err, failover := c.on(ctx, n, method, f)
+		if err == nil || ctx.Err() != nil || !failover {
 			return err
 		}
-		n.failed(err, c.log)
 		last, lastNode = err, n
 	}
 	if IsCode(last, CodeNodeUnhealthy) || IsCode(last, CodeSlotNotReached) {
 		return last
 	}
 	return c.unreachable(method, lastNode, last)
+}
+
+// on runs f against one node, if it belongs to the cluster. failover is true when another may answer the call.
+func (c *Client) on(ctx context.Context, n *node, method string, f func(context.Context, *rpc.Client) error) (err error, failover bool) { //nolint:revive // as convert
+	if err := c.admit(ctx, n); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", method, ctx.Err()), false
+		}
+		n.failed(err, c.log)
+		return err, true
+	}
+	callCtx, cancel := context.WithTimeout(ctx, c.timeout)
+	err = f(callCtx, n.rpc)
+	cancel()
+	if err == nil {
+		n.succeeded()
+		return nil, false
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", method, ctx.Err()), false
+	}
+	var own *RPCError
+	if !errors.As(err, &own) {
+		err, failover = convert(method, err)
+	}
+	if errors.Is(err, rpc.ErrNotFound) {
+		err, failover = fmt.Errorf("%s: %w", method, ErrNotFound), false
+	}
+	if !failover {
+		n.succeeded() // it answered, if only to refuse
+		return err, false
+	}
+	n.failed(err, c.log)
+	return err, true
 }
 
 func (c *Client) unreachable(method string, n *node, err error) error {
@@ -197,6 +227,12 @@ func (c *Client) unreachable(method string, n *node, err error) error {
 		what = fmt.Sprintf("%s and %d more", what, len(c.nodes)-1)
 	}
 	c.log.Debug().Str("method", method).Err(err).Msg("no endpoint answered")
+	if foreign := c.foreign(); foreign != nil {
+		if errors.Is(err, ErrWrongCluster) && len(c.nodes) == 1 {
+			return foreign
+		}
+		return fmt.Errorf("%w: %s (%s); %w", ErrUnreachable, what, reason(err), foreign)
+	}
 	return fmt.Errorf("%w: %s (%s); %s", ErrUnreachable, what, reason(err), advice)
 }
 
@@ -227,8 +263,17 @@ func (n *node) failed(err error, log zerolog.Logger) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.failures++
-	n.lastErr = err
+	n.lastErr, n.asked = err, time.Time{}
 	n.retryAt = time.Now().Add(min(maxCooldown, minCooldown<<min(n.failures-1, 10)))
+	if errors.Is(err, ErrWrongCluster) {
+		n.retryAt = time.Now().Add(maxCooldown) // somebody has to correct it
+		if n.failures == 1 || !n.foreign {
+			log.Error().Str("endpoint", n.ep.RPC).Err(err).Msg("RPC endpoint belongs to another cluster and is not used")
+		}
+		n.foreign = true
+		return
+	}
+	n.foreign = false
 	if n.failures == 1 {
 		log.Warn().Str("endpoint", n.ep.RPC).Str("reason", reason(err)).Msg("RPC endpoint failed")
 	}

@@ -11,25 +11,6 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-type genesisInfo struct {
-	hash solana.Hash
-}
-
-// Genesis returns the cluster's genesis hash. It is asked once.
-func (c *Client) Genesis(ctx context.Context) (solana.Hash, error) {
-	c.genesisMu.Lock()
-	defer c.genesisMu.Unlock()
-	if c.genesis != nil {
-		return c.genesis.hash, nil
-	}
-	var h solana.Hash
-	if err := c.Raw(ctx, &h, "getGenesisHash"); err != nil {
-		return h, fmt.Errorf("genesis hash: %w", err)
-	}
-	c.genesis = &genesisInfo{hash: h}
-	return h, nil
-}
-
 // Public reports whether this is one of the public clusters, whose members are not all on one site.
 func (c *Client) Public(ctx context.Context) (bool, error) {
 	genesis, err := c.Genesis(ctx)

@@ -54,32 +54,6 @@ func (c *Client) Simulate(ctx context.Context, tx *solana.Transaction, o Simulat
 	return Simulation{Slot: out.Context.Slot, Units: out.Value.Units, Logs: out.Value.Logs, Err: notNull(out.Value.Err)}, nil
 }
 
-// SendOptions configure the sending of a signed transaction.
-type SendOptions struct {
-	SkipPreflight       bool
-	PreflightCommitment Commitment
-}
-
-// Send hands a signed transaction to the node. maxRetries is zero: the transaction manager repeats it itself, so that
-// it knows what is in flight. A refusal joined with ErrAmbiguous came after another endpoint failed without an answer,
-// so the transaction may be on its way all the same.
-func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) error {
-	tries := 0
-	err := c.Do(ctx, "sendTransaction", func(ctx context.Context, r *rpc.Client) error {
-		tries++
-		var sig solana.Signature
-		return rawCall(ctx, r, &sig, "sendTransaction", base64.StdEncoding.EncodeToString(raw), map[string]any{
-			"encoding": "base64", "skipPreflight": o.SkipPreflight,
-			"preflightCommitment": string(o.PreflightCommitment), "maxRetries": 0,
-		})
-	})
-	var re *RPCError
-	if err != nil && (tries > 1 || !errors.As(err, &re)) {
-		return fmt.Errorf("%w: %w", ErrAmbiguous, err)
-	}
-	return err
-}
-
 // SignatureStatus is what a node knows about a signature.
 type SignatureStatus struct {
 	Found      bool

@@ -63,10 +63,19 @@ const (
 func (c *Client) DialWS(ctx context.Context) (*WS, error) {
 	var last error
 	var lastNode *node
+	if _, err := c.Genesis(ctx); err != nil {
+		return nil, fmt.Errorf("websocket: %w", err)
+	}
 	for _, n := range c.order(time.Now()) {
-		ws, err := DialWS(ctx, n.ep.WS, c.timeout)
+		err := c.admit(ctx, n)
+		if err != nil && ctx.Err() == nil {
+			n.failed(err, c.log)
+		}
 		if err == nil {
-			return ws, nil
+			var ws *WS
+			if ws, err = DialWS(ctx, n.ep.WS, c.timeout); err == nil {
+				return ws, nil
+			}
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -19,6 +19,9 @@ type Error struct {
 	Data    any    `json:"data,omitempty"`
 }
 
+// Genesis is the hash of the cluster to which a server belongs unless the test says otherwise.
+const Genesis = "GantryTestC1usterxxxxxxxxxxxxxxxxxxxxxxxxxx1"
+
 // Handler answers a method.
 type Handler func(params []json.RawMessage) (any, *Error)
 
@@ -49,6 +52,7 @@ type request struct {
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
 	s := &Server{handlers: map[string]Handler{}, calls: map[string]int{}, conns: map[*wsConn]bool{}}
+	s.Answer("getGenesisHash", Genesis)
 	s.http = httptest.NewServer(s)
 	t.Cleanup(func() { s.DropWS(); s.http.Close() })
 	return s

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/txm"
 )
 
 // ErrConfig is the error of settings that cannot be used.
@@ -28,6 +29,11 @@ type Config struct {
 	// RPC and WS are the Solana node's endpoints.
 	RPC string `yaml:"url,omitempty"`
 	WS  string `yaml:"ws,omitempty"`
+	// Failover are the RPC nodes that stand in for the first, and FailoverWS the WebSocket endpoint of each, or none.
+	Failover   []string `yaml:"failover_urls,omitempty"`
+	FailoverWS []string `yaml:"failover_ws,omitempty"`
+	// Fees bound what transactions cost; zero takes the defaults.
+	Fees txm.Fees `yaml:"-"`
 	// Wallet is the provider's keypair file. `run` never needs it.
 	Wallet string `yaml:"keypair,omitempty"`
 	// NodeKey is the machine's own keypair file; default DataDir/node.json.
@@ -142,6 +148,14 @@ func (c Config) Complete() (Config, error) {
 			return c, err
 		}
 	}
+	for i, u := range c.Failover {
+		if c.Failover[i], err = chain.ResolveURL(u); err != nil {
+			return c, err
+		}
+	}
+	if _, err := chain.PairEndpoints(c.Failover, c.FailoverWS); err != nil {
+		return c, err
+	}
 	if c.NodeKey == "" {
 		c.NodeKey = filepath.Join(c.DataDir, "node.json")
 	}
@@ -161,6 +175,31 @@ func (c Config) Complete() (Config, error) {
 		return c, fmt.Errorf("%w: --simulate-slow-factor %d; give how many times slower, such as 500", ErrConfig, c.SlowFactor)
 	}
 	return c, nil
+}
+
+// Endpoints returns the RPC nodes in order of preference.
+func (c Config) Endpoints() []chain.Endpoint {
+	out := []chain.Endpoint{{RPC: c.RPC, WS: c.WS}}
+	for i, u := range c.Failover {
+		e := chain.Endpoint{RPC: u}
+		if i < len(c.FailoverWS) {
+			e.WS = c.FailoverWS[i]
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// URLs returns every URL by which the agent reaches the cluster.
+func (c Config) URLs() []string {
+	var out []string
+	for _, e := range c.Endpoints() {
+		out = append(out, e.RPC)
+		if e.WS != "" {
+			out = append(out, e.WS)
+		}
+	}
+	return out
 }
 
 // Simulates reports whether anything about the node is simulated.

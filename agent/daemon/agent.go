@@ -133,7 +133,7 @@ func (a *Agent) open(ctx context.Context) error {
 		return err
 	}
 	a.domain, a.genesis = records.DomainOf(genesis), genesis
-	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: []string{a.cfg.RPC, a.cfg.WS}}
+	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: a.cfg.URLs()}
 	if err := a.checkSimulations(cluster); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (a *Agent) openClient() (err error) {
 		a.client, a.view = a.shared.Client, a.shared.View
 		return nil
 	}
-	a.client, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: a.cfg.RPC, WS: a.cfg.WS}}, Commitment: chain.Confirmed, Log: a.log})
+	a.client, err = chain.New(chain.Options{Endpoints: a.cfg.Endpoints(), Commitment: chain.Confirmed, Log: a.log})
 	if err == nil {
 		a.view = view.New(view.Options{Log: a.log})
 	}

@@ -50,6 +50,7 @@ func (a *Agent) assemble(node market.Node) error {
 	var err error
 	a.txm, err = txm.New(txm.Options{
 		RPC: a.client, Store: a.txStore, Keys: txm.NewKeys(a.key), Payer: a.key.PublicKey(), Log: a.log.With().Str("part", "txm").Logger(),
+		Fees: a.cfg.Fees,
 	})
 	if err != nil {
 		return err

@@ -82,6 +82,22 @@ func LoadCLIConfig(path string) (CLIConfig, error) {
 	return cfg, err
 }
 
+// PairEndpoints joins RPC URLs with WebSocket URLs: one for each, or none, where they follow from the RPC URLs. Error:
+// ErrEndpoint.
+func PairEndpoints(urls, ws []string) ([]Endpoint, error) {
+	if len(ws) != 0 && len(ws) != len(urls) {
+		return nil, fmt.Errorf("%w: %d of --url and %d of --ws; give one --ws for each --url, or none", ErrEndpoint, len(urls), len(ws))
+	}
+	out := make([]Endpoint, len(urls))
+	for i, u := range urls {
+		out[i].RPC = u
+		if len(ws) > 0 {
+			out[i].WS = ws[i]
+		}
+	}
+	return out, nil
+}
+
 // ResolveURL expands the solana command's monikers (m, d, t, l and their long forms) and checks that anything else is
 // an http(s) URL. Error: ErrEndpoint.
 func ResolveURL(s string) (string, error) {

@@ -16,6 +16,9 @@ type Lamports uint64
 // SOL is one SOL in lamports.
 const SOL Lamports = 1_000_000_000
 
+// SignatureFee is what the runtime takes for each signature of a transaction.
+const SignatureFee Lamports = 5_000
+
 // String writes the amount in SOL without trailing zeros, e.g. "1.5 SOL".
 func (l Lamports) String() string {
 	whole, frac := uint64(l/SOL), uint64(l%SOL)

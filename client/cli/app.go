@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/urfave/cli/v2"
 )
 
@@ -38,9 +39,9 @@ const (
 )
 
 func globalFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringSliceFlag{Name: flagURL, Aliases: []string{"u"}, Usage: "RPC `URL` or mainnet-beta, devnet, testnet, localhost; repeat for failover (default: solana config)"},
-		&cli.StringFlag{Name: flagWS, Usage: "WebSocket `URL` (default: derived from --url)"},
+		&cli.StringSliceFlag{Name: flagWS, Usage: "WebSocket `URL` of each --url (default: derived)"},
 		&cli.StringFlag{Name: flagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: solana config)"},
 		&cli.StringFlag{Name: flagConfig, Aliases: []string{"C"}, Usage: "`PATH` of the solana config file"},
 		&cli.StringFlag{Name: flagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
@@ -49,7 +50,7 @@ func globalFlags() []cli.Flag {
 		&cli.BoolFlag{Name: flagYes, Aliases: []string{"y"}, Usage: "agree to what moves money without being asked; for scripts"},
 		&cli.StringFlag{Name: flagStateDir, Usage: "`FOLDER` for what you buy, with the jobs and their secrets (default: $XDG_STATE_HOME/gantry or ~/.local/state/gantry)", EnvVars: []string{"GANTRY_STATE_DIR"}},
 		&cli.BoolFlag{Name: flagVerbose, Usage: "log what the client does"},
-	}
+	}, feeflags.Flags()...)
 }
 
 // New builds the command line.

@@ -13,9 +13,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/purchase"
 )
 
@@ -31,6 +33,7 @@ type session struct {
 	dryRun   bool
 	log      zerolog.Logger
 	config   chain.CLIConfig
+	fees     txm.Fees
 
 	client  *chain.Client
 	key     solana.PrivateKey
@@ -86,20 +89,19 @@ func newSession(c *cli.Context, s Streams) (*session, error) {
 // connect prepares the client; nothing is asked yet.
 func (s *session) connect() error {
 	urls := s.cli.StringSlice(flagURL)
-	ws := s.cli.String(flagWS)
+	ws := s.cli.StringSlice(flagWS)
 	if len(urls) == 0 {
 		urls = []string{s.config.RPCURL}
-		if ws == "" {
-			ws = s.config.WebsocketURL
+		if len(ws) == 0 {
+			ws = []string{s.config.WebsocketURL}
 		}
 	}
-	var endpoints []chain.Endpoint
-	for i, u := range urls {
-		e := chain.Endpoint{RPC: u}
-		if i == 0 {
-			e.WS = ws
-		}
-		endpoints = append(endpoints, e)
+	endpoints, err := chain.PairEndpoints(urls, ws)
+	if err != nil {
+		return err
+	}
+	if s.fees, err = feeflags.Read(s.cli); err != nil {
+		return err
 	}
 	c, err := chain.New(chain.Options{Endpoints: endpoints, Commitment: s.config.Commitment, Log: s.log})
 	if err != nil {

@@ -50,7 +50,7 @@ func (s *session) manager(path string) (m *txm.Manager, closeBoth func(keep bool
 		return nil, nil, err
 	}
 	m, err = txm.New(txm.Options{
-		RPC: s.client, Store: store, Keys: txm.NewKeys(key), Payer: key.PublicKey(), Commitment: s.waitLevel(), Log: s.log,
+		RPC: s.client, Store: store, Keys: txm.NewKeys(key), Payer: key.PublicKey(), Commitment: s.waitLevel(), Log: s.log, Fees: s.fees,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())

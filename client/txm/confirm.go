@@ -187,6 +187,7 @@ func (f *submission) resolveFate(ctx context.Context, a *Attempt) (end bool, err
 	}
 	f.m.hash.drop()
 	r.State = StateExpired
+	r.Bids++
 	return true, f.save(r)
 }
 

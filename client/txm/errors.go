@@ -25,6 +25,7 @@ var (
 	ErrStoreCluster  = boltstore.ErrOwner  // the transaction store belongs to another cluster
 	ErrUnknownIntent = errors.New("no such intent")
 	ErrIntent        = errors.New("invalid intent")
+	ErrFees          = errors.New("transaction costs more than it may")
 	ErrTooLarge      = errors.New("transaction exceeds 1232 bytes")
 )
 

@@ -191,6 +191,7 @@ type Entry struct {
 	Digest       [32]byte         `json:"digest"`
 	Attempts     int              `json:"n"`
 	Boost        uint             `json:"boost,omitempty"` // doublings of the compute limit
+	Bids         uint             `json:"bids,omitempty"`  // transactions that died without having landed
 	Current      *Attempt         `json:"cur,omitempty"`
 	Slot         uint64           `json:"slot,omitempty"`
 	MinSlot      uint64           `json:"min,omitempty"`

@@ -121,7 +121,7 @@ func TestSubmit(t *testing.T) {
 }
 
 func TestPriceIsCapped(t *testing.T) {
-	m := newRig(t).manager(func(o *Options) { o.FeePercentile, o.MaxUnitPrice = 100, 7 })
+	m := newRig(t).manager(func(o *Options) { o.FeePercentile, o.Fees = 100, Fees{Cap: 7, Most: 10_000} })
 	res, err := m.Submit(ctxFor(t), Intent{ID: "x", Instructions: do("a")})
 	require.NoError(t, err)
 	require.Equal(t, chain.MicroLamports(7), res.UnitPrice)

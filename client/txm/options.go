@@ -43,17 +43,17 @@ type Options struct {
 	Payer solana.PublicKey // default fee payer
 	Log   zerolog.Logger
 
-	Commitment     chain.Commitment    // that Submit waits for, default Confirmed
-	MaxUnitPrice   chain.MicroLamports // cap of the priority fee per compute unit, default 100,000
-	FeePercentile  int                 // of recent priority fees, default 75
-	MinUnits       uint32              // floor of the compute limit, default 5,000
-	Poll           time.Duration       // of statuses, default 20 ms on this machine, 500 ms elsewhere
-	Rebroadcast    time.Duration       // default 20 polls, at least 400 ms
-	ExpiryCheck    time.Duration       // how often an unseen transaction's fate is examined, default 16 polls
-	BlockhashTTL   time.Duration       // how long a blockhash is shared, default 300 ms
-	Retain         time.Duration       // of terminal intents, default 7 days
-	OnLanded       func(Landed)        // called once per landed transaction while the process lives, from one goroutine at a time
-	OnStateChanged func(Entry)         // called after a state is stored; must not block
+	Commitment     chain.Commitment // that Submit waits for, default Confirmed
+	Fees           Fees             // bounds of what transactions cost; the zero value takes DefaultFees, without a floor on this machine
+	FeePercentile  int              // of recent priority fees, default 75
+	MinUnits       uint32           // floor of the compute limit, default 5,000
+	Poll           time.Duration    // of statuses, default 20 ms on this machine, 500 ms elsewhere
+	Rebroadcast    time.Duration    // until the blockhash is dead; default 400 ms on this machine, 2 s elsewhere
+	ExpiryCheck    time.Duration    // how often an unseen transaction's fate is examined, default 16 polls
+	BlockhashTTL   time.Duration    // how long a blockhash is shared, default 300 ms
+	Retain         time.Duration    // of terminal intents, default 7 days
+	OnLanded       func(Landed)     // called once per landed transaction while the process lives, from one goroutine at a time
+	OnStateChanged func(Entry)      // called after a state is stored; must not block
 }
 
 func (o *Options) defaults() error {
@@ -68,8 +68,11 @@ func (o *Options) defaults() error {
 	if o.Commitment == "" {
 		o.Commitment = chain.Confirmed
 	}
-	if o.MaxUnitPrice == 0 {
-		o.MaxUnitPrice = 100_000
+	if o.Fees == (Fees{}) {
+		o.Fees = DefaultFees()
+		if o.RPC.Local() {
+			o.Fees.Floor = 0 // nobody competes for a local network's blocks
+		}
 	}
 	if o.FeePercentile <= 0 || o.FeePercentile > 100 {
 		o.FeePercentile = 75
@@ -81,7 +84,10 @@ func (o *Options) defaults() error {
 		def(&o.Poll, 20*time.Millisecond)
 	}
 	def(&o.Poll, 500*time.Millisecond)
-	def(&o.Rebroadcast, max(20*o.Poll, 400*time.Millisecond))
+	if o.RPC.Local() {
+		def(&o.Rebroadcast, max(20*o.Poll, 400*time.Millisecond))
+	}
+	def(&o.Rebroadcast, 2*time.Second)
 	def(&o.ExpiryCheck, 16*o.Poll)
 	def(&o.BlockhashTTL, 300*time.Millisecond)
 	def(&o.Retain, 7*24*time.Hour)

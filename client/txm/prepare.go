@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -114,6 +113,15 @@ func (m *Manager) sign(r Entry, p prepared, extra Keys) (*Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch price, err := m.o.Fees.fit(p.price, p.limit, int(tx.Message.Header.NumRequiredSignatures)); {
+	case err != nil:
+		return nil, fmt.Errorf("intent %s: %w", r.ID, err)
+	case price != p.price:
+		p.price = price
+		if tx, err = assemble(r, p.hash.Hash, p.limit, p.price); err != nil {
+			return nil, err
+		}
+	}
 	msg, err := tx.Message.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrIntent, r.ID, err)
@@ -142,36 +150,6 @@ func (m *Manager) sign(r Entry, p prepared, extra Keys) (*Attempt, error) {
 	}, nil
 }
 
-// price takes a percentile of what recent blocks asked for these accounts, capped. A node that cannot say costs nothing
-// but priority.
-func (m *Manager) price(ctx context.Context, r Entry) (chain.MicroLamports, error) {
-	keys := writable(r)
-	return m.fees.get(keys, func() (chain.MicroLamports, error) {
-		fees, err := m.o.RPC.PriorityFees(ctx, keys)
-		var re *chain.RPCError
-		if errors.As(err, &re) {
-			return 0, nil
-		}
-		if err != nil || len(fees) == 0 {
-			return 0, err
-		}
-		slices.Sort(fees)
-		return min(fees[(len(fees)-1)*m.o.FeePercentile/100], m.o.MaxUnitPrice), nil
-	})
-}
-
-func writable(r Entry) []solana.PublicKey {
-	keys := []solana.PublicKey{r.Payer}
-	for _, ix := range r.Instructions {
-		for _, a := range ix.Metas {
-			if a.Writable && !slices.Contains(keys, a.Key) {
-				keys = append(keys, a.Key)
-			}
-		}
-	}
-	return keys
-}
-
 // blockhashCache shares a blockhash among transactions of the same moment.
 type blockhashCache struct {
 	mu   sync.Mutex
@@ -198,44 +176,4 @@ func (c *blockhashCache) drop() {
 	c.mu.Lock()
 	c.at = time.Time{}
 	c.mu.Unlock()
-}
-
-// feeCache remembers prices for a few seconds, by the accounts written.
-type feeCache struct {
-	mu sync.Mutex
-	at map[string]feeEntry
-}
-
-type feeEntry struct {
-	price chain.MicroLamports
-	at    time.Time
-}
-
-const (
-	feeTTL      = 3 * time.Second
-	feeCacheMax = 1024
-)
-
-func (c *feeCache) get(keys []solana.PublicKey, fetch func() (chain.MicroLamports, error)) (chain.MicroLamports, error) {
-	id := make([]byte, 0, 32*len(keys))
-	for _, k := range keys {
-		id = append(id, k[:]...)
-	}
-	c.mu.Lock()
-	e, ok := c.at[string(id)]
-	c.mu.Unlock()
-	if ok && time.Since(e.at) < feeTTL {
-		return e.price, nil
-	}
-	price, err := fetch()
-	if err != nil {
-		return 0, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.at == nil || len(c.at) >= feeCacheMax {
-		c.at = map[string]feeEntry{}
-	}
-	c.at[string(id)] = feeEntry{price, time.Now()}
-	return price, nil
 }

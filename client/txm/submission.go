@@ -166,7 +166,7 @@ func (f *submission) sendWithRetry(ctx context.Context) {
 			err = f.fail(Failure{Tx: te})
 		case errors.Is(err, ErrUncertain):
 			err = f.fail(Failure{Uncertain: true})
-		case errors.Is(err, ErrSignerMissing), errors.Is(err, ErrTooLarge), errors.Is(err, ErrIntent):
+		case errors.Is(err, ErrSignerMissing), errors.Is(err, ErrTooLarge), errors.Is(err, ErrFees), errors.Is(err, ErrIntent):
 			f.finish(err)
 			return
 		}

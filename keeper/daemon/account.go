@@ -42,7 +42,7 @@ func OpenAccount(ctx context.Context, c Config) (*Account, error) {
 		return nil, err
 	}
 	a.txm, err = txm.New(txm.Options{
-		RPC: c.Client, Store: a.intents, Keys: txm.NewKeys(c.Wallet), Payer: c.Wallet.PublicKey(), Log: c.Log,
+		RPC: c.Client, Store: a.intents, Keys: txm.NewKeys(c.Wallet), Payer: c.Wallet.PublicKey(), Log: c.Log, Fees: c.Fees,
 	})
 	if err != nil {
 		_ = a.intents.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/consensus"
 )
@@ -31,6 +32,8 @@ type Config struct {
 	// HTTP is the loopback address of metrics and health; empty for none.
 	HTTP   string
 	Timing Timing
+	// Fees bound what the keeper's transactions cost; zero takes the defaults.
+	Fees txm.Fees
 	// Evidence is the policy that evidence is judged by; nil means policy.Default. Collateral is a folder with what it
 	// needs from outside, empty for none: see attest/policy.Dir.
 	Evidence   *policy.Policy

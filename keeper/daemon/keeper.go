@@ -150,7 +150,7 @@ func (k *Keeper) openChain(context.Context) (err error) {
 	k.metrics = server.NewMetrics(k.gauges()...)
 	k.txm, err = txm.New(txm.Options{
 		RPC: k.c.Client, Store: k.intents, Keys: txm.NewKeys(k.c.Wallet), Payer: k.c.Wallet.PublicKey(),
-		Log: k.component("transactions"), Retain: k.timing.Keep, OnLanded: k.metrics.Landed,
+		Log: k.component("transactions"), Retain: k.timing.Keep, OnLanded: k.metrics.Landed, Fees: k.c.Fees,
 	})
 	if err != nil {
 		return err

@@ -14,19 +14,20 @@ import (
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/client/market"
 )
 
 // Flags that every command has.
 func commonFlags(more ...cli.Flag) []cli.Flag {
-	return append([]cli.Flag{
+	return append(append([]cli.Flag{
 		&cli.StringFlag{Name: "data-dir", Usage: "`FOLDER` that holds all that the agent keeps", Value: config.DefaultDataDir, EnvVars: []string{"GANTRY_DATA_DIR"}},
-		&cli.StringFlag{Name: "url", Aliases: []string{"u"}, Usage: "Solana RPC `URL` or localhost, devnet, testnet, mainnet-beta (default: solana config)", EnvVars: []string{"GANTRY_URL"}},
-		&cli.StringFlag{Name: "ws", Usage: "Solana WebSocket `URL` (default: follows from the RPC URL)", EnvVars: []string{"GANTRY_WS"}},
+		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "Solana RPC `URL` or localhost, devnet, testnet, mainnet-beta; repeat for failover (default: solana config)", EnvVars: []string{"GANTRY_URL"}},
+		&cli.StringSliceFlag{Name: "ws", Usage: "Solana WebSocket `URL` of each --url (default: follows from the RPC URL)", EnvVars: []string{"GANTRY_WS"}},
 		&cli.StringFlag{Name: "node-key", Usage: "the machine's own keypair `FILE` (default: node.json in the data folder)", EnvVars: []string{"GANTRY_NODE_KEY"}},
 		&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error", Value: "info", EnvVars: []string{"GANTRY_LOG_LEVEL"}},
 		&cli.StringFlag{Name: "log-format", Usage: "text or json (default: text on a terminal, else json)", EnvVars: []string{"GANTRY_LOG_FORMAT"}},
-	}, more...)
+	}, feeflags.Flags()...), more...)
 }
 
 func walletFlag() cli.Flag {
@@ -60,12 +61,14 @@ func settings(c *cli.Context) (config.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	if c.IsSet("url") {
-		// A file's WebSocket URL belongs to the file's RPC URL.
-		cfg.RPC, cfg.WS = c.String("url"), ""
+	if err := endpoints(c, &cfg); err != nil {
+		return cfg, err
+	}
+	if cfg.Fees, err = feeflags.Read(c); err != nil {
+		return cfg, err
 	}
 	for name, field := range map[string]*string{
-		"ws": &cfg.WS, "keypair": &cfg.Wallet, "node-key": &cfg.NodeKey, "inventory": &cfg.Inventory,
+		"keypair": &cfg.Wallet, "node-key": &cfg.NodeKey, "inventory": &cfg.Inventory,
 		"region": &cfg.Region, "site": &cfg.Site, "price": &cfg.Price, "power-price": &cfg.Power, "wear": &cfg.Wear,
 	} {
 		if c.IsSet(name) {
@@ -88,6 +91,31 @@ func settings(c *cli.Context) (config.Config, error) {
 	cfg.LostFile = c.String("simulate-lost-gpu-file")
 	cfg.WrongWork = c.Bool("simulate-wrong-work")
 	return cfg.Complete()
+}
+
+// endpoints takes the RPC nodes of the flags, where they name any, in place of the file's.
+func endpoints(c *cli.Context, cfg *config.Config) error {
+	ws := c.StringSlice("ws")
+	if c.IsSet("url") {
+		urls := c.StringSlice("url")
+		all, err := chain.PairEndpoints(urls, ws)
+		if err != nil {
+			return usage(err)
+		}
+		// A file's WebSocket URLs belong to the file's RPC URLs.
+		cfg.RPC, cfg.WS, cfg.Failover, cfg.FailoverWS = all[0].RPC, all[0].WS, urls[1:], nil
+		if len(ws) > 0 {
+			cfg.FailoverWS = ws[1:]
+		}
+		return nil
+	}
+	if len(ws) > 0 {
+		if len(ws) != 1+len(cfg.Failover) {
+			return usage(fmt.Errorf("%d of --ws for %d endpoints in the settings; give one for each", len(ws), 1+len(cfg.Failover)))
+		}
+		cfg.WS, cfg.FailoverWS = ws[0], ws[1:]
+	}
+	return nil
 }
 
 // logger writes to standard error.

@@ -69,7 +69,7 @@ func open(c *cli.Context, wallet bool) (*env, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := txm.New(txm.Options{RPC: s.client, Store: store, Keys: txm.NewKeys(signers...), Payer: payer, Log: log})
+	m, err := txm.New(txm.Options{RPC: s.client, Store: store, Keys: txm.NewKeys(signers...), Payer: payer, Log: log, Fees: cfg.Fees})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -91,7 +91,7 @@ func open(c *cli.Context, wallet bool) (*env, error) {
 }
 
 func newClient(cfg config.Config, log zerolog.Logger) (*chain.Client, error) {
-	return chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: cfg.RPC, WS: cfg.WS}}, Commitment: chain.Confirmed, Log: log})
+	return chain.New(chain.Options{Endpoints: cfg.Endpoints(), Commitment: chain.Confirmed, Log: log})
 }
 
 // checkSimulated refuses simulated GPUs on a cluster that is not local.
@@ -103,7 +103,7 @@ func checkSimulated(ctx context.Context, cfg config.Config, client *chain.Client
 	if err != nil {
 		return err
 	}
-	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: []string{cfg.RPC, cfg.WS}}
+	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: cfg.URLs()}
 	if err := cluster.CheckLocal(); err != nil {
 		return fmt.Errorf("%w: %w", daemon.ErrSimulation, err)
 	}

@@ -12,20 +12,21 @@ import (
 
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/keeper/daemon"
 )
 
 var errFlags = errors.New("wrong flags")
 
 func commonFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringFlag{Name: "keypair", Aliases: []string{"k"}, Usage: "keypair `FILE` of the keeper's wallet (default: as solana config says)", EnvVars: []string{"GANTRY_KEYPAIR"}},
-		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "RPC `URL` or moniker; several for failover (default: as solana config says)", EnvVars: []string{"GANTRY_URL"}},
+		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "RPC `URL` or moniker; repeat for failover (default: as solana config says)", EnvVars: []string{"GANTRY_URL"}},
 		&cli.StringSliceFlag{Name: "ws", Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS"}},
 		&cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/keeper", Usage: "`FOLDER` of the keeper's stores", EnvVars: []string{"GANTRY_KEEPER_DATA"}},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error", EnvVars: []string{"GANTRY_LOG"}},
 		&cli.BoolFlag{Name: "log-json", Usage: "logs as JSON lines"},
-	}
+	}, feeflags.Flags()...)
 }
 
 func addressFlags() []cli.Flag {
@@ -73,16 +74,12 @@ func config(c *cli.Context) (daemon.Config, error) {
 			ws = []string{solana.WebsocketURL}
 		}
 	}
-	if len(ws) != 0 && len(ws) != len(urls) {
-		return out, fmt.Errorf("%w: give one --ws for each --url, or none", errFlags)
+	endpoints, err := chain.PairEndpoints(urls, ws)
+	if err != nil {
+		return out, fmt.Errorf("%w: %w", errFlags, err)
 	}
-	var endpoints []chain.Endpoint
-	for i, u := range urls {
-		e := chain.Endpoint{RPC: u}
-		if len(ws) > 0 {
-			e.WS = ws[i]
-		}
-		endpoints = append(endpoints, e)
+	if out.Fees, err = feeflags.Read(c); err != nil {
+		return out, fmt.Errorf("%w: %w", errFlags, err)
 	}
 	keypair := c.String("keypair")
 	if keypair == "" {

@@ -97,7 +97,7 @@ func AuditAuction(ctx context.Context, o Options, order solana.PublicKey) (*Auct
 		}
 	}
 	if start < 0 {
-		return nil, fmt.Errorf("order %s had no auction: %w", order, ErrNoHistory)
+		return nil, missingHistory(txs, "order %s had no auction", order)
 	}
 	txs = txs[start:]
 	for i := 1; i < len(txs); i++ { // a later life of the address, without an auction
@@ -108,6 +108,7 @@ func AuditAuction(ctx context.Context, o Options, order solana.PublicKey) (*Auct
 	}
 	a := &Auction{Order: order, Lives: lives}
 	for _, t := range txs {
+		a.Steps = append(a.Steps, unreadable([]Tx{t})...)
 		for _, e := range t.Events {
 			a.event(t, e, o.Domain)
 		}

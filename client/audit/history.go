@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -28,6 +29,7 @@ type Tx struct {
 	Units        uint64
 	Events       []market.Event
 	Instructions []Instruction
+	Unreadable   string // why nobody can say what it did; empty for a transaction that was read
 }
 
 // Instruction is a top-level instruction of a transaction.
@@ -54,11 +56,18 @@ func Read(ctx context.Context, src Source, key solana.PublicKey, at chain.Commit
 	for i, info := range infos {
 		g.Go(func() error {
 			landed, err := src.Transaction(gctx, info.Signature, at)
-			if err != nil {
+			if err == nil {
+				out[i], err = read(landed)
+			}
+			if err == nil || !errors.Is(err, chain.ErrUnreadable) {
 				return err
 			}
-			out[i], err = read(landed)
-			return err
+			// Left out, it would be hidden; as an error, it would hide all the others.
+			out[i] = Tx{Signature: info.Signature, Slot: info.Slot, Unreadable: err.Error()}
+			if info.BlockTime != nil {
+				out[i].Time = time.Unix(*info.BlockTime, 0).UTC()
+			}
+			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -73,15 +82,14 @@ func Read(ctx context.Context, src Source, key solana.PublicKey, at chain.Commit
 func read(l chain.Landed) (Tx, error) {
 	events, err := market.Events(l.Logs)
 	if err != nil {
-		return Tx{}, fmt.Errorf("transaction %s: %w", l.Signature, err)
+		return Tx{}, fmt.Errorf("transaction %s: %w: %w", l.Signature, chain.ErrUnreadable, err)
 	}
 	t := Tx{Signature: l.Signature, Slot: l.Slot, Time: l.BlockTime, Units: l.Units, Events: events}
-	keys := l.Tx.Message.AccountKeys
 	at := func(i uint16) solana.PublicKey {
-		if int(i) < len(keys) {
-			return keys[i]
+		if int(i) < len(l.Keys) {
+			return l.Keys[i]
 		}
-		return solana.PublicKey{} // from a lookup table, which this project does not use
+		return solana.PublicKey{} // no such account, which the runtime refuses
 	}
 	for _, ix := range l.Tx.Message.Instructions {
 		in := Instruction{Program: at(ix.ProgramIDIndex), Data: ix.Data}
@@ -91,6 +99,29 @@ func read(l chain.Landed) (Tx, error) {
 		t.Instructions = append(t.Instructions, in)
 	}
 	return t, nil
+}
+
+// unreadable lists the transactions that could not be read as steps with a problem each.
+func unreadable(histories ...[]Tx) []Step {
+	var out []Step
+	for _, t := range merge(histories...) {
+		if t.Unreadable != "" {
+			out = append(out, Step{
+				Name: "unread", Time: t.Time, Signature: t.Signature, Text: "what this transaction did is not known",
+				Problems: []string{t.Unreadable},
+			})
+		}
+	}
+	return out
+}
+
+// missingHistory is the error of an address without the history that was asked for: what could not be read may be it.
+func missingHistory(txs []Tx, format string, args ...any) error {
+	err := fmt.Errorf(format+": %w", append(args, ErrNoHistory)...)
+	if steps := unreadable(txs); len(steps) > 0 {
+		return fmt.Errorf("%w; %d of its transactions could not be read, the first: %s", err, len(steps), steps[0].Problems[0])
+	}
+	return err
 }
 
 // merge joins histories, each transaction once, oldest first.

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -96,7 +95,7 @@ func AuditLease(ctx context.Context, o Options, address solana.PublicKey) (*Leas
 		}
 	}
 	if award == nil {
-		return nil, fmt.Errorf("%s was never a lease: %w", address, ErrNoHistory)
+		return nil, missingHistory(own, "%s was never a lease", address)
 	}
 	own = own[start:]
 	orders, err := Read(ctx, o.Source, award.Order, o.Commitment)
@@ -143,6 +142,7 @@ func rebuild(o Options, address solana.PublicKey, award *bindings.LeaseAwarded, 
 		},
 	}
 	for _, t := range txs {
+		a.lease.Steps = append(a.lease.Steps, unreadable([]Tx{t})...)
 		for _, e := range t.Events {
 			a.event(t, e)
 		}

@@ -63,7 +63,10 @@ func AuditSlash(ctx context.Context, o Options, address solana.PublicKey) ([]*Sl
 	}
 	out = append(out, proven(o, txs, address)...)
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no fault of %s was ever opened, and nothing was proven: %w", address, ErrNoHistory)
+		return nil, missingHistory(txs, "no fault of %s was ever opened, and nothing was proven", address)
+	}
+	for _, s := range out {
+		s.Steps = append(s.Steps, unreadable(txs, s.Txs)...)
 	}
 	return out, nil
 }

@@ -96,7 +96,7 @@ func (s blockSource) At(ctx context.Context, slot uint64) (Block, error) {
 		Time *int64 `json:"blockTime"`
 	}
 	err := s.client.Raw(ctx, &got, "getBlock", slots[0], map[string]any{
-		"commitment": s.at, "transactionDetails": "none", "rewards": false, "maxSupportedTransactionVersion": 0,
+		"commitment": s.at, "transactionDetails": "none", "rewards": false, "maxSupportedTransactionVersion": MaxTransactionVersion,
 	})
 	if err != nil {
 		return Block{}, fmt.Errorf("block at slot %d: %w", slots[0], err)

@@ -25,6 +25,7 @@ var (
 	ErrConfig          = errors.New("invalid solana CLI configuration")
 	ErrAmount          = errors.New("not an amount of SOL with at most nine decimals")
 	ErrCommitment      = errors.New("commitment level must be processed, confirmed or finalized")
+	ErrUnreadable      = errors.New("transaction cannot be read by this version")
 	ErrClosed          = errors.New("connection closed")
 	ErrAmbiguous       = errors.New("the transaction may have been sent")
 )
@@ -40,6 +41,7 @@ const (
 	CodeInvalidParams      = -32602
 	CodeBadSignature       = -32003
 	CodeBlockStatusPending = -32014
+	CodeVersionNotAsked    = -32015 // the transaction's version is above the one that was asked for
 )
 
 // RPCError is an answer of the node that refuses the call. It is not a failure of the connection, so another endpoint

@@ -65,10 +65,8 @@ func fateOn(ctx context.Context, r *rpc.Client, sig solana.Signature, lastValid,
 			Err json.RawMessage `json:"err"`
 		} `json:"meta"`
 	}
-	p := accountParam(Finalized)
-	p["maxSupportedTransactionVersion"] = 0
 	var refused *jsonrpc.RPCError
-	switch err := rawCall(ctx, r, &tx, "getTransaction", sig, p); {
+	switch err := rawCall(ctx, r, &tx, "getTransaction", sig, transactionParam(Finalized)); {
 	case errors.As(err, &refused):
 		return FateUncertain, none, nil
 	case err != nil:

@@ -131,54 +131,6 @@ func (c *Client) PriorityFees(ctx context.Context, writable []solana.PublicKey) 
 	return res, nil
 }
 
-// Landed is a transaction as a block holds it.
-type Landed struct {
-	Signature solana.Signature
-	Slot      uint64
-	BlockTime time.Time // zero when the node does not know
-	Err       json.RawMessage
-	Fee       Lamports
-	Units     uint64 // compute units consumed
-	Logs      []string
-	Tx        *solana.Transaction
-}
-
-// Transaction reads a transaction with its result. at must be Confirmed or Finalized, which is all that nodes serve.
-// Error: ErrNotFound.
-func (c *Client) Transaction(ctx context.Context, sig solana.Signature, at Commitment) (Landed, error) {
-	var out *struct {
-		Slot        uint64    `json:"slot"`
-		BlockTime   *int64    `json:"blockTime"`
-		Transaction [2]string `json:"transaction"`
-		Meta        *struct {
-			Err   json.RawMessage `json:"err"`
-			Fee   uint64          `json:"fee"`
-			Logs  []string        `json:"logMessages"`
-			Units uint64          `json:"computeUnitsConsumed"`
-		} `json:"meta"`
-	}
-	p := accountParam(at)
-	p["maxSupportedTransactionVersion"] = 0
-	if err := c.Raw(ctx, &out, "getTransaction", sig, p); err != nil {
-		return Landed{}, err
-	}
-	if out == nil || out.Meta == nil {
-		return Landed{}, fmt.Errorf("transaction %s: %w", sig, ErrNotFound)
-	}
-	tx, err := solana.TransactionFromBase64(out.Transaction[0])
-	if err != nil {
-		return Landed{}, fmt.Errorf("transaction %s: %w", sig, err)
-	}
-	l := Landed{
-		Signature: sig, Slot: out.Slot, Err: notNull(out.Meta.Err), Fee: Lamports(out.Meta.Fee),
-		Units: out.Meta.Units, Logs: out.Meta.Logs, Tx: tx,
-	}
-	if out.BlockTime != nil {
-		l.BlockTime = time.Unix(*out.BlockTime, 0).UTC()
-	}
-	return l, nil
-}
-
 // SignatureInfo is an entry of an account's history.
 type SignatureInfo struct {
 	Signature solana.Signature `json:"signature"`

@@ -32,7 +32,7 @@ func answering(t *testing.T, program, account any) string {
 		case "getMultipleAccounts":
 			result = map[string]any{"context": map[string]any{"slot": 1}, "value": []any{program, account}}
 		case "getGenesisHash":
-			result = "11111111111111111111111111111111"
+			result = "11111111111111111111111111111112"
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": req.ID, "result": result})
 	}))

@@ -76,9 +76,6 @@ type DryRun struct {
 	Logs      []string
 }
 
-// lamportsPerSignature is the cluster's base fee.
-const lamportsPerSignature = 5_000
-
 // DryRun simulates an intent. Nothing is stored, signed or sent, and no key is needed. Errors: *txerr.ProgramError,
 // *TxError, ErrIntent, chain's.
 func (m *Manager) DryRun(ctx context.Context, in Intent) (DryRun, error) {
@@ -108,6 +105,6 @@ func (m *Manager) DryRun(ctx context.Context, in Intent) (DryRun, error) {
 	}
 	return DryRun{
 		Units: p.units, UnitLimit: p.limit, UnitPrice: p.price, Logs: p.logs,
-		Fee: chain.Lamports(n)*lamportsPerSignature + p.price.Cost(p.limit),
+		Fee: chain.Lamports(n)*chain.SignatureFee + p.price.Cost(p.limit),
 	}, nil
 }

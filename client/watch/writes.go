@@ -84,8 +84,8 @@ func (t *writeReader) read(ctx context.Context, sigs []solana.Signature) error {
 			return err
 		}
 		slot = max(slot, l.Slot)
-		for i, k := range l.Tx.Message.AccountKeys {
-			if w, err := l.Tx.IsWritable(k); err == nil && w && i > 0 && !slices.Contains(keys, k) {
+		for i, k := range l.Writable {
+			if i > 0 && !slices.Contains(keys, k) { // the first pays the fee
 				keys = append(keys, k)
 			}
 		}

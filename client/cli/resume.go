@@ -269,6 +269,7 @@ func (d *deployment) overMeanwhile() error {
 	case !placed:
 		return network(fmt.Sprintf("order %s is neither on chain nor in the history that this node keeps", d.order), "try another --url, such as an archive node", nil)
 	case len(leases) == 0:
+		d.p.Bought = false // a machine took the job and never started
 		return d.over(false, refused(fmt.Sprintf("order %s is over, and no machine has served it", d.order), "its money is free again; order anew with: gantry deploy"))
 	}
 	for lease := range leases {

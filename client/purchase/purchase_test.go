@@ -1,0 +1,122 @@
+package purchase
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+func open(t *testing.T) *Folder {
+	t.Helper()
+	f, err := Open(filepath.Join(t.TempDir(), "state"), solana.Hash{1}, solana.PublicKey{2})
+	require.NoError(t, err)
+	return f
+}
+
+func example(order byte) Purchase {
+	return Purchase{
+		Name: "train", Order: solana.PublicKey{order}, Created: time.Unix(int64(order), 0).UTC(), Stage: Intended, Request: [32]byte{9},
+		Args: ix.OrderCreateArgs{
+			Customer: solana.PublicKey{2}, Nonce: 1<<63 + 5, MaxPrice: 4, Duration: 600, Nodes: 1, GPUsPerNode: 1,
+			Requirement: market.Requirement{Model: 3, Region: market.Text16("us-west")},
+		},
+		Job: &messages.JobSpec{Version: 1, Command: []string{"sh", "-c", "<&>"}, Env: map[string]string{"TOKEN": "hunter2"}, Salt: []byte{1, 2}},
+	}
+}
+
+// What is read is what was written, to the last bit of the nonce: the order that is sent again must be the same one.
+func TestARecordComesBackAsItWas(t *testing.T) {
+	f := open(t)
+	want := example(7)
+	held, err := f.Hold(want.Order)
+	require.NoError(t, err)
+	_, err = held.Read()
+	require.ErrorIs(t, err, ErrNotFound)
+	require.NoError(t, held.Write(want))
+	got, err := held.Read()
+	require.NoError(t, err)
+	want.Version = version
+	require.Equal(t, want, got)
+
+	want.End(5, "done", json.RawMessage("{}"))
+	require.NoError(t, held.Write(want))
+	raw, err := os.ReadFile(filepath.Join(f.Dir(), orders, want.Order.String(), fileRecord))
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "hunter2")
+	require.NoError(t, held.Release())
+}
+
+func TestOneProcessWorksOnAPurchase(t *testing.T) {
+	f := open(t)
+	held, err := f.Hold(solana.PublicKey{7})
+	require.NoError(t, err)
+	_, err = f.Hold(solana.PublicKey{7})
+	require.ErrorIs(t, err, ErrHeld)
+	other, err := f.Hold(solana.PublicKey{8})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(held.Release(), other.Release()))
+	held, err = f.Hold(solana.PublicKey{7})
+	require.NoError(t, err)
+	require.NoError(t, held.Release())
+}
+
+// A damaged record, one of another version and a folder of a command that died at once do not hide the others.
+func TestDamagedRecordsAreSaid(t *testing.T) {
+	f := open(t)
+	for i := range byte(4) {
+		held, err := f.Hold(solana.PublicKey{i + 1})
+		require.NoError(t, err)
+		if i > 0 {
+			require.NoError(t, held.Write(example(i+1)))
+		}
+		require.NoError(t, held.Release())
+	}
+	at := func(order byte) string {
+		return filepath.Join(f.Dir(), orders, solana.PublicKey{order}.String(), fileRecord)
+	}
+	require.NoError(t, os.WriteFile(at(3), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(at(4), []byte(`{"version":2}`), 0o600))
+	all, err := f.All()
+	require.ErrorIs(t, err, ErrRecord)
+	require.ErrorContains(t, err, at(3))
+	require.ErrorContains(t, err, "is of version 2")
+	require.Len(t, all, 1)
+	require.Equal(t, solana.PublicKey{2}, all[0].Order)
+}
+
+// A name is one order on every machine, another for each attempt and each customer.
+func TestANameIsOneNonce(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, customer := range []solana.PublicKey{{1}, {2}} {
+		for _, name := range []string{"a", "b"} {
+			for attempt := range uint32(2) {
+				n := Nonce(customer, name, attempt)
+				require.Equal(t, n, Nonce(customer, name, attempt))
+				require.False(t, seen[n])
+				seen[n] = true
+			}
+		}
+	}
+}
+
+func TestTheRootFollowsTheEnvironment(t *testing.T) {
+	t.Setenv("HOME", "/home/x")
+	t.Setenv("XDG_STATE_HOME", "/var/state")
+	dir, err := DefaultRoot()
+	require.NoError(t, err)
+	require.Equal(t, "/var/state/gantry", dir)
+	t.Setenv("XDG_STATE_HOME", "relative") // to be ignored, says the XDG specification
+	dir, err = DefaultRoot()
+	require.NoError(t, err)
+	require.Equal(t, "/home/x/.local/state/gantry", dir)
+}

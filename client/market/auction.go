@@ -19,8 +19,11 @@ func OrderBid(domain records.Domain, o Order, node solana.PublicKey, price Price
 	return records.Bid{Domain: domain, Order: o.Address, Node: node, CloseAt: o.AuctionClose, Price: uint64(price), Salt: salt}
 }
 
-// ModeSealed is the mode of orders that are awarded by auction.
-const ModeSealed = 1
+// The modes of orders: the best ask gets it, or the winner of an auction.
+const (
+	ModeInstant = 0
+	ModeSealed  = 1
+)
 
 // MaxSealedNodes is how many nodes a sealed order may want.
 const MaxSealedNodes = 8

@@ -3,6 +3,8 @@ package market
 import (
 	"math"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -80,13 +82,27 @@ func (n Node) with(p bindings.ScoreRecord, g bindings.Guarantee) Node {
 	return n
 }
 
+// MayHave is false when the node certainly never had a part of the order. It is the twin of Order::may_have.
+func (o *Order) MayHave(node solana.PublicKey) bool {
+	return o.AwardedNodes[node[0]>>6&1]&(1<<(node[0]&63)) != 0
+}
+
+// siteWanted is the site at which a better node would have had to stand. It is the twin of Order::site_wanted.
+func (o *Order) siteWanted(own [16]byte) [16]byte {
+	if o.NodesWanted > 1 {
+		return o.Order.Site
+	}
+	return own
+}
+
 // Score is the worst score of the better node from before the order until the award; ok is false when the program would
 // refuse the proof at now. It is the twin of prove_better_ask's checks.
 func (b BetterAsk) Score(now int64) (score uint64, ok bool) {
 	o, n, l := &b.Order, b.Better, &b.Lease
 	since := satSub(o.CreatedAt, AwardViewSecs)
-	open := l.Contestable(now) && o.Mode == 0 && o.NodesWanted == 1
-	if !open || n.AskSince >= since || n.Address == l.Lease.Node {
+	open := l.Contestable(now) && o.Mode == ModeInstant && o.Redundant == 0
+	passedOver := o.NodesWanted == 1 || !o.MayHave(n.Address)
+	if !open || !passedOver || n.AskSince >= since || n.Address == l.Lease.Node {
 		return 0, false
 	}
 	score, ok = scoreThroughout(o, n, n.Ask(), &b.Model, since, l.AwardedAt)

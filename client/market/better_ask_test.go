@@ -1,6 +1,7 @@
 package market_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/gantry-market/gantry/client/market"
@@ -39,9 +40,12 @@ func TestBetterAsk(t *testing.T) {
 	require.Equal(t, bindings.Instruction_ProveBetterAsk[:], data)
 
 	for name, change := range map[string]func(*market.BetterAsk){
-		"contested before":   func(b *market.BetterAsk) { b.Lease.Lease.Score = 0 },
-		"sealed":             func(b *market.BetterAsk) { b.Order.Mode = 1 },
-		"several nodes":      func(b *market.BetterAsk) { b.Order.NodesWanted = 2 },
+		"contested before":  func(b *market.BetterAsk) { b.Lease.Lease.Score = 0 },
+		"sealed":            func(b *market.BetterAsk) { b.Order.Mode = 1 },
+		"a redundant order": func(b *market.BetterAsk) { b.Order.Redundant = 1 },
+		"one of the nodes": func(b *market.BetterAsk) {
+			b.Order.NodesWanted, b.Order.AwardedNodes = 2, [2]uint64{math.MaxUint64, math.MaxUint64}
+		},
 		"window":             func(b *market.BetterAsk) { b.Lease.ChallengeUntil = 1_104 },
 		"not active":         func(b *market.BetterAsk) { b.Better.Status = uint8(market.NodeDraining) },
 		"active since":       func(b *market.BetterAsk) { b.Better.AvailableSince = 970 },

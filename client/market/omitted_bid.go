@@ -27,7 +27,7 @@ func scoreThroughout(o *Order, n Node, price PricePerHour, m *Model, since, awar
 	free, shown := n.FreeThroughout(since, awardedAt)
 	held := n.State() == NodeActive && n.AvailableSince < since && shown && free >= o.GpusPerNode && n.HealthyThroughout(since, o.AskedAt()) && n.Covered() &&
 		n.CoveredSince < since && m.Since < since && n.TermsAt < since && price > 0 && uint64(price) <= o.MaxPrice
-	if !held || !known || suited(&o.Requirement, &then, m, n.Spec.Site, since, o.LatestEnd()) != nil {
+	if !held || !known || suited(&o.Requirement, &then, m, o.siteWanted(n.Spec.Site), since, o.LatestEnd()) != nil {
 		return 0, false
 	}
 	score, err := Score(price, then.Reputation(since), then.GuaranteeAt(awardedAt))

@@ -9380,9 +9380,12 @@ type Order struct {
 
 	// Of a redundant order that is awarded in full: the last second in which outputs may be committed, and the last one
 	// in which they may be revealed. Once a lease of it has started, nothing moves them.
-	OutputsBy   int64       `json:"outputsBy"`
-	RevealBy    int64       `json:"revealBy"`
-	Requirement Requirement `json:"requirement"`
+	OutputsBy int64 `json:"outputsBy"`
+	RevealBy  int64 `json:"revealBy"`
+
+	// A bit for each node that it was awarded to, which other nodes may share: a node without it never had a part of it.
+	AwardedNodes [2]uint64   `json:"awardedNodes"`
+	Requirement  Requirement `json:"requirement"`
 
 	// Site of the first node, when all must share it.
 	Site         [16]uint8 `json:"site"`
@@ -9487,6 +9490,11 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.RevealBy)
 	if err != nil {
 		return errors.NewField("RevealBy", err)
+	}
+	// Serialize `AwardedNodes`:
+	err = encoder.Encode(obj.AwardedNodes)
+	if err != nil {
+		return errors.NewField("AwardedNodes", err)
 	}
 	// Serialize `Requirement`:
 	err = encoder.Encode(obj.Requirement)
@@ -9666,6 +9674,11 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.RevealBy)
 	if err != nil {
 		return errors.NewField("RevealBy", err)
+	}
+	// Deserialize `AwardedNodes`:
+	err = decoder.Decode(&obj.AwardedNodes)
+	if err != nil {
+		return errors.NewField("AwardedNodes", err)
 	}
 	// Deserialize `Requirement`:
 	err = decoder.Decode(&obj.Requirement)

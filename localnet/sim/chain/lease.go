@@ -88,6 +88,7 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 	if o.NodesAwarded == 0 {
 		o.Site = n.Spec.Site
 	}
+	o.AwardedNodes[n.Address[0]>>6&1] |= 1 << (n.Address[0] & 63)
 	if o.NodesAwarded++; o.NodesAwarded == o.NodesWanted {
 		o.Order.Status, o.AwardedAt = uint8(market.OrderAwarded), t.now
 	}

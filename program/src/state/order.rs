@@ -135,6 +135,8 @@ pub struct Order {
     /// in which they may be revealed. Once a lease of it has started, nothing moves them.
     pub outputs_by: i64,
     pub reveal_by: i64,
+    /// A bit for each node that it was awarded to, which other nodes may share: a node without it never had a part of it.
+    pub awarded_nodes: [u64; 2],
     pub requirement: Requirement,
     /// Site of the first node, when all must share it.
     pub site: [u8; 16],
@@ -173,6 +175,39 @@ impl Order {
     /// Nodes that are still to be awarded.
     pub fn nodes_missing(&self) -> Result<u8> {
         self.nodes_wanted.checked_sub(self.nodes_awarded).or_overflow()
+    }
+
+    /// The bit of a node in `awarded_nodes`.
+    fn bit(node: &Address) -> (bool, u64) {
+        let [byte, ..] = node.to_bytes();
+        (byte & 64 != 0, 1u64 << (byte & 63))
+    }
+
+    /// Notes that a node has a part of it.
+    pub fn note_award(&mut self, node: &Address) {
+        let [low, high] = &mut self.awarded_nodes;
+        match Self::bit(node) {
+            (false, bit) => *low |= bit,
+            (true, bit) => *high |= bit,
+        }
+    }
+
+    /// False when the node certainly never had a part of it.
+    pub fn may_have(&self, node: &Address) -> bool {
+        let [low, high] = self.awarded_nodes;
+        match Self::bit(node) {
+            (false, bit) => low & bit != 0,
+            (true, bit) => high & bit != 0,
+        }
+    }
+
+    /// The site at which a better node would have had to stand, where all must share one.
+    pub fn site_wanted<'a>(&'a self, own: &'a [u8; 16]) -> &'a [u8; 16] {
+        if self.nodes_wanted > 1 {
+            &self.site
+        } else {
+            own
+        }
     }
 
     /// When it asked for nodes: what a report said of their health by then counts. For a sealed order that is the close

@@ -302,8 +302,36 @@ fn the_requirement_must_have_been_met() {
 }
 
 #[test]
-fn orders_over_several_nodes_and_other_modes_cannot_be_contested() {
-    let cases: [Change<Order>; 2] = [|o| o.nodes_wanted = 2, |o| o.mode = 1];
+fn r09_an_order_over_several_nodes_passes_over_no_better_one() {
+    let mut c = awarded_with(OrderArgs { nodes: 2, ..ix::order_args(1) });
+    let proof = c.proof();
+    c.w.ok(proof, &[&c.finder.key]);
+    assert_eq!(c.w.read::<Keeper>(&c.keeper.keeper()).bond, BOND / 5 * 4);
+
+    // The better one has a part of it, before or after, and in the same lease or an earlier one.
+    let mut c = awarded_with(OrderArgs { nodes: 2, ..ix::order_args(1) });
+    let lease = c.w.award(&c.keeper, &c.customer, &c.order, &c.provider, &c.better);
+    c.refused(MarketError::NotBetter);
+    c.w.warp(i64::from(c.w.params.start_deadline_secs) + 1);
+    c.w.ok(ix::lease_abort(&c.w, &lease), &[]);
+    assert!(c.w.read::<Order>(&c.order).may_have(&c.better.node));
+
+    // All must stand at the site of the first.
+    let mut c = awarded_with(OrderArgs { nodes: 2, ..ix::order_args(1) });
+    c.w.alter(&c.order.clone(), |o: &mut Order| {
+        o.requirement.same_site = 1;
+        o.site = [9; 16];
+    });
+    let proof = c.proof();
+    c.w.refused(proof, &[&c.finder.key], MarketError::UnsuitableLocation);
+    c.w.alter(&c.better.node.clone(), |n: &mut Node| n.spec.site = [9; 16]);
+    let proof = c.proof();
+    c.w.ok(proof, &[&c.finder.key]);
+}
+
+#[test]
+fn redundant_orders_and_other_modes_cannot_be_contested() {
+    let cases: [Change<Order>; 2] = [|o| o.redundant = 1, |o| o.mode = 1];
     for change in cases {
         let mut c = awarded();
         c.w.alter(&c.order.clone(), change);

@@ -99,6 +99,7 @@ pub fn award(
         order.site = node.spec.site;
     }
     order.nodes_awarded = order.nodes_awarded.checked_add(1).or_overflow()?;
+    order.note_award(node.address());
     if order.nodes_awarded == order.nodes_wanted {
         order.complete(now)?;
     }

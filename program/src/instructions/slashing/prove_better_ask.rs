@@ -42,12 +42,14 @@ pub struct ProveBetterAsk {
     pub payouts: Nested<Payouts>,
 }
 
-/// Whether the award can be contested at all. Of an order over several nodes, several keepers may have awarded parts,
-/// each right by what it knew, so only orders for one node are.
+/// Whether the award can be contested at all. The nodes of a redundant order are drawn, not chosen. Of an order over
+/// several nodes, one that had a part of it was not passed over.
 fn contestable(accounts: &ProveBetterAsk, now: i64) -> Result<()> {
     let (lease, order) = (&accounts.lease, &accounts.order);
-    let open = lease.contestable(now) && order.mode == MODE_INSTANT && order.nodes_wanted == 1;
+    let open = lease.contestable(now) && order.mode == MODE_INSTANT && order.redundant == 0;
     require!(open, MarketError::NotContestable);
+    let passed_over = order.nodes_wanted == 1 || !order.may_have(accounts.better.address());
+    require!(passed_over, MarketError::NotBetter);
     Ok(())
 }
 

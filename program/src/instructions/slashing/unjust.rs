@@ -41,7 +41,7 @@ pub fn score_throughout(
         && price <= order.max_price;
     require!(held, MarketError::NotBetter);
     let record = node.worst_throughout(since, awarded_at).ok_or(MarketError::NotBetter)?;
-    let (site, end) = (&node.spec.site, order.latest_end()?);
+    let (site, end) = (order.site_wanted(&node.spec.site), order.latest_end()?);
     order.requirement.suited_by(node, model, site, &record, since, end)?;
     score_of(&record, node.registered_at, price, since, awarded_at)
 }

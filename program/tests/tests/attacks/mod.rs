@@ -62,6 +62,7 @@ played! {
         awards::r17_a_keeper_stops_and_its_other_keeper_goes_on,
         awards::r09_a_dear_losing_bid_is_named,
         awards::r09_an_own_customer_has_its_price_lowered,
+        awards::r09_an_order_over_two_nodes_goes_to_own_dear_ones,
         bonds::c01_a_keeper_carries_its_bond_out_through_its_customer,
         bonds::r08_a_bond_leaves_through_many_finders_and_two_kinds_of_proof,
         bonds::r09_an_own_dear_node_is_favoured,
@@ -107,7 +108,6 @@ played! {
     pay {
         guarantees::r18_the_lease_is_kept_open_until_the_guarantee_is_resolved,
         guarantees::r18_a_guarantee_earns_more_than_the_stake_covers,
-        awards::r09_an_order_over_two_nodes_goes_to_own_dear_ones,
         slashes::r10_a_cheat_that_will_be_checked_reports_a_death,
         keepers::c06_a_stolen_node_key_is_turned_into_a_finders_part,
     }

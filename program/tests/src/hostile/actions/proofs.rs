@@ -179,7 +179,7 @@ pub fn prove_better_ask(s: &mut Scene) -> Option<Plan> {
     let (at, lease) =
         s.any_where::<Lease>(|lease| any || (lease.score != 0 && now <= lease.awarded_at + window))?;
     let order = s.a.ledger.get::<Order>(&lease.order)?;
-    if !any && (order.mode != MODE_INSTANT || order.nodes_wanted != 1) {
+    if !any && (order.mode != MODE_INSTANT || order.redundant == 1) {
         return None;
     }
     let (better, _) = s.any_where::<Node>(|node| {

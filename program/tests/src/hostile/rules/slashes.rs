@@ -100,6 +100,11 @@ pub fn finder_of_bond(keeper: &Keeper, share: i128, market: &Market, now: i64) -
     share.min((i128::from(bond) / 20 - i128::from(spent)).max(0))
 }
 
+/// Whether the node has a lease of the same order.
+fn had_a_part(act: &Act, lease: &Lease, node: &Address) -> bool {
+    act.ledger.all::<Lease>().any(|(_, other)| other.order == lease.order && other.node == *node)
+}
+
 /// The score of the better ask at its worst, from a while before the order until the award, when its reputation was
 /// lowest; none when what is compared has moved.
 fn score_of_better(act: &Act, lease: &Lease) -> Option<u64> {
@@ -235,7 +240,8 @@ fn better_ask(act: &Act) -> Verdict {
     let (order, better) = (act.ledger.get::<Order>(&before.order), act.ledger.get::<Node>(&at));
     let sound = order.zip(better).is_some_and(|(order, node)| {
         order.mode == MODE_INSTANT
-            && order.nodes_wanted == 1
+            && order.redundant == 0
+            && (order.nodes_wanted == 1 || !had_a_part(act, before, &at))
             && node.status == NODE_ACTIVE
             && node.price <= order.max_price
             && at != before.node

@@ -16,7 +16,7 @@ import (
 
 // What was proven.
 const (
-	ProvenBadWork              = "bad work"
+	ProvenBadWork              = "bad work" // which is a fault besides
 	ProvenEquivocation         = "equivocation"
 	ProvenManifestEquivocation = "manifest equivocation"
 	ProvenUnjustAward          = "unjust award"
@@ -30,11 +30,6 @@ func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 		for _, e := range t.Events {
 			s := &Slash{State: "proven", Txs: txs[i : i+1]}
 			switch v := e.Value.(type) {
-			case *bindings.BadWorkProven:
-				if v.Node == address {
-					s.badWork(o, txs[:i+1], v)
-					out = append(out, s)
-				}
 			case *bindings.EquivocationProven:
 				if v.Keeper == address {
 					s.equivocation(t, v)
@@ -71,24 +66,25 @@ func (s *Slash) step(t Tx, c problems, name, format string, args ...any) {
 	s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
 }
 
-// badWork finds what the node has signed and computes the entry again.
-func (s *Slash) badWork(o Options, until []Tx, v *bindings.BadWorkProven) {
+// fromWork is how a fault of bad work begins: what the node has signed, and the entry as it should be. until are the node's
+// transactions up to the proof.
+func (s *Slash) fromWork(until []Tx, v *bindings.BadWorkProven, fault *bindings.FaultOpened) {
 	t := until[len(until)-1]
-	s.Proof, s.Node, s.Period = ProvenBadWork, v.Node, v.Period
+	s.Proof = ProvenBadWork
 	var c problems
+	c.require(market.WorkFaultAddress(v.Node, v.Finder, v.Period) == v.Fault, "the address is not that of this proof")
+	c.require(fault.Node == v.Node && fault.Lease.IsZero(), "the fault is of another node or of one lease")
 	opened, claim, at, ok := findFraudProof(until, v)
 	c.require(ok, "no fraud proof with a work claim that fits was opened before it")
 	if ok {
-		s.Txs = []Tx{opened, t}
 		right, err := work.Cell(claim.Seed, int(claim.N), int(v.Row), int(v.Column))
 		c.require(err == nil && right == v.Right, "the entry is %d, and the program found %d", right, v.Right)
 		c.require(at != v.Right, "what the node signed is right")
 		s.step(opened, nil, "fraud proof", "node %s signed a product of order %d in period %d, with %d at (%d, %d)", v.Node, claim.N, v.Period,
 			v.Claimed, v.Row, v.Column)
 	}
-	s.checkSplit(&c, o, v.Amount, v.FinderShare, v.Burned)
-	s.step(t, c, "proven", "the program computed %d: %s GNT slashed, finder %s (%s), burned %s", v.Right, s.Amount, s.Split.Finder, v.Finder,
-		s.Split.Burned)
+	s.step(t, c, "proven", "the program computed %d; finder %s; %s GNT at stake, about the time from %s on, without an appeal", v.Right, v.Finder,
+		s.Amount, clock(fault.WindowFrom))
 }
 
 // findFraudProof finds the last fraud proof that was opened, with the signed work claim of the node and the entry that

@@ -26,6 +26,7 @@ const (
 	FaultReport    uint8 = 1
 	FaultDispute   uint8 = 2
 	FaultGuarantee uint8 = 3
+	FaultWork      uint8 = 4
 )
 
 // Cause says in a word what the fault follows from.
@@ -37,6 +38,8 @@ func (f *Fault) Cause() string {
 		return "dispute"
 	case FaultGuarantee:
 		return "guarantee"
+	case FaultWork:
+		return "bad work"
 	}
 	return "unknown"
 }

@@ -41,6 +41,7 @@ var (
 	seedFraudProof   = []byte("fraud_proof")
 
 	seedGuaranteeFault = []byte("guarantee_fault")
+	seedWorkFault      = []byte("work_fault")
 )
 
 // derive finds a program-derived address. The seeds above are constants of valid length, and that none of 256 bumps
@@ -86,6 +87,12 @@ func DisputeFaultAddress(lease solana.PublicKey) solana.PublicKey {
 // GuaranteeFaultAddress is the fault of a node's broken guarantee that ended at a unix second.
 func GuaranteeFaultAddress(node solana.PublicKey, until int64) solana.PublicKey {
 	return derive(ProgramID, seedGuaranteeFault, node[:], binary.LittleEndian.AppendUint64(nil, uint64(until)))
+}
+
+// WorkFaultAddress is the fault of bad work that a wallet has proven by a node's work claim of a period.
+func WorkFaultAddress(node, finder solana.PublicKey, period uint64) solana.PublicKey {
+	proof := FraudProofAddress(node, finder)
+	return derive(ProgramID, seedWorkFault, proof[:], binary.LittleEndian.AppendUint64(nil, period))
 }
 
 // ModelAddress is the account of a GPU model.

@@ -2742,12 +2742,7 @@ func NewProveBadWorkInstruction(
 	fraudProofAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
-	stakeVaultAccount solanago.PublicKey,
-	rewardsAccount solanago.PublicKey,
-	payoutVaultAccount solanago.PublicKey,
-	stakeMintAccount solanago.PublicKey,
-	payoutAccount solanago.PublicKey,
-	tokenProgramAccount solanago.PublicKey,
+	faultAccount solanago.PublicKey,
 	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	buf__ := new(bytes.Buffer)
@@ -2779,20 +2774,9 @@ func NewProveBadWorkInstruction(
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 		// Account 4 "provider": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
-		// Account 5 "stake_vault": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
-		// Account 6 "rewards": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
-		// Account 7 "payout_vault": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(payoutVaultAccount, true, false))
-		// Account 8 "stake_mint": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(stakeMintAccount, true, false))
-		// Account 9 "payout": Writable, Non-signer, Required
-		// The payout of whoever gets a part: made here when it is not there yet.
-		accounts__.Append(solanago.NewAccountMeta(payoutAccount, true, false))
-		// Account 10 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
-		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
-		// Account 11 "system_program": Read-only, Non-signer, Required
+		// Account 5 "fault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
+		// Account 6 "system_program": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 

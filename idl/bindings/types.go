@@ -683,18 +683,17 @@ func UnmarshalAvailability(buf []byte) (*Availability, error) {
 	return obj, nil
 }
 
+// A work claim is wrong. What it costs, and who gets what of it, is said by the fault.
 type BadWorkProven struct {
-	Node        solanago.PublicKey `json:"node"`
-	Provider    solanago.PublicKey `json:"provider"`
-	Finder      solanago.PublicKey `json:"finder"`
-	Period      uint64             `json:"period"`
-	Row         uint32             `json:"row"`
-	Column      uint32             `json:"column"`
-	Claimed     int32              `json:"claimed"`
-	Right       int32              `json:"right"`
-	Amount      uint64             `json:"amount"`
-	FinderShare uint64             `json:"finderShare"`
-	Burned      uint64             `json:"burned"`
+	Node     solanago.PublicKey `json:"node"`
+	Provider solanago.PublicKey `json:"provider"`
+	Finder   solanago.PublicKey `json:"finder"`
+	Fault    solanago.PublicKey `json:"fault"`
+	Period   uint64             `json:"period"`
+	Row      uint32             `json:"row"`
+	Column   uint32             `json:"column"`
+	Claimed  int32              `json:"claimed"`
+	Right    int32              `json:"right"`
 }
 
 func (obj BadWorkProven) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -712,6 +711,11 @@ func (obj BadWorkProven) MarshalWithEncoder(encoder *binary.Encoder) (err error)
 	err = encoder.Encode(obj.Finder)
 	if err != nil {
 		return errors.NewField("Finder", err)
+	}
+	// Serialize `Fault`:
+	err = encoder.Encode(obj.Fault)
+	if err != nil {
+		return errors.NewField("Fault", err)
 	}
 	// Serialize `Period`:
 	err = encoder.Encode(obj.Period)
@@ -737,21 +741,6 @@ func (obj BadWorkProven) MarshalWithEncoder(encoder *binary.Encoder) (err error)
 	err = encoder.Encode(obj.Right)
 	if err != nil {
 		return errors.NewField("Right", err)
-	}
-	// Serialize `Amount`:
-	err = encoder.Encode(obj.Amount)
-	if err != nil {
-		return errors.NewField("Amount", err)
-	}
-	// Serialize `FinderShare`:
-	err = encoder.Encode(obj.FinderShare)
-	if err != nil {
-		return errors.NewField("FinderShare", err)
-	}
-	// Serialize `Burned`:
-	err = encoder.Encode(obj.Burned)
-	if err != nil {
-		return errors.NewField("Burned", err)
 	}
 	return nil
 }
@@ -782,6 +771,11 @@ func (obj *BadWorkProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err err
 	if err != nil {
 		return errors.NewField("Finder", err)
 	}
+	// Deserialize `Fault`:
+	err = decoder.Decode(&obj.Fault)
+	if err != nil {
+		return errors.NewField("Fault", err)
+	}
 	// Deserialize `Period`:
 	err = decoder.Decode(&obj.Period)
 	if err != nil {
@@ -806,21 +800,6 @@ func (obj *BadWorkProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err err
 	err = decoder.Decode(&obj.Right)
 	if err != nil {
 		return errors.NewField("Right", err)
-	}
-	// Deserialize `Amount`:
-	err = decoder.Decode(&obj.Amount)
-	if err != nil {
-		return errors.NewField("Amount", err)
-	}
-	// Deserialize `FinderShare`:
-	err = decoder.Decode(&obj.FinderShare)
-	if err != nil {
-		return errors.NewField("FinderShare", err)
-	}
-	// Deserialize `Burned`:
-	err = decoder.Decode(&obj.Burned)
-	if err != nil {
-		return errors.NewField("Burned", err)
 	}
 	return nil
 }
@@ -2347,7 +2326,8 @@ type Fault struct {
 	// Zero when the fault is the whole node's.
 	Lease solanago.PublicKey `json:"lease"`
 
-	// Of a dispute, the claimant, who gets the finder's part. Zero for a fault that a report found: it has no finder.
+	// Who gets the finder's part: the claimant of a dispute, or who proved bad work. Zero for a fault that reports show: it
+	// has no finder.
 	Finder    solanago.PublicKey `json:"finder"`
 	RentPayer solanago.PublicKey `json:"rentPayer"`
 
@@ -7790,8 +7770,8 @@ type Node struct {
 	// When the last freeze was over.
 	UnfrozenAt int64 `json:"unfrozenAt"`
 
-	// Seconds from here on are never paid: a fault of the machine stands and its wallet has not said that it is mended;
-	// 0 without one.
+	// Seconds from here on are never paid: a fault of the machine stands, or a GPU has died, and its wallet has not said
+	// that it is mended; 0 otherwise.
 	ConvictedFrom int64 `json:"convictedFrom"`
 
 	// Leases that had GPUs after `claims_from` stay until then, or until they are compensated.

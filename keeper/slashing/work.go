@@ -43,7 +43,7 @@ func (q *due) work(b badWork) (done bool) {
 			q.fail(err)
 			return false // the chain's clock is not there yet
 		}
-		instruction, err := proof.Prove(q.s.o.Self, q.mint)
+		instruction, err := proof.Prove(q.s.o.Self)
 		// We have paid the fraud proof's rent, so that there is no waiting for other finders any more.
 		q.add(crank.ProveBadWork, "", id, []solana.Instruction{instruction}, err)
 	}

@@ -61,8 +61,6 @@ func (h History) Flows() Flows {
 				f.BoughtBack += e.Burned
 			case *bindings.Emitted:
 				f.Emitted += e.Amount
-			case *bindings.BadWorkProven:
-				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
 			case *bindings.EquivocationProven:
 				f.slash(e.Amount, 0, e.FinderShare, e.Burned)
 			case *bindings.UnjustAwardProven:

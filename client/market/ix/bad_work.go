@@ -88,16 +88,15 @@ func (b BadWork) OpenFraudProof(finder solana.PublicKey) ([]solana.Instruction, 
 	return []solana.Instruction{signed, ix}, nil
 }
 
-// Prove returns the second transaction's instruction, which slashes. The finder's share waits in its payout. Error:
-// ErrInstruction.
-func (b BadWork) Prove(finder, stakeMint solana.PublicKey) (solana.Instruction, error) {
+// Prove returns the second transaction's instruction, which convicts the node. The fault that it opens can be applied at
+// once; then the finder's share waits in its payout. Error: ErrInstruction.
+func (b BadWork) Prove(finder solana.PublicKey) (solana.Instruction, error) {
 	o, err := b.opening()
 	if err != nil {
 		return nil, err
 	}
 	ix, err := bindings.NewProveBadWorkInstruction(o.siblings, finder, market.MarketAddress(), market.FraudProofAddress(b.Node.Address, finder),
-		b.Node.Address, b.Node.Provider, market.StakeVaultAddress(b.Node.Provider), market.RewardsAddress(), market.PayoutVaultAddress(),
-		stakeMint, market.PayoutAddress(finder, b.Node.Address), solana.TokenProgramID, solana.SystemProgramID)
+		b.Node.Address, b.Node.Provider, market.WorkFaultAddress(b.Node.Address, finder, binary.LittleEndian.Uint64(b.Claim[48:])), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_ProveBadWork)
 }
 

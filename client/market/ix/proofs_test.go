@@ -48,7 +48,7 @@ func fraudProofs(t *testing.T) []BadWork {
 }
 
 func TestBadWorkIsBroughtInTwoTransactions(t *testing.T) {
-	finder, mint := solana.PublicKey{8}, solana.PublicKey{9}
+	finder := solana.PublicKey{8}
 	for i, b := range fraudProofs(t) {
 		ixs, err := b.OpenFraudProof(finder)
 		require.NoError(t, err, "case %d", i)
@@ -63,7 +63,7 @@ func TestBadWorkIsBroughtInTwoTransactions(t *testing.T) {
 		require.EqualValues(t, b.Column, binary.LittleEndian.Uint16(data[138:]))
 		require.Equal(t, b.Opening[8:136], data[140:])
 
-		ix, err := b.Prove(finder, mint)
+		ix, err := b.Prove(finder)
 		require.NoError(t, err)
 		data, err = ix.Data()
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestBadWorkThatDoesNotBelongTogether(t *testing.T) {
 		change(&b)
 		_, err := b.OpenFraudProof(solana.PublicKey{8})
 		require.ErrorIs(t, err, ErrInstruction, name)
-		_, err = b.Prove(solana.PublicKey{8}, solana.PublicKey{9})
+		_, err = b.Prove(solana.PublicKey{8})
 		require.ErrorIs(t, err, ErrInstruction, name)
 	}
 }

@@ -73,19 +73,18 @@ pub struct FraudProofClosed {
     pub fraud_proof: Address,
 }
 
+/// A work claim is wrong. What it costs, and who gets what of it, is said by the fault.
 #[event]
 pub struct BadWorkProven {
     pub node: Address,
     pub provider: Address,
     pub finder: Address,
+    pub fault: Address,
     pub period: u64,
     pub row: u32,
     pub column: u32,
     pub claimed: i32,
     pub right: i32,
-    pub amount: u64,
-    pub finder_share: u64,
-    pub burned: u64,
 }
 
 #[event]

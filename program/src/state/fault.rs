@@ -19,6 +19,8 @@ pub const FAULT_REPORT: u8 = 1;
 pub const FAULT_DISPUTE: u8 = 2;
 /// An uptime guarantee was broken.
 pub const FAULT_GUARANTEE: u8 = 3;
+/// A work claim was proven wrong.
+pub const FAULT_WORK: u8 = 4;
 
 /// It may still be voided.
 pub const FAULT_PENDING: u8 = 1;
@@ -39,7 +41,8 @@ pub struct Fault {
     pub provider: Address,
     /// Zero when the fault is the whole node's.
     pub lease: Address,
-    /// Of a dispute, the claimant, who gets the finder's part. Zero for a fault that a report found: it has no finder.
+    /// Who gets the finder's part: the claimant of a dispute, or who proved bad work. Zero for a fault that reports show: it
+    /// has no finder.
     pub finder: Address,
     pub rent_payer: Address,
     /// The period of the report, or the one that a dispute was decided in.
@@ -230,7 +233,7 @@ impl Fault {
             && self.pool <= self.amount
             && self.window_from <= self.window_until
             && (FAULT_PENDING..=FAULT_APPLIED).contains(&self.status)
-            && (FAULT_REPORT..=FAULT_GUARANTEE).contains(&self.kind)
+            && (FAULT_REPORT..=FAULT_WORK).contains(&self.kind)
             && (self.status == FAULT_APPLIED) == (self.claims_until != 0);
         require!(sound, MarketError::InvariantBroken);
         Ok(())

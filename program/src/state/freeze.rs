@@ -58,6 +58,13 @@ impl Node {
         self.convicted_from = earlier(self.convicted_from, from);
     }
 
+    /// A GPU of it has died, nobody knows when: what was not paid since the machine was last known to be good never is, as
+    /// after a conviction. But it is none: the wallet has nothing to mend, and a later death is no relapse.
+    pub fn die(&mut self, now: i64) {
+        self.suspend(false, now);
+        self.convicted_from = earlier(self.convicted_from, self.suspect_since(now, now));
+    }
+
     /// Its leases from `from` on may claim compensation until `until`; none of them closes before. Returns the number by
     /// which they remember that they had it.
     pub fn open_claims(&mut self, from: i64, until: i64, now: i64) -> Result<u32> {

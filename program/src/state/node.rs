@@ -166,8 +166,8 @@ pub struct Node {
     pub frozen_from: i64,
     /// When the last freeze was over.
     pub unfrozen_at: i64,
-    /// Seconds from here on are never paid: a fault of the machine stands and its wallet has not said that it is mended;
-    /// 0 without one.
+    /// Seconds from here on are never paid: a fault of the machine stands, or a GPU has died, and its wallet has not said
+    /// that it is mended; 0 otherwise.
     pub convicted_from: i64,
     /// Leases that had GPUs after `claims_from` stay until then, or until they are compensated.
     pub claims_from: i64,

@@ -266,6 +266,7 @@ fn proofs(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.ok_all(&open, &[&finder.key]);
     let proof = ix::prove_bad_work(w, &finder, &machine.node, &opened.siblings);
     w.ok(proof, &[&finder.key]);
+    w.ok(ix::slash_apply(w, &pda::work_fault(&machine.node, &finder.wallet(), opened.period)), &[]);
     // What the proof took must be there again before the provider can serve.
     w.ok(ix::provider_stake(w, &provider, 20_000_000_000), &[&provider.key]);
     let worse = w.machine_of(&provider, ix::spec(1), 2 * ASK);

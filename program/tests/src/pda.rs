@@ -116,6 +116,11 @@ pub fn guarantee_fault(node: &Address, until: i64) -> Address {
     find(&[seeds::GUARANTEE_FAULT, node.as_ref(), &until.to_le_bytes()])
 }
 
+/// Fault of bad work that a wallet has proven by a claim of `period`.
+pub fn work_fault(node: &Address, finder: &Address, period: u64) -> Address {
+    find(&[seeds::WORK_FAULT, fraud_proof(node, finder).as_ref(), &period.to_le_bytes()])
+}
+
 /// `finder` is a wallet.
 pub fn fraud_proof(node: &Address, finder: &Address) -> Address {
     find(&[seeds::FRAUD_PROOF, node.as_ref(), finder.as_ref()])

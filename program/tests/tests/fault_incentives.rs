@@ -302,13 +302,42 @@ fn r02_proven_bad_work_ends_the_leases_of_the_node() {
     s.w.ok(ix::lease_end(&s.w, &stranger.wallet(), &s.deal.lease, 0), &[&stranger.key]);
     let lease = s.deal.state(&s.w);
     assert_eq!((lease.cut, lease.ended_at), (1, lease.started_at + 600));
-    // No fault compensates it: it need not wait for one.
+    // It waits for the fault that compensates it.
     let close = ix::lease_close(&s.w, &s.deal.customer.wallet(), &s.deal.lease);
     s.w.warp(121);
+    let fault = pda::work_fault(&s.deal.machine.node, &finder.wallet(), opened.period);
     if s.deal.state(&s.w).status != LEASE_ENDED {
         s.w.ok(ix::lease_end(&s.w, &stranger.wallet(), &s.deal.lease, 0), &[&stranger.key]);
     }
+    s.w.refused(close.clone(), &[&s.deal.customer.key], MarketError::FaultPending);
+    s.w.ok(ix::slash_apply(&s.w, &fault), &[]);
+    s.compensate(&fault, &s.deal.lease.clone());
     s.w.ok(close, &[&s.deal.customer.key]);
+}
+
+/// The other way to be found out has the same pool, for those that have paid; the cheat's own customer has not.
+#[test]
+fn r01_proven_bad_work_compensates_those_that_paid() {
+    let mut s = scene();
+    let supply = s.w.supply(&s.w.stake_mint);
+    let finder = s.w.actor();
+    let opened = Opened::new(s.deal.machine.node, s.w.period() - 1, 32, (5, 5), 3);
+    let open = ix::signed_fraud_proof_open(&finder.wallet(), &s.deal.machine.key, &opened);
+    s.w.ok_all(&open, &[&finder.key]);
+    let proof = ix::prove_bad_work(&s.w, &finder, &s.deal.machine.node, &opened.siblings);
+    s.w.ok(proof, &[&finder.key]);
+    let fault = pda::work_fault(&s.deal.machine.node, &finder.wallet(), opened.period);
+    s.w.ok(ix::slash_apply(&s.w, &fault), &[]);
+    for lease in [s.sham, s.deal.lease] {
+        s.compensate(&fault, &lease);
+    }
+    assert_eq!((s.payout(&s.deal.customer, &fault), s.payout(&s.own, &fault)), (PAID, 0));
+    // Ten tokens are slashed: a tenth is for the finder.
+    assert_eq!(s.payout(&finder, &fault), 1_000_000_000);
+    let until = s.w.read::<Fault>(&fault).claims_until;
+    s.w.set_now(until);
+    s.w.ok(ix::slash_close(&s.w, &fault), &[]);
+    assert_eq!(supply - s.w.supply(&s.w.stake_mint), 9_000_000_000 - PAID);
 }
 
 /// A dispute is about a lease, not about the machine: it keeps nobody suspended.

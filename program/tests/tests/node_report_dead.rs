@@ -2,7 +2,7 @@ use gantry_market::constants::DEAD_GPU_SECS;
 use gantry_market::errors::MarketError;
 use gantry_market::events::NodeDied;
 use gantry_market::state::{
-    DeviceClaim, Node, Provider, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
+    DeviceClaim, Node, Provider, LEASE_FAILED, NODE_ACTIVE, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED,
 };
 use gantry_market_tests::attempts::without_last;
 use gantry_market_tests::errors::Code;
@@ -58,6 +58,51 @@ fn r10_a_dead_gpu_costs_one_percent_and_thirty_days() {
     let node: Node = w.read(&machine.node);
     assert_eq!((node.status, node.dead_until, node.stake), (NODE_ACTIVE, 0, 20_000_000_000));
     assert_eq!(node.relapses, 0, "a death is no conviction");
+}
+
+/// Nobody knows when the GPU died: what was not paid since the machine last passed is the customer's again.
+#[test]
+fn r10_seconds_since_the_last_pass_come_back() {
+    let mut w = Testbed::new();
+    let deal = w.running();
+    // What is said of the period of its registration is of the time before it too.
+    let good = w.period() + 1;
+    w.warp_past_period(good);
+    let proof = w.finalise(&deal.keeper, &[w.good_leaf(deal.machine.node, deal.lease, good)]).remove(0);
+    w.ok(ix::report_apply(&proof), &[]);
+    let since = ((good + 1) * 60) as i64;
+    assert_eq!(w.read::<Node>(&deal.machine.node).good_since, since);
+    w.warp(60);
+    let served = (since - deal.state(&w).started_at) as u32;
+    w.ok(by_agent(&w, &deal.machine), &[&deal.machine.key]);
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.convicted, node.convicted_from), (0, since));
+    // Both sides have signed for more; what was delivered until the last pass is paid.
+    w.settle(&deal, 1, served + 50);
+    assert_eq!(deal.state(&w).paid_secs, served);
+    // The lease has failed there at once, and may move.
+    let stranger = w.actor();
+    let end = ix::lease_end(&w, &stranger.wallet(), &deal.lease, 0);
+    w.ok(end.clone(), &[&stranger.key]);
+    let lease = deal.state(&w);
+    assert_eq!((lease.status, lease.ended_at, lease.cut), (LEASE_FAILED, since, 1));
+    assert!(lease.can_migrate().expect("fits"));
+    // It is not paid later either: the node works again only when none is left that might be.
+    let other = w.fork();
+    w.alter(&deal.machine.node, |n: &mut Node| n.cut_leases = 0);
+    w.warp(DEAD_GPU_SECS);
+    w.refused(back(&deal.provider, &deal.machine), &[&deal.provider.key], MarketError::StillInUse);
+    w = other;
+    w.warp(DEAD_GPU_SECS);
+    w.ok(ix::provider_stake(&w, &deal.provider, 1_000_000_000), &[&deal.provider.key]);
+    w.ok(end, &[&stranger.key]);
+    w.ok(back(&deal.provider, &deal.machine), &[&deal.provider.key]);
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.convicted_from, node.relapses), (0, 0));
+    w.ok(ix::lease_settle_report(&w, &deal.lease), &[]);
+    assert_eq!(deal.state(&w).paid_secs, served);
+    let close = ix::lease_close(&w, &deal.customer.wallet(), &deal.lease);
+    w.ok(close, &[&deal.customer.key]);
 }
 
 #[test]

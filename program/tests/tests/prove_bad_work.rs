@@ -1,13 +1,15 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::BadWorkProven;
-use gantry_market::state::{Node, Payout, Provider, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED};
+use gantry_market::state::{
+    Fault, Node, Payout, Provider, FAULT_WORK, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED,
+};
 use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::tokens::{token_2022_program, token_program};
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::work::Opened;
 use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
+use solana_address::Address;
 use solana_instruction_error::InstructionError;
 use solana_message::Message;
 use solana_signer::Signer;
@@ -36,6 +38,16 @@ impl Case {
     fn proof(&self) -> solana_instruction::Instruction {
         ix::prove_bad_work(&self.w, &self.finder, &self.machine.node, &self.opened.siblings)
     }
+
+    fn fault(&self) -> Address {
+        pda::work_fault(&self.machine.node, &self.finder.wallet(), self.opened.period)
+    }
+
+    /// Proves it and applies the fault.
+    fn slashed(&mut self) {
+        self.w.ok(self.proof(), &[&self.finder.key]);
+        self.w.ok(ix::slash_apply_by(&self.w, &self.finder.wallet(), &self.fault()), &[&self.finder.key]);
+    }
 }
 
 #[test]
@@ -44,34 +56,42 @@ fn half_the_stake_is_gone_without_anyones_vote() {
     let supply = c.w.supply(&c.w.stake_mint);
     let fraud_proof = pda::fraud_proof(&c.machine.node, &c.finder.wallet());
     let meta = c.w.ok(c.proof(), &[&c.finder.key]);
-    // 20 tokens are required, 10 are slashed: nine are burned, one waits for the finder.
-    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
-    let payout: Payout = c.w.read(&pda::payout(&c.finder.wallet(), &c.machine.node));
-    let due = c.w.now() + i64::from(c.w.params.unstake_cooldown_secs);
-    assert_eq!((payout.amount, payout.payable_at), (1_000_000_000, due));
-    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 9_000_000_000);
-    assert_eq!(c.w.tokens(&c.provider.provider_vault()), 10_000_000_000);
-    let provider: Provider = c.w.read(&c.provider.provider());
-    assert_eq!((provider.stake, provider.slashed_total), (10_000_000_000, 10_000_000_000));
-    let node: Node = c.w.read(&c.machine.node);
-    assert_eq!((node.status, node.bad_work_period), (NODE_SUSPENDED, c.w.period()));
-    assert!(!c.w.exists(&fraud_proof));
-    let rent = c.w.lamports(&pda::payout(&c.finder.wallet(), &c.machine.node));
-    assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS - rent);
     let event = BadWorkProven {
         node: c.machine.node,
         provider: c.provider.provider(),
         finder: c.finder.wallet(),
+        fault: c.fault(),
         period: c.opened.period,
         row: 63,
         column: 33,
         claimed: c.opened.claimed(),
         right: c.opened.right(),
-        amount: 10_000_000_000,
-        finder_share: 1_000_000_000,
-        burned: 9_000_000_000,
     };
     assert_emitted(&meta, &event);
+    assert!(!c.w.exists(&fraud_proof));
+    // There is nothing to appeal.
+    let fault: Fault = c.w.read(&c.fault());
+    assert_eq!((fault.kind, fault.amount, fault.applicable_at), (FAULT_WORK, 10_000_000_000, c.w.now()));
+    assert_eq!(fault.window_until, c.w.now().min((c.opened.period as i64 + 1) * 60));
+    c.w.ok(ix::slash_apply_by(&c.w, &c.finder.wallet(), &c.fault()), &[&c.finder.key]);
+    // 20 tokens are required, 10 are slashed: five are burned, one waits for the finder, and four for claims that do not
+    // come, since nobody had a lease.
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
+    let payout: Payout = c.w.read(&pda::payout(&c.finder.wallet(), &c.fault()));
+    let due = c.w.now() + i64::from(c.w.params.unstake_cooldown_secs);
+    assert_eq!((payout.amount, payout.payable_at), (1_000_000_000, due));
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 5_000_000_000);
+    assert_eq!(c.w.tokens(&c.provider.provider_vault()), 10_000_000_000);
+    let provider: Provider = c.w.read(&c.provider.provider());
+    assert_eq!((provider.stake, provider.slashed_total), (10_000_000_000, 10_000_000_000));
+    let node: Node = c.w.read(&c.machine.node);
+    assert_eq!((node.status, node.bad_work_period), (NODE_SUSPENDED, c.w.period()));
+    let rent = c.w.lamports(&pda::payout(&c.finder.wallet(), &c.fault()));
+    let until = c.w.read::<Fault>(&c.fault()).claims_until;
+    c.w.set_now(until);
+    c.w.ok(ix::slash_close(&c.w, &c.fault()), &[]);
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 9_000_000_000);
+    assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS - rent);
 }
 
 #[test]
@@ -158,7 +178,7 @@ fn one_proof_covers_what_was_committed_to_before_it() {
     c.w.ok_all(&ix::signed_fraud_proof_open(&second.wallet(), &c.machine.key, &earlier), &[&second.key]);
     c.w.warp(60);
     let period = c.w.period();
-    c.w.ok(c.proof(), &[&c.finder.key]);
+    c.slashed();
     // Another work claim of the same time, and one of the period of the proof.
     let proof = ix::prove_bad_work(&c.w, &second, &node, &earlier.siblings);
     c.w.refused(proof, &[&second.key], MarketError::AlreadyProven);
@@ -183,7 +203,7 @@ fn one_proof_covers_what_was_committed_to_before_it() {
 fn c06_a_stolen_node_key_costs_half_the_stake_once() {
     let mut c = accused_of(64, (1, 1), 1);
     c.w.ok(ix::provider_stake(&c.w, &c.provider, 10_000_000_000), &[&c.provider.key]);
-    c.w.ok(c.proof(), &[&c.finder.key]);
+    c.slashed();
     let half = 10_000_000_000;
     let slashed = |c: &Case| c.w.read::<Provider>(&c.provider.provider()).slashed_total;
     let accuse = |c: &mut Case| {
@@ -209,6 +229,8 @@ fn c06_a_stolen_node_key_costs_half_the_stake_once() {
     c.w.warp(60);
     let proof = accuse(&mut c);
     c.w.ok(proof, &[&c.finder.key]);
+    c.opened.period = c.w.period();
+    c.w.ok(ix::slash_apply(&c.w, &c.fault()), &[]);
     assert_eq!(slashed(&c), half + 20_000_000_000, "twice the share: all of it");
 }
 
@@ -236,11 +258,12 @@ fn r03_a_relapse_within_a_year_costs_twice_the_share() {
         w.alter(&c.machine.node, |n: &mut Node| (n.relapses, n.mended_at) = (1, at));
         let proof = ix::prove_bad_work(&w, &c.finder, &c.machine.node, &c.opened.siblings);
         w.ok(proof, &[&c.finder.key]);
+        w.ok(ix::slash_apply(&w, &c.fault()), &[]);
         assert_eq!(w.read::<Provider>(&c.provider.provider()).slashed_total, amount);
     }
     // A graver finding on the same cause costs the difference.
     c.w.alter(&c.machine.node, |n: &mut Node| n.cause_taken = 4_000_000_000);
-    c.w.ok(c.proof(), &[&c.finder.key]);
+    c.slashed();
     assert_eq!(c.w.read::<Provider>(&c.provider.provider()).slashed_total, 6_000_000_000);
 }
 
@@ -271,7 +294,7 @@ fn r04_other_stake_is_not_touched_and_a_retired_node_stays_retired() {
         (p.stake, p.locked_stake, p.unstaking) = (5_000_000_000, 4_000_000_000, 15_000_000_000);
     });
     c.w.ok(ix::node_retire(&c.provider, &c.machine.node), &[&c.provider.key]);
-    c.w.ok(c.proof(), &[&c.finder.key]);
+    c.slashed();
     let provider: Provider = c.w.read(&c.provider.provider());
     assert_eq!(
         (provider.stake, provider.locked_stake, provider.unstaking),
@@ -285,7 +308,7 @@ fn there_is_no_more_to_take_than_there_is() {
     let mut c = accused_of(64, (1, 1), 1);
     c.w.alter(&c.machine.node, |n: &mut Node| n.stake = 7);
     c.w.alter(&c.provider.provider(), |p: &mut Provider| (p.stake, p.locked_stake) = (7, 7));
-    c.w.ok(c.proof(), &[&c.finder.key]);
+    c.slashed();
     assert_eq!(c.w.read::<Provider>(&c.provider.provider()).stake, 0);
     assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
 }
@@ -303,6 +326,7 @@ fn wrong_signers_and_accounts_are_refused() {
     let other = c.w.provider(20_000_000_000);
     let others = c.w.machine(&other, 1);
     let good = c.proof();
+    let fault = c.fault();
     let w = &mut c.w;
     let silent = unsigned(good.clone(), &c.finder.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
@@ -319,20 +343,12 @@ fn wrong_signers_and_accounts_are_refused() {
             &[("program", at, fake, InstructionError::IllegalOwner.into())],
         );
     }
-    let (vault, payout) = (c.provider.provider_vault(), pda::payout(&c.finder.wallet(), &node));
-    let (twin, fake_mint, mint) = (w.twin(&vault), w.twin(&w.stake_mint.clone()), w.stake_mint);
-    let cases: [(_, _, _, Code); 11] = [
+    let elsewhere = pda::work_fault(&node, &c.finder.wallet(), c.opened.period + 1);
+    let cases: [(_, _, _, Code); 4] = [
         ("node", node, others.node, MarketError::WrongAccount.into()),
         ("provider", provider, other.provider(), MarketError::WrongAccount.into()),
-        ("vault", vault, other.provider_vault(), InstructionError::InvalidSeeds.into()),
-        ("vault's address", vault, twin, InstructionError::InvalidSeeds.into()),
-        ("mint", mint, fake_mint, MarketError::WrongMint.into()),
-        ("payment mint", mint, w.payment_mint, MarketError::WrongMint.into()),
-        ("payout", payout, pda::payout(&other.wallet(), &node), MarketError::WrongAccount.into()),
-        ("payout vault", pda::payout_vault(), pda::emission_vault(), MarketError::WrongAccount.into()),
-        ("rewards", pda::rewards(), pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+        ("fault", fault, elsewhere, InstructionError::InvalidSeeds.into()),
         ("fraud_proof", fraud_proof, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
-        ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
     ];
     w.refuses_swaps(&good, &[&c.finder.key], &cases);
     w.ok(good, &[&c.finder.key]);

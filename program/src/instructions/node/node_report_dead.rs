@@ -1,7 +1,8 @@
 //! The machine's agent or the provider reports that a GPU has died. It costs a small part of the stake, twice as much each
 //! time within a year, and the node takes no work for 30 days: so a report is worth it for a GPU that is dead, and not for
 //! one that a check would show to be another. Keepers stop asking the machine with the report; what they asked before
-//! counts as ever.
+//! counts as ever. Since nobody knows when the GPU died, seconds since the machine last passed checks that are not paid
+//! never will be: its leases have failed there, and may move.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Mint, Token, TokenAccount};
@@ -82,7 +83,7 @@ pub(crate) fn handler(ctx: &mut Context<NodeReportDead>) -> Result<()> {
     }
     let accounts = &mut ctx.accounts;
     let node = &mut accounts.node;
-    node.suspend(false, now);
+    node.die(now);
     node.dead_until = until;
     let due = cost(node, now)?;
     let amount = node.take_stake(&mut accounts.provider, due, now, accounts.market.params.period_secs)?;

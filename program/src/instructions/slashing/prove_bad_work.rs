@@ -1,5 +1,6 @@
-//! Slashes a node for a wrong work claim, without a vote: the program follows the entry to the claimed root and
-//! computes the right value itself.
+//! Convicts a node of a wrong work claim, without a vote: the program follows the entry to the claimed root and computes
+//! the right value itself. The fault that follows has no appeal: it may be applied at once, and compensates the leases
+//! that have paid since the machine was last known to be good.
 //!
 //! One proof covers all work claims up to the period of the proof, and all until the wallet says that the node is mended:
 //! a machine that computes wrongly is slashed once, not once for every keeper that asked it, nor once a period.
@@ -7,18 +8,15 @@
 use alloc::vec::Vec;
 
 use anchor_lang::prelude::*;
-use anchor_spl::token::TokenAccount;
 
-use crate::constants::WORK_CHUNK;
+use crate::constants::{FLAG_WORK_FAILED, WORK_CHUNK};
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::BadWorkProven;
 use crate::math::merkle::climb;
 use crate::math::periods::{period_end, period_of};
-use crate::math::slashing::split;
 use crate::math::work::cell;
 use crate::seeds;
-use crate::slashing::*;
-use crate::state::{FraudProof, Market, Node, Provider, NODE_RETIRED};
+use crate::state::{Fault, FaultTerms, FraudProof, Market, Node, Provider, FAULT_WORK, NODE_RETIRED};
 
 #[derive(Accounts)]
 pub struct ProveBadWork {
@@ -32,12 +30,13 @@ pub struct ProveBadWork {
     #[account(mut, address = node.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
     #[account(
-        mut,
-        seeds = [seeds::STAKE_VAULT, provider.address().as_ref()],
-        bump = provider.vault_bump
+        init,
+        payer = finder,
+        seeds = [seeds::WORK_FAULT, fraud_proof.address().as_ref(), &fraud_proof.period.to_le_bytes()],
+        bump
     )]
-    pub stake_vault: Account<TokenAccount>,
-    pub payouts: Nested<Payouts>,
+    pub fault: Account<Fault>,
+    pub system_program: Program<System>,
 }
 
 /// Whether the chunk lies at its place under the claimed root. The order of the product fixes the shape of the row's
@@ -68,55 +67,66 @@ fn validate(accounts: &ProveBadWork, siblings: &[[u8; 32]], period: u64) -> Resu
     Ok(right)
 }
 
+/// Convicts the node and opens the fault. What is paid since is compensated out of it, what is not never will be paid.
+#[inline(never)]
+fn convict(accounts: &mut ProveBadWork, due: u64, bump: u8, now: i64) -> Result<()> {
+    let (params, proof, node) = (&accounts.market.params, &accounts.fraud_proof, &mut accounts.node);
+    let end = period_end(proof.period, params.period_secs)?;
+    let start = end.checked_sub(params.period_secs as i64).or_overflow()?;
+    let finder = *accounts.finder.address();
+    let terms = FaultTerms {
+        kind: FAULT_WORK,
+        node: proof.node,
+        provider: node.provider,
+        lease: Address::default(),
+        finder,
+        period: proof.period,
+        voters_before: end,
+        window_from: node.suspect_since(start, end),
+        window_until: end.min(now),
+        costs: [0, due, 0, 0],
+        reference_price: node.reference_price,
+        total_weight: 0,
+        flags: FLAG_WORK_FAILED,
+        gpus: node.spec.gpus,
+        grace_secs: 0,
+    };
+    let fault = &mut accounts.fault;
+    fault.write(&terms, params, &finder, now, bump)?;
+    fault.applicable_at = now;
+    let address = *fault.address();
+    fault.hold(&address, node, &mut accounts.provider, due)?;
+    node.charge_cause(due)?;
+    // Until it is applied no lease closes that it is to compensate.
+    node.freeze(fault.window_from)?;
+    node.convict(fault.window_from, now);
+    node.faulted_at = now;
+    Ok(())
+}
+
 pub(crate) fn handler(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let period = period_of(now, ctx.accounts.market.params.period_secs)?;
     let right = validate(&ctx.accounts, &siblings, period)?;
+    let bump = ctx.bumps.fault;
     let accounts = &mut ctx.accounts;
-    let params = &accounts.market.params;
-    let finder = *accounts.finder.address();
-    let node = &mut accounts.node;
-    let due = node.cause_left(params.slash_bad_work_bps, now)?;
+    let due = accounts.node.cause_left(accounts.market.params.slash_bad_work_bps, now)?;
     // One cause is slashed once: until the wallet says that the node is mended, no more than the difference is due. So
     // somebody with the node's key cannot have it slashed again and again.
     require!(due > 0, MarketError::AlreadyProven);
-    node.charge_cause(due)?;
-    node.bad_work_period = period;
-    let end = period_end(accounts.fraud_proof.period, params.period_secs)?;
-    let start = end.checked_sub(params.period_secs as i64).or_overflow()?;
-    let from = node.suspect_since(start, end);
-    node.convict(from, now);
-    node.faulted_at = now;
-    let amount = node.take_stake(&mut accounts.provider, due, now, params.period_secs)?;
-    // The harmed are not known here: what would be theirs is burned.
-    let shares = split(amount, params.finder_bps)?.claimed(0)?;
-    let payable_at = now.checked_add(params.unstake_cooldown_secs as i64).or_overflow()?;
-    accounts.payouts.divide(
-        Slashed {
-            vault: &mut accounts.stake_vault,
-            seed: Slashed::PROVIDER,
-            wallet: accounts.provider.wallet,
-            bump: accounts.provider.bump,
-            authority: accounts.provider.cpi_handle(),
-        },
-        &shares,
-    )?;
-    let credit = Credit { beneficiary: finder, source: *node.address(), amount: shares.finder, payable_at };
-    accounts.payouts.credit(accounts.finder.account(), &credit)?;
+    accounts.node.bad_work_period = period;
+    convict(accounts, due, bump, now)?;
     let fraud_proof = &accounts.fraud_proof;
     emit!(BadWorkProven {
         node: fraud_proof.node,
         provider: *accounts.provider.address(),
-        finder,
+        finder: *accounts.finder.address(),
+        fault: *accounts.fault.address(),
         period: fraud_proof.period,
         row: fraud_proof.row,
         column: fraud_proof.column,
         claimed: fraud_proof.claimed,
         right,
-        amount,
-        finder_share: shares.finder,
-        burned: shares.burned,
     });
-    accounts.node.invariant()?;
-    accounts.provider.invariant(accounts.stake_vault.amount())
+    accounts.node.invariant()
 }

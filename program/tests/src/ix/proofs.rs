@@ -42,16 +42,17 @@ pub fn fraud_proof_close(finder: &Address, node: &Address) -> Instruction {
 
 /// `finder` has an fraud_proof of this node.
 pub fn prove_bad_work(w: &Testbed, finder: &Actor, node: &Address, siblings: &[[u8; 32]]) -> Instruction {
-    let node_of_proof = w.read::<FraudProof>(&pda::fraud_proof(node, &finder.wallet())).node;
-    let provider = w.read::<Node>(&node_of_proof).provider;
-    prove_bad_work_of(w, finder, (node, &node_of_proof), &provider, siblings)
+    let proof: FraudProof = w.read(&pda::fraud_proof(node, &finder.wallet()));
+    let provider = w.read::<Node>(&proof.node).provider;
+    prove_bad_work_of(finder, (node, &proof.node), proof.period, &provider, siblings)
 }
 
-/// The same without a look at the chain: the node by which the fraud_proof is found, and the one that it is about.
+/// The same without a look at the chain: the node by which the fraud_proof is found, the one that it is about, and when
+/// that one signed.
 pub fn prove_bad_work_of(
-    w: &Testbed,
     finder: &Actor,
     (node, node_of_proof): (&Address, &Address),
+    period: u64,
     provider: &Address,
     siblings: &[[u8; 32]],
 ) -> Instruction {
@@ -62,8 +63,8 @@ pub fn prove_bad_work_of(
             fraud_proof: pda::fraud_proof(node, &finder.wallet()),
             node: *node_of_proof,
             provider: *provider,
-            stake_vault: pda::stake_vault(provider),
-            payouts: payouts(w, &finder.wallet(), node_of_proof),
+            fault: pda::work_fault(node, &finder.wallet(), period),
+            system_program: system_program(),
         },
         instruction::ProveBadWork { siblings: siblings.to_vec() },
     )

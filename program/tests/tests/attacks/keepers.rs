@@ -6,7 +6,7 @@ use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, tree, LeafData};
 use gantry_market_tests::transactions::unsigned;
 use gantry_market_tests::work::Opened;
-use gantry_market_tests::{ix, Actor, Deal, Testbed};
+use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 
 use super::money::{wealth, Usd};
@@ -215,6 +215,8 @@ pub fn c06_a_stolen_node_key_is_turned_into_a_finders_part() -> Row {
         }
         let proof = ix::prove_bad_work(&w, &thief, &deal.machine.node, &opened.siblings);
         let _once = w.send(&[proof], &[&thief.key]);
+        let fault = pda::work_fault(&deal.machine.node, &thief.wallet(), opened.period);
+        let _applied = w.send(&[ix::slash_apply(&w, &fault)], &[]);
     }
     Row {
         source: "C 6j",

@@ -425,6 +425,7 @@ pub fn c06_much_harm_leaves_the_finder_nothing() -> Row {
         c.w.ok_all(&open, &[&finder.key]);
         let proof = ix::prove_bad_work(&c.w, &finder, &node, &opened.siblings);
         c.w.ok(proof, &[&finder.key]);
+        c.w.ok(ix::slash_apply(&c.w, &pda::work_fault(&node, &finder.wallet(), opened.period)), &[]);
         wealth(&c.w, &[&finder]) - before
     };
     let (with, without) = (part(true), part(false));

@@ -103,7 +103,7 @@ fn proven_twice(s: &mut Scene) -> Option<Plan> {
             ix::signed_fraud_proof_open(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec(),
         ));
         let (places, provider) = ((&node, &node), &machine.provider);
-        let proof = ix::prove_bad_work_of(&s.a.w, finder, places, provider, &opened.siblings);
+        let proof = ix::prove_bad_work_of(finder, places, period, provider, &opened.siblings);
         proofs.push(Step::Send(vec![proof]));
     }
     fraud_proofs.extend(proofs);

@@ -380,7 +380,7 @@ fn own_stake(act: &Act, at: Address, before: &Node, after: &Node) -> Verdict {
         return Ok(());
     }
     let faulted = act.changes::<Fault>().any(|fault| fault.either().node == at);
-    let proven = matches!(act.name, "prove_bad_work" | "node_report_dead" | "output_forfeit");
+    let proven = matches!(act.name, "node_report_dead" | "output_forfeit");
     must!(
         after.stake < before.stake && (faulted || proven),
         "nodes' stakes never cross",

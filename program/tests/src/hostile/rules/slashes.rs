@@ -1,13 +1,13 @@
 //! Proofs: stake and bonds that a proof takes, with nobody's vote.
 
-use gantry_market::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
+use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_WORK_FAILED, MODE_INSTANT};
 use gantry_market::math::fees::bps_of;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
 use gantry_market::math::work::cell;
 use gantry_market::state::{
-    FraudProof, Keeper, Lease, Manifest, Market, Node, Order, Provider, Statement, NODE_ACTIVE,
-    OUTPUT_WITHHELD,
+    Fault, FraudProof, Keeper, Lease, Manifest, Market, Node, Order, Provider, Statement, FAULT_WORK,
+    NODE_ACTIVE, OUTPUT_WITHHELD,
 };
 use solana_address::Address;
 
@@ -32,14 +32,6 @@ pub fn cut_of(act: &Act, market: &Market) -> Option<Cut> {
     let params = &market.params;
     let finder = act.instruction.accounts.first()?.pubkey;
     match act.name {
-        "prove_bad_work" => {
-            let fraud_proof = act.changes::<FraudProof>().find_map(|change| change.closed())?;
-            let node = act.ledger.get::<Node>(&fraud_proof.node)?;
-            let due = node.cause_left(params.slash_bad_work_bps, act.now).ok()?;
-            let amount = due.min(node.available_stake());
-            let finder = Some(fraud_proof.finder);
-            Some(Cut { from: node.provider, amount, finder, source: fraud_proof.node })
-        }
         "node_report_dead" => {
             let (at, node, dead) =
                 act.changes::<Node>().find_map(|change| change.both().map(|(a, b)| (change.at, a, b)))?;
@@ -172,6 +164,36 @@ fn bad_work(act: &Act, market: &Market) -> Verdict {
         shown.node
     );
     must!(act.ledger.get::<Provider>(&node.provider).is_some(), "a node has a provider", "{}", shown.node);
+    let (made, after) =
+        (act.changes::<Fault>().find_map(|change| change.created()), after.expect("just checked"));
+    let Some(fault) = made else {
+        must!(false, "proven bad work is a fault", "{}", shown.node);
+        return Ok(());
+    };
+    let due = node.cause_left(market.params.slash_bad_work_bps, act.now).unwrap_or(u64::MAX);
+    let amount = due.min(node.available_stake());
+    must!(due > 0 && fault.amount == amount, "bad work costs what the terms say", "{}", shown.node);
+    let length = i64::from(market.params.period_secs);
+    let start = shown.period as i64 * length;
+    let from = node.good_since.min(start).max(start + length - 7 * 86_400);
+    let window = (from, act.now.min(start + length), node.spec.gpus);
+    must!(
+        (fault.window_from, fault.window_until, fault.gpus) == window,
+        "bad work is about the time since the machine was good",
+        "{}",
+        shown.node
+    );
+    let terms = (fault.kind, fault.flags, fault.applicable_at) == (FAULT_WORK, FLAG_WORK_FAILED, act.now)
+        && (fault.node, fault.provider, fault.finder) == (shown.node, node.provider, shown.finder)
+        && (fault.stake_price, fault.reference_price) == (market.params.stake_price, node.reference_price);
+    must!(terms, "bad work has the terms of its day", "{}", shown.node);
+    let convicted = after.convicted == 1 && after.convicted_from != 0 && after.convicted_from <= from;
+    must!(
+        convicted && after.frozen_from != 0 && after.frozen_from <= from,
+        "proven bad work convicts its machine",
+        "{}",
+        shown.node
+    );
     Ok(())
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gantry_market::state::{
     Auction, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Order,
-    Payout, Provider, Report, Rewards, FAULT_DISPUTE, FAULT_GUARANTEE, FAULT_PENDING, KEEPER_ACTIVE,
-    LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
+    Payout, Provider, Report, Rewards, FAULT_DISPUTE, FAULT_GUARANTEE, FAULT_PENDING, FAULT_WORK,
+    KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
 };
 use solana_address::Address;
 
@@ -253,6 +253,7 @@ fn addresses(ledger: &Ledger) -> Verdict {
     for (at, found) in ledger.all::<Fault>() {
         let derived = match found.kind {
             FAULT_DISPUTE => pda::dispute_fault(&found.lease),
+            FAULT_WORK => pda::work_fault(&found.node, &found.finder, found.period),
             FAULT_GUARANTEE => pda::guarantee_fault(&found.node, found.window_until),
             _ => pda::fault(&found.node, &found.lease, found.period),
         };

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -80,6 +81,7 @@ type Agent struct {
 	leases     *lease.Manager
 	receipts   *receipt.Server
 	challenges *challenge.Server
+	guests     atomic.Pointer[guests] // nil until the node knows its account
 }
 
 // New checks the options. Run does the rest.
@@ -197,7 +199,8 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 
 func (a *Agent) openNetwork(cluster runtime.Cluster) error {
 	pc := p2p.Options{
-		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", PublicOnly: chain.ClusterOf(a.genesis) != chain.ClusterLocal, Log: a.log.With().Str("part", "p2p").Logger(),
+		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Known: a.mayVisit, First: a.comesFirst,
+		PublicOnly: chain.ClusterOf(a.genesis) != chain.ClusterLocal, Log: a.log.With().Str("part", "p2p").Logger(),
 	}.ForNode(cluster.CheckLocal() == nil)
 	var err error
 	if a.p2p, err = p2p.New(pc); err != nil {
@@ -271,13 +274,19 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.followGPUs(ctx) })
 	g.Go(func() error { return a.followClock(ctx) })
 	g.Go(func() error { return bidder.Run(ctx) })
+	guests := &guests{view: a.view, store: a.store, node: node.Address, log: a.log}
+	if err := guests.refresh(); err != nil {
+		return err
+	}
+	a.guests.Store(guests)
+	g.Go(func() error { return guests.run(ctx) })
 	select { // keepers are answered only once every lease has been observed
 	case <-a.leases.Ready():
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, silence: a.cfg.SilenceFile, log: a.log}
-	h.register(a.p2p)
+	h.register(a.p2p, guests)
 	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("agent serves")
 	return nil
 }

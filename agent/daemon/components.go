@@ -13,8 +13,6 @@ import (
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/roles"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -101,9 +99,9 @@ func (a *Agent) assemble(node market.Node) error {
 }
 
 // mayChallenge reports whether a key may ask this node for checks.
-func (a *Agent) mayChallenge(key solana.PublicKey) (may bool) {
-	a.view.Read(func(v *view.Accounts) { may = roles.Of(v, key, 0).May(roles.Challenge) }) // of no period: weight does not matter
-	return may
+func (a *Agent) mayChallenge(key solana.PublicKey) bool {
+	g := a.guests.Load()
+	return g != nil && g.challenges(key)
 }
 
 // checkDevices refuses to serve a node that was registered with other GPUs than this machine has: keepers would detect

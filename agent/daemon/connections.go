@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 )
 
@@ -13,6 +14,9 @@ import (
 func (a *Agent) keepers() []p2p.Peer {
 	var out []p2p.Peer
 	for _, k := range a.view.Keepers() {
+		if k.State() == market.KeeperSlashed {
+			continue
+		}
 		peer, err := p2p.ParsePeer(k.Addr())
 		if err != nil {
 			// An address without the trailing identity is accepted: the identity is the wallet.

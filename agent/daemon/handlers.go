@@ -18,9 +18,10 @@ import (
 
 // The node's side of its protocols. A keeper or customer on the other side needs the same id, version and sizes.
 var (
+	// Only keepers take places here, and none takes more than eight of so many that a hundred keepers leave room.
 	challengeProtocol = p2p.Protocol{
 		ID: messages.Challenge, Version: messages.Version, MaxRequest: 4 << 10, MaxResponse: messages.MaxMessage,
-		Timeout: 30 * time.Second, Rate: 20, Burst: 60, Concurrent: 64,
+		Timeout: 30 * time.Second, Rate: 20, Burst: 60, Concurrent: 1024, PerPeer: 8,
 	}
 	deployProtocol  = customerProtocol(messages.Deploy)
 	statusProtocol  = customerProtocol(messages.Status)
@@ -70,14 +71,23 @@ func (h *handlers) holdSilently(ctx context.Context) error {
 	return nil
 }
 
-// register has the node answer its protocols.
-func (h *handlers) register(n *p2p.Node) {
-	p2p.Handle(n, challengeProtocol, h.challenge)
-	p2p.Handle(n, deployProtocol, h.deploy)
-	p2p.Handle(n, statusProtocol, h.status)
-	p2p.HandleStream(n, logsProtocol, h.logs)
-	p2p.Handle(n, offerProtocol, h.offer)
-	p2p.Handle(n, receiptProtocol, h.signed)
+// register has the node answer its protocols: keepers' challenges, and its customers, of whom those with a lease have
+// places of their own.
+func (h *handlers) register(n *p2p.Node, g *guests) {
+	challenges := challengeProtocol
+	challenges.May = g.challenges
+	customers := func(p p2p.Protocol) p2p.Protocol {
+		p.May, p.First = g.deals, g.leases
+		return p
+	}
+	p2p.Handle(n, challenges, h.challenge)
+	deploy := customers(deployProtocol)
+	deploy.Grace = 3 * time.Second // the customer may see its order before this node does
+	p2p.Handle(n, deploy, h.deploy)
+	p2p.Handle(n, customers(statusProtocol), h.status)
+	p2p.HandleStream(n, customers(logsProtocol), h.logs)
+	p2p.Handle(n, customers(offerProtocol), h.offer)
+	p2p.Handle(n, customers(receiptProtocol), h.signed)
 }
 
 func (h *handlers) challenge(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {

@@ -96,9 +96,11 @@ func TestSybils(t *testing.T) {
 		ok := g.InterceptSecured(network.DirInbound, id, remoteAt(t, fmt.Sprintf("/ip4/11.0.%d.%d/tcp/1", i/250, i%250)))
 		require.Equal(t, i < maxStrangers, ok)
 	}
-	require.Empty(t, g.overdue())
+	_, gone := g.overdue()
+	require.Empty(t, gone)
 	at = at.Add(StrangerGrace + time.Second)
-	require.Len(t, g.overdue(), maxStrangers)
+	_, gone = g.overdue()
+	require.Len(t, gone, maxStrangers)
 }
 
 // rawStream opens a stream and writes bytes that no client of ours would.
@@ -301,4 +303,77 @@ func TestReplays(t *testing.T) {
 		require.True(t, r.add(other, start))
 	}
 	require.LessOrEqual(t, len(r.authors), maxReplayAuthors)
+}
+
+// Streams of strangers that say nothing, not even what they are for, leave room for those who are known.
+func TestA01IdleStreamsOfStrangersLeaveRoom(t *testing.T) {
+	ctx := testCtx(t)
+	var known sync.Map
+	k := member(t, &known)
+	Handle(k, echo, func(_ context.Context, from solana.PublicKey, r echoReq) (echoResp, error) {
+		return echoResp{r.Text, from}, nil
+	})
+	friend := newNode(t)
+	known.Store(friend.Key(), true)
+	require.NoError(t, friend.Connect(ctx, k.Self()))
+	opened := 0
+	for range maxStrangersPerIP {
+		s := newNode(t, func(c *Options) { c.Listen, c.Client = nil, true })
+		if s.Connect(ctx, k.Self()) != nil {
+			continue
+		}
+		for _, c := range s.host.Network().ConnsToPeer(k.ID()) {
+			for range peerStreams {
+				if _, err := c.NewStream(ctx); err == nil { // no protocol is ever named
+					opened++
+				}
+			}
+		}
+	}
+	require.Greater(t, opened, maxStrangersPerIP*strangerStreams)
+	for range 20 {
+		_, err := Call[echoReq, echoResp](ctx, friend, k.Key(), echo, echoReq{Text: "x"})
+		require.NoError(t, err)
+		time.Sleep(20 * time.Millisecond)
+	}
+	transient := 0
+	require.NoError(t, k.host.Network().ResourceManager().ViewTransient(func(s network.ResourceScope) error {
+		transient = s.Stat().NumStreamsInbound
+		return nil
+	}))
+	t.Logf("strangers opened %d idle streams, %d of them are held", opened, transient)
+	require.LessOrEqual(t, transient, maxStrangersPerIP*strangerStreams+8)
+}
+
+// A place that is kept is there although all others are taken, and a request that does not arrive holds none for long.
+func TestA01PlacesAreKept(t *testing.T) {
+	ctx := testCtx(t)
+	a, first, other := newNode(t), newNode(t), newNode(t)
+	p := echo
+	p.ID, p.Concurrent, p.PerPeer, p.Rate, p.Burst = "/gantry/test-first/1", 8, 8, 100, 100
+	p.First = func(k solana.PublicKey) bool { return k == first.Key() }
+	p.May = func(k solana.PublicKey) bool { return k == first.Key() || k == other.Key() }
+	Handle(a, p, func(_ context.Context, from solana.PublicKey, r echoReq) (echoResp, error) {
+		return echoResp{r.Text, from}, nil
+	})
+	require.NoError(t, first.Connect(ctx, a.Self()))
+	require.NoError(t, other.Connect(ctx, a.Self()))
+	began := time.Now()
+	for range 8 {
+		s, err := other.host.NewStream(ctx, a.ID(), protocol.ID(p.ID))
+		require.NoError(t, err)
+		_, _ = s.Write([]byte{1})
+	}
+	require.Eventually(t, func() bool { return a.Refusals()[ReasonBusy] == 4 }, 5*time.Second, 10*time.Millisecond, "half is kept")
+	_, err := Call[echoReq, echoResp](ctx, first, a.Key(), p, echoReq{Text: "x"})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return a.Refusals()[ReasonSlow] == 4 }, 5*time.Second, 10*time.Millisecond)
+	require.Less(t, time.Since(began), 3*time.Second)
+	_, err = Call[echoReq, echoResp](ctx, other, a.Key(), p, echoReq{Text: "x"})
+	require.NoError(t, err)
+	third := newNode(t)
+	require.NoError(t, third.Connect(ctx, a.Self()))
+	_, err = Call[echoReq, echoResp](ctx, third, a.Key(), p, echoReq{Text: "x"})
+	require.True(t, IsCode(err, CodeRefused), "%v", err)
+	require.EqualValues(t, 1, a.Refusals()[ReasonRole])
 }

@@ -134,24 +134,24 @@ func (g *gate) forget(id peer.ID) {
 	}
 }
 
-// overdue removes strangers that are registered by now, and returns those whose grace is over.
-func (g *gate) overdue() []peer.ID {
+// overdue removes strangers that are registered by now, and returns them and those whose grace is over.
+func (g *gate) overdue() (registered, out []peer.ID) {
 	g.mu.Lock()
 	waiting := make(map[peer.ID]time.Time, len(g.strangers))
 	for id, s := range g.strangers {
 		waiting[id] = s.since
 	}
 	g.mu.Unlock()
-	var out []peer.ID
 	for id, since := range waiting {
 		switch {
 		case g.knows(id):
 			g.forget(id)
+			registered = append(registered, id)
 		case g.now().Sub(since) > StrangerGrace:
 			out = append(out, id)
 		}
 	}
-	return out
+	return registered, out
 }
 
 // count returns how many strangers wait and how many were refused.
@@ -178,7 +178,12 @@ func (n *Node) watchStrangers(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		gone := n.gate.overdue()
+		registered, gone := n.gate.overdue()
+		for _, id := range registered {
+			if err := n.limits.become(n.host.Network().ResourceManager(), id); err != nil {
+				n.log.Debug().Err(err).Msg("limits of a peer that is registered by now stay those of strangers")
+			}
+		}
 		if round%recheckEvery == 0 {
 			for _, id := range n.host.Network().Peers() {
 				if !n.gate.knows(id) && !n.gate.waits(id) {

@@ -25,6 +25,7 @@ type Node struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	gate   *gate
+	limits *peerLimits
 	counts *counts
 
 	mu     sync.Mutex
@@ -48,7 +49,7 @@ func New(cfg Options) (*Node, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &Node{
 		key: cfg.Key.PublicKey(), log: cfg.Log, ctx: ctx, cancel: cancel,
-		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(),
+		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(), limits: cfg.limits,
 	}
 	n.gate.publicOnly = cfg.PublicOnly
 	opts = append(opts, n.relayOptions(cfg)...)

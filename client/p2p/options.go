@@ -30,7 +30,9 @@ type Options struct {
 
 	// Known reports whether a key takes part in the market; nil takes all. Others are strangers: they get few
 	// connections for StrangerGrace, no answers and no relaying. It must be quick and not call the node.
-	Known          func(solana.PublicKey) bool
+	Known func(solana.PublicKey) bool
+	// First says who of those that are known comes first: the others hold a few streams at once only; nil: all do.
+	First          func(solana.PublicKey) bool
 	MaxConnections int // above which idle ones are closed, default 400; a quarter more is refused
 	MaxPerIP       int // connections from one IPv4 address or IPv6 /56, default 128: a rack behind one router
 	// PublicOnly dials public addresses only: what others announce, or say of others, must not make this machine knock at
@@ -38,6 +40,8 @@ type Options struct {
 	PublicOnly bool
 	UserAgent  string
 	Log        zerolog.Logger
+
+	limits *peerLimits // made with the libp2p options
 }
 
 // LoopbackListen is the listen address of local networks: TCP on any port of this machine only.
@@ -65,7 +69,7 @@ func (c *Options) options() ([]libp2p.Option, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connection manager: %w", err)
 	}
-	rm, err := resources(c.MaxConnections, c.MaxPerIP)
+	rm, err := resources(c)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,10 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/proto"
@@ -20,12 +22,50 @@ const (
 	peerConns   = 8
 	peerStreams = 256
 	peerMemory  = 64 << 20 // bytes of buffers
+
+	// What those may hold who are known and do not come first, and strangers. A stream counts from before it is known
+	// what it is for: ten seconds long it may say nothing.
+	otherStreams    = 32
+	strangerStreams = 8
+	strangerConns   = 2
+	strangerMemory  = 2 << 20
 )
+
+// peerLimits are limits by what a peer is.
+type peerLimits struct {
+	rcmgr.Limiter
+	known, first    func(solana.PublicKey) bool // nil: all
+	other, stranger rcmgr.Limit
+}
+
+// GetPeerLimits is asked when a peer connects.
+func (l *peerLimits) GetPeerLimits(id peer.ID) rcmgr.Limit {
+	key, err := PublicKey(id)
+	switch {
+	case l.known == nil:
+	case err != nil || !l.known(key):
+		return l.stranger
+	case l.first != nil && !l.first(key):
+		return l.other
+	}
+	return l.Limiter.GetPeerLimits(id)
+}
+
+// become gives a peer the limits of what it is now. Those that it had were set when it connected.
+func (l *peerLimits) become(rm network.ResourceManager, id peer.ID) error {
+	return rm.ViewPeer(id, func(s network.PeerScope) error {
+		if scope, ok := s.(rcmgr.ResourceScopeLimiter); ok {
+			scope.SetLimit(l.GetPeerLimits(id))
+		}
+		return nil
+	})
+}
 
 // resources bounds connections, streams and buffers by what the node is meant for. libp2p's own defaults follow the
 // machine's memory and stop at a few hundred connections, and at 8 from one address, less than a site of nodes behind
 // one router makes.
-func resources(maxConns, perIP int) (network.ResourceManager, error) {
+func resources(c *Options) (network.ResourceManager, error) {
+	maxConns, perIP := c.MaxConnections, c.MaxPerIP
 	scaling := rcmgr.DefaultLimits
 	libp2p.SetDefaultServiceLimits(&scaling)
 	hard := maxConns + maxConns/4 + 16
@@ -39,7 +79,8 @@ func resources(maxConns, perIP int) (network.ResourceManager, error) {
 	// Not yet authenticated: a flood of half-open connections stops here.
 	transient := rcmgr.ResourceLimits{
 		Conns: n(hard/4 + 64), ConnsInbound: n(hard/4 + 32), ConnsOutbound: n(hard/4 + 32), FD: n(hard/4 + 64),
-		Streams: n(hard + 256), StreamsInbound: n(hard + 128), StreamsOutbound: n(hard + 128), Memory: 64 << 20,
+		Streams: n(5*hard + maxStrangers*strangerStreams + 256), StreamsInbound: n(4*hard + maxStrangers*strangerStreams + 128),
+		StreamsOutbound: n(hard + 128), Memory: 64 << 20,
 	}
 	relaying := rcmgr.ResourceLimits{Streams: streams, StreamsInbound: streams, StreamsOutbound: streams, Memory: 256 << 20}
 	relayingPeer := rcmgr.ResourceLimits{Streams: 2 * relayCircuits, StreamsInbound: 2 * relayCircuits, StreamsOutbound: 2 * relayCircuits, Memory: 16 << 20}
@@ -56,7 +97,18 @@ func resources(maxConns, perIP int) (network.ResourceManager, error) {
 	}
 	partial.Protocol = map[protocol.ID]rcmgr.ResourceLimits{proto.ProtoIDv2Hop: relaying, proto.ProtoIDv2Stop: relaying}
 	partial.ProtocolPeer = map[protocol.ID]rcmgr.ResourceLimits{proto.ProtoIDv2Hop: relayingPeer, proto.ProtoIDv2Stop: relayingPeer}
-	limiter := rcmgr.NewFixedLimiter(partial.Build(scaling.Scale(1<<30, 2*hard+64)))
+	fixed := partial.Build(scaling.Scale(1<<30, 2*hard+64))
+	few := func(streams, conns int, memory int64) rcmgr.Limit {
+		return &rcmgr.BaseLimit{
+			Streams: streams + peerStreams, StreamsInbound: streams, StreamsOutbound: peerStreams,
+			Conns: conns + peerConns, ConnsInbound: conns, ConnsOutbound: peerConns, FD: conns + peerConns, Memory: memory,
+		}
+	}
+	limiter := &peerLimits{
+		Limiter: rcmgr.NewFixedLimiter(fixed), known: c.Known, first: c.First,
+		other: few(otherStreams, peerConns, peerMemory), stranger: few(strangerStreams, strangerConns, strangerMemory),
+	}
+	c.limits = limiter
 	rm, err := rcmgr.NewResourceManager(limiter, rcmgr.WithMetricsDisabled(),
 		rcmgr.WithLimitPerSubnet(
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: perIP}},

@@ -28,6 +28,9 @@ type Protocol struct {
 	// May says who of those that the node knows is answered; nil answers all of them. It is asked before a request takes
 	// a place and before anything of it is read. It must be quick.
 	May func(solana.PublicKey) bool
+	// Grace is for how long the request of a peer that is not answered waits, unread: what makes it known may be on its
+	// way here. The few streams that such a peer may hold bound what waits.
+	Grace time.Duration
 	// First says for whom half of the places are kept: others never take them. nil keeps none.
 	First func(solana.PublicKey) bool
 }
@@ -126,6 +129,7 @@ func (v *server[Req]) serve(s network.Stream) {
 	// Whatever happens, the stream does not outlive the node.
 	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
 	defer stop()
+	v.awaitKnown(ctx, s.Conn().RemotePeer())
 	_ = s.SetDeadline(time.Now().Add(requestTimeout))
 	from, free, no := v.admit(s.Conn().RemotePeer())
 	if no != nil {
@@ -172,6 +176,27 @@ func (v *server[Req]) answer(ctx context.Context, from solana.PublicKey, req Req
 		}
 	}()
 	return v.handle(ctx, from, req, send)
+}
+
+// gracePoll is how often a peer that waits is looked up again.
+const gracePoll = 100 * time.Millisecond
+
+// awaitKnown waits until the peer is one that is answered, or the grace is over.
+func (v *server[Req]) awaitKnown(ctx context.Context, remote peer.ID) {
+	from, err := PublicKey(remote)
+	if v.p.Grace <= 0 || v.p.Public || err != nil {
+		return
+	}
+	until := time.Now().Add(v.p.Grace)
+	for (!v.n.gate.knows(remote) || v.p.May != nil && !v.p.May(from)) && time.Now().Before(until) {
+		t := time.NewTimer(gracePoll)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+	}
 }
 
 // admit decides whether the peer may make a request now. free gives its place back.

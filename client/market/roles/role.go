@@ -23,6 +23,9 @@ type Role struct {
 	Node bool
 	// Customer: the key is a wallet with credits. Session: a customer has named it as a session key.
 	Customer, Session bool
+	// Lease: the key is that of a customer, or of its session, of a lease of the node that asks. Order: it has an order
+	// that waits for awards. Only ForNode says so.
+	Lease, Order bool
 }
 
 // Stranger reports whether the key takes no part in the market.
@@ -44,7 +47,7 @@ func (r Role) String() string {
 	for _, part := range []struct {
 		name string
 		is   bool
-	}{{"node", r.Node}, {"customer", r.Customer}, {"session key", r.Session}} {
+	}{{"node", r.Node}, {"customer", r.Customer}, {"session key", r.Session}, {"customer of this node", r.Lease}, {"customer with an open order", r.Order}} {
 		if part.is {
 			parts = append(parts, part.name)
 		}
@@ -72,6 +75,10 @@ const (
 	Acknowledge
 	// LoseBond is to have a bond that a proof would cost, so that proofs against the key are worth keeping.
 	LoseBond
+	// Deal is to bring jobs to a node, to ask for their output and to sign receipts.
+	Deal
+	// Visit is to stay connected with a node.
+	Visit
 )
 
 // May reports whether a key with this role may do something.
@@ -82,14 +89,18 @@ func (r Role) May(a Action) bool {
 	case Ask:
 		return r.Keeper != 0
 	case Challenge:
-		// A check costs the node time, work above all; what an expelled keeper states of it counts for nothing.
-		return r.Keeper != 0 && r.Keeper != market.KeeperSlashed
+		// A check costs the node time, work above all; what a keeper without weight states of it counts for nothing.
+		return r.Keeper != market.KeeperSlashed && (r.Weight > 0 || r.Keeper == market.KeeperActive)
 	case Gossip, Sign, Propose:
 		return r.Weight > 0
 	case Acknowledge:
 		return r.Keeper == market.KeeperActive
 	case LoseBond:
 		return r.Keeper != 0 && r.Keeper != market.KeeperSlashed
+	case Deal:
+		return r.Lease || r.Order
+	case Visit:
+		return r.Lease || r.Order || r.Keeper != 0 && r.Keeper != market.KeeperSlashed
 	}
 	return false
 }

@@ -69,7 +69,8 @@ func directory(t *testing.T) *Directory {
 // Who may do what, in the words of the table in keeper/README.md.
 func TestWhoMayDoWhat(t *testing.T) {
 	d := directory(t)
-	all := []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, Acknowledge, LoseBond}
+	all := []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, Acknowledge, LoseBond, Deal, Visit}
+	keeperOf := slices.DeleteFunc(slices.Clone(all), func(a Action) bool { return a == Deal })
 	for _, c := range []struct {
 		name   string
 		key    solana.PublicKey
@@ -77,12 +78,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 		says   string
 		may    []Action
 	}{
-		{"active keeper", active, 15, "active keeper with weight", all},
-		{"active keeper, before its weight counts", young, 15, "active keeper without weight", []Action{Connect, Ask, Challenge, Acknowledge, LoseBond}},
-		{"active keeper, in a period before it was active", active, 5, "active keeper without weight", []Action{Connect, Ask, Challenge, Acknowledge, LoseBond}},
-		{"pending keeper", pending, 15, "pending keeper without weight", []Action{Connect, Ask, Challenge, LoseBond}},
-		{"exiting keeper, in a period in which it counted", exiting, 15, "exiting keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, LoseBond}},
-		{"exiting keeper, later", exiting, 25, "exiting keeper without weight", []Action{Connect, Ask, Challenge, LoseBond}},
+		{"active keeper", active, 15, "active keeper with weight", keeperOf},
+		{"active keeper, before its weight counts", young, 15, "active keeper without weight", []Action{Connect, Ask, Challenge, Acknowledge, LoseBond, Visit}},
+		{"active keeper, in a period before it was active", active, 5, "active keeper without weight", []Action{Connect, Ask, Challenge, Acknowledge, LoseBond, Visit}},
+		{"pending keeper", pending, 15, "pending keeper without weight", []Action{Connect, Ask, LoseBond, Visit}},
+		{"exiting keeper, in a period in which it counted", exiting, 15, "exiting keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, LoseBond, Visit}},
+		{"exiting keeper, later", exiting, 25, "exiting keeper without weight", []Action{Connect, Ask, LoseBond, Visit}},
 		{"slashed keeper, in a period in which it counted", slashed, 15, "expelled keeper with weight", []Action{Connect, Gossip, Ask, Sign, Propose}},
 		{"slashed keeper, later", slashed, 25, "expelled keeper without weight", []Action{Connect, Ask}},
 		{"node", node, 15, "node", []Action{Connect}},
@@ -99,7 +100,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			for _, a := range all {
 				require.Equal(t, slices.Contains(c.may, a), r.May(a), "action %d", a)
 			}
-			require.False(t, r.May(LoseBond+1), "an action that nobody has named")
+			require.False(t, r.May(Visit+1), "an action that nobody has named")
 		})
 	}
 }
@@ -156,4 +157,49 @@ func TestMissingDependenciesAreErrors(t *testing.T) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})
+}
+
+// A node answers keepers that may state something of it, and the customers that have business with it: a deposit alone
+// is none.
+func TestA01WhomANodeAnswers(t *testing.T) {
+	m := directory(t).o.View.(*view.View)
+	here, elsewhere := solana.PublicKey{50, 0}, solana.PublicKey{50, 1}
+	tenant, buyer, done := solana.PublicKey{21}, solana.PublicKey{22}, solana.PublicKey{23}
+	l := &market.Lease{Meta: market.Meta{Address: solana.PublicKey{70}}}
+	l.Customer, l.Lease.Node = tenant, here
+	m.Put(l.Address, l)
+	for i, status := range []market.OrderStatus{market.OrderOpen, market.OrderLapsed} {
+		o := &market.Order{Meta: market.Meta{Address: solana.PublicKey{71, byte(i)}}}
+		o.Customer, o.Order.Status = []solana.PublicKey{buyer, done}[i], uint8(status)
+		m.Put(o.Address, o)
+	}
+	of := func(address, customer, robot solana.PublicKey) {
+		c := &market.Credits{Meta: market.Meta{Address: address}}
+		c.Customer = customer
+		c.SessionKeys[0].Key, c.SessionKeys[0].Cap = robot, 1
+		m.Put(c.Address, c)
+	}
+	of(solana.PublicKey{72}, tenant, solana.PublicKey{31})
+	of(solana.PublicKey{73}, buyer, solana.PublicKey{32})
+	for _, c := range []struct {
+		name            string
+		key, node       solana.PublicKey
+		deals, asks, in bool
+	}{
+		{"customer of its lease", tenant, here, true, false, true},
+		{"its session key", solana.PublicKey{31}, here, true, false, true},
+		{"customer of another node's lease", tenant, elsewhere, false, false, false},
+		{"customer with an open order", buyer, here, true, false, true},
+		{"its session key", solana.PublicKey{32}, here, true, false, true},
+		{"customer of an order that is over", done, here, false, false, false},
+		{"customer with credits only", customer, here, false, false, false},
+		{"active keeper", active, here, false, true, true},
+		{"pending keeper", pending, here, false, false, true},
+		{"expelled keeper", slashed, here, false, false, false},
+		{"another node", node, here, false, false, false},
+		{"stranger", stranger, here, false, false, false},
+	} {
+		r := ForNode(m, c.node, c.key, 16*periodSecs)
+		require.Equal(t, []bool{c.deals, c.asks, c.in}, []bool{r.May(Deal), r.May(Challenge), r.May(Visit)}, "%s: %s", c.name, r)
+	}
 }

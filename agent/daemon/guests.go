@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market/roles"
+	"github.com/gantry-market/gantry/client/market/view"
+)
+
+// guests says whom this node answers: keepers, and the customers of its leases and of open orders. Everybody else is a
+// stranger, of whom no request is read.
+type guests struct {
+	view  *view.View
+	store *store.Store
+	node  solana.PublicKey
+	log   zerolog.Logger
+	// former are the customers of leases that the node still has in its store: the chain may have closed them.
+	former atomic.Pointer[map[solana.PublicKey]bool]
+}
+
+// formerEvery is how often former customers are read anew.
+const formerEvery = 10 * time.Second
+
+func (g *guests) role(key solana.PublicKey) roles.Role {
+	end := time.Now().Unix() + 1
+	if p, ok := g.view.Params(); ok && p.PeriodSecs > 0 {
+		secs := int64(p.PeriodSecs)
+		end = (time.Now().Unix()/secs + 1) * secs
+	}
+	r := roles.ForNode(g.view, g.node, key, end)
+	r.Lease = r.Lease || g.was(key)
+	return r
+}
+
+// was reports whether the key is that of a former customer, or of its session.
+func (g *guests) was(key solana.PublicKey) (was bool) {
+	former := g.former.Load()
+	if former == nil || len(*former) == 0 {
+		return false
+	}
+	was = (*former)[key]
+	g.view.Read(func(v *view.Accounts) {
+		for customer := range v.CustomersOfKey[key] {
+			was = was || (*former)[customer]
+		}
+	})
+	return was
+}
+
+func (g *guests) visits(key solana.PublicKey) bool     { return g.role(key).May(roles.Visit) }
+func (g *guests) challenges(key solana.PublicKey) bool { return g.role(key).May(roles.Challenge) }
+func (g *guests) deals(key solana.PublicKey) bool      { return g.role(key).May(roles.Deal) }
+func (g *guests) leases(key solana.PublicKey) bool     { return g.role(key).Lease }
+
+// refresh reads the former customers.
+func (g *guests) refresh() error {
+	all, err := g.store.Leases()
+	if err != nil {
+		return err
+	}
+	former := make(map[solana.PublicKey]bool, len(all))
+	for _, l := range all {
+		former[solana.PublicKey(l.Customer)] = true
+	}
+	g.former.Store(&former)
+	return nil
+}
+
+// run follows the former customers until ctx ends.
+func (g *guests) run(ctx context.Context) error {
+	tick := time.NewTicker(formerEvery)
+	defer tick.Stop()
+	for {
+		if err := g.refresh(); err != nil {
+			g.log.Warn().Err(err).Msg("agent cannot read the leases in its store: customers of closed ones are not answered")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// mayVisit reports whether a key is anything to this node. Until the node knows its own account, nothing is answered,
+// and any may connect.
+func (a *Agent) mayVisit(key solana.PublicKey) bool {
+	g := a.guests.Load()
+	return g == nil || g.visits(key)
+}
+
+// comesFirst reports whether a key is a keeper's, for whom connections and streams are kept.
+func (a *Agent) comesFirst(key solana.PublicKey) bool {
+	g := a.guests.Load()
+	return g == nil || g.challenges(key)
+}

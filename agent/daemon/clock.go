@@ -20,16 +20,41 @@ const (
 	// A block's time has whole seconds and is some seconds old when it is read.
 	clockBehind = 3 * time.Second
 	clockAhead  = time.Second
+	// Who says what time it is on chain could make the node show its price early: forward it is believed this far by a
+	// word of one endpoint, and this far when several were asked, none of which says less.
+	forwardByOne     = 2 * time.Second
+	forwardBySeveral = 15 * time.Second
+	// Backward it could make the node miss the time to show its price.
+	backward = time.Minute
 )
 
-// correct takes the chain's time at a time of this machine's clock, and reports whether they differ.
-func (c *marketClock) correct(chain, here time.Time) (off time.Duration, differs bool) {
-	off = chain.Sub(here)
+// bounded is the correction that the endpoints' times, earliest first, allow: by their median, within the bounds.
+// believed is false when it was cut to them.
+func bounded(times []time.Time, here time.Time) (off time.Duration, believed bool) {
+	off = times[(len(times)-1)/2].Sub(here)
 	if off >= -clockBehind && off <= clockAhead {
-		off = 0
+		return 0, true
+	}
+	forward := forwardByOne
+	if len(times) > 1 {
+		forward = forwardBySeveral
+		if off > 0 { // by the earliest of all: to show a price late costs an auction at worst
+			off = min(off, max(times[0].Sub(here), 0))
+		}
+	}
+	cut := min(max(off, -backward), forward)
+	return cut, cut == off
+}
+
+// correct takes the chain's time by each endpoint at a time of this machine's clock, and reports how far they differ.
+// Where the chain is on this machine there is nobody to distrust.
+func (c *marketClock) correct(times []time.Time, here time.Time, local bool) (off time.Duration, believed bool) {
+	off, believed = bounded(times, here)
+	if local && !believed {
+		off, believed = times[(len(times)-1)/2].Sub(here), true
 	}
 	c.offset.Store(int64(off))
-	return off, off != 0
+	return off, believed
 }
 
 // followClock follows the chain's clock until ctx ends.
@@ -38,12 +63,15 @@ func (a *Agent) followClock(ctx context.Context) error {
 	defer tick.Stop()
 	logged := false
 	for {
-		if now, err := a.client.ClusterTime(ctx, chain.Confirmed); err == nil {
-			off, differs := a.clock.correct(now, time.Now())
-			if differs && !logged {
+		if times, err := a.client.Clocks(ctx, chain.Confirmed); err == nil {
+			off, believed := a.clock.correct(times, time.Now(), a.client.Local())
+			switch {
+			case !believed && !logged:
+				a.log.Error().Dur("off", off).Int("endpoints", len(times)).Msg("the chain's time by its endpoints is too far from this machine's to be believed; set the clock with NTP, or add another --url")
+			case off != 0 && !logged:
 				a.log.Warn().Dur("off", off).Msg("this machine's clock differs from the chain's; bids use the chain's; set the clock with NTP")
 			}
-			logged = differs
+			logged = off != 0
 		}
 		select {
 		case <-ctx.Done():

@@ -41,8 +41,12 @@ func FirstBlock(ctx context.Context, c BlockSource, t time.Time) (Block, error) 
 	if best.Time.Before(t) {
 		return Block{}, ErrNoBlockYet
 	}
-	// Go back until before t, by what slots usually last, then twice as far.
-	high, step := best.Slot, uint64(best.Time.Sub(t)/(400*time.Millisecond))+64
+	// Go back until before t, by what slots last on this chain, then twice as far.
+	lasts, err := slotTime(ctx, c, best)
+	if err != nil {
+		return Block{}, err
+	}
+	high, step := best.Slot, uint64(best.Time.Sub(t)/lasts)+64
 	low := uint64(0) // the slot before the first that is looked at
 	for high > 0 {
 		from := high - min(step, high)
@@ -69,6 +73,21 @@ func FirstBlock(ctx context.Context, c BlockSource, t time.Time) (Block, error) 
 		}
 	}
 	return best, nil
+}
+
+// slotSample is over how many slots the time that one lasts is measured: block times are whole seconds.
+const slotSample = 512
+
+// slotTime is how long slots before this block have lasted: validators change it, and local networks have their own.
+func slotTime(ctx context.Context, c BlockSource, last Block) (time.Duration, error) {
+	before, err := c.At(ctx, last.Slot-min(slotSample, last.Slot))
+	if err != nil {
+		return 0, err
+	}
+	if before.Slot >= last.Slot || !before.Time.Before(last.Time) {
+		return time.Second, nil // too few blocks to say; the search goes further by itself
+	}
+	return max(last.Time.Sub(before.Time)/time.Duration(last.Slot-before.Slot), time.Millisecond), nil
 }
 
 // Blocks are those of a commitment, which must be Confirmed or Finalized: nodes serve no others.

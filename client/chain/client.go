@@ -42,7 +42,7 @@ type Client struct {
 	log        zerolog.Logger
 	transport  *http.Transport
 
-	sends sync.WaitGroup // to endpoints that answer later than the first
+	sends sync.WaitGroup // questions to endpoints that answer later than the first
 
 	genesisMu sync.Mutex
 	genesis   solana.Hash // zero until it is known

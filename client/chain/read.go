@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/gantry-market/gantry/client/records"
@@ -40,23 +39,6 @@ func (c *Client) Slot(ctx context.Context, at Commitment) (uint64, error) {
 	var out uint64
 	err := c.Raw(ctx, &out, "getSlot", commitmentParam(at))
 	return out, err
-}
-
-// ClusterTime returns the block time of the newest slot at a commitment: the clock that programs see, which a local
-// engine may have moved.
-func (c *Client) ClusterTime(ctx context.Context, at Commitment) (time.Time, error) {
-	acc, err := c.Account(ctx, solana.SysVarClockPubkey, at)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("cluster clock: %w", err)
-	}
-	if len(acc.Data) < 40 {
-		return time.Time{}, fmt.Errorf("cluster clock has %d bytes: %w", len(acc.Data), records.ErrLength)
-	}
-	var unix int64
-	for i := range 8 {
-		unix |= int64(acc.Data[32+i]) << (8 * i)
-	}
-	return time.Unix(unix, 0).UTC(), nil
 }
 
 // Balance returns an account's lamports; a missing account has none.

@@ -31,7 +31,8 @@ type Options struct {
 	Program    solana.PublicKey
 	Commitment chain.Commitment // default Confirmed
 	Filter     chain.Filter     // e.g. a discriminator; the zero filter takes all accounts
-	Resnapshot time.Duration    // guard against anything unforeseen, default 60 s, negative for never
+	Resnapshot time.Duration    // guard against anything unforeseen, default an hour, negative for never
+	ResyncGap  time.Duration    // least time between two snapshots for transactions that nobody can read, default a minute
 	Log        zerolog.Logger
 }
 
@@ -52,6 +53,8 @@ type Watcher struct {
 	log   zerolog.Logger
 	ready chan struct{}
 	once  sync.Once
+	// resync holds a token while a snapshot has to repair what single transactions did not tell.
+	resync chan struct{}
 
 	mu     sync.Mutex
 	status Status
@@ -68,9 +71,12 @@ func New(o Options) (*Watcher, error) {
 		o.Commitment = chain.Confirmed
 	}
 	if o.Resnapshot == 0 {
-		o.Resnapshot = time.Minute
+		o.Resnapshot = time.Hour
 	}
-	return &Watcher{o: o, log: o.Log, ready: make(chan struct{}), st: newState(o.Program)}, nil
+	if o.ResyncGap <= 0 {
+		o.ResyncGap = time.Minute
+	}
+	return &Watcher{o: o, log: o.Log, ready: make(chan struct{}), resync: make(chan struct{}, 1), st: newState(o.Program)}, nil
 }
 
 // Ready is closed after the first snapshot has been emitted in full.
@@ -167,9 +173,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	w.mu.Unlock()
 	w.once.Do(func() { close(w.ready) })
 
-	if w.o.Resnapshot > 0 {
-		g.Go(func() error { return w.resnapshot(gctx, snaps) })
-	}
+	g.Go(func() error { return w.resnapshot(gctx, snaps) })
 	broken := make(chan error, 1)
 	go func() { broken <- g.Wait() }()
 	for {
@@ -213,15 +217,29 @@ type snapshot struct {
 	slot     uint64
 }
 
-// resnapshot takes a snapshot at every interval.
+// resnapshot takes a snapshot at every interval, and when one is asked for, but then no more often than the gap allows:
+// strangers can make transactions that ask for one.
 func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
-	tick := time.NewTicker(w.o.Resnapshot)
-	defer tick.Stop()
+	var every <-chan time.Time
+	if w.o.Resnapshot > 0 {
+		tick := time.NewTicker(w.o.Resnapshot)
+		defer tick.Stop()
+		every = tick.C
+	}
+	gap := time.NewTimer(0)
+	defer gap.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
+		case <-every:
+		case <-w.resync:
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-gap.C:
+				gap.Reset(w.o.ResyncGap)
+			}
 		}
 		accs, slot, err := w.o.Client.ProgramAccounts(ctx, w.o.Program, w.o.Commitment, w.o.Filter)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -58,6 +59,7 @@ func (t *writeReader) add(sigs []solana.Signature, raw json.RawMessage) []solana
 		Value struct {
 			Signature solana.Signature `json:"signature"`
 			Err       json.RawMessage  `json:"err"`
+			Logs      []string         `json:"logs"`
 		} `json:"value"`
 	}
 	if err := json.Unmarshal(raw, &n); err != nil {
@@ -70,7 +72,22 @@ func (t *writeReader) add(sigs []solana.Signature, raw json.RawMessage) []solana
 	if n.Value.Signature.IsZero() {
 		return sigs // a simulation: the validator announces its logs too, under an empty signature
 	}
+	if !t.mayRun(n.Value.Logs) {
+		return sigs
+	}
 	return append(sigs, n.Value.Signature)
+}
+
+// mayRun reports whether a transaction with this log has run the program. One that only names it can change none of its
+// accounts, and costs its sender next to nothing.
+func (t *writeReader) mayRun(logs []string) bool {
+	run := "Program " + t.w.o.Program.String() + " invoke"
+	for _, l := range logs {
+		if strings.HasPrefix(l, run) || strings.HasPrefix(l, "Log truncated") {
+			return true
+		}
+	}
+	return len(logs) == 0
 }
 
 // read fetches the transactions, then the accounts that they wrote.
@@ -80,6 +97,14 @@ func (t *writeReader) read(ctx context.Context, sigs []solana.Signature) error {
 	var slot uint64
 	for _, sig := range sigs {
 		l, err := t.transaction(ctx, sig, at)
+		if errors.Is(err, chain.ErrUnreadable) {
+			t.w.log.Warn().Err(err).Msg("a snapshot shows what a transaction did that cannot be read")
+			select {
+			case t.w.resync <- struct{}{}:
+			default:
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{
     FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
-    FLAG_WORK_FAILED, VERSION,
+    FLAG_WORK_FAILED, STAKE_UNIT, VERSION,
 };
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::FaultOpened;
@@ -226,6 +226,12 @@ impl Fault {
             applicable_at: self.applicable_at,
         });
         self.invariant()
+    }
+
+    /// What stake is worth in µUSDC at the stored price, rounded up.
+    pub fn worth_of(&self, stake: u64) -> Result<u64> {
+        let product = (stake as u128).checked_mul(self.stake_price as u128).or_overflow()?;
+        u64::try_from(product.div_ceil(STAKE_UNIT as u128)).ok().or_overflow()
     }
 
     pub fn invariant(&self) -> Result<()> {

@@ -82,13 +82,18 @@ impl Node {
         frozen || (now < self.claims_until && since(self.claims_from) && !compensated)
     }
 
-    /// Ends the lease where the conviction begins, once: what is not paid of it by then never will be.
+    /// Ends the lease where the conviction begins: what is not paid of it by then never will be. A conviction that begins
+    /// earlier ends a lease earlier that another has ended.
     pub fn cut(&mut self, lease: &mut Account<Lease>, from: i64, now: i64) -> Result<()> {
-        if lease.cut == 1 || lease.started_at == 0 {
+        if lease.started_at == 0 {
             return Ok(());
         }
-        self.cut_leases = self.cut_leases.checked_add(1).or_overflow()?;
         let paid_until = lease.paid_until()?;
+        if lease.cut == 1 {
+            lease.ended_at = lease.ended_at.min(from.max(paid_until));
+            return lease.invariant(now);
+        }
+        self.cut_leases = self.cut_leases.checked_add(1).or_overflow()?;
         lease.cut = 1;
         lease.occupied_until = if lease.ended_at == 0 { now.min(lease.funded_until) } else { lease.ended_at };
         lease.ended_at = lease.occupied_until.min(from).max(paid_until);

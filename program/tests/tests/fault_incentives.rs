@@ -131,6 +131,53 @@ fn r01_a_claim_depends_on_no_order() {
     assert_eq!((all[0].1, all[0].2), (PAID, 416_666_000));
 }
 
+/// A fault of the machine ends the lease late; a dispute that is upheld afterwards is about all of its time.
+#[test]
+fn r02_an_earlier_conviction_ends_a_lease_that_another_has_ended() {
+    let mut s = scene();
+    let good = s.w.good_leaf(s.deal.machine.node, s.deal.lease, s.period);
+    let proofs = s.w.finalise(&s.deal.keeper, &[good]);
+    s.w.ok(ix::report_apply(&proofs[0]), &[]);
+    s.period = s.w.period();
+    s.w.warp_past_period(s.period);
+    let fault = s.faulted(Address::default(), FLAG_WORK_FAILED);
+    s.applied(&fault);
+    let lease = s.deal.lease;
+    s.compensate(&fault, &lease);
+    s.w.ok(ix::dispute_open(&s.w, &lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&s.deal.customer.key]);
+    s.w.ok(ix::dispute_vote(&s.deal.keeper, &lease, 1), &[&s.deal.keeper.key]);
+    let payer = s.w.actor();
+    s.w.ok(ix::dispute_uphold(&s.w, &payer.wallet(), &lease), &[&payer.key]);
+    s.w.settle(&s.deal, 2, 630);
+    s.w.warp(300);
+    s.w.ok(ix::slash_apply(&s.w, &pda::dispute_fault(&lease)), &[]);
+    s.w.ok(ix::lease_settle_report(&s.w, &lease), &[]);
+    assert_eq!(s.w.read::<Lease>(&lease).paid_secs, 600);
+}
+
+/// A second finding of the same cause takes nothing, so its pool is empty. Whoever has it compensate the victim first
+/// does not strip the victim of what the first one holds for it.
+#[test]
+fn r01_a_fault_that_gives_nothing_makes_nothing_good() {
+    for empty_first in [false, true] {
+        let mut s = scene();
+        let full = s.faulted(Address::default(), FLAG_DEVICE_CHANGED);
+        s.period = s.w.period();
+        s.w.warp_past_period(s.period);
+        let empty = s.faulted(Address::default(), FLAG_DEVICE_CHANGED);
+        for fault in [&full, &empty] {
+            s.applied(fault);
+        }
+        assert_eq!(s.w.read::<Fault>(&empty).pool, 0);
+        let lease = s.deal.lease;
+        for fault in if empty_first { [empty, full] } else { [full, empty] } {
+            s.compensate(&fault, &lease);
+        }
+        assert_eq!(s.payout(&s.deal.customer, &full), PAID, "the empty one first: {empty_first}");
+        assert_eq!(s.w.read::<Lease>(&lease).compensated, 333_333);
+    }
+}
+
 #[test]
 fn r01_the_pool_is_divided_by_gpu_seconds_in_the_window() {
     let mut s = scene();

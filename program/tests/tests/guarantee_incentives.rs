@@ -100,7 +100,7 @@ fn c08_a_broken_guarantee_compensates_its_customers() {
     // the lease's, and cost it more than that.
     s.w.ok(ix::slash_compensate(&s.w, &fault, &lease), &[]);
     assert_eq!(s.payout(&fault), 200_000_000);
-    assert_eq!(s.w.read::<Lease>(&lease).compensated, PAID);
+    assert_eq!(s.w.read::<Lease>(&lease).compensated, 200_000);
     s.close(&lease);
     // The rest of the pool is burned as well.
     let until = s.w.read::<Fault>(&fault).claims_until;

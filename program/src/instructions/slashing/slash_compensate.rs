@@ -52,7 +52,9 @@ pub(crate) fn handler(ctx: &mut Context<SlashCompensate>) -> Result<()> {
     let (lost, harm) = fault.harm_of(lease)?;
     let amount = part.min(harm).min(fault.pool_left);
     fault.pool_left = fault.pool_left.checked_sub(amount).or_overflow()?;
-    lease.compensated = lease.compensated.checked_add(lost).or_overflow()?;
+    // Only what this fault really gives is made good: one with an empty pool takes nothing from what others owe.
+    let made_good = if amount == harm { lost } else { lost.min(fault.worth_of(amount)?) };
+    lease.compensated = lease.compensated.checked_add(made_good).or_overflow()?;
     let credit = Credit {
         beneficiary: lease.customer,
         source: *fault.address(),

@@ -7,11 +7,16 @@
 
 mod accepted;
 mod cast;
+mod causes;
 mod exits;
+mod fees;
 mod flows;
+mod frozen;
 mod harm;
+mod idle;
 pub mod orders;
 mod pools;
+mod silence;
 mod slashes;
 mod stakes;
 pub mod terms;
@@ -29,6 +34,11 @@ pub const EXIT: &str = "no stake or bond leaves before its delay";
 pub const HARM: &str = "compensation is money that was paid";
 pub const ORDER: &str = "a compensation depends on no order and no sender";
 pub const POOL: &str = "a pool goes to its victims or is burned";
+pub const CAUSE: &str = "a cause costs what its gravest finding does";
+pub const FROZEN: &str = "no frozen second is paid";
+pub const SILENT: &str = "silence costs an hour of the lease at most";
+pub const FEES: &str = "reputation costs fees that do not come back";
+pub const IDLE: &str = "who does not act pays for it";
 pub const ACCEPTED: &str = "accepted work is paid whoever is silent";
 pub const TIME: &str = "whoever works has the time that was ordered";
 pub const WORK: &str = "work that was not done earns nothing";
@@ -38,8 +48,10 @@ pub const VETO: &str = "less than a third voids no fault";
 pub const TERMS: &str = "no change of parameters slashes anybody";
 
 /// Every rule by owner.
-pub const RULES: [&str; 13] =
-    [HALF, OWN, EXIT, HARM, ORDER, POOL, ACCEPTED, TIME, WORK, STAKES, VERDICT, VETO, TERMS];
+pub const RULES: [&str; 18] = [
+    HALF, OWN, EXIT, HARM, ORDER, POOL, CAUSE, FROZEN, SILENT, FEES, IDLE, ACCEPTED, TIME, WORK, STAKES,
+    VERDICT, VETO, TERMS,
+];
 
 /// Rules that the program is known to break, with the finding of docs/findings.md that says so. They are checked only
 /// where they are asked for by name. The list is empty once the findings are mended.
@@ -64,6 +76,11 @@ pub struct Books {
     exits: exits::Exits,
     harm: harm::Harm,
     pools: pools::Pools,
+    causes: causes::Causes,
+    frozen: frozen::Frozen,
+    silence: silence::Silence,
+    fees: fees::Fees,
+    idle: idle::Idle,
     accepted: accepted::Accepted,
     work: work::Work,
     stakes: stakes::Stakes,
@@ -80,6 +97,11 @@ impl Books {
             exits: Default::default(),
             harm: Default::default(),
             pools: Default::default(),
+            causes: Default::default(),
+            frozen: Default::default(),
+            silence: Default::default(),
+            fees: Default::default(),
+            idle: Default::default(),
             accepted: Default::default(),
             work: Default::default(),
             stakes: Default::default(),
@@ -120,6 +142,11 @@ impl Books {
             self.harm.check(act, &flows),
             order,
             pool,
+            self.causes.check(act, &flows),
+            self.frozen.check(act),
+            self.silence.check(act, &flows),
+            self.fees.check(act),
+            self.idle.check(act, &flows),
             self.accepted.check(act),
             self.work.check(act),
         ];

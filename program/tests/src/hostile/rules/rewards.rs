@@ -2,7 +2,7 @@
 
 use gantry_market::constants::{BPS, DAY, STAKE_UNIT};
 use gantry_market::math::periods::period_end;
-use gantry_market::state::{Keeper, Market, Params, Provider, Report, Rewards, REPORT_FINAL};
+use gantry_market::state::{Credits, Keeper, Market, Params, Provider, Report, Rewards, REPORT_FINAL};
 use solana_address::Address;
 
 use super::money::amount;
@@ -74,8 +74,10 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             let own = owner.is_some_and(|owner| act.signed(&owner));
             // Whoever holds the treasury may give it away, and its new owner may be paid there.
             let payout = act.ledger.all::<Provider>().any(|(_, found)| found.payout == market.treasury);
+            // The authority may have named a customer's vault: its deposits come there too.
+            let vault = owner.is_some_and(|owner| act.ledger.get::<Credits>(&owner).is_some());
             must!(
-                treasury <= 0 || own || payout,
+                treasury <= 0 || own || payout || vault,
                 "the treasury gets its share alone",
                 "{}: {treasury}",
                 act.name

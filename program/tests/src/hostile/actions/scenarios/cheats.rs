@@ -8,14 +8,15 @@ use gantry_market::state::{Fault, Lease, Node, Order, Params, LEASE_RUNNING};
 use solana_address::Address;
 
 use super::outputs::{all_commit, all_start, Part};
-use super::{market, offered, recovered, reported, usable, Job};
+use super::{market, offered, recovered, reported, usable, voters, Job};
 use crate::hostile::actions::leases_of;
 use crate::hostile::harness::{CUSTOMERS, KEEPERS, PROVIDERS};
 use crate::hostile::owners::OWNERS;
 use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
 use crate::hostile::trace::Step;
-use crate::leaves::{tree, LeafData};
+use crate::ix::signed;
+use crate::leaves::{statement, tree, LeafData};
 use crate::{ix, pda};
 
 /// One of an owner's wallets among those that play a part, or any of them.
@@ -158,6 +159,46 @@ fn found_out(s: &mut Scene, [victim, own]: [Job; 2], turned: bool) -> Option<Pla
         ways.reverse();
     }
     plan.push(Step::Either(ways));
+    Some(plan)
+}
+
+/// A fault of a node, against which one keeper speaks after the other, some of them twice, some for their owner.
+pub fn appealed(s: &mut Scene) -> Option<Scenario> {
+    let job = Job::any(s)?;
+    let speaks = 1 + s.below(4);
+    let mut scenario = job
+        .begins()
+        .then(|s| Some(vec![Step::Warp(i64::from(market(s)?.params.period_secs))]))
+        .then(move |s| accused(s, &job));
+    for _ in 0..speaks {
+        scenario = scenario.then(move |s| speaks_against(s, &job.node));
+    }
+    Some(scenario.then_if(speaks > 2, move |s| applied(s, &job.node)))
+}
+
+/// A final report says that the machine has failed a check, and the fault is opened.
+fn accused(s: &mut Scene, job: &Job) -> Option<Plan> {
+    s.a.ledger.get::<Lease>(&job.lease)?;
+    let period = s.a.w.period();
+    let flags = [FLAG_WORK_FAILED, FLAG_EVIDENCE_FAILED][s.below(2)];
+    let good = s.a.w.good_leaf(job.node, Address::default(), period);
+    let leaf = LeafData { flags, checks_passed: 0, ..good };
+    reported(s, period, &[leaf], &[0])
+}
+
+fn speaks_against(s: &mut Scene, node: &Address) -> Option<Plan> {
+    let fault = s.a.ledger.all::<Fault>().find(|(_, fault)| fault.node == *node).map(|(at, f)| (*at, *f));
+    let (at, fault) = fault?;
+    let all = voters(s, fault.voters_before);
+    let (wallet, _) = s.one(all)?;
+    let keeper = s.who(&wallet)?;
+    let kind = if fault.flags & FLAG_WORK_FAILED != 0 { 3 } else { 4 };
+    let text = statement(&fault.node, fault.period, kind, true);
+    let appeal = ix::slash_appeal(&s.a.w, &at, keeper, text);
+    let mut plan = vec![Step::Send(vec![signed(&keeper.key, &text), appeal])];
+    if s.once_in(4) {
+        plan.extend(plan.clone());
+    }
     Some(plan)
 }
 

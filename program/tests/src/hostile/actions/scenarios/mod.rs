@@ -53,6 +53,8 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     cheats::withheld,
     cheats::reopened,
     cheats::retold,
+    cheats::appealed,
+    cheats::appealed,
 ];
 
 /// The market as it is.

@@ -1,0 +1,62 @@
+//! Reputation is bought with fees that nobody gets back: what a node's record gains by leases and ratings, and what a
+//! provider is credited for emission, is no more than what their leases left in the fee vault.
+
+use std::collections::BTreeMap;
+
+use gantry_market::state::{Lease, Node, Provider};
+use solana_address::Address;
+
+use super::{broken, FEES};
+use crate::hostile::entity::Token;
+use crate::hostile::rules::{Act, Verdict};
+
+#[derive(Clone, Default)]
+pub struct Fees {
+    /// µUSDC that came into the fee vault from leases of a node.
+    swept: BTreeMap<Address, i128>,
+    /// What ratings count of leases that are not closed.
+    rated: BTreeMap<Address, i128>,
+}
+
+impl Fees {
+    pub fn check(&mut self, act: &Act) -> Verdict {
+        let Some(market) = act.market() else { return Ok(()) };
+        let vault = act.changes::<Token>().find(|change| change.at == market.fee_vault);
+        let swept = vault
+            .and_then(|change| change.both())
+            .map_or(0, |(before, after)| i128::from(after.amount) - i128::from(before.amount));
+        let closed =
+            act.changes::<Lease>().find_map(|change| change.closed().map(|lease| (change.at, lease)));
+        if let Some((at, lease)) = closed {
+            *self.swept.entry(lease.node).or_default() += swept;
+            let rated = self.rated.remove(&at).unwrap_or(0);
+            if rated > swept {
+                return broken(FEES, format!("{}: {at} was rated by {rated}, {swept} was swept", act.name));
+            }
+        }
+        for change in act.changes::<Provider>() {
+            let Some((before, after)) = change.both() else { continue };
+            let credited = i128::from(after.fees_paid) - i128::from(before.fees_paid);
+            if credited > swept.max(0) {
+                return broken(FEES, format!("{}: {credited} credited, {swept} swept", act.name));
+            }
+        }
+        for change in act.changes::<Node>() {
+            if change.after.is_none() {
+                self.swept.remove(&change.at);
+            }
+            let Some((before, after)) = change.both() else { continue };
+            let weighs = i128::from(after.rating_weight) - i128::from(before.rating_weight);
+            let rated = act.changes::<Lease>().next().map(|change| change.at);
+            if let Some(lease) = rated.filter(|_| weighs > 0) {
+                *self.rated.entry(lease).or_default() += weighs;
+            }
+            let swept = self.swept.get(&change.at).copied().unwrap_or(0);
+            if i128::from(after.fees_completed) > swept {
+                let what = format!("{}: {} for fees of {swept}", act.name, after.fees_completed);
+                return broken(FEES, what);
+            }
+        }
+        Ok(())
+    }
+}

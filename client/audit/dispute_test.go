@@ -315,3 +315,31 @@ func TestAFaultOfADispute(t *testing.T) {
 	resolved.Upheld, fault.Flags = 1, uint16(records.FlagOffline)
 	require.Contains(t, audited().Steps[0].Problems, "the leaf is not in the transaction")
 }
+
+// The fault of a broken guarantee rests on what was counted, and only if it was not kept.
+func TestAFaultOfAGuarantee(t *testing.T) {
+	node := pub("node")
+	resolved := &bindings.GuaranteeResolved{
+		Node: node, Fault: market.GuaranteeFaultAddress(node, 2_000), Since: 1_000, Until: 2_000, GuaranteeBps: 9_500, UpSecs: 940, CountedSecs: 1_000,
+	}
+	fault := &bindings.FaultOpened{Fault: resolved.Fault, Node: node, Period: 40, Amount: 50, WindowFrom: 1_000, ApplicableAt: 2_400}
+	audited := func() *Slash {
+		t.Helper()
+		s, err := auditFault(t.Context(), Options{Source: silence{}}, Tx{Events: []market.Event{{Value: fault}, {Value: resolved}}}, fault)
+		require.NoError(t, err)
+		return s
+	}
+	s := audited()
+	require.True(t, s.OK(), "%v", s.Steps)
+	require.Contains(t, s.Steps[0].Text, "was up for 940 of 1000 seconds")
+	resolved.UpSecs = 950
+	require.False(t, audited().OK(), "it was kept")
+	resolved.UpSecs, fault.WindowFrom = 940, 1_001
+	require.False(t, audited().OK(), "another time")
+	fault.WindowFrom, resolved.Until = 1_000, 2_001
+	require.False(t, audited().OK(), "another guarantee")
+	resolved.Until, fault.Lease = 2_000, pub("lease")
+	require.False(t, audited().OK(), "one lease")
+	fault.Lease = solana.PublicKey{}
+	require.True(t, audited().OK())
+}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +25,12 @@ type guests struct {
 	former atomic.Pointer[map[solana.PublicKey]bool]
 }
 
-// formerEvery is how often former customers are read anew.
-const formerEvery = 10 * time.Second
+const (
+	// formerEvery is how often former customers are read anew from the store.
+	formerEvery = 10 * time.Second
+	// lookEvery is how often those of the running leases are added: no lease is over sooner.
+	lookEvery = 500 * time.Millisecond
+)
 
 func (g *guests) role(key solana.PublicKey) roles.Role {
 	end := time.Now().Unix() + 1
@@ -58,7 +63,7 @@ func (g *guests) challenges(key solana.PublicKey) bool { return g.role(key).May(
 func (g *guests) deals(key solana.PublicKey) bool      { return g.role(key).May(roles.Deal) }
 func (g *guests) leases(key solana.PublicKey) bool     { return g.role(key).Lease }
 
-// refresh reads the former customers.
+// refresh reads the former customers, and adds those of the leases that there are now.
 func (g *guests) refresh() error {
 	all, err := g.store.Leases()
 	if err != nil {
@@ -69,21 +74,37 @@ func (g *guests) refresh() error {
 		former[solana.PublicKey(l.Customer)] = true
 	}
 	g.former.Store(&former)
+	g.keep()
 	return nil
+}
+
+// keep adds the customers of the leases that there are now: a short lease may be closed before the store is read again.
+func (g *guests) keep() {
+	former := maps.Clone(*g.former.Load())
+	before := len(former)
+	for _, l := range g.view.LeasesOfNode(g.node) {
+		former[l.Customer] = true
+	}
+	if len(former) > before {
+		g.former.Store(&former)
+	}
 }
 
 // run follows the former customers until ctx ends.
 func (g *guests) run(ctx context.Context) error {
-	tick := time.NewTicker(formerEvery)
+	tick, look := time.NewTicker(formerEvery), time.NewTicker(lookEvery)
 	defer tick.Stop()
+	defer look.Stop()
 	for {
-		if err := g.refresh(); err != nil {
-			g.log.Warn().Err(err).Msg("agent cannot read the leases in its store: customers of closed ones are not answered")
-		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-look.C:
+			g.keep()
 		case <-tick.C:
+			if err := g.refresh(); err != nil {
+				g.log.Warn().Err(err).Msg("agent cannot read the leases in its store: customers of closed ones are not answered")
+			}
 		}
 	}
 }

@@ -7800,13 +7800,16 @@ type Node struct {
 	OpenLeases uint16 `json:"openLeases"`
 	CutLeases  uint16 `json:"cutLeases"`
 
+	// Of the open leases, those that were awarded before the end of the guarantee.
+	GuaranteeOpen uint16 `json:"guaranteeOpen"`
+
 	// Open faults of the machine, apart from those of single leases.
 	PendingNodeFaults uint16 `json:"pendingNodeFaults"`
 
 	// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
 	Relapses uint16   `json:"relapses"`
 	Deaths   uint16   `json:"deaths"`
-	Pad      [6]uint8 `json:"pad"`
+	Pad      [4]uint8 `json:"pad"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -8219,6 +8222,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.CutLeases)
 	if err != nil {
 		return errors.NewField("CutLeases", err)
+	}
+	// Serialize `GuaranteeOpen`:
+	err = encoder.Encode(obj.GuaranteeOpen)
+	if err != nil {
+		return errors.NewField("GuaranteeOpen", err)
 	}
 	// Serialize `PendingNodeFaults`:
 	err = encoder.Encode(obj.PendingNodeFaults)
@@ -8663,6 +8671,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.CutLeases)
 	if err != nil {
 		return errors.NewField("CutLeases", err)
+	}
+	// Deserialize `GuaranteeOpen`:
+	err = decoder.Decode(&obj.GuaranteeOpen)
+	if err != nil {
+		return errors.NewField("GuaranteeOpen", err)
 	}
 	// Deserialize `PendingNodeFaults`:
 	err = decoder.Decode(&obj.PendingNodeFaults)

@@ -251,9 +251,20 @@ func (d *due) guarantees() {
 		}
 		since, _ := n.ResolvesAt()
 		a := Action{Kind: GuaranteeResolve, Key: fmt.Sprintf("%s/%d", key, n.GuaranteedUntil), Since: since}
-		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Payer: d.self, Node: *n})
+		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Payer: d.self, Node: *n, Leases: d.guaranteedLeases(n)})
 		d.add(a, instruction, err)
 	})
+}
+
+// guaranteedLeases are the leases of a node that were awarded before the end of its guarantee, and are not closed.
+func (d *due) guaranteedLeases(n *market.Node) (leases []solana.PublicKey) {
+	for key := range d.v.LeasesOfNode[n.Address] {
+		if d.v.Leases[key].AwardedAt < n.GuaranteedUntil {
+			leases = append(leases, key)
+		}
+	}
+	slices.SortFunc(leases, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+	return leases
 }
 
 func (d *due) reports() {

@@ -83,13 +83,20 @@ func NodeGuarantee(a NodeGuaranteeArgs) (solana.Instruction, error) {
 type GuaranteeResolveArgs struct {
 	Payer solana.PublicKey
 	Node  market.Node
+	// Leases are those of the node that were awarded before the guarantee's end and are not closed: what they have paid
+	// counts in a guarantee that was not kept.
+	Leases []solana.PublicKey
 }
 
 // GuaranteeResolve ends a guarantee. When it was not kept, that is a fault, which can be applied at once.
 func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewGuaranteeResolveInstruction(a.Payer, market.MarketAddress(), a.Node.Address, a.Node.Provider,
 		market.GuaranteeFaultAddress(a.Node.Address, a.Node.GuaranteedUntil), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_GuaranteeResolve)
+	leases := make([]*solana.AccountMeta, len(a.Leases))
+	for i, lease := range a.Leases {
+		leases[i] = solana.NewAccountMeta(lease, false, false)
+	}
+	return finish(ix, err, bindings.Instruction_GuaranteeResolve, leases...)
 }
 
 // NodeReportDeadArgs report that a GPU of a machine has died.

@@ -110,13 +110,6 @@ impl Node {
     pub fn all_cut(&self) -> bool {
         self.open_leases == self.cut_leases
     }
-
-    /// A lease of the node is gone.
-    pub fn forget_lease(&mut self, lease: &Lease) -> Result<()> {
-        self.open_leases = self.open_leases.checked_sub(1).or_overflow()?;
-        self.cut_leases = self.cut_leases.checked_sub(lease.cut as u16).or_overflow()?;
-        Ok(())
-    }
 }
 
 impl Lease {

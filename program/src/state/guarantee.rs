@@ -12,7 +12,9 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, GUARANTEE_BPS_MIN, GUARANTEE_REVENUE_PART};
+use crate::constants::{
+    BPS, GUARANTEE_BPS_MIN, GUARANTEE_REVENUE_PART, MAX_GUARANTEE_SECS, SECONDS_PER_HOUR, STAKE_UNIT,
+};
 use crate::errors::OrOverflow;
 use crate::math::fees::{bps_of, part_of};
 use crate::math::guarantee::kept;
@@ -30,12 +32,14 @@ impl Node {
         if !self.is_guaranteed() {
             return self.guarantee_bps == 0
                 && self.guarantee_counted_secs == 0
+                && self.guarantee_open == 0
                 && self.guarantee_revenue == 0;
         }
         self.guarantee_bps >= GUARANTEE_BPS_MIN
             && (self.guarantee_bps as u64) <= BPS
             && self.guaranteed_since < self.guaranteed_until
             && self.guarantee_up_secs <= self.guarantee_counted_secs
+            && self.guarantee_open <= self.open_leases
             && self.status != NODE_RETIRED
     }
 
@@ -112,7 +116,35 @@ impl Node {
         Ok(())
     }
 
-    /// Counts what a lease that closes has paid for time within the guarantee.
+    /// How long a guarantee may last: a longer one could earn more by its discount than the stake can cost.
+    pub fn longest_guarantee(&self, reference_price: u64, stake_price: u64) -> Result<i64> {
+        let worth = (self.required_stake as u128).checked_mul(stake_price as u128).or_overflow()?;
+        let worth = worth.checked_div(STAKE_UNIT as u128).or_overflow()?;
+        let covered =
+            worth.checked_mul(GUARANTEE_REVENUE_PART as u128 * SECONDS_PER_HOUR as u128).or_overflow()?;
+        let hourly = (reference_price as u128).checked_mul(self.spec.gpus as u128).or_overflow()?;
+        let longest = covered.checked_div(hourly.max(1)).or_overflow()?;
+        Ok(i64::try_from(longest).unwrap_or(MAX_GUARANTEE_SECS).min(MAX_GUARANTEE_SECS))
+    }
+
+    /// A lease was awarded; before the end of a guarantee its pay counts.
+    pub fn note_lease(&mut self, now: i64) -> Result<()> {
+        self.open_leases = self.open_leases.checked_add(1).or_overflow()?;
+        let counts = now < self.guaranteed_until;
+        self.guarantee_open = self.guarantee_open.checked_add(u16::from(counts)).or_overflow()?;
+        Ok(())
+    }
+
+    /// A lease of the node is gone.
+    pub fn forget_lease(&mut self, lease: &Lease) -> Result<()> {
+        self.open_leases = self.open_leases.checked_sub(1).or_overflow()?;
+        self.cut_leases = self.cut_leases.checked_sub(lease.cut as u16).or_overflow()?;
+        let counted = lease.awarded_at < self.guaranteed_until;
+        self.guarantee_open = self.guarantee_open.checked_sub(u16::from(counted)).or_overflow()?;
+        Ok(())
+    }
+
+    /// Counts what a lease that closes, or is open when the guarantee is resolved, has paid for time within it.
     pub fn count_revenue(&mut self, lease: &Lease) -> Result<()> {
         let seconds = lease.paid_secs_within(self.guaranteed_since, self.guaranteed_until)?;
         if seconds > 0 {
@@ -151,6 +183,7 @@ impl Node {
         self.guarantee_up_secs = 0;
         self.guarantee_counted_secs = 0;
         self.guarantee_revenue = 0;
+        self.guarantee_open = 0;
         Ok(outcome)
     }
 }

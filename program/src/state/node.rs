@@ -188,12 +188,14 @@ pub struct Node {
     /// Leases awarded and not closed; of them, those that a conviction has ended.
     pub open_leases: u16,
     pub cut_leases: u16,
+    /// Of the open leases, those that were awarded before the end of the guarantee.
+    pub guarantee_open: u16,
     /// Open faults of the machine, apart from those of single leases.
     pub pending_node_faults: u16,
     /// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
     pub relapses: u16,
     pub deaths: u16,
-    pub pad: [u8; 6],
+    pub pad: [u8; 4],
 }
 
 impl Node {

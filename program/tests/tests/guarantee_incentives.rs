@@ -1,7 +1,7 @@
 //! What a broken uptime guarantee costs, and who gets what of it.
 
 use gantry_market::errors::MarketError;
-use gantry_market::state::{Fault, Lease, Market, Node, Payout, Provider};
+use gantry_market::state::{Fault, Lease, Node, Payout, Provider};
 use gantry_market_tests::leaves::LeafData;
 use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_address::Address;
@@ -19,9 +19,11 @@ struct Scene {
     customer: Actor,
     since: i64,
     until: i64,
+    /// Leases that are not closed.
+    open: Vec<Address>,
 }
 
-/// `stake_price` is µUSDC for a stake token when the guarantee is given.
+/// `stake_price` is µUSDC for a stake token, as if it had been that when the guarantee was given.
 fn guaranteed(stake_price: u64) -> Scene {
     let mut w = Testbed::quick();
     let keeper = w.keeper(w.params.min_bond);
@@ -30,11 +32,10 @@ fn guaranteed(stake_price: u64) -> Scene {
     let customer = w.customer(100_000_000);
     let first = w.period() + 1;
     let (since, until) = ((first * 60) as i64, ((first + 20) * 60) as i64);
-    w.alter(&pda::market(), |m: &mut Market| m.params.stake_price = stake_price);
     w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_500), &[&provider.key]);
-    w.alter(&pda::market(), |m: &mut Market| m.params.stake_price = 1_000_000);
+    w.alter(&machine.node, |n: &mut Node| n.guarantee_stake_price = stake_price);
     w.set_now(since);
-    Scene { w, keeper, provider, machine, customer, since, until }
+    Scene { w, keeper, provider, machine, customer, since, until, open: Vec::new() }
 }
 
 impl Scene {
@@ -49,12 +50,14 @@ impl Scene {
         self.w.ok_all(&receipt, &[]);
         let end = ix::lease_end(&self.w, &self.customer.wallet(), &lease, 0);
         self.w.ok(end, &[&self.customer.key]);
+        self.open.push(lease);
         lease
     }
 
     fn close(&mut self, lease: &Address) {
         let close = ix::lease_close(&self.w, &self.customer.wallet(), lease);
         self.w.ok(close, &[&self.customer.key]);
+        self.open.retain(|open| open != lease);
     }
 
     /// The machine was away in the period that runs.
@@ -69,7 +72,7 @@ impl Scene {
     /// Resolves the guarantee.
     fn resolved(&mut self) -> Address {
         self.w.set_now(self.until + 120 + 300);
-        let resolve = ix::guarantee_resolve(&self.w, &self.keeper, &self.machine.node);
+        let resolve = ix::guarantee_resolve_of(&self.w, &self.keeper, &self.machine.node, &self.open);
         self.w.ok(resolve, &[&self.keeper.key]);
         pda::guarantee_fault(&self.machine.node, self.until)
     }
@@ -189,6 +192,7 @@ fn r18_an_owner_of_node_and_customers_loses_by_it() {
         // Whether it counts the revenue first or claims for it.
         for close_first in [true, false] {
             s.w = ready.fork();
+            s.open = leases.to_vec();
             if close_first {
                 s.close(&leases[0]);
             }

@@ -1,8 +1,9 @@
 use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
 use gantry_market::errors::MarketError;
 use gantry_market::events::GuaranteeResolved;
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Fault, Market, Node, Provider, FAULT_APPLIED, FAULT_GUARANTEE, NODE_ACTIVE, NODE_HIBERNATED,
+    Fault, Lease, Market, Node, Provider, FAULT_APPLIED, FAULT_GUARANTEE, NODE_ACTIVE, NODE_HIBERNATED,
     NODE_RETIRED, NODE_SUSPENDED,
 };
 use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
@@ -211,6 +212,60 @@ fn r04_no_more_than_the_node_has() {
     c.settle();
     let provider: Provider = c.w.read(&c.provider.provider());
     assert_eq!((provider.stake, provider.unstaking, provider.slashed_total), (200, 200, 300));
+}
+
+#[test]
+fn r18_leases_that_are_open_count_with_what_they_have_paid() {
+    let mut c = committed();
+    let customer = c.w.customer(100_000_000);
+    let order = c.w.order(&customer, ix::order_args(1));
+    let lease = c.w.award(&c.keeper, &customer, &order, &c.provider, &c.machine);
+    c.w.ok(ix::lease_start(&c.w, &lease, [3; 32]), &[&c.machine.key]);
+    c.w.warp(30);
+    c.w.ok_all(&ix::receipt(&c.w, &lease, &c.machine.key, &customer.key, 1, 30), &[]);
+    assert_eq!((c.node().open_leases, c.node().guarantee_open), (1, 1));
+    // As if the 30 seconds had cost 40 USDC.
+    c.w.alter(&c.machine.node, |n: &mut Node| n.guarantee_stake_price = 416);
+    c.period(0, 0);
+    c.w.set_now(c.until + WAIT);
+    c.refused(MarketError::MissingAccount);
+    let resolve =
+        |c: &Case, leases: &[Address]| ix::guarantee_resolve_of(&c.w, &c.finder, &c.machine.node, leases);
+    let twice = resolve(&c, &[lease, lease]);
+    c.w.refused(twice, &[&c.finder.key], MarketError::WrongAccount);
+    // One that was awarded later does not stand in for it.
+    let mut other = c.w.fork();
+    other.alter(&lease, |l: &mut Lease| l.awarded_at = c.until);
+    other.refused(resolve(&c, &[lease]), &[&c.finder.key], MarketError::WrongAccount);
+    let paid = c.w.read::<Lease>(&lease).paid;
+    c.w.ok(resolve(&c, &[lease]), &[&c.finder.key]);
+    let fault: Fault = c.w.read(&c.broken());
+    assert_eq!(fault.amount, paid / 8 * 1_000_000_000 / 416);
+    assert!(fault.amount > STAKE / 10);
+    assert_eq!((c.node().open_leases, c.node().guarantee_open), (1, 0));
+    c.apply();
+    c.w.ok(ix::slash_compensate(&c.w, &c.broken(), &lease), &[]);
+}
+
+#[test]
+fn r18_leases_of_before_and_after_a_guarantee_are_told_apart() {
+    let mut c = committed();
+    let customer = c.w.customer(100_000_000);
+    let order = c.w.order(&customer, OrderArgs { duration_secs: 60, ..ix::order_args(1) });
+    let lease = c.w.award(&c.keeper, &customer, &order, &c.provider, &c.machine);
+    c.w.warp(i64::from(c.w.params.start_deadline_secs) + 1);
+    c.w.ok(ix::lease_abort(&c.w, &lease), &[]);
+    assert_eq!((c.node().open_leases, c.node().guarantee_open), (0, 0));
+    // After its end.
+    c.w.set_now(c.until);
+    let order = c.w.order(&customer, ix::order_args(2));
+    c.w.award(&c.keeper, &customer, &order, &c.provider, &c.machine);
+    assert_eq!((c.node().open_leases, c.node().guarantee_open), (1, 0));
+    // A new guarantee counts those that are there.
+    c.settle();
+    let until = c.w.now() + 1_000;
+    c.w.ok(ix::node_guarantee(&c.provider, &c.machine.node, until, 9_000), &[&c.provider.key]);
+    assert_eq!((c.node().open_leases, c.node().guarantee_open), (1, 1));
 }
 
 /// Periods without a final report, or without a leaf of this node, speak neither for nor against it.

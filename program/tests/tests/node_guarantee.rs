@@ -48,11 +48,26 @@ fn a_node_commits_itself_until_a_date() {
     );
 }
 
+/// Ten USDC of stake are an eighth of what a GPU earns in 32 hours at the reference price of 2.50.
+const LONGEST: i64 = 32 * 3_600;
+
+#[test]
+fn r18_a_guarantee_lasts_no_longer_than_the_stake_covers() {
+    let (w, _, machine) = ready();
+    let node: Node = w.read(&machine.node);
+    let longest = |price, stake_price| node.longest_guarantee(price, stake_price).expect("fits");
+    assert_eq!(longest(2_500_000, 1_000_000), LONGEST);
+    assert_eq!(longest(5_000_000, 1_000_000), LONGEST / 2);
+    assert_eq!(longest(2_500_000, 500_000), LONGEST / 2);
+    // A year at most, also where a GPU costs nothing.
+    assert_eq!((longest(1, 1_000_000), longest(0, u64::MAX)), (MAX_GUARANTEE_SECS, MAX_GUARANTEE_SECS));
+}
+
 #[test]
 fn the_terms_have_bounds() {
     let (mut w, provider, machine) = ready();
     let (now, soonest) = (w.now(), w.now() + cooldown(&w));
-    let latest = now - 7 + 60 + MAX_GUARANTEE_SECS;
+    let latest = now - 7 + 60 + LONGEST;
     let wrong = [
         (soonest - 1, 9_900),
         (latest + 1, 9_900),
@@ -116,9 +131,9 @@ fn a_running_commitment_only_grows() {
     w.refused(near, &[&provider.key], MarketError::InvalidGuarantee);
     let late = w.now() + cooldown(&w);
     w.fork().ok(ix::node_guarantee(&provider, &machine.node, late, 10_000), &[&provider.key]);
-    // A year after it began it ends: nobody puts the reckoning off for ever.
+    // It has to end: nobody puts the reckoning off for ever.
     let since = w.read::<Node>(&machine.node).guaranteed_since;
-    let endless = ix::node_guarantee(&provider, &machine.node, since + MAX_GUARANTEE_SECS + 1, 10_000);
+    let endless = ix::node_guarantee(&provider, &machine.node, since + LONGEST + 1, 10_000);
     w.refused(endless, &[&provider.key], MarketError::InvalidGuarantee);
     // Once over, it is settled first.
     w.set_now(until);

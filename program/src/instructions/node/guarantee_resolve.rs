@@ -10,9 +10,11 @@ use crate::math::periods::period_of;
 use crate::records;
 use crate::seeds;
 use crate::state::{
-    Fault, FaultTerms, GuaranteeOutcome, Market, Node, Provider, FAULT_GUARANTEE, NODE_SUSPENDED,
+    Fault, FaultTerms, GuaranteeOutcome, Lease, Market, Node, Provider, FAULT_GUARANTEE, NODE_SUSPENDED,
 };
 
+/// The remaining accounts are, when it was broken, all leases of the node that were awarded before its end and are not
+/// closed: what they have paid counts.
 #[derive(Accounts)]
 pub struct GuaranteeResolve {
     /// Pays the rent of the fault until it closes.
@@ -75,15 +77,38 @@ fn open(accounts: &mut GuaranteeResolve, outcome: &GuaranteeOutcome, now: i64) -
     Ok(address)
 }
 
+/// Counts what leases that are not closed have paid.
+#[inline(never)]
+fn count_open(node: &mut Account<Node>, leases: &[AccountView]) -> Result<()> {
+    let address = *node.address();
+    for (at, view) in leases.iter().enumerate() {
+        let before = leases.get(..at).unwrap_or_default();
+        let other = before.iter().all(|earlier| earlier.address() != view.address());
+        let lease: Lease = records::read(view)?;
+        let counts = lease.node == address && lease.awarded_at < node.guaranteed_until;
+        require!(other && counts, MarketError::WrongAccount);
+        node.count_revenue(&lease)?;
+    }
+    Ok(())
+}
+
 pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     validate(&ctx.accounts, now)?;
+    let leases = ctx.remaining_accounts()?;
     let accounts = &mut ctx.accounts;
     let node = &mut accounts.node;
+    count_open(node, &leases)?;
+    let complete = leases.len() == node.guarantee_open as usize;
     let record = node.record(now);
     let outcome = node.close_guarantee(now)?;
     node.keep_record(&record, now);
-    let fault = if outcome.kept() { Address::default() } else { open(accounts, &outcome, now)? };
+    let fault = if outcome.kept() {
+        Address::default()
+    } else {
+        require!(complete, MarketError::MissingAccount);
+        open(accounts, &outcome, now)?
+    };
     emit!(GuaranteeResolved {
         node: *accounts.node.address(),
         provider: *accounts.provider.address(),

@@ -4,7 +4,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS};
+use crate::constants::{BPS, GUARANTEE_BPS_MIN};
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::UptimeGuaranteed;
 use crate::math::periods::{period_end, period_of};
@@ -39,7 +39,8 @@ fn validate(accounts: &NodeGuarantee, until: i64, guarantee_bps: u16, now: i64) 
         .checked_add(params.unstake_cooldown_secs as i64)
         .or_overflow()?
         .max(since.checked_add(params.period_secs as i64).or_overflow()?);
-    let latest = since.checked_add(MAX_GUARANTEE_SECS).or_overflow()?;
+    let longest = node.longest_guarantee(node.reference_price, params.stake_price)?;
+    let latest = since.checked_add(longest).or_overflow()?;
     let grows = until >= node.guaranteed_until
         && guarantee_bps >= node.guarantee_bps
         && (until, guarantee_bps) != (node.guaranteed_until, node.guarantee_bps);
@@ -58,6 +59,9 @@ pub(crate) fn handler(ctx: &mut Context<NodeGuarantee>, until: i64, guarantee_bp
     let accounts = &mut ctx.accounts;
     let (node, params) = (&mut accounts.node, &accounts.market.params);
     let record = node.record(now);
+    if !node.is_guaranteed() {
+        node.guarantee_open = node.open_leases;
+    }
     node.guaranteed_since = since;
     node.guaranteed_until = until;
     node.guarantee_bps = guarantee_bps;

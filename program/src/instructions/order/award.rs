@@ -69,7 +69,7 @@ pub fn write_lease(
     let gpu_mask = node.take_gpus(order.gpus_per_node, now)?;
     order.live_leases = order.live_leases.checked_add(1).or_overflow()?;
     provider.live_leases = provider.live_leases.checked_add(1).or_overflow()?;
-    node.open_leases = node.open_leases.checked_add(1).or_overflow()?;
+    node.note_lease(now)?;
     let params = &market.params;
     lease.last_fault = node.convictions;
     lease.fault_window = CLOSED;

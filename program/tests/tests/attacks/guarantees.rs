@@ -54,7 +54,8 @@ fn sold(guarantee: Guarantee, hours: u32, own: bool) -> i128 {
     }
     if guarantee != Guarantee::None {
         w.set_now(until + 120 + 300);
-        w.ok(ix::guarantee_resolve(&w, &keeper, &machine.node), &[&keeper.key]);
+        let open: &[Address] = if guarantee == Guarantee::BrokenOpen { &[lease] } else { &[] };
+        w.ok(ix::guarantee_resolve_of(&w, &keeper, &machine.node, open), &[&keeper.key]);
         let fault = pda::guarantee_fault(&machine.node, until);
         w.ok(ix::slash_apply(&w, &fault), &[]);
         if guarantee == Guarantee::BrokenOpen {
@@ -135,24 +136,22 @@ pub fn r18_the_lease_is_kept_open_until_the_guarantee_is_resolved() -> Row {
     Row {
         source: "R 18",
         attack: "A provider does not keep a guarantee of 100 % for 20 hours, for which it sold them a twentieth dearer (2 USDC \
-                 an hour), and the lease goes on until it is resolved: its revenue is counted when it closes",
+                 an hour), and the lease goes on until it is resolved",
         instead: "no guarantee, and 1.90 USDC",
         before: NOT_RUN,
         profit: Usd(sold(Guarantee::BrokenOpen, 20, false) - sold(Guarantee::None, 20, false)),
-        assumption: "it brings nothing while less than 2.3 times the stake was earned under it: a tenth of the stake is always \
-                     due",
+        assumption: "",
     }
 }
 
 pub fn r18_a_guarantee_earns_more_than_the_stake_covers() -> Row {
     Row {
         source: "R 18",
-        attack: "A provider does not keep a guarantee under which it earned 40 times its stake: an eighth of 400 USDC is more \
-                 than the 10 of stake that there are",
+        attack: "A provider does not keep the longest guarantee that its stake of 10 allows, 32 hours at a reference price of \
+                 2.50, but asks that",
         instead: "no guarantee, and 1.90 USDC",
         before: NOT_RUN,
-        profit: Usd(sold(Guarantee::Broken, 200, false) - sold(Guarantee::None, 200, false)),
-        assumption: "it brings nothing while a guarantee lasts no longer than the GPU needs to earn 22 times its stake: 78 days \
-                     at 200 USD of stake and 2.40 USD an hour. The program allows a year, and longer ones by extension",
+        profit: Usd(sold(Guarantee::Broken, 32, false) - sold(Guarantee::None, 32, false)),
+        assumption: "customers pay no more than 2.7 times the reference price",
     }
 }

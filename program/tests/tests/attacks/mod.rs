@@ -101,13 +101,13 @@ played! {
         guarantees::c05_a_voided_fault_breaks_a_rivals_guarantee,
         guarantees::c08_a_guarantee_is_given_and_not_kept,
         guarantees::r18_own_customers_are_compensated_for_a_broken_guarantee,
+        guarantees::r18_a_guarantee_earns_more_than_the_stake_covers,
+        guarantees::r18_the_lease_is_kept_open_until_the_guarantee_is_resolved,
         governance::c05_a_change_of_parameters_makes_an_award_unjust,
         governance::c06_the_authority_outdates_an_appeal,
         governance::c07_the_authority_slashes_by_its_models_and_parameters,
     }
     pay {
-        guarantees::r18_the_lease_is_kept_open_until_the_guarantee_is_resolved,
-        guarantees::r18_a_guarantee_earns_more_than_the_stake_covers,
         slashes::r10_a_cheat_that_will_be_checked_reports_a_death,
         keepers::c06_a_stolen_node_key_is_turned_into_a_finders_part,
     }

@@ -1,12 +1,13 @@
 use gantry_market::constants::{BPS, GUARANTEE_BPS_MIN};
 use gantry_market::math::evidence::device_root;
-use gantry_market::state::{DeviceClaim, GpuModel, Node, Provider, NODE_ACTIVE, NODE_RETIRED};
+use gantry_market::state::{DeviceClaim, GpuModel, Lease, Node, Provider, NODE_ACTIVE, NODE_RETIRED};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_signer::Signer;
 
 use super::repair::short;
 use crate::hostile::harness::{Harness, MACHINES, PROVIDERS, TWINS};
+use crate::hostile::ledger::Ledger;
 use crate::hostile::scene::{one, Plan, Scene};
 use crate::hostile::trace::Step;
 use crate::testbed::key;
@@ -216,12 +217,21 @@ pub fn node_guarantee(s: &mut Scene) -> Option<Plan> {
     one(ix::node_guarantee(who, &at, until, guarantee))
 }
 
-/// What is over; now and then what is not.
+/// The leases that a guarantee's end finds open.
+pub fn guaranteed_leases(ledger: &Ledger, node: &Address, until: i64) -> Vec<Address> {
+    let counts = |lease: &Lease| lease.node == *node && lease.awarded_at < until;
+    ledger.all::<Lease>().filter(|(_, lease)| counts(lease)).map(|(at, _)| *at).collect()
+}
+
+/// What is over; now and then what is not. Some leave out the leases that are open.
 pub fn guarantee_resolve(s: &mut Scene) -> Option<Plan> {
     let (any, now) = (s.once_in(4), s.a.now());
-    let (at, _) = s.any_where::<Node>(|node| any || (node.is_guaranteed() && now > node.guaranteed_until))?;
+    let (at, node) =
+        s.any_where::<Node>(|node| any || (node.is_guaranteed() && now > node.guaranteed_until))?;
+    let leases: Vec<Address> =
+        if s.once_in(8) { Vec::new() } else { guaranteed_leases(&s.a.ledger, &at, node.guaranteed_until) };
     let finder = s.actor();
-    one(ix::guarantee_resolve(&s.a.w, finder, &at))
+    one(ix::guarantee_resolve_of(&s.a.w, finder, &at, &leases))
 }
 
 /// With the claims that the node really has.

@@ -73,7 +73,12 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
         );
         let long = after.guaranteed_until >= act.now + i64::from(market.params.unstake_cooldown_secs)
             && after.guaranteed_until >= since + period;
-        let bound = after.guaranteed_until <= since + MAX_GUARANTEE_SECS;
+        // An eighth of what the GPUs earn meanwhile at the reference price is not more than the stake.
+        let worth = u128::from(before.required_stake) * u128::from(market.params.stake_price) / 1_000_000_000;
+        let hourly = u128::from(before.reference_price) * u128::from(before.spec.gpus);
+        let covered = worth * 8 * 3_600 / hourly.max(1);
+        let length = (after.guaranteed_until - since).max(0) as u128;
+        let bound = length <= covered.min(MAX_GUARANTEE_SECS as u128);
         must!(long && bound, "a guarantee lasts longer than stake takes to leave", "{at}");
         let share = (GUARANTEE_BPS_MIN..=10_000).contains(&after.guarantee_bps);
         must!(share && before.status == NODE_ACTIVE, "an active machine guarantees uptime", "{at}");
@@ -110,7 +115,13 @@ fn broken(act: &Act, at: &Address, before: &Node, after: &Node) -> Verdict {
     must!(kept == fault.is_none(), "a guarantee that was broken is a fault, and no other", "{at}: {kept}");
     let Some(fault) = fault else { return Ok(()) };
     let by_stake = u128::from(before.required_stake) * u128::from(before.slash_guarantee_bps) / 10_000;
-    let by_revenue = u128::from(before.guarantee_revenue / 8) * u128::from(STAKE_UNIT)
+    let open: u64 = act
+        .ledger
+        .all::<Lease>()
+        .filter(|(_, lease)| lease.node == *at && lease.awarded_at < before.guaranteed_until)
+        .map(|(_, lease)| paid_within(lease, before.guaranteed_since, before.guaranteed_until))
+        .sum();
+    let by_revenue = u128::from((before.guarantee_revenue + open) / 8) * u128::from(STAKE_UNIT)
         / u128::from(before.guarantee_stake_price);
     let amount = by_stake.max(by_revenue).min(u128::from(before.available_stake()));
     must!(u128::from(fault.amount) == amount, "a broken guarantee costs what its terms say", "{at}");
@@ -128,6 +139,14 @@ fn broken(act: &Act, at: &Address, before: &Node, after: &Node) -> Verdict {
     let frozen = after.frozen_from != 0 && after.frozen_from <= before.guaranteed_since;
     must!(frozen, "no lease closes before its fault is applied", "{at}");
     Ok(())
+}
+
+/// What a lease has paid for seconds of a time, as if all downtime came before what is paid.
+fn paid_within(lease: &Lease, from: i64, until: i64) -> u64 {
+    let end = lease.started_at + i64::from(lease.downtime_secs) + i64::from(lease.paid_secs);
+    let seconds = (end.min(until) - lease.started_at.max(from)).clamp(0, i64::from(lease.paid_secs));
+    let part = u128::from(lease.paid) * seconds as u128 / u128::from(lease.paid_secs.max(1));
+    part as u64
 }
 
 /// What an instruction adds to what a guarantee counts: a whole period by its leaf, the time of a suspension as down.

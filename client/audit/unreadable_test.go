@@ -12,7 +12,7 @@ import (
 )
 
 // unread is a history of one transaction that nobody can read.
-type unread struct{ silence }
+type unread struct{}
 
 func (unread) History(context.Context, solana.PublicKey, chain.Commitment, int) ([]chain.SignatureInfo, error) {
 	at := int64(1_800_000_000)

@@ -168,6 +168,9 @@ func (c *Client) Do(ctx context.Context, method string, f func(context.Context, 
 	var last error
 	var lastNode *node
 	if _, err := c.Genesis(ctx); err != nil {
+		if errors.Is(err, ErrUnreachable) {
+			return err // as for any other question
+		}
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	for _, n := range c.order(time.Now()) {

@@ -78,7 +78,7 @@ func (c *Client) agree(ctx context.Context) error {
 		if re := (*RPCError)(nil); errors.As(last.err, &re) {
 			return fmt.Errorf("genesis hash: %w", last.err)
 		}
-		return fmt.Errorf("genesis hash: %w", c.unreachable("getGenesisHash", last.n, last.err))
+		return c.unreachable("getGenesisHash", last.n, last.err)
 	}
 	c.genesis = first.cluster()
 	return nil

@@ -263,7 +263,11 @@ func TestReportsAndFaults(t *testing.T) {
 		p, _ := v.ProviderOf(provider.PublicKey())
 		return p.Stake == 280*uint64(market.OneGNT) && p.SlashedTotal == 20*uint64(market.OneGNT)
 	})
-	applied, _ := w.View.Fault(fault.Address)
+	var applied market.Fault
+	w.Wait("the time for claims", func(v *view.View) (ok bool) {
+		applied, ok = v.Fault(fault.Address)
+		return ok && applied.Applied()
+	})
 	w.Until(applied.ClaimsUntil)
 	instruction, err := ix.SlashClose(applied, w.StakeMint)
 	w.Do("slash_close", sign, instruction, err)

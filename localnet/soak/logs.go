@@ -31,7 +31,7 @@ var explained = []struct{ message, why string }{
 		"this machine's clock differs from the chain's",
 		"a test validator on a busy computer makes slots more slowly than it should, so that its clock falls behind",
 	},
-	{"work proof is late", lateWork},
+	{"node is up and evades the question", lateWork},
 	{"the work proof was not finished in time", lateWork},
 }
 

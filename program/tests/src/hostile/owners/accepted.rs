@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gantry_market::state::{Lease, OUTPUT_ACCEPTED, OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_WANTED};
+use gantry_market::state::{Lease, Node, OUTPUT_ACCEPTED, OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_WANTED};
 use solana_address::Address;
 
 use super::{broken, ACCEPTED, TIME};
@@ -34,7 +34,10 @@ impl Accepted {
                 continue;
             };
             let since = self.since.remove(&at);
-            let claimed = lease.receipt_secs.max(lease.verified_secs).min(lease.billable_secs(act.now));
+            // What a conviction of its node has taken is not owed, accepted or not.
+            let convicted = act.ledger.get::<Node>(&lease.node).map_or(0, |node| node.convicted_from);
+            let until = if convicted == 0 { act.now } else { act.now.min(convicted) };
+            let claimed = lease.receipt_secs.max(lease.verified_secs).min(lease.billable_secs(until));
             let wait = i64::from(lease.settle_secs);
             if claimed > lease.paid_secs && since.is_none_or(|since| act.now <= since + wait) {
                 let what = format!("{at}: {} of {claimed} seconds are paid", lease.paid_secs);

@@ -7807,9 +7807,12 @@ type Node struct {
 	PendingNodeFaults uint16 `json:"pendingNodeFaults"`
 
 	// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
-	Relapses uint16   `json:"relapses"`
-	Deaths   uint16   `json:"deaths"`
-	Pad      [4]uint8 `json:"pad"`
+	Relapses uint16 `json:"relapses"`
+	Deaths   uint16 `json:"deaths"`
+
+	// 1 once a conviction began earlier than one that has ended leases already.
+	Recut uint8    `json:"recut"`
+	Pad   [3]uint8 `json:"pad"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -8242,6 +8245,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Deaths)
 	if err != nil {
 		return errors.NewField("Deaths", err)
+	}
+	// Serialize `Recut`:
+	err = encoder.Encode(obj.Recut)
+	if err != nil {
+		return errors.NewField("Recut", err)
 	}
 	// Serialize `Pad`:
 	err = encoder.Encode(obj.Pad)
@@ -8691,6 +8699,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Deaths)
 	if err != nil {
 		return errors.NewField("Deaths", err)
+	}
+	// Deserialize `Recut`:
+	err = decoder.Decode(&obj.Recut)
+	if err != nil {
+		return errors.NewField("Recut", err)
 	}
 	// Deserialize `Pad`:
 	err = decoder.Decode(&obj.Pad)

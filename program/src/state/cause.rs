@@ -46,6 +46,7 @@ impl Node {
         }
         self.convicted = 0;
         self.convicted_from = 0;
+        self.recut = 0;
         self.cause_taken = 0;
     }
 }

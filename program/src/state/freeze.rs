@@ -55,6 +55,8 @@ impl Node {
     /// A fault of the machine stands, or bad work was proven: its leases end at `from`, or where their payment ends.
     pub fn convict(&mut self, from: i64, now: i64) {
         self.suspend(true, now);
+        // Leases that a later conviction has ended must be ended anew, or be gone, before the node is mended.
+        self.recut |= u8::from(self.cut_leases > 0 && from < self.convicted_from);
         self.convicted_from = earlier(self.convicted_from, from);
     }
 
@@ -108,7 +110,7 @@ impl Node {
 
     /// Whether no lease is left that the conviction still has to cut.
     pub fn all_cut(&self) -> bool {
-        self.open_leases == self.cut_leases
+        self.open_leases == if self.recut == 0 { self.cut_leases } else { 0 }
     }
 }
 

@@ -195,7 +195,9 @@ pub struct Node {
     /// How often it was mended after a conviction, and how often a GPU died, each within a year of the time before.
     pub relapses: u16,
     pub deaths: u16,
-    pub pad: [u8; 4],
+    /// 1 once a conviction began earlier than one that has ended leases already.
+    pub recut: u8,
+    pub pad: [u8; 3],
 }
 
 impl Node {

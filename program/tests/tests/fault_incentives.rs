@@ -155,6 +155,34 @@ fn r02_an_earlier_conviction_ends_a_lease_that_another_has_ended() {
     assert_eq!(s.w.read::<Lease>(&lease).paid_secs, 600);
 }
 
+/// The fault of a later time is applied first and ends the lease. The earlier one is about more of it: its owner cannot
+/// say that the machine is mended, and be paid for what was frozen, before the lease is gone.
+#[test]
+fn r02_a_node_is_not_mended_while_a_lease_has_not_ended_where_the_earliest_conviction_begins() {
+    let mut s = scene();
+    let earlier = s.faulted(Address::default(), FLAG_WORK_FAILED);
+    s.period = s.w.period();
+    s.w.warp_past_period(s.period);
+    let good = s.w.good_leaf(s.deal.machine.node, Address::default(), s.period);
+    let proofs = s.w.finalise(&s.deal.keeper, &[good]);
+    s.w.ok(ix::report_apply(&proofs[0]), &[]);
+    s.period = s.w.period();
+    s.w.warp_past_period(s.period);
+    let later = s.faulted(Address::default(), FLAG_WORK_FAILED);
+    s.applied(&later);
+    for lease in [s.deal.lease, s.sham] {
+        s.compensate(&later, &lease);
+    }
+    s.w.ok(ix::slash_apply(&s.w, &earlier), &[]);
+    let (wallet, provider) = (s.deal.provider.wallet(), s.deal.provider.provider());
+    let mend = ix::node_update(&wallet, &provider, &s.deal.machine.node, 2_000_000, 1);
+    s.w.refused(mend, &[&s.deal.provider.key], MarketError::StillInUse);
+    let lease = s.deal.lease;
+    s.compensate(&earlier, &lease);
+    let state: Lease = s.w.read(&lease);
+    assert_eq!(state.ended_at, state.started_at + 600);
+}
+
 /// A second finding of the same cause takes nothing, so its pool is empty. Whoever has it compensate the victim first
 /// does not strip the victim of what the first one holds for it.
 #[test]

@@ -46,14 +46,6 @@ func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 	return out
 }
 
-// checkSplit checks the shares of a slash.
-func (s *Slash) checkSplit(c *problems, o Options, amount, finder, burned uint64) {
-	s.Amount, s.Split = market.GNT(amount), market.Split{Finder: market.GNT(finder), Burned: market.GNT(burned)}
-	c.require(finder+burned == amount, "the parts are not the whole")
-	want, ok := splits(s.Amount, 0, o.Params.FinderBps, s.Split)
-	c.require(ok, "the split should be finder %s, burned %s", want.Finder, want.Burned)
-}
-
 // checkBond checks the shares of a slashed bond: the finder's part is bounded by what the bond has paid out lately, so that
 // it may be anything up to a tenth.
 func (s *Slash) checkBond(c *problems, amount, finder, burned uint64) {

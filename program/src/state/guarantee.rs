@@ -120,8 +120,8 @@ impl Node {
     pub fn longest_guarantee(&self, reference_price: u64, stake_price: u64) -> Result<i64> {
         let worth = (self.required_stake as u128).checked_mul(stake_price as u128).or_overflow()?;
         let worth = worth.checked_div(STAKE_UNIT as u128).or_overflow()?;
-        let covered =
-            worth.checked_mul(GUARANTEE_REVENUE_PART as u128 * SECONDS_PER_HOUR as u128).or_overflow()?;
+        let earned = worth.checked_mul(GUARANTEE_REVENUE_PART as u128).or_overflow()?;
+        let covered = earned.checked_mul(SECONDS_PER_HOUR as u128).or_overflow()?;
         let hourly = (reference_price as u128).checked_mul(self.spec.gpus as u128).or_overflow()?;
         let longest = covered.checked_div(hourly.max(1)).or_overflow()?;
         Ok(i64::try_from(longest).unwrap_or(MAX_GUARANTEE_SECS).min(MAX_GUARANTEE_SECS))

@@ -18,8 +18,10 @@ var statementsProtocol = p2p.Protocol{ID: messages.Statements, Version: messages
 
 // printStatements asks the keepers for the signed check statements behind the false H100's fault, verifies each
 // signature, and shows those about its work.
+//
+// A keeper may have been killed a moment ago: it is asked until it is back.
 func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	// The node may ask too; here a customer does.
 	node, err := p2p.New(p2p.Options{Key: d.net.Keys.Customers[1].Key, Client: true, UserAgent: "gantry-demo", Log: d.opts.Log})
@@ -36,8 +38,7 @@ func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) e
 		if err := node.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {
 			return err
 		}
-		answer, err := p2p.Call[messages.StatementsRequest, messages.StatementsAnswer](ctx, node, k.Wallet, statementsProtocol,
-			messages.StatementsRequest{Version: messages.Version, Period: fault.Period})
+		answer, err := statementsOf(ctx, node, k.Wallet, fault.Period)
 		if err != nil {
 			return fmt.Errorf("statements of %s: %w", short(k.Wallet), err)
 		}
@@ -71,4 +72,20 @@ func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) e
 	d.expect.that(len(failed)*3 > keeperCount*2, "more than two thirds of the keepers signed that the false H100's work proof failed", "%d of %d", len(failed), keeperCount)
 	d.out.note(step, lines...)
 	return nil
+}
+
+// statementsOf asks a keeper for its signed statements about a period until it answers or ctx ends.
+func statementsOf(ctx context.Context, node *p2p.Node, keeper solana.PublicKey, period uint64) (messages.StatementsAnswer, error) {
+	for {
+		answer, err := p2p.Call[messages.StatementsRequest, messages.StatementsAnswer](ctx, node, keeper, statementsProtocol,
+			messages.StatementsRequest{Version: messages.Version, Period: period})
+		if err == nil {
+			return answer, nil
+		}
+		select {
+		case <-ctx.Done():
+			return answer, err
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 // ErrConfig is the error of settings that cannot be used.
@@ -110,12 +111,8 @@ func (c Config) Save() error {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	path := filepath.Join(c.DataDir, FileName)
-	fresh := path + ".new"
-	if err := os.WriteFile(fresh, append([]byte("# Settings of gantry-agent. Flags and GANTRY_… variables win over them.\n"), raw...), 0o600); err != nil {
-		return fmt.Errorf("settings: %w", err)
-	}
-	if err := os.Rename(fresh, path); err != nil {
+	head := []byte("# Settings of gantry-agent. Flags and GANTRY_… variables win over them.\n")
+	if err := atomicfile.Write(filepath.Join(c.DataDir, FileName), append(head, raw...)); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
 	return nil

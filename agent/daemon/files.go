@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 // Commands read what a running agent writes to files of its data folder: its store has one user at a time.
@@ -14,10 +16,7 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", append(raw, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return atomicfile.Write(path, append(raw, '\n'))
 }
 
 // readJSON reads what a running agent has written.

@@ -22,6 +22,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/internal/options"
 )
 
@@ -131,11 +132,7 @@ func (a *Answers) Put(m messages.AnswerUpload) error {
 	if have, ok := a.Get(m.Lease); ok && have.WrittenAt >= m.WrittenAt {
 		return nil
 	}
-	path := a.path(m.Lease)
-	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
-		return fmt.Errorf("answers: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := atomicfile.Write(a.path(m.Lease), raw); err != nil {
 		return fmt.Errorf("answers: %w", err)
 	}
 	a.o.Log.Info().Stringer("lease", solana.PublicKey(m.Lease)).Int("bytes", len(m.Data)).

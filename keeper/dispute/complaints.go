@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 // Protocols of complaints. Anybody may bring one: it is taken only when its hash is that of an open dispute.
@@ -92,11 +93,7 @@ func (c *Complaints) Put(lease solana.PublicKey, raw []byte) error {
 	if _, ok := c.Get(lease, hash); ok {
 		return nil
 	}
-	tmp := c.path(lease) + ".new"
-	if err := os.WriteFile(tmp, raw, 0o600); err != nil {
-		return fmt.Errorf("complaints: %w", err)
-	}
-	if err := os.Rename(tmp, c.path(lease)); err != nil {
+	if err := atomicfile.Write(c.path(lease), raw); err != nil {
 		return fmt.Errorf("complaints: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 // keepBundles is how many bundles of a node are kept.
@@ -96,29 +97,17 @@ func (a *Archive) put(r Entry, b *bundle.Bundle) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keep bundle: %w", err)
 	}
-	if err := replace(filepath.Join(dir, r.Hash+".bundle"), raw); err != nil {
-		return err
+	if err := atomicfile.Write(filepath.Join(dir, r.Hash+".bundle"), raw); err != nil {
+		return fmt.Errorf("keep bundle: %w", err)
 	}
 	entry, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("keep bundle: %w", err)
 	}
-	if err := replace(filepath.Join(dir, latest), append(entry, '\n')); err != nil {
-		return err
+	if err := atomicfile.Write(filepath.Join(dir, latest), append(entry, '\n')); err != nil {
+		return fmt.Errorf("keep bundle: %w", err)
 	}
 	return prune(dir)
-}
-
-// replace writes a file whole or not at all.
-func replace(path string, data []byte) error {
-	fresh := path + ".new"
-	if err := os.WriteFile(fresh, data, 0o600); err != nil {
-		return fmt.Errorf("keep bundle: %w", err)
-	}
-	if err := os.Rename(fresh, path); err != nil {
-		return fmt.Errorf("keep bundle: %w", err)
-	}
-	return nil
 }
 
 // prune removes all but the newest bundles of a node.

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 // ErrNotRunning means that no network runs in the directory.
@@ -97,11 +99,7 @@ func writeState(dir string, s State) error {
 	if err != nil {
 		return fmt.Errorf("encode the network's state: %w", err)
 	}
-	next := statePath(dir) + ".new"
-	if err := os.WriteFile(next, append(raw, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write the network's state: %w", err)
-	}
-	if err := os.Rename(next, statePath(dir)); err != nil {
+	if err := atomicfile.Write(statePath(dir), append(raw, '\n')); err != nil {
 		return fmt.Errorf("write the network's state: %w", err)
 	}
 	return nil

@@ -1,0 +1,28 @@
+package atomicfile
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWriteReplacesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for _, content := range []string{"one", "another"} {
+		require.NoError(t, Write(path, []byte(content)))
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, content, string(raw))
+	}
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing else is left")
+	require.ErrorIs(t, Write(filepath.Join(dir, "missing", "f"), nil), fs.ErrNotExist)
+}

@@ -10,7 +10,9 @@ use crate::events::PayoutCredited;
 use crate::math::slashing::{split, Split};
 use crate::records;
 use crate::seeds;
-use crate::state::{Keeper, Market, Params, Payout, Rewards, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_SLASHED};
+use crate::state::{
+    Keeper, Market, Params, Payout, Provider, Rewards, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_SLASHED,
+};
 use crate::token::{burn, transfer};
 
 /// Where slashed stake lies. The authority is the provider's or keeper's account.
@@ -28,6 +30,12 @@ impl<'a> Slashed<'a> {
     pub const PROVIDER: &'static [u8] = seeds::PROVIDER;
     /// The seed of a keeper's account.
     pub const KEEPER: &'static [u8] = seeds::KEEPER;
+
+    /// Of a provider.
+    pub fn stake_of(provider: &'a mut Account<Provider>, vault: &'a mut Account<TokenAccount>) -> Self {
+        let (wallet, bump) = (provider.wallet, provider.bump);
+        Self { vault, seed: Self::PROVIDER, wallet, bump, authority: provider.cpi_handle() }
+    }
 
     /// Burns all of it.
     #[inline(never)]

@@ -87,14 +87,11 @@ pub(crate) fn handler(ctx: &mut Context<NodeReportDead>) -> Result<()> {
     node.dead_until = until;
     let due = cost(node, now)?;
     let amount = node.take_stake(&mut accounts.provider, due, now, accounts.market.params.period_secs)?;
-    Slashed {
-        vault: &mut accounts.stake_vault,
-        seed: Slashed::PROVIDER,
-        wallet: accounts.provider.wallet,
-        bump: accounts.provider.bump,
-        authority: accounts.provider.cpi_handle(),
-    }
-    .burn(&accounts.token_program, &mut accounts.stake_mint, amount)?;
+    Slashed::stake_of(&mut accounts.provider, &mut accounts.stake_vault).burn(
+        &accounts.token_program,
+        &mut accounts.stake_mint,
+        amount,
+    )?;
     let node = &accounts.node;
     emit!(NodeDied { node: address, provider: node.provider, amount, until });
     node.invariant()?;

@@ -40,14 +40,11 @@ pub(crate) fn handler(ctx: &mut Context<OutputForfeit>) -> Result<()> {
     lease.output = OUTPUT_REJECTED;
     let period_secs = accounts.market.params.period_secs;
     let amount = accounts.node.take_stake(&mut accounts.provider, lease.forfeit, now, period_secs)?;
-    Slashed {
-        vault: &mut accounts.stake_vault,
-        seed: Slashed::PROVIDER,
-        wallet: accounts.provider.wallet,
-        bump: accounts.provider.bump,
-        authority: accounts.provider.cpi_handle(),
-    }
-    .burn(&accounts.token_program, &mut accounts.stake_mint, amount)?;
+    Slashed::stake_of(&mut accounts.provider, &mut accounts.stake_vault).burn(
+        &accounts.token_program,
+        &mut accounts.stake_mint,
+        amount,
+    )?;
     emit!(OutputForfeited { lease: *lease.address(), node: lease.node, provider: lease.provider, amount });
     lease.invariant(now)?;
     accounts.node.invariant()?;

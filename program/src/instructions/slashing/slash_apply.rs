@@ -111,13 +111,7 @@ pub(crate) fn handler(ctx: &mut Context<SlashApply>) -> Result<()> {
     require!(now >= accounts.fault.applicable_at, MarketError::AppealWindowOpen);
     convict(accounts, now)?;
     let shares = slash(accounts, now)?;
-    let slashed = Slashed {
-        vault: &mut accounts.stake_vault,
-        seed: Slashed::PROVIDER,
-        wallet: accounts.provider.wallet,
-        bump: accounts.provider.bump,
-        authority: accounts.provider.cpi_handle(),
-    };
+    let slashed = Slashed::stake_of(&mut accounts.provider, &mut accounts.stake_vault);
     accounts.payouts.divide(slashed, &shares)?;
     let fault = &accounts.fault;
     let credit = Credit {

@@ -114,9 +114,8 @@ pub fn node_guarantee(who: &Actor, node: &Address, until: i64, guarantee_bps: u1
 
 /// With the leases that are open.
 pub fn guarantee_resolve_of(w: &Testbed, payer: &Actor, node: &Address, leases: &[Address]) -> Instruction {
-    let mut instruction = guarantee_resolve(w, payer, node);
-    instruction.accounts.extend(leases.iter().map(|lease| AccountMeta::new_readonly(*lease, false)));
-    instruction
+    let leases = leases.iter().map(|lease| AccountMeta::new_readonly(*lease, false)).collect();
+    with_remaining(guarantee_resolve(w, payer, node), leases)
 }
 
 pub fn guarantee_resolve(w: &Testbed, payer: &Actor, node: &Address) -> Instruction {

@@ -21,14 +21,9 @@ func (c *Commands) Checkpoint(ctx context.Context, lease solana.PublicKey, hash 
 	if err := c.resume(ctx); err != nil {
 		return err
 	}
-	l, ok, err := query.Find[market.Lease](ctx, c.o.Chain, lease, level)
-	switch {
-	case err != nil:
+	l, err := c.running(ctx, lease)
+	if err != nil {
 		return err
-	case !ok || l.NodeKey != c.o.NodeKey:
-		return fmt.Errorf("%w: %s", ErrNoLease, lease)
-	case l.State() != market.LeaseRunning:
-		return fmt.Errorf("%w: %s is %s", ErrNoLease, lease, l.State())
 	}
 	instruction, err := ix.LeaseCheckpoint(l, hash)
 	if err != nil {
@@ -40,4 +35,18 @@ func (c *Commands) Checkpoint(ctx context.Context, lease solana.PublicKey, hash 
 	}
 	c.progress("checkpoint %x of lease %s recorded   tx %s", hash[:4], lease, sig)
 	return nil
+}
+
+// running is a lease that this machine runs. Errors: ErrNoLease, those of the endpoint.
+func (c *Commands) running(ctx context.Context, lease solana.PublicKey) (market.Lease, error) {
+	l, ok, err := query.Find[market.Lease](ctx, c.o.Chain, lease, level)
+	switch {
+	case err != nil:
+		return l, err
+	case !ok || l.NodeKey != c.o.NodeKey:
+		return l, fmt.Errorf("%w: %s", ErrNoLease, lease)
+	case l.State() != market.LeaseRunning:
+		return l, fmt.Errorf("%w: %s is %s", ErrNoLease, lease, l.State())
+	}
+	return l, nil
 }

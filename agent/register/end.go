@@ -8,7 +8,6 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/query"
 )
 
 // End ends a running lease, at once where its price fell because its award was unjust, or where its job was all that was
@@ -18,14 +17,9 @@ func (c *Commands) End(ctx context.Context, lease solana.PublicKey) error {
 	if err := c.resume(ctx); err != nil {
 		return err
 	}
-	l, ok, err := query.Find[market.Lease](ctx, c.o.Chain, lease, level)
-	switch {
-	case err != nil:
+	l, err := c.running(ctx, lease)
+	if err != nil {
 		return err
-	case !ok || l.NodeKey != c.o.NodeKey:
-		return fmt.Errorf("%w: %s", ErrNoLease, lease)
-	case l.State() != market.LeaseRunning:
-		return fmt.Errorf("%w: %s is %s", ErrNoLease, lease, l.State())
 	}
 	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: c.o.NodeKey, Lease: l})
 	if err != nil {

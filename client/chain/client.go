@@ -239,15 +239,19 @@ func (c *Client) unreachable(method string, n *node, err error) error {
 	return fmt.Errorf("%w: %s (%s); %s", ErrUnreachable, what, reason(err), advice)
 }
 
+// mayBeAsked reports whether a node is healthy, or has rested after a failure.
+func (n *node) mayBeAsked(now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.retryAt.IsZero() || !now.Before(n.retryAt)
+}
+
 // order lists healthy nodes first, in order of preference, then the others by when they may be tried again; the last
 // resort is to try them all.
 func (c *Client) order(now time.Time) []*node {
 	var up, down []*node
 	for _, n := range c.nodes {
-		n.mu.Lock()
-		ok := n.retryAt.IsZero() || !now.Before(n.retryAt)
-		n.mu.Unlock()
-		if ok {
+		if n.mayBeAsked(now) {
 			up = append(up, n)
 		} else {
 			down = append(down, n)

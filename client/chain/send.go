@@ -99,10 +99,7 @@ func better(a, b error) bool {
 func (c *Client) healthy(now time.Time) []*node {
 	var up []*node
 	for _, n := range c.nodes {
-		n.mu.Lock()
-		ok := n.retryAt.IsZero() || !now.Before(n.retryAt)
-		n.mu.Unlock()
-		if ok {
+		if n.mayBeAsked(now) {
 			up = append(up, n)
 		}
 	}

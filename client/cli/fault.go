@@ -116,6 +116,16 @@ func (s *session) fault(v *view.View) (market.Fault, error) {
 	return s.faultOf(v, args[0])
 }
 
+// faultNow is the fault that the command names, and the cluster's time, unix seconds.
+func (s *session) faultNow() (market.Fault, int64, error) {
+	v, now, err := s.snapshotNow()
+	if err != nil {
+		return market.Fault{}, 0, err
+	}
+	f, err := s.fault(v)
+	return f, now, err
+}
+
 func (s *session) faultOf(v *view.View, name string) (market.Fault, error) {
 	key, err := pick(name, "fault", addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))
 	if err != nil {
@@ -139,15 +149,7 @@ func (s *session) faultApply() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	f, err := s.fault(v)
-	if err != nil {
-		return err
-	}
-	now, err := s.now()
+	f, now, err := s.faultNow()
 	if err != nil {
 		return err
 	}
@@ -206,15 +208,7 @@ func (s *session) faultClose() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	f, err := s.fault(v)
-	if err != nil {
-		return err
-	}
-	now, err := s.now()
+	f, now, err := s.faultNow()
 	if err != nil {
 		return err
 	}

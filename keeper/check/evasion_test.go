@@ -116,18 +116,23 @@ func evasions(t *testing.T) map[string]func(s network.Stream, req messages.Chall
 	}
 }
 
+// aliveBut answers liveness questions and evades all others.
+func aliveBut(evade func(network.Stream, messages.ChallengeRequest)) func(network.Stream, messages.ChallengeRequest) {
+	return func(s network.Stream, req messages.ChallengeRequest) {
+		if req.Kind == messages.CheckLiveness {
+			send(s, 0, alive(req))
+			return
+		}
+		evade(s, req)
+	}
+}
+
 // A node that is alive and free, and breaks work checks off, has failed. It cannot choose to be judged by nothing.
 func TestA04EvadedWorkIsAFailedCheck(t *testing.T) {
 	for name, evade := range evasions(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker, got, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
-				if req.Kind == messages.CheckLiveness {
-					send(s, 0, alive(req))
-					return
-				}
-				evade(s, req)
-			})
+			checker, got, what := onWire(t, aliveBut(evade))
 			checker.work(t.Context(), what, 7)
 			require.Len(t, got.all, 1)
 			require.False(t, got.all[0].Passed)
@@ -141,13 +146,7 @@ func TestA04EvadedEvidenceIsNoEvidence(t *testing.T) {
 	for name, evade := range evasions(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker, got, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
-				if req.Kind == messages.CheckLiveness {
-					send(s, 0, alive(req))
-					return
-				}
-				evade(s, req)
-			})
+			checker, got, what := onWire(t, aliveBut(evade))
 			checker.o.Secs = 12
 			checker.o.Evidence = &judge{}
 			checker.evidence(t.Context(), what, 7)
@@ -164,13 +163,7 @@ func TestA04AnEvadedInventoryIsUnhealthy(t *testing.T) {
 	for name, evade := range evasions(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checker, got, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
-				if req.Kind == messages.CheckLiveness {
-					send(s, 0, alive(req))
-					return
-				}
-				evade(s, req)
-			})
+			checker, got, what := onWire(t, aliveBut(evade))
 			checker.inventory(t.Context(), what, 7)
 			require.Len(t, got.all, 1)
 			require.Equal(t, records.CheckHealth, got.all[0].Kind)

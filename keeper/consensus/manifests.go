@@ -84,17 +84,15 @@ func (e *Engine) addManifest(m statement.Manifest) bool {
 
 // addVerified verifies manifests of a period that a peer has sent and keeps them.
 func (e *Engine) addVerified(got []messages.Manifest, p records.Period) {
+	c, _, ok := e.chain(p)
+	if !ok {
+		return
+	}
 	for _, raw := range got[:min(len(got), maxManifests*report.MaxManifests)] {
 		m := statement.ReadManifest(raw)
-		if m.Period != p || e.cache.hasManifest(m) || !e.weighs(m) || m.Verify(e.o.Domain) != nil {
+		if m.Period != p || e.cache.hasManifest(m) || c.weights[m.Keeper] == 0 || m.Verify(e.o.Domain) != nil {
 			continue
 		}
 		e.addManifest(m)
 	}
-}
-
-// weighs reports whether the keeper that a manifest names has weight in its period.
-func (e *Engine) weighs(m statement.Manifest) bool {
-	c, _, ok := e.chain(m.Period)
-	return ok && c.weights[m.Keeper] > 0
 }

@@ -196,7 +196,7 @@ func TestFlood(t *testing.T) {
 	ctx := testCtx(t)
 	a, b := newNode(t), newNode(t)
 	p := echo
-	p.ID, p.Rate, p.Burst, p.MaxRequest = "/gantry/test-flood/1", 10, 20, 64<<10
+	p.ID, p.Rate, p.Burst, p.MaxRequest, p.Timeout = "/gantry/test-flood/1", 10, 20, 64<<10, 30*time.Second
 	var served atomic.Int64
 	Handle(a, p, func(context.Context, solana.PublicKey, echoReq) (echoResp, error) {
 		served.Add(1)

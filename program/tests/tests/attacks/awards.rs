@@ -7,7 +7,7 @@ use solana_address::Address;
 
 use super::money::{wealth, Usd};
 use super::slashes::closed;
-use super::{Row, NOT_RUN};
+use super::{Row, NEW_RULE};
 use crate::auction_award::stopped;
 use crate::prove_omitted_bid::opened;
 
@@ -34,7 +34,7 @@ pub fn r17_a_keeper_stops_and_its_other_keeper_goes_on() -> Row {
         attack: "A keeper stops after the first award of a sealed order over two nodes, so that the order expires or its own \
                  other keeper is paid for the rest",
         instead: "goes on",
-        before: NOT_RUN,
+        before: "0: no other keeper could go on, and the order expired",
         profit: Usd(auctioned(true) - auctioned(false)),
         assumption: "another keeper completes it: if it is not the owner's own, the loss is twice as large",
     }
@@ -64,7 +64,7 @@ pub fn r09_a_dear_losing_bid_is_named() -> Row {
         attack: "A keeper leaves out the bid of 1.50 USDC that should set the price of its own winning node, and names one of \
                  2 instead",
         instead: "names the bid of 1.50",
-        before: NOT_RUN,
+        before: "−1.554",
         profit: Usd(play(2_000_000) - play(1_500_000)),
         assumption: "the node that was left out proves it: it has the keeper's signature that its bid arrived",
     }
@@ -103,7 +103,7 @@ pub fn r09_an_own_customer_has_its_price_lowered() -> Row {
         attack: "A keeper awards its own customer's order to another's node, and proves that its own node at nearly nothing was \
                  better, so that the work that is not paid yet costs nothing (8 GPUs, a bond of 1)",
         instead: "the customer pays",
-        before: NOT_RUN,
+        before: NEW_RULE,
         profit: Usd(play(true) - play(false)),
         assumption: "the provider ends a lease that was repriced at once, and does not serve for longer than the time to \
                      contest an award without a payment",
@@ -142,7 +142,7 @@ pub fn r09_an_order_over_two_nodes_goes_to_own_dear_ones() -> Row {
         attack: "A keeper awards an order over two nodes for an hour to its own at 3 USDC although two of another were free at \
                  2",
         instead: "its nodes ask 2 USDC",
-        before: NOT_RUN,
+        before: "+1.784: it could not be proven",
         profit: Usd(play(3_000_000) - play(2_000_000)),
         assumption: "somebody proves it",
     }

@@ -9,7 +9,7 @@ use solana_address::Address;
 
 use super::money::{wealth, Usd};
 use super::slashes::closed;
-use super::{Row, NOT_RUN, SEEN};
+use super::{Row, NEW_RULE};
 
 const BOND: u64 = 10_000_000_000;
 
@@ -98,7 +98,7 @@ pub fn r08_a_bond_leaves_through_many_finders_and_two_kinds_of_proof() -> Row {
         attack: "A keeper with a bond of 10 lets 20 wallets of its own prove 20 unjust awards, and a contradiction of \
                  its own signatures for what is left",
         instead: "asks for its bond and waits",
-        before: NOT_RUN,
+        before: "0: 9.885 of 10 was out at once",
         profit: Usd(o.wealth(&finders) - before),
         assumption: "",
     }
@@ -168,7 +168,7 @@ pub fn r09_an_own_dear_node_is_favoured() -> Row {
         attack: "A keeper awards an order for an hour to its own node at 3 USDC although another's was free at 2, takes its \
                  share of the fee, and has its own customer rent the better node for a second",
         instead: "its node asks 2 USDC",
-        before: SEEN,
+        before: "+0.892: the short order erased the proof",
         profit: Usd(favoured(3_000_000, Proof::Stranger, 1, 1) - just),
         assumption: "somebody proves it: any keeper can, from what is on chain. One that nobody proves brings 0.892 for \
                      each hour and GPU",
@@ -183,7 +183,7 @@ pub fn r09_a_small_proof_shields_from_a_large_one() -> Row {
                  2; its own finder proves at once that a second node of its own was better by a millionth, so that the \
                  lease costs a millionth less; then a stranger proves the rest",
         instead: "its node asks 2 USDC",
-        before: NOT_RUN,
+        before: NEW_RULE,
         profit: Usd(favoured(3_000_000, Proof::Own, 8, 24) - just),
         assumption: "somebody proves it: a further proof is taken that shows a better score than the last one",
     }
@@ -214,7 +214,7 @@ pub fn r14_unhealthy_after_the_order_excuses_the_award() -> Row {
         source: "R 14",
         attack: "Keepers report the better node as unhealthy when the order is there, so that the award to their own is just",
         instead: "the award to the better node",
-        before: NOT_RUN,
+        before: "−2",
         profit: Usd(wealth(&w, &[&keeper, &own]) - before),
         assumption: "somebody proves it within the time to contest an award",
     }

@@ -7,7 +7,7 @@ use solana_address::Address;
 
 use super::money::{wealth, Usd};
 use super::slashes::found_out;
-use super::{Row, NOT_RUN, SEEN};
+use super::Row;
 use crate::dispute_resolve::disputed;
 use crate::dispute_uphold::{output_statement, upheld};
 
@@ -31,7 +31,7 @@ pub fn c05_a_reserve_keeper_voids_an_upheld_dispute() -> Row {
         source: "C 5a",
         attack: "A provider that lost a dispute activates a reserve keeper, whose statement voids the fault",
         instead: "pays the slash of 5",
-        before: SEEN,
+        before: "+10: the whole slash",
         profit: Usd(play(true) - play(false)),
         assumption: "",
     }
@@ -56,7 +56,7 @@ pub fn c06_a_dispute_keeps_a_report_from_its_fault() -> Row {
         attack: "A cheat's own customer has a dispute upheld, so that its fault holds the address which the report's fault \
                  needs, and is finder and victim in one",
         instead: "no fraud",
-        before: NOT_RUN,
+        before: "−9.666667: the report's fault of 20 could not be opened",
         profit: Usd(wealth(&w, &own) - before),
         assumption: "what the fraud itself brings is less than what is burned",
     }
@@ -70,7 +70,7 @@ pub fn r15_a_dispute_without_a_reason() -> Row {
         source: "R 15",
         attack: "A customer disputes a lease of 2 USDC that was served, to tie up its provider's stake; keepers reject it",
         instead: "no dispute",
-        before: NOT_RUN,
+        before: "−5",
         profit: Usd(wealth(&w, &[&deal.customer]) - before),
         assumption: "what the provider loses is worth less to the customer than the deposit",
     }
@@ -85,7 +85,7 @@ pub fn r15_a_dispute_that_own_keepers_leave_undecided() -> Row {
         source: "R 15",
         attack: "The same, and keepers of the customer's owner do not vote, so that it stays undecided",
         instead: "no dispute",
-        before: NOT_RUN,
+        before: "0",
         profit: Usd(wealth(&w, &[&deal.customer, &deal.keeper]) - before),
         assumption: "what the provider loses is worth less to the customer than a quarter of the deposit",
     }
@@ -108,7 +108,7 @@ pub fn r15_a_verdict_is_sold_for_the_voters_pay() -> Row {
         source: "R 15",
         attack: "A keeper takes the side of a dispute that pays voters better",
         instead: "the other side",
-        before: NOT_RUN,
+        before: "+1 for upholding",
         profit: Usd((uphold - reject).abs()),
         assumption: "",
     }

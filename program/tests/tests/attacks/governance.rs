@@ -10,7 +10,7 @@ use gantry_market_tests::{ix, Testbed};
 
 use super::money::{wealth, Usd};
 use super::slashes::bad_leaf;
-use super::{Row, NOT_RUN, SEEN};
+use super::Row;
 use crate::authority::seize;
 
 /// The time to contest an award is over when the authority makes it longer; the finder is the authority's own.
@@ -38,7 +38,7 @@ pub fn c05_a_change_of_parameters_makes_an_award_unjust() -> Row {
         source: "C 5e",
         attack: "The authority changes a parameter when the time to contest an award is over, and its finder proves it",
         instead: "nothing",
-        before: SEEN,
+        before: "+0.2, and the keeper lost 2 of 10",
         profit: Usd(wealth(&w, &[&finder]) - before),
         assumption: "",
     }
@@ -72,7 +72,7 @@ pub fn c06_the_authority_outdates_an_appeal() -> Row {
         source: "C 6e",
         attack: "The authority changes the parameters while a fault is open, so that the appeal against it counts no more",
         instead: "nothing",
-        before: NOT_RUN,
+        before: "0, and the node lost 1 of 20",
         profit: Usd(wealth(&w, &[&own]) - before),
         assumption: "",
     }
@@ -92,7 +92,7 @@ pub fn c07_the_authority_slashes_by_its_models_and_parameters() -> Row {
         attack: "The authority puts the worst models and parameters into force that the program takes, and pauses the \
                  market, so that honest nodes are slashed",
         instead: "nothing",
-        before: NOT_RUN,
+        before: "0, and each node that failed by its models at once lost 2 of 20",
         profit: Usd(wealth(&w, &own) - had),
         assumption: "the program is not replaced: the upgrade authority can do that",
     }

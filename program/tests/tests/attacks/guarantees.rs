@@ -10,7 +10,7 @@ use solana_address::Address;
 
 use super::money::{wealth, Usd};
 use super::slashes::closed;
-use super::{Row, NOT_RUN, SEEN};
+use super::{Row, NEW_RULE, SEEN};
 
 /// A guarantee that is broken, or none.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ pub fn c08_a_guarantee_is_given_and_not_kept() -> Row {
         attack: "A provider guarantees 100 % for 20 hours, sells them a twentieth dearer for it (2 USDC an hour), and does not \
                  keep it",
         instead: "no guarantee, and 1.90 USDC",
-        before: SEEN,
+        before: "+0.584, and customers got nothing",
         profit: Usd(sold(Guarantee::Broken, 20, false) - sold(Guarantee::None, 20, false)),
         assumption: "",
     }
@@ -126,7 +126,7 @@ pub fn r18_own_customers_are_compensated_for_a_broken_guarantee() -> Row {
         attack: "A provider does not keep a guarantee of 100 %, and its own customer, which bought the 20 hours, claims from \
                  its fault",
         instead: "its own customer, and no guarantee",
-        before: NOT_RUN,
+        before: NEW_RULE,
         profit: Usd(sold(Guarantee::BrokenOpen, 20, true) - sold(Guarantee::None, 20, true)),
         assumption: "",
     }
@@ -138,7 +138,7 @@ pub fn r18_the_lease_is_kept_open_until_the_guarantee_is_resolved() -> Row {
         attack: "A provider does not keep a guarantee of 100 % for 20 hours, for which it sold them a twentieth dearer (2 USDC \
                  an hour), and the lease goes on until it is resolved",
         instead: "no guarantee, and 1.90 USDC",
-        before: NOT_RUN,
+        before: NEW_RULE,
         profit: Usd(sold(Guarantee::BrokenOpen, 20, false) - sold(Guarantee::None, 20, false)),
         assumption: "",
     }
@@ -150,7 +150,7 @@ pub fn r18_a_guarantee_earns_more_than_the_stake_covers() -> Row {
         attack: "A provider does not keep the longest guarantee that its stake of 10 allows, 32 hours at a reference price of \
                  2.50, but asks that",
         instead: "no guarantee, and 1.90 USDC",
-        before: NOT_RUN,
+        before: NEW_RULE,
         profit: Usd(sold(Guarantee::Broken, 32, false) - sold(Guarantee::None, 32, false)),
         assumption: "customers pay no more than 2.7 times the reference price",
     }

@@ -11,7 +11,7 @@ use solana_address::Address;
 
 use super::money::{wealth, Usd};
 use super::slashes::{bad_leaf, found_out};
-use super::{Row, NOT_RUN};
+use super::Row;
 
 pub fn c06_a_late_copy_of_the_final_root() -> Row {
     let play = |copies: bool| {
@@ -54,7 +54,7 @@ pub fn c06_unpaid_leases_hold_the_keepers_rent() -> Row {
         source: "C 6d",
         attack: "A customer orders, ends and leaves leases that paid nothing, so that the keeper's rent stays in them",
         instead: "no order",
-        before: NOT_RUN,
+        before: "0, and the rent stayed for the time to rate",
         profit: Usd(wealth(&w, &[&deal.customer]) - before),
         assumption: "",
     }
@@ -72,7 +72,7 @@ pub fn c06_a_rivals_reserve_is_activated() -> Row {
         source: "C 6k",
         attack: "Somebody activates an operator that is not running, so that the quorum needs its votes",
         instead: "nothing",
-        before: NOT_RUN,
+        before: "0, and four fifths of the weight did not vote",
         profit: Usd(wealth(&w, &[&own]) - before),
         assumption: "",
     }
@@ -103,7 +103,7 @@ pub fn c05_the_fault_is_opened_when_the_appeal_would_be_over() -> Row {
         source: "C 5c",
         attack: "A rival opens a wrong fault late, when the time to appeal is over, and applies it at once",
         instead: "nothing",
-        before: NOT_RUN,
+        before: "0, and the node lost 2 of 20",
         profit: Usd(wealth(&w, &[&opener]) - had),
         assumption: "",
     }
@@ -144,7 +144,7 @@ pub fn r06_a_third_voids_the_fault_of_its_own_node() -> Row {
         attack: "A cheat's owner has less than a third of the weight: it votes for another root and appeals against the \
                  fault of its node",
         instead: "no fraud",
-        before: NOT_RUN,
+        before: "−2",
         profit: Usd(wealth(&w, &own) - before),
         assumption: "the owner has less than a third of the weight",
     }
@@ -163,7 +163,7 @@ pub fn r07_a_coalition_reports_a_rival() -> Row {
         source: "R 7",
         attack: "Keepers report an honest rival's node for the finder's part",
         instead: "nothing",
-        before: NOT_RUN,
+        before: "+0.2",
         profit: Usd(wealth(&w, &[&deal.keeper]) - before),
         assumption: "the owner has less than two thirds of the weight, or gains less by the rival's absence than by its \
                      own good name",
@@ -193,7 +193,7 @@ pub fn r13_a_rivals_network_is_cut() -> Row {
         source: "R 13",
         attack: "Somebody cuts a rival's network for a period, and collects as keeper that opens the fault and as customer",
         instead: "nothing",
-        before: NOT_RUN,
+        before: "+0.133333, and the rival lost 1 of 20",
         profit: Usd(wealth(&w, &attacker) - had),
         assumption: "what the rival's absence brings is below the cost of the attack; it costs the rival an hour of its \
                      lease at most",
@@ -223,7 +223,7 @@ pub fn c06_a_stolen_node_key_is_turned_into_a_finders_part() -> Row {
         attack: "A thief of a node's key signs a wrong product with it, and proves it twice: the finder's part of one slash \
                  (half of 20 of stake)",
         instead: "nothing",
-        before: NOT_RUN,
+        before: "+2: one for each period",
         profit: Usd(wealth(&w, &[&thief]) - before),
         assumption: "it brings nothing if stealing a node's key costs more than a tenth of the slash, once a cause",
     }

@@ -32,8 +32,8 @@ pub struct Row {
     pub assumption: &'static str,
 }
 
-/// Where the program as it was did not play it.
-const NOT_RUN: &str = "not run";
+/// Where the attack is one on a rule that was not there.
+const NEW_RULE: &str = "no such rule";
 /// Where it worked, and nobody counted the money.
 const SEEN: &str = "it worked; no figure";
 

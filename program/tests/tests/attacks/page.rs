@@ -19,7 +19,8 @@ instructions to the program on LiteSVM. What was found first, and the tests of e
 **Profit** is what one owner of all wallets that take part has more after the attack than after what stands under *instead*: \
 tokens in its wallets, stake, bonds, credits, rewards that were not claimed, and payouts of slashes at their full value although \
 they wait. A stake token counts one USDC, which is `stake_price` in these tests; SOL for fees and rent is left out. Amounts are \
-USDC. *Before* was measured on the first version of the program; \"not run\" means that the gap was found on paper.
+USDC. *Before* was measured on the first version of the program, by the same attack where it could be played there; \"no such rule\" \
+means that what it attacks is a rule of the present one.
 
 The tests use a small market: 10 stake tokens a GPU, a bond of 1 to 10, 2 USDC for a GPU-hour, a fee of 12 %, periods of a \
 minute. The sign of a figure is what matters; `gantry market show` prints the relations that carry it to other parameters. What \

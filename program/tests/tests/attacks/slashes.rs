@@ -10,7 +10,7 @@ use solana_address::Address;
 use solana_signer::Signer;
 
 use super::money::{wealth, Usd};
-use super::{Row, NOT_RUN};
+use super::{Row, NEW_RULE};
 
 /// A bad leaf of a node for a lease or for none.
 pub fn bad_leaf(w: &Testbed, node: Address, lease: Address, period: u64, flags: u16) -> LeafData {
@@ -196,7 +196,7 @@ pub fn r02_receipts_are_held_back() -> Row {
         source: "R 2",
         attack: "A provider holds its receipts back until the slash is over: nobody has paid, so nobody was harmed",
         instead: "is caught as well, with the receipts settled",
-        before: NOT_RUN,
+        before: "0",
         profit: Usd(play(true) - play(false)),
         assumption: "",
     }
@@ -218,7 +218,7 @@ pub fn r03_a_small_fault_shields_from_a_large_one() -> Row {
         attack: "A provider lets a small fault of its node be found first, so that the large one of the same cause \
                  costs nothing more",
         instead: "the large one alone",
-        before: NOT_RUN,
+        before: "0",
         profit: Usd(play(true) - play(false)),
         assumption: "",
     }
@@ -253,7 +253,7 @@ pub fn r04_nodes_share_one_stake() -> Row {
         source: "R 4",
         attack: "Two cheating nodes stand under one provider, so that one stake pays for both",
         instead: "each node under a provider of its own",
-        before: NOT_RUN,
+        before: "0",
         profit: Usd(play(true) - play(false)),
         assumption: "",
     }
@@ -286,7 +286,7 @@ pub fn r05_the_node_leaves_before_it_is_found_out() -> Row {
         source: "R 5",
         attack: "A cheat retires and closes its node three periods later, before its report is final",
         instead: "stays and is caught",
-        before: NOT_RUN,
+        before: "+20: the node was closed, and no fault could be opened",
         profit: Usd(play(true) - play(false)),
         assumption: "a report becomes final within the retention of reports",
     }
@@ -360,7 +360,7 @@ pub fn c06_one_payment_is_made_good_twice() -> Row {
         source: "C 6g",
         attack: "A customer whose dispute was upheld claims the same payment from the node's fault too",
         instead: "the dispute alone",
-        before: NOT_RUN,
+        before: "+0.333333",
         profit: Usd(play(true) - play(false)),
         assumption: "",
     }
@@ -391,7 +391,7 @@ pub fn r10_a_cheat_that_failed_its_check_reports_a_death() -> Row {
         source: "R 10",
         attack: "A cheat that has failed a check reports that its GPU died, before the report of that period",
         instead: "waits for the slash of a tenth (2 of 20)",
-        before: NOT_RUN,
+        before: NEW_RULE,
         profit: Usd(died_and_failed(true, true) - died_and_failed(false, true)),
         assumption: "",
     }
@@ -402,7 +402,7 @@ pub fn r10_a_cheat_that_will_be_checked_reports_a_death() -> Row {
         source: "R 10",
         attack: "A cheat that knows that it will be checked reports that its GPU died, and is not checked",
         instead: "fails the check (2 of 20)",
-        before: NOT_RUN,
+        before: NEW_RULE,
         profit: Usd(died_and_failed(true, false) - died_and_failed(false, true)),
         assumption: "it brings nothing if a check is not known before: but half a minute before a period begins the seed of \
                      its draws tells which idle nodes will be asked for work in it. Devices are locked for 30 days, and \
@@ -435,7 +435,7 @@ pub fn c06_much_harm_leaves_the_finder_nothing() -> Row {
         attack: "A cheat's own customers pay so much that the harm takes the whole slash, so that nobody looks for proofs: \
                  what the finder loses by it",
         instead: "a customer that did not pay",
-        before: NOT_RUN,
+        before: "+2: the whole finder's part",
         profit: Usd(without - with),
         assumption: "",
     }

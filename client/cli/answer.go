@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // Protocols by which keepers take and give the sides of a dispute.
@@ -139,12 +138,12 @@ func (s *session) disputeRead() error {
 	}
 	return s.done(out, func(w io.Writer) {
 		fmt.Fprintf(w, "lease %s   %s\n\n--- the customer's complaint (its sha256 is on chain)\n", out.Lease, out.Kind)
-		fmt.Fprintln(w, orNone(harmless(out.Complaint), "no keeper gives it"))
+		fmt.Fprintln(w, orNone(printable.Lines(out.Complaint), "no keeper gives it"))
 		if answer == nil {
 			fmt.Fprintln(w, "\n--- the provider has not answered, as far as keepers say")
 			return
 		}
-		fmt.Fprintf(w, "\n--- the provider's answer of %s, signed by %s\n%s\n", out.WrittenAt, out.AnswerBy, harmless(out.Answer))
+		fmt.Fprintf(w, "\n--- the provider's answer of %s, signed by %s\n%s\n", out.WrittenAt, out.AnswerBy, printable.Lines(out.Answer))
 	})
 }
 
@@ -192,16 +191,6 @@ func (s *session) askAnswer(v *view.View, n *p2p.Node, keeper solana.PublicKey, 
 func answers(v *view.View, domain records.Domain, d *market.Dispute, m messages.AnswerUpload) bool {
 	key := solana.PublicKey(m.Key)
 	return m.Lease == d.Lease && m.OpenedAt == d.OpenedAt && mayAnswer(v, d.Lease, key) && answerRecord(domain, m).Verify(key, m.Signature) == nil
-}
-
-// harmless is a stranger's text without what a terminal would obey.
-func harmless(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
 
 func orNone(text, none string) string {

@@ -36,5 +36,4 @@ func TestAnAnswerIsReadOnlyFromTheAccused(t *testing.T) {
 	m, err := signAnswer(domain, d, []byte("it ran"), 150, solana.NewWallet().PrivateKey)
 	require.NoError(t, err)
 	require.False(t, answers(v, domain, d, m))
-	require.Equal(t, "a\n\ufffd[31mb", harmless("a\n\x1b[31mb"))
 }

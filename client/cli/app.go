@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/feeflags"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // Version is set at build time.
@@ -22,6 +24,10 @@ type Streams struct {
 	Out, Err io.Writer
 	// Terminal: somebody reads Err and answers on In.
 	Terminal bool
+	// Screen: somebody reads Out.
+	Screen bool
+
+	rawOut, rawErr io.Writer // Out and Err as they are, for the output of jobs
 }
 
 // flags of every command.
@@ -36,6 +42,7 @@ const (
 	flagVerbose    = "verbose"
 	flagYes        = "yes"
 	flagStateDir   = "state-dir"
+	flagRaw        = "raw"
 )
 
 func globalFlags() []cli.Flag {
@@ -108,6 +115,9 @@ func onUsage(commands []*cli.Command) {
 // Run runs the command line and returns the exit code. args are without the program's name. One at a time in a process:
 // the library's help flag is shared.
 func Run(ctx context.Context, s Streams, args []string) int {
+	// Whatever is written passes here, whoever wrote it. Only what a customer's own job has written may be had as it is.
+	s.rawOut, s.rawErr = s.Out, s.Err
+	s.Out, s.Err = printable.Writer(s.Out), printable.Writer(s.Err)
 	app := New(s)
 	argv := append([]string{app.Name}, args...)
 	if len(args) == 0 || args[len(args)-1] != "--generate-bash-completion" {

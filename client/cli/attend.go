@@ -50,10 +50,7 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (messages.Le
 	halt := sync.OnceFunc(func() { stopSigning(); wg.Wait() })
 	defer halt()
 
-	out := d.s.out
-	if d.s.json {
-		out = d.s.err
-	}
+	out := d.s.output
 	if d.r.args.Nodes > 1 {
 		out = &prefixed{w: out, prefix: "[" + short(l.Node) + "] "}
 	}

@@ -9,9 +9,7 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -19,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 func evidenceCommands(s Streams) []*cli.Command {
@@ -102,7 +101,7 @@ func verifyEvidence(c *cli.Context, s Streams) error {
 	out := describeEvidence(r, &claims)
 	problem := r.expected(&claims, &out)
 	if problem == "" && failed != nil {
-		problem = printable(failed.Error())
+		problem = printable.Text(failed.Error())
 	}
 	out.OK = problem == ""
 	if c.Bool(flagJSON) {
@@ -153,16 +152,16 @@ func describeEvidence(r *evidenceRequest, c *policy.Claims) evidenceJSON {
 	out := evidenceJSON{
 		File: r.file, Verdict: c.Verdict.String(), Tier: c.Tier, Why: []string{}, Hash: fmt.Sprintf("%x", c.EvidenceHash),
 		Nonce: fmt.Sprintf("%x", r.bundle.Challenge.Nonce()), Node: solana.PublicKey(r.bundle.Challenge.NodeKey).String(),
-		Created: rfc(r.bundle.Created), Expires: rfc(c.Expiry), At: r.at.UTC().Format(time.RFC3339), Policy: printable(r.policy.Name),
+		Created: rfc(r.bundle.Created), Expires: rfc(c.Expiry), At: r.at.UTC().Format(time.RFC3339), Policy: printable.Text(r.policy.Name),
 		PolicyHash: fmt.Sprintf("%x", c.PolicyHash), DeviceRoot: fmt.Sprintf("%x", c.DeviceRoot), Simulated: c.Simulated,
 		Claims: map[string]string{}, Checks: []evidenceCheck{},
 	}
 	for _, w := range c.Why {
-		out.Why = append(out.Why, printable(w))
+		out.Why = append(out.Why, printable.Text(w))
 	}
 	add := func(name string, checks []attest.Check) {
 		for _, k := range checks {
-			out.Checks = append(out.Checks, evidenceCheck{name, k.Name, k.Outcome.String(), printable(k.Detail)})
+			out.Checks = append(out.Checks, evidenceCheck{name, k.Name, k.Outcome.String(), printable.Text(k.Detail)})
 		}
 	}
 	add("bundle", c.Bundle.Checks)
@@ -173,7 +172,7 @@ func describeEvidence(r *evidenceRequest, c *policy.Claims) evidenceJSON {
 		}
 		add(name, p.Checks)
 		for k, v := range p.Claims {
-			out.Claims[name+": "+k] = printable(v)
+			out.Claims[name+": "+k] = printable.Text(v)
 		}
 	}
 	return out
@@ -210,16 +209,6 @@ func printEvidence(w io.Writer, out evidenceJSON, atGiven bool) {
 
 func rfc(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
 
-// printable removes control characters, because evidence comes from others and must not control the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s)
-}
-
 func readEvidenceRequest(c *cli.Context) (*evidenceRequest, error) {
 	if c.NArg() != 1 {
 		return nil, usage(fmt.Sprintf("one FILE is needed, got %d", c.NArg()), "write: gantry evidence verify FILE")
@@ -230,7 +219,7 @@ func readEvidenceRequest(c *cli.Context) (*evidenceRequest, error) {
 		return nil, err
 	}
 	if r.bundle, err = bundle.Parse(raw); err != nil {
-		return nil, refused(fmt.Sprintf("%s is not a bundle of evidence: %s", r.file, printable(err.Error())), "collect one with: gantry-agent evidence collect")
+		return nil, refused(fmt.Sprintf("%s is not a bundle of evidence: %s", r.file, printable.Text(err.Error())), "collect one with: gantry-agent evidence collect")
 	}
 	if err := r.rules(c); err != nil {
 		return nil, err
@@ -277,7 +266,7 @@ func (r *evidenceRequest) rules(c *cli.Context) error {
 			return err
 		}
 		if r.policy, err = policy.Parse(raw); err != nil {
-			return usage(fmt.Sprintf("%s: %s", path, printable(err.Error())), "see docs/protocol/evidence.md for the form of a policy")
+			return usage(fmt.Sprintf("%s: %s", path, printable.Text(err.Error())), "see docs/protocol/evidence.md for the form of a policy")
 		}
 	}
 	if dir := c.String("collateral"); dir != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 func evidencePolicyCommand(s Streams) *cli.Command {
@@ -59,13 +60,13 @@ func evidencePolicy(c *cli.Context, s Streams) error {
 		_, err = policy.Standard(p, nil, policy.Subject{})
 	}
 	if err != nil {
-		return usage(fmt.Sprintf("%s: %s", path, printable(err.Error())), "begin with the document that this prints: gantry evidence policy")
+		return usage(fmt.Sprintf("%s: %s", path, printable.Text(err.Error())), "begin with the document that this prints: gantry evidence policy")
 	}
 	digest, err := p.Digest()
 	if err != nil {
 		return err
 	}
-	out := policyJSON{File: path, Name: printable(p.Name), Hash: fmt.Sprintf("%x", digest), Missing: policyGaps(p)}
+	out := policyJSON{File: path, Name: printable.Text(p.Name), Hash: fmt.Sprintf("%x", digest), Missing: policyGaps(p)}
 	if c.Bool(flagJSON) {
 		enc := json.NewEncoder(s.Out)
 		enc.SetEscapeHTML(false)

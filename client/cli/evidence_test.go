@@ -150,7 +150,3 @@ func TestEvidenceWrongUse(t *testing.T) {
 		})
 	}
 }
-
-func TestPrintable(t *testing.T) {
-	require.Equal(t, "a?[2Jb?c – d", printable("a\x1b[2Jb\nc – d"))
-}

@@ -112,7 +112,7 @@ func (f *failure) print(w io.Writer) {
 	if f.code == ExitInterrupted {
 		prefix = ""
 	}
-	fmt.Fprintf(w, "%s%s\n", prefix, f.reason)
+	fmt.Fprintf(w, "%s%s\n", prefix, strings.ReplaceAll(f.reason, "\n", " "))
 	if f.advice != "" {
 		fmt.Fprintf(w, "       %s\n", f.advice)
 	}

@@ -29,7 +29,7 @@ func (s *session) logs() error {
 	if err != nil {
 		return err
 	}
-	w := s.out
+	w := s.output
 	var kept bytes.Buffer
 	if s.json {
 		w = &kept

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 func customerCommands(s Streams) []*cli.Command {
@@ -26,6 +27,7 @@ func customerCommands(s Streams) []*cli.Command {
 			Flags: asSession(
 				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the job ends"},
 				&cli.Uint64Flag{Name: "offset", Usage: "skip so many `BYTES`"},
+				&cli.BoolFlag{Name: flagRaw, Usage: "on a terminal too, write every byte as it is: the machine may send codes that the terminal obeys"},
 			),
 			Action: action(s, (*session).logs),
 		},
@@ -113,7 +115,7 @@ func (j leaseJSON) summary(w io.Writer) {
 		fmt.Fprintf(w, "  exit code %d", *j.ExitCode)
 	}
 	if j.Detail != "" {
-		fmt.Fprintf(w, "  %s", j.Detail)
+		fmt.Fprintf(w, "  %s", printable.Text(j.Detail))
 	}
 	fmt.Fprintln(w)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // The customer's side of the protocols that nodes serve.
@@ -99,7 +100,7 @@ func call[Req, Resp any](ctx context.Context, r *remote, node solana.PublicKey, 
 // errRefusedByNode is a refusal that the node would repeat.
 type errRefusedByNode struct{ why string }
 
-func (e *errRefusedByNode) Error() string { return "the machine refuses: " + e.why }
+func (e *errRefusedByNode) Error() string { return "the machine refuses: " + printable.Text(e.why) }
 
 // deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends.
 func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec) (messages.LeaseStatus, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // session is one run of one command: its settings, and what it has opened so far.
@@ -28,7 +29,8 @@ type session struct {
 	in       io.Reader
 	out      io.Writer
 	err      io.Writer
-	terminal bool // somebody can be asked
+	output   io.Writer // where the output of jobs goes
+	terminal bool      // somebody can be asked
 	json     bool
 	dryRun   bool
 	log      zerolog.Logger
@@ -78,7 +80,13 @@ func newSession(c *cli.Context, s Streams) (*session, error) {
 	}
 	ss := &session{
 		cli: c, ctx: c.Context, in: s.In, out: s.Out, err: s.Err, terminal: s.Terminal, json: c.Bool(flagJSON), dryRun: c.Bool(flagDryRun), config: cfg,
-		log: zerolog.Nop(),
+		log: zerolog.Nop(), output: s.rawOut,
+	}
+	switch {
+	case ss.json: // standard output is for the document
+		ss.output = printable.Output(s.rawErr)
+	case s.Screen && !c.Bool(flagRaw):
+		ss.output = printable.Output(s.rawOut)
 	}
 	if c.Bool(flagVerbose) {
 		ss.log = zerolog.New(zerolog.ConsoleWriter{Out: s.Err, NoColor: true, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
@@ -246,5 +254,18 @@ func (s *session) done(value any, people func(w io.Writer)) error {
 	return enc.Encode(value)
 }
 
-// say writes one line of progress.
-func (s *session) say(format string, args ...any) { fmt.Fprintf(s.err, format+"\n", args...) }
+// say writes one line of progress. Texts in it may be others'.
+func (s *session) say(format string, args ...any) {
+	shown := make([]any, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			shown[i] = printable.Text(a)
+		case error:
+			shown[i] = printable.Text(a.Error())
+		default:
+			shown[i] = a
+		}
+	}
+	fmt.Fprintf(s.err, format+"\n", shown...)
+}

@@ -9,23 +9,30 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
-// table writes rows in columns.
+// table writes rows in columns. A cell is one line, whoever wrote it.
 func table(w io.Writer, head string, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 4, 3, ' ', 0)
 	fmt.Fprintln(t, strings.ReplaceAll(head, "|", "\t"))
 	for _, r := range rows {
-		fmt.Fprintln(t, strings.Join(r, "\t"))
+		for i, cell := range r {
+			if i > 0 {
+				fmt.Fprint(t, "\t")
+			}
+			fmt.Fprint(t, printable.Text(cell))
+		}
+		fmt.Fprintln(t)
 	}
 	_ = t.Flush()
 }
 
-// pairs writes "name  value" lines.
+// pairs writes "name  value" lines. A value is one line, whoever wrote it.
 func pairs(w io.Writer, rows ...[2]string) {
 	t := tabwriter.NewWriter(w, 0, 4, 3, ' ', 0)
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\n", r[0], r[1])
+		fmt.Fprintf(t, "%s\t%s\n", printable.Text(r[0]), printable.Text(r[1]))
 	}
 	_ = t.Flush()
 }

@@ -3,11 +3,11 @@ package market
 import (
 	"bytes"
 	"math/bits"
-	"strings"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // Params are the market's parameters; see program/src/state/params.rs for each one's unit.
@@ -116,12 +116,12 @@ type (
 	}
 )
 
-// Text reads a zero-padded field of bytes.
+// Text reads a zero-padded field of bytes, which may be anything, as what can be printed.
 func Text(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
 	}
-	return strings.ToValidUTF8(string(b), "?")
+	return printable.Text(string(b))
 }
 
 // Text16 pads a text with zeroes to 16 bytes, cutting what is longer. Regions and sites are such fields.

@@ -3,6 +3,8 @@ package p2p
 import (
 	"errors"
 	"fmt"
+
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // Sentinel errors.
@@ -67,7 +69,7 @@ func (e *Error) Error() string {
 	if e.Message == "" {
 		return "peer: " + e.Code.String()
 	}
-	return fmt.Sprintf("peer: %s: %s", e.Code, e.Message)
+	return fmt.Sprintf("peer: %s: %s", e.Code, printable.Text(e.Message))
 }
 
 // Refuse builds an Error.

@@ -32,6 +32,7 @@ var rules = []rule{
 	{name: "the bindings import nothing of ours", from: []string{bindings}, only: []string{}, tests: true},
 	{name: "the store's file format imports nothing of ours", from: []string{"internal/boltstore"}, only: []string{}, tests: true},
 	{name: "the check of options imports nothing of ours", from: []string{"internal/options"}, only: []string{}},
+	{name: "the printing of foreign text imports nothing of ours", from: []string{"internal/printable"}, only: []string{}},
 	{name: "the client imports no keeper, no agent and no local network", from: []string{"client/..."}, never: []string{"keeper/...", "agent/...", "localnet/..."}},
 	{name: "keepers do not import agents", from: []string{"keeper/..."}, never: []string{"agent/..."}, tests: true},
 	{name: "agents do not import keepers", from: []string{"agent/..."}, never: []string{"keeper/..."}, tests: true},

@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // Flags that every command has.
@@ -134,9 +135,9 @@ func logger(c *cli.Context) (zerolog.Logger, error) {
 	}
 	switch format {
 	case "json":
-		return zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger(), nil
+		return zerolog.New(printable.Writer(os.Stderr)).Level(level).With().Timestamp().Logger(), nil
 	case "text":
-		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: !terminal, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger(), nil
+		return zerolog.New(zerolog.ConsoleWriter{Out: printable.Output(os.Stderr), NoColor: !terminal, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger(), nil
 	}
 	return zerolog.Nop(), usage(fmt.Errorf("--log-format %q; use text or json", format))
 }

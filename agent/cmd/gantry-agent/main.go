@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // Exit codes.
@@ -39,7 +40,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "error: "+strings.ReplaceAll(err.Error(), "\n", " "))
+	fmt.Fprintln(os.Stderr, "error: "+printable.Lines(strings.ReplaceAll(err.Error(), "\n", " ")))
 	os.Exit(exitCode(err, interrupted))
 }
 
@@ -47,6 +48,8 @@ func app() *cli.App {
 	a := &cli.App{
 		Name:            "gantry-agent",
 		Usage:           "offer this machine's GPUs on the Gantry market",
+		Writer:          printable.Writer(os.Stdout),
+		ErrWriter:       printable.Writer(os.Stderr),
 		HideHelpCommand: true,
 		Suggest:         true,
 		// Errors are printed once, by main.

@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/feeflags"
+	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/keeper/daemon"
 )
 
@@ -44,9 +45,9 @@ func logger(c *cli.Context) (zerolog.Logger, error) {
 	}
 	var log zerolog.Logger
 	if c.Bool("log-json") {
-		log = zerolog.New(os.Stderr)
+		log = zerolog.New(printable.Writer(os.Stderr))
 	} else {
-		log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000", NoColor: os.Getenv("NO_COLOR") != "" || !isTerminal(os.Stderr)})
+		log = zerolog.New(zerolog.ConsoleWriter{Out: printable.Output(os.Stderr), TimeFormat: "15:04:05.000", NoColor: os.Getenv("NO_COLOR") != "" || !isTerminal(os.Stderr)})
 	}
 	return log.Level(level).With().Timestamp().Logger(), nil
 }

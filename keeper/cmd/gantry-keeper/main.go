@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 func main() {
@@ -24,14 +25,15 @@ func main() {
 	if errors.Is(err, context.Canceled) {
 		os.Exit(130)
 	}
-	fmt.Fprintln(os.Stderr, "gantry-keeper:", market.Explain(err))
+	fmt.Fprintln(os.Stderr, "gantry-keeper:", printable.Lines(market.Explain(err).Error()))
 	os.Exit(1)
 }
 
 func app() *cli.App {
 	return &cli.App{
-		Name:  "gantry-keeper",
-		Usage: "awards orders, checks nodes, agrees on reports and keeps the Gantry market moving",
+		Name:   "gantry-keeper",
+		Usage:  "awards orders, checks nodes, agrees on reports and keeps the Gantry market moving",
+		Writer: printable.Writer(os.Stdout), ErrWriter: printable.Writer(os.Stderr),
 		Commands: []*cli.Command{
 			runCommand(), registerCommand(), statusCommand(), exitCommand(), withdrawCommand(),
 		},

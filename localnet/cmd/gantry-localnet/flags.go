@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/localnet/engine"
 )
 
@@ -55,5 +56,5 @@ func logger(c *cli.Context) zerolog.Logger {
 	if c.Bool("verbose") {
 		level = zerolog.DebugLevel
 	}
-	return zerolog.New(zerolog.ConsoleWriter{Out: c.App.ErrWriter, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger()
+	return zerolog.New(zerolog.ConsoleWriter{Out: printable.Output(c.App.ErrWriter), TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger()
 }

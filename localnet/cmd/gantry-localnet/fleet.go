@@ -4,6 +4,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/localnet/fleet"
 )
 
@@ -23,7 +24,7 @@ func fleetCommand() *cli.Command {
 			}
 			log := logger(c)
 			if c.Bool("log-json") {
-				log = zerolog.New(c.App.ErrWriter).With().Timestamp().Logger().Level(zerolog.InfoLevel)
+				log = zerolog.New(printable.Writer(c.App.ErrWriter)).With().Timestamp().Logger().Level(zerolog.InfoLevel)
 			}
 			return fleet.Run(c.Context, s, log)
 		},

@@ -28,9 +28,14 @@ type Relay struct {
 
 // StartRelay listens on a free port of the loopback interface and forwards to target, host:port.
 func StartRelay(ctx context.Context, target string) (*Relay, error) {
+	return StartRelayAt(ctx, "127.0.0.1", target)
+}
+
+// StartRelayAt does so at an address of this machine, such as one that other namespaces reach.
+func StartRelayAt(ctx context.Context, host, target string) (*Relay, error) {
 	r := &Relay{target: target, conns: map[net.Conn]struct{}{}}
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp4", "127.0.0.1:0")
+	l, err := config.Listen(ctx, "tcp4", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}

@@ -36,6 +36,11 @@ type Config struct {
 	WorkEvery int
 	// KeeperFlags are added to those that every keeper is run with, such as other timing.
 	KeeperFlags []string
+	// Listen are the multiaddresses at which named keepers and machines listen, with a port; the others listen on loopback.
+	Listen map[string]string
+	// KeeperHost is an address of this machine at which keepers reach the node. They take part as on a public cluster then;
+	// empty is loopback.
+	KeeperHost string
 	// Fleet runs all agents in one process: hundreds of machines need it. None of them can be killed alone then.
 	Fleet bool
 	// Log gets what the network does; processes have log files of their own.

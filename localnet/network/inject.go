@@ -33,6 +33,25 @@ func (n *Network) startRelays(ctx context.Context) error {
 	return nil
 }
 
+// startPublic puts relays before the node's ports at the address that the configuration names.
+func (n *Network) startPublic(ctx context.Context) error {
+	if n.cfg.KeeperHost == "" {
+		return nil
+	}
+	for _, raw := range []string{n.endpoint().RPC, n.endpoint().WS} {
+		u, err := url.Parse(raw)
+		if err != nil {
+			return err
+		}
+		r, err := fault.StartRelayAt(ctx, n.cfg.KeeperHost, u.Host)
+		if err != nil {
+			return err
+		}
+		n.public = append(n.public, r)
+	}
+	return nil
+}
+
 // endpoint is what keepers and agents are given: the node, or the relay before it.
 func (n *Network) endpoint() chain.Endpoint {
 	if len(n.relays) == 0 {

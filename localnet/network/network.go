@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -39,6 +40,7 @@ type Network struct {
 	Chain *chain.Client
 
 	relays []*fault.Relay    // RPC, then WebSocket; empty without a relay
+	public []*fault.Relay    // the same for keepers, at an address that is not loopback; empty without one
 	proxy  *fault.Proxy      // between the first relay and the node; nil without a relay
 	ports  map[string]uint16 // on which keepers listen
 }
@@ -106,7 +108,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := n.startRelays(ctx); err != nil {
+	if err := errors.Join(n.startRelays(ctx), n.startPublic(ctx)); err != nil {
 		return nil, err
 	}
 	if err := seed.Seed(ctx, n.Chain, n.Keys, *cfg.Params); err != nil {
@@ -272,7 +274,7 @@ func (n *Network) LogPath(name string) string { return n.sup.LogPath(name) }
 
 // Close ends every process, and waits until they are gone.
 func (n *Network) Close() error {
-	for _, r := range n.relays {
+	for _, r := range slices.Concat(n.relays, n.public) {
 		r.Close()
 	}
 	if n.proxy != nil {
@@ -289,4 +291,21 @@ func (n *Network) Close() error {
 		err = nil
 	}
 	return errors.Join(err, n.sup.Close())
+}
+
+// Pid is the process that runs under a name now.
+func (n *Network) Pid(name string) (int, error) {
+	p, err := n.sup.Process(name)
+	if err != nil {
+		return 0, err
+	}
+	return p.Pid(), nil
+}
+
+// DataDir is the folder of a keeper's or a machine's own files.
+func (n *Network) DataDir(name string) string {
+	if _, err := n.Machine(name); err == nil {
+		return n.agentDir(name)
+	}
+	return n.keeperDir(name)
 }

@@ -26,5 +26,8 @@ func reservePorts(names []string) (map[string]uint16, error) {
 
 // listen is the address at which the named keeper listens.
 func (n *Network) listen(name string) string {
+	if at, ok := n.cfg.Listen[name]; ok {
+		return at
+	}
 	return fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", n.ports[name])
 }

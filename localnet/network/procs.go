@@ -34,6 +34,14 @@ func (n *Network) relayed() []string {
 	return []string{"--url", at.RPC, "--ws", at.WS}
 }
 
+// ofKeepers are the same for keepers.
+func (n *Network) ofKeepers() []string {
+	if len(n.public) == 0 {
+		return n.relayed()
+	}
+	return []string{"--url", "http://" + n.public[0].Addr(), "--ws", "ws://" + n.public[1].Addr()}
+}
+
 // keeperArgs are the flags that registering and running a keeper share.
 func (n *Network) keeperArgs(wallet seed.Wallet, connection []string) []string {
 	return append(connection, "--keypair", wallet.Path, "--data-dir", n.keeperDir(wallet.Name), "--log-json")
@@ -70,7 +78,7 @@ func (n *Network) keeperCommand(ctx context.Context, wallet seed.Wallet, name st
 // StartKeeper starts a keeper and returns when it says that it is ready.
 func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	wallet := n.Keys.Keepers[index]
-	args := append(append([]string{"run"}, n.keeperArgs(wallet, n.relayed())...),
+	args := append(append([]string{"run"}, n.keeperArgs(wallet, n.ofKeepers())...),
 		"--listen", n.listen(wallet.Name), "--localnet", "--work-every", strconv.Itoa(n.cfg.WorkEvery))
 	args = append(args, n.cfg.KeeperFlags...)
 	if n.cfg.OmitBidsOf != "" {
@@ -176,6 +184,9 @@ func (n *Network) Bids(ctx context.Context, m *Machine) (Output, error) {
 func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 	args := append([]string{"run"}, n.agentArgs(m, n.relayed())...)
 	args = append(args, "--simulate-silence-file", m.silence)
+	if at, ok := n.cfg.Listen[m.Name]; ok {
+		args = append(args, "--listen", at)
+	}
 	if m.Slow > 1 {
 		args = append(args, "--simulate-slow-factor", strconv.Itoa(m.Slow))
 	}

@@ -1,0 +1,71 @@
+package hostile
+
+import (
+	"context"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+// requests sends well-formed requests of every protocol, as fast as they are answered.
+func requests(ctx context.Context, a *attacker, to target, t *tally) {
+	i := 0
+	a.connected(ctx, to, t, 5*time.Millisecond, func(h host.Host) error {
+		all := a.wellFormed(to)
+		i++
+		r := all[i%len(all)]
+		return ask(ctx, h, to, r.protocol, r.raw, t)
+	})
+}
+
+// request is one that a target reads.
+type request struct {
+	protocol string
+	raw      []byte
+}
+
+// wellFormed are requests of every protocol of a target, with contents that are new each time.
+func (a *attacker) wellFormed(to target) []request {
+	const v = messages.Version
+	node := key32()
+	if len(a.Nodes) > 0 {
+		node = a.Nodes[0]
+	}
+	period := a.period()
+	bid := messages.BidRequest{Version: v, Order: key32(), CloseAt: time.Now().Unix() + 5, Bid: messages.Bid{Node: node, Commitment: key32()}}
+	lease := messages.LeaseRequest{Version: v, Lease: a.Lease}
+	bodies := map[string]any{
+		messages.Statements:    messages.StatementsRequest{Version: v, Period: period - 2},
+		messages.ManifestsOf:   messages.ManifestsRequest{Version: v, Period: period - 2},
+		messages.Blobs:         messages.BlobRequest{Version: v, Kind: messages.BlobLeaves, Period: period - 3, Digest: key32()},
+		messages.ProposalOf:    messages.ProposalRequest{Version: v, Period: period - 2, Root: key32()},
+		messages.BidCommit:     bid,
+		messages.BidReveal:     bid,
+		messages.BidOutcome:    messages.OutcomeRequest{Version: v, Order: key32(), Node: node, Commitment: key32()},
+		messages.BidSet:        messages.BidSetRequest{Version: v, Order: key32()},
+		messages.ComplaintPut:  messages.ComplaintUpload{Version: v, Lease: key32(), Data: junk(64 << 10)},
+		messages.ComplaintGet:  messages.ComplaintRequest{Version: v, Lease: key32()},
+		messages.AnswerPut:     messages.AnswerUpload{Version: v, Lease: key32()},
+		messages.AnswerGet:     messages.AnswerRequest{Version: v, Lease: key32()},
+		messages.Challenge:     messages.ChallengeRequest{Version: v, Kind: messages.CheckInventory, Node: node, Period: period, Nonce: key32()},
+		messages.Deploy:        messages.DeployRequest{Version: v, Lease: key32(), Job: messages.JobSpec{Version: v, Command: []string{"true"}}},
+		messages.Status:        lease,
+		messages.Logs:          messages.LogsRequest{Version: v, Lease: a.Lease},
+		messages.ReceiptOffer:  lease,
+		messages.ReceiptSigned: messages.SignedReceipt{},
+	}
+	var out []request
+	for _, p := range to.protocols() {
+		body, ok := bodies[p]
+		if p == messages.Lookup {
+			node := key32()
+			body, ok = map[int][]byte{1: node[:]}, true
+		}
+		if ok {
+			out = append(out, request{p, frame(envelope(v, body))})
+		}
+	}
+	return out
+}

@@ -1,0 +1,345 @@
+package hostile
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/gagliardetto/solana-go"
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
+)
+
+// Role is what an attacker is in the market.
+type Role string
+
+// The roles.
+const (
+	Stranger Role = "stranger"
+	Customer Role = "customer"        // with credits, and nothing else
+	Tenant   Role = "tenant"          // customer of a running lease
+	Machine  Role = "machine"         // registered, with a stake
+	Waiting  Role = "waiting keeper"  // bonded, its weight does not count yet; its address on chain is the victim's
+	Active   Role = "active keeper"   // its weight counts
+	Leaving  Role = "leaving keeper"  // has asked for its bond
+	Expelled Role = "expelled keeper" // slashed
+)
+
+// setup is what an attacker is told.
+type setup struct {
+	Name, Addr string
+	Role       Role
+	Key        solana.PrivateKey
+	Domain     records.Domain
+	PeriodSecs uint32
+	Keepers    []p2p.Peer // honest
+	Machines   []p2p.Peer // honest
+	Nodes      []solana.PublicKey
+	Lease      solana.PublicKey // of the tenant
+	Victim     string           // address of a machine that takes no part
+	For, Turn  time.Duration
+	Only       string // one attack; empty for all
+	First      int    // with which attack it begins, so that different ones meet
+}
+
+// Count is what an attack came to.
+type Count struct {
+	Attempts uint64 `json:"attempts"`
+	Answered uint64 `json:"answered"` // an answer, or what was sent was taken
+	Refused  uint64 `json:"refused"`  // said, or by closing
+	Bytes    uint64 `json:"bytes"`    // sent
+}
+
+func (c Count) plus(o Count) Count {
+	return Count{c.Attempts + o.Attempts, c.Answered + o.Answered, c.Refused + o.Refused, c.Bytes + o.Bytes}
+}
+
+// tally counts while an attack runs.
+type tally struct{ attempts, answered, refused, bytes atomic.Uint64 }
+
+func (t *tally) count() Count {
+	return Count{t.attempts.Load(), t.answered.Load(), t.refused.Load(), t.bytes.Load()}
+}
+
+// took counts an attempt by how it ended.
+func (t *tally) took(err error) {
+	t.attempts.Add(1)
+	if err == nil {
+		t.answered.Add(1)
+	} else {
+		t.refused.Add(1)
+	}
+}
+
+// attack is one way to harm.
+type attack struct {
+	name, what string
+	by         []Role // who can; nil: everybody
+	keepers    bool   // what it is set on
+	machines   bool
+	run        func(ctx context.Context, a *attacker, to target, t *tally)
+}
+
+// target is an honest daemon.
+type target struct {
+	peer.AddrInfo
+	keeper bool
+	tcp    string // host:port
+}
+
+// attacker is one process in a namespace of its own.
+type attacker struct {
+	setup
+	targets []target
+}
+
+// RunAttacker is the process of one attacker: it reads a setup, attacks as long as it says, and writes what the attacks
+// came to.
+func RunAttacker(ctx context.Context, in io.Reader, out io.Writer) error {
+	a := &attacker{}
+	if err := json.NewDecoder(in).Decode(&a.setup); err != nil {
+		return fmt.Errorf("setup: %w", err)
+	}
+	if a.Name == victim {
+		return runVictim(ctx, a.For, out)
+	}
+	for _, group := range [][]p2p.Peer{a.Keepers, a.Machines} {
+		for _, p := range group {
+			t, err := newTarget(p, len(a.targets) < len(a.Keepers))
+			if err != nil {
+				return err
+			}
+			a.targets = append(a.targets, t)
+		}
+	}
+	return json.NewEncoder(out).Encode(a.rotate(ctx))
+}
+
+func newTarget(p p2p.Peer, keeper bool) (target, error) {
+	id, err := p2p.PeerID(p.Key)
+	if err != nil {
+		return target{}, err
+	}
+	t := target{AddrInfo: peer.AddrInfo{ID: id}, keeper: keeper}
+	for _, text := range p.Addrs {
+		m, err := ma.NewMultiaddr(text)
+		if err != nil {
+			return t, fmt.Errorf("address of a target: %w", err)
+		}
+		t.Addrs = append(t.Addrs, m)
+		ip, err := m.ValueForProtocol(ma.P_IP4)
+		if err != nil {
+			return t, fmt.Errorf("address of a target: %w", err)
+		}
+		port, err := m.ValueForProtocol(ma.P_TCP)
+		if err != nil {
+			return t, fmt.Errorf("address of a target: %w", err)
+		}
+		t.tcp = ip + ":" + port
+	}
+	return t, nil
+}
+
+// rotate makes one attack after the other, on all targets at once.
+func (a *attacker) rotate(ctx context.Context) map[string]Count {
+	ctx, cancel := context.WithTimeout(ctx, a.For)
+	defer cancel()
+	var mine []attack
+	for _, x := range attacks() {
+		if (x.by == nil || slices.Contains(x.by, a.Role)) && (a.Only == "" || a.Only == x.name) {
+			mine = append(mine, x)
+		}
+	}
+	counts := map[string]Count{}
+	for i := a.First; ctx.Err() == nil && len(mine) > 0; i++ {
+		x := mine[i%len(mine)]
+		turn, done := context.WithTimeout(ctx, a.Turn)
+		var t tally
+		var wg sync.WaitGroup
+		for _, to := range a.targets {
+			if to.keeper && x.keepers || !to.keeper && x.machines {
+				wg.Go(func() { x.run(turn, a, to, &t) })
+			}
+		}
+		wg.Wait()
+		<-turn.Done() // an attack that was cut off soon waits for its turn's end
+		done()
+		counts[x.name] = counts[x.name].plus(t.count())
+	}
+	return counts
+}
+
+// host starts a libp2p host without limits. Strangers have a new key each time.
+func (a *attacker) host(more ...libp2p.Option) (host.Host, error) {
+	key := a.Key
+	if a.Role == Stranger {
+		var err error
+		if key, err = solana.NewRandomPrivateKey(); err != nil {
+			return nil, err
+		}
+	}
+	id, err := crypto.UnmarshalEd25519PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return libp2p.New(append([]libp2p.Option{
+		libp2p.Identity(id), libp2p.ResourceManager(&network.NullResourceManager{}), libp2p.DisableMetrics(), libp2p.NoListenAddrs, libp2p.EnableRelay(),
+	}, more...)...)
+}
+
+// dialed is a host with a connection to the target; nil when there is none.
+func (a *attacker) dialed(ctx context.Context, to target, t *tally, more ...libp2p.Option) host.Host {
+	h, err := a.host(more...)
+	if err == nil {
+		dial, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		if err = h.Connect(dial, to.AddrInfo); err != nil {
+			_ = h.Close()
+		}
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			t.took(err)
+		}
+		return nil
+	}
+	return h
+}
+
+// connected calls f with a host that is connected to the target, again and again, until ctx ends. pause is between two
+// calls.
+func (a *attacker) connected(ctx context.Context, to target, t *tally, pause time.Duration, f func(h host.Host) error) {
+	var h host.Host
+	defer func() {
+		if h != nil {
+			_ = h.Close()
+		}
+	}()
+	for ctx.Err() == nil {
+		if h == nil || h.Network().Connectedness(to.ID) != network.Connected {
+			if h != nil {
+				_ = h.Close()
+			}
+			if h = a.dialed(ctx, to, t); h == nil {
+				sleep(ctx, 200*time.Millisecond)
+				continue
+			}
+		}
+		if err := f(h); ctx.Err() == nil || err == nil {
+			t.took(err)
+		}
+		sleep(ctx, pause)
+	}
+}
+
+// stream opens a stream without the handshake that tells whether the peer has the protocol.
+func stream(ctx context.Context, h host.Host, to target, p string) (network.Stream, error) {
+	ctx, cancel := context.WithTimeout(network.WithNoDial(ctx, "attack"), 2*time.Second)
+	defer cancel()
+	s, err := h.NewStream(ctx, to.ID, protocol.ID(p))
+	if err != nil {
+		return nil, err
+	}
+	return s, s.SetDeadline(time.Now().Add(10 * time.Second))
+}
+
+// errRefused is the error of a request that was answered with a refusal.
+var errRefused = errors.New("refused")
+
+// ask sends bytes on a stream of a protocol and reads the answer.
+func ask(ctx context.Context, h host.Host, to target, p string, raw []byte, t *tally) error {
+	s, err := stream(ctx, h, to, p)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Reset() }()
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	defer stop()
+	n, err := s.Write(raw)
+	t.bytes.Add(uint64(n))
+	if err != nil {
+		return err
+	}
+	_ = s.CloseWrite()
+	return answer(s)
+}
+
+// answer reads an answer; a refusal is an error.
+func answer(s network.Stream) error {
+	var head [4]byte
+	if _, err := io.ReadFull(s, head[:]); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(io.LimitReader(s, int64(binary.LittleEndian.Uint32(head[:]))))
+	if err != nil {
+		return err
+	}
+	var e []cbor.RawMessage
+	if err := cbor.Unmarshal(body, &e); err != nil || len(e) != 4 {
+		return fmt.Errorf("no envelope: %w", errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	if len(e[1]) != 1 || e[1][0] != 0 {
+		return errRefused
+	}
+	return nil
+}
+
+// frame puts the length before bytes.
+func frame(b []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
+}
+
+// envelope is how a message travels; see client/p2p.
+func envelope(version uint, body any) []byte {
+	raw, err := p2p.Encode([]any{version, 0, "", body})
+	if err != nil {
+		panic(err) // of a message of ours
+	}
+	return raw
+}
+
+// key32 is a random key or digest.
+func key32() (k [32]byte) {
+	for i := 0; i < len(k); i += 8 {
+		binary.LittleEndian.PutUint64(k[i:], rand.Uint64())
+	}
+	return k
+}
+
+// junk is random bytes.
+func junk(n int) []byte {
+	b := make([]byte, 0, n+32)
+	for len(b) < n {
+		k := key32()
+		b = append(b, k[:]...)
+	}
+	return b[:n]
+}
+
+func (a *attacker) period() uint64 { return uint64(time.Now().Unix()) / uint64(a.PeriodSecs) }
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

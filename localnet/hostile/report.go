@@ -1,0 +1,83 @@
+package hostile
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Markdown writes the result as a page.
+func (r *Result) Markdown(w io.Writer) error {
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	p("# Hostile peers\n")
+	p("Written by `make hostile-network REPORT=docs/reports/hostile-network.md`. %d keepers and %d machines, the real binaries, with addresses of", keepers, machines)
+	p("their own in network namespaces, were attacked for %s by ten peers with one address each: three strangers with free keys, a", r.For)
+	p("customer with credits only, the tenant of a running lease, a registered machine, and keepers that wait, are active, leave and are expelled.")
+	p("Attackers take turns of %s or %s with different attacks at a time, at the lowest priority of this computer's processors.\n", turnShort, turnLong)
+	p("## What attackers achieved\n")
+	p("| attack | what it is | by | attempts | answered or taken | refused | sent |\n| --- | --- | --- | ---: | ---: | ---: | ---: |")
+	for _, x := range attacks() {
+		c := r.Attacks[x.name]
+		by := "all"
+		if x.by != nil {
+			var names []string
+			for _, role := range x.by {
+				names = append(names, string(role))
+			}
+			by = strings.Join(names, ", ")
+		}
+		p("| %s | %s | %s | %d | %d | %d | %s |", x.name, x.what, by, c.Attempts, c.Answered, c.Refused, mib(c.Bytes))
+	}
+	p("\nThe victim of reflection, which takes no part and whose address a waiting keeper has on chain, got %d connections and %d bytes in all:",
+		r.Reflected.Attempts, r.Reflected.Bytes)
+	p("at most %d a minute are allowed.\n", reflectedMost)
+	r.use(p)
+	p("## How the honest fared\n")
+	p("| | | bound |\n| --- | ---: | ---: |")
+	p("| periods under attack | %d | |", r.Periods)
+	p("| … without a final report | %d | 0 |", len(r.Missed))
+	p("| checks of honest machines that failed | %d of %d | 0 |", len(r.Checks.Failed), len(r.Checks.Failed)+r.Checks.Passed)
+	p("| a keeper saw a machine alive in a period | %d of %d | %d %% |", r.Checks.Seen, r.Checks.Periods, seenShare)
+	p("| faults of honest machines on chain | %d | 0 |", len(r.Faults))
+	p("| jobs done | %d of %d | all |", r.Jobs.Done, r.Jobs.Placed)
+	p("| longest time from order to end of a job of 3 s | %s (quiet: %s) | |", r.Jobs.Longest.Round(100*time.Millisecond), r.QuietJobs.Longest.Round(100*time.Millisecond))
+	p("| daemons that ended | %d | 0 |\n", len(r.Ended))
+	wrong := r.Wrong()
+	p("Bounds that were broken: %d.", len(wrong))
+	for _, t := range wrong {
+		p("- %s", t)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// use is the table of what daemons used.
+func (r *Result) use(p func(string, ...any)) {
+	p("## What daemons used\n")
+	p("The most while quiet (with jobs, checks and reports going on), under attack and in the %s after it; logs in bytes a minute.\n", afterwards)
+	p("| daemon | | quiet | attacked | after | ratio | bound |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+	for _, name := range slices.Sorted(maps.Keys(r.Use)) {
+		u := r.Use[name]
+		row := func(what string, of func(Use) float64, format, bound string) {
+			q, a := of(u[Quiet]), of(u[Attacked])
+			ratio := "–"
+			if q > 0 {
+				ratio = fmt.Sprintf("%.2f", a/q)
+			}
+			p("| %s | %s | "+format+" | "+format+" | "+format+" | %s | %s |", name, what, q, a, of(u[After]), ratio, bound)
+		}
+		row("memory, MiB", func(u Use) float64 { return float64(u.Resident) / (1 << 20) }, "%.1f", fmt.Sprintf("× %d", memoryTimes))
+		row("descriptors", func(u Use) float64 { return float64(u.Files) }, "%.0f", fmt.Sprintf("+ %d", mostFiles))
+		if u[Quiet].Goroutines > 0 {
+			row("goroutines", func(u Use) float64 { return float64(u.Goroutines) }, "%.0f", fmt.Sprintf("+ %d", mostGoroutines))
+		}
+		row("log, bytes/min", func(u Use) float64 { return u.aMinute(u.Log) }, "%.0f", fmt.Sprintf("+ %d", mostLog))
+		row("files, MiB", func(u Use) float64 { return float64(u.Disk) / (1 << 20) }, "%.1f", fmt.Sprintf("+ %d", mostDisk>>20))
+		row("processor, %", func(u Use) float64 { return 100 * u.CPU.Seconds() / max(u.Took.Seconds(), 1) }, "%.0f", "")
+	}
+	p("")
+}

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 )
 
 // keepers are those to be connected to, with their addresses on chain. A keeper whose address cannot be read is left
-// out, so that the node keeps its connections to the others.
+// out, so that the node keeps its connections to the others. So is one that nobody dials.
 func (a *Agent) keepers() []p2p.Peer {
 	var out []p2p.Peer
 	for _, k := range a.view.Keepers() {
-		if k.State() == market.KeeperSlashed {
+		if !k.State().Dialled() {
 			continue
 		}
 		peer, err := p2p.ParsePeer(k.Addr())

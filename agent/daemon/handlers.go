@@ -138,7 +138,14 @@ func (h *handlers) logs(ctx context.Context, from solana.PublicKey, req messages
 	if err := h.holdSilently(ctx); err != nil {
 		return err
 	}
-	err := h.leases.Logs(ctx, from, req, send)
+	var left error
+	err := h.leases.Logs(ctx, from, req, func(c messages.LogChunk) error {
+		left = send(c)
+		return left
+	})
+	if left != nil {
+		return left // the customer does not read any more: nothing failed here, and it could fill the log
+	}
 	why, err := h.refusal(err)
 	if why != "" {
 		return send(messages.LogChunk{Offset: req.Offset, End: true, Refused: why})

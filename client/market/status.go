@@ -28,6 +28,10 @@ const (
 	KeeperSlashed KeeperStatus = 4 // expelled: it equivocated
 )
 
+// Dialled reports whether others connect to such a keeper at its address on chain. One that was never active connects to
+// them: anybody can bond, and name an address that is not its own.
+func (s KeeperStatus) Dialled() bool { return s == KeeperActive || s == KeeperExiting }
+
 // OrderStatus says what an order waits for.
 type OrderStatus uint8
 

@@ -3,6 +3,7 @@ package p2p
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -14,8 +15,12 @@ import (
 const (
 	dialPause    = 200 * time.Millisecond
 	dialPauseMax = 10 * time.Second
-	dialTimeout  = 5 * time.Second
-	keepTag      = "gantry-keep"
+	// dialPauseAbsent is the longest pause for a peer that was not reached for absentAfter, or never: its address may be
+	// that of somebody else, whom all of the market would dial.
+	dialPauseAbsent = 5 * time.Minute
+	absentAfter     = 30 * time.Minute
+	dialTimeout     = 5 * time.Second
+	keepTag         = "gantry-keep"
 )
 
 // keptPeer is a peer to which a connection is maintained.
@@ -79,9 +84,12 @@ func (n *Node) maintain(ctx context.Context, id peer.ID) {
 	n.host.Network().Notify(note)
 	defer n.host.Network().StopNotify(note)
 	pause := dialPause
+	var seen time.Time
 	for ctx.Err() == nil {
 		if n.host.Network().Connectedness(id) == network.Connected {
-			pause = dialPause
+			if n.reached(id) {
+				pause, seen = dialPause, time.Now()
+			}
 			select {
 			case <-ctx.Done():
 				return
@@ -106,8 +114,23 @@ func (n *Node) maintain(ctx context.Context, id peer.ID) {
 			return
 		case <-t.C:
 		}
-		pause = min(2*pause, dialPauseMax)
+		pause = nextPause(pause, seen, time.Now())
 	}
+}
+
+// reached reports whether a connection to the peer was dialled from here. One that the peer made says nothing of its
+// address: a peer that comes and goes must not have others dial that anew each time.
+func (n *Node) reached(id peer.ID) bool {
+	return slices.ContainsFunc(n.host.Network().ConnsToPeer(id), func(c network.Conn) bool { return c.Stat().Direction == network.DirOutbound })
+}
+
+// nextPause is how long to wait after a dial that failed. seen is when the peer was reached last; zero: never.
+func nextPause(pause time.Duration, seen, now time.Time) time.Duration {
+	most := dialPauseMax
+	if now.Sub(seen) > absentAfter {
+		most = dialPauseAbsent
+	}
+	return min(2*pause, most)
 }
 
 // renewPause is how long Renew waits between its own attempts: the peer may connect meanwhile.

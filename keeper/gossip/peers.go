@@ -17,14 +17,15 @@ import (
 // peersEvery is how often the keepers' addresses are looked up.
 const peersEvery = time.Second
 
-// runPeers keeps connections to the other keepers. The network itself ends those of strangers.
+// runPeers keeps connections to the other keepers that are dialled; the rest connect by themselves. The network itself ends
+// those of strangers.
 func (g *Gossip) runPeers(ctx context.Context) error {
 	last := ""
 	follow := func() {
 		var peers []p2p.Peer
 		g.o.View.Read(func(v *view.Accounts) {
 			for wallet, k := range v.Keepers {
-				if addr := k.Addr(); wallet != g.self() && addr != "" {
+				if addr := k.Addr(); wallet != g.self() && addr != "" && k.State().Dialled() {
 					peers = append(peers, p2p.Peer{Key: wallet, Addrs: []string{addr}})
 				}
 			}

@@ -12,7 +12,7 @@ import (
 
 // falseChecks asks machines for work and evidence with what does not fit.
 func falseChecks(ctx context.Context, a *attacker, to target, t *tally) {
-	a.connected(ctx, to, t, 20*time.Millisecond, func(h host.Host) error {
+	a.connected(ctx, to, t, 10*time.Millisecond, func(h host.Host) error {
 		r := messages.ChallengeRequest{
 			Version: messages.Version, Node: a.Nodes[rand.IntN(len(a.Nodes))], Period: a.period() + uint64(rand.IntN(3)) - 1, Nonce: key32(),
 		}

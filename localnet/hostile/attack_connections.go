@@ -25,6 +25,6 @@ func connections(ctx context.Context, a *attacker, to target, t *tally) {
 			_ = open[0].Close()
 			open = open[1:]
 		}
-		sleep(ctx, 50*time.Millisecond)
+		sleep(ctx, 20*time.Millisecond)
 	}
 }

@@ -45,7 +45,7 @@ func gossipFlood(ctx context.Context, a *attacker, to target, t *tally) {
 			if err != nil {
 				return err
 			}
-			sleep(ctx, 20*time.Millisecond)
+			sleep(ctx, 5*time.Millisecond)
 		}
 		return nil
 	})

@@ -12,7 +12,7 @@ import (
 // junkBytes sends random bytes where a handshake, a frame or a message is expected.
 func junkBytes(ctx context.Context, a *attacker, to target, t *tally) {
 	all := to.protocols()
-	a.connected(ctx, to, t, 20*time.Millisecond, func(h host.Host) error {
+	a.connected(ctx, to, t, 10*time.Millisecond, func(h host.Host) error {
 		p := all[rand.IntN(len(all))]
 		switch rand.IntN(3) {
 		case 0:

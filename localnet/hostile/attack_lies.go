@@ -14,8 +14,8 @@ import (
 // lyingMachine lets itself be checked and answers wrongly: attempts are the questions of keepers, and what they took of
 // the answers is bytes.
 func lyingMachine(ctx context.Context, a *attacker, to target, t *tally) {
-	h := a.dialed(ctx, to, t)
-	if h == nil {
+	h, err := a.host()
+	if err != nil {
 		return
 	}
 	defer h.Close()
@@ -41,7 +41,10 @@ func lyingMachine(ctx context.Context, a *attacker, to target, t *tally) {
 		_ = s.CloseWrite()
 		_, _ = s.Read(make([]byte, 1)) // until the keeper is done with it
 	})
-	<-ctx.Done()
+	for ctx.Err() == nil {
+		_ = h.Connect(ctx, to.AddrInfo) // does nothing while it is connected
+		sleep(ctx, time.Second)
+	}
 }
 
 // lie is an answer to any check; empty for one without end.

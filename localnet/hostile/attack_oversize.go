@@ -15,7 +15,7 @@ import (
 func oversize(ctx context.Context, a *attacker, to target, t *tally) {
 	all := to.protocols()
 	large := frame(envelope(messages.Version, junk(2<<20)))
-	a.connected(ctx, to, t, 100*time.Millisecond, func(h host.Host) error {
+	a.connected(ctx, to, t, 50*time.Millisecond, func(h host.Host) error {
 		p := all[rand.IntN(len(all))]
 		if rand.IntN(4) > 0 {
 			return ask(ctx, h, to, p, append(binary.LittleEndian.AppendUint32(nil, 1<<31), junk(1<<10)...), t)

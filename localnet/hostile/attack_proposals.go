@@ -14,7 +14,7 @@ import (
 func falseProposals(ctx context.Context, a *attacker, to target, t *tally) {
 	g := &gossiper{a: a, number: uint64(time.Now().UnixNano())}
 	d := a.Domain.String()
-	a.connected(ctx, to, t, 50*time.Millisecond, func(h host.Host) error {
+	a.connected(ctx, to, t, 20*time.Millisecond, func(h host.Host) error {
 		period := a.period() - uint64(rand.IntN(3))
 		manifest := messages.Manifest{
 			Keeper: a.Key.PublicKey(), Period: period, Count: 1 << 20, Size: 1 << 30, Digest: key32(), Signature: [64]byte(junk(64)),

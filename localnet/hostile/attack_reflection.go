@@ -13,7 +13,7 @@ import (
 )
 
 // reflection announces a victim's addresses, and asks keepers to see whether they can be reached. What comes to the
-// victim counts; so does that a waiting keeper has its address on chain.
+// victim counts; two keepers have its address on chain besides.
 func reflection(ctx context.Context, a *attacker, to target, t *tally) {
 	var addrs []ma.Multiaddr
 	for i := range 16 {

@@ -11,7 +11,7 @@ import (
 func replays(ctx context.Context, a *attacker, to target, t *tally) {
 	all := a.wellFormed(to)
 	i := 0
-	a.connected(ctx, to, t, 20*time.Millisecond, func(h host.Host) error {
+	a.connected(ctx, to, t, 10*time.Millisecond, func(h host.Host) error {
 		i++
 		r := all[i/50%len(all)] // fifty times each
 		return ask(ctx, h, to, r.protocol, r.raw, t)

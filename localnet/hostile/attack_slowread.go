@@ -23,7 +23,7 @@ func slowReaders(ctx context.Context, a *attacker, to target, t *tally) {
 	if to.keeper {
 		p = messages.Statements
 	}
-	a.connected(ctx, to, t, 20*time.Millisecond, func(h host.Host) error {
+	a.connected(ctx, to, t, 10*time.Millisecond, func(h host.Host) error {
 		var raw []byte
 		if to.keeper {
 			raw = frame(envelope(messages.Version, messages.StatementsRequest{Version: messages.Version, Period: a.period() - 3}))

@@ -16,7 +16,7 @@ import (
 func falseStatements(ctx context.Context, a *attacker, to target, t *tally) {
 	g := &gossiper{a: a, number: uint64(time.Now().UnixNano())}
 	topic := messages.StatementsTopic(a.Domain.String())
-	a.connected(ctx, to, t, 100*time.Millisecond, func(h host.Host) error {
+	a.connected(ctx, to, t, 50*time.Millisecond, func(h host.Host) error {
 		kind := rand.IntN(4)
 		m := messages.StatementsAnswer{Version: messages.Version}
 		for range 64 {

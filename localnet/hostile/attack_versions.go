@@ -15,7 +15,7 @@ import (
 func wrongVersions(ctx context.Context, a *attacker, to target, t *tally) {
 	all := to.protocols()
 	versions := []uint{0, 2, 3, 255, 1 << 31}
-	a.connected(ctx, to, t, 20*time.Millisecond, func(h host.Host) error {
+	a.connected(ctx, to, t, 10*time.Millisecond, func(h host.Host) error {
 		p := all[rand.IntN(len(all))]
 		raw := frame(envelope(versions[rand.IntN(len(versions))], messages.LeaseRequest{Version: 77}))
 		if rand.IntN(2) == 0 {

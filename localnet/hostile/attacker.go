@@ -38,7 +38,7 @@ const (
 	Machine  Role = "machine"         // registered, with a stake
 	Waiting  Role = "waiting keeper"  // bonded, its weight does not count yet; its address on chain is the victim's
 	Active   Role = "active keeper"   // its weight counts
-	Leaving  Role = "leaving keeper"  // has asked for its bond
+	Leaving  Role = "leaving keeper"  // has asked for its bond; its address is the victim's too
 	Expelled Role = "expelled keeper" // slashed
 )
 
@@ -94,6 +94,7 @@ type attack struct {
 	by         []Role // who can; nil: everybody
 	keepers    bool   // what it is set on
 	machines   bool
+	always     bool // beside the others, all the time
 	run        func(ctx context.Context, a *attacker, to target, t *tally)
 }
 
@@ -157,33 +158,49 @@ func newTarget(p p2p.Peer, keeper bool) (target, error) {
 	return t, nil
 }
 
-// rotate makes one attack after the other, on all targets at once.
+// rotate makes one attack after the other, and beside them those that go on all the time.
 func (a *attacker) rotate(ctx context.Context) map[string]Count {
 	ctx, cancel := context.WithTimeout(ctx, a.For)
 	defer cancel()
-	var mine []attack
+	var turns []attack
+	var wg sync.WaitGroup
+	steady := map[string]*tally{}
 	for _, x := range attacks() {
-		if (x.by == nil || slices.Contains(x.by, a.Role)) && (a.Only == "" || a.Only == x.name) {
-			mine = append(mine, x)
+		switch {
+		case x.by != nil && !slices.Contains(x.by, a.Role) || a.Only != "" && a.Only != x.name:
+		case x.always:
+			steady[x.name] = &tally{}
+			wg.Go(func() { a.on(ctx, x, steady[x.name]) })
+		default:
+			turns = append(turns, x)
 		}
 	}
 	counts := map[string]Count{}
-	for i := a.First; ctx.Err() == nil && len(mine) > 0; i++ {
-		x := mine[i%len(mine)]
+	for i := a.First; ctx.Err() == nil && len(turns) > 0; i++ {
+		x := turns[i%len(turns)]
 		turn, done := context.WithTimeout(ctx, a.Turn)
 		var t tally
-		var wg sync.WaitGroup
-		for _, to := range a.targets {
-			if to.keeper && x.keepers || !to.keeper && x.machines {
-				wg.Go(func() { x.run(turn, a, to, &t) })
-			}
-		}
-		wg.Wait()
+		a.on(turn, x, &t)
 		<-turn.Done() // an attack that was cut off soon waits for its turn's end
 		done()
 		counts[x.name] = counts[x.name].plus(t.count())
 	}
+	wg.Wait()
+	for name, t := range steady {
+		counts[name] = t.count()
+	}
 	return counts
+}
+
+// on makes an attack on all of its targets at once.
+func (a *attacker) on(ctx context.Context, x attack, t *tally) {
+	var wg sync.WaitGroup
+	for _, to := range a.targets {
+		if to.keeper && x.keepers || !to.keeper && x.machines {
+			wg.Go(func() { x.run(ctx, a, to, t) })
+		}
+	}
+	wg.Wait()
 }
 
 // host starts a libp2p host without limits. Strangers have a new key each time.

@@ -140,7 +140,7 @@ func (s *suite) send(ctx context.Context, by seed.Wallet, err error, all ...sola
 func (s *suite) hostileKeepers(ctx context.Context) error {
 	for i := keepers; i < allKeepers; i++ {
 		k, addr := s.net.Keys.Keepers[i], hostileAddr(i)
-		if i == waiting {
+		if i == waiting || i == leaving {
 			addr = victimAddr
 		}
 		i, err := ix.KeeperRegister(ix.KeeperRegisterArgs{

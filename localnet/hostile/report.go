@@ -32,9 +32,11 @@ func (r *Result) Markdown(w io.Writer) error {
 		}
 		p("| %s | %s | %s | %d | %d | %d | %s |", x.name, x.what, by, c.Attempts, c.Answered, c.Refused, mib(c.Bytes))
 	}
-	p("\nThe victim of reflection, which takes no part and whose address a waiting keeper has on chain, got %d connections and %d bytes in all:",
+	p("\nAnswered or taken is also what was written without an error and refused or dropped afterwards: idle and unfinished requests, slow readers")
+	p("and gossip have no answer.\n")
+	p("The victim of reflection takes no part; a waiting and a leaving keeper have its address on chain. It got %d connections and %d bytes in all;",
 		r.Reflected.Attempts, r.Reflected.Bytes)
-	p("at most %d a minute are allowed.\n", reflectedMost)
+	p("at most %d connections a minute are allowed.\n", reflectedMost)
 	r.use(p)
 	p("## How the honest fared\n")
 	p("| | | bound |\n| --- | ---: | ---: |")

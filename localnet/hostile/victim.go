@@ -3,8 +3,10 @@ package hostile
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -33,6 +35,7 @@ func runVictim(ctx context.Context, d time.Duration, out io.Writer) error {
 			break
 		}
 		t.attempts.Add(1)
+		fmt.Fprintln(os.Stderr, time.Now().Format(time.TimeOnly), c.RemoteAddr())
 		wg.Go(func() {
 			defer c.Close()
 			_ = c.SetDeadline(time.Now().Add(5 * time.Second))

@@ -75,7 +75,7 @@ func (s *Slash) fromWork(until []Tx, v *bindings.BadWorkProven, fault *bindings.
 		s.step(opened, nil, "fraud proof", "node %s signed a product of order %d in period %d, with %d at (%d, %d)", v.Node, claim.N, v.Period,
 			v.Claimed, v.Row, v.Column)
 	}
-	s.step(t, c, "proven", "the program computed %d; finder %s; %s GNT at stake, about the time from %s on, without an appeal", v.Right, v.Finder,
+	s.step(t, c, "proven", "the program computed %d; brought by %s; %s GNT at stake, about the time from %s on, without an appeal", v.Right, v.Finder,
 		s.Amount, clock(fault.WindowFrom))
 }
 

@@ -188,6 +188,7 @@ func (s *Slash) event(o Options, t Tx, e market.Event, opened *bindings.FaultOpe
 		s.State, s.Split = "applied", market.Split{Pool: market.GNT(v.Pool), Finder: market.GNT(v.Finder), Burned: market.GNT(v.Burned)}
 		want, ok := splits(market.GNT(v.Amount), market.GNT(v.Amount), o.Params.FinderBps, s.Split)
 		c.require(ok, "the split should be for those it harmed %s, finder %s, burned %s", want.Pool, want.Finder, want.Burned)
+		c.require(v.Finder == 0 || s.Flags == records.FlagBadOutput, "only the fault of an upheld dispute has a finder")
 		c.require(v.Amount <= opened.Amount, "more was slashed than the fault allows")
 		c.require(t.Time.IsZero() || t.Time.Unix() >= opened.ApplicableAt, "it was applied before the appeal window had passed")
 		c.require(v.Pool+v.Finder+v.Burned == v.Amount, "the parts are not the whole")

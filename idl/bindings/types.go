@@ -687,13 +687,15 @@ func UnmarshalAvailability(buf []byte) (*Availability, error) {
 type BadWorkProven struct {
 	Node     solanago.PublicKey `json:"node"`
 	Provider solanago.PublicKey `json:"provider"`
-	Finder   solanago.PublicKey `json:"finder"`
-	Fault    solanago.PublicKey `json:"fault"`
-	Period   uint64             `json:"period"`
-	Row      uint32             `json:"row"`
-	Column   uint32             `json:"column"`
-	Claimed  int32              `json:"claimed"`
-	Right    int32              `json:"right"`
+
+	// Who brought the proof. It has no part of the slash.
+	Finder  solanago.PublicKey `json:"finder"`
+	Fault   solanago.PublicKey `json:"fault"`
+	Period  uint64             `json:"period"`
+	Row     uint32             `json:"row"`
+	Column  uint32             `json:"column"`
+	Claimed int32              `json:"claimed"`
+	Right   int32              `json:"right"`
 }
 
 func (obj BadWorkProven) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -2326,8 +2328,7 @@ type Fault struct {
 	// Zero when the fault is the whole node's.
 	Lease solanago.PublicKey `json:"lease"`
 
-	// Who gets the finder's part: the claimant of a dispute, or who proved bad work. Zero for a fault that reports show: it
-	// has no finder.
+	// Who gets the finder's part: the claimant of a dispute. Zero for every other fault: they have no finder.
 	Finder    solanago.PublicKey `json:"finder"`
 	RentPayer solanago.PublicKey `json:"rentPayer"`
 
@@ -3084,8 +3085,7 @@ func UnmarshalFaultVoided(buf []byte) (*FaultVoided, error) {
 type FraudProof struct {
 	Node solanago.PublicKey `json:"node"`
 
-	// Paid the rent. Nobody else can complete the fraud proof, so that nobody takes the finder's share by copying the
-	// second half.
+	// Paid the rent. Nobody else can complete the fraud proof, since it pays the fault's rent too and gets this one back.
 	Finder solanago.PublicKey `json:"finder"`
 	Seed   [32]uint8          `json:"seed"`
 	Root   [32]uint8          `json:"root"`
@@ -10701,7 +10701,7 @@ type Params struct {
 	// A report is final with at least this share of the bonded weight.
 	QuorumBps uint16 `json:"quorumBps"`
 
-	// The finder's share of a slash.
+	// The finder's share of a slash that has one.
 	FinderBps uint16 `json:"finderBps"`
 
 	// Slashes, as shares of the node's required stake ...

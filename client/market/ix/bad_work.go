@@ -89,7 +89,7 @@ func (b BadWork) OpenFraudProof(finder solana.PublicKey) ([]solana.Instruction, 
 }
 
 // Prove returns the second transaction's instruction, which convicts the node. The fault that it opens can be applied at
-// once; then the finder's share waits in its payout. Error: ErrInstruction.
+// once. Who brings the proof gets nothing of it but the rent. Error: ErrInstruction.
 func (b BadWork) Prove(finder solana.PublicKey) (solana.Instruction, error) {
 	o, err := b.opening()
 	if err != nil {

@@ -78,6 +78,7 @@ pub struct FraudProofClosed {
 pub struct BadWorkProven {
     pub node: Address,
     pub provider: Address,
+    /// Who brought the proof. It has no part of the slash.
     pub finder: Address,
     pub fault: Address,
     pub period: u64,

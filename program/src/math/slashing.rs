@@ -10,7 +10,7 @@ use crate::math::fees::bps_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
     pub burned: u64,
-    /// Whoever brought an objective proof, or the claimant of an upheld dispute.
+    /// Who proved a keeper's misdeed, or the claimant of an upheld dispute.
     pub finder: u64,
     /// For those that were harmed; what they do not claim is burned.
     pub pool: u64,

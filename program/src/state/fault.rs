@@ -41,8 +41,7 @@ pub struct Fault {
     pub provider: Address,
     /// Zero when the fault is the whole node's.
     pub lease: Address,
-    /// Who gets the finder's part: the claimant of a dispute, or who proved bad work. Zero for a fault that reports show: it
-    /// has no finder.
+    /// Who gets the finder's part: the claimant of a dispute. Zero for every other fault: they have no finder.
     pub finder: Address,
     pub rent_payer: Address,
     /// The period of the report, or the one that a dispute was decided in.

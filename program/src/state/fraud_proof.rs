@@ -6,8 +6,7 @@ use anchor_lang::prelude::*;
 #[account]
 pub struct FraudProof {
     pub node: Address,
-    /// Paid the rent. Nobody else can complete the fraud proof, so that nobody takes the finder's share by copying the
-    /// second half.
+    /// Paid the rent. Nobody else can complete the fraud proof, since it pays the fault's rent too and gets this one back.
     pub finder: Address,
     pub seed: [u8; 32],
     pub root: [u8; 32],

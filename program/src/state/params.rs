@@ -60,7 +60,7 @@ pub struct Params {
     pub emission_bps: u16,
     /// A report is final with at least this share of the bonded weight.
     pub quorum_bps: u16,
-    /// The finder's share of a slash.
+    /// The finder's share of a slash that has one.
     pub finder_bps: u16,
     /// Slashes, as shares of the node's required stake ...
     pub slash_fraud_bps: u16,

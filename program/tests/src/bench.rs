@@ -349,6 +349,9 @@ fn disputes(w: &mut Testbed, keepers: &[Actor; 3]) {
         }
         if uphold == 1 {
             w.ok(ix::dispute_uphold(w, &keepers[0].wallet(), &lease), &[&keepers[0].key]);
+            // The dearest slash: the payout of the claimant is made with it.
+            w.warp(i64::from(w.params.appeal_secs));
+            w.ok(ix::slash_apply(w, &pda::dispute_fault(&lease)), &[]);
         } else {
             w.ok(ix::dispute_resolve(w, &lease), &[]);
         }

@@ -1,8 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::BadWorkProven;
-use gantry_market::state::{
-    Fault, Node, Payout, Provider, FAULT_WORK, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED,
-};
+use gantry_market::state::{Fault, Node, Provider, FAULT_WORK, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED};
 use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
@@ -74,24 +72,21 @@ fn half_the_stake_is_gone_without_anyones_vote() {
     assert_eq!((fault.kind, fault.amount, fault.applicable_at), (FAULT_WORK, 10_000_000_000, c.w.now()));
     assert_eq!(fault.window_until, c.w.now().min((c.opened.period as i64 + 1) * 60));
     c.w.ok(ix::slash_apply_by(&c.w, &c.finder.wallet(), &c.fault()), &[&c.finder.key]);
-    // 20 tokens are required, 10 are slashed: five are burned, one waits for the finder, and four for claims that do not
-    // come, since nobody had a lease.
-    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
-    let payout: Payout = c.w.read(&pda::payout(&c.finder.wallet(), &c.fault()));
-    let due = c.w.now() + i64::from(c.w.params.unstake_cooldown_secs);
-    assert_eq!((payout.amount, payout.payable_at), (1_000_000_000, due));
-    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 5_000_000_000);
+    // 20 tokens are required, 10 are slashed: six are burned, and four wait for claims that do not come, since nobody had
+    // a lease.
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 6_000_000_000);
     assert_eq!(c.w.tokens(&c.provider.provider_vault()), 10_000_000_000);
     let provider: Provider = c.w.read(&c.provider.provider());
     assert_eq!((provider.stake, provider.slashed_total), (10_000_000_000, 10_000_000_000));
     let node: Node = c.w.read(&c.machine.node);
     assert_eq!((node.status, node.bad_work_period), (NODE_SUSPENDED, c.w.period()));
-    let rent = c.w.lamports(&pda::payout(&c.finder.wallet(), &c.fault()));
     let until = c.w.read::<Fault>(&c.fault()).claims_until;
     c.w.set_now(until);
     c.w.ok(ix::slash_close(&c.w, &c.fault()), &[]);
-    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 9_000_000_000);
-    assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS - rent);
+    assert_eq!(c.w.supply(&c.w.stake_mint), supply - 10_000_000_000);
+    // Who brought the proof has its rent back, and nothing more.
+    assert_eq!(c.w.lamports(&c.finder.wallet()), START_LAMPORTS);
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
 }
 
 #[test]
@@ -195,6 +190,17 @@ fn one_proof_covers_what_was_committed_to_before_it() {
     // It has the cause that was proven, as long as the wallet does not say that the node is mended.
     c.w.refused(proof, &[&c.finder.key], MarketError::AlreadyProven);
     assert_eq!(c.w.read::<Provider>(&c.provider.provider()).stake, 10_000_000_000);
+}
+
+/// A part for who brings the proof would pay a thief of the node's key.
+#[test]
+fn c06_proven_bad_work_has_no_finder() {
+    let mut c = accused_of(64, (1, 1), 1);
+    c.slashed();
+    let fault: Fault = c.w.read(&c.fault());
+    assert_eq!((fault.finder, fault.rent_payer), (Address::default(), c.finder.wallet()));
+    assert!(!c.w.exists(&pda::payout(&c.finder.wallet(), &c.fault())));
+    assert!(!c.w.exists(&pda::payout(&Address::default(), &c.fault())));
 }
 
 /// Whoever has the node's key can sign wrong work in every period: until the wallet says that the node is mended it costs
@@ -330,7 +336,7 @@ fn wrong_signers_and_accounts_are_refused() {
     let w = &mut c.w;
     let silent = unsigned(good.clone(), &c.finder.wallet());
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
-    // Nobody else uses the fraud_proof, not even with an own account for the share.
+    // Nobody else uses the fraud proof: its rent goes to who completes it.
     let theft = swap(good.clone(), &c.finder.wallet(), &other.wallet());
     w.refused(theft, &[&other.key], MarketError::Unauthorised);
     let fraud_proof = pda::fraud_proof(&c.machine.node, &c.finder.wallet());

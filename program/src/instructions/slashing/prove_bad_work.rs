@@ -4,6 +4,8 @@
 //!
 //! One proof covers all work claims up to the period of the proof, and all until the wallet says that the node is mended:
 //! a machine that computes wrongly is slashed once, not once for every keeper that asked it, nor once a period.
+//!
+//! The fault has no finder: a part for who brings the proof would go to a thief of the node's key, who can make one.
 
 use alloc::vec::Vec;
 
@@ -73,13 +75,12 @@ fn convict(accounts: &mut ProveBadWork, due: u64, bump: u8, now: i64) -> Result<
     let (params, proof, node) = (&accounts.market.params, &accounts.fraud_proof, &mut accounts.node);
     let end = period_end(proof.period, params.period_secs)?;
     let start = end.checked_sub(params.period_secs as i64).or_overflow()?;
-    let finder = *accounts.finder.address();
     let terms = FaultTerms {
         kind: FAULT_WORK,
         node: proof.node,
         provider: node.provider,
         lease: Address::default(),
-        finder,
+        finder: Address::default(),
         period: proof.period,
         voters_before: end,
         window_from: node.suspect_since(start, end),
@@ -91,8 +92,8 @@ fn convict(accounts: &mut ProveBadWork, due: u64, bump: u8, now: i64) -> Result<
         gpus: node.spec.gpus,
         grace_secs: 0,
     };
-    let fault = &mut accounts.fault;
-    fault.write(&terms, params, &finder, now, bump)?;
+    let (fault, payer) = (&mut accounts.fault, accounts.finder.address());
+    fault.write(&terms, params, payer, now, bump)?;
     fault.applicable_at = now;
     let address = *fault.address();
     fault.hold(&address, node, &mut accounts.provider, due)?;

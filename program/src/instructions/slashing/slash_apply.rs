@@ -1,5 +1,5 @@
-//! Anyone applies a fault whose appeal window has passed. Half of the slash is burned at once; the finder's part, if there
-//! is a finder, waits in a payout, and the rest waits for the claims of those that were harmed.
+//! Anyone applies a fault whose appeal window has passed. Half of the slash is burned at once; a claimant's part of
+//! an upheld dispute waits in a payout, and the rest waits for the claims of those that were harmed.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;

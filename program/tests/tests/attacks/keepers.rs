@@ -220,11 +220,11 @@ pub fn c06_a_stolen_node_key_is_turned_into_a_finders_part() -> Row {
     }
     Row {
         source: "C 6j",
-        attack: "A thief of a node's key signs a wrong product with it, and proves it twice: the finder's part of one slash \
-                 (half of 20 of stake)",
+        attack: "A thief of a node's key signs a wrong product with it, and proves it twice, for a finder's part of the \
+                 slash (half of 20 of stake)",
         instead: "nothing",
         before: "+2: one for each period",
         profit: Usd(wealth(&w, &[&thief]) - before),
-        assumption: "it brings nothing if stealing a node's key costs more than a tenth of the slash, once a cause",
+        assumption: "what the rival's absence brings is below the cost of stealing its node's key",
     }
 }

@@ -90,6 +90,7 @@ played! {
         keepers::c06_a_late_copy_of_the_final_root,
         keepers::c06_unpaid_leases_hold_the_keepers_rent,
         keepers::c06_a_rivals_reserve_is_activated,
+        keepers::c06_a_stolen_node_key_is_turned_into_a_finders_part,
         keepers::c05_the_fault_is_opened_when_the_appeal_would_be_over,
         keepers::r06_a_third_voids_the_fault_of_its_own_node,
         keepers::r07_a_coalition_reports_a_rival,
@@ -109,6 +110,5 @@ played! {
     }
     pay {
         slashes::r10_a_cheat_that_will_be_checked_reports_a_death,
-        keepers::c06_a_stolen_node_key_is_turned_into_a_finders_part,
     }
 }

@@ -88,7 +88,7 @@ pub fn fraud_proof_close(s: &mut Scene) -> Option<Plan> {
     one(ix::fraud_proof_close(&fraud_proof.finder, &fraud_proof.node))
 }
 
-/// Two finders prove that a machine computed wrongly, and both want their share.
+/// Two wallets prove that a machine computed wrongly: the second has no cause left.
 fn proven_twice(s: &mut Scene) -> Option<Plan> {
     let (node, machine) = s.any_where::<Node>(|node| node.status == NODE_ACTIVE)?;
     let (first, second) = (s.actor(), s.actor());

@@ -184,7 +184,8 @@ fn bad_work(act: &Act, market: &Market) -> Verdict {
         shown.node
     );
     let terms = (fault.kind, fault.flags, fault.applicable_at) == (FAULT_WORK, FLAG_WORK_FAILED, act.now)
-        && (fault.node, fault.provider, fault.finder) == (shown.node, node.provider, shown.finder)
+        && (fault.node, fault.provider, fault.finder) == (shown.node, node.provider, Address::default())
+        && fault.rent_payer == shown.finder
         && (fault.stake_price, fault.reference_price) == (market.params.stake_price, node.reference_price);
     must!(terms, "bad work has the terms of its day", "{}", shown.node);
     let convicted = after.convicted == 1 && after.convicted_from != 0 && after.convicted_from <= from;

@@ -253,7 +253,7 @@ fn addresses(ledger: &Ledger) -> Verdict {
     for (at, found) in ledger.all::<Fault>() {
         let derived = match found.kind {
             FAULT_DISPUTE => pda::dispute_fault(&found.lease),
-            FAULT_WORK => pda::work_fault(&found.node, &found.finder, found.period),
+            FAULT_WORK => pda::work_fault(&found.node, &found.rent_payer, found.period),
             FAULT_GUARANTEE => pda::guarantee_fault(&found.node, found.window_until),
             _ => pda::fault(&found.node, &found.lease, found.period),
         };

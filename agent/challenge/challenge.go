@@ -20,6 +20,7 @@ import (
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // RefusedError is the error of a request that is not answered at all; its text may be shown to the caller.
@@ -147,6 +148,7 @@ func (s *Server) Answer(ctx context.Context, from solana.PublicKey, req messages
 	default:
 		resp.Refused = "this node has no answer to this kind of question"
 	}
+	resp.Refused = printable.Text(resp.Refused)
 	return resp, nil
 }
 

@@ -199,7 +199,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 
 func (a *Agent) openNetwork(cluster runtime.Cluster) error {
 	pc := p2p.Options{
-		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Known: a.mayVisit, First: a.comesFirst,
+		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Known: a.mayVisit, First: a.comesFirst, Allow: a.allowance,
 		PublicOnly: chain.ClusterOf(a.genesis) != chain.ClusterLocal, Log: a.log.With().Str("part", "p2p").Logger(),
 	}.ForNode(cluster.CheckLocal() == nil)
 	var err error

@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/p2p"
 )
 
 // guests says whom this node answers: keepers, and the customers of its leases and of open orders. Everybody else is a
@@ -114,6 +115,18 @@ func (g *guests) run(ctx context.Context) error {
 func (a *Agent) mayVisit(key solana.PublicKey) bool {
 	g := a.guests.Load()
 	return g == nil || g.visits(key)
+}
+
+// allowance is how many bytes of answers a key may take. The output of a job waits until its customer may have it.
+func (a *Agent) allowance(key solana.PublicKey) p2p.Allowance {
+	g := a.guests.Load()
+	switch {
+	case g == nil || g.challenges(key): // products and evidence
+		return p2p.Allowance{Rate: 4 << 20, Burst: 64 << 20}
+	case g.leases(key):
+		return p2p.Allowance{Rate: 8 << 20, Burst: 64 << 20}
+	}
+	return p2p.Allowance{Rate: 16 << 10, Burst: 1 << 20, Shared: true}
 }
 
 // comesFirst reports whether a key is a keeper's, for whom connections and streams are kept.

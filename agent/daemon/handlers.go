@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // The node's side of its protocols. A keeper or customer on the other side needs the same id, version and sizes.
@@ -106,7 +107,7 @@ func (h *handlers) challenge(ctx context.Context, from solana.PublicKey, req mes
 func (h *handlers) refusal(err error) (string, error) {
 	var refused *lease.RefusedError
 	if errors.As(err, &refused) {
-		return refused.Why, nil
+		return printable.Text(refused.Why), nil
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		h.log.Warn().Err(err).Msg("a customer's request failed")

@@ -10,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // wallSlack is how long after the paid-for time the runtime itself ends a job. It matters only when there is no agent
@@ -197,5 +198,6 @@ func statusOf(r store.Lease, job runtime.Status) messages.LeaseStatus {
 	default:
 		s.Detail = r.Note
 	}
+	s.Detail = printable.Text(s.Detail)
 	return s
 }

@@ -32,7 +32,7 @@ type Bid struct {
 	Commitment [32]byte  `cbor:"2,keyasint"`
 	Signature  [64]byte  `cbor:"3,keyasint"`
 	Reveal     *BidPrice `cbor:"4,keyasint,omitempty"`
-	Acks       []BidAck  `cbor:"5,keyasint,omitempty"`
+	Acks       []BidAck  `cbor:"5,keyasint,omitempty" max:"256"`
 }
 
 // BidRequest brings a commitment (without a reveal) or a reveal. A reveal repeats the commitment and may carry the
@@ -54,7 +54,7 @@ type BidAnswer struct {
 // SignedOutcome is a keeper's signed outcome of a bid (92 bytes, see client/records).
 type SignedOutcome struct {
 	Keeper    [32]byte `cbor:"1,keyasint"`
-	Outcome   []byte   `cbor:"2,keyasint"`
+	Outcome   []byte   `cbor:"2,keyasint" max:"92"`
 	Signature [64]byte `cbor:"3,keyasint"`
 }
 
@@ -72,7 +72,7 @@ type BidGossip struct {
 	Version uint8    `cbor:"1,keyasint"`
 	Order   [32]byte `cbor:"2,keyasint"`
 	CloseAt int64    `cbor:"3,keyasint"`
-	Bids    []Bid    `cbor:"4,keyasint"`
+	Bids    []Bid    `cbor:"4,keyasint" max:"64"`
 }
 
 // BidSetRequest asks for the bids of an auction as one keeper saw them.
@@ -102,7 +102,7 @@ type JudgedBid struct {
 type BidSetPart struct {
 	Version   uint8       `cbor:"1,keyasint"`
 	Keeper    [32]byte    `cbor:"2,keyasint"`
-	Head      []byte      `cbor:"3,keyasint,omitempty"`
+	Head      []byte      `cbor:"3,keyasint,omitempty" max:"132"`
 	Signature [64]byte    `cbor:"4,keyasint"`
-	Bids      []JudgedBid `cbor:"5,keyasint"`
+	Bids      []JudgedBid `cbor:"5,keyasint" max:"128"`
 }

@@ -39,22 +39,22 @@ type EvidenceChallenge struct {
 	Expiry      int64    `cbor:"5,keyasint"`
 	// TPMStatement is the keeper's signed statement that the node's attestation key lives in its TPM, if the keeper has
 	// seen it: the node puts it into its evidence for those who have not. It is no part of the challenge.
-	TPMStatement []byte `cbor:"6,keyasint,omitempty"`
+	TPMStatement []byte `cbor:"6,keyasint,omitempty" max:"4096"`
 }
 
 // TPMStep asks for the keys of the node's TPM, or, with a credential, for the secret that only the TPM can open: see
 // package attest/tpm.
 type TPMStep struct {
-	IDObject      []byte `cbor:"1,keyasint,omitempty"`
-	EncryptedSeed []byte `cbor:"2,keyasint,omitempty"`
+	IDObject      []byte `cbor:"1,keyasint,omitempty" max:"4096"`
+	EncryptedSeed []byte `cbor:"2,keyasint,omitempty" max:"4096"`
 }
 
 // TPMAnswer answers a TPMStep: with the keys, or with the secret.
 type TPMAnswer struct {
-	AK     []byte `cbor:"1,keyasint,omitempty"`
-	EK     []byte `cbor:"2,keyasint,omitempty"`
-	Chain  []byte `cbor:"3,keyasint,omitempty"`
-	Secret []byte `cbor:"4,keyasint,omitempty"`
+	AK     []byte `cbor:"1,keyasint,omitempty" max:"8192"`
+	EK     []byte `cbor:"2,keyasint,omitempty" max:"8192"`
+	Chain  []byte `cbor:"3,keyasint,omitempty" max:"65536"`
+	Secret []byte `cbor:"4,keyasint,omitempty" max:"1024"`
 }
 
 // Of is the challenge for a node key.
@@ -81,9 +81,9 @@ type ChallengeResponse struct {
 	Inventory *Inventory `cbor:"4,keyasint,omitempty"`
 	Work      *WorkProof `cbor:"5,keyasint,omitempty"`
 	// Refused says why there is no answer, such as a work proof asked for while a lease runs.
-	Refused string `cbor:"6,keyasint,omitempty"`
+	Refused string `cbor:"6,keyasint,omitempty" max:"1024"`
 	// Evidence is an encoded bundle: see package attest/bundle.
-	Evidence []byte     `cbor:"7,keyasint,omitempty"`
+	Evidence []byte     `cbor:"7,keyasint,omitempty" max:"4194304"`
 	TPM      *TPMAnswer `cbor:"8,keyasint,omitempty"`
 }
 
@@ -91,7 +91,7 @@ type ChallengeResponse struct {
 type Liveness struct {
 	UnixTime  int64         `cbor:"1,keyasint"`
 	UpSeconds uint64        `cbor:"2,keyasint"`
-	Leases    []LeaseStatus `cbor:"3,keyasint"`
+	Leases    []LeaseStatus `cbor:"3,keyasint" max:"256"`
 }
 
 // LeaseState is where the agent is with a lease.
@@ -117,14 +117,14 @@ type LeaseStatus struct {
 	// StartedAt is the unix second of the job's start; 0 before.
 	StartedAt int64 `cbor:"4,keyasint"`
 	// Detail is a sentence for people, such as why the job could not be started.
-	Detail string `cbor:"5,keyasint,omitempty"`
+	Detail string `cbor:"5,keyasint,omitempty" max:"1024"`
 	// OutputBytes written by the job so far.
 	OutputBytes uint64 `cbor:"6,keyasint"`
 }
 
 // Inventory is what the node says it has now. It is a claim: see the evidence tiers.
 type Inventory struct {
-	GPUs      []GPU    `cbor:"1,keyasint"`
+	GPUs      []GPU    `cbor:"1,keyasint" max:"64"`
 	CPUCores  uint32   `cbor:"2,keyasint"`
 	RAMMiB    uint64   `cbor:"3,keyasint"`
 	DiskGiB   uint64   `cbor:"4,keyasint"`
@@ -134,14 +134,14 @@ type Inventory struct {
 
 // GPU is one device of an inventory.
 type GPU struct {
-	Name        string   `cbor:"1,keyasint"`
+	Name        string   `cbor:"1,keyasint" max:"128"`
 	Identity    [32]byte `cbor:"2,keyasint"` // sha256("gantry-device" ‖ UUID)
 	VRAMMiB     uint64   `cbor:"3,keyasint"`
 	TempC       uint32   `cbor:"4,keyasint"`
 	PowerW      uint32   `cbor:"5,keyasint"`
 	Utilisation uint32   `cbor:"6,keyasint"` // percent
 	ECCErrors   uint64   `cbor:"7,keyasint"` // uncorrected since boot
-	Driver      string   `cbor:"8,keyasint"`
+	Driver      string   `cbor:"8,keyasint" max:"128"`
 }
 
 // WorkProof is a committed matrix product.
@@ -149,10 +149,10 @@ type WorkProof struct {
 	Size uint32   `cbor:"1,keyasint"`
 	Root [32]byte `cbor:"2,keyasint"`
 	// Product is the whole product in the encoding of attest/work.
-	Product []byte `cbor:"3,keyasint"`
+	Product []byte `cbor:"3,keyasint" max:"5242880"`
 	// ElapsedMS is the prover's own measure. The keeper's clock decides.
 	ElapsedMS uint32 `cbor:"4,keyasint"`
-	Prover    string `cbor:"5,keyasint"`
+	Prover    string `cbor:"5,keyasint" max:"128"`
 	// Signature is the node key's over the product's work.Claim, which both sides can write down: a wrong product that
 	// the node has signed is proof on chain.
 	Signature [64]byte `cbor:"6,keyasint"`

@@ -7,7 +7,7 @@ const MaxComplaint = 256 << 10
 type ComplaintUpload struct {
 	Version uint8    `cbor:"1,keyasint"`
 	Lease   [32]byte `cbor:"2,keyasint"`
-	Data    []byte   `cbor:"3,keyasint"`
+	Data    []byte   `cbor:"3,keyasint" max:"262144"`
 }
 
 // ComplaintRequest asks for the complaint with this sha256.
@@ -20,7 +20,7 @@ type ComplaintRequest struct {
 // Complaint answers both: with the complaint, or without when it was brought.
 type Complaint struct {
 	Version uint8  `cbor:"1,keyasint"`
-	Data    []byte `cbor:"2,keyasint,omitempty"`
+	Data    []byte `cbor:"2,keyasint,omitempty" max:"262144"`
 }
 
 // MaxAnswer bounds a provider's side of a dispute, bytes.
@@ -33,7 +33,7 @@ type AnswerUpload struct {
 	Lease     [32]byte `cbor:"2,keyasint"`
 	OpenedAt  int64    `cbor:"3,keyasint"`
 	WrittenAt int64    `cbor:"4,keyasint"`
-	Data      []byte   `cbor:"5,keyasint"`
+	Data      []byte   `cbor:"5,keyasint" max:"65536"`
 	Key       [32]byte `cbor:"6,keyasint"`
 	Signature [64]byte `cbor:"7,keyasint"`
 }

@@ -13,15 +13,15 @@ import (
 type JobSpec struct {
 	Version uint8 `cbor:"1,keyasint"`
 	// Image is an OCI reference with digest; empty for the process runtime of local networks.
-	Image   string            `cbor:"2,keyasint,omitempty"`
-	Command []string          `cbor:"3,keyasint"`
-	Env     map[string]string `cbor:"4,keyasint,omitempty"`
+	Image   string            `cbor:"2,keyasint,omitempty" max:"1024"`
+	Command []string          `cbor:"3,keyasint" max:"4096" each:"131072"`
+	Env     map[string]string `cbor:"4,keyasint,omitempty" max:"4096" each:"131072"`
 	// MemoryMiB, CPUs and DiskMiB limit the job; 0 leaves the node's share.
 	MemoryMiB uint64 `cbor:"5,keyasint,omitempty"`
 	CPUs      uint32 `cbor:"6,keyasint,omitempty"`
 	DiskMiB   uint64 `cbor:"7,keyasint,omitempty"`
 	// Salt is random, so that nobody finds a short command, or a secret in it, by guessing what the digest on chain is of.
-	Salt []byte `cbor:"8,keyasint,omitempty"`
+	Salt []byte `cbor:"8,keyasint,omitempty" max:"64"`
 }
 
 // SaltBytes is how long the salt of a job is.
@@ -57,7 +57,7 @@ type LeaseRequest struct {
 type LeaseAnswer struct {
 	Version uint8       `cbor:"1,keyasint"`
 	Status  LeaseStatus `cbor:"2,keyasint"`
-	Refused string      `cbor:"3,keyasint,omitempty"`
+	Refused string      `cbor:"3,keyasint,omitempty" max:"1024"`
 	// Unknown says that the node has not seen the lease (yet): its view of the chain may be behind the customer's.
 	Unknown bool `cbor:"4,keyasint,omitempty"`
 }
@@ -74,9 +74,9 @@ type LogsRequest struct {
 // LogChunk is a piece of output. The last one has End set.
 type LogChunk struct {
 	Offset  uint64 `cbor:"1,keyasint"`
-	Data    []byte `cbor:"2,keyasint"`
+	Data    []byte `cbor:"2,keyasint" max:"262144"`
 	End     bool   `cbor:"3,keyasint"`
-	Refused string `cbor:"4,keyasint,omitempty"`
+	Refused string `cbor:"4,keyasint,omitempty" max:"1024"`
 }
 
 // Receipt is the node's offer: see client/records for the 72 bytes that are signed.
@@ -87,7 +87,7 @@ type Receipt struct {
 	Sequence      uint64   `cbor:"4,keyasint"`
 	Seconds       uint64   `cbor:"5,keyasint"`
 	NodeSignature [64]byte `cbor:"6,keyasint"`
-	Refused       string   `cbor:"7,keyasint,omitempty"`
+	Refused       string   `cbor:"7,keyasint,omitempty" max:"1024"`
 }
 
 // SignedReceipt returns a receipt with the customer's signature; the node submits it.
@@ -99,5 +99,5 @@ type SignedReceipt struct {
 // ReceiptAnswer says whether the node took the signed receipt.
 type ReceiptAnswer struct {
 	Version uint8  `cbor:"1,keyasint"`
-	Refused string `cbor:"2,keyasint,omitempty"`
+	Refused string `cbor:"2,keyasint,omitempty" max:"1024"`
 }

@@ -4,7 +4,7 @@ package messages
 type SignedStatement struct {
 	Version   uint8    `cbor:"1,keyasint"`
 	Keeper    [32]byte `cbor:"2,keyasint"`
-	Statement []byte   `cbor:"3,keyasint"`
+	Statement []byte   `cbor:"3,keyasint" max:"144"`
 	Signature [64]byte `cbor:"4,keyasint"`
 }
 
@@ -21,7 +21,7 @@ type StatementsRequest struct {
 // StatementsAnswer holds statements. More says that there are others after them.
 type StatementsAnswer struct {
 	Version    uint8             `cbor:"1,keyasint"`
-	Statements []SignedStatement `cbor:"2,keyasint"`
+	Statements []SignedStatement `cbor:"2,keyasint" max:"20000"`
 	More       bool              `cbor:"3,keyasint,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type ManifestsRequest struct {
 // Manifests are the answer, and what keepers gossip when they have sealed a period.
 type Manifests struct {
 	Version   uint8      `cbor:"1,keyasint"`
-	Manifests []Manifest `cbor:"2,keyasint"`
+	Manifests []Manifest `cbor:"2,keyasint" max:"1024"`
 }
 
 // BlobKind says what a BlobRequest asks for.
@@ -74,7 +74,7 @@ const MaxPiece = 256 << 10
 type Piece struct {
 	Version uint8  `cbor:"1,keyasint"`
 	Total   uint32 `cbor:"2,keyasint"`
-	Data    []byte `cbor:"3,keyasint"`
+	Data    []byte `cbor:"3,keyasint" max:"262144"`
 }
 
 // Proposal is a report's root together with what it follows from: the period's seed and, by their manifests, the
@@ -86,7 +86,7 @@ type Proposal struct {
 	Proposer  [32]byte   `cbor:"4,keyasint"`
 	Root      [32]byte   `cbor:"5,keyasint"`
 	Seed      [32]byte   `cbor:"6,keyasint"`
-	Manifests []Manifest `cbor:"7,keyasint"`
+	Manifests []Manifest `cbor:"7,keyasint" max:"256"`
 	// Signature by the proposer over records.Proposal.
 	Signature [64]byte `cbor:"8,keyasint"`
 }

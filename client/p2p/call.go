@@ -34,8 +34,9 @@ func Call[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Pr
 	if e.Code != CodeOK {
 		return resp, fmt.Errorf("%s of peer %s: %w", p.ID, to, ErrTruncated)
 	}
-	if err := Decode(e.Body, &resp); err != nil {
-		return resp, fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+	if err := decodeMessage(e.Body, &resp); err != nil {
+		var none Resp
+		return none, fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
 	}
 	return resp, nil
 }
@@ -68,7 +69,7 @@ func CallStream[Req, Item any](ctx context.Context, n *Node, to solana.PublicKey
 			return nil
 		}
 		var item Item
-		if err := Decode(e.Body, &item); err != nil {
+		if err := decodeMessage(e.Body, &item); err != nil {
 			_ = s.Reset()
 			return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
 		}

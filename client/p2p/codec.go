@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // codec has the one way in which messages are written and read.
@@ -58,6 +60,18 @@ func Decode(b []byte, v any) error {
 	}
 	if !bytes.Equal(b, again) {
 		return fmt.Errorf("%w: another encoding of the same content", ErrEncoding)
+	}
+	return nil
+}
+
+// decodeMessage reads a message of another and compares what it has with the limits of its type. Errors: ErrEncoding,
+// ErrTooBig.
+func decodeMessage(b []byte, v any) error {
+	if err := Decode(b, v); err != nil {
+		return err
+	}
+	if err := messages.Check(v); err != nil {
+		return fmt.Errorf("%w: %w", ErrTooBig, err)
 	}
 	return nil
 }

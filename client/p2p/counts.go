@@ -17,6 +17,7 @@ const (
 	ReasonRole     Reason = "role"     // its key is registered as something that is not answered here
 	ReasonRate     Reason = "rate"     // more than its share a second
 	ReasonBusy     Reason = "busy"     // more than its share at once
+	ReasonBytes    Reason = "bytes"    // more bytes of answers than its share
 	ReasonSize     Reason = "size"
 	ReasonEncoding Reason = "encoding"
 	ReasonVersion  Reason = "version"

@@ -202,7 +202,9 @@ func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Messa
 		return drop(ReasonVersion, pubsub.ValidationIgnore)
 	}
 	var m M
-	if err := Decode(e.Body, &m); err != nil {
+	if err := decodeMessage(e.Body, &m); errors.Is(err, ErrTooBig) {
+		return drop(ReasonSize, pubsub.ValidationReject)
+	} else if err != nil {
 		return drop(ReasonEncoding, pubsub.ValidationReject)
 	}
 	if t.cfg.Validate != nil && !own {

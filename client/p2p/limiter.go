@@ -14,19 +14,11 @@ type limiter struct {
 	burst int
 
 	mu    sync.Mutex
-	peers map[peer.ID]*peerLimit
+	peers buckets
 }
-
-type peerLimit struct {
-	l    *rate.Limiter
-	last time.Time
-}
-
-// maxLimited bounds the memory that strangers can make a limiter use.
-const maxLimited = 8192
 
 func newLimiter(perSecond float64, burst int) *limiter {
-	return &limiter{limit: rate.Limit(perSecond), burst: burst, peers: map[peer.ID]*peerLimit{}}
+	return &limiter{limit: rate.Limit(perSecond), burst: burst, peers: buckets{}}
 }
 
 // allow takes one from the peer's budget.
@@ -34,31 +26,44 @@ func (l *limiter) allow(id peer.ID) bool {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p, ok := l.peers[id]
-	if !ok {
-		if len(l.peers) >= maxLimited {
-			l.evict(now)
-		}
-		p = &peerLimit{l: rate.NewLimiter(l.limit, l.burst)}
-		l.peers[id] = p
-	}
-	p.last = now
-	return p.l.AllowN(now, 1)
+	return l.peers.get(string(id), l.limit, l.burst, now).AllowN(now, 1)
 }
 
-// evict forgets peers whose budget is full again anyway, and if that is not enough, any.
-func (l *limiter) evict(now time.Time) {
-	refill := time.Duration(float64(l.burst) / float64(l.limit) * float64(time.Second))
-	for id, p := range l.peers {
-		if now.Sub(p.last) > refill {
-			delete(l.peers, id)
+// buckets are token buckets by what they are of. The caller holds a lock.
+type buckets map[string]*rate.Limiter
+
+// maxLimited bounds the memory that strangers can make limits use.
+const maxLimited = 8192
+
+// get returns the bucket of a key, full at first.
+func (b buckets) get(key string, limit rate.Limit, burst int, now time.Time) *rate.Limiter {
+	l, ok := b[key]
+	if !ok {
+		if len(b) >= maxLimited {
+			b.evict(now)
+		}
+		l = rate.NewLimiter(limit, burst)
+		b[key] = l
+	}
+	if l.Limit() != limit || l.Burst() != burst { // the peer is something else by now
+		l.SetLimitAt(now, limit)
+		l.SetBurstAt(now, burst)
+	}
+	return l
+}
+
+// evict forgets full buckets, and if that is not enough, any.
+func (b buckets) evict(now time.Time) {
+	for key, l := range b {
+		if l.TokensAt(now) >= float64(l.Burst()) {
+			delete(b, key)
 		}
 	}
-	for id := range l.peers {
-		if len(l.peers) < maxLimited {
+	for key := range b {
+		if len(b) < maxLimited {
 			return
 		}
-		delete(l.peers, id)
+		delete(b, key)
 	}
 }
 

@@ -19,11 +19,11 @@ import (
 var lookupProtocol = Protocol{ID: messages.Lookup, Version: 1, MaxRequest: 1 << 10, MaxResponse: 16 << 10, Rate: 20, Burst: 60}
 
 type lookupRequest struct {
-	Key []byte `cbor:"1,keyasint"`
+	Key []byte `cbor:"1,keyasint" max:"32"`
 }
 
 type lookupResponse struct {
-	Addrs     []string `cbor:"1,keyasint"`
+	Addrs     []string `cbor:"1,keyasint" max:"32" each:"512"`
 	Connected bool     `cbor:"2,keyasint"`
 }
 

@@ -27,6 +27,7 @@ type Node struct {
 	gate   *gate
 	limits *peerLimits
 	counts *counts
+	budget *budget
 
 	mu     sync.Mutex
 	closed bool
@@ -52,6 +53,7 @@ func New(cfg Options) (*Node, error) {
 		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(), limits: cfg.limits,
 	}
 	n.gate.publicOnly = cfg.PublicOnly
+	n.budget = newBudget(n.gate, &cfg)
 	opts = append(opts, n.relayOptions(cfg)...)
 	opts = append(opts, libp2p.ConnectionGater(n.gate))
 	if n.host, err = libp2p.New(opts...); err != nil {

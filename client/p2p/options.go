@@ -38,8 +38,10 @@ type Options struct {
 	// PublicOnly dials public addresses only: what others announce, or say of others, must not make this machine knock at
 	// doors of its own site. For clusters that are not private.
 	PublicOnly bool
-	UserAgent  string
-	Log        zerolog.Logger
+	// Allow is how many bytes of answers those that are known may take; nil: what keepers may take of each other.
+	Allow     func(solana.PublicKey) Allowance
+	UserAgent string
+	Log       zerolog.Logger
 
 	limits *peerLimits // made with the libp2p options
 }

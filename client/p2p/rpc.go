@@ -131,7 +131,7 @@ func (v *server[Req]) serve(s network.Stream) {
 	defer stop()
 	v.awaitKnown(ctx, s.Conn().RemotePeer())
 	_ = s.SetDeadline(time.Now().Add(requestTimeout))
-	from, free, no := v.admit(s.Conn().RemotePeer())
+	from, free, no := v.admit(s.Conn())
 	if no != nil {
 		v.refuse(s, log, no)
 		return
@@ -151,7 +151,7 @@ func (v *server[Req]) serve(s network.Stream) {
 		ctx, tcancel = context.WithTimeout(ctx, v.p.Timeout)
 		defer tcancel()
 	}
-	if err := v.answer(ctx, from, req, v.sender(s)); err != nil {
+	if err := v.answer(ctx, from, req, v.sender(ctx, s)); err != nil {
 		var refused *Error
 		if !errors.As(err, &refused) {
 			log.Debug().Err(err).Msg("handler failed")
@@ -200,7 +200,8 @@ func (v *server[Req]) awaitKnown(ctx context.Context, remote peer.ID) {
 }
 
 // admit decides whether the peer may make a request now. free gives its place back.
-func (v *server[Req]) admit(remote peer.ID) (from solana.PublicKey, free func(), no *refusal) {
+func (v *server[Req]) admit(c network.Conn) (from solana.PublicKey, free func(), no *refusal) {
+	remote := c.RemotePeer()
 	from, err := PublicKey(remote)
 	if err != nil {
 		return from, nil, &refusal{ReasonStranger, Refuse(CodeRefused, "identity is not an ed25519 key")}
@@ -213,6 +214,9 @@ func (v *server[Req]) admit(remote peer.ID) (from solana.PublicKey, free func(),
 	}
 	if !v.limit.allow(remote) {
 		return from, nil, &refusal{ReasonRate, Refuse(CodeRateLimited, "at most %g requests a second", v.p.Rate)}
+	}
+	if wait := v.n.budget.take(remote, c.RemoteMultiaddr(), 0); wait > 0 {
+		return from, nil, v.n.budget.spent(remote, wait)
 	}
 	free, ok := v.room.take(remote, v.p.First != nil && v.p.First(from))
 	if !ok {
@@ -243,21 +247,34 @@ func (v *server[Req]) read(s network.Stream) (req Req, no *refusal) {
 	case e.Code != CodeOK:
 		return req, &refusal{ReasonEncoding, Refuse(CodeBadRequest, "a request has no code")}
 	}
-	if err := Decode(e.Body, &req); err != nil {
+	if err := decodeMessage(e.Body, &req); errors.Is(err, ErrTooBig) {
+		return req, &refusal{ReasonSize, Refuse(CodeBadRequest, "%v", err)}
+	} else if err != nil {
 		return req, &refusal{ReasonEncoding, Refuse(CodeBadRequest, "%v", err)}
 	}
 	return req, nil
 }
 
-// sender returns the function by which a handler sends items. It is safe for concurrent use.
-func (v *server[Req]) sender(s network.Stream) func(Code, any) error {
+// sender returns the function by which a handler sends items. It is safe for concurrent use. Items wait until the peer may
+// take them; a single answer does not.
+func (v *server[Req]) sender(ctx context.Context, s network.Stream) func(Code, any) error {
 	var mu sync.Mutex
+	id, at := s.Conn().RemotePeer(), s.Conn().RemoteMultiaddr()
 	return func(code Code, body any) error {
 		mu.Lock()
 		defer mu.Unlock()
 		msg, err := pack(v.p.Version, code, "", body)
 		if err != nil {
 			return err
+		}
+		if v.stream {
+			if err := v.n.budget.await(ctx, id, at, len(msg)); err != nil {
+				return err
+			}
+		} else if wait := v.n.budget.take(id, at, len(msg)); wait > 0 {
+			no := v.n.budget.spent(id, wait)
+			v.n.counts.add(no.reason)
+			return no.err
 		}
 		_ = s.SetWriteDeadline(time.Now().Add(v.p.Timeout))
 		return writeFrame(s, msg, v.p.MaxResponse+frameOverhead)

@@ -50,9 +50,16 @@ var challengeProtocol = p2p.Protocol{
 	Timeout: time.Minute,
 }
 
+// shortAnswer bounds the answers to questions about leases and inventory, bytes. The others hold products and bundles.
+const shortAnswer = 512 << 10
+
 // Ask implements Asker.
 func (n Network) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-	resp, err := p2p.Call[messages.ChallengeRequest, messages.ChallengeResponse](ctx, n.Node, nodeKey, challengeProtocol, req)
+	protocol := challengeProtocol
+	if req.Kind == messages.CheckLiveness || req.Kind == messages.CheckInventory {
+		protocol.MaxResponse = shortAnswer
+	}
+	resp, err := p2p.Call[messages.ChallengeRequest, messages.ChallengeResponse](ctx, n.Node, nodeKey, protocol, req)
 	if err == nil {
 		return resp, nil
 	}

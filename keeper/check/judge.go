@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // Shares of what is claimed on chain below which it is not given: drivers and systems keep some memory for themselves.
@@ -25,8 +26,8 @@ const maxTempC = 100
 // specification shows, and cost stake; ailments do not. holder finds the node that has claimed a device. Whose claims
 // others have taken or hold still is not judged by who holds them: that is for evidence to decide.
 func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, holder func(device [32]byte) (solana.PublicKey, bool)) (mismatches, ailments []string) {
-	differs := func(format string, args ...any) { mismatches = append(mismatches, fmt.Sprintf(format, args...)) }
-	ails := func(format string, args ...any) { ailments = append(ailments, fmt.Sprintf(format, args...)) }
+	differs := func(format string, args ...any) { mismatches = note(mismatches, format, args...) }
+	ails := func(format string, args ...any) { ailments = note(ailments, format, args...) }
 	if len(inv.GPUs) < int(n.Spec.Gpus) {
 		differs("%d GPUs of %d", len(inv.GPUs), n.Spec.Gpus)
 	}
@@ -36,7 +37,7 @@ func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, ho
 	held := 0
 	for i, g := range inv.GPUs {
 		if !SameModel(g.Name, m.ModelName()) {
-			differs("GPU %d is %q, not %s", i, g.Name, m.ModelName())
+			differs("GPU %d is %s, not %s", i, printable.Text(g.Name), m.ModelName())
 		}
 		if g.VRAMMiB*100 < uint64(n.Spec.VramMib)*vramPercent {
 			differs("GPU %d has %d MiB of %d", i, g.VRAMMiB, n.Spec.VramMib)
@@ -63,6 +64,19 @@ func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, ho
 		ails("%d MiB of memory of %d", inv.RAMMiB, n.Spec.RamMib)
 	}
 	return mismatches, ailments
+}
+
+// maxNotes bounds what is noted of one inventory: the first ones say enough.
+const maxNotes = 8
+
+func note(notes []string, format string, args ...any) []string {
+	switch len(notes) {
+	case maxNotes:
+		return append(notes, "and more")
+	case maxNotes + 1:
+		return notes
+	}
+	return append(notes, fmt.Sprintf(format, args...))
 }
 
 // ShownRoot is the device root that an inventory shows. For a node that holds the claims of all its GPUs it is over

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -32,6 +33,7 @@ type replica struct {
 	wallet solana.PrivateKey
 	data   string
 	listen string
+	log    io.Writer // where the keeper logs, if it is read
 
 	k      *Keeper
 	cancel context.CancelFunc
@@ -47,6 +49,9 @@ func (r *replica) start() {
 	log := zerolog.Nop()
 	if testing.Verbose() {
 		log = zerolog.New(zerolog.NewTestWriter(r.t)).Level(zerolog.InfoLevel).With().Str("keeper", r.wallet.PublicKey().String()[:4]).Logger()
+	}
+	if r.log != nil {
+		log = zerolog.New(r.log)
 	}
 	matcher := match.New()
 	k := &Keeper{
@@ -74,12 +79,12 @@ func (r *replica) start() {
 	k.watchOwn()
 	require.NoError(r.t, k.openProofs())
 	k.metrics = server.NewMetrics()
-	k.node, err = p2p.New(p2p.Options{Key: r.wallet, Listen: []string{r.listen}, Log: zerolog.Nop()})
+	require.NoError(r.t, k.openRoles())
+	k.node, err = p2p.New(p2p.Options{Key: r.wallet, Listen: []string{r.listen}, Allow: k.allowance, Log: zerolog.Nop()})
 	require.NoError(r.t, err)
 	plain, err := WithoutPeer(k.node.Addrs()[0])
 	require.NoError(r.t, err)
 	r.listen = plain
-	require.NoError(r.t, k.openRoles())
 	require.NoError(r.t, k.openGossip())
 	k.submit = r.chain.submit
 	k.slotHash = func(context.Context) ([32]byte, error) { return [32]byte{1}, nil }
@@ -109,6 +114,7 @@ func (r *replica) kill() {
 type agent struct {
 	account solana.PublicKey
 	silent  atomic.Bool
+	claims  atomic.Pointer[messages.Inventory] // shown in place of its own
 }
 
 // newAgent registers a node with a running lease and connects it to the keepers.
@@ -119,7 +125,7 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	provider := solana.PublicKey{200, n}
 	a := &agent{account: market.NodeAddress(provider, key.PublicKey())}
-	p2p.Handle(node, p2p.Protocol{ID: messages.Challenge, Version: messages.Version, Rate: 100, Burst: 100},
+	p2p.Handle(node, p2p.Protocol{ID: messages.Challenge, Version: messages.Version, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
 		func(ctx context.Context, _ solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			resp := messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce}
 			if a.silent.Load() {
@@ -136,6 +142,9 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 				resp.Inventory = &messages.Inventory{
 					GPUs:     []messages.GPU{{Name: "NVIDIA A100-SXM4-40GB", Identity: identity(n), VRAMMiB: 40960}},
 					CPUCores: 8, RAMMiB: 1 << 14, Simulated: true, Device: [32]byte{n},
+				}
+				if claims := a.claims.Load(); claims != nil {
+					resp.Inventory = claims
 				}
 			}
 			return resp, nil

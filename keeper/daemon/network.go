@@ -12,12 +12,20 @@ import (
 // networkConfig is how a keeper takes part in the network. local is a cluster on this machine.
 func (k *Keeper) networkConfig(local bool) p2p.Options {
 	c := p2p.Options{
-		Key: k.c.Wallet, Listen: []string{k.c.Listen}, UserAgent: "gantry-keeper", Known: k.mayConnect, PublicOnly: chain.ClusterOf(k.genesis) != chain.ClusterLocal, Log: k.component("network"),
+		Key: k.c.Wallet, Listen: []string{k.c.Listen}, UserAgent: "gantry-keeper", Known: k.mayConnect, Allow: k.allowance, PublicOnly: chain.ClusterOf(k.genesis) != chain.ClusterLocal, Log: k.component("network"),
 	}
 	if k.c.Announce != "" {
 		c.Announce = []string{k.c.Announce}
 	}
 	return c.ForKeeper(local)
+}
+
+// allowance is how many bytes of answers a key may take.
+func (k *Keeper) allowance(key solana.PublicKey) p2p.Allowance {
+	if k.roles.Role(key, records.Period(k.now().Unix()/int64(k.secs))).May(roles.Agree) {
+		return p2p.ForKeepers()
+	}
+	return p2p.ForMembers()
 }
 
 // mayConnect reports whether a key takes part in the market. Until the chain has been read, any may connect.

@@ -67,6 +67,8 @@ const (
 	Ask
 	// Challenge is to ask a node for checks.
 	Challenge
+	// Agree is to take as many bytes out of a keeper as agreeing on reports needs.
+	Agree
 	// Sign is to have signed statements and manifests that are worth keeping.
 	Sign
 	// Propose is to propose the report of the period.
@@ -88,7 +90,7 @@ func (r Role) May(a Action) bool {
 		return !r.Stranger()
 	case Ask:
 		return r.Keeper != 0
-	case Challenge:
+	case Challenge, Agree:
 		// A check costs the node time, work above all; what a keeper without weight states of it counts for nothing.
 		return r.Keeper != market.KeeperSlashed && (r.Weight > 0 || r.Keeper == market.KeeperActive)
 	case Gossip, Sign, Propose:

@@ -69,7 +69,7 @@ func directory(t *testing.T) *Directory {
 // Who may do what, in the words of the table in keeper/README.md.
 func TestWhoMayDoWhat(t *testing.T) {
 	d := directory(t)
-	all := []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, Acknowledge, LoseBond, Deal, Visit}
+	all := []Action{Connect, Gossip, Ask, Challenge, Agree, Sign, Propose, Acknowledge, LoseBond, Deal, Visit}
 	keeperOf := slices.DeleteFunc(slices.Clone(all), func(a Action) bool { return a == Deal })
 	for _, c := range []struct {
 		name   string
@@ -79,10 +79,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 		may    []Action
 	}{
 		{"active keeper", active, 15, "active keeper with weight", keeperOf},
-		{"active keeper, before its weight counts", young, 15, "active keeper without weight", []Action{Connect, Ask, Challenge, Acknowledge, LoseBond, Visit}},
-		{"active keeper, in a period before it was active", active, 5, "active keeper without weight", []Action{Connect, Ask, Challenge, Acknowledge, LoseBond, Visit}},
+		{"active keeper, before its weight counts", young, 15, "active keeper without weight", []Action{Connect, Ask, Challenge, Agree, Acknowledge, LoseBond, Visit}},
+		{"active keeper, in a period before it was active", active, 5, "active keeper without weight", []Action{Connect, Ask, Challenge, Agree, Acknowledge, LoseBond, Visit}},
 		{"pending keeper", pending, 15, "pending keeper without weight", []Action{Connect, Ask, LoseBond, Visit}},
-		{"exiting keeper, in a period in which it counted", exiting, 15, "exiting keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Sign, Propose, LoseBond, Visit}},
+		{"exiting keeper, in a period in which it counted", exiting, 15, "exiting keeper with weight", []Action{Connect, Gossip, Ask, Challenge, Agree, Sign, Propose, LoseBond, Visit}},
 		{"exiting keeper, later", exiting, 25, "exiting keeper without weight", []Action{Connect, Ask, LoseBond, Visit}},
 		{"slashed keeper, in a period in which it counted", slashed, 15, "expelled keeper with weight", []Action{Connect, Gossip, Ask, Sign, Propose}},
 		{"slashed keeper, later", slashed, 25, "expelled keeper without weight", []Action{Connect, Ask}},

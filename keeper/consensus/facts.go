@@ -61,6 +61,7 @@ type chainFacts struct {
 	period  records.Period
 	secs    uint32
 	end     int64 // of the period, unix seconds
+	nodes   int   // that are registered
 	weights report.Weights
 	report  *market.Report // nil before the first vote
 	active  bool           // we may vote
@@ -105,7 +106,7 @@ func (e *Engine) chain(p records.Period) (c chainFacts, retention int64, ok bool
 		}
 		c = chainFacts{period: p, secs: params.PeriodSecs, end: int64(p+1) * int64(params.PeriodSecs)}
 		retention = int64(params.ReportRetentionSecs)
-		c.weights = v.Weights(c.end)
+		c.nodes, c.weights = len(v.Nodes), v.Weights(c.end)
 		c.report = v.Reports[uint64(p)]
 		if k, ok := v.Keepers[e.o.Signer.PublicKey()]; ok {
 			c.active = k.State() == market.KeeperActive

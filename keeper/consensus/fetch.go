@@ -59,8 +59,12 @@ func (e *Engine) fetchAll(ctx context.Context, c chainFacts, missing []statement
 }
 
 // fetchSet asks the keepers that may have a set: its own keeper, the one that has it for sure, then all others. A
-// keeper that gives its statements to some and not to the proposer would otherwise divide them: see omitsKeeper.
+// keeper that gives its statements to some and not to the proposer would otherwise divide them: see omitsKeeper. A set
+// that is larger than the market can make it is not taken, and so counts as one that is not handed out.
 func (e *Engine) fetchSet(ctx context.Context, c chainFacts, m statement.Manifest, hint *solana.PublicKey) bool {
+	if int(m.Size) > statement.MaxSetOf(c.nodes) {
+		return false
+	}
 	from := []solana.PublicKey{m.Keeper}
 	if hint != nil {
 		from = append(from, *hint)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/statement"
 )
 
 // However many roots have votes, a round of questions is about eight of them at most, and each has its turn.
@@ -58,4 +59,30 @@ type nonsense struct {
 
 func (n nonsense) Blob(context.Context, solana.PublicKey, messages.BlobRequest) (messages.Piece, error) {
 	return n.piece, nil
+}
+
+// A keeper that announces a set of 32 MiB in a market of four nodes is not asked for it: all keepers would hold it.
+func TestA14ASetThatTheMarketCannotMakeIsNotTaken(t *testing.T) {
+	c := newCluster(t, 2)
+	e := c.participants[0].engine
+	asked := 0
+	e.o.Peers = counting{e.o.Peers, &asked}
+	m := statement.Manifest{Keeper: c.participants[1].wallet(), Period: 1, Size: statement.MaxSet}
+	require.False(t, e.fetchSet(t.Context(), chainFacts{period: 1, nodes: 4}, m, nil))
+	require.Zero(t, asked)
+	m.Size = 100 << 10
+	require.False(t, e.fetchSet(t.Context(), chainFacts{period: 1, nodes: 4}, m, nil))
+	require.NotZero(t, asked)
+	require.Equal(t, statement.MaxSet, statement.MaxSetOf(40_000))
+}
+
+// counting counts how often pieces are asked for, and has none.
+type counting struct {
+	Peers
+	asked *int
+}
+
+func (c counting) Blob(context.Context, solana.PublicKey, messages.BlobRequest) (messages.Piece, error) {
+	*c.asked++
+	return messages.Piece{}, ErrPiece
 }

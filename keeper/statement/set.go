@@ -17,6 +17,9 @@ import (
 // MaxSet bounds the encoded statements of one keeper and period, bytes: 40,000 nodes in constant change.
 const MaxSet = 32 << 20
 
+// MaxSetOf bounds them in a market with so many nodes: several times what an honest keeper can have to say about them.
+func MaxSetOf(nodes int) int { return min(MaxSet, 64<<10+nodes*(16<<10)) }
+
 // ErrSet: the bytes are no set of statements of the period.
 var ErrSet = errors.New("not a set of statements")
 

@@ -3,48 +3,60 @@ package hostile
 import (
 	"context"
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// lyingMachine lets itself be checked and answers wrongly: attempts are the questions of keepers, and what they took of
-// the answers is bytes.
+// lyingMachine lets itself be checked and answers wrongly, on this and all its other connections: attempts are the
+// questions of keepers.
 func lyingMachine(ctx context.Context, a *attacker, to target, t *tally) {
+	a.stay(ctx, to, func(host.Host) {})
+}
+
+// stay holds a connection with a target and calls f each second.
+func (a *attacker) stay(ctx context.Context, to target, f func(host.Host)) {
 	h, err := a.host()
 	if err != nil {
 		return
 	}
 	defer h.Close()
-	h.SetStreamHandler(messages.Challenge, func(s network.Stream) {
-		defer func() { _ = s.Reset() }()
-		t.attempts.Add(1)
-		stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
-		defer stop()
-		_ = s.SetDeadline(time.Now().Add(15 * time.Second))
-		raw := lie()
-		n, err := s.Write(raw)
-		for err == nil && len(raw) == 0 && ctx.Err() == nil { // an answer without end
-			var more int
-			more, err = s.Write(junk(64 << 10))
-			n += more
-		}
-		t.bytes.Add(uint64(n))
-		if err != nil {
-			t.refused.Add(1)
-			return
-		}
-		t.answered.Add(1)
-		_ = s.CloseWrite()
-		_, _ = s.Read(make([]byte, 1)) // until the keeper is done with it
-	})
 	for ctx.Err() == nil {
 		_ = h.Connect(ctx, to.AddrInfo) // does nothing while it is connected
+		f(h)
 		sleep(ctx, time.Second)
 	}
+}
+
+// serveLies answers what keepers ask machines, wrongly.
+func (a *attacker) serveLies(h host.Host) {
+	h.SetStreamHandler(messages.Challenge, func(s network.Stream) { a.lie(s, lie()) })
+}
+
+// lie writes a wrong answer; an empty one has no end.
+func (a *attacker) lie(s network.Stream, raw []byte) {
+	defer func() { _ = s.Reset() }()
+	a.lies.attempts.Add(1)
+	_ = s.SetDeadline(time.Now().Add(10 * time.Second))
+	n, err := s.Write(raw)
+	for err == nil && len(raw) == 0 {
+		var more int
+		more, err = s.Write(junk(64 << 10))
+		n += more
+	}
+	a.lies.bytes.Add(uint64(n))
+	if err != nil {
+		a.lies.refused.Add(1)
+		return
+	}
+	a.lies.answered.Add(1)
+	_ = s.CloseWrite()
+	_, _ = io.Copy(io.Discard, s) // until the keeper is done with it
 }
 
 // lie is an answer to any check; empty for one without end.

@@ -102,13 +102,16 @@ type attack struct {
 type target struct {
 	peer.AddrInfo
 	keeper bool
-	tcp    string // host:port
+	tcp    string         // host:port
+	quic   []ma.Multiaddr // of a keeper
 }
 
 // attacker is one process in a namespace of its own.
 type attacker struct {
 	setup
 	targets []target
+	lies    tally // answers to what honest daemons ask
+	sets    inventions
 }
 
 // RunAttacker is the process of one attacker: it reads a setup, attacks as long as it says, and writes what the attacks
@@ -154,6 +157,10 @@ func newTarget(p p2p.Peer, keeper bool) (target, error) {
 			return t, fmt.Errorf("address of a target: %w", err)
 		}
 		t.tcp = ip + ":" + port
+		if m, err = ma.NewMultiaddr("/ip4/" + ip + "/udp/" + port + "/quic-v1"); err != nil {
+			return t, fmt.Errorf("address of a target: %w", err)
+		}
+		t.quic = append(t.quic, m)
 	}
 	return t, nil
 }
@@ -169,8 +176,8 @@ func (a *attacker) rotate(ctx context.Context) map[string]Count {
 		switch {
 		case x.by != nil && !slices.Contains(x.by, a.Role) || a.Only != "" && a.Only != x.name:
 		case x.always:
-			steady[x.name] = &tally{}
-			wg.Go(func() { a.on(ctx, x, steady[x.name]) })
+			steady[x.name] = &a.lies
+			wg.Go(func() { a.on(ctx, x, &tally{}) }) // what counts are the lies that are heard
 		default:
 			turns = append(turns, x)
 		}
@@ -216,9 +223,19 @@ func (a *attacker) host(more ...libp2p.Option) (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return libp2p.New(append([]libp2p.Option{
+	h, err := libp2p.New(append([]libp2p.Option{
 		libp2p.Identity(id), libp2p.ResourceManager(&network.NullResourceManager{}), libp2p.DisableMetrics(), libp2p.NoListenAddrs, libp2p.EnableRelay(),
 	}, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case a.Role == Machine:
+		a.serveLies(h)
+	case slices.Contains(keeperKeys, a.Role):
+		a.serveFalseSets(h)
+	}
+	return h, nil
 }
 
 // dialed is a host with a connection to the target; nil when there is none.
@@ -227,7 +244,11 @@ func (a *attacker) dialed(ctx context.Context, to target, t *tally, more ...libp
 	if err == nil {
 		dial, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
-		if err = h.Connect(dial, to.AddrInfo); err != nil {
+		at := to.AddrInfo
+		if to.keeper && rand.IntN(2) == 0 {
+			at.Addrs = to.quic // keepers listen at both
+		}
+		if err = h.Connect(dial, at); err != nil {
 			_ = h.Close()
 		}
 	}

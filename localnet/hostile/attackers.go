@@ -15,7 +15,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const victimAddr = "11.0.2.1"
+const (
+	victimAddr = "11.0.2.1"
+	// firstKeeper is the place of the first keeper among the attackers.
+	firstKeeper = 6
+)
 
 // attackingMachine is a namespace with one attacker.
 type attackingMachine struct {

@@ -25,6 +25,7 @@ func attacks() []attack {
 		{"false proposals", "manifests and proposals of reports that do not exist", keeperKeys, true, false, false, falseProposals},
 		{"false checks", "work is asked for with signatures that do not fit, evidence of other clusters", keeperKeys, false, true, false, falseChecks},
 		{"lying machine", "wrong nonces and signatures, answers without end, none", []Role{Machine}, true, false, true, lyingMachine},
+		{"lying keeper", "the largest set of statements there may be, announced and handed out; answers without end", keeperKeys, true, false, true, lyingKeeper},
 		{"reflection", "a victim's address is announced, and keepers are asked to dial it", nil, true, false, false, reflection},
 		{"relaying", "reservations, and connections through them", nil, true, false, false, relaying},
 	}

@@ -128,7 +128,7 @@ func (h *honest) watch(ctx context.Context) error {
 // readStatements asks honest keepers what they signed about honest machines in each period.
 func (h *honest) readStatements(ctx context.Context) error {
 	for at := now() - 1; ctx.Err() == nil; at++ {
-		for now() < at+2 && ctx.Err() == nil { // until it is sealed everywhere
+		for sealed := int64(at+1)*period + 5; time.Now().Unix() < sealed && ctx.Err() == nil; {
 			sleep(ctx, 500*time.Millisecond)
 		}
 		for _, k := range h.s.net.Keys.Keepers[:keepers] {

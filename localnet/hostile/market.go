@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	keepers  = 3 // honest
-	machines = 3 // honest
-	period   = 10
+	keepers  = 3  // honest
+	machines = 3  // honest
+	period   = 30 // seconds: long enough for three tries of a question
 	port     = 4101
 )
 
@@ -84,7 +84,7 @@ func (s *suite) start(ctx context.Context) (*network.Network, error) {
 		Engine: s.o.Engine, Dir: s.o.Dir, Keepers: allKeepers, Customers: customers, Nodes: nodes, Params: &params,
 		Listen: listen, KeeperHost: ownAddr, Log: s.o.Log,
 		// Longer than usual: attackers use this computer's processors too.
-		KeeperFlags: []string{"--check-interval", "2500ms", "--check-timeout", "2500ms", "--round-timeout", "2s"},
+		KeeperFlags: []string{"--check-interval", "2500ms", "--check-timeout", "2s", "--round-timeout", "2s"},
 	})
 }
 
@@ -139,7 +139,7 @@ func (s *suite) send(ctx context.Context, by seed.Wallet, err error, all ...sola
 // hostileKeepers bonds keepers of each state.
 func (s *suite) hostileKeepers(ctx context.Context) error {
 	for i := keepers; i < allKeepers; i++ {
-		k, addr := s.net.Keys.Keepers[i], hostileAddr(i)
+		k, addr := s.net.Keys.Keepers[i], hostileAddr(i-keepers+firstKeeper)
 		if i == waiting || i == leaving {
 			addr = victimAddr
 		}

@@ -17,7 +17,8 @@ func (r *Result) Markdown(w io.Writer) error {
 	p("Written by `make hostile-network REPORT=docs/reports/hostile-network.md`. %d keepers and %d machines, the real binaries, with addresses of", keepers, machines)
 	p("their own in network namespaces, were attacked for %s by ten peers with one address each: three strangers with free keys, a", r.For)
 	p("customer with credits only, the tenant of a running lease, a registered machine, and keepers that wait, are active, leave and are expelled.")
-	p("Attackers take turns of %s or %s with different attacks at a time, at the lowest priority of this computer's processors.\n", turnShort, turnLong)
+	p("Attackers take turns of %s or %s with different attacks at a time; the machine and the keepers lie all the time beside them. They run", turnShort, turnLong)
+	p("at the lowest priority of this computer's processors, which they share with what they attack.\n")
 	p("## What attackers achieved\n")
 	p("| attack | what it is | by | attempts | answered or taken | refused | sent |\n| --- | --- | --- | ---: | ---: | ---: | ---: |")
 	for _, x := range attacks() {

@@ -89,21 +89,21 @@ func New(o Options) (*Server, error) {
 // clockMargin, in seconds, keeps a receipt below what a chain with a slightly late clock accepts.
 const clockMargin = 1
 
-// Seconds is what the node may claim for a lease at a time: all of it up to the end once it is over; while it runs, up
-// to a second ago, and for a lease that ends with its job, up to the job's end.
+// Seconds is what the node claims for a lease at a time: all of it up to the end once it is over; while it runs, up to a
+// second ago. A lease that ends with its job is claimed up to the job's end, also when the agent was dead then and has
+// ended the lease later.
 func Seconds(l market.Lease, exit *store.Exit, now time.Time) uint64 {
 	if l.StartedAt == 0 {
 		return 0
 	}
 	until := l.FundedUntil
-	switch {
-	case l.EndedAt != 0:
+	if l.EndedAt != 0 {
 		until = min(until, l.EndedAt)
-	default:
+	} else {
 		until = min(until, now.Unix()-clockMargin)
-		if l.RunToCompletion == 1 && exit != nil {
-			until = min(until, exit.At.Unix()+1) // the started second is owed
-		}
+	}
+	if l.RunToCompletion == 1 && exit != nil {
+		until = min(until, exit.At.Unix()+1) // the started second is owed
 	}
 	return uint64(max(0, until-l.StartedAt-int64(l.DowntimeSecs)))
 }

@@ -285,7 +285,10 @@ func TestSeconds(t *testing.T) {
 		"ended is exact":    {l: base(func(l *market.Lease) { l.EndedAt = start + 30 }), now: start + 30, want: 30},
 		"all of it was bad": {l: base(func(l *market.Lease) { l.EndedAt, l.DowntimeSecs = start+5, 9 }), now: start + 30, want: 0},
 		"job done":          {l: base(func(l *market.Lease) { l.RunToCompletion = 1 }), exit: exit, now: start + 50, want: 21},
-		"job over, kept":    {l: base(nil), exit: exit, now: start + 50, want: 49},
+		"job done, ended late": {
+			l: base(func(l *market.Lease) { l.RunToCompletion, l.EndedAt = 1, start+60 }), exit: exit, now: start + 70, want: 21,
+		},
+		"job over, kept": {l: base(nil), exit: exit, now: start + 50, want: 49},
 	} {
 		require.Equal(t, c.want, Seconds(c.l, c.exit, time.Unix(c.now, 0)), name)
 	}

@@ -82,6 +82,10 @@ func (s *session) keepSigning(ctx context.Context, r *remote, lease solana.Publi
 	}
 }
 
+// allClaimed is for how long a machine claims no more before its customer believes that it never will: it may not have
+// seen the lease's end yet.
+const allClaimed = 3 * time.Second
+
 // lastReceipt signs a receipt for all seconds of a lease that is over and waits until it is settled; reports settle it
 // when the machine does not answer. It returns the lease as it was last seen.
 func (s *session) lastReceipt(r *remote, address solana.PublicKey) market.Lease {
@@ -99,12 +103,19 @@ func (s *session) lastReceipt(r *remote, address solana.PublicKey) market.Lease 
 		}
 		return !ok || (l.State() == market.LeaseEnded && settled == l.BillableSecs(l.EndedAt))
 	}
+	claimed := time.Now() // when the machine has last claimed more
 	for !paid() && ctx.Err() == nil {
 		changed := r.view.Changed()
 		try, stop := context.WithTimeout(ctx, 4*time.Second)
 		_, err := r.sign(try, address, time.Now().Unix())
 		stop()
 		s.log.Debug().Err(err).Msg("client tried to exchange the last receipt")
+		switch {
+		case !errors.Is(err, errNothingToSign) || last.ReceiptSecs == 0:
+			claimed = time.Now()
+		case last.RunToCompletion == 1 && time.Since(claimed) > allClaimed:
+			return last // the machine claims its job's time, which may be less than its lease's
+		}
 		t := time.NewTimer(time.Second)
 		select {
 		case <-ctx.Done():

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build check test test-rust test-go test-e2e program idl check-generated lint nat hostile-network hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak toolchain clean
+.PHONY: help demo build check test test-rust test-go test-e2e program idl check-generated lint nat hostile-network hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -66,6 +66,9 @@ work-table: ## time of work proofs and their checks on this machine, and what sa
 
 soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)
 	@build/bin/gantry-localnet soak --engine agave $(SOAK)
+
+kill-test: ## kill keepers, agents and commands while leases are bought, run and settled (KILLS=200; KILLS_REPORT=FILE for the page)
+	@scripts/kill-test.sh $(or $(KILLS),200) $(KILLS_REPORT)
 
 toolchain: ## install the pinned tools
 	@scripts/toolchain.sh all

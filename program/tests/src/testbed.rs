@@ -42,6 +42,8 @@ pub struct Testbed {
     pub compute: Compute,
     /// Keeps successes of every instruction, when set.
     pub recorder: Option<Recorder>,
+    /// What rent costs, in lamports a byte: each transaction finds the next of these. Without any it never changes.
+    pub rents: Vec<u64>,
     keys: u64,
 }
 
@@ -129,6 +131,7 @@ impl Testbed {
             params: test_params(),
             compute: Compute::default(),
             recorder: None,
+            rents: vec![],
             keys: 100,
         };
         testbed.set_upgrade_authority(Some(testbed.authority.pubkey()));
@@ -195,6 +198,7 @@ impl Testbed {
             params: self.params,
             compute: Compute::default(),
             recorder: None,
+            rents: self.rents.clone(),
             keys: self.keys,
         }
     }
@@ -236,6 +240,16 @@ impl Testbed {
     /// Lets time pass.
     pub fn warp(&mut self, seconds: i64) {
         self.set_now(self.now() + seconds);
+    }
+
+    /// Changes what rent costs, where it changes.
+    pub fn next_rent(&mut self) {
+        let Some(lamports_per_byte) = self.rents.first().copied() else { return };
+        self.rents.rotate_left(1);
+        let at = Address::from_str_const("SysvarRent111111111111111111111111111111111");
+        let mut account = self.svm.get_account(&at).expect("the sysvar exists");
+        account.data[..8].copy_from_slice(&lamports_per_byte.to_le_bytes());
+        self.svm.set_account(at, account).expect("the sysvar is written");
     }
 
     /// The report period that contains now.

@@ -19,6 +19,7 @@ impl Testbed {
         signers: &[&Keypair],
     ) -> Result<TransactionMetadata, Box<FailedTransactionMetadata>> {
         self.svm.expire_blockhash();
+        self.next_rent();
         let payer = self.payer.insecure_clone();
         let message =
             Message::new_with_blockhash(instructions, Some(&payer.pubkey()), &self.svm.latest_blockhash());

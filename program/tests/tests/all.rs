@@ -7,6 +7,7 @@ mod auction_open;
 mod authority;
 mod ballots;
 mod bench;
+mod changing_rent;
 mod compute;
 mod coverage;
 mod credits_close;

@@ -37,6 +37,7 @@ pub fn play(start: &Harness, seed: u64, steps: usize) -> (Stats, Option<Failure>
             }
             done.push(step);
             since += 1;
+            harness.w.next_rent();
             match harness.apply(done.last().expect("just pushed")) {
                 Ok(true) => {}
                 // What was to follow needed it.

@@ -78,6 +78,7 @@ type Agent struct {
 
 	node       solana.PublicKey // the node's account
 	chain      *nodeChain
+	prices     prices
 	leases     *lease.Manager
 	receipts   *receipt.Server
 	challenges *challenge.Server
@@ -103,9 +104,6 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	if a.shared == nil {
-		g.Go(func() error { return a.view.Run(gctx, view.Source{Client: a.client}) })
-	}
 	g.Go(func() error { return a.serve(gctx, g) })
 	err := g.Wait()
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || err == nil) {
@@ -249,17 +247,23 @@ func orDefault(s, d string) string {
 
 // serve waits for the view and for the node's registration, then starts the loops and answers keepers and customers.
 func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
-	if err := a.view.Ready(ctx); err != nil {
-		return err
-	}
 	node, err := a.awaitNode(ctx)
 	if err != nil {
+		return err
+	}
+	if a.shared == nil {
+		g.Go(func() error { return a.view.Run(ctx, view.Source{Client: a.client, Scope: a.scope(node)}) })
+	}
+	if err := a.view.WaitFor(ctx, func(v *view.View) bool { _, there := v.Node(node.Address); return there }); err != nil {
+		return err
+	}
+	if err := a.view.Ready(ctx); err != nil {
 		return err
 	}
 	if err := a.assemble(node); err != nil {
 		return err
 	}
-	bidder, err := a.newBidder()
+	bidder, err := a.newBidder(ctx)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (a *Agent) followMarket(ctx context.Context) error {
 			if node.GpuMask != 0 {
 				idleSince = time.Now()
 			}
-			s := pricing.Observe(a.view, node.Spec.Model, node.Address)
+			s := pricing.Observe(a.others(ctx, node.Spec.Model), node.Spec.Model, node.Address)
 			s.Current, s.Leased, s.Idle = node.Ask(), node.GpuMask != 0, time.Since(idleSince)
 			if ask := policy.Ask(s); ask != 0 && ask != node.Ask() {
 				a.setAsk(ctx, node, ask)

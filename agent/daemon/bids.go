@@ -43,20 +43,20 @@ func (k keeperNetwork) Outcome(ctx context.Context, keeper solana.PublicKey, req
 	return p2p.Call[messages.OutcomeRequest, messages.SignedOutcome](ctx, k.node, keeper, outcomeProtocol, req)
 }
 
-func (a *Agent) newBidder() (*bidding.Bidder, error) {
+func (a *Agent) newBidder(ctx context.Context) (*bidding.Bidder, error) {
 	return bidding.New(bidding.Options{
 		View: a.view, Store: a.store, Network: keeperNetwork{a.p2p}, Key: a.key, Node: a.node, Domain: a.domain,
-		Price: a.bidPrice, OnChange: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
+		Price: func(market.Order) market.PricePerHour { return a.bidPrice(ctx) }, OnChange: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
 	})
 }
 
 // bidPrice is what the pricing policy offers for an order.
-func (a *Agent) bidPrice(o market.Order) market.PricePerHour {
+func (a *Agent) bidPrice(ctx context.Context) market.PricePerHour {
 	node, ok := a.view.Node(a.node)
 	if !ok {
 		return 0
 	}
-	s, err := a.bidInputs(node)
+	s, err := a.bidInputs(ctx, node)
 	if err != nil {
 		a.log.Warn().Err(err).Msg("node does not bid: its own leases cannot be read")
 		return 0
@@ -66,15 +66,16 @@ func (a *Agent) bidPrice(o market.Order) market.PricePerHour {
 
 // bidInputs is what a bid is made from: the owner's costs, the node's leases of the last day, and what others ask and
 // get.
-func (a *Agent) bidInputs(node market.Node) (pricing.BidInputs, error) {
-	others := pricing.Observe(a.view, node.Spec.Model, node.Address)
+func (a *Agent) bidInputs(ctx context.Context, node market.Node) (pricing.BidInputs, error) {
+	v := a.others(ctx, node.Spec.Model)
+	others := pricing.Observe(v, node.Spec.Model, node.Address)
 	s := pricing.BidInputs{Costs: a.costs, Others: others.Others, Reference: others.Reference}
 	if p, ok := a.view.Params(); ok {
 		s.FeeBPS = p.FeeBps
 	}
 	now := time.Now()
-	for _, l := range a.view.Leases() {
-		n, ok := a.view.Node(l.Node)
+	for _, l := range v.Leases() {
+		n, ok := v.Node(l.Node)
 		if ok && l.Node != node.Address && n.Spec.Model == node.Spec.Model && now.Sub(time.Unix(l.AwardedAt, 0)) < pricing.Window {
 			s.Recent = append(s.Recent, market.PricePerHour(l.Price))
 		}

@@ -12,7 +12,10 @@ import (
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -20,9 +23,10 @@ import (
 func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 	logged := false
 	for {
-		changed := a.view.Changed()
-		nodes := a.view.NodesByKey(a.key.PublicKey())
+		nodes, err := a.registered(ctx)
 		switch {
+		case err != nil && ctx.Err() == nil:
+			a.log.Warn().Err(err).Msg("the node's account cannot be read; the agent tries again")
 		case len(nodes) == 1:
 			return nodes[0], nil
 		case len(nodes) > 1:
@@ -31,12 +35,33 @@ func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 			logged = true
 			a.log.Warn().Str("node_key", a.key.PublicKey().String()).Msg("this machine is not registered yet; waiting for: gantry-agent register")
 		}
+		t := time.NewTimer(registeredEvery)
 		select {
 		case <-ctx.Done():
+			t.Stop()
 			return market.Node{}, ctx.Err()
-		case <-changed:
+		case <-t.C:
 		}
 	}
+}
+
+// registeredEvery is how often an agent that has no account yet looks for it.
+const registeredEvery = time.Second
+
+// registered lists the nodes of the machine's key.
+func (a *Agent) registered(ctx context.Context) ([]market.Node, error) {
+	v := a.view
+	if a.shared == nil {
+		v = view.New(view.Options{Log: a.log})
+		own := view.Only([]chain.Filter{query.NodesWithKey(a.key.PublicKey())})
+		if err := view.Snapshot(ctx, a.client, v, chain.Confirmed, own); err != nil {
+			return nil, err
+		}
+	}
+	if err := v.Ready(ctx); err != nil {
+		return nil, err
+	}
+	return v.NodesByKey(a.key.PublicKey()), nil
 }
 
 // assemble makes the components that need the node's account.

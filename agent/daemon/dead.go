@@ -10,8 +10,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -98,8 +100,12 @@ func (a *Agent) reportDead(ctx context.Context, node market.Node) error {
 	if !ok {
 		return errNoMarket
 	}
+	claims, err := query.Select[market.Device](ctx, a.client, query.DevicesOf(node.Address), chain.Confirmed)
+	if err != nil {
+		return err
+	}
 	instruction, err := ix.NodeReportDead(ix.NodeReportDeadArgs{
-		Authority: a.key.PublicKey(), Node: node, StakeMint: mk.StakeMint, Devices: a.view.DevicesOf(node.Address),
+		Authority: a.key.PublicKey(), Node: node, StakeMint: mk.StakeMint, Devices: claims,
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
@@ -119,9 +118,6 @@ func (c *Commands) Retire(ctx context.Context) (market.Node, error) {
 	return query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level)
 }
 
-// deviceNodeOffset is where a device claim holds its node.
-const deviceNodeOffset = 8
-
 // Close closes a retired node and its device claims; rent returns to the wallet. Closing what is closed is no error.
 func (c *Commands) Close(ctx context.Context) error {
 	if err := c.resume(ctx); err != nil {
@@ -154,21 +150,5 @@ func (c *Commands) Close(ctx context.Context) error {
 
 // claims are the device claims of a node.
 func (c *Commands) claims(ctx context.Context, node solana.PublicKey) ([]market.Device, error) {
-	accounts, _, err := c.o.Chain.ProgramAccounts(ctx, market.ProgramID, level, chain.Filter{
-		DataSize: deviceClaimSize, Offset: deviceNodeOffset, Bytes: node[:],
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []market.Device
-	for _, a := range accounts {
-		d, err := market.Decode(query.MetaOf(a), a.Data)
-		if err != nil {
-			return nil, err
-		}
-		if claim, ok := d.Value.(*market.Device); ok && claim.Node == node {
-			out = append(out, *claim)
-		}
-	}
-	return out, nil
+	return query.Select[market.Device](ctx, c.o.Chain, query.DevicesOf(node), level)
 }

@@ -133,24 +133,7 @@ func (c *Commands) node(ctx context.Context) (market.Node, error) {
 	return market.Node{}, fmt.Errorf("%w: %d providers have registered this machine's key; name one with --keypair", ErrNotRegistered, len(nodes))
 }
 
-// nodeKeyOffset is where a node account holds its key: after the discriminator and the provider.
-const nodeKeyOffset = 8 + 32
-
 // NodesByKey reads the node accounts that are registered with a machine's key.
 func NodesByKey(ctx context.Context, c *chain.Client, key solana.PublicKey) ([]market.Node, error) {
-	accounts, _, err := c.ProgramAccounts(ctx, market.ProgramID, level, chain.Filter{Offset: nodeKeyOffset, Bytes: key[:]})
-	if err != nil {
-		return nil, err
-	}
-	var out []market.Node
-	for _, a := range accounts {
-		d, err := market.Decode(query.MetaOf(a), a.Data)
-		if err != nil {
-			continue // an account of another type may have the same bytes there
-		}
-		if n, ok := d.Value.(*market.Node); ok && n.NodeKey == key {
-			out = append(out, *n)
-		}
-	}
-	return out, nil
+	return query.Select[market.Node](ctx, c, query.NodesWithKey(key), level)
 }

@@ -349,7 +349,7 @@ func TestAccounts(t *testing.T) {
 }
 
 func TestFilter(t *testing.T) {
-	f := chain.Filter{Prefix: []byte{1, 2}, DataSize: 4, Offset: 3, Bytes: []byte{9}}
+	f := chain.Filter{Prefix: []byte{1, 2}, DataSize: 4, Fields: []chain.Field{{Offset: 3, Bytes: []byte{9}}}}
 	require.True(t, f.Matches([]byte{1, 2, 0, 9}))
 	for _, d := range [][]byte{{1, 2, 0, 8}, {1, 3, 0, 9}, {1, 2, 0, 9, 0}, {1}, nil} {
 		require.False(t, f.Matches(d))
@@ -357,7 +357,7 @@ func TestFilter(t *testing.T) {
 	require.True(t, chain.Filter{}.Matches(nil))
 	require.Nil(t, chain.Filter{}.Params())
 	require.Len(t, f.Params(), 3)
-	require.False(t, chain.Filter{Offset: math.MaxUint64, Bytes: []byte{1}}.Matches([]byte{1}))
+	require.False(t, chain.Filter{Fields: []chain.Field{{Offset: math.MaxUint64, Bytes: []byte{1}}}}.Matches([]byte{1}))
 }
 
 func TestFate(t *testing.T) {
@@ -424,30 +424,27 @@ func TestWebsocket(t *testing.T) {
 	ws, err := c.DialWS(ctxFor(t))
 	require.NoError(t, err)
 	defer ws.Close()
-	sub, err := ws.Subscribe(ctxFor(t), "slotSubscribe", "slotUnsubscribe")
+	heard := make(chan json.RawMessage, 100)
+	hear := func(m json.RawMessage) error { heard <- m; return nil }
+	sub, err := ws.Listen(ctxFor(t), "slotSubscribe", "slotUnsubscribe", hear)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return s.Subscribers("slotSubscribe") == 1 }, time.Second, time.Millisecond)
 	for i := range 100 {
 		s.Notify("slotSubscribe", i)
 	}
 	for i := range 100 {
-		raw, err := sub.Next(ctxFor(t))
-		require.NoError(t, err)
 		var n int
-		require.NoError(t, json.Unmarshal(raw, &n))
+		require.NoError(t, json.Unmarshal(<-heard, &n))
 		require.Equal(t, i, n)
 	}
 	s.Handle("refuse:oddSubscribe", nil)
-	_, err = ws.Subscribe(ctxFor(t), "oddSubscribe", "oddUnsubscribe")
+	_, err = ws.Listen(ctxFor(t), "oddSubscribe", "oddUnsubscribe", hear)
 	require.True(t, chain.IsCode(err, chain.CodeMethodNotFound), err)
 	require.NoError(t, sub.Unsubscribe(ctxFor(t)))
 
-	sub, err = ws.Subscribe(ctxFor(t), "slotSubscribe", "slotUnsubscribe")
-	require.NoError(t, err)
 	s.DropWS()
-	_, err = sub.Next(ctxFor(t))
-	require.ErrorIs(t, err, chain.ErrClosed)
 	<-ws.Done()
-	_, err = ws.Subscribe(ctxFor(t), "slotSubscribe", "slotUnsubscribe")
+	require.ErrorIs(t, ws.Err(), chain.ErrClosed)
+	_, err = ws.Listen(ctxFor(t), "slotSubscribe", "slotUnsubscribe", hear)
 	require.ErrorIs(t, err, chain.ErrClosed)
 }

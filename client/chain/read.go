@@ -1,10 +1,12 @@
 package chain
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/gantry-market/gantry/client/records"
@@ -148,8 +150,13 @@ func (c *Client) AccountsSince(ctx context.Context, keys []solana.PublicKey, at 
 type Filter struct {
 	Prefix   []byte // first bytes of the data, such as a discriminator
 	DataSize uint64 // exact length, 0 for any
-	Offset   uint64 // with Bytes: these bytes at this offset
-	Bytes    []byte
+	Fields   []Field
+}
+
+// Field is bytes of an account's data at an offset.
+type Field struct {
+	Offset uint64
+	Bytes  []byte
 }
 
 // Params returns the filter in the RPC's form, nil when it matches all.
@@ -163,8 +170,8 @@ func (f Filter) Params() []any {
 	if len(f.Prefix) > 0 {
 		memcmp(0, f.Prefix)
 	}
-	if len(f.Bytes) > 0 {
-		memcmp(f.Offset, f.Bytes)
+	for _, x := range f.Fields {
+		memcmp(x.Offset, x.Bytes)
 	}
 	if f.DataSize > 0 {
 		out = append(out, map[string]any{"dataSize": f.DataSize})
@@ -174,11 +181,11 @@ func (f Filter) Params() []any {
 
 // Matches reports whether account data passes the filter.
 func (f Filter) Matches(data []byte) bool {
-	has := func(off uint64, b []byte) bool {
+	lacks := func(x Field) bool {
 		n := uint64(len(data))
-		return off <= n && uint64(len(b)) <= n-off && string(data[off:off+uint64(len(b))]) == string(b)
+		return x.Offset > n || uint64(len(x.Bytes)) > n-x.Offset || !bytes.Equal(data[x.Offset:x.Offset+uint64(len(x.Bytes))], x.Bytes)
 	}
-	return has(0, f.Prefix) && (len(f.Bytes) == 0 || has(f.Offset, f.Bytes)) &&
+	return bytes.HasPrefix(data, f.Prefix) && !slices.ContainsFunc(f.Fields, lacks) &&
 		(f.DataSize == 0 || f.DataSize == uint64(len(data)))
 }
 
@@ -208,6 +215,26 @@ func (c *Client) ProgramAccounts(ctx context.Context, program solana.PublicKey, 
 		res = append(res, acc)
 	}
 	return res, out.Context.Slot, nil
+}
+
+// ProgramAddresses lists the accounts of a program that pass the filter, without what they hold.
+func (c *Client) ProgramAddresses(ctx context.Context, program solana.PublicKey, at Commitment, f Filter) ([]solana.PublicKey, error) {
+	p := accountParam(at)
+	p["dataSlice"] = map[string]any{"offset": 0, "length": 0}
+	if fp := f.Params(); fp != nil {
+		p["filters"] = fp
+	}
+	var got []struct {
+		Pubkey solana.PublicKey `json:"pubkey"`
+	}
+	if err := c.Raw(ctx, &got, "getProgramAccounts", program, p); err != nil {
+		return nil, err
+	}
+	out := make([]solana.PublicKey, len(got))
+	for i := range got {
+		out[i] = got[i].Pubkey
+	}
+	return out, nil
 }
 
 type slotContext struct {

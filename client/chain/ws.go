@@ -43,19 +43,18 @@ type reply struct {
 	err    error
 }
 
-// Subscription delivers notifications in order.
+// Subscription is one of a connection.
 type Subscription struct {
 	ws    *WS
 	id    uint64
 	unsub string
-	ch    chan json.RawMessage
+	hear  func(json.RawMessage) error
 }
 
 const (
 	wsWriteWait = 10 * time.Second
 	wsPing      = 5 * time.Second
 	wsReadWait  = 20 * time.Second
-	wsBuffer    = 16384 // notifications a subscriber may lag before it is cut off
 )
 
 // DialWS connects to the first healthy endpoint that accepts.
@@ -120,10 +119,14 @@ func (w *WS) shut() {
 // Done is closed when the connection has ended.
 func (w *WS) Done() <-chan struct{} { return w.done }
 
-// Subscribe starts a subscription and waits for the node's acceptance.
+// Err says why the connection has ended, after Done.
+func (w *WS) Err() error { return w.closedErr() }
+
+// Listen starts a subscription and waits for the node's acceptance. hear takes every notification, in order, from the
+// goroutine that reads the connection: it must neither wait nor call the connection. Its error ends the connection.
 // Errors: *RPCError, ErrClosed.
-func (w *WS) Subscribe(ctx context.Context, method, unsubscribe string, params ...any) (*Subscription, error) {
-	sub := &Subscription{ws: w, unsub: unsubscribe, ch: make(chan json.RawMessage, wsBuffer)}
+func (w *WS) Listen(ctx context.Context, method, unsubscribe string, hear func(json.RawMessage) error, params ...any) (*Subscription, error) {
+	sub := &Subscription{ws: w, unsub: unsubscribe, hear: hear}
 	if _, err := w.call(ctx, sub, method, params); err != nil {
 		return nil, err
 	}
@@ -251,11 +254,7 @@ func (w *WS) dispatch(msg []byte) error {
 		return nil
 	}
 	if sub, ok := w.subs[m.Params.Subscription]; ok {
-		select {
-		case sub.ch <- m.Params.Result:
-		default:
-			return fmt.Errorf("subscriber lags %d notifications behind", wsBuffer)
-		}
+		return sub.hear(m.Params.Result)
 	}
 	return nil
 }
@@ -267,28 +266,6 @@ func (w *WS) closedErr() error {
 	return ErrClosed
 }
 
-// Next returns the next notification. After the connection has ended it returns what arrived before, then ErrClosed.
-func (s *Subscription) Next(ctx context.Context) (json.RawMessage, error) {
-	select {
-	case m := <-s.ch:
-		return m, nil
-	default:
-	}
-	select {
-	case m := <-s.ch:
-		return m, nil
-	case <-s.ws.done:
-		select {
-		case m := <-s.ch:
-			return m, nil
-		default:
-			return nil, s.ws.closedErr()
-		}
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // Unsubscribe ends the subscription; an error means that the connection is gone, which ends it too.
 func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	s.ws.mu.Lock()
@@ -298,17 +275,24 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 	return err
 }
 
-// DecodeProgramNotification reads a notification of programSubscribe in base64 encoding.
-func DecodeProgramNotification(raw json.RawMessage) (Account, error) {
+// Announced is what a notification of programSubscribe or accountSubscribe says of an account that is not in its data.
+// The endpoint of a WebSocket cannot be asked which cluster it belongs to: what an account holds must be read from the
+// RPC endpoint.
+type Announced struct {
+	Key  solana.PublicKey // zero in notifications of accountSubscribe
+	Slot uint64
+}
+
+// DecodeAnnounced reads a notification of programSubscribe or accountSubscribe.
+func DecodeAnnounced(raw json.RawMessage) (Announced, error) {
 	var n struct {
 		Context slotContext `json:"context"`
 		Value   struct {
-			Pubkey  solana.PublicKey `json:"pubkey"`
-			Account accountJSON      `json:"account"`
+			Pubkey solana.PublicKey `json:"pubkey"`
 		} `json:"value"`
 	}
 	if err := json.Unmarshal(raw, &n); err != nil {
-		return Account{}, fmt.Errorf("program notification: %w", err)
+		return Announced{}, fmt.Errorf("account notification: %w", err)
 	}
-	return n.Value.Account.account(n.Value.Pubkey, n.Context.Slot)
+	return Announced{n.Value.Pubkey, n.Context.Slot}, nil
 }

@@ -43,7 +43,7 @@ func (s *session) disputeAnswer() error {
 	if err != nil {
 		return err
 	}
-	v, now, err := s.snapshotNow()
+	v, now, err := s.snapshotNow(aboutDispute(args[0]))
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *session) disputeRead() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(aboutDispute(args[0]))
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (s *session) auctionOrder() (solana.PublicKey, *view.View, error) {
 	if err != nil {
 		return solana.PublicKey{}, nil, err
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(aboutAuction(args[0]))
 	if err != nil {
 		return solana.PublicKey{}, nil, err
 	}
@@ -199,6 +199,9 @@ func (s *session) auctionReplay() error {
 		return refused(fmt.Sprintf("%s is not a sealed order, as far as this node remembers", order), "check the address; an archive node remembers everything: --url")
 	}
 	if err != nil {
+		return err
+	}
+	if v, err = s.snapshot(biddersOf(order)); err != nil {
 		return err
 	}
 	r := audit.Replay{Domain: mk.Domain, Market: mk, Nodes: lookupNodes(v)}

@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/watch"
 )
 
 func auditCommands(s Streams) []*cli.Command {
@@ -108,12 +109,12 @@ type auditJSON struct {
 
 // auditAddress is the address that an argument names: a whole one, whose account may be closed, or the first characters
 // of the address of an existing account.
-func (s *session) auditAddress(arg, what string, among func(*view.View) []solana.PublicKey) (solana.PublicKey, error) {
+func (s *session) auditAddress(arg, what string, scope watch.Scope, among func(*view.View) []solana.PublicKey) (solana.PublicKey, error) {
 	key, err := solana.PublicKeyFromBase58(arg)
 	if err == nil {
 		return key, nil
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return solana.PublicKey{}, err
 	}
@@ -129,9 +130,7 @@ func (s *session) auditLease() error {
 	if err != nil {
 		return err
 	}
-	key, err := s.auditAddress(args[0], "lease", func(v *view.View) []solana.PublicKey {
-		return addresses(v.Leases(), func(l market.Lease) solana.PublicKey { return l.Address })
-	})
+	key, err := s.named(args[0], "lease", query.Kind(market.KindLease))
 	if err != nil {
 		return err
 	}
@@ -176,7 +175,7 @@ func (s *session) auditLease() error {
 
 // allNodes reads every node and model as they are now.
 func (s *session) allNodes(context.Context) ([]market.Node, map[uint16]market.Model, error) {
-	v, err := s.snapshot()
+	v, err := s.snapshot(only(market.KindNode, market.KindModel))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -223,7 +222,7 @@ func (s *session) auditSlash() error {
 	if err != nil {
 		return err
 	}
-	key, err := s.auditAddress(args[0], "fault, node or keeper", func(v *view.View) []solana.PublicKey {
+	key, err := s.auditAddress(args[0], "fault, node or keeper", only(market.KindNode, market.KindKeeper, market.KindFault), func(v *view.View) []solana.PublicKey {
 		nodes := addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address })
 		keepers := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
 		return slices.Concat(nodes, keepers, addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))

@@ -99,7 +99,7 @@ func (s *session) disputeSend() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(aboutDispute(args[0]))
 	if err != nil {
 		return err
 	}

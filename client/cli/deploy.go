@@ -57,7 +57,7 @@ func (s *session) deploy() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.live()
+	v, err := s.live(s.mine([]solana.PublicKey{customer}, append(view.Kinds(market.KindKeeper, market.KindModel), s.rerunFilters()...)...))
 	if err != nil {
 		return err
 	}

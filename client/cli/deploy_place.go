@@ -6,8 +6,11 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/txm"
 )
@@ -47,9 +50,13 @@ func (d *deployment) checkNodes() error {
 	fit := 0
 	why := map[string]int{}
 	cheapest := uint64(0)
-	for _, n := range d.v.Nodes() {
-		m, ok := d.v.Model(n.Spec.Model)
-		p, known := d.v.Provider(n.Provider)
+	v, err := d.s.snapshot(view.With([]chain.Filter{query.NodesOfModel(d.r.model.Id)}))
+	if err != nil {
+		return err
+	}
+	for _, n := range v.Nodes() {
+		m, ok := v.Model(n.Spec.Model)
+		p, known := v.Provider(n.Provider)
 		if !ok || !known || m.Id != d.r.model.Id {
 			continue
 		}

@@ -140,7 +140,11 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	scope, err := s.aboutLease(args[0], query.Kind(market.KindKeeper))
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return err
 	}
@@ -243,7 +247,7 @@ func (s *session) disputeShow() error {
 	if _, err := s.market(); err != nil {
 		return err
 	}
-	v, now, err := s.snapshotNow()
+	v, now, err := s.snapshotNow(aboutDispute(s.cli.Args().First()))
 	if err != nil {
 		return err
 	}
@@ -298,7 +302,7 @@ func (s *session) keeperVoteDispute() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(aboutDispute(args[0]))
 	if err != nil {
 		return err
 	}

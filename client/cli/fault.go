@@ -11,7 +11,6 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 )
 
@@ -87,7 +86,7 @@ func (s *session) faults() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(only(market.KindFault))
 	if err != nil {
 		return err
 	}
@@ -108,30 +107,36 @@ func (s *session) faults() error {
 	})
 }
 
-func (s *session) fault(v *view.View) (market.Fault, error) {
+func (s *session) fault() (market.Fault, error) {
 	args, err := s.args("FAULT")
 	if err != nil {
 		return market.Fault{}, err
 	}
-	return s.faultOf(v, args[0])
+	return s.faultOf(args[0])
 }
 
 // faultNow is the fault that the command names, and the cluster's time, unix seconds.
 func (s *session) faultNow() (market.Fault, int64, error) {
-	v, now, err := s.snapshotNow()
+	f, err := s.fault()
 	if err != nil {
-		return market.Fault{}, 0, err
+		return f, 0, err
 	}
-	f, err := s.fault(v)
+	now, err := s.now()
 	return f, now, err
 }
 
-func (s *session) faultOf(v *view.View, name string) (market.Fault, error) {
-	key, err := pick(name, "fault", addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))
+func (s *session) faultOf(name string) (market.Fault, error) {
+	if _, err := s.market(); err != nil {
+		return market.Fault{}, err
+	}
+	key, err := s.named(name, "fault", query.Kind(market.KindFault))
 	if err != nil {
 		return market.Fault{}, err
 	}
-	f, ok := v.Fault(key)
+	f, ok, err := query.Find[market.Fault](s.ctx, s.client, key, s.client.Commitment())
+	if err != nil {
+		return f, err
+	}
 	if !ok {
 		return f, refused(fmt.Sprintf("fault %s does not exist (any more)", key), "its history: gantry audit slash "+key.String())
 	}
@@ -178,11 +183,15 @@ func (s *session) faultCompensate() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	f, err := s.faultOf(args[0])
 	if err != nil {
 		return err
 	}
-	f, err := s.faultOf(v, args[0])
+	scope, err := s.aboutLease(args[1])
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return err
 	}
@@ -245,11 +254,7 @@ func (s *session) faultAppeal() error {
 	if err := statement.Verify(keeper, sig); err != nil {
 		return usage("the signature is not the keeper's over this statement", "check --keeper, --statement and --signature")
 	}
-	v, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	f, err := s.fault(v)
+	f, err := s.fault()
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (s *session) keepers() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(only(market.KindKeeper))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,11 @@ func (s *session) logs() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.live()
+	scope, err := s.aboutLease(args[0], query.Kind(market.KindKeeper))
+	if err != nil {
+		return err
+	}
+	v, err := s.live(scope)
 	if err != nil {
 		return err
 	}
@@ -56,7 +60,11 @@ func (s *session) stop() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.live()
+	scope, err := s.aboutLease(args[0], query.Kind(market.KindKeeper))
+	if err != nil {
+		return err
+	}
+	v, err := s.live(scope)
 	if err != nil {
 		return err
 	}
@@ -129,7 +137,11 @@ func (s *session) extend() error {
 	if none {
 		return usage("there is no time", "say how much longer, such as --hours 2")
 	}
-	v, err := s.snapshot()
+	scope, err := s.aboutLease(args[0])
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return err
 	}
@@ -177,7 +189,11 @@ func (s *session) rate() error {
 	if len(args[1]) != 1 || args[1][0] < '1' || args[1][0] > '5' {
 		return usage(fmt.Sprintf("%q is not a number of stars", args[1]), "give 1 to 5")
 	}
-	v, err := s.snapshot()
+	scope, err := s.aboutLease(args[0])
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return err
 	}
@@ -199,7 +215,11 @@ func (s *session) closeLease() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	scope, err := s.aboutLease(args[0])
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return err
 	}

@@ -124,16 +124,16 @@ func (s *session) leases() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	v, now, err := s.snapshotNow()
+	scope, customer, err := s.listed(market.KindLease, market.KindNode, market.KindModel)
+	if err != nil {
+		return err
+	}
+	v, now, err := s.snapshotNow(scope)
 	if err != nil {
 		return err
 	}
 	all := v.Leases()
-	if !s.cli.Bool("all") {
-		customer, err := s.customer()
-		if err != nil {
-			return err
-		}
+	if !customer.IsZero() {
 		all = v.LeasesOfCustomer(customer)
 		s.remind(v, customer)
 	}

@@ -161,7 +161,7 @@ func (s *session) marketShow() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(only(market.KindModel))
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 )
 
@@ -37,18 +39,19 @@ func (s *session) nodes() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	v, now, err := s.snapshotNow()
-	if err != nil {
-		return err
-	}
-	all := v.Nodes()
+	scope := only(market.KindNode, market.KindModel)
 	if !s.cli.Bool("all") {
 		key, err := s.wallet()
 		if err != nil {
 			return err
 		}
-		all = v.NodesOf(market.ProviderAddress(key.PublicKey()))
+		scope = view.With([]chain.Filter{query.NodesOf(market.ProviderAddress(key.PublicKey()))})
 	}
+	v, now, err := s.snapshotNow(scope)
+	if err != nil {
+		return err
+	}
+	all := v.Nodes()
 	out := make([]nodeJSON, len(all))
 	for i := range all {
 		m, _ := v.Model(all[i].Spec.Model)
@@ -63,17 +66,24 @@ func (s *session) nodes() error {
 	})
 }
 
-// node finds a node by address or beginning.
-func (s *session) node(v *view.View, text string) (market.Node, error) {
-	key, err := pick(text, "node", addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address }))
+// node finds a node by address or beginning, with its model.
+func (s *session) node(text string) (*view.View, market.Node, error) {
+	if _, err := s.market(); err != nil {
+		return nil, market.Node{}, err
+	}
+	key, err := s.named(text, "node", query.Kind(market.KindNode))
 	if err != nil {
-		return market.Node{}, err
+		return nil, market.Node{}, err
+	}
+	v, err := s.snapshot(view.With(nil, key))
+	if err != nil {
+		return nil, market.Node{}, err
 	}
 	n, ok := v.Node(key)
 	if !ok {
-		return n, refused(fmt.Sprintf("node %s does not exist (any more)", key), "see: gantry node list --all")
+		return v, n, refused(fmt.Sprintf("node %s does not exist (any more)", key), "see: gantry node list --all")
 	}
-	return n, nil
+	return v, n, nil
 }
 
 func (s *session) nodeShow() error {
@@ -81,11 +91,7 @@ func (s *session) nodeShow() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
-	if err != nil {
-		return err
-	}
-	n, err := s.node(v, args[0])
+	v, n, err := s.node(args[0])
 	if err != nil {
 		return err
 	}
@@ -135,20 +141,16 @@ func verified(lacks []string) string {
 }
 
 // ownNode finds a node that must be the wallet's.
-func (s *session) ownNode(text string) (*view.View, market.Node, error) {
+func (s *session) ownNode(text string) (market.Node, error) {
 	_, key, err := s.open()
 	if err != nil {
-		return nil, market.Node{}, err
+		return market.Node{}, err
 	}
-	v, err := s.snapshot()
-	if err != nil {
-		return nil, market.Node{}, err
-	}
-	n, err := s.node(v, text)
+	_, n, err := s.node(text)
 	if err == nil && n.Node.Provider != market.ProviderAddress(key.PublicKey()) && n.NodeKey != key.PublicKey() {
 		err = refused(fmt.Sprintf("node %s does not belong to your wallet %s", n.Address, key.PublicKey()), "pass the provider's keypair with --keypair")
 	}
-	return v, n, err
+	return n, err
 }
 
 // nodeTx is the result of a transaction about a node.
@@ -189,7 +191,7 @@ func (s *session) nodeUpdate() error {
 			return usage("--status: "+err.Error(), "")
 		}
 	}
-	_, n, err := s.ownNode(args[0])
+	n, err := s.ownNode(args[0])
 	if err != nil {
 		return err
 	}
@@ -212,7 +214,7 @@ func (s *session) nodeRetire() error {
 	if err != nil {
 		return err
 	}
-	_, n, err := s.ownNode(args[0])
+	n, err := s.ownNode(args[0])
 	if err != nil {
 		return err
 	}
@@ -232,7 +234,7 @@ func (s *session) nodeClose() error {
 	if err != nil {
 		return err
 	}
-	v, n, err := s.ownNode(args[0])
+	n, err := s.ownNode(args[0])
 	if err != nil {
 		return err
 	}
@@ -240,6 +242,10 @@ func (s *session) nodeClose() error {
 	if err != nil {
 		return err
 	}
-	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: key.PublicKey(), Node: n, Devices: v.DevicesOf(n.Address)})
+	claims, err := query.Select[market.Device](s.ctx, s.client, query.DevicesOf(n.Address), s.client.Commitment())
+	if err != nil {
+		return err
+	}
+	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: key.PublicKey(), Node: n, Devices: claims})
 	return s.nodeDone(n, "node_close", "is closed; its rent is back in your wallet", instruction, err)
 }

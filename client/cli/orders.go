@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
@@ -63,16 +64,16 @@ func (s *session) orders() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	scope, customer, err := s.listed(market.KindOrder, market.KindModel)
+	if err != nil {
+		return err
+	}
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return err
 	}
 	all := v.Orders()
-	if !s.cli.Bool("all") {
-		customer, err := s.customer()
-		if err != nil {
-			return err
-		}
+	if !customer.IsZero() {
 		all = v.OrdersOf(customer)
 		s.remind(v, customer)
 	}
@@ -81,7 +82,7 @@ func (s *session) orders() error {
 	for i := range all {
 		out[i] = describeOrder(v, &all[i])
 	}
-	if !s.cli.Bool("all") {
+	if !customer.IsZero() {
 		if out, err = s.withPurchases(v, out); err != nil {
 			return err
 		}
@@ -112,15 +113,15 @@ func (s *session) ownOrder() (o market.Order, v *view.View, key solana.PrivateKe
 	if _, key, err = s.open(); err != nil {
 		return o, nil, nil, err
 	}
-	if v, err = s.snapshot(); err != nil {
-		return o, nil, nil, err
-	}
 	customer, err := s.customer()
 	if err != nil {
 		return o, nil, nil, err
 	}
-	address, err := pick(args[0], "order", addresses(v.OrdersOf(customer), func(o market.Order) solana.PublicKey { return o.Address }))
+	address, err := s.named(args[0], "order", query.OrdersOf(customer))
 	if err != nil {
+		return o, nil, nil, err
+	}
+	if v, err = s.snapshot(view.With(nil, address)); err != nil {
 		return o, nil, nil, err
 	}
 	o, ok := v.Order(address)

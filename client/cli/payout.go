@@ -7,8 +7,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 )
 
 func payoutCommands(s Streams) []*cli.Command {
@@ -46,7 +49,11 @@ func (s *session) payouts() error {
 			return err
 		}
 	}
-	v, err := s.snapshot()
+	scope := only(market.KindPayout)
+	if !of.IsZero() {
+		scope = view.Only([]chain.Filter{query.PayoutsOf(of)})
+	}
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return err
 	}
@@ -88,7 +95,7 @@ func (s *session) payoutsClaim() error {
 			return err
 		}
 	}
-	v, now, err := s.snapshotNow()
+	v, now, err := s.snapshotNow(view.Only([]chain.Filter{query.PayoutsOf(of)}))
 	if err != nil {
 		return err
 	}

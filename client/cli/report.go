@@ -33,7 +33,11 @@ func (s *session) reportShow() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	scope := only(market.KindReport, market.KindKeeper)
+	if period, err := strconv.ParseUint(args[0], 10, 64); err == nil {
+		scope = view.Only(view.Kinds(market.KindKeeper), market.ReportAddress(period))
+	}
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/audit"
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 )
@@ -42,6 +44,14 @@ func (s *session) firstRun(v *view.View, digest [32]byte) (*audit.Run, error) {
 		s.say(" · rerun    the first run is closed: keepers do not know its machines any more; whether they come again is seen at the award")
 	}
 	return run, nil
+}
+
+// rerunFilters are for the leases of the order that --rerun names.
+func (s *session) rerunFilters() []chain.Filter {
+	if order, err := solana.PublicKeyFromBase58(s.cli.String("rerun")); err == nil {
+		return []chain.Filter{query.LeasesOfOrder(order)}
+	}
+	return nil
 }
 
 // rerunOrder is the order that --rerun names; zero without the flag.

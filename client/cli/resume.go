@@ -67,7 +67,7 @@ func (s *session) resume() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.live()
+	v, err := s.live(s.mine(nil, view.Kinds(market.KindKeeper, market.KindModel)...))
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *session) resumable() error {
 	if err := s.leftovers(); err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(s.mine(nil))
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func (s *session) rewardsShow() error {
 	if err != nil {
 		return err
 	}
-	v, now, err := s.snapshotNow()
+	v, now, err := s.snapshotNow(only(market.KindKeeper, market.KindReport))
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (s *session) rewardsClaim() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot()
+	v, err := s.snapshot(only(market.KindReport))
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (s *session) search() error {
 	if err != nil {
 		return err
 	}
-	v, now, err := s.snapshotNow()
+	v, now, err := s.snapshotNow(only(market.KindNode, market.KindModel))
 	if err != nil {
 		return err
 	}

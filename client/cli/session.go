@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -186,8 +187,8 @@ func (s *session) begin(names ...string) ([]string, market.Market, solana.Privat
 }
 
 // snapshotNow is a snapshot and the cluster's time, unix seconds.
-func (s *session) snapshotNow() (*view.View, int64, error) {
-	v, err := s.snapshot()
+func (s *session) snapshotNow(scope watch.Scope) (*view.View, int64, error) {
+	v, err := s.snapshot(scope)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -195,17 +196,17 @@ func (s *session) snapshotNow() (*view.View, int64, error) {
 	return v, now, err
 }
 
-// snapshot reads all accounts of the market once.
-func (s *session) snapshot() (*view.View, error) {
+// snapshot reads the accounts of a scope once.
+func (s *session) snapshot(scope watch.Scope) (*view.View, error) {
 	if _, err := s.market(); err != nil {
 		return nil, err
 	}
 	v := view.New(view.Options{Log: s.log})
-	return v, view.Snapshot(s.ctx, s.client, v, s.client.Commitment())
+	return v, view.Snapshot(s.ctx, s.client, v, s.client.Commitment(), scope)
 }
 
-// live follows the market until the command ends.
-func (s *session) live() (*view.View, error) {
+// live follows the accounts of a scope until the command ends.
+func (s *session) live(scope watch.Scope) (*view.View, error) {
 	if _, err := s.market(); err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (s *session) live() (*view.View, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = v.Run(ctx, view.Source{Client: s.client, Commitment: s.client.Commitment()})
+		_ = v.Run(ctx, view.Source{Client: s.client, Commitment: s.client.Commitment(), Scope: scope})
 	}()
 	s.closers = append(s.closers, func() { cancel(); <-done })
 	wait, stop := context.WithTimeout(s.ctx, 15*time.Second)

@@ -14,7 +14,6 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Flags with which a session key acts in place of the customer's wallet.
@@ -243,14 +242,13 @@ func (s *session) customer() (solana.PublicKey, error) {
 	if err != nil {
 		return solana.PublicKey{}, err
 	}
-	accounts, _, err := s.client.ProgramAccounts(s.ctx, market.ProgramID, s.client.Commitment(), chain.Filter{Prefix: bindings.Account_Credits[:]})
-	if err != nil {
-		return solana.PublicKey{}, err
-	}
 	var found []solana.PublicKey
-	for _, a := range accounts {
-		d, err := market.Decode(query.MetaOf(a), a.Data)
-		if c, ok := d.Value.(*market.Credits); err == nil && ok {
+	for _, f := range query.CreditsNaming(key.PublicKey()) {
+		all, err := query.Select[market.Credits](s.ctx, s.client, f, s.client.Commitment())
+		if err != nil {
+			return solana.PublicKey{}, err
+		}
+		for _, c := range all {
 			if k, named := c.SessionKeyOf(key.PublicKey()); named && now < k.Expiry {
 				found = append(found, c.Customer)
 			}

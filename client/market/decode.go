@@ -111,6 +111,18 @@ func KindOf(value any) Kind {
 	return 0
 }
 
+// Discriminator is what the accounts of a kind begin with; zero for no kind.
+func Discriminator(k Kind) [8]byte {
+	return map[Kind][8]byte{
+		KindMarket: bindings.Account_Market, KindModel: bindings.Account_GpuModel, KindProvider: bindings.Account_Provider,
+		KindNode: bindings.Account_Node, KindKeeper: bindings.Account_Keeper, KindCredits: bindings.Account_Credits,
+		KindOrder: bindings.Account_Order, KindLease: bindings.Account_Lease, KindReport: bindings.Account_Report,
+		KindFault: bindings.Account_Fault, KindFraudProof: bindings.Account_FraudProof, KindRewards: bindings.Account_Rewards,
+		KindDispute: bindings.Account_Dispute, KindAuction: bindings.Account_Auction, KindPayout: bindings.Account_Payout,
+		KindDevice: accountDevice,
+	}[k]
+}
+
 // Decode reads any account of the program. Errors: ErrUnknownAccount, ErrLayout.
 func Decode(meta Meta, data []byte) (Decoded, error) {
 	if len(data) < 8 {

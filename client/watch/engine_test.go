@@ -72,7 +72,7 @@ func testEngine(t *testing.T, at chain.Endpoint) {
 	key := mint.PublicKey()
 	w, err := watch.New(watch.Options{
 		Client: c, Program: solana.TokenProgramID, Resnapshot: -1, // only notifications may help
-		Filter: chain.Filter{Prefix: key[:], DataSize: 165}, Log: zerolog.New(zerolog.NewTestWriter(t)),
+		Scope: watch.Scope{Filters: []chain.Filter{{Prefix: key[:], DataSize: 165}}}, Log: zerolog.New(zerolog.NewTestWriter(t)),
 	})
 	require.NoError(t, err)
 	var mu sync.Mutex

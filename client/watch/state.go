@@ -15,7 +15,10 @@ const regression = 300
 // state is what was emitted to the consumer.
 type state struct {
 	program solana.PublicKey
+	scope   Scope
 	entries map[solana.PublicKey]*entry
+	fixed   map[solana.PublicKey]bool // the scope's single accounts
+	led     map[solana.PublicKey]int  // how many accounts lead to an address
 	maxSlot uint64
 	live    int
 	behind  int // snapshots in a row that lay far behind
@@ -25,11 +28,53 @@ type entry struct {
 	slot     uint64
 	lamports chain.Lamports
 	data     []byte
+	leads    []solana.PublicKey
 	deleted  bool // kept until a snapshot passes its slot, so that nothing older revives it
 }
 
-func newState(program solana.PublicKey) state {
-	return state{program: program, entries: map[solana.PublicKey]*entry{}}
+func newState(program solana.PublicKey, scope Scope) state {
+	return state{program: program, scope: scope, entries: map[solana.PublicKey]*entry{}, led: map[solana.PublicKey]int{}}
+}
+
+// wanted lists the single accounts to listen to: those that others lead to, which may not be there yet, and those that
+// are there, whose closing only their own subscription tells.
+func (s *state) wanted() map[solana.PublicKey]bool {
+	out := make(map[solana.PublicKey]bool, len(s.entries)+len(s.led))
+	for key := range s.fixed {
+		out[key] = true
+	}
+	for key := range s.led {
+		out[key] = true
+	}
+	for key, e := range s.entries {
+		if !e.deleted {
+			out[key] = true
+		}
+	}
+	return out
+}
+
+// follows reports whether an account of the program is of the scope.
+func (s *state) follows(key solana.PublicKey, data []byte) bool {
+	return s.fixed[key] || s.led[key] > 0 || s.scope.passes(data)
+}
+
+// lead replaces what an account leads to. Accounts that nothing leads to any more leave the scope.
+func (s *state) lead(e *entry, to []solana.PublicKey, emit func(Event)) {
+	from := e.leads
+	e.leads = to
+	for _, key := range to {
+		s.led[key]++
+	}
+	for _, key := range from {
+		if s.led[key]--; s.led[key] > 0 {
+			continue
+		}
+		delete(s.led, key)
+		if l, known := s.entries[key]; known && !l.deleted && !s.follows(key, l.data) {
+			s.absent(key, l.slot, emit)
+		}
+	}
 }
 
 // present stores an account's state and emits it if it differs.
@@ -47,8 +92,9 @@ func (s *state) present(a chain.Account, emit func(Event)) {
 	if e.deleted {
 		s.live++
 	}
-	*e = entry{slot: a.Slot, lamports: a.Lamports, data: a.Data}
+	e.slot, e.lamports, e.data, e.deleted = a.Slot, a.Lamports, a.Data, false
 	emit(Event{Pubkey: a.Key, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: a.Slot})
+	s.lead(e, s.scope.leads(a), emit)
 }
 
 // absent stores that an account does not exist (any more) at a slot.
@@ -58,9 +104,10 @@ func (s *state) absent(key solana.PublicKey, slot uint64, emit func(Event)) {
 	if !known || e.deleted {
 		return
 	}
-	*e = entry{slot: slot, deleted: true}
+	e.slot, e.lamports, e.data, e.deleted = slot, 0, nil, true
 	s.live--
 	emit(Event{Pubkey: key, Owner: s.program, Slot: slot, Deleted: true})
+	s.lead(e, nil, emit)
 }
 
 // newer reports whether a state seen at a slot may replace what is known.
@@ -83,12 +130,14 @@ func (s *state) applySnapshot(snap snapshot, emit func(Event)) error {
 		s.maxSlot = 0
 	}
 	s.behind = 0
+	s.fixed = map[solana.PublicKey]bool{}
+	for _, key := range s.scope.addresses() {
+		s.fixed[key] = true
+	}
 	seen := make(map[solana.PublicKey]bool, len(snap.accounts))
 	for _, a := range snap.accounts {
 		seen[a.Key] = true
-		if s.newer(a.Key, snap.slot) {
-			s.present(a, emit)
-		}
+		s.apply(a, emit)
 	}
 	for key, e := range s.entries {
 		switch {
@@ -103,39 +152,30 @@ func (s *state) applySnapshot(snap snapshot, emit func(Event)) error {
 	return nil
 }
 
-// applyUpdate applies a notification.
-func (s *state) applyUpdate(a chain.Account, f chain.Filter, emit func(Event)) error {
-	if a.Slot+regression < s.maxSlot {
-		return errGap
-	}
-	s.apply(a, f, emit)
-	return nil
-}
-
-func (s *state) apply(a chain.Account, f chain.Filter, emit func(Event)) {
+func (s *state) apply(a chain.Account, emit func(Event)) {
 	if !s.newer(a.Key, a.Slot) {
 		return
 	}
-	if a.Owner != s.program || a.Lamports == 0 || !f.Matches(a.Data) {
+	if a.Owner != s.program || a.Lamports == 0 || !s.follows(a.Key, a.Data) {
 		s.absent(a.Key, a.Slot, emit)
 		return
 	}
 	s.present(a, emit)
 }
 
-// reread holds the state of accounts that a transaction wrote.
+// reread holds the state of accounts of which something was announced.
 type reread struct {
 	keys     []solana.PublicKey
 	accounts []*chain.Account // nil where there is none
-	slot     uint64           // of the read, at least that of the transaction
+	slot     uint64           // of the read, at least that of the announcement
 }
 
-func (s *state) applyReread(r reread, f chain.Filter, emit func(Event)) {
+func (s *state) applyReread(r reread, emit func(Event)) {
 	for i, key := range r.keys {
 		if a := r.accounts[i]; a != nil {
 			// Accounts that never belonged to the program are left out.
 			if _, known := s.entries[key]; known || a.Owner == s.program {
-				s.apply(*a, f, emit)
+				s.apply(*a, emit)
 			}
 		} else if s.newer(key, r.slot) {
 			s.absent(key, r.slot, emit)

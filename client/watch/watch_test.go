@@ -142,6 +142,12 @@ func (l *ledger) watch(t testing.TB, mod ...func(*watch.Options)) *consumer {
 	}
 	w, err := watch.New(o)
 	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return l.run(t, w)
+}
+
+// run runs a watcher until the test ends and keeps what it emits.
+func (l *ledger) run(t testing.TB, w *watch.Watcher) *consumer {
 	con := &consumer{w: w, store: newStore(func(e watch.Event) (string, bool, error) {
 		if string(e.Data) == "broken" {
 			return "", false, errors.New("broken")
@@ -165,7 +171,6 @@ func (l *ledger) watch(t testing.TB, mod ...func(*watch.Options)) *consumer {
 	t.Cleanup(func() {
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
-		c.Close()
 	})
 	select {
 	case <-w.Ready():
@@ -275,7 +280,7 @@ func TestClusterBeginsAnew(t *testing.T) {
 func TestFilterApplies(t *testing.T) {
 	l := newLedger(t)
 	l.put(key(1), "xx1")
-	c := l.watch(t, func(o *watch.Options) { o.Filter = chain.Filter{Prefix: []byte("xx")} })
+	c := l.watch(t, func(o *watch.Options) { o.Scope.Filters = []chain.Filter{{Prefix: []byte("xx")}} })
 	c.expect(t, "1 xx1")
 	l.announce(key(2), "yy", 1001) // a node would not send it
 	l.put(key(1), "zz")            // no longer of this type

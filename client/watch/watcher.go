@@ -30,7 +30,7 @@ type Options struct {
 	Client     *chain.Client
 	Program    solana.PublicKey
 	Commitment chain.Commitment // default Confirmed
-	Filter     chain.Filter     // e.g. a discriminator; the zero filter takes all accounts
+	Scope      Scope            // default all accounts of the program
 	Resnapshot time.Duration    // guard against anything unforeseen, default an hour, negative for never
 	ResyncGap  time.Duration    // least time between two snapshots for transactions that nobody can read, default a minute
 	Log        zerolog.Logger
@@ -76,7 +76,7 @@ func New(o Options) (*Watcher, error) {
 	if o.ResyncGap <= 0 {
 		o.ResyncGap = time.Minute
 	}
-	return &Watcher{o: o, log: o.Log, ready: make(chan struct{}), resync: make(chan struct{}, 1), st: newState(o.Program)}, nil
+	return &Watcher{o: o, log: o.Log, ready: make(chan struct{}), resync: make(chan struct{}, 1), st: newState(o.Program, o.Scope)}, nil
 }
 
 // Ready is closed after the first snapshot has been emitted in full.
@@ -109,6 +109,11 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event)) error {
 		w.status.Reconnects++
 		w.status.LastError = err
 		w.mu.Unlock()
+		if Refused(err) && !w.st.scope.All() {
+			w.log.Warn().Err(err).Msg("the RPC endpoint refuses filters or subscriptions to single accounts: all accounts of the program are followed, " +
+				"which costs more the larger the market is; another --url may serve them")
+			w.st.scope = Scope{}
+		}
 		if time.Since(began) > 10*time.Second {
 			pause = minBackoff
 		}
@@ -124,44 +129,104 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event)) error {
 	}
 }
 
-// errGap asks for another snapshot over a new connection.
-var errGap = errors.New("slots went backwards")
+var (
+	// errGap asks for another snapshot over a new connection.
+	errGap = errors.New("slots went backwards")
+	// errForeign is what comes of announcements that the RPC endpoint knows nothing of.
+	errForeign = errors.New("the WebSocket endpoint announces what the RPC endpoint does not know; check that --ws and --url are of one cluster")
+)
 
-// session is one connection: subscribe, snapshot, then apply notifications.
+// connect subscribes to what may announce a change of an account of the scope. Data are never sent: they are read.
+func (w *Watcher) connect(ctx context.Context, ws *chain.WS, h *hints) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	filters := w.st.scope.Filters
+	if w.st.scope.All() {
+		filters = []chain.Filter{{}}
+		_, err := ws.Listen(ctx, "logsSubscribe", "logsUnsubscribe", h.logs,
+			map[string]any{"mentions": []string{w.o.Program.String()}},
+			map[string]any{"commitment": string(atLeastConfirmed(w.o.Commitment))})
+		if err != nil {
+			return fmt.Errorf("logs subscription: %w", err)
+		}
+	}
+	for _, f := range filters {
+		conf := w.announced()
+		if p := f.Params(); p != nil {
+			conf["filters"] = p
+		}
+		if _, err := ws.Listen(ctx, "programSubscribe", "programUnsubscribe", h.program, w.o.Program, conf); err != nil {
+			return fmt.Errorf("program subscription: %w", err)
+		}
+	}
+	return nil
+}
+
+// announced asks for notifications without the accounts' data.
+func (w *Watcher) announced() map[string]any {
+	return map[string]any{
+		"encoding": "base64", "commitment": string(w.o.Commitment), "dataSlice": map[string]any{"offset": 0, "length": 0},
+	}
+}
+
+// checkCluster compares the slots of the two endpoints once: a WebSocket endpoint that tells nothing of the program
+// could be one of another cluster, and the watcher would wait for the next snapshot without knowing.
+func (w *Watcher) checkCluster(ctx context.Context, ws *chain.WS) error {
+	slots := make(chan uint64, 1)
+	sub, err := ws.Listen(ctx, "slotSubscribe", "slotUnsubscribe", func(raw json.RawMessage) error {
+		var n struct {
+			Slot uint64 `json:"slot"`
+		}
+		if json.Unmarshal(raw, &n) == nil {
+			select {
+			case slots <- n.Slot:
+			default:
+			}
+		}
+		return nil
+	})
+	if Refused(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var there uint64
+	select {
+	case there = <-slots:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	here, err := w.o.Client.Slot(ctx, chain.Processed)
+	if err != nil {
+		return err
+	}
+	if there > here+apart || here > there+apart {
+		return fmt.Errorf("%w: its slot is %d, that of the RPC endpoint %d", errForeign, there, here)
+	}
+	return sub.Unsubscribe(ctx)
+}
+
+// apart is how many slots two endpoints of one cluster may be apart.
+const apart = 1000
+
+// session is one connection: subscribe, snapshot, then look at what is announced.
 func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	ws, err := w.o.Client.DialWS(ctx)
 	if err != nil {
 		return err
 	}
 	defer ws.Close()
-	conf := map[string]any{"encoding": "base64", "commitment": string(w.o.Commitment)}
-	if f := w.o.Filter.Params(); f != nil {
-		conf["filters"] = f
-	}
-	sctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	accounts, err := ws.Subscribe(sctx, "programSubscribe", "programUnsubscribe", w.o.Program, conf)
-	if err != nil {
-		return fmt.Errorf("program subscription: %w", err)
-	}
-	logs, err := ws.Subscribe(sctx, "logsSubscribe", "logsUnsubscribe",
-		map[string]any{"mentions": []string{w.o.Program.String()}},
-		map[string]any{"commitment": string(atLeastConfirmed(w.o.Commitment))})
-	if err != nil {
-		return fmt.Errorf("logs subscription: %w", err)
+	h := newHints(w)
+	if err := w.connect(ctx, ws, h); err != nil {
+		return err
 	}
 
 	// Everything is applied in this goroutine; the others only fetch.
 	g, gctx := errgroup.WithContext(ctx)
 	gctx, stop := context.WithCancel(gctx)
 	defer func() { stop(); _ = g.Wait() }()
-	updates := make(chan json.RawMessage)
-	g.Go(func() error { return forward(gctx, accounts, updates) })
-	touched := make(chan reread)
-	written := make(chan json.RawMessage)
-	g.Go(func() error { return forward(gctx, logs, written) })
-	t := &writeReader{w: w, out: touched}
-	g.Go(func() error { return t.run(gctx, written) })
+	rereads := make(chan reread)
 	snaps := make(chan snapshot)
 
 	// The subscription is active before the snapshot is taken, so that nothing falls between the two.
@@ -173,42 +238,47 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	w.mu.Unlock()
 	w.once.Do(func() { close(w.ready) })
 
+	f := newFollower(ws, h, w.announced())
+	follow := func() {
+		if !w.st.scope.All() {
+			f.follow(w.st.wanted())
+		}
+	}
+	follow()
+	g.Go(func() error { return f.run(gctx) })
+	g.Go(func() error { return h.run(gctx, rereads) })
 	g.Go(func() error { return w.resnapshot(gctx, snaps) })
+	g.Go(func() error { return w.checkCluster(gctx, ws) })
 	broken := make(chan error, 1)
 	go func() { broken <- g.Wait() }()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-ws.Done():
+			return ws.Err()
 		case err := <-broken:
 			return err
-		case raw := <-updates:
-			if err := w.applyUpdate(raw, emit); err != nil {
-				return err
+		case r := <-rereads:
+			if r.slot+regression < w.st.maxSlot {
+				return errGap
 			}
-		case r := <-touched:
-			w.st.applyReread(r, w.o.Filter, emit)
+			w.st.applyReread(r, emit)
 			w.updateStatus()
 		case s := <-snaps:
 			if err := w.applySnapshot(s, emit); err != nil {
 				return err
 			}
 		}
+		follow()
 	}
 }
 
-// forward moves notifications from a subscription to a channel.
-func forward(ctx context.Context, sub *chain.Subscription, out chan<- json.RawMessage) error {
-	for {
-		raw, err := sub.Next(ctx)
-		if err != nil {
-			return err
-		}
-		select {
-		case out <- raw:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// ask asks for a snapshot.
+func (w *Watcher) ask() {
+	select {
+	case w.resync <- struct{}{}:
+	default:
 	}
 }
 
@@ -241,24 +311,32 @@ func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
 				gap.Reset(w.o.ResyncGap)
 			}
 		}
-		accs, slot, err := w.o.Client.ProgramAccounts(ctx, w.o.Program, w.o.Commitment, w.o.Filter)
+		s, err := w.read(ctx)
 		if err != nil {
-			return fmt.Errorf("snapshot: %w", err)
+			return err
 		}
 		select {
-		case out <- snapshot{accs, slot}:
+		case out <- s:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) error {
-	accs, slot, err := w.o.Client.ProgramAccounts(ctx, w.o.Program, w.o.Commitment, w.o.Filter)
+func (w *Watcher) read(ctx context.Context) (snapshot, error) {
+	accs, slot, err := Read(ctx, w.o.Client, w.o.Program, w.o.Commitment, w.st.scope)
 	if err != nil {
-		return fmt.Errorf("snapshot: %w", err)
+		err = fmt.Errorf("snapshot: %w", err)
 	}
-	return w.applySnapshot(snapshot{accs, slot}, emit)
+	return snapshot{accs, slot}, err
+}
+
+func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) error {
+	s, err := w.read(ctx)
+	if err != nil {
+		return err
+	}
+	return w.applySnapshot(s, emit)
 }
 
 func (w *Watcher) applySnapshot(s snapshot, emit func(Event)) error {
@@ -269,18 +347,6 @@ func (w *Watcher) applySnapshot(s snapshot, emit func(Event)) error {
 	w.status.Snapshots++
 	w.status.LastSnapshot = time.Now()
 	w.mu.Unlock()
-	w.updateStatus()
-	return nil
-}
-
-func (w *Watcher) applyUpdate(raw json.RawMessage, emit func(Event)) error {
-	acc, err := chain.DecodeProgramNotification(raw)
-	if err != nil {
-		return err
-	}
-	if err := w.st.applyUpdate(acc, w.o.Filter, emit); err != nil {
-		return err
-	}
 	w.updateStatus()
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -196,6 +197,6 @@ func setAccount(t *testing.T, client *chain.Client, a chain.Account) {
 func snapshotOf(t *testing.T, n *network.Network) *view.View {
 	t.Helper()
 	v := view.New(view.Options{})
-	require.NoError(t, view.Snapshot(t.Context(), n.Chain, v, chain.Confirmed))
+	require.NoError(t, view.Snapshot(t.Context(), n.Chain, v, chain.Confirmed, watch.Scope{}))
 	return v
 }

@@ -14,8 +14,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/localnet/demo"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -73,7 +75,7 @@ func runningLease(ctx context.Context, n *network.Network, machine string) (sdk.
 	}
 	for {
 		accounts := view.New(view.Options{})
-		if err := view.Snapshot(ctx, n.Chain, accounts, "confirmed"); err != nil {
+		if err := view.Snapshot(ctx, n.Chain, accounts, chain.Confirmed, watch.Scope{}); err != nil {
 			return sdk.Lease{}, err
 		}
 		for _, l := range accounts.LeasesOfNode(m.Address) {

@@ -177,7 +177,7 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 		fmt.Fprintf(w, " market     not reached: %v\n", err)
 		return nil
 	}
-	if err := view.Snapshot(ctx, client, accounts, chain.Confirmed); err != nil {
+	if err := view.Snapshot(ctx, client, accounts, chain.Confirmed, view.Only(view.Kinds(market.KindModel))); err != nil {
 		fmt.Fprintf(w, " market     not read: %v\n", err)
 		return nil
 	}

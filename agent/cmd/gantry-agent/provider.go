@@ -153,11 +153,15 @@ func runRegister(c *cli.Context) error {
 		return err
 	}
 	accounts := view.New(view.Options{})
-	if err := view.Snapshot(c.Context, s.client, accounts, chain.Confirmed); err != nil {
+	if err := view.Snapshot(c.Context, s.client, accounts, chain.Confirmed, view.Only(view.Kinds(market.KindModel))); err != nil {
 		return err
 	}
 	model, err := m.Model(accounts.Models())
 	if err != nil {
+		return err
+	}
+	comparable := view.Only([]chain.Filter{query.NodesOfModel(model.Id)})
+	if err := view.Snapshot(c.Context, s.client, accounts, chain.Confirmed, comparable); err != nil {
 		return err
 	}
 	join.Model, join.Spec, join.Devices = model, m.Spec(model, s.cfg.Region, s.cfg.Site), m.Devices()

@@ -79,7 +79,7 @@ func runStatus(c *cli.Context) error {
 		if r.Payout, err = register.TokenBalance(c.Context, client, p.Payout); err != nil {
 			return err
 		}
-		if r.Leases, err = leasesOf(c, client, r.Node); err != nil {
+		if r.Leases, err = query.Select[market.Lease](c.Context, client, query.LeasesAt(r.Node.Address), chain.Confirmed); err != nil {
 			return err
 		}
 	}
@@ -91,25 +91,6 @@ func runStatus(c *cli.Context) error {
 	}
 	printStatus(c.App.Writer, r, time.Now())
 	return nil
-}
-
-// leaseNodeOffset is where a lease account holds its node: after the discriminator and the order.
-const leaseNodeOffset = 8 + 32
-
-func leasesOf(c *cli.Context, client *chain.Client, node *market.Node) ([]market.Lease, error) {
-	accounts, _, err := client.ProgramAccounts(c.Context, market.ProgramID, chain.Confirmed, chain.Filter{Offset: leaseNodeOffset, Bytes: node.Address[:]})
-	if err != nil {
-		return nil, err
-	}
-	out := []market.Lease{}
-	for _, a := range accounts {
-		if d, err := market.Decode(query.MetaOf(a), a.Data); err == nil {
-			if l, ok := d.Value.(*market.Lease); ok && l.Node == node.Address {
-				out = append(out, *l)
-			}
-		}
-	}
-	return out, nil
 }
 
 // todo says what is wrong and how to correct it.

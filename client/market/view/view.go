@@ -57,11 +57,12 @@ func New(o Options) *View {
 type Source struct {
 	Client     *chain.Client
 	Commitment chain.Commitment // default Confirmed
+	Scope      watch.Scope      // default all accounts
 }
 
 // Run follows the market until ctx ends; its only errors are ctx's and those of a wrong source.
 func (v *View) Run(ctx context.Context, s Source) error {
-	w, err := watch.New(watch.Options{Client: s.Client, Program: market.ProgramID, Commitment: s.Commitment, Log: v.log})
+	w, err := watch.New(watch.Options{Client: s.Client, Program: market.ProgramID, Commitment: s.Commitment, Scope: s.Scope, Log: v.log})
 	if err != nil {
 		return err
 	}
@@ -79,9 +80,13 @@ func (v *View) Run(ctx context.Context, s Source) error {
 	return w.Run(ctx, func(e watch.Event) { v.applyLogged(e) })
 }
 
-// Snapshot reads all accounts once into a View that does not follow the chain.
-func Snapshot(ctx context.Context, c *chain.Client, v *View, at chain.Commitment) error {
-	accounts, _, err := c.ProgramAccounts(ctx, market.ProgramID, at, chain.Filter{})
+// Snapshot reads the accounts of a scope once into a View that does not follow the chain.
+func Snapshot(ctx context.Context, c *chain.Client, v *View, at chain.Commitment, s watch.Scope) error {
+	accounts, _, err := watch.Read(ctx, c, market.ProgramID, at, s)
+	if watch.Refused(err) && !s.All() {
+		v.log.Warn().Err(err).Msg("the RPC endpoint refuses filters: all accounts of the market are read; another --url may serve them")
+		accounts, _, err = watch.Read(ctx, c, market.ProgramID, at, watch.Scope{})
+	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/watch"
+)
+
+// A command reads what it shows and no more: other people's accounts cost it nothing.
+
+// only is the scope of all accounts of these kinds.
+func only(kinds ...market.Kind) watch.Scope { return view.Only(view.Kinds(kinds...)) }
+
+// mine is the scope of the orders and leases of customers, and of those for which this machine has purchases, with what
+// belongs to them.
+func (s *session) mine(customers []solana.PublicKey, also ...chain.Filter) watch.Scope {
+	if f, err := s.folder(); err == nil {
+		all, _ := f.All() // who lists purchases says which cannot be read
+		for _, p := range all {
+			if !slices.Contains(customers, p.Args.Customer) {
+				customers = append(customers, p.Args.Customer)
+			}
+		}
+	}
+	for _, c := range customers {
+		also = append(also, query.OrdersOf(c), query.LeasesOf(c))
+	}
+	return view.With(also)
+}
+
+// named finds the address of an account that passes one of the filters by the beginning of it; a filter that comes first
+// is asked first.
+func (s *session) named(text, what string, among ...chain.Filter) (key solana.PublicKey, err error) {
+	if key, err = solana.PublicKeyFromBase58(text); err == nil {
+		return key, nil
+	}
+	for _, f := range among {
+		all, rpc := s.client.ProgramAddresses(s.ctx, market.ProgramID, s.client.Commitment(), f)
+		if watch.Refused(rpc) {
+			all, rpc = s.client.ProgramAddresses(s.ctx, market.ProgramID, s.client.Commitment(), chain.Filter{})
+		}
+		if rpc != nil {
+			return key, rpc
+		}
+		if key, err = pick(text, what, all); err == nil {
+			return key, nil
+		}
+	}
+	return key, err
+}
+
+// aboutLease is the scope of the lease that a command names, with what belongs to it.
+func (s *session) aboutLease(text string, also ...chain.Filter) (watch.Scope, error) {
+	among := []chain.Filter{query.Kind(market.KindLease)}
+	if customer, err := s.customer(); err == nil {
+		among = []chain.Filter{query.LeasesOf(customer), among[0]}
+	}
+	key, err := s.named(text, "lease", among...)
+	return view.With(also, key), err
+}
+
+// aboutDispute is the scope of the dispute of the lease that a command names, and of keepers; of all disputes when the
+// lease is not named in full.
+func aboutDispute(text string) watch.Scope {
+	key, err := solana.PublicKeyFromBase58(text)
+	if err != nil {
+		return view.With(view.Kinds(market.KindDispute, market.KindKeeper))
+	}
+	return view.With(view.Kinds(market.KindKeeper), key, market.DisputeAddress(key))
+}
+
+// aboutAuction is the scope of the auction of the order that a command names; of all when it is not named in full.
+func aboutAuction(text string) watch.Scope {
+	order, err := solana.PublicKeyFromBase58(text)
+	if err != nil {
+		return only(market.KindAuction, market.KindOrder)
+	}
+	return view.With(nil, order, market.AuctionAddress(order))
+}
+
+// biddersOf is the scope of what a replay of an order's auction looks at: the order, its auction and leases, keepers, and
+// all nodes with their providers, of whom any may have bid.
+func biddersOf(order solana.PublicKey) watch.Scope {
+	filters := append(view.Kinds(market.KindKeeper, market.KindNode), query.LeasesOfOrder(order))
+	return view.With(filters, order, market.AuctionAddress(order))
+}
+
+// listed is the scope of a list: of all accounts of these kinds with --all, else what is the customer's, who is zero with
+// --all.
+func (s *session) listed(all ...market.Kind) (scope watch.Scope, customer solana.PublicKey, err error) {
+	if s.cli.Bool("all") {
+		return only(all...), customer, nil
+	}
+	if _, err = s.market(); err != nil {
+		return scope, customer, err
+	}
+	if customer, err = s.customer(); err != nil {
+		return scope, customer, err
+	}
+	return s.mine([]solana.PublicKey{customer}), customer, nil
+}

@@ -16,7 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// hints are what a connection has announced and nobody has looked at yet: accounts with the slot of the announcement,
+// hints are what a connection has announced and the watcher has not looked at yet: accounts with the slot of the announcement,
 // and transactions. Nothing of an announcement is believed but that it is worth a look: what is there is read from the
 // RPC endpoint, which was asked for its cluster, while a WebSocket's endpoint cannot be.
 type hints struct {

@@ -1,11 +1,14 @@
 package watch_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/chain"
@@ -67,4 +70,64 @@ func TestA06MentionsOfTheProgramCostNobodyARead(t *testing.T) {
 	require.Eventually(t, func() bool { return w.Status().Accounts == 0 }, 2*time.Second, time.Millisecond)
 	require.LessOrEqual(t, l.srv.Calls("getTransaction"), 2, "only of those that ran it")
 	require.Zero(t, w.Status().Reconnects)
+}
+
+// Where an endpoint refuses filters, or subscriptions to single accounts, the whole program is followed; the log says so.
+func TestA06AnEndpointWithoutFiltersIsFollowedAsAWhole(t *testing.T) {
+	for name, refuse := range map[string]func(l *ledger){
+		"filters": func(l *ledger) {
+			all := l.srv.HandlerOf("getProgramAccounts")
+			l.srv.Handle("getProgramAccounts", func(p []json.RawMessage) (any, *fakerpc.Error) {
+				if bytes.Contains(p[1], []byte("filters")) {
+					return nil, &fakerpc.Error{Code: chain.CodeInvalidParams, Message: "filters are not served"}
+				}
+				return all(p)
+			})
+		},
+		"subscriptions": func(l *ledger) { l.srv.Handle("refuse:accountSubscribe", nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLedger(t)
+			l.put(key(1), "a")
+			l.put(key(2), "b")
+			refuse(l)
+			var said atomic.Bool
+			log := zerolog.New(writer(func(b []byte) {
+				if bytes.Contains(b, []byte("all accounts of the program are followed")) {
+					said.Store(true)
+				}
+			}))
+			c := l.watch(t, func(o *watch.Options) { o.Scope.Filters, o.Log = []chain.Filter{{Prefix: []byte("a")}}, log })
+			require.Eventually(t, func() bool { return said.Load() && c.store.Len() == 2 }, 20*time.Second, time.Millisecond)
+			l.put(key(1), "")
+			require.Eventually(t, func() bool { return c.store.Len() == 1 }, 20*time.Second, time.Millisecond)
+		})
+	}
+}
+
+// An account is of the scope as long as one that leads to it is.
+func TestA06AScopeFollowsWhatItsAccountsLeadTo(t *testing.T) {
+	l := newLedger(t)
+	l.put(key(2), "led")
+	l.put(key(3), "of others")
+	c := l.watch(t, func(o *watch.Options) {
+		o.Scope = watch.Scope{
+			Filters: []chain.Filter{{Prefix: []byte("a")}},
+			Leads: func(_ solana.PublicKey, data []byte) []solana.PublicKey {
+				if string(data) == "a leads" {
+					return []solana.PublicKey{key(2)}
+				}
+				return nil
+			},
+		}
+	})
+	l.put(key(1), "a leads")
+	require.Eventually(t, func() bool { return c.store.Len() == 2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.srv.Subscribers("accountSubscribe") == 2 }, 20*time.Second, time.Millisecond)
+	l.put(key(1), "a leads no more")
+	require.Eventually(t, func() bool { return c.store.Len() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.srv.Subscribers("accountSubscribe") == 1 }, 20*time.Second, time.Millisecond)
+	_, there := c.store.Get(key(3))
+	require.False(t, there)
 }

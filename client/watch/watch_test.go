@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,7 +42,18 @@ func newLedger(t testing.TB) *ledger {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		list := []any{}
+		var conf struct {
+			Filters []struct {
+				Memcmp struct {
+					Bytes []byte `json:"bytes"`
+				} `json:"memcmp"`
+			} `json:"filters"`
+		}
+		_ = json.Unmarshal(p[1], &conf)
 		for k, d := range l.data {
+			if len(conf.Filters) > 0 && !strings.HasPrefix(d, string(conf.Filters[0].Memcmp.Bytes)) {
+				continue
+			}
 			list = append(list, map[string]any{"pubkey": k, "account": account(program, 1, d)})
 		}
 		return map[string]any{"context": map[string]any{"slot": l.slot}, "value": list}, nil

@@ -66,7 +66,8 @@ func (c EvidenceChallenge) Of(nodeKey [32]byte) attest.Challenge {
 
 // WorkChallenge asks for the product of two matrices derived from a seed. The seed is sha256(slot hash ‖ node ‖ period
 // ‖ keeper's signature), so neither side can choose it alone: the node checks that the signature is the keeper's over
-// slot hash ‖ node ‖ period.
+// slot hash ‖ node ‖ period. In place of the hash of a slot, keepers give what they make of one: the seed of the
+// period's instant.
 type WorkChallenge struct {
 	Size            uint32   `cbor:"1,keyasint"`
 	SlotHash        [32]byte `cbor:"2,keyasint"`

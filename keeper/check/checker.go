@@ -31,6 +31,9 @@ type CheckerOptions struct {
 	Secs     uint32
 	Timing   Timing
 	SlotHash func(context.Context) ([32]byte, error) // of a recent final slot
+	// Instants says when in a period work is drawn, and by what; false while it is not known, or has not come. It is
+	// not called when no work is due.
+	Instants func(records.Period) (schedule.Instant, bool)
 	Record   func(context.Context, Finding)
 	Now      func() time.Time
 
@@ -69,6 +72,7 @@ type Checker struct {
 	planner *Planner
 	nodes   map[solana.PublicKey]*progress
 	round   Round
+	instant *schedule.Instant // of the round's period, once it is known
 	scanAt  time.Time
 	slots   chan struct{}
 	wg      sync.WaitGroup
@@ -108,8 +112,19 @@ func (c *Checker) Run(ctx context.Context) error {
 
 // subject is a node that can be checked.
 type subject struct {
-	node  *market.Node
+	node  *market.Node // as it was last seen at work
 	model *market.Model
+	// left is the state in which this keeper first saw it out of work, in the period leftIn; nil while it works.
+	left   *market.Node
+	leftIn records.Period
+}
+
+// leave notes that the node is out of work. It reports whether it has been so only since this period.
+func (t *subject) leave(n *market.Node, p records.Period) bool {
+	if t.left == nil {
+		t.left, t.leftIn = n, p
+	}
+	return t.leftIn == p
 }
 
 // Tick starts the checks that are due.
@@ -133,14 +148,14 @@ func (c *Checker) Tick(ctx context.Context) {
 	}
 	for i, q := range checks {
 		if p := tasks[i]; p != nil {
-			c.begin(ctx, q, p, period, into)
+			c.begin(ctx, q, p, into)
 		}
 	}
 }
 
 // begin starts one check.
-func (c *Checker) begin(ctx context.Context, q Check, p *progress, period records.Period, into time.Duration) {
-	t := p.subject
+func (c *Checker) begin(ctx context.Context, q Check, p *progress, into time.Duration) {
+	t, period := p.subject, c.round.Period
 	switch q.Kind {
 	case records.CheckLiveness:
 		c.start(ctx, func(ctx context.Context) { c.liveness(ctx, t.node, p, q) })
@@ -149,8 +164,9 @@ func (c *Checker) begin(ctx context.Context, q Check, p *progress, period record
 			c.start(ctx, func(ctx context.Context) { c.inventory(ctx, t, period) })
 		}
 	case records.CheckWork:
-		if t.model != nil && c.stillFree(t) && c.timeForWork(t, into) {
-			c.start(ctx, func(ctx context.Context) { c.work(ctx, t, period) })
+		if t.model != nil && c.mayAskForWork(t, q) && c.timeForWork(t, into) {
+			drawn := *c.instant
+			c.start(ctx, func(ctx context.Context) { c.work(ctx, t, drawn) })
 		}
 	case records.CheckEvidence:
 		if t.model != nil && c.stillFree(t) && c.timeForEvidence(into) {
@@ -179,15 +195,24 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 				c.o.Log.Error().Err(err).Msg("keeper has no randomness: nodes may foresee their checks")
 			}
 			c.scanAt = time.Time{}
+			if fresh {
+				c.instant = nil
+			}
+			c.round = next
 			c.scan(now)
 			c.planner.Begin(next, now)
-			c.round = next
 			if c.o.Planned != nil {
 				c.o.Planned(c.planner.Duties())
 			}
 		}
 	}
 	c.scan(now)
+	if c.instant == nil && c.o.Timing.WorkEvery != 0 {
+		if i, ok := c.o.Instants(period); ok {
+			c.instant = &i
+			c.planner.Instant(i, now)
+		}
+	}
 }
 
 // scan gives the planner the nodes that can be asked.
@@ -203,16 +228,19 @@ func (c *Checker) scan(now time.Time) {
 		}
 		watched = make([]Watched, 0, len(v.Nodes))
 		for key, n := range v.Nodes {
+			p := c.nodes[key]
 			if !Checked(n.State()) {
+				if p != nil && p.subject.leave(n, c.round.Period) {
+					watched = append(watched, Watched{Node: key, Left: true})
+				}
 				continue
 			}
 			watched = append(watched, Watched{Node: key, Leased: n.LiveLeases > 0 || n.GuaranteedUntil != 0})
-			p := c.nodes[key]
 			if p == nil {
 				p = &progress{}
 				c.nodes[key] = p
 			}
-			p.subject = subject{n, v.Models[n.Spec.Model]}
+			p.subject = subject{node: n, model: v.Models[n.Spec.Model]}
 		}
 	})
 	c.planner.Sync(watched, now)

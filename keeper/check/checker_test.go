@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // answers is an Asker that runs a function.
@@ -70,6 +71,11 @@ func (c *collected) add(_ context.Context, f Finding) {
 	c.all = append(c.all, f)
 }
 
+// drawnIn is a period's instant.
+func drawnIn(p records.Period) schedule.Instant {
+	return schedule.Instant{Period: p, At: time.Now(), Slot: 100, Seed: [32]byte{3}}
+}
+
 func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 	x := view.New(view.Options{})
 	n, m := sampleNode()
@@ -89,10 +95,11 @@ func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 		View: x, Asker: ask, Signer: key, Domain: records.Domain{1}, Secs: 60,
 		Timing:   Timing{Every: time.Second, Timeout: 100 * time.Millisecond, WorkEvery: 1},
 		SlotHash: func(context.Context) ([32]byte, error) { return [32]byte{3}, nil },
+		Instants: func(p records.Period) (schedule.Instant, bool) { return drawnIn(p), true },
 		Record:   got.add, Log: zerolog.Nop(), Now: time.Now,
 	})
 	require.NoError(t, err)
-	return c, got, subject{n, m}
+	return c, got, subject{node: n, model: m}
 }
 
 func TestWorkIsJudged(t *testing.T) {
@@ -186,7 +193,7 @@ func TestWorkIsJudged(t *testing.T) {
 			t.Parallel()
 			checker, got, what := newChecker(t, c.ask(t))
 			checker.o.Timing.Every = 100 * time.Millisecond
-			checker.work(t.Context(), what, 7)
+			checker.work(t.Context(), what, drawnIn(7))
 			if !c.want.recorded {
 				require.Empty(t, got.all)
 				return
@@ -209,7 +216,7 @@ func TestWrongWorkIsProven(t *testing.T) {
 			})
 			var proof ix.BadWork
 			checker.o.ProveBadWork = func(b ix.BadWork) error { proof = b; return stored }
-			checker.work(t.Context(), what, 7)
+			checker.work(t.Context(), what, drawnIn(7))
 			c, err := work.ParseClaim(proof.Claim[:])
 			require.NoError(t, err)
 			require.EqualValues(t, 7, c.Period)
@@ -239,17 +246,7 @@ func TestWorkIsNotHeldAgainstALease(t *testing.T) {
 		checker.o.View.Put(busy.Address, &busy)
 		return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "a lease is live"}, nil
 	})
-	checker.work(t.Context(), what, 7)
-	require.Empty(t, got.all)
-}
-
-func TestOurOwnTroubleIsNotTheNodes(t *testing.T) {
-	checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-		t.Error("asked without a slot hash")
-		return alive(req), nil
-	})
-	checker.o.SlotHash = func(context.Context) ([32]byte, error) { return [32]byte{}, errors.New("RPC is down") }
-	checker.work(t.Context(), what, 7)
+	checker.work(t.Context(), what, drawnIn(7))
 	require.Empty(t, got.all)
 }
 

@@ -133,7 +133,7 @@ func TestA04EvadedWorkIsAFailedCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			checker, got, what := onWire(t, aliveBut(evade))
-			checker.work(t.Context(), what, 7)
+			checker.work(t.Context(), what, drawnIn(7))
 			require.Len(t, got.all, 1)
 			require.False(t, got.all[0].Passed)
 			require.Equal(t, records.CheckWork, got.all[0].Kind)
@@ -180,7 +180,7 @@ func TestA04LeavingOutLivenessTooIsNotUp(t *testing.T) {
 	checker.wg.Wait()
 	checker.nodes[what.node.Address].answered = true
 	got.all = nil
-	checker.work(t.Context(), what, 7)
+	checker.work(t.Context(), what, drawnIn(7))
 	require.Len(t, got.all, insistMost, "one for each try")
 	for _, f := range got.all {
 		require.Equal(t, records.CheckLiveness, f.Kind)
@@ -206,7 +206,7 @@ func TestA04ABrokenLineIsForgiven(t *testing.T) {
 		}
 		send(s, 0, prove(t, req, work.CPU{Workers: 1}))
 	})
-	checker.work(t.Context(), what, 7)
+	checker.work(t.Context(), what, drawnIn(7))
 	require.Len(t, got.all, 1)
 	require.True(t, got.all[0].Passed)
 }
@@ -240,7 +240,7 @@ func TestA01InterferenceFailsNoWorkCheck(t *testing.T) {
 				})
 				var wg sync.WaitGroup
 				for range c.runs {
-					wg.Go(func() { checker.work(context.WithoutCancel(t.Context()), what, 7) })
+					wg.Go(func() { checker.work(context.WithoutCancel(t.Context()), what, drawnIn(7)) })
 				}
 				wg.Wait()
 				failed, passed := 0, 0

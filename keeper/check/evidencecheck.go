@@ -44,7 +44,7 @@ func (c *Checker) timeForEvidence(into time.Duration) bool {
 // evidence asks for a bundle and judges it. A node that is there and evades the question has shown nothing: tier 0.
 func (c *Checker) evidence(ctx context.Context, t subject, period records.Period) {
 	once := func(ctx context.Context) (Finding, error) { return c.evidenceOnce(ctx, t, period) }
-	f, ok := c.insist(ctx, t, insistence{"evidence", period, c.evidenceWait(), true}, once)
+	f, ok := c.insist(ctx, t, insistence{"evidence", period, c.evidenceWait(), func() bool { return c.stillFree(t) }}, once)
 	if !ok {
 		return
 	}

@@ -35,9 +35,13 @@ type insistence struct {
 	what   string
 	period records.Period
 	wait   time.Duration // for one answer
-	// free: the question is for free nodes only, and connections may be replaced: nobody's job uses them.
-	free bool
+	// owes says whether the node is still judged by its answer; nil where it always is. Of nodes that owe one while they
+	// are free connections may be replaced: nobody's job uses them.
+	owes func() bool
 }
+
+// over reports whether the node is not judged by its answer any more.
+func (q insistence) over() bool { return q.owes != nil && !q.owes() }
 
 // insist asks until the question is answered. A finding with Evaded is one of a node that is up and has not answered;
 // ok is false when nothing can be said.
@@ -53,7 +57,7 @@ func (c *Checker) insist(ctx context.Context, t subject, q insistence, ask func(
 			return f, true
 		}
 		log.Debug().Err(err).Int("try", try).Msg("question is not answered")
-		if !errors.Is(err, errEvaded) || q.free && !c.stillFree(t) {
+		if !errors.Is(err, errEvaded) || q.over() {
 			return f, false
 		}
 		pause := c.o.Timing.Every
@@ -63,16 +67,16 @@ func (c *Checker) insist(ctx context.Context, t subject, q insistence, ask func(
 		}
 		last := try == insistMost || !c.timeForAnother(q, began, pause) || pause != insistPause && c.crowded()
 		if evaded == insistTries || last && evaded > 0 && !c.threeFit(q) {
-			if ctx.Err() != nil || q.free && !c.stillFree(t) {
+			if ctx.Err() != nil || q.over() {
 				return f, false // a lease has begun meanwhile: the machine works for that
 			}
 			log.Warn().Err(err).Int("tries", try).Msg("node is up and evades the question")
 			return Finding{Evaded: true, At: c.o.Now(), Latency: f.Latency}, true
 		}
-		if last || c.o.Tasks.Sleep(ctx, pause) != nil || q.free && !c.stillFree(t) {
+		if last || c.o.Tasks.Sleep(ctx, pause) != nil || q.over() {
 			return f, false
 		}
-		if q.free {
+		if q.owes != nil {
 			c.renew(ctx, t)
 		}
 	}

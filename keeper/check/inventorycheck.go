@@ -12,7 +12,7 @@ import (
 // inventory checks the node's hardware and health. A node that is up and does not show its inventory is not healthy.
 func (c *Checker) inventory(ctx context.Context, t subject, period records.Period) {
 	var inv *messages.Inventory
-	f, ok := c.insist(ctx, t, insistence{"inventory", period, c.o.Timing.Timeout, false}, func(ctx context.Context) (Finding, error) {
+	f, ok := c.insist(ctx, t, insistence{"inventory", period, c.o.Timing.Timeout, nil}, func(ctx context.Context) (Finding, error) {
 		resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{Kind: messages.CheckInventory, Period: uint64(period)}, c.o.Timing.Timeout)
 		f := Finding{At: c.o.Now(), Latency: took}
 		if err != nil {

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"bytes"
-	"cmp"
 	"container/heap"
 	"crypto/sha256"
 	"encoding/binary"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
+	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // Round is the input of a period's plan, apart from the nodes.
@@ -31,6 +30,8 @@ type Watched struct {
 	// Leased nodes earn money, and those with an uptime guarantee are slashed by their uptime: every keeper watches
 	// them.
 	Leased bool
+	// Left: its owner has taken it out of work in this period. It is asked only for the work that it was drawn for before.
+	Left bool
 }
 
 // Check is one question that is due.
@@ -42,13 +43,15 @@ type Check struct {
 	Due   time.Time
 	// Interval is the longest between two such checks of the node, for liveness.
 	Interval time.Duration
+	// Accusers is how many members of the node's committee have signed that its work check failed.
+	Accusers int
 }
 
 // Planner decides which nodes this keeper checks, how and when. It reads no clock and no randomness: what is due is a
 // function of the calls that were made. It is not safe for concurrent use.
 //
 // In a roster of more than committee.Size keepers, a node without a lease is asked by its committee: liveness every
-// Timing.Every by each member, inventory once a period, work where it is due. A node with a lease is asked by every
+// Timing.Every by each member, inventory once a period, work when it is drawn at the period's instant. A node with a lease is asked by every
 // keeper, each less often the more there are (Stretch), since what it is paid depends on what more than two thirds of
 // the weight have seen. Evidence, which decides the tier, is asked for by every keeper, and the inventory with it. A
 // failed check that another keeper signed is verified at once, within that keeper's credit.
@@ -56,16 +59,19 @@ type Planner struct {
 	timing Timing
 	secs   int64
 	round  Round
-	nodes  map[solana.PublicKey]*watch
-	queue  queue
-	credit *credit
-	seq    uint64
+	// instant is the period's, once it is known.
+	instant *schedule.Instant
+	nodes   map[solana.PublicKey]*watch
+	queue   queue
+	credit  *credit
+	seq     uint64
 }
 
 // watch is one node's plan.
 type watch struct {
 	node    solana.PublicKey
 	leased  bool
+	left    bool
 	member  bool
 	failing bool
 	draws   uint32
@@ -76,6 +82,8 @@ type watch struct {
 	// pays for it with its credit.
 	verified uint8
 	charged  map[records.CheckKind]solana.PublicKey
+	// accusers are the members of its committee that have signed that its work check failed.
+	accusers map[solana.PublicKey]struct{}
 }
 
 // NewPlanner plans with a timing for periods of so many seconds.
@@ -107,14 +115,31 @@ func (p *Planner) Begin(r Round, now time.Time) {
 	fresh := p.round.Roster == nil || p.round.Period != r.Period
 	p.round = r
 	if fresh {
+		p.instant = nil
 		p.credit.period(len(p.nodes))
 	}
 	p.queue = p.queue[:0]
 	for _, w := range p.nodes {
 		if fresh {
-			w.done, w.verified, w.charged = 0, 0, nil
+			w.done, w.verified, w.charged, w.accusers = 0, 0, nil, nil
 		}
 		p.assign(w, now, true)
+	}
+}
+
+// Instant takes the instant of the running period, and plans the work checks of the nodes that are drawn.
+func (p *Planner) Instant(i schedule.Instant, now time.Time) {
+	p.instant = &i
+	for _, w := range p.nodes {
+		p.work(w, now)
+	}
+}
+
+// work plans the work check of a node that is drawn, within a moment: the keepers' questions do not all come at once,
+// and the node knows that they come.
+func (p *Planner) work(w *watch, now time.Time) {
+	if p.instant != nil && w.member && w.done&(1<<records.CheckWork) == 0 && p.instant.Due(w.node, p.timing.WorkEvery) {
+		p.push(w, records.CheckWork, now.Add(p.draw(w, time.Duration(p.secs)*time.Second/workSpread)), false)
 	}
 }
 
@@ -125,8 +150,15 @@ func (p *Planner) Sync(nodes []Watched, now time.Time) {
 		seen[n.Node] = struct{}{}
 		w := p.nodes[n.Node]
 		if w == nil {
-			w = &watch{node: n.Node, leased: n.Leased}
+			w = &watch{node: n.Node, leased: n.Leased, left: n.Left}
 			p.nodes[n.Node] = w
+			p.assign(w, now, false)
+			continue
+		}
+		back := w.left && !n.Left
+		w.left = n.Left
+		if back {
+			w.leased = n.Leased
 			p.assign(w, now, false)
 			continue
 		}
@@ -148,7 +180,7 @@ func (p *Planner) Sync(nodes []Watched, now time.Time) {
 func (p *Planner) everyone() bool { return p.round.Roster.Everyone() }
 
 // watches reports whether this keeper watches the liveness of a node.
-func (p *Planner) watches(w *watch) bool { return w.member || w.leased }
+func (p *Planner) watches(w *watch) bool { return !w.left && (w.member || w.leased) }
 
 // Watches reports whether this keeper watches the liveness of a node.
 func (p *Planner) Watches(node solana.PublicKey) bool {
@@ -185,9 +217,7 @@ func (p *Planner) assign(w *watch, now time.Time, again bool) {
 	if w.member || evidence { // more than half of the weight has to see the devices that go on chain
 		once(records.CheckInventory, 0)
 	}
-	if w.member && p.timing.WorkDue(p.round.Roster.Seed(), w.node, p.round.Period) {
-		once(records.CheckWork, 0)
-	}
+	p.work(w, now)
 	if evidence {
 		once(records.CheckEvidence, length/4)
 	}
@@ -198,6 +228,9 @@ func (p *Planner) interval(w *watch) time.Duration {
 	longest := p.longest(w)
 	return longest - longest*2/11 + p.draw(w, longest*2/11)
 }
+
+// workSpread is the part of a period, 1/n, within which the keepers of a committee ask a node that is drawn for work.
+const workSpread = 120
 
 // Stretch is the factor by which a keeper that is not a member of the committee asks less often, where every keeper
 // watches a node: so that all together ask the node as often as a committee would. It is at most 5, since nobody knows
@@ -235,7 +268,7 @@ func (p *Planner) longest(w *watch) time.Duration {
 
 func (p *Planner) push(w *watch, kind records.CheckKind, at time.Time, point bool) {
 	p.seq++
-	heap.Push(&p.queue, due{Check{w.node, kind, point, at, 0}, p.seq})
+	heap.Push(&p.queue, due{Check{Node: w.node, Kind: kind, Point: point, Due: at}, p.seq})
 }
 
 // Due removes at most room checks that are due from the queue, the oldest first. Checks for which there was no room
@@ -247,7 +280,8 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 		next := p.queue[0]
 		w := p.nodes[next.Node]
 		plain := next.Kind == records.CheckLiveness && !next.Point
-		if w == nil || plain && (w.live != next.seq || !p.watches(w)) {
+		if w == nil || plain && (w.live != next.seq || !p.watches(w)) || w.left && next.Kind != records.CheckWork ||
+			!plain && !next.Point && w.done&(1<<next.Kind) != 0 {
 			heap.Pop(&p.queue)
 			continue
 		}
@@ -270,6 +304,7 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 		if !next.Point && !plain {
 			w.done |= 1 << next.Kind
 		}
+		next.Accusers = len(w.accusers)
 		out = append(out, next.Check)
 	}
 	return out, skipped
@@ -306,8 +341,17 @@ func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now
 	if !all && !p.round.Roster.Sits(s.Node, by) || p.round.Roster.Index(by) < 0 {
 		return false
 	}
+	if s.Kind == records.CheckWork {
+		if p.instant != nil && !p.instant.Due(w.node, p.timing.WorkEvery) {
+			return false // it was asked for nothing
+		}
+		if w.accusers == nil {
+			w.accusers = map[solana.PublicKey]struct{}{}
+		}
+		w.accusers[by] = struct{}{}
+	}
 	bit := uint8(1) << s.Kind
-	if w.verified&bit != 0 || w.member && s.Kind != records.CheckLiveness || s.Kind == records.CheckOutput || s.Kind == records.CheckEvidence {
+	if w.left && s.Kind != records.CheckWork || w.verified&bit != 0 || w.member && s.Kind != records.CheckLiveness || s.Kind == records.CheckOutput || s.Kind == records.CheckEvidence {
 		return false // verified already, checked by this keeper anyway, or by all
 	}
 	if !p.credit.spend(by) {
@@ -335,36 +379,4 @@ func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now
 		p.push(w, records.CheckWork, now.Add(p.draw(w, max(rest, 0)*3/4)), true)
 	}
 	return true
-}
-
-// due is a check in the queue.
-type due struct {
-	Check
-	seq uint64
-}
-
-// queue is a heap of checks, the earliest first.
-type queue []due
-
-func (q queue) Len() int { return len(q) }
-
-func (q queue) Less(i, j int) bool {
-	a, b := &q[i], &q[j]
-	if !a.Due.Equal(b.Due) {
-		return a.Due.Before(b.Due)
-	}
-	return cmp.Or(bytes.Compare(a.Node[:], b.Node[:]), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.seq, b.seq)) < 0
-}
-
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push implements heap.Interface.
-func (q *queue) Push(x any) { *q = append(*q, x.(due)) }
-
-// Pop implements heap.Interface.
-func (q *queue) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
 }

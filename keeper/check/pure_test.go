@@ -2,7 +2,6 @@ package check
 
 import (
 	"testing"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
@@ -11,7 +10,6 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 func TestCover(t *testing.T) {
@@ -140,15 +138,6 @@ func TestNoSecondIsCoveredTwice(t *testing.T) {
 }
 
 func TestSchedule(t *testing.T) {
-	tm := Timing{Every: 10 * time.Second, WorkEvery: 4}
-	due := 0
-	for p := range records.Period(1000) {
-		if tm.WorkDue(committee.Seed{}, solana.PublicKey{1}, p) {
-			due++
-		}
-	}
-	require.InDelta(t, 250, due, 60)
-	require.False(t, Timing{}.WorkDue(committee.Seed{}, solana.PublicKey{1}, 0), "never")
 	for status, want := range map[market.NodeStatus]bool{
 		market.NodeActive: true, market.NodeDraining: true, market.NodeHibernated: false,
 		market.NodeRetired: false, market.NodeSuspended: false,
@@ -156,9 +145,9 @@ func TestSchedule(t *testing.T) {
 		require.Equal(t, want, Checked(status), status.String())
 		n := &market.Node{}
 		n.Node.Status = uint8(status)
-		require.Equal(t, want, WorkAllowed(n))
+		require.Equal(t, want, Free(n))
 		n.LiveLeases = 1
-		require.False(t, WorkAllowed(n), "never while a lease lives")
+		require.False(t, Free(n), "never while a lease lives")
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/committee"
+	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // workSlack is how long after the bound the checker still waits. The proof has failed then, but a late answer shows
@@ -24,40 +26,70 @@ func workBound(n *market.Node) time.Duration { return time.Duration(n.WorkBoundM
 
 func workWait(n *market.Node) time.Duration { return workBound(n) + workSlack }
 
-// work checks a node's work: it asks for a proof and judges it.
-func (c *Checker) work(ctx context.Context, t subject, period records.Period) {
-	once := func(ctx context.Context) (Finding, error) { return c.workOnce(ctx, t, period) }
-	if f, ok := c.insist(ctx, t, insistence{"work proof", period, workWait(t.node), true}, once); ok {
-		f.Node, f.Kind, f.Period = t.node.Address, records.CheckWork, period
+// work checks the work of a node that was drawn: it asks for a proof and judges it.
+func (c *Checker) work(ctx context.Context, t subject, drawn schedule.Instant) {
+	once := func(ctx context.Context) (Finding, error) { return c.workOnce(ctx, t, drawn) }
+	q := insistence{"work proof", drawn.Period, workWait(t.node), func() bool { return c.owes(t, drawn) }}
+	if f, ok := c.insist(ctx, t, q, once); ok {
+		f.Node, f.Kind, f.Period = t.node.Address, records.CheckWork, drawn.Period
 		c.finish(ctx, f)
 	}
 }
 
-// stillFree reports whether the node may still be asked for work.
+// mayAskForWork reports whether the node is asked for work now. What another keeper's failed check was about is asked
+// of a node that has left work only when most of its committee has seen it fail: since it may not be there any more, a
+// single dishonest member could otherwise have it fail at all keepers.
+func (c *Checker) mayAskForWork(t subject, q Check) bool {
+	if c.instant == nil || !c.instant.Due(t.node.Address, c.o.Timing.WorkEvery) || !c.owes(t, *c.instant) {
+		return false
+	}
+	return !q.Point || c.stillFree(t) || q.Accusers >= committee.Quorum
+}
+
+// stillFree reports whether the node may be asked for what needs its GPUs.
 func (c *Checker) stillFree(t subject) bool {
 	free := false
 	c.o.View.Read(func(v *view.Accounts) {
 		n, ok := v.Nodes[t.node.Address]
-		free = ok && WorkAllowed(n)
+		free = ok && Free(n)
 	})
 	return free
 }
 
+// owes reports whether a node that was drawn is judged by its answer. It cannot get out of that by itself: one that
+// reports a dead GPU, hibernates or retires after the draw's block is judged as if it had not. One that did so
+// before owes nothing, and one with a lease never does: its GPUs are the customer's.
+func (c *Checker) owes(t subject, drawn schedule.Instant) (owes bool) {
+	c.o.View.Read(func(v *view.Accounts) {
+		n, ok := v.Nodes[t.node.Address]
+		switch {
+		case !ok || n.LiveLeases > 0:
+		case n.DeadUntil != 0:
+			owes = n.DiedAt >= drawn.At.Unix() // times are of seconds, and no block before the draw's has its
+		case Checked(n.State()):
+			owes = true
+		case n.State() == market.NodeSuspended: // for a fault, which is judged by itself
+		case t.left != nil:
+			owes = t.left.Slot > drawn.Slot
+		default: // seen at work a moment ago
+			owes = n.Slot > drawn.Slot
+		}
+	})
+	return owes
+}
+
 // workOnce asks once. Errors: errNoWork when this keeper could not ask, errProven, errEvaded.
-func (c *Checker) workOnce(ctx context.Context, t subject, period records.Period) (f Finding, err error) {
-	slotHash, err := c.o.SlotHash(ctx)
-	if err != nil {
-		return f, fmt.Errorf("%w: slot hash: %w", errNoWork, err)
-	}
-	sig, err := c.o.Signer.Sign(work.ChallengeMessage(c.o.Domain, slotHash, t.node.Address, uint64(period)))
+func (c *Checker) workOnce(ctx context.Context, t subject, drawn schedule.Instant) (f Finding, err error) {
+	period := drawn.Period
+	sig, err := c.o.Signer.Sign(work.ChallengeMessage(c.o.Domain, drawn.Seed, t.node.Address, uint64(period)))
 	if err != nil {
 		return f, fmt.Errorf("%w: %w", errNoWork, err)
 	}
-	seed := work.DeriveSeed(slotHash, t.node.Address, uint64(period), sig)
+	seed := work.DeriveSeed(drawn.Seed, t.node.Address, uint64(period), sig)
 	size, bound := int(t.node.WorkSize), workBound(t.node)
 	resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{
 		Kind: messages.CheckWork, Period: uint64(period),
-		Work: &messages.WorkChallenge{Size: t.node.WorkSize, SlotHash: slotHash, KeeperSignature: sig},
+		Work: &messages.WorkChallenge{Size: t.node.WorkSize, SlotHash: drawn.Seed, KeeperSignature: sig},
 	}, workWait(t.node))
 	f.At, f.Latency = c.o.Now(), took
 	switch {

@@ -52,7 +52,7 @@ type Config struct {
 type Timing struct {
 	CheckInterval time.Duration // liveness of each node
 	CheckTimeout  time.Duration // for an answer
-	WorkEvery     uint          // one of so many (node, period) pairs is due for a work proof
+	WorkEvery     uint          // one of so many nodes is drawn for a work proof in a period
 	EvidenceEvery uint          // one of so many periods of a node is due for evidence; 0 for none
 	ReportDelay   time.Duration // between a period's end and the first proposal
 	RoundTimeout  time.Duration // before the next keeper proposes

@@ -67,6 +67,7 @@ type Keeper struct {
 	// Parts that work on the chain's state; see openParts.
 	recorder *check.Recorder
 	seeds    *seeds
+	instants *instants
 	draws    *draws
 	checker  *check.Checker
 	engine   *consensus.Engine
@@ -82,6 +83,7 @@ type Keeper struct {
 
 	submit   consensus.Submit                        // to the chain
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
+	blocks   func(chain.Commitment) chain.BlockSource
 
 	signer *records.ReadySigner // the wallet's
 	damage atomic.Pointer[error]
@@ -167,7 +169,7 @@ func (k *Keeper) openChain(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	k.slotHash = hashes.get
+	k.slotHash, k.blocks = hashes.get, k.c.Client.Blocks
 	return nil
 }
 
@@ -324,7 +326,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
-		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.draws.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run,
+		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.instants.run, k.draws.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run,
 		k.runPrune, k.runGuard, k.runTokens, k.runComplaints, k.runAnswers,
 	} {
 		g.Go(func() error { return run(ctx) })

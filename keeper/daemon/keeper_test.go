@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
@@ -34,6 +35,7 @@ type replica struct {
 	data   string
 	listen string
 	log    io.Writer // where the keeper logs, if it is read
+	work   uint      // Timing.WorkEvery
 
 	k      *Keeper
 	cancel context.CancelFunc
@@ -62,7 +64,7 @@ func (r *replica) start() {
 	k.signer, err = records.NewSigner(r.wallet)
 	require.NoError(r.t, err)
 	k.timing, err = Timing{
-		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond, WorkEvery: 0,
+		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond, WorkEvery: r.work,
 		ReportDelay: 500 * time.Millisecond, RoundTimeout: 800 * time.Millisecond,
 		CrankInterval: 150 * time.Millisecond, CrankStep: 200 * time.Millisecond, Keep: time.Hour,
 	}.For(r.chain.market.Params)
@@ -88,6 +90,7 @@ func (r *replica) start() {
 	require.NoError(r.t, k.openGossip())
 	k.submit = r.chain.submit
 	k.slotHash = func(context.Context) ([32]byte, error) { return [32]byte{1}, nil }
+	k.blocks = func(chain.Commitment) chain.BlockSource { return liveBlocks{} }
 	r.k = k
 }
 
@@ -115,6 +118,7 @@ type agent struct {
 	account solana.PublicKey
 	silent  atomic.Bool
 	claims  atomic.Pointer[messages.Inventory] // shown in place of its own
+	onWork  func()                             // is called when the node is asked for work, which it refuses
 }
 
 // newAgent registers a node with a running lease and connects it to the keepers.
@@ -138,6 +142,9 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 				if !lease.IsZero() {
 					resp.Liveness.Leases = append(resp.Liveness.Leases, messages.LeaseStatus{Lease: lease, State: messages.LeaseRunning})
 				}
+			case messages.CheckWork:
+				a.onWork()
+				resp.Refused = "a GPU has died"
 			case messages.CheckInventory:
 				resp.Inventory = &messages.Inventory{
 					GPUs:     []messages.GPU{{Name: "NVIDIA A100-SXM4-40GB", Identity: identity(n), VRAMMiB: 40960}},
@@ -159,6 +166,7 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 	m.Provider, m.NodeKey = provider, key.PublicKey()
 	m.Node.Status, m.Spec.Model, m.Spec.Gpus, m.Spec.Simulated = uint8(market.NodeActive), 1, 1, 1
 	m.Spec.VramMib, m.RegisteredAt = 40960, time.Now().Unix()-100
+	m.WorkSize, m.WorkBoundMs = 32, 300
 	d := &market.Device{Meta: market.Meta{Address: market.DeviceAddress(identity(n))}, Node: a.account, Identity: identity(n)}
 	chain.mu.Lock()
 	defer chain.mu.Unlock()
@@ -173,7 +181,7 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 	return a
 }
 
-func startAll(t *testing.T, n int) (*fakeChain, []*replica) {
+func startAll(t *testing.T, n int, set ...func(*replica)) (*fakeChain, []*replica) {
 	chain := newFakeChain(periodSecs)
 	m := &market.Model{Meta: market.Meta{Address: market.ModelAddress(1)}}
 	m.Id, m.VramMib, m.Name = 1, 40960, market.Text32("A100-SXM4-40GB")
@@ -181,6 +189,9 @@ func startAll(t *testing.T, n int) (*fakeChain, []*replica) {
 	var keepers []*replica
 	for range n {
 		r := newReplica(t, chain)
+		for _, f := range set {
+			f(r)
+		}
 		r.start()
 		chain.addKeeper(r.wallet.PublicKey(), r.listen)
 		keepers = append(keepers, r)

@@ -70,14 +70,20 @@ func (k *Keeper) openChecks() (err error) {
 		return err
 	}
 	k.seeds, err = newSeeds(seedOptions{
-		Chain: k.c.Client.Blocks(chain.Finalized), Domain: k.domain, PeriodSecs: k.secs, Log: k.component("seeds"),
+		Chain: k.blocks(chain.Finalized), Domain: k.domain, PeriodSecs: k.secs, Log: k.component("seeds"),
+	})
+	if err != nil {
+		return err
+	}
+	k.instants, err = newInstants(instantOptions{
+		Chain: k.blocks(chain.Confirmed), Domain: k.domain, PeriodSecs: k.secs, Now: k.now, Log: k.component("instants"),
 	})
 	if err != nil {
 		return err
 	}
 	k.checker, err = check.NewChecker(check.CheckerOptions{
 		View: k.view, Asker: check.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
-		Timing: k.timing.checks(), SlotHash: k.slotHash, Record: k.recorder.Add, Now: k.now,
+		Timing: k.timing.checks(), SlotHash: k.slotHash, Instants: k.instants.get, Record: k.recorder.Add, Now: k.now,
 		Evidence: judge, Genesis: k.genesis, ProveBadWork: k.proofs.BadWork, Seeds: k.seeds.get,
 		Observe: k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
 	})
@@ -120,7 +126,7 @@ func (k *Keeper) openDisputes() (err error) {
 // openAwards makes what awards instant orders, and what cranks.
 func (k *Keeper) openAwards() (err error) {
 	k.draws, err = newDraws(drawOptions{
-		Chain: k.c.Client.Blocks(chain.Confirmed), Domain: k.domain, Log: k.component("draws"),
+		Chain: k.blocks(chain.Confirmed), Domain: k.domain, Log: k.component("draws"),
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/match"
+	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/localnet/sim/vtime"
@@ -82,7 +83,7 @@ func (k *keeper) start() error {
 	if k.checker, err = check.NewChecker(check.CheckerOptions{
 		View: k.view, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
 		Timing:   check.Timing{Every: t.every, Timeout: t.timeout, WorkEvery: 4},
-		SlotHash: k.slotHash, Seeds: k.seed, Record: k.record, Skipped: func(n int) { sim.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.rng,
+		SlotHash: k.slotHash, Instants: k.instant, Seeds: k.seed, Record: k.record, Skipped: func(n int) { sim.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.rng,
 	}); err != nil {
 		return err
 	}
@@ -207,6 +208,21 @@ func (k *keeper) slotHash(context.Context) ([32]byte, error) {
 func (k *keeper) seed(p records.Period) (committee.Seed, bool) {
 	known := k.sim.loop.Now().After(k.sim.begins(p).Add(-maxSkew))
 	return committee.NewSeed(domain, p, uint64(p), sha256.Sum256(fmt.Appendf(nil, "block/%d/%d", k.sim.o.Seed, p))), known
+}
+
+// instant stands for the blocks that draw who is asked for work: known to all a second after each.
+func (k *keeper) instant(p records.Period) (schedule.Instant, bool) {
+	for tick := range schedule.Ticks {
+		at := schedule.Tick(p, tick, k.sim.secs())
+		if k.sim.loop.Now().Before(at.Add(time.Second)) {
+			break
+		}
+		block := sha256.Sum256(fmt.Appendf(nil, "tick/%d/%d", k.sim.o.Seed, at.Unix()))
+		if i, here := schedule.Draw(domain, p, tick, uint64(at.Unix()), block, at); here {
+			return i, true
+		}
+	}
+	return schedule.Instant{}, false
 }
 
 // submit sends a transaction and waits until it is confirmed. While the chain cannot be reached it is sent again, as

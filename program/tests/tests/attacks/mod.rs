@@ -45,8 +45,8 @@ macro_rules! played {
             let row = $lose::$loses();
             assert!(row.profit.0 <= 0, "{}: {} pays {}", row.source, row.attack, row.profit);
         })*
-        /// An attack that is known to pay: when it does so no longer, it belongs to the others.
-        $(#[test]
+        $(/// An attack that is known to pay: when it does so no longer, it belongs to the others.
+        #[test]
         fn $pays() {
             let row = $pay::$pays();
             assert!(row.profit.0 > 0, "{}: {} does not pay any more", row.source, row.attack);
@@ -79,6 +79,8 @@ played! {
         slashes::c06_one_payment_is_made_good_twice,
         slashes::c06_much_harm_leaves_the_finder_nothing,
         slashes::r10_a_cheat_that_failed_its_check_reports_a_death,
+        slashes::r10_a_cheat_that_is_drawn_reports_a_death,
+        slashes::r10_a_cheat_reports_a_death_before_any_draw,
         redundant::c04_one_reveal_is_withheld,
         redundant::c04_the_order_is_reopened,
         redundant::r16_two_nodes_of_one_owner_outvote_the_third,
@@ -109,6 +111,5 @@ played! {
         governance::c07_the_authority_slashes_by_its_models_and_parameters,
     }
     pay {
-        slashes::r10_a_cheat_that_will_be_checked_reports_a_death,
     }
 }

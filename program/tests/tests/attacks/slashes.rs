@@ -397,16 +397,28 @@ pub fn r10_a_cheat_that_failed_its_check_reports_a_death() -> Row {
     }
 }
 
-pub fn r10_a_cheat_that_will_be_checked_reports_a_death() -> Row {
+/// Before the draws came out of blocks of the period itself, a node knew half a minute before it who would be asked, and
+/// a report of death kept the question away.
+pub fn r10_a_cheat_that_is_drawn_reports_a_death() -> Row {
     Row {
         source: "R 10",
-        attack: "A cheat that knows that it will be checked reports that its GPU died, and is not checked",
+        attack: "A cheat that sees in a block that it is drawn reports that its GPU died before it is asked; keepers judge \
+                 it as if it had not",
         instead: "fails the check (2 of 20)",
+        before: "+1.800000, when draws were known before the period",
+        profit: Usd(died_and_failed(true, true) - died_and_failed(false, true)),
+        assumption: "what it says then is judged; a node that is silent altogether is not (R 11)",
+    }
+}
+
+pub fn r10_a_cheat_reports_a_death_before_any_draw() -> Row {
+    Row {
+        source: "R 10",
+        attack: "A cheat reports that its GPU died before it can be drawn",
+        instead: "hibernates, which costs nothing",
         before: NEW_RULE,
-        profit: Usd(died_and_failed(true, false) - died_and_failed(false, true)),
-        assumption: "it brings nothing if a check is not known before: but half a minute before a period begins the seed of \
-                     its draws tells which idle nodes will be asked for work in it. Devices are locked for 30 days, and \
-                     each further death of the node within a year costs twice as much; a new node starts at 1 %",
+        profit: Usd(died_and_failed(true, false) - died_and_failed(false, false)),
+        assumption: "",
     }
 }
 

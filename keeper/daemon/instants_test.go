@@ -1,0 +1,171 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/keeper/schedule"
+)
+
+// liveBlocks is a chain with a block every 400 ms of the clock, for as long as there are clocks.
+type liveBlocks struct{}
+
+const liveSlot = 400 * time.Millisecond
+
+func (liveBlocks) Last(context.Context) (uint64, error) {
+	return uint64(time.Now().UnixNano() / int64(liveSlot)), nil
+}
+
+func (l liveBlocks) At(ctx context.Context, slot uint64) (chain.Block, error) {
+	if last, _ := l.Last(ctx); slot > last {
+		return chain.Block{}, chain.ErrNoBlockYet
+	}
+	at := time.Unix(0, int64(slot)*int64(liveSlot)).Truncate(time.Second)
+	return chain.Block{Slot: slot, Hash: sha256.Sum256(binary.LittleEndian.AppendUint64(nil, slot)), Time: at}, nil
+}
+
+func newTestInstants(t *testing.T, l *ledger, secs uint32, now func() time.Time) *instants {
+	o := instantOptions{Chain: l, Domain: records.Domain{1}, PeriodSecs: secs, Now: now}
+	options.Without(o, []string{"Log"}, func(field string, o instantOptions) {
+		_, err := newInstants(o)
+		require.ErrorIs(t, err, options.ErrMissing, field)
+	})
+	s, err := newInstants(o)
+	require.NoError(t, err)
+	return s
+}
+
+// A keeper that reads each block when it comes, one that reads them late, and one that could not read some of them for a
+// while find the same instant, none of them before its block.
+func TestR10AllKeepersFindTheSameInstantNoneBeforeItsBlock(t *testing.T) {
+	const length = 3600
+	for p := records.Period(100); p < 130; p++ {
+		start := int64(p) * length
+		whole := newLedger(3600, start-30, func(i int) (uint64, int64) { return 1 + uint64(i%3), int64(i%2) + 1 })
+		clock := time.Unix(start, 0)
+		seen := &ledger{}
+		early := newTestInstants(t, seen, length, func() time.Time { return clock })
+		broken := newTestInstants(t, seen, length, func() time.Time { return clock })
+		var first time.Time // at which the first keeper knows it
+		down := errors.New("RPC is down")
+		for i, b := range whole.blocks {
+			if b.Time.Unix() >= start+length {
+				break
+			}
+			seen.blocks, clock = whole.blocks[:i+1], b.Time
+			if i%40 != 0 && i%7 != 0 {
+				continue
+			}
+			if err := early.find(t.Context(), p); err != nil {
+				require.ErrorIs(t, err, chain.ErrNoBlockYet)
+			}
+			if found, ok := early.get(p); ok && first.IsZero() {
+				first = b.Time
+				require.False(t, found.At.After(b.Time), "not before its block")
+			}
+			if i%3 > 0 {
+				seen.fail = down
+				if err := broken.find(t.Context(), p); err != nil {
+					require.ErrorIs(t, err, down)
+				}
+				seen.fail = nil
+			}
+		}
+		late := newTestInstants(t, whole, length, func() time.Time { return time.Unix(start+2*length, 0) })
+		require.NoError(t, late.find(t.Context(), p))
+		require.NoError(t, broken.find(t.Context(), p))
+		want, ok := late.get(p)
+		require.True(t, ok)
+		for _, s := range []*instants{early, broken} {
+			got, ok := s.get(p)
+			require.True(t, ok)
+			require.Equal(t, want, got)
+		}
+		require.LessOrEqual(t, first.Sub(want.At), 15*time.Second, "and soon after")
+	}
+}
+
+// The search runs by itself, and asks the chain again after a failure.
+func TestInstantsAreLookedFor(t *testing.T) {
+	const length, start = 3600, 360_000
+	l := newLedger(3600, start-30, func(int) (uint64, int64) { return 1, 1 })
+	var clock atomic.Int64
+	clock.Store(start - 1)
+	s := newTestInstants(t, l, length, func() time.Time { return time.Unix(clock.Load(), 0) })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.run(ctx) }()
+	_, ok := s.get(start / length)
+	require.False(t, ok)
+	clock.Store(start + length - 1)
+	var got schedule.Instant
+	require.Eventually(t, func() bool { got, ok = s.get(start / length); return ok }, time.Minute, 5*time.Millisecond)
+	require.EqualValues(t, start/length, got.Period)
+	for p := records.Period(start / length); p < start/length+20; p++ {
+		s.get(p)
+	}
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	require.LessOrEqual(t, len(s.known), instantsKept+1)
+}
+
+// A node that reports a dead GPU the moment that it is asked for work has failed the check in the report that all keepers
+// agree on. One that had reported it before is in no report with a failed check.
+func TestR10AReportOfDeathWhenAskedIsAFailedCheckInTheReport(t *testing.T) {
+	t.Parallel()
+	c, keepers := startAll(t, 4, func(r *replica) { r.work = 1 })
+	status := func(node solana.PublicKey, status market.NodeStatus, died time.Time) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		n := *c.accounts[node].(*market.Node)
+		n.Node.Status, n.DiedAt, n.DeadUntil = uint8(status), 0, 0
+		if !died.IsZero() {
+			n.DiedAt, n.DeadUntil = died.Unix(), died.Add(720*time.Hour).Unix()
+		}
+		c.put(node, &n)
+	}
+	cheat := newAgent(t, c, 1, solana.PublicKey{}, keepers)
+	dead := newAgent(t, c, 2, solana.PublicKey{}, keepers)
+	cheat.onWork = func() { status(cheat.account, market.NodeSuspended, time.Now()) }
+	dead.onWork = func() { t.Error("a node that had died before was asked for work") }
+	status(dead.account, market.NodeSuspended, time.Now().Add(-time.Hour))
+	for _, r := range keepers {
+		r.run()
+	}
+	flags := func(p uint64, root records.Hash, node solana.PublicKey) (flags records.Flags) {
+		require.Eventually(t, func() bool { return keepers[0].k.engine.Set(records.Period(p), root) != nil }, time.Minute, 20*time.Millisecond)
+		for _, l := range keepers[0].k.engine.Set(records.Period(p), root).Leaves {
+			if l.Node == node {
+				flags |= l.Flags
+			}
+		}
+		return flags
+	}
+	// On a busy machine fewer than all keepers may have asked in time: then the node is well again and dies again.
+	next := period()
+	for end := time.Now().Add(2 * time.Minute); ; next++ {
+		require.True(t, time.Now().Before(end), "no report says that the node failed")
+		next = untilOne(t, c, next)
+		root := c.final()[next]
+		require.Zero(t, flags(next, root, dead.account)&records.FlagWorkFailed)
+		if flags(next, root, cheat.account)&records.FlagWorkFailed != 0 {
+			break
+		}
+		status(cheat.account, market.NodeActive, time.Time{})
+	}
+	for _, r := range keepers {
+		r.kill()
+	}
+}

@@ -180,7 +180,7 @@ type violationJSON struct {
 }
 
 func (s *session) auctionReplay() error {
-	order, v, err := s.auctionOrder()
+	order, _, err := s.auctionOrder()
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,8 @@ func (s *session) auctionReplay() error {
 	if err != nil {
 		return err
 	}
-	if v, err = s.snapshot(biddersOf(order)); err != nil {
+	v, err := s.snapshot(biddersOf(order))
+	if err != nil {
 		return err
 	}
 	r := audit.Replay{Domain: mk.Domain, Market: mk, Nodes: lookupNodes(v)}

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
+#   sandbox  gVisor, in which jobs with an image run
 #   tpm   a software TPM, which some tests start; without it they are skipped
 source "$(dirname "$0")/common.sh"
 
@@ -98,11 +99,20 @@ need_tpm() {
   say "no software TPM: tests that need one will be skipped (on Debian: sudo apt-get install -y --no-install-recommends swtpm swtpm-tools)"
 }
 
+need_sandbox() {
+  need_go
+  [ "$(cat "$tools/runsc.version" 2>/dev/null)" = "$GVISOR" ] && [ -x "$tools/runsc" ] || {
+    say "building gVisor (about a minute)"
+    CGO_ENABLED=0 GOBIN=$tools go install -trimpath -ldflags '-s -w' "gvisor.dev/gvisor/runsc@$GVISOR" &&
+      printf '%s\n' "$GVISOR" >"$tools/runsc.version"
+  }
+}
+
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm) "need_$part" ;;
-    all) need_go && need_host && need_sbf && need_lint && need_tpm ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm or all" ;;
+    go | host | sbf | lint | tpm | sandbox) "need_$part" ;;
+    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox or all" ;;
   esac
 done

@@ -45,6 +45,9 @@ type Config struct {
 	Site   string   `yaml:"site,omitempty"`
 	// Inventory is where GPUs come from: "nvml", or "simulated:MODEL:COUNT" on local networks.
 	Inventory string `yaml:"inventory,omitempty"`
+	// Runsc is the path of gVisor's runtime, in which jobs with an image run. Empty: beside this binary, or in PATH, or
+	// none, and then such jobs are refused.
+	Runsc string `yaml:"runsc,omitempty"`
 	// Price is the pricing policy: USDC per GPU-hour, "auto" or "auto:FLOOR".
 	Price string `yaml:"price,omitempty"`
 	// Power, Watts and Wear are what a GPU-hour costs its owner: USDC per kWh, watts a GPU, USDC per GPU-hour. Bids in
@@ -234,6 +237,7 @@ func (c Config) StorePath() string    { return filepath.Join(c.DataDir, "agent.d
 func (c Config) TxPath() string       { return filepath.Join(c.DataDir, "transactions.db") }
 func (c Config) ProviderPath() string { return filepath.Join(c.DataDir, "provider-transactions.db") }
 func (c Config) JobsDir() string      { return filepath.Join(c.DataDir, "jobs") }
+func (c Config) ImagesDir() string    { return filepath.Join(c.DataDir, "images") }
 func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.json") }
 func (c Config) BidsPath() string     { return filepath.Join(c.DataDir, "bids.json") }
 func (c Config) BenchPath() string    { return filepath.Join(c.DataDir, "benchmark.json") }

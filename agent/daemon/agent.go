@@ -140,7 +140,10 @@ func (a *Agent) open(ctx context.Context) error {
 	if _, err := query.Load(ctx, a.client, chain.Confirmed); err != nil {
 		return err
 	}
-	o := runtime.ProcessOptions{Root: a.cfg.JobsDir(), Cluster: cluster, Log: a.log}
+	o := runtime.ProcessOptions{
+		Root: a.cfg.JobsDir(), Cluster: cluster, Log: a.log,
+		Sandbox: runtime.Sandbox{Runsc: a.cfg.FindRunsc(), Images: a.cfg.ImagesDir()},
+	}
 	if a.shared != nil {
 		o.Executable = a.shared.Executable
 	}

@@ -64,7 +64,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	}
 	r := newEntry(account)
 	r.Job = &job
-	if err := m.spec(r).Validate(); err != nil {
+	if err := m.o.Runtime.Check(m.spec(r)); err != nil {
 		return messages.LeaseStatus{}, refuse("the job cannot be run: %v", err)
 	}
 	if err := m.putJob(account, job, digest); err != nil {

@@ -246,6 +246,15 @@ func newFakeRuntime(c *clock) *fakeRuntime {
 	return &fakeRuntime{clock: c, jobs: map[string]*fakeJob{}}
 }
 
+func (r *fakeRuntime) Check(s runtime.Spec) error {
+	if s.Image != "" {
+		return runtime.ErrImage
+	}
+	return s.Validate()
+}
+
+func (r *fakeRuntime) Prepare(_ context.Context, s runtime.Spec) error { return r.Check(s) }
+
 func (r *fakeRuntime) Start(_ context.Context, s runtime.Spec) (runtime.Status, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

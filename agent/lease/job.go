@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/internal/printable"
 )
@@ -42,6 +43,21 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 		setTimes(l, f.Account)
 		l.Exit = &store.Exit{Code: 127, Reason: string(runtime.ReasonStartFailed), At: now}
 	})
+}
+
+// prepare fetches the job's image before the lease starts, so that no fetching is billed. The customer sees why it fails;
+// the worker tries again until the start deadline is over, when the customer gets everything back.
+func (w *worker) prepare(ctx context.Context, f Facts) error {
+	if f.Entry.Job == nil || f.Entry.Job.Image == "" || f.Account.State() != market.LeaseAwarded {
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(ctx, f.Order.AwardedAt.Add(f.Order.StartDeadline))
+	defer cancel()
+	err := w.m.o.Runtime.Prepare(ctx, w.m.spec(f.Entry))
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, w.advance(store.Awarded, err.Error(), nil))
 }
 
 // markRunning stores that the job was started.

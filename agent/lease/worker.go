@@ -185,6 +185,9 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 	defer cancel()
 	switch d.Action {
 	case MarkStarting:
+		if err := w.prepare(ctx, f); err != nil {
+			return err
+		}
 		return w.markStarting(f)
 	case SubmitStart:
 		w.log.Info().Bool("job", f.Entry.Job != nil).Msg("node starts the lease on chain")

@@ -1,9 +1,10 @@
 // Package runtime runs a customer's job on the node.
 //
-// [Runtime] is what the agent needs of any way to run jobs; [Process] is the first one: the command runs as an ordinary
-// process in a working directory of its own. It limits what a job uses and keeps its environment clean, but it does not
-// isolate the job from the machine. It therefore serves local networks only: [NewProcess] refuses every public cluster
-// and every RPC endpoint that is not on this machine ([NotLocalError]).
+// [Runtime] is what the agent needs of any way to run jobs; [Process] is the one there is. A job without an image runs as an
+// ordinary process in a working directory of its own. That limits what a job uses and keeps its environment clean, but it
+// does not isolate the job from the machine. A job with an image runs in gVisor: the process is runsc, and the image with
+// the job's files above it is its root. Such a container has no network yet. Both serve local networks only:
+// [NewProcess] refuses every public cluster and every RPC endpoint that is not on this machine ([NotLocalError]).
 //
 // # Surviving the agent
 //
@@ -19,7 +20,9 @@
 //	DIR/wall.json    a new wall limit, when a lease was extended
 //	DIR/exit.json    how it ended; its presence means that it is over
 //	DIR/stdout.log DIR/stderr.log DIR/output.log (both together) DIR/supervisor.log
-//	DIR/work         the job's working directory and home
+//	DIR/work         the job's working directory and home; with an image what it has written, and what the overlay needs
+//	DIR/container.json DIR/config.json DIR/rootfs DIR/runsc   with an image: what was pulled, the OCI configuration, where
+//	                 the image is mounted, runsc's own state
 //
 // A job is started at most once: the supervisor takes the lock, refuses to start if run.json is there, and writes it
 // before the job's first instruction. A pid counts only together with its start time from /proc, so a reused pid is

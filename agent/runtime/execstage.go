@@ -40,11 +40,7 @@ func becomeJob(dir leaseDir) int {
 		return fail(fmt.Errorf("specification of %s: %w", dir, err))
 	}
 	inCgroup := os.Getenv(envCgroup) == "1"
-	env := spec.environment(dir.work())
-	if err := os.Setenv("PATH", lookup(env, "PATH")); err != nil {
-		return fail(err)
-	}
-	path, err := exec.LookPath(spec.Command[0])
+	path, command, env, err := commandOf(dir, spec, inCgroup)
 	if err != nil {
 		return fail(err)
 	}
@@ -57,7 +53,24 @@ func becomeJob(dir leaseDir) int {
 	if err := closeOnExecAll(); err != nil {
 		return fail(err)
 	}
-	return fail(fmt.Errorf("exec %s: %w", path, syscall.Exec(path, spec.Command, env)))
+	return fail(fmt.Errorf("exec %s: %w", path, syscall.Exec(path, command, env)))
+}
+
+// commandOf returns what this process becomes: the job, or the sandbox around it.
+func commandOf(dir leaseDir, spec Spec, inCgroup bool) (path string, command, env []string, err error) {
+	if spec.Image != "" {
+		command, err = enterBundle(dir, spec, inCgroup)
+		if err != nil {
+			return "", nil, nil, err
+		}
+		return command[0], command, []string{"GANTRY_LEASE=" + spec.LeaseID, "PATH=" + defaultPath}, nil
+	}
+	env = spec.environment(dir.work())
+	if err := os.Setenv("PATH", lookup(env, "PATH")); err != nil {
+		return "", nil, nil, err
+	}
+	path, err = exec.LookPath(spec.Command[0])
+	return path, spec.Command, env, err
 }
 
 // closeOnExecAll keeps every descriptor but the standard three from the job, also those that whoever started the agent
@@ -99,6 +112,11 @@ func limitSelf(spec Spec, inCgroup bool) error {
 		if err := pinCPUs(spec.LeaseID, l.CPUs); err != nil {
 			return err
 		}
+	}
+	if spec.Image != "" {
+		// What follows is for processes of the machine: a sandbox keeps files and memory of many in one process, and
+		// limits the container's own by its configuration.
+		return nil
 	}
 	set := func(name string, resource int, value uint64) error {
 		var now unix.Rlimit

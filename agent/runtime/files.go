@@ -22,6 +22,10 @@ func (d leaseDir) stop() string                { return d.file("stop.json") }
 func (d leaseDir) exit() string                { return d.file("exit.json") }
 func (d leaseDir) wall() string                { return d.file("wall.json") }
 func (d leaseDir) work() string                { return d.file("work") }
+func (d leaseDir) container() string           { return d.file("container.json") }
+func (d leaseDir) rootfs() string              { return d.file("rootfs") }
+func (d leaseDir) bundleConfig() string        { return d.file("config.json") }
+func (d leaseDir) sandboxState() string        { return d.file("runsc") }
 func (d leaseDir) log(s Stream) string         { return d.file(string(s) + ".log") }
 func (d leaseDir) supervisorLog() string       { return d.file("supervisor.log") }
 func (d leaseDir) exists(path string) bool     { _, err := os.Lstat(path); return err == nil }

@@ -20,6 +20,7 @@ const (
 	stageDetach    = "detach"    // starts the supervisor and leaves it behind
 	stageSupervise = "supervise" // lives as long as the job
 	stageExec      = "exec"      // limits itself and becomes the job
+	stagePull      = "pull"      // fetches the job's image
 )
 
 // self is this very binary, also after its file was replaced by an upgrade.
@@ -38,6 +39,8 @@ func InternalMain(args []string) int {
 		err = detach(dir)
 	case stageSupervise:
 		err = supervise(dir)
+	case stagePull:
+		err = pull(dir)
 	case stageExec:
 		return becomeJob(dir)
 	default:

@@ -27,6 +27,8 @@ type ProcessOptions struct {
 	Root string
 	// Cluster must be local; see [Cluster.CheckLocal].
 	Cluster Cluster
+	// Sandbox runs jobs with an image.
+	Sandbox Sandbox
 	// Executable is the binary that answers [InternalCommand]; empty means this one.
 	Executable string
 	Log        zerolog.Logger
@@ -37,6 +39,8 @@ type Process struct {
 	root string
 	exe  string
 	log  zerolog.Logger
+
+	sandbox Sandbox
 	// starting keeps two calls from preparing one directory at once; across processes the supervisor's lock decides.
 	starting sync.Mutex
 }
@@ -59,7 +63,7 @@ func NewProcess(o ProcessOptions) (*Process, error) {
 	if exe == "" {
 		exe = self
 	}
-	return &Process{root: root, exe: exe, log: o.Log}, nil
+	return &Process{root: root, exe: exe, log: o.Log, sandbox: o.Sandbox}, nil
 }
 
 func (p *Process) dir(leaseID string) (leaseDir, error) {
@@ -69,10 +73,18 @@ func (p *Process) dir(leaseID string) (leaseDir, error) {
 	return leaseDir(filepath.Join(p.root, leaseID)), nil
 }
 
+// Check implements [Runtime].
+func (p *Process) Check(spec Spec) error {
+	if err := spec.Validate(); err != nil || spec.Image == "" {
+		return err
+	}
+	return p.sandbox.check()
+}
+
 // Start implements [Runtime]. A job that cannot be started (no such command) is no error: it is over, with
 // ReasonStartFailed.
 func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
-	if err := spec.Validate(); err != nil {
+	if err := p.Prepare(ctx, spec); err != nil {
 		return Status{}, err
 	}
 	d, err := p.dir(spec.LeaseID)
@@ -246,6 +258,7 @@ func (p *Process) Remove(_ context.Context, leaseID string) error {
 	if err := d.killLeftovers(); err != nil {
 		return err
 	}
+	removeGroups(leaseID)
 	if err := d.remove(); err != nil {
 		return fmt.Errorf("runtime: remove %s: %w", leaseID, err)
 	}

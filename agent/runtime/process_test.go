@@ -87,7 +87,7 @@ func removeJob(t *testing.T, p *Process, lease string) {
 
 func background(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -204,6 +204,9 @@ func TestBadSpecs(t *testing.T) {
 	s := ok
 	s.Image = "ubuntu:24.04"
 	_, err := p.Start(background(t), s)
+	require.ErrorIs(t, err, ErrSpec)
+	s.Image = "ubuntu@sha256:" + strings.Repeat("a", 64)
+	_, err = p.Start(background(t), s)
 	require.ErrorIs(t, err, ErrImage)
 	entries, err := os.ReadDir(p.root)
 	require.NoError(t, err)

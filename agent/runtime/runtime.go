@@ -19,12 +19,19 @@ var (
 	ErrOver = errors.New("runtime: job is over")
 	// ErrSpec: the specification cannot be run.
 	ErrSpec = errors.New("runtime: invalid specification")
-	// ErrImage: this runtime runs commands, not images.
-	ErrImage = errors.New("runtime: the process runtime runs no images; order without one")
+	// ErrImage: this node runs no images.
+	ErrImage = errors.New("runtime: this node runs no images")
+	// ErrPull: the image could not be fetched or unpacked.
+	ErrPull = errors.New("runtime: image cannot be used")
 )
 
 // Runtime runs jobs, each under its lease's id. Implementations are safe for use by several goroutines.
 type Runtime interface {
+	// Check says whether this node can run a job: ErrSpec or ErrImage with the reason if not.
+	Check(spec Spec) error
+	// Prepare fetches what a job needs before it starts, its image. It may take minutes, and runs nothing of the job. ctx
+	// ends it. Errors: those of Check, ErrPull.
+	Prepare(ctx context.Context, spec Spec) error
 	// Start starts a job and returns when it runs or has failed to. ctx bounds the wait, not the job. A second Start of
 	// a lease is ErrExists.
 	Start(ctx context.Context, spec Spec) (Status, error)
@@ -79,7 +86,8 @@ type Spec struct {
 	LeaseID string            `json:"lease_id"`
 	Command []string          `json:"command"`
 	Env     map[string]string `json:"env,omitempty"`
-	// Image must be empty for the process runtime.
+	// Image is an OCI reference with digest, whose container the job is; empty for a process of the machine. With an
+	// image the command may be empty: then it is the image's own.
 	Image string `json:"image,omitempty"`
 	// GPUMask has bit i set for the node's GPU i.
 	GPUMask uint64 `json:"gpu_mask"`

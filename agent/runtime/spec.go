@@ -8,6 +8,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/gantry-market/gantry/agent/image"
 )
 
 const (
@@ -27,15 +29,17 @@ func reservedEnv(name string) bool {
 	return strings.HasPrefix(name, "GANTRY_") || name == "CUDA_VISIBLE_DEVICES" || name == "NVIDIA_VISIBLE_DEVICES" || strings.HasPrefix(name, "LD_")
 }
 
-// Validate returns ErrSpec or ErrImage with what is wrong.
+// Validate returns ErrSpec with what is wrong.
 func (s Spec) Validate() error {
 	if !leaseIDPattern.MatchString(s.LeaseID) {
 		return fmt.Errorf("%w: lease id %q", ErrSpec, s.LeaseID)
 	}
 	if s.Image != "" {
-		return fmt.Errorf("%w (got %q)", ErrImage, s.Image)
+		if _, err := image.Parse(s.Image); err != nil {
+			return fmt.Errorf("%w: %w", ErrSpec, err)
+		}
 	}
-	if len(s.Command) == 0 || s.Command[0] == "" {
+	if (len(s.Command) == 0 && s.Image == "") || (len(s.Command) > 0 && s.Command[0] == "") {
 		return fmt.Errorf("%w: no command", ErrSpec)
 	}
 	total := 0
@@ -91,8 +95,26 @@ func (l Limits) openFiles() uint64 {
 	return l.OpenFiles
 }
 
-// environment is all that a job sees of its surroundings.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// environment is all that a process sees of its surroundings.
 func (s Spec) environment(workDir string) []string {
+	env := map[string]string{
+		"PATH": defaultPath, "HOME": workDir, "PWD": workDir, "TMPDIR": workDir, "LANG": "C.UTF-8", "USER": "gantry",
+	}
+	for name, value := range s.variables() {
+		env[name] = value
+	}
+	out := make([]string, 0, len(env))
+	for name, value := range env {
+		out = append(out, name+"="+value)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// variables are what the node says to every job, and what the customer has set.
+func (s Spec) variables() map[string]string {
 	var list []string
 	for i := 0; i < 64; i++ {
 		if s.GPUMask>>i&1 == 1 {
@@ -108,12 +130,6 @@ func (s Spec) environment(workDir string) []string {
 		nvidia = "void" // "" would mean: leave it to the driver
 	}
 	env := map[string]string{
-		"PATH":                   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"HOME":                   workDir,
-		"PWD":                    workDir,
-		"TMPDIR":                 workDir,
-		"LANG":                   "C.UTF-8",
-		"USER":                   "gantry",
 		"GANTRY_LEASE":           s.LeaseID,
 		"GANTRY_GPU_MASK":        strconv.FormatUint(s.GPUMask, 10),
 		"GANTRY_GPUS":            indices,
@@ -126,13 +142,8 @@ func (s Spec) environment(workDir string) []string {
 	if s.Checkpoint != "" {
 		env["GANTRY_CHECKPOINT"] = s.Checkpoint
 	}
-	for k, v := range s.Env {
-		env[k] = v
+	for name, value := range s.Env {
+		env[name] = value
 	}
-	out := make([]string, 0, len(env))
-	for k, v := range env {
-		out = append(out, k+"="+v)
-	}
-	sort.Strings(out)
-	return out
+	return env
 }

@@ -90,6 +90,9 @@ func (s *supervisor) run(signals <-chan os.Signal) Exit {
 	reason := s.watch(signals, begin)
 	s.killTree()
 	s.drain()
+	if s.spec.Image != "" {
+		removeGroups(s.spec.LeaseID)
+	}
 	return s.exit(reason, started)
 }
 
@@ -106,9 +109,14 @@ func (s *supervisor) chooseLimits() {
 		say("no cgroup: %v", err)
 	}
 	if l.MemoryMiB > 0 {
-		if g != nil {
+		switch r := limitsOf(l, g != nil); {
+		case g != nil:
 			say("memory %d MiB: cgroup", l.MemoryMiB)
-		} else {
+		case s.spec.Image != "" && r != nil:
+			say("memory %d MiB: cgroup v1, made by runsc", l.MemoryMiB)
+		case s.spec.Image != "":
+			say("memory %d MiB: not enforced for a container without a cgroup", l.MemoryMiB)
+		default:
 			say("memory %d MiB: RLIMIT_DATA for each process, watch over the tree", l.MemoryMiB)
 		}
 	}
@@ -147,6 +155,9 @@ func (s *supervisor) start() error {
 	s.cmd.Stdout, s.cmd.Stderr = outW, errW
 	s.cmd.ExtraFiles = []*os.File{reportW, gateR} // fdReport, fdGate
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if s.spec.Image != "" {
+		s.cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // the image is mounted for this process and its children alone
+	}
 	if s.cgroup != nil {
 		if err := s.cgroup.place(s.cmd.SysProcAttr); err != nil {
 			return fmt.Errorf("enter cgroup: %w", err)

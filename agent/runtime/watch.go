@@ -73,10 +73,14 @@ func (s *supervisor) grace() time.Duration {
 	return r.Grace
 }
 
-// terminate sends SIGTERM to the job's process group. The group's leader is the job, which has not been reaped, so the
-// number is still its own.
+// terminate sends SIGTERM to the job's process group, or to a container's first process. The group's leader is the job,
+// which has not been reaped, so the number is still its own.
 func (s *supervisor) terminate() {
-	if err := unix.Kill(-s.record.Job.PID, syscall.SIGTERM); err != nil {
+	ask := func() error { return unix.Kill(-s.record.Job.PID, syscall.SIGTERM) }
+	if s.spec.Image != "" {
+		ask = func() error { return signalContainer(s.dir, s.spec.LeaseID, "TERM") }
+	}
+	if err := ask(); err != nil {
 		s.killTree()
 	}
 }

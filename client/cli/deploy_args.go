@@ -40,7 +40,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "link", Usage: "pcie, nvlink or nvswitch, at least"},
 			&cli.BoolFlag{Name: "guaranteed", Usage: "only nodes whose uptime guarantee covers the order's latest end"},
 			&cli.BoolFlag{Name: "same-site", Usage: "all nodes of the order stand at one site"},
-			&cli.StringFlag{Name: "image", Usage: "OCI `IMAGE` with digest; empty for the process runtime of local networks"},
+			&cli.StringFlag{Name: "image", Usage: "run a container of this public `IMAGE`; a tag is resolved to a digest before the order"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
 			&cli.Uint64Flag{Name: "memory", Usage: "memory limit in `MIB`"},
 			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},
@@ -98,7 +98,7 @@ type request struct {
 func (s *session) request(v *view.View) (request, error) {
 	var r request
 	command := s.cli.Args().Slice()
-	if len(command) == 0 {
+	if len(command) == 0 && s.cli.String("image") == "" {
 		return r, usage("there is no command to run", "write it after --, such as: gantry deploy --gpu A100 --minutes 10 -- python train.py")
 	}
 	if s.cli.String("gpu") == "" {
@@ -217,6 +217,13 @@ func (s *session) job(command []string) (messages.JobSpec, error) {
 	job := messages.JobSpec{
 		Version: messages.Version, Image: s.cli.String("image"), Command: command,
 		MemoryMiB: s.cli.Uint64("memory"), CPUs: uint32(s.cli.Uint("cpus")), DiskMiB: s.cli.Uint64("disk"),
+	}
+	if job.Image != "" {
+		resolved, err := resolveImage(s.ctx, job.Image)
+		if err != nil {
+			return job, err
+		}
+		job.Image = resolved
 	}
 	for _, pair := range s.cli.StringSlice("env") {
 		name, value, ok := strings.Cut(pair, "=")

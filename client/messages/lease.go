@@ -12,7 +12,7 @@ import (
 // JobSpec is what a customer wants to have run. Its digest is in the order, so that what runs is what was ordered.
 type JobSpec struct {
 	Version uint8 `cbor:"1,keyasint"`
-	// Image is an OCI reference with digest; empty for the process runtime of local networks.
+	// Image is an OCI reference with digest; empty for a process of the machine, on local networks.
 	Image   string            `cbor:"2,keyasint,omitempty" max:"1024"`
 	Command []string          `cbor:"3,keyasint" max:"4096" each:"131072"`
 	Env     map[string]string `cbor:"4,keyasint,omitempty" max:"4096" each:"131072"`

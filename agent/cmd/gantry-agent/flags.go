@@ -38,6 +38,7 @@ func walletFlag() cli.Flag {
 func machineFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "inventory", Usage: "where GPUs come from: `nvml`, or simulated:A100:N, simulated:H100:N on local networks", EnvVars: []string{"GANTRY_INVENTORY"}},
+		&cli.StringFlag{Name: "runsc", Usage: "gVisor's runtime, which runs jobs with an image: `FILE` (default: beside this program, or in PATH)", EnvVars: []string{"GANTRY_RUNSC"}},
 		&cli.StringFlag{Name: "region", Usage: "`REGION` such as us-west-2, at most 16 characters", EnvVars: []string{"GANTRY_REGION"}},
 		&cli.StringFlag{Name: "site", Usage: "`NAME` that machines share when they stand together", EnvVars: []string{"GANTRY_SITE"}},
 	}
@@ -69,7 +70,7 @@ func settings(c *cli.Context) (config.Config, error) {
 		return cfg, err
 	}
 	for name, field := range map[string]*string{
-		"keypair": &cfg.Wallet, "node-key": &cfg.NodeKey, "inventory": &cfg.Inventory,
+		"keypair": &cfg.Wallet, "node-key": &cfg.NodeKey, "inventory": &cfg.Inventory, "runsc": &cfg.Runsc,
 		"region": &cfg.Region, "site": &cfg.Site, "price": &cfg.Price, "power-price": &cfg.Power, "wear": &cfg.Wear,
 	} {
 		if c.IsSet(name) {

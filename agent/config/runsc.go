@@ -1,0 +1,25 @@
+package config
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// FindRunsc returns the path of gVisor's runtime, or nothing where there is none.
+func (c Config) FindRunsc() string {
+	if c.Runsc != "" {
+		return c.Runsc
+	}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "runsc")
+		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return beside
+		}
+	}
+	path, err := exec.LookPath("runsc")
+	if err != nil {
+		return ""
+	}
+	return path
+}

@@ -1,0 +1,206 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/containerd/continuity/fs"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/moby/sys/user"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// capabilities are what root in a container may do to its own files and processes. There is none for raw sockets,
+// device nodes or the kernel.
+var capabilities = []string{
+	"CAP_AUDIT_WRITE", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_NET_BIND_SERVICE",
+	"CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT",
+}
+
+// signalTime is how long a sandbox may take to accept a signal.
+const signalTime = 2 * time.Second
+
+// enterBundle mounts the image with the lease's own files above it, writes the container's configuration, and returns the
+// command line that runs it. The calling process must be in a mount namespace of its own: the mount ends with it.
+func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
+	c, err := readContainer(dir)
+	if err != nil {
+		return nil, err
+	}
+	upper, work := filepath.Join(dir.work(), "files"), filepath.Join(dir.work(), "overlay")
+	for _, path := range []string{upper, work, dir.rootfs(), dir.sandboxState()} {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if strings.ContainsAny(upper, ",:\\") {
+		return nil, fmt.Errorf("the data folder %s has a comma, colon or backslash in its path, which overlay mounts do not take", upper)
+	}
+	// Names relative to the folder of layers: the options of a mount are one page long.
+	if err := os.Chdir(c.Layers); err != nil {
+		return nil, err
+	}
+	layers := slices.Clone(c.Image.Layers)
+	slices.Reverse(layers)
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(layers, ":"), upper, work)
+	if err := unix.Mount("overlay", dir.rootfs(), "overlay", unix.MS_NODEV|unix.MS_NOSUID, options); err != nil {
+		return nil, fmt.Errorf("mount the image: %w", err)
+	}
+	config, err := ociSpec(spec, c.Image.Config, dir.rootfs())
+	if err != nil {
+		return nil, err
+	}
+	config.Linux.Resources = limitsOf(spec.Limits, inCgroup)
+	config.Linux.CgroupsPath = "/" + cgroupName(spec.LeaseID)
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(dir.bundleConfig(), raw, 0o600); err != nil {
+		return nil, err
+	}
+	return []string{
+		c.Runsc, "--root", dir.sandboxState(), "--network=none", "--overlay2=none", "--log", os.DevNull,
+		fmt.Sprintf("--ignore-cgroups=%t", config.Linux.Resources == nil), "run", "--bundle", string(dir), spec.LeaseID,
+	}, nil
+}
+
+// cgroupV1 is the folder of the memory controller of cgroup v1, where runsc itself makes a container's groups.
+const cgroupV1 = "/sys/fs/cgroup/memory"
+
+// cgroupName is the group of a container, below the root: removed with it, it leaves nothing on the machine.
+func cgroupName(leaseID string) string { return "gantry-" + leaseID }
+
+// removeGroups removes the groups of a sandbox that was killed before it could. Groups that are not there, or not empty
+// yet, are left.
+func removeGroups(leaseID string) {
+	groups, _ := filepath.Glob(filepath.Join(filepath.Dir(cgroupV1), "*", cgroupName(leaseID)))
+	for _, group := range groups {
+		_ = os.Remove(group)
+	}
+}
+
+// limitsOf are the limits that runsc sets: those of machines with cgroup v1. With cgroup v2 the supervisor has made a
+// group, and everything of the sandbox is in it.
+func limitsOf(l Limits, inCgroup bool) *specs.LinuxResources {
+	if _, err := os.Stat(cgroupV1); err != nil || inCgroup {
+		return nil
+	}
+	var r specs.LinuxResources
+	if l.MemoryMiB > 0 {
+		bytes := int64(l.MemoryMiB << 20)
+		r.Memory = &specs.LinuxMemory{Limit: &bytes}
+	}
+	if l.CPUs > 0 {
+		period := uint64(100_000) // microseconds
+		quota := max(1000, int64(l.CPUs*float64(period)))
+		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
+	}
+	if r.Memory == nil && r.CPU == nil {
+		return nil
+	}
+	return &r
+}
+
+// signalContainer sends a signal to a container's first process.
+func signalContainer(dir leaseDir, leaseID, signal string) error {
+	c, err := readContainer(dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), signalTime)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, c.Runsc, "--root", dir.sandboxState(), "kill", leaseID, signal).CombinedOutput(); err != nil {
+		return fmt.Errorf("runsc kill: %w: %s", err, out)
+	}
+	return nil
+}
+
+// ociSpec is how runsc runs a job: the order of an image's entry point and the job's command is that of "docker run".
+func ociSpec(spec Spec, image v1.Config, rootfs string) (*specs.Spec, error) {
+	args := slices.Concat(image.Entrypoint, image.Cmd)
+	if len(spec.Command) > 0 {
+		args = slices.Concat(image.Entrypoint, spec.Command)
+	}
+	if len(args) == 0 {
+		return nil, fmt.Errorf("the image names no command; give one")
+	}
+	who, err := imageUser(image.User, rootfs)
+	if err != nil {
+		return nil, err
+	}
+	cwd := image.WorkingDir
+	if cwd == "" {
+		cwd = "/"
+	}
+	var extra []uint32
+	for _, g := range who.Sgids {
+		extra = append(extra, uint32(g))
+	}
+	files := spec.Limits.openFiles()
+	return &specs.Spec{
+		Version: specs.Version,
+		Process: &specs.Process{
+			User: specs.User{UID: uint32(who.Uid), GID: uint32(who.Gid), AdditionalGids: extra},
+			Args: args, Env: containerEnvironment(spec, image.Env, who.Home), Cwd: cwd, NoNewPrivileges: true,
+			Capabilities: &specs.LinuxCapabilities{Bounding: capabilities, Effective: capabilities, Permitted: capabilities},
+			Rlimits:      []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Hard: files, Soft: files}},
+		},
+		Root: &specs.Root{Path: rootfs}, Hostname: "gantry",
+		Mounts: []specs.Mount{
+			{Destination: "/proc", Type: "proc", Source: "proc"},
+			{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
+			{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777"}},
+			{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
+		},
+		Linux: &specs.Linux{Namespaces: []specs.LinuxNamespace{
+			{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},
+		}},
+	}, nil
+}
+
+// imageUser finds the user that an image names, in the image's own files.
+func imageUser(name, rootfs string) (*user.ExecUser, error) {
+	inside := func(path string) (string, error) { return fs.RootPath(rootfs, path) }
+	passwd, err := inside("/etc/passwd")
+	if err != nil {
+		return nil, fmt.Errorf("the image's user: %w", err)
+	}
+	group, err := inside("/etc/group")
+	if err != nil {
+		return nil, fmt.Errorf("the image's user: %w", err)
+	}
+	who, err := user.GetExecUserPath(name, &user.ExecUser{Home: "/"}, passwd, group)
+	if err != nil {
+		return nil, fmt.Errorf("the image's user %q: %w", name, err)
+	}
+	return who, nil
+}
+
+// containerEnvironment is the image's environment, below what the node and the customer set.
+func containerEnvironment(spec Spec, image []string, home string) []string {
+	env := map[string]string{"PATH": defaultPath, "HOME": home}
+	for _, pair := range image {
+		if name, value, ok := strings.Cut(pair, "="); ok && !reservedEnv(name) {
+			env[name] = value
+		}
+	}
+	for name, value := range spec.variables() {
+		env[name] = value
+	}
+	out := make([]string, 0, len(env))
+	for name, value := range env {
+		out = append(out, name+"="+value)
+	}
+	sort.Strings(out)
+	return out
+}

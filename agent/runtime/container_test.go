@@ -1,0 +1,171 @@
+package runtime
+
+import (
+	"archive/tar"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/imagetest"
+)
+
+// containers is a runtime with a sandbox, and an image whose entry point is testdata/job.
+func containers(t *testing.T) (*Process, string) {
+	t.Helper()
+	runsc, err := exec.LookPath("runsc")
+	if err != nil || os.Geteuid() != 0 {
+		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
+	}
+	o := options(t.TempDir())
+	o.Sandbox = Sandbox{Runsc: runsc, Images: t.TempDir()}
+	p, err := NewProcess(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { stopAll(t, p) })
+	return p, jobImage(t)
+}
+
+func jobImage(t *testing.T) string {
+	t.Helper()
+	built := filepath.Join(t.TempDir(), "job")
+	build := exec.Command("go", "build", "-o", built, "./testdata/job")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	binary, err := os.ReadFile(built)
+	require.NoError(t, err)
+	home := imagetest.Entry{Header: tar.Header{Name: "home/ml/", Mode: 0o700, Uid: 1000, Gid: 1000, Typeflag: tar.TypeDir}}
+	_, digested := imagetest.Serve(t, "amd64", v1.Config{
+		Entrypoint: []string{"/bin/job"}, Cmd: []string{"say=of the image"}, User: "ml",
+		Env: []string{"FROM=image", "LD_PRELOAD=/evil.so", "NVIDIA_VISIBLE_DEVICES=all"},
+	}, imagetest.Layer(
+		t, home, imagetest.File("bin/job", string(binary)), imagetest.File("etc/group", "ml:x:1000:\n"),
+		imagetest.File("etc/passwd", "root:x:0:0::/root:/bin/sh\nml:x:1000:1000::/home/ml:/bin/sh\n"),
+	))
+	return digested
+}
+
+// ran runs a job to its end and returns its output.
+func ran(t *testing.T, p *Process, spec Spec) (Status, string) {
+	t.Helper()
+	_, err := p.Start(background(t), spec)
+	require.NoError(t, err)
+	st, err := p.Wait(background(t), spec.LeaseID)
+	require.NoError(t, err)
+	return st, printed(t, p, spec.LeaseID)
+}
+
+func printed(t *testing.T, p *Process, lease string) string {
+	t.Helper()
+	r, err := p.Logs(background(t), lease, Output, 0, false)
+	require.NoError(t, err)
+	defer r.Close()
+	raw, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+func TestAContainerRunsAnImage(t *testing.T) {
+	p, image := containers(t)
+	st, out := ran(t, p, Spec{LeaseID: "own", Image: image})
+	require.Equal(t, 0, st.Exit.Code, out)
+	require.Equal(t, "of the image\n", out, "without a command the image's own runs")
+
+	st, out = ran(t, p, Spec{
+		LeaseID: "given", Image: image, GPUMask: 2, Env: map[string]string{"MINE": "yes"},
+		Command: []string{"kernel", "who", "env=FROM", "env=MINE", "env=LD_PRELOAD", "env=NVIDIA_VISIBLE_DEVICES", "env=HOME", "list=/", "exit"},
+	})
+	require.Equal(t, 9, st.Exit.Code, out)
+	require.Contains(t, out, "gvisor", "the job talks to the sandbox's kernel")
+	require.Contains(t, out, "who 1 1000 1000\n")
+	require.Contains(t, out, "FROM image\nMINE yes\nLD_PRELOAD \nNVIDIA_VISIBLE_DEVICES 1\nHOME /home/ml\n")
+	require.NotContains(t, out, "entry usr", "nothing of the machine's files")
+	removeJob(t, p, "given")
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	require.NotContains(t, string(mounts), p.root, "nothing stays mounted")
+}
+
+func TestAContainerEndsAsAsked(t *testing.T) {
+	p, image := containers(t)
+	_, err := p.Start(background(t), Spec{LeaseID: "l", Image: image, Command: []string{"wait"}})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return strings.Contains(printed(t, p, "l"), "waiting") }, time.Minute, 20*time.Millisecond)
+	st, err := p.Stop(background(t), "l", 20*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, ReasonStopped, st.Exit.Reason)
+	require.Equal(t, 5, st.Exit.Code, "its first process got the signal: %s", printed(t, p, "l"))
+}
+
+func TestAContainerReachesNoNetwork(t *testing.T) {
+	p, image := containers(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, out := ran(t, p, Spec{LeaseID: "l", Image: image, Command: []string{"dial=" + l.Addr().String(), "dial=169.254.169.254:80", "dial=1.1.1.1:53"}})
+	require.Equal(t, 3, strings.Count(out, "dialled dial tcp"), out)
+}
+
+func TestAContainerKeepsToItsDiskAndMemory(t *testing.T) {
+	p, image := containers(t)
+	st, out := ran(t, p, Spec{LeaseID: "disk", Image: image, Command: []string{"fill=/home/ml/x"}, Limits: Limits{DiskMiB: 8, Wall: 2 * time.Minute}})
+	require.Equal(t, ReasonDisk, st.Exit.Reason, out)
+	st, out = ran(t, p, Spec{LeaseID: "memory", Image: image, Command: []string{"grow"}, Limits: Limits{MemoryMiB: 256, Wall: 2 * time.Minute}})
+	require.NotContains(t, out, "grown 17 ")
+	require.NotEqual(t, ReasonWall, st.Exit.Reason, out)
+	require.NotZero(t, st.Exit.Code, out)
+	left, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroupName("memory"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// A supervisor that is killed takes the whole sandbox along.
+func TestAContainerDiesWithItsSupervisor(t *testing.T) {
+	p, image := containers(t)
+	_, err := p.Start(background(t), Spec{LeaseID: "l", Image: image, Command: []string{"wait"}})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return strings.Contains(printed(t, p, "l"), "waiting") }, time.Minute, 20*time.Millisecond)
+	d, err := p.dir("l")
+	require.NoError(t, err)
+	var r runRecord
+	_, err = readJSON(d.run(), &r)
+	require.NoError(t, err)
+	all, err := listProcesses()
+	require.NoError(t, err)
+	family := descendants(all, r.Supervisor.PID)
+	require.Greater(t, len(family), 1)
+	require.NoError(t, r.Supervisor.signal(syscall.SIGKILL))
+	require.Eventually(t, func() bool {
+		for _, m := range family {
+			if s, err := readStat(m.pid); err == nil && s.start == m.start && s.state != 'Z' {
+				return false
+			}
+		}
+		return true
+	}, 30*time.Second, 20*time.Millisecond)
+	st, err := p.Status(background(t), "l")
+	require.NoError(t, err)
+	require.Equal(t, Lost, st.Phase)
+}
+
+func TestAnImageThatCannotBePulled(t *testing.T) {
+	p, image := containers(t)
+	missing := Spec{LeaseID: "l", Image: image[:len(image)-1] + "0", Command: []string{"exit"}}
+	if missing.Image == image {
+		missing.Image = image[:len(image)-1] + "1"
+	}
+	err := p.Prepare(background(t), missing)
+	require.ErrorIs(t, err, ErrPull)
+	require.ErrorContains(t, err, "not there, or not for everyone")
+	_, err = p.Status(background(t), "l")
+	require.ErrorIs(t, err, ErrNotFound, "nothing ran")
+	require.NoError(t, p.Remove(background(t), "l"))
+}

@@ -1,0 +1,68 @@
+// The job of the container tests. It prints what it sees of the machine, as its arguments ask.
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	for _, what := range os.Args[1:] {
+		verb, rest, _ := strings.Cut(what, "=")
+		switch verb {
+		case "say":
+			fmt.Println(rest)
+		case "env":
+			fmt.Println(rest, os.Getenv(rest))
+		case "kernel":
+			raw, err := os.ReadFile("/proc/version")
+			fmt.Println("kernel", string(raw), err)
+		case "who":
+			fmt.Println("who", os.Getpid(), os.Getuid(), os.Getgid())
+		case "list":
+			entries, err := os.ReadDir(rest)
+			for _, e := range entries {
+				fmt.Println("entry", e.Name())
+			}
+			fmt.Println("listed", rest, len(entries), err)
+		case "write":
+			fmt.Println("wrote", rest, os.WriteFile(rest, []byte("x"), 0o600))
+		case "fill":
+			f, err := os.Create(rest)
+			for err == nil {
+				_, err = f.Write(make([]byte, 1<<20))
+			}
+			fmt.Println("filled", err)
+		case "grow":
+			var all [][]byte
+			for {
+				b := make([]byte, 16<<20)
+				for i := range b {
+					b[i] = 1
+				}
+				all = append(all, b)
+				fmt.Println("grown", len(all), all[0][0])
+			}
+		case "dial":
+			c, err := net.DialTimeout("tcp", rest, 2*time.Second)
+			if err == nil {
+				c.Close()
+			}
+			fmt.Println("dialled", err)
+		case "wait":
+			c := make(chan os.Signal, 1)
+			signal.Notify(c, syscall.SIGTERM)
+			fmt.Println("waiting")
+			<-c
+			fmt.Println("asked to end")
+			os.Exit(5)
+		case "exit":
+			os.Exit(9)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+//go:build e2e
+
+package scenario
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/imagetest"
+)
+
+// A customer rents a container of an image by its tag: it runs in the sandbox, sees none of the machine's files, and its
+// output and exit reach the customer. The time in which the image was fetched is not billed: the lease starts after it.
+func TestAContainerIsRented(t *testing.T) {
+	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
+		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
+	}
+	n, customer := market(t)
+	built := filepath.Join(t.TempDir(), "job")
+	build := exec.Command("go", "build", "-o", built, "../../agent/runtime/testdata/job")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	binary, err := os.ReadFile(built)
+	require.NoError(t, err)
+	image, _ := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}}, imagetest.Layer(t, imagetest.File("bin/job", string(binary))))
+
+	rent := []string{"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--run-to-completion", "--image"}
+	done := ok(t, n, customer, append(rent, image, "--", "kernel", "list=/", "env=GANTRY_GPU_COUNT")...)
+	var deployed struct{ Leases []struct{ Address string } }
+	require.NoError(t, json.Unmarshal([]byte(done.Stdout), &deployed), done.Stdout)
+	require.Len(t, deployed.Leases, 1)
+	printed := ok(t, n, customer, "logs", deployed.Leases[0].Address).Stdout
+	require.Contains(t, printed, "gvisor")
+	require.Contains(t, printed, "entry bin")
+	require.NotContains(t, printed, "entry usr")
+	require.Contains(t, printed, "GANTRY_GPU_COUNT 1")
+
+	refused, err := n.Gantry(t.Context(), customer, append(rent, image+"-missing")...)
+	require.NoError(t, err)
+	require.Equal(t, refusedByMarket, refused.Code)
+	require.Contains(t, refused.Stderr, "not there, or not public")
+}

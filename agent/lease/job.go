@@ -172,6 +172,8 @@ func describe(e store.Exit) string {
 		return "the job used more memory than its limit"
 	case runtime.ReasonDisk:
 		return "the job wrote more than its disk limit"
+	case runtime.ReasonProcesses:
+		return "the job started more processes than its limit"
 	case runtime.ReasonStartFailed:
 		return "the job could not be started"
 	}

@@ -93,12 +93,7 @@ func (g *cgroup) limit(l Limits) error {
 			return err
 		}
 	}
-	if l.Processes > 0 {
-		if err := set("pids.max", strconv.FormatUint(l.Processes, 10)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return set("pids.max", strconv.FormatUint(l.processes(), 10))
 }
 
 // place makes a process start inside of the group.

@@ -34,7 +34,8 @@
 // # Limits
 //
 // With a writable cgroup v2 that offers the controllers: memory.max, cpu.max, pids.max. Without: the number of CPUs by
-// affinity, memory by RLIMIT_DATA for each process and by a watch over the resident memory of the whole tree. Disk by a
+// affinity, memory by RLIMIT_DATA for each process and by a watch over the resident memory of the whole tree, processes by
+// RLIMIT_NPROC, which does not bind root, and by a watch over their number. Disk by a
 // watch over the working directory and by RLIMIT_FSIZE for each file; wall time by the supervisor. [Status].Limits says
 // which of these hold. The watches check four times a second, so a burst between two checks is not seen.
 package runtime

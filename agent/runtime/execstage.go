@@ -135,6 +135,15 @@ func limitSelf(spec Spec, inCgroup bool) error {
 	if err := set("open files", unix.RLIMIT_NOFILE, l.openFiles()); err != nil {
 		return err
 	}
+	if !inCgroup {
+		others, err := tasksOf(os.Getuid())
+		if err != nil {
+			return err
+		}
+		if err := set("processes", unix.RLIMIT_NPROC, others+l.processes()); err != nil {
+			return err
+		}
+	}
 	if l.DiskMiB > 0 {
 		if err := set("file size", unix.RLIMIT_FSIZE, l.DiskMiB<<20); err != nil {
 			return err

@@ -26,6 +26,7 @@ type procStat struct {
 	pid, parent, session int
 	state                byte
 	start                uint64
+	threads              uint64
 	residentPages        uint64
 }
 
@@ -48,12 +49,13 @@ func parseStat(b []byte) (procStat, error) {
 	if len(f) < 22 {
 		return s, errors.New("runtime: short stat line")
 	}
-	var errs [5]error
+	var errs [6]error
 	s.pid, errs[0] = strconv.Atoi(strings.TrimSpace(string(b[:open])))
 	s.state = f[0][0]
 	s.parent, errs[1] = strconv.Atoi(f[1])
 	s.session, errs[2] = strconv.Atoi(f[3])
 	s.start, errs[3] = strconv.ParseUint(f[19], 10, 64)
+	s.threads, errs[5] = strconv.ParseUint(f[17], 10, 64)
 	s.residentPages, errs[4] = strconv.ParseUint(f[21], 10, 64)
 	if err := errors.Join(errs[:]...); err != nil {
 		return s, fmt.Errorf("runtime: malformed stat line: %w", err)
@@ -141,6 +143,21 @@ func listProcesses() ([]procStat, error) {
 		}
 	}
 	return out, nil
+}
+
+// tasksOf counts the threads of all processes of a user, which is what RLIMIT_NPROC is held against.
+func tasksOf(uid int) (sum uint64, err error) {
+	all, err := listProcesses()
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range all {
+		var st unix.Stat_t
+		if unix.Stat("/proc/"+strconv.Itoa(p.pid), &st) == nil && int(st.Uid) == uid {
+			sum += p.threads
+		}
+	}
+	return sum, nil
 }
 
 // descendants returns every process below root, zombies left out.

@@ -106,7 +106,7 @@ type Limits struct {
 	DiskMiB   uint64  `json:"disk_mib,omitempty"`
 	// Wall is the longest a job may run; see Runtime.Extend.
 	Wall time.Duration `json:"wall_ns,omitempty"`
-	// Processes limits the tasks of the job; only with cgroups.
+	// Processes limits the tasks of the job; 0 means 4096.
 	Processes uint64 `json:"processes,omitempty"`
 	// LogBytes limits each output; 0 means 16 MiB. What comes later is dropped and the log says so.
 	LogBytes int64 `json:"log_bytes,omitempty"`
@@ -119,12 +119,13 @@ type Reason string
 
 // Reasons.
 const (
-	ReasonExited      Reason = "exited"       // by itself, see Code or Signal
-	ReasonStopped     Reason = "stopped"      // Stop was called
-	ReasonWall        Reason = "wall-limit"   // ran too long
-	ReasonMemory      Reason = "memory-limit" // used too much memory
-	ReasonDisk        Reason = "disk-limit"   // wrote too much
-	ReasonStartFailed Reason = "start-failed" // never ran, see Message
+	ReasonExited      Reason = "exited"        // by itself, see Code or Signal
+	ReasonStopped     Reason = "stopped"       // Stop was called
+	ReasonWall        Reason = "wall-limit"    // ran too long
+	ReasonMemory      Reason = "memory-limit"  // used too much memory
+	ReasonDisk        Reason = "disk-limit"    // wrote too much
+	ReasonProcesses   Reason = "process-limit" // started too many processes
+	ReasonStartFailed Reason = "start-failed"  // never ran, see Message
 )
 
 // Exit is how a job ended. Code is the exit status, 128 + signal number when a signal ended it (as a shell reports it),

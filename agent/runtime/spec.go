@@ -15,8 +15,10 @@ import (
 const (
 	defaultLogBytes  = 16 << 20
 	defaultOpenFiles = 4096
+	defaultProcesses = 4096
 	maxSpecBytes     = 128 << 10 // of command and environment together
 	maxMiB           = 1 << 40
+	maxProcesses     = 1 << 22 // Linux has no more
 )
 
 var (
@@ -75,6 +77,8 @@ func (l Limits) validate() error {
 		return fmt.Errorf("%w: wall time of %v", ErrSpec, l.Wall)
 	case l.LogBytes < 0:
 		return fmt.Errorf("%w: %d log bytes", ErrSpec, l.LogBytes)
+	case l.Processes > maxProcesses:
+		return fmt.Errorf("%w: %d processes", ErrSpec, l.Processes)
 	case l.MemoryMiB > maxMiB || l.DiskMiB > maxMiB:
 		return fmt.Errorf("%w: %d MiB of memory, %d MiB of disk", ErrSpec, l.MemoryMiB, l.DiskMiB)
 	}
@@ -93,6 +97,13 @@ func (l Limits) openFiles() uint64 {
 		return defaultOpenFiles
 	}
 	return l.OpenFiles
+}
+
+func (l Limits) processes() uint64 {
+	if l.Processes == 0 {
+		return defaultProcesses
+	}
+	return l.Processes
 }
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -61,8 +61,9 @@ func (d leaseDir) lastLog() string {
 	return strings.TrimSpace(string(b[max(0, len(b)-500):]))
 }
 
-// killLeftovers ends processes of a job whose supervisor is gone. They are known by the job's session and by the lease
-// in their environment, both.
+// killLeftovers ends processes of a job whose supervisor is gone. They are known by the lease in their environment, and
+// so are those that they have started. One that has changed its environment and whose parent is gone is not found: that
+// takes a container.
 func (d leaseDir) killLeftovers() error {
 	var run runRecord
 	ok, err := readJSON(d.run(), &run)
@@ -75,17 +76,18 @@ func (d leaseDir) killLeftovers() error {
 		if err != nil {
 			return err
 		}
-		found := false
+		var found []procStat
 		for _, p := range all {
-			if p.session != run.Job.PID || p.start < run.Job.Start || p.state == 'Z' || !hasEnv(p.pid, mark) {
-				continue
+			if p.start >= run.Job.Start && p.state != 'Z' && hasEnv(p.pid, mark) {
+				found = append(append(found, p), descendants(all, p.pid)...)
 			}
-			found = true
+		}
+		for _, p := range found {
 			if err := (procID{PID: p.pid, Start: p.start, Boot: run.Job.Boot}).signal(syscall.SIGKILL); err != nil {
 				return err
 			}
 		}
-		if !found {
+		if len(found) == 0 {
 			return nil
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -127,8 +127,10 @@ func (s *supervisor) chooseLimits() {
 			say("%g CPUs: affinity, rounded up", l.CPUs)
 		}
 	}
-	if l.Processes > 0 && g == nil {
-		say("%d processes: not enforced without a cgroup", l.Processes)
+	if g != nil {
+		say("%d processes: cgroup", l.processes())
+	} else {
+		say("%d processes: RLIMIT_NPROC, which does not bind root, watch over the tree", l.processes())
 	}
 	if l.DiskMiB > 0 {
 		say("disk %d MiB: RLIMIT_FSIZE for each file, watch over the directory", l.DiskMiB)

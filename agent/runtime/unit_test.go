@@ -41,7 +41,7 @@ func TestParseStat(t *testing.T) {
 	line := "42 (a) b (c)) S 1 42 41 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1000 77 184467 1 1"
 	s, err := parseStat([]byte(line))
 	require.NoError(t, err)
-	require.Equal(t, procStat{pid: 42, parent: 1, session: 41, state: 'S', start: 123456, residentPages: 77}, s)
+	require.Equal(t, procStat{pid: 42, parent: 1, session: 41, state: 'S', start: 123456, threads: 1, residentPages: 77}, s)
 	for _, bad := range []string{"", "42", "42 (x", "42 (x) S 1", "x (y) S 1 42 41 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1000 77 1 1 1"} {
 		_, err := parseStat([]byte(bad))
 		require.Error(t, err, bad)

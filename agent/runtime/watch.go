@@ -45,8 +45,8 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			if wall := s.wall(); wall > 0 && time.Since(begin) > wall {
 				ask(ReasonWall, wallGrace)
 			}
-			if s.tooMuchMemory() {
-				ask(ReasonMemory, 0)
+			if why, much := s.tooMuch(); much {
+				ask(why, 0)
 			}
 			if check%diskEvery == 0 && s.tooMuchDisk() {
 				ask(ReasonDisk, 0)
@@ -123,22 +123,25 @@ func (s *supervisor) reapOrphans() {
 	}
 }
 
-// tooMuchMemory adds up the resident memory of the whole tree. Shared pages count once for each process, to the job's
-// disadvantage.
-func (s *supervisor) tooMuchMemory() bool {
-	limit := s.spec.Limits.MemoryMiB << 20
-	if limit == 0 || s.cgroup != nil {
-		return false
+// tooMuch adds up the tasks and the resident memory of the whole tree, which a cgroup limits where there is one. Shared
+// pages count once for each process, to the job's disadvantage.
+func (s *supervisor) tooMuch() (Reason, bool) {
+	if s.cgroup != nil {
+		return "", false
 	}
 	all, err := listProcesses()
 	if err != nil {
-		return false
+		return "", false
 	}
-	var sum uint64
+	var memory, tasks uint64
 	for _, p := range descendants(all, os.Getpid()) {
-		sum += p.residentPages * uint64(os.Getpagesize())
+		memory += p.residentPages * uint64(os.Getpagesize())
+		tasks += p.threads
 	}
-	return sum > limit
+	if limit := s.spec.Limits.MemoryMiB << 20; limit != 0 && memory > limit {
+		return ReasonMemory, true
+	}
+	return ReasonProcesses, tasks > s.spec.Limits.processes()
 }
 
 // tooMuchDisk adds up what the working directory holds.

@@ -292,12 +292,12 @@ func TestLivenessProbe(t *testing.T) {
 			r.Nonce[0] ^= 1
 			return r, nil
 		}, false, false},
-		"does not know us yet": {func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+		"does not know us": {func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			return messages.ChallengeResponse{}, ErrRefused
-		}, false, true},
+		}, false, false},
 		"says that it will not": {func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			return refused(req), nil
-		}, false, true},
+		}, false, false},
 		"is lost each time": {func(context.Context, messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			return messages.ChallengeResponse{}, ErrTransport
 		}, false, true},

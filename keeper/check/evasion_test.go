@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,6 +187,65 @@ func TestA04LeavingOutLivenessTooIsNotUp(t *testing.T) {
 		require.Equal(t, records.CheckLiveness, f.Kind)
 		require.True(t, f.Unknown)
 		require.False(t, f.Passed)
+	}
+}
+
+// A node whose own word it is that it answers no liveness question is not up. Being down saves it nothing, and neither
+// does saying so.
+func TestA04RefusedLivenessIsDown(t *testing.T) {
+	refusal := func(code p2p.Code) func(network.Stream, messages.ChallengeRequest) {
+		return func(s network.Stream, _ messages.ChallengeRequest) { send(s, uint(code), nil) }
+	}
+	for name, refuse := range map[string]func(network.Stream, messages.ChallengeRequest){
+		"does not know the keeper": refusal(p2p.CodeRefused),
+		"is not available":         refusal(p2p.CodeUnavailable),
+		"has other things to do": func(s network.Stream, req messages.ChallengeRequest) {
+			send(s, 0, messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "not now"})
+		},
+		"says so as late as it may": func(s network.Stream, _ messages.ChallengeRequest) {
+			time.Sleep(600 * time.Millisecond)
+			send(s, uint(p2p.CodeRefused), nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checker, _, what := onWire(t, refuse)
+			f, ok := checker.probe(t.Context(), what.node)
+			require.True(t, ok)
+			require.False(t, f.Passed)
+			require.False(t, f.Unknown, "it is the node's own doing")
+		})
+	}
+}
+
+// What strangers can bring about beside the node's word makes it not known, and a refusal that is over counts for nothing.
+func TestA04InterferenceWithLivenessIsUnknown(t *testing.T) {
+	refuse := func(s network.Stream, _ messages.ChallengeRequest) { send(s, uint(p2p.CodeRefused), nil) }
+	reset := func(s network.Stream, _ messages.ChallengeRequest) { _ = s.Reset() }
+	busy := func(s network.Stream, _ messages.ChallengeRequest) { send(s, uint(p2p.CodeRateLimited), nil) }
+	up := func(s network.Stream, req messages.ChallengeRequest) { send(s, 0, alive(req)) }
+	for name, c := range map[string]struct {
+		answers [probeTries]func(network.Stream, messages.ChallengeRequest)
+		passed  bool
+	}{
+		"resets":                  {answers: [...]func(network.Stream, messages.ChallengeRequest){reset, reset, reset}},
+		"flooded":                 {answers: [...]func(network.Stream, messages.ChallengeRequest){busy, busy, busy}},
+		"flooded at first":        {answers: [...]func(network.Stream, messages.ChallengeRequest){busy, refuse, refuse}},
+		"flooded at last":         {answers: [...]func(network.Stream, messages.ChallengeRequest){refuse, refuse, busy}},
+		"has just seen the chain": {answers: [...]func(network.Stream, messages.ChallengeRequest){refuse, refuse, up}, passed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tries atomic.Int32
+			checker, _, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
+				c.answers[min(int(tries.Add(1)), probeTries)-1](s, req)
+			})
+			checker.o.Timing.Timeout = 20 * time.Second
+			f, ok := checker.probe(t.Context(), what.node)
+			require.True(t, ok)
+			require.Equal(t, c.passed, f.Passed)
+			require.Equal(t, !c.passed, f.Unknown)
+		})
 	}
 }
 

@@ -86,41 +86,46 @@ func (s *supervisor) terminate() {
 }
 
 // killTree kills every descendant, again and again until none is left: a process may be born while others die. As
-// subreaper the supervisor is an ancestor of them all, also of those that left the job's session.
+// subreaper the supervisor is an ancestor of them all, also of those that left the job's session. A child that is born
+// while its parent dies is missing from a list that shows the parent dead, so that it takes two lists without a process,
+// and nothing to reap beside them, to know that none is left.
 func (s *supervisor) killTree() {
 	if s.cgroup != nil {
 		s.cgroup.kill()
 	}
 	boot := bootID()
-	for round := 0; round < 200; round++ {
+	for round, empty := 0, 0; round < 200 && empty < 2; round++ {
+		reaped := s.reapOrphans()
 		all, err := listProcesses()
 		if err != nil {
 			return
 		}
 		left := descendants(all, os.Getpid())
-		if len(left) == 0 {
-			return
-		}
 		for _, p := range left {
 			// A process that is gone is no error; any other failure is retried.
 			_ = procID{PID: p.pid, Start: p.start, Boot: boot}.signal(syscall.SIGKILL)
 		}
-		s.reapOrphans()
-		time.Sleep(5 * time.Millisecond)
+		empty++
+		if reaped+len(left) > 0 {
+			empty = 0
+			time.Sleep(5 * time.Millisecond)
+		}
 	}
 }
 
-// reapOrphans collects adopted children that have died. The job itself is left to its own Wait.
-func (s *supervisor) reapOrphans() {
+// reapOrphans collects adopted children that have died, and returns how many. The job itself is left to its own Wait.
+func (s *supervisor) reapOrphans() (reaped int) {
 	all, err := listProcesses()
 	if err != nil {
-		return
+		return 0
 	}
 	for _, p := range all {
 		if p.parent == os.Getpid() && p.state == 'Z' && p.pid != s.record.Job.PID {
 			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+			reaped++
 		}
 	}
+	return reaped
 }
 
 // tooMuch adds up the tasks and the resident memory of the whole tree, which a cgroup limits where there is one. Shared

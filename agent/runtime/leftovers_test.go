@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,7 @@ var leavers = map[string]string{
 // What a job starts ends with it, also when it has left the session, and also when the job has killed its supervisor.
 func TestA11AJobLeavesNothingBehind(t *testing.T) {
 	for name, leave := range leavers {
-		id := strings.ReplaceAll(name, " ", "-")
+		id := fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), os.Getpid()) // another run's leftovers are not this one's
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newRuntime(t)
@@ -50,8 +51,8 @@ while ! grep -q left ../stdout.log; do sleep 0.05; done; kill -9 $PPID; sleep 30
 // there the watch ends the job. The bomb has a bound of its own, for a runtime without limits.
 func TestA11AForkBombIsBounded(t *testing.T) {
 	t.Parallel()
-	p := newRuntime(t)
-	s := shell("bomb", `i=0; while [ $i -lt 200 ]; do sleep 305 & i=$((i+1)); done; echo all started; sleep 306`)
+	p, id := newRuntime(t), fmt.Sprintf("bomb-%d", os.Getpid())
+	s := shell(id, `i=0; while [ $i -lt 200 ]; do sleep 305 & i=$((i+1)); done; echo all started; sleep 306`)
 	s.Limits.Processes = 50
 	st := runToEnd(t, p, s)
 	t.Log(st.Exit.Reason, strings.Join(st.Limits, "; "))
@@ -59,9 +60,9 @@ func TestA11AForkBombIsBounded(t *testing.T) {
 	if os.Getuid() == 0 && !strings.Contains(strings.Join(st.Limits, "; "), "50 processes: cgroup") {
 		require.Equal(t, ReasonProcesses, st.Exit.Reason)
 	} else {
-		require.NotContains(t, output(t, p, "bomb", Stdout), "all started")
+		require.NotContains(t, output(t, p, id, Stdout), "all started")
 	}
-	requireNoneLeft(t, "bomb")
+	requireNoneLeft(t, id)
 }
 
 // The same as a user that the kernel limits, where the tests run as root.

@@ -71,7 +71,7 @@ func (d leaseDir) killLeftovers() error {
 		return err
 	}
 	mark := []byte("GANTRY_LEASE=" + filepath.Base(string(d)))
-	for round := 0; round < 100; round++ {
+	for round, empty := 0, 0; round < 200; round++ {
 		all, err := listProcesses()
 		if err != nil {
 			return err
@@ -87,8 +87,11 @@ func (d leaseDir) killLeftovers() error {
 				return err
 			}
 		}
-		if len(found) == 0 {
-			return nil
+		empty++
+		if len(found) > 0 {
+			empty = 0
+		} else if empty == 3 {
+			return nil // a child that is born while its parent dies is missing from one list
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -26,12 +26,15 @@ go_test() {
   local log
   log=build/logs/go-test-${1//[^a-z0-9]/-}.json
   shift
-  go test -json "$@" | tee "$log" | go run ./scripts/testsum
+  go test -json "$@" | tee "$log" | go run ./scripts/testsum | tee "${log%.json}.txt"
+  local reason
+  while IFS= read -r reason; do skipped+=("$reason"); done < <(sed -n 's/^SKIPPED //p' "${log%.json}.txt")
 }
 
 # Property tests draw the same cases every time, so that a commit either passes or does not; `nightly.sh random` draws
 # many others (RAPID_SEED=0 here for fresh ones).
 test_go() {
+  "$root/scripts/toolchain.sh" tpm sandbox
   "$root/scripts/build.sh" surfnet
   RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" -race ./...
 }

@@ -65,13 +65,31 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	r := newEntry(account)
 	r.Job = &job
 	if err := m.o.Runtime.Check(m.spec(r)); err != nil {
-		return messages.LeaseStatus{}, refuse("the job cannot be run: %v", err)
+		return messages.LeaseStatus{}, m.refuseJob(account, err)
 	}
 	if err := m.putJob(account, job, digest); err != nil {
 		return messages.LeaseStatus{}, err
 	}
 	m.wake(address)
 	return m.readStatus(ctx, store.Key(address))
+}
+
+// refuseJob stores that the ordered job cannot run here, so that the lease never starts and nothing is billed.
+func (m *Manager) refuseJob(account market.Lease, why error) error {
+	r, err := m.o.Store.AddLease(newEntry(account))
+	if err != nil {
+		return fmt.Errorf("store lease %s: %w", account.Address, err)
+	}
+	_, err = m.o.Store.Update(r.Address, func(l *store.Lease) error {
+		if l.AwardedAt.Unix() == account.AwardedAt {
+			l.Refused = why.Error()
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("store lease %s: %w", account.Address, err)
+	}
+	return refuse("the job cannot be run: %v", why)
 }
 
 // putJob stores the job once. Neither its command nor its environment is logged: customers put secrets into both.

@@ -26,12 +26,13 @@ func TestDeployIsRefused(t *testing.T) {
 		from          solana.PublicKey
 		status        market.LeaseStatus
 		want          string
+		never         bool // the lease never starts
 	}{
-		"another customer": {testJob(), testJob(), solana.PublicKey{9}, market.LeaseAwarded, "another customer"},
-		"another job":      {testJob(), image, testCustomer, market.LeaseAwarded, "not the job that was ordered"},
-		"an image":         {image, image, testCustomer, market.LeaseAwarded, "runs no images"},
-		"reserved name":    {reserved, reserved, testCustomer, market.LeaseAwarded, "LD_PRELOAD"},
-		"over":             {testJob(), testJob(), testCustomer, market.LeaseEnded, "over"},
+		"another customer": {testJob(), testJob(), solana.PublicKey{9}, market.LeaseAwarded, "another customer", false},
+		"another job":      {testJob(), image, testCustomer, market.LeaseAwarded, "not the job that was ordered", false},
+		"an image":         {image, image, testCustomer, market.LeaseAwarded, "runs no images", true},
+		"reserved name":    {reserved, reserved, testCustomer, market.LeaseAwarded, "LD_PRELOAD", true},
+		"over":             {testJob(), testJob(), testCustomer, market.LeaseEnded, "over", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, chain, _, _ := newTestManager(t)
@@ -41,8 +42,14 @@ func TestDeployIsRefused(t *testing.T) {
 			var refused *RefusedError
 			require.ErrorAs(t, err, &refused)
 			require.Contains(t, refused.Why, c.want)
-			if r, err := m.o.Store.Lease(store.Key(testLease)); err == nil {
+			r, err := m.o.Store.Lease(store.Key(testLease))
+			if c.never {
+				require.NoError(t, err)
+				require.NotEmpty(t, r.Refused)
+			}
+			if err == nil {
 				require.Nil(t, r.Job)
+				require.Equal(t, c.never, r.Refused != "", "only what was ordered and cannot run keeps the lease from starting")
 			}
 		})
 	}

@@ -159,7 +159,8 @@ func goneWhy(r store.Lease) string {
 	return "ended and closed while the agent was down"
 }
 
-// decideAwarded waits for the job, at most half of the start deadline, then starts.
+// decideAwarded waits for the job, at most half of the start deadline, then starts: a customer that brings none pays for the
+// machine that it holds. A lease whose job was refused never starts.
 func decideAwarded(f Facts) Decision {
 	if f.Entry.State != store.Awarded && f.Entry.State != store.Starting {
 		// The store is ahead of the chain: what the agent saw was on a fork, or the RPC node lags.
@@ -174,6 +175,9 @@ func decideAwarded(f Facts) Decision {
 	}
 	if f.Entry.State == store.Starting {
 		return Decision{Action: SubmitStart}
+	}
+	if f.Entry.Refused != "" {
+		return Decision{Action: Wait, Until: deadline, Why: "the ordered job cannot run here; the customer gets everything back"}
 	}
 	half := f.Order.AwardedAt.Add(f.Order.StartDeadline / 2)
 	if f.Entry.Job == nil && f.Now.Before(half) {

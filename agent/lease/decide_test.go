@@ -27,6 +27,7 @@ func TestAwardedLeasesAreStarted(t *testing.T) {
 		"no job yet":                      {func(*Facts) {}, Wait},
 		"the job has arrived":             {func(f *Facts) { f.Entry.Job = &store.Job{} }, MarkStarting},
 		"half of the deadline, no job":    {func(f *Facts) { f.Now = awarded.Add(10 * time.Second) }, MarkStarting},
+		"a refused job, half of it":       {func(f *Facts) { f.Entry.Refused, f.Now = "no sandbox", awarded.Add(10*time.Second) }, Wait},
 		"stored that it starts":           {func(f *Facts) { f.Entry.State = store.Starting }, SubmitStart},
 		"the order misses nodes":          {func(f *Facts) { f.Order.Complete, f.Entry.Job = false, &store.Job{} }, Wait},
 		"the deadline is missed":          {func(f *Facts) { f.Now = awarded.Add(21 * time.Second) }, Wait},

@@ -119,12 +119,14 @@ type Lease struct {
 	GPUMask         uint64    `json:"gpu_mask"`
 	PricePerGPUHour MicroUSDC `json:"price_per_gpu_hour"`
 	Job             *Job      `json:"job,omitempty"`
-	State           State     `json:"state"`
-	AwardedAt       time.Time `json:"awarded_at"`
-	StartedAt       time.Time `json:"started_at"`
-	FundedUntil     time.Time `json:"funded_until"`
-	EndedAt         time.Time `json:"ended_at"`
-	ConnectionHash  Key       `json:"connection_hash"`
+	// Refused says why this node cannot run the job that was ordered; then the lease is never started. Empty otherwise.
+	Refused        string    `json:"refused,omitempty"`
+	State          State     `json:"state"`
+	AwardedAt      time.Time `json:"awarded_at"`
+	StartedAt      time.Time `json:"started_at"`
+	FundedUntil    time.Time `json:"funded_until"`
+	EndedAt        time.Time `json:"ended_at"`
+	ConnectionHash Key       `json:"connection_hash"`
 	// Checkpoint is the sha256 in hex from which a moved lease's job goes on; empty for none.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	// Output of a redundant job, once it is over.

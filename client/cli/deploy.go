@@ -192,7 +192,7 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	if _, err := d.remote.deploy(ctx, l, d.r.job); err != nil {
 		var refusal *errRefusedByNode
 		if errors.As(err, &refusal) {
-			return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.why), "it starts the lease all the same, and it is billed from then on: end it then with: gantry stop "+l.Address.String())
+			return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.why), "a lease whose job cannot run does not start, and its price comes back when the start deadline is over; see: gantry leases")
 		}
 		return network(fmt.Sprintf("the machine of lease %s cannot be reached", l.Address), "", err)
 	}

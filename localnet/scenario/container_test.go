@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
+	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 )
 
@@ -42,8 +44,30 @@ func TestAContainerIsRented(t *testing.T) {
 	require.NotContains(t, printed, "entry usr")
 	require.Contains(t, printed, "GANTRY_GPU_COUNT 1")
 
-	refused, err := n.Gantry(t.Context(), customer, append(rent, image+"-missing")...)
+	missing, err := n.Gantry(t.Context(), customer, append(rent, image+"-missing")...)
 	require.NoError(t, err)
-	require.Equal(t, refusedByMarket, refused.Code)
-	require.Contains(t, refused.Stderr, "not there, or not public")
+	require.Equal(t, refusedByMarket, missing.Code)
+	require.Contains(t, missing.Stderr, "not there, or not public")
+}
+
+// A machine that cannot run what was ordered never starts the lease: the customer gets everything back.
+func TestC09ALeaseWhoseJobWasRefusedIsNeverBilled(t *testing.T) {
+	n, customer := market(t)
+	credits := func() sdk.Credits {
+		c, ok := snapshotOf(t, n).CreditsOf(customer.Address())
+		require.True(t, ok)
+		return c
+	}
+	before := credits()
+	refused, err := n.Gantry(t.Context(), customer, "deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--env", "LD_PRELOAD=x", "--", "true")
+	require.NoError(t, err)
+	require.Equal(t, refusedByMarket, refused.Code, refused.Stderr)
+	require.Contains(t, refused.Stderr, "does not start")
+	require.Eventually(t, func() bool {
+		for _, l := range snapshotOf(t, n).LeasesOfCustomer(customer.Address()) {
+			require.NotEqual(t, sdk.LeaseRunning, l.State())
+		}
+		return credits().Reserved == 0
+	}, 5*time.Minute, 500*time.Millisecond)
+	require.Equal(t, before.Balance, credits().Balance)
 }

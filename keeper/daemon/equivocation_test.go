@@ -122,8 +122,8 @@ func TestAFloodOfEquivocation(t *testing.T) {
 		r.run()
 		defer r.kill()
 	}
-	p := period()
 	flood := func(from uint32) {
+		p := period() // statements of earlier ones than the last are not taken
 		m := messages.StatementsAnswer{Version: messages.Version}
 		for i := range uint32(gossip.MaxBatch) {
 			m.Statements = append(m.Statements, l.statement(p, (from+i)%2 == 0, from+i))

@@ -7,7 +7,7 @@ use gantry_market::constants::{
     BPS, FLAGS_NODE, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_SPEC_MISMATCH, FLAG_WORK_FAILED,
     RELAPSE_SECS,
 };
-use gantry_market::state::{Fault, Market, Node, FAULT_APPLIED, FAULT_REPORT, NODE_SUSPENDED};
+use gantry_market::state::{Fault, Market, Node, FAULT_APPLIED, FAULT_REPORT, FAULT_WORK, NODE_SUSPENDED};
 use solana_address::Address;
 
 use super::{broken, Flows, CAUSE};
@@ -29,8 +29,12 @@ fn due(node: &Node, bps: u16, now: i64) -> u128 {
     u128::from(node.required_stake) * share / u128::from(BPS)
 }
 
-/// The share for what a report says of a machine.
-fn share(market: &Market, flags: u16) -> u16 {
+/// The share for what a report says of a machine, or for work of it that was proven wrong.
+fn share(market: &Market, fault: &Fault) -> u16 {
+    if fault.kind == FAULT_WORK {
+        return market.params.slash_bad_work_bps;
+    }
+    let flags = fault.flags;
     let fraud = FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED | FLAG_SPEC_MISMATCH;
     let of = |mask: u16, bps: u16| if flags & mask != 0 { bps } else { 0 };
     of(fraud, market.params.slash_fraud_bps).max(of(FLAG_WORK_FAILED, market.params.slash_work_failed_bps))
@@ -42,11 +46,12 @@ impl Causes {
         self.mended(act);
         for change in act.changes::<Fault>() {
             let fault = change.either();
-            if fault.kind != FAULT_REPORT || fault.flags & FLAGS_NODE == 0 {
+            let of_report = fault.kind == FAULT_REPORT && fault.flags & FLAGS_NODE != 0;
+            if !of_report && fault.kind != FAULT_WORK {
                 continue;
             }
             if let (true, Some(node)) = (change.created().is_some(), act.ledger.get::<Node>(&fault.node)) {
-                let due = due(node, share(market, fault.flags), act.now);
+                let due = due(node, share(market, fault), act.now);
                 self.open.insert(change.at, (fault.node, due));
                 self.found(&fault.node, due);
             } else if change.after.is_none_or(|after| after.status == FAULT_APPLIED) {
@@ -54,14 +59,6 @@ impl Causes {
             }
             if act.name == "slash_apply" {
                 self.took(act, &fault.node, flows)?;
-            }
-        }
-        if act.name == "prove_bad_work" {
-            let proven =
-                act.changes::<Node>().find_map(|change| change.both().map(|(was, _)| (change.at, was)));
-            if let Some((at, node)) = proven {
-                self.found(&at, due(node, market.params.slash_bad_work_bps, act.now));
-                self.took(act, &at, flows)?;
             }
         }
         Ok(())

@@ -88,6 +88,19 @@ pub fn retold(s: &mut Scene) -> Option<Scenario> {
 /// A node with two customers, one of whom may be its owner's, is found out. Whoever opens the fault first, and with
 /// whichever leaf: each customer gets the same.
 pub fn shared(s: &mut Scene) -> Option<Scenario> {
+    let (scenario, [victim, _]) = two_customers(s)?;
+    Some(scenario.then(move |s| applied(s, &victim.node)))
+}
+
+/// The same, and the next report finds the machine out again. The cause has been charged, so that the second fault takes
+/// nothing: whichever is applied and claimed first, each customer gets the same.
+pub fn repeated(s: &mut Scene) -> Option<Scenario> {
+    let (scenario, jobs) = two_customers(s)?;
+    Some(scenario.then(move |s| found_out_again(s, &jobs[0])).then(move |s| applied_in_any_order(s, &jobs)))
+}
+
+/// Both leases are paid for a while, then the node's fault is opened.
+fn two_customers(s: &mut Scene) -> Option<(Scenario, [Job; 2])> {
     let owner = OWNERS[s.below(2)];
     let other = wallet(s, owner, &CUSTOMERS);
     let provider = s.a.actors[wallet(s, owner, &PROVIDERS)].provider();
@@ -101,22 +114,20 @@ pub fn shared(s: &mut Scene) -> Option<Scenario> {
     // At a price that nobody else would pay.
     (own.args.max_price, own.args.duration_secs) = (4_000_000_000, 300);
     let (paid, turned) = (10 + s.below(20) as u32, s.once_in(2));
-    Some(
-        Scenario::default()
-            .then(recovered)
-            // The period in which it registered says nothing about it.
-            .then(|s| Some(vec![Step::Warp(i64::from(market(s)?.params.period_secs))]))
-            .then(move |s| Some(vec![offered(s, &node, 3_000_000)?]))
-            .then(move |s| victim.ordered(s))
-            .then(move |s| victim.started(s))
-            .then(move |s| Some(vec![offered(s, &node, 4_000_000_000)?]))
-            .then(move |s| own.ordered(s))
-            .then(move |s| own.started(s))
-            .then(move |s| Some(vec![offered(s, &node, 3_000_000)?, Step::Warp(40)]))
-            .then(move |s| receipted(s, &victim, paid))
-            .then(move |s| found_out(s, [victim, own], turned))
-            .then(move |s| applied(s, &node)),
-    )
+    let scenario = Scenario::default()
+        .then(recovered)
+        // The period in which it registered says nothing about it.
+        .then(|s| Some(vec![Step::Warp(i64::from(market(s)?.params.period_secs))]))
+        .then(move |s| Some(vec![offered(s, &node, 3_000_000)?]))
+        .then(move |s| victim.ordered(s))
+        .then(move |s| victim.started(s))
+        .then(move |s| Some(vec![offered(s, &node, 4_000_000_000)?]))
+        .then(move |s| own.ordered(s))
+        .then(move |s| own.started(s))
+        .then(move |s| Some(vec![offered(s, &node, 3_000_000)?, Step::Warp(40)]))
+        .then(move |s| receipted(s, &victim, paid))
+        .then(move |s| found_out(s, [victim, own], turned));
+    Some((scenario, [victim, own]))
 }
 
 /// Both sides sign for seconds.
@@ -162,6 +173,38 @@ fn found_out(s: &mut Scene, [victim, own]: [Job; 2], turned: bool) -> Option<Pla
     Some(plan)
 }
 
+/// A further final report, of the node alone.
+fn found_out_again(s: &mut Scene, job: &Job) -> Option<Plan> {
+    s.a.ledger.get::<Lease>(&job.lease)?;
+    let period = s.a.w.period();
+    let good = s.a.w.good_leaf(job.node, Address::default(), period);
+    reported(s, period, &[LeafData { flags: FLAG_WORK_FAILED, checks_passed: 0, ..good }], &[0])
+}
+
+/// All faults of a node are applied, and its leases compensated: in one order or in the other.
+fn applied_in_any_order(s: &mut Scene, jobs: &[Job; 2]) -> Option<Plan> {
+    let node = jobs[0].node;
+    let mut faults: Vec<(Address, i64)> =
+        s.a.ledger
+            .all::<Fault>()
+            .filter(|(_, fault)| fault.node == node)
+            .map(|(at, fault)| (*at, fault.applicable_at))
+            .collect();
+    let wait = faults.iter().map(|(_, at)| at - s.a.now()).max()?;
+    let payer = s.actor().wallet();
+    let way = |faults: &[(Address, i64)]| -> Vec<Step> {
+        let apply = faults.iter().map(|(at, _)| ix::slash_apply_by(&s.a.w, &payer, at));
+        let claim = faults.iter().flat_map(|(at, _)| {
+            jobs.iter().map(|job| ix::slash_compensate_by(&s.a.w, &payer, at, &job.lease))
+        });
+        apply.chain(claim).map(|instruction| Step::Send(vec![instruction])).collect()
+    };
+    let mut ways = vec![way(&faults)];
+    faults.reverse();
+    ways.push(way(&faults));
+    Some(vec![Step::Warp(wait.max(1)), Step::Either(ways)])
+}
+
 /// A fault of a node, against which one keeper speaks after the other, some of them twice, some for their owner.
 pub fn appealed(s: &mut Scene) -> Option<Scenario> {
     let job = Job::any(s)?;
@@ -169,11 +212,18 @@ pub fn appealed(s: &mut Scene) -> Option<Scenario> {
     let mut scenario = job
         .begins()
         .then(|s| Some(vec![Step::Warp(i64::from(market(s)?.params.period_secs))]))
-        .then(move |s| accused(s, &job));
+        .then(move |s| accused(s, &job))
+        // The GPU dies meanwhile: what the fault has reserved is not there for that.
+        .then_if(s.once_in(2), move |s| died(s, &job));
     for _ in 0..speaks {
         scenario = scenario.then(move |s| speaks_against(s, &job.node));
     }
     Some(scenario.then_if(speaks > 2, move |s| applied(s, &job.node)))
+}
+
+fn died(s: &mut Scene, job: &Job) -> Option<Plan> {
+    let key = s.a.ledger.get::<Node>(&job.node)?.node_key;
+    Some(vec![Step::Send(vec![ix::node_report_dead(&s.a.w, &key, &job.node)])])
 }
 
 /// A final report says that the machine has failed a check, and the fault is opened.

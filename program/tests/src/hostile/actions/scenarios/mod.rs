@@ -50,6 +50,7 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     votes::split,
     cheats::carried_out,
     cheats::shared,
+    cheats::repeated,
     cheats::withheld,
     cheats::reopened,
     cheats::retold,

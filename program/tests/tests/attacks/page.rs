@@ -37,7 +37,6 @@ const WHERE: &str = "
 | R 11 | a node that is drawn for work is silent, or has one of its own GPUs rented when a keeper asks: keepers ask nodes without a lease only, and silence proves nothing | not yet in the program: comes with measuring GPUs |
 | R 12 | a relay stands by for checks and is elsewhere during leases | not yet in the program: comes with measuring GPUs |
 | R 20 | a gateway's key signs receipts for leases that are not its own; the shares of a sealed job are opened by a few | not yet in the program: comes with gateways |
-| C 9 | a lease without a job is billed | not yet in the program: comes with containers |
 ";
 
 fn table(rows: &[Row], last: &str, otherwise: &str) -> String {

@@ -48,6 +48,7 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     votes::split,
     votes::split,
     votes::split,
+    votes::late,
     cheats::carried_out,
     cheats::shared,
     cheats::repeated,

@@ -1,4 +1,6 @@
-use gantry_market::state::{Candidate, Keeper, Node, Report, KEEPER_ACTIVE, NODE_ACTIVE, REPORT_FINAL};
+use gantry_market::state::{
+    vote_grace, Candidate, Keeper, Node, Report, KEEPER_ACTIVE, NODE_ACTIVE, REPORT_FINAL,
+};
 use solana_address::Address;
 
 use super::super::proofs::unjust_award;
@@ -26,6 +28,29 @@ pub fn split(s: &mut Scene) -> Option<Scenario> {
         scenario = scenario.then(move |s| moved(s, period));
     }
     Some(scenario.then(move |s| together(s, period)).then(move |s| moved(s, period)))
+}
+
+/// All keepers but one vote for what is so; the last one copies the final root when the grace is over.
+pub fn late(s: &mut Scene) -> Option<Scenario> {
+    let period = s.a.w.period();
+    Some(Scenario::default().then(recovered).then(move |s| copied(s, period)))
+}
+
+fn copied(s: &mut Scene, period: u64) -> Option<Plan> {
+    let (end, grace) = (end(s, period)?, vote_grace(market(s)?.params.period_secs));
+    let (node, _) = s.any_where::<Node>(|node| node.status == NODE_ACTIVE)?;
+    let (root, proofs) = tree(&[s.a.w.good_leaf(node, Address::default(), period)]);
+    s.memory.proofs.extend(proofs);
+    let mut keepers = voters(s, end);
+    let last = s.below(keepers.len().max(1));
+    (last < keepers.len()).then(|| keepers.swap(0, last))?;
+    let mut plan = vec![Step::Warp((end - s.a.now()).max(1))];
+    for (wallet, _) in keepers.iter().skip(1) {
+        plan.push(Step::Send(vec![ix::report_vote(s.who(wallet)?, period, root)]));
+    }
+    plan.push(Step::Warp(1 + grace));
+    plan.push(Step::Send(vec![ix::report_vote(s.who(&keepers[0].0)?, period, root)]));
+    Some(plan)
 }
 
 /// When the period has ended.

@@ -212,25 +212,37 @@ pub fn appealed(s: &mut Scene) -> Option<Scenario> {
     let mut scenario = job
         .begins()
         .then(|s| Some(vec![Step::Warp(i64::from(market(s)?.params.period_secs))]))
-        .then(move |s| accused(s, &job))
-        // The GPU dies meanwhile: what the fault has reserved is not there for that.
-        .then_if(s.once_in(2), move |s| died(s, &job));
+        .then(move |s| accused(s, &job));
     for _ in 0..speaks {
         scenario = scenario.then(move |s| speaks_against(s, &job.node));
     }
     Some(scenario.then_if(speaks > 2, move |s| applied(s, &job.node)))
 }
 
-fn died(s: &mut Scene, job: &Job) -> Option<Plan> {
-    let key = s.a.ledger.get::<Node>(&job.node)?.node_key;
-    Some(vec![Step::Send(vec![ix::node_report_dead(&s.a.w, &key, &job.node)])])
+/// A machine is found to have cheated, for which all of its stake is reserved; then its GPU dies.
+pub fn dead(s: &mut Scene) -> Option<Scenario> {
+    let job = Job::any(s)?;
+    Some(
+        job.begins()
+            .then(|s| Some(vec![Step::Warp(i64::from(market(s)?.params.period_secs))]))
+            .then(move |s| accused_of(s, &job, FLAG_EVIDENCE_FAILED))
+            .then(move |s| {
+                let key = s.a.ledger.get::<Node>(&job.node)?.node_key;
+                Some(vec![Step::Send(vec![ix::node_report_dead(&s.a.w, &key, &job.node)])])
+            })
+            .then(move |s| applied(s, &job.node)),
+    )
 }
 
 /// A final report says that the machine has failed a check, and the fault is opened.
 fn accused(s: &mut Scene, job: &Job) -> Option<Plan> {
+    let flags = [FLAG_WORK_FAILED, FLAG_EVIDENCE_FAILED][s.below(2)];
+    accused_of(s, job, flags)
+}
+
+fn accused_of(s: &mut Scene, job: &Job, flags: u16) -> Option<Plan> {
     s.a.ledger.get::<Lease>(&job.lease)?;
     let period = s.a.w.period();
-    let flags = [FLAG_WORK_FAILED, FLAG_EVIDENCE_FAILED][s.below(2)];
     let good = s.a.w.good_leaf(job.node, Address::default(), period);
     let leaf = LeafData { flags, checks_passed: 0, ..good };
     reported(s, period, &[leaf], &[0])

@@ -52,6 +52,7 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     cheats::carried_out,
     cheats::shared,
     cheats::repeated,
+    cheats::dead,
     cheats::withheld,
     cheats::reopened,
     cheats::retold,

@@ -119,7 +119,7 @@ fn weave(dir: &str) -> bool {
 
 fn hunt_mutants(write: bool) -> bool {
     let seeds = number("GANTRY_HOSTILE_SEEDS", 3);
-    let most = number("GANTRY_HOSTILE_STEPS", 60_000) as usize;
+    let most = number("GANTRY_HOSTILE_STEPS", 200_000) as usize;
     let chosen = std::env::var("GANTRY_HOSTILE_MUTANTS").unwrap_or_default();
     let chosen: Vec<u64> = chosen.split(',').filter_map(|number| number.trim().parse().ok()).collect();
     let all = mutants::all();

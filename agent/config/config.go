@@ -65,6 +65,8 @@ type Config struct {
 	SilenceFile string `yaml:"-"`
 	LostFile    string `yaml:"-"`
 	WrongWork   bool   `yaml:"-"`
+	// KernelLog is read for faults of simulated GPUs.
+	KernelLog string `yaml:"-"`
 }
 
 // FileName is the settings file in the data folder.
@@ -204,7 +206,7 @@ func (c Config) URLs() []string {
 
 // Simulates reports whether anything about the node is simulated.
 func (c Config) Simulates() bool {
-	return c.SlowFactor > 1 || c.WrongWork || c.SilenceFile != "" || c.LostFile != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
+	return c.SlowFactor > 1 || c.WrongWork || c.SilenceFile != "" || c.LostFile != "" || c.KernelLog != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
 }
 
 // InventoryNVML asks the NVIDIA driver.
@@ -240,4 +242,5 @@ func (c Config) JobsDir() string      { return filepath.Join(c.DataDir, "jobs") 
 func (c Config) ImagesDir() string    { return filepath.Join(c.DataDir, "images") }
 func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.json") }
 func (c Config) BidsPath() string     { return filepath.Join(c.DataDir, "bids.json") }
+func (c Config) RepairedPath() string { return filepath.Join(c.DataDir, "repaired.json") }
 func (c Config) BenchPath() string    { return filepath.Join(c.DataDir, "benchmark.json") }

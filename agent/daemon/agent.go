@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/pricing"
@@ -80,6 +81,7 @@ type Agent struct {
 	chain      *nodeChain
 	prices     prices
 	leases     *lease.Manager
+	faults     *faults.Standing
 	receipts   *receipt.Server
 	challenges *challenge.Server
 	guests     atomic.Pointer[guests] // nil until the node knows its account
@@ -166,6 +168,7 @@ func (a *Agent) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.faults = faults.New(a.machine.Buses(), a.log.With().Str("part", "faults").Logger())
 	if err := a.openProver(ctx); err != nil {
 		return err
 	}
@@ -194,7 +197,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 		return fmt.Errorf("%w: %w", ErrSimulation, err)
 	}
 	a.log.Warn().Bool("simulated", true).Str("inventory", a.cfg.Inventory).Int("slow_factor", a.cfg.SlowFactor).
-		Str("silence_file", a.cfg.SilenceFile).Str("lost_gpu_file", a.cfg.LostFile).Bool("wrong_work", a.cfg.WrongWork).Msg("SIMULATION: this node is not what it seems")
+		Str("silence_file", a.cfg.SilenceFile).Str("lost_gpu_file", a.cfg.LostFile).Str("kernel_log", a.cfg.KernelLog).Bool("wrong_work", a.cfg.WrongWork).Msg("SIMULATION: this node is not what it seems")
 	return nil
 }
 
@@ -279,6 +282,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.followMarket(ctx) })
 	g.Go(func() error { return a.followTerms(ctx) })
 	g.Go(func() error { return a.followGPUs(ctx) })
+	g.Go(func() error { return a.followFaults(ctx) })
 	g.Go(func() error { return a.followClock(ctx) })
 	g.Go(func() error { return bidder.Run(ctx) })
 	guests := &guests{view: a.view, store: a.store, node: node.Address, log: a.log}

@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/agent/bidding"
+	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
@@ -54,6 +55,10 @@ func (a *Agent) newBidder(ctx context.Context) (*bidding.Bidder, error) {
 func (a *Agent) bidPrice(ctx context.Context) market.PricePerHour {
 	node, ok := a.view.Node(a.node)
 	if !ok {
+		return 0
+	}
+	if broken := a.faults.All(faults.Broken); len(broken) > 0 {
+		a.log.Info().Stringer("fault", broken[0]).Msg("node does not bid while a GPU has a fault; once it is repaired: gantry-agent repaired")
 		return 0
 	}
 	s, err := a.bidInputs(ctx, node)

@@ -96,7 +96,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Node: lease.Share{
 			CPUs: float64(inv.CPU.Threads), MemoryMiB: inv.RAMMiB * 9 / 10, DiskMiB: inv.Disk.FreeGiB * 1024 * 9 / 10,
 		},
-		Settle: a.receipts.SettleNow, Log: a.log,
+		Settle: a.receipts.SettleNow, Faults: a.faultsOf, Log: a.log,
 	})
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a *Agent) assemble(node market.Node) error {
 		MayChallenge: a.mayChallenge,
 		Statuses:     a.leases.Statuses,
 		Busy:         a.leases.Live,
-		Inventory:    a.machine.Claim,
+		Inventory:    a.claim,
 		Policy:       a.workPolicy,
 		Period:       a.period,
 		Signer:       a.key,

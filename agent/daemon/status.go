@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/agent/challenge"
+	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/store"
 )
 
@@ -23,11 +24,14 @@ type Status struct {
 	Keepers   int       `json:"keepers"`
 	Connected int       `json:"keepers_connected"`
 	// Inventory is how the GPUs were found; Simulated is true when they are not real.
-	Inventory string           `json:"inventory"`
-	Simulated bool             `json:"simulated"`
-	Checks    challenge.Counts `json:"checks"`
-	Leases    []LeaseLine      `json:"leases"`
-	InFlight  int              `json:"transactions_in_flight"`
+	Inventory string `json:"inventory"`
+	Simulated bool   `json:"simulated"`
+	// Faults are those of the hardware that stand, and Worn what hardware has survived.
+	Faults   []string         `json:"faults,omitempty"`
+	Worn     []string         `json:"worn,omitempty"`
+	Checks   challenge.Counts `json:"checks"`
+	Leases   []LeaseLine      `json:"leases"`
+	InFlight int              `json:"transactions_in_flight"`
 }
 
 // LeaseLine is one lease of a Status.
@@ -77,6 +81,12 @@ func (a *Agent) writeStatus(path string) error {
 		PID: os.Getpid(), At: time.Now().UTC(), Since: a.since.UTC(), Node: a.node.String(), NodeKey: a.key.PublicKey().String(),
 		Addresses: a.p2p.Addrs(), Inventory: a.cfg.Inventory, Simulated: a.machine.Inventory.Simulated,
 		Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
+	}
+	for _, f := range a.faults.All(faults.Broken) {
+		s.Faults = append(s.Faults, f.String())
+	}
+	for _, f := range a.faults.All(faults.Worn) {
+		s.Worn = append(s.Worn, f.String())
 	}
 	s.Connected, s.Keepers = a.connected()
 	entries, err := a.store.Leases()

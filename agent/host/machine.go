@@ -10,6 +10,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
@@ -104,6 +105,20 @@ func (m *Machine) UUIDs() []string {
 		out[i] = g.UUID
 	}
 	return out
+}
+
+// Buses are the GPUs' places, by index.
+func (m *Machine) Buses() []string {
+	out := make([]string, len(m.Inventory.GPUs))
+	for i, g := range m.Inventory.GPUs {
+		out[i] = g.PCIBusID
+	}
+	return out
+}
+
+// FollowFaults notes the errors that NVML reports, until ctx ends. The machine must stay open meanwhile.
+func (m *Machine) FollowFaults(ctx context.Context, s *faults.Standing) error {
+	return s.FollowEvents(ctx, m.nvml)
 }
 
 // Devices are the GPUs' identities on chain, by index.

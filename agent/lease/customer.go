@@ -179,7 +179,7 @@ func (m *Manager) readStatus(ctx context.Context, lease store.Key) (messages.Lea
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return messages.LeaseStatus{}, err
 	}
-	return statusOf(r, job), nil
+	return m.statusOf(r, job), nil
 }
 
 // logChunkSize is the most of a job's output that one message carries, bytes.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"strings"
 	"time"
 
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -180,7 +181,18 @@ func describe(e store.Exit) string {
 	return "the job ended, its exit is not known"
 }
 
-// statusOf is a lease's status as customers and keepers see it.
+// statusOf is a lease's status as customers and keepers see it, with what the driver reports of its GPUs.
+func (m *Manager) statusOf(r store.Lease, job runtime.Status) messages.LeaseStatus {
+	s := statusOf(r, job)
+	if m.o.Faults == nil || !r.State.Live() && r.Exit == nil {
+		return s
+	}
+	if faults := m.o.Faults(r.GPUMask); faults != "" {
+		s.Detail = printable.Text(strings.TrimPrefix(s.Detail+"; ", "; ") + faults)
+	}
+	return s
+}
+
 func statusOf(r store.Lease, job runtime.Status) messages.LeaseStatus {
 	s := messages.LeaseStatus{Lease: r.Address, State: messages.LeaseWaiting, OutputBytes: uint64(job.StdoutBytes + job.StderrBytes)}
 	if !job.StartedAt.IsZero() {

@@ -60,6 +60,8 @@ type Options struct {
 	Node Share
 	// Settle makes a last attempt to submit what the customer has signed before a lease is ended. May be nil.
 	Settle func(ctx context.Context, lease solana.PublicKey) error
+	// Faults says for people what a lease's customer should know of the devices in a mask. May be nil.
+	Faults func(mask uint64) string
 	// Keep is how long the output of a closed lease stays readable; default one minute.
 	Keep time.Duration
 	// StopGrace is the time between asking a job to end and killing it; default 5 s.

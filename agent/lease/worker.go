@@ -173,7 +173,7 @@ func phase(st runtime.Status) JobPhase {
 }
 
 func (w *worker) publish(r store.Lease, job runtime.Status) {
-	s := statusOf(r, job)
+	s := w.m.statusOf(r, job)
 	w.mu.Lock()
 	w.last, w.live = s, r.State.Live()
 	w.mu.Unlock()

@@ -143,6 +143,8 @@ type GPU struct {
 	Utilisation uint32   `cbor:"6,keyasint"` // percent
 	ECCErrors   uint64   `cbor:"7,keyasint"` // uncorrected since boot
 	Driver      string   `cbor:"8,keyasint" max:"128"`
+	// Fault is the driver's code (NVIDIA's Xid) for a fault of the hardware that stands; 0 for none.
+	Fault uint64 `cbor:"9,keyasint,omitempty"`
 }
 
 // WorkProof is a committed matrix product.

@@ -50,6 +50,9 @@ func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, ho
 		if g.TempC > maxTempC {
 			ails("GPU %d at %d °C", i, g.TempC)
 		}
+		if g.Fault != 0 {
+			ails("GPU %d has a fault by the node's own word, Xid %d", i, g.Fault)
+		}
 		if g.ECCErrors > 0 {
 			ails("GPU %d has %d uncorrected memory errors", i, g.ECCErrors)
 		}

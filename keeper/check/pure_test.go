@@ -192,6 +192,7 @@ func TestJudgeInventory(t *testing.T) {
 		"few cores":                    {change: func(i *messages.Inventory) { i.CPUCores = 8 }, unhealthy: true},
 		"little memory":                {change: func(i *messages.Inventory) { i.RAMMiB = 1000 }, unhealthy: true},
 		"hot":                          {change: func(i *messages.Inventory) { i.GPUs[0].TempC = 120 }, unhealthy: true},
+		"a fault by its own word":      {change: func(i *messages.Inventory) { i.GPUs[1].Fault = 79 }, unhealthy: true},
 		"memory errors":                {change: func(i *messages.Inventory) { i.GPUs[0].ECCErrors = 1 }, unhealthy: true},
 	} {
 		t.Run(name, func(t *testing.T) {

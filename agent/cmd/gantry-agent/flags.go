@@ -91,6 +91,7 @@ func settings(c *cli.Context) (config.Config, error) {
 	}
 	cfg.SlowFactor, cfg.SilenceFile = c.Int("simulate-slow-factor"), c.String("simulate-silence-file")
 	cfg.LostFile = c.String("simulate-lost-gpu-file")
+	cfg.KernelLog = c.String("simulate-kernel-log")
 	cfg.WrongWork = c.Bool("simulate-wrong-work")
 	return cfg.Complete()
 }

@@ -105,6 +105,14 @@ func todo(r screen) []string {
 	if r.Running && r.Agent.Connected < r.Agent.Keepers {
 		out = append(out, fmt.Sprintf("connected to %d of %d keepers: is the network up?", r.Agent.Connected, r.Agent.Keepers))
 	}
+	if r.Running {
+		for _, f := range r.Agent.Faults {
+			out = append(out, f+": the node does not bid, and keepers are told; once it is repaired: gantry-agent repaired")
+		}
+		for _, f := range r.Agent.Worn {
+			out = append(out, f+": it works on; plan a reset")
+		}
+	}
 	if r.Balance < chain.SOL/200 {
 		out = append(out, fmt.Sprintf("the machine's key has %s for fees: send some SOL to %s", r.Balance, r.Node.NodeKey))
 	}

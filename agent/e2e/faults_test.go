@@ -1,0 +1,58 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+// A GPU's hardware fails while it is rented: the customer is told, the operator too, the node does not bid until it is
+// repaired, and its inventory says so to keepers.
+func TestAFaultOfTheHardwareIsSaidByTheNode(t *testing.T) {
+	t.Parallel()
+	w := newTestbed(t)
+	path := filepath.Join(w.dir, "kmsg")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	kernel, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = kernel.Close() })
+	a := w.newAgent(0, "--simulate-kernel-log", path)
+	a.start()
+	spec := job("sleep 300")
+	l := w.order(a.node, spec, 600, false)
+	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
+	w.until(l.Address, "it runs", running)
+	await := func(why string, cond func() bool) {
+		t.Helper()
+		require.Eventually(t, cond, time.Minute, 100*time.Millisecond, why)
+	}
+	detail := func() string { return w.status(a, l.Address).Status.Detail }
+	fault := func() uint64 {
+		answer, err := w.ask(a, messages.CheckInventory, nil)
+		require.NoError(t, err)
+		return answer.Inventory.GPUs[0].Fault
+	}
+	status := func() string { return a.command("status", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS) }
+	await("its job runs", func() bool { return detail() == "" })
+	require.Zero(t, fault())
+
+	_, err = kernel.WriteString("4,1,9000000000000000,-;NVRM: Xid (PCI:0000:00:00): 13, pid=7, name=python3, a job's own error\n" +
+		"4,2,9000000000000000,-;NVRM: Xid (PCI:0000:00:00): 48, pid=7, name=python3, DBE\n")
+	require.NoError(t, err)
+	await("the customer is told", func() bool { return strings.Contains(detail(), "a memory error that cannot be corrected") })
+	require.Contains(t, detail(), "exception in a program", "and of what its own job does")
+	require.Equal(t, uint64(48), fault())
+	await("the operator is told", func() bool { return strings.Contains(status(), "Xid 48") })
+	require.NotContains(t, status(), "Xid 13", "a job's error is nothing to repair")
+
+	require.Contains(t, a.command("repaired", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS), "forgotten")
+	await("it is repaired", func() bool { return fault() == 0 })
+	require.Empty(t, detail())
+}

@@ -166,7 +166,7 @@ func TestRefuses(t *testing.T) {
 		"far":                {"not the current", func(r *messages.ChallengeRequest) { r.Period += 2 }},
 		"another slot":       {"signature", func(r *messages.ChallengeRequest) { r.Work.SlotHash[0]++ }},
 		"another's signing":  {"signature", func(r *messages.ChallengeRequest) { o, _ := f.workRequest(t, 1, 1); r.Work = o.Work }},
-		"while it is leased": {"lease is live", func(*messages.ChallengeRequest) { f.busy.Store(true) }},
+		"while it is leased": {messages.LeaseLive, func(*messages.ChallengeRequest) { f.busy.Store(true) }},
 	} {
 		f.busy.Store(false)
 		req, _ := f.workRequest(t, 0, 1)

@@ -73,7 +73,7 @@ func TestEvidence(t *testing.T) {
 	f.busy.Store(true)
 	resp, err = ask(nil)
 	require.NoError(t, err)
-	require.Contains(t, resp.Refused, "a lease is live")
+	require.Equal(t, messages.LeaseLive, resp.Refused)
 	f.busy.Store(false)
 	fails.Store(1)
 	resp, err = ask(nil)

@@ -61,7 +61,7 @@ func (s *Server) answerWork(ctx context.Context, from solana.PublicKey, req mess
 	return nil, "the proof could not be computed"
 }
 
-var errBusy = errors.New("a lease is live: the GPUs are the customer's")
+var errBusy = errors.New(messages.LeaseLive)
 
 // checkWork checks that the keeper really opened this challenge, now, for this node, and that it asks for no more than
 // the market does.

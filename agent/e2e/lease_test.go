@@ -169,7 +169,7 @@ func TestLeaseToCompletion(t *testing.T) {
 	t.Logf("running %s after the job was sent", time.Since(began).Round(time.Millisecond))
 	refused, err := w.ask(a, messages.CheckWork, change)
 	require.NoError(t, err)
-	require.Contains(t, refused.Refused, "a lease is live")
+	require.Equal(t, messages.LeaseLive, refused.Refused)
 	require.Equal(t, "hello customer on 1 GPU\ntrouble\nbye\n", w.logs(a, l.Address, true))
 	l = w.until(l.Address, "it ended", ended)
 	require.Equal(t, market.EndedJobDone, l.Reason())

@@ -29,6 +29,35 @@ func (n *Node) FreeThroughout(from, to int64) (free uint8, ok bool) {
 	return free, true
 }
 
+// FreedAt is when the node's last lease gave its GPUs back; 0 while one has some, and before the first.
+func (n *Node) FreedAt() int64 {
+	if n.LiveLeases > 0 {
+		return 0
+	}
+	since := n.Availability.Since
+	for i := len(since) - 1; i > 0; i-- { // the first interval is of its registration as long as it is the only one
+		if since[i] != 0 {
+			return since[i]
+		}
+	}
+	return 0
+}
+
+// LeasedWithin reports whether a lease had GPUs of the node at any time from one unix second to another, both included.
+func (n *Node) LeasedWithin(from, to int64) bool {
+	a := &n.Availability
+	for i, since := range a.Since {
+		end := int64(math.MaxInt64)
+		if i+1 < len(a.Since) && a.Since[i+1] != 0 {
+			end = a.Since[i+1]
+		}
+		if since != 0 && a.Free[i] < n.Spec.Gpus && since <= to && end >= from {
+			return true
+		}
+	}
+	return false
+}
+
 // StartAvailability is what a node begins with: all its GPUs are free from now on.
 func (n *Node) StartAvailability(now int64) {
 	n.Availability = bindings.Availability{}

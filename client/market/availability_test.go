@@ -60,3 +60,31 @@ func TestHealth(t *testing.T) {
 	require.False(t, n.HealthyThroughout(51, 100), "it was known")
 	require.True(t, n.HealthyThroughout(201, 300))
 }
+
+func TestWhenANodeWasLeased(t *testing.T) {
+	n := &Node{}
+	n.Spec.Gpus = 2
+	lease := func(now int64, mask, live uint16) {
+		n.GpuMask, n.LiveLeases = mask, live
+		n.NoteFree(now)
+	}
+	n.StartAvailability(1_000)
+	require.Zero(t, n.FreedAt(), "it had no lease yet")
+	require.False(t, n.LeasedWithin(0, 5_000))
+	lease(2_000, 1, 1)
+	require.Zero(t, n.FreedAt(), "it has one")
+	require.True(t, n.LeasedWithin(9_000, 9_000))
+	lease(2_100, 3, 2)
+	lease(2_200, 2, 1)
+	require.Zero(t, n.FreedAt(), "one of two is over")
+	lease(2_300, 0, 0)
+	require.EqualValues(t, 2_300, n.FreedAt())
+	for from, want := range map[int64]bool{1_500: false, 1_990: true, 2_150: true, 2_300: true, 2_301: false} {
+		require.Equal(t, want, n.LeasedWithin(from, from+10), from)
+	}
+	for i := range int64(100) { // however many there were since
+		lease(3_000+20*i, 3, 1)
+		lease(3_010+20*i, 0, 0)
+		require.Equal(t, 3_010+20*i, n.FreedAt())
+	}
+}

@@ -88,6 +88,10 @@ type ChallengeResponse struct {
 	TPM      *TPMAnswer `cbor:"8,keyasint,omitempty"`
 }
 
+// LeaseLive is what a node says in ChallengeResponse.Refused as long as it knows of a lease: keepers look at the chain
+// whether there is, or has just been, one.
+const LeaseLive = "a lease is live: the GPUs are the customer's"
+
 // Liveness is the agent's view of itself and its leases.
 type Liveness struct {
 	UnixTime  int64         `cbor:"1,keyasint"`

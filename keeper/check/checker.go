@@ -265,7 +265,7 @@ func (c *Checker) PeerFailure(by solana.PublicKey, s records.CheckStatement) {
 // timeForWork reports whether a work proof that starts now can be judged before the period ends.
 func (c *Checker) timeForWork(t subject, into time.Duration) bool {
 	need := workWait(t.node) + c.o.Timing.Timeout
-	length := time.Duration(c.o.Secs) * time.Second
+	length := c.length()
 	return into+need < length || into < length/2
 }
 

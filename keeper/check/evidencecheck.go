@@ -82,7 +82,7 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	case err != nil:
 		return f, fmt.Errorf("%w: %w", errEvaded, err)
 	case len(resp.Evidence) == 0:
-		return f, fmt.Errorf("%w: %q", errEvaded, resp.Refused)
+		return f, unanswered(resp)
 	}
 	q := evidence.Question{Account: t.node.Address, Challenge: ask.Of(t.node.NodeKey)}
 	// Of the keepers' statements about TPMs only our own count here: every keeper sees TPMs activated itself. If those

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/gantry-market/gantry/client/records"
@@ -48,6 +49,7 @@ func (q insistence) over() bool { return q.owes != nil && !q.owes() }
 func (c *Checker) insist(ctx context.Context, t subject, q insistence, ask func(context.Context) (Finding, error)) (f Finding, ok bool) {
 	log := c.o.Log.With().Stringer("node", t.node.Address).Str("check", q.what).Logger()
 	began, evaded := c.o.Now(), 0
+	var x excuse
 	for try := 1; ; try++ {
 		f, err := ask(ctx)
 		switch {
@@ -60,15 +62,21 @@ func (c *Checker) insist(ctx context.Context, t subject, q insistence, ask func(
 		if !errors.Is(err, errEvaded) || q.over() {
 			return f, false
 		}
+		if wait, ok := c.believes(t, q, &x, err, began); ok {
+			if wait <= 0 || c.o.Tasks.Sleep(ctx, wait) != nil || q.over() {
+				return f, false
+			}
+			continue
+		}
 		pause := c.o.Timing.Every
 		if c.alive(ctx, t) {
 			evaded++
 			pause = insistPause
 		}
-		last := try == insistMost || !c.timeForAnother(q, began, pause) || pause != insistPause && c.crowded()
-		if evaded == insistTries || last && evaded > 0 && !c.threeFit(q) {
-			if ctx.Err() != nil || q.over() {
-				return f, false // a lease has begun meanwhile: the machine works for that
+		last := try >= insistMost || !c.timeForAnother(q, began, pause) || pause != insistPause && c.crowded()
+		if evaded == insistTries || last && evaded > 0 && (x.freed != 0 || !c.threeFit(q)) {
+			if q.over() || c.wasLeased(ctx, t, q, x, began) || ctx.Err() != nil {
+				return f, false // a lease has begun: the machine works for that
 			}
 			log.Warn().Err(err).Int("tries", try).Msg("node is up and evades the question")
 			return Finding{Evaded: true, At: c.o.Now(), Latency: f.Latency}, true
@@ -105,13 +113,22 @@ func (c *Checker) perTry(q insistence) time.Duration {
 
 // threeFit reports whether a period is long enough for all tries. On local networks, with periods of seconds, it may
 // not be, and fewer have to do.
-func (c *Checker) threeFit(q insistence) bool {
-	return insistTries*c.perTry(q) <= time.Duration(c.o.Secs)*time.Second*3/4
+func (c *Checker) threeFit(q insistence) bool { return insistTries*c.perTry(q) <= c.length()*3/4 }
+
+// length is that of a period.
+func (c *Checker) length() time.Duration { return time.Duration(c.o.Secs) * time.Second }
+
+// timeForAnother reports whether one more try ends within the period.
+func (c *Checker) timeForAnother(q insistence, began time.Time, pause time.Duration) bool {
+	return c.left(q, began) > pause+c.perTry(q)
 }
 
-// timeForAnother reports whether one more try ends within the period. began is when the first one did; a question that
-// was asked after the period's end is not bound by it.
-func (c *Checker) timeForAnother(q insistence, began time.Time, pause time.Duration) bool {
+// left is how much of the period is left. began is when the question was first asked: one that was asked after the
+// period's end is not bound by it.
+func (c *Checker) left(q insistence, began time.Time) time.Duration {
 	end := time.Unix(int64(q.period+1)*int64(c.o.Secs), 0)
-	return began.After(end) || c.o.Now().Add(pause+c.perTry(q)).Before(end)
+	if began.After(end) {
+		return math.MaxInt64
+	}
+	return end.Sub(c.o.Now())
 }

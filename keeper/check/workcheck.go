@@ -95,10 +95,10 @@ func (c *Checker) workOnce(ctx context.Context, t subject, drawn schedule.Instan
 	switch {
 	case err != nil:
 		return f, fmt.Errorf("%w: %w", errEvaded, err)
+	case resp.Work == nil:
+		return f, unanswered(resp)
 	case took > bound:
 		return f, fmt.Errorf("%w: the proof took %s, the bound is %s", errEvaded, took, bound)
-	case resp.Work == nil:
-		return f, fmt.Errorf("%w: %q", errEvaded, resp.Refused)
 	}
 	if err := c.judgeWork(ctx, resp.Work, t.node, period, seed, size); err != nil {
 		if ctx.Err() != nil || errors.Is(err, errProven) {

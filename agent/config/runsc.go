@@ -4,7 +4,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/gantry-market/gantry/client/market"
 )
+
+// Isolation is the best that an agent with these settings offers on this machine.
+func (c Config) Isolation() market.Isolation {
+	if c.FindRunsc() != "" && os.Geteuid() == 0 {
+		return market.Sandbox
+	}
+	return market.Process
+}
 
 // FindRunsc returns the path of gVisor's runtime, or nothing where there is none.
 func (c Config) FindRunsc() string {

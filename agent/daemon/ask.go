@@ -47,7 +47,9 @@ func (a *Agent) followMarket(ctx context.Context) error {
 }
 
 func (a *Agent) setAsk(ctx context.Context, node market.Node, ask market.PricePerHour) {
-	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{Authority: a.key.PublicKey(), Node: node, Price: ask, Status: node.State()})
+	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
+		Authority: a.key.PublicKey(), Node: node, Price: ask, Status: node.State(), Isolation: market.Isolation(node.Spec.Isolation),
+	})
 	if err == nil {
 		_, err = a.txm.Submit(ctx, txm.Intent{
 			ID: fmt.Sprintf("node_update/%s/%d", node.Address, time.Now().UnixNano()), Kind: "node_update", Instructions: []solana.Instruction{instruction},

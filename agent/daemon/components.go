@@ -90,6 +90,12 @@ func (a *Agent) assemble(node market.Node) error {
 	if err != nil {
 		return err
 	}
+	switch can, says := a.cfg.Isolation(), market.Isolation(node.Spec.Isolation); {
+	case can < says:
+		a.log.Error().Msg("the node is registered to run images, and this machine cannot: such leases will not start, which costs reputation; install runsc and run the agent as root, or: gantry-agent update --isolation auto")
+	case can > says:
+		a.log.Warn().Msg("this machine can run images, and the node is not registered to: gantry-agent update --isolation auto")
+	}
 	inv := a.machine.Inventory
 	a.leases, err = lease.New(lease.Options{
 		Chain: a.chain, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), Domain: a.domain, GPUUUIDs: a.machine.UUIDs(),

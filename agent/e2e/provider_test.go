@@ -246,3 +246,29 @@ func TestADeadGPUIsReported(t *testing.T) {
 	require.EqualValues(t, 30*86_400, node.DeadUntil-node.DiedAt)
 	require.Eventually(t, func() bool { return strings.Contains(a.out.String(), "a GPU has died and was reported") }, 20*time.Second, 20*time.Millisecond)
 }
+
+// How a node isolates jobs is on chain; a change drains an active node for a moment, and stands once it is active again.
+func TestANodeSaysHowItIsolatesJobs(t *testing.T) {
+	t.Parallel()
+	w := newTestbed(t)
+	a := w.newAgent(0)
+	node := func() *market.Node {
+		n, err := query.Fetch[market.Node](t.Context(), w.chain, a.node, chain.Confirmed)
+		require.NoError(t, err)
+		return &n
+	}
+	best := node().Spec.Isolation // what this machine can
+	update := func(isolation string) string {
+		return a.command("update", "--isolation", isolation, "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
+	}
+	update("process")
+	require.Zero(t, node().Spec.Isolation)
+	require.Equal(t, market.NodeActive, node().State())
+	require.Contains(t, update("process"), "already")
+	update("auto")
+	require.Equal(t, best, node().Spec.Isolation)
+	require.Equal(t, market.NodeActive, node().State())
+	out, err := a.try("update", "--isolation", "virtual", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
+	require.Error(t, err)
+	require.Contains(t, out, "use process or sandbox, or auto")
+}

@@ -12,13 +12,15 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 )
 
-// Change is a new ask or status; zero changes nothing.
+// Change is a new ask, status or isolation; zero changes nothing.
 type Change struct {
-	Price  market.PricePerHour
-	Status market.NodeStatus
+	Price     market.PricePerHour
+	Status    market.NodeStatus
+	Isolation *market.Isolation
 }
 
-// Update sets the node's ask and status. The provider's wallet signs if it is known, else the machine's key.
+// Update sets the node's ask, status and isolation. The provider's wallet signs if it is known, else the machine's key. The
+// isolation of an active node does not change, so that such a node drains for a moment, in which its leases go on.
 // Errors: ErrNotRegistered, *market.Error.
 func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	if err := c.resume(ctx); err != nil {
@@ -40,7 +42,12 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	}
 	// With the status active the program levels the node's stake.
 	uneven := status == market.NodeActive && node.Stake != node.RequiredStake+node.ReservedStake
-	if price == node.Ask() && status == node.State() && !uneven {
+	was := market.Isolation(node.Spec.Isolation)
+	isolation := was
+	if ch.Isolation != nil {
+		isolation = *ch.Isolation
+	}
+	if price == node.Ask() && status == node.State() && isolation == was && !uneven {
 		c.progress("node %s asks %s and is %s already", node.Address, price, status)
 		return node, nil
 	}
@@ -48,16 +55,28 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	if !c.o.Wallet.IsZero() && node.Provider == market.ProviderAddress(c.o.Wallet) {
 		authority = c.o.Wallet
 	}
-	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status})
+	args := ix.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status, Isolation: isolation}
+	if isolation != was && node.State() == market.NodeActive {
+		drain := args
+		drain.Status, drain.Isolation = market.NodeDraining, was
+		if _, err := c.update(ctx, drain); err != nil {
+			return node, err
+		}
+	}
+	sig, err := c.update(ctx, args)
 	if err != nil {
 		return node, err
 	}
-	sig, err := c.submit(ctx, "node_update", authority, instruction)
-	if err != nil {
-		return node, err
-	}
-	c.progress("node %s asks %s and is %s   tx %s", node.Address, price, status, sig)
+	c.progress("node %s asks %s, is %s and runs jobs by %s   tx %s", node.Address, price, status, isolation, sig)
 	return query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level)
+}
+
+func (c *Commands) update(ctx context.Context, args ix.NodeUpdateArgs) (solana.Signature, error) {
+	instruction, err := ix.NodeUpdate(args)
+	if err != nil {
+		return solana.Signature{}, err
+	}
+	return c.submit(ctx, "node_update", args.Authority, instruction)
 }
 
 // ReportDead reports that a GPU of the machine has died: the node is suspended for 30 days and loses a small part of its

@@ -270,6 +270,9 @@ func (s *session) requirement(m market.Model) (market.Requirement, error) {
 		}
 		r.MinInterconnect = uint8(link)
 	}
+	if s.cli.String("image") != "" {
+		r.MinIsolation = uint8(market.Sandbox)
+	}
 	if s.cli.Bool("guaranteed") {
 		r.Guaranteed = 1
 	}

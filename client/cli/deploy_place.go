@@ -81,6 +81,8 @@ func (d *deployment) checkNodes() error {
 	switch {
 	case cheapest != 0 && len(why) == 1:
 		advice = fmt.Sprintf("the lowest ask is %s USDC per GPU-hour: raise --max-price, or wait", market.PricePerHour(cheapest))
+	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation > 0:
+		advice = "an image needs nodes that run containers; " + advice + " sandbox"
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.AllowSimulated == 0:
 		advice = "on a local network pass --allow-simulated; " + advice
 	}

@@ -110,6 +110,7 @@ func (s *session) nodeShow() error {
 	}
 	return s.done(j, func(w io.Writer) {
 		pairs(w, [2]string{"node", j.Address}, [2]string{"provider", j.Provider}, [2]string{"node key", j.NodeKey},
+			[2]string{"runs", map[bool]string{true: "containers from images, in a sandbox", false: "processes only"}[j.Isolation == market.Sandbox.String()]},
 			[2]string{"GPUs", fmt.Sprintf("%d×%s, %d free, %d MiB each, %s", j.GPUs, j.Model, j.Free, j.VRAMMiB, j.Link)},
 			[2]string{"simulated", map[bool]string{true: "yes", false: "no"}[j.Simulated]},
 			[2]string{"machine", fmt.Sprintf("%d cores, %d MiB RAM, %d GiB disk, %s", j.CPUCores, j.RAMMiB, j.DiskGiB, j.Region)},
@@ -205,7 +206,9 @@ func (s *session) nodeUpdate() error {
 	if err != nil {
 		return err
 	}
-	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{Authority: key.PublicKey(), Node: n, Price: price, Status: status})
+	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
+		Authority: key.PublicKey(), Node: n, Price: price, Status: status, Isolation: market.Isolation(n.Spec.Isolation),
+	})
 	return s.nodeDone(n, "node_update", fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), instruction, err)
 }
 

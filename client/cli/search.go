@@ -33,6 +33,7 @@ type nodeJSON struct {
 	Region     string `json:"region"`
 	Site       string `json:"site,omitempty"`
 	Simulated  bool   `json:"simulated"`
+	Isolation  string `json:"isolation"`
 	Status     string `json:"status"`
 	Tier       uint8  `json:"tier"`
 	Uptime     string `json:"uptimePercent"`
@@ -70,7 +71,7 @@ func describeNode(n *market.Node, m *market.Model, now int64) nodeJSON {
 	j := nodeJSON{
 		Address: n.Address.String(), Provider: n.Provider.String(), NodeKey: n.NodeKey.String(), Model: m.ModelName(),
 		GPUs: n.Spec.Gpus, Free: n.FreeGPUs(), VRAMMiB: n.Spec.VramMib, Link: market.Interconnect(n.Spec.Interconnect).String(),
-		Region: n.Region(), Site: n.Site(), Simulated: n.Spec.Simulated == 1, Status: n.State().String(), Tier: n.TierAt(now),
+		Region: n.Region(), Site: n.Site(), Simulated: n.Spec.Simulated == 1, Isolation: market.Isolation(n.Spec.Isolation).String(), Status: n.State().String(), Tier: n.TierAt(now),
 		Uptime: percent(n.UptimeBps), Reputation: percent(n.Reputation(now)), Rating: rating(n), Price: n.Ask().String(), Score: score,
 		Stake: market.GNT(n.RequiredStake).String(), Passed: n.ChecksPassed, Checks: n.ChecksTotal, Completed: n.JobsCompleted,
 		Failed: n.JobsFailed, Measured: fmt.Sprintf("%d.%d", n.MeasuredTflopsX10/10, n.MeasuredTflopsX10%10),

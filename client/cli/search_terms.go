@@ -20,11 +20,12 @@ type searchTerms struct {
 	VRAMMiB      uint32 // per GPU
 	Tier         uint8
 	Interconnect market.Interconnect
+	Isolation    market.Isolation
 	Simulated    *bool // nil shows both
 }
 
 // terms lists the terms of a search, for messages.
-const terms = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch simulated|real"
+const terms = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch sandbox simulated|real"
 
 // parseSearch reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by spaces;
 // every one must hold.
@@ -46,6 +47,8 @@ func (q *searchTerms) term(term string) error {
 			q.Interconnect = market.NVLink
 		case "nvswitch":
 			q.Interconnect = market.NVSwitch
+		case "sandbox":
+			q.Isolation = market.Sandbox
 		case "simulated", "real":
 			want := strings.EqualFold(name, "simulated")
 			q.Simulated = &want
@@ -173,6 +176,8 @@ func (q *searchTerms) matches(n *market.Node, m *market.Model, now int64) string
 		return "GPUs that others claim"
 	case n.Spec.VramMib < q.VRAMMiB || n.TierAt(now) < max(q.Tier, m.MinTier) || market.Interconnect(n.Spec.Interconnect) < q.Interconnect:
 		return "other hardware"
+	case market.Isolation(n.Spec.Isolation) < q.Isolation:
+		return "runs no images"
 	case q.Simulated != nil && *q.Simulated != (n.Spec.Simulated == 1):
 		return "simulated or not"
 	case !strings.HasPrefix(n.Region(), q.Region):

@@ -35,7 +35,7 @@ func suited(r *Requirement, n *Node, m *Model, site [16]uint8, now, end int64) e
 	}
 	tier := n.TierAt(now)
 	if n.Spec.VramMib < r.MinVramMib || n.Spec.Interconnect < r.MinInterconnect || tier < r.MinTier || tier < m.MinTier ||
-		n.Spec.Simulated > r.AllowSimulated {
+		n.Spec.Simulated > r.AllowSimulated || n.Spec.Isolation < r.MinIsolation {
 		return bindings.ErrorCodeUnsuitableHardware
 	}
 	for i, wanted := range r.Region {

@@ -41,6 +41,8 @@ func TestSatisfies(t *testing.T) {
 		"tier of the model":  {func(_ *Node, m *Model, _ *Requirement) { m.MinTier = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
 		"simulated":          {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Simulated = 1 }, 1, bindings.ErrorCodeUnsuitableHardware},
 		"simulated will do":  {func(n *Node, _ *Model, r *Requirement) { n.Spec.Simulated, r.AllowSimulated = 1, 1 }, 1, nil},
+		"runs no images":     {func(_ *Node, _ *Model, r *Requirement) { r.MinIsolation = 1 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"runs images":        {func(n *Node, _ *Model, r *Requirement) { n.Spec.Isolation, r.MinIsolation = 1, 1 }, 1, nil},
 		"region prefix":      {func(_ *Node, _ *Model, r *Requirement) { r.Region = Text16("us-w") }, 1, nil},
 		"other region":       {func(_ *Node, _ *Model, r *Requirement) { r.Region = Text16("eu") }, 1, bindings.ErrorCodeUnsuitableLocation},
 		"same site":          {func(_ *Node, _ *Model, r *Requirement) { r.SameSite = 1 }, 1, nil},

@@ -94,6 +94,17 @@ const (
 	NVSwitch Interconnect = 2
 )
 
+// Isolation is how a node keeps jobs from the machine and from each other; a higher one satisfies a lower one.
+type Isolation uint8
+
+// The isolations.
+const (
+	// Process: jobs are processes of the machine, which only local networks run.
+	Process Isolation = 0
+	// Sandbox: jobs are containers, made from an image, in a sandbox with a kernel of its own.
+	Sandbox Isolation = 1
+)
+
 var (
 	nodeStatusNames   = [...]string{1: "active", "hibernated", "draining", "retired", "suspended"}
 	keeperStatusNames = [...]string{1: "pending", "active", "exiting", "expelled"}
@@ -103,6 +114,7 @@ var (
 	reportStatusNames = [...]string{1: "open", "final"}
 	sourceNames       = [...]string{1: "receipt", "report"}
 	interconnectNames = [...]string{0: "PCIe", "NVLink", "NVSwitch"}
+	isolationNames    = [...]string{0: "process", "sandbox"}
 )
 
 // name looks a number up; an unknown one is shown, never hidden.
@@ -122,6 +134,8 @@ func (s ReportStatus) String() string { return name(reportStatusNames[:], "statu
 func (s SettleSource) String() string { return name(sourceNames[:], "source", uint8(s)) }
 func (i Interconnect) String() string { return name(interconnectNames[:], "class", uint8(i)) }
 
+func (i Isolation) String() string { return name(isolationNames[:], "isolation", uint8(i)) }
+
 // ParseNodeStatus reads a status that a provider may set: active, hibernated or draining.
 func ParseNodeStatus(s string) (NodeStatus, error) {
 	for _, st := range []NodeStatus{NodeActive, NodeHibernated, NodeDraining} {
@@ -130,6 +144,16 @@ func ParseNodeStatus(s string) (NodeStatus, error) {
 		}
 	}
 	return 0, fmt.Errorf("%q is not a status; use active, hibernated or draining", s)
+}
+
+// ParseIsolation reads an isolation by its name, in any case.
+func ParseIsolation(s string) (Isolation, error) {
+	for n, known := range isolationNames {
+		if strings.EqualFold(strings.TrimSpace(s), known) {
+			return Isolation(n), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not an isolation; use process or sandbox", s)
 }
 
 // ParseInterconnect reads a class by its name, in any case.

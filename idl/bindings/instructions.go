@@ -2289,6 +2289,7 @@ func NewNodeUpdateInstruction(
 	// Params:
 	priceParam uint64,
 	statusParam uint8,
+	isolationParam uint8,
 
 	// Accounts:
 	authorityAccount solanago.PublicKey,
@@ -2313,6 +2314,11 @@ func NewNodeUpdateInstruction(
 		err = enc__.Encode(statusParam)
 		if err != nil {
 			return nil, errors.NewField("statusParam", err)
+		}
+		// Serialize `isolationParam`:
+		err = enc__.Encode(isolationParam)
+		if err != nil {
+			return nil, errors.NewField("isolationParam", err)
 		}
 	}
 	accounts__ := solanago.AccountMetaSlice{}

@@ -9050,8 +9050,11 @@ type NodeSpec struct {
 	Interconnect uint8 `json:"interconnect"`
 
 	// 1 when the GPUs are simulated: such nodes never serve an order that does not ask for them.
-	Simulated uint8    `json:"simulated"`
-	Pad       [3]uint8 `json:"pad"`
+	Simulated uint8 `json:"simulated"`
+
+	// 0 when jobs are processes of the machine, 1 when they are containers in a sandbox, made from an image.
+	Isolation uint8    `json:"isolation"`
+	Pad       [2]uint8 `json:"pad"`
 }
 
 func (obj NodeSpec) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -9114,6 +9117,11 @@ func (obj NodeSpec) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Simulated)
 	if err != nil {
 		return errors.NewField("Simulated", err)
+	}
+	// Serialize `Isolation`:
+	err = encoder.Encode(obj.Isolation)
+	if err != nil {
+		return errors.NewField("Isolation", err)
 	}
 	// Serialize `Pad`:
 	err = encoder.Encode(obj.Pad)
@@ -9193,6 +9201,11 @@ func (obj *NodeSpec) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Simulated)
 	if err != nil {
 		return errors.NewField("Simulated", err)
+	}
+	// Deserialize `Isolation`:
+	err = decoder.Decode(&obj.Isolation)
+	if err != nil {
+		return errors.NewField("Isolation", err)
 	}
 	// Deserialize `Pad`:
 	err = decoder.Decode(&obj.Pad)
@@ -9292,9 +9305,10 @@ func UnmarshalNodeStaked(buf []byte) (*NodeStaked, error) {
 }
 
 type NodeUpdated struct {
-	Node   solanago.PublicKey `json:"node"`
-	Price  uint64             `json:"price"`
-	Status uint8              `json:"status"`
+	Node      solanago.PublicKey `json:"node"`
+	Price     uint64             `json:"price"`
+	Status    uint8              `json:"status"`
+	Isolation uint8              `json:"isolation"`
 }
 
 func (obj NodeUpdated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -9312,6 +9326,11 @@ func (obj NodeUpdated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Status)
 	if err != nil {
 		return errors.NewField("Status", err)
+	}
+	// Serialize `Isolation`:
+	err = encoder.Encode(obj.Isolation)
+	if err != nil {
+		return errors.NewField("Isolation", err)
 	}
 	return nil
 }
@@ -9341,6 +9360,11 @@ func (obj *NodeUpdated) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.Status)
 	if err != nil {
 		return errors.NewField("Status", err)
+	}
+	// Deserialize `Isolation`:
+	err = decoder.Decode(&obj.Isolation)
+	if err != nil {
+		return errors.NewField("Isolation", err)
 	}
 	return nil
 }
@@ -12447,8 +12471,10 @@ type Requirement struct {
 	AllowSimulated uint8 `json:"allowSimulated"`
 
 	// 1 when a node must be guaranteed until the latest end that the order can have.
-	Guaranteed uint8    `json:"guaranteed"`
-	Pad        [1]uint8 `json:"pad"`
+	Guaranteed uint8 `json:"guaranteed"`
+
+	// At least this isolation, see `NodeSpec::isolation`.
+	MinIsolation uint8 `json:"minIsolation"`
 }
 
 func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -12507,10 +12533,10 @@ func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Guaranteed", err)
 	}
-	// Serialize `Pad`:
-	err = encoder.Encode(obj.Pad)
+	// Serialize `MinIsolation`:
+	err = encoder.Encode(obj.MinIsolation)
 	if err != nil {
-		return errors.NewField("Pad", err)
+		return errors.NewField("MinIsolation", err)
 	}
 	return nil
 }
@@ -12581,10 +12607,10 @@ func (obj *Requirement) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	if err != nil {
 		return errors.NewField("Guaranteed", err)
 	}
-	// Deserialize `Pad`:
-	err = decoder.Decode(&obj.Pad)
+	// Deserialize `MinIsolation`:
+	err = decoder.Decode(&obj.MinIsolation)
 	if err != nil {
-		return errors.NewField("Pad", err)
+		return errors.NewField("MinIsolation", err)
 	}
 	return nil
 }

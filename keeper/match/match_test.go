@@ -30,6 +30,7 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.Spec.VramMib = uint32(pick("vram", 40_960, 81_559))
 	n.Spec.Interconnect = uint8(pick("interconnect", 0, 1, 2))
 	n.Spec.Simulated = uint8(pick("simulated", 0, 0, 0, 1))
+	n.Spec.Isolation = uint8(pick("isolation", 0, 1))
 	n.Tier = uint8(pick("tier", 0, 1, 3))
 	n.EvidenceExpiry = start + rapid.SampledFrom([]int64{-1, 0, 1, 100, 86_400, math.MaxInt64 - start}).Draw(t, "evidence")
 	n.ClaimsMissing = uint8(pick("missing", 0, 0, 0, 0, 1))
@@ -60,6 +61,7 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	r.MinInterconnect = uint8(pick("min interconnect", 0, 0, 1, 2))
 	r.MinTier = uint8(pick("min tier", 0, 0, 1, 2))
 	r.AllowSimulated = uint8(pick("allow simulated", 0, 1))
+	r.MinIsolation = uint8(pick("min isolation", 0, 0, 1))
 	if r.Guaranteed = uint8(pick("wanted guaranteed", 0, 0, 0, 1)); r.Guaranteed == 1 {
 		// Not before the award deadline, which a search does not know.
 		q.End = math.MaxInt64 - int64(pick("end", 0, 1, math.MaxInt64-start-100_000, math.MaxInt64-start-99_999))

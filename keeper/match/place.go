@@ -49,8 +49,8 @@ func (l *list) remove(e entry) {
 // attrs are what all nodes of a class have in common, besides the model. Site is 0 in classes that do not tell sites
 // apart.
 type attrs struct {
-	region, vram, site            uint32
-	interconnect, tier, simulated uint8
+	region, vram, site                       uint32
+	interconnect, tier, simulated, isolation uint8
 }
 
 // class is the placed nodes of equal model and attributes, by free GPUs.
@@ -108,7 +108,7 @@ func (m *Matcher) place(r *row) {
 	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
 	r.free = n.FreeGPUs()
 	g := m.group(n.Spec.Model)
-	a := attrs{region: m.region(n.Spec.Region), vram: n.Spec.VramMib, interconnect: n.Spec.Interconnect, tier: tier, simulated: n.Spec.Simulated}
+	a := attrs{region: m.region(n.Spec.Region), vram: n.Spec.VramMib, interconnect: n.Spec.Interconnect, tier: tier, simulated: n.Spec.Simulated, isolation: n.Spec.Isolation}
 	r.class, _ = g.all.class(a, g)
 	r.class.insert(r)
 	if n.Spec.Site != [16]byte{} {

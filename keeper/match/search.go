@@ -180,7 +180,7 @@ func (m *Matcher) anywhere(s *search) {
 // suits compares a class of an allowed model with the order.
 func (s *search) suits(a *attrs, g *group) bool {
 	return a.vram >= s.r.MinVramMib && a.interconnect >= s.r.MinInterconnect && a.tier >= g.minTier &&
-		a.simulated <= s.r.AllowSimulated && (s.anyRegion || s.regionOK[a.region])
+		a.simulated <= s.r.AllowSimulated && a.isolation >= s.r.MinIsolation && (s.anyRegion || s.regionOK[a.region])
 }
 
 // satisfies checks what is not the same for all nodes of a class.

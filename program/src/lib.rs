@@ -102,8 +102,8 @@ pub mod gantry_market {
     ) -> Result<()> {
         node_register::handler(ctx, spec, price, devices)
     }
-    pub fn node_update(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> Result<()> {
-        node_update::handler(ctx, price, status)
+    pub fn node_update(ctx: &mut Context<NodeUpdate>, price: u64, status: u8, isolation: u8) -> Result<()> {
+        node_update::handler(ctx, price, status, isolation)
     }
     pub fn node_accept_terms(ctx: &mut Context<NodeAcceptTerms>) -> Result<()> {
         node_accept_terms::handler(ctx)

@@ -165,6 +165,7 @@ func runRegister(c *cli.Context) error {
 		return err
 	}
 	join.Model, join.Spec, join.Devices = model, m.Spec(model, s.cfg.Region, s.cfg.Site), m.Devices()
+	join.Spec.Isolation = uint8(s.cfg.Isolation())
 	if join.Price = policy.Ask(pricing.Observe(accounts, model.Id, solana.PublicKey{})); join.Price == 0 {
 		return fmt.Errorf("%w: the market has no price to follow yet; give one with --price", pricing.ErrPolicy)
 	}
@@ -212,10 +213,11 @@ func openMachine(ctx context.Context, cfg config.Config, nodeKey solana.PublicKe
 
 func updateCommand() *cli.Command {
 	return &cli.Command{
-		Name: "update", Usage: "set the ask or the status",
+		Name: "update", Usage: "set the ask, the status, or how jobs are isolated",
 		Flags: commonFlags(walletFlag(),
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto and auto:FLOOR follow the market from the next start"),
-			&cli.StringFlag{Name: "status", Usage: "`STATUS`: active, draining or hibernated"}),
+			&cli.StringFlag{Name: "status", Usage: "`STATUS`: active, draining or hibernated"},
+			&cli.StringFlag{Name: "isolation", Usage: "`HOW` jobs run: sandbox (containers from images, in gVisor), process, or auto for the best that this machine can"}),
 		Action: runUpdate,
 	}
 }
@@ -224,8 +226,13 @@ func runUpdate(c *cli.Context) error {
 	var change register.Change
 	var policy pricing.Policy
 	var err error
-	if !c.IsSet("price") && !c.IsSet("status") {
-		return usage(errors.New("nothing to update; give --price or --status"))
+	if !c.IsSet("price") && !c.IsSet("status") && !c.IsSet("isolation") {
+		return usage(errors.New("nothing to update; give --price, --status or --isolation"))
+	}
+	if text := c.String("isolation"); text != "" {
+		if change.Isolation, err = isolationFlag(c, text); err != nil {
+			return err
+		}
 	}
 	if c.IsSet("price") {
 		if policy, err = pricing.Parse(c.String("price")); err != nil {
@@ -238,6 +245,26 @@ func runUpdate(c *cli.Context) error {
 		}
 	}
 	return apply(c, change, policy)
+}
+
+// isolationFlag reads --isolation, and refuses one that this machine does not have.
+func isolationFlag(c *cli.Context, text string) (*market.Isolation, error) {
+	cfg, err := settings(c)
+	if err != nil {
+		return nil, err
+	}
+	can := cfg.Isolation()
+	if text == "auto" {
+		return &can, nil
+	}
+	wanted, err := market.ParseIsolation(text)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--isolation: %w, or auto", err))
+	}
+	if wanted > can {
+		return nil, usage(errors.New("--isolation sandbox: this machine runs no images; it needs runsc (--runsc, or in PATH) and an agent that runs as root"))
+	}
+	return &wanted, nil
 }
 
 // apply sends a change and keeps a new pricing policy in the settings.

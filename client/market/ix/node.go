@@ -38,17 +38,19 @@ func NodeRegister(a NodeRegisterArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_NodeRegister, claims...)
 }
 
-// NodeUpdateArgs set the ask and the status of a node: active, hibernated or draining.
+// NodeUpdateArgs set the ask, the status (active, hibernated or draining) and the isolation of a node. The isolation of an
+// active node stays.
 type NodeUpdateArgs struct {
 	Authority solana.PublicKey // the provider's wallet or the node's key
 	Node      market.Node
 	Price     market.PricePerHour
 	Status    market.NodeStatus
+	Isolation market.Isolation
 }
 
-// NodeUpdate writes ask and status.
+// NodeUpdate writes ask, status and isolation.
 func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), a.Authority, a.Node.Provider, a.Node.Address)
+	ix, err := bindings.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), uint8(a.Isolation), a.Authority, a.Node.Provider, a.Node.Address)
 	return finish(ix, err, bindings.Instruction_NodeUpdate)
 }
 

@@ -17,6 +17,7 @@ pub struct NodeUpdated {
     pub node: Address,
     pub price: u64,
     pub status: u8,
+    pub isolation: u8,
 }
 
 /// A node is measured by these terms of its model from now on.

@@ -40,7 +40,9 @@ pub struct NodeSpec {
     pub interconnect: u8,
     /// 1 when the GPUs are simulated: such nodes never serve an order that does not ask for them.
     pub simulated: u8,
-    pub pad: [u8; 3],
+    /// 0 when jobs are processes of the machine, 1 when they are containers in a sandbox, made from an image.
+    pub isolation: u8,
+    pub pad: [u8; 2],
 }
 
 #[account]

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ORDER_NODES};
+use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ISOLATION, MAX_ORDER_NODES};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::reputation::reputation_of;
 use crate::state::{GpuModel, Node, NodeRecord};
@@ -39,7 +39,8 @@ pub struct Requirement {
     pub allow_simulated: u8,
     /// 1 when a node must be guaranteed until the latest end that the order can have.
     pub guaranteed: u8,
-    pub pad: [u8; 1],
+    /// At least this isolation, see `NodeSpec::isolation`.
+    pub min_isolation: u8,
 }
 
 impl Requirement {
@@ -52,7 +53,7 @@ impl Requirement {
             && self.same_site <= 1
             && self.allow_simulated <= 1
             && self.guaranteed <= 1
-            && self.pad == [0; 1];
+            && self.min_isolation <= MAX_ISOLATION;
         require!(sound, MarketError::InvalidRequirement);
         Ok(())
     }
@@ -95,7 +96,8 @@ impl Requirement {
             && node.spec.interconnect >= self.min_interconnect
             && record.tier >= self.min_tier
             && record.tier >= model.min_tier
-            && node.spec.simulated <= self.allow_simulated;
+            && node.spec.simulated <= self.allow_simulated
+            && node.spec.isolation >= self.min_isolation;
         require!(hardware_suits, MarketError::UnsuitableHardware);
         let region_suits = self
             .region

@@ -29,7 +29,10 @@ fn owner_and_agent_set_the_ask() {
     let (mut w, provider, machine) = ready();
     let key = machine.key.pubkey();
     let meta = w.ok(update(&provider.wallet(), &provider, &machine, ASK + 1, NODE_ACTIVE), &[&provider.key]);
-    assert_emitted(&meta, &NodeUpdated { node: machine.node, price: ASK + 1, status: NODE_ACTIVE });
+    assert_emitted(
+        &meta,
+        &NodeUpdated { node: machine.node, price: ASK + 1, status: NODE_ACTIVE, isolation: 0 },
+    );
     let node: Node = w.read(&machine.node);
     assert_eq!((node.price, node.ask_since), (ASK + 1, w.now()));
     assert_eq!(node.available_since, w.now() - 10, "it was available all the while");
@@ -38,6 +41,24 @@ fn owner_and_agent_set_the_ask() {
     assert_eq!(w.read::<Node>(&machine.node).ask_since, w.now() - 5, "the same ask is not a new one");
     w.ok(update(&key, &provider, &machine, ASK, NODE_ACTIVE), &[&machine.key]);
     assert_eq!(w.read::<Node>(&machine.node).ask_since, w.now());
+}
+
+/// Else an honest award would look unjust afterwards: what is compared with it must have held all the time.
+#[test]
+fn isolation_changes_only_while_the_node_takes_no_orders() {
+    let (mut w, provider, machine) = ready();
+    let key = machine.key.pubkey();
+    let change = |status: u8, isolation: u8| {
+        ix::node_isolate(&key, &provider.provider(), &machine.node, ASK, status, isolation)
+    };
+    w.refused(change(NODE_ACTIVE, 1), &[&machine.key], MarketError::WrongNodeStatus);
+    w.refused(change(NODE_HIBERNATED, 1), &[&machine.key], MarketError::WrongNodeStatus);
+    w.ok(change(NODE_HIBERNATED, 0), &[&machine.key]);
+    w.warp(7);
+    w.refused(change(NODE_ACTIVE, 2), &[&machine.key], MarketError::InvalidSpec);
+    w.ok(change(NODE_ACTIVE, 1), &[&machine.key]);
+    let node: Node = w.read(&machine.node);
+    assert_eq!((node.spec.isolation, node.available_since), (1, w.now()));
 }
 
 #[test]

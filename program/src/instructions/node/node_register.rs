@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{BPS, MAX_GPUS, VERSION};
+use crate::constants::{BPS, MAX_GPUS, MAX_ISOLATION, VERSION};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::NodeRegistered;
 use crate::instructions::node::claims::{claim_of, create_claim};
@@ -47,7 +47,8 @@ fn validate(accounts: &NodeRegister, spec: &NodeSpec, price: u64) -> Result<()> 
         && spec.vram_mib > 0
         && spec.interconnect <= 2
         && spec.simulated <= 1
-        && spec.pad == [0; 3];
+        && spec.isolation <= MAX_ISOLATION
+        && spec.pad == [0; 2];
     require!(sound, MarketError::InvalidSpec);
     require!(spec.simulated <= accounts.market.params.allow_simulated, MarketError::SimulatedNotAllowed);
     Ok(())

@@ -1,8 +1,9 @@
-//! The provider or the machine's agent sets the ask and the status. With the status active the node's stake is topped up
+//! The provider or the machine's agent sets the ask, the status and how jobs are isolated. With the status active the node's stake is topped up
 //! from stake that no node has.
 
 use anchor_lang::prelude::*;
 
+use crate::constants::MAX_ISOLATION;
 use crate::errors::MarketError;
 use crate::events::{NodeStaked, NodeUpdated};
 use crate::state::{
@@ -19,11 +20,12 @@ pub struct NodeUpdate {
 }
 
 /// `status` is active, hibernated or draining. Only the provider's wallet brings a suspended node back.
-fn validate(accounts: &NodeUpdate, price: u64, status: u8, now: i64) -> Result<()> {
+fn validate(accounts: &NodeUpdate, price: u64, status: u8, isolation: u8, now: i64) -> Result<()> {
     let by_wallet = *accounts.authority.address() == accounts.provider.wallet;
     let by_agent = *accounts.authority.address() == accounts.node.node_key;
     require!(by_wallet || by_agent, MarketError::Unauthorised);
     require!(price > 0, MarketError::ZeroPrice);
+    require!(isolation <= MAX_ISOLATION, MarketError::InvalidSpec);
     require!(
         accounts.node.status != NODE_RETIRED
             && matches!(status, NODE_ACTIVE | NODE_HIBERNATED | NODE_DRAINING),
@@ -35,17 +37,21 @@ fn validate(accounts: &NodeUpdate, price: u64, status: u8, now: i64) -> Result<(
         // Else leases from before would be paid again for what the conviction took from them.
         require!(accounts.node.convicted_from == 0 || accounts.node.all_cut(), MarketError::StillInUse);
     }
+    // An award is judged by what the node offered all the time since the order came: another isolation is another node's.
+    let same = isolation == accounts.node.spec.isolation || accounts.node.status != NODE_ACTIVE;
+    require!(same, MarketError::WrongNodeStatus);
     // A GPU that died does not work again so soon.
     require!(status != NODE_ACTIVE || now >= accounts.node.dead_until, MarketError::TooEarly);
     require!(status == NODE_ACTIVE || now >= accounts.node.guaranteed_until, MarketError::GuaranteeRunning);
     Ok(())
 }
 
-pub(crate) fn handler(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> Result<()> {
+pub(crate) fn handler(ctx: &mut Context<NodeUpdate>, price: u64, status: u8, isolation: u8) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    validate(&ctx.accounts, price, status, now)?;
+    validate(&ctx.accounts, price, status, isolation, now)?;
     let address = *ctx.accounts.node.address();
     let node = &mut ctx.accounts.node;
+    node.spec.isolation = isolation;
     if node.price != price {
         node.price = price;
         node.ask_since = now;
@@ -58,7 +64,7 @@ pub(crate) fn handler(ctx: &mut Context<NodeUpdate>, price: u64, status: u8) -> 
         let by_wallet = *ctx.accounts.authority.address() == ctx.accounts.provider.wallet;
         level_stake(node, &mut ctx.accounts.provider, by_wallet, now)?;
     }
-    emit!(NodeUpdated { node: address, price, status });
+    emit!(NodeUpdated { node: address, price, status, isolation });
     node.invariant()
 }
 

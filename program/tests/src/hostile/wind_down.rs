@@ -252,7 +252,7 @@ fn accounts(a: &mut Harness) -> Verdict {
         } else {
             if node.convicted == 1 {
                 // It is mended, which needs no stake as long as it takes no work.
-                send(a, ix::node_update(&who.wallet(), &node.provider, &at, node.price, NODE_HIBERNATED))?;
+                send(a, ix::node_offer(&who.wallet(), &at, &node, node.price, NODE_HIBERNATED))?;
             }
             send(a, ix::node_retire(&who, &at))?;
         }

@@ -25,7 +25,8 @@ pub fn spec(gpus: u8) -> NodeSpec {
         gpus,
         interconnect: 2,
         simulated: 0,
-        pad: [0; 3],
+        isolation: 0,
+        pad: [0; 2],
     }
 }
 
@@ -80,9 +81,26 @@ pub fn node_update(
     price: u64,
     status: u8,
 ) -> Instruction {
+    node_isolate(authority, provider, node, price, status, 0)
+}
+
+/// The same for a node as it is, whose isolation stays.
+pub fn node_offer(authority: &Address, at: &Address, node: &Node, price: u64, status: u8) -> Instruction {
+    node_isolate(authority, &node.provider, at, price, status, node.spec.isolation)
+}
+
+/// The same, with how jobs are isolated.
+pub fn node_isolate(
+    authority: &Address,
+    provider: &Address,
+    node: &Address,
+    price: u64,
+    status: u8,
+    isolation: u8,
+) -> Instruction {
     build(
         accounts::NodeUpdate { authority: *authority, provider: *provider, node: *node },
-        instruction::NodeUpdate { price, status },
+        instruction::NodeUpdate { price, status, isolation },
     )
 }
 

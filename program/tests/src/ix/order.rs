@@ -34,7 +34,7 @@ pub fn order_args(nonce: u64) -> OrderArgs {
             same_site: 0,
             allow_simulated: 0,
             guaranteed: 0,
-            pad: [0; 1],
+            min_isolation: 0,
         },
     }
 }

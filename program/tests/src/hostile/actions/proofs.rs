@@ -157,7 +157,7 @@ pub fn unjust_award(s: &mut Scene) -> Option<Plan> {
         price_of(score, reputation_bps(&awarded, later), awarded.record(later).guarantee.bps_at(later))
             .ok()?;
     let price = even.saturating_add(if s.once_in(2) { 0 } else { 1 + s.r.below(1_000_000) }).min(6_000_000);
-    plan.push(Step::Send(vec![ix::node_update(&owner, &awarded.provider, &worse, price, NODE_ACTIVE)]));
+    plan.push(Step::Send(vec![ix::node_offer(&owner, &worse, &awarded, price, NODE_ACTIVE)]));
     plan.push(Step::Send(vec![ix::order_create(who, args)]));
     let keeper = s.actor_of(&KEEPERS);
     plan.push(Step::Send(vec![ix::order_award(keeper, who, &order, &awarded.provider, &worse)]));

@@ -109,7 +109,7 @@ pub fn node_update(s: &mut Scene) -> Option<Plan> {
     if let Some((at, node)) = s.any_where::<Node>(|node| !any && out(node)) {
         let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
         let price = 1 + s.r.below(3_000_000);
-        return one(ix::node_update(&owner, &node.provider, &at, price, NODE_ACTIVE));
+        return one(ix::node_offer(&owner, &at, &node, price, NODE_ACTIVE));
     }
     let (at, node) = s.any::<Node>()?;
     let owner = s.a.ledger.get::<Provider>(&node.provider)?.wallet;
@@ -121,7 +121,11 @@ pub fn node_update(s: &mut Scene) -> Option<Plan> {
     // Mostly active, else little would happen.
     let status = [1, 1, 1, 1, 1, 1, 2, 3, 4][s.below(9)];
     let price = if s.once_in(16) { s.about(u64::MAX) } else { 1 + s.r.below(3_000_000) };
-    one(ix::node_update(&authority, &node.provider, &at, price, status))
+    if s.once_in(3) {
+        return one(ix::node_offer(&authority, &at, &node, price, status));
+    }
+    let isolation = if s.once_in(20) { s.below(256) as u8 } else { s.below(2) as u8 };
+    one(ix::node_isolate(&authority, &node.provider, &at, price, status, isolation))
 }
 
 pub fn node_retire(s: &mut Scene) -> Option<Plan> {

@@ -49,7 +49,7 @@ fn in_order(s: &mut Scene) -> Plan {
     };
     for (at, node) in a.ledger.all::<Node>().filter(|(_, node)| away(node)) {
         if let Some(provider) = a.ledger.get::<Provider>(&node.provider) {
-            all.push(ix::node_update(&provider.wallet, &node.provider, at, 2_000_000, NODE_ACTIVE));
+            all.push(ix::node_offer(&provider.wallet, at, node, 2_000_000, NODE_ACTIVE));
         }
     }
     for (at, lease) in a.ledger.all::<Lease>().filter(|(_, lease)| lease.status == LEASE_RUNNING).take(2) {

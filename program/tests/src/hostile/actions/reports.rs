@@ -154,7 +154,7 @@ fn moves(s: &mut Scene, proofs: &[Proof]) -> Plan {
         let Some((node, machine)) = other.filter(|_| lease.may_migrate == 1) else { continue };
         let Some(owner) = s.a.ledger.get::<Provider>(&machine.provider) else { continue };
         if machine.price > lease.price && !s.once_in(3) {
-            let ask = ix::node_update(&owner.wallet, &machine.provider, &node, lease.price, NODE_ACTIVE);
+            let ask = ix::node_offer(&owner.wallet, &node, &machine, lease.price, NODE_ACTIVE);
             plan.push(Step::Send(vec![ask]));
         }
         let keeper = s.actor_of(&KEEPERS);

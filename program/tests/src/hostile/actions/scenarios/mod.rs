@@ -142,7 +142,7 @@ fn joined(s: &mut Scene, number: usize, of: u64) -> Option<Plan> {
 fn offered(s: &Scene, node: &Address, price: u64) -> Option<Step> {
     let state = s.a.ledger.get::<Node>(node)?;
     let owner = s.a.ledger.get::<Provider>(&state.provider)?.wallet;
-    Some(Step::Send(vec![ix::node_update(&owner, &state.provider, node, price, NODE_ACTIVE)]))
+    Some(Step::Send(vec![ix::node_offer(&owner, node, state, price, NODE_ACTIVE)]))
 }
 
 /// A customer's work on one machine.

@@ -42,6 +42,10 @@ func (k *Keeper) openGossip() (err error) {
 	if err != nil {
 		return err
 	}
+	k.pool.Most = func() (most int) {
+		k.view.Read(func(v *view.Accounts) { most = statement.MostOf(len(v.Nodes), len(v.Leases), k.secs) })
+		return most
+	}
 	k.pool.Equivocation = k.gossip.StatementEquivocation
 	return nil
 }

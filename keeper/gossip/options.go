@@ -31,7 +31,7 @@ type Roles interface {
 type Pool interface {
 	Add(statement.Signed) (added bool, err error)
 	Has(statement.Signed) bool
-	ProvesNothingNew(statement.Signed) bool
+	Drops(statement.Signed) bool
 	Period(records.Period) []statement.Signed
 }
 

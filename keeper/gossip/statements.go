@@ -62,12 +62,12 @@ func (g *Gossip) validateStatements(_ context.Context, author solana.PublicKey, 
 		if g.o.Pool.Has(s) {
 			continue
 		}
+		if g.o.Pool.Drops(s) {
+			return p2p.Ignore // one equivocation is passed on, and no more; and no more statements than there can be
+		}
 		if s.Verify(g.o.Domain) != nil {
 			g.o.Metrics.Rejected()
 			return p2p.Reject
-		}
-		if g.o.Pool.ProvesNothingNew(s) {
-			return p2p.Ignore // one equivocation is passed on, and no more
 		}
 	}
 	return p2p.Accept

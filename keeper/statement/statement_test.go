@@ -98,7 +98,7 @@ func TestEquivocationDoesNotFillTheMemory(t *testing.T) {
 	}
 	for latency := range uint32(100) { // the same check, with 100 latencies
 		s := signed(latency, 10, true)
-		require.Equal(t, latency > 1, p.ProvesNothingNew(s))
+		require.Equal(t, latency > 1, p.Drops(s))
 		added, err := p.Add(s)
 		require.Equal(t, latency < 2, added)
 		require.Equal(t, latency == 1, errors.Is(err, ErrEquivocation))

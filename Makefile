@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build check test test-rust test-go test-e2e program idl check-generated lint nat hostile-network hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
+.PHONY: help demo build check test test-rust test-go test-e2e program idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -39,6 +39,9 @@ nat: ## reach a machine behind a home router, in network namespaces (Linux, root
 
 hostile-network: build ## attack keepers and machines from strangers and dishonest members (Linux, root; DURATION=10m, REPORT=file)
 	@build/bin/gantry-localnet hostile-network --for $(or $(DURATION),60s) $(if $(REPORT),--report $(REPORT))
+
+hostile-container: ## attack the machine by images and containers (Linux, root, runsc)
+	@go test -count=1 -run TestHostile ./agent/image ./agent/runtime
 
 hostile: ## attack the program: substitution matrix, random sequences, mutants
 	@scripts/hostile.sh

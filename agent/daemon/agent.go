@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/receipt"
@@ -73,6 +74,7 @@ type Agent struct {
 	txm     *txm.Manager
 	machine *host.Machine
 	runtime runtime.Runtime
+	images  func() (image.Usage, bool, error)
 	prover  work.Prover
 	device  *deviceProver // nil on machines that simulate
 	p2p     *p2p.Node
@@ -144,12 +146,19 @@ func (a *Agent) open(ctx context.Context) error {
 	}
 	o := runtime.ProcessOptions{
 		Root: a.cfg.JobsDir(), Cluster: cluster, Log: a.log,
-		Sandbox: runtime.Sandbox{Runsc: a.cfg.FindRunsc(), Images: a.cfg.ImagesDir()},
+		Sandbox: runtime.Sandbox{
+			Runsc: a.cfg.FindRunsc(), Images: a.cfg.ImagesDir(), CacheBytes: int64(a.cfg.ImageCache) << 30, LocalRegistries: a.cfg.LocalRegistries,
+		},
 	}
 	if a.shared != nil {
 		o.Executable = a.shared.Executable
 	}
-	if a.runtime, err = runtime.NewProcess(o); err != nil {
+	process, err := runtime.NewProcess(o)
+	if err != nil {
+		return err
+	}
+	a.runtime, a.images = process, process.Images
+	if err := process.CleanImages(ctx); err != nil {
 		return err
 	}
 	owner := store.Owner{Domain: a.domain, NodeKey: store.Key(a.key.PublicKey())}

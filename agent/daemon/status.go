@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/faults"
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/store"
 )
 
@@ -32,6 +33,8 @@ type Status struct {
 	Checks   challenge.Counts `json:"checks"`
 	Leases   []LeaseLine      `json:"leases"`
 	InFlight int              `json:"transactions_in_flight"`
+	// Images is the cache of images; nil on machines that run none.
+	Images *image.Usage `json:"images,omitempty"`
 }
 
 // LeaseLine is one lease of a Status.
@@ -89,6 +92,13 @@ func (a *Agent) writeStatus(path string) error {
 		s.Worn = append(s.Worn, f.String())
 	}
 	s.Connected, s.Keepers = a.connected()
+	images, ok, err := a.images()
+	if err != nil {
+		return err
+	}
+	if ok {
+		s.Images = &images
+	}
 	entries, err := a.store.Leases()
 	if err != nil {
 		return err

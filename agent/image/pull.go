@@ -1,22 +1,21 @@
 package image
 
 import (
-	"archive/tar"
 	"context"
-	"crypto/sha256"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"time"
 
-	"github.com/containerd/containerd/v2/pkg/archive"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/sys/unix"
 )
 
 // Limits of an image. A mount takes its layers' names in one page of memory, so that their number is limited too.
@@ -25,46 +24,290 @@ const (
 	maxEntries = 1 << 20
 )
 
-// Pull returns an image that is unpacked, after fetching it from its registry where it is not. It needs root: owners of
-// files and device nodes for removed files are kept. limit is the most bytes that all files together may have.
-// Errors: ErrUnusable, ErrTooLarge, those of the context and of the file system.
-func (s *Store) Pull(ctx context.Context, r Reference, limit int64) (Image, error) {
-	lock, err := s.lock()
+var platform = v1.Platform{OS: "linux", Architecture: goruntime.GOARCH}
+
+// PullOptions of one pull.
+type PullOptions struct {
+	// Limit is the most bytes that the files of the image may have together.
+	Limit int64
+	// Credential is the customer's; its zero value is everybody's.
+	Credential Credential
+	// Keep is told the image before its layers can be removed: whatever it writes down must be seen by [Options].InUse when
+	// it returns.
+	Keep func(Image) error
+}
+
+// pull is one that is under way.
+type pull struct {
+	*Store
+	o     PullOptions
+	r     Reference
+	id    string
+	locks locks
+	visit *visitor
+	left  budget
+	// reserved is what this pull has of the cache; done what of its use is counted with the layers by now.
+	reserved, done int64
+}
+
+// Pull returns an image that is unpacked, after fetching from its registry what is missing. The registry is asked in any
+// case whether the credential opens the image. Pull needs root: owners of files and device nodes for removed files are
+// kept. Errors: ErrUnusable, ErrTooLarge, those of the context, of Keep and of the file system.
+func (s *Store) Pull(ctx context.Context, r Reference, o PullOptions) (Image, error) {
+	if err := s.Clean(ctx); err != nil {
+		return Image{}, err
+	}
+	p, err := s.begin(ctx, r, o)
 	if err != nil {
 		return Image{}, err
 	}
-	defer lock.Close()
-	if i, ok, err := s.Get(r); err != nil || ok {
-		return i, err
-	}
-	platform := v1.Platform{OS: "linux", Architecture: goruntime.GOARCH}
-	img, err := remote.Image(r.name, remote.WithContext(ctx), remote.WithPlatform(platform))
+	defer p.end()
+	i, err := p.run(ctx)
 	if err != nil {
 		return Image{}, unusable(ctx, r, err)
+	}
+	if o.Keep != nil {
+		if err := o.Keep(i); err != nil {
+			return Image{}, err
+		}
+	}
+	return i, nil
+}
+
+func (s *Store) begin(ctx context.Context, r Reference, o PullOptions) (*pull, error) {
+	id := make([]byte, 8)
+	if _, err := rand.Read(id); err != nil {
+		return nil, fmt.Errorf("image: %w", err)
+	}
+	p := &pull{Store: s, o: o, r: r, id: hex.EncodeToString(id), visit: s.visitor()}
+	var err error
+	if p.locks, err = s.openLocks(); err != nil {
+		return nil, err
+	}
+	if err := p.locks.take(ctx, unix.F_WRLCK, lockPull, p.id); err != nil {
+		p.locks.close()
+		return nil, err
+	}
+	if err := os.Mkdir(p.folder(), 0o700); err != nil {
+		p.locks.close()
+		return nil, fmt.Errorf("image: %w", err)
+	}
+	p.left = budget{limit: o.Limit, entries: maxEntries, more: func(used int64) error { return p.more(ctx, used) }}
+	return p, nil
+}
+
+// end removes what the pull needed; a failure is left to Clean.
+func (p *pull) end() {
+	p.visit.next.CloseIdleConnections()
+	_ = os.RemoveAll(p.folder())
+	p.locks.close()
+}
+
+// publish writes a file that others read, and that others may write.
+func (p *pull) publish(path string, v any) error {
+	fresh := filepath.Join(p.folder(), "publish.json")
+	if err := write(fresh, v); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return fmt.Errorf("image: %w", err)
+	}
+	return nil
+}
+
+func (p *pull) folder() string { return filepath.Join(p.tmp(), p.id) }
+
+// more makes the pull's part of the cache as large as what it has written and is not counted with the layers.
+func (p *pull) more(ctx context.Context, used int64) error {
+	need := used - p.done
+	if need <= p.reserved {
+		return nil
+	}
+	reserved, err := p.reserve(ctx, p.id, need, reserveStep)
+	if err == nil {
+		p.reserved = reserved
+	}
+	return err
+}
+
+// scope separates what credentials have opened from what is there for everyone.
+func (p *pull) scope() string {
+	if p.o.Credential == (Credential{}) {
+		return ""
+	}
+	return p.r.name.Context().Name()
+}
+
+func (p *pull) run(ctx context.Context) (Image, error) {
+	if i, ok, err := p.cached(ctx); ok || err != nil {
+		return i, err
+	}
+	m, config, err := p.resolve(ctx)
+	if err != nil {
+		return Image{}, err
+	}
+	out, chain := Image{Config: config.Config}, p.scope()
+	ids := make([]string, len(m.Layers))
+	var packed int64
+	for at, diffID := range config.RootFS.DiffIDs {
+		chain = keyOf(chain, diffID.String())
+		ids[at] = chain
+		// The lock keeps the layer, if it is there, and later when it is.
+		if err := p.locks.take(ctx, unix.F_RDLCK, lockUse, chain); err != nil {
+			return Image{}, err
+		}
+		if !p.has(chain) {
+			packed += m.Layers[at].Size
+		}
+	}
+	if packed > p.o.Limit {
+		return Image{}, fmt.Errorf("%w: its layers are %s to fetch, and the node takes %s", ErrTooLarge, mib(packed), mib(p.o.Limit))
+	}
+	if err := p.more(ctx, packed); err != nil {
+		return Image{}, err
+	}
+	for at, layer := range m.Layers {
+		if err := p.add(ctx, layer, config.RootFS.DiffIDs[at], ids[at], out.Layers); err != nil {
+			return Image{}, err
+		}
+		out.Layers = append(out.Layers, ids[at])
+	}
+	p.touch(out)
+	return out, p.publish(p.record(p.scope(), p.r), out)
+}
+
+// cached returns the image if all of it is there and the registry still gives it to the customer.
+func (p *pull) cached(ctx context.Context) (Image, bool, error) {
+	i, ok, err := p.get(p.scope(), p.r)
+	if err != nil || !ok {
+		return Image{}, false, err
+	}
+	for _, layer := range i.Layers {
+		if err := p.locks.take(ctx, unix.F_RDLCK, lockUse, layer); err != nil {
+			return Image{}, false, err
+		}
+		if !p.has(layer) {
+			return Image{}, false, nil
+		}
+	}
+	if _, err := remote.Head(p.r.name, p.visit.options(ctx, p.o.Credential)...); err != nil {
+		// Some registries answer such a question badly.
+		if _, err := remote.Get(p.r.name, p.visit.options(ctx, p.o.Credential)...); err != nil {
+			return Image{}, false, err
+		}
+	}
+	p.touch(i)
+	return i, true, nil
+}
+
+// touch writes down that an image's layers are used: the upper ones a little earlier, because they are of no use without
+// those below.
+func (p *pull) touch(i Image) {
+	now := time.Now()
+	for above, id := range i.Layers {
+		_ = os.Chtimes(p.sizeOf(id), now, now.Add(-time.Duration(above)*time.Microsecond)) // only what goes first depends on it
+	}
+}
+
+// resolve fetches the manifest for this machine, and the configuration.
+func (p *pull) resolve(ctx context.Context) (*v1.Manifest, *v1.ConfigFile, error) {
+	found, err := remote.Get(p.r.name, p.visit.options(ctx, p.o.Credential)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	img, err := p.forThisMachine(ctx, found)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.Config.Size > maxDocument {
+		return nil, nil, fmt.Errorf("%w: its configuration has %d bytes, the most is %d", ErrTooLarge, m.Config.Size, maxDocument)
 	}
 	config, err := img.ConfigFile()
 	if err != nil {
-		return Image{}, unusable(ctx, r, err)
+		return nil, nil, err
 	}
 	if config.OS != platform.OS || config.Architecture != platform.Architecture {
-		return Image{}, fmt.Errorf("%w: %s is for %s/%s, this machine is %s/%s", ErrUnusable, r, config.OS, config.Architecture, platform.OS, platform.Architecture)
+		return nil, nil, fmt.Errorf("%w: %s is for %s/%s, this machine is %s", ErrUnusable, p.r, config.OS, config.Architecture, platform)
 	}
-	layers, err := img.Layers()
-	if err != nil {
-		return Image{}, unusable(ctx, r, err)
+	if n := len(m.Layers); n == 0 || n > maxLayers || n != len(config.RootFS.DiffIDs) {
+		return nil, nil, fmt.Errorf("%w: %s has %d layers and names %d, want 1 to %d", ErrUnusable, p.r, n, len(config.RootFS.DiffIDs), maxLayers)
 	}
-	if len(layers) == 0 || len(layers) > maxLayers || len(layers) != len(config.RootFS.DiffIDs) {
-		return Image{}, fmt.Errorf("%w: %s has %d layers and names %d, want 1 to %d", ErrUnusable, r, len(layers), len(config.RootFS.DiffIDs), maxLayers)
-	}
-	out, left := Image{Config: config.Config}, &budget{bytes: limit, entries: maxEntries}
-	for at, layer := range layers {
-		name, err := s.unpack(ctx, layer, config.RootFS.DiffIDs[at], out.Layers, left)
-		if err != nil {
-			return Image{}, unusable(ctx, r, err)
+	for at, layer := range m.Layers {
+		diffID := config.RootFS.DiffIDs[at]
+		switch {
+		case diffID.Algorithm != "sha256" || layer.Digest.Algorithm != "sha256":
+			return nil, nil, fmt.Errorf("%w: layer %s is not named by a sha256", ErrUnusable, diffID)
+		case layer.Size <= 0:
+			return nil, nil, fmt.Errorf("%w: layer %s has %d bytes", ErrUnusable, layer.Digest, layer.Size)
+		case len(layer.URLs) > 0 || !layer.MediaType.IsDistributable():
+			return nil, nil, fmt.Errorf("%w: layer %s is not in the image's own registry", ErrUnusable, layer.Digest)
 		}
-		out.Layers = append(out.Layers, name)
 	}
-	return out, s.put(r, out)
+	return m, config, nil
+}
+
+// forThisMachine picks an image from a list. Lists within lists are not followed: no registry needs them.
+func (p *pull) forThisMachine(ctx context.Context, found *remote.Descriptor) (v1.Image, error) {
+	if !found.MediaType.IsIndex() {
+		return found.Image()
+	}
+	index, err := found.ImageIndex()
+	if err != nil {
+		return nil, err
+	}
+	list, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range list.Manifests {
+		if m.Platform != nil && m.Platform.Satisfies(platform) && m.MediaType.IsImage() {
+			return remote.Image(p.r.name.Context().Digest(m.Digest.String()), p.visit.options(ctx, p.o.Credential)...)
+		}
+	}
+	return nil, fmt.Errorf("%w: %s has no image for %s", ErrUnusable, p.r, platform)
+}
+
+// add makes sure that a layer is there. Pulls from one repository wait for each other, so that a layer is fetched once;
+// those from others do not, because a registry may be slow on purpose.
+func (p *pull) add(ctx context.Context, layer v1.Descriptor, diffID v1.Hash, id string, parents []string) error {
+	repository := p.r.name.Context()
+	once := keyOf(id, repository.Name())
+	if err := p.locks.take(ctx, unix.F_WRLCK, lockUnpack, once); err != nil {
+		return err
+	}
+	defer func() { _, _ = p.locks.try(unix.F_UNLCK, lockUnpack, once) }() // the end of the pull lets go, too
+	if p.has(id) {
+		var z size
+		if _, err := read(p.sizeOf(id), &z); err != nil {
+			return err
+		}
+		if p.left.used+z.Bytes > p.left.limit {
+			return p.left.tooLarge()
+		}
+		p.left.used, p.done = p.left.used+z.Bytes, p.done+z.Bytes
+		return nil
+	}
+	p.visit.max.Store(layer.Size + maxDocument)
+	fetched, err := remote.Layer(repository.Digest(layer.Digest.String()), p.visit.options(ctx, p.o.Credential)...)
+	if err != nil {
+		return err
+	}
+	body, err := fetched.Compressed()
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	before := p.left.used
+	if err := p.install(ctx, id, body, diffID, parents); err != nil {
+		return err
+	}
+	p.done += p.left.used - before
+	p.reserved, err = p.reserve(ctx, p.id, max(0, p.reserved-(p.left.used-before)), 0)
+	return err
 }
 
 // unusable says whose failure an error is: the image's or its registry's, if it is not one of the caller or of the disk.
@@ -74,6 +317,8 @@ func unusable(ctx context.Context, r Reference, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("image: pull %s: %w", r, ctx.Err())
+	case errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("%w: pull %s: the node's disk has no place or no file left: %w", ErrTooLarge, r, err)
 	case errors.Is(err, ErrTooLarge), errors.As(err, &disk):
 		return fmt.Errorf("image: pull %s: %w", r, err)
 	case errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden || answer.StatusCode == http.StatusNotFound):
@@ -81,64 +326,4 @@ func unusable(ctx context.Context, r Reference, err error) error {
 	default:
 		return fmt.Errorf("%w: %s: %w", ErrUnusable, r, err)
 	}
-}
-
-// budget is what an image may still unpack.
-type budget struct {
-	bytes   int64
-	entries int
-}
-
-// take is asked before a file is written. The size in a header is the whole one, also of a file with holes.
-func (b *budget) take(h *tar.Header) (bool, error) {
-	if b.entries--; b.entries < 0 {
-		return false, fmt.Errorf("%w: more than %d files", ErrTooLarge, maxEntries)
-	}
-	if h.Size < 0 || h.Size > b.bytes {
-		return false, fmt.Errorf("%w: its files have more bytes than the node takes", ErrTooLarge)
-	}
-	b.bytes -= h.Size
-	return true, nil
-}
-
-// unpack writes a layer into a folder of its own, in the form that an overlay wants, and returns the folder's name.
-// Below it lie parents, the lowest first.
-func (s *Store) unpack(ctx context.Context, layer v1.Layer, diffID v1.Hash, parents []string, left *budget) (string, error) {
-	raw, err := hex.DecodeString(diffID.Hex)
-	if err != nil || diffID.Algorithm != "sha256" || len(raw) != sha256.Size {
-		return "", fmt.Errorf("%w: layer %s is not named by a sha256", ErrUnusable, diffID)
-	}
-	name := diffID.Hex[:32]
-	at := filepath.Join(s.Layers(), name)
-	if _, err := os.Stat(at); err == nil {
-		return name, nil // of another image: it was paid for then
-	}
-	r, err := layer.Uncompressed()
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	fresh := filepath.Join(s.tmp(), name)
-	if err := os.Mkdir(fresh, 0o755); err != nil {
-		return "", err
-	}
-	below := make([]string, len(parents))
-	for i, p := range parents {
-		below[len(parents)-1-i] = filepath.Join(s.Layers(), p)
-	}
-	sum := sha256.New()
-	content := io.TeeReader(r, sum)
-	_, err = archive.Apply(ctx, fresh, content, archive.WithConvertWhiteout(archive.OverlayConvertWhiteout),
-		archive.WithParents(below), archive.WithFilter(left.take))
-	if err == nil {
-		// Padding behind the archive's end belongs to the digest; more than a little is no padding.
-		_, err = io.Copy(io.Discard, io.LimitReader(content, 1<<20))
-	}
-	if err != nil {
-		return "", err
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != diffID.Hex {
-		return "", fmt.Errorf("%w: layer %s has the digest %s", ErrUnusable, diffID, got)
-	}
-	return name, os.Rename(fresh, at)
 }

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -173,4 +174,40 @@ func TestNewNeedsEveryDependency(t *testing.T) {
 		_, err := New(o)
 		require.ErrorContains(t, err, "required", name)
 	}
+}
+
+// An image may take as long to fetch as the lease may take to start, not as long as any other action; and fetching ends
+// with the lease.
+func TestI01FetchingAnImageIsBoundByTheStartDeadlineAlone(t *testing.T) {
+	m, chain, rt, _ := newTestManager(t)
+	job := messages.JobSpec{Version: messages.Version, Image: "registry.example/pytorch@sha256:" + strings.Repeat("0", 64)}
+	chain.deadline = 10 * time.Minute
+	chain.award(job, false, time.Hour, true)
+	began, ended := make(chan time.Time, 1), make(chan error, 1)
+	rt.prepare = func(ctx context.Context) error {
+		until, _ := ctx.Deadline()
+		select {
+		case began <- until:
+		default:
+		}
+		<-ctx.Done()
+		select {
+		case ended <- ctx.Err():
+		default:
+		}
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	_, err := m.Deploy(t.Context(), testCustomer, deployRequest(job))
+	require.NoError(t, err)
+	order, err := chain.Order(t.Context(), chain.lease)
+	require.NoError(t, err)
+	require.Equal(t, order.AwardedAt.Add(order.StartDeadline), <-began)
+	chain.update(func() { chain.lease.Status = uint8(market.LeaseEnded) })
+	require.ErrorIs(t, <-ended, context.Canceled)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
 }

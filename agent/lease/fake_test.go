@@ -240,6 +240,8 @@ type fakeRuntime struct {
 	jobs   map[string]*fakeJob
 	starts int
 	fail   int // how many starts fail
+	// prepare fetches images; nil: the machine runs none.
+	prepare func(ctx context.Context) error
 }
 
 func newFakeRuntime(c *clock) *fakeRuntime {
@@ -247,13 +249,18 @@ func newFakeRuntime(c *clock) *fakeRuntime {
 }
 
 func (r *fakeRuntime) Check(s runtime.Spec) error {
-	if s.Image != "" {
+	if s.Image != "" && r.prepare == nil {
 		return runtime.ErrImage
 	}
 	return s.Validate()
 }
 
-func (r *fakeRuntime) Prepare(_ context.Context, s runtime.Spec) error { return r.Check(s) }
+func (r *fakeRuntime) Prepare(ctx context.Context, s runtime.Spec) error {
+	if err := r.Check(s); err != nil || s.Image == "" {
+		return err
+	}
+	return r.prepare(ctx)
+}
 
 func (r *fakeRuntime) Start(_ context.Context, s runtime.Spec) (runtime.Status, error) {
 	r.mu.Lock()

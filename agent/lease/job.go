@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -47,18 +48,39 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 }
 
 // prepare fetches the job's image before the lease starts, so that no fetching is billed. The customer sees why it fails;
-// the worker tries again until the start deadline is over, when the customer gets everything back.
+// the worker tries again until the start deadline is over, when the customer gets everything back. It ends with the lease.
 func (w *worker) prepare(ctx context.Context, f Facts) error {
 	if f.Entry.Job == nil || f.Entry.Job.Image == "" || f.Account.State() != market.LeaseAwarded {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, f.Order.AwardedAt.Add(f.Order.StartDeadline))
-	defer cancel()
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		defer cancel()
+		w.whileAwarded(ctx)
+	})
 	err := w.m.o.Runtime.Prepare(ctx, w.m.spec(f.Entry))
+	cancel()
+	watch.Wait()
 	if err == nil {
 		return nil
 	}
 	return errors.Join(err, w.advance(store.Awarded, err.Error(), nil))
+}
+
+// whileAwarded returns when the lease is no longer one that is about to start, or ctx ends.
+func (w *worker) whileAwarded(ctx context.Context) {
+	for {
+		changed := w.m.o.Chain.Changed()
+		if l, ok := w.m.o.Chain.Lease(w.address); !ok || l.State() != market.LeaseAwarded {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
 }
 
 // markRunning stores that the job was started.

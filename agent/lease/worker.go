@@ -181,14 +181,15 @@ func (w *worker) publish(r store.Lease, job runtime.Status) {
 
 // act performs one action. Each of them may be repeated.
 func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
-	ctx, cancel := context.WithTimeout(ctx, actTimeout)
-	defer cancel()
-	switch d.Action {
-	case MarkStarting:
+	if d.Action == MarkStarting { // an image takes longer than an action may
 		if err := w.prepare(ctx, f); err != nil {
 			return err
 		}
 		return w.markStarting(f)
+	}
+	ctx, cancel := context.WithTimeout(ctx, actTimeout)
+	defer cancel()
+	switch d.Action {
 	case SubmitStart:
 		w.log.Info().Bool("job", f.Entry.Job != nil).Msg("node starts the lease on chain")
 		if err := w.m.o.Chain.Start(ctx, f.Account, f.Entry.ConnectionHash); err != nil {

@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"archive/tar"
+	"context"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,4 +170,63 @@ func TestAnImageThatCannotBePulled(t *testing.T) {
 	_, err = p.Status(background(t), "l")
 	require.ErrorIs(t, err, ErrNotFound, "nothing ran")
 	require.NoError(t, p.Remove(background(t), "l"))
+}
+
+// Leases that run keep their layers, and those that are over do not; what a killed pull has left goes at the next start.
+func TestTheCacheOfImagesKnowsTheLeases(t *testing.T) {
+	p, reference := containers(t)
+	_, err := p.Start(background(t), Spec{LeaseID: "l", Image: reference, Command: []string{"wait"}})
+	require.NoError(t, err)
+	u, ok, err := p.Images()
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, 1, u.Layers)
+	require.Positive(t, u.Bytes)
+	require.Equal(t, u.Bytes, u.InUse)
+
+	half := filepath.Join(p.sandbox.Images, "tmp", "half")
+	require.NoError(t, os.MkdirAll(half, 0o700))
+	again, err := NewProcess(ProcessOptions{Root: p.root, Cluster: options(p.root).Cluster, Sandbox: p.sandbox})
+	require.NoError(t, err)
+	require.NoError(t, again.CleanImages(t.Context()))
+	require.NoDirExists(t, half)
+	_, err = p.Stop(background(t), "l", 0)
+	require.NoError(t, err)
+	u, _, err = again.Images()
+	require.NoError(t, err)
+	require.Equal(t, 1, u.Layers)
+	require.Zero(t, u.InUse)
+}
+
+// The process that pulls is killed with its lease's preparation; another pull then finds nothing in its way.
+func TestAPullThatIsKilledIsClearedAway(t *testing.T) {
+	p, _ := containers(t)
+	asked := make(chan struct{}, 100)
+	registry := imagetest.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") && strings.Contains(r.URL.Path, "team/slow") {
+				asked <- struct{}{}
+				<-r.Context().Done()
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	slow := imagetest.Image(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.File("bin/job", "x")))
+	_, digested := registry.Push(t, "team/slow", slow)
+	ctx, cancel := context.WithCancel(background(t))
+	done := make(chan error, 1)
+	go func() { done <- p.Prepare(ctx, Spec{LeaseID: "slow", Image: digested}) }()
+	<-asked
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	left := func() int {
+		entries, err := os.ReadDir(filepath.Join(p.sandbox.Images, "tmp"))
+		require.NoError(t, err)
+		return len(entries)
+	}
+	require.Positive(t, left())
+	_, fast := registry.Push(t, "team/fast", slow)
+	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "fast", Image: fast}))
+	require.Zero(t, left())
 }

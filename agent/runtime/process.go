@@ -63,6 +63,7 @@ func NewProcess(o ProcessOptions) (*Process, error) {
 	if exe == "" {
 		exe = self
 	}
+	o.Sandbox.LocalRegistries = true // the cluster is local, so whoever orders is of this machine
 	return &Process{root: root, exe: exe, log: o.Log, sandbox: o.Sandbox}, nil
 }
 

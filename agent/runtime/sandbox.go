@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/image"
 )
@@ -22,9 +25,18 @@ type Sandbox struct {
 	Images string
 	// ImageBytes is the most that the files of one image may have together; 0 means 64 GiB.
 	ImageBytes int64
+	// CacheBytes is the most that all images on the node may take; 0 is the default of [image.Options].
+	CacheBytes int64
+	// LocalRegistries fetches images also from addresses of this machine and of private networks. On local networks it is
+	// always so.
+	LocalRegistries bool
 }
 
-const defaultImageBytes = 64 << 30
+const (
+	defaultImageBytes = 64 << 30
+	// pullMemory bounds the process that pulls, whatever an archive asks of it.
+	pullMemory = 1 << 30
+)
 
 // check says why images cannot be run, or nothing.
 func (s Sandbox) check() error {
@@ -94,7 +106,10 @@ func pull(dir leaseDir) error {
 	if err != nil {
 		return err
 	}
-	store, err := image.Open(r.Sandbox.Images)
+	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: pullMemory, Max: pullMemory}); err != nil {
+		return fmt.Errorf("runtime: limit memory: %w", err)
+	}
+	store, err := r.Sandbox.store(filepath.Dir(string(dir)))
 	if err != nil {
 		return err
 	}
@@ -102,11 +117,65 @@ func pull(dir leaseDir) error {
 	if limit == 0 {
 		limit = defaultImageBytes
 	}
-	img, err := store.Pull(context.Background(), ref, limit)
+	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: limit, Keep: func(i image.Image) error {
+		return dir.write(dir.container(), container{Runsc: r.Sandbox.Runsc, Layers: store.Layers(), Image: i})
+	}})
+	return err
+}
+
+// store opens the node's images for the leases of a folder.
+func (s Sandbox) store(leases string) (*image.Store, error) {
+	return image.Open(s.Images, image.Options{
+		Limit: s.CacheBytes, LocalRegistries: s.LocalRegistries, InUse: func() (map[string]bool, error) { return layersInUse(leases) },
+	})
+}
+
+// layersInUse are those of leases that are not over. A lease whose end is not known counts until its directory is removed.
+func layersInUse(leases string) (map[string]bool, error) {
+	entries, err := os.ReadDir(leases)
+	if err != nil {
+		return nil, fmt.Errorf("runtime: %w", err)
+	}
+	out := map[string]bool{}
+	for _, e := range entries {
+		d := leaseDir(filepath.Join(leases, e.Name()))
+		var c container
+		if d.exists(d.exit()) {
+			continue
+		}
+		if _, err := readJSON(d.container(), &c); err != nil {
+			return nil, err
+		}
+		for _, layer := range c.Image.Layers {
+			out[layer] = true
+		}
+	}
+	return out, nil
+}
+
+// Images says how full the node's cache of images is, and whether there is one.
+func (p *Process) Images() (image.Usage, bool, error) {
+	if p.sandbox.check() != nil {
+		return image.Usage{}, false, nil
+	}
+	store, err := p.sandbox.store(p.root)
+	if err != nil {
+		return image.Usage{}, false, err
+	}
+	u, err := store.Usage()
+	return u, err == nil, err
+}
+
+// CleanImages removes what pulls have left that were killed with the machine or the agent.
+func (p *Process) CleanImages(ctx context.Context) error {
+	if p.sandbox.check() != nil || p.sandbox.Images == "" {
+		return nil
+	}
+	store, err := p.sandbox.store(p.root)
 	if err != nil {
 		return err
 	}
-	return dir.write(dir.container(), container{Runsc: r.Sandbox.Runsc, Layers: store.Layers(), Image: img})
+	return store.Clean(ctx)
 }
 
 // readContainer reads what pull has written.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -47,8 +48,8 @@ func Layer(t testing.TB, entries ...Entry) v1.Layer {
 	return l
 }
 
-// Serve puts an image into a registry that lives as long as the test, and returns its names: by tag and by digest.
-func Serve(t testing.TB, arch string, config v1.Config, layers ...v1.Layer) (tagged, digested string) {
+// Image is one of these layers, for a processor.
+func Image(t testing.TB, arch string, config v1.Config, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	img, err := mutate.AppendLayers(empty.Image, layers...)
 	require.NoError(t, err)
@@ -58,13 +59,38 @@ func Serve(t testing.TB, arch string, config v1.Config, layers ...v1.Layer) (tag
 	file.OS, file.Architecture, file.Config = "linux", arch, config
 	img, err = mutate.ConfigFile(img, file)
 	require.NoError(t, err)
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	return img
+}
+
+// Registry of this machine.
+type Registry struct{ Host string }
+
+// Start starts a registry that lives as long as the test. Requests pass through wrap, if it is not nil.
+func Start(t testing.TB, wrap func(http.Handler) http.Handler) Registry {
+	t.Helper()
+	h := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	if wrap != nil {
+		h = wrap(h)
+	}
+	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	repository := strings.TrimPrefix(server.URL, "http://") + "/team/job"
-	ref, err := name.ParseReference(repository + ":v1")
+	return Registry{Host: strings.TrimPrefix(server.URL, "http://")}
+}
+
+// Push puts an image into a repository, and returns its names: by tag and by digest.
+func (r Registry) Push(t testing.TB, repository string, img v1.Image, o ...remote.Option) (tagged, digested string) {
+	t.Helper()
+	at := r.Host + "/" + repository
+	ref, err := name.ParseReference(at + ":v1")
 	require.NoError(t, err)
-	require.NoError(t, remote.Write(ref, img))
+	require.NoError(t, remote.Write(ref, img, o...))
 	digest, err := img.Digest()
 	require.NoError(t, err)
-	return repository + ":v1", repository + "@" + digest.String()
+	return at + ":v1", at + "@" + digest.String()
+}
+
+// Serve puts an image into a registry that lives as long as the test, and returns its names: by tag and by digest.
+func Serve(t testing.TB, arch string, config v1.Config, layers ...v1.Layer) (tagged, digested string) {
+	t.Helper()
+	return Start(t, nil).Push(t, "team/job", Image(t, arch, config, layers...))
 }

@@ -154,6 +154,9 @@ func printStatus(w io.Writer, r screen, now time.Time) {
 		k := r.Agent.Checks
 		line("answered", "%d liveness · %d inventory · %d work proofs (%d refused, last took %s) · %d bundles of evidence", k.Liveness, k.Inventory, k.Work,
 			k.WorkRefused, k.LastWork.Round(time.Millisecond), k.Evidence)
+		if i := r.Agent.Images; i != nil {
+			line("images", "%d layers · %d of %d MiB, %d used by leases, %d for pulls under way", i.Layers, i.Bytes>>20, i.Limit>>20, i.InUse>>20, i.Pulling>>20)
+		}
 	case r.Agent != nil:
 		line("agent", "not running since %s", r.Agent.At.Format(time.RFC3339))
 	default:

@@ -34,7 +34,7 @@ go_test() {
 # Property tests draw the same cases every time, so that a commit either passes or does not; `nightly.sh random` draws
 # many others (RAPID_SEED=0 here for fresh ones).
 test_go() {
-  "$root/scripts/toolchain.sh" tpm sandbox
+  "$root/scripts/toolchain.sh" tpm sandbox registry
   "$root/scripts/build.sh" surfnet
   RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" -race ./...
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
-#   sandbox  gVisor, in which jobs with an image run
+#   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
+#   registry  a registry server, which tests of private images start; without it they are skipped
 #   tpm   a software TPM, which some tests start; without it they are skipped
 source "$(dirname "$0")/common.sh"
 
@@ -99,8 +100,16 @@ need_tpm() {
   say "no software TPM: tests that need one will be skipped (on Debian: sudo apt-get install -y --no-install-recommends swtpm swtpm-tools)"
 }
 
+# mkfs.ext4 is wanted, not needed: without it the disk of a container is watched instead of limited by its file system.
+need_mkfs() {
+  if have mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ]; then return; fi
+  if [ "$(id -u)" = 0 ] && have apt-get && (debian e2fsprogs); then return; fi
+  say "no mkfs.ext4: disks of containers will be watched, and tests of their file systems skipped (on Debian: sudo apt-get install -y e2fsprogs)"
+}
+
 need_sandbox() {
   need_go
+  need_mkfs
   [ "$(cat "$tools/runsc.version" 2>/dev/null)" = "$GVISOR" ] && [ -x "$tools/runsc" ] || {
     say "building gVisor (about a minute)"
     CGO_ENABLED=0 GOBIN=$tools go install -trimpath -ldflags '-s -w' "gvisor.dev/gvisor/runsc@$GVISOR" &&
@@ -108,11 +117,20 @@ need_sandbox() {
   }
 }
 
+need_registry() {
+  need_go
+  [ "$(cat "$tools/registry.version" 2>/dev/null)" = "$REGISTRY" ] && [ -x "$tools/registry" ] || {
+    say "building the registry server (about two minutes)"
+    CGO_ENABLED=0 GOBIN=$tools go install -trimpath -ldflags '-s -w' "github.com/distribution/distribution/v3/cmd/registry@$REGISTRY" &&
+      printf '%s\n' "$REGISTRY" >"$tools/registry.version"
+  }
+}
+
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox) "need_$part" ;;
-    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox or all" ;;
+    go | host | sbf | lint | tpm | sandbox | registry) "need_$part" ;;
+    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry or all" ;;
   esac
 done

@@ -11,6 +11,8 @@ SBPF_LINKER=0.2.6
 # Linters.
 GOFUMPT=v0.12.0
 STATICCHECK=v0.8.2
+# The registry server with which private images are tested: github.com/distribution/distribution.
+REGISTRY=v3.1.2
 # The sandbox of jobs with an image: gVisor, by its Go module.
 GVISOR=v0.0.0-20260905035102-160fafc42237
 # The real validator, used when it is installed.

@@ -67,6 +67,9 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	if err := m.o.Runtime.Check(m.spec(r)); err != nil {
 		return messages.LeaseStatus{}, m.refuseJob(account, err)
 	}
+	if account.State() == market.LeaseAwarded && job.Image != "" && req.Registry != nil {
+		m.setCredential(address, req.Registry)
+	}
 	if err := m.putJob(account, job, digest); err != nil {
 		return messages.LeaseStatus{}, err
 	}

@@ -2,6 +2,8 @@ package lease
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
@@ -184,7 +187,7 @@ func TestI01FetchingAnImageIsBoundByTheStartDeadlineAlone(t *testing.T) {
 	chain.deadline = 10 * time.Minute
 	chain.award(job, false, time.Hour, true)
 	began, ended := make(chan time.Time, 1), make(chan error, 1)
-	rt.prepare = func(ctx context.Context) error {
+	rt.prepare = func(ctx context.Context, _ image.Credential) error {
 		until, _ := ctx.Deadline()
 		select {
 		case began <- until:
@@ -210,4 +213,43 @@ func TestI01FetchingAnImageIsBoundByTheStartDeadlineAlone(t *testing.T) {
 	require.ErrorIs(t, <-ended, context.Canceled)
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
+}
+
+// What opens a private image reaches the runtime, is replaced by what comes later, and is nowhere but in memory.
+func TestCredentialsOfRegistriesAreNotKept(t *testing.T) {
+	m, chain, rt, _ := newTestManager(t)
+	job := messages.JobSpec{Version: messages.Version, Image: "registry.example/private@sha256:" + strings.Repeat("0", 64)}
+	chain.deadline = 10 * time.Minute
+	chain.award(job, false, time.Hour, true)
+	got := make(chan image.Credential, 10)
+	rt.prepare = func(_ context.Context, c image.Credential) error {
+		got <- c
+		if c.Token != "fresh" {
+			return errors.New("expired")
+		}
+		return nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	send := func(token string) {
+		req := deployRequest(job)
+		req.Registry = &messages.RegistryCredential{Token: token}
+		_, err := m.Deploy(t.Context(), testCustomer, req)
+		require.NoError(t, err)
+	}
+	send("stale")
+	require.Equal(t, image.Credential{Token: "stale"}, <-got)
+	send("fresh")
+	require.Eventually(t, func() bool { return (<-got).Token == "fresh" }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return m.credential(testLease) == image.Credential{} }, time.Minute, time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	r, err := m.o.Store.Lease(store.Key(testLease))
+	require.NoError(t, err)
+	raw, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "stale")
+	require.NotContains(t, string(raw), "fresh")
 }

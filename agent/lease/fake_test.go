@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
@@ -241,7 +242,7 @@ type fakeRuntime struct {
 	starts int
 	fail   int // how many starts fail
 	// prepare fetches images; nil: the machine runs none.
-	prepare func(ctx context.Context) error
+	prepare func(ctx context.Context, c image.Credential) error
 }
 
 func newFakeRuntime(c *clock) *fakeRuntime {
@@ -255,11 +256,11 @@ func (r *fakeRuntime) Check(s runtime.Spec) error {
 	return s.Validate()
 }
 
-func (r *fakeRuntime) Prepare(ctx context.Context, s runtime.Spec) error {
+func (r *fakeRuntime) Prepare(ctx context.Context, s runtime.Spec, c image.Credential) error {
 	if err := r.Check(s); err != nil || s.Image == "" {
 		return err
 	}
-	return r.prepare(ctx)
+	return r.prepare(ctx, c)
 }
 
 func (r *fakeRuntime) Start(_ context.Context, s runtime.Spec) (runtime.Status, error) {

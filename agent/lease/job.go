@@ -59,10 +59,11 @@ func (w *worker) prepare(ctx context.Context, f Facts) error {
 		defer cancel()
 		w.whileAwarded(ctx)
 	})
-	err := w.m.o.Runtime.Prepare(ctx, w.m.spec(f.Entry))
+	err := w.m.o.Runtime.Prepare(ctx, w.m.spec(f.Entry), w.m.credential(w.address))
 	cancel()
 	watch.Wait()
 	if err == nil {
+		w.m.setCredential(w.address, nil)
 		return nil
 	}
 	return errors.Join(err, w.advance(store.Awarded, err.Error(), nil))

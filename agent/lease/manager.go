@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
@@ -78,8 +79,10 @@ type Manager struct {
 
 	mu      sync.Mutex
 	workers map[solana.PublicKey]*worker
-	ready   chan struct{}
-	once    sync.Once
+	// credentials open images; they are in memory alone, until the image is there or the lease is over.
+	credentials map[solana.PublicKey]image.Credential
+	ready       chan struct{}
+	once        sync.Once
 }
 
 // New checks the options. Run starts the workers.
@@ -96,7 +99,7 @@ func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, ready: make(chan struct{})}, nil
+	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, ready: make(chan struct{})}, nil
 }
 
 // Ready is closed once every lease that was known at the start has been observed.
@@ -207,7 +210,25 @@ func (m *Manager) dropWorker(w *worker) {
 	defer m.mu.Unlock()
 	if m.workers[w.address] == w {
 		delete(m.workers, w.address)
+		delete(m.credentials, w.address)
 	}
+}
+
+// setCredential keeps what opens a lease's image, or forgets it.
+func (m *Manager) setCredential(lease solana.PublicKey, c *messages.RegistryCredential) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c == nil {
+		delete(m.credentials, lease)
+		return
+	}
+	m.credentials[lease] = image.Credential{Token: c.Token, User: c.User, Password: c.Password}
+}
+
+func (m *Manager) credential(lease solana.PublicKey) image.Credential {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.credentials[lease]
 }
 
 // wake makes a lease's worker observe at once.

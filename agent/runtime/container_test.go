@@ -4,19 +4,24 @@ import (
 	"archive/tar"
 	"context"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
 )
 
@@ -159,12 +164,12 @@ func TestAContainerDiesWithItsSupervisor(t *testing.T) {
 }
 
 func TestAnImageThatCannotBePulled(t *testing.T) {
-	p, image := containers(t)
-	missing := Spec{LeaseID: "l", Image: image[:len(image)-1] + "0", Command: []string{"exit"}}
-	if missing.Image == image {
-		missing.Image = image[:len(image)-1] + "1"
+	p, reference := containers(t)
+	missing := Spec{LeaseID: "l", Image: reference[:len(reference)-1] + "0", Command: []string{"exit"}}
+	if missing.Image == reference {
+		missing.Image = reference[:len(reference)-1] + "1"
 	}
-	err := p.Prepare(background(t), missing)
+	err := p.Prepare(background(t), missing, image.Credential{})
 	require.ErrorIs(t, err, ErrPull)
 	require.ErrorContains(t, err, "not there, or not for everyone")
 	_, err = p.Status(background(t), "l")
@@ -216,7 +221,7 @@ func TestAPullThatIsKilledIsClearedAway(t *testing.T) {
 	_, digested := registry.Push(t, "team/slow", slow)
 	ctx, cancel := context.WithCancel(background(t))
 	done := make(chan error, 1)
-	go func() { done <- p.Prepare(ctx, Spec{LeaseID: "slow", Image: digested}) }()
+	go func() { done <- p.Prepare(ctx, Spec{LeaseID: "slow", Image: digested}, image.Credential{}) }()
 	<-asked
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
@@ -227,6 +232,58 @@ func TestAPullThatIsKilledIsClearedAway(t *testing.T) {
 	}
 	require.Positive(t, left())
 	_, fast := registry.Push(t, "team/fast", slow)
-	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "fast", Image: fast}))
+	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "fast", Image: fast}, image.Credential{}))
 	require.Zero(t, left())
+}
+
+// A credential is not among the arguments, in the environment or in any file, neither while an image is fetched nor later.
+func TestCredentialsOfRegistriesAreNotShown(t *testing.T) {
+	p, _ := containers(t)
+	const token = "a-token-that-is-nowhere-else"
+	asked, goOn := make(chan string, 100), make(chan struct{})
+	registry := imagetest.Start(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/v2/" && r.Header.Get("Authorization") == "":
+				w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+r.Host+`/token",service="x"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/"):
+				asked <- r.Header.Get("Authorization")
+				<-goOn
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	_, digested := imagetest.Registry{Host: registry.Host}.Push(t, "team/private", imagetest.Image(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.File("bin/job", "x"))),
+		remote.WithAuth(authn.FromConfig(authn.AuthConfig{RegistryToken: "push"})))
+	done := make(chan error, 1)
+	go func() {
+		done <- p.Prepare(background(t), Spec{LeaseID: "l", Image: digested}, image.Credential{Token: token})
+	}()
+	require.Equal(t, "Bearer "+token, <-asked)
+	look := func() {
+		all, err := listProcesses()
+		require.NoError(t, err)
+		for _, q := range descendants(all, os.Getpid()) {
+			for _, file := range []string{"cmdline", "environ"} {
+				raw, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(q.pid), file)) // one that is gone shows nothing
+				require.NotContains(t, string(raw), token)
+			}
+		}
+		for _, root := range []string{p.root, p.sandbox.Images} {
+			require.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+				if err != nil || !e.Type().IsRegular() {
+					return err
+				}
+				raw, err := os.ReadFile(path)
+				require.NotContains(t, string(raw), token, path)
+				return err
+			}))
+		}
+	}
+	look()
+	close(goOn)
+	require.NoError(t, <-done)
+	look()
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/agent/image"
 )
 
 const (
@@ -85,7 +87,7 @@ func (p *Process) Check(spec Spec) error {
 // Start implements [Runtime]. A job that cannot be started (no such command) is no error: it is over, with
 // ReasonStartFailed.
 func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
-	if err := p.Prepare(ctx, spec); err != nil {
+	if err := p.Prepare(ctx, spec, image.Credential{}); err != nil {
 		return Status{}, err
 	}
 	d, err := p.dir(spec.LeaseID)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/gantry-market/gantry/agent/image"
 )
 
 var (
@@ -30,8 +32,8 @@ type Runtime interface {
 	// Check says whether this node can run a job: ErrSpec or ErrImage with the reason if not.
 	Check(spec Spec) error
 	// Prepare fetches what a job needs before it starts, its image. It may take minutes, and runs nothing of the job. ctx
-	// ends it. Errors: those of Check, ErrPull.
-	Prepare(ctx context.Context, spec Spec) error
+	// ends it. The credential opens the image for this once, and is written nowhere. Errors: those of Check, ErrPull.
+	Prepare(ctx context.Context, spec Spec, credential image.Credential) error
 	// Start starts a job and returns when it runs or has failed to. ctx bounds the wait, not the job. A second Start of
 	// a lease is ErrExists.
 	Start(ctx context.Context, spec Spec) (Status, error)

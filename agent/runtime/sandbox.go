@@ -56,14 +56,15 @@ type container struct {
 	Image  image.Image `json:"image"`
 }
 
-// pullRequest is what the process that pulls is told.
+// pullRequest is what the process that pulls is told, by a pipe: its arguments and environment are for everyone to see.
 type pullRequest struct {
-	Image   string  `json:"image"`
-	Sandbox Sandbox `json:"sandbox"`
+	Image      string           `json:"image"`
+	Sandbox    Sandbox          `json:"sandbox"`
+	Credential image.Credential `json:"credential"`
 }
 
 // Prepare implements [Runtime]. A process of its own pulls, because it reads archives of strangers as root.
-func (p *Process) Prepare(ctx context.Context, spec Spec) error {
+func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Credential) error {
 	if err := p.Check(spec); err != nil || spec.Image == "" {
 		return err
 	}
@@ -77,7 +78,7 @@ func (p *Process) Prepare(ctx context.Context, spec Spec) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
-	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: p.sandbox})
+	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: p.sandbox, Credential: credential})
 	if err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
@@ -106,6 +107,9 @@ func pull(dir leaseDir) error {
 	if err != nil {
 		return err
 	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil { // a dump would have the credential
+		return fmt.Errorf("runtime: limit dumps: %w", err)
+	}
 	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: pullMemory, Max: pullMemory}); err != nil {
 		return fmt.Errorf("runtime: limit memory: %w", err)
 	}
@@ -117,7 +121,7 @@ func pull(dir leaseDir) error {
 	if limit == 0 {
 		limit = defaultImageBytes
 	}
-	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: limit, Keep: func(i image.Image) error {
+	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: limit, Credential: r.Credential, Keep: func(i image.Image) error {
 		return dir.write(dir.container(), container{Runsc: r.Sandbox.Runsc, Layers: store.Layers(), Image: i})
 	}})
 	return err

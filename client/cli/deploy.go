@@ -189,7 +189,11 @@ func (d *deployment) start() error {
 }
 
 func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
-	if _, err := d.remote.deploy(ctx, l, d.r.job); err != nil {
+	credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
+	if err != nil {
+		return err
+	}
+	if _, err := d.remote.deploy(ctx, l, d.r.job, credential); err != nil {
 		var refusal *errRefusedByNode
 		if errors.As(err, &refusal) {
 			return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.why), "a lease whose job cannot run does not start, and its price comes back when the start deadline is over; see: gantry leases")
@@ -198,10 +202,17 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	}
 	d.jobs.Lock()
 	d.p.Bought = true
-	err := d.held.Write(d.p)
+	err = d.held.Write(d.p)
 	d.jobs.Unlock()
 	if err != nil {
 		return err
+	}
+	if credential != nil {
+		rctx, cancel := context.WithCancel(ctx)
+		var renewing sync.WaitGroup
+		renewing.Go(func() { d.renewCredential(rctx, l) })
+		defer renewing.Wait()
+		defer cancel()
 	}
 	var cur market.Lease
 	var ok bool
@@ -217,6 +228,30 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	}
 	d.s.say(" ✓ running  after %.1f s on %s", time.Since(d.began).Seconds(), short(l.Node))
 	return nil
+}
+
+// renewEvery is less than a token lives at any known registry.
+const renewEvery = 40 * time.Second
+
+// renewCredential gives the machine fresh tokens while it fetches the image, because a large one takes longer than a token
+// lives. Failures are left to the machine, which tells the customer what its registry says.
+func (d *deployment) renewCredential(ctx context.Context, l market.Lease) {
+	t := time.NewTicker(renewEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
+		if err == nil {
+			_, err = d.remote.deploy(ctx, l, d.r.job, credential)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.s.log.Warn().Err(err).Msg("the machine got no fresh token for the registry")
+		}
+	}
 }
 
 // withLeases adds the present state of the leases to an error.

@@ -40,7 +40,8 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "link", Usage: "pcie, nvlink or nvswitch, at least"},
 			&cli.BoolFlag{Name: "guaranteed", Usage: "only nodes whose uptime guarantee covers the order's latest end"},
 			&cli.BoolFlag{Name: "same-site", Usage: "all nodes of the order stand at one site"},
-			&cli.StringFlag{Name: "image", Usage: "run a container of this public `IMAGE`; a tag is resolved to a digest before the order"},
+			&cli.StringFlag{Name: "image", Usage: "run a container of this `IMAGE`; a tag is resolved to a digest before the order"},
+			&cli.StringFlag{Name: "registry-credentials", Usage: "for an image that is not public: give the machine a `token` that reads its repository for minutes, made with docker's credentials; or the password, where the registry has no tokens"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
 			&cli.Uint64Flag{Name: "memory", Usage: "memory limit in `MIB`"},
 			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},
@@ -219,11 +220,18 @@ func (s *session) job(command []string) (messages.JobSpec, error) {
 		MemoryMiB: s.cli.Uint64("memory"), CPUs: uint32(s.cli.Uint("cpus")), DiskMiB: s.cli.Uint64("disk"),
 	}
 	if job.Image != "" {
-		resolved, err := resolveImage(s.ctx, job.Image)
+		mode := s.cli.String("registry-credentials")
+		if err := checkCredentialMode(mode); err != nil {
+			return job, err
+		}
+		resolved, err := resolveImage(s.ctx, job.Image, mode)
 		if err != nil {
 			return job, err
 		}
 		job.Image = resolved
+		if _, err := registryCredential(s.ctx, job.Image, mode); err != nil {
+			return job, err // before money moves
+		}
 	}
 	for _, pair := range s.cli.StringSlice("env") {
 		name, value, ok := strings.Cut(pair, "=")

@@ -101,6 +101,7 @@ func (s *session) newPurchase(v *view.View, mk market.Market, r request, held *p
 	}
 	p.Args, p.Auction, p.Reveal, p.Job, p.Created = r.args, r.auction, r.reveal, &r.job, time.Now()
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
+	p.Registry = s.cli.String("registry-credentials")
 	p.Detach, p.Receipts, p.Stage = s.cli.Bool("detach"), s.cli.Duration("receipt-every"), purchase.Intended
 	d := s.deploymentOf(v, mk, p, held)
 	d.r.noPrice, d.r.first, d.fresh = r.noPrice, r.first, true

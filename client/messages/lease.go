@@ -45,7 +45,21 @@ type DeployRequest struct {
 	Version uint8    `cbor:"1,keyasint"`
 	Lease   [32]byte `cbor:"2,keyasint"`
 	Job     JobSpec  `cbor:"3,keyasint"`
+	// Registry opens the job's image where it is not there for everyone. It is no part of the job, whose digest is on chain;
+	// sending the request again replaces it.
+	Registry *RegistryCredential `cbor:"4,keyasint,omitempty"`
 }
+
+// RegistryCredential is a bearer token for one repository, or, for registries that give out none, a name and a password.
+// The machine keeps it in memory until the image is there.
+type RegistryCredential struct {
+	Token    string `cbor:"1,keyasint,omitempty" max:"16384"`
+	User     string `cbor:"2,keyasint,omitempty" max:"256"`
+	Password string `cbor:"3,keyasint,omitempty" max:"4096"`
+}
+
+// String keeps credentials out of logs.
+func (RegistryCredential) String() string { return "(credential)" }
 
 // LeaseRequest asks about one lease.
 type LeaseRequest struct {

@@ -47,11 +47,13 @@ type Purchase struct {
 	// Salt is the job's; it stays known, for a second run of the same job.
 	Salt []byte `json:"salt,omitempty"`
 	// Rerun is the order whose job is run again and compared; zero for none.
-	Rerun    solana.PublicKey `json:"rerun"`
-	Detach   bool             `json:"detach,omitempty"`
-	Receipts time.Duration    `json:"receipts,omitempty"` // how often they are signed
-	Stage    Stage            `json:"stage"`
-	Created  time.Time        `json:"created"`
+	Rerun  solana.PublicKey `json:"rerun"`
+	Detach bool             `json:"detach,omitempty"`
+	// Registry says what of a registry's credentials machines may be given; they themselves are not kept.
+	Registry string        `json:"registry,omitempty"`
+	Receipts time.Duration `json:"receipts,omitempty"` // how often they are signed
+	Stage    Stage         `json:"stage"`
+	Created  time.Time     `json:"created"`
 	// Bought says that a machine has taken the job; only for a purchase that is over without that does a repeated command
 	// order anew.
 	Bought bool `json:"bought,omitempty"`

@@ -45,7 +45,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 		return messages.LeaseStatus{}, refuse("the lease is of another customer")
 	}
 	if account.State() != market.LeaseAwarded && account.State() != market.LeaseRunning {
-		return messages.LeaseStatus{}, refuse("the lease is over")
+		return messages.LeaseStatus{}, refuse(messages.LeaseOver)
 	}
 	order, err := m.o.Chain.Order(ctx, account)
 	if err != nil {
@@ -105,7 +105,7 @@ func (m *Manager) putJob(account market.Lease, job store.Job, digest [32]byte) e
 		return refuse("an earlier lease of this address is being cleared away; try again in a moment")
 	}
 	if !r.State.Live() {
-		return refuse("the lease is over")
+		return refuse(messages.LeaseOver)
 	}
 	if r.Job != nil {
 		return nil // the digest of both is the order's

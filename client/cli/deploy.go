@@ -125,7 +125,7 @@ func (d *deployment) award() error {
 			return d.overMeanwhile()
 		}
 		if o.State() != market.OrderOpen {
-			wait = 15 * time.Second // for the view of the chain to show the leases
+			wait = viewLag
 		}
 	}
 	ctx, cancel := context.WithTimeout(d.s.ctx, wait)
@@ -195,6 +195,9 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	}
 	if _, err := d.remote.deploy(ctx, l, d.r.job, credential); err != nil {
 		var refusal *errRefusedByNode
+		if errors.As(err, &refusal) && refusal.why == messages.LeaseOver {
+			return d.overOnChain(ctx, l)
+		}
 		if errors.As(err, &refusal) {
 			return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.why), "a lease whose job cannot run does not start, and its price comes back when the start deadline is over; see: gantry leases")
 		}
@@ -283,8 +286,13 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 	for _, l := range d.leases {
 		if cur, ok := d.v.Lease(l.Address); ok {
 			l = cur
+		} else {
+			l = d.closedLease(l)
 		}
 		j := describeLease(d.v, &l, now)
+		if j.Model == "" { // the view holds a node only as long as one of its leases is the customer's
+			j.Model = d.r.model.ModelName()
+		}
 		if st, ok := done[l.Address]; ok && (st.State == messages.LeaseExited || st.State == messages.LeaseBroken) {
 			code := st.ExitCode
 			j.ExitCode, j.Detail = &code, st.Detail

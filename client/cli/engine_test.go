@@ -255,6 +255,8 @@ type machine struct {
 	seq     uint64
 	started map[solana.PublicKey]bool
 	unseen  int // deploy requests for leases that its view of the chain does not show yet
+	// over ends a lease with whose job a customer comes again, which is refused then.
+	over func(market.Lease) error
 }
 
 func (m *machine) serve(t *testing.T) {
@@ -308,7 +310,11 @@ func (m *machine) deploy(_ context.Context, _ solana.PublicKey, r messages.Deplo
 		m.unseen--
 		return messages.LeaseAnswer{Version: 1, Refused: "this node has no such lease", Unknown: true}, nil
 	}
-	if _, known := m.jobs[r.Lease]; !known {
+	_, known := m.jobs[r.Lease]
+	if known && m.over != nil {
+		return messages.LeaseAnswer{Version: 1, Refused: messages.LeaseOver}, m.over(m.w.Lease(r.Lease, func(market.Lease) bool { return true }))
+	}
+	if !known {
 		m.jobs[r.Lease] = r.Job
 		if err := m.start(m.w.Lease(r.Lease, func(market.Lease) bool { return true })); err != nil {
 			return messages.LeaseAnswer{}, err

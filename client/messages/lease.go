@@ -67,6 +67,10 @@ type LeaseRequest struct {
 	Lease   [32]byte `cbor:"2,keyasint"`
 }
 
+// LeaseOver is what a node says in LeaseAnswer.Refused of a job that comes when its lease is over: the customer looks at the
+// chain how it ended.
+const LeaseOver = "the lease is over"
+
 // LeaseAnswer says where a lease is, or why the request was refused.
 type LeaseAnswer struct {
 	Version uint8       `cbor:"1,keyasint"`

@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
@@ -69,4 +70,27 @@ func TestA02OnlyStatementsThatCanCountAreKept(t *testing.T) {
 			require.Equal(t, c.kept, p.pool.Len() == 1)
 		})
 	}
+}
+
+// Disputes are judged, and statements about them published, by who is reading the view. A change of the chain that waits
+// for that reader must not stop it: both would wait for ever.
+func TestWhoReadsTheViewMayPublish(t *testing.T) {
+	v := view.New(view.Options{})
+	p := newParticipant(t, v)
+	s := p.statement(records.Period(now/periodSecs), true)
+	published := make(chan struct{})
+	v.Read(func(*view.Accounts) {
+		go v.Put(checked, &market.Node{Meta: market.Meta{Address: checked}})
+		time.Sleep(200 * time.Millisecond) // it waits for this reader now
+		go func() {
+			defer close(published)
+			p.PublishStatements([]statement.Signed{s})
+		}()
+		select {
+		case <-published:
+		case <-time.After(20 * time.Second):
+			t.Error("publishing waits for the change, and the change for the reader")
+		}
+	})
+	<-published
 }

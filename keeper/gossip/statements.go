@@ -159,19 +159,9 @@ func (g *Gossip) signed(p records.Period, node solana.PublicKey) ([]statement.Si
 	return out, nil
 }
 
-// PublishStatements takes own statements that are in the store already. Where committees are drawn, only failed checks
-// are gossiped, because the other keepers verify them at once. The other statements are sent as a set when the period
-// is over, and one by one, signed, to whoever asks.
+// PublishStatements takes own statements that are in the store already. It does not read the view: callers may be reading
+// it.
 func (g *Gossip) PublishStatements(all []statement.Signed) {
-	if !g.everyoneChecks() {
-		all = slices.DeleteFunc(slices.Clone(all), func(s statement.Signed) bool { return s.Statement.Passed })
-	}
-	for _, s := range all {
-		if _, err := g.o.Pool.Add(s); err != nil {
-			g.o.Log.Warn().Err(err).Msg("own statement was not added to the pool")
-		}
-	}
-	g.o.Metrics.Statements(true, len(all))
 	if len(all) == 0 {
 		return
 	}
@@ -193,17 +183,33 @@ func (g *Gossip) runOutbox(ctx context.Context) error {
 				g.o.Log.Warn().Err(err).Msg("equivocation proof was not published")
 			}
 		case all := <-g.outbox:
-			for len(all) > 0 {
-				batch := all[:min(len(all), MaxBatch)]
-				all = all[len(batch):]
-				m := messages.StatementsAnswer{Version: messages.Version}
-				for _, s := range batch {
-					m.Statements = append(m.Statements, s.Message())
-				}
-				if err := g.statements.Publish(ctx, m); err != nil && ctx.Err() == nil {
-					g.o.Log.Warn().Err(err).Msg("statements were not published")
-				}
-			}
+			g.publish(ctx, all)
+		}
+	}
+}
+
+// publish gossips own statements. Where committees are drawn, it does so with failed checks only, because the other
+// keepers verify them at once. The other statements are sent as a set when the period is over, and one by one, signed, to
+// whoever asks.
+func (g *Gossip) publish(ctx context.Context, all []statement.Signed) {
+	if !g.everyoneChecks() {
+		all = slices.DeleteFunc(slices.Clone(all), func(s statement.Signed) bool { return s.Statement.Passed })
+	}
+	for _, s := range all {
+		if _, err := g.o.Pool.Add(s); err != nil {
+			g.o.Log.Warn().Err(err).Msg("own statement was not added to the pool")
+		}
+	}
+	g.o.Metrics.Statements(true, len(all))
+	for len(all) > 0 {
+		batch := all[:min(len(all), MaxBatch)]
+		all = all[len(batch):]
+		m := messages.StatementsAnswer{Version: messages.Version}
+		for _, s := range batch {
+			m.Statements = append(m.Statements, s.Message())
+		}
+		if err := g.statements.Publish(ctx, m); err != nil && ctx.Err() == nil {
+			g.o.Log.Warn().Err(err).Msg("statements were not published")
 		}
 	}
 }

@@ -36,6 +36,9 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := mountDisk(dir); err != nil {
+		return nil, err
+	}
 	upper, work := filepath.Join(dir.work(), "files"), filepath.Join(dir.work(), "overlay")
 	for _, path := range []string{upper, work, dir.rootfs(), dir.sandboxState()} {
 		if err := os.MkdirAll(path, 0o755); err != nil {

@@ -21,6 +21,7 @@
 //	DIR/exit.json    how it ended; its presence means that it is over
 //	DIR/stdout.log DIR/stderr.log DIR/output.log (both together) DIR/supervisor.log
 //	DIR/work         the job's working directory and home; with an image what it has written, and what the overlay needs
+//	DIR/disk.img     with an image: the file system that is mounted at DIR/work for the container alone
 //	DIR/container.json DIR/config.json DIR/rootfs DIR/runsc   with an image: what was pulled, the OCI configuration, where
 //	                 the image is mounted, runsc's own state
 //
@@ -35,7 +36,9 @@
 //
 // With a writable cgroup v2 that offers the controllers: memory.max, cpu.max, pids.max. Without: the number of CPUs by
 // affinity, memory by RLIMIT_DATA for each process and by a watch over the resident memory of the whole tree, processes by
-// RLIMIT_NPROC, which does not bind root, and by a watch over their number. Disk by a
-// watch over the working directory and by RLIMIT_FSIZE for each file; wall time by the supervisor. [Status].Limits says
+// RLIMIT_NPROC, which does not bind root, and by a watch over their number. Disk of
+// a container by a file system of its own, in a sparse file on a loop device that the kernel frees with its last user; of a
+// process, and where there is no mkfs.ext4 or loop device, by a
+// watch over the working directory and, for processes, by RLIMIT_FSIZE for each file; wall time by the supervisor. [Status].Limits says
 // which of these hold. The watches check four times a second, so a burst between two checks is not seen.
 package runtime

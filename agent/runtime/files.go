@@ -23,6 +23,7 @@ func (d leaseDir) exit() string                { return d.file("exit.json") }
 func (d leaseDir) wall() string                { return d.file("wall.json") }
 func (d leaseDir) work() string                { return d.file("work") }
 func (d leaseDir) container() string           { return d.file("container.json") }
+func (d leaseDir) diskFile() string            { return d.file("disk.img") }
 func (d leaseDir) rootfs() string              { return d.file("rootfs") }
 func (d leaseDir) bundleConfig() string        { return d.file("config.json") }
 func (d leaseDir) sandboxState() string        { return d.file("runsc") }
@@ -48,6 +49,8 @@ type runRecord struct {
 	StartedAt  time.Time `json:"started_at"`
 	Limits     []string  `json:"limits"`
 	Cgroup     string    `json:"cgroup,omitempty"`
+	// Disk is the device of a container's own file system; empty where its disk is watched.
+	Disk string `json:"disk,omitempty"`
 }
 
 // wallRequest replaces the wall limit of the specification.

@@ -28,6 +28,7 @@ type supervisor struct {
 	dir    leaseDir
 	spec   Spec
 	cgroup *cgroup
+	disk   *disk // nil where the disk is watched
 	record runRecord
 
 	cmd    *exec.Cmd
@@ -57,6 +58,7 @@ func supervise(dir leaseDir) error {
 		return errors.Join(err, fmt.Errorf("runtime: no specification in %s", dir))
 	}
 	exit := s.run(signals)
+	s.disk.close()
 	if s.cgroup != nil {
 		s.cgroup.remove()
 	}
@@ -132,9 +134,7 @@ func (s *supervisor) chooseLimits() {
 	} else {
 		say("%d processes: RLIMIT_NPROC, which does not bind root, watch over the tree", l.processes())
 	}
-	if l.DiskMiB > 0 {
-		say("disk %d MiB: RLIMIT_FSIZE for each file, watch over the directory", l.DiskMiB)
-	}
+	s.chooseDisk()
 	if l.Wall > 0 {
 		say("wall time %v: supervisor", l.Wall)
 	}

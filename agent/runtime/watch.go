@@ -152,7 +152,7 @@ func (s *supervisor) tooMuch() (Reason, bool) {
 // tooMuchDisk adds up what the working directory holds.
 func (s *supervisor) tooMuchDisk() bool {
 	limit := s.spec.Limits.DiskMiB << 20
-	return limit != 0 && diskUse(s.dir.work(), limit) > limit
+	return limit != 0 && s.disk == nil && diskUse(s.dir.work(), limit) > limit
 }
 
 // diskUse adds up allocated blocks below root, and stops once it is above enough.

@@ -26,7 +26,7 @@ var (
 )
 
 func toKeeper(id string) p2p.Protocol {
-	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: messages.MaxBidRequest, MaxResponse: messages.MaxBidRequest}
+	return p2p.Protocol{ID: id, MaxRequest: messages.MaxBidRequest, MaxResponse: messages.MaxBidRequest}
 }
 
 // keeperNetwork implements bidding.Network.

@@ -17,11 +17,11 @@ import (
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
-// The node's side of its protocols. A keeper or customer on the other side needs the same id, version and sizes.
+// The node's side of its protocols. A keeper or customer on the other side needs the same id and sizes.
 var (
 	// Only keepers take places here, and none takes more than eight of so many that a hundred keepers leave room.
 	challengeProtocol = p2p.Protocol{
-		ID: messages.Challenge, Version: messages.Version, MaxRequest: 4 << 10, MaxResponse: messages.MaxMessage,
+		ID: messages.Challenge, MaxRequest: 4 << 10, MaxResponse: messages.MaxMessage,
 		Timeout: 30 * time.Second, Rate: 20, Burst: 60, Concurrent: 1024, PerPeer: 8,
 	}
 	deployProtocol  = customerProtocol(messages.Deploy)
@@ -33,7 +33,7 @@ var (
 
 // customerProtocol is a protocol between customers and this node.
 func customerProtocol(id string) p2p.Protocol {
-	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Rate: 20, Burst: 60, Concurrent: 128}
+	return p2p.Protocol{ID: id, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Rate: 20, Burst: 60, Concurrent: 128}
 }
 
 // handlers answers the requests of keepers and customers.

@@ -23,7 +23,7 @@ import (
 )
 
 func request(id string) p2p.Protocol {
-	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: messages.MaxMessage}
+	return p2p.Protocol{ID: id, MaxRequest: 256 << 10, MaxResponse: messages.MaxMessage}
 }
 
 // ask is a keeper's challenge.

@@ -20,13 +20,13 @@ import (
 // Protocols by which keepers take and give the sides of a dispute.
 var (
 	putAnswerProtocol = p2p.Protocol{
-		ID: messages.AnswerPut, Version: messages.Version, MaxRequest: messages.MaxAnswer + 1<<10, MaxResponse: 1 << 10, Timeout: askFor,
+		ID: messages.AnswerPut, MaxRequest: messages.MaxAnswer + 1<<10, MaxResponse: 1 << 10, Timeout: askFor,
 	}
 	getAnswerProtocol = p2p.Protocol{
-		ID: messages.AnswerGet, Version: messages.Version, MaxRequest: 1 << 10, MaxResponse: messages.MaxAnswer + 1<<10, Timeout: askFor,
+		ID: messages.AnswerGet, MaxRequest: 1 << 10, MaxResponse: messages.MaxAnswer + 1<<10, Timeout: askFor,
 	}
 	getComplaintProtocol = p2p.Protocol{
-		ID: messages.ComplaintGet, Version: messages.Version, MaxRequest: 1 << 10, MaxResponse: messages.MaxComplaint + 1<<10, Timeout: askFor,
+		ID: messages.ComplaintGet, MaxRequest: 1 << 10, MaxResponse: messages.MaxComplaint + 1<<10, Timeout: askFor,
 	}
 )
 

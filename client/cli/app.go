@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/feeflags"
+	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -65,7 +66,7 @@ func New(s Streams) *cli.App {
 	app := &cli.App{
 		Name:                   "gantry",
 		Usage:                  "buy and sell GPU compute, paid and verified on Solana",
-		Version:                Version,
+		Version:                Version + ", messages " + p2p.MessagesVersion().String(),
 		Flags:                  globalFlags(),
 		EnableBashCompletion:   true,
 		UseShortOptionHandling: false,

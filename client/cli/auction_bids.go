@@ -18,7 +18,7 @@ import (
 
 // bidSetProtocol asks keepers for published bids.
 var bidSetProtocol = p2p.Protocol{
-	ID: messages.BidSet, Version: messages.Version, MaxRequest: messages.MaxBidRequest, MaxResponse: 1 << 20, Timeout: askFor,
+	ID: messages.BidSet, MaxRequest: messages.MaxBidRequest, MaxResponse: 1 << 20, Timeout: askFor,
 }
 
 // publishedBids collects the bid sets of keepers, from a file and over the network. A keeper that does not answer is

@@ -48,7 +48,7 @@ func readBounded(flag, path string, most int) ([]byte, error) {
 
 // putComplaintProtocol brings complaints to keepers.
 var putComplaintProtocol = p2p.Protocol{
-	ID: messages.ComplaintPut, Version: messages.Version, MaxRequest: messages.MaxComplaint + 1<<10, MaxResponse: 1 << 10, Timeout: askFor,
+	ID: messages.ComplaintPut, MaxRequest: messages.MaxComplaint + 1<<10, MaxResponse: 1 << 10, Timeout: askFor,
 }
 
 // sendComplaint brings the complaint to every keeper, and returns how many took it.

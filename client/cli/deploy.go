@@ -94,8 +94,7 @@ func (d *deployment) carryOn() error {
 	if err := d.checkFresh(); err != nil {
 		return err
 	}
-	var err error
-	if d.remote, err = d.s.dial(d.v); err != nil {
+	if err := d.dial(); err != nil {
 		return d.withLeases(err)
 	}
 	if err := d.start(); err != nil {

@@ -136,6 +136,14 @@ func (d *deployment) place() error {
 	return d.store(purchase.Placed)
 }
 
+// dial joins the network once.
+func (d *deployment) dial() (err error) {
+	if d.remote == nil {
+		d.remote, err = d.s.dial(d.v)
+	}
+	return err
+}
+
 // mayPlace checks that the order can be placed and served, and asks.
 func (d *deployment) mayPlace() error {
 	if err := d.checkCredits(); err != nil {
@@ -143,6 +151,11 @@ func (d *deployment) mayPlace() error {
 	}
 	if err := d.checkNodes(); err != nil {
 		return err
+	}
+	if d.dial() == nil { // where no keeper can be asked, none awards the order
+		if err := d.remote.understood(d.s.ctx); err != nil {
+			return err
+		}
 	}
 	if d.r.noPrice {
 		d.s.say(" · price    at most %s USDC per GPU-hour, the reference price of %s", d.r.args.MaxPrice, d.r.model.ModelName())

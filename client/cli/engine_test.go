@@ -271,7 +271,7 @@ func (m *machine) serve(t *testing.T) {
 	t.Cleanup(func() { _ = n.Close() })
 	require.NoError(t, n.Connect(m.w.Ctx, hub.Self()))
 	proto := func(id string) p2p.Protocol {
-		return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
+		return p2p.Protocol{ID: id, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
 	}
 	p2p.Handle(n, proto(messages.Deploy), m.deploy)
 	p2p.Handle(n, proto(messages.Status), func(_ context.Context, _ solana.PublicKey, r messages.LeaseRequest) (messages.LeaseAnswer, error) {

@@ -54,8 +54,11 @@ func usage(reason, advice string) error {
 	return &failure{code: ExitUsage, reason: reason, advice: advice, cause: nil}
 }
 
-// network is a failure to reach somebody.
+// network is a failure to reach somebody. Trying again does not help against another version.
 func network(reason, advice string, cause error) error {
+	if errors.Is(cause, p2p.ErrVersion) {
+		return fromMessage(ExitRefused, cause)
+	}
 	return &failure{code: ExitNetwork, reason: reason, advice: advice, cause: cause}
 }
 

@@ -99,7 +99,7 @@ func TestA07ForeignTextReachesNoTerminal(t *testing.T) {
 	refusing, err := p2p.New(p2p.Options{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = refusing.Close() })
-	proto := p2p.Protocol{ID: messages.ReceiptOffer, Version: messages.Version}
+	proto := p2p.Protocol{ID: messages.ReceiptOffer}
 	p2p.Handle(refusing, proto, func(context.Context, solana.PublicKey, messages.LeaseRequest) (messages.Receipt, error) {
 		return messages.Receipt{}, p2p.Refuse(p2p.CodeRefused, "%s", evil)
 	})

@@ -26,7 +26,7 @@ var (
 )
 
 func toNode(id string) p2p.Protocol {
-	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
+	return p2p.Protocol{ID: id, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
 }
 
 // logsTimeout is how long a followed job may write nothing before the stream is opened again.
@@ -78,6 +78,11 @@ func (r *remote) reach(ctx context.Context, key solana.PublicKey) error {
 		if err == nil {
 			return nil
 		}
+		if errors.Is(err, p2p.ErrVersion) { // of one keeper at least
+			if err := r.understood(ctx); err != nil {
+				return err
+			}
+		}
 		t := time.NewTimer(300 * time.Millisecond)
 		select {
 		case <-ctx.Done():
@@ -86,6 +91,28 @@ func (r *remote) reach(ctx context.Context, key solana.PublicKey) error {
 		case <-t.C:
 		}
 	}
+}
+
+// understood returns an error if the keepers that answer speak another major version of the messages. Machines would not
+// understand this program either: a lease would begin, and cost money, without its job. One keeper that understands it
+// is enough, since others may lie.
+func (r *remote) understood(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	var other error
+	for _, k := range r.keepers {
+		try, cancel := context.WithTimeout(ctx, 2*time.Second)
+		_, err := r.net.Lookup(try, k, r.wallet.PublicKey())
+		cancel()
+		var answer *p2p.Error
+		switch {
+		case err == nil, errors.As(err, &answer):
+			return nil
+		case errors.Is(err, p2p.ErrVersion):
+			other = fmt.Errorf("the market's keepers do not understand this program: %w", err)
+		}
+	}
+	return other
 }
 
 // call asks a machine, connecting first when needed.
@@ -112,6 +139,8 @@ func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpe
 			return ans.Status, nil
 		case err == nil && !ans.Unknown:
 			return ans.Status, &errRefusedByNode{ans.Refused}
+		case errors.Is(err, p2p.ErrVersion):
+			return ans.Status, err
 		case err == nil:
 			err = &errRefusedByNode{ans.Refused} // the machine may see the lease a little later than we do
 		}
@@ -168,7 +197,7 @@ func (r *remote) follow(ctx context.Context, l market.Lease, offset uint64, w io
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, &refusal):
+		case errors.As(err, &refusal), errors.Is(err, p2p.ErrVersion):
 			return err
 		}
 		if cur, ok := r.view.Lease(l.Address); (!ok || cur.State() == market.LeaseEnded) && reached == offset {

@@ -5,8 +5,13 @@
 // the ed25519 key that is registered on chain (node key, keeper wallet, customer wallet).
 package messages
 
-// Version is the version of every message in this package; another one is refused. 2: work proofs are signed.
-const Version = 2
+// Version and Minor are the version of everything that this program says to peers, written MAJOR.MINOR. Peers of another
+// major version are refused; those of another minor one work: docs/adr/0019-protocol-versions.md. The Version field of a
+// message is the major version. 2: work proofs are signed.
+const (
+	Version = 2
+	Minor   = 0
+)
 
 // MaxMessage is the largest message, bytes. A work proof's product of side 512 is 1 MiB.
 const MaxMessage = 5 << 20

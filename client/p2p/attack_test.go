@@ -12,8 +12,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // members makes a node that knows the given keys only, as a keeper does.
@@ -105,7 +106,7 @@ func TestSybils(t *testing.T) {
 
 // rawStream opens a stream and writes bytes that no client of ours would.
 func rawStream(t *testing.T, ctx context.Context, from, to *Node, p Protocol, raw []byte) network.Stream {
-	s, err := from.host.NewStream(ctx, to.ID(), protocol.ID(p.ID))
+	s, err := from.host.NewStream(ctx, to.ID(), WireID(p.ID, from.version))
 	require.NoError(t, err)
 	_, err = s.Write(raw)
 	require.NoError(t, err)
@@ -145,7 +146,7 @@ func TestBadRequestsAreAnswered(t *testing.T) {
 		"junk":          {frame([]byte("\xff\x00junk")), CodeBadRequest, "canonical CBOR", ReasonEncoding},
 		"empty":         {frame(nil), CodeBadRequest, "canonical CBOR", ReasonEncoding},
 		"oversize":      {binary.LittleEndian.AppendUint32(nil, 1<<31), CodeBadRequest, "at most", ReasonSize},
-		"newer version": {frame(newer), CodeVersion, "7; this peer speaks 1", ReasonVersion},
+		"newer version": {frame(newer), CodeVersion, fmt.Sprintf("7; this peer speaks %d", messages.Version), ReasonVersion},
 	} {
 		before := a.Refusals()[c.reason]
 		e := answerOf(t, rawStream(t, ctx, b, a, echo, c.raw))
@@ -155,7 +156,7 @@ func TestBadRequestsAreAnswered(t *testing.T) {
 	}
 	// A protocol that the peer does not speak at all, such as the next version of one.
 	next := echo
-	next.ID = "/gantry/test-echo/2"
+	next.ID = "/gantry/test-echo-next"
 	_, err = Call[echoReq, echoResp](ctx, b, a.Key(), next, echoReq{})
 	require.ErrorIs(t, err, ErrProtocol)
 	require.ErrorContains(t, err, "needs an update")
@@ -174,7 +175,7 @@ func TestSlowStreams(t *testing.T) {
 	require.NoError(t, other.Connect(ctx, a.Self()))
 	before := heapMiB()
 	for range 64 {
-		s, err := slow.host.NewStream(ctx, a.ID(), protocol.ID(p.ID))
+		s, err := slow.host.NewStream(ctx, a.ID(), WireID(p.ID, slow.version))
 		if err != nil {
 			break // the resource manager has had enough
 		}
@@ -204,7 +205,7 @@ func TestFlood(t *testing.T) {
 	})
 	var got atomic.Int64
 	cfg := TopicConfig[note]{
-		Name: "gantry/test/flood/1", Version: 1, MaxSize: 64 << 10, Rate: 10, Burst: 20,
+		Name: "gantry/test/flood/1", MaxSize: 64 << 10, Rate: 10, Burst: 20,
 		Handle: func(context.Context, solana.PublicKey, note) { got.Add(1) },
 	}
 	ta, err := Join(a, cfg)
@@ -238,7 +239,7 @@ func TestGossipOfLiars(t *testing.T) {
 	ctx := testCtx(t)
 	a, b := newNode(t), newNode(t)
 	var box inbox
-	cfg := TopicConfig[note]{Name: "gantry/test/liars/1", Version: 1, MaxSize: 1 << 10, Handle: box.add}
+	cfg := TopicConfig[note]{Name: "gantry/test/liars/1", MaxSize: 1 << 10, Handle: box.add}
 	ta, err := Join(a, cfg)
 	require.NoError(t, err)
 	// The dishonest peer takes part without our codec.
@@ -250,7 +251,7 @@ func TestGossipOfLiars(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.Connect(ctx, a.Self()))
 	require.Eventually(t, func() bool { return ta.Peers() == 1 && len(raw.ListPeers()) == 1 }, 10*time.Second, 5*time.Millisecond)
-	newer, err := pack(2, CodeOK, "", note{"from the future"})
+	newer, err := pack(messages.Version+1, CodeOK, "", note{"from the future"})
 	require.NoError(t, err)
 	require.NoError(t, raw.Publish(ctx, newer))
 	require.Eventually(t, func() bool { return a.Refusals()[ReasonVersion] == 1 }, 10*time.Second, 5*time.Millisecond)
@@ -360,7 +361,7 @@ func TestA01PlacesAreKept(t *testing.T) {
 	require.NoError(t, other.Connect(ctx, a.Self()))
 	began := time.Now()
 	for range 8 {
-		s, err := other.host.NewStream(ctx, a.ID(), protocol.ID(p.ID))
+		s, err := other.host.NewStream(ctx, a.ID(), WireID(p.ID, other.version))
 		require.NoError(t, err)
 		_, _ = s.Write([]byte{1})
 	}

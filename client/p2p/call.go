@@ -26,7 +26,7 @@ func Call[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Pr
 	defer done()
 	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
 	defer stop()
-	e, err := receive(ctx, s, to, p)
+	e, err := receive(ctx, n, s, to, p)
 	if err != nil {
 		n.dropRelay(ctx, to)
 		return resp, err
@@ -61,7 +61,7 @@ func CallStream[Req, Item any](ctx context.Context, n *Node, to solana.PublicKey
 	}
 	_ = s.SetReadDeadline(time.Time{}) // the next item may be long in coming
 	for {
-		e, err := receive(ctx, s, to, p)
+		e, err := receive(ctx, n, s, to, p)
 		if err != nil {
 			return err
 		}
@@ -136,17 +136,17 @@ func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any
 	if err != nil {
 		return nil, nil, err
 	}
-	msg, err := pack(p.Version, CodeOK, "", req)
+	msg, err := pack(n.version.Major, CodeOK, "", req)
 	if err != nil {
 		return nil, nil, err
 	}
 	if n.host.Network().Connectedness(id) == network.NotConnected && len(n.host.Peerstore().Addrs(id)) == 0 {
 		return nil, nil, fmt.Errorf("peer %s: %w", to, ErrUnknown)
 	}
-	s, err := n.host.NewStream(network.WithAllowLimitedConn(ctx, p.ID), id, protocol.ID(p.ID))
+	s, err := n.host.NewStream(network.WithAllowLimitedConn(ctx, p.ID), id, p.offers(n.version)...)
 	if err != nil {
 		n.dropRelay(ctx, to)
-		return nil, nil, callErr(ctx, p, to, err)
+		return nil, nil, n.callErr(ctx, p, to, err)
 	}
 	if d, ok := ctx.Deadline(); ok {
 		_ = s.SetDeadline(d)
@@ -155,7 +155,7 @@ func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any
 	if err := writeFrame(s, msg, p.MaxRequest+frameOverhead); err != nil {
 		stop()
 		_ = s.Reset()
-		return nil, nil, callErr(ctx, p, to, err)
+		return nil, nil, n.callErr(ctx, p, to, err)
 	}
 	stop()
 	if !stay {
@@ -164,11 +164,11 @@ func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any
 	return s, func() { _ = s.Close() }, nil
 }
 
-func receive(ctx context.Context, s network.Stream, to solana.PublicKey, p Protocol) (envelope, error) {
+func receive(ctx context.Context, n *Node, s network.Stream, to solana.PublicKey, p Protocol) (envelope, error) {
 	raw, err := readFrame(s, p.MaxResponse+frameOverhead)
 	if err != nil {
 		_ = s.Reset()
-		return envelope{}, callErr(ctx, p, to, err)
+		return envelope{}, n.callErr(ctx, p, to, err)
 	}
 	e, err := unpack(raw)
 	switch {
@@ -176,19 +176,19 @@ func receive(ctx context.Context, s network.Stream, to solana.PublicKey, p Proto
 		return e, fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
 	case e.Code != CodeOK && e.Code != codeEnd:
 		return e, fmt.Errorf("%s of peer %s: %w", p.ID, to, &Error{e.Code, e.Message})
-	case e.Version != p.Version:
+	case e.Version != n.version.Major:
 		return e, fmt.Errorf("%s of peer %s: %w", p.ID, to, Refuse(CodeVersion, "answer in version %d", e.Version))
 	}
 	return e, nil
 }
 
-func callErr(ctx context.Context, p Protocol, to solana.PublicKey, err error) error {
+func (n *Node) callErr(ctx context.Context, p Protocol, to solana.PublicKey, err error) error {
 	var unsupported multistream.ErrNotSupported[protocol.ID]
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case errors.As(err, &unsupported):
-		err = fmt.Errorf("%w: one of you needs an update, or the peer has not started to answer yet", ErrProtocol)
+		err = n.unsupported(p, to)
 	}
 	return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
 }

@@ -8,14 +8,13 @@ import (
 	"io"
 
 	"github.com/fxamacker/cbor/v2"
-
-	"github.com/gantry-market/gantry/client/messages"
 )
 
 // codec has the one way in which messages are written and read.
 type codec struct {
-	enc cbor.EncMode
-	dec cbor.DecMode
+	enc   cbor.EncMode
+	dec   cbor.DecMode // refuses unknown fields
+	newer cbor.DecMode // passes over them
 }
 
 var std = mustCodec()
@@ -28,15 +27,21 @@ func mustCodec() codec {
 	if err != nil {
 		panic(err)
 	}
-	dec, err := cbor.DecOptions{
+	do := cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden,
 		TagsMd: cbor.TagsForbidden, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
 		MaxNestedLevels: 16, MaxArrayElements: 1 << 17, MaxMapPairs: 1 << 12, UTF8: cbor.UTF8RejectInvalid,
-	}.DecMode()
+	}
+	dec, err := do.DecMode()
 	if err != nil {
 		panic(err)
 	}
-	return codec{enc, dec}
+	do.ExtraReturnErrors = cbor.ExtraDecErrorNone
+	newer, err := do.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return codec{enc, dec, newer}
 }
 
 // Encode writes a message in canonical CBOR.
@@ -60,18 +65,6 @@ func Decode(b []byte, v any) error {
 	}
 	if !bytes.Equal(b, again) {
 		return fmt.Errorf("%w: another encoding of the same content", ErrEncoding)
-	}
-	return nil
-}
-
-// decodeMessage reads a message of another and compares what it has with the limits of its type. Errors: ErrEncoding,
-// ErrTooBig.
-func decodeMessage(b []byte, v any) error {
-	if err := Decode(b, v); err != nil {
-		return err
-	}
-	if err := messages.Check(v); err != nil {
-		return fmt.Errorf("%w: %w", ErrTooBig, err)
 	}
 	return nil
 }

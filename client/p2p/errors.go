@@ -17,6 +17,8 @@ var (
 	ErrUnknown   = errors.New("no address of the peer is known")
 	ErrTruncated = errors.New("stream ended early")
 	ErrProtocol  = errors.New("the peer does not speak this protocol")
+	// ErrVersion is an ErrProtocol of a peer with another major version.
+	ErrVersion = fmt.Errorf("%w in our version", ErrProtocol)
 )
 
 // Code says why a peer refused a request.

@@ -25,8 +25,7 @@ const (
 // TopicConfig describes a gossip topic with messages of type M.
 type TopicConfig[M any] struct {
 	Name    string // e.g. "gantry/0102030405060708/statements/1"
-	Version uint
-	MaxSize int // bytes of a message, default 64 KiB
+	MaxSize int    // bytes of a message, default 64 KiB
 	// Known reports whether a key takes part; messages written or passed on by others are ignored. nil takes all.
 	Known func(solana.PublicKey) bool
 	// Validate looks at a message before it is passed on. It must be quick. author wrote and signed the message,
@@ -97,7 +96,7 @@ func (t *Topic[M]) Close() error {
 
 // Publish sends a message to all. It is delivered to no one here.
 func (t *Topic[M]) Publish(ctx context.Context, m M) error {
-	b, err := pack(t.cfg.Version, CodeOK, "", m)
+	b, err := pack(t.n.version.Major, CodeOK, "", m)
 	if err != nil {
 		return err
 	}
@@ -194,9 +193,9 @@ func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Messa
 	if err != nil || e.Code != CodeOK || e.Message != "" {
 		return drop(ReasonEncoding, pubsub.ValidationReject)
 	}
-	if e.Version != t.cfg.Version { // a newer or older keeper, not a dishonest one; gossip has no answer, so it is logged here
+	if e.Version != t.n.version.Major { // a newer or older keeper, not a dishonest one; gossip has no answer, so it is logged here
 		if t.n.counts.mayWarn(t.cfg.Name, msg.GetFrom()) {
-			t.n.log.Warn().Str("topic", t.cfg.Name).Stringer("author", author).Uint("theirs", e.Version).Uint("ours", t.cfg.Version).
+			t.n.log.Warn().Str("topic", t.cfg.Name).Stringer("author", author).Uint("theirs", e.Version).Uint("ours", t.n.version.Major).
 				Msg("messages of a peer have another version and are ignored: one side needs an update")
 		}
 		return drop(ReasonVersion, pubsub.ValidationIgnore)

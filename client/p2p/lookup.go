@@ -16,7 +16,7 @@ import (
 )
 
 // lookupProtocol asks a keeper for the addresses of a peer.
-var lookupProtocol = Protocol{ID: messages.Lookup, Version: 1, MaxRequest: 1 << 10, MaxResponse: 16 << 10, Rate: 20, Burst: 60}
+var lookupProtocol = Protocol{ID: messages.Lookup, MaxRequest: 1 << 10, MaxResponse: 16 << 10, Rate: 20, Burst: 60}
 
 type lookupRequest struct {
 	Key []byte `cbor:"1,keyasint" max:"32"`

@@ -18,16 +18,17 @@ import (
 
 // Node is a libp2p host with our protocols.
 type Node struct {
-	host   host.Host
-	key    solana.PublicKey
-	log    zerolog.Logger
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-	gate   *gate
-	limits *peerLimits
-	counts *counts
-	budget *budget
+	host    host.Host
+	key     solana.PublicKey
+	log     zerolog.Logger
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	gate    *gate
+	limits  *peerLimits
+	counts  *counts
+	budget  *budget
+	version Version // of the messages
 
 	mu     sync.Mutex
 	closed bool
@@ -50,7 +51,7 @@ func New(cfg Options) (*Node, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &Node{
 		key: cfg.Key.PublicKey(), log: cfg.Log, ctx: ctx, cancel: cancel,
-		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(), limits: cfg.limits,
+		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(), limits: cfg.limits, version: cfg.version,
 	}
 	n.gate.publicOnly = cfg.PublicOnly
 	n.budget = newBudget(n.gate, &cfg)
@@ -64,6 +65,9 @@ func New(cfg Options) (*Node, error) {
 		if err := n.startUnreachable(); err != nil {
 			return nil, errors.Join(err, n.Close())
 		}
+	}
+	if err := n.startVersions(); err != nil {
+		return nil, errors.Join(err, n.Close())
 	}
 	if cfg.Known != nil {
 		n.spawn(func() { n.watchStrangers(n.ctx) })

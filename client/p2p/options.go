@@ -43,7 +43,8 @@ type Options struct {
 	UserAgent string
 	Log       zerolog.Logger
 
-	limits *peerLimits // made with the libp2p options
+	limits  *peerLimits // made with the libp2p options
+	version Version     // tests choose it
 }
 
 // LoopbackListen is the listen address of local networks: TCP on any port of this machine only.
@@ -55,6 +56,9 @@ func (c *Options) setDefaults() {
 	}
 	if c.MaxPerIP <= 0 {
 		c.MaxPerIP = 128
+	}
+	if c.version == (Version{}) {
+		c.version = MessagesVersion()
 	}
 	if c.UserAgent == "" {
 		c.UserAgent = "gantry"

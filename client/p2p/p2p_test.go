@@ -76,7 +76,7 @@ type echoResp struct {
 	From solana.PublicKey `cbor:"2,keyasint"`
 }
 
-var echo = Protocol{ID: "/gantry/test-echo/1", Version: 1, MaxRequest: 1 << 10, MaxResponse: 1 << 10, Rate: 1000, Burst: 1000, Timeout: 2 * time.Second}
+var echo = Protocol{ID: "/gantry/test-echo/1", MaxRequest: 1 << 10, MaxResponse: 1 << 10, Rate: 1000, Burst: 1000, Timeout: 2 * time.Second}
 
 func TestCall(t *testing.T) {
 	ctx := testCtx(t)
@@ -115,10 +115,6 @@ func TestCall(t *testing.T) {
 	_, err = call(string(make([]byte, 2<<10)))
 	require.ErrorIs(t, err, ErrTooBig)
 
-	v2 := echo
-	v2.Version = 2
-	_, err = Call[echoReq, echoResp](ctx, b, a.Key(), v2, echoReq{Text: "x"})
-	require.True(t, IsCode(err, CodeVersion), err)
 	_, err = Call[string, echoResp](ctx, b, a.Key(), echo, "another type")
 	require.True(t, IsCode(err, CodeBadRequest), err)
 
@@ -260,7 +256,7 @@ func TestGossipAmongThree(t *testing.T) {
 	for i := range nodes {
 		nodes[i] = newNode(t)
 		var err error
-		topics[i], err = Join(nodes[i], TopicConfig[note]{Name: "gantry/test/notes/1", Version: 1, Handle: boxes[i].add})
+		topics[i], err = Join(nodes[i], TopicConfig[note]{Name: "gantry/test/notes/1", Handle: boxes[i].add})
 		require.NoError(t, err)
 	}
 	all := []Peer{nodes[0].Self(), nodes[1].Self(), nodes[2].Self()}
@@ -292,7 +288,7 @@ func TestGossipValidation(t *testing.T) {
 	known := func(k solana.PublicKey) bool { return k == a.Key() || k == b.Key() || open.Load() }
 	var boxA inbox
 	cfg := TopicConfig[note]{
-		Name: "gantry/test/valid/1", Version: 1, MaxSize: 200, Known: known, Handle: boxA.add,
+		Name: "gantry/test/valid/1", MaxSize: 200, Known: known, Handle: boxA.add,
 		Validate: func(_ context.Context, author solana.PublicKey, m note) Verdict {
 			if m.Text == "bad" {
 				return Reject

@@ -40,9 +40,9 @@ func TestA11APanicInAHandlerEndsOneRequest(t *testing.T) {
 	answer := func(_ context.Context, _ solana.PublicKey, index int) (string, error) {
 		return []string{"zero", "one"}[index], nil // out of range for 2
 	}
-	one := Protocol{ID: "/gantry/test/panic/1", Version: 1}
+	one := Protocol{ID: "/gantry/test/panic/1"}
 	Handle(a, one, answer)
-	many := Protocol{ID: "/gantry/test/panics/1", Version: 1}
+	many := Protocol{ID: "/gantry/test/panics/1"}
 	HandleStream(a, many, func(ctx context.Context, from solana.PublicKey, index int, send func(string) error) error {
 		text, err := answer(ctx, from, index)
 		if err == nil {
@@ -72,7 +72,7 @@ func TestA11APanicInGossipEndsOneMessage(t *testing.T) {
 	require.NoError(t, b.Connect(t.Context(), a.Self()))
 	got := make(chan string, 16)
 	topic := func(n *Node, validate, handle bool) *Topic[string] {
-		c := TopicConfig[string]{Name: "gantry/test/panics/1", Version: 1}
+		c := TopicConfig[string]{Name: "gantry/test/panics/1"}
 		c.Validate = func(_ context.Context, _ solana.PublicKey, m string) Verdict {
 			if validate && m == "bad" {
 				panic("validate")

@@ -13,8 +13,8 @@ func TestPublicProtocols(t *testing.T) {
 	a := newNode(t, func(c *Options) { c.Known = func(solana.PublicKey) bool { return false } })
 	stranger := newNode(t)
 	answer := func(context.Context, solana.PublicKey, string) (string, error) { return "answer", nil }
-	open := Protocol{ID: "/gantry/test/public/1", Version: 1, Public: true}
-	closed := Protocol{ID: "/gantry/test/closed/1", Version: 1}
+	open := Protocol{ID: "/gantry/test/public/1", Public: true}
+	closed := Protocol{ID: "/gantry/test/closed/1"}
 	Handle(a, open, answer)
 	Handle(a, closed, answer)
 	require.NoError(t, stranger.Connect(t.Context(), a.Self()))

@@ -3,6 +3,7 @@ package p2p
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 
 // Protocol describes a request protocol. The same value serves both sides.
 type Protocol struct {
-	ID          string        // e.g. "/gantry/lookup/1"
-	Version     uint          // of the messages; another one is refused
+	ID          string        // without the version, e.g. "/gantry/lookup"
+	Since       uint          // the minor version that brought the protocol; peers of an earlier one are not asked
 	MaxRequest  int           // bytes, default 64 KiB
 	MaxResponse int           // bytes of the response or of one item, default 1 MiB
 	Timeout     time.Duration // for a whole call, or for one item of a stream, default 10 s
@@ -94,7 +95,9 @@ func HandleStream[Req, Item any](n *Node, p Protocol, h func(ctx context.Context
 func serve[Req any](n *Node, p Protocol, h handler[Req], stream bool) {
 	p = p.withDefaults()
 	srv := &server[Req]{n: n, p: p, handle: h, stream: stream, limit: newLimiter(p.Rate, p.Burst), room: newSlots(p)}
-	n.host.SetStreamHandler(protocol.ID(p.ID), func(s network.Stream) {
+	offers := p.offers(n.version)
+	// Only the newest is announced, so that what peers keep of each other does not grow with every version.
+	n.host.SetStreamHandlerMatch(WireID(p.ID, n.version), func(id protocol.ID) bool { return slices.Contains(offers, id) }, func(s network.Stream) {
 		started := n.spawn(func() { srv.serve(s) })
 		if !started {
 			_ = s.Reset()
@@ -242,8 +245,8 @@ func (v *server[Req]) read(s network.Stream) (req Req, no *refusal) {
 	switch {
 	case err != nil:
 		return req, &refusal{ReasonEncoding, Refuse(CodeBadRequest, "envelope: %v", err)}
-	case e.Version != v.p.Version:
-		return req, &refusal{ReasonVersion, Refuse(CodeVersion, "%d; this peer speaks %d", e.Version, v.p.Version)}
+	case e.Version != v.n.version.Major:
+		return req, &refusal{ReasonVersion, Refuse(CodeVersion, "%d; this peer speaks %d", e.Version, v.n.version.Major)}
 	case e.Code != CodeOK:
 		return req, &refusal{ReasonEncoding, Refuse(CodeBadRequest, "a request has no code")}
 	}
@@ -263,7 +266,7 @@ func (v *server[Req]) sender(ctx context.Context, s network.Stream) func(Code, a
 	return func(code Code, body any) error {
 		mu.Lock()
 		defer mu.Unlock()
-		msg, err := pack(v.p.Version, code, "", body)
+		msg, err := pack(v.n.version.Major, code, "", body)
 		if err != nil {
 			return err
 		}
@@ -290,7 +293,7 @@ func (v *server[Req]) refuse(s network.Stream, log zerolog.Logger, no *refusal) 
 	if len(e.Message) > maxMessage {
 		e = &Error{e.Code, e.Message[:maxMessage]}
 	}
-	msg, err := pack(v.p.Version, e.Code, e.Message, nil)
+	msg, err := pack(v.n.version.Major, e.Code, e.Message, nil)
 	if err == nil {
 		_ = s.SetWriteDeadline(time.Now().Add(requestTimeout))
 		err = writeFrame(s, msg, v.p.MaxResponse+frameOverhead)

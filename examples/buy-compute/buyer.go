@@ -121,7 +121,7 @@ func (b *buyer) run(ctx context.Context, lease market.Lease, job messages.JobSpe
 	// over.
 	start, cancel := context.WithTimeout(ctx, market.Seconds(b.market.Params.StartDeadlineSecs))
 	defer cancel()
-	deploy := p2p.Protocol{ID: messages.Deploy, Version: messages.Version}
+	deploy := p2p.Protocol{ID: messages.Deploy}
 	request := messages.DeployRequest{Version: messages.Version, Lease: lease.Address, Job: job}
 	err = retry(start, func() (done bool, err error) {
 		if err := network.Find(start, lease.NodeKey, keepers); err != nil {
@@ -138,7 +138,7 @@ func (b *buyer) run(ctx context.Context, lease market.Lease, job messages.JobSpe
 	}
 
 	// The log is a stream of chunks; Follow keeps it open until the job ends. A connection that breaks is made again.
-	logs := p2p.Protocol{ID: messages.Logs, Version: messages.Version, Timeout: time.Hour}
+	logs := p2p.Protocol{ID: messages.Logs, Timeout: time.Hour}
 	var offset uint64
 	return retry(ctx, func() (ended bool, err error) {
 		request := messages.LogsRequest{Version: messages.Version, Lease: lease.Address, Offset: offset, Follow: true}

@@ -46,7 +46,7 @@ type Network struct {
 
 // challengeProtocol is how keepers ask. The timeout is the caller's.
 var challengeProtocol = p2p.Protocol{
-	ID: messages.Challenge, Version: messages.Version, MaxRequest: 4 << 10, MaxResponse: messages.MaxMessage,
+	ID: messages.Challenge, MaxRequest: 4 << 10, MaxResponse: messages.MaxMessage,
 	Timeout: time.Minute,
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
@@ -85,7 +84,7 @@ func onWire(t *testing.T, do func(s network.Stream, req messages.ChallengeReques
 		return n
 	}
 	w := &wire{start(nodeKey), do}
-	w.node.Host().SetStreamHandler(protocol.ID(messages.Challenge), w.serve)
+	w.node.Host().SetStreamHandler(p2p.WireID(messages.Challenge, p2p.MessagesVersion()), w.serve)
 	keeper := start(checker.o.Signer.(solana.PrivateKey))
 	require.NoError(t, keeper.Connect(t.Context(), w.node.Self()))
 	require.NoError(t, keeper.Remember(w.node.Self()))

@@ -39,7 +39,7 @@ func newDishonest(t *testing.T, chain *fakeChain, keepers []*replica) *dishonest
 	chain.addKeeper(l.wallet.PublicKey(), plain)
 	chain.addRetired(retired)
 	l.topic, err = p2p.Join(l.node, p2p.TopicConfig[messages.StatementsAnswer]{
-		Name: messages.StatementsTopic(l.domain.String()), Version: messages.Version, MaxSize: gossip.MaxStatements,
+		Name: messages.StatementsTopic(l.domain.String()), MaxSize: gossip.MaxStatements,
 		Known:    func(solana.PublicKey) bool { return true },
 		Validate: func(context.Context, solana.PublicKey, messages.StatementsAnswer) p2p.Verdict { return p2p.Accept },
 		Handle:   func(context.Context, solana.PublicKey, messages.StatementsAnswer) {},
@@ -197,7 +197,7 @@ func TestAKeeperWithTwoManifestsIsExpelled(t *testing.T) {
 		return messages.Manifests{Version: messages.Version, Manifests: []messages.Manifest{l.manifest(req.Period, "asked")}}, nil
 	})
 	topic, err := p2p.Join(l.node, p2p.TopicConfig[messages.Manifests]{
-		Name: messages.ManifestsTopic(l.domain.String()), Version: messages.Version, MaxSize: gossip.MaxManifest,
+		Name: messages.ManifestsTopic(l.domain.String()), MaxSize: gossip.MaxManifest,
 		Known:    func(solana.PublicKey) bool { return true },
 		Validate: func(context.Context, solana.PublicKey, messages.Manifests) p2p.Verdict { return p2p.Accept },
 		Handle:   func(context.Context, solana.PublicKey, messages.Manifests) {},

@@ -130,7 +130,7 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
 	provider := solana.PublicKey{200, n}
 	a := &agent{account: market.NodeAddress(provider, key.PublicKey())}
-	p2p.Handle(node, p2p.Protocol{ID: messages.Challenge, Version: messages.Version, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
+	p2p.Handle(node, p2p.Protocol{ID: messages.Challenge, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
 		func(ctx context.Context, _ solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			resp := messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce}
 			if a.silent.Load() {

@@ -30,11 +30,11 @@ import (
 // provider's wallet, while the dispute is open.
 var (
 	PutAnswerProtocol = p2p.Protocol{
-		ID: messages.AnswerPut, Version: messages.Version, MaxRequest: messages.MaxAnswer + 1<<10, MaxResponse: 1 << 10,
+		ID: messages.AnswerPut, MaxRequest: messages.MaxAnswer + 1<<10, MaxResponse: 1 << 10,
 		Rate: 1, Burst: 8, Concurrent: 8, Public: true,
 	}
 	GetAnswerProtocol = p2p.Protocol{
-		ID: messages.AnswerGet, Version: messages.Version, MaxRequest: 1 << 10, MaxResponse: messages.MaxAnswer + 1<<10,
+		ID: messages.AnswerGet, MaxRequest: 1 << 10, MaxResponse: messages.MaxAnswer + 1<<10,
 		Rate: 1, Burst: 8, Concurrent: 8, Public: true,
 	}
 )

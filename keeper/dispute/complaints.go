@@ -21,11 +21,11 @@ import (
 // Protocols of complaints. Anybody may bring one: it is taken only when its hash is that of an open dispute.
 var (
 	PutProtocol = p2p.Protocol{
-		ID: messages.ComplaintPut, Version: messages.Version, MaxRequest: messages.MaxComplaint + 1<<10, MaxResponse: 1 << 10,
+		ID: messages.ComplaintPut, MaxRequest: messages.MaxComplaint + 1<<10, MaxResponse: 1 << 10,
 		Rate: 1, Burst: 8, Concurrent: 8, Public: true,
 	}
 	GetProtocol = p2p.Protocol{
-		ID: messages.ComplaintGet, Version: messages.Version, MaxRequest: 1 << 10, MaxResponse: messages.MaxComplaint + 1<<10,
+		ID: messages.ComplaintGet, MaxRequest: 1 << 10, MaxResponse: messages.MaxComplaint + 1<<10,
 		Rate: 1, Burst: 8, Concurrent: 8, Public: true,
 	}
 )

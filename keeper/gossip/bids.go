@@ -18,13 +18,13 @@ var (
 	revealProtocol  = bidProtocol(messages.BidReveal)
 	outcomeProtocol = bidProtocol(messages.BidOutcome)
 	bidSetProtocol  = p2p.Protocol{
-		ID: messages.BidSet, Version: messages.Version, MaxRequest: messages.MaxBidRequest, MaxResponse: 1 << 20, Rate: 2, Burst: 20, Concurrent: 16,
+		ID: messages.BidSet, MaxRequest: messages.MaxBidRequest, MaxResponse: 1 << 20, Rate: 2, Burst: 20, Concurrent: 16,
 		Public: true, // auditors need not take part in the market
 	}
 )
 
 func bidProtocol(id string) p2p.Protocol {
-	return p2p.Protocol{ID: id, Version: messages.Version, MaxRequest: messages.MaxBidRequest, MaxResponse: messages.MaxBidRequest, Rate: 20, Burst: 100}
+	return p2p.Protocol{ID: id, MaxRequest: messages.MaxBidRequest, MaxResponse: messages.MaxBidRequest, Rate: 20, Burst: 100}
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 // joinBids starts the gossip of bids, and answers nodes.
 func (g *Gossip) joinBids() (err error) {
 	g.bids, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.BidGossip]{
-		Name: messages.BidsTopic(g.o.Domain.String()), Version: messages.Version, MaxSize: maxBidGossip,
+		Name: messages.BidsTopic(g.o.Domain.String()), MaxSize: maxBidGossip,
 		Known: g.mayGossip, Validate: g.h.Bids.Validate, Handle: g.h.Bids.Handle,
 		Rate: 50, Burst: 500, // each may have a hundred signatures to verify
 	})

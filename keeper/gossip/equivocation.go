@@ -22,7 +22,7 @@ const maxEquivocation = 2 << 10
 // is expelled although nobody was told both.
 func (g *Gossip) joinEquivocations() (err error) {
 	g.equivocations, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.EquivocationProof]{
-		Name: messages.EquivocationsTopic(g.o.Domain.String()), Version: messages.Version, MaxSize: maxEquivocation,
+		Name: messages.EquivocationsTopic(g.o.Domain.String()), MaxSize: maxEquivocation,
 		Known: g.mayGossip, Validate: g.validateEquivocation, Handle: g.handleEquivocation,
 		Rate: 2, Burst: 20,
 	})

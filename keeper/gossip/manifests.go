@@ -19,19 +19,19 @@ const MaxManifest = 1 << 10
 
 // ManifestsProtocol is how keepers ask each other for the manifests of a period.
 var ManifestsProtocol = p2p.Protocol{
-	ID: messages.ManifestsOf, Version: messages.Version, MaxResponse: 3 * maxProposal, Rate: 20, Burst: 60,
+	ID: messages.ManifestsOf, MaxResponse: 3 * maxProposal, Rate: 20, Burst: 60,
 }
 
 // blobsProtocol is how keepers ask each other for statement sets and leaves. A set of 40,000 nodes has some ten pieces,
 // the leaves of their report forty.
 var blobsProtocol = p2p.Protocol{
-	ID: messages.Blobs, Version: messages.Version, MaxResponse: messages.MaxPiece + 1<<10, Rate: 50, Burst: 400, Concurrent: 32,
+	ID: messages.Blobs, MaxResponse: messages.MaxPiece + 1<<10, Rate: 50, Burst: 400, Concurrent: 32,
 }
 
 // joinManifests starts the gossip of manifests, one message a keeper and period.
 func (g *Gossip) joinManifests() (err error) {
 	g.manifests, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.Manifests]{
-		Name: messages.ManifestsTopic(g.o.Domain.String()), Version: messages.Version, MaxSize: MaxManifest,
+		Name: messages.ManifestsTopic(g.o.Domain.String()), MaxSize: MaxManifest,
 		Known: g.mayGossip, Validate: g.validateManifest, Handle: g.handleManifest, Rate: 2, Burst: 100,
 	})
 	if err != nil {

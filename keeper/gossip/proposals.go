@@ -18,12 +18,12 @@ const maxProposal = 64 << 10
 
 // proposalsProtocol is how keepers ask each other for the proposal behind a root.
 var proposalsProtocol = p2p.Protocol{
-	ID: messages.ProposalOf, Version: messages.Version, MaxResponse: maxProposal, Rate: 20, Burst: 60,
+	ID: messages.ProposalOf, MaxResponse: maxProposal, Rate: 20, Burst: 60,
 }
 
 func (g *Gossip) joinProposals() (err error) {
 	g.proposals, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.Proposal]{
-		Name: messages.ProposalsTopic(g.o.Domain.String()), Version: messages.Version, MaxSize: maxProposal,
+		Name: messages.ProposalsTopic(g.o.Domain.String()), MaxSize: maxProposal,
 		Known: g.mayGossip, Validate: g.validateProposal,
 		Handle: func(ctx context.Context, _ solana.PublicKey, m messages.Proposal) { g.h.Engine.HandleProposal(ctx, m) },
 		Rate:   10, Burst: 100,

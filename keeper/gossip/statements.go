@@ -17,7 +17,7 @@ import (
 
 // StatementsProtocol is how a keeper is asked for signed statements.
 var StatementsProtocol = p2p.Protocol{
-	ID: messages.Statements, Version: messages.Version, MaxResponse: messages.MaxMessage, Rate: 5, Burst: 20,
+	ID: messages.Statements, MaxResponse: messages.MaxMessage, Rate: 5, Burst: 20,
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 
 func (g *Gossip) joinStatements() (err error) {
 	g.statements, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.StatementsAnswer]{
-		Name: messages.StatementsTopic(g.o.Domain.String()), Version: messages.Version, MaxSize: MaxStatements,
+		Name: messages.StatementsTopic(g.o.Domain.String()), MaxSize: MaxStatements,
 		Known: g.mayGossip, Validate: g.validateStatements, Handle: g.handleStatements,
 		Rate: 20, Burst: 200, // each may have MaxBatch signatures to verify
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // statementsProtocol is how anyone on the network asks a keeper for the statements behind a report.
-var statementsProtocol = p2p.Protocol{ID: messages.Statements, Version: messages.Version, MaxResponse: messages.MaxMessage}
+var statementsProtocol = p2p.Protocol{ID: messages.Statements, MaxResponse: messages.MaxMessage}
 
 // printStatements asks the keepers for the signed check statements behind the false H100's fault, verifies each
 // signature, and shows those about its work.

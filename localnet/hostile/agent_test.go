@@ -9,7 +9,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
@@ -44,7 +43,7 @@ func flood(ctx context.Context, t *testing.T, to p2p.Peer) {
 				defer func() { <-room }()
 				octx, cancel := context.WithTimeout(network.WithNoDial(ctx, "flood"), 2*time.Second)
 				defer cancel()
-				s, err := n.Host().NewStream(octx, id, protocol.ID(p))
+				s, err := n.Host().NewStream(octx, id, p2p.WireID(p, p2p.MessagesVersion()))
 				if err != nil {
 					time.Sleep(20 * time.Millisecond)
 					return
@@ -90,7 +89,7 @@ func TestA01StrangersTakeNobodysPlace(t *testing.T) {
 		for ctx.Err() == nil {
 			asked.Add(1)
 			_, err := p2p.Call[messages.LeaseRequest, messages.Receipt](ctx, w.customer, w.node.NodeKey,
-				p2p.Protocol{ID: messages.ReceiptOffer, Version: messages.Version, Timeout: 5 * time.Second},
+				p2p.Protocol{ID: messages.ReceiptOffer, Timeout: 5 * time.Second},
 				messages.LeaseRequest{Version: messages.Version, Lease: [32]byte{1}})
 			if err == nil {
 				answered.Add(1)
@@ -113,7 +112,7 @@ func TestA01StrangersTakeNobodysPlace(t *testing.T) {
 
 	// A wallet with credits and nothing else is a stranger to a node.
 	_, err = p2p.Call[messages.LeaseRequest, messages.LeaseAnswer](t.Context(), w.peerAt(at), w.node.NodeKey,
-		p2p.Protocol{ID: messages.Status, Version: messages.Version}, messages.LeaseRequest{Version: messages.Version})
+		p2p.Protocol{ID: messages.Status}, messages.LeaseRequest{Version: messages.Version})
 	require.True(t, p2p.IsCode(err, p2p.CodeRefused), "%v", err)
 }
 

@@ -30,7 +30,7 @@ func gossipFlood(ctx context.Context, a *attacker, to target, t *tally) {
 		messages.StatementsTopic(d), messages.ProposalsTopic(d), messages.ManifestsTopic(d), messages.EquivocationsTopic(d), messages.BidsTopic(d),
 	}}
 	a.connected(ctx, to, t, 10*time.Millisecond, func(h host.Host) error {
-		s, err := stream(ctx, h, to, string(pubsub.GossipSubID_v11))
+		s, err := open(ctx, h, to, pubsub.GossipSubID_v11)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (g *gossiper) publish(ctx context.Context, h host.Host, to target, t *tally
 	if err != nil {
 		return err
 	}
-	s, err := stream(ctx, h, to, string(pubsub.GossipSubID_v11))
+	s, err := open(ctx, h, to, pubsub.GossipSubID_v11)
 	if err != nil {
 		return err
 	}

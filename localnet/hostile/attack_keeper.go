@@ -12,7 +12,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -67,12 +66,12 @@ func (a *attacker) invent(p uint64) (*invented, error) {
 // serveFalseSets answers what keepers ask each other.
 func (a *attacker) serveFalseSets(h host.Host) {
 	for _, p := range []string{messages.Statements, messages.ProposalOf, messages.ManifestsOf} {
-		h.SetStreamHandler(protocol.ID(p), func(s network.Stream) {
+		h.SetStreamHandler(p2p.WireID(p, p2p.MessagesVersion()), func(s network.Stream) {
 			answers := [][]byte{nil, frame(junk(1 << 10)), frame(envelope(messages.Version, junk(900<<10))), binary.LittleEndian.AppendUint32(nil, 900<<10)}
 			a.lie(s, answers[rand.IntN(len(answers))])
 		})
 	}
-	h.SetStreamHandler(messages.Blobs, func(s network.Stream) {
+	h.SetStreamHandler(p2p.WireID(messages.Blobs, p2p.MessagesVersion()), func(s network.Stream) {
 		_ = s.SetDeadline(time.Now().Add(5 * time.Second))
 		var r messages.BlobRequest
 		if err := readRequest(s, &r); err != nil {

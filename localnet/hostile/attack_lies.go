@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
 )
 
 // lyingMachine lets itself be checked and answers wrongly, on this and all its other connections: attempts are the
@@ -35,7 +36,7 @@ func (a *attacker) stay(ctx context.Context, to target, f func(host.Host)) {
 
 // serveLies answers what keepers ask machines, wrongly.
 func (a *attacker) serveLies(h host.Host) {
-	h.SetStreamHandler(messages.Challenge, func(s network.Stream) { a.lie(s, lie()) })
+	h.SetStreamHandler(p2p.WireID(messages.Challenge, p2p.MessagesVersion()), func(s network.Stream) { a.lie(s, lie()) })
 }
 
 // lie writes a wrong answer; an empty one has no end.

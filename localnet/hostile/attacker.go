@@ -287,11 +287,16 @@ func (a *attacker) connected(ctx context.Context, to target, t *tally, pause tim
 	}
 }
 
-// stream opens a stream without the handshake that tells whether the peer has the protocol.
+// stream opens a stream of a protocol of the market.
 func stream(ctx context.Context, h host.Host, to target, p string) (network.Stream, error) {
+	return open(ctx, h, to, p2p.WireID(p, p2p.MessagesVersion()))
+}
+
+// open opens a stream without the handshake that tells whether the peer has the protocol.
+func open(ctx context.Context, h host.Host, to target, id protocol.ID) (network.Stream, error) {
 	ctx, cancel := context.WithTimeout(network.WithNoDial(ctx, "attack"), 2*time.Second)
 	defer cancel()
-	s, err := h.NewStream(ctx, to.ID, protocol.ID(p))
+	s, err := h.NewStream(ctx, to.ID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +308,11 @@ var errRefused = errors.New("refused")
 
 // ask sends bytes on a stream of a protocol and reads the answer.
 func ask(ctx context.Context, h host.Host, to target, p string, raw []byte, t *tally) error {
-	s, err := stream(ctx, h, to, p)
+	return askIn(ctx, h, to, p2p.WireID(p, p2p.MessagesVersion()), raw, t)
+}
+
+func askIn(ctx context.Context, h host.Host, to target, id protocol.ID, raw []byte, t *tally) error {
+	s, err := open(ctx, h, to, id)
 	if err != nil {
 		return err
 	}

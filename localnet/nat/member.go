@@ -60,8 +60,8 @@ type answer struct {
 
 // The protocols are those of agents, with answers made up here: what is measured is the way.
 var (
-	pingProtocol = p2p.Protocol{ID: messages.Status, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Rate: 1000, Burst: 1000}
-	logsProtocol = p2p.Protocol{ID: messages.Logs, Version: messages.Version, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Timeout: time.Minute, Rate: 20, Burst: 60}
+	pingProtocol = p2p.Protocol{ID: messages.Status, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Rate: 1000, Burst: 1000}
+	logsProtocol = p2p.Protocol{ID: messages.Logs, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Timeout: time.Minute, Rate: 20, Burst: 60}
 )
 
 // chunk is how much output an agent sends at once, bytes.

@@ -15,7 +15,22 @@ func (n *Network) Gantry(ctx context.Context, wallet seed.Wallet, args ...string
 
 // GantryRaw runs the client with nothing but the given arguments. home names the directory for its files.
 func (n *Network) GantryRaw(ctx context.Context, home string, args ...string) (Output, error) {
-	return runBinary(ctx, n.mark, n.bins.gantry, n.home(home), args...)
+	return runBinary(ctx, n.mark, n.build(home, n.bins.gantry), n.home(home), args...)
+}
+
+// UseBuild makes a keeper, machine or customer run the binaries in a directory from its next start on.
+func (n *Network) UseBuild(name, dir string) {
+	if n.builds == nil {
+		n.builds = map[string]string{}
+	}
+	n.builds[name] = dir
+}
+
+func (n *Network) build(name, path string) string {
+	if dir, ok := n.builds[name]; ok {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
 }
 
 // home is the environment of a process that must not see anybody's own settings: its files and the Solana configuration

@@ -26,6 +26,7 @@ import (
 type Network struct {
 	cfg    Config
 	bins   binaries
+	builds map[string]string // directories of the binaries of single members
 	mark   string
 	sup    *process.Supervisor
 	engine engine.Engine

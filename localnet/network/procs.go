@@ -89,7 +89,7 @@ func (n *Network) StartKeeper(ctx context.Context, index int) error {
 		args = append(args, "--simulate-omit-bids", m.Address.String())
 	}
 	p, err := n.sup.Start(process.Spec{
-		Name: wallet.Name, Path: n.bins.keeper, Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(wallet.Name),
+		Name: wallet.Name, Path: n.build(wallet.Name, n.bins.keeper), Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(wallet.Name),
 	})
 	if err != nil {
 		return err
@@ -193,6 +193,6 @@ func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 	if m.Wrong {
 		args = append(args, "--simulate-wrong-work")
 	}
-	_, err := n.sup.Start(process.Spec{Name: m.Name, Path: n.bins.agent, Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(m.Name)})
+	_, err := n.sup.Start(process.Spec{Name: m.Name, Path: n.build(m.Name, n.bins.agent), Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(m.Name)})
 	return err
 }

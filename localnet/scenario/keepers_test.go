@@ -36,6 +36,7 @@ type manifestKey struct {
 
 // listener receives everything that keepers sign, with the wallet of a keeper that does not run, and keeps it.
 type listener struct {
+	node   *p2p.Node
 	domain records.Domain
 
 	mu        sync.Mutex
@@ -89,13 +90,13 @@ func listen(t *testing.T, n *network.Network, wallet seed.Wallet, domain records
 	node, err := p2p.New(p2p.Options{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, node.Close()) })
-	l := &listener{domain: domain, signed: map[statement.Key]records.CheckStatement{}, manifests: map[manifestKey]records.Hash{}}
+	l := &listener{node: node, domain: domain, signed: map[statement.Key]records.CheckStatement{}, manifests: map[manifestKey]records.Hash{}}
 	_, err = p2p.Join(node, p2p.TopicConfig[messages.StatementsAnswer]{
-		Name: messages.StatementsTopic(domain.String()), Version: messages.Version, MaxSize: 1 << 20, Handle: l.statements,
+		Name: messages.StatementsTopic(domain.String()), MaxSize: 1 << 20, Handle: l.statements,
 	})
 	require.NoError(t, err)
 	_, err = p2p.Join(node, p2p.TopicConfig[messages.Manifests]{
-		Name: messages.ManifestsTopic(domain.String()), Version: messages.Version, MaxSize: 1 << 20, Handle: l.sets,
+		Name: messages.ManifestsTopic(domain.String()), MaxSize: 1 << 20, Handle: l.sets,
 	})
 	require.NoError(t, err)
 	var peers []p2p.Peer

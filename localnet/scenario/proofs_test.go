@@ -140,7 +140,7 @@ func equivocate(t *testing.T, n *network.Network, dishonest seed.Wallet) {
 	t.Helper()
 	node, domain := inPlaceOf(t, n, dishonest)
 	about, secs, first := n.Nodes[0].Address, int64(n.Params().PeriodSecs), n.Keys.Keepers[0].Address()
-	p2p.Handle(node, p2p.Protocol{ID: messages.Statements, Version: messages.Version, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
+	p2p.Handle(node, p2p.Protocol{ID: messages.Statements, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
 		func(_ context.Context, from solana.PublicKey, req messages.StatementsRequest) (messages.StatementsAnswer, error) {
 			st := records.CheckStatement{
 				Domain: domain, Node: about, Period: records.Period(req.Period), Kind: records.CheckLiveness, Passed: from == first,
@@ -187,12 +187,12 @@ func twoManifests(t *testing.T, n *network.Network, dishonest seed.Wallet) (goss
 			Keeper: dishonest.Address(), Period: period, Count: m.Count, Size: m.Size, Digest: m.Digest, Signature: sig,
 		}}}
 	}
-	p2p.Handle(node, p2p.Protocol{ID: messages.ManifestsOf, Version: messages.Version, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
+	p2p.Handle(node, p2p.Protocol{ID: messages.ManifestsOf, MaxResponse: messages.MaxMessage, Rate: 100, Burst: 100},
 		func(_ context.Context, _ solana.PublicKey, req messages.ManifestsRequest) (messages.Manifests, error) {
 			return list(req.Period, 1), nil
 		})
 	topic, err := p2p.Join(node, p2p.TopicConfig[messages.Manifests]{
-		Name: messages.ManifestsTopic(domain.String()), Version: messages.Version, MaxSize: 1 << 10,
+		Name: messages.ManifestsTopic(domain.String()), MaxSize: 1 << 10,
 		Known:    func(solana.PublicKey) bool { return true },
 		Validate: func(context.Context, solana.PublicKey, messages.Manifests) p2p.Verdict { return p2p.Accept },
 		Handle:   func(context.Context, solana.PublicKey, messages.Manifests) {},

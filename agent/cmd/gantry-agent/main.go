@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -47,6 +48,7 @@ func main() {
 func app() *cli.App {
 	a := &cli.App{
 		Name:            "gantry-agent",
+		Version:         "messages " + p2p.MessagesVersion().String(),
 		Usage:           "offer this machine's GPUs on the Gantry market",
 		Writer:          printable.Writer(os.Stdout),
 		ErrWriter:       printable.Writer(os.Stderr),

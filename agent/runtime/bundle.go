@@ -64,6 +64,10 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	}
 	config.Linux.Resources = limitsOf(spec.Limits, inCgroup)
 	config.Linux.CgroupsPath = "/" + cgroupName(spec.LeaseID)
+	kind, err := enterNetwork(dir, spec, config)
+	if err != nil {
+		return nil, err
+	}
 	raw, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
@@ -72,7 +76,7 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 		return nil, err
 	}
 	return []string{
-		c.Runsc, "--root", dir.sandboxState(), "--network=none", "--overlay2=none", "--log", os.DevNull,
+		c.Runsc, "--root", dir.sandboxState(), "--network=" + kind, "--overlay2=none", "--log", os.DevNull,
 		fmt.Sprintf("--ignore-cgroups=%t", config.Linux.Resources == nil), "run", "--bundle", string(dir), spec.LeaseID,
 	}, nil
 }

@@ -24,6 +24,7 @@ func (d leaseDir) wall() string                { return d.file("wall.json") }
 func (d leaseDir) work() string                { return d.file("work") }
 func (d leaseDir) container() string           { return d.file("container.json") }
 func (d leaseDir) diskFile() string            { return d.file("disk.img") }
+func (d leaseDir) network() string             { return d.file("network.json") }
 func (d leaseDir) rootfs() string              { return d.file("rootfs") }
 func (d leaseDir) bundleConfig() string        { return d.file("config.json") }
 func (d leaseDir) sandboxState() string        { return d.file("runsc") }

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/agent/network"
 )
 
 const (
@@ -31,6 +32,8 @@ type ProcessOptions struct {
 	Cluster Cluster
 	// Sandbox runs jobs with an image.
 	Sandbox Sandbox
+	// Network is how containers are connected; its owner is Root.
+	Network network.Options
 	// Executable is the binary that answers [InternalCommand]; empty means this one.
 	Executable string
 	Log        zerolog.Logger
@@ -43,6 +46,7 @@ type Process struct {
 	log  zerolog.Logger
 
 	sandbox Sandbox
+	network *network.Network
 	// starting keeps two calls from preparing one directory at once; across processes the supervisor's lock decides.
 	starting sync.Mutex
 }
@@ -66,7 +70,16 @@ func NewProcess(o ProcessOptions) (*Process, error) {
 		exe = self
 	}
 	o.Sandbox.LocalRegistries = true // the cluster is local, so whoever orders is of this machine
-	return &Process{root: root, exe: exe, log: o.Log, sandbox: o.Sandbox}, nil
+	o.Network.Owner = root
+	connect, err := network.New(o.Network)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{root: root, exe: exe, log: o.Log, sandbox: o.Sandbox, network: connect}
+	if err := p.sweepNetwork(); err != nil {
+		p.log.Warn().Err(err).Msg("what the networks of ended leases have left cannot be removed")
+	}
+	return p, nil
 }
 
 func (p *Process) dir(leaseID string) (leaseDir, error) {
@@ -81,7 +94,7 @@ func (p *Process) Check(spec Spec) error {
 	if err := spec.Validate(); err != nil || spec.Image == "" {
 		return err
 	}
-	return p.sandbox.check()
+	return errors.Join(p.sandbox.check(), p.checkNetwork(spec))
 }
 
 // Start implements [Runtime]. A job that cannot be started (no such command) is no error: it is over, with
@@ -120,6 +133,9 @@ func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
 	}
 	if d.exists(d.run()) || d.exists(d.exit()) || locked(d.lock()) {
 		return fmt.Errorf("%w: %s", ErrExists, spec.LeaseID)
+	}
+	if err := p.writeNetwork(d, spec); err != nil {
+		return err
 	}
 	if err := d.write(d.spec(), spec); err != nil {
 		return err
@@ -172,7 +188,7 @@ func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration)
 		return st, err
 	}
 	if st.Phase == Lost {
-		return st, d.killLeftovers()
+		return st, errors.Join(d.killLeftovers(), p.detachNetwork(d, leaseID))
 	}
 	if st.Phase == Created {
 		return st, nil
@@ -259,6 +275,9 @@ func (p *Process) Remove(_ context.Context, leaseID string) error {
 		return fmt.Errorf("%w: %s", ErrRunning, leaseID)
 	}
 	if err := d.killLeftovers(); err != nil {
+		return err
+	}
+	if err := p.detachNetwork(d, leaseID); err != nil {
 		return err
 	}
 	removeGroups(leaseID)

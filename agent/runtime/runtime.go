@@ -29,7 +29,7 @@ var (
 
 // Runtime runs jobs, each under its lease's id. Implementations are safe for use by several goroutines.
 type Runtime interface {
-	// Check says whether this node can run a job: ErrSpec or ErrImage with the reason if not.
+	// Check says whether this node can run a job: ErrSpec, ErrImage or ErrNetwork with the reason if not.
 	Check(spec Spec) error
 	// Prepare fetches what a job needs before it starts, its image. It may take minutes, and runs nothing of the job. ctx
 	// ends it. The credential opens the image for this once, and is written nowhere. Errors: those of Check, ErrPull.
@@ -91,6 +91,8 @@ type Spec struct {
 	// Image is an OCI reference with digest, whose container the job is; empty for a process of the machine. With an
 	// image the command may be empty: then it is the image's own.
 	Image string `json:"image,omitempty"`
+	// Network is NetworkInternet, or empty: then a container has none but its own loopback.
+	Network string `json:"network,omitempty"`
 	// GPUMask has bit i set for the node's GPU i.
 	GPUMask uint64 `json:"gpu_mask"`
 	// GPUUUIDs names the same GPUs where known.

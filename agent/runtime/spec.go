@@ -66,6 +66,9 @@ func (s Spec) Validate() error {
 	if n := len(s.GPUUUIDs); n != 0 && n != bits.OnesCount64(s.GPUMask) {
 		return fmt.Errorf("%w: %d GPU ids for %d GPUs", ErrSpec, n, bits.OnesCount64(s.GPUMask))
 	}
+	if err := s.validateNetwork(); err != nil {
+		return err
+	}
 	return s.Limits.validate()
 }
 

@@ -13,11 +13,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/agent/network"
 )
 
 const (
 	watchEvery   = 250 * time.Millisecond
 	diskEvery    = 4 // checks of memory for one of the disk
+	networkEvery = 4 // and for one of the rules of the network
 	wallGrace    = 2 * time.Second
 	defaultGrace = 5 * time.Second
 	drainTimeout = 2 * time.Second
@@ -30,6 +33,9 @@ type supervisor struct {
 	cgroup *cgroup
 	disk   *disk // nil where the disk is watched
 	record runRecord
+
+	network  network.Plan
+	attached bool
 
 	cmd    *exec.Cmd
 	logs   sync.WaitGroup
@@ -84,6 +90,7 @@ func (s *supervisor) run(signals <-chan os.Signal) Exit {
 	if err := s.dir.write(s.dir.run(), s.record); err != nil {
 		return failed(err)
 	}
+	defer s.detachNetwork()
 	if err := s.start(); err != nil {
 		s.killTree()
 		s.drain()
@@ -158,7 +165,8 @@ func (s *supervisor) start() error {
 	s.cmd.ExtraFiles = []*os.File{reportW, gateR} // fdReport, fdGate
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if s.spec.Image != "" {
-		s.cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // the image is mounted for this process and its children alone
+		// The image is mounted for this process and its children alone, and the network is theirs.
+		s.cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS | s.networkFlags()
 	}
 	if s.cgroup != nil {
 		if err := s.cgroup.place(s.cmd.SysProcAttr); err != nil {
@@ -181,6 +189,9 @@ func (s *supervisor) start() error {
 		f.Close()
 	}
 	if s.record.Job, err = identify(s.cmd.Process.Pid); err != nil {
+		return err
+	}
+	if err := s.attachNetwork(); err != nil {
 		return err
 	}
 	if err := s.dir.write(s.dir.run(), s.record); err != nil {

@@ -51,6 +51,9 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			if check%diskEvery == 0 && s.tooMuchDisk() {
 				ask(ReasonDisk, 0)
 			}
+			if check%networkEvery == 0 {
+				s.keepNetwork()
+			}
 		}
 	}
 }

@@ -54,6 +54,30 @@ func main() {
 				c.Close()
 			}
 			fmt.Println("dialled", err)
+		case "ask": // says what servers answer, all asked at once: ask=tcp://HOST:PORT,udp://HOST:PORT,ping://HOST
+			askAll(strings.Split(rest, ","))
+		case "resolve":
+			addrs, err := net.LookupHost(rest)
+			fmt.Println("resolved", rest, addrs, err)
+		case "addresses":
+			addrs, err := net.InterfaceAddrs()
+			fmt.Println("addresses", addrs, err)
+		case "raw": // sockets that forge packets
+			for _, domain := range []int{syscall.AF_INET, syscall.AF_PACKET} {
+				_, err := syscall.Socket(domain, syscall.SOCK_RAW, syscall.IPPROTO_RAW)
+				fmt.Println("raw socket", domain, err)
+			}
+		case "serve":
+			l, err := net.Listen("tcp", ":"+rest)
+			fmt.Println("serving", err)
+			go func() {
+				for {
+					if c, err := l.Accept(); err == nil {
+						fmt.Fprint(c, "you are in another lease")
+						c.Close()
+					}
+				}
+			}()
 		case "wait":
 			c := make(chan os.Signal, 1)
 			signal.Notify(c, syscall.SIGTERM)

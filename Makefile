@@ -41,7 +41,7 @@ hostile-network: build ## attack keepers and machines from strangers and dishone
 	@build/bin/gantry-localnet hostile-network --for $(or $(DURATION),60s) $(if $(REPORT),--report $(REPORT))
 
 hostile-container: ## attack the machine by images and containers (Linux, root, runsc)
-	@go test -count=1 -run TestHostile ./agent/image ./agent/runtime
+	@scripts/hostile-container.sh
 
 hostile: ## attack the program: substitution matrix, random sequences, mutants
 	@scripts/hostile.sh

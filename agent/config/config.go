@@ -53,6 +53,8 @@ type Config struct {
 	// LocalRegistries fetches images also from addresses of the node and of private networks, which customers could misuse
 	// to reach what is not public. On local networks it is always so.
 	LocalRegistries bool `yaml:"local_registries,omitempty"`
+	// Network is that of containers.
+	Network LeaseNetwork `yaml:"lease_network,omitempty"`
 	// Price is the pricing policy: USDC per GPU-hour, "auto" or "auto:FLOOR".
 	Price string `yaml:"price,omitempty"`
 	// Power, Watts and Wear are what a GPU-hour costs its owner: USDC per kWh, watts a GPU, USDC per GPU-hour. Bids in
@@ -170,6 +172,9 @@ func (c Config) Complete() (Config, error) {
 		c.Inventory = InventoryNVML
 	}
 	if _, err := ParseInventory(c.Inventory); err != nil {
+		return c, err
+	}
+	if _, err := c.Network.Options(); err != nil {
 		return c, err
 	}
 	if len(c.Region) > 16 || len(c.Site) > 16 {

@@ -75,6 +75,7 @@ type Agent struct {
 	machine *host.Machine
 	runtime runtime.Runtime
 	images  func() (image.Usage, bool, error)
+	trouble []string // with the network of containers
 	prover  work.Prover
 	device  *deviceProver // nil on machines that simulate
 	p2p     *p2p.Node
@@ -150,6 +151,9 @@ func (a *Agent) open(ctx context.Context) error {
 			Runsc: a.cfg.FindRunsc(), Images: a.cfg.ImagesDir(), CacheBytes: int64(a.cfg.ImageCache) << 30, LocalRegistries: a.cfg.LocalRegistries,
 		},
 	}
+	if o.Network, err = a.cfg.Network.Options(); err != nil {
+		return err
+	}
 	if a.shared != nil {
 		o.Executable = a.shared.Executable
 	}
@@ -157,7 +161,10 @@ func (a *Agent) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.runtime, a.images = process, process.Images
+	a.runtime, a.images, a.trouble = process, process.Images, process.NetworkTrouble()
+	for _, what := range a.trouble {
+		a.log.Warn().Msg(what)
+	}
 	if err := process.CleanImages(ctx); err != nil {
 		return err
 	}

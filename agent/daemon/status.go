@@ -28,8 +28,10 @@ type Status struct {
 	Inventory string `json:"inventory"`
 	Simulated bool   `json:"simulated"`
 	// Faults are those of the hardware that stand, and Worn what hardware has survived.
-	Faults   []string         `json:"faults,omitempty"`
-	Worn     []string         `json:"worn,omitempty"`
+	Faults []string `json:"faults,omitempty"`
+	Worn   []string `json:"worn,omitempty"`
+	// Network says why containers get no network, or what of the machine may stop it.
+	Network  []string         `json:"network,omitempty"`
 	Checks   challenge.Counts `json:"checks"`
 	Leases   []LeaseLine      `json:"leases"`
 	InFlight int              `json:"transactions_in_flight"`
@@ -83,7 +85,7 @@ func (a *Agent) writeStatus(path string) error {
 	s := Status{
 		PID: os.Getpid(), At: time.Now().UTC(), Since: a.since.UTC(), Node: a.node.String(), NodeKey: a.key.PublicKey().String(),
 		Addresses: a.p2p.Addrs(), Inventory: a.cfg.Inventory, Simulated: a.machine.Inventory.Simulated,
-		Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
+		Network: a.trouble, Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
 	}
 	for _, f := range a.faults.All(faults.Broken) {
 		s.Faults = append(s.Faults, f.String())

@@ -59,7 +59,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 		return messages.LeaseStatus{}, refuse("this is not the job that was ordered: its digest is %x, the order has %x", digest[:8], order.Digest[:8])
 	}
 	job := store.Job{
-		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image,
+		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image, Network: req.Job.Network,
 		MemoryMiB: req.Job.MemoryMiB, CPUs: req.Job.CPUs, DiskMiB: req.Job.DiskMiB,
 	}
 	r := newEntry(account)

@@ -31,7 +31,7 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 	case err == nil, errors.Is(err, runtime.ErrExists):
 		w.log.Info().Int("pid", st.PID).Strs("limits", st.Limits).Msg("job started")
 		return w.markRunning(f)
-	case errors.Is(err, runtime.ErrSpec), errors.Is(err, runtime.ErrImage):
+	case errors.Is(err, runtime.ErrSpec), errors.Is(err, runtime.ErrImage), errors.Is(err, runtime.ErrNetwork):
 	case ctx.Err() != nil:
 		return err
 	default:
@@ -114,7 +114,7 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 	share := func(whole float64) float64 { return whole * float64(gpus) / float64(total) }
 	s := runtime.Spec{
 		LeaseID: keyString(r.Address), GPUMask: r.GPUMask, Checkpoint: r.Checkpoint,
-		Command: r.Job.Command, Env: r.Job.Env, Image: r.Job.Image,
+		Command: r.Job.Command, Env: r.Job.Env, Image: r.Job.Image, Network: r.Job.Network,
 		Limits: runtime.Limits{
 			CPUs:      minLimit(float64(r.Job.CPUs), share(m.o.Node.CPUs)),
 			MemoryMiB: uint64(minLimit(float64(r.Job.MemoryMiB), share(float64(m.o.Node.MemoryMiB)))),

@@ -26,6 +26,9 @@ func New(o Options) (*Network, error) {
 	return &Network{o: o}, nil
 }
 
+// Off reports whether the provider wants containers to have no network.
+func (n *Network) Off() bool { return n.o.Off }
+
 // Plan is what a lease's supervisor is told: the settings, and what was found out about the machine.
 type Plan struct {
 	Owner       string         `json:"owner"`

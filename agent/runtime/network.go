@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/network"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // NetworkInternet is the network of a container that reaches the internet, and nothing else.
-const NetworkInternet = "internet"
+const NetworkInternet = messages.NetworkInternet
 
 // ErrNetwork: this node gives containers no network.
 var ErrNetwork = network.ErrUnavailable
@@ -52,8 +53,8 @@ func (p *Process) planNetwork() (network.Plan, error) {
 // NetworkTrouble says why containers get no network here, and what of the machine may stop those that do; nothing if all
 // is well.
 func (p *Process) NetworkTrouble() []string {
-	if p.sandbox.check() != nil {
-		return nil // there are no containers either
+	if p.sandbox.check() != nil || p.network.Off() {
+		return nil // there are no containers either, or it is as their provider wants it
 	}
 	if _, err := p.network.Plan(); err != nil {
 		return []string{err.Error()}

@@ -83,6 +83,8 @@ type Job struct {
 	Env     map[string]string `json:"env,omitempty"`
 	// Image is an OCI reference; empty for the process runtime.
 	Image string `json:"image,omitempty"`
+	// Network is the container's; empty for none.
+	Network string `json:"network,omitempty"`
 	// MemoryMiB, CPUs and DiskMiB are the customer's own limits; 0 leaves the node's share.
 	MemoryMiB uint64 `json:"memory_mib,omitempty"`
 	CPUs      uint32 `json:"cpus,omitempty"`

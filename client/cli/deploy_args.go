@@ -42,6 +42,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.BoolFlag{Name: "same-site", Usage: "all nodes of the order stand at one site"},
 			&cli.StringFlag{Name: "image", Usage: "run a container of this `IMAGE`; a tag is resolved to a digest before the order"},
 			&cli.StringFlag{Name: "registry-credentials", Usage: "for an image that is not public: give the machine a `token` that reads its repository for minutes, made with docker's credentials; or the password, where the registry has no tokens"},
+			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "what the container of --image reaches: `internet`, or none; never the machine, its network or other leases"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
 			&cli.Uint64Flag{Name: "memory", Usage: "memory limit in `MIB`"},
 			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},
@@ -233,6 +234,9 @@ func (s *session) job(command []string) (messages.JobSpec, error) {
 			return job, err // before money moves
 		}
 	}
+	if err := s.network(&job); err != nil {
+		return job, err
+	}
 	for _, pair := range s.cli.StringSlice("env") {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
@@ -244,6 +248,20 @@ func (s *session) job(command []string) (messages.JobSpec, error) {
 		job.Env[name] = value
 	}
 	return job, nil
+}
+
+// network reads what a container may reach.
+func (s *session) network(job *messages.JobSpec) error {
+	kind := s.cli.String("network")
+	switch {
+	case kind != messages.NetworkInternet && kind != "none":
+		return usage(fmt.Sprintf("--network %q is not known", kind), "say internet or none")
+	case job.Image == "" && s.cli.IsSet("network"):
+		return usage("--network is for containers", "name an --image, or leave --network out")
+	case job.Image != "" && kind != "none":
+		job.Network = kind
+	}
+	return nil
 }
 
 func (s *session) requirement(m market.Model) (market.Requirement, error) {

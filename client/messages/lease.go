@@ -22,7 +22,12 @@ type JobSpec struct {
 	DiskMiB   uint64 `cbor:"7,keyasint,omitempty"`
 	// Salt is random, so that nobody finds a short command, or a secret in it, by guessing what the digest on chain is of.
 	Salt []byte `cbor:"8,keyasint,omitempty" max:"64"`
+	// Network of a container: NetworkInternet, or empty for none.
+	Network string `cbor:"9,keyasint,omitempty" max:"32"`
 }
+
+// NetworkInternet is the network of a container that reaches the internet, and nothing else.
+const NetworkInternet = "internet"
 
 // SaltBytes is how long the salt of a job is.
 const SaltBytes = 16

@@ -34,7 +34,7 @@ func TestAContainerIsRented(t *testing.T) {
 	image, _ := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}}, imagetest.Layer(t, imagetest.File("bin/job", string(binary))))
 
 	require.Contains(t, ok(t, n, customer, "search", "gpu=A100 sandbox simulated", "--json").Stdout, `"isolation": "sandbox"`)
-	rent := []string{"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--run-to-completion", "--image"}
+	rent := []string{"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--run-to-completion", "--network", "none", "--image"}
 	done := ok(t, n, customer, append(rent, image, "--", "kernel", "list=/", "env=GANTRY_GPU_COUNT")...)
 	var deployed struct{ Leases []struct{ Address string } }
 	require.NoError(t, json.Unmarshal([]byte(done.Stdout), &deployed), done.Stdout)

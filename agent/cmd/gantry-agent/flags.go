@@ -46,6 +46,18 @@ func machineFlags() []cli.Flag {
 	}
 }
 
+// leaseFlags say what the containers of leases reach.
+func leaseFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "no-lease-network", Usage: "containers reach nothing, not even the internet", EnvVars: []string{"GANTRY_NO_LEASE_NETWORK"}},
+		&cli.StringFlag{Name: "lease-pool", Usage: "`RANGE` of the containers' addresses (default: a private one that the machine has no route to)", EnvVars: []string{"GANTRY_LEASE_POOL"}},
+		&cli.StringSliceFlag{Name: "lease-dns", Usage: "`ADDRESS` of a public resolver that containers ask; repeat (default: the machine's own if public, else 1.1.1.1 and 9.9.9.9)", EnvVars: []string{"GANTRY_LEASE_DNS"}},
+		&cli.StringSliceFlag{Name: "lease-deny", Usage: "`RANGE` that containers must not reach, beside private ones and the machine; repeat", EnvVars: []string{"GANTRY_LEASE_DENY"}},
+		&cli.StringFlag{Name: "lease-closed-ports", Usage: "TCP `PORTS` that containers cannot connect to, with commas between, or none (default: 25,465,587,2525)", EnvVars: []string{"GANTRY_LEASE_CLOSED_PORTS"}},
+		&cli.UintFlag{Name: "lease-mbit", Usage: "the most that one container sends, and receives, `MBIT/S` (default: no limit)", EnvVars: []string{"GANTRY_LEASE_MBIT"}},
+	}
+}
+
 // costFlags say what a GPU-hour costs; bids in sealed auctions are never below it.
 func costFlags() []cli.Flag {
 	return []cli.Flag{
@@ -79,6 +91,7 @@ func settings(c *cli.Context) (config.Config, error) {
 			*field = c.String(name)
 		}
 	}
+	leaseNetwork(c, &cfg.Network)
 	if c.IsSet("listen") {
 		cfg.Listen = c.StringSlice("listen")
 	}
@@ -102,6 +115,26 @@ func settings(c *cli.Context) (config.Config, error) {
 	cfg.KernelLog = c.String("simulate-kernel-log")
 	cfg.WrongWork = c.Bool("simulate-wrong-work")
 	return cfg.Complete()
+}
+
+// leaseNetwork takes the flags of the containers' network.
+func leaseNetwork(c *cli.Context, l *config.LeaseNetwork) {
+	if c.IsSet("no-lease-network") {
+		l.Off = c.Bool("no-lease-network")
+	}
+	for name, field := range map[string]*string{"lease-pool": &l.Pool, "lease-closed-ports": &l.ClosedPorts} {
+		if c.IsSet(name) {
+			*field = c.String(name)
+		}
+	}
+	for name, field := range map[string]*[]string{"lease-dns": &l.DNS, "lease-deny": &l.Deny} {
+		if c.IsSet(name) {
+			*field = c.StringSlice(name)
+		}
+	}
+	if c.IsSet("lease-mbit") {
+		l.Mbit = uint32(min(c.Uint("lease-mbit"), 1<<20))
+	}
 }
 
 // endpoints takes the RPC nodes of the flags, where they name any, in place of the file's.

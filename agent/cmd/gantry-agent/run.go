@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -11,7 +12,7 @@ import (
 func runCommand() *cli.Command {
 	return &cli.Command{
 		Name: "run", Usage: "serve keepers and customers until stopped; running jobs outlive the agent and are found again",
-		Flags: commonFlags(append(append(machineFlags(), costFlags()...),
+		Flags: commonFlags(append(slices.Concat(machineFlags(), leaseFlags(), costFlags()),
 			&cli.StringSliceFlag{Name: "listen", Usage: "`MULTIADDRESS` to listen at; may be repeated (default: any port; of this machine only on local networks)", EnvVars: []string{"GANTRY_LISTEN"}},
 			priceFlag("pricing policy: auto and auto:FLOOR follow the market; a fixed price is set by register and update"),
 			&cli.DurationFlag{Name: "settle-interval", Usage: "`TIME` between settlements of a running lease (default: 15m, 5s on local networks)"},

@@ -106,6 +106,7 @@ func todo(r screen) []string {
 		out = append(out, fmt.Sprintf("connected to %d of %d keepers: is the network up?", r.Agent.Connected, r.Agent.Keepers))
 	}
 	if r.Running {
+		out = append(out, r.Agent.Network...)
 		for _, f := range r.Agent.Faults {
 			out = append(out, f+": the node does not bid, and keepers are told; once it is repaired: gantry-agent repaired")
 		}

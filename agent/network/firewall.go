@@ -45,10 +45,6 @@ func equals(load expr.Any, data []byte) []expr.Any {
 	return []expr.Any{load, &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: data}}
 }
 
-func differs(load expr.Any, data []byte) []expr.Any {
-	return []expr.Any{load, &expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: data}}
-}
-
 func meta(key expr.MetaKey) expr.Any { return &expr.Meta{Key: key, Register: 1} }
 
 // from and to match interfaces of leases: a name that is compared without its end is a prefix.

@@ -183,7 +183,8 @@ func (n *Network) Bids(ctx context.Context, m *Machine) (Output, error) {
 // StartAgent starts a machine's agent.
 func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 	args := append([]string{"run"}, n.agentArgs(m, n.relayed())...)
-	args = append(args, "--simulate-silence-file", m.silence)
+	// The routes and the firewall of the machine that a local network is tried on are left alone.
+	args = append(args, "--simulate-silence-file", m.silence, "--no-lease-network")
 	if at, ok := n.cfg.Listen[m.Name]; ok {
 		args = append(args, "--listen", at)
 	}

@@ -45,6 +45,15 @@ func TestAContainerIsRented(t *testing.T) {
 	require.NotContains(t, printed, "entry usr")
 	require.Contains(t, printed, "GANTRY_GPU_COUNT 1")
 
+	// The machines of a local network connect no containers, and say so before the lease starts.
+	connected, err := n.Gantry(t.Context(), customer, "deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--image", image, "--", "exit")
+	require.NoError(t, err)
+	require.Equal(t, refusedByMarket, connected.Code, connected.Stderr)
+	require.Contains(t, connected.Stderr, "its provider has switched it off; order with --network none")
+	unknown, err := n.Gantry(t.Context(), customer, "deploy", "--gpu", "A100", "--duration", "10m", "--image", image, "--network", "host")
+	require.NoError(t, err)
+	require.Contains(t, unknown.Stderr, `--network "host" is not known`)
+
 	missing, err := n.Gantry(t.Context(), customer, append(rent, image+"-missing")...)
 	require.NoError(t, err)
 	require.Equal(t, refusedByMarket, missing.Code)

@@ -141,6 +141,11 @@ func ociSpec(spec Spec, image v1.Config, rootfs string) (*specs.Spec, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("the image names no command; give one")
 	}
+	for _, text := range append(args, image.WorkingDir) {
+		if strings.ContainsRune(text, 0) {
+			return nil, fmt.Errorf("the image's command has a zero byte")
+		}
+	}
 	who, err := imageUser(image.User, rootfs)
 	if err != nil {
 		return nil, err
@@ -175,14 +180,28 @@ func ociSpec(spec Spec, image v1.Config, rootfs string) (*specs.Spec, error) {
 	}, nil
 }
 
+// maxUsers is the largest list of users or groups that is read.
+const maxUsers = 1 << 20
+
+// imageFile is where a file of the image lies, whatever links say; it need not be there.
+func imageFile(rootfs, name string) (string, error) {
+	path, err := fs.RootPath(rootfs, name)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(path); err == nil && (!info.Mode().IsRegular() || info.Size() > maxUsers) {
+		return "", fmt.Errorf("%s of the image is no file, or larger than %d bytes", name, maxUsers)
+	}
+	return path, nil
+}
+
 // imageUser finds the user that an image names, in the image's own files.
 func imageUser(name, rootfs string) (*user.ExecUser, error) {
-	inside := func(path string) (string, error) { return fs.RootPath(rootfs, path) }
-	passwd, err := inside("/etc/passwd")
+	passwd, err := imageFile(rootfs, "/etc/passwd")
 	if err != nil {
 		return nil, fmt.Errorf("the image's user: %w", err)
 	}
-	group, err := inside("/etc/group")
+	group, err := imageFile(rootfs, "/etc/group")
 	if err != nil {
 		return nil, fmt.Errorf("the image's user: %w", err)
 	}
@@ -197,7 +216,7 @@ func imageUser(name, rootfs string) (*user.ExecUser, error) {
 func containerEnvironment(spec Spec, image []string, home string) []string {
 	env := map[string]string{"PATH": defaultPath, "HOME": home}
 	for _, pair := range image {
-		if name, value, ok := strings.Cut(pair, "="); ok && !reservedEnv(name) {
+		if name, value, ok := strings.Cut(pair, "="); ok && !reservedEnv(name) && !strings.ContainsRune(pair, 0) {
 			env[name] = value
 		}
 	}

@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"archive/tar"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/imagetest"
+)
+
+// jobBinary is the program of testdata/job.
+func jobBinary(t *testing.T) string {
+	t.Helper()
+	built := filepath.Join(t.TempDir(), "job")
+	build := exec.Command("go", "build", "-o", built, "./testdata/job")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	binary, err := os.ReadFile(built)
+	require.NoError(t, err)
+	return string(binary)
+}
+
+// Images say how they want to be run. What they say reaches the job, and neither the machine nor what the node sets.
+func TestHostileConfigurations(t *testing.T) {
+	p, _ := containers(t)
+	job := imagetest.File("bin/job", jobBinary(t))
+	passwd := func(e imagetest.Entry) []imagetest.Entry { return []imagetest.Entry{job, e} }
+	link := func(name, to string) imagetest.Entry {
+		return imagetest.Entry{Header: tar.Header{Name: name, Linkname: to, Typeflag: tar.TypeSymlink}}
+	}
+	entry := []string{"/bin/job"}
+	for name, c := range map[string]struct {
+		config  v1.Config
+		files   []imagetest.Entry
+		command []string
+		want    string // of the output, or of why it did not start
+		not     string
+	}{
+		"variables with zero bytes": {v1.Config{Entrypoint: entry, Env: []string{"A=x\x00LD_PRELOAD=/evil.so", "B\x00GANTRY_LEASE=other", "=", "C", "D=\x1b[2J\n"}}, passwd(job), []string{"environ"}, "pair \"D=\\x1b[2J\\n\"", "evil"},
+		"variables of the node":     {v1.Config{Entrypoint: entry, Env: []string{"GANTRY_LEASE=other", "NVIDIA_VISIBLE_DEVICES=all", "LD_AUDIT=/evil.so"}}, passwd(job), []string{"environ"}, "NVIDIA_VISIBLE_DEVICES=void", "other"},
+		"a folder that climbs":      {v1.Config{Entrypoint: entry, WorkingDir: "../../../../../../etc"}, passwd(job), []string{"list=."}, "", "shadow"},
+		"a folder by a link":        {v1.Config{Entrypoint: entry, WorkingDir: "/out"}, passwd(link("out", "../../../../../../../../etc")), []string{"list=."}, "", "shadow"},
+		"a user of the machine":     {v1.Config{Entrypoint: entry, User: "daemon"}, passwd(link("etc/passwd", "../../../../../../../../../etc/passwd")), []string{"who"}, "the image's user", "who"},
+		"a user with a line break":  {v1.Config{Entrypoint: entry, User: "0:0\nroot"}, passwd(job), []string{"who"}, "the image's user", "who"},
+		"a folder of users":         {v1.Config{Entrypoint: entry, User: "ml"}, passwd(imagetest.Entry{Header: tar.Header{Name: "etc/passwd/", Typeflag: tar.TypeDir, Mode: 0o755}}), []string{"who"}, "etc/passwd of the image", "who"},
+		"too many users":            {v1.Config{Entrypoint: entry, User: "ml"}, passwd(imagetest.File("etc/passwd", strings.Repeat("a:x:1:1::/:/\n", 1<<20))), []string{"who"}, "etc/passwd of the image", "who"},
+		"no program":                {v1.Config{Entrypoint: []string{"/bin/none"}}, passwd(job), []string{"who"}, "", "who"},
+		"a program with zero bytes": {v1.Config{Entrypoint: []string{"/bin/job\x00/bin/other"}}, passwd(job), []string{"who"}, "a zero byte", "who"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, digested := imagetest.Serve(t, "amd64", c.config, imagetest.Layer(t, c.files...))
+			st, out := ran(t, p, Spec{LeaseID: strings.ReplaceAll(name, " ", "-"), Image: digested, Command: c.command, Limits: Limits{Wall: 2 * time.Minute}})
+			require.Contains(t, out+st.Exit.Message, c.want, fmt.Sprint(st.Exit))
+			require.NotContains(t, out, c.not)
+			require.NotEqual(t, ReasonWall, st.Exit.Reason)
+		})
+	}
+}
+
+// A program that makes its caller root makes nobody root, neither in the container nor on the machine.
+func TestHostileSetuidPrograms(t *testing.T) {
+	p, _ := containers(t)
+	su := imagetest.File("bin/su", jobBinary(t))
+	su.Mode = 0o4755
+	_, digested := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/su"}, User: "1000:1000"}, imagetest.Layer(t, su))
+	_, out := ran(t, p, Spec{LeaseID: "l", Image: digested, Command: []string{"root"}, Limits: Limits{Wall: 2 * time.Minute}})
+	require.Contains(t, out, "root 1000 <nil> operation not permitted")
+}
+
+// The whole way: a bomb is refused before anything runs, and the process that unpacks leaves nothing.
+func TestHostileImagesAreRefusedByTheNode(t *testing.T) {
+	p, _ := containers(t)
+	p.sandbox.ImageBytes = 4 << 20
+	_, digested := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.File("f", strings.Repeat("\x00", 64<<20))))
+	_, err := p.Start(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"x"}})
+	require.ErrorIs(t, err, ErrPull)
+	require.ErrorContains(t, err, "more than the 4 MiB that the node takes")
+	u, _, err := p.Images()
+	require.NoError(t, err)
+	require.Zero(t, u.Layers)
+	left, err := os.ReadDir(filepath.Join(p.sandbox.Images, "tmp"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

@@ -35,7 +35,7 @@ const entered = "GANTRY_NETTEST"
 
 // Enter runs the test again in namespaces of its own, and reports whether the caller is within them. Outside it waits for
 // the inner run and fails with it. It skips a test that this machine cannot run.
-func Enter(t *testing.T) bool {
+func Enter(t testing.TB) bool {
 	t.Helper()
 	if os.Getenv(entered) == t.Name() {
 		furnish(t)
@@ -49,7 +49,10 @@ func Enter(t *testing.T) bool {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), self, "-test.v", "-test.count=1", "-test.run=^"+t.Name()+"$", "-test.timeout=9m")
+	cmd := exec.CommandContext(t.Context(), self, "-test.v", "-test.count=1", "-test.timeout=9m", "-test.run=^"+t.Name()+"$")
+	if _, ok := t.(*testing.B); ok {
+		cmd.Args = append(cmd.Args, "-test.run=^$", "-test.bench=^"+t.Name()+"$", "-test.benchtime=1x")
+	}
 	cmd.Env = append(os.Environ(), entered+"="+t.Name())
 	// As the first process of its own process namespace it takes everything that it has started along.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
@@ -72,7 +75,7 @@ func Run(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-func furnish(t *testing.T) {
+func furnish(t testing.TB) {
 	require.Equal(t, 1, os.Getpid(), "not in namespaces of its own")
 	require.NoError(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	require.NoError(t, unix.Mount("proc", "/proc", "proc", 0, ""))
@@ -100,13 +103,14 @@ func furnish(t *testing.T) {
 
 // Internet adds addresses to the world and answers at each: with [Answer] to whom connects to TCP port 80 or 25 or sends to UDP
 // port 80, and as a resolver at UDP port 53. Ping is answered by the kernel.
-func Internet(t *testing.T, addrs ...string) {
+func Internet(t testing.TB, addrs ...string) {
 	t.Helper()
 	for _, a := range addrs {
 		bits := netip.MustParseAddr(a).BitLen()
 		Run(t, "ip", "-n", "world", "addr", "add", fmt.Sprintf("%s/%d", a, bits), "dev", "lo", "nodad")
 	}
 	In(t, "world", func() {
+		serveTransfers(t)
 		for _, port := range []string{"80", "25"} {
 			l, err := net.Listen("tcp", ":"+port)
 			require.NoError(t, err)
@@ -152,7 +156,7 @@ func serve(l net.Listener) {
 	}
 }
 
-func udp(t *testing.T, addr string, answer func([]byte, net.Addr) []byte) {
+func udp(t testing.TB, addr string, answer func([]byte, net.Addr) []byte) {
 	c, err := net.ListenPacket("udp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build check test test-rust test-go test-e2e program idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
+.PHONY: help demo build check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -24,6 +24,9 @@ test-rust test-go test-e2e: test-%: ## one part of the tests
 
 program: ## build program/artifacts/gantry_market.so
 	@scripts/program.sh so
+
+program-verify: ## build the program again in a place that shares nothing with this checkout, and compare (PROGRAM_VERIFY_FRESH=1: with tools of its own)
+	@scripts/program-verify.sh
 
 idl: ## build idl/gantry_market.json and the Go bindings
 	@scripts/program.sh idl go

@@ -11,6 +11,11 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
+// clockLag is by how many seconds a transaction's block may be later than what the program took for now. Under Alpenglow a
+// block has the time of its end, and the program reads that of the block before: twice what the slots between them last, of
+// which whole leaders' shares may be skipped.
+const clockLag = 60
+
 // disputeAndOutput is what an auditor knows of a lease's dispute and, for a redundant job, of its output.
 type disputeAndOutput struct {
 	disputeOpen      bool // a dispute is open
@@ -92,7 +97,7 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 		}
 		c.require(a.disputeOpen, "no dispute was open")
 		c.require(!a.voted[v.Keeper], "the keeper had voted before")
-		c.require(t.Time.IsZero() || t.Time.Unix() <= a.closesAt, "the vote came too late")
+		c.require(t.Time.IsZero() || t.Time.Unix()-clockLag <= a.closesAt, "the vote came too late")
 		if a.voted != nil {
 			a.voted[v.Keeper] = true
 		}

@@ -117,7 +117,7 @@ func TestEveryLieAboutADisputeShows(t *testing.T) {
 		"of no kind":                     {func(d *dispute) { d.opened.Kind = 3 }, "dispute: kind 3 is not known"},
 		"a second one":                   {func(d *dispute) { d.twice = true }, "dispute: a lease can be disputed once"},
 		"a keeper votes twice":           {func(d *dispute) { d.votes[1].Keeper = d.votes[0].Keeper }, "vote: the keeper had voted before"},
-		"a vote after the end":           {func(d *dispute) { d.at[2], d.at[3] = 101, 102 }, "vote: the vote came too late"},
+		"a vote after the end":           {func(d *dispute) { d.at[2], d.at[3] = 161, 162 }, "vote: the vote came too late"},
 		"votes that nobody cast":         {func(d *dispute) { d.resolved.RejectedWeight++ }, "verdict: votes of 0 for and 30 GNT against were seen"},
 		"a vote that was left out":       {func(d *dispute) { d.votes[0].Dispute = other }, "verdict: votes of 0 for and 20 GNT against were seen"},
 		"less lost than the deposit":     {func(d *dispute) { d.resolved.ToBuyBack-- }, "verdict: the deposit was 5.00 USDC"},
@@ -342,4 +342,15 @@ func TestAFaultOfAGuarantee(t *testing.T) {
 	require.False(t, audited().OK(), "one lease")
 	fault.Lease = solana.PublicKey{}
 	require.True(t, audited().OK())
+}
+
+// Under Alpenglow a block has the time of its end, and what runs in it reads the clock of the block before: a vote in time may
+// stand in a block that is later than the end of the votes.
+func TestD04AVoteInTheLastBlockIsInTime(t *testing.T) {
+	for _, late := range []int64{1, 4} { // after one slot, and after slots that were skipped
+		s := newLeaseHistory(t)
+		d := newDispute(s.lease)
+		d.at[2], d.at[3] = 100+late, 101+late
+		require.Empty(t, problemsOf(d.audit(t, s)), "%d s later", late)
+	}
 }

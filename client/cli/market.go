@@ -18,6 +18,7 @@ func marketCommands(s Streams) []*cli.Command {
 		Name: "market", Usage: "the market itself: parameters, models, governance",
 		Subcommands: []*cli.Command{
 			{Name: "show", Usage: "mints, parameters, models", Action: action(s, (*session).marketShow)},
+			programCommand(s),
 			{
 				Name: "init", Usage: "create the market; by the program's upgrade authority",
 				Flags: []cli.Flag{

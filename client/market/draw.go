@@ -20,7 +20,8 @@ type DrawSeed [32]byte
 const drawTag = "gantry-draw-1"
 
 // DrawTime is the least time of the block whose hash draws the nodes of a redundant order: the first block of the second
-// after its creation, so that nobody knew the hash when the order was placed.
+// after its creation, so that nobody knew the hash when the order was placed. Under Alpenglow it may be the block that holds the
+// order, for the program reads the time of the block before; it is none before that.
 func DrawTime(createdAt int64) time.Time { return time.Unix(satAdd(createdAt, 1), 0) }
 
 // NewDrawSeed is sha256(tag ‖ domain ‖ order ‖ block hash).

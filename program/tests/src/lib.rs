@@ -9,6 +9,7 @@ pub mod bench;
 pub mod compute;
 pub mod errors;
 pub mod events;
+pub mod gates;
 pub mod hostile;
 pub mod idl;
 pub mod ix;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use agave_feature_set::FeatureSet;
 use anchor_lang::Discriminator;
 use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::state::{Market, Params};
@@ -115,10 +116,37 @@ fn program_bytes() -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}; build it with `make program`", path.display()))
 }
 
+/// The feature gates of the tests' chains: mainnet's, or with `GANTRY_FEATURES=all` every one that the runtime knows.
+fn chosen_features() -> FeatureSet {
+    match std::env::var("GANTRY_FEATURES").as_deref() {
+        Ok("all") => FeatureSet::all_enabled(),
+        Ok("mainnet") | Err(_) => LiteSVM::mainnet_feature_set(),
+        Ok(other) => panic!("GANTRY_FEATURES={other}: want mainnet or all"),
+    }
+}
+
+/// What `LiteSVM::new` makes, which knows mainnet's gates only.
+pub fn chain(features: FeatureSet) -> LiteSVM {
+    LiteSVM::default()
+        .with_feature_set(features)
+        .with_builtins()
+        .with_lamports(1_000_000_000_000_000)
+        .with_sysvars()
+        .with_feature_accounts()
+        .with_default_programs()
+        .with_sigverify(true)
+        .with_blockhash_check(true)
+        .with_precompiles()
+}
+
 impl Testbed {
     /// Chain, program and mints; no market.
     pub fn bare() -> Self {
-        let mut svm = LiteSVM::new();
+        Self::on(chain(chosen_features()))
+    }
+
+    /// The same on this chain.
+    pub fn on(mut svm: LiteSVM) -> Self {
         svm.add_program(ID, &program_bytes()).expect("program loads");
         let mut testbed = Self {
             svm,

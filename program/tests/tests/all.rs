@@ -25,6 +25,7 @@ mod fault_open;
 mod formulas;
 mod fraud_proof_close;
 mod fraud_proof_open;
+mod gates;
 mod gpu_model_apply;
 mod gpu_model_propose;
 mod guarantee_incentives;

@@ -24,6 +24,8 @@ build_go() {
     mains+=("./$main")
   done
   go build -trimpath -o build/bin/ "${mains[@]}"
+  # Runs in containers of any image, so it may need no library.
+  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o build/bin/ ./agent/cmd/gantry-shell
 }
 
 [ $# -gt 0 ] || set -- surfnet go

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
 #   registry  a registry server, which tests of private images start; without it they are skipped
+#   ssh   OpenSSH's client, rsync and a static busybox, with which tests visit containers; without them they are skipped
 #   tpm   a software TPM, which some tests start; without it they are skipped
 source "$(dirname "$0")/common.sh"
 
@@ -107,6 +108,17 @@ need_mkfs() {
   say "no mkfs.ext4: disks of containers will be watched, and tests of their file systems skipped (on Debian: sudo apt-get install -y e2fsprogs)"
 }
 
+# So are the programs that visit containers, and the shell of the images that they visit.
+need_ssh() {
+  local packages=()
+  have ssh && have scp && have sftp || packages+=(openssh-client)
+  have rsync || packages+=(rsync)
+  have busybox || packages+=(busybox-static)
+  [ ${#packages[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" = 0 ] && have apt-get && (debian "${packages[@]}"); then return; fi
+  say "tests of shells in containers will be skipped (on Debian: sudo apt-get install -y --no-install-recommends ${packages[*]})"
+}
+
 need_sandbox() {
   need_go
   need_mkfs
@@ -129,8 +141,8 @@ need_registry() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry) "need_$part" ;;
-    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry or all" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh) "need_$part" ;;
+    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh or all" ;;
   esac
 done

@@ -148,15 +148,14 @@ func (a *Agent) open(ctx context.Context) error {
 	o := runtime.ProcessOptions{
 		Root: a.cfg.JobsDir(), Cluster: cluster, Log: a.log,
 		Sandbox: runtime.Sandbox{
-			Runsc: a.cfg.FindRunsc(), Images: a.cfg.ImagesDir(), CacheBytes: int64(a.cfg.ImageCache) << 30, LocalRegistries: a.cfg.LocalRegistries,
+			Runsc: a.cfg.FindRunsc(), Shell: config.FindShell(a.executable()), Images: a.cfg.ImagesDir(),
+			CacheBytes: int64(a.cfg.ImageCache) << 30, LocalRegistries: a.cfg.LocalRegistries,
 		},
 	}
 	if o.Network, err = a.cfg.Network.Options(); err != nil {
 		return err
 	}
-	if a.shared != nil {
-		o.Executable = a.shared.Executable
-	}
+	o.Executable = a.executable()
 	process, err := runtime.NewProcess(o)
 	if err != nil {
 		return err
@@ -189,6 +188,14 @@ func (a *Agent) open(ctx context.Context) error {
 		return err
 	}
 	return a.openNetwork(cluster)
+}
+
+// executable is the gantry-agent binary, empty for the running one.
+func (a *Agent) executable() string {
+	if a.shared == nil {
+		return ""
+	}
+	return a.shared.Executable
 }
 
 // openClient takes the shared client and view, or makes them.

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"time"
 
@@ -27,6 +29,7 @@ var (
 	deployProtocol  = customerProtocol(messages.Deploy)
 	statusProtocol  = customerProtocol(messages.Status)
 	logsProtocol    = customerProtocol(messages.Logs)
+	shellProtocol   = customerProtocol(messages.Shell)
 	offerProtocol   = customerProtocol(messages.ReceiptOffer)
 	receiptProtocol = customerProtocol(messages.ReceiptSigned)
 )
@@ -87,6 +90,9 @@ func (h *handlers) register(n *p2p.Node, g *guests) {
 	p2p.Handle(n, deploy, h.deploy)
 	p2p.Handle(n, customers(statusProtocol), h.status)
 	p2p.HandleStream(n, customers(logsProtocol), h.logs)
+	shells := shellProtocol
+	shells.May, shells.First = g.leases, g.leases // whoever has a lease, not who might get one
+	p2p.HandleConn(n, shells, h.shell)
 	p2p.Handle(n, customers(offerProtocol), h.offer)
 	p2p.Handle(n, customers(receiptProtocol), h.signed)
 }
@@ -150,6 +156,29 @@ func (h *handlers) logs(ctx context.Context, from solana.PublicKey, req messages
 	why, err := h.refusal(err)
 	if why != "" {
 		return send(messages.LogChunk{Offset: req.Offset, End: true, Refused: why})
+	}
+	return err
+}
+
+// shell connects a customer with its container.
+func (h *handlers) shell(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest, accept func(messages.ShellAnswer) (net.Conn, error)) error {
+	if err := h.holdSilently(ctx); err != nil {
+		return err
+	}
+	accepted := false
+	err := h.leases.Shell(ctx, from, req.Lease, func(hostKey []byte) (io.ReadWriter, error) {
+		accepted = true
+		return accept(messages.ShellAnswer{Version: messages.Version, HostKey: hostKey})
+	})
+	if accepted {
+		if err != nil && ctx.Err() == nil {
+			h.log.Debug().Err(err).Msg("a connection to a container ended")
+		}
+		return nil
+	}
+	why, err := h.refusal(err)
+	if why != "" {
+		_, err = accept(messages.ShellAnswer{Version: messages.Version, HostKey: []byte{}, Refused: why})
 	}
 	return err
 }

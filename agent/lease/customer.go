@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/agent/shell"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
@@ -61,9 +62,13 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	job := store.Job{
 		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image, Network: req.Job.Network,
 		MemoryMiB: req.Job.MemoryMiB, CPUs: req.Job.CPUs, DiskMiB: req.Job.DiskMiB,
+		SSHKeys: req.Job.SSHKeys,
 	}
 	r := newEntry(account)
 	r.Job = &job
+	if _, err := shell.ParseKeys(job.SSHKeys); err != nil {
+		return messages.LeaseStatus{}, m.refuseJob(account, err)
+	}
 	if err := m.o.Runtime.Check(m.spec(r)); err != nil {
 		return messages.LeaseStatus{}, m.refuseJob(account, err)
 	}

@@ -355,6 +355,14 @@ func (r *fakeRuntime) Logs(context.Context, string, runtime.Stream, int64, bool)
 	return io.NopCloser(strings.NewReader("output\n")), nil
 }
 
+func (r *fakeRuntime) Shell(ctx context.Context, _ string, setup []byte, stream io.ReadWriter) error {
+	if _, err := stream.Write(setup); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 func (r *fakeRuntime) Remove(_ context.Context, id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

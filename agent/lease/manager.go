@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -59,6 +60,8 @@ type Options struct {
 	GPUUUIDs []string
 	// Node is the whole machine's share.
 	Node Share
+	// Identity is the machine's key, of which the host keys of containers are derived.
+	Identity ed25519.PrivateKey
 	// Settle makes a last attempt to submit what the customer has signed before a lease is ended. May be nil.
 	Settle func(ctx context.Context, lease solana.PublicKey) error
 	// Faults says for people what a lease's customer should know of the devices in a mask. May be nil.
@@ -81,6 +84,7 @@ type Manager struct {
 	workers map[solana.PublicKey]*worker
 	// credentials open images; they are in memory alone, until the image is there or the lease is over.
 	credentials map[solana.PublicKey]image.Credential
+	shells      map[store.Key]int // connections to each lease's container
 	ready       chan struct{}
 	once        sync.Once
 }
@@ -99,7 +103,7 @@ func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, ready: make(chan struct{})}, nil
+	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, shells: map[store.Key]int{}, ready: make(chan struct{})}, nil
 }
 
 // Ready is closed once every lease that was known at the start has been observed.

@@ -21,6 +21,8 @@ import (
 type Sandbox struct {
 	// Runsc is the path of gVisor's runtime.
 	Runsc string
+	// Shell is the path of gantry-shell, the SSH server that is started in containers; empty if there is none.
+	Shell string
 	// Images is the folder of [image.Store].
 	Images string
 	// ImageBytes is the most that the files of one image may have together; 0 means 64 GiB.

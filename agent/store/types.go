@@ -89,6 +89,8 @@ type Job struct {
 	MemoryMiB uint64 `json:"memory_mib,omitempty"`
 	CPUs      uint32 `json:"cpus,omitempty"`
 	DiskMiB   uint64 `json:"disk_mib,omitempty"`
+	// SSHKeys may log in to the container.
+	SSHKeys []string `json:"ssh_keys,omitempty"`
 }
 
 // Exit is how a job ended.

@@ -86,7 +86,7 @@ func New(s Streams) *cli.App {
 		},
 	}
 	app.Commands = slices.Concat(
-		customerCommands(s), sessionKeyCommands(s), orderCommands(s), providerCommands(s), nodeCommands(s), keeperCommands(s), marketCommands(s),
+		customerCommands(s), shellCommands(s), sessionKeyCommands(s), orderCommands(s), providerCommands(s), nodeCommands(s), keeperCommands(s), marketCommands(s),
 		faultCommands(s), payoutCommands(s), disputeCommands(s), rewardsCommands(s), auctionCommands(s), auditCommands(s), evidenceCommands(s), completionCommands(s),
 	)
 	onUsage(app.Commands)
@@ -132,6 +132,9 @@ func Run(ctx context.Context, s Streams, args []string) int {
 		err = fmt.Errorf("%w: %w", errInternalCancel, err)
 	}
 	f := classify(err)
+	if f.quiet {
+		return f.code
+	}
 	f.print(s.Err)
 	if wantsJSON(args) && !f.told {
 		enc := json.NewEncoder(s.Out)

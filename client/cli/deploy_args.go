@@ -43,6 +43,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "image", Usage: "run a container of this `IMAGE`; a tag is resolved to a digest before the order"},
 			&cli.StringFlag{Name: "registry-credentials", Usage: "for an image that is not public: give the machine a `token` that reads its repository for minutes, made with docker's credentials; or the password, where the registry has no tokens"},
 			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "what the container of --image reaches: `internet`, or none; never the machine, its network or other leases"},
+			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, beside the key that gantry has made; repeat"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
 			&cli.Uint64Flag{Name: "memory", Usage: "memory limit in `MIB`"},
 			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},
@@ -232,6 +233,11 @@ func (s *session) job(command []string) (messages.JobSpec, error) {
 		job.Image = resolved
 		if _, err := registryCredential(s.ctx, job.Image, mode); err != nil {
 			return job, err // before money moves
+		}
+		if !s.cli.IsSet("redundancy") && !s.cli.IsSet("rerun") { // outputs that are compared are made without visitors
+			if job.SSHKeys, err = s.jobKeys(); err != nil {
+				return job, err
+			}
 		}
 	}
 	if err := s.network(&job); err != nil {

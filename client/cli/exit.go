@@ -33,6 +33,8 @@ type failure struct {
 	cause  error
 	// told: the command's own document says it already.
 	told bool
+	// quiet: it is the exit of a customer's own command, of which nothing is said.
+	quiet bool
 }
 
 func (f *failure) Error() string {

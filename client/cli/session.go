@@ -31,7 +31,8 @@ type session struct {
 	out      io.Writer
 	err      io.Writer
 	output   io.Writer // where the output of jobs goes
-	terminal bool      // somebody can be asked
+	streams  Streams
+	terminal bool // somebody can be asked
 	json     bool
 	dryRun   bool
 	log      zerolog.Logger
@@ -81,7 +82,7 @@ func newSession(c *cli.Context, s Streams) (*session, error) {
 	}
 	ss := &session{
 		cli: c, ctx: c.Context, in: s.In, out: s.Out, err: s.Err, terminal: s.Terminal, json: c.Bool(flagJSON), dryRun: c.Bool(flagDryRun), config: cfg,
-		log: zerolog.Nop(), output: s.rawOut,
+		log: zerolog.Nop(), output: s.rawOut, streams: s,
 	}
 	switch {
 	case ss.json: // standard output is for the document

@@ -25,14 +25,24 @@ func (s *session) folder() (*purchase.Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	root := s.cli.String(flagStateDir)
-	if root == "" {
-		if root, err = purchase.DefaultRoot(); err != nil {
-			return nil, usage(err.Error(), "")
-		}
+	root, err := s.stateRoot()
+	if err != nil {
+		return nil, err
 	}
 	s.state, err = purchase.Open(root, genesis, key.PublicKey())
 	return s.state, err
+}
+
+// stateRoot is the folder of what this client keeps, of all wallets and clusters.
+func (s *session) stateRoot() (string, error) {
+	root := s.cli.String(flagStateDir)
+	if root == "" {
+		var err error
+		if root, err = purchase.DefaultRoot(); err != nil {
+			return "", usage(err.Error(), "")
+		}
+	}
+	return filepath.Abs(root)
 }
 
 // manager opens a transaction manager on a store of its own. The returned function closes both; keep leaves the file.

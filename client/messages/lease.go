@@ -24,6 +24,8 @@ type JobSpec struct {
 	Salt []byte `cbor:"8,keyasint,omitempty" max:"64"`
 	// Network of a container: NetworkInternet, or empty for none.
 	Network string `cbor:"9,keyasint,omitempty" max:"32"`
+	// SSHKeys may log in to the job's container, as lines of an authorized_keys file; see Shell.
+	SSHKeys []string `cbor:"10,keyasint,omitempty" max:"16" each:"16384"`
 }
 
 // NetworkInternet is the network of a container that reaches the internet, and nothing else.
@@ -100,6 +102,14 @@ type LogChunk struct {
 	Data    []byte `cbor:"2,keyasint" max:"262144"`
 	End     bool   `cbor:"3,keyasint"`
 	Refused string `cbor:"4,keyasint,omitempty" max:"1024"`
+}
+
+// ShellAnswer accepts a stream for SSH, or refuses it. The bytes that follow are those of SSH.
+type ShellAnswer struct {
+	Version uint8 `cbor:"1,keyasint"`
+	// HostKey is the SSH server's public key in SSH's encoding.
+	HostKey []byte `cbor:"2,keyasint" max:"1024"`
+	Refused string `cbor:"3,keyasint,omitempty" max:"1024"`
 }
 
 // Receipt is the node's offer: see client/records for the 72 bytes that are signed.

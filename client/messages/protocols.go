@@ -12,6 +12,8 @@ const (
 	Status = "/gantry/lease/status"
 	// Logs: customer → node; the answer is a stream of LogChunk.
 	Logs = "/gantry/lease/logs"
+	// Shell: customer → node, a stream for SSH into a lease's container.
+	Shell = "/gantry/lease/shell"
 	// ReceiptOffer: customer → node, asks for a receipt signed by the node.
 	ReceiptOffer = "/gantry/lease/receipt-offer"
 	// ReceiptSigned: customer → node, returns the customer's signature.

@@ -44,6 +44,7 @@ func TestAContainerIsRented(t *testing.T) {
 	require.Contains(t, printed, "entry bin")
 	require.NotContains(t, printed, "entry usr")
 	require.Contains(t, printed, "GANTRY_GPU_COUNT 1")
+	t.Run("visited", func(t *testing.T) { visited(t, n, customer) })
 
 	// The machines of a local network connect no containers, and say so before the lease starts.
 	connected, err := n.Gantry(t.Context(), customer, "deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--image", image, "--", "exit")

@@ -1,0 +1,126 @@
+package lease
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+// jobLine is a key that a job names.
+func jobLine(t *testing.T) string {
+	t.Helper()
+	public, _, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	key, err := ssh.NewPublicKey(public)
+	require.NoError(t, err)
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+}
+
+// rented runs a manager with a lease over a job until the test ends.
+func rented(t *testing.T, job messages.JobSpec) (*Manager, *fakeChain) {
+	t.Helper()
+	m, chain, rt, _ := newTestManager(t)
+	m.o.Now = time.Now
+	rt.prepare = func(context.Context, image.Credential) error { return nil }
+	chain.clock, rt.clock = &clock{t: time.Now()}, &clock{t: time.Now()}
+	var err error
+	_, m.o.Identity, err = ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	<-m.Ready()
+	chain.award(job, false, time.Hour, true)
+	require.Eventually(t, m.Live, time.Minute, time.Millisecond)
+	_, err = m.Deploy(t.Context(), testCustomer, deployRequest(job))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { all := m.Statuses(); return len(all) == 1 && all[0].State == messages.LeaseRunning }, time.Minute, 5*time.Millisecond)
+	return m, chain
+}
+
+// visit opens a connection; the returned channel gets its end.
+func visit(t *testing.T, m *Manager, from solana.PublicKey) (setup string, ended chan error) {
+	t.Helper()
+	node, customer := net.Pipe()
+	t.Cleanup(func() { node.Close(); customer.Close() })
+	ended = make(chan error, 1)
+	go func() {
+		err := m.Shell(t.Context(), from, testLease, func([]byte) (io.ReadWriter, error) { return node, nil })
+		node.Close()
+		ended <- err
+	}()
+	buf := make([]byte, 4096)
+	n, err := customer.Read(buf)
+	if err != nil {
+		return "", ended
+	}
+	return string(buf[:n]), ended
+}
+
+func refusedShell(t *testing.T, m *Manager, from solana.PublicKey, why string) {
+	t.Helper()
+	_, ended := visit(t, m, from)
+	err := <-ended
+	var refused *RefusedError
+	require.True(t, errors.As(err, &refused), err)
+	require.Contains(t, refused.Why, why)
+}
+
+func TestAContainerIsEnteredByItsCustomerOnly(t *testing.T) {
+	line := jobLine(t)
+	job := messages.JobSpec{Version: messages.Version, Image: "registry.test/team/job@sha256:" + strings.Repeat("0", 64), SSHKeys: []string{line}}
+	m, chain := rented(t, job)
+	refusedShell(t, m, solana.PublicKey{99}, "of another customer")
+	var open []chan error
+	for range maxShells {
+		setup, ended := visit(t, m, testCustomer)
+		require.Contains(t, setup, strings.Fields(line)[1])
+		open = append(open, ended)
+	}
+	refusedShell(t, m, testCustomer, "8 connections")
+
+	chain.mu.Lock()
+	chain.exists = false
+	close(chain.changed)
+	chain.changed = make(chan struct{})
+	chain.mu.Unlock()
+	for _, ended := range open {
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Fatal("the connection outlives its lease")
+		}
+	}
+	refusedShell(t, m, testCustomer, "over")
+}
+
+func TestWhatHasNoShell(t *testing.T) {
+	m, _ := rented(t, messages.JobSpec{Version: messages.Version, Command: []string{"x"}})
+	refusedShell(t, m, testCustomer, "no container")
+	m, _ = rented(t, messages.JobSpec{Version: messages.Version, Image: "registry.test/team/job@sha256:" + strings.Repeat("0", 64)})
+	refusedShell(t, m, testCustomer, "names no SSH key")
+}
+
+func TestAJobWithAKeyThatCannotBeReadIsRefused(t *testing.T) {
+	m, chain, _, _ := newTestManager(t)
+	job := messages.JobSpec{Version: messages.Version, Command: []string{"x"}, SSHKeys: []string{"ssh-rsa nonsense"}}
+	chain.award(job, true, time.Hour, true)
+	_, err := m.Deploy(t.Context(), testCustomer, deployRequest(job))
+	var refused *RefusedError
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, refused.Why, "SSH key")
+}

@@ -1,0 +1,146 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// ErrShell: there is no container to enter, or this node has not what serves there.
+var ErrShell = errors.New("runtime: the container cannot be entered")
+
+// shellGrace is how long what a broken connection has started may take to end, until the agent does not wait for it.
+const shellGrace = 10 * time.Second
+
+// Shell implements [Runtime]. The server's program comes from the node: its file is handed to the sandbox as a descriptor,
+// so that nothing is mounted for it and images need not have it. When the agent dies the server reads the end of its
+// input and ends by itself.
+func (p *Process) Shell(ctx context.Context, leaseID string, setup []byte, stream io.ReadWriter) error {
+	d, err := p.dir(leaseID)
+	if err != nil {
+		return err
+	}
+	st, err := d.status()
+	if err != nil {
+		return err
+	}
+	if st.Phase != Running || st.Spec.Image == "" {
+		return fmt.Errorf("%w: lease %s has none that runs", ErrShell, leaseID)
+	}
+	c, err := readContainer(d)
+	if err != nil {
+		return err
+	}
+	if p.sandbox.Shell == "" {
+		return fmt.Errorf("%w: this node has no gantry-shell beside its agent", ErrShell)
+	}
+	program, err := os.Open(p.sandbox.Shell)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrShell, err)
+	}
+	defer program.Close()
+	if err := awaitSandbox(ctx, d, c); err != nil {
+		return err
+	}
+	cmd := exec.Command(c.Runsc, "--root", d.sandboxState(), "--log", os.DevNull, "exec", "--exec-fd", "3", leaseID, "gantry-shell")
+	cmd.Env = []string{"PATH=" + defaultPath}
+	cmd.ExtraFiles = []*os.File{program}
+	return converse(ctx, cmd, setup, stream)
+}
+
+// awaitSandbox waits until a container that has just been started can be entered.
+func awaitSandbox(ctx context.Context, d leaseDir, c container) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		out, err := exec.CommandContext(ctx, c.Runsc, "--root", d.sandboxState(), "--log", os.DevNull, "state", filepath.Base(string(d))).Output()
+		var state specs.State
+		if err == nil {
+			err = json.Unmarshal(out, &state)
+		}
+		if err == nil && state.Status == specs.StateRunning {
+			return nil
+		}
+		st, serr := d.status()
+		switch {
+		case serr != nil:
+			return serr
+		case st.Phase != Running:
+			return fmt.Errorf("%w: the job has ended", ErrShell)
+		}
+		if sleep(ctx, statePoll) != nil {
+			return fmt.Errorf("%w: its sandbox does not start: %w", ErrShell, errors.Join(ctx.Err(), err))
+		}
+	}
+}
+
+// converse runs a command between a line of setup and a stream, until either ends or ctx does.
+func converse(ctx context.Context, cmd *exec.Cmd, setup []byte, stream io.ReadWriter) error {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
+	var said bytes.Buffer
+	cmd.Stderr = &limitedWriter{w: &said, left: 4 << 10}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("%w: %w", ErrShell, err)
+	}
+	hangUp := sync.OnceFunc(func() { _ = in.Close() })
+	stop := context.AfterFunc(ctx, hangUp)
+	defer stop()
+	go func() { // ends with the stream, which the caller closes
+		defer hangUp()
+		if _, err := in.Write(setup); err == nil {
+			_, _ = io.Copy(in, stream)
+		}
+	}()
+	copied := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(stream, out)
+		copied <- err
+	}()
+	select {
+	case err = <-copied:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	hangUp()
+	kill := time.AfterFunc(shellGrace, func() { _ = cmd.Process.Kill() })
+	werr := cmd.Wait() // closes out, so that the copy ends
+	kill.Stop()
+	var exit *exec.ExitError
+	if err == nil && errors.As(werr, &exit) {
+		return fmt.Errorf("%w: %w: %s", ErrShell, werr, strings.TrimSpace(said.String()))
+	}
+	return err
+}
+
+// limitedWriter keeps the beginning of what is written.
+type limitedWriter struct {
+	w    io.Writer
+	left int
+}
+
+func (l *limitedWriter) Write(b []byte) (int, error) {
+	n := min(len(b), l.left)
+	l.left -= n
+	if _, err := l.w.Write(b[:n]); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}

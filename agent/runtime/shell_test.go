@@ -1,0 +1,160 @@
+package runtime
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/pkg/sftp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+
+	sshserver "github.com/gantry-market/gantry/agent/shell"
+	"github.com/gantry-market/gantry/internal/imagetest"
+)
+
+// shells is a runtime with containers that have a shell, and a job in one of them.
+func shells(t *testing.T) *Process {
+	t.Helper()
+	p, _ := containers(t)
+	p.sandbox.Shell = imagetest.Program(t, "github.com/gantry-market/gantry/agent/cmd/gantry-shell")
+	_, image := imagetest.Serve(t, "amd64", v1.Config{Env: []string{"FROM=image"}}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	_, err := p.Start(background(t), Spec{
+		LeaseID: "l", Image: image, Env: map[string]string{"MINE": "yes"},
+		Command: []string{"/bin/sh", "-c", "trap 'exit 5' TERM; touch /job-runs; while :; do sleep 0.1; done"},
+	})
+	require.NoError(t, err)
+	return p
+}
+
+// login connects with the container. ended gets what Shell returns.
+func login(t *testing.T, p *Process) (c *ssh.Client, ended chan error) {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	signer, err := ssh.NewSignerFromSigner(key)
+	require.NoError(t, err)
+	setup, err := sshserver.NewSetup(key, [32]byte{1}, []string{strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))})
+	require.NoError(t, err)
+	line, err := setup.Line()
+	require.NoError(t, err)
+	customer, node := net.Pipe()
+	ended = make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		err := p.Shell(ctx, "l", line, node)
+		node.Close()
+		ended <- err
+	}()
+	t.Cleanup(func() { cancel(); customer.Close() })
+	conn, channels, requests, err := ssh.NewClientConn(customer, "lease", &ssh.ClientConfig{
+		Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+	})
+	require.NoError(t, err)
+	return ssh.NewClient(conn, channels, requests), ended
+}
+
+func inContainer(t *testing.T, c *ssh.Client, line string) (string, error) {
+	t.Helper()
+	s, err := c.NewSession()
+	require.NoError(t, err)
+	defer s.Close()
+	out, err := s.CombinedOutput(line)
+	return string(out), err
+}
+
+func TestAShellInAContainer(t *testing.T) {
+	p := shells(t)
+	begin := time.Now()
+	c, ended := login(t, p)
+	out, err := inContainer(t, c, "id -u; echo $FROM $MINE $GANTRY_LEASE; cat /proc/version; ls -d /job-runs; exit 7")
+	t.Logf("from the request to the end of the first command: %v", time.Since(begin))
+	var exit *ssh.ExitError
+	require.ErrorAs(t, err, &exit, out)
+	require.Equal(t, 7, exit.ExitStatus())
+	require.Contains(t, out, "0\nimage yes l\n")
+	require.Contains(t, out, "gvisor")
+	require.Contains(t, out, "/job-runs")
+
+	s, err := c.NewSession()
+	require.NoError(t, err)
+	require.NoError(t, s.RequestPty("xterm", 30, 90, nil))
+	terminal, err := s.CombinedOutput("stty size; test -t 0 && echo terminal")
+	require.NoError(t, err)
+	require.Equal(t, "30 90\r\nterminal\r\n", string(terminal))
+
+	f, err := sftp.NewClient(c)
+	require.NoError(t, err)
+	content := make([]byte, 8<<20)
+	_, _ = rand.Read(content)
+	begin = time.Now()
+	w, err := f.Create("/there")
+	require.NoError(t, err)
+	_, err = w.ReadFrom(strings.NewReader(string(content)))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	t.Logf("8 MiB into the container: %v", time.Since(begin))
+	out, err = inContainer(t, c, "sha256sum /there")
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%x", sha256.Sum256(content)), strings.Fields(out)[0])
+
+	_, err = inContainer(t, c, "mkdir -p /www && echo page > /www/index.html && httpd -p 127.0.0.1:8080 -h /www")
+	require.NoError(t, err)
+	web, err := c.Dial("tcp", "localhost:8080")
+	require.NoError(t, err)
+	_, err = io.WriteString(web, "GET / HTTP/1.0\r\n\r\n")
+	require.NoError(t, err)
+	page, err := io.ReadAll(web)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "page")
+	c.Close()
+	require.NoError(t, <-ended)
+}
+
+// What a connection has started ends with it; the job goes on.
+func TestAShellsProcessesEndWithItsConnection(t *testing.T) {
+	p := shells(t)
+	first, ended := login(t, p)
+	s, err := first.NewSession()
+	require.NoError(t, err)
+	require.NoError(t, s.Start("sleep 98765"))
+	second, _ := login(t, p)
+	sleeps := func() bool {
+		out, err := inContainer(t, second, "ps")
+		require.NoError(t, err)
+		return strings.Contains(out, "sleep 98765")
+	}
+	require.Eventually(t, sleeps, time.Minute, 50*time.Millisecond)
+	require.NoError(t, first.Close())
+	<-ended
+	require.Eventually(t, func() bool { return !sleeps() }, time.Minute, 50*time.Millisecond)
+	st, err := p.Status(background(t), "l")
+	require.NoError(t, err)
+	require.Equal(t, Running, st.Phase)
+}
+
+func TestAShellEndsWithItsLease(t *testing.T) {
+	p := shells(t)
+	c, ended := login(t, p)
+	s, err := c.NewSession()
+	require.NoError(t, err)
+	require.NoError(t, s.Start("sleep 1000"))
+	st, err := p.Stop(background(t), "l", 20*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, 5, st.Exit.Code, "the job itself was asked to end")
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the connection outlives the container")
+	}
+	require.Error(t, s.Wait())
+	require.ErrorIs(t, p.Shell(background(t), "l", nil, nil), ErrShell)
+}

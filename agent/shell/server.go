@@ -1,0 +1,160 @@
+package shell
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+const (
+	// loginTime is how long a client may take to log in.
+	loginTime = 30 * time.Second
+	// maxChannels is how many sessions and forwarded connections one connection has at once.
+	maxChannels = 64
+	// maxListeners is how many ports of the container one connection forwards to the customer.
+	maxListeners = 16
+	// maxTries is how many keys a client may offer: clients offer all that they have.
+	maxTries = 20
+)
+
+// ServeStdio serves one connection on standard input and output, in the container. It ends with the connection, and
+// with it everything that the connection has started; see the package comment.
+func ServeStdio(ctx context.Context, in, out *os.File) error {
+	return serveStream(ctx, in, out)
+}
+
+func serveStream(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	r := bufio.NewReader(in)
+	setup, err := readSetup(r)
+	if err != nil {
+		return err
+	}
+	return Serve(ctx, &stream{r: r, in: in, out: out}, setup)
+}
+
+// Serve serves one connection until it ends or ctx does.
+func Serve(ctx context.Context, c net.Conn, setup Setup) error {
+	config, err := setup.config()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	late := time.AfterFunc(loginTime, cancel)
+	conn, channels, requests, err := ssh.NewServerConn(c, config)
+	late.Stop()
+	if err != nil {
+		return fmt.Errorf("log in: %w", err)
+	}
+	defer conn.Close()
+	s := &server{conn: conn, listeners: map[string]net.Listener{}, room: make(chan struct{}, maxChannels)}
+	go func() { // every wait of a session ends with the connection
+		_ = conn.Wait()
+		cancel()
+	}()
+	s.wg.Go(func() { s.requests(ctx, requests) })
+	for ch := range channels {
+		s.open(ctx, ch)
+	}
+	cancel()
+	s.wg.Wait()
+	return nil
+}
+
+// config accepts the keys of the setup and nothing else.
+func (s Setup) config() (*ssh.ServerConfig, error) {
+	keys, err := ParseKeys(s.Keys)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := s.signer()
+	if err != nil {
+		return nil, err
+	}
+	c := &ssh.ServerConfig{
+		MaxAuthTries: maxTries, ServerVersion: "SSH-2.0-gantry",
+		PublicKeyCallback: func(_ ssh.ConnMetadata, offered ssh.PublicKey) (*ssh.Permissions, error) {
+			raw := offered.Marshal()
+			if slices.ContainsFunc(keys, func(k ssh.PublicKey) bool { return bytes.Equal(k.Marshal(), raw) }) {
+				return &ssh.Permissions{}, nil
+			}
+			return nil, errors.New("the job does not name this key")
+		},
+	}
+	c.AddHostKey(signer)
+	return c, nil
+}
+
+// server is one connection.
+type server struct {
+	conn *ssh.ServerConn
+	room chan struct{} // of channels
+	wg   sync.WaitGroup
+
+	mu        sync.Mutex
+	listeners map[string]net.Listener // by the address that the client asked for
+}
+
+// open answers a channel in a goroutine of its own.
+func (s *server) open(ctx context.Context, ch ssh.NewChannel) {
+	serve, ok := map[string]func(context.Context, ssh.NewChannel){
+		"session": s.session, "direct-tcpip": s.directTCP, "direct-streamlocal@openssh.com": s.directUnix,
+	}[ch.ChannelType()]
+	if !ok {
+		_ = ch.Reject(ssh.UnknownChannelType, "channels of this type are not served")
+		return
+	}
+	select {
+	case s.room <- struct{}{}:
+	default:
+		_ = ch.Reject(ssh.ResourceShortage, fmt.Sprintf("at most %d channels at once", maxChannels))
+		return
+	}
+	s.wg.Go(func() {
+		defer func() { <-s.room }()
+		serve(ctx, ch)
+	})
+}
+
+// stream is a connection on two files.
+type stream struct {
+	r    io.Reader
+	in   io.Closer
+	out  io.WriteCloser
+	once sync.Once
+}
+
+func (s *stream) Read(b []byte) (int, error)  { return s.r.Read(b) }
+func (s *stream) Write(b []byte) (int, error) { return s.out.Write(b) }
+
+// Close implements net.Conn.
+func (s *stream) Close() (err error) {
+	s.once.Do(func() { err = errors.Join(s.out.Close(), s.in.Close()) })
+	return err
+}
+
+type address struct{}
+
+func (address) Network() string { return "gantry" }
+func (address) String() string  { return "customer" }
+
+// LocalAddr and RemoteAddr implement net.Conn: the stream has no addresses here.
+func (s *stream) LocalAddr() net.Addr  { return address{} }
+func (s *stream) RemoteAddr() net.Addr { return address{} }
+
+// SetDeadline, SetReadDeadline and SetWriteDeadline implement net.Conn; nothing sets one.
+func (s *stream) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
+func (s *stream) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
+func (s *stream) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }

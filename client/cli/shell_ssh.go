@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// ssh runs OpenSSH's client, or the one built in where there is none.
+func (s *session) ssh() error {
+	text, command, err := s.leaseAnd("[-- COMMAND…]")
+	if err != nil {
+		return err
+	}
+	c, err := s.container(text)
+	if err != nil {
+		return err
+	}
+	path, err := exec.LookPath("ssh")
+	if err != nil {
+		return c.run(s.streams.Terminal && len(command) == 0, strings.Join(command, " "))
+	}
+	options, err := s.sshOptions(c.lease.Address)
+	if err != nil {
+		return err
+	}
+	var args []string
+	for _, o := range options {
+		args = append(args, "-o", o.name+"="+o.value)
+	}
+	args = append(append(args, hostAlias(c.lease.Address)), command...)
+	client := exec.Command(path, args...)
+	client.Stdin, client.Stdout, client.Stderr = s.streams.In, s.streams.rawOut, s.streams.rawErr
+	err = client.Run() // an interrupt of the terminal reaches it too: it decides
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return &failure{code: exit.ExitCode(), quiet: true, reason: fmt.Sprintf("ssh ended with status %d", exit.ExitCode())}
+	}
+	return err
+}
+
+// sshProxy copies between standard input and output and the container's SSH server, and writes down its host key first.
+func (s *session) sshProxy() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	c, err := s.container(args[0])
+	if err != nil {
+		return err
+	}
+	conn, host, err := c.stream()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := s.learn(c.lease.Address, host); err != nil {
+		return err
+	}
+	done := make(chan error, 2)
+	go func() {
+		_, err := io.Copy(conn, s.streams.In)
+		done <- err
+	}()
+	go func() {
+		_, err := io.Copy(s.streams.rawOut, conn)
+		done <- err
+	}()
+	select {
+	case err = <-done: // the client has gone, or the server
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+	if err != nil {
+		return network("the connection to the container broke", "the lease may be over: gantry leases", err)
+	}
+	return nil
+}
+
+// option is a line of OpenSSH's configuration.
+type option struct{ name, value string }
+
+// sshOptions are those with which OpenSSH's programs reach a container.
+func (s *session) sshOptions(lease solana.PublicKey) ([]option, error) {
+	key, err := s.identityFile()
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := s.knownHosts(lease)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := s.proxyCommand(lease)
+	if err != nil {
+		return nil, err
+	}
+	return []option{
+		{"ProxyCommand", proxy},
+		{"User", sshUser},
+		{"IdentityFile", quoteOption(key)},
+		{"IdentitiesOnly", "yes"},
+		{"HostKeyAlias", hostAlias(lease)},
+		{"UserKnownHostsFile", quoteOption(hosts)},
+		{"GlobalKnownHostsFile", "/dev/null"},
+		{"StrictHostKeyChecking", "yes"},
+		{"CheckHostIP", "no"},
+		{"UpdateHostKeys", "no"},
+	}, nil
+}
+
+// proxyCommand is this very program with the settings of this command. A shell runs it, after OpenSSH has replaced what
+// begins with %.
+func (s *session) proxyCommand(lease solana.PublicKey) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("this program: %w", err)
+	}
+	words := []string{self}
+	for _, name := range []string{flagURL, flagWS} {
+		for _, v := range s.cli.StringSlice(name) {
+			words = append(words, "--"+name, v)
+		}
+	}
+	if level := s.cli.String(flagCommitment); level != "" {
+		words = append(words, "--"+flagCommitment, level)
+	}
+	for _, name := range []string{flagKeypair, flagConfig} {
+		if words, err = s.appendPath(words, name); err != nil {
+			return "", err
+		}
+	}
+	root, err := s.stateRoot() // that of now: the host key is looked up where the proxy writes it
+	if err != nil {
+		return "", err
+	}
+	words = append(words, "--"+flagStateDir, root)
+	words = append(words, "ssh-proxy")
+	if words, err = s.appendPath(words, flagSession); err != nil {
+		return "", err
+	}
+	if customer := s.cli.String(flagCustomer); customer != "" {
+		words = append(words, "--"+flagCustomer, customer)
+	}
+	words = append(words, lease.String())
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(quoteShell(w), "%", "%%")
+	}
+	return strings.Join(words, " "), nil
+}
+
+func (s *session) appendPath(words []string, flag string) ([]string, error) {
+	path := s.cli.String(flag)
+	if path == "" {
+		return words, nil
+	}
+	path, err := filepath.Abs(path)
+	return append(words, "--"+flag, path), err
+}
+
+// quoteShell quotes a word for a shell if it needs to be.
+func quoteShell(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// quoteOption quotes a path in OpenSSH's configuration.
+func quoteOption(path string) string {
+	return `"` + strings.ReplaceAll(path, "%", "%%") + `"`
+}
+
+// sshConfig prints a block for one lease, or for each that runs.
+func (s *session) sshConfig() error {
+	var leases []market.Lease
+	switch args := s.cli.Args().Slice(); len(args) {
+	case 0:
+		if _, err := s.market(); err != nil {
+			return err
+		}
+		customer, err := s.customer()
+		if err != nil {
+			return err
+		}
+		v, err := s.snapshot(s.mine([]solana.PublicKey{customer}))
+		if err != nil {
+			return err
+		}
+		for _, l := range v.LeasesOfCustomer(customer) {
+			if l.State() == market.LeaseRunning {
+				leases = append(leases, l)
+			}
+		}
+	case 1:
+		scope, err := s.aboutLease(args[0])
+		if err != nil {
+			return err
+		}
+		v, err := s.snapshot(scope)
+		if err != nil {
+			return err
+		}
+		l, err := s.owned(v, args[0])
+		if err != nil {
+			return err
+		}
+		leases = append(leases, l)
+	default:
+		return usage(fmt.Sprintf("%q is one argument too many", args[1]), "write: gantry ssh-config [LEASE]")
+	}
+	blocks := make([]hostBlock, len(leases))
+	for i, l := range leases {
+		options, err := s.sshOptions(l.Address)
+		if err != nil {
+			return err
+		}
+		blocks[i] = hostBlock{Host: hostAlias(l.Address), Lease: l.Address.String(), Options: map[string]string{}, options: options}
+		for _, o := range options {
+			blocks[i].Options[o.name] = o.value
+		}
+	}
+	return s.done(blocks, func(w io.Writer) {
+		if len(blocks) == 0 {
+			fmt.Fprintln(w, "# no lease runs")
+		}
+		for _, b := range blocks {
+			fmt.Fprintf(w, "Host %s\n", b.Host)
+			for _, o := range b.options {
+				fmt.Fprintf(w, "    %s %s\n", o.name, o.value)
+			}
+		}
+	})
+}
+
+// hostBlock is a block of OpenSSH's configuration.
+type hostBlock struct {
+	Host    string            `json:"host"`
+	Lease   string            `json:"lease"`
+	Options map[string]string `json:"options"`
+	options []option
+}

@@ -1,0 +1,151 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+)
+
+// HandleConn answers a request with a connection: the handler checks the request, calls accept once with its answer, and
+// has the bytes of the stream that follow to itself. The connection ends when the handler returns, and ctx ends with the
+// node. To refuse before accept, return an *Error. The allowance of bytes ([Options.Allow]) does not count those of
+// connections: Protocol.May decides who has one at all, Protocol.PerPeer how many, and a peer that does not read makes
+// its own connection wait.
+func HandleConn[Req, Resp any](n *Node, p Protocol, h func(ctx context.Context, from solana.PublicKey, req Req, accept func(Resp) (net.Conn, error)) error) {
+	p = p.withDefaults()
+	srv := &server[Req]{n: n, p: p, limit: newLimiter(p.Rate, p.Burst), room: newSlots(p)}
+	offers := p.offers(n.version)
+	n.host.SetStreamHandlerMatch(WireID(p.ID, n.version), func(id protocol.ID) bool { return slices.Contains(offers, id) }, func(s network.Stream) {
+		started := n.spawn(func() {
+			srv.serveConn(s, func(ctx context.Context, from solana.PublicKey, req Req, accept func(any) (net.Conn, error)) error {
+				return h(ctx, from, req, func(r Resp) (net.Conn, error) { return accept(r) })
+			})
+		})
+		if !started {
+			_ = s.Reset()
+		}
+	})
+}
+
+// connHandler answers a request; accept sends the answer.
+type connHandler[Req any] func(ctx context.Context, from solana.PublicKey, req Req, accept func(any) (net.Conn, error)) error
+
+func (v *server[Req]) serveConn(s network.Stream, h connHandler[Req]) {
+	log := v.n.log.With().Str("protocol", v.p.ID).Str("peer", s.Conn().RemotePeer().String()).Logger()
+	ctx, cancel := context.WithCancel(v.n.ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	defer stop()
+	v.awaitKnown(ctx, s.Conn().RemotePeer())
+	_ = s.SetDeadline(time.Now().Add(requestTimeout))
+	from, free, no := v.admit(s.Conn())
+	if no != nil {
+		v.refuse(s, log, no)
+		return
+	}
+	defer free()
+	req, no := v.read(s)
+	if no != nil {
+		v.refuse(s, log, no)
+		return
+	}
+	_ = s.SetDeadline(time.Now().Add(v.p.Timeout))
+	accepted := false
+	accept := func(answer any) (net.Conn, error) {
+		msg, err := pack(v.n.version.Major, CodeOK, "", answer)
+		if err != nil {
+			return nil, err
+		}
+		if err := writeFrame(s, msg, v.p.MaxResponse+frameOverhead); err != nil {
+			return nil, err
+		}
+		accepted = true
+		return &conn{s}, s.SetDeadline(time.Time{})
+	}
+	h = v.guarded(h)
+	err := h(ctx, from, req, accept)
+	if err == nil || accepted {
+		if err != nil {
+			log.Debug().Err(err).Msg("connection ended")
+		}
+		stop()
+		_ = s.CloseRead()
+		_ = s.Close()
+		return
+	}
+	var refused *Error
+	if !errors.As(err, &refused) {
+		log.Debug().Err(err).Msg("handler failed")
+		refused = Refuse(CodeInternal, "")
+	}
+	v.refuse(s, log, &refusal{"", refused})
+}
+
+// guarded makes an error of a handler's panic.
+func (v *server[Req]) guarded(h connHandler[Req]) connHandler[Req] {
+	return func(ctx context.Context, from solana.PublicKey, req Req, accept func(any) (net.Conn, error)) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = v.n.panicked(v.p.ID, from, p)
+			}
+		}()
+		return h(ctx, from, req, accept)
+	}
+}
+
+// Dial makes a request that is answered with a connection, which the caller closes. ctx bounds the request alone. Errors:
+// those of Call.
+func Dial[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req Req) (net.Conn, Resp, error) {
+	var resp Resp
+	p = p.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	s, _, err := open(ctx, n, to, p, req, true)
+	if err != nil {
+		return nil, resp, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
+	e, err := receive(ctx, n, s, to, p)
+	if err != nil {
+		stop()
+		n.dropRelay(ctx, to)
+		return nil, resp, err
+	}
+	if e.Code != CodeOK {
+		stop()
+		_ = s.Reset()
+		return nil, resp, fmt.Errorf("%s of peer %s: %w", p.ID, to, ErrTruncated)
+	}
+	if err := decodeMessage(e.Body, &resp); err != nil {
+		stop()
+		_ = s.Reset()
+		var none Resp
+		return nil, none, fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+	}
+	if !stop() { // reset meanwhile
+		return nil, resp, n.callErr(ctx, p, to, context.DeadlineExceeded)
+	}
+	return &conn{s}, resp, s.SetDeadline(time.Time{})
+}
+
+// conn is a stream as a connection.
+type conn struct{ network.Stream }
+
+// Close ends both directions: whatever the peer still sends is refused.
+func (c *conn) Close() error { return errors.Join(c.CloseRead(), c.Stream.Close()) }
+
+type addr string
+
+func (addr) Network() string  { return "libp2p" }
+func (a addr) String() string { return string(a) }
+
+// LocalAddr and RemoteAddr name the peers.
+func (c *conn) LocalAddr() net.Addr  { return addr(c.Conn().LocalPeer().String()) }
+func (c *conn) RemoteAddr() net.Addr { return addr(c.Conn().RemotePeer().String()) }

@@ -87,7 +87,7 @@ func Closed(t testing.TB, tokens bool) Registry {
 	cmd := exec.Command(path, "serve", file("config.yml", config)) // JSON is YAML
 	cmd.Env = []string{"OTEL_TRACES_EXPORTER=none"}
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }()

@@ -3,7 +3,9 @@
 package scenario
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,14 +26,7 @@ func TestAContainerIsRented(t *testing.T) {
 		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
 	}
 	n, customer := market(t)
-	built := filepath.Join(t.TempDir(), "job")
-	build := exec.Command("go", "build", "-o", built, "../../agent/runtime/testdata/job")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	binary, err := os.ReadFile(built)
-	require.NoError(t, err)
-	image, _ := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}}, imagetest.Layer(t, imagetest.File("bin/job", string(binary))))
+	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 
 	require.Contains(t, ok(t, n, customer, "search", "gpu=A100 sandbox simulated", "--json").Stdout, `"isolation": "sandbox"`)
 	rent := []string{"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--run-to-completion", "--network", "none", "--image"}
@@ -59,6 +54,57 @@ func TestAContainerIsRented(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, refusedByMarket, missing.Code)
 	require.Contains(t, missing.Stderr, "not there, or not public")
+}
+
+// jobImage is an image of the program of agent/runtime/testdata/job.
+func jobImage(t *testing.T) v1.Image {
+	t.Helper()
+	built := filepath.Join(t.TempDir(), "job")
+	build := exec.Command("go", "build", "-o", built, "../../agent/runtime/testdata/job")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	binary, err := os.ReadFile(built)
+	require.NoError(t, err)
+	return imagetest.Image(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}}, imagetest.Layer(t, imagetest.File("bin/job", string(binary))))
+}
+
+// A private image is rented with a token for it, which is in no file when the job is over; the password never leaves.
+func TestAPrivateImageIsRented(t *testing.T) {
+	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
+		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
+	}
+	registry := imagetest.Closed(t, true)
+	image, _ := registry.Push(t, "team/private", jobImage(t), imagetest.Auth())
+	n, customer := market(t)
+	settings := filepath.Join(n.Dir(), "homes", customer.Name, ".docker")
+	require.NoError(t, os.MkdirAll(filepath.Dir(settings), 0o700))
+	require.NoError(t, os.Rename(imagetest.Login(t, registry), settings))
+
+	rent := []string{"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--run-to-completion", "--network", "none", "--image", image}
+	closed, err := n.Gantry(t.Context(), customer, append(rent, "--", "kernel")...)
+	require.NoError(t, err)
+	require.Equal(t, refusedByMarket, closed.Code)
+	require.Contains(t, closed.Stderr, "--registry-credentials token")
+	done := ok(t, n, customer, append(rent, "--registry-credentials", "token", "--", "kernel")...)
+	var deployed struct{ Leases []struct{ Address string } }
+	require.NoError(t, json.Unmarshal([]byte(done.Stdout), &deployed), done.Stdout)
+	require.Len(t, deployed.Leases, 1)
+	require.Contains(t, ok(t, n, customer, "logs", deployed.Leases[0].Address).Stdout, "gvisor")
+
+	require.NoError(t, os.RemoveAll(settings))
+	token := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","kid":"key","typ":"JWT"}`)) + "."
+	require.NoError(t, filepath.WalkDir(n.Dir(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || e.Name() == "disk.img" {
+			return nil // files come and go while machines run; a container's disk is the job's own, and as large as its limit
+		}
+		raw, err := os.ReadFile(path)
+		if err == nil {
+			require.NotContains(t, string(raw), token, path)
+			require.NotContains(t, string(raw), imagetest.Password, path)
+		}
+		return nil
+	}))
 }
 
 // A machine that cannot run what was ordered never starts the lease: the customer gets everything back.

@@ -20,9 +20,11 @@ find "$place/sources" -exec touch --no-dereference --date=@1000000000 {} +
 
 rustup_home=${RUSTUP_HOME:-$HOME/.rustup} path=$PATH
 if [ -n "${PROGRAM_VERIFY_FRESH:-}" ]; then
-  # rustup and the linker in the new home; what runs them first is found where it is.
-  rustup_home=$place/home/rustup
+  # Compiler and linker in the new home: of the tools that are there, rustup alone is found, by the names that it answers to.
   have rustup || die "rustup is needed: https://rustup.rs"
+  rustup_home=$place/home/rustup path=$place/home/cache/tools/bin:$place/bin:/usr/local/bin:/usr/bin:/bin
+  mkdir "$place/bin"
+  for name in rustup cargo rustc; do ln -s "$(command -v rustup)" "$place/bin/$name"; done
 fi
 
 # The builder's environment, in which nothing of this one is left but the tools.
@@ -35,7 +37,6 @@ build() {
   umask 0077
   local sources="$place/sources/of/the/program"
   if [ -n "${PROGRAM_VERIFY_FRESH:-}" ]; then builder "$sources/scripts/toolchain.sh" sbf || return; fi
-  [ -z "${PROGRAM_VERIFY_FRESH:-}" ] || path=$place/home/cache/tools/bin:$path
   if [ "$(id -u)" = 0 ]; then
     # A host name and a process table of its own.
     builder unshare --uts --pid --fork --mount-proc bash -c 'hostname elsewhere && exec "$@"' build \

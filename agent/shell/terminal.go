@@ -72,7 +72,22 @@ func (t *tty) resize(payload []byte) bool {
 
 func (t *tty) setSize(columns, rows, width, height uint32) bool {
 	n := func(v uint32) uint16 { return uint16(min(v, 1<<16-1)) }
-	return pty.Setsize(t.ptmx, &pty.Winsize{Cols: n(columns), Rows: n(rows), X: n(width), Y: n(height)}) == nil
+	size := unix.Winsize{Col: n(columns), Row: n(rows), Xpixel: n(width), Ypixel: n(height)}
+	return t.control(func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size) }) == nil
+}
+
+// control calls f with the server's side, which is not closed meanwhile. Fd would make reads block, and closing wait for
+// them.
+func (t *tty) control(f func(fd int) error) error {
+	raw, err := t.ptmx.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var ferr error
+	if err := raw.Control(func(fd uintptr) { ferr = f(int(fd)) }); err != nil {
+		return err
+	}
+	return ferr
 }
 
 func (t *tty) environment() []string {
@@ -87,13 +102,11 @@ func (t *tty) foreground() (group int, ok bool) {
 	if t == nil {
 		return 0, false
 	}
-	raw, err := t.ptmx.SyscallConn() // Fd would make reads block, and closing wait for them
-	if err != nil {
-		return 0, false
-	}
-	var ierr error
-	err = raw.Control(func(fd uintptr) { group, ierr = unix.IoctlGetInt(int(fd), unix.TIOCGPGRP) })
-	return group, err == nil && ierr == nil && group > 0
+	err := t.control(func(fd int) (err error) {
+		group, err = unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+		return err
+	})
+	return group, err == nil && group > 0
 }
 
 func (t *tty) close() {

@@ -89,6 +89,7 @@ var AllLabels = []Label{
 	{"gantry-series-1", "seed of the next product of a series", "attest/work/series"},
 	{"gantry-simulated-gpu", "UUID of a simulated GPU", "agent/host"},
 	{"gantry-snp-chip-1", "host processor of an SEV-SNP report", "attest/snp"},
+	{"gantry-ssh-host-1", "SSH host key of a lease", "agent/shell"},
 	{"gantry-tdx-platform-1", "host processor of a TDX quote", "attest/tdx"},
 	{"gantry-tee-1", "report data of an SEV-SNP report or TDX quote (SHA-512)", "attest"},
 	{"gantry-tpm-1", "qualifying data of a TPM quote", "attest"},

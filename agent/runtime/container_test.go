@@ -3,6 +3,7 @@ package runtime
 import (
 	"archive/tar"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -132,6 +133,11 @@ func TestAContainerKeepsToItsMemory(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// lazy is made into text when it is printed.
+type lazy func() []string
+
+func (l lazy) String() string { return strings.Join(l(), "\n") }
+
 // A supervisor that is killed takes the whole sandbox along.
 func TestAContainerDiesWithItsSupervisor(t *testing.T) {
 	p, image := containers(t)
@@ -148,18 +154,22 @@ func TestAContainerDiesWithItsSupervisor(t *testing.T) {
 	family := descendants(all, r.Supervisor.PID)
 	require.Greater(t, len(family), 1)
 	require.NoError(t, r.Supervisor.signal(syscall.SIGKILL))
-	require.Eventually(t, func() bool {
+	living := func() (out []string) {
 		for _, m := range family {
 			if s, err := readStat(m.pid); err == nil && s.start == m.start && s.state != 'Z' {
-				return false
+				command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", m.pid))
+				where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stack", m.pid))
+				out = append(out, fmt.Sprintf("%d, child of %d, state %c: %q at %s", m.pid, s.parent, s.state, command, where))
 			}
 		}
-		return true
-	}, 30*time.Second, 20*time.Millisecond)
+		return out
+	}
+	// The last of them to end unmounts the container's disk, which may wait for the machine's.
+	require.Eventually(t, func() bool { return len(living()) == 0 }, 2*time.Minute, 20*time.Millisecond, "%s", lazy(living))
 	require.Eventually(t, func() bool { // its threads die one after another, and the lock goes with the last
 		st, err := p.Status(background(t), "l")
 		return err == nil && st.Phase == Lost
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }
 
 func TestAnImageThatCannotBePulled(t *testing.T) {

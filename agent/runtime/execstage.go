@@ -20,12 +20,16 @@ const (
 	fdGate   = 4 // one byte once the supervisor has written down who runs
 )
 
+// envSupervisor names the supervisor's process.
+const envSupervisor = "GANTRY_INTERNAL_SUPERVISOR"
+
 // envCgroup tells the exec stage that a cgroup limits memory and CPUs already.
 const envCgroup = "GANTRY_INTERNAL_CGROUP"
 
 // becomeJob limits this process and replaces it by the job. It returns only when that fails.
 func becomeJob(dir leaseDir) int {
-	// Affinity and no_new_privs belong to the thread that calls execve.
+	// Affinity, no_new_privs and the signal at the supervisor's death belong to the thread that calls execve, which need not
+	// be the one that this process began with.
 	goruntime.LockOSThread()
 	unix.CloseOnExec(fdReport)
 	unix.CloseOnExec(fdGate)
@@ -34,6 +38,12 @@ func becomeJob(dir leaseDir) int {
 	fail := func(err error) int {
 		fmt.Fprint(report, err)
 		return 127
+	}
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fail(fmt.Errorf("end with the supervisor: %w", err))
+	}
+	if strconv.Itoa(os.Getppid()) != os.Getenv(envSupervisor) {
+		return fail(errors.New("supervisor went away")) // before this could have been told
 	}
 	var spec Spec
 	if ok, err := readJSON(dir.spec(), &spec); err != nil || !ok {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	goruntime "runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -160,7 +161,7 @@ func (s *supervisor) start() error {
 	s.cmd = exec.Command(self, InternalCommand, stageExec, string(s.dir))
 	s.cmd.Args[0] = "gantry-agent"
 	s.cmd.Dir = s.dir.work()
-	s.cmd.Env = []string{}
+	s.cmd.Env = []string{envSupervisor + "=" + strconv.Itoa(os.Getpid())}
 	s.cmd.Stdout, s.cmd.Stderr = outW, errW
 	s.cmd.ExtraFiles = []*os.File{reportW, gateR} // fdReport, fdGate
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}

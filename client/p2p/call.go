@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -187,8 +188,17 @@ func (n *Node) callErr(ctx context.Context, p Protocol, to solana.PublicKey, err
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
+	case timedOut(ctx, err): // the stream has the deadline of ctx, and may be told of it first
+		err = context.DeadlineExceeded
 	case errors.As(err, &unsupported):
 		err = n.unsupported(p, to)
 	}
 	return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+}
+
+// timedOut reports whether err is the deadline of ctx. A connection that ends for its own silence before that is lost.
+func timedOut(ctx context.Context, err error) bool {
+	var timeout net.Error
+	d, ok := ctx.Deadline()
+	return ok && errors.As(err, &timeout) && timeout.Timeout() && !time.Now().Before(d)
 }

@@ -147,6 +147,28 @@ func TestCallTimeoutAndCancel(t *testing.T) {
 	require.Less(t, time.Since(start), 250*time.Millisecond)
 }
 
+// A node that does not answer in time is what the caller's deadline says, whoever notices it first: keepers take an answer
+// that was lost on the way for something else than none.
+func TestA04NoAnswerInTimeIsAlwaysTheDeadline(t *testing.T) {
+	a, b := newNode(t), newNode(t)
+	p := echo
+	p.ID, p.Timeout = "/gantry/test-silent/1", time.Minute
+	done := testCtx(t).Done()
+	Handle(a, p, func(ctx context.Context, _ solana.PublicKey, _ echoReq) (echoResp, error) {
+		select {
+		case <-ctx.Done():
+		case <-done:
+		}
+		return echoResp{}, errors.New("too late")
+	})
+	require.NoError(t, b.Remember(a.Self()))
+	p.Timeout = 20 * time.Millisecond
+	for range 12 {
+		_, err := Call[echoReq, echoResp](testCtx(t), b, a.Key(), p, echoReq{})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+}
+
 func TestRateLimit(t *testing.T) {
 	ctx := testCtx(t)
 	a, b, c := newNode(t), newNode(t), newNode(t)

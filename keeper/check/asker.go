@@ -78,6 +78,8 @@ func (n Network) outcome(ctx context.Context, nodeKey solana.PublicKey, err erro
 		return ErrTransport
 	case errors.Is(err, p2p.ErrEncoding), errors.Is(err, p2p.ErrTooBig), errors.Is(err, p2p.ErrProtocol):
 		return ErrWrong
+	case errors.Is(err, context.DeadlineExceeded): // also where ctx itself does not say so yet
+		return ErrUnreachable
 	case ctx.Err() == nil && n.Node.Connected(nodeKey):
 		return ErrTransport
 	}

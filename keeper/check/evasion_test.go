@@ -219,6 +219,18 @@ func TestA04RefusedLivenessIsDown(t *testing.T) {
 	}
 }
 
+// A node that says nothing is down. A stream has the deadline of its question and may be told of it before the context
+// is: that is silence as well, and no answer that was lost on the way.
+func TestA04SilenceIsAlwaysDown(t *testing.T) {
+	checker, _, what := onWire(t, func(network.Stream, messages.ChallengeRequest) {})
+	checker.o.Timing.Timeout = 20 * time.Millisecond
+	for range 14 { // fewer than a node handles at once for one peer
+		_, _, err := checker.ask(t.Context(), what.node, messages.ChallengeRequest{Kind: messages.CheckLiveness}, checker.o.Timing.Timeout)
+		require.ErrorIs(t, err, ErrUnreachable)
+		require.NotErrorIs(t, err, ErrTransport)
+	}
+}
+
 // What strangers can bring about beside the node's word makes it not known, and a refusal that is over counts for nothing.
 func TestA04InterferenceWithLivenessIsUnknown(t *testing.T) {
 	refuse := func(s network.Stream, _ messages.ChallengeRequest) { send(s, uint(p2p.CodeRefused), nil) }

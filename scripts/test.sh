@@ -39,13 +39,14 @@ test_go() {
   RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" -race ./...
 }
 
+# Two scenarios run at a time: they mostly wait. Those that measure the machine, or change it, run alone (no t.Parallel).
 test_e2e() {
   "$root/scripts/build.sh" surfnet go
   local found
-  GANTRY_ENGINE=surfnet go_test "scenarios on surfnet" -count=1 -timeout 30m -tags e2e ./localnet/scenario/... ./examples/...
+  GANTRY_ENGINE=surfnet go_test "scenarios on surfnet" -count=1 -timeout 30m -parallel 2 -tags e2e ./localnet/scenario/... ./examples/...
   found=$(validator)
   if [ -n "$found" ]; then
-    GANTRY_ENGINE=agave go_test "scenarios on agave" -count=1 -timeout 30m -tags e2e ./localnet/scenario/... ./examples/...
+    GANTRY_ENGINE=agave go_test "scenarios on agave" -count=1 -timeout 30m -parallel 2 -tags e2e ./localnet/scenario/... ./examples/...
   else
     skipped+=("scenarios on agave: solana-test-validator is not in PATH, in $cache/bin, or named by GANTRY_SOLANA_TEST_VALIDATOR")
   fi

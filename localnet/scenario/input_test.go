@@ -129,6 +129,7 @@ func TestBadInput(t *testing.T) {
 // A paused market takes no new orders, and gives back whatever is asked back: an order that nobody took, free credits,
 // and after it is opened again everything works.
 func TestPausedMarketRefunds(t *testing.T) {
+	t.Parallel()
 	n, customer := market(t)
 	guardian := n.Keys.Guardian
 	was, found := snapshotOf(t, n).CreditsOf(customer.Address())

@@ -143,6 +143,7 @@ func killings() int {
 // market goes on. A second process with the same wallet, an older copy of a store, a clock that is wrong and a damaged
 // store are reported, and nothing is signed.
 func TestKeepersThatBreak(t *testing.T) {
+	t.Parallel()
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 4, Customers: 1, Nodes: network.DefaultNodes(2), Log: warnings(t),
 	})

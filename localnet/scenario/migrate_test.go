@@ -23,6 +23,7 @@ import (
 // command there, with the checkpoint that the first had put on chain, and stays until it is done. What was down is not
 // paid.
 func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
+	t.Parallel()
 	nodes := network.DefaultNodes(3)
 	for i := range nodes { // a lease moves only where it costs no more
 		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)

@@ -41,6 +41,7 @@ func auditSlash(t *testing.T, n *network.Network, address solana.PublicKey) []au
 // the stake that the node needs at once. No keeper votes, no fault is opened beside it, and the other keepers pay for
 // nothing. The keeper whose turn it is may be killed between the two.
 func TestAWrongProductIsProven(t *testing.T) {
+	t.Parallel()
 	nodes := network.DefaultNodes(2)
 	nodes[1].Wrong = true
 	n, err := network.Start(t.Context(), network.Config{
@@ -156,6 +157,7 @@ func equivocate(t *testing.T, n *network.Network, dishonest seed.Wallet) {
 
 // A keeper that signs opposite statements about one check, and gives one to each of the others, loses its whole bond.
 func TestEquivocationIsProven(t *testing.T) {
+	t.Parallel()
 	n, dishonest := threeKeepersOneStopped(t)
 	equivocate(t, n, dishonest)
 	account := sdk.KeeperAddress(dishonest.Address())
@@ -207,6 +209,7 @@ func twoManifests(t *testing.T, n *network.Network, dishonest seed.Wallet) (goss
 // A keeper that signs two manifests of one period loses its whole bond; the finder gets a twentieth of it, and the rest
 // is burned.
 func TestTwoManifestsAreProven(t *testing.T) {
+	t.Parallel()
 	n, dishonest := threeKeepersOneStopped(t)
 	gossip := twoManifests(t, n, dishonest)
 	account := sdk.KeeperAddress(dishonest.Address())
@@ -243,6 +246,7 @@ func TestTwoManifestsAreProven(t *testing.T) {
 // A keeper awards an order to the second best node in the customer's own transaction, before any other keeper could:
 // the proof slashes a fifth of its bond, and the customer gets the difference in price back.
 func TestAnUnjustAwardIsProven(t *testing.T) {
+	t.Parallel()
 	params := seed.Params()
 	params.ChallengeSecs = 8
 	nodes := network.DefaultNodes(3) // node-1 and node-3 are of one model, node-1 asks less

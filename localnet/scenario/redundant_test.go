@@ -21,6 +21,7 @@ import (
 // third gets nothing. The agent of one of the two is killed while it waits for the others: it shows what it had
 // committed to.
 func TestAWrongOutputIsNotPaid(t *testing.T) {
+	t.Parallel()
 	nodes := network.DefaultNodes(4)
 	for i := range nodes {
 		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)

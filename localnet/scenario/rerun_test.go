@@ -14,6 +14,7 @@ import (
 
 // A redundant job is run again: on machines of others than the first time, with the same output.
 func TestARerunIsOnOtherMachines(t *testing.T) {
+	t.Parallel()
 	nodes := network.DefaultNodes(6)
 	for i := range nodes {
 		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)

@@ -109,6 +109,7 @@ func evidence(t *testing.T, n *network.Network, name, order string) (e sealedbid
 // Sealed orders from bid to replay: the lowest bid wins and is paid the second price, losers learn why, a keeper that
 // is killed in the middle changes nothing, and everything can be replayed when all accounts are closed.
 func TestSealedOrders(t *testing.T) {
+	t.Parallel()
 	n, customer := sealedMarket(t, network.Config{Nodes: bidders(1_200_000, 1_300_000, 1_400_000)})
 
 	d := sealedOrder(t, n, customer)
@@ -160,6 +161,7 @@ func TestSealedOrders(t *testing.T) {
 // All keepers conspire against a machine: they acknowledge its bid and leave it out. What they publish looks just; the
 // machine's own record shows what they did, and costs the keeper that awarded a fifth of its bond.
 func TestOmittedBid(t *testing.T) {
+	t.Parallel()
 	params := seed.Params()
 	params.ChallengeSecs, params.KeeperExitSecs = 60, 60
 	n, customer := sealedMarket(t, network.Config{Nodes: bidders(1_200_000, 1_300_000, 1_400_000), OmitBidsOf: "node-1", Params: &params})

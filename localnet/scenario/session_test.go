@@ -21,6 +21,7 @@ import (
 // A program buys compute with a session key: its customer's wallet is not there. It stays within its cap, signs
 // receipts, stops its lease, and can do nothing once it is removed.
 func TestASessionKeyBuysCompute(t *testing.T) {
+	t.Parallel()
 	n, customer := market(t)
 	robot, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "robot")
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 // A minute of what `make soak` does for half an hour. What depends on how busy the computer is, such as late cranks, is
 // shown and not judged.
 func TestShortSoak(t *testing.T) {
+	t.Parallel()
 	r, err := soak.Run(t.Context(), soak.Options{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Nodes: 12, Customers: 3, For: 15 * time.Second, OrderEvery: 4 * time.Second,
 		Period: 5 * time.Second, CheckEvery: 2 * time.Second, Out: io.Discard, Log: warnings(t),
@@ -26,6 +27,7 @@ func TestShortSoak(t *testing.T) {
 // Faults are injected into the node's answers: they are late, lost, old, broken or missing. Everything is paid,
 // refunded and closed all the same, and no honest machine has a fault.
 func TestSoakWithInjectedFaults(t *testing.T) {
+	t.Parallel()
 	r, err := soak.Run(t.Context(), soak.Options{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Nodes: 8, Customers: 3, For: 30 * time.Second, OrderEvery: 4 * time.Second,
 		Period: 5 * time.Second, CheckEvery: 2 * time.Second, InjectFaults: true, Out: io.Discard, Log: warnings(t),

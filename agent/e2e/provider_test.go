@@ -270,5 +270,5 @@ func TestANodeSaysHowItIsolatesJobs(t *testing.T) {
 	require.Equal(t, market.NodeActive, node().State())
 	out, err := a.try("update", "--isolation", "virtual", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
 	require.Error(t, err)
-	require.Contains(t, out, "use process or sandbox, or auto")
+	require.Contains(t, out, "use process, sandbox or volumes, or auto")
 }

@@ -43,6 +43,8 @@ func TestSatisfies(t *testing.T) {
 		"simulated will do":  {func(n *Node, _ *Model, r *Requirement) { n.Spec.Simulated, r.AllowSimulated = 1, 1 }, 1, nil},
 		"runs no images":     {func(_ *Node, _ *Model, r *Requirement) { r.MinIsolation = 1 }, 1, bindings.ErrorCodeUnsuitableHardware},
 		"runs images":        {func(n *Node, _ *Model, r *Requirement) { n.Spec.Isolation, r.MinIsolation = 1, 1 }, 1, nil},
+		"has no volumes":     {func(n *Node, _ *Model, r *Requirement) { n.Spec.Isolation, r.MinIsolation = 1, 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"has volumes":        {func(n *Node, _ *Model, r *Requirement) { n.Spec.Isolation, r.MinIsolation = 2, 1 }, 1, nil},
 		"region prefix":      {func(_ *Node, _ *Model, r *Requirement) { r.Region = Text16("us-w") }, 1, nil},
 		"other region":       {func(_ *Node, _ *Model, r *Requirement) { r.Region = Text16("eu") }, 1, bindings.ErrorCodeUnsuitableLocation},
 		"same site":          {func(_ *Node, _ *Model, r *Requirement) { r.SameSite = 1 }, 1, nil},

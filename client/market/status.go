@@ -103,6 +103,8 @@ const (
 	Process Isolation = 0
 	// Sandbox: jobs are containers, made from an image, in a sandbox with a kernel of its own.
 	Sandbox Isolation = 1
+	// Volumes: such containers may have encrypted volumes too.
+	Volumes Isolation = 2
 )
 
 var (
@@ -114,7 +116,7 @@ var (
 	reportStatusNames = [...]string{1: "open", "final"}
 	sourceNames       = [...]string{1: "receipt", "report"}
 	interconnectNames = [...]string{0: "PCIe", "NVLink", "NVSwitch"}
-	isolationNames    = [...]string{0: "process", "sandbox"}
+	isolationNames    = [...]string{0: "process", "sandbox", "volumes"}
 )
 
 // name looks a number up; an unknown one is shown, never hidden.
@@ -153,7 +155,7 @@ func ParseIsolation(s string) (Isolation, error) {
 			return Isolation(n), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not an isolation; use process or sandbox", s)
+	return 0, fmt.Errorf("%q is not an isolation; use process, sandbox or volumes", s)
 }
 
 // ParseInterconnect reads a class by its name, in any case.

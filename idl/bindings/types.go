@@ -9052,7 +9052,8 @@ type NodeSpec struct {
 	// 1 when the GPUs are simulated: such nodes never serve an order that does not ask for them.
 	Simulated uint8 `json:"simulated"`
 
-	// 0 when jobs are processes of the machine, 1 when they are containers in a sandbox, made from an image.
+	// 0 when jobs are processes of the machine, 1 when they are containers in a sandbox, made from an image, 2 when such
+	// containers may have encrypted volumes too. What is more satisfies what is less.
 	Isolation uint8    `json:"isolation"`
 	Pad       [2]uint8 `json:"pad"`
 }

@@ -10,8 +10,8 @@ pub const DAY: u64 = 86_400;
 pub const YEAR: u64 = 365 * DAY;
 /// The most GPUs one node may offer: one bit of `Node::gpu_mask` each, one device claim each at registration.
 pub const MAX_GPUS: u8 = 8;
-/// Most isolated jobs: containers in a sandbox.
-pub const MAX_ISOLATION: u8 = 1;
+/// The most that a node can say of its jobs: containers in a sandbox, with encrypted volumes.
+pub const MAX_ISOLATION: u8 = 2;
 /// The most keepers at a time: one bit of a voters' bitmap each.
 pub const MAX_KEEPERS: u16 = 256;
 /// Candidate roots in the struct of a report, the heaviest ones; further ones lie behind it.

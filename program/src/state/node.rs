@@ -40,7 +40,8 @@ pub struct NodeSpec {
     pub interconnect: u8,
     /// 1 when the GPUs are simulated: such nodes never serve an order that does not ask for them.
     pub simulated: u8,
-    /// 0 when jobs are processes of the machine, 1 when they are containers in a sandbox, made from an image.
+    /// 0 when jobs are processes of the machine, 1 when they are containers in a sandbox, made from an image, 2 when such
+    /// containers may have encrypted volumes too. What is more satisfies what is less.
     pub isolation: u8,
     pub pad: [u8; 2],
 }

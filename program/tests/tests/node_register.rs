@@ -94,7 +94,7 @@ fn an_impossible_machine_is_refused() {
         ("no memory", |s| s.vram_mib = 0),
         ("unknown interconnect", |s| s.interconnect = 3),
         ("half simulated", |s| s.simulated = 2),
-        ("isolation", |s| s.isolation = 2),
+        ("isolation", |s| s.isolation = 3),
         ("padding", |s| s.pad[1] = 1),
     ];
     for (what, change) in cases {

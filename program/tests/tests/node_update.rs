@@ -55,10 +55,10 @@ fn isolation_changes_only_while_the_node_takes_no_orders() {
     w.refused(change(NODE_HIBERNATED, 1), &[&machine.key], MarketError::WrongNodeStatus);
     w.ok(change(NODE_HIBERNATED, 0), &[&machine.key]);
     w.warp(7);
-    w.refused(change(NODE_ACTIVE, 2), &[&machine.key], MarketError::InvalidSpec);
-    w.ok(change(NODE_ACTIVE, 1), &[&machine.key]);
+    w.refused(change(NODE_ACTIVE, 3), &[&machine.key], MarketError::InvalidSpec);
+    w.ok(change(NODE_ACTIVE, 2), &[&machine.key]);
     let node: Node = w.read(&machine.node);
-    assert_eq!((node.spec.isolation, node.available_since), (1, w.now()));
+    assert_eq!((node.spec.isolation, node.available_since), (2, w.now()));
 }
 
 #[test]

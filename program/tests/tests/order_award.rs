@@ -200,7 +200,7 @@ fn only_active_nodes_with_covered_stake_at_no_more_than_the_price() {
 fn a_requirement_binds_in_each_of_its_parts() {
     // What the order asks that the node, as changed, has not.
     type Case = (&'static str, Change<OrderArgs>, Change<Node>, MarketError);
-    let cases: [Case; 16] = [
+    let cases: [Case; 17] = [
         ("power", |a| a.requirement.min_tflops_x10 = 9_891, |_| (), MarketError::UnsuitableModel),
         ("GPUs", |a| a.gpus_per_node = 5, |_| (), MarketError::NotEnoughGpus),
         ("free GPUs", |_| (), |n| (n.gpu_mask, n.live_leases) = (15, 1), MarketError::NotEnoughGpus),
@@ -213,6 +213,12 @@ fn a_requirement_binds_in_each_of_its_parts() {
         ),
         ("tier", |a| a.requirement.min_tier = 2, |_| (), MarketError::UnsuitableHardware),
         ("isolation", |a| a.requirement.min_isolation = 1, |_| (), MarketError::UnsuitableHardware),
+        (
+            "volumes",
+            |a| a.requirement.min_isolation = 2,
+            |n| n.spec.isolation = 1,
+            MarketError::UnsuitableHardware,
+        ),
         ("reality", |_| (), |n| n.spec.simulated = 1, MarketError::UnsuitableHardware),
         (
             "region",
@@ -270,9 +276,9 @@ fn a_requirement_that_is_met_exactly_is_met() {
     (r.model, r.min_tflops_x10, r.min_vram_mib, r.min_interconnect, r.min_tier) = (0, 9_890, 81_559, 2, 1);
     (r.min_uptime_bps, r.min_reputation_bps, r.same_site, r.allow_simulated) = (10_000, 8_500, 1, 1);
     r.region[..7].copy_from_slice(b"eu-west");
-    r.min_isolation = 1;
+    r.min_isolation = 2;
     let (mut w, offer) = offered(OrderArgs { gpus_per_node: 4, ..args });
-    w.alter(&offer.machine.node, |n: &mut Node| n.spec.isolation = 1);
+    w.alter(&offer.machine.node, |n: &mut Node| n.spec.isolation = 2);
     w.ok(offer.award(), &[&offer.keeper.key]);
 }
 

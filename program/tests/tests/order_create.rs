@@ -100,7 +100,7 @@ fn senseless_orders_are_refused() {
         ("site", |a| a.requirement.same_site = 2, MarketError::InvalidRequirement),
         ("simulated", |a| a.requirement.allow_simulated = 2, MarketError::InvalidRequirement),
         ("migration", |a| a.no_migration = 2, MarketError::InvalidRequirement),
-        ("isolation", |a| a.requirement.min_isolation = 2, MarketError::InvalidRequirement),
+        ("isolation", |a| a.requirement.min_isolation = 3, MarketError::InvalidRequirement),
         (
             "more money than there is",
             |a| (a.max_price, a.nodes, a.duration_secs) = (u64::MAX, 64, 3_600),

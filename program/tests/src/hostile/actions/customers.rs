@@ -56,7 +56,7 @@ pub fn order_create(s: &mut Scene) -> Option<Plan> {
         ..ix::order_args(nonce)
     };
     args.requirement.allow_simulated = s.below(2) as u8;
-    args.requirement.min_isolation = u8::from(s.once_in(6));
+    args.requirement.min_isolation = if s.once_in(6) { 1 + s.below(2) as u8 } else { 0 };
     if s.once_in(20) {
         args.max_price = s.about(u64::MAX);
         args.duration_secs = s.r.u32();

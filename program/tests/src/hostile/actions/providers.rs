@@ -124,7 +124,7 @@ pub fn node_update(s: &mut Scene) -> Option<Plan> {
     if s.once_in(3) {
         return one(ix::node_offer(&authority, &at, &node, price, status));
     }
-    let isolation = if s.once_in(20) { s.below(256) as u8 } else { s.below(2) as u8 };
+    let isolation = if s.once_in(20) { s.below(256) as u8 } else { s.below(3) as u8 };
     one(ix::node_isolate(&authority, &node.provider, &at, price, status, isolation))
 }
 

@@ -5,15 +5,19 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/client/market"
 )
 
 // Isolation is the best that an agent with these settings offers on this machine.
 func (c Config) Isolation() market.Isolation {
-	if c.FindRunsc() != "" && os.Geteuid() == 0 {
+	switch {
+	case c.FindRunsc() == "" || os.Geteuid() != 0:
+		return market.Process
+	case runtime.CheckVolumes() != nil:
 		return market.Sandbox
 	}
-	return market.Process
+	return market.Volumes
 }
 
 // FindRunsc returns the path of gVisor's runtime, or nothing where there is none.

@@ -93,9 +93,9 @@ func (a *Agent) assemble(node market.Node) error {
 	}
 	switch can, says := a.cfg.Isolation(), market.Isolation(node.Spec.Isolation); {
 	case can < says:
-		a.log.Error().Msg("the node is registered to run images, and this machine cannot: such leases will not start, which costs reputation; install runsc and run the agent as root, or: gantry-agent update --isolation auto")
+		a.log.Error().Stringer("registered", says).Stringer("can", can).Msg("this machine cannot run jobs as the node is registered to (sandbox: images; volumes: those and encrypted volumes): such leases will not start, which costs reputation; images need runsc and an agent that runs as root, volumes also mkfs.ext4 and a kernel with fscrypt, or: gantry-agent update --isolation auto")
 	case can > says:
-		a.log.Warn().Msg("this machine can run images, and the node is not registered to: gantry-agent update --isolation auto")
+		a.log.Warn().Stringer("registered", says).Stringer("can", can).Msg("this machine can offer more than the node is registered to: gantry-agent update --isolation auto")
 	}
 	inv := a.machine.Inventory
 	a.leases, err = lease.New(lease.Options{

@@ -62,15 +62,18 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	job := store.Job{
 		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image, Network: req.Job.Network,
 		MemoryMiB: req.Job.MemoryMiB, CPUs: req.Job.CPUs, DiskMiB: req.Job.DiskMiB,
-		SSHKeys: req.Job.SSHKeys,
+		SSHKeys: req.Job.SSHKeys, Volume: req.Job.Volume,
 	}
 	r := newEntry(account)
 	r.Job = &job
 	if _, err := shell.ParseKeys(job.SSHKeys); err != nil {
 		return messages.LeaseStatus{}, m.refuseJob(account, err)
 	}
-	if err := m.o.Runtime.Check(m.spec(r)); err != nil {
+	if err := errors.Join(m.o.Runtime.Check(m.spec(r)), m.fits(r)); err != nil {
 		return messages.LeaseStatus{}, m.refuseJob(account, err)
+	}
+	if job.Volume != nil && len(req.VolumeKey) != messages.VolumeKeyBytes {
+		return messages.LeaseStatus{}, refuse("the key of the volume has %d bytes, not %d; a newer gantry command draws it", len(req.VolumeKey), messages.VolumeKeyBytes)
 	}
 	if account.State() == market.LeaseAwarded && job.Image != "" && req.Registry != nil {
 		m.setCredential(address, req.Registry)
@@ -78,8 +81,12 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	if err := m.putJob(account, job, digest); err != nil {
 		return messages.LeaseStatus{}, err
 	}
+	st, err := m.readStatus(ctx, store.Key(address))
+	if job.Volume != nil && err == nil && st.State == messages.LeaseWaiting { // the job has not been started
+		m.setVolumeKey(address, req.VolumeKey)
+	}
 	m.wake(address)
-	return m.readStatus(ctx, store.Key(address))
+	return st, err
 }
 
 // refuseJob stores that the ordered job cannot run here, so that the lease never starts and nothing is billed.

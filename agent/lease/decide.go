@@ -47,6 +47,8 @@ type Facts struct {
 	Account market.Lease
 	Order   Order
 	Job     JobPhase
+	// Keyless: the job has a volume, and its key is not here. An agent that was started anew has none.
+	Keyless bool
 	// Keep is how long a closed lease's output stays readable.
 	Keep time.Duration
 }
@@ -183,6 +185,9 @@ func decideAwarded(f Facts) Decision {
 	if f.Entry.Job == nil && f.Now.Before(half) {
 		return Decision{Action: Wait, Until: half, Why: "waiting for the customer's job"}
 	}
+	if f.Keyless && f.Now.Before(half) {
+		return Decision{Action: Wait, Until: half, Why: "waiting for the key of the customer's volume"}
+	}
 	return Decision{Action: MarkStarting}
 }
 
@@ -234,6 +239,9 @@ func decideJob(f Facts, wait Decision) Decision {
 		return wait
 	case f.Entry.Job == nil:
 		wait.Why = "the customer's job has not arrived"
+		return wait
+	case f.Keyless:
+		wait.Why = "the key of the customer's volume has not arrived"
 		return wait
 	}
 	return Decision{Action: StartJob}

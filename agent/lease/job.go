@@ -25,13 +25,14 @@ const wallSlack = time.Minute
 // run ends the job at once; trouble of the machine is given a few tries.
 func (w *worker) startJob(ctx context.Context, f Facts) error {
 	spec := w.m.spec(f.Entry)
+	spec.VolumeKey = w.m.volumeKey(w.address)
 	spec.Limits.Wall = time.Unix(f.Account.FundedUntil, 0).Sub(f.Now) + wallSlack
 	st, err := w.m.o.Runtime.Start(ctx, spec)
 	switch {
 	case err == nil, errors.Is(err, runtime.ErrExists):
 		w.log.Info().Int("pid", st.PID).Strs("limits", st.Limits).Msg("job started")
 		return w.markRunning(f)
-	case errors.Is(err, runtime.ErrSpec), errors.Is(err, runtime.ErrImage), errors.Is(err, runtime.ErrNetwork):
+	case errors.Is(err, runtime.ErrSpec), errors.Is(err, runtime.ErrImage), errors.Is(err, runtime.ErrNetwork), errors.Is(err, runtime.ErrVolume):
 	case ctx.Err() != nil:
 		return err
 	default:
@@ -47,7 +48,7 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 	})
 }
 
-// prepare fetches the job's image before the lease starts, so that no fetching is billed. The customer sees why it fails;
+// prepare fetches the job's image and reserves the room of its volume before the lease starts, so that no fetching is billed. The customer sees why it fails;
 // the worker tries again until the start deadline is over, when the customer gets everything back. It ends with the lease.
 func (w *worker) prepare(ctx context.Context, f Facts) error {
 	if f.Entry.Job == nil || f.Entry.Job.Image == "" || f.Account.State() != market.LeaseAwarded {
@@ -84,8 +85,9 @@ func (w *worker) whileAwarded(ctx context.Context) {
 	}
 }
 
-// markRunning stores that the job was started.
+// markRunning stores that the job was started. Its supervisor has what opens its volume.
 func (w *worker) markRunning(f Facts) error {
+	w.m.setVolumeKey(w.address, nil)
 	return w.advance(store.Running, "the job runs", func(l *store.Lease) { setTimes(l, f.Account) })
 }
 
@@ -110,16 +112,16 @@ func (w *worker) extendJob(ctx context.Context, f Facts) error {
 // spec is the runtime's order for a job.
 func (m *Manager) spec(r store.Lease) runtime.Spec {
 	gpus := bits.OnesCount64(r.GPUMask)
-	total := max(len(m.o.GPUUUIDs), gpus, 1)
-	share := func(whole float64) float64 { return whole * float64(gpus) / float64(total) }
+	share := func(whole float64) float64 { return m.share(r, whole) }
 	s := runtime.Spec{
 		LeaseID: keyString(r.Address), GPUMask: r.GPUMask, Checkpoint: r.Checkpoint,
 		Command: r.Job.Command, Env: r.Job.Env, Image: r.Job.Image, Network: r.Job.Network,
 		Limits: runtime.Limits{
 			CPUs:      minLimit(float64(r.Job.CPUs), share(m.o.Node.CPUs)),
 			MemoryMiB: uint64(minLimit(float64(r.Job.MemoryMiB), share(float64(m.o.Node.MemoryMiB)))),
-			DiskMiB:   uint64(minLimit(float64(r.Job.DiskMiB), share(float64(m.o.Node.DiskMiB)))),
+			DiskMiB:   uint64(minLimit(float64(r.Job.DiskMiB), float64(m.diskBeside(r)))),
 		},
+		Volume: r.Job.Volume,
 	}
 	for i, uuid := range m.o.GPUUUIDs {
 		if r.GPUMask>>i&1 == 1 {
@@ -130,6 +132,12 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 		s.GPUUUIDs = nil // the inventory has changed since the lease was awarded
 	}
 	return s
+}
+
+// share is a lease's part of what the machine has.
+func (m *Manager) share(r store.Lease, whole float64) float64 {
+	gpus := bits.OnesCount64(r.GPUMask)
+	return whole * float64(gpus) / float64(max(len(m.o.GPUUUIDs), gpus, 1))
 }
 
 // minLimit is the smaller of two limits, of which 0 is none.
@@ -150,6 +158,11 @@ func (w *worker) markExited(ctx context.Context, f Facts, d Decision) error {
 	why := d.Why
 	if why == "" {
 		why = describe(*exit)
+	}
+	if st.Phase == runtime.Lost { // what its supervisor would have cleared away
+		if _, err := w.m.o.Runtime.Stop(ctx, w.id, 0); err != nil {
+			w.log.Warn().Err(err).Msg("what a killed supervisor has left cannot be removed; the agent tries again when it removes the lease")
+		}
 	}
 	return w.advance(store.Exited, why, func(l *store.Lease) {
 		setTimes(l, f.Account)

@@ -84,9 +84,11 @@ type Manager struct {
 	workers map[solana.PublicKey]*worker
 	// credentials open images; they are in memory alone, until the image is there or the lease is over.
 	credentials map[solana.PublicKey]image.Credential
-	shells      map[store.Key]int // connections to each lease's container
-	ready       chan struct{}
-	once        sync.Once
+	// volumeKeys are those of volumes, in memory alone, until the job has been started or the lease is over.
+	volumeKeys map[solana.PublicKey]runtime.VolumeKey
+	shells     map[store.Key]int // connections to each lease's container
+	ready      chan struct{}
+	once       sync.Once
 }
 
 // New checks the options. Run starts the workers.
@@ -103,7 +105,7 @@ func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, shells: map[store.Key]int{}, ready: make(chan struct{})}, nil
+	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, volumeKeys: map[solana.PublicKey]runtime.VolumeKey{}, shells: map[store.Key]int{}, ready: make(chan struct{})}, nil
 }
 
 // Ready is closed once every lease that was known at the start has been observed.
@@ -215,6 +217,7 @@ func (m *Manager) dropWorker(w *worker) {
 	if m.workers[w.address] == w {
 		delete(m.workers, w.address)
 		delete(m.credentials, w.address)
+		delete(m.volumeKeys, w.address)
 	}
 }
 

@@ -144,6 +144,7 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 		return Decision{}, f, err
 	}
 	f.Job = phase(job)
+	f.Keyless = f.Entry.Job != nil && f.Entry.Job.Volume != nil && !w.m.hasVolumeKey(w.address)
 	if f.Exists && (account.State() == market.LeaseAwarded || wantsOutput(account)) {
 		if f.Order, err = w.m.o.Chain.Order(ctx, account); err != nil {
 			return Decision{}, f, err

@@ -39,6 +39,9 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	if err := mountDisk(dir); err != nil {
 		return nil, err
 	}
+	if err := mountVolume(dir, spec); err != nil {
+		return nil, err
+	}
 	upper, work := filepath.Join(dir.work(), "files"), filepath.Join(dir.work(), "overlay")
 	for _, path := range []string{upper, work, dir.rootfs(), dir.sandboxState()} {
 		if err := os.MkdirAll(path, 0o755); err != nil {
@@ -60,6 +63,9 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	}
 	config, err := ociSpec(spec, c.Image.Config, dir.rootfs())
 	if err != nil {
+		return nil, err
+	}
+	if err := addVolume(dir, spec, config); err != nil {
 		return nil, err
 	}
 	config.Linux.Resources = limitsOf(spec.Limits, inCgroup)

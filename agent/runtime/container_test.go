@@ -41,7 +41,7 @@ func containers(t *testing.T) (*Process, string) {
 	return p, jobImage(t)
 }
 
-func jobImage(t *testing.T) string {
+func jobImage(t *testing.T, more ...imagetest.Entry) string {
 	t.Helper()
 	built := filepath.Join(t.TempDir(), "job")
 	build := exec.Command("go", "build", "-o", built, "./testdata/job")
@@ -54,10 +54,10 @@ func jobImage(t *testing.T) string {
 	_, digested := imagetest.Serve(t, "amd64", v1.Config{
 		Entrypoint: []string{"/bin/job"}, Cmd: []string{"say=of the image"}, User: "ml",
 		Env: []string{"FROM=image", "LD_PRELOAD=/evil.so", "NVIDIA_VISIBLE_DEVICES=all"},
-	}, imagetest.Layer(
-		t, home, imagetest.File("bin/job", string(binary)), imagetest.File("etc/group", "ml:x:1000:\n"),
+	}, imagetest.Layer(t, append(
+		more, home, imagetest.File("bin/job", string(binary)), imagetest.File("etc/group", "ml:x:1000:\n"),
 		imagetest.File("etc/passwd", "root:x:0:0::/root:/bin/sh\nml:x:1000:1000::/home/ml:/bin/sh\n"),
-	))
+	)...))
 	return digested
 }
 

@@ -15,7 +15,8 @@ import (
 const loopTries = 20
 
 // disk is what a container may write to: a file system of its own, in a file as large as the limit, so that the kernel
-// keeps the limit and the job sees a full disk. The files are not encrypted.
+// keeps the limit and the job sees a full disk. The files are not encrypted, and have no journal: after a crash they are thrown
+// away.
 type disk struct {
 	device *os.File
 }
@@ -23,6 +24,25 @@ type disk struct {
 // newDisk makes the file system and ties it to a loop device, or says why there can be none. The device is free again when
 // it is closed and nothing is mounted from it, however the processes that hold it have ended.
 func newDisk(dir leaseDir, mebibytes uint64) (*disk, error) {
+	file, err := os.OpenFile(dir.diskFile(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	err = file.Truncate(int64(mebibytes << 20))
+	var device *os.File
+	if err == nil {
+		device, err = makeFileSystem(file, "-O", "^has_journal", "-E", "lazy_itable_init=1")
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(file.Name()))
+	}
+	return &disk{device: device}, nil
+}
+
+// makeFileSystem makes an ext4 file system in a file and ties the file to a loop device. Without a reserve for root: the
+// job is root.
+func makeFileSystem(file *os.File, options ...string) (*os.File, error) {
 	mkfs, err := findMkfs()
 	if err != nil {
 		return nil, err
@@ -31,25 +51,13 @@ func newDisk(dir leaseDir, mebibytes uint64) (*disk, error) {
 	if err != nil || !strings.Contains(string(known), "\text4\n") {
 		return nil, errors.Join(errors.New("the kernel has no ext4"), err)
 	}
-	file, err := os.OpenFile(dir.diskFile(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if err := file.Truncate(int64(mebibytes << 20)); err != nil {
-		return nil, errors.Join(err, os.Remove(file.Name()))
-	}
-	// No journal and no reserve for root: after a crash the files are thrown away, and the job is root.
-	make := exec.Command(mkfs, "-q", "-F", "-m", "0", "-O", "^has_journal", "-E", "lazy_itable_init=1", file.Name())
+	make := exec.Command(mkfs, append([]string{"-q", "-F", "-m", "0"}, append(options, "/proc/self/fd/3")...)...)
 	make.Env = []string{"PATH=" + defaultPath}
+	make.ExtraFiles = []*os.File{file}
 	if out, err := make.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w: %s", mkfs, err, strings.TrimSpace(string(out))), os.Remove(file.Name()))
+		return nil, fmt.Errorf("%s: %w: %s", mkfs, err, strings.TrimSpace(string(out)))
 	}
-	device, err := attachLoop(file)
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(file.Name()))
-	}
-	return &disk{device: device}, nil
+	return attachLoop(file)
 }
 
 func findMkfs() (string, error) {

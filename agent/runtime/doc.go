@@ -22,6 +22,8 @@
 //	DIR/stdout.log DIR/stderr.log DIR/output.log (both together) DIR/supervisor.log
 //	DIR/work         the job's working directory and home; with an image what it has written, and what the overlay needs
 //	DIR/disk.img     with an image: the file system that is mounted at DIR/work for the container alone
+//	DIR/volume.img   the file system of the job's volume, whose key is in the kernel alone; DIR/volume is where the container's
+//	                 processes have it mounted
 //	DIR/container.json DIR/config.json DIR/rootfs DIR/runsc   with an image: what was pulled, the OCI configuration, where
 //	                 the image is mounted, runsc's own state
 //

@@ -18,6 +18,7 @@ import (
 const (
 	fdReport = 3 // an error message, or end of file when the job took over
 	fdGate   = 4 // one byte once the supervisor has written down who runs
+	fdVolume = 5 // the mount of the job's volume, if it has one
 )
 
 // envSupervisor names the supervisor's process.

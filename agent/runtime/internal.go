@@ -65,7 +65,7 @@ func detach(dir leaseDir) error {
 	cmd.Args[0] = "gantry-agent"
 	cmd.Env = []string{} // nothing of the agent's: the job could read it in /proc
 	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("runtime: start supervisor: %w", err)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/network"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 const (
@@ -47,6 +49,8 @@ type Process struct {
 
 	sandbox Sandbox
 	network *network.Network
+	// volumes says why there can be none here.
+	volumes func() error
 	// starting keeps two calls from preparing one directory at once; across processes the supervisor's lock decides.
 	starting sync.Mutex
 }
@@ -75,9 +79,12 @@ func NewProcess(o ProcessOptions) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{root: root, exe: exe, log: o.Log, sandbox: o.Sandbox, network: connect}
+	p := &Process{root: root, exe: exe, log: o.Log, sandbox: o.Sandbox, network: connect, volumes: sync.OnceValue(CheckVolumes)}
 	if err := p.sweepNetwork(); err != nil {
 		p.log.Warn().Err(err).Msg("what the networks of ended leases have left cannot be removed")
+	}
+	if err := p.sweepVolumes(); err != nil {
+		p.log.Warn().Err(err).Msg("the volumes of ended leases cannot be removed")
 	}
 	return p, nil
 }
@@ -94,12 +101,15 @@ func (p *Process) Check(spec Spec) error {
 	if err := spec.Validate(); err != nil || spec.Image == "" {
 		return err
 	}
-	return errors.Join(p.sandbox.check(), p.checkNetwork(spec))
+	return errors.Join(p.sandbox.check(), p.checkNetwork(spec), p.checkVolume(spec))
 }
 
 // Start implements [Runtime]. A job that cannot be started (no such command) is no error: it is over, with
 // ReasonStartFailed.
 func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
+	if spec.Volume != nil && len(spec.VolumeKey) != messages.VolumeKeyBytes {
+		return Status{}, fmt.Errorf("%w: the key of the volume has %d bytes, not %d", ErrSpec, len(spec.VolumeKey), messages.VolumeKeyBytes)
+	}
 	if err := p.Prepare(ctx, spec, image.Credential{}); err != nil {
 		return Status{}, err
 	}
@@ -147,6 +157,9 @@ func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
 	cmd := exec.Command(p.exe, InternalCommand, stageDetach, string(d))
 	cmd.Args[0] = "gantry-agent"
 	cmd.Env = []string{}
+	if spec.Volume != nil {
+		cmd.Stdin = bytes.NewReader(spec.VolumeKey)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("runtime: start supervisor of %s: %w: %s", spec.LeaseID, err, strings.TrimSpace(string(out)))
@@ -188,7 +201,7 @@ func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration)
 		return st, err
 	}
 	if st.Phase == Lost {
-		return st, errors.Join(d.killLeftovers(), p.detachNetwork(d, leaseID))
+		return st, errors.Join(d.killLeftovers(), p.detachNetwork(d, leaseID), d.removeVolume())
 	}
 	if st.Phase == Created {
 		return st, nil

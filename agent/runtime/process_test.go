@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 		case "test-agent":
 			testAgent(os.Args[2], os.Args[3])
 			return
+		case "volume-agent":
+			volumeAgent(os.Args[2:])
+			return
 		}
 	}
 	os.Exit(m.Run())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 var (
@@ -23,15 +24,17 @@ var (
 	ErrSpec = errors.New("runtime: invalid specification")
 	// ErrImage: this node runs no images.
 	ErrImage = errors.New("runtime: this node runs no images")
+	// ErrVolume: this node has no encrypted volumes, or no room for one.
+	ErrVolume = errors.New("runtime: this node cannot have the volume")
 	// ErrPull: the image could not be fetched or unpacked.
 	ErrPull = errors.New("runtime: image cannot be used")
 )
 
 // Runtime runs jobs, each under its lease's id. Implementations are safe for use by several goroutines.
 type Runtime interface {
-	// Check says whether this node can run a job: ErrSpec, ErrImage or ErrNetwork with the reason if not.
+	// Check says whether this node can run a job: ErrSpec, ErrImage, ErrNetwork or ErrVolume with the reason if not.
 	Check(spec Spec) error
-	// Prepare fetches what a job needs before it starts, its image. It may take minutes, and runs nothing of the job. ctx
+	// Prepare gets what a job needs before it starts, its image and the room for its volume. It may take minutes, and runs nothing of the job. ctx
 	// ends it. The credential opens the image for this once, and is written nowhere. Errors: those of Check, ErrPull.
 	Prepare(ctx context.Context, spec Spec, credential image.Credential) error
 	// Start starts a job and returns when it runs or has failed to. ctx bounds the wait, not the job. A second Start of
@@ -96,6 +99,10 @@ type Spec struct {
 	Image string `json:"image,omitempty"`
 	// Network is NetworkInternet, or empty: then a container has none but its own loopback.
 	Network string `json:"network,omitempty"`
+	// Volume of the container; nil for none.
+	Volume *messages.Volume `json:"volume,omitempty"`
+	// VolumeKey opens the volume; only Start needs it. It is written nowhere.
+	VolumeKey VolumeKey `json:"-"`
 	// GPUMask has bit i set for the node's GPU i.
 	GPUMask uint64 `json:"gpu_mask"`
 	// GPUUUIDs names the same GPUs where known.

@@ -74,11 +74,14 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 	if err != nil {
 		return err
 	}
-	if d.exists(d.container()) {
-		return nil
-	}
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return fmt.Errorf("runtime: %w", err)
+	}
+	if err := reserveVolume(d, spec); err != nil {
+		return err
+	}
+	if d.exists(d.container()) {
+		return nil
 	}
 	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: p.sandbox, Credential: credential})
 	if err != nil {

@@ -69,6 +69,9 @@ func (s Spec) Validate() error {
 	if err := s.validateNetwork(); err != nil {
 		return err
 	}
+	if err := s.validateVolume(); err != nil {
+		return err
+	}
 	return s.Limits.validate()
 }
 

@@ -32,7 +32,8 @@ type supervisor struct {
 	dir    leaseDir
 	spec   Spec
 	cgroup *cgroup
-	disk   *disk // nil where the disk is watched
+	disk   *disk   // nil where the disk is watched
+	volume *volume // nil where the job has none
 	record runRecord
 
 	network  network.Plan
@@ -64,8 +65,15 @@ func supervise(dir leaseDir) error {
 	if ok, err := readJSON(dir.spec(), &s.spec); err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("runtime: no specification in %s", dir))
 	}
-	exit := s.run(signals)
+	var key VolumeKey
+	if s.spec.Volume != nil {
+		if key, err = readKey(os.Stdin); err != nil {
+			return err
+		}
+	}
+	exit := s.run(signals, key)
 	s.disk.close()
+	s.volume.destroy(dir)
 	if s.cgroup != nil {
 		s.cgroup.remove()
 	}
@@ -73,7 +81,7 @@ func supervise(dir leaseDir) error {
 }
 
 // run starts the job and waits for it; it always returns an exit.
-func (s *supervisor) run(signals <-chan os.Signal) Exit {
+func (s *supervisor) run(signals <-chan os.Signal, key VolumeKey) Exit {
 	begin := time.Now()
 	started := begin.UTC()
 	failed := func(err error) Exit {
@@ -88,6 +96,9 @@ func (s *supervisor) run(signals <-chan os.Signal) Exit {
 	}
 	s.record = runRecord{Supervisor: me, StartedAt: started}
 	s.chooseLimits()
+	if err := s.openVolume(key); err != nil {
+		return failed(err)
+	}
 	if err := s.dir.write(s.dir.run(), s.record); err != nil {
 		return failed(err)
 	}
@@ -164,6 +175,9 @@ func (s *supervisor) start() error {
 	s.cmd.Env = []string{envSupervisor + "=" + strconv.Itoa(os.Getpid())}
 	s.cmd.Stdout, s.cmd.Stderr = outW, errW
 	s.cmd.ExtraFiles = []*os.File{reportW, gateR} // fdReport, fdGate
+	if s.volume != nil {
+		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, s.volume.mount) // fdVolume
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if s.spec.Image != "" {
 		// The image is mounted for this process and its children alone, and the network is theirs.

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"time"
+
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // Key is a 32-byte account address or public key.
@@ -91,6 +93,8 @@ type Job struct {
 	DiskMiB   uint64 `json:"disk_mib,omitempty"`
 	// SSHKeys may log in to the container.
 	SSHKeys []string `json:"ssh_keys,omitempty"`
+	// Volume is the container's; nil for none. Its key is not stored.
+	Volume *messages.Volume `json:"volume,omitempty"`
 }
 
 // Exit is how a job ended.

@@ -192,7 +192,11 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.remote.deploy(ctx, l, d.r.job, credential); err != nil {
+	key, err := d.volumeKey(l.Address)
+	if err != nil {
+		return err
+	}
+	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, key); err != nil {
 		var refusal *errRefusedByNode
 		if errors.As(err, &refusal) && refusal.why == messages.LeaseOver {
 			return d.overOnChain(ctx, l)
@@ -209,12 +213,16 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
+	rctx, cancel := context.WithCancel(ctx)
+	var renewing, keys sync.WaitGroup
+	defer renewing.Wait()
+	defer keys.Wait()
+	defer cancel()
 	if credential != nil {
-		rctx, cancel := context.WithCancel(ctx)
-		var renewing sync.WaitGroup
-		renewing.Go(func() { d.renewCredential(rctx, l) })
-		defer renewing.Wait()
-		defer cancel()
+		renewing.Go(func() { d.renewCredential(rctx, l, key) })
+	}
+	if key != nil {
+		keys.Go(func() { d.keepKey(rctx, l, key) })
 	}
 	var cur market.Lease
 	var ok bool
@@ -228,6 +236,7 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return fmt.Errorf("lease %s did not start: %w", l.Address, err)
 	}
+	keys.Wait() // a lease that has started on chain may still wait for the key
 	d.s.say(" ✓ running  after %.1f s on %s", time.Since(d.began).Seconds(), short(l.Node))
 	return nil
 }
@@ -237,7 +246,7 @@ const renewEvery = 40 * time.Second
 
 // renewCredential gives the machine fresh tokens while it fetches the image, because a large one takes longer than a token
 // lives. Failures are left to the machine, which tells the customer what its registry says.
-func (d *deployment) renewCredential(ctx context.Context, l market.Lease) {
+func (d *deployment) renewCredential(ctx context.Context, l market.Lease, key []byte) {
 	t := time.NewTicker(renewEvery)
 	defer t.Stop()
 	for {
@@ -248,7 +257,7 @@ func (d *deployment) renewCredential(ctx context.Context, l market.Lease) {
 		}
 		credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
 		if err == nil {
-			_, err = d.remote.deploy(ctx, l, d.r.job, credential)
+			_, err = d.remote.deploy(ctx, l, d.r.job, credential, key)
 		}
 		if err != nil && ctx.Err() == nil {
 			d.s.log.Warn().Err(err).Msg("the machine got no fresh token for the registry")

@@ -44,6 +44,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "registry-credentials", Usage: "for an image that is not public: give the machine a `token` that reads its repository for minutes, made with docker's credentials; or the password, where the registry has no tokens"},
 			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "what the container of --image reaches: `internet`, or none; never the machine, its network or other leases"},
 			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, beside the key that gantry has made; repeat"},
+			&cli.StringFlag{Name: flagVolume, Usage: "`NAME:SIZE[:PATH]` such as data:50GiB: an encrypted file system for the container of --image, at /NAME or PATH, as long as the job runs"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
 			&cli.Uint64Flag{Name: "memory", Usage: "memory limit in `MIB`"},
 			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},
@@ -221,6 +222,9 @@ func (s *session) job(command []string) (messages.JobSpec, error) {
 		Version: messages.Version, Image: s.cli.String("image"), Command: command,
 		MemoryMiB: s.cli.Uint64("memory"), CPUs: uint32(s.cli.Uint("cpus")), DiskMiB: s.cli.Uint64("disk"),
 	}
+	if err := s.volume(&job); err != nil {
+		return job, err
+	}
 	if job.Image != "" {
 		mode := s.cli.String("registry-credentials")
 		if err := checkCredentialMode(mode); err != nil {
@@ -304,6 +308,9 @@ func (s *session) requirement(m market.Model) (market.Requirement, error) {
 	}
 	if s.cli.String("image") != "" {
 		r.MinIsolation = uint8(market.Sandbox)
+	}
+	if s.cli.IsSet(flagVolume) {
+		r.MinIsolation = uint8(market.Volumes)
 	}
 	if s.cli.Bool("guaranteed") {
 		r.Guaranteed = 1

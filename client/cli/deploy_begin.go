@@ -103,6 +103,12 @@ func (s *session) newPurchase(v *view.View, mk market.Market, r request, held *p
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
 	p.Registry = s.cli.String("registry-credentials")
 	p.Detach, p.Receipts, p.Stage = s.cli.Bool("detach"), s.cli.Duration("receipt-every"), purchase.Intended
+	if r.job.Volume != nil {
+		p.Secret = make([]byte, volumeSecretBytes)
+		if _, err := rand.Read(p.Secret); err != nil {
+			return nil, fmt.Errorf("random number: %w", err)
+		}
+	}
 	d := s.deploymentOf(v, mk, p, held)
 	d.r.noPrice, d.r.first, d.fresh = r.noPrice, r.first, true
 	return d, nil

@@ -65,6 +65,10 @@ func (d *deployment) checkNodes() error {
 			suits = market.Biddable
 		}
 		err := suits(&mk, &order, &n, &p, &m, now)
+		if err == nil && !volumeFits(d.r.job.Volume, &n, d.r.args.GPUsPerNode) {
+			why["too little disk for the volume"]++
+			continue
+		}
 		if err == nil {
 			fit++
 			continue
@@ -81,6 +85,10 @@ func (d *deployment) checkNodes() error {
 	switch {
 	case cheapest != 0 && len(why) == 1:
 		advice = fmt.Sprintf("the lowest ask is %s USDC per GPU-hour: raise --max-price, or wait", market.PricePerHour(cheapest))
+	case why["too little disk for the volume"] > 0:
+		advice = fmt.Sprintf("make the volume smaller than %d MiB, or order more GPUs of a node: each comes with its share of the disk", d.r.job.Volume.MiB)
+	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation == uint8(market.Volumes):
+		advice = "a volume needs nodes that run containers with encrypted volumes; " + advice + " volumes"
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation > 0:
 		advice = "an image needs nodes that run containers; " + advice + " sandbox"
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.AllowSimulated == 0:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
@@ -159,6 +161,10 @@ func TestMarketByCommand(t *testing.T) {
 	me.fails(cli.ExitUsage, "--max-price is 0", "deploy", "--gpu", "A100", "--hours", "1", "--max-price", "0", "--", "true")
 	me.fails(cli.ExitUsage, "there is no command to run", "deploy", "--gpu", "A100", "--hours", "1")
 	me.fails(cli.ExitUsage, "there is no time", "deploy", "--gpu", "A100", "--", "true")
+	me.fails(cli.ExitUsage, "--volume is for containers", "deploy", "--gpu", "A100", "--hours", "1", "--volume", "data:1GiB", "--", "true")
+	for volume, want := range map[string]string{"": "has no size", "data:1GB": "its size", "Data:1GiB": "its name", "data:1GiB:/proc/x": "its path"} {
+		me.fails(cli.ExitUsage, want, "deploy", "--gpu", "A100", "--hours", "1", "--image", "registry.invalid/team/job", "--volume", volume)
+	}
 	me.fails(cli.ExitRefused, "order refused: 0 nodes can serve 1×A100-SXM4-40GB now", "deploy", "--gpu", "A100", "--hours", "1", "--", "true")
 
 	// A provider with a node.
@@ -179,6 +185,11 @@ func TestMarketByCommand(t *testing.T) {
 	require.Contains(t, r.err, "pass --allow-simulated")
 	r = me.fails(cli.ExitRefused, "too dear", "deploy", "--gpu", "A100", "--hours", "1", "--max-price", "1", "--allow-simulated", "--", "true")
 	require.Contains(t, r.err, "the lowest ask is 1.26 USDC per GPU-hour")
+	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
+	r = me.fails(cli.ExitRefused, "order refused: 0 nodes can serve", "deploy", "--gpu", "A100", "--hours", "1", "--allow-simulated", "--image", image, "--volume", "data:1GiB")
+	require.Contains(t, r.err, "a volume needs nodes that run containers with encrypted volumes; see: gantry search gpu=A100-SXM4-40GB volumes")
+	me.ok(&nodes, "search", "gpu=a100 volumes")
+	require.Empty(t, nodes)
 	me.fails(cli.ExitUsage, "--price is 0", "node", "update", node.Address.String(), "--price", "0")
 	me.ok(nil, "node", "update", node.Address.String()[:6], "--price", "1.31")
 	var shown struct {

@@ -110,7 +110,7 @@ func (s *session) nodeShow() error {
 	}
 	return s.done(j, func(w io.Writer) {
 		pairs(w, [2]string{"node", j.Address}, [2]string{"provider", j.Provider}, [2]string{"node key", j.NodeKey},
-			[2]string{"runs", map[bool]string{true: "containers from images, in a sandbox", false: "processes only"}[j.Isolation == market.Sandbox.String()]},
+			[2]string{"runs", runsText(market.Isolation(n.Spec.Isolation))},
 			[2]string{"GPUs", fmt.Sprintf("%d×%s, %d free, %d MiB each, %s", j.GPUs, j.Model, j.Free, j.VRAMMiB, j.Link)},
 			[2]string{"simulated", map[bool]string{true: "yes", false: "no"}[j.Simulated]},
 			[2]string{"machine", fmt.Sprintf("%d cores, %d MiB RAM, %d GiB disk, %s", j.CPUCores, j.RAMMiB, j.DiskGiB, j.Region)},
@@ -251,4 +251,15 @@ func (s *session) nodeClose() error {
 	}
 	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: key.PublicKey(), Node: n, Devices: claims})
 	return s.nodeDone(n, "node_close", "is closed; its rent is back in your wallet", instruction, err)
+}
+
+// runsText says what jobs a node takes.
+func runsText(i market.Isolation) string {
+	switch i {
+	case market.Volumes:
+		return "containers from images, in a sandbox, with encrypted volumes"
+	case market.Sandbox:
+		return "containers from images, in a sandbox"
+	}
+	return "processes only"
 }

@@ -25,7 +25,7 @@ type searchTerms struct {
 }
 
 // terms lists the terms of a search, for messages.
-const terms = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch sandbox simulated|real"
+const terms = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch sandbox volumes simulated|real"
 
 // parseSearch reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by spaces;
 // every one must hold.
@@ -48,7 +48,9 @@ func (q *searchTerms) term(term string) error {
 		case "nvswitch":
 			q.Interconnect = market.NVSwitch
 		case "sandbox":
-			q.Isolation = market.Sandbox
+			q.Isolation = max(q.Isolation, market.Sandbox)
+		case "volumes":
+			q.Isolation = market.Volumes
 		case "simulated", "real":
 			want := strings.EqualFold(name, "simulated")
 			q.Simulated = &want

@@ -26,6 +26,8 @@ type JobSpec struct {
 	Network string `cbor:"9,keyasint,omitempty" max:"32"`
 	// SSHKeys may log in to the job's container, as lines of an authorized_keys file; see Shell.
 	SSHKeys []string `cbor:"10,keyasint,omitempty" max:"16" each:"16384"`
+	// Volume of the job's container; nil for none.
+	Volume *Volume `cbor:"11,keyasint,omitempty"`
 }
 
 // NetworkInternet is the network of a container that reaches the internet, and nothing else.
@@ -55,6 +57,9 @@ type DeployRequest struct {
 	// Registry opens the job's image where it is not there for everyone. It is no part of the job, whose digest is on chain;
 	// sending the request again replaces it.
 	Registry *RegistryCredential `cbor:"4,keyasint,omitempty"`
+	// VolumeKey is the key of the job's volume: VolumeKeyBytes, drawn for this lease alone. The machine keeps it in memory.
+	// It is no part of the job either.
+	VolumeKey []byte `cbor:"5,keyasint,omitempty" max:"64"`
 }
 
 // RegistryCredential is a bearer token for one repository, or, for registries that give out none, a name and a password.

@@ -46,6 +46,8 @@ type Purchase struct {
 	Job     *messages.JobSpec `json:"job,omitempty"` // with its secrets; forgotten when the purchase is over
 	// Salt is the job's; it stays known, for a second run of the same job.
 	Salt []byte `json:"salt,omitempty"`
+	// Secret is what the keys of the job's volumes are made of, one for each lease; forgotten when the purchase is over.
+	Secret []byte `json:"secret,omitempty"`
 	// Rerun is the order whose job is run again and compared; zero for none.
 	Rerun  solana.PublicKey `json:"rerun"`
 	Detach bool             `json:"detach,omitempty"`
@@ -76,9 +78,9 @@ func Nonce(customer solana.PublicKey, name string, attempt uint32) uint64 {
 	return binary.LittleEndian.Uint64(h.Sum(nil))
 }
 
-// End marks a purchase as over and forgets the job with its secrets.
+// End marks a purchase as over and forgets the job with its secrets, and what opens its volumes.
 func (p *Purchase) End(exit int, outcome string, result json.RawMessage) {
-	p.Stage, p.Exit, p.Outcome, p.Result, p.Job = Over, exit, outcome, result, nil
+	p.Stage, p.Exit, p.Outcome, p.Result, p.Job, p.Secret = Over, exit, outcome, result, nil, nil
 }
 
 func read(dir string) (Purchase, error) {

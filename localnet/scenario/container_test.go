@@ -28,7 +28,7 @@ func TestAContainerIsRented(t *testing.T) {
 	n, customer := market(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 
-	require.Contains(t, ok(t, n, customer, "search", "gpu=A100 sandbox simulated", "--json").Stdout, `"isolation": "sandbox"`)
+	require.Contains(t, ok(t, n, customer, "search", "gpu=A100 sandbox simulated", "--json").Stdout, `"isolation": "`+offered()+`"`)
 	rent := []string{"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--run-to-completion", "--network", "none", "--image"}
 	done := ok(t, n, customer, append(rent, image, "--", "kernel", "list=/", "env=GANTRY_GPU_COUNT")...)
 	var deployed struct{ Leases []struct{ Address string } }

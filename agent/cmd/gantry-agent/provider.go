@@ -217,7 +217,7 @@ func updateCommand() *cli.Command {
 		Flags: commonFlags(walletFlag(),
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto and auto:FLOOR follow the market from the next start"),
 			&cli.StringFlag{Name: "status", Usage: "`STATUS`: active, draining or hibernated"},
-			&cli.StringFlag{Name: "isolation", Usage: "`HOW` jobs run: sandbox (containers from images, in gVisor), process, or auto for the best that this machine can"}),
+			&cli.StringFlag{Name: "isolation", Usage: "`HOW` jobs run: volumes (containers from images, in gVisor, with encrypted volumes), sandbox (without volumes), process, or auto for the best that this machine can"}),
 		Action: runUpdate,
 	}
 }
@@ -261,8 +261,11 @@ func isolationFlag(c *cli.Context, text string) (*market.Isolation, error) {
 	if err != nil {
 		return nil, usage(fmt.Errorf("--isolation: %w, or auto", err))
 	}
-	if wanted > can {
-		return nil, usage(errors.New("--isolation sandbox: this machine runs no images; it needs runsc (--runsc, or in PATH) and an agent that runs as root"))
+	switch {
+	case wanted > can && can < market.Sandbox:
+		return nil, usage(fmt.Errorf("--isolation %s: this machine runs no images; it needs runsc (--runsc, or in PATH) and an agent that runs as root", wanted))
+	case wanted > can:
+		return nil, usage(fmt.Errorf("--isolation %s: %w; it needs mkfs.ext4 (package e2fsprogs), loop devices, and a kernel with ext4 and CONFIG_FS_ENCRYPTION", wanted, runtime.CheckVolumes()))
 	}
 	return &wanted, nil
 }

@@ -45,6 +45,27 @@ func main() {
 				_, err = f.Write(make([]byte, 1<<20))
 			}
 			fmt.Println("filled", err)
+		case "put": // put=PATH,TEXT writes the text twice, so that it is on the disk and differs from the command
+			path, text, _ := strings.Cut(rest, ",")
+			f, err := os.Create(path)
+			if err == nil {
+				_, err = f.WriteString(text + text)
+			}
+			if err == nil {
+				err = f.Sync()
+			}
+			fmt.Println("put", path, err)
+		case "get":
+			raw, err := os.ReadFile(rest)
+			fmt.Printf("got %s %q %v\n", rest, raw, err)
+		case "await":
+			for {
+				if _, err := os.Stat(rest); err == nil {
+					break
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			fmt.Println("awaited", rest)
 		case "grow":
 			var all [][]byte
 			for {

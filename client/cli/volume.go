@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+const flagVolume = "volume"
+
+const (
+	// volumeSecretBytes is the length of what the keys of a purchase's volumes are made of.
+	volumeSecretBytes = 32
+	// tagVolumeKey keeps these keys apart from all others.
+	tagVolumeKey = "gantry volume key 1"
+	// keyEvery is how often a machine is given the key of a volume until its job runs: it has the key in memory alone, and
+	// may have been started anew.
+	keyEvery = 500 * time.Millisecond
+)
+
+// volume reads the volume of a job.
+func (s *session) volume(job *messages.JobSpec) error {
+	text := s.cli.String(flagVolume)
+	if !s.cli.IsSet(flagVolume) {
+		return nil
+	}
+	if job.Image == "" {
+		return usage("--volume is for containers", "name an --image, or leave --volume out")
+	}
+	v, err := messages.ParseVolume(text)
+	if err != nil {
+		return usage("--volume: "+err.Error(), "")
+	}
+	job.Volume = &v
+	return nil
+}
+
+// volumeFits reports whether the machine's disk, as it is registered, may have room for a volume in the share of an order.
+func volumeFits(v *messages.Volume, n *market.Node, gpus uint8) bool {
+	if v == nil || n.Spec.Gpus == 0 {
+		return true
+	}
+	return v.MiB <= uint64(n.Spec.DiskGib)<<10*uint64(gpus)/uint64(n.Spec.Gpus)
+}
+
+// volumeKey is the key of a lease's volume; nil for a job that has none. Each lease has a key of its own, so that no machine
+// knows another's.
+func (d *deployment) volumeKey(lease solana.PublicKey) ([]byte, error) {
+	if d.r.job.Volume == nil {
+		return nil, nil
+	}
+	if len(d.p.Secret) != volumeSecretBytes {
+		return nil, errors.New("the record of this order has no secret for the keys of its volumes")
+	}
+	key, err := hkdf.Key(sha256.New, d.p.Secret, lease[:], tagVolumeKey, messages.VolumeKeyBytes)
+	if err != nil {
+		return nil, fmt.Errorf("key of the volume: %w", err)
+	}
+	return key, nil
+}
+
+// keepKey gives a machine the key of its volume again until the job runs or ctx ends.
+func (d *deployment) keepKey(ctx context.Context, l market.Lease, key []byte) {
+	t := time.NewTicker(keyEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		st, err := d.remote.deploy(ctx, l, d.r.job, nil, key)
+		var refusal *errRefusedByNode
+		if errors.As(err, &refusal) || err == nil && st.State != messages.LeaseWaiting {
+			return
+		}
+	}
+}

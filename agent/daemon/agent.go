@@ -64,6 +64,7 @@ type Agent struct {
 	key     solana.PrivateKey
 	domain  records.Domain
 	genesis [32]byte
+	local   bool // the cluster is a private one on this machine
 	policy  pricing.Policy
 	costs   pricing.Costs
 	clock   marketClock
@@ -139,6 +140,7 @@ func (a *Agent) open(ctx context.Context) error {
 	}
 	a.domain, a.genesis = records.DomainOf(genesis), genesis
 	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: a.cfg.URLs()}
+	a.local = cluster.CheckLocal() == nil
 	if err := a.checkSimulations(cluster); err != nil {
 		return err
 	}
@@ -156,7 +158,7 @@ func (a *Agent) open(ctx context.Context) error {
 		return err
 	}
 	o.Executable = a.executable()
-	process, err := runtime.NewProcess(o)
+	process, err := runtime.NewProcess(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -187,7 +189,7 @@ func (a *Agent) open(ctx context.Context) error {
 	if err := a.openProver(ctx); err != nil {
 		return err
 	}
-	return a.openNetwork(cluster)
+	return a.openNetwork()
 }
 
 // executable is the gantry-agent binary, empty for the running one.
@@ -224,11 +226,11 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 	return nil
 }
 
-func (a *Agent) openNetwork(cluster runtime.Cluster) error {
+func (a *Agent) openNetwork() error {
 	pc := p2p.Options{
 		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Known: a.mayVisit, First: a.comesFirst, Allow: a.allowance,
 		PublicOnly: chain.ClusterOf(a.genesis) != chain.ClusterLocal, Log: a.log.With().Str("part", "p2p").Logger(),
-	}.ForNode(cluster.CheckLocal() == nil)
+	}.ForNode(a.local)
 	var err error
 	if a.p2p, err = p2p.New(pc); err != nil {
 		return err

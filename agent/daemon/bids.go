@@ -47,7 +47,12 @@ func (k keeperNetwork) Outcome(ctx context.Context, keeper solana.PublicKey, req
 func (a *Agent) newBidder(ctx context.Context) (*bidding.Bidder, error) {
 	return bidding.New(bidding.Options{
 		View: a.view, Store: a.store, Network: keeperNetwork{a.p2p}, Key: a.key, Node: a.node, Domain: a.domain,
-		Price: func(market.Order) market.PricePerHour { return a.bidPrice(ctx) }, OnChange: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
+		Price: func(o market.Order) market.PricePerHour {
+			if !a.local && market.Isolation(o.Requirement.MinIsolation) < market.Sandbox {
+				return 0 // its job may have no image, and would be refused
+			}
+			return a.bidPrice(ctx)
+		}, OnChange: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
 	})
 }
 

@@ -92,6 +92,9 @@ func (a *Agent) assemble(node market.Node) error {
 		return err
 	}
 	switch can, says := a.cfg.Isolation(), market.Isolation(node.Spec.Isolation); {
+	case !a.local && says < market.Sandbox:
+		return fmt.Errorf("%w: the node is registered to run jobs without an image too, which run on local networks only; make it say that it runs images: "+
+			"gantry-agent update --isolation sandbox", config.ErrConfig)
 	case can < says:
 		a.log.Error().Stringer("registered", says).Stringer("can", can).Msg("this machine cannot run jobs as the node is registered to (sandbox: images; volumes: those and encrypted volumes): such leases will not start, which costs reputation; images need runsc and an agent that runs as root, volumes also mkfs.ext4 and a kernel with fscrypt, or: gantry-agent update --isolation auto")
 	case can > says:

@@ -66,9 +66,13 @@ func (w *testbed) deploy(a *agent, lease solana.PublicKey, job messages.JobSpec)
 	return answer
 }
 
-// find connects the customer with the agent as a customer does: through a keeper's lookup.
+// find connects the customer with the agent as a customer does: through a keeper's lookup, unless its address is known.
 func (w *testbed) find(a *agent) {
 	w.t.Helper()
+	if a.at != "" {
+		require.NoError(w.t, w.customer.Connect(w.t.Context(), p2p.Peer{Key: a.key, Addrs: []string{a.at}}))
+		return
+	}
 	require.NoError(w.t, w.customer.Remember(w.keeper.Self()))
 	require.Eventually(w.t, func() bool {
 		return w.customer.Find(w.t.Context(), a.key, []solana.PublicKey{w.keeper.Key()}) == nil

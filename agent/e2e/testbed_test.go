@@ -31,6 +31,7 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
+	"github.com/gantry-market/gantry/internal/testkit/meter"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -77,6 +78,11 @@ type testbed struct {
 
 // newTestbed starts a node with a seeded market; change alters its parameters.
 func newTestbed(t *testing.T, change ...func(*bindings.Params)) *testbed {
+	return testbedOf(t, "", change...)
+}
+
+// testbedOf is a market on a cluster whose genesis hash is another; empty for the node's own.
+func testbedOf(t *testing.T, genesis string, change ...func(*bindings.Params)) *testbed {
 	require.NoError(t, built.err)
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	w := &testbed{t: t, dir: t.TempDir()}
@@ -84,6 +90,11 @@ func newTestbed(t *testing.T, change ...func(*bindings.Params)) *testbed {
 	w.keys, err = seed.OpenKeys(filepath.Join(w.dir, "keys"), seed.Counts{Keepers: 2, Providers: 2, Customers: 2})
 	require.NoError(t, err)
 	w.at = localnode.Start(t, engine.Surfnet, localnode.Market(t, w.keys.Authority.Address()))
+	if genesis != "" {
+		m := meter.New(t, chain.Endpoint{RPC: w.at.RPC, WS: w.at.WS})
+		m.Claim(genesis)
+		w.at.RPC, w.at.WS = m.Endpoint().RPC, m.Endpoint().WS
+	}
 	w.chain, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: w.at.RPC, WS: w.at.WS}}})
 	require.NoError(t, err)
 	t.Cleanup(w.chain.Close)
@@ -142,6 +153,12 @@ func (w *testbed) deposit(c seed.Wallet, amount market.USDC) {
 // order places an order and awards it to the node.
 func (w *testbed) order(node solana.PublicKey, job messages.JobSpec, seconds uint32, completes bool) market.Lease {
 	w.t.Helper()
+	return w.orderWith(node, job, seconds, completes, market.Requirement{Model: seed.A100, AllowSimulated: 1})
+}
+
+// orderWith is order with other requirements.
+func (w *testbed) orderWith(node solana.PublicKey, job messages.JobSpec, seconds uint32, completes bool, needs market.Requirement) market.Lease {
+	w.t.Helper()
 	c, k := w.keys.Customers[0], w.keys.Keepers[0]
 	var nonce [8]byte
 	_, err := rand.Read(nonce[:])
@@ -151,7 +168,7 @@ func (w *testbed) order(node solana.PublicKey, job messages.JobSpec, seconds uin
 	require.NoError(w.t, err)
 	instruction, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: c.Address(), Nonce: n, MaxPrice: 5_000_000, Duration: seconds, Nodes: 1, GPUsPerNode: 1,
-		RunToCompletion: completes, JobDigest: digest, Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
+		RunToCompletion: completes, JobDigest: digest, Requirement: needs,
 	})
 	w.send(c, instruction, err)
 	address := market.OrderAddress(c.Address(), n)
@@ -182,6 +199,8 @@ type agent struct {
 	w    *testbed
 	dir  string
 	args []string
+	env  []string // beside the test's own
+	at   string   // where it listens; empty where keepers are asked for it
 	node solana.PublicKey
 	key  solana.PublicKey
 	cmd  *exec.Cmd
@@ -251,7 +270,9 @@ func (a *agent) command(args ...string) string {
 func (a *agent) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(a.w.t.Context(), 120*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, built.path, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, built.path, args...)
+	cmd.Env = append(os.Environ(), a.env...)
+	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
@@ -266,6 +287,7 @@ func (a *agent) start() {
 	served := strings.Count(a.out.String(), " agent serves ")
 	a.cmd = exec.Command(built.path, args...)
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
+	a.cmd.Env = append(os.Environ(), a.env...)
 	require.NoError(a.w.t, a.cmd.Start())
 	require.Eventually(a.w.t, func() bool { return strings.Count(a.out.String(), " agent serves ") > served }, 20*time.Second, 20*time.Millisecond, "the agent does not serve")
 	require.Eventually(a.w.t, func() bool { return a.w.keeper.Connected(a.key) }, 20*time.Second, 20*time.Millisecond, "the agent does not connect to its keeper")

@@ -35,7 +35,7 @@ func containers(t *testing.T) (*Process, string) {
 	}
 	o := options(t.TempDir())
 	o.Sandbox = Sandbox{Runsc: runsc, Images: t.TempDir()}
-	p, err := NewProcess(o)
+	p, err := NewProcess(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { stopAll(t, p) })
 	return p, jobImage(t)
@@ -200,7 +200,7 @@ func TestTheCacheOfImagesKnowsTheLeases(t *testing.T) {
 
 	half := filepath.Join(p.sandbox.Images, "tmp", "half")
 	require.NoError(t, os.MkdirAll(half, 0o700))
-	again, err := NewProcess(ProcessOptions{Root: p.root, Cluster: options(p.root).Cluster, Sandbox: p.sandbox})
+	again, err := NewProcess(t.Context(), ProcessOptions{Root: p.root, Cluster: options(p.root).Cluster, Sandbox: p.sandbox})
 	require.NoError(t, err)
 	require.NoError(t, again.CleanImages(t.Context()))
 	require.NoDirExists(t, half)

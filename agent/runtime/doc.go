@@ -3,8 +3,9 @@
 // [Runtime] is what the agent needs of any way to run jobs; [Process] is the one there is. A job without an image runs as an
 // ordinary process in a working directory of its own. That limits what a job uses and keeps its environment clean, but it
 // does not isolate the job from the machine. A job with an image runs in gVisor: the process is runsc, and the image with
-// the job's files above it is its root. Such a container has no network yet. Both serve local networks only:
-// [NewProcess] refuses every public cluster and every RPC endpoint that is not on this machine ([NotLocalError]).
+// the job's files above it is its root. Jobs without an image run on local networks only: for a public cluster, and for every
+// RPC endpoint that is not on this machine, [NewProcess] first runs a container to see that the machine isolates jobs, and the
+// runtime refuses jobs without an image ([NotLocalError]).
 //
 // # Surviving the agent
 //

@@ -241,7 +241,7 @@ func restarted(t *testing.T, p *Process, o network.Options) *Process {
 	t.Helper()
 	options := options(p.root)
 	options.Sandbox, options.Network = p.sandbox, o
-	next, err := NewProcess(options)
+	next, err := NewProcess(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { stopAll(t, next) })
 	return next

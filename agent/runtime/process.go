@@ -30,9 +30,9 @@ const (
 type ProcessOptions struct {
 	// Root holds one directory a lease; created if missing, mode 0700.
 	Root string
-	// Cluster must be local; see [Cluster.CheckLocal].
+	// Cluster decides what runs here: jobs without an image on a local one alone; see [Cluster.CheckLocal].
 	Cluster Cluster
-	// Sandbox runs jobs with an image.
+	// Sandbox runs jobs with an image. It is required on a cluster that is not local.
 	Sandbox Sandbox
 	// Network is how containers are connected; its owner is Root.
 	Network network.Options
@@ -41,11 +41,13 @@ type ProcessOptions struct {
 	Log        zerolog.Logger
 }
 
-// Process runs jobs as processes of this machine. See the package comment.
+// Process runs jobs as processes of this machine, those with an image in a sandbox. See the package comment.
 type Process struct {
 	root string
 	exe  string
 	log  zerolog.Logger
+	// strangers says why jobs without an image are refused; nil on a local cluster.
+	strangers *NotLocalError
 
 	sandbox Sandbox
 	network *network.Network
@@ -57,9 +59,11 @@ type Process struct {
 
 var _ Runtime = (*Process)(nil)
 
-// NewProcess returns a runtime, or [*NotLocalError].
-func NewProcess(o ProcessOptions) (*Process, error) {
-	if err := o.Cluster.CheckLocal(); err != nil {
+// NewProcess returns a runtime. On a cluster that is not local it first starts a container to see whether this machine can
+// isolate strangers' jobs; if not, the error is [*NotLocalError].
+func NewProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
+	var strangers *NotLocalError
+	if err := o.Cluster.CheckLocal(); err != nil && !errors.As(err, &strangers) {
 		return nil, err
 	}
 	root, err := filepath.Abs(o.Root)
@@ -73,19 +77,30 @@ func NewProcess(o ProcessOptions) (*Process, error) {
 	if exe == "" {
 		exe = self
 	}
-	o.Sandbox.LocalRegistries = true // the cluster is local, so whoever orders is of this machine
+	if strangers == nil {
+		o.Sandbox.LocalRegistries = true // the cluster is local, so whoever orders is of this machine
+	}
 	o.Network.Owner = root
 	connect, err := network.New(o.Network)
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{root: root, exe: exe, log: o.Log, sandbox: o.Sandbox, network: connect, volumes: sync.OnceValue(CheckVolumes)}
+	p := &Process{
+		root: root, exe: exe, log: o.Log, strangers: strangers, sandbox: o.Sandbox, network: connect, volumes: sync.OnceValue(CheckVolumes),
+	}
 	if err := p.sweepNetwork(); err != nil {
 		p.log.Warn().Err(err).Msg("what the networks of ended leases have left cannot be removed")
 	}
 	if err := p.sweepVolumes(); err != nil {
 		p.log.Warn().Err(err).Msg("the volumes of ended leases cannot be removed")
 	}
+	if strangers == nil {
+		return p, nil
+	}
+	if err := p.isolates(ctx); err != nil {
+		return nil, &NotLocalError{Why: strangers.Why, Missing: err}
+	}
+	p.log.Info().Str("cluster", strangers.Why).Msg("a container was started and isolated; the node takes jobs with an image only")
 	return p, nil
 }
 
@@ -98,8 +113,13 @@ func (p *Process) dir(leaseID string) (leaseDir, error) {
 
 // Check implements [Runtime].
 func (p *Process) Check(spec Spec) error {
-	if err := spec.Validate(); err != nil || spec.Image == "" {
+	switch err := spec.Validate(); {
+	case err != nil:
 		return err
+	case spec.Image == "" && p.strangers != nil:
+		return p.strangers
+	case spec.Image == "":
+		return nil
 	}
 	return errors.Join(p.sandbox.check(), p.checkNetwork(spec), p.checkVolume(spec))
 }

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 func testAgent(root, lease string) {
-	p, err := NewProcess(options(root))
+	p, err := NewProcess(context.Background(), options(root))
 	if err == nil {
 		_, err = p.Start(context.Background(), Spec{
 			LeaseID: lease,
@@ -62,7 +62,7 @@ func options(root string) ProcessOptions {
 func newRuntime(t *testing.T) *Process {
 	t.Helper()
 	root := t.TempDir()
-	p, err := NewProcess(options(root))
+	p, err := NewProcess(context.Background(), options(root))
 	require.NoError(t, err)
 	t.Cleanup(func() { stopAll(t, p) })
 	return p
@@ -411,7 +411,7 @@ func TestJobSurvivesTheAgent(t *testing.T) {
 	require.NoError(t, syscall.Kill(-agent.Process.Pid, syscall.SIGKILL))
 	require.Error(t, agent.Wait())
 
-	p, err := NewProcess(options(root))
+	p, err := NewProcess(context.Background(), options(root))
 	require.NoError(t, err)
 	st, err := p.Status(background(t), "survivor")
 	require.NoError(t, err)

@@ -170,9 +170,19 @@ type Status struct {
 	Spec Spec `json:"spec"`
 }
 
-// NotLocalError is returned for a cluster that the process runtime must not serve.
-type NotLocalError struct{ Why string }
+// NotLocalError: jobs without an image run on local networks only, and this is none.
+type NotLocalError struct {
+	// Why the cluster is not local.
+	Why string
+	// Missing is what keeps this machine from running images for strangers; nil where it can.
+	Missing error
+}
 
 func (e *NotLocalError) Error() string {
-	return fmt.Sprintf("runtime: the process runtime serves local networks only: %s", e.Why)
+	if e.Missing != nil {
+		return fmt.Sprintf("runtime: jobs of strangers run in containers only, and this machine cannot isolate them: %v. It is not a local network: %s", e.Missing, e.Why)
+	}
+	return fmt.Sprintf("runtime: jobs without an image run on local networks only, because nothing isolates them; order with an image. It is not one: %s", e.Why)
 }
+
+func (e *NotLocalError) Unwrap() error { return e.Missing }

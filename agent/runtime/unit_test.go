@@ -29,11 +29,11 @@ func TestPublicClustersAreRefused(t *testing.T) {
 	} {
 		var refused *NotLocalError
 		require.ErrorAs(t, c.CheckLocal(), &refused, name)
-		_, err := NewProcess(ProcessOptions{Root: t.TempDir(), Cluster: c})
+		_, err := NewProcess(t.Context(), ProcessOptions{Root: t.TempDir(), Cluster: c})
 		require.ErrorAs(t, err, &refused, name)
 	}
 	require.NoError(t, Cluster{local.GenesisHash, []string{"http://[::1]:8899", "http://LOCALHOST:1", "http://127.8.9.10"}}.CheckLocal())
-	_, err := NewProcess(ProcessOptions{Cluster: local})
+	_, err := NewProcess(t.Context(), ProcessOptions{Cluster: local})
 	require.Error(t, err)
 }
 

@@ -205,7 +205,7 @@ func TestVolumesAreReserved(t *testing.T) {
 	var file syscall.Stat_t
 	require.NoError(t, syscall.Stat(d.volumeFile(), &file))
 	require.GreaterOrEqual(t, file.Blocks*512, int64(64<<20))
-	again, err := NewProcess(ProcessOptions{Root: p.root, Cluster: options(p.root).Cluster, Sandbox: p.sandbox})
+	again, err := NewProcess(t.Context(), ProcessOptions{Root: p.root, Cluster: options(p.root).Cluster, Sandbox: p.sandbox})
 	require.NoError(t, err)
 	require.FileExists(t, d.volumeFile(), "an agent that starts again keeps what is reserved for a lease that has not begun")
 	require.NoError(t, again.Remove(background(t), "l"))
@@ -226,7 +226,7 @@ func volumeAgent(args []string) {
 	root, runsc, images, reference := args[0], args[1], args[2], args[3]
 	o := options(root)
 	o.Sandbox = Sandbox{Runsc: runsc, Images: images}
-	p, err := NewProcess(o)
+	p, err := NewProcess(context.Background(), o)
 	key, kerr := io.ReadAll(os.Stdin)
 	if err == nil && kerr == nil {
 		_, err = p.Start(context.Background(), Spec{
@@ -255,7 +255,7 @@ func TestVolumesOutliveTheAgent(t *testing.T) {
 	require.NoError(t, agent.Process.Kill())
 	_ = agent.Wait()
 
-	again, err := NewProcess(ProcessOptions{Root: p.root, Cluster: options(p.root).Cluster, Sandbox: p.sandbox})
+	again, err := NewProcess(t.Context(), ProcessOptions{Root: p.root, Cluster: options(p.root).Cluster, Sandbox: p.sandbox})
 	require.NoError(t, err)
 	d, err := again.dir("l")
 	require.NoError(t, err)
@@ -298,7 +298,7 @@ func TestVolumesGoWithTheirSupervisor(t *testing.T) {
 	require.NotContains(t, string(mounts), p.root)
 	require.FileExists(t, d.volumeFile())
 	require.Empty(t, withoutKey(t, kept, "x"))
-	again, err := NewProcess(ProcessOptions{Root: p.root, Cluster: options(p.root).Cluster, Sandbox: p.sandbox})
+	again, err := NewProcess(t.Context(), ProcessOptions{Root: p.root, Cluster: options(p.root).Cluster, Sandbox: p.sandbox})
 	require.NoError(t, err)
 	require.NoFileExists(t, d.volumeFile())
 	st, err := again.Status(background(t), "l")

@@ -222,6 +222,9 @@ func (s *session) job(command []string) (messages.JobSpec, error) {
 		Version: messages.Version, Image: s.cli.String("image"), Command: command,
 		MemoryMiB: s.cli.Uint64("memory"), CPUs: uint32(s.cli.Uint("cpus")), DiskMiB: s.cli.Uint64("disk"),
 	}
+	if err := s.isolated(job); err != nil {
+		return job, err
+	}
 	if err := s.volume(&job); err != nil {
 		return job, err
 	}
@@ -258,6 +261,15 @@ func (s *session) job(command []string) (messages.JobSpec, error) {
 		job.Env[name] = value
 	}
 	return job, nil
+}
+
+// isolated refuses a job without an image where machines run containers only: everywhere but on a local network.
+func (s *session) isolated(job messages.JobSpec) error {
+	public, err := s.client.Public(s.ctx)
+	if err != nil || job.Image != "" || (!public && s.client.Local()) {
+		return err
+	}
+	return usage("machines run a command without an image on local networks only, because nothing isolates it", "name an --image, such as --image debian:12")
 }
 
 // network reads what a container may reach.

@@ -99,15 +99,29 @@ func checkSimulated(ctx context.Context, cfg config.Config, client *chain.Client
 	if !cfg.Simulates() {
 		return nil
 	}
+	why, err := foreign(ctx, cfg, client)
+	if why != nil {
+		return fmt.Errorf("%w: %w", daemon.ErrSimulation, why)
+	}
+	return err
+}
+
+// checkIsolation refuses a machine that runs no images on a cluster that is not local: its agent would not start.
+func checkIsolation(ctx context.Context, cfg config.Config, client *chain.Client) error {
+	why, err := foreign(ctx, cfg, client)
+	if why != nil && cfg.Isolation() < market.Sandbox {
+		return fmt.Errorf("%w: this machine runs no images; it needs runsc (--runsc, or in PATH) and an agent that runs as root: %w", config.ErrConfig, why)
+	}
+	return err
+}
+
+// foreign says why the cluster is not local, nil if it is.
+func foreign(ctx context.Context, cfg config.Config, client *chain.Client) (why, err error) {
 	genesis, err := client.Genesis(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cluster := runtime.Cluster{GenesisHash: genesis.String(), Endpoints: cfg.URLs()}
-	if err := cluster.CheckLocal(); err != nil {
-		return fmt.Errorf("%w: %w", daemon.ErrSimulation, err)
-	}
-	return nil
+	return runtime.Cluster{GenesisHash: genesis.String(), Endpoints: cfg.URLs()}.CheckLocal(), nil
 }
 
 func registerCommand() *cli.Command {
@@ -141,7 +155,7 @@ func runRegister(c *cli.Context) error {
 			return fmt.Errorf("--price: %w", err)
 		}
 	}
-	if err := checkSimulated(c.Context, s.cfg, s.client); err != nil {
+	if err := errors.Join(checkSimulated(c.Context, s.cfg, s.client), checkIsolation(c.Context, s.cfg, s.client)); err != nil {
 		return err
 	}
 	m, err := openMachine(c.Context, s.cfg, s.nodeKey.PublicKey(), 0)

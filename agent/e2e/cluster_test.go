@@ -1,0 +1,121 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/testkit/driver"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+var listens = regexp.MustCompile(`/ip4/127\.0\.0\.1/[^\s,\]"]+`)
+
+// foreignAgent is an agent of a cluster that is not local, with two GPUs that are not labelled as simulated, not registered.
+func (w *testbed) foreignAgent() *agent {
+	a := &agent{w: w, dir: filepath.Join(w.dir, "agent"), env: driver.Environment(w.t, 2), out: &buffer{}}
+	a.args = []string{"--inventory", "nvml", "--local-registries", "--no-lease-network", "--listen", "/ip4/127.0.0.1/udp/0/quic-v1"}
+	w.t.Cleanup(func() {
+		a.kill()
+		if w.t.Failed() {
+			w.t.Logf("agent's log:\n%s", a.out)
+		}
+	})
+	a.command(a.flags("init", "--skip-benchmark", "--inventory", "nvml")...)
+	key, err := chain.LoadKeypair(filepath.Join(a.dir, "node.json"))
+	require.NoError(w.t, err)
+	a.key = key.PublicKey()
+	a.node = market.NodeAddress(market.ProviderAddress(w.keys.Providers[0].Address()), a.key)
+	return a
+}
+
+func (a *agent) flags(command string, more ...string) []string {
+	common := []string{command, "--data-dir", a.dir, "--url", a.w.at.RPC, "--ws", a.w.at.WS}
+	return append(common, more...)
+}
+
+func (a *agent) register() []string {
+	return a.flags("register", "--stake", "200", "--price", "1.26", "--inventory", "nvml", "--region", "us-west-2", "--keypair", a.w.keys.Providers[0].Path)
+}
+
+// On a public cluster an agent runs what it can isolate, and nothing else: a machine without a sandbox serves no such
+// cluster, one with a sandbox runs images and refuses jobs without one.
+func TestClustersThatAreNotLocal(t *testing.T) {
+	t.Parallel()
+	runsc, err := exec.LookPath("runsc")
+	if err != nil || os.Geteuid() != 0 {
+		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
+	}
+	w := testbedOf(t, chain.DevnetGenesis)
+	a := w.foreignAgent()
+	with := a.env
+
+	// Without a sandbox: neither registered nor served.
+	a.env = append(with, "PATH=/nowhere")
+	out, err := a.try(a.register()...)
+	require.Error(t, err)
+	require.Contains(t, out, "this machine runs no images; it needs runsc")
+	require.Contains(t, out, "this is devnet")
+	out, err = a.try(a.flags("run", a.args...)...)
+	require.Error(t, err)
+	require.Contains(t, out, "there is no runsc: install gVisor")
+	out, err = a.try(a.flags("run", append(a.args, "--inventory", "simulated:A100:1")...)...)
+	require.Error(t, err)
+	require.Contains(t, out, "simulations serve local networks only")
+
+	// With one, but a record that says otherwise.
+	a.env = with
+	require.Contains(t, a.command(a.register()...), "registered node")
+	update := func(isolation string) {
+		a.command(a.flags("update", "--isolation", isolation, "--keypair", w.keys.Providers[0].Path)...)
+	}
+	update("process")
+	out, err = a.try(a.flags("run", a.args...)...)
+	require.Error(t, err)
+	require.Contains(t, out, "gantry-agent update --isolation sandbox")
+	update("sandbox")
+
+	// With both it serves.
+	a.serve()
+	require.Contains(t, a.out.String(), "the node takes jobs with an image only")
+	bare := job("echo on the machine itself")
+	l := w.orderWith(a.node, bare, 600, true, market.Requirement{Model: seed.A100})
+	answer := w.deploy(a, l.Address, bare)
+	require.Contains(t, answer.Refused, "jobs without an image run on local networks only")
+	require.Contains(t, answer.Refused, "this is devnet")
+
+	file, err := os.ReadFile(imagetest.Program(t, "../runtime/testdata/job"))
+	require.NoError(t, err)
+	_, image := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}}, imagetest.Layer(t, imagetest.File("bin/job", string(file))))
+	spec := messages.JobSpec{Version: messages.Version, Image: image, Command: []string{"kernel", "say=for a stranger"}}
+	l = w.orderWith(a.node, spec, 600, true, market.Requirement{Model: seed.A100, MinIsolation: uint8(market.Sandbox)})
+	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
+	w.until(l.Address, "the job is done", ended)
+	printed := w.logs(a, l.Address, false)
+	require.Contains(t, printed, "gvisor")
+	require.Contains(t, printed, "for a stranger")
+	t.Logf("served by %s on a chain that says it is devnet: %s", runsc, strings.ReplaceAll(printed, "\n", "; "))
+}
+
+// serve runs the agent until it serves, without a keeper: on public clusters no agent dials a machine's own addresses.
+func (a *agent) serve() {
+	a.w.t.Helper()
+	a.cmd = exec.Command(built.path, a.flags("run", append(a.args, "--log-level", "debug", "--log-format", "text")...)...)
+	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
+	a.cmd.Env = append(os.Environ(), a.env...)
+	require.NoError(a.w.t, a.cmd.Start())
+	require.Eventually(a.w.t, func() bool { return strings.Contains(a.out.String(), " agent serves ") }, time.Minute, 20*time.Millisecond, "the agent does not serve")
+	a.at = listens.FindString(a.out.String())
+	require.NotEmpty(a.w.t, a.at)
+}

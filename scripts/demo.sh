@@ -19,16 +19,20 @@ esac
 
 "$root/scripts/toolchain.sh" go
 [ "$engine" = agave ] || "$root/scripts/toolchain.sh" host
+# Containers are shown where they can be; where they cannot, the demo says why and runs processes.
+if [ "$(id -u)" = 0 ]; then
+  "$root/scripts/toolchain.sh" sandbox registry ssh || say "the demo runs without what could not be installed"
+fi
 [ -f "$root/program/artifacts/gantry_market.so" ] || die "program/artifacts/gantry_market.so is missing; restore it with git, or run 'make program'"
 
 parts=(go)
 if [ "$engine" = surfnet ]; then
   parts=(surfnet go)
   if [ -x "$root/build/bin/gantry-surfnet" ] || [ -d "$(surfnet_target)" ]; then
-    say "building what has changed (seconds), then running the demo (under a minute)"
+    say "building what has changed (seconds), then running the demo (about a minute)"
   else
     say "first run: the embedded engine is built once (about 10 minutes on two cores, cached in $cache),
-then the binaries (about a minute), then the demo runs (under a minute)"
+then the binaries (about a minute), then the demo runs (about a minute)"
   fi
 else
   say "building the binaries (a minute on the first run, then seconds), then running the demo (under two minutes)"

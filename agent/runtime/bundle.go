@@ -93,6 +93,17 @@ const cgroupV1 = "/sys/fs/cgroup/memory"
 // cgroupName is the group of a container, below the root: removed with it, it leaves nothing on the machine.
 func cgroupName(leaseID string) string { return "gantry-" + leaseID }
 
+// RemoveGroups removes the control groups of a job that was killed together with its supervisor. Groups that are not there, or
+// not empty yet, are left.
+func RemoveGroups(leaseID string) {
+	removeGroups(leaseID)
+	if b, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
+		if mount, ok := findCgroup2(string(b)); ok {
+			(&cgroup{path: groupPath(mount, leaseID)}).remove()
+		}
+	}
+}
+
 // removeGroups removes the groups of a sandbox that was killed before it could. Groups that are not there, or not empty
 // yet, are left.
 func removeGroups(leaseID string) {

@@ -41,6 +41,9 @@ func newCgroup(leaseID string, l Limits) (*cgroup, error) {
 	return makeCgroup(mount, leaseID, l)
 }
 
+// groupPath is where a job's group is.
+func groupPath(mount, leaseID string) string { return filepath.Join(mount, "gantry", leaseID) }
+
 func makeCgroup(mount, leaseID string, l Limits) (*cgroup, error) {
 	have, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers"))
 	if err != nil {
@@ -55,7 +58,8 @@ func makeCgroup(mount, leaseID string, l Limits) (*cgroup, error) {
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("cgroup v2 at %s lacks %s", mount, strings.Join(missing, ", "))
 	}
-	parent := filepath.Join(mount, "gantry")
+	path := groupPath(mount, leaseID)
+	parent := filepath.Dir(path)
 	if err := os.Mkdir(parent, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
@@ -64,7 +68,7 @@ func makeCgroup(mount, leaseID string, l Limits) (*cgroup, error) {
 			return nil, err
 		}
 	}
-	g := &cgroup{path: filepath.Join(parent, leaseID)}
+	g := &cgroup{path: path}
 	if err := os.Mkdir(g.path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}

@@ -53,6 +53,10 @@ type demo struct {
 	since   uint64 // slot before the first step
 
 	audits audits
+	// noContainers says why jobs run as processes only; empty where the demo shows containers.
+	noContainers string
+	// contained is closed when the containers have been ordered, or there are none.
+	contained chan struct{}
 	// unneeded has a channel for each machine, closed when the demo needs the machine no more.
 	unneeded map[string]chan struct{}
 }
@@ -96,9 +100,14 @@ func (d *demo) open(ctx context.Context) error {
 	params := seed.Params()
 	params.ReportRetentionSecs = uint32(seed.ShortRetention / time.Second)
 	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	why, err := withoutContainers(ctx)
+	if err != nil {
+		return err
+	}
+	d.noContainers, d.contained = why, make(chan struct{})
 	n, err := network.Start(ctx, network.Config{
 		Engine: d.opts.Engine, Dir: d.opts.Dir, Log: d.opts.Log, Params: &params, Relay: d.opts.Relay,
-		Keepers: keeperCount, Customers: customerCount, Nodes: machines(), WorkEvery: 1,
+		Keepers: keeperCount, Customers: customerCount, Nodes: machines(why == ""), WorkEvery: 1, Registry: why == "",
 	})
 	if err != nil {
 		return err
@@ -150,7 +159,7 @@ func (d *demo) steps(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		middle, middleCtx := errgroup.WithContext(groupCtx)
-		for _, part := range []func(context.Context) error{d.smallJob, d.longLease, d.silentLease, d.falseClaim} {
+		for _, part := range []func(context.Context) error{d.smallJob, d.longLease, d.silentLease, d.falseClaim, d.containers} {
 			middle.Go(func() error { return part(middleCtx) })
 		}
 		if d.opts.During != nil {

@@ -3,6 +3,8 @@ package demo
 import (
 	"bytes"
 	"crypto/sha256"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -55,6 +57,36 @@ func TestTableAndSteps(t *testing.T) {
 	p.note(1, "two\nlines")
 	require.Contains(t, out.String(), " 1  it begins")
 	require.Contains(t, out.String(), "\n 1    two\n 1    lines\n")
+}
+
+func TestAnswersOfAHostileContainer(t *testing.T) {
+	answers := answersIn("asked 13.0.0.1:80 the internet answers 11.0.0.1\nasked 10.9.9.9:80\nall asked\nasked")
+	require.Equal(t, map[string]string{"13.0.0.1:80": "the internet answers 11.0.0.1", "10.9.9.9:80": ""}, answers)
+}
+
+// What is missing for containers is named, with what to do about it.
+func TestADemoWithoutContainersSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	why := func() string {
+		text, err := withoutContainers(t.Context())
+		require.NoError(t, err)
+		return text
+	}
+	program := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
+	}
+	t.Setenv("PATH", dir)
+	if os.Geteuid() != 0 {
+		require.Equal(t, "they need root", why())
+		return
+	}
+	require.Contains(t, why(), "scripts/toolchain.sh sandbox")
+	program("runsc", "#!/bin/sh\n")
+	require.Contains(t, why(), "scripts/toolchain.sh registry")
+	program("registry", "#!/bin/sh\n")
+	require.Contains(t, why(), "scripts/toolchain.sh ssh")
+	program("busybox", "#!/bin/sh\n")
+	require.Contains(t, why(), "needs a static busybox")
 }
 
 // The demo's own Merkle code and the client's lead to the same root.

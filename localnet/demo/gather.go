@@ -44,6 +44,9 @@ func (d *demo) gather(ctx context.Context) error {
 		for _, m := range d.net.Nodes {
 			d.out.note(step, fmt.Sprintf("%s  %s  %s", m.Name, short(m.Address), m.Detail()))
 		}
+		if d.noContainers != "" {
+			d.out.note(step, "no containers: "+d.noContainers+"; jobs run as processes")
+		}
 		return nil
 	})
 	for _, customer := range d.net.Keys.Customers {

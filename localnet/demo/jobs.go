@@ -100,6 +100,12 @@ func (d *demo) longLease(ctx context.Context) error {
 		return err
 	}
 	d.out.note(step, fmt.Sprintf("a final report verified %d s, paid %s USDC so far", paid.VerifiedSecs, sdk.USDC(paid.Paid).Exact()))
+	// The containers' orders come before the pause, or they would be refused.
+	select {
+	case <-d.contained:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if err := d.pauseAnd(ctx, func(ctx context.Context) error {
 		stop := d.out.begin(customer.Name+" stops its lease early, in a paused market", fmt.Sprintf("after %d s of 3600 s", time.Now().Unix()-lease.StartedAt))
 		free := func() sdk.USDC {

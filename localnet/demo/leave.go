@@ -111,9 +111,9 @@ func (d *demo) closeNode(ctx context.Context, m *network.Machine) error {
 	if err := d.chainPasses(ctx, node.ClosesAt); err != nil {
 		return err
 	}
-	if err := d.until(ctx, 60*time.Second, m.Name+" to have no faults pending", func(v *view.View) bool {
+	if err := d.until(ctx, 60*time.Second, m.Name+" to have no faults pending and no leases open", func(v *view.View) bool {
 		n, ok := v.Node(m.Address)
-		return ok && n.PendingFaults == 0
+		return ok && n.PendingFaults == 0 && n.OpenLeases == 0
 	}); err != nil {
 		return err
 	}

@@ -15,17 +15,23 @@ const (
 	rivalA100  = "node-3"
 	falseH100  = "node-4"
 	silentA100 = "node-5"
+	sandboxes  = "node-6"
 
 	// slowFactor makes the false H100's work proof take far longer than the model's bound of two seconds.
 	slowFactor = 500
 )
 
-func machines() []network.NodeSpec {
-	return []network.NodeSpec{
+// machines of the demo. The one for containers takes part where this computer can run them.
+func machines(containers bool) []network.NodeSpec {
+	all := []network.NodeSpec{
 		{Name: honestA100, Provider: 0, GPU: "A100", Count: 1, Region: "us-west-2", Price: 1_260_000},
 		{Name: honestH100, Provider: 0, GPU: "H100", Count: 1, Region: "us-west-2", Price: 2_400_000},
 		{Name: rivalA100, Provider: 1, GPU: "A100", Count: 1, Region: "us-east-1", Price: 1_310_000},
 		{Name: falseH100, Provider: 2, GPU: "H100", Count: 1, Region: "ap-south-1", Price: 1_900_000, Slow: slowFactor},
 		{Name: silentA100, Provider: 3, GPU: "A100", Count: 1, Region: "eu-north-1", Price: 1_200_000},
 	}
+	if containers {
+		all = append(all, network.NodeSpec{Name: sandboxes, Provider: 4, GPU: "A100", Count: 2, Region: "af-south-1", Price: 1_250_000, Namespaces: true})
+	}
+	return all
 }

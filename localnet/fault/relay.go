@@ -15,8 +15,8 @@ const dialTimeout = 2 * time.Second
 // Relay forwards TCP connections to one target until it is cut: then all open connections break at once and new ones
 // are refused, until it is restored. Its methods may be called from several goroutines.
 type Relay struct {
-	target string
-	addr   string
+	dial func() (net.Conn, error)
+	addr string
 
 	mu       sync.Mutex
 	listener net.Listener // nil while cut
@@ -33,15 +33,20 @@ func StartRelay(ctx context.Context, target string) (*Relay, error) {
 
 // StartRelayAt does so at an address of this machine, such as one that other namespaces reach.
 func StartRelayAt(ctx context.Context, host, target string) (*Relay, error) {
-	r := &Relay{target: target, conns: map[net.Conn]struct{}{}}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp4", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
-	r.addr = l.Addr().String()
+	return StartRelayOn(l, func() (net.Conn, error) { return net.DialTimeout("tcp4", target, dialTimeout) }), nil
+}
+
+// StartRelayOn forwards what a listener accepts, which the relay closes in the end, to where dial connects to. The two may be of
+// different network namespaces; a relay between such ones cannot be restored.
+func StartRelayOn(l net.Listener, dial func() (net.Conn, error)) *Relay {
+	r := &Relay{dial: dial, addr: l.Addr().String(), conns: map[net.Conn]struct{}{}}
 	r.serve(l)
-	return r, nil
+	return r
 }
 
 // Addr is the address to connect to, host:port. It stays the same over cuts.
@@ -142,7 +147,7 @@ func (r *Relay) forward(l net.Listener, client net.Conn) {
 		return
 	}
 	defer r.forget(client)
-	server, err := net.DialTimeout("tcp4", r.target, dialTimeout)
+	server, err := r.dial()
 	if err != nil {
 		return // the client sees its connection close
 	}

@@ -2,15 +2,67 @@ package network
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
+// forwardTimeout bounds the wait for the connection to a container.
+const forwardTimeout = time.Minute
+
 // Gantry runs the client with a wallet and the network's endpoints, and asks for JSON.
 func (n *Network) Gantry(ctx context.Context, wallet seed.Wallet, args ...string) (Output, error) {
-	return n.GantryRaw(ctx, wallet.Name, append([]string{"--json", "--yes", "--keypair", wallet.Path, "--url", n.At.RPC, "--ws", n.At.WS}, args...)...)
+	return n.GantryRaw(ctx, wallet.Name, slices.Concat([]string{"--json"}, n.as(wallet), args)...)
+}
+
+// GantryText runs the client with a wallet and the network's endpoints, and gets what people see.
+func (n *Network) GantryText(ctx context.Context, wallet seed.Wallet, args ...string) (Output, error) {
+	return n.GantryRaw(ctx, wallet.Name, append(n.as(wallet), args...)...)
+}
+
+func (n *Network) as(wallet seed.Wallet) []string {
+	return []string{"--yes", "--keypair", wallet.Path, "--url", n.At.RPC, "--ws", n.At.WS}
+}
+
+// Forward runs `gantry port` until stop is called, and returns the address at which the container's port is reached.
+func (n *Network) Forward(ctx context.Context, wallet seed.Wallet, lease, port string) (at string, stop func() error, err error) {
+	name := "port-" + port + "-" + lease
+	_ = os.Remove(n.LogPath(name))
+	p, err := n.sup.Start(process.Spec{
+		Name: name, Path: n.build(wallet.Name, n.bins.gantry), Args: append(n.as(wallet), "port", lease, port+":0"),
+		Dir: n.cfg.Dir, Env: n.home(wallet.Name),
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	stop = func() error { return p.Stop(context.WithoutCancel(ctx)) }
+	err = waitFor(ctx, "the port to be forwarded", forwardTimeout, func(context.Context) (bool, error) {
+		said, err := os.ReadFile(p.LogPath())
+		if err != nil {
+			return false, err
+		}
+		if _, rest, found := strings.Cut(string(said), "http://"); found {
+			at, _, found = strings.Cut(rest, " ")
+			return found, nil
+		}
+		select {
+		case <-p.Done():
+			return false, fmt.Errorf("gantry port has ended: %s", said)
+		default:
+			return false, nil
+		}
+	})
+	if err != nil {
+		return "", nil, errors.Join(err, stop())
+	}
+	return at, stop, nil
 }
 
 // GantryRaw runs the client with nothing but the given arguments. home names the directory for its files.

@@ -43,6 +43,8 @@ type Config struct {
 	KeeperHost string
 	// Fleet runs all agents in one process: hundreds of machines need it. None of them can be killed alone then.
 	Fleet bool
+	// Registry starts a registry of images on loopback, see Network.Registry.
+	Registry bool
 	// Log gets what the network does; processes have log files of their own.
 	Log zerolog.Logger
 }
@@ -62,6 +64,9 @@ type NodeSpec struct {
 	Price sdk.PricePerHour
 	// Slow is by how much it computes slower than what it claims would; 0 is honest.
 	Slow int
+	// Namespaces runs the machine in namespaces of its own, with a small internet: see package machine. Its containers get a
+	// network then, and killing it kills all that runs on it.
+	Namespaces bool
 	// Wrong makes its work proofs wrong in some entries.
 	Wrong bool
 }
@@ -131,6 +136,9 @@ func (c Config) withDefaults() (Config, error) {
 		names[n.Name] = true
 		if _, err := n.stake(); err != nil {
 			return c, err
+		}
+		if n.Namespaces && (c.Fleet || c.Listen[n.Name] != "") {
+			return c, fmt.Errorf("network: node %s in namespaces of its own is part of no fleet, and listens on loopback", n.Name)
 		}
 	}
 	return c, nil

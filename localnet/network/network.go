@@ -43,7 +43,7 @@ type Network struct {
 	relays []*fault.Relay    // RPC, then WebSocket; empty without a relay
 	public []*fault.Relay    // the same for keepers, at an address that is not loopback; empty without one
 	proxy  *fault.Proxy      // between the first relay and the node; nil without a relay
-	ports  map[string]uint16 // on which keepers listen
+	ports  map[string]uint16 // on which keepers, machines in namespaces of their own and the registry listen
 }
 
 // Machine is one machine with its agent.
@@ -69,7 +69,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	}
 	n := &Network{cfg: cfg}
 	wanted := map[string]*string{"gantry": &n.bins.gantry, "gantry-keeper": &n.bins.keeper, "gantry-agent": &n.bins.agent}
-	if cfg.Fleet {
+	if cfg.Fleet || cfg.namespaces() {
 		wanted["gantry-localnet"] = &n.bins.localnet
 	}
 	for name, into := range wanted {
@@ -109,7 +109,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(n.startRelays(ctx), n.startPublic(ctx)); err != nil {
+	if err := errors.Join(n.startRelays(ctx), n.startPublic(ctx), n.startRegistry(ctx)); err != nil {
 		return nil, err
 	}
 	if err := seed.Seed(ctx, n.Chain, n.Keys, *cfg.Params); err != nil {
@@ -121,7 +121,8 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 
 // clear removes what an earlier network left, but not its keys: addresses that people noted stay good.
 func (n *Network) clear() error {
-	for _, name := range []string{"node", "agents", "keepers", "homes", "network.json"} {
+	n.removeGroups()
+	for _, name := range []string{"node", "agents", "keepers", "homes", "machines", "registry", "network.json"} {
 		if err := os.RemoveAll(filepath.Join(n.cfg.Dir, name)); err != nil {
 			return fmt.Errorf("clear the state directory: %w", err)
 		}
@@ -153,6 +154,14 @@ func (n *Network) openWallets() error {
 	names := make([]string, len(n.Keys.Keepers))
 	for i, k := range n.Keys.Keepers {
 		names[i] = k.Name
+	}
+	for _, spec := range n.cfg.Nodes {
+		if spec.Namespaces {
+			names = append(names, spec.Name)
+		}
+	}
+	if n.cfg.Registry {
+		names = append(names, registryName)
 	}
 	if n.ports, err = reservePorts(names); err != nil {
 		return err
@@ -291,7 +300,9 @@ func (n *Network) Close() error {
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, n.sup.Close())
+	err = errors.Join(err, n.sup.Close())
+	n.removeGroups()
+	return err
 }
 
 // Pid is the process that runs under a name now.

@@ -24,7 +24,10 @@ func reservePorts(names []string) (map[string]uint16, error) {
 	return ports, nil
 }
 
-// listen is the address at which the named keeper listens.
+// loopback is the address, host:port, at which the named process listens on a port that was found for it.
+func (n *Network) loopback(name string) string { return fmt.Sprintf("127.0.0.1:%d", n.ports[name]) }
+
+// listen is the multiaddress at which the named keeper or machine listens.
 func (n *Network) listen(name string) string {
 	if at, ok := n.cfg.Listen[name]; ok {
 		return at

@@ -183,8 +183,11 @@ func (n *Network) Bids(ctx context.Context, m *Machine) (Output, error) {
 // StartAgent starts a machine's agent.
 func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 	args := append([]string{"run"}, n.agentArgs(m, n.relayed())...)
-	// The routes and the firewall of the machine that a local network is tried on are left alone.
-	args = append(args, "--simulate-silence-file", m.silence, "--no-lease-network")
+	args = append(args, "--simulate-silence-file", m.silence)
+	if !m.Namespaces {
+		// The routes and the firewall of the computer that a local network is tried on are left alone.
+		args = append(args, "--no-lease-network")
+	}
 	if at, ok := n.cfg.Listen[m.Name]; ok {
 		args = append(args, "--listen", at)
 	}
@@ -194,6 +197,13 @@ func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 	if m.Wrong {
 		args = append(args, "--simulate-wrong-work")
 	}
-	_, err := n.sup.Start(process.Spec{Name: m.Name, Path: n.build(m.Name, n.bins.agent), Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(m.Name)})
+	spec := process.Spec{Name: m.Name, Path: n.build(m.Name, n.bins.agent), Args: args, Dir: n.cfg.Dir, Restart: process.OnCrash, Env: n.home(m.Name)}
+	if m.Namespaces {
+		var err error
+		if spec, err = n.inNamespaces(m, spec); err != nil {
+			return err
+		}
+	}
+	_, err := n.sup.Start(spec)
 	return err
 }

@@ -50,7 +50,7 @@ func (p *Process) launch() (<-chan error, error) {
 	cmd.Dir = p.spec.Dir
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	// A group of its own keeps a terminal's Ctrl-C away from the child: the supervisor decides the order of the end.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: p.spec.Namespaces}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -41,6 +41,8 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory; empty means the parent's.
 	Dir string
+	// Namespaces are new ones that the child gets, such as CLONE_NEWPID; 0 means the parent's.
+	Namespaces uintptr
 	// Restart is the policy for unexpected ends.
 	Restart Restart
 	// MaxRestarts limits restarts in a row, a run of StableAfter ends the row. 0 means 20.

@@ -1,0 +1,202 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// containerWait bounds waits for containers, whose image is fetched first.
+const containerWait = time.Minute
+
+// The web server's page, and the port where it is.
+const (
+	page     = "a page from inside the container"
+	pagePort = "8080"
+)
+
+// serverScript serves the page until the lease is ended.
+const serverScript = `mkdir /www; echo '` + page + `' >/www/index.html; exec httpd -f -p ` + pagePort + ` -h /www`
+
+// containers rents two containers of an image: one is visited, the other is hostile.
+func (d *demo) containers(ctx context.Context) error {
+	ordered := sync.OnceFunc(func() { close(d.contained) })
+	defer ordered()
+	if d.noContainers != "" {
+		return nil
+	}
+	customer := d.net.Keys.Customers[0]
+	node, err := d.net.Machine(sandboxes)
+	if err != nil {
+		return err
+	}
+	image, size, err := pushImage(ctx, d.net)
+	if err != nil {
+		return err
+	}
+	step := d.out.begin(customer.Name+" deploys a container of "+image, fmt.Sprintf("%.1f MB, from a registry on loopback", float64(size)/1e6))
+	out, err := d.gantry(ctx, customer, containerArgs(image, "--detach", "--", "sh", "-c", serverScript)...)
+	if err != nil {
+		return err
+	}
+	var deployed struct {
+		Leases []struct{ Address solana.PublicKey }
+	}
+	if err := out.Decode(&deployed); err != nil {
+		return err
+	}
+	if len(deployed.Leases) != 1 {
+		return fmt.Errorf("%d leases for one container: %s", len(deployed.Leases), out.Stdout)
+	}
+	lease, err := d.leaseWhere(ctx, containerWait, deployed.Leases[0].Address, "to run", func(l sdk.Lease, _ bool) bool { return l.State() == sdk.LeaseRunning })
+	if err != nil {
+		return err
+	}
+	d.audits.add(audited{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the container"})
+	if err := d.describeAward(ctx, step, lease, node); err != nil {
+		return err
+	}
+	if err := d.visit(ctx, step, customer, lease.Address.String()); err != nil {
+		return err
+	}
+	hostile, hostileStep, err := d.hostileContainer(ctx, customer, node, lease, image, ordered)
+	if err != nil {
+		return err
+	}
+	if _, err := d.gantry(ctx, customer, "stop", lease.Address.String()); err != nil {
+		return err
+	}
+	for _, l := range []sdk.Lease{lease, hostile} {
+		if _, err := d.leaseWhere(ctx, containerWait, l.Address, "to be over", func(l sdk.Lease, exists bool) bool {
+			return !exists || l.State() == sdk.LeaseEnded
+		}); err != nil {
+			return err
+		}
+	}
+	close(d.unneeded[sandboxes])
+	for _, of := range []struct {
+		step  int
+		lease sdk.Lease
+	}{{step, lease}, {hostileStep, hostile}} {
+		if err := d.closed(ctx, of.step, of.lease); err != nil {
+			return err
+		}
+		if err := d.groupsAreGone(ctx, of.lease.Address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// containerArgs order a container on the machine that runs them.
+func containerArgs(image string, more ...string) []string {
+	return append([]string{
+		"deploy", "--gpu", "A100", "--count", "1", "--region", "af-", "--max-price", "1.30", "--duration", "10m", "--allow-simulated", "--image", image,
+	}, more...)
+}
+
+// visit reaches a container in every way that needs no program of others.
+func (d *demo) visit(ctx context.Context, step int, customer seed.Wallet, lease string) error {
+	// The container starts once its image is there.
+	kernel, err := d.inside(ctx, customer, "ssh", lease, "cat /proc/version; nproc; ls /www")
+	if err != nil {
+		return err
+	}
+	d.expect.that(strings.Contains(kernel, "gvisor") || strings.Contains(kernel, "gVisor"), "the container runs on gVisor's kernel", "it says %q", kernel)
+	d.out.note(step, "gantry ssh "+lease[:shortKey]+"… 'cat /proc/version; nproc; ls /www'", indent(kernel, "  "))
+	files, err := d.inside(ctx, customer, "exec", lease, "ls", "/")
+	if err != nil {
+		return err
+	}
+	d.expect.that(slices.Contains(strings.Fields(files), "www"), "the container has the files that its job has made", "it has %q", files)
+	hidden, err := d.net.GantryText(ctx, customer, "exec", lease, "--", "ls", d.net.Dir())
+	if err != nil {
+		return err
+	}
+	d.expect.that(hidden.Code == 1, "the container does not see the folder of the demo", "exit code %d: %s%s", hidden.Code, hidden.Stdout, hidden.Stderr)
+	d.out.note(step, "gantry exec "+lease[:shortKey]+"… ls /: "+strings.Join(strings.Fields(files), " ")+"; nothing of this computer")
+	at, stop, err := d.net.Forward(ctx, customer, lease, pagePort)
+	if err != nil {
+		return err
+	}
+	text, err := get(ctx, "http://"+at)
+	if err != nil {
+		_ = stop()
+		return err
+	}
+	equal(d.expect, strings.TrimSpace(text), page, "the container's port is answered")
+	d.out.note(step, "gantry port "+lease[:shortKey]+"… "+pagePort+": http://"+at+" shows: "+strings.TrimSpace(text))
+	return stop()
+}
+
+// inside runs a command in a container, which may not have started yet, and returns what it printed.
+func (d *demo) inside(ctx context.Context, customer seed.Wallet, how, lease string, command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, containerWait)
+	defer cancel()
+	for {
+		out, err := d.net.GantryText(ctx, customer, append([]string{how, lease, "--"}, command...)...)
+		if err != nil {
+			return "", err
+		}
+		if out.Code == 0 {
+			return out.Stdout, nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return "", fmt.Errorf("%w, at last: %w", ctx.Err(), out.Err())
+		}
+	}
+}
+
+func get(ctx context.Context, url string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
+	return string(raw), err
+}
+
+// groupsAreGone waits until the container's control groups, all that it has on this computer outside of the demo's folder and
+// namespaces, are removed.
+func (d *demo) groupsAreGone(ctx context.Context, lease solana.PublicKey) error {
+	ctx, cancel := context.WithTimeout(ctx, containerWait)
+	defer cancel()
+	for {
+		var left []string
+		for _, pattern := range []string{"/sys/fs/cgroup/*/gantry-", "/sys/fs/cgroup/*/gantry/", "/sys/fs/cgroup/gantry/"} {
+			found, err := filepath.Glob(pattern + lease.String())
+			if err != nil {
+				return err
+			}
+			left = append(left, found...)
+		}
+		if len(left) == 0 {
+			d.expect.that(true, "nothing of the container is left")
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			d.expect.that(false, "nothing of the container is left", "%v", left)
+			return nil
+		}
+	}
+}

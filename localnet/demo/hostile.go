@@ -1,0 +1,138 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/localnet/machine"
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// hostileScript asks all its arguments at once and prints who answers, then tries to forge packets.
+const hostileScript = `for a in "$@"; do
+  ( x=$(printf 'GET / HTTP/1.0\r\n\r\n' | timeout 8 nc -w 4 ${a%:*} ${a##*:} 2>/dev/null); echo asked $a $x ) &
+done; wait; ping -c 1 -w 1 ` + machine.Web + ` >/dev/null 2>&1 && echo raw sockets; echo all asked`
+
+// web is what a container may reach.
+var web = net.JoinHostPort(machine.Web, machine.Port)
+
+// hostileContainer rents a second container on the machine, which tries to reach what it must not: private ranges, the metadata
+// service, the machine itself, the Solana node, and the lease beside it.
+func (d *demo) hostileContainer(ctx context.Context, customer seed.Wallet, node *network.Machine, victim sdk.Lease, image string, ordered func()) (lease sdk.Lease, step int, err error) {
+	neighbour, gateway, err := d.addresses(ctx, customer, victim.Address.String())
+	if err != nil {
+		return lease, 0, err
+	}
+	rpc, err := url.Parse(d.net.At.RPC)
+	if err != nil {
+		return lease, 0, err
+	}
+	// The machine itself reaches these; that a container does not is the rules' doing.
+	forbidden := []string{rpc.Host}
+	for _, a := range append([]string{machine.Host, machine.LAN, gateway}, machine.Private...) {
+		forbidden = append(forbidden, net.JoinHostPort(a, machine.Port))
+	}
+	step = d.out.begin(customer.Name+" deploys a hostile container beside it", fmt.Sprintf("it tries %d addresses", len(forbidden)+2))
+	args := containerArgs(image, "--run-to-completion", "--", "sh", "-c", hostileScript, "sh", web, neighbour)
+	group, groupCtx := errgroup.WithContext(ctx)
+	var said string
+	group.Go(func() error {
+		out, err := d.gantry(groupCtx, customer, append(args, forbidden...)...)
+		said = jobOutput(out.Stderr)
+		return err
+	})
+	group.Go(func() error {
+		err := d.until(groupCtx, containerWait, "the hostile container's lease", func(v *view.View) bool {
+			for _, l := range v.LeasesOfNode(node.Address) {
+				if l.Address != victim.Address && (l.State() == sdk.LeaseRunning || l.State() == sdk.LeaseEnded) {
+					lease = l
+					return true
+				}
+			}
+			return false
+		})
+		ordered()
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return lease, step, err
+	}
+	d.audits.add(audited{command: []string{"audit", lease.Address.String()}, customer: customer, what: "the hostile container"})
+	d.judge(ctx, step, node, said, neighbour, forbidden)
+	return lease, step, nil
+}
+
+// judge compares what a hostile container was answered with what it may be, and with what its machine is answered.
+func (d *demo) judge(ctx context.Context, step int, node *network.Machine, said, neighbour string, forbidden []string) {
+	answers := answersIn(said)
+	d.expect.that(strings.Contains(said, "all asked"), "the hostile container has asked everything", "it said %q", said)
+	equal(d.expect, answers[web], "the internet answers "+machine.Host, "a container reaches the internet, as its machine")
+	d.out.note(step, web+", on the internet: "+answers[web])
+	reached, machines := 0, 0
+	for _, a := range append([]string{neighbour}, forbidden...) {
+		answer, asked := answers[a]
+		if !d.expect.that(asked && answer == "", "a hostile container does not reach "+a, "asked %v, answered %q", asked, answer) {
+			reached++
+		}
+	}
+	for _, a := range forbidden {
+		text, err := d.net.Ask(ctx, node, a)
+		if d.expect.that(err == nil && text != "", "the machine itself reaches "+a, "%v", err) {
+			machines++
+		}
+	}
+	d.expect.that(!strings.Contains(said, "raw sockets"), "a hostile container cannot forge packets")
+	d.out.note(step, fmt.Sprintf("private ranges, the metadata service, ports of its machine, the lease beside it: %d of %d reached", reached, len(forbidden)+1),
+		fmt.Sprintf("its machine itself reaches %d of the %d, and the lease beside it answers itself", machines, len(forbidden)))
+}
+
+// answersIn are what a hostile container was answered, by address; empty where nobody did.
+func answersIn(said string) map[string]string {
+	answers := map[string]string{}
+	for line := range strings.SplitSeq(said, "\n") {
+		if rest, ok := strings.CutPrefix(line, "asked "); ok {
+			address, answer, _ := strings.Cut(rest, " ")
+			answers[address] = answer
+		}
+	}
+	return answers
+}
+
+// addressLine is what a container says of its address.
+var addressLine = regexp.MustCompile(`inet (\d+\.\d+\.\d+\.\d+)/`)
+
+// addresses are that of a container's web server, host:port, and that of its machine's end of its network.
+func (d *demo) addresses(ctx context.Context, customer seed.Wallet, lease string) (server, gateway string, err error) {
+	shown, err := d.inside(ctx, customer, "exec", lease, "ip", "-4", "addr", "show", "eth0")
+	if err != nil {
+		return "", "", err
+	}
+	found := addressLine.FindStringSubmatch(shown)
+	if found == nil {
+		return "", "", fmt.Errorf("the container shows no address: %q", shown)
+	}
+	server = net.JoinHostPort(found[1], pagePort)
+	answered, err := d.inside(ctx, customer, "exec", lease, "sh", "-c", `printf 'GET / HTTP/1.0\r\n\r\n' | nc "$@"`, "sh", found[1], pagePort)
+	if err != nil {
+		return "", "", err
+	}
+	d.expect.that(strings.Contains(answered, page), "the container answers itself at "+server, "it said %q", answered)
+	routes, err := d.inside(ctx, customer, "exec", lease, "ip", "route")
+	if err != nil {
+		return "", "", err
+	}
+	_, rest, ok := strings.Cut(routes, "via ")
+	if !ok {
+		return "", "", fmt.Errorf("the container shows no gateway: %q", routes)
+	}
+	return server, strings.Fields(rest)[0], nil
+}

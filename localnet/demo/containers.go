@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/agent/runtime"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -26,8 +28,11 @@ const (
 	pagePort = "8080"
 )
 
+// volumeMiB is the size of the container's volume, which is where the page is, if the computer can have encrypted ones.
+const volumeMiB = 64
+
 // serverScript serves the page until the lease is ended.
-const serverScript = `mkdir /www; echo '` + page + `' >/www/index.html; exec httpd -f -p ` + pagePort + ` -h /www`
+const serverScript = `mkdir -p /www; echo '` + page + `' >/www/index.html; exec httpd -f -p ` + pagePort + ` -h /www`
 
 // containers rents two containers of an image: one is visited, the other is hostile.
 func (d *demo) containers(ctx context.Context) error {
@@ -46,7 +51,12 @@ func (d *demo) containers(ctx context.Context) error {
 		return err
 	}
 	step := d.out.begin(customer.Name+" deploys a container of "+image, fmt.Sprintf("%.1f MB, from a registry on loopback", float64(size)/1e6))
-	out, err := d.gantry(ctx, customer, containerArgs(image, "--detach", "--", "sh", "-c", serverScript)...)
+	args := containerArgs(image, "--detach")
+	noVolume := runtime.CheckVolumes()
+	if noVolume == nil {
+		args = append(args, "--volume", fmt.Sprintf("data:%dMiB:/www", volumeMiB))
+	}
+	out, err := d.gantry(ctx, customer, append(args, "--", "sh", "-c", serverScript)...)
 	if err != nil {
 		return err
 	}
@@ -68,6 +78,9 @@ func (d *demo) containers(ctx context.Context) error {
 		return err
 	}
 	if err := d.visit(ctx, step, customer, lease.Address.String()); err != nil {
+		return err
+	}
+	if err := d.showVolume(ctx, step, customer, lease.Address.String(), noVolume); err != nil {
 		return err
 	}
 	hostile, hostileStep, err := d.hostileContainer(ctx, customer, node, lease, image, ordered)
@@ -138,6 +151,27 @@ func (d *demo) visit(ctx context.Context, step int, customer seed.Wallet, lease 
 	equal(d.expect, strings.TrimSpace(text), page, "the container's port is answered")
 	d.out.note(step, "gantry port "+lease[:shortKey]+"… "+pagePort+": http://"+at+" shows: "+strings.TrimSpace(text))
 	return stop()
+}
+
+// showVolume shows that the volume is as large as ordered, or says why there is none.
+func (d *demo) showVolume(ctx context.Context, step int, customer seed.Wallet, lease string, none error) error {
+	if none != nil {
+		d.out.note(step, fmt.Sprintf("no volume: %v", none))
+		return nil
+	}
+	shown, err := d.inside(ctx, customer, "exec", lease, "df", "-k", "-P", "/www")
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(shown), "\n")
+	fields := strings.Fields(lines[len(lines)-1])
+	if len(fields) < 2 {
+		return fmt.Errorf("df of the volume shows %q", shown)
+	}
+	size, err := strconv.Atoi(fields[1])
+	d.expect.that(err == nil && size > volumeMiB<<10/2 && size <= volumeMiB<<10, "the volume is as large as ordered", "df shows %q", shown)
+	d.out.note(step, fmt.Sprintf("gantry exec %s… df /www: an encrypted volume of its own, %d MiB ordered, %d KiB for files", lease[:shortKey], volumeMiB, size))
+	return nil
 }
 
 // inside runs a command in a container, which may not have started yet, and returns what it printed.

@@ -1,4 +1,4 @@
-// Package demo runs a whole market in under a minute, with real binaries on a local network: compute is bought,
+// Package demo runs a whole market in about a minute, with real binaries on a local network: compute is bought,
 // verified and paid for, a node that claims a GPU which it does not have is slashed, a customer whose node goes offline
 // is refunded and compensated, and in the end everything is closed and all money is accounted for.
 //

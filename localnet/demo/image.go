@@ -19,21 +19,19 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/gantry-market/gantry/agent/config"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/machine"
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
 // tools are the programs of the demo's image, all of them busybox.
-var tools = []string{"sh", "cat", "echo", "httpd", "ip", "ls", "mkdir", "nc", "nproc", "ping", "timeout", "uname", "wc"}
+var tools = []string{"sh", "cat", "df", "echo", "httpd", "ip", "ls", "mkdir", "nc", "nproc", "ping", "timeout", "uname", "wc"}
 
 // withoutContainers says why this computer can show no containers; it is empty where it can.
 func withoutContainers(ctx context.Context) (string, error) {
-	c := config.Config{}
 	switch {
 	case os.Geteuid() != 0:
 		return "they need root", nil
-	case c.Isolation() != market.Sandbox:
+	case config.Config{}.FindRunsc() == "":
 		return "runsc, gVisor's runtime, is missing (scripts/toolchain.sh sandbox)", nil
 	}
 	for _, check := range []func() (string, error){network.FindRegistry, findBusybox} {

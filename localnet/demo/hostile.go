@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -26,18 +25,14 @@ done; wait; ping -c 1 -w 1 ` + machine.Web + ` >/dev/null 2>&1 && echo raw socke
 var web = net.JoinHostPort(machine.Web, machine.Port)
 
 // hostileContainer rents a second container on the machine, which tries to reach what it must not: private ranges, the metadata
-// service, the machine itself, the Solana node, and the lease beside it.
+// service, the machine itself, the registry, and the lease beside it.
 func (d *demo) hostileContainer(ctx context.Context, customer seed.Wallet, node *network.Machine, victim sdk.Lease, image string, ordered func()) (lease sdk.Lease, step int, err error) {
 	neighbour, gateway, err := d.addresses(ctx, customer, victim.Address.String())
 	if err != nil {
 		return lease, 0, err
 	}
-	rpc, err := url.Parse(d.net.At.RPC)
-	if err != nil {
-		return lease, 0, err
-	}
 	// The machine itself reaches these; that a container does not is the rules' doing.
-	forbidden := []string{rpc.Host}
+	forbidden := []string{d.net.Registry()}
 	for _, a := range append([]string{machine.Host, machine.LAN, gateway}, machine.Private...) {
 		forbidden = append(forbidden, net.JoinHostPort(a, machine.Port))
 	}

@@ -203,6 +203,20 @@ func (s *supervisor) start() error {
 	for _, f := range []*os.File{outW, errW, reportW, gateR} {
 		f.Close()
 	}
+	failed := s.release(gateW)
+	_ = gateW.Close()
+	message, err := io.ReadAll(io.LimitReader(reportR, 4096))
+	switch {
+	case err != nil:
+		return fmt.Errorf("start job: %w", err)
+	case len(message) > 0: // also where release failed, because the exec stage had ended
+		return errors.New(string(message))
+	}
+	return failed
+}
+
+// release writes down who the exec stage is, and lets it become the job.
+func (s *supervisor) release(gate *os.File) (err error) {
 	if s.record.Job, err = identify(s.cmd.Process.Pid); err != nil {
 		return err
 	}
@@ -212,15 +226,8 @@ func (s *supervisor) start() error {
 	if err := s.dir.write(s.dir.run(), s.record); err != nil {
 		return err
 	}
-	if _, err := gateW.Write([]byte{1}); err != nil {
+	if _, err := gate.Write([]byte{1}); err != nil {
 		return fmt.Errorf("release job: %w", err)
-	}
-	message, err := io.ReadAll(io.LimitReader(reportR, 4096))
-	if err != nil {
-		return fmt.Errorf("start job: %w", err)
-	}
-	if len(message) > 0 {
-		return errors.New(string(message))
 	}
 	return nil
 }

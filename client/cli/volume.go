@@ -20,7 +20,7 @@ const (
 	// volumeSecretBytes is the length of what the keys of a purchase's volumes are made of.
 	volumeSecretBytes = 32
 	// tagVolumeKey keeps these keys apart from all others.
-	tagVolumeKey = "gantry volume key 1"
+	tagVolumeKey = "gantry-volume-1"
 	// keyEvery is how often a machine is given the key of a volume until its job runs: it has the key in memory alone, and
 	// may have been started anew.
 	keyEvery = 500 * time.Millisecond

@@ -94,6 +94,7 @@ var AllLabels = []Label{
 	{"gantry-tee-1", "report data of an SEV-SNP report or TDX quote (SHA-512)", "attest"},
 	{"gantry-tpm-1", "qualifying data of a TPM quote", "attest"},
 	{"gantry-tpm-ek-1", "identity of a TPM's endorsement key", "attest/tpm"},
+	{"gantry-volume-1", "key of a lease's volume (HKDF-SHA256)", "client/cli"},
 	{"gantry-work-evidence-1", "seed of a product that is evidence", "attest/work"},
 	{"gantry-work-openings-1", "secret that selects a bundle's openings", "attest/work"},
 }

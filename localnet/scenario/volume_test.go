@@ -107,7 +107,7 @@ func TestAVolumeIsRented(t *testing.T) {
 	secret := secretOf(t, filepath.Join(n.Dir(), "homes", customer.Name))
 	require.Len(t, secret, 32, "the client keeps what it needs to go on")
 	address := solana.MustPublicKeyFromBase58(lease)
-	key, err := hkdf.Key(sha256.New, secret, address[:], "gantry volume key 1", 64)
+	key, err := hkdf.Key(sha256.New, secret, address[:], "gantry-volume-1", 64)
 	require.NoError(t, err)
 	volumes := 0
 	below(t, n.Dir(), func(path string, raw []byte) {

@@ -8,12 +8,15 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/gantry-market/gantry/agent/network"
 )
 
 const (
@@ -44,15 +47,10 @@ func (c Credential) authenticator() authn.Authenticator {
 	return authn.FromConfig(authn.AuthConfig{Username: c.User, Password: c.Password, RegistryToken: c.Token})
 }
 
-// Metadata services answer with secrets of the machine. Registries are nowhere near them, not even in private networks.
-var neverVisited = prefixes("0.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::/32", "fe80::/10", "::/128",
-	"224.0.0.0/4", "240.0.0.0/4", "ff00::/8")
-
-// notPublic are the addresses that IANA keeps for special purposes and that a machine's own network may use; addresses
-// that contain one of IPv4 are among them, because a gateway may lead them there.
-var notPublic = prefixes("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
-	"192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "::1/128", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64",
-	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fc00::/7", "fec0::/10")
+// neverVisited are the addresses of no registry, not even of one in a private network; some are those of metadata
+// services, which answer with secrets of the machine.
+var neverVisited = prefixes("0.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32",
+	"fe80::/10", "::/128", "224.0.0.0/4", "240.0.0.0/4", "ff00::/8")
 
 func prefixes(texts ...string) []netip.Prefix {
 	out := make([]netip.Prefix, len(texts))
@@ -67,19 +65,12 @@ func prefixes(texts ...string) []netip.Prefix {
 func (s *Store) visits(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("%w: %s", ErrAddress, address)
+		return fmt.Errorf("%w: %q is no address", ErrAddress, address)
 	}
 	ip := at.Addr().Unmap().WithZone("")
-	in := func(list []netip.Prefix) bool {
-		for _, p := range list {
-			if p.Contains(ip) {
-				return true
-			}
-		}
-		return false
-	}
-	if in(neverVisited) || (!s.o.LocalRegistries && (in(notPublic) || ownAddress(ip))) {
-		return fmt.Errorf("%w: %s", ErrAddress, ip)
+	never := slices.ContainsFunc(neverVisited, func(p netip.Prefix) bool { return p.Contains(ip) })
+	if never || (!s.o.LocalRegistries && (!network.Public(ip) || ownAddress(ip))) {
+		return fmt.Errorf("%w: %s; push the image to a registry on the internet", ErrAddress, ip)
 	}
 	return nil
 }
@@ -107,8 +98,8 @@ type visitor struct {
 func (s *Store) visitor() *visitor {
 	d := net.Dialer{Timeout: 30 * time.Second, Control: func(_, address string, _ syscall.RawConn) error { return s.visits(address) }}
 	v := &visitor{next: &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := d.DialContext(ctx, network, address)
+		DialContext: func(ctx context.Context, transport, address string) (net.Conn, error) {
+			c, err := d.DialContext(ctx, transport, address)
 			if err != nil {
 				return nil, err
 			}

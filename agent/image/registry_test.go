@@ -21,7 +21,7 @@ func TestHostileAddresses(t *testing.T) {
 		"192.168.1.1:443": {false, true}, "100.64.0.1:443": {false, true}, "[fd12::1]:443": {false, true}, "[::ffff:10.0.0.1]:443": {false, true},
 		"169.254.169.254:80": {}, "[::ffff:169.254.169.254]:80": {}, "[fe80::1%eth0]:80": {}, "[fd00:ec2::254]:80": {}, "100.100.100.200:80": {},
 		"0.0.0.0:80": {}, "[::]:80": {}, "224.0.0.1:80": {}, "255.255.255.255:80": {}, "[64:ff9b::a9fe:a9fe]:80": {false, true},
-		"[2002:a9fe:a9fe::1]:80": {false, true}, "not an address": {},
+		"[2002:a9fe:a9fe::1]:80": {false, true}, "168.63.129.16:80": {}, "not an address": {},
 	} {
 		for i, s := range []*Store{public, local} {
 			if err := s.visits(address); want[i] {

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/protocol"
 )
 
 // HandleConn answers a request with a connection: the handler checks the request, calls accept once with its answer, and
@@ -19,43 +17,19 @@ import (
 // connections: Protocol.May decides who has one at all, Protocol.PerPeer how many, and a peer that does not read makes
 // its own connection wait.
 func HandleConn[Req, Resp any](n *Node, p Protocol, h func(ctx context.Context, from solana.PublicKey, req Req, accept func(Resp) (net.Conn, error)) error) {
-	p = p.withDefaults()
-	srv := &server[Req]{n: n, p: p, limit: newLimiter(p.Rate, p.Burst), room: newSlots(p)}
-	offers := p.offers(n.version)
-	n.host.SetStreamHandlerMatch(WireID(p.ID, n.version), func(id protocol.ID) bool { return slices.Contains(offers, id) }, func(s network.Stream) {
-		started := n.spawn(func() {
-			srv.serveConn(s, func(ctx context.Context, from solana.PublicKey, req Req, accept func(any) (net.Conn, error)) error {
-				return h(ctx, from, req, func(r Resp) (net.Conn, error) { return accept(r) })
-			})
+	srv := newServer[Req](n, p)
+	srv.register(func(ctx context.Context, r request[Req]) {
+		srv.serveConn(ctx, r, func(ctx context.Context, from solana.PublicKey, req Req, accept func(any) (net.Conn, error)) error {
+			return h(ctx, from, req, func(answer Resp) (net.Conn, error) { return accept(answer) })
 		})
-		if !started {
-			_ = s.Reset()
-		}
 	})
 }
 
 // connHandler answers a request; accept sends the answer.
 type connHandler[Req any] func(ctx context.Context, from solana.PublicKey, req Req, accept func(any) (net.Conn, error)) error
 
-func (v *server[Req]) serveConn(s network.Stream, h connHandler[Req]) {
-	log := v.n.log.With().Str("protocol", v.p.ID).Str("peer", s.Conn().RemotePeer().String()).Logger()
-	ctx, cancel := context.WithCancel(v.n.ctx)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = s.Reset() })
-	defer stop()
-	v.awaitKnown(ctx, s.Conn().RemotePeer())
-	_ = s.SetDeadline(time.Now().Add(requestTimeout))
-	from, free, no := v.admit(s.Conn())
-	if no != nil {
-		v.refuse(s, log, no)
-		return
-	}
-	defer free()
-	req, no := v.read(s)
-	if no != nil {
-		v.refuse(s, log, no)
-		return
-	}
+func (v *server[Req]) serveConn(ctx context.Context, r request[Req], h connHandler[Req]) {
+	s := r.stream
 	_ = s.SetDeadline(time.Now().Add(v.p.Timeout))
 	accepted := false
 	accept := func(answer any) (net.Conn, error) {
@@ -69,23 +43,17 @@ func (v *server[Req]) serveConn(s network.Stream, h connHandler[Req]) {
 		accepted = true
 		return &conn{s}, s.SetDeadline(time.Time{})
 	}
-	h = v.guarded(h)
-	err := h(ctx, from, req, accept)
-	if err == nil || accepted {
-		if err != nil {
-			log.Debug().Err(err).Msg("connection ended")
-		}
-		stop()
-		_ = s.CloseRead()
-		_ = s.Close()
+	err := v.guarded(h)(ctx, r.from, r.body, accept)
+	if err != nil && !accepted {
+		v.failed(r, err)
 		return
 	}
-	var refused *Error
-	if !errors.As(err, &refused) {
-		log.Debug().Err(err).Msg("handler failed")
-		refused = Refuse(CodeInternal, "")
+	if err != nil {
+		r.log.Debug().Err(err).Msg("connection ended")
 	}
-	v.refuse(s, log, &refusal{"", refused})
+	r.keep()
+	_ = s.CloseRead()
+	_ = s.Close()
 }
 
 // guarded makes an error of a handler's panic.

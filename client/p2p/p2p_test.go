@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,6 +86,10 @@ func TestCall(t *testing.T) {
 		switch r.Text {
 		case "refuse":
 			return echoResp{}, Refuse(CodeRefused, "not for you")
+		case "refuse at length":
+			return echoResp{}, Refuse(CodeRefused, "%s", "."+strings.Repeat("€", maxMessage))
+		case "refuse in bytes":
+			return echoResp{}, Refuse(CodeRefused, "\xff is no text")
 		case "crash":
 			return echoResp{}, errors.New("secret detail")
 		case "big":
@@ -107,6 +112,10 @@ func TestCall(t *testing.T) {
 	_, err = call("refuse")
 	require.True(t, IsCode(err, CodeRefused), err)
 	require.Contains(t, err.Error(), "not for you")
+	for _, foreign := range []string{"refuse at length", "refuse in bytes"} {
+		_, err = call(foreign)
+		require.True(t, IsCode(err, CodeRefused), "%s: %v", foreign, err)
+	}
 	_, err = call("crash")
 	require.True(t, IsCode(err, CodeInternal), err)
 	require.NotContains(t, err.Error(), "secret")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,13 +94,24 @@ func HandleStream[Req, Item any](n *Node, p Protocol, h func(ctx context.Context
 }
 
 func serve[Req any](n *Node, p Protocol, h handler[Req], stream bool) {
+	srv := newServer[Req](n, p)
+	srv.handle, srv.stream = h, stream
+	srv.register(srv.serve)
+}
+
+// newServer makes a server that answers nothing yet.
+func newServer[Req any](n *Node, p Protocol) *server[Req] {
 	p = p.withDefaults()
-	srv := &server[Req]{n: n, p: p, handle: h, stream: stream, limit: newLimiter(p.Rate, p.Burst), room: newSlots(p)}
-	offers := p.offers(n.version)
+	return &server[Req]{n: n, p: p, limit: newLimiter(p.Rate, p.Burst), room: newSlots(p)}
+}
+
+// register has the node call serve with every stream of the protocol whose request may be answered.
+func (v *server[Req]) register(serve func(context.Context, request[Req])) {
+	offers := v.p.offers(v.n.version)
+	offered := func(id protocol.ID) bool { return slices.Contains(offers, id) }
 	// Only the newest is announced, so that what peers keep of each other does not grow with every version.
-	n.host.SetStreamHandlerMatch(WireID(p.ID, n.version), func(id protocol.ID) bool { return slices.Contains(offers, id) }, func(s network.Stream) {
-		started := n.spawn(func() { srv.serve(s) })
-		if !started {
+	v.n.host.SetStreamHandlerMatch(WireID(v.p.ID, v.n.version), offered, func(s network.Stream) {
+		if !v.n.spawn(func() { v.receive(s, serve) }) {
 			_ = s.Reset()
 		}
 	})
@@ -124,8 +136,19 @@ type refusal struct {
 	err    *Error
 }
 
-// serve answers the request on a stream.
-func (v *server[Req]) serve(s network.Stream) {
+// request is one that may be answered, on the stream on which it came.
+type request[Req any] struct {
+	stream network.Stream
+	log    zerolog.Logger
+	from   solana.PublicKey
+	body   Req
+	cancel context.CancelFunc // ends the context and resets the stream
+	keep   func() bool        // lets the stream outlive the context
+}
+
+// receive reads the request of a stream and passes it on, or refuses it. The context ends when serve returns, and with
+// the node.
+func (v *server[Req]) receive(s network.Stream, serve func(context.Context, request[Req])) {
 	log := v.n.log.With().Str("protocol", v.p.ID).Str("peer", s.Conn().RemotePeer().String()).Logger()
 	ctx, cancel := context.WithCancel(v.n.ctx)
 	defer cancel()
@@ -140,33 +163,34 @@ func (v *server[Req]) serve(s network.Stream) {
 		return
 	}
 	defer free()
-	req, no := v.read(s)
+	body, no := v.read(s)
 	if no != nil {
 		v.refuse(s, log, no)
 		return
 	}
+	serve(ctx, request[Req]{stream: s, log: log, from: from, body: body, cancel: cancel, keep: stop})
+}
+
+// serve answers a request with one item, or with many.
+func (v *server[Req]) serve(ctx context.Context, r request[Req]) {
+	s := r.stream
 	if v.stream {
 		_ = s.SetDeadline(time.Time{}) // each item has its own
-		v.n.spawn(func() { watchCaller(s, cancel) })
+		v.n.spawn(func() { watchCaller(s, r.cancel) })
 	} else {
 		_ = s.SetDeadline(time.Now().Add(v.p.Timeout))
-		var tcancel context.CancelFunc
-		ctx, tcancel = context.WithTimeout(ctx, v.p.Timeout)
-		defer tcancel()
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, v.p.Timeout)
+		defer cancel()
 	}
-	if err := v.answer(ctx, from, req, v.sender(ctx, s)); err != nil {
-		var refused *Error
-		if !errors.As(err, &refused) {
-			log.Debug().Err(err).Msg("handler failed")
-			refused = Refuse(CodeInternal, "")
-		}
-		v.refuse(s, log, &refusal{"", refused})
+	if err := v.answer(ctx, r.from, r.body, v.sender(ctx, s)); err != nil {
+		v.failed(r, err)
 		return
 	}
-	stop()
+	r.keep()
 	_ = s.CloseRead()
 	if err := s.Close(); err != nil {
-		log.Debug().Err(err).Msg("stream does not close")
+		r.log.Debug().Err(err).Msg("stream does not close")
 	}
 }
 
@@ -284,16 +308,24 @@ func (v *server[Req]) sender(ctx context.Context, s network.Stream) func(Code, a
 	}
 }
 
+// failed tells the peer what a handler's error says to it.
+func (v *server[Req]) failed(r request[Req], err error) {
+	var refused *Error
+	if !errors.As(err, &refused) {
+		r.log.Debug().Err(err).Msg("handler failed")
+		refused = Refuse(CodeInternal, "")
+	}
+	v.refuse(r.stream, r.log, &refusal{"", refused})
+}
+
 // refuse answers with a refusal and closes the stream.
 func (v *server[Req]) refuse(s network.Stream, log zerolog.Logger, no *refusal) {
 	if no.reason != "" {
 		v.n.counts.add(no.reason)
 	}
-	e := no.err
-	if len(e.Message) > maxMessage {
-		e = &Error{e.Code, e.Message[:maxMessage]}
-	}
-	msg, err := pack(v.n.version.Major, e.Code, e.Message, nil)
+	// Messages may repeat bytes of others, and a cut may fall within a character; the peer decodes nothing but text.
+	text := strings.ToValidUTF8(no.err.Message[:min(len(no.err.Message), maxMessage)], "")
+	msg, err := pack(v.n.version.Major, no.err.Code, text, nil)
 	if err == nil {
 		_ = s.SetWriteDeadline(time.Now().Add(requestTimeout))
 		err = writeFrame(s, msg, v.p.MaxResponse+frameOverhead)

@@ -310,7 +310,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.followFaults(ctx) })
 	g.Go(func() error { return a.followClock(ctx) })
 	g.Go(func() error { return bidder.Run(ctx) })
-	guests := &guests{view: a.view, store: a.store, node: node.Address, log: a.log}
+	guests := &guests{view: a.view, store: a.store, node: node.Address, log: a.log, gateways: a.leases.Welcome}
 	if err := guests.refresh(); err != nil {
 		return err
 	}

@@ -15,13 +15,15 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 )
 
-// guests says whom this node answers: keepers, and the customers of its leases and of open orders. Everybody else is a
-// stranger, of whom no request is read.
+// guests says whom this node answers: keepers, the customers of its leases and of open orders, and gateways of these
+// customers. Everybody else is a stranger, of whom no request is read but one that shows a customer's grant.
 type guests struct {
 	view  *view.View
 	store *store.Store
 	node  solana.PublicKey
 	log   zerolog.Logger
+	// gateways says who has shown a customer's grant.
+	gateways func(solana.PublicKey) bool
 	// former are the customers of leases that the node still has in its store: the chain may have closed them.
 	former atomic.Pointer[map[solana.PublicKey]bool]
 }
@@ -59,7 +61,9 @@ func (g *guests) was(key solana.PublicKey) (was bool) {
 	return was
 }
 
-func (g *guests) visits(key solana.PublicKey) bool     { return g.role(key).May(roles.Visit) }
+func (g *guests) visits(key solana.PublicKey) bool {
+	return g.role(key).May(roles.Visit) || g.gateways(key)
+}
 func (g *guests) challenges(key solana.PublicKey) bool { return g.role(key).May(roles.Challenge) }
 func (g *guests) deals(key solana.PublicKey) bool      { return g.role(key).May(roles.Deal) }
 func (g *guests) leases(key solana.PublicKey) bool     { return g.role(key).Lease }

@@ -32,6 +32,11 @@ var (
 	shellProtocol   = customerProtocol(messages.Shell)
 	offerProtocol   = customerProtocol(messages.ReceiptOffer)
 	receiptProtocol = customerProtocol(messages.ReceiptSigned)
+	revokeProtocol  = customerProtocol(messages.Revoke)
+	// A gateway is a stranger until it has shown a customer's grant.
+	guestProtocol = p2p.Protocol{
+		ID: messages.Guest, Since: 1, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Rate: 20, Burst: 60, Concurrent: 256, PerPeer: 32, Public: true,
+	}
 )
 
 // customerProtocol is a protocol between customers and this node.
@@ -93,6 +98,12 @@ func (h *handlers) register(n *p2p.Node, g *guests) {
 	shells := shellProtocol
 	shells.May, shells.First = g.leases, g.leases // whoever has a lease, not who might get one
 	p2p.HandleConn(n, shells, h.shell)
+	guest := guestProtocol
+	guest.First = h.leases.Welcome
+	p2p.HandleConn(n, guest, h.guest)
+	revoke := customers(revokeProtocol)
+	revoke.Since = 1
+	p2p.Handle(n, revoke, h.revoke)
 	p2p.Handle(n, customers(offerProtocol), h.offer)
 	p2p.Handle(n, customers(receiptProtocol), h.signed)
 }
@@ -181,6 +192,37 @@ func (h *handlers) shell(ctx context.Context, from solana.PublicKey, req message
 		_, err = accept(messages.ShellAnswer{Version: messages.Version, HostKey: []byte{}, Refused: why})
 	}
 	return err
+}
+
+// guest connects a gateway with the container of a customer who has granted it.
+func (h *handlers) guest(ctx context.Context, from solana.PublicKey, req messages.GuestRequest, accept func(messages.GuestAnswer) (net.Conn, error)) error {
+	if err := h.holdSilently(ctx); err != nil {
+		return err
+	}
+	accepted := false
+	err := h.leases.Guest(ctx, from, req, func() (io.ReadWriter, error) {
+		accepted = true
+		return accept(messages.GuestAnswer{Version: messages.Version})
+	})
+	if accepted {
+		if err != nil && ctx.Err() == nil {
+			h.log.Debug().Err(err).Msg("a gateway's connection to a container ended")
+		}
+		return nil
+	}
+	why, err := h.refusal(err)
+	if why != "" {
+		_, err = accept(messages.GuestAnswer{Version: messages.Version, Refused: why})
+	}
+	return err
+}
+
+func (h *handlers) revoke(ctx context.Context, from solana.PublicKey, req messages.RevokeRequest) (messages.RevokeAnswer, error) {
+	if err := h.holdSilently(ctx); err != nil {
+		return messages.RevokeAnswer{}, err
+	}
+	why, err := h.refusal(h.leases.Revoke(ctx, from, req))
+	return messages.RevokeAnswer{Version: messages.Version, Refused: why}, err
 }
 
 func (h *handlers) offer(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest) (messages.Receipt, error) {

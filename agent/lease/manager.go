@@ -87,6 +87,7 @@ type Manager struct {
 	// volumeKeys are those of volumes, in memory alone, until the job has been started or the lease is over.
 	volumeKeys map[solana.PublicKey]runtime.VolumeKey
 	shells     map[store.Key]int // connections to each lease's container
+	guests     map[store.Key]*guestRoom
 	ready      chan struct{}
 	once       sync.Once
 }
@@ -105,7 +106,7 @@ func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, volumeKeys: map[solana.PublicKey]runtime.VolumeKey{}, shells: map[store.Key]int{}, ready: make(chan struct{})}, nil
+	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, volumeKeys: map[solana.PublicKey]runtime.VolumeKey{}, shells: map[store.Key]int{}, guests: map[store.Key]*guestRoom{}, ready: make(chan struct{})}, nil
 }
 
 // Ready is closed once every lease that was known at the start has been observed.
@@ -218,6 +219,7 @@ func (m *Manager) dropWorker(w *worker) {
 		delete(m.workers, w.address)
 		delete(m.credentials, w.address)
 		delete(m.volumeKeys, w.address)
+		delete(m.guests, store.Key(w.address))
 	}
 }
 

@@ -50,16 +50,24 @@ func (m *Manager) Shell(ctx context.Context, from solana.PublicKey, lease [32]by
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go m.watchShell(ctx, cancel, from, lease)
+	go watchGuest(ctx, cancel, func() error {
+		_, err := m.reachable(ctx, from, lease)
+		return err
+	})
 	m.log.Info().Str("lease", keyString(r.Address)).Msg("customer connects to the container")
 	return m.o.Runtime.Shell(ctx, keyString(r.Address), line, stream)
 }
 
-// reachable returns a lease whose container runs and may be entered by the caller.
+// reachable returns a lease whose container runs and may be entered by the caller with SSH.
 func (m *Manager) reachable(ctx context.Context, from solana.PublicKey, lease [32]byte) (store.Lease, error) {
 	if err := m.authorise(ctx, from, lease); err != nil {
 		return store.Lease{}, err
 	}
+	return m.container(ctx, lease, true)
+}
+
+// container returns a lease whose container runs. withSSH: the job must name a key that may log in.
+func (m *Manager) container(ctx context.Context, lease store.Key, withSSH bool) (store.Lease, error) {
 	r, err := m.o.Store.Lease(lease)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -72,7 +80,7 @@ func (m *Manager) reachable(ctx context.Context, from solana.PublicKey, lease [3
 		return r, refuse("the lease has not started yet: its job has not arrived")
 	case r.Job.Image == "":
 		return r, refuse("the lease has no container: only leases of an image have a shell")
-	case len(r.Job.SSHKeys) == 0:
+	case withSSH && len(r.Job.SSHKeys) == 0:
 		return r, refuse("the job names no SSH key, so that nobody may log in")
 	}
 	st, err := m.o.Runtime.Status(ctx, keyString(lease))
@@ -105,8 +113,8 @@ func (m *Manager) freeShell(lease store.Key) {
 	}
 }
 
-// watchShell ends a connection once its lease is over, or its caller, a session key, has lost its powers.
-func (m *Manager) watchShell(ctx context.Context, end func(), from solana.PublicKey, lease [32]byte) {
+// watchGuest ends a connection once check refuses it: the lease is over, or whoever let the caller in may not any more.
+func watchGuest(ctx context.Context, end func(), check func() error) {
 	tick := time.NewTicker(shellCheck)
 	defer tick.Stop()
 	for {
@@ -116,7 +124,7 @@ func (m *Manager) watchShell(ctx context.Context, end func(), from solana.Public
 		case <-tick.C:
 		}
 		var refused *RefusedError
-		if _, err := m.reachable(ctx, from, lease); errors.As(err, &refused) {
+		if errors.As(check(), &refused) {
 			end()
 			return
 		}

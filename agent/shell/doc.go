@@ -8,6 +8,9 @@
 // The stream is one of an authenticated customer already. The keys that may log in are those of the lease's job, and the
 // host key is one that the node derives for the lease ([NewSetup]) and tells the customer over that stream.
 //
+// A gateway that a customer has granted ports is served by the same program, which then connects it to these ports alone
+// (package client/guest).
+//
 // A command whose connection breaks gets SIGHUP with all of its session, and SIGKILL after [killAfter] with all of its
 // process group. What a command has left behind when it ended by itself, and what has made a session of its own (tmux),
 // lives on until the lease ends.

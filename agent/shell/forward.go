@@ -26,20 +26,27 @@ func (s *server) directTCP(ctx context.Context, ch ssh.NewChannel) {
 		_ = ch.Reject(ssh.ConnectionFailed, "the address cannot be read")
 		return
 	}
-	hosts := []string{to.Host}
-	if to.Host == "localhost" || to.Host == "" { // images may lack /etc/hosts
+	s.connect(ctx, ch, func(ctx context.Context) (net.Conn, error) { return dialTCP(ctx, to.Host, uint16(to.Port)) })
+}
+
+// dialTCP connects to an address as the container sees it.
+func dialTCP(ctx context.Context, host string, port uint16) (c net.Conn, err error) {
+	hosts := []string{host}
+	if host == "localhost" || host == "" { // images may lack /etc/hosts
 		hosts = []string{"127.0.0.1", "::1"}
 	}
-	dial := func(ctx context.Context) (c net.Conn, err error) {
-		for _, host := range hosts {
-			var d net.Dialer
-			if c, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(to.Port)))); err == nil {
-				return c, nil
-			}
+	for _, host := range hosts {
+		var d net.Dialer
+		if c, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port)))); err == nil {
+			return c, nil
 		}
-		return nil, err
 	}
-	s.connect(ctx, ch, dial)
+	return nil, err
+}
+
+// dialPort connects to a port of the container.
+func dialPort(ctx context.Context, port uint16) (net.Conn, error) {
+	return dialTCP(ctx, "localhost", port)
 }
 
 // directUnix connects a channel to a socket file of the container.

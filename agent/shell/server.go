@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/gantry-market/gantry/client/guest"
 )
 
 const (
@@ -27,8 +29,8 @@ const (
 	maxTries = 20
 )
 
-// ServeStdio serves one connection on standard input and output, in the container. It ends with the connection, and
-// with it everything that the connection has started; see the package comment.
+// ServeStdio serves what the setup asks for on standard input and output, in the container: one connection of SSH, or
+// connections to ports. It ends with its input, and with it everything that it has started; see the package comment.
 func ServeStdio(ctx context.Context, in, out *os.File) error {
 	return serveStream(ctx, in, out)
 }
@@ -39,7 +41,11 @@ func serveStream(ctx context.Context, in io.ReadCloser, out io.WriteCloser) erro
 	if err != nil {
 		return err
 	}
-	return Serve(ctx, &stream{r: r, in: in, out: out}, setup)
+	c := &stream{r: r, in: in, out: out}
+	if len(setup.Ports) > 0 {
+		return guest.Serve(ctx, c, setup.Ports, dialPort)
+	}
+	return Serve(ctx, c, setup)
 }
 
 // Serve serves one connection until it ends or ctx does.
@@ -154,7 +160,8 @@ func (address) String() string  { return "customer" }
 func (s *stream) LocalAddr() net.Addr  { return address{} }
 func (s *stream) RemoteAddr() net.Addr { return address{} }
 
-// SetDeadline, SetReadDeadline and SetWriteDeadline implement net.Conn; nothing sets one.
-func (s *stream) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
-func (s *stream) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
-func (s *stream) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
+// SetDeadline, SetReadDeadline and SetWriteDeadline implement net.Conn; none is kept. The agent at the other end closes the
+// files when the connection is over.
+func (s *stream) SetDeadline(time.Time) error      { return nil }
+func (s *stream) SetReadDeadline(time.Time) error  { return nil }
+func (s *stream) SetWriteDeadline(time.Time) error { return nil }

@@ -19,13 +19,15 @@ var ErrKeys = errors.New("SSH key cannot be used")
 // maxSetup bounds the line in bytes.
 const maxSetup = 256 << 10
 
-// Setup is what the server in the container is told, in one line before the first byte of SSH. It is on no command line
+// Setup is what the server in the container is told, in one line before anything else. It is on no command line
 // and in no environment.
 type Setup struct {
 	// HostKey is the seed of the server's ed25519 key.
 	HostKey []byte `json:"host_key"`
 	// Keys are those that may log in, as lines of an authorized_keys file.
 	Keys []string `json:"keys"`
+	// Ports asks for connections to these ports of the container in place of SSH; see package client/guest.
+	Ports []uint16 `json:"ports,omitempty"`
 }
 
 // NewSetup is the setup of a lease on the node with this key.
@@ -75,7 +77,7 @@ func ParseKeys(lines []string) ([]ssh.PublicKey, error) {
 	return out, nil
 }
 
-// Line is the setup as it is sent ahead of the bytes of SSH.
+// Line is the setup as it is sent ahead of everything else.
 func (s Setup) Line() ([]byte, error) {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -84,7 +86,7 @@ func (s Setup) Line() ([]byte, error) {
 	return append(raw, '\n'), nil
 }
 
-// readSetup reads what Line wrote. The reader goes on with the first byte of SSH.
+// readSetup reads what Line wrote. The reader goes on with the first byte behind it.
 func readSetup(r *bufio.Reader) (s Setup, err error) {
 	var raw []byte
 	for {

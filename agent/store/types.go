@@ -140,6 +140,8 @@ type Lease struct {
 	// Output of a redundant job, once it is over.
 	Output *Output `json:"output,omitempty"`
 	Exit   *Exit   `json:"exit,omitempty"`
+	// RevokedUntil makes void what the customer has granted to gateways until then, unix milliseconds.
+	RevokedUntil int64 `json:"revoked_until,omitempty"`
 	// Note says why the last change happened, for people.
 	Note    string `json:"note,omitempty"`
 	History []Step `json:"history"`

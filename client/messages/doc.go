@@ -7,10 +7,10 @@ package messages
 
 // Version and Minor are the version of everything that this program says to peers, written MAJOR.MINOR. Peers of another
 // major version are refused; those of another minor one work: docs/adr/0019-protocol-versions.md. The Version field of a
-// message is the major version. 2: work proofs are signed.
+// message is the major version. 2: work proofs are signed. 2.1: gateways.
 const (
 	Version = 2
-	Minor   = 0
+	Minor   = 1
 )
 
 // MaxMessage is the largest message, bytes. A work proof's product of side 512 is 1 MiB.

@@ -14,6 +14,14 @@ const (
 	Logs = "/gantry/lease/logs"
 	// Shell: customer → node, a stream for SSH into a lease's container.
 	Shell = "/gantry/lease/shell"
+	// Guest: gateway → node, a stream into a lease's container, with what the lease's customer has granted.
+	Guest = "/gantry/lease/guest"
+	// Revoke: customer → node, makes void what was granted to gateways.
+	Revoke = "/gantry/lease/revoke"
+	// GatewayOpen: customer → gateway, brings a grant.
+	GatewayOpen = "/gantry/gateway/open"
+	// GatewayClose: customer → gateway, takes it back.
+	GatewayClose = "/gantry/gateway/close"
 	// ReceiptOffer: customer → node, asks for a receipt signed by the node.
 	ReceiptOffer = "/gantry/lease/receipt-offer"
 	// ReceiptSigned: customer → node, returns the customer's signature.

@@ -20,6 +20,7 @@ const (
 	TagReceipt          = "GANTRYR1"
 	TagStatement        = "GANTRYS1"
 	TagOutputCommitment = "GANTRYU1"
+	TagGrant            = "GANTRYY1"
 )
 
 // Tagged describes a record: bytes that are signed or hashed and begin with a tag that no other record has.
@@ -66,6 +67,7 @@ var AllTagged = []Tagged{
 	{"GANTRYV1", "claim of filled memory", 152, "domain 8 ‖ node 32 ‖ seed 32 ‖ nonce 32 ‖ blocks u32 ‖ passes u32 ‖ root 32", "node key", "field", "attest/work/vram", ""},
 	{"GANTRYW1", "work claim", 128, "domain 8 ‖ node 32 ‖ period u64 ‖ seed 32 ‖ order u32 ‖ zero 4 ‖ root 32", "node key", "field", "program, attest/work", "WORK_TAG"},
 	{"GANTRYX1", "product", 80, "order u32 ‖ zero 4 ‖ seed 32 ‖ root 32, then the entries", "neither: opens a stream", "in the seed", "attest/work", ""},
+	{TagGrant, "grant of a gateway", 0, "canonical CBOR of the grant", "customer", "field", "agent/lease", ""},
 }
 
 // Label describes a hash that begins with a label. None is the beginning of another.

@@ -1,0 +1,242 @@
+// Package guest carries connections to the granted ports of a container over one stream between a gateway and the program
+// gantry-shell in the container's sandbox. The agent between them copies bytes and reads none.
+//
+// The stream is a yamux session, whose client is the gateway. Each of its streams begins with the port, two bytes, the
+// higher first; the container answers with one byte, a [status], and the bytes of the connection follow.
+package guest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-yamux/v5"
+)
+
+var (
+	// ErrNotGranted: the customer has not granted this port.
+	ErrNotGranted = errors.New("this port is not granted")
+	// ErrNothingListens: the container does not take connections at the port.
+	ErrNothingListens = errors.New("nothing in the container listens on this port")
+	// ErrBroken: the way into the container has ended.
+	ErrBroken = errors.New("the connection to the container broke")
+)
+
+// status is the container's answer to a stream.
+type status byte
+
+const (
+	connected status = iota
+	notGranted
+	nothingListens
+)
+
+const (
+	// MaxConnections is how many there are at once over one stream.
+	MaxConnections = 256
+	// headTime is how long a port and its answer may take.
+	headTime = 15 * time.Second
+	// window is how many bytes of one connection wait here at most for whoever does not read them.
+	window = 1 << 20
+)
+
+func config(incoming uint32) *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.LogOutput, c.MaxIncomingStreams, c.MaxStreamWindowSize = io.Discard, incoming, window
+	c.ConnectionWriteTimeout = 30 * time.Second
+	return c
+}
+
+// Memory bounds what all sessions of a program buffer: with it spent, windows do not grow and new connections fail. The
+// zero value has none to give.
+type Memory struct {
+	mu   sync.Mutex
+	left int
+}
+
+// NewMemory has so many bytes to give.
+func NewMemory(bytes int) *Memory { return &Memory{left: bytes} }
+
+func (m *Memory) take(n int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n > m.left {
+		return false
+	}
+	m.left -= n
+	return true
+}
+
+// share is what one connection has taken.
+type share struct {
+	of   *Memory
+	mu   sync.Mutex
+	held int
+}
+
+var errMemory = errors.New("no memory is left for connections")
+
+// ReserveMemory implements yamux.MemoryManager.
+func (s *share) ReserveMemory(size int, _ uint8) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.of.take(size) {
+		return errMemory
+	}
+	s.held += size
+	return nil
+}
+
+// ReleaseMemory implements yamux.MemoryManager.
+func (s *share) ReleaseMemory(size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held -= size
+	s.of.take(-size)
+}
+
+// Done implements yamux.MemoryManager.
+func (s *share) Done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of.take(-s.held)
+	s.held = 0
+}
+
+// Session is the gateway's side.
+type Session struct{ mux *yamux.Session }
+
+// NewSession begins a session on a stream that the node has accepted, and owns it.
+func NewSession(stream net.Conn, memory *Memory) (*Session, error) {
+	mux, err := yamux.Client(stream, config(0), func() (yamux.MemoryManager, error) { return &share{of: memory}, nil })
+	if err != nil {
+		return nil, fmt.Errorf("session with a container: %w", err)
+	}
+	return &Session{mux}, nil
+}
+
+// Dial connects with a port of the container. Errors: ErrNotGranted, ErrNothingListens, ErrBroken, the context's.
+func (s *Session) Dial(ctx context.Context, port uint16) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, headTime)
+	defer cancel()
+	stream, err := s.mux.OpenStream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = stream.Reset() })
+	var answer [1]byte
+	_, err = stream.Write(binary.BigEndian.AppendUint16(nil, port))
+	if err == nil {
+		_, err = io.ReadFull(stream, answer[:])
+	}
+	switch {
+	case !stop():
+		err = context.Cause(ctx)
+	case err != nil:
+		err = fmt.Errorf("%w: %w", ErrBroken, err)
+	case status(answer[0]) == connected:
+		return stream, nil
+	case status(answer[0]) == notGranted:
+		err = ErrNotGranted
+	default:
+		err = ErrNothingListens
+	}
+	_ = stream.Reset()
+	return nil, err
+}
+
+// Connections counts those that are open.
+func (s *Session) Connections() int { return s.mux.NumStreams() }
+
+// Done is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.mux.CloseChan() }
+
+// Close ends the session and every connection of it.
+func (s *Session) Close() error { return s.mux.Close() }
+
+// Serve is the container's side: it connects the streams of a session with what dial gives, for the granted ports, until
+// the stream or ctx ends.
+func Serve(ctx context.Context, stream net.Conn, granted []uint16, dial func(ctx context.Context, port uint16) (net.Conn, error)) error {
+	mux, err := yamux.Server(stream, config(MaxConnections), nil)
+	if err != nil {
+		return fmt.Errorf("session with a gateway: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = mux.Close() })
+	defer stop()
+	ports := map[uint16]bool{}
+	for _, p := range granted {
+		ports[p] = true
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer mux.Close()
+	for {
+		s, err := mux.AcceptStream()
+		if err != nil {
+			return ctx.Err() // it has ended
+		}
+		wg.Go(func() { serveOne(ctx, s, ports, dial) })
+	}
+}
+
+func serveOne(ctx context.Context, s *yamux.Stream, granted map[uint16]bool, dial func(ctx context.Context, port uint16) (net.Conn, error)) {
+	defer s.Close()
+	_ = s.SetDeadline(time.Now().Add(headTime))
+	var head [2]byte
+	if _, err := io.ReadFull(s, head[:]); err != nil {
+		_ = s.Reset()
+		return
+	}
+	port := binary.BigEndian.Uint16(head[:])
+	answer, c := notGranted, net.Conn(nil)
+	if granted[port] {
+		var err error
+		dctx, cancel := context.WithTimeout(ctx, headTime*2/3)
+		if c, err = dial(dctx, port); err != nil {
+			answer = nothingListens
+		} else {
+			answer = connected
+			defer c.Close()
+		}
+		cancel()
+	}
+	if _, err := s.Write([]byte{byte(answer)}); err != nil || answer != connected {
+		return
+	}
+	_ = s.SetDeadline(time.Time{})
+	Join(ctx, s, c)
+}
+
+// Join copies both ways between two connections until both directions have ended, one of them fails, or ctx ends, and
+// closes both. An end of one direction alone is passed on.
+func Join(ctx context.Context, a, b net.Conn) {
+	end := sync.OnceFunc(func() {
+		for _, c := range []net.Conn{a, b} {
+			if s, ok := c.(*yamux.Stream); ok {
+				_ = s.Reset() // Close ends writing alone
+			}
+			_ = c.Close()
+		}
+	})
+	defer func() { _, _ = a.Close(), b.Close() }()
+	stop := context.AfterFunc(ctx, end)
+	defer stop()
+	var wg sync.WaitGroup
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		wg.Go(func() {
+			if _, err := io.Copy(way[0], way[1]); err != nil {
+				end()
+				return
+			}
+			if half, ok := way[0].(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
+				end()
+			}
+		})
+	}
+	wg.Wait()
+}

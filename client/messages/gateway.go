@@ -1,0 +1,72 @@
+package messages
+
+import "github.com/gantry-market/gantry/client/records"
+
+// SignedGrant is a grant with the signature of the lease's customer, or of its session key.
+type SignedGrant struct {
+	Grant     records.Grant `cbor:"1,keyasint"`
+	Signer    [32]byte      `cbor:"2,keyasint"`
+	Signature [64]byte      `cbor:"3,keyasint"`
+}
+
+// Verify checks everything but what is on chain. Errors: those of [records.Grant.Verify].
+func (s *SignedGrant) Verify() error { return s.Grant.Verify(s.Signer, s.Signature) }
+
+// GuestRequest asks a node for a way into a lease's container, for the gateway that a grant names.
+type GuestRequest struct {
+	Version uint8       `cbor:"1,keyasint"`
+	Grant   SignedGrant `cbor:"2,keyasint"`
+	// SSH asks for a stream for SSH, as Shell does. Otherwise the stream carries connections to the granted ports:
+	// docs/protocol/network.md says how.
+	SSH bool `cbor:"3,keyasint,omitempty"`
+}
+
+// GuestAnswer accepts the stream or refuses it.
+type GuestAnswer struct {
+	Version uint8  `cbor:"1,keyasint"`
+	Refused string `cbor:"2,keyasint,omitempty" max:"1024"`
+}
+
+// RevokeRequest makes void every grant of a lease that was issued until a time of the customer's clock.
+type RevokeRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+	Until   int64    `cbor:"3,keyasint"` // unix milliseconds
+}
+
+// RevokeAnswer says whether it was done.
+type RevokeAnswer struct {
+	Version uint8  `cbor:"1,keyasint"`
+	Refused string `cbor:"2,keyasint,omitempty" max:"1024"`
+}
+
+// GatewayOpenRequest brings a gateway what a customer grants it, in place of an earlier grant of the lease.
+type GatewayOpenRequest struct {
+	Version uint8       `cbor:"1,keyasint"`
+	Grant   SignedGrant `cbor:"2,keyasint"`
+}
+
+// GatewayOpenAnswer says where the container is reached from now on, or why it is not.
+type GatewayOpenAnswer struct {
+	Version uint8 `cbor:"1,keyasint"`
+	// URLs are those of the granted ports, in their order.
+	URLs []string `cbor:"2,keyasint,omitempty" max:"16" each:"512"`
+	// SSHAddress of the jump host, its public key in SSH's encoding, and the name by which it knows the container; empty
+	// where no SSH key was granted.
+	SSHAddress string `cbor:"3,keyasint,omitempty" max:"300"`
+	SSHHostKey []byte `cbor:"4,keyasint,omitempty" max:"1024"`
+	SSHName    string `cbor:"5,keyasint,omitempty" max:"300"`
+	Refused    string `cbor:"6,keyasint,omitempty" max:"1024"`
+}
+
+// GatewayCloseRequest has a gateway forget a lease.
+type GatewayCloseRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+}
+
+// GatewayCloseAnswer says whether it was done.
+type GatewayCloseAnswer struct {
+	Version uint8  `cbor:"1,keyasint"`
+	Refused string `cbor:"2,keyasint,omitempty" max:"1024"`
+}

@@ -20,7 +20,7 @@ build_go() {
   "$root/scripts/toolchain.sh" go
   cd "$root"
   local main mains=()
-  for main in client/cmd/gantry keeper/cmd/gantry-keeper agent/cmd/gantry-agent localnet/cmd/gantry-localnet; do
+  for main in client/cmd/gantry keeper/cmd/gantry-keeper agent/cmd/gantry-agent gateway/cmd/gantry-gateway localnet/cmd/gantry-localnet; do
     mains+=("./$main")
   done
   go build -trimpath -o build/bin/ "${mains[@]}"

@@ -225,20 +225,14 @@ func (s *session) sshConfig() error {
 		if err != nil {
 			return err
 		}
-		blocks[i] = hostBlock{Host: hostAlias(l.Address), Lease: l.Address.String(), Options: map[string]string{}, options: options}
-		for _, o := range options {
-			blocks[i].Options[o.name] = o.value
-		}
+		blocks[i] = newHostBlock(hostAlias(l.Address), l.Address.String(), options)
 	}
 	return s.done(blocks, func(w io.Writer) {
 		if len(blocks) == 0 {
 			fmt.Fprintln(w, "# no lease runs")
 		}
 		for _, b := range blocks {
-			fmt.Fprintf(w, "Host %s\n", b.Host)
-			for _, o := range b.options {
-				fmt.Fprintf(w, "    %s %s\n", o.name, o.value)
-			}
+			b.print(w)
 		}
 	})
 }
@@ -246,7 +240,22 @@ func (s *session) sshConfig() error {
 // hostBlock is a block of OpenSSH's configuration.
 type hostBlock struct {
 	Host    string            `json:"host"`
-	Lease   string            `json:"lease"`
+	Lease   string            `json:"lease,omitempty"`
 	Options map[string]string `json:"options"`
 	options []option
+}
+
+func newHostBlock(host, lease string, options []option) hostBlock {
+	b := hostBlock{Host: host, Lease: lease, Options: map[string]string{}, options: options}
+	for _, o := range options {
+		b.Options[o.name] = o.value
+	}
+	return b
+}
+
+func (b hostBlock) print(w io.Writer) {
+	fmt.Fprintf(w, "Host %s\n", b.Host)
+	for _, o := range b.options {
+		fmt.Fprintf(w, "    %s %s\n", o.name, o.value)
+	}
 }

@@ -50,3 +50,21 @@ func (c Options) ForCustomer(local bool) Options {
 	}
 	return c
 }
+
+// ForGateway are the settings of a gateway, which must be reachable at the address that it announces: customers bring it
+// their grants there, and machines behind routers connect back to it.
+func (c Options) ForGateway(local bool) Options {
+	if c.MaxConnections == 0 {
+		c.MaxConnections = 4096
+	}
+	if local {
+		return c
+	}
+	var listen []string
+	for _, a := range c.Listen {
+		listen = append(listen, TCPAndQUIC(a)...)
+	}
+	c.Listen = listen
+	c.Public, c.HolePunching = true, true
+	return c
+}

@@ -81,6 +81,7 @@ var AllLabels = []Label{
 	{"gantry-evidence-1", "nonce of an evidence challenge", "attest"},
 	{"gantry-evidence-all-1", "digest of all evidence of a bundle", "attest/bundle"},
 	{"gantry-freivalds", "random vector of the check of a product", "attest/work"},
+	{"gantry-gateway-ssh-1", "SSH host key of a gateway's jump host", "gateway/daemon"},
 	{"gantry-instant-1", "seed of a tick of a period, which may be its instant", "keeper/schedule"},
 	{"gantry-nvgpu-device-1", "GPU by the key of its certificate", "attest/nvgpu"},
 	{"gantry-others-1", "digest of all evidence of a bundle but the TPM's", "attest/bundle"},

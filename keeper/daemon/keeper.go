@@ -21,6 +21,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/watch"
+	"github.com/gantry-market/gantry/internal/figures"
 	"github.com/gantry-market/gantry/keeper/auction"
 	"github.com/gantry-market/gantry/keeper/award"
 	"github.com/gantry-market/gantry/keeper/check"
@@ -61,7 +62,7 @@ type Keeper struct {
 	gossip  *gossip.Gossip
 	watcher *watch.Watcher
 	metrics *server.Metrics
-	http    *server.Server
+	http    *figures.Server
 	proofs  *slashing.Service
 
 	// Parts that work on the chain's state; see openParts.
@@ -179,7 +180,7 @@ func (k *Keeper) openNetwork(context.Context) (err error) {
 		return err
 	}
 	if k.c.HTTP != "" {
-		k.http, err = server.New(server.Options{Addr: k.c.HTTP, Registry: k.metrics.Registry, Healthy: k.healthy, Ready: k.ready})
+		k.http, err = figures.New(figures.Options{Addr: k.c.HTTP, Registry: k.metrics.Registry, Healthy: k.healthy, Ready: k.ready})
 		if err != nil {
 			return err
 		}

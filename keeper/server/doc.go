@@ -1,3 +1,2 @@
-// Package server shows a keeper's state on a loopback address: /metrics for Prometheus, /healthz (the process works)
-// and /readyz (it follows the chain and its votes count).
+// Package server has a keeper's figures, which figures.Server (internal/figures) shows.
 package server

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/internal/figures"
 )
 
 func get(t *testing.T, url string) (int, string) {
@@ -29,7 +29,7 @@ func TestServer(t *testing.T) {
 	m.Check(records.CheckWork, false, time.Second)
 	m.Final(9, 3*time.Second)
 	var wrong []string
-	s, err := New(Options{Addr: "127.0.0.1:0", Registry: m.Registry, Healthy: healthy, Ready: func() []string { return wrong }})
+	s, err := figures.New(figures.Options{Addr: "127.0.0.1:0", Registry: m.Registry, Healthy: healthy, Ready: func() []string { return wrong }})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -52,18 +52,4 @@ func TestServer(t *testing.T) {
 
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
-}
-
-func TestLoopbackOnly(t *testing.T) {
-	m := NewMetrics()
-	for _, addr := range []string{"0.0.0.0:0", ":9464", "192.0.2.1:1"} {
-		_, err := New(Options{Addr: addr, Registry: m.Registry, Healthy: healthy, Ready: healthy})
-		require.ErrorIs(t, err, ErrNotLoopback, addr)
-	}
-	options.Without(Options{"127.0.0.1:0", m.Registry, healthy, healthy}, nil, func(field string, o Options) {
-		_, err := New(o)
-		require.ErrorIs(t, err, options.ErrMissing, field)
-	})
-	_, err := New(Options{Addr: "nonsense", Registry: m.Registry, Healthy: healthy, Ready: healthy})
-	require.Error(t, err)
 }

@@ -1,4 +1,6 @@
-package server
+// Package figures shows a daemon's state on a loopback address: /metrics for Prometheus, /healthz (the process works) and
+// /readyz (it does what it is there for).
+package figures
 
 import (
 	"context"
@@ -32,7 +34,7 @@ type Options struct {
 	// Addr is a loopback address such as 127.0.0.1:9464; port 0 takes any.
 	Addr     string
 	Registry *prometheus.Registry
-	// Healthy lists what only a person can repair, Ready what keeps the keeper from taking part.
+	// Healthy lists what only a person can repair, Ready what keeps the daemon from taking part.
 	Healthy, Ready Check
 }
 

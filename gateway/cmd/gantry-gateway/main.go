@@ -1,0 +1,43 @@
+// Command gantry-gateway gives leases a public URL and an SSH jump host. See docs/operate/gateway.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/internal/printable"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := app().RunContext(ctx, os.Args)
+	if err == nil {
+		return
+	}
+	if errors.Is(err, context.Canceled) {
+		os.Exit(130)
+	}
+	fmt.Fprintln(os.Stderr, "gantry-gateway:", printable.Lines(market.Explain(err).Error()))
+	os.Exit(1)
+}
+
+func app() *cli.App {
+	return &cli.App{
+		Name: "gantry-gateway", Version: "messages " + p2p.MessagesVersion().String(),
+		Usage:  "gives leases of the Gantry market a public URL and an SSH jump host",
+		Writer: printable.Writer(os.Stdout), ErrWriter: printable.Writer(os.Stderr),
+		Commands: []*cli.Command{runCommand()},
+		// Errors are printed once, by main.
+		ExitErrHandler:       func(*cli.Context, error) {},
+		EnableBashCompletion: true,
+	}
+}

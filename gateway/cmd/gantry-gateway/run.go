@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/gateway/daemon"
+	"github.com/gantry-market/gantry/internal/printable"
+)
+
+var errFlags = errors.New("wrong flags")
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name: "run", Usage: "run the gateway until interrupted", Flags: append(flags(), limitFlags()...),
+		Action: func(c *cli.Context) (err error) {
+			conf, err := config(c)
+			if err != nil {
+				return err
+			}
+			defer conf.Client.Close()
+			g, err := daemon.Open(c.Context, conf)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			return g.Run(c.Context)
+		},
+	}
+}
+
+func flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "domain", Required: true, Usage: "`DOMAIN` below which leases have names; *.DOMAIN must lead to this machine", EnvVars: []string{"GANTRY_GATEWAY_DOMAIN"}},
+		&cli.StringFlag{Name: "cert", Required: true, Usage: "PEM `FILE` with a certificate for *.DOMAIN, read again when it changes", EnvVars: []string{"GANTRY_GATEWAY_CERT"}},
+		&cli.StringFlag{Name: "cert-key", Required: true, Usage: "PEM `FILE` with its key", EnvVars: []string{"GANTRY_GATEWAY_CERT_KEY"}},
+		&cli.StringFlag{Name: "tls", Value: ":443", Usage: "`ADDRESS` to listen on for TLS"},
+		&cli.StringFlag{Name: "ssh", Value: ":2222", Usage: "`ADDRESS` to listen on for SSH; \"off\" for none"},
+		&cli.IntFlag{Name: "public-tls-port", Usage: "`PORT` at which others reach --tls, where it is another"},
+		&cli.IntFlag{Name: "public-ssh-port", Usage: "`PORT` at which others reach --ssh, where it is another"},
+		&cli.StringFlag{Name: "keypair", Aliases: []string{"k"}, Usage: "keypair `FILE` of the gateway, which needs credits in the market (default: as solana config says)", EnvVars: []string{"GANTRY_KEYPAIR"}},
+		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "RPC `URL` or moniker; repeat for failover (default: as solana config says)", EnvVars: []string{"GANTRY_URL"}},
+		&cli.StringSliceFlag{Name: "ws", Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS"}},
+		&cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/gateway", Usage: "`FOLDER` of the grants", EnvVars: []string{"GANTRY_GATEWAY_DATA"}},
+		&cli.StringFlag{Name: "listen", Usage: "multiaddress to listen on for customers (default: /ip4/127.0.0.1/tcp/0 for a cluster on this machine, else /ip4/0.0.0.0/tcp/4102)"},
+		&cli.StringFlag{Name: "announce", Usage: "multiaddress at which others reach it (default: the one listened on)"},
+		&cli.StringSliceFlag{Name: "customer", Usage: "`WALLET` that is served; repeat for more (default: every customer)"},
+		&cli.StringFlag{Name: "metrics", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is logged; \"off\" for none"},
+		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error", EnvVars: []string{"GANTRY_LOG"}},
+		&cli.BoolFlag{Name: "log-json", Usage: "logs as JSON lines"},
+	}
+}
+
+func limitFlags() []cli.Flag {
+	d := daemon.DefaultLimits()
+	return []cli.Flag{
+		&cli.IntFlag{Name: "max-connections", Value: d.Connections, Usage: "connections at once, of TLS and of SSH each"},
+		&cli.IntFlag{Name: "max-per-address", Value: d.PerAddress, Usage: "of them from one IPv4 address or IPv6 /56"},
+		&cli.IntFlag{Name: "max-per-lease", Value: d.PerLease, Usage: "connections and requests of one lease at once"},
+		&cli.Float64Flag{Name: "new-per-second", Value: d.NewPerSecond, Usage: "connections that one address may begin in a second"},
+		&cli.IntFlag{Name: "rate", Value: d.Rate >> 10, Usage: "`KIB` a second that one lease may have relayed, both ways together"},
+		&cli.IntFlag{Name: "memory", Value: d.Memory >> 20, Usage: "`MIB` that may wait for clients that do not read"},
+		&cli.IntFlag{Name: "max-leases", Value: d.Leases, Usage: "leases that are served"},
+		&cli.IntFlag{Name: "max-per-customer", Value: d.PerCustomer, Usage: "of them of one customer"},
+		&cli.DurationFlag{Name: "idle", Value: d.Idle, Usage: "how long a connection may carry nothing"},
+		&cli.DurationFlag{Name: "idle-ssh", Value: d.IdleSSH, Usage: "how long a connection of SSH may carry nothing"},
+	}
+}
+
+// config reads the flags. The caller closes the client.
+func config(c *cli.Context) (out daemon.Config, err error) {
+	if out.Log, err = logger(c); err != nil {
+		return out, err
+	}
+	settings, err := chain.LoadCLIConfig("")
+	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair")) {
+		return out, err
+	}
+	urls, ws := c.StringSlice("url"), c.StringSlice("ws")
+	if len(urls) == 0 {
+		urls = []string{settings.RPCURL}
+		if len(ws) == 0 {
+			ws = []string{settings.WebsocketURL}
+		}
+	}
+	endpoints, err := chain.PairEndpoints(urls, ws)
+	if err != nil {
+		return out, fmt.Errorf("%w: %w", errFlags, err)
+	}
+	keypair := c.String("keypair")
+	if keypair == "" {
+		keypair = settings.KeypairPath
+	}
+	if out.Key, err = chain.LoadKeypair(keypair); err != nil {
+		return out, err
+	}
+	if out.Data, err = chain.ExpandHome(c.String("data")); err != nil {
+		return out, err
+	}
+	for _, text := range c.StringSlice("customer") {
+		wallet, err := solana.PublicKeyFromBase58(text)
+		if err != nil {
+			return out, fmt.Errorf("%w: --customer %s is no wallet", errFlags, text)
+		}
+		out.Customers = append(out.Customers, wallet)
+	}
+	out.Domain, out.Certificate, out.CertificateKey = c.String("domain"), c.String("cert"), c.String("cert-key")
+	out.TLS, out.SSH, out.Figures = c.String("tls"), off(c.String("ssh")), off(c.String("metrics"))
+	out.PublicTLS, out.PublicSSH = c.Int("public-tls-port"), c.Int("public-ssh-port")
+	out.Listen, out.Announce = c.String("listen"), c.String("announce")
+	out.Limits = daemon.Limits{
+		Connections: c.Int("max-connections"), PerAddress: c.Int("max-per-address"), PerLease: c.Int("max-per-lease"), NewPerSecond: c.Float64("new-per-second"),
+		Rate: c.Int("rate") << 10, Memory: c.Int("memory") << 20, Leases: c.Int("max-leases"), PerCustomer: c.Int("max-per-customer"),
+		Idle: c.Duration("idle"), IdleSSH: c.Duration("idle-ssh"),
+	}
+	if out.Client, err = chain.New(chain.Options{Endpoints: endpoints, Commitment: chain.Confirmed, Log: out.Log}); err != nil {
+		return out, err
+	}
+	if out.Listen == "" {
+		out.Listen = "/ip4/0.0.0.0/tcp/4102"
+		if out.Client.Local() {
+			out.Listen = "/ip4/127.0.0.1/tcp/0"
+		}
+	}
+	return out, nil
+}
+
+func off(text string) string {
+	if text == "off" {
+		return ""
+	}
+	return text
+}
+
+// logger writes to standard error.
+func logger(c *cli.Context) (zerolog.Logger, error) {
+	level, err := zerolog.ParseLevel(c.String("log-level"))
+	if err != nil {
+		return zerolog.Nop(), fmt.Errorf("%w: --log-level: %w", errFlags, err)
+	}
+	log := zerolog.New(printable.Writer(os.Stderr))
+	if !c.Bool("log-json") {
+		log = zerolog.New(zerolog.ConsoleWriter{Out: printable.Output(os.Stderr), TimeFormat: "15:04:05.000", NoColor: true})
+	}
+	return log.Level(level).With().Timestamp().Logger(), nil
+}

@@ -1,0 +1,107 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/chain"
+)
+
+// ErrConfig: the settings do not fit together.
+var ErrConfig = errors.New("wrong settings")
+
+// Config of a gateway.
+type Config struct {
+	Client *chain.Client
+	// Key is the gateway's identity, which grants name.
+	Key  solana.PrivateKey
+	Data string // folder
+	// Domain below which the names of leases are; *.Domain must lead here.
+	Domain string
+	// TLS and SSH are the addresses to listen on; SSH may be empty.
+	TLS, SSH string
+	// PublicTLS and PublicSSH are the ports at which others reach them; 0: those that are listened on.
+	PublicTLS, PublicSSH int
+	// Certificate and CertificateKey are PEM files for *.Domain. They are read again when they change.
+	Certificate, CertificateKey string
+	// Listen and Announce are multiaddresses of the market's network.
+	Listen, Announce string
+	// Figures is a loopback address; empty for none.
+	Figures string
+	// Customers that are served; empty for all.
+	Customers []solana.PublicKey
+	Limits    Limits
+	Log       zerolog.Logger
+}
+
+// Limits of a gateway.
+type Limits struct {
+	// Connections at once: of TLS and of SSH each, of one address, of one lease.
+	Connections, PerAddress, PerLease int
+	// NewPerSecond is how many connections one address may begin in a second, five times as many at once.
+	NewPerSecond float64
+	// Rate is how many bytes a second one lease may have relayed, both ways together.
+	Rate int
+	// Memory bounds what waits in the gateway for who does not read, bytes.
+	Memory int
+	// Leases, and of one customer.
+	Leases, PerCustomer int
+	// Idle is how long a connection may carry nothing, IdleSSH one of SSH.
+	Idle, IdleSSH time.Duration
+}
+
+// DefaultLimits suit a machine with 2 GiB of memory.
+func DefaultLimits() Limits {
+	return Limits{
+		Connections: 2048, PerAddress: 128, PerLease: 256, NewPerSecond: 40, Rate: 32 << 20, Memory: 512 << 20,
+		Leases: 1024, PerCustomer: 64, Idle: 5 * time.Minute, IdleSSH: 2 * time.Hour,
+	}
+}
+
+// check completes the settings.
+func (c *Config) check() error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...)
+	}
+	c.Domain = strings.ToLower(strings.Trim(c.Domain, "."))
+	switch {
+	case c.Client == nil || len(c.Key) == 0 || c.Data == "":
+		return wrong("a way to the chain, a key and a data folder are required")
+	case c.Domain == "" || len(c.Domain) > 180 || strings.ContainsAny(c.Domain, "*/: "):
+		return wrong("--domain %q is no domain; give one such as gw.example.org, of which all names (*.gw.example.org) lead here", c.Domain)
+	case c.TLS == "":
+		return wrong("an address to listen on for TLS is required, such as :443")
+	case c.Certificate == "" || c.CertificateKey == "":
+		return wrong("--cert and --cert-key are required: a certificate for *.%s and its key", c.Domain)
+	}
+	l := c.Limits
+	for name, n := range map[string]int{
+		"connections": l.Connections, "connections of one address": l.PerAddress, "connections of one lease": l.PerLease, "bytes a second": l.Rate,
+		"memory": l.Memory, "leases": l.Leases, "leases of one customer": l.PerCustomer, "idle time": int(l.Idle), "idle time of SSH": int(l.IdleSSH),
+	} {
+		if n <= 0 {
+			return wrong("the limit of %s is %d; it must be above 0", name, n)
+		}
+	}
+	if l.NewPerSecond <= 0 {
+		return wrong("the limit of new connections a second must be above 0")
+	}
+	return nil
+}
+
+// publicPort is the port that others use.
+func publicPort(asked int, l net.Listener) int {
+	if asked > 0 {
+		return asked
+	}
+	if at, ok := l.Addr().(*net.TCPAddr); ok {
+		return at.Port
+	}
+	return 0
+}

@@ -1,0 +1,95 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/gateway/grants"
+	"github.com/gantry-market/gantry/gateway/link"
+	"github.com/gantry-market/gantry/internal/printable"
+)
+
+// The gateway's side of its protocols. Whoever has a grant is a stranger until it is here.
+var (
+	openProtocol  = customerProtocol(messages.GatewayOpen)
+	closeProtocol = customerProtocol(messages.GatewayClose)
+)
+
+func customerProtocol(id string) p2p.Protocol {
+	return p2p.Protocol{
+		ID: id, Since: 1, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: openTime + 10*time.Second, Rate: 2, Burst: 20, Concurrent: 64, PerPeer: 4, Public: true,
+	}
+}
+
+// openTime is how long a new grant may take to be tried.
+const openTime = 20 * time.Second
+
+func (g *Gateway) serveCustomers() {
+	known := func(key solana.PublicKey) bool { return g.table.Concerns(key) }
+	open, cancel := openProtocol, closeProtocol
+	open.First, cancel.First = known, known
+	p2p.Handle(g.net, open, g.openGrant)
+	p2p.Handle(g.net, cancel, g.closeGrant)
+}
+
+// refusal separates a refusal, which the caller may read, from an error of the gateway, which it may not.
+func (g *Gateway) refusal(err error) (string, error) {
+	var refused *grants.RefusedError
+	var unreachable *link.UnreachableError
+	switch {
+	case errors.As(err, &refused):
+		return printable.Text(refused.Why), nil
+	case errors.As(err, &unreachable):
+		return unreachable.Why, nil
+	case err != nil && !errors.Is(err, context.Canceled):
+		g.c.Log.Warn().Err(err).Msg("a customer's request failed")
+	}
+	return "", err
+}
+
+// openGrant takes a grant and tries it.
+func (g *Gateway) openGrant(ctx context.Context, _ solana.PublicKey, req messages.GatewayOpenRequest) (messages.GatewayOpenAnswer, error) {
+	answer := messages.GatewayOpenAnswer{Version: messages.Version}
+	grant := &req.Grant.Grant
+	if len(grant.SSHKeys) > 0 && g.ssh == nil {
+		answer.Refused = "this gateway has no SSH jump host; grant it ports alone"
+		return answer, nil
+	}
+	e, err := g.table.Open(ctx, req.Grant)
+	if err == nil && len(grant.Ports) > 0 {
+		tctx, cancel := context.WithTimeout(ctx, openTime)
+		err = g.links.Check(tctx, e)
+		cancel()
+		if err != nil { // it opens nothing, so that it is not kept
+			err = errors.Join(err, g.table.Close(req.Grant.Signer, grant.Lease))
+		}
+	}
+	if answer.Refused, err = g.refusal(err); err != nil || answer.Refused != "" {
+		return answer, err
+	}
+	port := ""
+	if n := publicPort(g.c.PublicTLS, g.tls); n != 443 {
+		port = ":" + strconv.Itoa(n)
+	}
+	for _, name := range e.Names() {
+		answer.URLs = append(answer.URLs, fmt.Sprintf("https://%s.%s%s/", name, g.c.Domain, port))
+	}
+	if len(grant.SSHKeys) > 0 {
+		answer.SSHAddress = net.JoinHostPort(g.c.Domain, strconv.Itoa(publicPort(g.c.PublicSSH, g.ssh)))
+		answer.SSHHostKey, answer.SSHName = g.hostKey.PublicKey().Marshal(), e.SSHName()
+	}
+	return answer, nil
+}
+
+func (g *Gateway) closeGrant(_ context.Context, from solana.PublicKey, req messages.GatewayCloseRequest) (messages.GatewayCloseAnswer, error) {
+	why, err := g.refusal(g.table.Close(from, req.Lease))
+	return messages.GatewayCloseAnswer{Version: messages.Version, Refused: why}, err
+}

@@ -1,0 +1,129 @@
+package limit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func at(t *testing.T, addr string) net.Addr {
+	t.Helper()
+	a, err := net.ResolveTCPAddr("tcp", addr)
+	require.NoError(t, err)
+	return a
+}
+
+func TestARoomCountsByAddress(t *testing.T) {
+	r := NewRoom(Options{Most: 5, MostOfOne: 2, PerSecond: 1, Burst: 100})
+	enter := func(addr string) (func(), error) { return r.Enter(at(t, addr)) }
+	first, err := enter("192.0.2.1:1")
+	require.NoError(t, err)
+	_, err = enter("192.0.2.1:2")
+	require.NoError(t, err)
+	_, err = enter("[::ffff:192.0.2.1]:3")
+	require.ErrorIs(t, err, ErrFull, "the same address, written otherwise")
+	_, err = enter("[2001:db8:0:1::1]:1")
+	require.NoError(t, err)
+	_, err = enter("[2001:db8:0:2::1]:1")
+	require.NoError(t, err)
+	_, err = enter("[2001:db8:0:ff::1]:1")
+	require.ErrorIs(t, err, ErrFull, "one /56 is one site")
+	_, err = enter("192.0.2.2:1")
+	require.NoError(t, err)
+	_, err = enter("192.0.2.3:1")
+	require.ErrorIs(t, err, ErrFull, "five in all")
+	first()
+	first() // gives back once
+	_, err = enter("192.0.2.1:4")
+	require.NoError(t, err)
+	_, err = enter("192.0.2.4:1")
+	require.ErrorIs(t, err, ErrFull)
+	taken, refused := r.Count()
+	require.Equal(t, 5, taken)
+	require.EqualValues(t, 4, refused)
+}
+
+func TestNewConnectionsHaveARate(t *testing.T) {
+	r := NewRoom(Options{Most: 1000, MostOfOne: 1000, PerSecond: 1, Burst: 3})
+	now := time.Unix(1000, 0)
+	r.now = func() time.Time { return now }
+	tries := func() (n int) {
+		for range 10 {
+			if leave, err := r.Enter(at(t, "192.0.2.1:1")); err == nil {
+				leave()
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, 3, tries())
+	require.Zero(t, tries())
+	now = now.Add(2 * time.Second)
+	require.Equal(t, 2, tries())
+}
+
+func TestManyAddressesTakeBoundedMemory(t *testing.T) {
+	r := NewRoom(Options{Most: 10, MostOfOne: 2, PerSecond: 1, Burst: 3})
+	held, err := r.Enter(at(t, "198.51.100.1:1"))
+	require.NoError(t, err)
+	for i := range 2 * maxSources {
+		leave, err := r.Enter(&net.TCPAddr{IP: net.IPv4(10, byte(i>>16), byte(i>>8), byte(i)), Port: 1})
+		require.NoError(t, err)
+		leave()
+	}
+	require.LessOrEqual(t, len(r.sources), maxSources)
+	_, err = r.Enter(at(t, "198.51.100.1:2"))
+	require.NoError(t, err)
+	_, err = r.Enter(at(t, "198.51.100.1:3"))
+	require.ErrorIs(t, err, ErrFull, "who is here is not forgotten")
+	held()
+}
+
+func TestPlaces(t *testing.T) {
+	p := NewPlaces(2)
+	free, err := p.Take()
+	require.NoError(t, err)
+	_, err = p.Take()
+	require.NoError(t, err)
+	_, err = p.Take()
+	require.ErrorIs(t, err, ErrFull)
+	free()
+	free()
+	require.Equal(t, 1, p.Taken())
+}
+
+func TestAnIdleConnectionIsClosed(t *testing.T) {
+	near, far := net.Pipe()
+	c := Idle(near, 2*time.Second)
+	go func() {
+		for i := range 5 { // it lasts while something comes
+			fmt.Fprint(far, i)
+		}
+	}()
+	got, err := io.ReadAll(c)
+	require.Equal(t, "01234", string(got))
+	require.Error(t, err)
+	_, err = far.Write([]byte{1})
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+}
+
+func TestAPacedConnectionWaitsAndCounts(t *testing.T) {
+	near, far := net.Pipe()
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	var in, out atomic.Uint64
+	c := Paced(ctx, near, NewRate(1), &in, &out)
+	_, err := c.Write(make([]byte, chunk)) // the burst
+	require.NoError(t, err)
+	time.AfterFunc(10*time.Millisecond, cancel)
+	n, err := c.Write(make([]byte, chunk)) // eighteen hours at this rate
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, n)
+	require.EqualValues(t, chunk, out.Load())
+}

@@ -96,7 +96,7 @@ func ends(t *testing.T, ended chan error) {
 	}
 }
 
-func TestAGatewayReachesWhatItsCustomerHasGranted(t *testing.T) {
+func TestR20AGatewayReachesWhatItsCustomerHasGranted(t *testing.T) {
 	g := newGranting(t)
 	signed := g.sign(g.grant(), g.key)
 	require.False(t, g.m.Welcome(testGateway))
@@ -126,7 +126,7 @@ func TestAGatewayReachesWhatItsCustomerHasGranted(t *testing.T) {
 	g.refused(testGateway, g.sign(newer, g.key), false, "another customer")
 }
 
-func TestAGrantOpensNothingElse(t *testing.T) {
+func TestR20AGrantOpensNothingElse(t *testing.T) {
 	g := newGranting(t)
 	good := g.sign(g.grant(), g.key)
 	altered := func(change func(*records.Grant)) messages.SignedGrant {
@@ -163,12 +163,15 @@ func TestAGrantOpensNothingElse(t *testing.T) {
 	require.ErrorAs(t, g.m.Revoke(t.Context(), stranger.PublicKey(), messages.RevokeRequest{Lease: testLease, Until: 1}), &refused)
 	require.Contains(t, refused.Why, "another customer")
 	require.ErrorAs(t, g.m.Revoke(t.Context(), testCustomer, messages.RevokeRequest{Lease: testLease, Until: time.Now().Add(time.Hour).UnixMilli()}), &refused)
-	_, ok := g.visit(testGateway, good, false)
-	select {
-	case err := <-ok:
-		t.Fatal(err)
-	default:
-	}
+	setup, _ := g.visit(testGateway, good, false)
+	require.NotEmpty(t, setup)
+
+	// Welcome as it is, a gateway's key acts for nobody: not with the job, its output, its shell, nor its receipts.
+	_, err = g.m.Status(t.Context(), testGateway, testLease)
+	require.ErrorAs(t, err, &refused)
+	require.ErrorAs(t, g.m.Logs(t.Context(), testGateway, messages.LogsRequest{Lease: testLease}, nil), &refused)
+	require.ErrorAs(t, g.m.Revoke(t.Context(), testGateway, messages.RevokeRequest{Lease: testLease, Until: 1}), &refused)
+	refusedShell(t, g.m, testGateway, "of another customer")
 }
 
 func TestGatewaysHavePlacesOfTheirOwn(t *testing.T) {

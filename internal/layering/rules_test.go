@@ -34,6 +34,8 @@ var rules = []rule{
 	{name: "the check of options imports nothing of ours", from: []string{"internal/options"}, only: []string{}},
 	{name: "the printing of foreign text imports nothing of ours", from: []string{"internal/printable"}, only: []string{}},
 	{name: "the client imports no keeper, no agent and no local network", from: []string{"client/..."}, never: []string{"keeper/...", "agent/...", "localnet/..."}},
+	{name: "gateways import neither keepers nor agents", from: []string{"gateway/..."}, never: []string{"keeper/...", "agent/..."}, tests: true},
+	{name: "nothing but local networks imports gateways", from: []string{"..."}, not: []string{"gateway/...", "localnet/..."}, never: []string{"gateway/..."}},
 	{name: "keepers do not import agents", from: []string{"keeper/..."}, never: []string{"agent/..."}, tests: true},
 	{name: "agents do not import keepers", from: []string{"agent/..."}, never: []string{"keeper/..."}, tests: true},
 	{

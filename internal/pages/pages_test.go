@@ -247,7 +247,7 @@ func TestEveryMakeTargetExists(t *testing.T) {
 // commands are the folders whose sources name the subcommands and flags of each program.
 var commands = map[string]string{
 	"gantry": "client/cli", "gantry-agent": "agent/cmd/gantry-agent", "gantry-keeper": "keeper/cmd/gantry-keeper",
-	"gantry-localnet": "localnet/cmd/gantry-localnet",
+	"gantry-localnet": "localnet/cmd/gantry-localnet", "gantry-gateway": "gateway/cmd/gantry-gateway",
 }
 
 var (

@@ -36,7 +36,7 @@ const WHERE: &str = "
 | R 11 | six nodes share one GPU, and the best of six checks counts | not yet in the program: comes with measuring GPUs |
 | R 11 | a node that is drawn for work is silent, or has one of its own GPUs rented when a keeper asks: keepers ask nodes without a lease only, and silence proves nothing | not yet in the program: comes with measuring GPUs |
 | R 12 | a relay stands by for checks and is elsewhere during leases | not yet in the program: comes with measuring GPUs |
-| R 20 | the shares of a sealed job are opened by a few | not yet in the program: comes with sealed jobs |
+| R 20 | a gateway's key signs receipts for leases that are not its own; the shares of a sealed job are opened by a few | not yet in the program: comes with gateways |
 ";
 
 fn table(rows: &[Row], last: &str, otherwise: &str) -> String {

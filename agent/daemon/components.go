@@ -106,7 +106,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Node: lease.Share{
 			CPUs: float64(inv.CPU.Threads), MemoryMiB: inv.RAMMiB * 9 / 10, DiskMiB: inv.Disk.FreeGiB * 1024 * 9 / 10,
 		},
-		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, Log: a.log,
+		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 	})
 	if err != nil {
 		return err

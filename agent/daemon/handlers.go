@@ -29,6 +29,7 @@ var (
 	deployProtocol  = customerProtocol(messages.Deploy)
 	statusProtocol  = customerProtocol(messages.Status)
 	logsProtocol    = customerProtocol(messages.Logs)
+	useProtocol     = customerProtocol(messages.LeaseUse)
 	shellProtocol   = customerProtocol(messages.Shell)
 	offerProtocol   = customerProtocol(messages.ReceiptOffer)
 	receiptProtocol = customerProtocol(messages.ReceiptSigned)
@@ -95,6 +96,9 @@ func (h *handlers) register(n *p2p.Node, g *guests) {
 	p2p.Handle(n, deploy, h.deploy)
 	p2p.Handle(n, customers(statusProtocol), h.status)
 	p2p.HandleStream(n, customers(logsProtocol), h.logs)
+	uses := useProtocol
+	uses.May, uses.First = g.leases, g.leases
+	p2p.Handle(n, uses, h.use)
 	shells := shellProtocol
 	shells.May, shells.First = g.leases, g.leases // whoever has a lease, not who might get one
 	p2p.HandleConn(n, shells, h.shell)
@@ -150,6 +154,16 @@ func (h *handlers) status(ctx context.Context, from solana.PublicKey, req messag
 	st, err := h.leases.Status(ctx, from, req.Lease)
 	why, err := h.refusal(err)
 	return messages.LeaseAnswer{Version: messages.Version, Status: st, Refused: why}, err
+}
+
+// use tells a customer what its lease uses.
+func (h *handlers) use(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest) (messages.UseAnswer, error) {
+	if err := h.holdSilently(ctx); err != nil {
+		return messages.UseAnswer{}, err
+	}
+	use, err := h.leases.Use(ctx, from, req.Lease)
+	why, err := h.refusal(err)
+	return messages.UseAnswer{Version: messages.Version, Use: use, Refused: why}, err
 }
 
 func (h *handlers) logs(ctx context.Context, from solana.PublicKey, req messages.LogsRequest, send func(messages.LogChunk) error) error {

@@ -240,7 +240,9 @@ type fakeRuntime struct {
 	clock  *clock
 	jobs   map[string]*fakeJob
 	starts int
-	fail   int // how many starts fail
+	// measured counts the calls of Usage.
+	measured int
+	fail     int // how many starts fail
 	// prepare fetches images; nil: the machine runs none.
 	prepare func(ctx context.Context, c image.Credential) error
 }
@@ -349,6 +351,17 @@ func (r *fakeRuntime) Stop(_ context.Context, id string, _ time.Duration) (runti
 		j.exit = &runtime.Exit{Reason: runtime.ReasonStopped, Code: 143, StartedAt: j.started, FinishedAt: r.clock.now()}
 	}
 	return r.status(id)
+}
+
+func (r *fakeRuntime) Usage(_ context.Context, id string) (runtime.Usage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st, err := r.status(id)
+	if err == nil && st.Phase != runtime.Running {
+		err = runtime.ErrNotRunning
+	}
+	r.measured++
+	return runtime.Usage{At: time.Now(), CPU: time.Duration(r.measured) * time.Second, Memory: 100 << 20}, err
 }
 
 func (r *fakeRuntime) Logs(context.Context, string, runtime.Stream, int64, bool) (io.ReadCloser, error) {

@@ -66,6 +66,8 @@ type Options struct {
 	Settle func(ctx context.Context, lease solana.PublicKey) error
 	// Faults says for people what a lease's customer should know of the devices in a mask. May be nil.
 	Faults func(mask uint64) string
+	// GPUs is what the driver says of the devices in a mask. May be nil.
+	GPUs func(ctx context.Context, mask uint64) ([]messages.GPUUse, error)
 	// Keep is how long the output of a closed lease stays readable; default one minute.
 	Keep time.Duration
 	// StopGrace is the time between asking a job to end and killing it; default 5 s.
@@ -88,6 +90,7 @@ type Manager struct {
 	volumeKeys map[solana.PublicKey]runtime.VolumeKey
 	shells     map[store.Key]int // connections to each lease's container
 	guests     map[store.Key]*guestRoom
+	usage      usage
 	ready      chan struct{}
 	once       sync.Once
 }
@@ -106,7 +109,7 @@ func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, volumeKeys: map[solana.PublicKey]runtime.VolumeKey{}, shells: map[store.Key]int{}, guests: map[store.Key]*guestRoom{}, ready: make(chan struct{})}, nil
+	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, volumeKeys: map[solana.PublicKey]runtime.VolumeKey{}, shells: map[store.Key]int{}, guests: map[store.Key]*guestRoom{}, usage: newUsage(), ready: make(chan struct{})}, nil
 }
 
 // Ready is closed once every lease that was known at the start has been observed.

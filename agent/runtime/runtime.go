@@ -18,6 +18,8 @@ var (
 	ErrNotFound = errors.New("runtime: no such lease")
 	// ErrRunning: the job has to be stopped first.
 	ErrRunning = errors.New("runtime: job is still running")
+	// ErrNotRunning: the job does not run now.
+	ErrNotRunning = errors.New("runtime: job is not running")
 	// ErrOver: the job is over.
 	ErrOver = errors.New("runtime: job is over")
 	// ErrSpec: the specification cannot be run.
@@ -42,6 +44,8 @@ type Runtime interface {
 	Start(ctx context.Context, spec Spec) (Status, error)
 	// Status returns a job's status, also after a restart of the agent.
 	Status(ctx context.Context, leaseID string) (Status, error)
+	// Usage measures what a running job uses. Errors: ErrNotFound, ErrNotRunning.
+	Usage(ctx context.Context, leaseID string) (Usage, error)
 	// Stop asks the job to end, and kills it after grace. It returns when the job is over. Stopping a job that is over
 	// is no error.
 	Stop(ctx context.Context, leaseID string, grace time.Duration) (Status, error)

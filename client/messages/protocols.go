@@ -12,6 +12,8 @@ const (
 	Status = "/gantry/lease/status"
 	// Logs: customer → node; the answer is a stream of LogChunk.
 	Logs = "/gantry/lease/logs"
+	// LeaseUse: customer → node, asks what a lease's job uses now.
+	LeaseUse = "/gantry/lease/use"
 	// Shell: customer → node, a stream for SSH into a lease's container.
 	Shell = "/gantry/lease/shell"
 	// Guest: gateway → node, a stream into a lease's container, with what the lease's customer has granted.

@@ -6,10 +6,15 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
+
+// sink is where work goes that is done for its own sake.
+var sink atomic.Uint64
 
 func main() {
 	for _, what := range os.Args[1:] {
@@ -76,6 +81,20 @@ func main() {
 				all = append(all, b)
 				fmt.Println("grown", len(all), all[0][0])
 			}
+		case "hold": // hold=MIB of memory
+			n, err := strconv.Atoi(rest)
+			held := make([]byte, n<<20)
+			for i := range held {
+				held[i] = byte(i)
+			}
+			defer func() { fmt.Println(held[len(held)/2]) }() // it is used until the end
+			fmt.Println("holding", n, err)
+		case "burn": // one processor
+			go func() {
+				for i := uint64(0); ; i++ {
+					sink.Store(i)
+				}
+			}()
 		case "dial":
 			c, err := net.DialTimeout("tcp", rest, 2*time.Second)
 			if err == nil {

@@ -140,15 +140,7 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return err
 	}
-	scope, err := s.aboutLease(args[0], query.Kind(market.KindKeeper))
-	if err != nil {
-		return err
-	}
-	v, err := s.snapshot(scope)
-	if err != nil {
-		return err
-	}
-	l, err := s.owned(v, args[0])
+	v, l, err := s.ownLease(s.snapshot, args[0], query.Kind(market.KindKeeper))
 	if err != nil {
 		return err
 	}

@@ -17,15 +17,7 @@ func (s *session) logs() error {
 	if err != nil {
 		return err
 	}
-	scope, err := s.aboutLease(args[0], query.Kind(market.KindKeeper))
-	if err != nil {
-		return err
-	}
-	v, err := s.live(scope)
-	if err != nil {
-		return err
-	}
-	l, err := s.owned(v, args[0])
+	v, l, err := s.ownLease(s.live, args[0], query.Kind(market.KindKeeper))
 	if err != nil {
 		return err
 	}
@@ -60,15 +52,7 @@ func (s *session) stop() error {
 	if err != nil {
 		return err
 	}
-	scope, err := s.aboutLease(args[0], query.Kind(market.KindKeeper))
-	if err != nil {
-		return err
-	}
-	v, err := s.live(scope)
-	if err != nil {
-		return err
-	}
-	l, err := s.owned(v, args[0])
+	v, l, err := s.ownLease(s.live, args[0], query.Kind(market.KindKeeper))
 	if err != nil {
 		return err
 	}
@@ -137,15 +121,7 @@ func (s *session) extend() error {
 	if none {
 		return usage("there is no time", "say how much longer, such as --hours 2")
 	}
-	scope, err := s.aboutLease(args[0])
-	if err != nil {
-		return err
-	}
-	v, err := s.snapshot(scope)
-	if err != nil {
-		return err
-	}
-	l, err := s.owned(v, args[0])
+	v, l, err := s.ownLease(s.snapshot, args[0])
 	if err != nil {
 		return err
 	}
@@ -189,15 +165,7 @@ func (s *session) rate() error {
 	if len(args[1]) != 1 || args[1][0] < '1' || args[1][0] > '5' {
 		return usage(fmt.Sprintf("%q is not a number of stars", args[1]), "give 1 to 5")
 	}
-	scope, err := s.aboutLease(args[0])
-	if err != nil {
-		return err
-	}
-	v, err := s.snapshot(scope)
-	if err != nil {
-		return err
-	}
-	l, err := s.owned(v, args[0])
+	v, l, err := s.ownLease(s.snapshot, args[0])
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,23 @@ func (s *session) aboutLease(text string, also ...chain.Filter) (watch.Scope, er
 	return view.With(also, key), err
 }
 
+// reads shows the accounts of a scope: as they are (snapshot) or as they change (live).
+type reads func(watch.Scope) (*view.View, error)
+
+// ownLease is the customer's lease that a command names, in a view of it and of what belongs to it.
+func (s *session) ownLease(read reads, text string, also ...chain.Filter) (*view.View, market.Lease, error) {
+	scope, err := s.aboutLease(text, also...)
+	if err != nil {
+		return nil, market.Lease{}, err
+	}
+	v, err := read(scope)
+	if err != nil {
+		return nil, market.Lease{}, err
+	}
+	l, err := s.owned(v, text)
+	return v, l, err
+}
+
 // aboutDispute is the scope of the dispute of the lease that a command names, and of keepers; of all disputes when the
 // lease is not named in full.
 func aboutDispute(text string) watch.Scope {

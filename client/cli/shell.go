@@ -73,15 +73,7 @@ type container struct {
 
 // container finds a lease of the customer that may have a container.
 func (s *session) container(text string) (*container, error) {
-	scope, err := s.aboutLease(text, query.Kind(market.KindKeeper))
-	if err != nil {
-		return nil, err
-	}
-	v, err := s.snapshot(scope)
-	if err != nil {
-		return nil, err
-	}
-	l, err := s.owned(v, text)
+	v, l, err := s.ownLease(s.snapshot, text, query.Kind(market.KindKeeper))
 	if err != nil {
 		return nil, err
 	}

@@ -203,15 +203,7 @@ func (s *session) sshConfig() error {
 			}
 		}
 	case 1:
-		scope, err := s.aboutLease(args[0])
-		if err != nil {
-			return err
-		}
-		v, err := s.snapshot(scope)
-		if err != nil {
-			return err
-		}
-		l, err := s.owned(v, args[0])
+		_, l, err := s.ownLease(s.snapshot, args[0])
 		if err != nil {
 			return err
 		}

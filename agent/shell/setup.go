@@ -45,7 +45,7 @@ func NewSetup(node ed25519.PrivateKey, lease [32]byte, keys []string) (Setup, er
 // signer is the server's identity.
 func (s Setup) signer() (ssh.Signer, error) {
 	if len(s.HostKey) != ed25519.SeedSize {
-		return nil, fmt.Errorf("host key of %d bytes", len(s.HostKey))
+		return nil, fmt.Errorf("the host key has %d bytes instead of %d", len(s.HostKey), ed25519.SeedSize)
 	}
 	return ssh.NewSignerFromSigner(ed25519.NewKeyFromSeed(s.HostKey))
 }
@@ -95,7 +95,7 @@ func readSetup(r *bufio.Reader) (s Setup, err error) {
 			return s, fmt.Errorf("setup: %w", errors.Join(err, io.ErrUnexpectedEOF))
 		}
 		if raw = append(raw, part...); len(raw) > maxSetup {
-			return s, fmt.Errorf("setup of more than %d bytes", maxSetup)
+			return s, fmt.Errorf("the keys and settings of the shell take more than %d bytes; name fewer keys", maxSetup)
 		}
 		if !more {
 			break

@@ -26,6 +26,8 @@ const (
 	enterTime = 30 * time.Second
 	// sshUser is the name with which clients log in; containers have one user for everybody, the image's.
 	sshUser = "gantry"
+	// sessionHint is advice about a container that answers and does not do what it is asked.
+	sessionHint = "try again; gantry audit LEASE shows whether the lease still runs, gantry logs LEASE what its job says"
 )
 
 func shellCommands(s Streams) []*cli.Command {
@@ -110,7 +112,7 @@ func (c *container) stream() (net.Conn, ssh.PublicKey, error) {
 	host, err := ssh.ParsePublicKey(answer.HostKey)
 	if err != nil {
 		_ = conn.Close()
-		return nil, nil, network("the machine names a host key that cannot be read", "", err)
+		return nil, nil, network("the machine names a host key that cannot be read: "+err.Error(), sessionHint, err)
 	}
 	return conn, host, nil
 }

@@ -34,7 +34,7 @@ func (s *session) copy() error {
 	}
 	files, err := sftp.NewClient(client, sftp.UseConcurrentWrites(true), sftp.UseConcurrentReads(true))
 	if err != nil {
-		return network("the container serves no files: "+err.Error(), "", err)
+		return network("the container serves no files: "+err.Error(), sessionHint, err)
 	}
 	defer files.Close()
 	t := &transfer{s: s, there: files}
@@ -45,9 +45,9 @@ func (s *session) copy() error {
 	}
 	switch {
 	case s.ctx.Err() != nil:
-		return interrupted("the copy is incomplete", "")
+		return interrupted("the copy is incomplete", "copy again: files that are there are written anew")
 	case err != nil:
-		return refused(fmt.Sprintf("not everything was copied: %v", err), "")
+		return refused(fmt.Sprintf("not everything was copied: %v", err), "mend what it names and copy again: files that are there are written anew")
 	}
 	return s.done(t.result, func(w io.Writer) {
 		fmt.Fprintf(w, "copied %d files, %d bytes\n", t.result.Files, t.result.Bytes)

@@ -38,7 +38,7 @@ func (c *container) run(tty bool, line string) error {
 	}
 	ss, err := client.NewSession()
 	if err != nil {
-		return network("the container opens no session: "+err.Error(), "", err)
+		return network("the container opens no session: "+err.Error(), sessionHint, err)
 	}
 	defer ss.Close()
 	// A node may send what a terminal obeys. Without a terminal asked for, it is made harmless on a screen.
@@ -60,7 +60,7 @@ func (c *container) run(tty bool, line string) error {
 		err = ss.Start(line)
 	}
 	if err != nil {
-		return network("the container starts nothing: "+err.Error(), "", err)
+		return network("the container starts nothing: "+err.Error(), sessionHint, err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- ss.Wait() }()
@@ -88,7 +88,7 @@ func (c *container) terminal(ss *ssh.Session) (restore func(), err error) {
 		name = "xterm"
 	}
 	if err := ss.RequestPty(name, rows, columns, ssh.TerminalModes{}); err != nil {
-		return nil, network("the container gives no terminal: "+err.Error(), "", err)
+		return nil, network("the container gives no terminal: "+err.Error(), "leave --tty out", err)
 	}
 	before, err := term.MakeRaw(fd)
 	if err != nil {

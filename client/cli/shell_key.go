@@ -94,7 +94,7 @@ func (s *session) identity() (ssh.Signer, error) {
 func readKey(path string) (ssh.Signer, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usage(fmt.Sprintf("the SSH key cannot be read: %v", err), "")
+		return nil, usage(fmt.Sprintf("the SSH key cannot be read: %v", err), "name another file with --identity, or make one with ssh-keygen -t ed25519")
 	}
 	signer, err := ssh.ParsePrivateKey(raw)
 	var locked *ssh.PassphraseMissingError

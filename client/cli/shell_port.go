@@ -114,7 +114,7 @@ func (f *forwarder) serve(ctx context.Context, here net.Conn) error {
 	there, err := client.DialContext(ctx, "tcp", f.to)
 	var refusal *ssh.OpenChannelError
 	if errors.As(err, &refusal) {
-		return fmt.Errorf("the container: %s", refusal.Message)
+		return fmt.Errorf("the container refuses %s (does a program listen there?): %s", f.to, refusal.Message)
 	}
 	if err != nil {
 		return err

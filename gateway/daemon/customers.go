@@ -69,12 +69,13 @@ func (g *Gateway) openGrant(ctx context.Context, _ solana.PublicKey, req message
 		err = g.links.Check(tctx, e)
 		cancel()
 		if err != nil { // it opens nothing, so that it is not kept
-			err = errors.Join(err, g.table.Close(req.Grant.Signer, grant.Lease))
+			err = errors.Join(err, g.table.Discard(e))
 		}
 	}
 	if answer.Refused, err = g.refusal(err); err != nil || answer.Refused != "" {
 		return answer, err
 	}
+	g.c.Log.Info().Str("lease", grant.Lease.String()).Str("customer", e.Customer.String()).Int("ports", len(grant.Ports)).Int("ssh_keys", len(grant.SSHKeys)).Msg("grant taken")
 	port := ""
 	if n := publicPort(g.c.PublicTLS, g.tls); n != 443 {
 		port = ":" + strconv.Itoa(n)

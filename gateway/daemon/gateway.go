@@ -27,6 +27,7 @@ import (
 	"github.com/gantry-market/gantry/gateway/jump"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
+	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/internal/figures"
 )
 
@@ -146,6 +147,9 @@ func (g *Gateway) listen(ctx context.Context) (err error) {
 	if g.c.Figures != "" {
 		if g.figures, err = figures.New(figures.Options{Addr: g.c.Figures, Registry: g.seen.registry, Healthy: g.cert.wrong, Ready: g.ready}); err != nil {
 			return err
+		}
+		if err := atomicfile.Write(filepath.Join(g.c.Data, "http.addr"), []byte(g.figures.Addr()+"\n")); err != nil {
+			return fmt.Errorf("address of the figures: %w", err)
 		}
 	}
 	return nil

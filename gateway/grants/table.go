@@ -152,7 +152,6 @@ func (t *Table) Open(ctx context.Context, s messages.SignedGrant) (*Entry, error
 	if err != nil {
 		return nil, err
 	}
-	t.o.Log.Info().Str("lease", g.Lease.String()).Str("customer", e.Customer.String()).Int("ports", len(g.Ports)).Int("ssh_keys", len(g.SSHKeys)).Msg("grant taken")
 	return e, nil
 }
 
@@ -226,7 +225,14 @@ func (t *Table) Close(from, lease solana.PublicKey) error {
 	return t.drop(e, "its customer has taken it back")
 }
 
-// drop ends a grant. The caller holds the lock.
+// Discard forgets a grant that opens nothing.
+func (t *Table) Discard(e *Entry) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.drop(e, "")
+}
+
+// drop ends a grant, and logs why if there is a reason. The caller holds the lock.
 func (t *Table) drop(e *Entry, why string) error {
 	lease := e.Lease()
 	if t.leases[lease] != e {
@@ -235,7 +241,9 @@ func (t *Table) drop(e *Entry, why string) error {
 	delete(t.leases, lease)
 	delete(t.tails, e.tail)
 	e.end()
-	t.o.Log.Info().Str("lease", lease.String()).Str("why", why).Msg("grant ended")
+	if why != "" {
+		t.o.Log.Info().Str("lease", lease.String()).Str("why", why).Msg("grant ended")
+	}
 	return t.remove(lease)
 }
 

@@ -230,6 +230,11 @@ func TestAGrantEnds(t *testing.T) {
 	refusedWith(t, table.Close(key.PublicKey(), e.Lease()), "no grant")
 
 	e = open(1, nil)
+	require.NoError(t, table.Discard(e))
+	ends(e)
+	require.NoError(t, table.Discard(e))
+
+	e = open(1, nil)
 	w.err = errors.New("away")
 	require.Error(t, table.refresh(t.Context()))
 	require.NoError(t, e.Lasts.Err(), "silence of the chain ends nothing")

@@ -56,6 +56,11 @@ func (a *attacker) wellFormed(to target) []request {
 		messages.ReceiptOffer:  lease,
 		messages.ReceiptSigned: messages.SignedReceipt{},
 	}
+	grant := a.grant(to)
+	bodies[messages.Guest] = messages.GuestRequest{Version: v, Grant: grant}
+	bodies[messages.Revoke] = messages.RevokeRequest{Version: v, Lease: a.Lease, Until: time.Now().UnixMilli()}
+	bodies[messages.GatewayOpen] = messages.GatewayOpenRequest{Version: v, Grant: grant}
+	bodies[messages.GatewayClose] = messages.GatewayCloseRequest{Version: v, Lease: a.Lease}
 	var out []request
 	for _, p := range to.protocols() {
 		body, ok := bodies[p]

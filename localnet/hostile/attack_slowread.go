@@ -20,12 +20,12 @@ func slowReaders(ctx context.Context, a *attacker, to target, t *tally) {
 		}
 	}()
 	p := messages.Logs
-	if to.keeper {
+	if to.kind == aKeeper {
 		p = messages.Statements
 	}
 	a.connected(ctx, to, t, 10*time.Millisecond, func(h host.Host) error {
 		var raw []byte
-		if to.keeper {
+		if to.kind == aKeeper {
 			raw = frame(envelope(messages.Version, messages.StatementsRequest{Version: messages.Version, Period: a.period() - 3}))
 		} else {
 			raw = frame(envelope(messages.Version, messages.LogsRequest{Version: messages.Version, Lease: a.Lease}))

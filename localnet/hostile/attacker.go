@@ -51,6 +51,7 @@ type setup struct {
 	PeriodSecs uint32
 	Keepers    []p2p.Peer // honest
 	Machines   []p2p.Peer // honest
+	Gateways   []p2p.Peer // honest; their other ports are gatewayTLS and gatewaySSH
 	Nodes      []solana.PublicKey
 	Lease      solana.PublicKey // of the tenant
 	Victim     string           // address of a machine that takes no part
@@ -94,6 +95,7 @@ type attack struct {
 	by         []Role // who can; nil: everybody
 	keepers    bool   // what it is set on
 	machines   bool
+	gateways   bool
 	always     bool // beside the others, all the time
 	run        func(ctx context.Context, a *attacker, to target, t *tally)
 }
@@ -101,9 +103,9 @@ type attack struct {
 // target is an honest daemon.
 type target struct {
 	peer.AddrInfo
-	keeper bool
-	tcp    string         // host:port
-	quic   []ma.Multiaddr // of a keeper
+	kind kind
+	tcp  string         // host:port
+	quic []ma.Multiaddr // of a keeper
 }
 
 // attacker is one process in a namespace of its own.
@@ -124,9 +126,9 @@ func RunAttacker(ctx context.Context, in io.Reader, out io.Writer) error {
 	if a.Name == victim {
 		return runVictim(ctx, a.For, out)
 	}
-	for _, group := range [][]p2p.Peer{a.Keepers, a.Machines} {
+	for k, group := range [][]p2p.Peer{aKeeper: a.Keepers, aMachine: a.Machines, aGateway: a.Gateways} {
 		for _, p := range group {
-			t, err := newTarget(p, len(a.targets) < len(a.Keepers))
+			t, err := newTarget(p, kind(k))
 			if err != nil {
 				return err
 			}
@@ -136,12 +138,12 @@ func RunAttacker(ctx context.Context, in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(a.rotate(ctx))
 }
 
-func newTarget(p p2p.Peer, keeper bool) (target, error) {
+func newTarget(p p2p.Peer, k kind) (target, error) {
 	id, err := p2p.PeerID(p.Key)
 	if err != nil {
 		return target{}, err
 	}
-	t := target{AddrInfo: peer.AddrInfo{ID: id}, keeper: keeper}
+	t := target{AddrInfo: peer.AddrInfo{ID: id}, kind: k}
 	for _, text := range p.Addrs {
 		m, err := ma.NewMultiaddr(text)
 		if err != nil {
@@ -203,7 +205,7 @@ func (a *attacker) rotate(ctx context.Context) map[string]Count {
 func (a *attacker) on(ctx context.Context, x attack, t *tally) {
 	var wg sync.WaitGroup
 	for _, to := range a.targets {
-		if to.keeper && x.keepers || !to.keeper && x.machines {
+		if [...]bool{aKeeper: x.keepers, aMachine: x.machines, aGateway: x.gateways}[to.kind] {
 			wg.Go(func() { x.run(ctx, a, to, t) })
 		}
 	}
@@ -245,7 +247,7 @@ func (a *attacker) dialed(ctx context.Context, to target, t *tally, more ...libp
 		dial, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
 		at := to.AddrInfo
-		if to.keeper && rand.IntN(2) == 0 {
+		if to.kind == aKeeper && rand.IntN(2) == 0 {
 			at.Addrs = to.quic // keepers listen at both
 		}
 		if err = h.Connect(dial, at); err != nil {

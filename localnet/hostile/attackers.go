@@ -34,7 +34,7 @@ func (s *suite) addAttackers(ctx context.Context, lease solana.PublicKey) error 
 		return err
 	}
 	k := s.net.Keys
-	ofKeepers, ofMachines := s.peers()
+	ofKeepers, ofMachines, ofGateways := s.peers()
 	members := []struct {
 		role Role
 		key  solana.PrivateKey
@@ -57,7 +57,7 @@ func (s *suite) addAttackers(ctx context.Context, lease solana.PublicKey) error 
 	for i, m := range members {
 		u := setup{
 			Name: fmt.Sprintf("attacker-%d", i+1), Addr: hostileAddr(i), Role: m.role, Key: m.key, Domain: domain, PeriodSecs: period,
-			Keepers: ofKeepers, Machines: ofMachines, Lease: lease, Victim: victimAddr, For: s.o.For, Turn: turn, First: 5 * i, Only: s.o.Only,
+			Keepers: ofKeepers, Machines: ofMachines, Gateways: ofGateways, Lease: lease, Victim: victimAddr, For: s.o.For, Turn: turn, First: 5 * i, Only: s.o.Only,
 		}
 		for _, n := range s.net.Nodes[:machines] {
 			u.Nodes = append(u.Nodes, n.Address)

@@ -10,42 +10,52 @@ var keeperKeys = []Role{Waiting, Active, Leaving, Expelled}
 // attacks lists all of them. One file for each.
 func attacks() []attack {
 	return []attack{
-		{"half-open connections", "TCP connections that say nothing", []Role{Stranger}, true, true, false, halfOpen},
-		{"connections", "a connection a key, as many keys as there is time for", []Role{Stranger}, true, true, false, connections},
-		{"idle streams", "streams that are opened and say nothing", nil, true, true, false, idleStreams},
-		{"unfinished requests", "requests whose length is said and whose content does not come", nil, true, true, false, unfinished},
-		{"junk", "random bytes in place of a handshake, of a frame, of a message", nil, true, true, false, junkBytes},
-		{"oversize", "2 GiB are announced; megabytes are sent", nil, true, true, false, oversize},
-		{"wrong versions", "messages and protocols of versions that do not exist", nil, true, true, false, wrongVersions},
-		{"replays", "one request again and again, byte by byte", nil, true, true, false, replays},
-		{"slow readers", "large answers are asked for and not read", nil, true, true, false, slowReaders},
-		{"requests", "well-formed requests of every protocol, as fast as they are taken", nil, true, true, false, requests},
-		{"gossip flood", "signed junk, invented message ids, topics and grafts, one message many times", nil, true, false, false, gossipFlood},
-		{"false statements", "of honest machines, of invented ones, in the name of others, with wrong signatures", keeperKeys, true, false, false, falseStatements},
-		{"false proposals", "manifests and proposals of reports that do not exist", keeperKeys, true, false, false, falseProposals},
-		{"false checks", "work is asked for with signatures that do not fit, evidence of other clusters", keeperKeys, false, true, false, falseChecks},
-		{"lying machine", "wrong nonces and signatures, answers without end, none", []Role{Machine}, true, false, true, lyingMachine},
-		{"lying keeper", "the largest set of statements there may be, announced and handed out; answers without end", keeperKeys, true, false, true, lyingKeeper},
-		{"reflection", "a victim's address is announced, and keepers are asked to dial it", nil, true, false, false, reflection},
-		{"relaying", "reservations, and connections through them", nil, true, false, false, relaying},
+		{"half-open connections", "TCP connections that say nothing", []Role{Stranger}, true, true, true, false, halfOpen},
+		{"connections", "a connection a key, as many keys as there is time for", []Role{Stranger}, true, true, true, false, connections},
+		{"idle streams", "streams that are opened and say nothing", nil, true, true, true, false, idleStreams},
+		{"unfinished requests", "requests whose length is said and whose content does not come", nil, true, true, true, false, unfinished},
+		{"junk", "random bytes in place of a handshake, of a frame, of a message", nil, true, true, true, false, junkBytes},
+		{"oversize", "2 GiB are announced; megabytes are sent", nil, true, true, true, false, oversize},
+		{"wrong versions", "messages and protocols of versions that do not exist", nil, true, true, true, false, wrongVersions},
+		{"replays", "one request again and again, byte by byte", nil, true, true, true, false, replays},
+		{"slow readers", "large answers are asked for and not read", nil, true, true, false, false, slowReaders},
+		{"requests", "well-formed requests of every protocol, as fast as they are taken", nil, true, true, true, false, requests},
+		{"gossip flood", "signed junk, invented message ids, topics and grafts, one message many times", nil, true, false, false, false, gossipFlood},
+		{"false statements", "of honest machines, of invented ones, in the name of others, with wrong signatures", keeperKeys, true, false, false, false, falseStatements},
+		{"false proposals", "manifests and proposals of reports that do not exist", keeperKeys, true, false, false, false, falseProposals},
+		{"false checks", "work is asked for with signatures that do not fit, evidence of other clusters", keeperKeys, false, true, false, false, falseChecks},
+		{"lying machine", "wrong nonces and signatures, answers without end, none", []Role{Machine}, true, false, false, true, lyingMachine},
+		{"lying keeper", "the largest set of statements there may be, announced and handed out; answers without end", keeperKeys, true, false, false, true, lyingKeeper},
+		{"reflection", "a victim's address is announced, and keepers are asked to dial it", nil, true, false, false, false, reflection},
+		{"public silence", "connections to a gateway's public ports that say nothing, or stop within their first message", nil, false, false, true, false, publicSilence},
+		{"public junk", "random bytes, halves of handshakes and of requests at a gateway's public ports", nil, false, false, true, false, publicJunk},
+		{"public requests", "requests for names that are not there, whose answers are not read; headers that do not end; logins with keys that nobody named", nil, false, false, true, false, publicRequests},
+		{"relaying", "reservations, and connections through them", nil, true, false, false, false, relaying},
 	}
 }
 
-// ofKeepers and ofMachines are the protocols that they answer.
+// kind is what an honest daemon is.
+type kind int
+
+const (
+	aKeeper kind = iota
+	aMachine
+	aGateway
+)
+
+// ofKeepers, ofMachines and ofGateways are the protocols that they answer.
 var (
 	ofKeepers = []string{
 		messages.Statements, messages.ManifestsOf, messages.Blobs, messages.ProposalOf, messages.BidCommit, messages.BidReveal, messages.BidOutcome,
 		messages.BidSet, messages.ComplaintPut, messages.ComplaintGet, messages.AnswerPut, messages.AnswerGet, messages.Lookup,
 	}
 	ofMachines = []string{
-		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.ReceiptOffer, messages.ReceiptSigned,
+		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.ReceiptOffer, messages.ReceiptSigned, messages.Guest, messages.Revoke,
 	}
+	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose}
 )
 
 // protocols are those that a target answers.
 func (t target) protocols() []string {
-	if t.keeper {
-		return ofKeepers
-	}
-	return ofMachines
+	return [][]string{aKeeper: ofKeepers, aMachine: ofMachines, aGateway: ofGateways}[t.kind]
 }

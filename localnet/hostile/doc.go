@@ -7,6 +7,7 @@
 //	  a Solana node                                       strangers: three, with any number of free keys
 //	  keepers    11.0.0.11 … 13   ── bridge ── veth ──    a customer, the tenant of a lease, a registered machine
 //	  machines   11.0.0.21 … 23                           keepers that wait, are active, leave, are expelled
+//	  gateway    11.0.0.31, with public ports too
 //	  customers                                           a victim, which takes no part and counts who comes
 //
 // All of it is in namespaces of its own (network, processes, mounts), so that the kernel removes everything with the

@@ -40,7 +40,7 @@ func newHonest(ctx context.Context, s *suite) (*honest, error) {
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { _ = n.Close() })
-	ofKeepers, _ := s.peers()
+	ofKeepers, _, _ := s.peers()
 	for _, k := range ofKeepers {
 		if err := n.Remember(k); err != nil {
 			return nil, err

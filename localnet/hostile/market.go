@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -15,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/localnet/selfsigned"
 )
 
 const (
@@ -31,6 +33,7 @@ const (
 	observer
 	idleCustomer
 	tenant
+	operator // of the gateway
 	customers
 )
 
@@ -45,6 +48,7 @@ const (
 
 func keeperAddr(i int) string  { return fmt.Sprintf("11.0.0.%d", 11+i) }
 func machineAddr(i int) string { return fmt.Sprintf("11.0.0.%d", 21+i) }
+func gatewayAddr() string      { return "11.0.0.31" }
 func hostileAddr(i int) string { return fmt.Sprintf("11.0.1.%d", 1+i) }
 func multiaddr(ip string) string {
 	return fmt.Sprintf("/ip4/%s/tcp/%d", ip, port)
@@ -59,7 +63,7 @@ func honestAddrs() []string {
 	for i := range machines {
 		out = append(out, machineAddr(i))
 	}
-	return out
+	return append(out, gatewayAddr())
 }
 
 // start starts node and market. Honest machines have one model, so that no customer meets the hostile one.
@@ -113,6 +117,9 @@ func (s *suite) gather(ctx context.Context) error {
 		if err = errors.Join(err, out.Err()); err != nil {
 			return err
 		}
+	}
+	if err := s.startGateway(ctx); err != nil {
+		return err
 	}
 	if err := s.hostileKeepers(ctx); err != nil {
 		return err
@@ -216,12 +223,22 @@ func (s *suite) rent(ctx context.Context) (solana.PublicKey, error) {
 }
 
 // peers are honest daemons, as anybody finds them.
-func (s *suite) peers() (ofKeepers, ofMachines []p2p.Peer) {
+func (s *suite) peers() (ofKeepers, ofMachines, ofGateways []p2p.Peer) {
 	for i := range keepers {
 		ofKeepers = append(ofKeepers, p2p.Peer{Key: s.net.Keys.Keepers[i].Address(), Addrs: []string{multiaddr(keeperAddr(i))}})
 	}
 	for i := range machines {
 		ofMachines = append(ofMachines, p2p.Peer{Key: s.net.Nodes[i].Key.Address(), Addrs: []string{multiaddr(machineAddr(i))}})
 	}
-	return ofKeepers, ofMachines
+	return ofKeepers, ofMachines, []p2p.Peer{{Key: s.net.Keys.Customers[operator].Address(), Addrs: []string{multiaddr(gatewayAddr())}}}
+}
+
+// startGateway starts a gateway at an address of its own.
+func (s *suite) startGateway(ctx context.Context) error {
+	cert, key := filepath.Join(s.o.Dir, "gateway.pem"), filepath.Join(s.o.Dir, "gateway-key.pem")
+	if err := selfsigned.Write(cert, key, "*."+gatewayDomain); err != nil {
+		return err
+	}
+	return s.net.StartGateway(ctx, s.net.Keys.Customers[operator], "--domain", gatewayDomain, "--cert", cert, "--cert-key", key, "--listen", multiaddr(gatewayAddr()),
+		"--tls", fmt.Sprintf("%s:%d", gatewayAddr(), gatewayTLS), "--ssh", fmt.Sprintf("%s:%d", gatewayAddr(), gatewaySSH))
 }

@@ -14,7 +14,7 @@ func (r *Result) Markdown(w io.Writer) error {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("# Hostile peers\n")
-	p("Written by `make hostile-network REPORT=docs/reports/hostile-network.md`. %d keepers and %d machines, the real binaries, with addresses of", keepers, machines)
+	p("Written by `make hostile-network REPORT=docs/reports/hostile-network.md`. %d keepers, %d machines and a gateway, the real binaries, with addresses of", keepers, machines)
 	p("their own in network namespaces, were attacked for %s by ten peers with one address each: three strangers with free keys, a", r.For)
 	p("customer with credits only, the tenant of a running lease, a registered machine, and keepers that wait, are active, leave and are expelled.")
 	p("Attackers take turns of %s or %s with different attacks at a time; the machine and the keepers lie all the time beside them. They run", turnShort, turnLong)

@@ -47,12 +47,12 @@ type Jobs struct {
 // The bounds, beside twice the quiet memory. Attackers have ten addresses, and 128 connections from one are admitted.
 const (
 	memoryTimes    = 2
-	mostFiles      = 10 * 128  // more than when quiet
-	mostGoroutines = 10 * 1000 // more than when quiet
-	mostLog        = 16 << 10  // bytes a minute more than when quiet
-	mostDisk       = 32 << 20  // bytes more than when quiet
-	seenShare      = 95        // percent of the pairs of keeper and machine with a passed liveness check in a period
-	reflectedMost  = 6 * 5     // connections a minute to a machine that takes no part: five of each daemon
+	mostFiles      = 10 * 128                     // more than when quiet
+	mostGoroutines = 10 * 1000                    // more than when quiet
+	mostLog        = 16 << 10                     // bytes a minute more than when quiet
+	mostDisk       = 32 << 20                     // bytes more than when quiet
+	seenShare      = 95                           // percent of the pairs of keeper and machine with a passed liveness check in a period
+	reflectedMost  = 5 * (keepers + machines + 1) // connections a minute to a machine that takes no part: five of each daemon
 )
 
 // Wrong lists what is not as it must be.

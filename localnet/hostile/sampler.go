@@ -69,7 +69,7 @@ func (s *sampler) names() []string {
 	for _, m := range s.net.Nodes[:machines] {
 		out = append(out, m.Name)
 	}
-	return out
+	return append(out, network.GatewayName)
 }
 
 func (s *sampler) phase(p Phase) {
@@ -147,7 +147,7 @@ func (s *sampler) look(ctx context.Context, name string, slowly bool) error {
 	return nil
 }
 
-// goroutines asks a keeper's metrics; agents have none, and a keeper that is busy is asked again later.
+// goroutines asks a daemon's metrics; agents have none, and one that is busy is asked again later.
 func (s *sampler) goroutines(ctx context.Context, name string) int {
 	url, err := s.net.Metrics(name)
 	if err != nil {

@@ -316,6 +316,9 @@ func (n *Network) Pid(name string) (int, error) {
 
 // DataDir is the folder of a keeper's or a machine's own files.
 func (n *Network) DataDir(name string) string {
+	if name == GatewayName {
+		return n.gatewayDir()
+	}
 	if _, err := n.Machine(name); err == nil {
 		return n.agentDir(name)
 	}

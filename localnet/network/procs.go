@@ -104,11 +104,11 @@ func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	})
 }
 
-// Metrics is the URL of a keeper's metrics. It fails until the keeper has started.
-func (n *Network) Metrics(keeper string) (string, error) {
-	addr, err := os.ReadFile(filepath.Join(n.keeperDir(keeper), "http.addr"))
+// Metrics is the URL of the metrics of a keeper or the gateway. It fails until the daemon has started.
+func (n *Network) Metrics(name string) (string, error) {
+	addr, err := os.ReadFile(filepath.Join(n.DataDir(name), "http.addr"))
 	if err != nil {
-		return "", fmt.Errorf("address of the metrics of %s: %w", keeper, err)
+		return "", fmt.Errorf("address of the metrics of %s: %w", name, err)
 	}
 	return "http://" + strings.TrimSpace(string(addr)) + "/metrics", nil
 }

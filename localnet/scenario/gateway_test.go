@@ -6,18 +6,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -40,6 +35,7 @@ import (
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/localnet/selfsigned"
 )
 
 const gatewayDomain = "gw.test"
@@ -47,19 +43,17 @@ const gatewayDomain = "gw.test"
 // pair is a certificate for a name with its key, both as PEM.
 type pair struct{ cert, key []byte }
 
-func selfSigned(t *testing.T, names ...string) pair {
+func selfSigned(t *testing.T, name string) pair {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	require.NoError(t, selfsigned.Write(cert, key, name))
+	var p pair
+	var err error
+	p.cert, err = os.ReadFile(cert)
 	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	p.key, err = os.ReadFile(key)
 	require.NoError(t, err)
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	return pair{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})}
+	return p
 }
 
 // runningGateway is a gateway's process.

@@ -51,7 +51,7 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "listen", Usage: "multiaddress to listen on for customers (default: /ip4/127.0.0.1/tcp/0 for a cluster on this machine, else /ip4/0.0.0.0/tcp/4102)"},
 		&cli.StringFlag{Name: "announce", Usage: "multiaddress at which others reach it (default: the one listened on)"},
 		&cli.StringSliceFlag{Name: "customer", Usage: "`WALLET` that is served; repeat for more (default: every customer)"},
-		&cli.StringFlag{Name: "metrics", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is logged; \"off\" for none"},
+		&cli.StringFlag{Name: "metrics", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error", EnvVars: []string{"GANTRY_LOG"}},
 		&cli.BoolFlag{Name: "log-json", Usage: "logs as JSON lines"},
 	}

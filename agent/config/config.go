@@ -250,6 +250,7 @@ func (c Config) TxPath() string       { return filepath.Join(c.DataDir, "transac
 func (c Config) ProviderPath() string { return filepath.Join(c.DataDir, "provider-transactions.db") }
 func (c Config) JobsDir() string      { return filepath.Join(c.DataDir, "jobs") }
 func (c Config) ImagesDir() string    { return filepath.Join(c.DataDir, "images") }
+func (c Config) GPUsDir() string      { return filepath.Join(c.DataDir, "gpus") }
 func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.json") }
 func (c Config) BidsPath() string     { return filepath.Join(c.DataDir, "bids.json") }
 func (c Config) RepairedPath() string { return filepath.Join(c.DataDir, "repaired.json") }

@@ -147,26 +147,10 @@ func (a *Agent) open(ctx context.Context) error {
 	if _, err := query.Load(ctx, a.client, chain.Confirmed); err != nil {
 		return err
 	}
-	o := runtime.ProcessOptions{
-		Root: a.cfg.JobsDir(), Cluster: cluster, Log: a.log,
-		Sandbox: runtime.Sandbox{
-			Runsc: a.cfg.FindRunsc(), Shell: config.FindShell(a.executable()), Images: a.cfg.ImagesDir(),
-			CacheBytes: int64(a.cfg.ImageCache) << 30, LocalRegistries: a.cfg.LocalRegistries,
-		},
-	}
-	if o.Network, err = a.cfg.Network.Options(); err != nil {
+	if err := a.openMachine(ctx); err != nil {
 		return err
 	}
-	o.Executable = a.executable()
-	process, err := runtime.NewProcess(ctx, o)
-	if err != nil {
-		return err
-	}
-	a.runtime, a.images, a.trouble = process, process.Images, process.NetworkTrouble()
-	for _, what := range a.trouble {
-		a.log.Warn().Msg(what)
-	}
-	if err := process.CleanImages(ctx); err != nil {
+	if err := a.openRuntime(ctx, cluster); err != nil {
 		return err
 	}
 	owner := store.Owner{Domain: a.domain, NodeKey: store.Key(a.key.PublicKey())}
@@ -176,20 +160,22 @@ func (a *Agent) open(ctx context.Context) error {
 	if a.txStore, err = txm.OpenStore(a.cfg.TxPath(), genesis); err != nil {
 		return err
 	}
+	a.faults = faults.New(a.machine.Buses(), a.log.With().Str("part", "faults").Logger())
+	if err := a.openProver(ctx); err != nil {
+		return err
+	}
+	return a.openNetwork()
+}
+
+// openMachine takes the inventory.
+func (a *Agent) openMachine(ctx context.Context) error {
 	source, err := config.ParseInventory(a.cfg.Inventory)
 	if err != nil {
 		return err
 	}
 	source.LostFile = a.cfg.LostFile
 	a.machine, err = host.New(ctx, host.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir})
-	if err != nil {
-		return err
-	}
-	a.faults = faults.New(a.machine.Buses(), a.log.With().Str("part", "faults").Logger())
-	if err := a.openProver(ctx); err != nil {
-		return err
-	}
-	return a.openNetwork()
+	return err
 }
 
 // executable is the gantry-agent binary, empty for the running one.

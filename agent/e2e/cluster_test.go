@@ -74,6 +74,12 @@ func TestClustersThatAreNotLocal(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, out, "simulations serve local networks only")
 
+	// With one that does not know the driver.
+	a.env = append(with, "GANTRY_TEST_DRIVER=550.1.1")
+	out, err = a.try(a.register()...)
+	require.Error(t, err)
+	require.Contains(t, out, "the sandbox does not know this NVIDIA driver: it is 550.1.1; install one of: 550.")
+
 	// With one, but a record that says otherwise.
 	a.env = with
 	require.Contains(t, a.command(a.register()...), "registered node")
@@ -89,6 +95,7 @@ func TestClustersThatAreNotLocal(t *testing.T) {
 	// With both it serves.
 	a.serve()
 	require.Contains(t, a.out.String(), "the node takes jobs with an image only")
+	require.Contains(t, a.out.String(), "containers get the GPUs of their lease")
 	bare := job("echo on the machine itself")
 	l := w.orderWith(a.node, bare, 600, true, market.Requirement{Model: seed.A100})
 	answer := w.deploy(a, l.Address, bare)
@@ -98,20 +105,36 @@ func TestClustersThatAreNotLocal(t *testing.T) {
 	file, err := os.ReadFile(imagetest.Program(t, "../runtime/testdata/job"))
 	require.NoError(t, err)
 	_, image := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}}, imagetest.Layer(t, imagetest.File("bin/job", string(file))))
-	spec := messages.JobSpec{Version: messages.Version, Image: image, Command: []string{"kernel", "say=for a stranger"}}
+	spec := messages.JobSpec{Version: messages.Version, Image: image, Command: []string{"kernel", "list=/dev", "say=for a stranger"}}
 	l = w.orderWith(a.node, spec, 600, true, market.Requirement{Model: seed.A100, MinIsolation: uint8(market.Sandbox)})
 	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
 	w.until(l.Address, "the job is done", ended)
 	printed := w.logs(a, l.Address, false)
 	require.Contains(t, printed, "gvisor")
 	require.Contains(t, printed, "for a stranger")
+	require.Contains(t, printed, "entry nvidiactl\n")
+	require.Equal(t, 1, strings.Count(printed, "entry nvidia0\n")+strings.Count(printed, "entry nvidia1\n"), "one GPU of two: %s", printed)
 	t.Logf("served by %s on a chain that says it is devnet: %s", runsc, strings.ReplaceAll(printed, "\n", "; "))
+}
+
+// ownDevices begins a command line that runs a program with a /dev of its own, where the nodes of two GPUs are: they are
+// those of /dev/null.
+func (a *agent) ownDevices() []string {
+	script := `set -e
+mount -t tmpfs -o mode=755 tmpfs /dev
+for n in null:3 zero:5 random:8 urandom:9; do mknod -m 666 /dev/${n%:*} c 1 ${n#*:}; done
+mknod /dev/loop-control c 10 237
+for n in $(seq 0 63); do mknod /dev/loop$n b 7 $n; done
+for n in nvidiactl nvidia-uvm nvidia0 nvidia1; do mknod -m 666 /dev/$n c 1 3; done
+exec "$@"`
+	return []string{"unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"}
 }
 
 // serve runs the agent until it serves, without a keeper: on public clusters no agent dials a machine's own addresses.
 func (a *agent) serve() {
 	a.w.t.Helper()
-	a.cmd = exec.Command(built.path, a.flags("run", append(a.args, "--log-level", "debug", "--log-format", "text")...)...)
+	line := append(append(a.ownDevices(), built.path), a.flags("run", append(a.args, "--log-level", "debug", "--log-format", "text")...)...)
+	a.cmd = exec.Command(line[0], line[1:]...)
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
 	a.cmd.Env = append(os.Environ(), a.env...)
 	require.NoError(a.w.t, a.cmd.Start())

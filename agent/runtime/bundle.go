@@ -68,6 +68,10 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	if err := addVolume(dir, spec, config); err != nil {
 		return nil, err
 	}
+	version, err := addGPUs(c, spec, config)
+	if err != nil {
+		return nil, err
+	}
 	config.Linux.Resources = limitsOf(spec.Limits, inCgroup)
 	config.Linux.CgroupsPath = "/" + cgroupName(spec.LeaseID)
 	kind, err := enterNetwork(dir, spec, config)
@@ -82,9 +86,26 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 		return nil, err
 	}
 	return []string{
-		c.Runsc, "--root", dir.sandboxState(), "--network=" + kind, "--overlay2=none", "--log", os.DevNull,
+		c.Runsc, "--root", dir.sandboxState(), "--network=" + kind, "--overlay2=none", "--log", os.DevNull, "--nvproxy-driver-version=" + version,
 		fmt.Sprintf("--ignore-cgroups=%t", config.Linux.Resources == nil), "run", "--bundle", string(dir), spec.LeaseID,
 	}, nil
+}
+
+// addGPUs gives a container the GPUs of its lease, and returns the version of their driver; none where containers get no GPUs.
+func addGPUs(c container, spec Spec, config *specs.Spec) (version string, err error) {
+	if c.GPUs.Version == "" || spec.GPUMask == 0 {
+		return "", nil
+	}
+	if len(spec.GPUUUIDs) == 0 {
+		return "", fmt.Errorf("the machine's GPUs are not those that the lease was awarded")
+	}
+	libraries := ""
+	for _, pair := range c.Image.Config.Env {
+		if value, ok := strings.CutPrefix(pair, "LD_LIBRARY_PATH="); ok && !strings.ContainsRune(value, 0) {
+			libraries = value
+		}
+	}
+	return c.GPUs.Version, c.GPUs.Edit(config, spec.GPUUUIDs, libraries)
 }
 
 // cgroupV1 is the folder of the memory controller of cgroup v1, where runsc itself makes a container's groups.

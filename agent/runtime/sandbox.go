@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gantry-market/gantry/agent/gpus"
 	"github.com/gantry-market/gantry/agent/image"
 )
 
@@ -21,6 +22,8 @@ import (
 type Sandbox struct {
 	// Runsc is the path of gVisor's runtime.
 	Runsc string
+	// GPUs is how containers get the GPUs of their lease; the zero value gives them none.
+	GPUs gpus.Driver
 	// Shell is the path of gantry-shell, the SSH server that is started in containers; empty if there is none.
 	Shell string
 	// Images is the folder of [image.Store].
@@ -54,6 +57,7 @@ func (s Sandbox) check() error {
 // container is what a lease's directory says of its image once that was pulled.
 type container struct {
 	Runsc  string      `json:"runsc"`
+	GPUs   gpus.Driver `json:"gpus"`
 	Layers string      `json:"layers"`
 	Image  image.Image `json:"image"`
 }
@@ -127,7 +131,7 @@ func pull(dir leaseDir) error {
 		limit = defaultImageBytes
 	}
 	_, err = store.Pull(context.Background(), ref, image.PullOptions{Limit: limit, Credential: r.Credential, Keep: func(i image.Image) error {
-		return dir.write(dir.container(), container{Runsc: r.Sandbox.Runsc, Layers: store.Layers(), Image: i})
+		return dir.write(dir.container(), container{Runsc: r.Sandbox.Runsc, GPUs: r.Sandbox.GPUs, Layers: store.Layers(), Image: i})
 	}})
 	return err
 }

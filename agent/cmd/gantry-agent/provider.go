@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/daemon"
+	"github.com/gantry-market/gantry/agent/gpus"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
@@ -115,6 +116,14 @@ func checkIsolation(ctx context.Context, cfg config.Config, client *chain.Client
 	return err
 }
 
+// checkDriver refuses GPUs whose driver the sandbox does not know: containers would not get them.
+func checkDriver(ctx context.Context, cfg config.Config, m *host.Machine) error {
+	if inv := m.Inventory; !inv.Simulated && len(inv.GPUs) > 0 && cfg.Isolation() >= market.Sandbox {
+		return gpus.Check(ctx, cfg.FindRunsc(), inv.Driver.Version)
+	}
+	return nil
+}
+
 // foreign says why the cluster is not local, nil if it is.
 func foreign(ctx context.Context, cfg config.Config, client *chain.Client) (why, err error) {
 	genesis, err := client.Genesis(ctx)
@@ -163,6 +172,9 @@ func runRegister(c *cli.Context) error {
 		return err
 	}
 	defer m.Close()
+	if err := checkDriver(c.Context, s.cfg, m); err != nil {
+		return err
+	}
 	if _, err := query.Load(c.Context, s.client, chain.Confirmed); err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-// Package driver imitates NVIDIA's driver for tests of whole programs: a library that they load in place of NVML. It says
+// Package driver imitates NVIDIA's driver for tests of whole programs: a library that they load in place of NVML, and a program
+// in place of the container toolkit. It says
 // nothing about real GPUs; it is for tests of what a program does around them.
 package driver
 
@@ -33,5 +34,11 @@ func Environment(t testing.TB, gpus int) []string {
 	header := filepath.Join(strings.TrimSpace(string(module)), "pkg", "nvml")
 	out, err := exec.Command(cc, "-shared", "-fPIC", "-I", header, "-o", filepath.Join(dir, "libnvidia-ml.so.1"), source).CombinedOutput()
 	require.NoError(t, err, string(out))
-	return []string{"LD_LIBRARY_PATH=" + dir, fmt.Sprintf("GANTRY_TEST_GPUS=%d", gpus)}
+	var devices []string
+	for i := range gpus {
+		devices = append(devices, fmt.Sprintf(`{"name": "GPU-00000000-0000-4000-8000-%012d", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia%d"}]}}`, i+1, i))
+	}
+	toolkit := fmt.Sprintf("#!/bin/sh\necho '"+`{"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": [%s], "containerEdits": {"deviceNodes": [{"path": "/dev/nvidiactl"}, {"path": "/dev/nvidia-uvm"}]}}`+"'\n", strings.Join(devices, ", "))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "nvidia-ctk"), []byte(toolkit), 0o755))
+	return []string{"LD_LIBRARY_PATH=" + dir, fmt.Sprintf("GANTRY_TEST_GPUS=%d", gpus), "PATH=" + dir + ":" + os.Getenv("PATH")}
 }

@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/gpus"
+	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// openRuntime makes what runs jobs. The machine is open already.
+func (a *Agent) openRuntime(ctx context.Context, cluster runtime.Cluster) error {
+	driver, err := a.openGPUs(ctx)
+	if err != nil {
+		return err
+	}
+	o := runtime.ProcessOptions{
+		Root: a.cfg.JobsDir(), Cluster: cluster, Executable: a.executable(), Log: a.log,
+		Sandbox: runtime.Sandbox{
+			Runsc: a.cfg.FindRunsc(), GPUs: driver, Shell: config.FindShell(a.executable()), Images: a.cfg.ImagesDir(),
+			CacheBytes: int64(a.cfg.ImageCache) << 30, LocalRegistries: a.cfg.LocalRegistries,
+		},
+	}
+	if o.Network, err = a.cfg.Network.Options(); err != nil {
+		return err
+	}
+	process, err := runtime.NewProcess(ctx, o)
+	if err != nil {
+		return err
+	}
+	a.runtime, a.images, a.trouble = process, process.Images, process.NetworkTrouble()
+	for _, what := range a.trouble {
+		a.log.Warn().Msg(what)
+	}
+	return process.CleanImages(ctx)
+}
+
+// openGPUs finds out how containers get the machine's GPUs. Without that a node of a cluster that is not local would sell
+// what its jobs do not have.
+func (a *Agent) openGPUs(ctx context.Context) (gpus.Driver, error) {
+	inv := a.machine.Inventory
+	if inv.Simulated || len(inv.GPUs) == 0 || a.cfg.Isolation() < market.Sandbox {
+		return gpus.Driver{}, nil
+	}
+	driver, err := gpus.Prepare(ctx, a.cfg.GPUsDir(), a.cfg.FindRunsc(), inv.Driver.Version)
+	switch {
+	case err == nil:
+		a.log.Info().Str("driver", driver.Version).Str("specification", driver.Spec).Msg("containers get the GPUs of their lease")
+	case a.local:
+		a.log.Warn().Err(err).Msg("containers get no GPUs")
+		return gpus.Driver{}, nil
+	default:
+		err = fmt.Errorf("%w: containers would get no GPUs: %w", config.ErrConfig, err)
+	}
+	return driver, err
+}

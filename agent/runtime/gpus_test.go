@@ -1,0 +1,95 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/agent/gpus"
+	"github.com/gantry-market/gantry/internal/testkit/nettest"
+)
+
+// toolkit puts a program in PATH that says of two GPUs what NVIDIA's says of real ones. Their devices are harmless: those of
+// /dev/null.
+func toolkit(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	// A new /dev for this test's own namespace: nothing of the machine's is in it.
+	require.Equal(t, 1, os.Getpid(), "not in namespaces of the test's own")
+	require.NoError(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	require.NoError(t, unix.Mount("tmpfs", "/dev", "tmpfs", 0, "mode=755"))
+	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "random": 8, "urandom": 9} {
+		require.NoError(t, unix.Mknod("/dev/"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor))))
+	}
+	node := func(name string) map[string]any {
+		require.NoError(t, unix.Mknod("/dev/"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
+		return map[string]any{"path": "/dev/" + name}
+	}
+	library := filepath.Join(dir, "libcuda.so.550.90.12")
+	require.NoError(t, os.WriteFile(library, []byte("the driver's library"), 0o644))
+	socket := filepath.Join(dir, "socket")
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrUnix{Name: socket}))
+	require.NoError(t, unix.Close(fd))
+	gpu := func(i int) map[string]any {
+		return map[string]any{"name": fmt.Sprintf("GPU-%d", i), "containerEdits": map[string]any{"deviceNodes": []any{node(fmt.Sprintf("nvidia%d", i))}}}
+	}
+	raw, err := json.Marshal(map[string]any{
+		"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": []any{gpu(0), gpu(1)},
+		"containerEdits": map[string]any{
+			"env":         []string{"NVIDIA_VISIBLE_DEVICES=void"},
+			"deviceNodes": []any{node("nvidiactl"), node("nvidia-uvm"), node("nvidia-modeset")},
+			"mounts": []any{
+				map[string]any{"hostPath": library, "containerPath": "/usr/lib/x86_64-linux-gnu/libcuda.so.550.90.12"},
+				map[string]any{"hostPath": socket, "containerPath": "/run/nvidia-persistenced/socket"},
+			},
+			"hooks": []any{map[string]any{
+				"hookName": "createContainer", "path": filepath.Join(dir, "hook"),
+				"args": []string{"nvidia-cdi-hook", "create-symlinks", "--link", "libcuda.so.550.90.12::/usr/lib/x86_64-linux-gnu/libcuda.so.1", "--link", "libcuda.so.1::/usr/lib/x86_64-linux-gnu/libcuda.so"},
+			}},
+		},
+	})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "hook"), []byte("#!/bin/sh\ntouch "+filepath.Join(dir, "hooked")+"\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "spec.json"), raw, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "nvidia-ctk"), []byte("#!/bin/sh\nexec cat "+filepath.Join(dir, "spec.json")+"\n"), 0o755))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Cleanup(func() { require.NoFileExists(t, filepath.Join(dir, "hooked"), "no hook ran") })
+}
+
+// A container gets its lease's GPUs and no others, the driver's libraries by the names that programs look for, and no
+// service of the machine. The sandbox is the real one; there is no GPU behind the devices.
+func TestAContainerGetsItsLeasesGPUs(t *testing.T) {
+	if !nettest.Enter(t) {
+		return
+	}
+	p, image := containers(t)
+	toolkit(t)
+	driver, err := gpus.Prepare(t.Context(), filepath.Join(t.TempDir(), "gpus"), p.sandbox.Runsc, "550.90.12")
+	require.NoError(t, err)
+	p.sandbox.GPUs = driver
+	st, out := ran(t, p, Spec{
+		LeaseID: "l", Image: image, GPUMask: 2, GPUUUIDs: []string{"GPU-1"},
+		Command: []string{"list=/dev", "list=/usr/local/nvidia/lib64", "get=/usr/local/nvidia/lib64/libcuda.so", "get=/usr/local/nvidia/lib64/libcuda.so.1", "env=LD_LIBRARY_PATH", "env=CUDA_VISIBLE_DEVICES"},
+	})
+	require.Equal(t, 0, st.Exit.Code, "%+v %s", st.Exit, out)
+	t.Log(out)
+	for _, there := range []string{"entry nvidiactl\n", "entry nvidia-uvm\n", "entry nvidia1\n", "entry libcuda.so.1\n", "entry libcuda.so\n", `libcuda.so "the driver's library"`, `libcuda.so.1 "the driver's library"`, "LD_LIBRARY_PATH /usr/local/nvidia/lib64\n", "CUDA_VISIBLE_DEVICES GPU-1\n"} {
+		require.Contains(t, out, there)
+	}
+	for _, absent := range []string{"nvidia0", "nvidia-modeset", "nvidia-persistenced"} {
+		require.NotContains(t, out, absent)
+	}
+	st, out = ran(t, p, Spec{LeaseID: "none", Image: image, Command: []string{"list=/dev"}})
+	require.Equal(t, 0, st.Exit.Code, out)
+	require.NotContains(t, out, "nvidia", "a lease without GPUs sees none")
+	st, _ = ran(t, p, Spec{LeaseID: "other", Image: image, GPUMask: 1, GPUUUIDs: []string{"GPU-9"}, Command: []string{"list=/dev"}})
+	require.Equal(t, ReasonStartFailed, st.Exit.Reason)
+	require.Contains(t, st.Exit.Message, "it has no device GPU-9")
+}

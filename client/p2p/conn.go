@@ -100,7 +100,11 @@ func Dial[Req, Resp any](ctx context.Context, n *Node, to solana.PublicKey, p Pr
 	if !stop() { // reset meanwhile
 		return nil, resp, n.callErr(ctx, p, to, context.DeadlineExceeded)
 	}
-	return &conn{s}, resp, s.SetDeadline(time.Time{})
+	if err := s.SetDeadline(time.Time{}); err != nil { // the stream has ended meanwhile
+		_ = s.Reset()
+		return nil, resp, n.callErr(ctx, p, to, err)
+	}
+	return &conn{s}, resp, nil
 }
 
 // conn is a stream as a connection.

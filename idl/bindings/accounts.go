@@ -92,6 +92,13 @@ func ParseAnyAccount(accountData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal account as Order: %w", err)
 		}
 		return value, nil
+	case Account_Outage:
+		value := new(Outage)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal account as Outage: %w", err)
+		}
+		return value, nil
 	case Account_Payout:
 		value := new(Payout)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -308,6 +315,23 @@ func ParseAccount_Order(accountData []byte) (*Order, error) {
 	err = acc.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal account of type Order: %w", err)
+	}
+	return acc, nil
+}
+
+func ParseAccount_Outage(accountData []byte) (*Outage, error) {
+	decoder := binary.NewBorshDecoder(accountData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Account_Outage {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Account_Outage, binary.FormatDiscriminator(discriminator))
+	}
+	acc := new(Outage)
+	err = acc.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal account of type Outage: %w", err)
 	}
 	return acc, nil
 }

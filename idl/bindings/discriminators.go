@@ -16,6 +16,7 @@ var (
 	Account_Market     = [8]byte{219, 190, 213, 55, 0, 227, 198, 154}
 	Account_Node       = [8]byte{208, 53, 1, 3, 49, 122, 180, 49}
 	Account_Order      = [8]byte{134, 173, 223, 185, 77, 86, 28, 51}
+	Account_Outage     = [8]byte{88, 63, 156, 146, 59, 102, 222, 106}
 	Account_Payout     = [8]byte{69, 45, 245, 131, 218, 101, 158, 228}
 	Account_Provider   = [8]byte{164, 180, 71, 17, 75, 216, 80, 195}
 	Account_Report     = [8]byte{232, 246, 229, 227, 242, 105, 190, 2}
@@ -82,6 +83,9 @@ var (
 	Event_OrderCreated        = [8]byte{224, 1, 229, 63, 254, 60, 190, 159}
 	Event_OrderExpired        = [8]byte{241, 55, 48, 196, 160, 51, 40, 213}
 	Event_OrderReopened       = [8]byte{27, 69, 127, 183, 140, 37, 219, 56}
+	Event_OutageClosed        = [8]byte{132, 46, 55, 211, 246, 149, 63, 103}
+	Event_OutageSeen          = [8]byte{49, 60, 83, 148, 81, 45, 126, 122}
+	Event_OutageVoted         = [8]byte{107, 88, 105, 69, 40, 94, 128, 145}
 	Event_OutputCommitted     = [8]byte{106, 105, 126, 53, 184, 208, 204, 58}
 	Event_OutputForfeited     = [8]byte{202, 61, 103, 214, 249, 195, 125, 21}
 	Event_OutputRevealed      = [8]byte{52, 199, 173, 30, 59, 201, 30, 33}
@@ -144,6 +148,7 @@ var (
 	Instruction_LeaseEnd               = [8]byte{100, 29, 5, 42, 3, 19, 20, 189}
 	Instruction_LeaseExtend            = [8]byte{202, 70, 141, 29, 136, 142, 230, 118}
 	Instruction_LeaseMigrate           = [8]byte{196, 94, 111, 100, 172, 128, 189, 81}
+	Instruction_LeaseOutage            = [8]byte{1, 33, 61, 200, 20, 250, 152, 243}
 	Instruction_LeaseRate              = [8]byte{140, 164, 124, 248, 47, 40, 12, 187}
 	Instruction_LeaseSettleReceipt     = [8]byte{165, 68, 6, 39, 215, 242, 172, 131}
 	Instruction_LeaseSettleReport      = [8]byte{94, 46, 169, 93, 113, 79, 129, 188}
@@ -169,6 +174,8 @@ var (
 	Instruction_OrderCreate            = [8]byte{13, 183, 197, 96, 179, 75, 254, 187}
 	Instruction_OrderExpire            = [8]byte{20, 133, 41, 92, 140, 181, 225, 216}
 	Instruction_OrderReopen            = [8]byte{182, 140, 203, 2, 49, 88, 255, 10}
+	Instruction_OutageClose            = [8]byte{175, 139, 180, 160, 196, 39, 179, 202}
+	Instruction_OutageVote             = [8]byte{151, 201, 239, 230, 133, 142, 27, 186}
 	Instruction_OutputCommit           = [8]byte{207, 15, 48, 145, 250, 51, 119, 29}
 	Instruction_OutputForfeit          = [8]byte{9, 250, 174, 84, 51, 144, 210, 190}
 	Instruction_OutputResolve          = [8]byte{167, 186, 24, 213, 102, 98, 93, 124}

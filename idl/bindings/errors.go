@@ -204,6 +204,8 @@ const (
 	ErrorCodeNodeUnhealthy ErrorCode = 6095
 	// ErrorCodeOtherBids: The first award of the auction was made by other bids
 	ErrorCodeOtherBids ErrorCode = 6096
+	// ErrorCodeNoOutage: No outage of the node stands that more than two thirds of the keepers' weight saw, or it began before the lease
+	ErrorCodeNoOutage ErrorCode = 6097
 )
 
 // errorTexts has name and message of every error.
@@ -305,6 +307,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeKeeperNotIdle:        {"KeeperNotIdle", "The keeper has voted lately, has no weight, or too few reports became final since"},
 	ErrorCodeNodeUnhealthy:        {"NodeUnhealthy", "A report says that the machine is unhealthy: it gets no new orders until one says otherwise"},
 	ErrorCodeOtherBids:            {"OtherBids", "The first award of the auction was made by other bids"},
+	ErrorCodeNoOutage:             {"NoOutage", "No outage of the node stands that more than two thirds of the keepers' weight saw, or it began before the lease"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -407,6 +410,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeKeeperNotIdle,
 		ErrorCodeNodeUnhealthy,
 		ErrorCodeOtherBids,
+		ErrorCodeNoOutage,
 	}
 }
 

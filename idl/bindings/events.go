@@ -421,6 +421,27 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as OrderReopened: %w", err)
 		}
 		return value, nil
+	case Event_OutageClosed:
+		value := new(OutageClosed)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as OutageClosed: %w", err)
+		}
+		return value, nil
+	case Event_OutageSeen:
+		value := new(OutageSeen)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as OutageSeen: %w", err)
+		}
+		return value, nil
+	case Event_OutageVoted:
+		value := new(OutageVoted)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as OutageVoted: %w", err)
+		}
+		return value, nil
 	case Event_OutputCommitted:
 		value := new(OutputCommitted)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1604,6 +1625,57 @@ func ParseEvent_OrderReopened(eventData []byte) (*OrderReopened, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type OrderReopened: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_OutageClosed(eventData []byte) (*OutageClosed, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_OutageClosed {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_OutageClosed, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(OutageClosed)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type OutageClosed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_OutageSeen(eventData []byte) (*OutageSeen, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_OutageSeen {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_OutageSeen, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(OutageSeen)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type OutageSeen: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_OutageVoted(eventData []byte) (*OutageVoted, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_OutageVoted {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_OutageVoted, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(OutageVoted)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type OutageVoted: %w", err)
 	}
 	return event, nil
 }

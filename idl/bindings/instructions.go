@@ -1471,6 +1471,54 @@ func NewLeaseMigrateInstruction(
 	), nil
 }
 
+// Builds a "lease_outage" instruction.
+func NewLeaseOutageInstruction(
+	walletAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	outageAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	gpuModelAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	faultAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "wallet": Writable, Signer, Required
+		// Pays the fault's rent and gets it back.
+		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		// Account 1 "keeper": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
+		// Account 2 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 3 "outage": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(outageAccount, false, false))
+		// Account 4 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 5 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 6 "gpu_model": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
+		// Account 7 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 8 "fault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
+		// Account 9 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
 // Builds a "lease_rate" instruction.
 func NewLeaseRateInstruction(
 	// Params:
@@ -2541,6 +2589,84 @@ func NewOrderReopenInstruction(
 		ProgramID,
 		accounts__,
 		nil,
+	), nil
+}
+
+// Builds a "outage_close" instruction.
+func NewOutageCloseInstruction(
+	outageAccount solanago.PublicKey,
+	rentPayerAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "outage": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(outageAccount, true, false))
+		// Account 1 "rent_payer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
+// Builds a "outage_vote" instruction.
+func NewOutageVoteInstruction(
+	// Params:
+	lastAnswerParam int64,
+
+	// Accounts:
+	walletAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	outageAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_OutageVote[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `lastAnswerParam`:
+		err = enc__.Encode(lastAnswerParam)
+		if err != nil {
+			return nil, errors.NewField("lastAnswerParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "wallet": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		// Account 1 "keeper": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
+		// Account 2 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 3 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 4 "outage": Writable, Non-signer, Required
+		// The first vote creates it, and its sender gets the rent back.
+		accounts__.Append(solanago.NewAccountMeta(outageAccount, true, false))
+		// Account 5 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
 	), nil
 }
 

@@ -142,6 +142,16 @@ pub const UNHEALTHY_PERIODS: i64 = 2;
 /// How long after a report's period the evidence tier stands that it names.
 pub const EVIDENCE_SECS: i64 = DAY as i64;
 
+/// A node with leases that has not answered for so long, by a keeper's vote, is away.
+pub const OUTAGE_SECS: i64 = 5;
+/// A keeper that has not heard a node for longer leaves it to the report.
+pub const OUTAGE_MAX_SECS: i64 = 3_600;
+/// How long votes about an outage count, from the first of them on, and how long leases may leave the node after the quorum.
+pub const OUTAGE_VOTE_SECS: i64 = 30;
+pub const OUTAGE_MOVE_SECS: i64 = 60;
+/// How long a node gets no new work after an outage; a period, where that is shorter.
+pub const OUTAGE_HOLD_SECS: i64 = 600;
+
 /// Order modes: the standing ask is the bid, or bids are sealed.
 pub const MODE_INSTANT: u8 = 0;
 pub const MODE_SEALED: u8 = 1;

@@ -203,6 +203,8 @@ pub enum MarketError {
     NodeUnhealthy, // 6095
     #[msg("The first award of the auction was made by other bids")]
     OtherBids, // 6096
+    #[msg("No outage of the node stands that more than two thirds of the keepers' weight saw, or it began before the lease")]
+    NoOutage, // 6097
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

@@ -27,8 +27,8 @@ pub mod state;
 pub mod token;
 
 use instructions::{
-    auction::*, credits::*, dispute::*, keeper::*, lease::*, market::*, node::*, order::*, output::*,
-    provider::*, report::*, rewards::*, slashing::*,
+    auction::*, credits::*, dispute::*, keeper::*, lease::*, market::*, node::*, order::*, outage::*,
+    output::*, provider::*, report::*, rewards::*, slashing::*,
 };
 use state::{NodeSpec, Params};
 
@@ -324,6 +324,16 @@ pub mod gantry_market {
     }
     pub fn dispute_uphold(ctx: &mut Context<DisputeUphold>) -> Result<()> {
         dispute_uphold::handler(ctx)
+    }
+
+    pub fn outage_vote(ctx: &mut Context<OutageVote>, last_answer: i64) -> Result<()> {
+        outage_vote::handler(ctx, last_answer)
+    }
+    pub fn lease_outage(ctx: &mut Context<LeaseOutage>) -> Result<()> {
+        lease_outage::handler(ctx)
+    }
+    pub fn outage_close(ctx: &mut Context<OutageClose>) -> Result<()> {
+        outage_close::handler(ctx)
     }
 
     pub fn output_commit(ctx: &mut Context<OutputCommit>, commitment: [u8; 32]) -> Result<()> {

@@ -48,3 +48,7 @@ pub const WORK_FAULT: &[u8] = b"work_fault";
 pub const PAYOUT: &[u8] = b"payout";
 /// `[FRAUD_PROOF, node account, finder wallet]`.
 pub const FRAUD_PROOF: &[u8] = b"fraud_proof";
+/// What keepers say of a silent node: `[OUTAGE, node account]`.
+pub const OUTAGE: &[u8] = b"outage";
+/// Fault of an outage that ended a lease: `[OUTAGE_FAULT, lease account]`; a lease fails once.
+pub const OUTAGE_FAULT: &[u8] = b"outage_fault";

@@ -8,6 +8,7 @@ pub mod lease;
 pub mod market;
 pub mod node;
 pub mod order;
+pub mod outage;
 pub mod output;
 pub mod provider;
 pub mod report;

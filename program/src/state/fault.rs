@@ -21,6 +21,8 @@ pub const FAULT_DISPUTE: u8 = 2;
 pub const FAULT_GUARANTEE: u8 = 3;
 /// A work claim was proven wrong.
 pub const FAULT_WORK: u8 = 4;
+/// Keepers voted that the node was away, and its lease has left it.
+pub const FAULT_OUTAGE: u8 = 5;
 
 /// It may still be voided.
 pub const FAULT_PENDING: u8 = 1;
@@ -238,7 +240,7 @@ impl Fault {
             && self.pool <= self.amount
             && self.window_from <= self.window_until
             && (FAULT_PENDING..=FAULT_APPLIED).contains(&self.status)
-            && (FAULT_REPORT..=FAULT_WORK).contains(&self.kind)
+            && (FAULT_REPORT..=FAULT_OUTAGE).contains(&self.kind)
             && (self.status == FAULT_APPLIED) == (self.claims_until != 0);
         require!(sound, MarketError::InvariantBroken);
         Ok(())

@@ -1,7 +1,8 @@
 //! A machine that keepers found to be unhealthy: it gets no new orders until a report says otherwise, or for two periods.
 //!
 //! Only a final report says so. Whoever holds such a leaf back could apply it when an order comes that another node is to
-//! have. So it counts for orders that are placed after it was applied, in awards as in proofs that an award was unjust.
+//! have. So it counts for orders that are placed after it was applied, in awards as in proofs that an award was unjust. A
+//! node that was away by the keepers' votes counts as unhealthy for a while too: see state/outage.rs.
 
 use anchor_lang::prelude::*;
 
@@ -14,7 +15,7 @@ use crate::state::Node;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
 pub struct Unhealthy {
-    /// When the report that says so was applied.
+    /// When the report that says so was applied, or a little before the last answer of a node that was away.
     pub since: i64,
     /// 0 when there was none.
     pub until: i64,

@@ -145,7 +145,8 @@ pub struct Lease {
     pub repriced: u8,
     /// 1 when the keeper that awarded it had made the first award of its auction.
     pub of_first_keeper: u8,
-    pub reserved_bytes: [u8; 1],
+    /// 1 once it failed because its node was away by the keepers' votes, before the report: its fault is there already.
+    pub away: u8,
 }
 
 impl Lease {

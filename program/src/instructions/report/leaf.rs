@@ -96,7 +96,8 @@ pub fn apply(
             lease_is_new = true;
             lease.last_report_period = last;
             lease.report_window = window;
-            gone_too_long = leaf.downtime_secs > lease.grace_secs;
+            // Of an outage that keepers voted about, the fault is there already.
+            gone_too_long = leaf.downtime_secs > lease.grace_secs && lease.away == 0;
             apply_to_lease(&leaf, params, lease, now)?;
         }
     }
@@ -174,7 +175,12 @@ fn apply_to_lease(leaf: &Leaf, params: &Params, lease: &mut Account<Lease>, now:
         emit!(LeaseFailed { lease: *lease.address(), period: leaf.period, ended_at: lease.ended_at });
     }
     // Time that is paid for already stays paid for: both sides signed for it.
-    let most = lease.billable_secs(now).checked_sub(lease.paid_secs).or_overflow()?;
+    let billable = lease.billable_secs(now);
+    let mut most = billable.checked_sub(lease.paid_secs).or_overflow()?;
+    if lease.away == 1 {
+        // It ended at the node's last answer. A report that counts the silence after it takes nothing from what was proven.
+        most = most.min(billable.saturating_sub(lease.verified_secs));
+    }
     lease.downtime_secs = lease.downtime_secs.checked_add(leaf.downtime_secs.min(most)).or_overflow()?;
     lease.invariant(now)
 }

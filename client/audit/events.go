@@ -98,7 +98,7 @@ func (a *auditor) endEvent(t Tx, e market.Event) {
 	switch v := e.Value.(type) {
 	case *bindings.LeaseFailed:
 		if v.Lease == address {
-			a.step(t, "failed", nil, "gone too long in period %d, ended at %s", v.Period, clock(v.EndedAt))
+			a.failed(t, v)
 		}
 	case *bindings.LeaseCut:
 		if v.Lease == address {

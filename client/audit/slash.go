@@ -90,7 +90,8 @@ func auditFault(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpen
 	return s, nil
 }
 
-// opened checks the cause of a fault: a leaf of a final report, an upheld dispute, a broken guarantee, or bad work.
+// opened checks the cause of a fault: a leaf of a final report, an upheld dispute, a broken guarantee, bad work, or an
+// outage that keepers voted about.
 func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpened) error {
 	upheld := func(d *bindings.DisputeResolved) bool { return d.Upheld == 1 && d.Lease == v.Lease }
 	if d, _, ok := find([]Tx{opened}, upheld); ok && s.Flags == records.FlagBadOutput {
@@ -111,6 +112,14 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 		}
 		before := slices.IndexFunc(txs, func(t Tx) bool { return t.Signature == opened.Signature })
 		s.fromWork(append(txs[:max(before, 0):max(before, 0)], opened), w, v)
+		return nil
+	}
+	if v.Fault == market.OutageFaultAddress(v.Lease) {
+		txs, err := Read(ctx, o.Source, market.OutageAddress(v.Node), o.Commitment)
+		if err != nil {
+			return err
+		}
+		s.fromOutage(o.Params, opened, v, txs)
 		return nil
 	}
 	root, final, err := FinalRoot(ctx, o, v.Period)

@@ -68,6 +68,11 @@ type (
 		Meta
 		bindings.Auction
 	}
+	// Outage has keepers' votes that a node does not answer.
+	Outage struct {
+		Meta
+		bindings.Outage
+	}
 	// Lease is one node's work for one order.
 	Lease struct {
 		Meta

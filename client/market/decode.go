@@ -41,6 +41,7 @@ const (
 	KindDispute
 	KindAuction
 	KindPayout
+	KindOutage
 )
 
 var kindNames = [...]string{
@@ -48,7 +49,7 @@ var kindNames = [...]string{
 	KindCredits: "credits", KindOrder: "order", KindLease: "lease", KindReport: "report", KindFault: "fault",
 	KindDevice: "device claim", KindFraudProof: "fraud proof",
 	KindRewards: "rewards", KindDispute: "dispute",
-	KindAuction: "auction", KindPayout: "payout",
+	KindAuction: "auction", KindPayout: "payout", KindOutage: "outage",
 }
 
 func (k Kind) String() string { return name(kindNames[:], "kind", uint8(k)) }
@@ -107,6 +108,8 @@ func KindOf(value any) Kind {
 		return KindAuction
 	case *Payout:
 		return KindPayout
+	case *Outage:
+		return KindOutage
 	}
 	return 0
 }
@@ -119,7 +122,7 @@ func Discriminator(k Kind) [8]byte {
 		KindOrder: bindings.Account_Order, KindLease: bindings.Account_Lease, KindReport: bindings.Account_Report,
 		KindFault: bindings.Account_Fault, KindFraudProof: bindings.Account_FraudProof, KindRewards: bindings.Account_Rewards,
 		KindDispute: bindings.Account_Dispute, KindAuction: bindings.Account_Auction, KindPayout: bindings.Account_Payout,
-		KindDevice: accountDevice,
+		KindDevice: accountDevice, KindOutage: bindings.Account_Outage,
 	}[k]
 }
 
@@ -174,6 +177,9 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 	case bindings.Account_Payout:
 		v := &Payout{Meta: meta}
 		return decoded(KindPayout, v, &v.Payout, &v.Version, meta, body)
+	case bindings.Account_Outage:
+		v := &Outage{Meta: meta}
+		return decoded(KindOutage, v, &v.Outage, &v.Version, meta, body)
 	case accountDevice:
 		return decodeDevice(meta, body)
 	}

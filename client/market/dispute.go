@@ -27,6 +27,7 @@ const (
 	FaultDispute   uint8 = 2
 	FaultGuarantee uint8 = 3
 	FaultWork      uint8 = 4
+	FaultOutage    uint8 = 5
 )
 
 // Cause says in a word what the fault follows from.
@@ -40,6 +41,8 @@ func (f *Fault) Cause() string {
 		return "guarantee"
 	case FaultWork:
 		return "bad work"
+	case FaultOutage:
+		return "outage"
 	}
 	return "unknown"
 }
@@ -70,18 +73,20 @@ const (
 
 // Verdict counts the votes as the program does, by the quorum that held when the dispute was opened.
 func (d *Dispute) Verdict() Verdict {
-	has := func(weight uint64) bool {
-		high, low := bits.Mul64(weight, 10_000)
-		needHigh, needLow := bits.Mul64(d.TotalWeight, uint64(d.QuorumBps))
-		return weight > 0 && (high > needHigh || high == needHigh && low >= needLow)
-	}
 	switch {
-	case has(d.UpheldWeight):
+	case HasQuorum(d.UpheldWeight, d.TotalWeight, d.QuorumBps):
 		return VerdictUpheld
-	case has(d.RejectedWeight):
+	case HasQuorum(d.RejectedWeight, d.TotalWeight, d.QuorumBps):
 		return VerdictRejected
 	}
 	return VerdictNone
+}
+
+// HasQuorum says whether a weight is the quorum of the total.
+func HasQuorum(weight, total uint64, bps uint16) bool {
+	high, low := bits.Mul64(weight, 10_000)
+	needHigh, needLow := bits.Mul64(total, uint64(bps))
+	return weight > 0 && (high > needHigh || high == needHigh && low >= needLow)
 }
 
 var (

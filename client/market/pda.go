@@ -42,6 +42,8 @@ var (
 
 	seedGuaranteeFault = []byte("guarantee_fault")
 	seedWorkFault      = []byte("work_fault")
+	seedOutage         = []byte("outage")
+	seedOutageFault    = []byte("outage_fault")
 )
 
 // derive finds a program-derived address. The seeds above are constants of valid length, and that none of 256 bumps
@@ -93,6 +95,16 @@ func GuaranteeFaultAddress(node solana.PublicKey, until int64) solana.PublicKey 
 func WorkFaultAddress(node, finder solana.PublicKey, period uint64) solana.PublicKey {
 	proof := FraudProofAddress(node, finder)
 	return derive(ProgramID, seedWorkFault, proof[:], binary.LittleEndian.AppendUint64(nil, period))
+}
+
+// OutageAddress is where keepers' votes about a silent node add up.
+func OutageAddress(node solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedOutage, node[:])
+}
+
+// OutageFaultAddress is the fault of the outage that ended a lease.
+func OutageFaultAddress(lease solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedOutageFault, lease[:])
 }
 
 // ModelAddress is the account of a GPU model.

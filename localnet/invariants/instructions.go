@@ -22,6 +22,7 @@ var instructions = []string{
 	"report_vote", "report_apply", "report_close", "fault_open", "slash_apply", "slash_compensate", "slash_close", "slash_appeal", "payout_claim",
 	"fraud_proof_open", "fraud_proof_close", "prove_bad_work", "prove_better_ask", "prove_omitted_bid", "prove_equivocation",
 	"dispute_open", "dispute_vote", "dispute_resolve", "dispute_uphold",
+	"outage_vote", "lease_outage", "outage_close",
 	"output_commit", "output_reveal", "output_resolve", "output_forfeit",
 	"rewards_accrue", "rewards_claim", "rewards_buy_back", "emission_claim",
 }

@@ -6,14 +6,14 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{AWARD_VIEW_SECS, BPS, OUTAGE_HOLD_SECS, OUTAGE_MOVE_SECS, OUTAGE_VOTE_SECS, VERSION};
 use crate::errors::{MarketError, OrOverflow};
-use crate::state::{add_voter, Keeper, Node, Unhealthy, Voters};
+use crate::state::{add_voter, Keeper, Node, Unhealthy};
 
 #[account]
 pub struct Outage {
     pub node: Address,
     pub rent_payer: Address,
     /// Keepers whose votes are counted.
-    pub voters: Voters,
+    pub voters: [u8; 32],
     pub weight: u64,
     /// Bonded weight at the vote when there was the most of it.
     pub total_weight: u64,

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use gantry_market::constants::{
-    AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, IDLE_REPORTS, WORK_MAX_ORDER,
+    AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, IDLE_REPORTS, OUTAGE_MOVE_SECS, OUTAGE_SECS,
+    WORK_MAX_ORDER,
 };
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::merkle::root_of;
-use gantry_market::state::{Market, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING};
+use gantry_market::state::{Market, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING};
 use serde_json::{json, Map, Value};
 use solana_address::Address;
 use solana_signer::Signer;
@@ -80,6 +81,7 @@ pub fn play(w: &mut Testbed) -> (Held, Held) {
     lapses(w, &keepers[0]);
     sealed(w, &keepers[0]);
     faults(w, &keepers);
+    outage(w, &keepers);
     evidence(w, &keepers);
     fees(w, &keepers);
     disputes(w, &keepers);
@@ -221,6 +223,30 @@ fn faults(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.ok(ix::report_close(period, &keepers[0].wallet()), &[]);
     let payout = pda::payout(&customer.wallet(), &of_lease);
     w.ok(ix::payout_claim(w, &payout, customer.stake), &[]);
+}
+
+/// A node falls silent: its lease goes on elsewhere before any report.
+fn outage(w: &mut Testbed, keepers: &[Actor; 3]) {
+    let (provider, other) = (w.provider(10_000_000_000), w.provider(10_000_000_000));
+    let (machine, spare) = (w.machine(&provider, 1), w.machine(&other, 1));
+    let customer = w.customer(100_000_000);
+    let order = w.order(&customer, ix::order_args(1));
+    let lease = w.award(&keepers[0], &customer, &order, &provider, &machine);
+    w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
+    let last_answer = w.now();
+    w.warp(OUTAGE_SECS);
+    for keeper in keepers {
+        if w.exists(&pda::outage(&machine.node)) && w.read::<Outage>(&pda::outage(&machine.node)).seen_at != 0
+        {
+            break;
+        }
+        w.ok(ix::outage_vote(keeper, &machine.node, last_answer), &[&keeper.key]);
+    }
+    w.ok(ix::lease_outage(w, &keepers[0], &lease), &[&keepers[0].key]);
+    let migrate = ix::lease_migrate(w, &keepers[0], &lease, &spare.node);
+    w.ok(migrate, &[&keepers[0].key]);
+    w.warp(OUTAGE_MOVE_SECS + 1);
+    w.ok(ix::outage_close(w, &machine.node), &[]);
 }
 
 /// A machine of two GPUs whose evidence takes them from who claimed them first.

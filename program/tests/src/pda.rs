@@ -125,3 +125,13 @@ pub fn work_fault(node: &Address, finder: &Address, period: u64) -> Address {
 pub fn fraud_proof(node: &Address, finder: &Address) -> Address {
     find(&[seeds::FRAUD_PROOF, node.as_ref(), finder.as_ref()])
 }
+
+/// What keepers say of a silent node.
+pub fn outage(node: &Address) -> Address {
+    find(&[seeds::OUTAGE, node.as_ref()])
+}
+
+/// Fault of the outage that ended a lease.
+pub fn outage_fault(lease: &Address) -> Address {
+    find(&[seeds::OUTAGE_FAULT, lease.as_ref()])
+}

@@ -1,8 +1,10 @@
 //! Setups: the instructions that lead to a machine on offer, an order, an award, a running lease, a final report.
 
+use gantry_market::constants::OUTAGE_SECS;
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market::state::{Lease, Node, NodeSpec, Order};
+use gantry_market::state::{Lease, Node, NodeSpec, Order, Outage};
 use solana_address::Address;
+use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 
@@ -170,6 +172,23 @@ impl Testbed {
         redundant
     }
 
+    /// Three keepers of equal weight, and a deal of the first whose lease runs; its node falls silent. Another provider's
+    /// machine is free, and a little cheaper.
+    pub fn silent_with(&mut self, args: OrderArgs) -> Silence {
+        let keepers = [0; 2].map(|_| self.keeper(self.params.min_bond));
+        let other = self.provider(20_000_000_000);
+        let spare = self.machine_of(&other, ix::spec(2), ASK - 100_000);
+        let deal = self.running_with(args);
+        let [second, third] = keepers;
+        self.warp(30);
+        let answer = self.now();
+        Silence { keepers: [deal.keeper.again(), second, third], deal, other, spare, answer }
+    }
+
+    pub fn silent(&mut self) -> Silence {
+        self.silent_with(ix::order_args(1))
+    }
+
     /// Settles a receipt of node and customer.
     pub fn settle(&mut self, deal: &Deal, sequence: u64, seconds: u32) {
         let key = &deal.machine.key;
@@ -255,5 +274,45 @@ impl Deal {
     /// Where the provider is paid.
     pub fn payout(&self) -> Address {
         self.provider.payment
+    }
+}
+
+/// A node that does not answer any more.
+pub struct Silence {
+    pub keepers: [Actor; 3],
+    pub deal: Deal,
+    pub other: Actor,
+    pub spare: Machine,
+    /// When it last answered.
+    pub answer: i64,
+}
+
+impl Silence {
+    pub fn vote(&self, keeper: usize) -> Instruction {
+        ix::outage_vote(&self.keepers[keeper], &self.deal.machine.node, self.answer)
+    }
+
+    /// So many keepers vote, as soon as they may.
+    pub fn voted(&self, w: &mut Testbed, keepers: usize) {
+        w.set_now(w.now().max(self.answer + OUTAGE_SECS));
+        for keeper in &self.keepers[..keepers] {
+            let vote = ix::outage_vote(keeper, &self.deal.machine.node, self.answer);
+            w.ok(vote, &[&keeper.key]);
+        }
+    }
+
+    /// The lease fails.
+    pub fn fail(&self, w: &Testbed) -> Instruction {
+        ix::lease_outage(w, &self.keepers[0], &self.deal.lease)
+    }
+
+    /// It moves, in the same transaction.
+    pub fn moves(&self, w: &Testbed) -> [Instruction; 2] {
+        let migrate = ix::lease_migrate(w, &self.keepers[0], &self.deal.lease, &self.spare.node);
+        [self.fail(w), migrate]
+    }
+
+    pub fn outage(&self, w: &Testbed) -> Outage {
+        w.read(&pda::outage(&self.deal.machine.node))
     }
 }

@@ -3,7 +3,7 @@
 use anchor_lang::Discriminator;
 use gantry_market::state::{
     Auction, Candidate, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market,
-    Node, Order, Payout, Provider, Report, Rewards,
+    Node, Order, Outage, Payout, Provider, Report, Rewards,
 };
 use gantry_market::ID;
 use solana_account::{AccountSharedData, ReadableAccount};
@@ -84,6 +84,7 @@ entities!(
     Dispute,
     FraudProof,
     Auction,
+    Outage,
 );
 
 impl Kind for Token {

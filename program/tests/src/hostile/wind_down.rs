@@ -1,8 +1,8 @@
 //! Nothing gets stuck: on a copy of the testbed, in a paused market, everyone takes out what is theirs.
 
 use gantry_market::state::{
-    Auction, Credits, Dispute, Fault, FraudProof, Keeper, Lease, Node, Order, Payout, Provider, Report,
-    FAULT_PENDING, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_HIBERNATED,
+    Auction, Credits, Dispute, Fault, FraudProof, Keeper, Lease, Node, Order, Outage, Payout, Provider,
+    Report, FAULT_PENDING, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED, NODE_HIBERNATED,
     NODE_RETIRED, OUTPUT_WITHHELD,
 };
 use solana_address::Address;
@@ -100,6 +100,7 @@ fn wind_down(a: &mut Harness) -> Verdict {
             + all::<FraudProof>(a).len()
             + all::<Order>(a).len()
             + all::<Auction>(a).len()
+            + all::<Outage>(a).len()
             + all::<Fault>(a).len()
             + all::<Payout>(a).len()
             + all::<Node>(a).len();
@@ -118,6 +119,7 @@ fn wind_down(a: &mut Harness) -> Verdict {
     stuck::<Lease>(a, "a lease")?;
     stuck::<Order>(a, "an order")?;
     stuck::<Auction>(a, "an auction")?;
+    stuck::<Outage>(a, "an outage")?;
     stuck::<Credits>(a, "a customer's money")?;
     stuck::<Node>(a, "a machine")?;
     stuck::<Provider>(a, "a provider's stake")?;
@@ -226,6 +228,9 @@ fn orders(a: &mut Harness) -> Verdict {
     }
     for (_, auction) in all::<Auction>(a) {
         send(a, ix::auction_close(&auction.order, &auction.rent_payer))?;
+    }
+    for (_, outage) in all::<Outage>(a) {
+        send(a, ix::outage_close_of(&outage.node, &outage.rent_payer))?;
     }
     for (_, report) in all::<Report>(a) {
         send(a, ix::report_close(report.period, &report.rent_payer))?;

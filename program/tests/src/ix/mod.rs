@@ -9,6 +9,7 @@ mod lease;
 mod market;
 mod node;
 mod order;
+mod outage;
 mod output;
 mod payouts;
 mod proofs;
@@ -30,6 +31,7 @@ pub use lease::*;
 pub use market::*;
 pub use node::*;
 pub use order::*;
+pub use outage::*;
 pub use output::*;
 pub use payouts::*;
 pub use proofs::*;
@@ -137,6 +139,9 @@ names! {
     DisputeVote => "dispute_vote",
     DisputeResolve => "dispute_resolve",
     DisputeUphold => "dispute_uphold",
+    OutageVote => "outage_vote",
+    LeaseOutage => "lease_outage",
+    OutageClose => "outage_close",
     OutputCommit => "output_commit",
     OutputReveal => "output_reveal",
     OutputResolve => "output_resolve",

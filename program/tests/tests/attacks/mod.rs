@@ -10,6 +10,7 @@ mod governance;
 mod guarantees;
 mod keepers;
 mod money;
+mod outages;
 mod page;
 mod redundant;
 mod reputation;
@@ -97,6 +98,12 @@ played! {
         keepers::r06_a_third_voids_the_fault_of_its_own_node,
         keepers::r07_a_coalition_reports_a_rival,
         keepers::r13_a_rivals_network_is_cut,
+        outages::o01_a_provider_falls_silent_instead_of_ending_a_lease,
+        outages::o01_a_provider_falls_silent_for_seconds_and_not_for_a_period,
+        outages::o02_two_thirds_move_a_lease_to_their_own_node,
+        outages::o02_a_keeper_votes_twice_and_again_after_the_window,
+        outages::o02_a_keeper_leaves_so_that_two_thirds_are_enough,
+        outages::o03_votes_are_used_after_the_node_has_answered,
         reputation::c06_unpaid_leases_buy_reputation,
         reputation::c08_a_provider_with_a_lost_dispute_starts_afresh,
         reputation::c08_an_unhealthy_machine_goes_on_selling,

@@ -9,6 +9,7 @@ mod governance;
 mod keepers;
 mod leases;
 mod omitted;
+mod outages;
 mod outputs;
 mod proofs;
 mod providers;
@@ -106,6 +107,9 @@ pub const ACTIONS: &[Action] = &[
     action("dispute_vote", 8, disputes::dispute_vote),
     action("dispute_resolve", 6, disputes::dispute_resolve),
     action("dispute_uphold", 5, disputes::dispute_uphold),
+    action("outage_vote", 8, outages::outage_vote),
+    action("lease_outage", 8, outages::lease_outage),
+    action("outage_close", 3, outages::outage_close),
     action("output_commit", 12, outputs::output_commit),
     action("output_reveal", 12, outputs::output_reveal),
     action("output_resolve", 8, outputs::output_resolve),

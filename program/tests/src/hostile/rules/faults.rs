@@ -30,7 +30,10 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
             must!(fault.applicable_at == due, "an appeal has its time", "{at}");
             opened(act, market, &at, fault)?;
         } else {
-            let known = matches!(act.name, "dispute_uphold" | "guarantee_resolve" | "prove_bad_work");
+            let known = matches!(
+                act.name,
+                "dispute_uphold" | "guarantee_resolve" | "prove_bad_work" | "lease_outage"
+            );
             must!(known, "a fault has its cause", "{}: {at}", act.name);
         }
     }

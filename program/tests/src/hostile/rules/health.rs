@@ -20,13 +20,15 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             must!(kept, "nobody makes GPUs free that were taken", "{at} at {time}");
         }
         let spell = (before.unhealthy, after.unhealthy);
-        let reported = matches!(act.name, "report_apply" | "fault_open");
+        let reported = matches!(act.name, "report_apply" | "fault_open" | "outage_vote");
         must!(spell.0 == spell.1 || reported, "a report says whether a machine is well", "{at}");
         let begins = spell.1.since != spell.0.since;
         let flagged = leaf(act, market).is_some_and(|leaf| leaf.flags & FLAG_UNHEALTHY != 0);
         let longest = act.now + 3 * i64::from(market.params.period_secs);
         let dated = spell.1.since == act.now && act.now < spell.1.until && spell.1.until <= longest;
-        must!(!begins || (flagged && dated), "a machine is unhealthy from the report on", "{at}");
+        // What the keepers' votes come to is in the rules about outages.
+        let right = act.name == "outage_vote" || (flagged && dated);
+        must!(!begins || right, "a machine is unhealthy from the report on", "{at}");
     }
     for change in act.changes::<Lease>() {
         let Some(lease) = change.created() else { continue };

@@ -14,6 +14,7 @@ mod keepers;
 mod leases;
 mod money;
 mod omitted;
+mod outages;
 mod outputs;
 mod providers;
 mod rent;
@@ -154,6 +155,7 @@ pub fn of_change(act: &Act) -> Verdict {
     faults::check(act, market)?;
     rewards::check(act, market)?;
     disputes::check(act, market)?;
+    outages::check(act, market)?;
     outputs::check(act)?;
     slashes::check(act, market)?;
     keepers::check(act, market)?;

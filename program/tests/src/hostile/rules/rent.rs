@@ -31,6 +31,7 @@ fn receiver(act: &Act, held: &Held) -> Option<Address> {
         Entity::Dispute(found) => Some(found.customer),
         Entity::FraudProof(found) => Some(found.finder),
         Entity::Auction(found) => Some(found.rent_payer),
+        Entity::Outage(found) => Some(found.rent_payer),
         Entity::Token(token) => wallet_of(act, &token.owner),
         Entity::Market(_)
         | Entity::Rewards(_)

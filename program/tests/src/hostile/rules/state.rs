@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gantry_market::state::{
     Auction, Credits, DeviceClaim, Dispute, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Order,
-    Payout, Provider, Report, Rewards, FAULT_DISPUTE, FAULT_GUARANTEE, FAULT_PENDING, FAULT_WORK,
-    KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
+    Outage, Payout, Provider, Report, Rewards, FAULT_DISPUTE, FAULT_GUARANTEE, FAULT_OUTAGE, FAULT_PENDING,
+    FAULT_WORK, KEEPER_ACTIVE, LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING, ORDER_OPEN,
 };
 use solana_address::Address;
 
@@ -254,6 +254,7 @@ fn addresses(ledger: &Ledger) -> Verdict {
         let derived = match found.kind {
             FAULT_DISPUTE => pda::dispute_fault(&found.lease),
             FAULT_WORK => pda::work_fault(&found.node, &found.rent_payer, found.period),
+            FAULT_OUTAGE => pda::outage_fault(&found.lease),
             FAULT_GUARANTEE => pda::guarantee_fault(&found.node, found.window_until),
             _ => pda::fault(&found.node, &found.lease, found.period),
         };
@@ -269,6 +270,10 @@ fn addresses(ledger: &Ledger) -> Verdict {
     for (at, found) in ledger.all::<Auction>() {
         must!(*at == pda::auction(&found.order), "accounts lie where they derive", "{at}");
         must!(found.invariant().is_ok(), "an auction is sound", "{at}");
+    }
+    for (at, found) in ledger.all::<Outage>() {
+        must!(*at == pda::outage(&found.node), "accounts lie where they derive", "{at}");
+        must!(found.invariant().is_ok(), "an outage is sound", "{at}");
     }
     for (at, found) in ledger.all::<Payout>() {
         must!(

@@ -62,7 +62,7 @@ func (o *outage) audit(t *testing.T) *Slash {
 func TestAFaultOfAnOutage(t *testing.T) {
 	s := newOutage().audit(t)
 	require.True(t, s.OK(), "%v", s.Steps)
-	require.Contains(t, s.Steps[0].Text, "3 keepers with 30 GNT of 40 GNT had not heard node "+pub("node").String())
+	require.Contains(t, s.Steps[0].Text, "3 keepers with 30 GNT of 40 had not heard node "+pub("node").String())
 	for name, c := range map[string]struct {
 		change func(*outage)
 		shows  string

@@ -33,6 +33,7 @@ var advice = map[Code]string{
 	bindings.ErrorCodeKeeperNotActive:      "activate the keeper after its delay with `gantry keeper activate`",
 	bindings.ErrorCodeNodeUnhealthy:        "choose another node, or wait until a report no longer calls it unhealthy",
 	bindings.ErrorCodeOtherBids:            "the order's first award fixed its bids; see `gantry auction show`",
+	bindings.ErrorCodeNoOutage:             "wait for the votes of more keepers; they count together for half a minute, and an outage for a minute",
 	bindings.ErrorCodeKeeperNotIdle:        "it votes, or too few reports became final without it; see `gantry keeper show`",
 	bindings.ErrorCodeWrongKeeperStatus:    "see `gantry keeper show`",
 	bindings.ErrorCodeInvalidMultiaddr:     "give an address such as /ip4/203.0.113.7/tcp/4001",

@@ -5168,8 +5168,10 @@ type Lease struct {
 	Repriced uint8 `json:"repriced"`
 
 	// 1 when the keeper that awarded it had made the first award of its auction.
-	OfFirstKeeper uint8    `json:"ofFirstKeeper"`
-	ReservedBytes [1]uint8 `json:"reservedBytes"`
+	OfFirstKeeper uint8 `json:"ofFirstKeeper"`
+
+	// 1 once it failed because its node was away by the keepers' votes, before the report: its fault is there already.
+	Away uint8 `json:"away"`
 }
 
 func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -5498,10 +5500,10 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("OfFirstKeeper", err)
 	}
-	// Serialize `ReservedBytes`:
-	err = encoder.Encode(obj.ReservedBytes)
+	// Serialize `Away`:
+	err = encoder.Encode(obj.Away)
 	if err != nil {
-		return errors.NewField("ReservedBytes", err)
+		return errors.NewField("Away", err)
 	}
 	return nil
 }
@@ -5842,10 +5844,10 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("OfFirstKeeper", err)
 	}
-	// Deserialize `ReservedBytes`:
-	err = decoder.Decode(&obj.ReservedBytes)
+	// Deserialize `Away`:
+	err = decoder.Decode(&obj.Away)
 	if err != nil {
-		return errors.NewField("ReservedBytes", err)
+		return errors.NewField("Away", err)
 	}
 	return nil
 }
@@ -10368,6 +10370,392 @@ func UnmarshalOrderReopened(buf []byte) (*OrderReopened, error) {
 	return obj, nil
 }
 
+type Outage struct {
+	Node      solanago.PublicKey `json:"node"`
+	RentPayer solanago.PublicKey `json:"rentPayer"`
+
+	// Keepers whose votes are counted.
+	Voters [32]uint8 `json:"voters"`
+	Weight uint64    `json:"weight"`
+
+	// Bonded weight at the vote when there was the most of it.
+	TotalWeight uint64 `json:"totalWeight"`
+
+	// When the first of the votes came; 0 before.
+	OpenedAt int64 `json:"openedAt"`
+
+	// The latest last answer that a voter had.
+	LastAnswer int64 `json:"lastAnswer"`
+
+	// When the quorum was reached; 0 before.
+	SeenAt   int64    `json:"seenAt"`
+	Version  uint8    `json:"version"`
+	Bump     uint8    `json:"bump"`
+	Reserved [6]uint8 `json:"reserved"`
+}
+
+func (obj Outage) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `RentPayer`:
+	err = encoder.Encode(obj.RentPayer)
+	if err != nil {
+		return errors.NewField("RentPayer", err)
+	}
+	// Serialize `Voters`:
+	err = encoder.Encode(obj.Voters)
+	if err != nil {
+		return errors.NewField("Voters", err)
+	}
+	// Serialize `Weight`:
+	err = encoder.Encode(obj.Weight)
+	if err != nil {
+		return errors.NewField("Weight", err)
+	}
+	// Serialize `TotalWeight`:
+	err = encoder.Encode(obj.TotalWeight)
+	if err != nil {
+		return errors.NewField("TotalWeight", err)
+	}
+	// Serialize `OpenedAt`:
+	err = encoder.Encode(obj.OpenedAt)
+	if err != nil {
+		return errors.NewField("OpenedAt", err)
+	}
+	// Serialize `LastAnswer`:
+	err = encoder.Encode(obj.LastAnswer)
+	if err != nil {
+		return errors.NewField("LastAnswer", err)
+	}
+	// Serialize `SeenAt`:
+	err = encoder.Encode(obj.SeenAt)
+	if err != nil {
+		return errors.NewField("SeenAt", err)
+	}
+	// Serialize `Version`:
+	err = encoder.Encode(obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Serialize `Bump`:
+	err = encoder.Encode(obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Serialize `Reserved`:
+	err = encoder.Encode(obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj Outage) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding Outage: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *Outage) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `RentPayer`:
+	err = decoder.Decode(&obj.RentPayer)
+	if err != nil {
+		return errors.NewField("RentPayer", err)
+	}
+	// Deserialize `Voters`:
+	err = decoder.Decode(&obj.Voters)
+	if err != nil {
+		return errors.NewField("Voters", err)
+	}
+	// Deserialize `Weight`:
+	err = decoder.Decode(&obj.Weight)
+	if err != nil {
+		return errors.NewField("Weight", err)
+	}
+	// Deserialize `TotalWeight`:
+	err = decoder.Decode(&obj.TotalWeight)
+	if err != nil {
+		return errors.NewField("TotalWeight", err)
+	}
+	// Deserialize `OpenedAt`:
+	err = decoder.Decode(&obj.OpenedAt)
+	if err != nil {
+		return errors.NewField("OpenedAt", err)
+	}
+	// Deserialize `LastAnswer`:
+	err = decoder.Decode(&obj.LastAnswer)
+	if err != nil {
+		return errors.NewField("LastAnswer", err)
+	}
+	// Deserialize `SeenAt`:
+	err = decoder.Decode(&obj.SeenAt)
+	if err != nil {
+		return errors.NewField("SeenAt", err)
+	}
+	// Deserialize `Version`:
+	err = decoder.Decode(&obj.Version)
+	if err != nil {
+		return errors.NewField("Version", err)
+	}
+	// Deserialize `Bump`:
+	err = decoder.Decode(&obj.Bump)
+	if err != nil {
+		return errors.NewField("Bump", err)
+	}
+	// Deserialize `Reserved`:
+	err = decoder.Decode(&obj.Reserved)
+	if err != nil {
+		return errors.NewField("Reserved", err)
+	}
+	return nil
+}
+
+func (obj *Outage) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling Outage: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalOutage(buf []byte) (*Outage, error) {
+	obj := new(Outage)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type OutageClosed struct {
+	Node solanago.PublicKey `json:"node"`
+}
+
+func (obj OutageClosed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	return nil
+}
+
+func (obj OutageClosed) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding OutageClosed: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *OutageClosed) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	return nil
+}
+
+func (obj *OutageClosed) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling OutageClosed: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalOutageClosed(buf []byte) (*OutageClosed, error) {
+	obj := new(OutageClosed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// The quorum has not: leases may leave the node.
+type OutageSeen struct {
+	Node solanago.PublicKey `json:"node"`
+
+	// The latest of the last answers.
+	LastAnswer  int64  `json:"lastAnswer"`
+	Weight      uint64 `json:"weight"`
+	TotalWeight uint64 `json:"totalWeight"`
+}
+
+func (obj OutageSeen) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `LastAnswer`:
+	err = encoder.Encode(obj.LastAnswer)
+	if err != nil {
+		return errors.NewField("LastAnswer", err)
+	}
+	// Serialize `Weight`:
+	err = encoder.Encode(obj.Weight)
+	if err != nil {
+		return errors.NewField("Weight", err)
+	}
+	// Serialize `TotalWeight`:
+	err = encoder.Encode(obj.TotalWeight)
+	if err != nil {
+		return errors.NewField("TotalWeight", err)
+	}
+	return nil
+}
+
+func (obj OutageSeen) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding OutageSeen: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *OutageSeen) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `LastAnswer`:
+	err = decoder.Decode(&obj.LastAnswer)
+	if err != nil {
+		return errors.NewField("LastAnswer", err)
+	}
+	// Deserialize `Weight`:
+	err = decoder.Decode(&obj.Weight)
+	if err != nil {
+		return errors.NewField("Weight", err)
+	}
+	// Deserialize `TotalWeight`:
+	err = decoder.Decode(&obj.TotalWeight)
+	if err != nil {
+		return errors.NewField("TotalWeight", err)
+	}
+	return nil
+}
+
+func (obj *OutageSeen) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling OutageSeen: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalOutageSeen(buf []byte) (*OutageSeen, error) {
+	obj := new(OutageSeen)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A keeper has not heard the node since its last answer.
+type OutageVoted struct {
+	Node       solanago.PublicKey `json:"node"`
+	Keeper     solanago.PublicKey `json:"keeper"`
+	LastAnswer int64              `json:"lastAnswer"`
+	Weight     uint64             `json:"weight"`
+}
+
+func (obj OutageVoted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `LastAnswer`:
+	err = encoder.Encode(obj.LastAnswer)
+	if err != nil {
+		return errors.NewField("LastAnswer", err)
+	}
+	// Serialize `Weight`:
+	err = encoder.Encode(obj.Weight)
+	if err != nil {
+		return errors.NewField("Weight", err)
+	}
+	return nil
+}
+
+func (obj OutageVoted) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding OutageVoted: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *OutageVoted) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `LastAnswer`:
+	err = decoder.Decode(&obj.LastAnswer)
+	if err != nil {
+		return errors.NewField("LastAnswer", err)
+	}
+	// Deserialize `Weight`:
+	err = decoder.Decode(&obj.Weight)
+	if err != nil {
+		return errors.NewField("Weight", err)
+	}
+	return nil
+}
+
+func (obj *OutageVoted) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling OutageVoted: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalOutageVoted(buf []byte) (*OutageVoted, error) {
+	obj := new(OutageVoted)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type OutputCommitted struct {
 	Lease      solanago.PublicKey `json:"lease"`
 	Commitment [32]uint8          `json:"commitment"`
@@ -14018,7 +14406,7 @@ func UnmarshalTermsAccepted(buf []byte) (*TermsAccepted, error) {
 
 // A time in which a node is unhealthy, and when the one before it ended.
 type Unhealthy struct {
-	// When the report that says so was applied.
+	// When the report that says so was applied, or a little before the last answer of a node that was away.
 	Since int64 `json:"since"`
 
 	// 0 when there was none.

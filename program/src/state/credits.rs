@@ -103,6 +103,7 @@ impl Credits {
     }
 
     /// `vault` is the token balance of the credits vault. Anyone may send tokens to it, so it may hold more.
+    #[inline(never)]
     pub fn invariant(&self, vault: u64) -> Result<()> {
         require!(vault >= self.balance && self.balance >= self.reserved, MarketError::InvariantBroken);
         Ok(())

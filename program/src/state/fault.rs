@@ -235,6 +235,7 @@ impl Fault {
         u64::try_from(product.div_ceil(STAKE_UNIT as u128)).ok().or_overflow()
     }
 
+    #[inline(never)]
     pub fn invariant(&self) -> Result<()> {
         let sound = self.pool_left <= self.pool
             && self.pool <= self.amount

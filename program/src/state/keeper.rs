@@ -105,6 +105,7 @@ impl Keeper {
     }
 
     /// `vault` is the token balance of the bond's vault.
+    #[inline(never)]
     pub fn invariant(&self, vault: u64) -> Result<()> {
         let sound = vault >= self.bond
             && self.weight <= self.bond

@@ -270,6 +270,7 @@ impl Lease {
         Ok(self.status == LEASE_FAILED && self.may_migrate == 1 && self.undelivered_secs()? > 0)
     }
 
+    #[inline(never)]
     pub fn invariant(&self, now: i64) -> Result<()> {
         let sound = self.paid_secs <= self.billable_secs(now)
             && self.paid == self.owed(self.paid_secs)?

@@ -84,6 +84,7 @@ impl Market {
         Ok(())
     }
 
+    #[inline(never)]
     pub fn invariant(&self) -> Result<()> {
         self.params.validate()?;
         let taken: u32 = self.keeper_slots.iter().map(|slot| slot.count_ones()).sum();

@@ -364,6 +364,7 @@ impl Node {
         Some(record)
     }
 
+    #[inline(never)]
     pub fn invariant(&self) -> Result<()> {
         let sound = self.spec.gpus >= 1
             && self.spec.gpus <= MAX_GPUS

@@ -254,6 +254,7 @@ impl Order {
         self.outputs >= self.nodes_awarded || now > self.outputs_by
     }
 
+    #[inline(never)]
     pub fn invariant(&self) -> Result<()> {
         let sound = self.nodes_wanted >= 1
             && self.nodes_wanted <= MAX_ORDER_NODES

@@ -56,6 +56,7 @@ impl Provider {
     }
 
     /// `vault` is the token balance of the stake vault. Anyone may send tokens to it, so it may hold more.
+    #[inline(never)]
     pub fn invariant(&self, vault: u64) -> Result<()> {
         let sound = vault >= self.held()? && self.stake >= self.locked_stake;
         require!(sound, MarketError::InvariantBroken);

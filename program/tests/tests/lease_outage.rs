@@ -9,8 +9,10 @@ use gantry_market::state::{
 use gantry_market_tests::events::{assert_emitted, emitted};
 use gantry_market_tests::leaves::LeafData;
 use gantry_market_tests::setups::Silence;
-use gantry_market_tests::transactions::swap;
+use gantry_market_tests::testbed::H100;
+use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::{ix, pda, Testbed};
+use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
 /// A node that is away by all keepers' votes.
@@ -185,4 +187,31 @@ fn a_start_is_a_sign_of_life() {
     let fail = ix::lease_outage(&w, &s.keepers[0], &lease);
     w.refused(fail, &[&s.keepers[0].key], MarketError::NoOutage);
     w.ok(s.fail(&w), &[&s.keepers[0].key]);
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let (mut w, s) = away();
+    let (keeper, key, deal) = (&s.keepers[0], &s.keepers[0].key, &s.deal);
+    w.refused(unsigned(s.fail(&w), &keeper.wallet()), &[], InstructionError::MissingRequiredSignature);
+    let model = pda::gpu_model(H100);
+    let outage = pda::outage(&deal.machine.node);
+    let all = [
+        keeper.keeper(),
+        pda::market(),
+        outage,
+        deal.provider.provider(),
+        deal.machine.node,
+        model,
+        deal.lease,
+    ];
+    for at in all {
+        let fake = w.forged(&at);
+        w.refused(swap(s.fail(&w), &at, &fake), &[key], InstructionError::IllegalOwner);
+    }
+    w.refused(
+        swap(s.fail(&w), &deal.provider.provider(), &s.other.provider()),
+        &[key],
+        MarketError::WrongAccount,
+    );
 }

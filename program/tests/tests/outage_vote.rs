@@ -6,8 +6,9 @@ use gantry_market::events::{OutageSeen, OutageVoted};
 use gantry_market::state::Node;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::leaves::LeafData;
-use gantry_market_tests::transactions::swap;
-use gantry_market_tests::{ix, Testbed};
+use gantry_market_tests::transactions::{swap, unsigned};
+use gantry_market_tests::{ix, pda, Testbed};
+use solana_instruction_error::InstructionError;
 
 #[test]
 fn more_than_two_thirds_see_an_outage_and_two_thirds_do_not() {
@@ -157,5 +158,18 @@ fn a_node_that_was_away_gets_no_work_for_a_while() {
         }
         let (_, accepted) = award(&mut w, 3);
         w.ok(accepted, &[&deal.keeper.key]);
+    }
+}
+
+#[test]
+fn wrong_signers_and_accounts_are_refused() {
+    let mut w = Testbed::new();
+    let s = w.silent();
+    w.set_now(s.answer + OUTAGE_SECS);
+    let (keeper, key) = (&s.keepers[0], &s.keepers[0].key);
+    w.refused(unsigned(s.vote(0), &keeper.wallet()), &[], InstructionError::MissingRequiredSignature);
+    for at in [keeper.keeper(), pda::market(), s.deal.machine.node] {
+        let fake = w.forged(&at);
+        w.refused(swap(s.vote(0), &at, &fake), &[key], InstructionError::IllegalOwner);
     }
 }

@@ -63,14 +63,7 @@ fn silence_instead_of(way: Way, attack: &'static str, instead: &'static str) -> 
     let (silent, failures) = rid_of_a_lease(Way::FallsSilent);
     let (other, usual) = rid_of_a_lease(way);
     assert_eq!(failures, usual, "the node's record is as bad");
-    Row {
-        source: "O 1",
-        attack,
-        instead,
-        before: "0: only a failure in its record, without the vote's fault",
-        profit: Usd(silent - other),
-        assumption: "",
-    }
+    Row { source: "O 1", attack, instead, before: NEW_RULE, profit: Usd(silent - other), assumption: "" }
 }
 
 pub fn o01_a_provider_falls_silent_instead_of_ending_a_lease() -> Row {

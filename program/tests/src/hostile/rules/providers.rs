@@ -307,9 +307,14 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         return Ok(());
     }
     let (before, after) = change.both().expect("neither created nor closed");
+    // Only how it isolates jobs may change, while it takes none.
+    let mut spec = before.spec;
+    if act.name == "node_update" && before.status != NODE_ACTIVE {
+        spec.isolation = after.spec.isolation;
+    }
     let fixed = (before.provider, before.node_key, before.required_stake, before.registered_at)
         == (after.provider, after.node_key, after.required_stake, after.registered_at)
-        && bytemuck::bytes_of(&before.spec) == bytemuck::bytes_of(&after.spec)
+        && bytemuck::bytes_of(&spec) == bytemuck::bytes_of(&after.spec)
         && (before.device_root == after.device_root || before.device_root == [0; 32]);
     must!(fixed, "a node is what it registered as", "{}: {at}", act.name);
     must!(before.version == after.version, "a layout stays", "{}: {at}", act.name);

@@ -114,6 +114,15 @@ func (c *nodeChain) RevealOutput(ctx context.Context, of market.Lease, output, s
 	return c.send(ctx, "output_reveal", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), instruction)
 }
 
+// Checkpoint implements lease.Chain.
+func (c *nodeChain) Checkpoint(ctx context.Context, of market.Lease, hash [32]byte) error {
+	instruction, err := ix.LeaseCheckpoint(of, hash)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, "lease_checkpoint", fmt.Sprintf("%s/%d/%x", of.Address, of.StartedAt, hash), instruction)
+}
+
 // SettleReceipt implements receipt.Chain.
 func (c *nodeChain) SettleReceipt(ctx context.Context, of market.Lease, r receipt.Signed) error {
 	provider, ok := c.view.Provider(of.Provider)

@@ -60,16 +60,22 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
+// Dialer opens connections for customers: to public addresses, and with local also to those of this machine and of private
+// networks. Metadata services are out of its reach in any case.
+func Dialer(local bool) *net.Dialer {
+	return &net.Dialer{Timeout: 30 * time.Second, Control: func(_, address string, _ syscall.RawConn) error { return visits(address, local) }}
+}
+
 // visits says why the node does not open a connection, or nothing. It is asked with the address that was looked up, so
 // that a name which changes its address, and a registry which redirects, change nothing.
-func (s *Store) visits(address string) error {
+func visits(address string, local bool) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: %q is no address", ErrAddress, address)
 	}
 	ip := at.Addr().Unmap().WithZone("")
 	never := slices.ContainsFunc(neverVisited, func(p netip.Prefix) bool { return p.Contains(ip) })
-	if never || (!s.o.LocalRegistries && (!network.Public(ip) || ownAddress(ip))) {
+	if never || (!local && (!network.Public(ip) || ownAddress(ip))) {
 		return fmt.Errorf("%w: %s; push the image to a registry on the internet", ErrAddress, ip)
 	}
 	return nil
@@ -96,7 +102,7 @@ type visitor struct {
 }
 
 func (s *Store) visitor() *visitor {
-	d := net.Dialer{Timeout: 30 * time.Second, Control: func(_, address string, _ syscall.RawConn) error { return s.visits(address) }}
+	d := Dialer(s.o.LocalRegistries)
 	v := &visitor{next: &http.Transport{
 		DialContext: func(ctx context.Context, transport, address string) (net.Conn, error) {
 			c, err := d.DialContext(ctx, transport, address)

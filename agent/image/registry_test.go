@@ -24,7 +24,7 @@ func TestHostileAddresses(t *testing.T) {
 		"[2002:a9fe:a9fe::1]:80": {false, true}, "168.63.129.16:80": {}, "not an address": {},
 	} {
 		for i, s := range []*Store{public, local} {
-			if err := s.visits(address); want[i] {
+			if err := visits(address, s.o.LocalRegistries); want[i] {
 				require.NoError(t, err, address)
 			} else {
 				require.ErrorIs(t, err, ErrAddress, address)

@@ -78,12 +78,17 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	if account.State() == market.LeaseAwarded && job.Image != "" && req.Registry != nil {
 		m.setCredential(address, req.Registry)
 	}
+	if req.Backup != nil {
+		if err := req.Backup.Validate(); err != nil {
+			return messages.LeaseStatus{}, refuse("%v", err)
+		}
+	}
 	if err := m.putJob(account, job, digest); err != nil {
 		return messages.LeaseStatus{}, err
 	}
 	st, err := m.readStatus(ctx, store.Key(address))
 	if job.Volume != nil && err == nil && st.State == messages.LeaseWaiting { // the job has not been started
-		m.setVolumeKey(address, req.VolumeKey)
+		m.setVolumeSecrets(address, volumeSecrets{req.VolumeKey, req.Backup})
 	}
 	m.wake(address)
 	return st, err

@@ -49,6 +49,8 @@ type Facts struct {
 	Job     JobPhase
 	// Keyless: the job has a volume, and its key is not here. An agent that was started anew has none.
 	Keyless bool
+	// Snapshot is the hash of the last snapshot of the job's volume; zero for none.
+	Snapshot [32]byte
 	// Keep is how long a closed lease's output stays readable.
 	Keep time.Duration
 }
@@ -90,12 +92,14 @@ const (
 	CommitOutput
 	// RevealOutput sends output_reveal, once the others have committed.
 	RevealOutput
+	// SubmitCheckpoint sends lease_checkpoint for a new snapshot of the volume.
+	SubmitCheckpoint
 )
 
 var actionNames = [...]string{
 	"wait", "mark starting", "submit start", "start job", "mark running", "extend job", "mark exited", "stop job",
 	"end finished lease", "end due lease", "mark ended", "mark closed", "remove", "hash output", "commit to output",
-	"reveal output",
+	"reveal output", "submit checkpoint",
 }
 
 func (a Action) String() string {
@@ -202,6 +206,9 @@ func decideRunning(f Facts) Decision {
 			return Decision{Action: Wait, Until: at, Why: "paid-for time is over"}
 		}
 		return Decision{Action: EndDue, Why: "paid-for time is over"}
+	}
+	if f.Snapshot != [32]byte{} && f.Snapshot != f.Account.CheckpointHash && (f.Entry.State == store.Running || f.Entry.State == store.Exited) {
+		return Decision{Action: SubmitCheckpoint} // before the end: an ended lease takes none
 	}
 	wait := Decision{Action: Wait, Until: funded.Add(clockMargin)}
 	switch f.Entry.State {

@@ -79,6 +79,16 @@ func (f *fakeChain) CommitOutput(_ context.Context, _ market.Lease, commitment [
 	})
 }
 
+func (f *fakeChain) Checkpoint(_ context.Context, _ market.Lease, hash [32]byte) error {
+	return f.send(func() error {
+		if f.lease.State() != market.LeaseRunning {
+			return errors.New("not running")
+		}
+		f.lease.CheckpointHash = hash
+		return nil
+	})
+}
+
 func (f *fakeChain) RevealOutput(_ context.Context, l market.Lease, output, salt [32]byte) error {
 	return f.send(func() error {
 		switch {
@@ -232,6 +242,8 @@ type fakeJob struct {
 	started time.Time
 	exit    *runtime.Exit
 	lost    bool
+	// snapshot of its volume, if one was made.
+	snapshot *runtime.Snapshot
 }
 
 // fakeRuntime pretends to run jobs; it survives the agent, as the real one does.
@@ -288,7 +300,7 @@ func (r *fakeRuntime) status(id string) (runtime.Status, error) {
 	if j == nil {
 		return runtime.Status{}, runtime.ErrNotFound
 	}
-	st := runtime.Status{LeaseID: id, Phase: runtime.Running, StartedAt: j.started, Spec: j.spec, PID: 7}
+	st := runtime.Status{LeaseID: id, Phase: runtime.Running, StartedAt: j.started, Spec: j.spec, PID: 7, Snapshot: j.snapshot}
 	switch {
 	case j.exit != nil:
 		st.Phase, st.Exit = runtime.Exited, j.exit

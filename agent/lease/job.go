@@ -25,7 +25,9 @@ const wallSlack = time.Minute
 // run ends the job at once; trouble of the machine is given a few tries.
 func (w *worker) startJob(ctx context.Context, f Facts) error {
 	spec := w.m.spec(f.Entry)
-	spec.VolumeKey = w.m.volumeKey(w.address)
+	if err := w.m.addVolumeSecrets(&spec, f.Entry); err != nil {
+		return err
+	}
 	spec.Limits.Wall = time.Unix(f.Account.FundedUntil, 0).Sub(f.Now) + wallSlack
 	st, err := w.m.o.Runtime.Start(ctx, spec)
 	switch {
@@ -87,7 +89,7 @@ func (w *worker) whileAwarded(ctx context.Context) {
 
 // markRunning stores that the job was started. Its supervisor has what opens its volume.
 func (w *worker) markRunning(f Facts) error {
-	w.m.setVolumeKey(w.address, nil)
+	w.m.setVolumeSecrets(w.address, volumeSecrets{})
 	return w.advance(store.Running, "the job runs", func(l *store.Lease) { setTimes(l, f.Account) })
 }
 

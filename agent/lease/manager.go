@@ -37,6 +37,8 @@ type Chain interface {
 	// CommitOutput and RevealOutput send output_commit and output_reveal and wait until they are confirmed.
 	CommitOutput(ctx context.Context, l market.Lease, commitment [32]byte) error
 	RevealOutput(ctx context.Context, l market.Lease, output, salt [32]byte) error
+	// Checkpoint sends lease_checkpoint and waits until it is confirmed.
+	Checkpoint(ctx context.Context, l market.Lease, hash [32]byte) error
 	// ActsFor reports whether a key acts for a customer now: its own, or one of its session keys.
 	ActsFor(key, customer solana.PublicKey) bool
 }
@@ -86,13 +88,13 @@ type Manager struct {
 	workers map[solana.PublicKey]*worker
 	// credentials open images; they are in memory alone, until the image is there or the lease is over.
 	credentials map[solana.PublicKey]image.Credential
-	// volumeKeys are those of volumes, in memory alone, until the job has been started or the lease is over.
-	volumeKeys map[solana.PublicKey]runtime.VolumeKey
-	shells     map[store.Key]int // connections to each lease's container
-	guests     map[store.Key]*guestRoom
-	usage      usage
-	ready      chan struct{}
-	once       sync.Once
+	// volumes are the secrets of volumes, in memory alone, until the job has been started or the lease is over.
+	volumes map[solana.PublicKey]volumeSecrets
+	shells  map[store.Key]int // connections to each lease's container
+	guests  map[store.Key]*guestRoom
+	usage   usage
+	ready   chan struct{}
+	once    sync.Once
 }
 
 // New checks the options. Run starts the workers.
@@ -109,7 +111,7 @@ func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, volumeKeys: map[solana.PublicKey]runtime.VolumeKey{}, shells: map[store.Key]int{}, guests: map[store.Key]*guestRoom{}, usage: newUsage(), ready: make(chan struct{})}, nil
+	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, volumes: map[solana.PublicKey]volumeSecrets{}, shells: map[store.Key]int{}, guests: map[store.Key]*guestRoom{}, usage: newUsage(), ready: make(chan struct{})}, nil
 }
 
 // Ready is closed once every lease that was known at the start has been observed.
@@ -221,7 +223,7 @@ func (m *Manager) dropWorker(w *worker) {
 	if m.workers[w.address] == w {
 		delete(m.workers, w.address)
 		delete(m.credentials, w.address)
-		delete(m.volumeKeys, w.address)
+		delete(m.volumes, w.address)
 		delete(m.guests, store.Key(w.address))
 	}
 }

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"context"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -8,6 +10,8 @@ import (
 
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // minDiskMiB is what a volume leaves at least of its lease's share of the disk, for the container's other files.
@@ -31,26 +35,73 @@ func (m *Manager) fits(r store.Lease) error {
 	return fmt.Errorf("%w: its %d MiB and %d MiB for the container's other files are more than the lease's %d MiB of the disk", runtime.ErrVolume, v.MiB, minDiskMiB, disk)
 }
 
-// setVolumeKey keeps the key of a lease's volume, or forgets it. The lease's worker forgets it once the job runs.
-func (m *Manager) setVolumeKey(lease solana.PublicKey, key runtime.VolumeKey) {
+// volumeSecrets are what opens a lease's volume, and where its snapshots go.
+type volumeSecrets struct {
+	key    runtime.VolumeKey
+	backup *messages.Backup
+}
+
+// setVolumeSecrets keeps what opens a lease's volume, or forgets it. The lease's worker forgets it once the job runs.
+func (m *Manager) setVolumeSecrets(lease solana.PublicKey, s volumeSecrets) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	clear(m.volumeKeys[lease])
-	delete(m.volumeKeys, lease)
-	if key != nil {
-		m.volumeKeys[lease] = slices.Clone(key)
+	clear(m.volumes[lease].key)
+	delete(m.volumes, lease)
+	if s.key != nil {
+		m.volumes[lease] = volumeSecrets{slices.Clone(s.key), s.backup}
 	}
 }
 
-// volumeKey is a copy of the key of a lease's volume; nil if it is not here.
-func (m *Manager) volumeKey(lease solana.PublicKey) runtime.VolumeKey {
+// addVolumeSecrets gives the runtime what opens a job's volume. A lease that was moved goes on from the last snapshot that
+// the machine before it has put on chain.
+func (m *Manager) addVolumeSecrets(spec *runtime.Spec, r store.Lease) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.volumeKeys[lease])
+	s := m.volumes[solana.PublicKey(r.Address)]
+	m.mu.Unlock()
+	spec.VolumeKey = slices.Clone(s.key)
+	if s.backup == nil {
+		return nil
+	}
+	b := *s.backup
+	if r.Checkpoint != "" {
+		if n, err := hex.Decode(b.From[:], []byte(r.Checkpoint)); err != nil || n != len(b.From) {
+			return fmt.Errorf("checkpoint %q of lease %s: %w", r.Checkpoint, spec.LeaseID, err)
+		}
+	}
+	spec.Backup = &b
+	return nil
 }
 
 func (m *Manager) hasVolumeKey(lease solana.PublicKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.volumeKeys[lease] != nil
+	return m.volumes[lease].key != nil
+}
+
+// snapshotOf is the snapshot of a job's volume that is to be on chain; zero for none, and for one that could not be put there.
+func (w *worker) snapshotOf(job runtime.Status) (hash [32]byte) {
+	if job.Snapshot == nil {
+		return hash
+	}
+	if n, err := hex.Decode(hash[:], []byte(job.Snapshot.Hash)); err != nil || n != len(hash) || hash == w.unsent {
+		return [32]byte{}
+	}
+	return hash
+}
+
+// submitCheckpoint puts the hash of the last snapshot on chain. A failure is left to the next snapshot: nothing else of the
+// lease may wait for it.
+func (w *worker) submitCheckpoint(ctx context.Context, f Facts) error {
+	err := w.m.o.Chain.Checkpoint(ctx, f.Account, f.Snapshot)
+	if err != nil {
+		w.unsent = f.Snapshot
+		w.log.Warn().Err(err).Msg("the hash of a snapshot was not put on chain")
+		return nil
+	}
+	w.log.Info().Hex("hash", f.Snapshot[:]).Msg("snapshot of the volume is on chain")
+	err = w.awaitView(ctx, func(l market.Lease, ok bool) bool { return !ok || l.CheckpointHash == f.Snapshot })
+	if l, ok := w.m.o.Chain.Lease(w.address); err == nil && ok && l.CheckpointHash != f.Snapshot {
+		w.unsent = f.Snapshot // it is there, and the view is behind
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package lease
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,4 +161,66 @@ func TestVolumesAreAPartOfTheShare(t *testing.T) {
 	require.EqualValues(t, 512, a.m.spec(r).Limits.DiskMiB)
 	r.Job.Volume = nil
 	require.EqualValues(t, 1536, a.m.spec(r).Limits.DiskMiB)
+}
+
+// The hash of each snapshot goes on chain, also of the last, before the lease ends. One that cannot be put there holds nothing
+// up.
+func TestSnapshotsGoOnChain(t *testing.T) {
+	for name, fault := range map[string]fault{"sent": none, "lost": lost, "unsure": unsure} {
+		t.Run(name, func(t *testing.T) {
+			a := volumeModel(t)
+			a.chain.lease.RunToCompletion = 1
+			req := withBackup()
+			_, err := a.m.Deploy(t.Context(), testCustomer, req)
+			require.NoError(t, err)
+			a.untilIdle()
+			job := a.rt.jobs[testLease.String()]
+			require.Equal(t, req.Backup, job.spec.Backup)
+			first, last := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
+			job.snapshot = &runtime.Snapshot{Hash: first}
+			a.untilIdle()
+			require.Equal(t, first, hex.EncodeToString(a.chain.lease.CheckpointHash[:]))
+			a.rt.finish(0, false)
+			job.snapshot = &runtime.Snapshot{Hash: last}
+			a.chain.next = fault
+			a.untilIdle()
+			require.Equal(t, market.LeaseEnded, a.chain.lease.State())
+			want := last
+			if fault == lost {
+				want = first
+			}
+			require.Equal(t, want, hex.EncodeToString(a.chain.lease.CheckpointHash[:]))
+		})
+	}
+}
+
+// A lease that was moved begins with the snapshot that the machine before it put on chain, another with that of the customer.
+func TestMovedLeasesBeginWithTheLastSnapshot(t *testing.T) {
+	for _, checkpoint := range [][32]byte{{}, {9, 9}} {
+		a := volumeModel(t)
+		a.chain.lease.CheckpointHash = checkpoint
+		req := withBackup()
+		req.Backup.From = [32]byte{1}
+		_, err := a.m.Deploy(t.Context(), testCustomer, req)
+		require.NoError(t, err)
+		a.untilIdle()
+		want := checkpoint
+		if want == [32]byte{} {
+			want = req.Backup.From
+		}
+		require.Equal(t, want, a.rt.jobs[testLease.String()].spec.Backup.From)
+	}
+	a := volumeModel(t)
+	req := withKey(volumeJob())
+	req.Backup = &messages.Backup{}
+	_, err := a.m.Deploy(t.Context(), testCustomer, req)
+	require.ErrorContains(t, err, "this is no backup")
+}
+
+func withBackup() messages.DeployRequest {
+	req := withKey(volumeJob())
+	req.Backup = &messages.Backup{
+		Endpoint: "https://s3.example", Bucket: "b", Prefix: "p", AccessKey: "a", SecretKey: "s", Key: make([]byte, messages.BackupKeyBytes),
+	}
+	return req
 }

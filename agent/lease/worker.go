@@ -36,8 +36,9 @@ type worker struct {
 	wakeUp   chan struct{}
 	observed chan struct{}
 	once     sync.Once
-	failed   int    // attempts to start the job
-	lastErr  string // logged once
+	failed   int      // attempts to start the job
+	lastErr  string   // logged once
+	unsent   [32]byte // a snapshot that is not to be put on chain (again)
 
 	mu   sync.Mutex
 	last messages.LeaseStatus
@@ -143,7 +144,7 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 	if err != nil {
 		return Decision{}, f, err
 	}
-	f.Job = phase(job)
+	f.Job, f.Snapshot = phase(job), w.snapshotOf(job)
 	f.Keyless = f.Entry.Job != nil && f.Entry.Job.Volume != nil && !w.m.hasVolumeKey(w.address)
 	if f.Exists && (account.State() == market.LeaseAwarded || wantsOutput(account)) {
 		if f.Order, err = w.m.o.Chain.Order(ctx, account); err != nil {
@@ -223,6 +224,8 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 		return w.commitOutput(ctx, f)
 	case RevealOutput:
 		return w.revealOutput(ctx, f)
+	case SubmitCheckpoint:
+		return w.submitCheckpoint(ctx, f)
 	}
 	return fmt.Errorf("unknown lease action %s", d.Action)
 }

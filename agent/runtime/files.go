@@ -26,6 +26,7 @@ func (d leaseDir) container() string           { return d.file("container.json")
 func (d leaseDir) diskFile() string            { return d.file("disk.img") }
 func (d leaseDir) volumeFile() string          { return d.file("volume.img") }
 func (d leaseDir) volume() string              { return d.file("volume") }
+func (d leaseDir) snapshot() string            { return d.file("snapshot.json") }
 func (d leaseDir) network() string             { return d.file("network.json") }
 func (d leaseDir) rootfs() string              { return d.file("rootfs") }
 func (d leaseDir) bundleConfig() string        { return d.file("config.json") }

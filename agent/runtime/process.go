@@ -3,6 +3,7 @@ package runtime
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -178,7 +179,11 @@ func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
 	cmd.Args[0] = "gantry-agent"
 	cmd.Env = []string{}
 	if spec.Volume != nil {
-		cmd.Stdin = bytes.NewReader(spec.VolumeKey)
+		raw, err := json.Marshal(secrets{Key: spec.VolumeKey, Backup: spec.Backup, Local: p.sandbox.LocalRegistries})
+		if err != nil {
+			return fmt.Errorf("runtime: %w", err)
+		}
+		cmd.Stdin = bytes.NewReader(raw)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -107,6 +107,8 @@ type Spec struct {
 	Volume *messages.Volume `json:"volume,omitempty"`
 	// VolumeKey opens the volume; only Start needs it. It is written nowhere.
 	VolumeKey VolumeKey `json:"-"`
+	// Backup is where snapshots of the volume go; nil for none. It is written nowhere either.
+	Backup *messages.Backup `json:"-"`
 	// GPUMask has bit i set for the node's GPU i.
 	GPUMask uint64 `json:"gpu_mask"`
 	// GPUUUIDs names the same GPUs where known.
@@ -170,6 +172,8 @@ type Status struct {
 	Limits      []string `json:"limits,omitempty"`
 	StdoutBytes int64    `json:"stdout_bytes"`
 	StderrBytes int64    `json:"stderr_bytes"`
+	// Snapshot of the job's volume; nil if none was tried.
+	Snapshot *Snapshot `json:"snapshot,omitempty"`
 	// Spec is what was started.
 	Spec Spec `json:"spec"`
 }

@@ -35,6 +35,12 @@ func (d leaseDir) status() (Status, error) {
 	if err != nil {
 		return st, err
 	}
+	var made Snapshot
+	if ok, err := readJSON(d.snapshot(), &made); err != nil {
+		return st, err
+	} else if ok {
+		st.Snapshot = &made
+	}
 	st.StartedAt, st.Limits = run.StartedAt, run.Limits
 	st.StdoutBytes, st.StderrBytes = d.size(d.log(Stdout)), d.size(d.log(Stderr))
 	switch {

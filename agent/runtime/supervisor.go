@@ -34,7 +34,9 @@ type supervisor struct {
 	cgroup *cgroup
 	disk   *disk   // nil where the disk is watched
 	volume *volume // nil where the job has none
-	record runRecord
+	// backups is nil where nothing is kept of the volume.
+	backups *backups
+	record  runRecord
 
 	network  network.Plan
 	attached bool
@@ -65,13 +67,14 @@ func supervise(dir leaseDir) error {
 	if ok, err := readJSON(dir.spec(), &s.spec); err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("runtime: no specification in %s", dir))
 	}
-	var key VolumeKey
+	var secret secrets
 	if s.spec.Volume != nil {
-		if key, err = readKey(os.Stdin); err != nil {
+		if secret, err = readSecrets(os.Stdin); err != nil {
 			return err
 		}
 	}
-	exit := s.run(signals, key)
+	exit := s.run(signals, secret)
+	s.backups.close()
 	s.disk.close()
 	s.volume.destroy(dir)
 	if s.cgroup != nil {
@@ -81,7 +84,7 @@ func supervise(dir leaseDir) error {
 }
 
 // run starts the job and waits for it; it always returns an exit.
-func (s *supervisor) run(signals <-chan os.Signal, key VolumeKey) Exit {
+func (s *supervisor) run(signals <-chan os.Signal, secret secrets) Exit {
 	begin := time.Now()
 	started := begin.UTC()
 	failed := func(err error) Exit {
@@ -96,10 +99,13 @@ func (s *supervisor) run(signals <-chan os.Signal, key VolumeKey) Exit {
 	}
 	s.record = runRecord{Supervisor: me, StartedAt: started}
 	s.chooseLimits()
-	if err := s.openVolume(key); err != nil {
+	if err := s.openVolume(secret); err != nil {
 		return failed(err)
 	}
 	if err := s.dir.write(s.dir.run(), s.record); err != nil {
+		return failed(err)
+	}
+	if err := s.restore(signals); err != nil {
 		return failed(err)
 	}
 	defer s.detachNetwork()
@@ -111,6 +117,7 @@ func (s *supervisor) run(signals <-chan os.Signal, key VolumeKey) Exit {
 	reason := s.watch(signals, begin)
 	s.killTree()
 	s.drain()
+	s.lastSnapshot()
 	if s.spec.Image != "" {
 		removeGroups(s.spec.LeaseID)
 	}

@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -39,14 +38,14 @@ func (s Spec) validateVolume() error {
 	case s.Volume == nil && len(s.VolumeKey) > 0:
 		return fmt.Errorf("%w: a key without a volume", ErrSpec)
 	case s.Volume == nil:
-		return nil
+		return s.validateBackup()
 	case s.Image == "":
 		return fmt.Errorf("%w: a volume is for containers, and the job names no image", ErrSpec)
 	}
 	if err := s.Volume.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
-	return nil
+	return s.validateBackup()
 }
 
 // CheckVolumes says why a machine can have no encrypted volumes, or nothing. It makes one in memory and throws it away.
@@ -153,37 +152,23 @@ func (d leaseDir) removeVolume() error {
 	return nil
 }
 
-// readKey takes a volume's key from a pipe.
-func readKey(r io.Reader) (VolumeKey, error) {
-	key := make(VolumeKey, messages.VolumeKeyBytes)
-	// Neither a dump nor the swap space is to have it. Where the memory cannot be locked it is short-lived at least.
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return nil, fmt.Errorf("runtime: limit dumps: %w", err)
-	}
-	_ = unix.Mlock(key)
-	if _, err := io.ReadFull(r, key); err != nil {
-		return nil, fmt.Errorf("runtime: the key of the volume did not come: %w", err)
-	}
-	return key, nil
-}
-
 // openVolume makes the job's volume in the file that was reserved. The key is overwritten.
-func (s *supervisor) openVolume(key VolumeKey) error {
+func (s *supervisor) openVolume(secret secrets) error {
 	if s.spec.Volume == nil {
 		return nil
 	}
-	defer clear(key)
+	defer clear(secret.Key)
 	file, err := os.OpenFile(s.dir.volumeFile(), os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("the volume's file: %w", err)
 	}
 	defer file.Close()
-	if s.volume, err = newVolume(file, s.spec.Volume.Name, key); err != nil {
+	if s.volume, err = newVolume(file, s.spec.Volume.Name, secret.Key); err != nil {
 		return fmt.Errorf("make the volume: %w", err)
 	}
 	s.record.Limits = append(s.record.Limits, fmt.Sprintf("volume %s of %d MiB at %s: an encrypted file system on %s",
 		s.spec.Volume.Name, s.spec.Volume.MiB, s.spec.Volume.Path, s.volume.device.Name()))
-	return nil
+	return s.openBackups(secret)
 }
 
 // newVolume makes a file system in a file, mounts it, and makes one folder in it that is encrypted with the key.

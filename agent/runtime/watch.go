@@ -22,6 +22,7 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			return // it is ending already, for the first reason
 		}
 		reason = why
+		s.thaw()
 		if grace <= 0 {
 			s.killTree()
 			return
@@ -37,6 +38,8 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			ask(ReasonStopped, s.grace())
 		case <-kill:
 			s.killTree()
+		case made := <-s.snapshots():
+			s.snapshotDone(made)
 		case <-ticker.C:
 			s.reapOrphans()
 			if s.dir.exists(s.dir.stop()) { // also when the signal was missed
@@ -53,6 +56,9 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			}
 			if check%networkEvery == 0 {
 				s.keepNetwork()
+			}
+			if reason == ReasonExited {
+				s.snapshotDue()
 			}
 		}
 	}

@@ -192,11 +192,11 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
-	key, err := d.volumeKey(l.Address)
+	volume, err := d.volumeSecrets(l.Address)
 	if err != nil {
 		return err
 	}
-	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, key); err != nil {
+	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, volume); err != nil {
 		var refusal *errRefusedByNode
 		if errors.As(err, &refusal) && refusal.why == messages.LeaseOver {
 			return d.overOnChain(ctx, l)
@@ -219,10 +219,10 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	defer keys.Wait()
 	defer cancel()
 	if credential != nil {
-		renewing.Go(func() { d.renewCredential(rctx, l, key) })
+		renewing.Go(func() { d.renewCredential(rctx, l, volume) })
 	}
-	if key != nil {
-		keys.Go(func() { d.keepKey(rctx, l, key) })
+	if volume.key != nil {
+		keys.Go(func() { d.keepKey(rctx, l, volume) })
 	}
 	var cur market.Lease
 	var ok bool
@@ -246,7 +246,7 @@ const renewEvery = 40 * time.Second
 
 // renewCredential gives the machine fresh tokens while it fetches the image, because a large one takes longer than a token
 // lives. Failures are left to the machine, which tells the customer what its registry says.
-func (d *deployment) renewCredential(ctx context.Context, l market.Lease, key []byte) {
+func (d *deployment) renewCredential(ctx context.Context, l market.Lease, volume volumeSecrets) {
 	t := time.NewTicker(renewEvery)
 	defer t.Stop()
 	for {
@@ -257,7 +257,7 @@ func (d *deployment) renewCredential(ctx context.Context, l market.Lease, key []
 		}
 		credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
 		if err == nil {
-			_, err = d.remote.deploy(ctx, l, d.r.job, credential, key)
+			_, err = d.remote.deploy(ctx, l, d.r.job, credential, volume)
 		}
 		if err != nil && ctx.Err() == nil {
 			d.s.log.Warn().Err(err).Msg("the machine got no fresh token for the registry")
@@ -305,6 +305,9 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 			code := st.ExitCode
 			j.ExitCode, j.Detail = &code, st.Detail
 			failed = failed || code != 0 || st.State == messages.LeaseBroken
+		}
+		if d.r.backup != nil && l.CheckpointHash != [32]byte{} {
+			d.s.say(" · snapshot %x of the volume of lease %s: go on from it with --restore", l.CheckpointHash, l.Address)
 		}
 		if market.OutputState(l.Output) == market.OutputAccepted {
 			accepted++

@@ -20,7 +20,7 @@ func deployCommand(s Streams) *cli.Command {
 		Description: "Reserves max price × GPUs × nodes × time, waits for the award, brings the command to the machines, shows its\n" +
 			"output and signs receipts while it stays. What is not used goes back to your credits. A command that dies is continued\n" +
 			"by gantry resume, or by itself when it is repeated with the same --name.",
-		Flags: append(asSession(durationFlags()...),
+		Flags: append(append(asSession(durationFlags()...), backupFlags()...),
 			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
 			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},
 			&cli.UintFlag{Name: "nodes", Value: 1, Usage: "nodes, all or nothing"},
@@ -96,6 +96,8 @@ type request struct {
 	auction, reveal uint32
 	// first is the run of the same job that this one is compared with; nil for none.
 	first *audit.Run
+	// backup is where snapshots of the job's volume go, without what opens it; nil for none.
+	backup *messages.Backup
 }
 
 // request reads the flags of deploy. All of them are checked before a transaction is sent.
@@ -137,6 +139,9 @@ func (s *session) request(v *view.View) (request, error) {
 		r.args.MaxPrice, r.noPrice = market.PricePerHour(r.model.ReferencePrice), true
 	}
 	if r.job, err = s.job(command); err != nil {
+		return r, err
+	}
+	if r.backup, err = s.backup(r.job.Volume); err != nil {
 		return r, err
 	}
 	if r.args.Requirement, err = s.requirement(r.model); err != nil {

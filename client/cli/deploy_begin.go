@@ -21,7 +21,11 @@ import (
 func (r request) fingerprint() ([32]byte, error) {
 	r.args.Nonce, r.args.JobDigest = 0, [32]byte{}
 	r.job.Salt = nil
-	raw, err := json.Marshal([]any{r.args, r.job, r.auction, r.reveal, r.rerun()})
+	asks := []any{r.args, r.job, r.auction, r.reveal, r.rerun()}
+	if r.backup != nil {
+		asks = append(asks, r.backup)
+	}
+	raw, err := json.Marshal(asks)
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("request: %w", err)
 	}
@@ -100,6 +104,7 @@ func (s *session) newPurchase(v *view.View, mk market.Market, r request, held *p
 		}
 	}
 	p.Args, p.Auction, p.Reveal, p.Job, p.Created = r.args, r.auction, r.reveal, &r.job, time.Now()
+	p.Backup = r.backup
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
 	p.Registry = s.cli.String("registry-credentials")
 	p.Detach, p.Receipts, p.Stage = s.cli.Bool("detach"), s.cli.Duration("receipt-every"), purchase.Intended
@@ -117,7 +122,7 @@ func (s *session) newPurchase(v *view.View, mk market.Market, r request, held *p
 // deploymentOf is a deployment that goes on with a purchase.
 func (s *session) deploymentOf(v *view.View, mk market.Market, p purchase.Purchase, held *purchase.Held) *deployment {
 	d := &deployment{s: s, v: v, mk: mk, order: p.Order, began: time.Now(), p: p, held: held}
-	d.r = request{args: p.Args, auction: p.Auction, reveal: p.Reveal}
+	d.r = request{args: p.Args, auction: p.Auction, reveal: p.Reveal, backup: p.Backup}
 	if p.Job != nil {
 		d.r.job = *p.Job
 	}

@@ -130,8 +130,8 @@ type errRefusedByNode struct{ why string }
 func (e *errRefusedByNode) Error() string { return "the machine refuses: " + printable.Text(e.why) }
 
 // deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends.
-func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec, c *messages.RegistryCredential, volumeKey []byte) (messages.LeaseStatus, error) {
-	req := messages.DeployRequest{Version: messages.Version, Lease: l.Address, Job: job, Registry: c, VolumeKey: volumeKey}
+func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec, c *messages.RegistryCredential, v volumeSecrets) (messages.LeaseStatus, error) {
+	req := messages.DeployRequest{Version: messages.Version, Lease: l.Address, Job: job, Registry: c, VolumeKey: v.key, Backup: v.backup}
 	for {
 		ans, err := call[messages.DeployRequest, messages.LeaseAnswer](ctx, r, l.NodeKey, deployProtocol, req)
 		switch {

@@ -67,8 +67,21 @@ func (d *deployment) volumeKey(lease solana.PublicKey) ([]byte, error) {
 	return key, nil
 }
 
+// volumeSecrets are what a machine needs for the volume of a lease, and keeps in memory.
+type volumeSecrets struct {
+	key    []byte
+	backup *messages.Backup
+}
+
+func (d *deployment) volumeSecrets(lease solana.PublicKey) (v volumeSecrets, err error) {
+	if v.key, err = d.volumeKey(lease); err == nil {
+		v.backup, err = d.s.withBackupSecrets(d.r.backup)
+	}
+	return v, err
+}
+
 // keepKey gives a machine the key of its volume again until the job runs or ctx ends.
-func (d *deployment) keepKey(ctx context.Context, l market.Lease, key []byte) {
+func (d *deployment) keepKey(ctx context.Context, l market.Lease, v volumeSecrets) {
 	t := time.NewTicker(keyEvery)
 	defer t.Stop()
 	for {
@@ -77,7 +90,7 @@ func (d *deployment) keepKey(ctx context.Context, l market.Lease, key []byte) {
 			return
 		case <-t.C:
 		}
-		st, err := d.remote.deploy(ctx, l, d.r.job, nil, key)
+		st, err := d.remote.deploy(ctx, l, d.r.job, nil, v)
 		var refusal *errRefusedByNode
 		if errors.As(err, &refusal) || err == nil && st.State != messages.LeaseWaiting {
 			return

@@ -60,6 +60,8 @@ type DeployRequest struct {
 	// VolumeKey is the key of the job's volume: VolumeKeyBytes, drawn for this lease alone. The machine keeps it in memory.
 	// It is no part of the job either.
 	VolumeKey []byte `cbor:"5,keyasint,omitempty" max:"64"`
+	// Backup is where snapshots of the volume go; nil for none.
+	Backup *Backup `cbor:"6,keyasint,omitempty"`
 }
 
 // RegistryCredential is a bearer token for one repository, or, for registries that give out none, a name and a password.

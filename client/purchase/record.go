@@ -48,6 +48,8 @@ type Purchase struct {
 	Salt []byte `json:"salt,omitempty"`
 	// Secret is what the keys of the job's volumes are made of, one for each lease; forgotten when the purchase is over.
 	Secret []byte `json:"secret,omitempty"`
+	// Backup is where snapshots of the volume go, without key and credentials.
+	Backup *messages.Backup `json:"backup,omitempty"`
 	// Rerun is the order whose job is run again and compared; zero for none.
 	Rerun  solana.PublicKey `json:"rerun"`
 	Detach bool             `json:"detach,omitempty"`

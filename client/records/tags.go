@@ -75,6 +75,7 @@ type Label struct{ Label, What, Where string }
 
 // AllLabels are all labels, sorted.
 var AllLabels = []Label{
+	{"gantry-backup-1", "key of a wallet's backups in one folder of a bucket (HKDF-SHA256)", "client/cli"},
 	{"gantry-committee-1", "number of a keeper or node in the draw of committees", "keeper/committee"},
 	{"gantry-device", "device identity on chain", "agent/host, attest/policy"},
 	{"gantry-draw-1", "seed of the draw of a redundant order's nodes", "client/market"},
@@ -91,6 +92,7 @@ var AllLabels = []Label{
 	{"gantry-seed-1", "seed of a period's committees", "keeper/committee"},
 	{"gantry-series-1", "seed of the next product of a series", "attest/work/series"},
 	{"gantry-simulated-gpu", "UUID of a simulated GPU", "agent/host"},
+	{"gantry-snapshot-1", "keys that name and encrypt the parts of a snapshot (HKDF-SHA256)", "client/snapshot"},
 	{"gantry-snp-chip-1", "host processor of an SEV-SNP report", "attest/snp"},
 	{"gantry-ssh-host-1", "SSH host key of a lease", "agent/shell"},
 	{"gantry-tdx-platform-1", "host processor of a TDX quote", "attest/tdx"},

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/s3test"
 )
 
 // offered is how nodes of this machine say that they run jobs.
@@ -135,4 +137,48 @@ func TestAVolumeIsRented(t *testing.T) {
 		raw, err := os.ReadFile(file)
 		require.False(t, err == nil && strings.HasPrefix(string(raw), n.Dir()), "%s", raw)
 	}
+}
+
+// What a job leaves in its volume is in the customer's bucket, its hash on chain, and a later lease goes on from it.
+// Buckets that cannot be used, and snapshots that are not there, are refused before the order.
+func TestAVolumeIsKeptAndRestored(t *testing.T) {
+	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
+		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
+	}
+	if err := runtime.CheckVolumes(); err != nil {
+		t.Skipf("SKIPPED: no encrypted volumes: %v: it takes mkfs.ext4, loop devices and a kernel with CONFIG_FS_ENCRYPTION", err)
+	}
+	n, customer := market(t)
+	bucket := s3test.Start(t, nil)
+	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
+	settings := filepath.Join(n.Dir(), "homes", customer.Name, ".aws")
+	require.NoError(t, os.MkdirAll(settings, 0o700))
+	write := func(secret string) {
+		text := "[default]\naws_access_key_id=" + s3test.AccessKey + "\naws_secret_access_key=" + secret + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(settings, "credentials"), []byte(text), 0o600))
+	}
+	rent := []string{
+		"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--network", "none", "--run-to-completion", "--image", image,
+		"--volume", "data:32MiB", "--backup", "s3://" + s3test.Bucket + "/team/training", "--backup-endpoint", bucket.URL,
+	}
+	write("wrong")
+	refused, err := n.Gantry(t.Context(), customer, append(rent, "--", "who")...)
+	require.NoError(t, err)
+	require.Equal(t, refusedByMarket, refused.Code, refused.Stderr)
+	require.Contains(t, refused.Stderr, "the bucket cannot be used")
+	write(s3test.SecretKey)
+	refused, err = n.Gantry(t.Context(), customer, append(rent, "--restore", strings.Repeat("00", 31)+"01", "--", "who")...)
+	require.NoError(t, err)
+	require.Contains(t, refused.Stderr, "it has no snapshot 0000")
+	require.Empty(t, snapshotOf(t, n).Orders(), "nothing was ordered")
+
+	first := ok(t, n, customer, append(rent, "--", "put=/data/x,kept ")...)
+	found := regexp.MustCompile(`snapshot ([0-9a-f]{64}) of the volume`).FindStringSubmatch(first.Stderr)
+	require.Len(t, found, 2, first.Stderr)
+	require.Contains(t, bucket.Objects(t), "team/training/manifests/"+found[1])
+	second := ok(t, n, customer, append(rent, "--restore", found[1], "--", "get=/data/x")...)
+	require.Contains(t, second.Stderr, `got /data/x "kept kept " <nil>`)
+	below(t, n.Dir(), func(path string, raw []byte) {
+		require.False(t, strings.Contains(string(raw), s3test.SecretKey), "%s", path)
+	})
 }

@@ -71,6 +71,19 @@ func main() {
 				time.Sleep(20 * time.Millisecond)
 			}
 			fmt.Println("awaited", rest)
+		case "count": // writes numbers to two files, one after the other, for ever
+			for n := 0; ; n++ {
+				for _, name := range []string{"a", "b"} {
+					if err := os.WriteFile(rest+"/"+name, fmt.Appendf(nil, "%09d", n), 0o600); err != nil {
+						fmt.Println("count", err)
+						os.Exit(1)
+					}
+				}
+				if n%100 == 0 {
+					fmt.Println("counted", n)
+				}
+				time.Sleep(time.Millisecond)
+			}
 		case "grow":
 			var all [][]byte
 			for {

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
+.PHONY: help demo build check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -54,6 +54,9 @@ hostile-long: ## the same with a million instructions (nightly; GANTRY_HOSTILE_S
 
 bench: ## benchmarks (BENCH=./package/... for some)
 	@scripts/bench.sh
+
+bench-lease: ## leases as containers beside OpenSSH and iperf3; writes docs/reports/leases.md (Linux, root)
+	@scripts/bench-lease.sh $(BENCH_LEASE)
 
 fuzz: ## every fuzz target for 30 s (FUZZTIME=10m, FUZZ=./package/... for some)
 	@scripts/fuzz.sh $(or $(FUZZTIME),30s) $(FUZZ)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
 #   registry  a registry server, which tests of private images start; without it they are skipped
 #   ssh   OpenSSH's client, rsync and a static busybox, with which tests visit containers; without them they are skipped
+#   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
 source "$(dirname "$0")/common.sh"
 
@@ -119,6 +120,28 @@ need_ssh() {
   say "tests of shells in containers will be skipped (on Debian: sudo apt-get install -y --no-install-recommends ${packages[*]})"
 }
 
+# And what the benchmarks of leases compare with. OpenSSH's server is unpacked and not installed: that would start it.
+need_peers() {
+  if ! have iperf3 && ! { [ "$(id -u)" = 0 ] && have apt-get && (debian iperf3); }; then
+    say "no iperf3: forwarded TCP will not be measured (on Debian: sudo apt-get install -y --no-install-recommends iperf3)"
+  fi
+  [ -x "$tools/sshd" ] || unpack_sshd || say "no OpenSSH server: the time of SSH will be measured without its peer"
+}
+
+unpack_sshd() {
+  have apt-get && have dpkg || return 1
+  local dir=$cache/openssh package
+  rm -rf "$dir" && mkdir -p "$dir/packages" || return 1
+  (cd "$dir/packages" && apt-get download openssh-server libwrap0) >"$root/build/logs/openssh.log" 2>&1 || return 1
+  for package in "$dir"/packages/*.deb; do dpkg -x "$package" "$dir" || return 1; done
+  cat >"$tools/sshd" <<EOF
+#!/bin/sh
+LD_LIBRARY_PATH=$(find "$dir" -name 'libwrap.so.0' -printf '%h' -quit) exec "$dir/usr/sbin/sshd" "\$@"
+EOF
+  chmod +x "$tools/sshd"
+  has OpenSSH "$("$tools/sshd" '-?' 2>&1 || true)" || { rm -f "$tools/sshd" && return 1; }
+}
+
 need_sandbox() {
   need_go
   need_mkfs
@@ -141,8 +164,8 @@ need_registry() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh) "need_$part" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers or all" ;;
   esac
 done

@@ -86,7 +86,7 @@ func TestADemoWithoutContainersSaysWhy(t *testing.T) {
 	program("registry", "#!/bin/sh\n")
 	require.Contains(t, why(), "scripts/toolchain.sh ssh")
 	program("busybox", "#!/bin/sh\n")
-	require.Contains(t, why(), "needs a static busybox")
+	require.Contains(t, why(), "a static busybox")
 }
 
 // The demo's own Merkle code and the client's lead to the same root.

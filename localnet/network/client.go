@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,13 @@ func (n *Network) GantryText(ctx context.Context, wallet seed.Wallet, args ...st
 
 func (n *Network) as(wallet seed.Wallet) []string {
 	return []string{"--yes", "--keypair", wallet.Path, "--url", n.At.RPC, "--ws", n.At.WS}
+}
+
+// Command is the client with a wallet and the network's endpoints, not started yet.
+func (n *Network) Command(ctx context.Context, wallet seed.Wallet, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, n.build(wallet.Name, n.bins.gantry), append(n.as(wallet), args...)...)
+	cmd.Env = append(append(os.Environ(), n.home(wallet.Name)...), process.MarkVariable+"="+n.mark)
+	return cmd
 }
 
 // Forward runs `gantry port` until stop is called, and returns the address at which the container's port is reached.

@@ -1,0 +1,123 @@
+package leasebench
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Row is what was measured of one thing, and of a peer or a part of it that is compared.
+type Row struct {
+	What, Unit string
+	Values     []float64
+}
+
+// median of the values, the mean of the middle two for an even number; 0 for none.
+func (r Row) median() float64 {
+	v := slices.Sorted(slices.Values(r.Values))
+	if len(v) == 0 {
+		return 0
+	}
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+// line is the row of the table, with how it compares with a row above it.
+func (r Row) line(to *Row) string {
+	compared := "–"
+	if to != nil && to.median() > 0 {
+		compared = fmt.Sprintf("%.3f × %s", r.median()/to.median(), to.What)
+	}
+	return fmt.Sprintf("| %s | %s | %d | %s | %s | %s | %s |\n", r.What, r.Unit, len(r.Values),
+		figure(r.median()), figure(slices.Min(r.Values)), figure(slices.Max(r.Values)), compared)
+}
+
+// figure has no more digits than mean something.
+func figure(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// Table is rows of one subject; ratios are to the first.
+type Table struct {
+	Title string
+	Rows  []Row
+	// Skipped says what was not measured, and why.
+	Skipped []string
+}
+
+// Result is what was measured.
+type Result struct {
+	Started time.Time
+	Engine  string
+	Tables  []Table
+}
+
+// begin is the page before the figures.
+const begin = `# Leases as containers: what they take
+
+` + "`make bench-lease`" + ` measures this on a local network of real binaries, with its peers in the same run, one after the other in turns. Containers run in
+gVisor on a machine of namespaces of its own; there are no GPUs. Nothing here is a test: the figures depend on the computer and on what else it does.
+The targets are those of the design: order → first output 3 s, of it the container 0.3 s; a prompt within 1.5 s; forwarded TCP at 80 % of iperf3 between
+two hosts. Loopback is no link between hosts: what a forwarded stream reaches there is what the processors can do, and bounds what it can reach on a link.
+
+- **order → first output**: from the start of ` + "`gantry deploy --image`" + ` until its customer reads the job's first line; the machine has the image. *The container* is the
+  part from the start of the job by the agent's runtime until its first line, measured alone, without a network.
+- **a command over SSH**: from the start of the client until it has ended, the command being ` + "`true`" + `. ` + "`gantry ssh`" + ` runs OpenSSH's client over the market's own
+  streams, and looks the lease up on chain first; ` + "`gantry exec`" + ` has a client built in. The peer is OpenSSH's client and server on loopback.
+- **forwarded TCP**: one iperf3 stream of three seconds through ` + "`gantry port`" + ` to a server in the container. A provider's machine itself reaches no container
+  except so; beside it the same client and server on loopback without a container, and both in one container.
+- **image of 200 MB**: random bytes in one layer, from a registry on loopback, fetched and unpacked; the second pull asks the registry and finds all there.
+`
+
+// Markdown writes the page.
+func (r *Result) Markdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(begin)
+	fmt.Fprintf(&b, "\n## Measured\n%s, engine %s: %s\n", r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Engine, computer())
+	for _, t := range r.Tables {
+		fmt.Fprintf(&b, "\n### %s\n", t.Title)
+		if len(t.Rows) > 0 {
+			b.WriteString("| what | unit | n | median | least | most | compared |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+		}
+		for i, row := range t.Rows {
+			var to *Row
+			if i > 0 {
+				to = &t.Rows[0]
+			}
+			b.WriteString(row.line(to))
+		}
+		for _, s := range t.Skipped {
+			fmt.Fprintf(&b, "\nNot measured: %s.\n", s)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// computer describes this one.
+func computer() string {
+	model := "an unknown processor"
+	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if _, rest, ok := strings.Cut(string(raw), "model name\t: "); ok {
+			model, _, _ = strings.Cut(rest, "\n")
+		}
+	}
+	kernel := "unknown"
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	load := "unknown"
+	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load, _, _ = strings.Cut(string(raw), " ")
+	}
+	return fmt.Sprintf("%d cores of %s, Linux %s; load at the end %s.", runtime.NumCPU(), model, kernel, load)
+}

@@ -1,0 +1,281 @@
+// Package leasebench measures what leases as containers take, with peers beside them in the same run.
+package leasebench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/images"
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// Options configure a run.
+type Options struct {
+	Engine engine.Kind
+	// Dir is the state directory.
+	Dir string
+	// Runs is how often each thing is measured; SSH twice as often.
+	Runs int
+	// SSHD is OpenSSH's server; without one its peer is skipped.
+	SSHD string
+	// Out gets what is being measured.
+	Out io.Writer
+	Log zerolog.Logger
+}
+
+const (
+	machineName = "node-1"
+	iperfPort   = "5201"
+	// imageMB is the size of the image that is pulled.
+	imageMB = 200
+)
+
+// tools are the programs of the image.
+var tools = []string{"sh", "echo", "sleep", "true"}
+
+type bench struct {
+	o        Options
+	n        *network.Network
+	customer seed.Wallet
+	result   *Result
+	image    string // by tag, and digested by digest
+	digested string
+	iperf    error // why there is no iperf3
+}
+
+// Run measures everything. It needs root, and what the containers of the demo need.
+func Run(ctx context.Context, o Options) (_ *Result, err error) {
+	if (config.Config{}).FindRunsc() == "" {
+		return nil, errors.New("runsc, gVisor's runtime, is missing: scripts/toolchain.sh sandbox")
+	}
+	if err := network.TryNamespaces(ctx); err != nil {
+		return nil, err
+	}
+	b := &bench{o: o, result: &Result{Started: time.Now(), Engine: string(o.Engine)}}
+	b.n, err = network.Start(ctx, network.Config{
+		Engine: o.Engine, Dir: o.Dir, Log: o.Log, Keepers: 3, Customers: 1, Registry: true,
+		Nodes: []network.NodeSpec{{Name: machineName, GPU: "A100", Count: 2, Region: "us-west-2", Price: 1_260_000, Namespaces: true}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.n.Close()) }()
+	if err := b.n.Launch(ctx); err != nil {
+		return nil, err
+	}
+	b.customer = b.n.Keys.Customers[0]
+	if _, err := b.gantry(ctx, "credits", "add", "100"); err != nil {
+		return nil, err
+	}
+	if err := b.push(ctx); err != nil {
+		return nil, err
+	}
+	for _, measure := range []func(context.Context) error{b.orders, b.visits, b.pulls} {
+		if err := measure(ctx); err != nil {
+			return nil, fmt.Errorf("%w (logs: %s/logs)", err, b.n.Dir())
+		}
+	}
+	return b.result, nil
+}
+
+func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.o.Out, format+"\n", args...) }
+
+func (b *bench) gantry(ctx context.Context, args ...string) (network.Output, error) {
+	out, err := b.n.Gantry(ctx, b.customer, args...)
+	if err == nil {
+		err = out.Err()
+	}
+	return out, err
+}
+
+// push puts the image with the tools, and iperf3 where it is, into the registry.
+func (b *bench) push(ctx context.Context) error {
+	files, err := images.Busybox(tools...)
+	if err != nil {
+		return err
+	}
+	program, err := images.Program(ctx, "iperf3")
+	if err != nil && !errors.Is(err, images.ErrMissing) {
+		return err
+	}
+	b.iperf = err
+	b.image, b.digested, _, err = images.Push(ctx, b.n.Registry(), "bench/tools", append(files, program...))
+	return err
+}
+
+func order(image string, more ...string) []string {
+	return append([]string{"deploy", "--gpu", "A100", "--max-price", "1.60", "--duration", "30m", "--allow-simulated", "--image", image}, more...)
+}
+
+// orders measures from an order to the first output, and the container's part.
+func (b *bench) orders(ctx context.Context) error {
+	whole := Row{What: "order → first output", Unit: "s"}
+	for i := range b.o.Runs + 1 {
+		b.say("order %d of %d", i, b.o.Runs)
+		took, err := b.firstLine(ctx)
+		if err != nil {
+			return err
+		}
+		if i > 0 { // the first one fetches the image
+			whole.Values = append(whole.Values, took.Seconds())
+		}
+	}
+	part, err := b.containers(ctx)
+	if err != nil {
+		return err
+	}
+	b.result.Tables = append(b.result.Tables, Table{Title: "Order, image cached", Rows: []Row{whole, part}})
+	return nil
+}
+
+// firstLine orders a container and returns when its first line is there.
+func (b *bench) firstLine(ctx context.Context) (time.Duration, error) {
+	const line = "the first line"
+	cmd := b.n.Command(ctx, b.customer, order(b.image, "--run-to-completion", "--", "echo", line)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	var said strings.Builder
+	cmd.Stderr = &said
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	var took time.Duration
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if took == 0 && strings.Contains(lines.Text(), line) {
+			took = time.Since(began)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return 0, fmt.Errorf("gantry deploy: %w: %s", err, said.String())
+	}
+	if took == 0 {
+		return 0, fmt.Errorf("gantry deploy did not show the job's output: %s", said.String())
+	}
+	return took, nil
+}
+
+// visits rents a container and measures SSH and a forwarded port.
+func (b *bench) visits(ctx context.Context) error {
+	job := []string{"sleep", "100000"}
+	if b.iperf == nil {
+		job = []string{"iperf3", "-s", "-p", iperfPort}
+	}
+	out, err := b.gantry(ctx, order(b.image, append([]string{"--detach", "--"}, job...)...)...)
+	if err != nil {
+		return err
+	}
+	var deployed struct{ Leases []struct{ Address string } }
+	if err := out.Decode(&deployed); err != nil {
+		return err
+	}
+	if len(deployed.Leases) != 1 {
+		return fmt.Errorf("%d leases for one order", len(deployed.Leases))
+	}
+	lease := deployed.Leases[0].Address
+	// The container runs once a command does.
+	for {
+		answer, err := b.n.GantryText(ctx, b.customer, "exec", lease, "--", "true")
+		if err != nil {
+			return err
+		}
+		if answer.Code == 0 {
+			break
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), answer.Err())
+		}
+	}
+	if err := b.ssh(ctx, lease); err != nil {
+		return err
+	}
+	if err := b.ports(ctx, lease); err != nil {
+		return err
+	}
+	_, err = b.gantry(ctx, "stop", lease)
+	return err
+}
+
+// timed is how long a command took.
+func timed(cmd *exec.Cmd) (float64, error) {
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, out)
+	}
+	return time.Since(began).Seconds(), nil
+}
+
+// ports measures iperf3 through a forwarded port, and beside it.
+func (b *bench) ports(ctx context.Context, lease string) error {
+	t := Table{Title: "Forwarded TCP, one stream"}
+	defer func() { b.result.Tables = append(b.result.Tables, t) }()
+	if b.iperf != nil {
+		t.Skipped = append(t.Skipped, "iperf3 is not installed")
+		return nil
+	}
+	at, stop, err := b.n.Forward(ctx, b.customer, lease, iperfPort)
+	if err != nil {
+		return err
+	}
+	near, stopNear, err := startIperf(ctx)
+	if err != nil {
+		return errors.Join(err, stop())
+	}
+	defer stopNear()
+	_, port, _ := strings.Cut(at, ":")
+	rows := []Row{{What: "iperf3 on loopback"}, {What: "`gantry port`"}, {What: "`gantry port`, from the container"}, {What: "iperf3 within the container"}}
+	for i := range b.o.Runs {
+		b.say("forwarded TCP %d of %d", i+1, b.o.Runs)
+		inside := b.n.Command(ctx, b.customer, "exec", lease, "--", "iperf3", "-c", "127.0.0.1", "-p", iperfPort, "-J", "-t", "3")
+		for k, cmd := range []*exec.Cmd{iperf(ctx, near), iperf(ctx, port), iperf(ctx, port, "-R"), inside} {
+			rate, err := mbits(cmd)
+			if err != nil {
+				return errors.Join(err, stop())
+			}
+			rows[k].Unit, rows[k].Values = "Mbit/s", append(rows[k].Values, rate)
+		}
+	}
+	t.Rows = rows
+	return stop()
+}
+
+func iperf(ctx context.Context, port string, more ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "iperf3", append([]string{"-c", "127.0.0.1", "-p", port, "-J", "-t", "3"}, more...)...)
+}
+
+// mbits runs an iperf3 client and returns what the receiver got.
+func mbits(cmd *exec.Cmd) (float64, error) {
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, fmt.Errorf("iperf3: %w: %s", err, out)
+	}
+	var report struct {
+		End struct {
+			Received struct {
+				Rate float64 `json:"bits_per_second"`
+			} `json:"sum_received"`
+		}
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		return 0, fmt.Errorf("iperf3: %w: %s", err, out)
+	}
+	return report.End.Received.Rate / 1e6, nil
+}

@@ -45,6 +45,9 @@ const (
 	EmissionClaim     Kind = "emission_claim"
 	ReportClose       Kind = "report_close"
 
+	OutageVote        Kind = "outage_vote"
+	LeaseOutage       Kind = "lease_outage"
+	OutageClose       Kind = "outage_close"
 	LeaseMigrate      Kind = "lease_migrate"
 	FraudProofOpen    Kind = "fraud_proof_open"
 	ProveBadWork      Kind = "prove_bad_work"
@@ -55,10 +58,10 @@ const (
 
 // Kinds lists all kinds.
 var Kinds = []Kind{
-	ProveEquivocation, ProveBadWork, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
+	OutageVote, LeaseOutage, ProveEquivocation, ProveBadWork, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
 	KeeperActivate, KeeperSuspend, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
 	OutputResolve, OutputForfeit, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, SlashCompensate, SlashClose, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, PayoutClaim, RewardsBuyBack, EmissionClaim, ReportClose,
-	FraudProofClose,
+	FraudProofClose, OutageClose,
 }
 
 // Action is one thing to do.
@@ -166,8 +169,12 @@ var benign = map[Kind][]market.Code{
 	ReportClose:    {market.CodeTooEarly},
 	PayoutClaim:    {market.CodeTooEarly},
 
-	NodeSetEvidence:   {bindings.ErrorCodeClaimsStand, bindings.ErrorCodeEvidenceTooWeak, bindings.ErrorCodeMissingAccount},
-	LeaseMigrate:      {market.CodeUnauthorised, bindings.ErrorCodeMigrationNotAllowed},
+	NodeSetEvidence: {bindings.ErrorCodeClaimsStand, bindings.ErrorCodeEvidenceTooWeak, bindings.ErrorCodeMissingAccount},
+	LeaseMigrate:    {market.CodeUnauthorised, bindings.ErrorCodeMigrationNotAllowed},
+	// A node whose last lease has ended needs no vote.
+	OutageVote:        {market.CodeAlreadyVoted, market.CodeTooEarly, bindings.ErrorCodeWrongNodeStatus},
+	LeaseOutage:       {bindings.ErrorCodeNoOutage, bindings.ErrorCodeWrongLeaseStatus, bindings.ErrorCodeMigrationNotAllowed},
+	OutageClose:       {market.CodeTooEarly},
 	ProveBadWork:      {bindings.ErrorCodeAlreadyProven, market.CodeTooEarly},
 	ProveEquivocation: {bindings.ErrorCodeWrongKeeperStatus},
 	ProveBetterAsk:    {bindings.ErrorCodeNotContestable, bindings.ErrorCodeNotBetter},

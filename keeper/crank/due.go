@@ -45,6 +45,7 @@ func Due(v *view.Accounts, m *match.Matcher, self solana.PublicKey, now int64, s
 	d.outputs()
 	d.rewards()
 	d.reports()
+	d.outages()
 	sortActions(d.out)
 	return d.out, d.err
 }

@@ -15,11 +15,26 @@ import (
 // migrate moves a failed lease to the best node that may take it, for at most the price that it has. ok is false when
 // it cannot move, now or at all: then it is ended in its time.
 func (d *due) migrate(id string, l *market.Lease) (ok bool) {
+	if !l.CanMigrate() || l.CanEndByAnyone(d.node(l.Node), d.now) == nil {
+		return false
+	}
+	to, ok := d.nextNode(l)
+	if !ok {
+		return false
+	}
+	instruction, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Failed: *l, Node: to})
+	d.add(Action{
+		Kind: LeaseMigrate, Key: fmt.Sprintf("%s/%s", id, to.Address), Group: "migrate/" + id, Since: l.EndedAt,
+	}, instruction, err)
+	return true
+}
+
+// nextNode finds where a failed lease goes, if this keeper may move it.
+func (d *due) nextNode(l *market.Lease) (to market.Node, ok bool) {
 	o, known := d.v.Orders[l.Order]
 	me, active := d.v.Keepers[d.self]
-	if !known || !active || me.State() != market.KeeperActive || d.v.Market.Paused&market.PauseAwards != 0 ||
-		!l.CanMigrate() || l.CanEndByAnyone(d.node(l.Node), d.now) == nil {
-		return false
+	if !known || !active || me.State() != market.KeeperActive || d.v.Market.Paused&market.PauseAwards != 0 {
+		return market.Node{}, false
 	}
 	q := match.Query{
 		Order: l.Order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site, AskedAt: d.now,
@@ -31,11 +46,7 @@ func (d *due) migrate(id string, l *market.Lease) (ok bool) {
 	slices.SortFunc(q.Except, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
 	best := d.matcher.Best(q, d.now+Margin)
 	if len(best) == 0 {
-		return false
+		return market.Node{}, false
 	}
-	instruction, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Failed: *l, Node: best[0].Node})
-	d.add(Action{
-		Kind: LeaseMigrate, Key: fmt.Sprintf("%s/%s", id, best[0].Node.Address), Group: "migrate/" + id, Since: l.EndedAt,
-	}, instruction, err)
-	return true
+	return best[0].Node, true
 }

@@ -20,14 +20,16 @@ import (
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
-// Options of a Runner; all but More, Log and Tasks are required.
+// Options of a Runner; all but More, OnlyMore, Log and Tasks are required.
 type Options struct {
 	View    *view.View
 	Matcher *match.Matcher // follows View
 	Self    solana.PublicKey
 	Sets    Sets
 	// More are sources of actions beyond those that follow from the accounts alone; each gets the clock of Due.
-	More     []func(v *view.Accounts, now int64) ([]Action, error)
+	More []func(v *view.Accounts, now int64) ([]Action, error)
+	// OnlyMore: there are no other sources. Such a runner looks often, because its actions cannot wait.
+	OnlyMore bool
 	Submit   func(context.Context, txm.Intent) (txm.Result, error)
 	Interval time.Duration // between looks
 	Step     time.Duration // that each rank waits
@@ -70,7 +72,7 @@ const (
 
 // New returns a runner that sends nothing before Run or Tick. Error: options.ErrMissing.
 func New(o Options) (*Runner, error) {
-	if err := options.Complete("crank", o, "More", "Log", "Tasks"); err != nil {
+	if err := options.Complete("crank", o, "More", "OnlyMore", "Log", "Tasks"); err != nil {
 		return nil, err
 	}
 	o.Tasks = schedule.Or(o.Tasks)
@@ -147,8 +149,10 @@ func (r *Runner) Tick(ctx context.Context) {
 }
 
 // due lists the actions that follow from the accounts, and those of the other sources.
-func (r *Runner) due(v *view.Accounts, now int64) ([]Action, error) {
-	actions, err := Due(v, r.o.Matcher, r.o.Self, now, r.o.Sets)
+func (r *Runner) due(v *view.Accounts, now int64) (actions []Action, err error) {
+	if !r.o.OnlyMore {
+		actions, err = Due(v, r.o.Matcher, r.o.Self, now, r.o.Sets)
+	}
 	for _, more := range r.o.More {
 		also, bad := more(v, now-Margin)
 		actions, err = append(actions, also...), errors.Join(err, bad)

@@ -77,7 +77,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 		}(),
 	})
 	require.NoError(t, err)
-	options.Without(r.o, []string{"More", "Log", "Tasks"}, func(field string, o Options) {
+	options.Without(r.o, []string{"More", "OnlyMore", "Log", "Tasks"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})

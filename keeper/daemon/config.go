@@ -41,6 +41,8 @@ type Config struct {
 	// TokenPrice is what a whole stake token is worth to the operator; 0 sends no buy-backs. LeastProfit is the lowest
 	// profit for which a buy-back or an emission claim is sent.
 	TokenPrice, LeastProfit market.USDC
+	// OutageVotes: the keeper watches nodes with leases that may move, and votes that one is away which does not answer.
+	OutageVotes bool
 	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
 	OmitBidsOf solana.PublicKey
 	Log        zerolog.Logger

@@ -30,6 +30,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/dispute"
 	"github.com/gantry-market/gantry/keeper/gossip"
 	"github.com/gantry-market/gantry/keeper/match"
+	"github.com/gantry-market/gantry/keeper/outage"
 	"github.com/gantry-market/gantry/keeper/server"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -74,6 +75,8 @@ type Keeper struct {
 	engine   *consensus.Engine
 	awarder  *award.Awarder
 	crank    *crank.Runner
+	outages  *outage.Watch
+	moves    *crank.Runner // votes about nodes that are away, and what follows
 	tokens   tokens
 	bids     *auction.Service
 	auctions *auction.Awarder
@@ -327,7 +330,7 @@ func (k *Keeper) serve(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
-		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.instants.run, k.draws.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run,
+		k.gossip.Run, k.recorder.Run, k.checker.Run, k.seeds.run, k.instants.run, k.draws.run, k.engine.Run, k.awarder.Run, k.crank.Run, k.auctions.Run, k.runOutages,
 		k.runPrune, k.runGuard, k.runTokens, k.runComplaints, k.runAnswers,
 	} {
 		g.Go(func() error { return run(ctx) })

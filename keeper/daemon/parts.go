@@ -1,7 +1,11 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
@@ -14,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/dispute"
 	"github.com/gantry-market/gantry/keeper/gossip"
+	"github.com/gantry-market/gantry/keeper/outage"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -85,9 +90,17 @@ func (k *Keeper) openChecks() (err error) {
 	if err != nil {
 		return err
 	}
+	asker := check.Network{Node: k.node}
+	k.outages, err = outage.New(outage.Options{
+		View: k.view, Asker: asker, Self: k.publicKey(), Timing: outage.DefaultTiming(), Log: k.component("outages"), Now: k.now,
+	})
+	if err != nil {
+		return err
+	}
 	k.checker, err = check.NewChecker(check.CheckerOptions{
-		View: k.view, Asker: check.Network{Node: k.node}, Signer: k.signer, Domain: k.domain, Secs: k.secs,
-		Timing: k.timing.checks(), SlotHash: k.slotHash, Instants: k.instants.get, Record: k.recorder.Add, Now: k.now,
+		View: k.view, Asker: asker, Signer: k.signer, Domain: k.domain, Secs: k.secs,
+		Timing: k.timing.checks(), SlotHash: k.slotHash, Instants: k.instants.get, Now: k.now,
+		Record:   func(ctx context.Context, f check.Finding) { k.outages.Heard(f); k.recorder.Add(ctx, f) },
 		Evidence: judge, Genesis: k.genesis, ProveBadWork: k.proofs.BadWork, Seeds: k.seeds.get,
 		Observe: k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
 	})
@@ -149,8 +162,36 @@ func (k *Keeper) openAwards() (err error) {
 		Interval: k.timing.CrankInterval, Step: k.timing.CrankStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag,
 		Log: k.component("crank"), Now: k.now,
 	})
+	if err != nil {
+		return err
+	}
+	moves := crank.Moves{Matcher: k.matcher, Self: k.publicKey()}
+	k.moves, err = crank.New(crank.Options{
+		View: k.view, Matcher: k.matcher, Self: k.publicKey(), Sets: k.engine.Set, Submit: k.submit,
+		More: []func(*view.Accounts, int64) ([]crank.Action, error){k.outages.Due, moves.Due}, OnlyMore: true,
+		Interval: moveInterval, Step: moveStep, Observe: k.metrics.Cranked, Overdue: k.metrics.CrankLag,
+		Log: k.component("moves"), Now: k.now,
+	})
 	return err
 }
+
+// runOutages watches nodes with leases that may move, and moves them, where the operator wants that.
+func (k *Keeper) runOutages(ctx context.Context) error {
+	if !k.c.OutageVotes {
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return k.outages.Run(ctx) })
+	g.Go(func() error { return k.moves.Run(ctx) })
+	return g.Wait()
+}
+
+// How often votes about nodes that are away, and the moves that follow, are looked for, and the wait of each keeper for
+// the one before it. They do not depend on the length of a period: a job stands still meanwhile.
+const (
+	moveInterval = 250 * time.Millisecond
+	moveStep     = time.Second
+)
 
 // openAuctions makes what takes sealed bids, from those that the store keeps on, and what awards by them.
 func (k *Keeper) openAuctions() (err error) {

@@ -199,6 +199,7 @@ func (s *Snapshot) add(a chain.Account) error {
 		s.Auctions[a.Key] = v
 	case *bindings.Rewards:
 		s.Rewards = v
+	case *bindings.Outage: // holds no money but its rent
 	default:
 		return fmt.Errorf("an account of type %T is not known here", v)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
 )
 
 // A machine is gone in the middle of a job. Keepers move what is left of its time to another; the client brings the
@@ -24,19 +25,50 @@ import (
 // paid.
 func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
 	t.Parallel()
-	nodes := network.DefaultNodes(3)
-	for i := range nodes { // a lease moves only where it costs no more
+	n := likeMachines(t, 3, network.Config{})
+	m := moveByStopping(t, n)
+	downtime := regexp.MustCompile(`after (\d+) s without a machine`).FindStringSubmatch(m.said)
+	require.NotNil(t, downtime)
+	t.Logf("downtime: %d s by our clock, %s s by the leases; periods have %d s", m.secs, downtime[1], n.Params().PeriodSecs)
+}
+
+// The same in a market whose periods last an hour, so that no report says it in time. Keepers vote that the machine is away.
+func TestALeaseMovesBeforeTheReport(t *testing.T) {
+	t.Parallel()
+	params := seed.Params()
+	params.PeriodSecs = 3600
+	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	n := likeMachines(t, 4, network.Config{Params: &params, KeeperFlags: []string{"--outage-votes", "--check-interval", "2s"}})
+	m := moveByStopping(t, n)
+	t.Logf("the job went on %d s after its machine was gone", m.secs)
+}
+
+// likeMachines is a market of machines that cost the same: a lease moves only where it costs no more.
+func likeMachines(t *testing.T, count int, c network.Config) *network.Network {
+	t.Helper()
+	nodes := network.DefaultNodes(count)
+	for i := range nodes {
 		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)
 	}
-	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, Log: warnings(t),
-	})
+	c.Engine, c.Dir, c.Keepers, c.Customers, c.Nodes, c.Log = kind(t), stateDir(t), 3, 1, nodes, warnings(t)
+	n, err := network.Start(t.Context(), c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	customer := n.Keys.Customers[0]
-	ok(t, n, customer, "credits", "add", "10")
+	ok(t, n, n.Keys.Customers[0], "credits", "add", "10")
+	return n
+}
 
+// move is what became of a lease whose machine was gone.
+type move struct {
+	said string // by the customer's client
+	secs int64  // from the end of the machine to the start of the next lease
+}
+
+// moveByStopping rents a machine, has it put down a checkpoint, stops it, and waits until the job has gone on elsewhere.
+func moveByStopping(t *testing.T, n *network.Network) move {
+	t.Helper()
+	customer := n.Keys.Customers[0]
 	type result struct {
 		out network.Output
 		err error
@@ -48,23 +80,7 @@ func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
 			`if [ -n "$GANTRY_CHECKPOINT" ]; then sleep 6; echo "went on from $GANTRY_CHECKPOINT"; exit 0; fi; echo began; sleep 300`)
 		deployed <- result{out, err}
 	}()
-	var first sdk.Lease
-	require.Eventually(t, func() bool {
-		for _, l := range snapshotOf(t, n).Leases() {
-			if l.State() == sdk.LeaseRunning {
-				first = l
-				return true
-			}
-		}
-		return false
-	}, 60*time.Second, 100*time.Millisecond)
-	var dying *network.Machine
-	for _, m := range n.Nodes {
-		if m.Address == first.Node {
-			dying = m
-		}
-	}
-	require.NotNil(t, dying)
+	first, dying := firstRunning(t, n)
 	checkpoint := [32]byte{0xab, 1, 2, 3}
 	put, err := ix.LeaseCheckpoint(first, checkpoint)
 	require.NoError(t, err)
@@ -84,8 +100,6 @@ func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
 	t.Log(got.out.Stderr)
 	require.Zero(t, got.out.Code)
 	require.Contains(t, got.out.Stderr, "went on from "+hex.EncodeToString(checkpoint[:]))
-	downtime := regexp.MustCompile(`after (\d+) s without a machine`).FindStringSubmatch(got.out.Stderr)
-	require.NotNil(t, downtime)
 	require.Equal(t, 1, strings.Count(got.out.Stderr, "moved"))
 
 	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{first.Address}, 0)
@@ -98,9 +112,29 @@ func TestALeaseMovesWhenItsMachineFails(t *testing.T) {
 	require.NoError(t, err)
 	_, started, found := invariants.Find(history, func(e *bindings.LeaseStarted) bool { return e.Lease == moved.To })
 	require.True(t, found)
-	t.Logf("downtime: %.0f s by our clock, %s s by the leases; periods have %d s", time.Unix(started.StartedAt, 0).Sub(stopped).Seconds(),
-		downtime[1], n.Params().PeriodSecs)
 	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
 	require.Empty(t, invariants.NewChecker().Check(snapshot))
+	return move{got.out.Stderr, started.StartedAt - stopped.Unix()}
+}
+
+// firstRunning waits for a lease that runs, and returns it with its machine.
+func firstRunning(t *testing.T, n *network.Network) (first sdk.Lease, on *network.Machine) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, l := range snapshotOf(t, n).Leases() {
+			if l.State() == sdk.LeaseRunning {
+				first = l
+				return true
+			}
+		}
+		return false
+	}, 60*time.Second, 100*time.Millisecond)
+	for _, m := range n.Nodes {
+		if m.Address == first.Node {
+			on = m
+		}
+	}
+	require.NotNil(t, on)
+	return first, on
 }

@@ -25,6 +25,7 @@ type Accounts struct {
 	Payouts     map[solana.PublicKey]*market.Payout
 	Credits     map[solana.PublicKey]*market.Credits // by customer's wallet
 	Devices     map[[32]byte]*market.Device          // by device identity
+	Outages     map[solana.PublicKey]*market.Outage  // by node
 
 	NodesOfModel map[uint16]set
 	LeasesOfNode map[solana.PublicKey]set
@@ -63,6 +64,7 @@ func NewAccounts() *Accounts {
 		Payouts:     map[solana.PublicKey]*market.Payout{},
 		Credits:     map[solana.PublicKey]*market.Credits{},
 		Devices:     map[[32]byte]*market.Device{},
+		Outages:     map[solana.PublicKey]*market.Outage{},
 
 		NodesOfModel:   map[uint16]set{},
 		LeasesOfNode:   map[solana.PublicKey]set{},
@@ -141,6 +143,8 @@ func (v *Accounts) add(key solana.PublicKey, value any) {
 	case *market.Device:
 		v.Devices[a.Identity] = a
 		v.DevicesOfNode[a.Node]++
+	case *market.Outage:
+		v.Outages[a.Outage.Node] = a
 	}
 	for l, of := range v.links {
 		if of != nil {
@@ -197,6 +201,8 @@ func (v *Accounts) remove(key solana.PublicKey, value any) {
 		if v.DevicesOfNode[a.Node]--; v.DevicesOfNode[a.Node] <= 0 {
 			delete(v.DevicesOfNode, a.Node)
 		}
+	case *market.Outage:
+		delete(v.Outages, a.Outage.Node)
 	}
 	for l, of := range v.links {
 		if of != nil {

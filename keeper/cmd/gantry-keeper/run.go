@@ -19,6 +19,10 @@ func runCommand() *cli.Command {
 		Name: "metrics", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_KEEPER_METRICS"},
 		Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none",
 	})
+	flags = append(flags, &cli.BoolFlag{
+		Name: "outage-votes", EnvVars: []string{"GANTRY_KEEPER_OUTAGE_VOTES"},
+		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds (being tried: see docs/adr/0020-outages.md)",
+	})
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
 	})
@@ -34,7 +38,7 @@ func runCommand() *cli.Command {
 				return err
 			}
 			defer conf.Client.Close()
-			conf.Timing = timing(c)
+			conf.Timing, conf.OutageVotes = timing(c), c.Bool("outage-votes")
 			if err := evidencePolicy(c, &conf); err != nil {
 				return err
 			}

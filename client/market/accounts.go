@@ -110,13 +110,14 @@ type (
 		Meta
 		bindings.Dispute
 	}
-	// Device is the claim of one physical GPU.
+	// Device is the claim of one physical GPU, by its UUID or by its own key.
 	Device struct {
 		Meta
 		Node      solana.PublicKey
 		Identity  [32]byte
 		RentPayer solana.PublicKey
 		Tier      uint8
+		Key       bool  // of its own key
 		Expires   int64 // until when the tier stands, unix seconds
 	}
 )

@@ -28,7 +28,7 @@ type BetterAsk struct {
 func (n Node) HeldThroughout(from, to int64) (then Node, ok bool) {
 	switch {
 	case n.RecordSince < from:
-		n.Tier, n.EvidenceExpiry = n.TierAt(to), math.MaxInt64
+		n.Tier, n.EvidenceExpiry, n.KeysUntil = n.TierAt(to), math.MaxInt64, math.MaxInt64
 		return n, true
 	case n.PreviousSince < from && to < n.RecordSince:
 		return n.with(n.Previous, n.PreviousGuarantee), true
@@ -55,7 +55,7 @@ func (n Node) WorstThroughout(from, to int64) (then Node, ok bool) {
 		return Node{}, false
 	}
 	if n.RecordSince <= to {
-		n.Tier, n.EvidenceExpiry = n.TierAt(to), math.MaxInt64
+		n.Tier, n.EvidenceExpiry, n.KeysUntil = n.TierAt(to), math.MaxInt64, math.MaxInt64
 		then = worse(then, n, to)
 	}
 	return then, true
@@ -77,7 +77,7 @@ func (n Node) with(p bindings.ScoreRecord, g bindings.Guarantee) Node {
 	n.UptimeBps, n.FeesCompleted, n.FeesFailed, n.Tier = p.UptimeBps, p.FeesCompleted, p.FeesFailed, p.Tier
 	n.RatingSum, n.RatingWeight = p.RatingSum, p.RatingWeight
 	n.DisputeBps, n.DisputeLostAt = p.DisputeBps, p.DisputeLostAt
-	n.EvidenceExpiry = math.MaxInt64 // the record's tier is what stood
+	n.EvidenceExpiry, n.KeysUntil = math.MaxInt64, math.MaxInt64 // the record's tier is what stood
 	n.GuaranteedUntil, n.GuaranteeBps = g.Until, g.Bps
 	return n
 }

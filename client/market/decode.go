@@ -204,19 +204,12 @@ func decoded(kind Kind, value any, target borsh, version *uint8, meta Meta, body
 	return Decoded{Kind: kind, Value: value}, nil
 }
 
-// expires reads a unix second of 40 bits.
-func expires(b []byte) int64 {
-	var wide [8]byte
-	copy(wide[:], b)
-	return int64(binary.LittleEndian.Uint64(wide[:]))
-}
-
 func decodeDevice(meta Meta, b []byte) (Decoded, error) {
-	if len(b) != deviceSize || b[97] != LayoutVersion {
+	if len(b) != deviceSize || b[97] != LayoutVersion || b[99] > 1 {
 		return Decoded{}, fmt.Errorf("device claim %s: %w", meta.Address, ErrLayout)
 	}
 	return Decoded{Kind: KindDevice, Value: &Device{
 		Meta: meta, Node: solana.PublicKey(b[0:32]), Identity: [32]byte(b[32:64]),
-		RentPayer: solana.PublicKey(b[64:96]), Tier: b[96], Expires: expires(b[99:104]),
+		RentPayer: solana.PublicKey(b[64:96]), Tier: b[96], Key: b[99] == 1, Expires: int64(binary.LittleEndian.Uint32(b[100:104])),
 	}}, nil
 }

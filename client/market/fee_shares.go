@@ -5,7 +5,7 @@ import "math/big"
 // FeeShares is where swept fees go.
 type FeeShares struct {
 	Treasury USDC
-	BuyBack  USDC // for whoever burns stake tokens
+	BuyBack  USDC // for the accounts that burn stake tokens
 	Voters   USDC // of a final report: the rest
 }
 

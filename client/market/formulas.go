@@ -203,7 +203,7 @@ func NextUptimeBPS(old uint16, upSecs, periodSecs uint32) uint16 {
 	return uint16(min((uint64(old)*63+sample+up)/64, BPS))
 }
 
-// Split is where slashed stake goes. Pool is for whoever was harmed.
+// Split is where slashed stake goes. Pool is for the customers that were harmed.
 type Split struct{ Burned, Finder, Pool GNT }
 
 // SplitSlash burns at least half, rounded up; of the other half the finder gets its share of the whole and the victims'
@@ -218,7 +218,7 @@ func SplitSlash(amount GNT, finderBPS uint16) (Split, error) {
 	return Split{Burned: amount - rest, Finder: finder, Pool: rest - finder}, nil
 }
 
-// WithoutFinder is the same where nobody is the finder: its part is burned.
+// WithoutFinder is the same without a finder: its part is burned.
 func (s Split) WithoutFinder() Split { return Split{Burned: s.Burned + s.Finder, Pool: s.Pool} }
 
 // Claimed is the same where the victims claim at most harm: the rest of their pool is burned.

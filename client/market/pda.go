@@ -29,6 +29,7 @@ var (
 	seedProvider     = []byte("provider")
 	seedNode         = []byte("node")
 	seedDevice       = []byte("device")
+	seedGPUKey       = []byte("gpu_key")
 	seedKeeper       = []byte("keeper")
 	seedStakeVault   = []byte("stake_vault")
 	seedCredits      = []byte("credits")
@@ -125,6 +126,11 @@ func NodeAddress(provider, nodeKey solana.PublicKey) solana.PublicKey {
 // DeviceAddress is the claim of a device identity, sha256("gantry-device" ‖ UUID).
 func DeviceAddress(device [32]byte) solana.PublicKey {
 	return derive(ProgramID, seedDevice, device[:])
+}
+
+// GPUKeyAddress is the claim of a GPU's own key, by sha256("gantry-device" ‖ hash of the key).
+func GPUKeyAddress(key [32]byte) solana.PublicKey {
+	return derive(ProgramID, seedGPUKey, key[:])
 }
 
 // KeeperAddress is the account of the keeper with this wallet.

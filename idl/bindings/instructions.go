@@ -2316,7 +2316,7 @@ func NewNodeSetEvidenceInstruction(
 	// Add the accounts to the instruction.
 	{
 		// Account 0 "payer": Writable, Signer, Required
-		// Pays the rent of claims that nobody has, and gets it back when the node closes.
+		// Pays the rent of claims that nobody has, and gets that of devices back when the node closes.
 		accounts__.Append(solanago.NewAccountMeta(payerAccount, true, true))
 		// Account 1 "node": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))

@@ -7606,7 +7606,7 @@ type Node struct {
 	// Ed25519 key of the agent on the machine.
 	NodeKey solanago.PublicKey `json:"nodeKey"`
 
-	// sha256 of the evidence bundle, zero when none.
+	// Names the evidence bundle and the keys of its GPUs, see [`crate::math::evidence::key_root`]; zero when none.
 	EvidenceHash [32]uint8 `json:"evidenceHash"`
 
 	// Standing ask, µUSDC per GPU-hour.
@@ -7789,6 +7789,9 @@ type Node struct {
 	// No claim out of this node's faults that a proof or a broken guarantee shows counts an hour of a GPU for more than
 	// this, µUSDC: its model's terms, as of `terms_at`.
 	ReferencePrice uint64 `json:"referencePrice"`
+
+	// Until when tier 3 stands for the node's claims of its GPUs' keys; 0 without them.
+	KeysUntil int64 `json:"keysUntil"`
 
 	// Faults of the machine that were ever applied.
 	Convictions uint32 `json:"convictions"`
@@ -8197,6 +8200,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.ReferencePrice)
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
+	}
+	// Serialize `KeysUntil`:
+	err = encoder.Encode(obj.KeysUntil)
+	if err != nil {
+		return errors.NewField("KeysUntil", err)
 	}
 	// Serialize `Convictions`:
 	err = encoder.Encode(obj.Convictions)
@@ -8651,6 +8659,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.ReferencePrice)
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
+	}
+	// Deserialize `KeysUntil`:
+	err = decoder.Decode(&obj.KeysUntil)
+	if err != nil {
+		return errors.NewField("KeysUntil", err)
 	}
 	// Deserialize `Convictions`:
 	err = decoder.Decode(&obj.Convictions)

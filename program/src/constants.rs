@@ -139,8 +139,8 @@ pub const AVAILABILITY_SECS: i64 = 7_200;
 /// For how many periods after its own a report that calls a machine unhealthy counts.
 pub const UNHEALTHY_PERIODS: i64 = 2;
 
-/// How long after a report's period the evidence tier stands that it names.
-pub const EVIDENCE_SECS: i64 = DAY as i64;
+/// How long after a report's period the evidence stands that it names. Machines are asked once a day while they are free.
+pub const EVIDENCE_SECS: i64 = 2 * DAY as i64;
 
 /// A node with leases that has not answered for so long, by a keeper's vote, is away.
 pub const OUTAGE_SECS: i64 = 5;

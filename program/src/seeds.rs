@@ -18,6 +18,8 @@ pub const PROVIDER: &[u8] = b"provider";
 pub const NODE: &[u8] = b"node";
 /// `[DEVICE, device identity]`.
 pub const DEVICE: &[u8] = b"device";
+/// Claim of a GPU's own key, which its report proves: `[GPU_KEY, hash of the key]`.
+pub const GPU_KEY: &[u8] = b"gpu_key";
 /// `[KEEPER, wallet]`.
 pub const KEEPER: &[u8] = b"keeper";
 /// Stake of a provider or bond of a keeper: `[STAKE_VAULT, provider or keeper account]`.

@@ -83,7 +83,7 @@ func AuctionAward(a AuctionAwardArgs) ([]solana.Instruction, error) {
 	return append(out, check, award), nil
 }
 
-// AuctionClose gives the rent of an auction back that nobody can award or challenge any more; anyone may.
+// AuctionClose gives the rent of an auction back that can be neither awarded nor challenged any more; anyone may.
 func AuctionClose(a market.Auction) (solana.Instruction, error) {
 	ix, err := bindings.NewAuctionCloseInstruction(a.Order, a.Address, a.RentPayer)
 	return finish(ix, err, bindings.Instruction_AuctionClose)

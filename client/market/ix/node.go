@@ -154,9 +154,31 @@ func NodeClose(a NodeCloseArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_NodeClose, append(claims, payers...)...)
 }
 
+// NodeSetKeysArgs claim the keys of a node's GPUs, on which tier 3 rests.
+type NodeSetKeysArgs struct {
+	Payer solana.PublicKey // pays the rent of claims that no node has
+	Node  market.Node
+	Keys  [][32]byte // those that the node's evidence hash names, in any order
+}
+
+// NodeSetKeys claims keys. Error: ErrInstruction.
+func NodeSetKeys(a NodeSetKeysArgs) (solana.Instruction, error) {
+	if !market.NamesKeys(a.Node.EvidenceHash, a.Keys) || len(a.Keys) > market.MaxGPUs {
+		return nil, fmt.Errorf("%w: the evidence of node %s names other keys", ErrInstruction, a.Node.Address)
+	}
+	var keys [market.MaxGPUs][32]uint8
+	var claims []*solana.AccountMeta
+	for i, k := range market.SortDevices(a.Keys) {
+		keys[i] = k
+		claims = append(claims, solana.NewAccountMeta(market.GPUKeyAddress(k), true, false))
+	}
+	ix, err := bindings.NewNodeSetEvidenceInstruction(keys, a.Payer, a.Node.Address, solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_NodeSetEvidence, claims...)
+}
+
 // NodeSetEvidenceArgs bring a node's device claims up to its evidence.
 type NodeSetEvidenceArgs struct {
-	Payer   solana.PublicKey // pays the rent of claims that nobody has, and gets it back when the node closes
+	Payer   solana.PublicKey // pays the rent of claims that no node has, and gets it back when the node closes
 	Node    market.Node
 	Devices [][32]byte         // all that the node registered, in any order
 	Losers  []solana.PublicKey // other nodes that hold some of them, each once

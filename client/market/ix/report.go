@@ -128,7 +128,7 @@ func SlashCompensate(a SlashCompensateArgs) (solana.Instruction, error) {
 	return finish(ix, err, bindings.Instruction_SlashCompensate)
 }
 
-// SlashClose burns what nobody has claimed and closes the fault; anyone may.
+// SlashClose burns what was not claimed and closes the fault; anyone may.
 func SlashClose(f market.Fault, stakeMint solana.PublicKey) (solana.Instruction, error) {
 	lease := f.Lease
 	if f.Compensated == 1 {

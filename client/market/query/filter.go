@@ -69,9 +69,10 @@ func OpenOrders(model uint16) chain.Filter {
 		at(unsafe.Offsetof(bindings.Order{}.Requirement)+unsafe.Offsetof(bindings.Requirement{}.Model), binary.LittleEndian.AppendUint16(nil, model)))
 }
 
-// DevicesOf are the device claims of a node: the account begins with it.
+// DevicesOf are the device claims of a node, without those of its GPUs' keys: the account begins with the node.
 func DevicesOf(node solana.PublicKey) chain.Filter {
-	return having(market.KindDevice, at(0, node[:]))
+	const keyAt = 3*32 + 3
+	return having(market.KindDevice, at(0, node[:]), at(keyAt, []byte{0}))
 }
 
 // PayoutsOf are the payouts of a wallet.

@@ -73,5 +73,9 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 		require.Equal(t, c.passes, got, name)
 	}
 	claim := market.Discriminator(market.KindDevice)
-	require.True(t, query.DevicesOf(key).Matches(append(claim[:], key[:]...)))
+	body := make([]byte, 104)
+	copy(body, key[:])
+	require.True(t, query.DevicesOf(key).Matches(append(claim[:], body...)))
+	body[99] = 1
+	require.False(t, query.DevicesOf(key).Matches(append(claim[:], body...)), "of a GPU's own key")
 }

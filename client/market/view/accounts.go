@@ -25,6 +25,7 @@ type Accounts struct {
 	Payouts     map[solana.PublicKey]*market.Payout
 	Credits     map[solana.PublicKey]*market.Credits // by customer's wallet
 	Devices     map[[32]byte]*market.Device          // by device identity
+	Keys        map[[32]byte]*market.Device          // claims of GPUs' own keys, by the key's hash
 	Outages     map[solana.PublicKey]*market.Outage  // by node
 
 	NodesOfModel map[uint16]set
@@ -39,6 +40,8 @@ type Accounts struct {
 
 	// shown has the devices that nodes with missing claims have shown to be theirs.
 	shown map[solana.PublicKey][][32]byte
+	// proven has the keys that GPUs of nodes have proven.
+	proven map[solana.PublicKey][][32]byte
 	// all has every account by its address.
 	all map[solana.PublicKey]any
 	// links are made when they are first asked for.
@@ -64,6 +67,7 @@ func NewAccounts() *Accounts {
 		Payouts:     map[solana.PublicKey]*market.Payout{},
 		Credits:     map[solana.PublicKey]*market.Credits{},
 		Devices:     map[[32]byte]*market.Device{},
+		Keys:        map[[32]byte]*market.Device{},
 		Outages:     map[solana.PublicKey]*market.Outage{},
 
 		NodesOfModel:   map[uint16]set{},
@@ -73,8 +77,9 @@ func NewAccounts() *Accounts {
 		CustomersOfKey: map[solana.PublicKey]set{},
 		DevicesOfNode:  map[solana.PublicKey]int{},
 
-		shown: map[solana.PublicKey][][32]byte{},
-		all:   map[solana.PublicKey]any{},
+		shown:  map[solana.PublicKey][][32]byte{},
+		proven: map[solana.PublicKey][][32]byte{},
+		all:    map[solana.PublicKey]any{},
 	}
 }
 
@@ -92,6 +97,7 @@ func (v *Accounts) Put(key solana.PublicKey, value any) (before any) {
 	case ok:
 		delete(v.all, key)
 		delete(v.shown, key)
+		delete(v.proven, key)
 	}
 	return before
 }
@@ -141,6 +147,10 @@ func (v *Accounts) add(key solana.PublicKey, value any) {
 			}
 		}
 	case *market.Device:
+		if a.Key {
+			v.Keys[a.Identity] = a
+			break
+		}
 		v.Devices[a.Identity] = a
 		v.DevicesOfNode[a.Node]++
 	case *market.Outage:
@@ -197,6 +207,10 @@ func (v *Accounts) remove(key solana.PublicKey, value any) {
 			}
 		}
 	case *market.Device:
+		if a.Key {
+			delete(v.Keys, a.Identity)
+			break
+		}
 		delete(v.Devices, a.Identity)
 		if v.DevicesOfNode[a.Node]--; v.DevicesOfNode[a.Node] <= 0 {
 			delete(v.DevicesOfNode, a.Node)

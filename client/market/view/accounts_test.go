@@ -41,15 +41,14 @@ func TestApply(t *testing.T) {
 	x.Read(func(v *Accounts) {
 		require.Equal(t, market.NodeActive, v.Nodes[node].State())
 		require.Contains(t, v.NodesOfModel[3], node)
-		require.EqualValues(t, 2, v.Tier(node, 100))
-		require.EqualValues(t, 1, v.Tier(node, 101), "lapsed")
+		require.EqualValues(t, 2, v.Nodes[node].TierAt(100))
+		require.EqualValues(t, 1, v.Nodes[node].TierAt(101), "lapsed")
 	})
-	n.Status, n.Spec.Model, n.Spec.Simulated = uint8(market.NodeRetired), 4, 1
+	n.Status, n.Spec.Model = uint8(market.NodeRetired), 4
 	require.NoError(t, x.Apply(event(t, node, bindings.Account_Node, n)))
 	x.Read(func(v *Accounts) {
 		require.NotContains(t, v.NodesOfModel, uint16(3))
 		require.Contains(t, v.NodesOfModel[4], node)
-		require.Zero(t, v.Tier(node, 100), "simulated")
 	})
 	require.NoError(t, x.Apply(watch.Event{Pubkey: node, Deleted: true}))
 	x.Read(func(v *Accounts) {

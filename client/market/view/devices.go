@@ -47,3 +47,21 @@ func (v *View) Shown(node solana.PublicKey, devices [][32]byte) {
 		v.accounts.shown[node] = devices
 	}
 }
+
+// Proven notes the keys that GPUs have proven in a node's evidence: no account says which they are.
+func (v *View) Proven(node solana.PublicKey, keys [][32]byte) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, ok := v.accounts.Nodes[node]; ok && len(keys) > 0 {
+		v.accounts.proven[node] = market.SortDevices(keys)
+	}
+}
+
+// GPUKeys are the keys of a node's GPUs by the evidence that its account names, in ascending order; nil when they are not
+// known.
+func (v *Accounts) GPUKeys(n *market.Node) [][32]byte {
+	if keys := v.proven[n.Address]; market.NamesKeys(n.EvidenceHash, keys) {
+		return keys
+	}
+	return nil
+}

@@ -3,5 +3,5 @@
 //
 // There are two ways to read it. The methods of View return copies, sorted, for programs that look at a few accounts.
 // Read gives the Accounts themselves, for programs that look at many under one lock, such as keepers. Decoded accounts
-// are never changed after they were put in: whoever read a pointer may keep it.
+// are never changed after they were put in: a reader may keep a pointer.
 package view

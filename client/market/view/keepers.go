@@ -66,13 +66,3 @@ func (v *Accounts) Voted(period uint64, index uint16) (root [32]byte, voted bool
 	}
 	return root, false
 }
-
-// Tier is what a report of a period that ends then says about a node's evidence, if it was not checked: 0 for simulated
-// GPUs, else what stands.
-func (v *Accounts) Tier(node solana.PublicKey, end int64) uint8 {
-	n, ok := v.Nodes[node]
-	if !ok || n.Spec.Simulated == 1 {
-		return 0
-	}
-	return n.TierAt(end)
-}

@@ -156,7 +156,7 @@ func (v *View) put(key solana.PublicKey, slot uint64, value any) {
 	if len(v.subs) > 0 {
 		v.publish(key, slot, before, value)
 	}
-	if v.taken.Swap(false) { // a start puts hundreds of thousands of accounts that nobody waits for
+	if v.taken.Swap(false) { // a start puts hundreds of thousands of accounts for which no caller waits
 		close(v.changed)
 		v.changed = make(chan struct{})
 	}

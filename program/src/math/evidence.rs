@@ -12,6 +12,12 @@ pub fn standing_tier(tier: u8, expiry: i64, now: i64) -> u8 {
     }
 }
 
+/// What an evidence hash says of the bundle's GPUs: its last twelve bytes are the first of the root over their keys, the
+/// others are of the bundle's digest.
+pub fn key_root(evidence_hash: &[u8; 32]) -> &[u8] {
+    evidence_hash.split_at(20).1
+}
+
 /// The root of the tree over device identities, hashed as in reports; `None` unless they are ascending, each once, and
 /// as many as a node may have.
 pub fn device_root(devices: &[[u8; 32]]) -> Option<[u8; 32]> {

@@ -51,7 +51,7 @@ pub struct Node {
     pub provider: Address,
     /// Ed25519 key of the agent on the machine.
     pub node_key: Address,
-    /// sha256 of the evidence bundle, zero when none.
+    /// Names the evidence bundle and the keys of its GPUs, see [`crate::math::evidence::key_root`]; zero when none.
     pub evidence_hash: [u8; 32],
     /// Standing ask, µUSDC per GPU-hour.
     pub price: u64,
@@ -182,6 +182,8 @@ pub struct Node {
     /// No claim out of this node's faults that a proof or a broken guarantee shows counts an hour of a GPU for more than
     /// this, µUSDC: its model's terms, as of `terms_at`.
     pub reference_price: u64,
+    /// Until when tier 3 stands for the node's claims of its GPUs' keys; 0 without them.
+    pub keys_until: i64,
     /// Faults of the machine that were ever applied.
     pub convictions: u32,
     /// The market's times when the guarantee was given: for last claims, for appeals, and until stake may leave.
@@ -249,9 +251,11 @@ impl Node {
         self.terms_at = now;
     }
 
-    /// What its evidence is worth at `now`.
+    /// What its evidence is worth at `now`. Tier 3 is of GPUs, and each of them counts for one node.
     pub fn tier_at(&self, now: i64) -> u8 {
-        standing_tier(self.tier, self.evidence_expiry, now)
+        let until =
+            if self.tier == 3 { self.keys_until.min(self.evidence_expiry) } else { self.evidence_expiry };
+        standing_tier(self.tier, until, now)
     }
 
     /// Notes a lease that was served as long as it had to be, and whose fee is swept.

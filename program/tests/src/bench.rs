@@ -261,7 +261,12 @@ fn evidence(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.ok(register, &[&owner.key, &machine]);
     let node = pda::node(&owner.provider(), &machine.pubkey());
     let device_root = device_root(&devices[..2]).expect("ascending");
-    let leaf = LeafData { tier: 2, device_root, ..w.good_leaf(node, Address::default(), w.period() + 1) };
+    let leaf = LeafData {
+        tier: 2,
+        device_root,
+        evidence_hash: [8; 32],
+        ..w.good_leaf(node, Address::default(), w.period() + 1)
+    };
     let proof = report(w, keepers, leaf);
     w.ok(ix::report_apply(&proof), &[]);
     let held = pda::node(&squatter.provider(), &junk.pubkey());

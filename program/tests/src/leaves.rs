@@ -1,6 +1,7 @@
 //! Report leaves, the trees they stand in, and the statements that speak against them.
 
 use gantry_market::constants::{MANIFEST_LEN, MANIFEST_TAG, RECEIPT_TAG, STATEMENT_TAG};
+use gantry_market::math::evidence::device_root;
 use gantry_market::math::hash::sha256_of;
 use solana_address::Address;
 
@@ -47,6 +48,13 @@ impl LeafData {
         out[128..160].copy_from_slice(&self.evidence_hash);
         out
     }
+}
+
+/// The evidence hash of a bundle with this digest, in which GPUs have these keys.
+pub fn evidence_hash(digest: [u8; 32], keys: &[[u8; 32]]) -> [u8; 32] {
+    let mut hash = digest;
+    hash[20..].copy_from_slice(&device_root(keys).expect("ascending")[..12]);
+    hash
 }
 
 /// A leaf and the way from it to the root.

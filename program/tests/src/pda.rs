@@ -71,6 +71,10 @@ pub fn device(identity: &[u8; 32]) -> Address {
     find(&[seeds::DEVICE, identity])
 }
 
+pub fn gpu_key(hash: &[u8; 32]) -> Address {
+    find(&[seeds::GPU_KEY, hash])
+}
+
 pub fn keeper(wallet: &Address) -> Address {
     find(&[seeds::KEEPER, wallet.as_ref()])
 }

@@ -8,7 +8,7 @@ use solana_instruction::Instruction;
 use solana_keypair::Keypair;
 use solana_signer::Signer;
 
-use crate::leaves::{tree, LeafData, Proof};
+use crate::leaves::{evidence_hash, tree, LeafData, Proof};
 use crate::{ix, pda, Actor, Testbed};
 
 /// 2 USDC per GPU-hour.
@@ -204,14 +204,36 @@ impl Testbed {
         proofs
     }
 
-    /// A final report of the running period says that the machine has this evidence, and names its devices.
+    /// A final report of the running period says that the machine has this evidence, and names its devices. Keys of its
+    /// GPUs are claimed where they make the tier.
     pub fn show_evidence(&mut self, keeper: &Actor, node: &Address, tier: u8, device_root: [u8; 32]) {
+        let state = self.read::<Node>(node);
+        let keys = ix::gpu_keys(node, state.spec.gpus);
+        self.show_gpus(keeper, node, tier, device_root, &keys[..state.spec.gpus as usize]);
+        if tier == 3 && state.spec.simulated == 0 {
+            let claim = ix::node_set_keys(&keeper.wallet(), node, keys, state.spec.gpus);
+            self.ok(claim, &[&keeper.key]);
+        }
+    }
+
+    /// The same, with GPUs that have these keys, which nobody claims.
+    pub fn show_gpus(
+        &mut self,
+        keeper: &Actor,
+        node: &Address,
+        tier: u8,
+        device_root: [u8; 32],
+        keys: &[[u8; 32]],
+    ) {
         // Not of the period in which the node was registered, nor of one that is reported on already.
         let last = self.read::<Node>(node).last_report_period;
         let period = self.period().max(last + 1);
         self.warp_past_period(period);
         let leaf = self.good_leaf(*node, Address::default(), period);
-        let proofs = self.finalise(keeper, &[LeafData { tier, device_root, evidence_hash: [8; 32], ..leaf }]);
+        let proofs = self.finalise(
+            keeper,
+            &[LeafData { tier, device_root, evidence_hash: evidence_hash([8; 32], keys), ..leaf }],
+        );
         self.ok(ix::report_apply(&proofs[0]), &[]);
     }
 

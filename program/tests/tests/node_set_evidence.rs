@@ -7,6 +7,7 @@ use gantry_market::state::{DeviceClaim, Node, NODE_ACTIVE, NODE_HIBERNATED, NODE
 use gantry_market_tests::attempts::without_last;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::leaves::LeafData;
 use gantry_market_tests::setups::ASK;
 use gantry_market_tests::tokens::token_program;
 use gantry_market_tests::transactions::{swap, unsigned};
@@ -121,8 +122,142 @@ fn evidence_takes_devices_from_who_only_claims_them() {
     c.refused(again, MarketError::ClaimsStand);
 }
 
+/// Only evidence makes a tier last: periods in which a machine was not asked say nothing about it, whatever they name.
 #[test]
-fn a_tier_lapses_a_day_after_the_period_that_named_it() {
+fn b01_only_a_leaf_with_evidence_moves_the_expiry() {
+    let mut c = contest();
+    c.show(c.machine.node, 2);
+    let node = c.machine.node;
+    let until = c.node(&node).evidence_expiry;
+    for tier in [2, 3] {
+        let period = c.w.period();
+        c.w.warp_past_period(period);
+        let leaf = c.w.good_leaf(node, Address::default(), period);
+        let proofs = c.w.finalise(&c.keeper, &[LeafData { tier, ..leaf }]);
+        c.w.ok(ix::report_apply(&proofs[0]), &[]);
+        let now = c.node(&node);
+        assert_eq!(
+            (now.tier, now.evidence_expiry),
+            (2, until),
+            "a leaf of tier {tier} that names no evidence"
+        );
+    }
+    c.w.set_now(until + 1);
+    let now = c.node(&node);
+    assert_eq!(now.tier_at(until + 1), 1, "it has lapsed, though reports went on");
+}
+
+/// A machine that showed nothing when it was asked loses its tier at once.
+#[test]
+fn b01_a_machine_that_shows_nothing_loses_its_tier() {
+    let mut c = contest();
+    c.show(c.machine.node, 3);
+    let (node, period) = (c.machine.node, c.w.period());
+    let until = c.node(&node).evidence_expiry;
+    c.w.warp_past_period(period);
+    let leaf = c.w.good_leaf(node, Address::default(), period);
+    let proofs = c.w.finalise(&c.keeper, &[LeafData { tier: 0, ..leaf }]);
+    c.w.ok(ix::report_apply(&proofs[0]), &[]);
+    let state = c.node(&node);
+    assert_eq!((state.tier, state.evidence_expiry), (0, until));
+}
+
+/// One GPU counts for one node: the claim of its key, not what keepers remember, decides about tier 3.
+#[test]
+fn b02_a_gpu_backs_one_node_of_tier_three() {
+    let mut c = contest();
+    let (first, second, keeper) = (c.held, c.machine.node, c.keeper.wallet());
+    let (keys, root) = (ix::gpu_keys(&first, 2), c.root());
+    let tier = |c: &Contest, at: &Address| c.node(at).tier_at(c.w.now());
+    c.w.show_gpus(&c.keeper, &first, 3, root, &keys[..2]);
+    assert_eq!((c.node(&first).tier, tier(&c, &first)), (3, 1), "not before the keys are claimed");
+    c.w.ok(ix::node_set_keys(&keeper, &first, keys, 2), &[&c.keeper.key]);
+    assert_eq!(tier(&c, &first), 3);
+    let claim: DeviceClaim = c.w.read(&pda::gpu_key(&keys[0]));
+    let until = c.node(&first).evidence_expiry;
+    assert_eq!((claim.node, claim.tier, claim.key, claim.expires()), (first, 3, 1, until));
+
+    // The same GPUs behind another node, and one of them beside another: neither counts.
+    c.w.show_gpus(&c.keeper, &second, 3, root, &keys[..2]);
+    let claim = ix::node_set_keys(&keeper, &second, keys, 2);
+    c.w.refused(claim, &[&c.keeper.key], MarketError::DeviceClaimed);
+    assert_eq!((c.node(&second).tier, tier(&c, &second)), (3, 1));
+    let take = c.take();
+    c.refused(take, MarketError::EvidenceTooWeak);
+    let mut one = ix::gpu_keys(&second, 2);
+    one[0] = keys[0];
+    one[..2].sort();
+    c.w.show_gpus(&c.keeper, &second, 3, root, &one[..2]);
+    let claim = ix::node_set_keys(&keeper, &second, one, 2);
+    c.w.refused(claim, &[&c.keeper.key], MarketError::DeviceClaimed);
+    assert!(
+        !c.w.exists(&pda::gpu_key(one.iter().find(|key| **key != keys[0]).expect("the other"))),
+        "all or none"
+    );
+    assert_eq!((tier(&c, &first), tier(&c, &second)), (3, 1));
+
+    // When the first has shown nothing for so long that its tier has lapsed, they are the second's.
+    c.w.set_now(until + 1);
+    assert_eq!(tier(&c, &first), 1);
+    c.w.show_gpus(&c.keeper, &second, 3, root, &keys[..2]);
+    let claim = ix::node_set_keys(&keeper, &second, keys, 2);
+    let meta = c.w.ok(claim.clone(), &[&c.keeper.key]);
+    assert_emitted(&meta, &DeviceTaken { device: keys[1], from: first, to: second, tier: 3 });
+    assert_eq!(tier(&c, &second), 3);
+    assert_eq!(c.node(&first).claims_missing, 0, "the devices are claimed by themselves");
+    c.w.refused(claim, &[&c.keeper.key], MarketError::ClaimsStand);
+}
+
+/// New GPUs, or none, end what the claims of the old ones gave.
+#[test]
+fn b02_tier_three_is_of_the_keys_that_were_shown_last() {
+    let mut c = contest();
+    let (node, root, keeper) = (c.machine.node, c.root(), c.keeper.wallet());
+    c.show(node, 3);
+    assert_eq!(c.node(&node).tier_at(c.w.now()), 3);
+    let mut other = ix::gpu_keys(&node, 2);
+    other[1][0] ^= 0x80;
+    other[..2].sort();
+    c.w.show_gpus(&c.keeper, &node, 3, root, &other[..2]);
+    assert_eq!(c.node(&node).tier_at(c.w.now()), 1);
+    let old = ix::node_set_keys(&keeper, &node, ix::gpu_keys(&node, 2), 2);
+    c.w.refused(old, &[&c.keeper.key], MarketError::WrongDevices);
+    c.w.ok(ix::node_set_keys(&keeper, &node, other, 2), &[&c.keeper.key]);
+    assert_eq!(c.node(&node).tier_at(c.w.now()), 3);
+    // The same keys again: claims last as long as the newer evidence once somebody has said so.
+    let before = c.node(&node).keys_until;
+    c.w.show_gpus(&c.keeper, &node, 3, root, &other[..2]);
+    assert_eq!((c.node(&node).keys_until, c.node(&node).tier_at(c.w.now())), (before, 3));
+    c.w.ok(ix::node_set_keys(&keeper, &node, other, 2), &[&c.keeper.key]);
+    assert_eq!(c.node(&node).keys_until, c.node(&node).evidence_expiry);
+}
+
+/// Nobody blocks a GPU's key by registering its hash as a device, or by passing that claim for the key's.
+#[test]
+fn b02_a_device_with_the_hash_of_a_key_is_no_claim_of_the_key() {
+    let mut c = contest();
+    let (node, root, keeper) = (c.machine.node, c.root(), c.keeper.wallet());
+    let squatter = c.w.provider(20_000_000_000);
+    let (key, keys) = (c.w.fresh_key(), ix::gpu_keys(&node, 2));
+    let squat = ix::node_register_with(&squatter, &key.pubkey(), ix::spec(2), ASK, keys);
+    c.w.ok(squat, &[&squatter.key, &key]);
+    c.w.show_gpus(&c.keeper, &node, 3, root, &keys[..2]);
+    let mut wrong = ix::node_set_keys(&keeper, &node, keys, 2);
+    wrong.accounts[3].pubkey = pda::device(&keys[0]);
+    c.w.refused(wrong, &[&c.keeper.key], MarketError::WrongAccount);
+    c.w.ok(ix::node_set_keys(&keeper, &node, keys, 2), &[&c.keeper.key]);
+    assert_eq!(c.node(&node).tier_at(c.w.now()), 3);
+    // A key's claim closes with no node.
+    c.w.ok(ix::node_retire(&c.owner, &node), &[&c.owner.key]);
+    c.w.warp(i64::from(c.w.params.unstake_cooldown_secs));
+    c.w.alter(&node, |n: &mut Node| n.claims_missing = 1);
+    let mut close = ix::node_close(&c.owner, &c.machine.key.pubkey(), 0);
+    close.accounts.push(AccountMeta::new(pda::gpu_key(&keys[0]), false));
+    c.w.refused(close, &[&c.owner.key], MarketError::WrongAccount);
+}
+
+#[test]
+fn a_tier_lapses_two_days_after_the_period_that_named_it() {
     let mut c = contest();
     let period = c.w.period() + 1;
     c.show(c.machine.node, 3);
@@ -227,7 +362,7 @@ fn evidence_reaches_no_other_devices_than_those_registered() {
     // Keepers that saw the victim's devices on a machine that registered others.
     c.show(mine.node, 3);
     let theirs = c.set(&mine.node, &[c.held]);
-    c.refused(theirs, MarketError::EvidenceTooWeak);
+    c.refused(theirs, MarketError::WrongDevices);
     assert_eq!(c.claim(0).node, c.held);
     let changes: [Change<[[u8; 32]; 8]>; 4] =
         [|d| d.swap(0, 1), |d| d[0] = d[1], |d| d[1] = [0; 32], |d| d[0][0] ^= 1];

@@ -94,7 +94,7 @@ fn what_was_not_measured_stays() {
 fn simulated_gpus_stay_at_tier_zero() {
     let (mut w, keeper, _, machine, leaf) = idle();
     w.alter(&machine.node, |n: &mut Node| (n.spec.simulated, n.tier) = (1, 0));
-    let proof = only(&mut w, &keeper, LeafData { tier: 3, ..leaf });
+    let proof = only(&mut w, &keeper, LeafData { tier: 3, evidence_hash: [6; 32], ..leaf });
     w.ok(ix::report_apply(&proof), &[]);
     assert_eq!(w.read::<Node>(&machine.node).tier, 0);
 }

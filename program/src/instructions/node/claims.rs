@@ -8,13 +8,13 @@ use crate::records;
 use crate::seeds;
 use crate::state::DeviceClaim;
 
-/// The claim of a device as it is; `None` when nobody has one, and the account is where it would be.
-pub fn claim_of(view: &AccountView, device: &[u8; 32]) -> Result<Option<DeviceClaim>> {
+/// The claim of a device as it is, or of a GPU's key; `None` when nobody has one, and the account is where it would be.
+pub fn claim_of(view: &AccountView, device: &[u8; 32], key: bool) -> Result<Option<DeviceClaim>> {
     if !view.owned_by(&crate::ID) {
         return Ok(None);
     }
     let claim: DeviceClaim = records::read(view)?;
-    require!(claim.device == *device, MarketError::WrongAccount);
+    require!(claim.device == *device && claim.key == key as u8, MarketError::WrongAccount);
     Ok(Some(claim))
 }
 
@@ -24,11 +24,13 @@ pub fn create_claim(
     payer: &AccountView,
     view: &AccountView,
     device: &[u8; 32],
+    key: bool,
     node: &Address,
     tier: u8,
     until: i64,
 ) -> Result<()> {
-    let (address, bump) = find_program_address(&[seeds::DEVICE, device], &crate::ID);
+    let seed = if key { seeds::GPU_KEY } else { seeds::DEVICE };
+    let (address, bump) = find_program_address(&[seed, device], &crate::ID);
     require!(*view.address() == address, MarketError::WrongAccount);
     let mut claim = DeviceClaim {
         node: *node,
@@ -37,8 +39,9 @@ pub fn create_claim(
         tier: 0,
         version: VERSION,
         bump,
-        expiry: [0; 5],
+        key: key as u8,
+        expiry: [0; 4],
     };
     claim.set(tier, until)?;
-    records::create(payer, view, &[seeds::DEVICE, device, &[bump]], &claim)
+    records::create(payer, view, &[seed, device, &[bump]], &claim)
 }

@@ -59,7 +59,7 @@ fn close_claim(
     payers: &[AccountView],
 ) -> Result<()> {
     let claim: DeviceClaim = records::read(&view)?;
-    require!(claim.node == *node, MarketError::WrongAccount);
+    require!(claim.node == *node && claim.key == 0, MarketError::WrongAccount);
     let mut everyone = core::iter::once(wallet).chain(payers);
     let payer = everyone.find(|payer| *payer.address() == claim.rent_payer);
     let mut destination = *payer.ok_or(MarketError::MissingAccount)?;

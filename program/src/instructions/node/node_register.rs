@@ -139,8 +139,8 @@ fn claim(
     tier: u8,
     now: i64,
 ) -> Result<bool> {
-    match claim_of(view, device)? {
-        None => create_claim(payer, view, device, node, tier, 0).map(|()| true),
+    match claim_of(view, device, false)? {
+        None => create_claim(payer, view, device, false, node, tier, 0).map(|()| true),
         Some(held) if held.tier_at(now) < 2 => Ok(false),
         Some(_) => fail(MarketError::DeviceClaimed),
     }

@@ -58,7 +58,7 @@ fn cost(node: &mut Node, now: i64) -> Result<u64> {
 /// No other node takes a device that more than this one vouched for, as long as this one may not use it.
 fn lock(view: &AccountView, node: &Address, now: i64, until: i64) -> Result<()> {
     let mut claim: DeviceClaim = records::read(view)?;
-    require!(claim.node == *node, MarketError::WrongAccount);
+    require!(claim.node == *node && claim.key == 0, MarketError::WrongAccount);
     let tier = claim.tier_at(now);
     if tier >= 2 {
         claim.set(tier, claim.expires().max(until))?;

@@ -8,6 +8,7 @@ use crate::constants::{
 };
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeafApplied, LeaseFailed};
+use crate::math::evidence::key_root;
 use crate::math::fees::{bps_of, share};
 use crate::math::merkle::root_of;
 use crate::math::periods::period_end;
@@ -141,11 +142,20 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i6
         return node.invariant();
     }
     node.note_health(unhealthy, leaf.period, params.period_secs, now)?;
-    // A simulated GPU stays at tier 0, whatever a report says.
-    if node.spec.simulated == 0 {
-        node.tier = leaf.tier;
-        node.evidence_expiry =
-            period_end(leaf.period, params.period_secs)?.checked_add(EVIDENCE_SECS).or_overflow()?;
+    if leaf.evidence_hash == [0; 32] {
+        // Nobody looked at evidence, or there was none to look at: that makes no tier, and no tier last longer.
+        node.tier = node.tier.min(leaf.tier);
+    } else {
+        // A simulated GPU stays at tier 0, whatever a report says.
+        if node.spec.simulated == 0 {
+            node.tier = leaf.tier;
+            node.evidence_expiry =
+                period_end(leaf.period, params.period_secs)?.checked_add(EVIDENCE_SECS).or_overflow()?;
+        }
+        if key_root(&leaf.evidence_hash) != key_root(&node.evidence_hash) {
+            node.keys_until = 0;
+        }
+        node.evidence_hash = leaf.evidence_hash;
     }
     if leaf.device_root != [0; 32] {
         // A node of the first layout has no root yet, and holds all its claims: what keepers see there is its own.
@@ -156,9 +166,6 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i6
     }
     if leaf.measured_tflops_x10 != 0 {
         node.measured_tflops_x10 = leaf.measured_tflops_x10;
-    }
-    if leaf.evidence_hash != [0; 32] {
-        node.evidence_hash = leaf.evidence_hash;
     }
     node.invariant()
 }

@@ -41,6 +41,15 @@ pub fn devices(node_key: &Address, gpus: u8) -> [[u8; 32]; 8] {
     all
 }
 
+/// The hashes of GPUs' own keys, in the form of `devices`.
+pub fn gpu_keys(of: &Address, gpus: u8) -> [[u8; 32]; 8] {
+    let mut all = devices(of, gpus);
+    for key in all.iter_mut().take(gpus as usize) {
+        key[30] = 0xee;
+    }
+    all
+}
+
 fn claims(devices: &[[u8; 32]; 8], gpus: u8) -> Vec<AccountMeta> {
     devices.iter().take(gpus as usize).map(|device| AccountMeta::new(pda::device(device), false)).collect()
 }
@@ -205,6 +214,14 @@ pub fn node_set_evidence(
     );
     let losers = losers.iter().map(|node| AccountMeta::new(*node, false));
     with_remaining(instruction, claims(&devices, gpus).into_iter().chain(losers).collect())
+}
+
+/// Claims the keys of a node's GPUs.
+pub fn node_set_keys(payer: &Address, node: &Address, keys: [[u8; 32]; 8], gpus: u8) -> Instruction {
+    let mut instruction = node_set_evidence(payer, node, keys, 0, &[]);
+    let claims = keys.iter().take(gpus as usize).map(|key| AccountMeta::new(pda::gpu_key(key), false));
+    instruction.accounts.extend(claims);
+    instruction
 }
 
 pub fn node_close(who: &Actor, node_key: &Address, gpus: u8) -> Instruction {

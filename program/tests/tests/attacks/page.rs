@@ -36,7 +36,7 @@ const WHERE: &str = "
 | R 11 | six nodes share one GPU, and the best of six checks counts | not yet in the program: comes with measuring GPUs |
 | R 11 | a node that is drawn for work is silent, or has one of its own GPUs rented when a keeper asks: keepers ask nodes without a lease only, and silence proves nothing | not yet in the program: comes with measuring GPUs |
 | R 12 | a relay stands by for checks and is elsewhere during leases | not yet in the program: comes with measuring GPUs |
-| R 20 | a gateway's key signs receipts for leases that are not its own; the shares of a sealed job are opened by a few | not yet in the program: comes with gateways |
+| R 20 | a few hold enough shares of a sealed job to open it | not yet in the program: there are no sealed jobs. The other half of R 20, that a gateway's key signs nothing for a lease, holds: neither the program nor a node takes a gateway's signature ([findings](../findings.md)) |
 ";
 
 fn table(rows: &[Row], last: &str, otherwise: &str) -> String {

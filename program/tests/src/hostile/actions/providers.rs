@@ -145,7 +145,7 @@ pub fn node_report_dead(s: &mut Scene) -> Option<Plan> {
         _ => s.actor().wallet(),
     };
     let mut report = ix::node_report_dead_of(&s.a.w.stake_mint, &authority, &at, &node);
-    let held = s.a.ledger.all::<DeviceClaim>().filter(|(_, claim)| claim.node == at);
+    let held = s.a.ledger.all::<DeviceClaim>().filter(|(_, claim)| claim.node == at && claim.key == 0);
     report.accounts.extend(held.map(|(claim, _)| AccountMeta::new(*claim, false)));
     one(report)
 }
@@ -163,8 +163,14 @@ pub fn node_close(s: &mut Scene) -> Option<Plan> {
 /// Mostly of a machine whose evidence is good, with the devices that it registered.
 pub fn node_set_evidence(s: &mut Scene) -> Option<Plan> {
     let (any, now) = (s.once_in(6), s.a.now());
-    let (at, node) = s.any_where::<Node>(|node| any || (node.tier_at(now) >= 2 && node.devices_seen == 1))?;
+    let (at, node) = s.any_where::<Node>(|node| any || (node.tier >= 2 && now <= node.evidence_expiry))?;
     let gpus = node.spec.gpus;
+    if s.once_in(2) {
+        let of = MACHINES[s.below(MACHINES.len())].1;
+        let keys = gpu_keys(if s.once_in(4) { of } else { number_of(&node)? }, gpus);
+        let payer = s.actor().wallet();
+        return one(ix::node_set_keys(&payer, &at, keys, gpus));
+    }
     let mut devices = devices_of(&node)?;
     match s.below(12) {
         0 => devices.swap(0, usize::from(gpus) - 1),
@@ -177,6 +183,17 @@ pub fn node_set_evidence(s: &mut Scene) -> Option<Plan> {
     }
     let payer = s.actor().wallet();
     one(ix::node_set_evidence(&payer, &at, devices, gpus, &losers))
+}
+
+/// The keys of a machine's GPUs. Twins have the same.
+pub fn gpu_keys(number: u64, gpus: u8) -> [[u8; 32]; 8] {
+    let of = TWINS.iter().find(|(twin, _)| *twin == number).map_or(number, |(_, of)| *of);
+    ix::gpu_keys(&key(of).pubkey(), gpus)
+}
+
+/// Which machine a node is.
+pub fn number_of(node: &Node) -> Option<u64> {
+    MACHINES.map(|(_, number, _)| number).into_iter().find(|number| key(*number).pubkey() == node.node_key)
 }
 
 /// The devices that a node registered.
@@ -241,7 +258,8 @@ pub fn guarantee_resolve(s: &mut Scene) -> Option<Plan> {
 /// With the claims that the node really has.
 pub fn node_close_of(a: &Harness, who: &Actor, at: &Address, node: &Node) -> Instruction {
     let mut close = ix::node_close(who, &node.node_key, 0);
-    let claims: Vec<_> = a.ledger.all::<DeviceClaim>().filter(|(_, claim)| claim.node == *at).collect();
+    let of = |claim: &DeviceClaim| claim.node == *at && claim.key == 0;
+    let claims: Vec<_> = a.ledger.all::<DeviceClaim>().filter(|(_, claim)| of(claim)).collect();
     close.accounts.extend(claims.iter().map(|(claim, _)| AccountMeta::new(**claim, false)));
     // Others that paid the rent of one.
     let mut payers: Vec<Address> = claims.iter().map(|(_, claim)| claim.rent_payer).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gantry_market::math::evidence::device_root;
+use gantry_market::math::evidence::{device_root, key_root};
 use gantry_market::state::{
     DeviceClaim, Fault, FraudProof, GpuModel, Keeper, Lease, Market, Node, Payout, Provider, NODE_ACTIVE,
     NODE_RETIRED, NODE_SUSPENDED,
@@ -50,15 +50,20 @@ fn evidence(act: &Act, change: &Change<DeviceClaim>, after: &DeviceClaim) -> Ver
         act.ledger.get::<Node>(&after.node).filter(|_| act.instruction.accounts[1].pubkey == after.node);
     must!(node.is_some(), "a claim goes to the node of its evidence", "{at}");
     let node = node.expect("just checked");
-    let tier = node.tier_at(act.now);
-    must!(tier >= 2 && node.devices_seen == 1, "a claim needs evidence that was checked", "{at}: {tier}");
+    let keys = after.key == 1;
+    let tier = if keys { node.tier } else { node.tier_at(act.now) };
+    let checked =
+        if keys { tier == 3 && act.now <= node.evidence_expiry } else { tier >= 2 && node.devices_seen == 1 };
+    must!(checked, "a claim needs evidence that was checked", "{at}: {tier}");
     let works = !matches!(node.status, NODE_RETIRED | NODE_SUSPENDED);
     must!(works, "a machine that left takes nothing", "{at}");
     let devices: Vec<[u8; 32]> = act.instruction.data.get(8..264).map_or(vec![], |data| {
-        data.chunks(32).take(usize::from(node.spec.gpus)).map(|c| c.try_into().expect("32")).collect()
+        let all = data.chunks(32).map(|c| c.try_into().expect("32"));
+        all.take_while(|device| *device != [0; 32]).collect()
     });
-    let own = device_root(&devices) == Some(node.device_root) && devices.contains(&after.device);
-    must!(own, "a node claims what it registered", "{at}");
+    let root = device_root(&devices).unwrap_or_default();
+    let own = if keys { root.starts_with(key_root(&node.evidence_hash)) } else { root == node.device_root };
+    must!(own && devices.contains(&after.device), "a node claims what it has", "{at}");
     let terms = (after.tier, after.expires()) == (tier, node.evidence_expiry);
     must!(terms, "a claim is worth what its evidence is", "{at}: {}", after.tier);
     if let Some(before) = change.before {

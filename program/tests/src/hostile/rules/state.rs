@@ -61,7 +61,7 @@ fn sums(ledger: &Ledger) -> Result<Sums, super::Violation> {
             *sums.faults.entry(subject).or_default() += 1;
         }
     }
-    for (_, claim) in ledger.all::<DeviceClaim>() {
+    for (_, claim) in ledger.all::<DeviceClaim>().filter(|(_, claim)| claim.key == 0) {
         *sums.claims.entry(claim.node).or_default() += 1;
     }
     for (_, node) in ledger.all::<Node>() {
@@ -244,8 +244,10 @@ fn addresses(ledger: &Ledger) -> Verdict {
         must!(*at == pda::provider(&found.wallet), "accounts lie where they derive", "{at}");
     }
     for (at, found) in ledger.all::<DeviceClaim>() {
-        must!(*at == pda::device(&found.device), "accounts lie where they derive", "{at}");
-        must!(ledger.get::<Node>(&found.node).is_some(), "a claim is of a node", "{at}");
+        let derived = if found.key == 1 { pda::gpu_key } else { pda::device };
+        must!(*at == derived(&found.device), "accounts lie where they derive", "{at}");
+        let lives = found.key == 1 || ledger.get::<Node>(&found.node).is_some();
+        must!(lives, "a claim is of a node", "{at}");
     }
     for (at, found) in ledger.all::<Report>() {
         must!(*at == pda::report(found.period), "accounts lie where they derive", "{at}");

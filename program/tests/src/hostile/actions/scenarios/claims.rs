@@ -4,12 +4,12 @@ use solana_address::Address;
 use solana_signer::Signer;
 
 use super::{joined, market, offered, recovered, reported, usable, Job};
-use crate::hostile::actions::providers::{devices_of, holders_of};
+use crate::hostile::actions::providers::{devices_of, gpu_keys, holders_of, number_of};
 use crate::hostile::harness::{MACHINES, TWINS};
 use crate::hostile::scenario::Scenario;
 use crate::hostile::scene::{Plan, Scene};
 use crate::hostile::trace::Step;
-use crate::leaves::LeafData;
+use crate::leaves::{evidence_hash, LeafData};
 use crate::testbed::key;
 use crate::{ix, pda};
 
@@ -53,8 +53,11 @@ fn found(s: &mut Scene, nodes: [Address; 2], tiers: [u8; 2]) -> Option<Plan> {
     let period = s.a.w.period();
     let mut leaves = vec![];
     for (node, tier) in nodes.into_iter().zip(tiers) {
-        let device_root = s.a.ledger.get::<Node>(&node)?.device_root;
-        leaves.push(LeafData { tier, device_root, ..s.a.w.good_leaf(node, Address::default(), period) });
+        let state = *s.a.ledger.get::<Node>(&node)?;
+        let (device_root, gpus) = (state.device_root, state.spec.gpus);
+        let evidence_hash = evidence_hash([8; 32], &gpu_keys(number_of(&state)?, gpus)[..usize::from(gpus)]);
+        let leaf = s.a.w.good_leaf(node, Address::default(), period);
+        leaves.push(LeafData { tier, device_root, evidence_hash, ..leaf });
     }
     reported(s, period, &leaves, &[0, 1])
 }
@@ -65,7 +68,12 @@ fn shown(s: &mut Scene, at: &Address) -> Option<Step> {
     let devices = devices_of(&node)?;
     let holders = holders_of(s, at, &devices, node.spec.gpus);
     let payer = s.actor().wallet();
-    Some(Step::Send(vec![ix::node_set_evidence(&payer, at, devices, node.spec.gpus, &holders)]))
+    let mut send = vec![ix::node_set_evidence(&payer, at, devices, node.spec.gpus, &holders)];
+    if node.tier == 3 {
+        let keys = gpu_keys(number_of(&node)?, node.spec.gpus);
+        send.insert(0, ix::node_set_keys(&payer, at, keys, node.spec.gpus));
+    }
+    Some(Step::Send(send))
 }
 
 /// Two periods about which keepers say different things, applied in the wrong order.
@@ -79,6 +87,7 @@ pub fn overtaken(s: &mut Scene) -> Option<Scenario> {
         let leaf = |s: &Scene, period, tier| LeafData {
             tier,
             device_root: root,
+            evidence_hash: [tier; 32],
             ..s.a.w.good_leaf(node, Address::default(), period)
         };
         let (old, new) = (leaf(s, period, 3), leaf(s, period + 1, 1));

@@ -24,11 +24,13 @@ const (
 	KindTDX Kind = 5
 	// KindWork is a work claim, signed by the node, with opened chunks of the product.
 	KindWork Kind = 6
+	// KindGuest is a key that a process in a confidential machine made and keeps to itself, and its signature.
+	KindGuest Kind = 7
 )
 
 var kindNames = map[Kind]string{
 	KindInventory: "inventory", KindNVGPU: "NVIDIA GPU report", KindTPM: "TPM quote", KindSNP: "SEV-SNP report", KindTDX: "TDX quote",
-	KindWork: "work proof",
+	KindWork: "work proof", KindGuest: "guest key",
 }
 
 func (k Kind) String() string {

@@ -15,7 +15,7 @@ type Challenge struct {
 	ID [32]byte
 	// NodeKey is the ed25519 key of the node that must answer.
 	NodeKey [32]byte
-	// SlotHash is a finalised slot's hash: nobody knew it before.
+	// SlotHash is a finalised slot's hash: it was not known before.
 	SlotHash [32]byte
 	// Expiry is the unix second after which an answer is worth nothing.
 	Expiry int64
@@ -34,7 +34,7 @@ func (c Challenge) Nonce() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// Binding is what evidence that answers the challenge carries. Keys and Others are added by whoever knows them.
+// Binding is what evidence that answers the challenge carries. The side that knows Keys and Others adds them.
 func (c Challenge) Binding() Binding {
 	return Binding{Nonce: c.Nonce(), Node: c.NodeKey, Domain: [8]byte(c.GenesisHash[:8])}
 }
@@ -48,8 +48,11 @@ type Binding struct {
 	Node [32]byte
 	// Domain is the first bytes of the cluster's genesis hash, as in every record that the node signs.
 	Domain [8]byte
-	// Keys are the keys of other evidence that a confidential VM vouches for: the TPM's attestation key and the GPUs'
-	// leaf certificates. Their order does not matter.
+	// Claims is the digest of all evidence but that which vouches for it: the guest's key, a TEE's report and a TPM's
+	// quote.
+	Claims [32]byte
+	// Keys are those that a confidential VM vouches for beside the claims: the guest's, and the TPM's attestation key,
+	// whose quote comes after the TEE's report. Their order does not matter.
 	Keys [][32]byte
 	// Others is the digest of all other evidence in the bundle, which the TPM quote signs.
 	Others [32]byte
@@ -60,14 +63,15 @@ func (b Binding) GPU() [32]byte {
 	return sha256.Sum256(append(append([]byte(nil), b.Nonce[:]...), "gpu"...))
 }
 
-// ReportData is the 64 bytes that an SEV-SNP report or TDX quote carries: sha512("gantry-tee-1" ‖ nonce ‖ keys,
-// sorted).
+// ReportData is the 64 bytes that an SEV-SNP report or TDX quote carries: sha512("gantry-tee-2" ‖ nonce ‖ digest of the
+// claims ‖ keys, sorted). So nothing in a bundle can be exchanged once the guest has answered.
 func (b Binding) ReportData() [64]byte {
 	keys := append([][32]byte(nil), b.Keys...)
 	sort.Slice(keys, func(i, j int) bool { return string(keys[i][:]) < string(keys[j][:]) })
 	h := sha512.New()
-	h.Write([]byte("gantry-tee-1"))
+	h.Write([]byte("gantry-tee-2"))
 	h.Write(b.Nonce[:])
+	h.Write(b.Claims[:])
 	for _, k := range keys {
 		h.Write(k[:])
 	}

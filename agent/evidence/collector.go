@@ -11,6 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/tpm"
 )
@@ -49,7 +50,7 @@ type Sources struct {
 	Inventory func(context.Context) (inventory.Inventory, error)
 	// Work makes a work proof for a nonce; attest.ErrAbsent with a reason when it must not now.
 	Work func(ctx context.Context, nonce [32]byte) (attest.Evidence, error)
-	// GPUs asks the GPUs for reports over a nonce, with the certificate digest of each.
+	// GPUs asks the GPUs for reports over a nonce.
 	GPUs func(ctx context.Context, nonce [32]byte) ([]GPUReport, error)
 	// TEE asks the confidential machine for a report over 64 bytes.
 	TEE func(ctx context.Context, reportData [64]byte) (attest.Evidence, error)
@@ -61,6 +62,8 @@ type Options struct {
 	Sources Sources
 	// Key is the node's; it signs the bundles.
 	Key ed25519.PrivateKey
+	// Guest is this process's own key, which goes into bundles of confidential machines; nil makes one.
+	Guest *guest.Key
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -76,13 +79,19 @@ func New(o Options) (*Collector, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Guest == nil {
+		var err error
+		if o.Guest, err = guest.NewKey(); err != nil {
+			return nil, err
+		}
+	}
 	return &Collector{o: o}, nil
 }
 
 // Collect answers a challenge with a signed bundle and says what it found. The error is the context's, or that the
 // bundle could not be made at all; a device that fails is a finding.
 func (c *Collector) Collect(ctx context.Context, challenge attest.Challenge) (*bundle.Bundle, []Finding, error) {
-	r := collection{sources: c.o.Sources, ctx: ctx, binding: challenge.Binding(), b: &bundle.Bundle{Challenge: challenge}}
+	r := collection{sources: c.o.Sources, guest: c.o.Guest, ctx: ctx, binding: challenge.Binding(), b: &bundle.Bundle{Challenge: challenge}}
 	r.inventory()
 	r.work()
 	r.gpus()
@@ -107,6 +116,7 @@ func (c *Collector) Collect(ctx context.Context, challenge attest.Challenge) (*b
 // collection is the work of one Collect.
 type collection struct {
 	sources  Sources
+	guest    *guest.Key
 	ctx      context.Context
 	binding  attest.Binding
 	b        *bundle.Bundle
@@ -188,7 +198,6 @@ func (r *collection) gpus() {
 			r.missing(attest.KindNVGPU, g.Evidence.Instance, g.Err)
 			continue
 		}
-		r.binding.Keys = append(r.binding.Keys, g.Key)
 		r.add(g.Evidence, "%d bytes", size(g.Evidence))
 	}
 }
@@ -208,17 +217,23 @@ func (r *collection) attestationKey() bool {
 	return true
 }
 
+// tee has the confidential machine vouch for what was collected, under this process's key.
 func (r *collection) tee() {
 	if r.sources.TEE == nil {
 		r.missing(attest.KindSNP, 0, errNotAsked)
 		return
 	}
-	e, err := r.sources.TEE(r.ctx, r.binding.ReportData())
+	r.b.Sort()
+	vouched, err := r.guest.Vouch(r.b.Evidence, r.binding, func(data [64]byte) (attest.Evidence, error) {
+		return r.sources.TEE(r.ctx, data)
+	})
 	if err != nil {
 		r.missing(attest.KindSNP, 0, err)
 		return
 	}
-	r.add(e, "%d bytes", size(e))
+	for _, e := range vouched {
+		r.add(e, "%d bytes", size(e))
+	}
 }
 
 // tpm quotes over everything else, last.
@@ -245,14 +260,14 @@ func (r *collection) tpm() {
 // withoutTPM asks the TEE again: its first report binds a key whose quote is not in the bundle, which no verifier would
 // accept.
 func (r *collection) withoutTPM() {
-	isTEE := func(k attest.Kind) bool { return k == attest.KindSNP || k == attest.KindTDX }
-	r.binding.Keys = r.binding.Keys[:len(r.binding.Keys)-1]
+	vouches := func(k attest.Kind) bool { return k == attest.KindGuest || k == attest.KindSNP || k == attest.KindTDX }
+	r.binding.Keys = nil
 	before := len(r.b.Evidence)
-	r.b.Evidence = slices.DeleteFunc(r.b.Evidence, func(e attest.Evidence) bool { return isTEE(e.Kind) })
+	r.b.Evidence = slices.DeleteFunc(r.b.Evidence, func(e attest.Evidence) bool { return vouches(e.Kind) })
 	if len(r.b.Evidence) == before {
 		return
 	}
-	r.findings = slices.DeleteFunc(r.findings, func(f Finding) bool { return isTEE(f.Kind) })
+	r.findings = slices.DeleteFunc(r.findings, func(f Finding) bool { return vouches(f.Kind) })
 	r.tee()
 }
 

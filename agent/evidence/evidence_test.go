@@ -210,7 +210,7 @@ func TestConfidentialMachine(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, tsm.entries, "the kernel's entry is removed")
 	require.Equal(t, map[attest.Kind]State{
-		attest.KindInventory: Found, attest.KindWork: Found, attest.KindNVGPU: Found, attest.KindSNP: Found, attest.KindTPM: Absent,
+		attest.KindInventory: Found, attest.KindWork: Found, attest.KindNVGPU: Found, attest.KindGuest: Found, attest.KindSNP: Found, attest.KindTPM: Absent,
 	}, states(findings))
 
 	found := map[string][]byte{}
@@ -230,6 +230,8 @@ func TestConfidentialMachine(t *testing.T) {
 	}
 	launch := machine.Measurement()
 	p.SNP.Measurements = []string{hex.EncodeToString(launch[:])}
+	p.SNP.MinTCB = policy.SNPTCB{Bootloader: 3, SNP: 8, Microcode: 115}
+	p.SNP.MinLaunchTCB = p.SNP.MinTCB
 	claims, _, err := policy.Judge(b, p, policy.Subject{Challenge: r.challenge}, time.Now(), collateral(found))
 	require.NoError(t, err)
 	require.Equal(t, uint8(3), claims.Tier, claims.Why)

@@ -12,11 +12,9 @@ import (
 	"github.com/gantry-market/gantry/attest/work"
 )
 
-// GPUReport is one GPU's evidence with the digest of its certificate.
+// GPUReport is one GPU's evidence.
 type GPUReport struct {
 	Evidence attest.Evidence
-	// Key is what a TEE binds: see attest.Binding.
-	Key [32]byte
 	// Err is not nil if there is no evidence; Evidence has the instance all the same.
 	Err error
 }
@@ -46,16 +44,7 @@ func gpuReport(a host.Attestation) GPUReport {
 	if a.Err != nil {
 		return r
 	}
-	if r.Evidence.Items, r.Err = nvgpu.Items(a.Report, a.Chain); r.Err != nil {
-		return r
-	}
-	certificates, _ := r.Evidence.Item(nvgpu.ItemCertificates)
-	chain, err := nvgpu.ParseChain(certificates)
-	if err != nil {
-		r.Err = err
-		return r
-	}
-	r.Key = chain.LeafDigest()
+	r.Evidence.Items, r.Err = nvgpu.Items(a.Report, a.Chain)
 	return r
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/gantry-market/gantry/attest"
 )
 
-// Version of the format.
-const Version = 1
+// Version of the format. In version 1 a TEE's report covered nonce and keys alone.
+const Version = 2
 
 // Limits of a bundle.
 const (
@@ -89,13 +89,17 @@ func (b *Bundle) Get(key string) ([]byte, error) {
 // Others is the digest of the evidence but the TPM's: sha256("gantry-others-1" ‖ encoding of each piece). The pieces
 // are in order. Error: attest.ErrMalformed.
 func Others(evidence []attest.Evidence) ([32]byte, error) {
-	rest := make([]attest.Evidence, 0, len(evidence))
-	for _, e := range evidence {
-		if e.Kind != attest.KindTPM {
-			rest = append(rest, e)
-		}
-	}
-	return digest("gantry-others-1", rest)
+	return digest("gantry-others-1", without(evidence, attest.KindTPM))
+}
+
+// Claims is the digest of the evidence but that which vouches for it: sha256("gantry-claims-1" ‖ encoding of each
+// piece). The pieces are in order. Error: attest.ErrMalformed.
+func Claims(evidence []attest.Evidence) ([32]byte, error) {
+	return digest("gantry-claims-1", without(evidence, attest.KindGuest, attest.KindSNP, attest.KindTDX, attest.KindTPM))
+}
+
+func without(evidence []attest.Evidence, kinds ...attest.Kind) []attest.Evidence {
+	return slices.DeleteFunc(slices.Clone(evidence), func(e attest.Evidence) bool { return slices.Contains(kinds, e.Kind) })
 }
 
 // digest hashes the encoding of pieces.
@@ -106,7 +110,7 @@ func digest(tag string, evidence []attest.Evidence) ([32]byte, error) {
 	h := sha256.New()
 	h.Write([]byte(tag))
 	for _, e := range evidence {
-		h.Write(appendEvidence(nil, e))
+		writeEvidence(h, e)
 	}
 	return [32]byte(h.Sum(nil)), nil
 }

@@ -185,7 +185,7 @@ func TestForeignEncodings(t *testing.T) {
 		want string
 	}{
 		"another tag":     {patch(0, 'X'), "not an evidence bundle"},
-		"another version": {patch(8, 2), "version 2"},
+		"another version": {patch(8, 1), "version 1"},
 		"reserved":        {patch(10, 1), "reserved"},
 		"counts":          {patch(252, 0xff, 0xff), "at most"},
 		"no evidence":     {append(append(bytes.Clone(raw[:252]), 0, 0, 0, 0), []byte{}...), "without evidence"},

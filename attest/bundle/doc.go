@@ -1,13 +1,13 @@
 // Package bundle is the container of everything that a machine says in answer to one challenge, and of what was needed
 // to judge it, so that an auditor can judge it again years later, offline, for a time of their choice.
 //
-// # Format, version 1
+// # Format, version 2
 //
 // Integers are little-endian.
 //
 //	head
 //	  0    8  tag "GANTRYE1"
-//	  8    2  version, 1
+//	  8    2  version, 2
 //	 10    2  zero
 //	 12   32  genesis hash of the cluster
 //	 44   32  program
@@ -36,7 +36,8 @@
 // collateral that it can get elsewhere, without the digest changing; the file format always has it.
 //
 // [Bundle.Statement] is what the node signs: tag "GANTRYN1" ‖ nonce of the challenge ‖ created i64 ‖ sha256 over all
-// evidence. It leaves collateral out, because whoever verifies adds it.
+// evidence. It leaves collateral out, because the verifier adds it.
 //
-// [Others] is the digest of all evidence but the TPM's, which the TPM's quote signs.
+// [Others] is the digest of all evidence but the TPM's, which the TPM's quote signs. [Claims] leaves out the guest's key
+// and the TEE's report too: the guest's key signs it, and the TEE's report covers it.
 package bundle

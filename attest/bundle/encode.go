@@ -1,10 +1,12 @@
 package bundle
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/gantry-market/gantry/attest"
@@ -18,34 +20,48 @@ const (
 
 // Encode returns the one encoding of the bundle. Error: attest.ErrMalformed when order or limits are not kept.
 func (b *Bundle) Encode() ([]byte, error) {
-	head, err := b.head()
-	if err != nil {
+	if err := b.check(); err != nil {
 		return nil, err
 	}
+	size := fixedLen
+	for _, e := range b.Evidence {
+		for _, i := range e.Items {
+			size += len(i.Data)
+		}
+	}
 	for _, c := range b.Collateral {
-		head = append(head, c.Data...)
+		size += len(c.Data)
 	}
-	if len(head) > MaxSize {
-		return nil, fmt.Errorf("bundle of %d bytes, at most %d: %w", len(head), MaxSize, attest.ErrMalformed)
+	if size > MaxSize {
+		return nil, fmt.Errorf("bundle of more than %d bytes, at most %d: %w", size, MaxSize, attest.ErrMalformed)
 	}
-	return head, nil
+	var out bytes.Buffer
+	out.Grow(size + 4096)
+	b.writeHead(&out)
+	for _, c := range b.Collateral {
+		out.Write(c.Data)
+	}
+	if out.Len() > MaxSize {
+		return nil, fmt.Errorf("bundle of %d bytes, at most %d: %w", out.Len(), MaxSize, attest.ErrMalformed)
+	}
+	return out.Bytes(), nil
 }
 
 // Digest is sha256 of the head: what goes on chain. Error: attest.ErrMalformed.
 func (b *Bundle) Digest() ([32]byte, error) {
-	head, err := b.head()
-	if err != nil {
+	if err := b.check(); err != nil {
 		return [32]byte{}, err
 	}
-	return sha256.Sum256(head), nil
+	h := sha256.New()
+	b.writeHead(h)
+	return [32]byte(h.Sum(nil)), nil
 }
 
-func (b *Bundle) head() ([]byte, error) {
-	if err := b.check(); err != nil {
-		return nil, err
-	}
+// writeHead writes to a hash or a buffer, neither of which fails. A bundle is hashed several times when it is judged, and
+// copied for none of them.
+func (b *Bundle) writeHead(w io.Writer) {
 	le := binary.LittleEndian
-	out := make([]byte, 0, fixedLen+1024)
+	out := make([]byte, 0, fixedLen)
 	out = append(out, tag...)
 	out = le.AppendUint16(out, Version)
 	out = le.AppendUint16(out, 0)
@@ -58,21 +74,22 @@ func (b *Bundle) head() ([]byte, error) {
 	out = append(out, b.Signature[:]...)
 	out = le.AppendUint16(out, uint16(len(b.Evidence)))
 	out = le.AppendUint16(out, uint16(len(b.Collateral)))
+	_, _ = w.Write(out)
 	for _, e := range b.Evidence {
-		out = appendEvidence(out, e)
+		writeEvidence(w, e)
 	}
 	for _, c := range b.Collateral {
-		out = append(out, byte(len(c.Key)))
+		out = append(out[:0], byte(len(c.Key)))
 		out = append(out, c.Key...)
 		out = le.AppendUint32(out, uint32(len(c.Data)))
 		sum := sha256.Sum256(c.Data)
-		out = append(out, sum[:]...)
+		_, _ = w.Write(append(out, sum[:]...))
 	}
-	return out, nil
 }
 
-func appendEvidence(out []byte, e attest.Evidence) []byte {
+func writeEvidence(w io.Writer, e attest.Evidence) {
 	le := binary.LittleEndian
+	out := make([]byte, 0, fixedLen)
 	out = le.AppendUint16(out, uint16(e.Kind))
 	out = le.AppendUint16(out, e.Instance)
 	out = le.AppendUint16(out, uint16(len(e.Items)))
@@ -80,9 +97,10 @@ func appendEvidence(out []byte, e attest.Evidence) []byte {
 		out = append(out, byte(len(i.Name)))
 		out = append(out, i.Name...)
 		out = le.AppendUint32(out, uint32(len(i.Data)))
-		out = append(out, i.Data...)
+		_, _ = w.Write(out)
+		_, _ = w.Write(i.Data)
+		out = out[:0]
 	}
-	return out
 }
 
 // check holds everything against the limits and the order of the format.

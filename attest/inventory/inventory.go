@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gantry-market/gantry/attest"
@@ -56,6 +57,9 @@ type GPU struct {
 	PCI     string `json:"pci,omitempty"`
 	MIG     bool   `json:"mig,omitempty"`
 }
+
+// Split reports whether the device is split in instances, or is one: a market rents whole GPUs.
+func (g GPU) Split() bool { return g.MIG || strings.HasPrefix(g.UUID, "MIG-") }
 
 // Encode returns the canonical encoding: JSON without insignificant space, fields in the order of the type, empty
 // optional ones left out. Error: attest.ErrMalformed.

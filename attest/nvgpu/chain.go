@@ -108,8 +108,7 @@ func EncodeChain(certs []*x509.Certificate) []byte {
 	return out
 }
 
-// LeafDigest is sha256 of the attestation certificate's DER: what a confidential VM's report binds, see
-// [attest.Binding].
+// LeafDigest is sha256 of the attestation certificate's DER.
 func (c *Chain) LeafDigest() [32]byte { return sha256.Sum256(c.Certificates[0].Raw) }
 
 // DeviceID is sha256("gantry-nvgpu-device-1" ‖ public key of the certificate that issued the attestation certificate).

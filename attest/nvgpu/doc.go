@@ -25,7 +25,7 @@
 //     certificates have another firmware id extension, which does not parse here. A [Policy] without chips accepts GH100 alone.
 //   - NVSwitch reports, and so the fabric of protected PCIe mode; the CEC report that NVML returns beside the GPU's.
 //   - Which host the GPU is in. A genuine report says that such a GPU exists and answered within the challenge's time. Only a
-//     confidential VM's report that binds [attest.Result].Keys ties it to a machine.
+//     confidential VM's report that covers it ties it to a machine, see [attest.Binding].
 //   - Debugging, directly: the report has no flag for it. NVIDIA's own verifier, too, takes "debugging is off" from the match with
 //     the golden measurements; without manifests a result is never Confidential.
 //   - The mode, with drivers that do not state it (no feature flag): NVML gives reports in confidential mode only, and the golden

@@ -63,7 +63,7 @@ func (s *session) manifest(check, key, want string) (*RIM, error) {
 		s.result.Skip(check, "%s not supplied", key)
 		return nil, errNoRIM
 	}
-	rim, err := s.roots.VerifyRIM(data, s.now)
+	rim, err := s.seen.manifest(data, s.now, s.roots)
 	switch {
 	case err != nil:
 		s.fail(check, err)

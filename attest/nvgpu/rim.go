@@ -49,11 +49,15 @@ type RIM struct {
 // returns is from the element that the signature covers. The accepted form is the one that NVIDIA's manifests have, and
 // nothing near it: see [signedElement].
 func (r Roots) VerifyRIM(data []byte, now time.Time) (*RIM, error) {
+	return r.verifyRIM(data, now, &seen{})
+}
+
+func (r Roots) verifyRIM(data []byte, now time.Time, known *seen) (*RIM, error) {
 	roots, err := r.resolve()
 	if err != nil {
 		return nil, err
 	}
-	element, signers, err := signedElement(data, roots.RIM, now)
+	element, signers, err := signedElement(data, roots.RIM, now, known)
 	if err != nil {
 		return nil, err
 	}

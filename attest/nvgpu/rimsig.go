@@ -38,7 +38,7 @@ const (
 // elements and attributes; no Id attribute anywhere; one Signature in the whole document, as the root's last child,
 // with one reference to the whole document (URI=""), the enveloped-signature transform and C14N 1.1, ECDSA with
 // SHA-384, and the chain in X509Data. What is then read is the element that the library returns, never the document.
-func signedElement(data []byte, root *x509.Certificate, now time.Time) (*etree.Element, []*x509.Certificate, error) {
+func signedElement(data []byte, root *x509.Certificate, now time.Time, known *seen) (*etree.Element, []*x509.Certificate, error) {
 	top, err := readXML(data)
 	if err != nil {
 		return nil, nil, err
@@ -51,7 +51,7 @@ func signedElement(data []byte, root *x509.Certificate, now time.Time) (*etree.E
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkPath(signers, root, now); err != nil {
+	if err := checkPath(signers, root, now, known); err != nil {
 		return nil, nil, err
 	}
 	ctx := dsig.NewDefaultValidationContext(&dsig.MemoryX509CertificateStore{Roots: signers[:1]})

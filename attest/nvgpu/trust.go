@@ -82,12 +82,14 @@ func (r Roots) synthetic() bool {
 // CheckDevice verifies a GPU's chain at a time: each certificate signed by the next, the last byte for byte the pinned
 // root, P-384 and SHA-384 throughout, basic constraints, key usage, path lengths and validity; and that the device
 // whose key the attestation certificate names is the one that issued it.
-func (r Roots) CheckDevice(c *Chain, now time.Time) error {
+func (r Roots) CheckDevice(c *Chain, now time.Time) error { return r.checkDevice(c, now, &seen{}) }
+
+func (r Roots) checkDevice(c *Chain, now time.Time, known *seen) error {
 	roots, err := r.resolve()
 	if err != nil {
 		return err
 	}
-	if err := checkPath(c.Certificates, roots.Device, now); err != nil {
+	if err := checkPath(c.Certificates, roots.Device, now, known); err != nil {
 		return err
 	}
 	if !bytes.Equal(c.Leaf.deviceKey, c.Certificates[1].RawSubjectPublicKeyInfo) {
@@ -97,7 +99,7 @@ func (r Roots) CheckDevice(c *Chain, now time.Time) error {
 }
 
 // checkPath verifies a path in the order given. There is no search for another path: evidence has one encoding.
-func checkPath(certs []*x509.Certificate, root *x509.Certificate, now time.Time) error {
+func checkPath(certs []*x509.Certificate, root *x509.Certificate, now time.Time, known *seen) error {
 	last := len(certs) - 1
 	if last < 1 {
 		return untrusted("a chain of %d certificates", len(certs))
@@ -116,7 +118,7 @@ func checkPath(certs []*x509.Certificate, root *x509.Certificate, now time.Time)
 		if !bytes.Equal(c.RawIssuer, issuer.RawSubject) {
 			return untrusted("certificate %d (%s) was issued by %q, not by certificate %d (%s)", i+1, name(c), c.Issuer, i+2, name(issuer))
 		}
-		if err := c.CheckSignatureFrom(issuer); err != nil {
+		if err := known.signedBy(c, issuer); err != nil {
 			return untrusted("certificate %d (%s) is not signed by certificate %d (%s): %v", i+1, name(c), i+2, name(issuer), err)
 		}
 	}

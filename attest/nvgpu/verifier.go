@@ -51,12 +51,15 @@ type Options struct {
 }
 
 // Verifier checks evidence of kind [attest.KindNVGPU]. It is safe for concurrent use if its collateral is.
-type Verifier struct{ o Options }
+type Verifier struct {
+	o    Options
+	seen *seen
+}
 
 var _ attest.Verifier = (*Verifier)(nil)
 
 // New returns a verifier.
-func New(o Options) *Verifier { return &Verifier{o} }
+func New(o Options) *Verifier { return &Verifier{o, &seen{}} }
 
 // Kind implements [attest.Verifier].
 func (v *Verifier) Kind() attest.Kind { return attest.KindNVGPU }
@@ -132,7 +135,7 @@ func (s *session) authenticate(e attest.Evidence, nonce [32]byte) error {
 	if s.roots, err = s.o.Roots.resolve(); err != nil {
 		return abort(CheckChain, err)
 	}
-	if err := s.roots.CheckDevice(s.chain, s.now); err != nil {
+	if err := s.roots.checkDevice(s.chain, s.now, s.seen); err != nil {
 		return abort(CheckChain, err)
 	}
 	s.result.Pass(CheckChain, "%s to the pinned root %s", name(s.chain.Certificates[0]), name(s.roots.Device))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/nvgpu"
 	"github.com/gantry-market/gantry/attest/snp"
 	"github.com/gantry-market/gantry/attest/tdx"
@@ -55,6 +56,8 @@ func blames(kind attest.Kind) []string {
 		return []string{nvgpu.CheckNonce}
 	case attest.KindTPM:
 		return []string{tpm.CheckFreshness}
+	case attest.KindGuest:
+		return []string{guest.CheckSignature}
 	case attest.KindSNP:
 		return []string{snp.CheckReportData}
 	case attest.KindTDX:
@@ -86,7 +89,7 @@ type Piece struct {
 // OnChain is what a report says of a bundle.
 type OnChain struct {
 	Tier uint8
-	// EvidenceHash is the bundle's digest.
+	// EvidenceHash names the bundle on chain, see [EvidenceHash].
 	EvidenceHash [32]byte
 	// DeviceRoot is [DeviceRoot] over the GPUs of the inventory: the devices that were claimed on chain.
 	DeviceRoot [32]byte

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu"
 	"github.com/gantry-market/gantry/attest/snp"
@@ -44,11 +45,12 @@ func StandardRequire() map[string][]string {
 			nvgpu.CheckNonce, nvgpu.CheckChain, nvgpu.CheckSignature, nvgpu.CheckChip, nvgpu.CheckDriver, nvgpu.CheckVBIOS,
 			nvgpu.CheckDriverRIM, nvgpu.CheckVBIOSRIM, nvgpu.CheckMeasurements, nvgpu.CheckMode,
 		},
+		"guest": {guest.CheckSignature},
 		"tpm": {
 			tpm.CheckEKChain, tpm.CheckAK, tpm.CheckActivation, tpm.CheckSignature, tpm.CheckFreshness, tpm.CheckHierarchy,
 			tpm.CheckSelection, tpm.CheckDigest,
 		},
-		"snp": {snp.CheckChain, snp.CheckReportData, snp.CheckDebug, snp.CheckMigration, snp.CheckTCB, snp.CheckVMPL, snp.CheckMeasurement},
+		"snp": {snp.CheckChain, snp.CheckReportData, snp.CheckDebug, snp.CheckMigration, snp.CheckTCB, snp.CheckVMPL, snp.CheckMeasurement, snp.CheckChip},
 		"tdx": {
 			tdx.CheckChain, tdx.CheckTCB, tdx.CheckQE, tdx.CheckReportData, tdx.CheckDebug, tdx.CheckMigration, tdx.CheckModule,
 			tdx.CheckMeasurement,

@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/inventory"
+	"github.com/gantry-market/gantry/attest/nvgpu"
 )
 
 // deviceSalt keeps identities of this market apart from hashes of the same identity elsewhere.
@@ -44,6 +47,43 @@ func DeviceRoot(hashes [][32]byte) [32]byte {
 		level = next
 	}
 	return level[0]
+}
+
+// keyRootAt is where an evidence hash names the keys of GPUs.
+const keyRootAt = 20
+
+// GPUKeys are the hashes of the GPUs' own keys in a bundle, as certificates name them, in ascending order, each once. That
+// they are genuine is for verifiers to say. None where there are more than a machine can have.
+func GPUKeys(b *bundle.Bundle) [][32]byte {
+	var keys [][32]byte
+	reports := b.OfKind(attest.KindNVGPU)
+	if len(reports) > inventory.MaxGPUs {
+		return nil
+	}
+	for _, e := range reports {
+		raw, _ := e.Item(nvgpu.ItemCertificates)
+		if chain, err := nvgpu.ParseChain(raw); err == nil {
+			id := chain.DeviceID()
+			keys = append(keys, DeviceHash(id[:]))
+		}
+	}
+	slices.SortFunc(keys, func(x, y [32]byte) int { return bytes.Compare(x[:], y[:]) })
+	return slices.Compact(keys)
+}
+
+// EvidenceHash is how a bundle is named on chain: the first 20 bytes of its digest, then the first twelve of the root
+// over its GPUs' keys, so that the program knows which GPUs the evidence is of; all of it is the digest where there are
+// none. Error: attest.ErrMalformed.
+func EvidenceHash(b *bundle.Bundle) ([32]byte, error) {
+	hash, err := b.Digest()
+	if err != nil {
+		return hash, err
+	}
+	if keys := GPUKeys(b); len(keys) > 0 {
+		root := DeviceRoot(keys)
+		copy(hash[keyRootAt:], root[:])
+	}
+	return hash, nil
 }
 
 // Device is a device that evidence names.

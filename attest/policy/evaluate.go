@@ -20,7 +20,7 @@ const (
 	CheckEveryGPU      = "a report of each GPU"
 	CheckSameDriver    = "one driver"
 	CheckTPMBinding    = "TPM binds the rest"
-	CheckTEEBinding    = "TEE binds keys"
+	CheckTEEBinding    = "TEE binds the rest"
 )
 
 // claimSynthetic is "true" in results that rest on roots made for tests.
@@ -31,11 +31,11 @@ const maxSkew = 2 * time.Minute
 
 // order is that in which kinds are verified: keys before what binds them.
 var order = []attest.Kind{
-	attest.KindInventory, attest.KindWork, attest.KindNVGPU, attest.KindTPM, attest.KindSNP, attest.KindTDX,
+	attest.KindInventory, attest.KindWork, attest.KindNVGPU, attest.KindGuest, attest.KindTPM, attest.KindSNP, attest.KindTDX,
 }
 
 // Evaluate runs the verifiers over a bundle, checks what binds its pieces, and finds the tier for a time. It does not
-// compare the challenge with anything: whoever asked does that, and an auditor looks it up. Claims are complete also
+// compare the challenge with anything: the keeper that asked does that, and an auditor looks it up. Claims are complete also
 // when err is not nil: then it wraps the first failure, and Verdict says whether the node can be blamed for it.
 func Evaluate(b *bundle.Bundle, p Policy, verifiers []attest.Verifier, now time.Time) (Claims, error) {
 	e := evaluation{b: b, p: p, now: now, binding: b.Challenge.Binding(), by: map[attest.Kind]attest.Verifier{}}
@@ -43,10 +43,12 @@ func Evaluate(b *bundle.Bundle, p Policy, verifiers []attest.Verifier, now time.
 		return e.c, err
 	}
 	e.itself()
-	for _, kind := range order {
-		for i := range b.Evidence {
-			if b.Evidence[i].Kind == kind {
-				e.piece(i)
+	if e.wellFormed() { // what is not would only cost time: a keeper judges one bundle at a time
+		for _, kind := range order {
+			for i := range b.Evidence {
+				if b.Evidence[i].Kind == kind {
+					e.piece(i)
+				}
 			}
 		}
 	}
@@ -76,7 +78,7 @@ type evaluation struct {
 
 // prepare computes the digests. Its errors are the caller's: a bundle that was parsed has them.
 func (e *evaluation) prepare(verifiers []attest.Verifier) error {
-	digest, err := e.b.Digest()
+	hash, err := EvidenceHash(e.b)
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,10 @@ func (e *evaluation) prepare(verifiers []attest.Verifier) error {
 	if e.binding.Others, err = bundle.Others(e.b.Evidence); err != nil {
 		return err
 	}
-	e.c.EvidenceHash, e.c.Verdict = digest, Sound
+	if e.binding.Claims, err = bundle.Claims(e.b.Evidence); err != nil {
+		return err
+	}
+	e.c.EvidenceHash, e.c.Verdict = hash, Sound
 	e.c.Expiry = e.b.Created + e.p.MaxAgeSecs
 	e.c.Pieces = make([]Piece, len(e.b.Evidence))
 	for _, v := range verifiers {
@@ -135,11 +140,24 @@ func (e *evaluation) itself() {
 		e.fresh = true
 		r.Pass(CheckFreshness, "created %s, worth something until %s", stamp(created), stamp(until))
 	}
+}
+
+// wellFormed checks how many pieces of each kind there are: none is verified of a bundle that has too many.
+func (e *evaluation) wellFormed() bool {
+	r, gpus := &e.c.Bundle, 0
 	for _, piece := range e.b.Evidence {
-		if piece.Instance != 0 && piece.Kind != attest.KindNVGPU {
+		if piece.Kind == attest.KindNVGPU {
+			gpus++
+		} else if piece.Instance != 0 {
 			e.failed(r.Fail(CheckPieces, attest.ErrMalformed, "%s %d: there can be only one, with number 0", piece.Kind, piece.Instance), e.blame())
+			return false
 		}
 	}
+	if gpus > inventory.MaxGPUs {
+		e.failed(r.Fail(CheckPieces, attest.ErrMalformed, "%d reports of GPUs, a machine has at most %d", gpus, inventory.MaxGPUs), e.blame())
+		return false
+	}
+	return true
 }
 
 // blame is False for what the node has signed.
@@ -187,14 +205,14 @@ func (e *evaluation) piece(i int) {
 		if inv, err := inventory.FromEvidence(ev); err == nil && out.Err == nil {
 			e.inv, e.c.Simulated = &inv, inv.Simulated
 		}
-	case attest.KindNVGPU, attest.KindTPM:
+	case attest.KindGuest, attest.KindTPM:
 		e.binding.Keys = append(e.binding.Keys, out.Keys...)
 		e.keysLost = e.keysLost || out.Err != nil || len(out.Keys) == 0
 	}
 }
 
 // hasKeys: evidence of this kind has keys that a TEE binds.
-func hasKeys(k attest.Kind) bool { return k == attest.KindNVGPU || k == attest.KindTPM }
+func hasKeys(k attest.Kind) bool { return k == attest.KindGuest || k == attest.KindTPM }
 
 func isTEE(k attest.Kind) bool { return k == attest.KindSNP || k == attest.KindTDX }
 

@@ -10,7 +10,7 @@ import (
 
 // Judge is the whole way of a bundle that came from a node: it must answer the challenge, the standard verifiers of the
 // policy look at it with the collateral of the sources, and what they used of it replaces the collateral that the node
-// sent. The bundle that comes back is what an auditor needs; its digest is the claims' evidence hash. The errors are
+// sent. The bundle that comes back is what an auditor needs; its hash is the claims' evidence hash. The errors are
 // those of [Evaluate], ErrDocument for the policy, and attest.ErrStale for an answer to another challenge.
 //
 // Sources are asked in order. Collateral that the node sent is asked last: it is signed by those who made it or pinned
@@ -30,10 +30,10 @@ func Judge(b *bundle.Bundle, p Policy, s Subject, now time.Time, sources ...atte
 	claims, failed := Evaluate(b, p, verifiers, now)
 	sealed := *b
 	sealed.Collateral = recorder.Used()
-	digest, err := sealed.Digest()
+	hash, err := EvidenceHash(&sealed)
 	if err != nil {
 		return claims, b, fmt.Errorf("bundle with its collateral: %w", err)
 	}
-	claims.EvidenceHash = digest
+	claims.EvidenceHash = hash
 	return claims, &sealed, failed
 }

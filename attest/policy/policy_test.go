@@ -112,6 +112,7 @@ func TestAttacks(t *testing.T) {
 					}
 				}
 				drop(b, attest.KindTPM)
+				drop(b, attest.KindGuest)
 				drop(b, attest.KindSNP)
 				resign(w, b)
 			}, False, 0, attest.ErrMalformed, "something false",
@@ -123,6 +124,7 @@ func TestAttacks(t *testing.T) {
 				w.signGPU(&extra)
 				b.Evidence = append(b.Evidence, extra)
 				drop(b, attest.KindTPM)
+				drop(b, attest.KindGuest)
 				drop(b, attest.KindSNP)
 				b.Sort()
 				resign(w, b)
@@ -138,6 +140,7 @@ func TestAttacks(t *testing.T) {
 				}
 				b.Evidence = rest
 				drop(b, attest.KindTPM)
+				drop(b, attest.KindGuest)
 				drop(b, attest.KindSNP)
 				resign(w, b)
 			}, Sound, 1, nil, "1 of 2 GPUs have none",

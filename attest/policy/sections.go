@@ -72,11 +72,21 @@ type SNP struct {
 	Measurements []string `json:"measurements"`
 	// Products are acceptable lines, such as Milan; none means those that are understood.
 	Products []string `json:"products"`
-	MinTCB   SNPTCB   `json:"min_tcb"`
+	// MinTCB is the least that the platform must have now, MinLaunchTCB when the guest was launched.
+	MinTCB       SNPTCB `json:"min_tcb"`
+	MinLaunchTCB SNPTCB `json:"min_launch_tcb"`
 	// MinGuestSVN is the least security version of the guest image.
 	MinGuestSVN uint32 `json:"min_guest_svn"`
+	// HostData is what the host must have given at the launch (32 bytes, hex); "" for anything.
+	HostData string `json:"host_data"`
+	// IDKeys and AuthorKeys are the digests (48 bytes, hex) of keys of which one must have signed the guest's identity;
+	// none in both for any guest.
+	IDKeys     []string `json:"id_keys"`
+	AuthorKeys []string `json:"author_keys"`
 	// AllowSMT accepts guests that may share a core with others.
-	AllowSMT          bool `json:"allow_smt"`
+	AllowSMT bool `json:"allow_smt"`
+	// RequireAliasCheck wants the platform to have looked for aliased memory (CVE-2024-21944).
+	RequireAliasCheck bool `json:"require_alias_check"`
 	RequireRevocation bool `json:"require_revocation"`
 }
 
@@ -89,7 +99,7 @@ type SNPTCB struct {
 }
 
 func (s SNP) sorted() SNP {
-	s.Measurements, s.Products = set(s.Measurements), set(s.Products)
+	s.Measurements, s.Products, s.IDKeys, s.AuthorKeys = set(s.Measurements), set(s.Products), set(s.IDKeys), set(s.AuthorKeys)
 	return s
 }
 
@@ -102,13 +112,22 @@ type TDX struct {
 	// MinTEETCB is the least for each component of TEE_TCB_SVN (16 bytes, hex); "" for none.
 	MinTEETCB string `json:"min_tee_tcb"`
 	// MinEvaluation is the least number of Intel's evaluation data set.
-	MinEvaluation int  `json:"min_evaluation"`
-	AllowSeptVE   bool `json:"allow_sept_ve"`
+	MinEvaluation int `json:"min_evaluation"`
+	// MRConfigID, MROwner and MROwnerConfig are what the host must have given at the launch (48 bytes, hex); "" for
+	// anything.
+	MRConfigID    string `json:"mr_config_id"`
+	MROwner       string `json:"mr_owner"`
+	MROwnerConfig string `json:"mr_owner_config"`
+	// ForbiddenXFAM are extended processor features that the trust domain must not have (8 bytes, hex, the highest bit
+	// first); "" for none.
+	ForbiddenXFAM string `json:"forbidden_xfam"`
+	AllowSeptVE   bool   `json:"allow_sept_ve"`
 	// RequireFull makes missing collateral a failure, instead of leaving platform and revocation not covered.
 	RequireFull bool `json:"require_full"`
 }
 
-// TDXMeasurement is a trust domain's initial memory and its run-time registers (48 bytes each, hex; "" for any).
+// TDXMeasurement is a trust domain's initial memory and its run-time registers (48 bytes each, hex; "" for any). The
+// initial memory is the firmware's alone: kernel and command line are in registers 1 and 2, which must be named.
 type TDXMeasurement struct {
 	MRTD  string    `json:"mrtd"`
 	RTMRs [4]string `json:"rtmrs"`

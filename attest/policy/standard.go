@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu"
 	"github.com/gantry-market/gantry/attest/snp"
@@ -47,7 +48,7 @@ func Standard(p Policy, c attest.Collateral, s Subject) ([]attest.Verifier, erro
 	if err := errors.Join(p.check(), p.checkFloor()); err != nil {
 		return nil, err
 	}
-	out := []attest.Verifier{inventory.Verifier{}, workVerifier{p, s}}
+	out := []attest.Verifier{inventory.Verifier{}, workVerifier{p, s}, guest.Verifier{}}
 	for _, build := range []func(Policy, attest.Collateral, Subject) (attest.Verifier, error){newGPU, newTPM, newSNP, newTDX} {
 		v, err := build(p, c, s)
 		if err != nil {
@@ -180,50 +181,6 @@ func newGPU(p Policy, c attest.Collateral, _ Subject) (attest.Verifier, error) {
 	return nvgpu.New(nvgpu.Options{Policy: policy, Collateral: c, Roots: nvgpu.Roots{Device: device[0], RIM: rim[0]}}), nil
 }
 
-func (g GPU) policy() (nvgpu.Policy, error) {
-	out := nvgpu.Policy{
-		Chips: g.Chips, RequireMeasurements: g.RequireMeasurements, RequireRevocation: g.RequireRevocation, AllowPPCIE: g.AllowPPCIE,
-	}
-	for _, s := range g.Boards {
-		parts := strings.Split(s, "_")
-		if len(parts) != 3 {
-			return out, fmt.Errorf("board %q is not project_sku_chip", s)
-		}
-		out.Boards = append(out.Boards, nvgpu.Board{Project: parts[0], SKU: parts[1], Chip: parts[2]})
-	}
-	var errs []error
-	driver := func(s string) nvgpu.DriverVersion {
-		v, err := nvgpu.ParseDriverVersion(s)
-		errs = append(errs, err)
-		return v
-	}
-	vbios := func(s string) nvgpu.VBIOSVersion {
-		v, err := nvgpu.ParseVBIOSVersion(s)
-		errs = append(errs, err)
-		return v
-	}
-	if g.MinDriver != "" {
-		out.MinDriver = driver(g.MinDriver)
-	}
-	if g.MinVBIOS != "" {
-		out.MinVBIOS = vbios(g.MinVBIOS)
-	}
-	for _, s := range g.Drivers {
-		out.Drivers = append(out.Drivers, driver(s))
-	}
-	for _, s := range g.VBIOSes {
-		out.VBIOSes = append(out.VBIOSes, vbios(s))
-	}
-	for _, s := range g.FirmwareIDs {
-		id, err := fixedHex(s, 48)
-		if err != nil {
-			return out, fmt.Errorf("firmware id %.100q: %w", s, err)
-		}
-		out.FirmwareIDs = append(out.FirmwareIDs, [48]byte(id))
-	}
-	return out, errors.Join(errs...)
-}
-
 // TPMTrust is which TPMs the policy believes in, for keepers that enrol them. why is not empty if it believes in none.
 // Error: ErrDocument.
 func TPMTrust(p Policy, c attest.Collateral) (trust tpm.Trust, why string, err error) {
@@ -300,18 +257,9 @@ func newSNP(p Policy, c attest.Collateral, _ Subject) (attest.Verifier, error) {
 		}
 		trusted[line] = root
 	}
-	policy := snp.Policy{
-		Products: p.SNP.Products, MinGuestSVN: p.SNP.MinGuestSVN, AllowSMT: p.SNP.AllowSMT, RequireRevocation: p.SNP.RequireRevocation,
-		MinTCB: snp.TCB{
-			Bootloader: p.SNP.MinTCB.Bootloader, TEE: p.SNP.MinTCB.TEE, SNP: p.SNP.MinTCB.SNP, Microcode: p.SNP.MinTCB.Microcode,
-		},
-	}
-	for _, s := range p.SNP.Measurements {
-		m, err := fixedHex(s, 48)
-		if err != nil {
-			return nil, fmt.Errorf("measurement %.100q: %w", s, err)
-		}
-		policy.Measurements = append(policy.Measurements, [48]byte(m))
+	policy, err := p.SNP.policy()
+	if err != nil {
+		return nil, err
 	}
 	v, err := snp.New(snp.Options{Policy: policy, Roots: trusted, Collateral: c})
 	return marked(v, foreign), err
@@ -329,40 +277,9 @@ func newTDX(p Policy, c attest.Collateral, _ Subject) (attest.Verifier, error) {
 	if len(certs) != 1 {
 		return nil, errors.New("TDX quotes have one root")
 	}
-	policy := tdx.Policy{MinEvaluation: p.TDX.MinEvaluation, AllowSeptVE: p.TDX.AllowSeptVE, RequireFull: p.TDX.RequireFull}
-	for _, s := range p.TDX.Modules {
-		m, err := fixedHex(s, 48)
-		if err != nil {
-			return nil, fmt.Errorf("TDX module %.100q: %w", s, err)
-		}
-		policy.Modules = append(policy.Modules, [48]byte(m))
-	}
-	if p.TDX.MinTEETCB != "" {
-		m, err := fixedHex(p.TDX.MinTEETCB, 16)
-		if err != nil {
-			return nil, fmt.Errorf("min_tee_tcb: %w", err)
-		}
-		policy.MinTEETCB = [16]byte(m)
-	}
-	for _, want := range p.TDX.Measurements {
-		m := tdx.Measurement{}
-		mrtd, err := fixedHex(want.MRTD, 48)
-		if err != nil {
-			return nil, fmt.Errorf("MRTD %.100q: %w", want.MRTD, err)
-		}
-		m.MRTD = [48]byte(mrtd)
-		for i, s := range want.RTMRs {
-			if s == "" {
-				continue
-			}
-			r, err := fixedHex(s, 48)
-			if err != nil {
-				return nil, fmt.Errorf("RTMR %d %.100q: %w", i, s, err)
-			}
-			v := [48]byte(r)
-			m.RTMR[i] = &v
-		}
-		policy.Measurements = append(policy.Measurements, m)
+	policy, err := p.TDX.policy()
+	if err != nil {
+		return nil, err
 	}
 	v, err := tdx.New(tdx.Options{Policy: policy, Root: certs[0], Collateral: c})
 	return marked(v, !certs[0].Equal(own)), err

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
@@ -46,7 +45,7 @@ func TestDefaultNamesTheBuiltInRoots(t *testing.T) {
 	require.Equal(t, []string{fingerprint(intel)}, p.Roots.TDX)
 	verifiers, err := Standard(p, nil, Subject{})
 	require.NoError(t, err)
-	require.Len(t, verifiers, 6)
+	require.Len(t, verifiers, 7)
 }
 
 // collateralMap is collateral of tests.
@@ -129,8 +128,12 @@ func newLab(t testing.TB) *lab {
 	}
 	launch := l.snp.Measurement()
 	l.policy.SNP.Measurements = []string{hex.EncodeToString(launch[:])}
+	l.policy.SNP.MinTCB = SNPTCB{Bootloader: 3, SNP: 8, Microcode: 115}
+	l.policy.SNP.MinLaunchTCB = l.policy.SNP.MinTCB
 	td := l.tdx.TD([64]byte{})
-	l.policy.TDX.Measurements = []TDXMeasurement{{MRTD: hex.EncodeToString(td.MRTD[:])}}
+	l.policy.TDX.Measurements = []TDXMeasurement{{
+		MRTD: hex.EncodeToString(td.MRTD[:]), RTMRs: [4]string{1: hex.EncodeToString(td.RTMR[1][:]), 2: hex.EncodeToString(td.RTMR[2][:])},
+	}}
 	return l
 }
 
@@ -145,18 +148,20 @@ func (l *lab) bundle(tee attest.Kind) *bundle.Bundle {
 		e, err := g.Evidence(uint16(i), binding)
 		require.NoError(l.t, err)
 		b.Evidence = append(b.Evidence, e)
-		binding.Keys = append(binding.Keys, sha256.Sum256(g.Chain[0].Raw))
 	}
-	var e attest.Evidence
-	if tee == attest.KindSNP {
-		e, err = l.snp.Evidence(binding.ReportData(), nil)
-	} else {
-		e, err = l.tdx.Evidence(binding.ReportData(), nil)
-	}
-	require.NoError(l.t, err)
-	b.Evidence = append(b.Evidence, e)
+	l.vouch(b, binding, l.tee(tee))
 	require.NoError(l.t, b.Sign(l.key))
 	return b
+}
+
+// tee has the machine's processor report.
+func (l *lab) tee(kind attest.Kind) func([64]byte) (attest.Evidence, error) {
+	return func(data [64]byte) (attest.Evidence, error) {
+		if kind == attest.KindSNP {
+			return l.snp.Evidence(data, nil)
+		}
+		return l.tdx.Evidence(data, nil)
+	}
 }
 
 func (l *lab) judge(b *bundle.Bundle) (Claims, *bundle.Bundle, error) {
@@ -174,7 +179,9 @@ func TestWholeWayToTierThree(t *testing.T) {
 			require.Len(t, c.Attested(), 2)
 			digest, err := sealed.Digest()
 			require.NoError(t, err)
-			require.Equal(t, digest, c.EvidenceHash)
+			require.Len(t, GPUKeys(sealed), 2)
+			root := DeviceRoot(c.Attested())
+			require.Equal(t, append(digest[:20:20], root[:12]...), c.EvidenceHash[:], "the bundle's digest and the keys of its GPUs")
 			require.NotEmpty(t, sealed.Collateral)
 
 			// An auditor has the file alone.
@@ -208,7 +215,7 @@ func TestWhatKeepsMachinesFromTierThree(t *testing.T) {
 		"another guest image":     {func(l *lab) { l.policy.SNP.Measurements = []string{strings.Repeat("00", 48)} }, 1, false, "not an expected measurement"},
 		"no manifests":            {func(l *lab) { delete(l.collateral, nvgpu.DriverRIMKey(nvgputest.Chip, nvgputest.Driver)) }, 1, true, "driver manifest"},
 		"a driver too old":        {func(l *lab) { l.policy.GPU.MinDriver = "999.0" }, 1, false, "below 999.0"},
-		"no GPU root":             {func(l *lab) { l.policy.Roots.GPU = nil }, 1, false, "report data"},
+		"no GPU root":             {func(l *lab) { l.policy.Roots.GPU = nil }, 1, true, "not checked"},
 		"a root not supplied":     {func(l *lab) { delete(l.collateral, RootKey(l.policy.Roots.SNP[0])) }, 1, true, "not checked"},
 		"the makers' roots alone": {func(l *lab) { l.policy.Roots = Default().Roots }, 1, false, "trusted root"},
 		"another driver's word":   {func(l *lab) { l.inv.Driver = "1.2.3" }, 1, true, "the machine says 1.2.3"},
@@ -287,6 +294,10 @@ func TestPoliciesThatCannotBeUsed(t *testing.T) {
 		"TDX measurement":  func(p *Policy) { p.TDX.Measurements = []TDXMeasurement{{MRTD: "00"}} },
 		"TDX register":     func(p *Policy) { p.TDX.Measurements[0].RTMRs[2] = "00" },
 		"TDX module":       func(p *Policy) { p.TDX.Modules = []string{"x"} },
+		"TDX owner":        func(p *Policy) { p.TDX.MROwner = "00" },
+		"TDX features":     func(p *Policy) { p.TDX.ForbiddenXFAM = "2000" },
+		"host data":        func(p *Policy) { p.SNP.HostData = strings.Repeat("00", 31) },
+		"author key":       func(p *Policy) { p.SNP.AuthorKeys = []string{"00"} },
 		"TDX versions":     func(p *Policy) { p.TDX.MinTEETCB = "00" },
 		"version":          func(p *Policy) { p.Version = 9 },
 		"wrong root bytes": func(p *Policy) { p.Roots.TDX = []string{strings.Repeat("cd", 32)} },

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/work"
 )
@@ -58,6 +59,7 @@ func teeWant(b attest.Binding) []byte { d := b.ReportData(); return d[:] }
 type testbed struct {
 	t         testing.TB
 	key       ed25519.PrivateKey
+	guest     *guest.Key
 	account   [32]byte
 	challenge attest.Challenge
 	inv       inventory.Inventory
@@ -68,8 +70,10 @@ type testbed struct {
 
 func newTestbed(t testing.TB) *testbed {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
+	own, err := guest.NewKey()
+	require.NoError(t, err)
 	w := &testbed{
-		t: t, key: key, account: [32]byte{9}, now: time.Unix(1_790_000_000, 0),
+		t: t, key: key, guest: own, account: [32]byte{9}, now: time.Unix(1_790_000_000, 0),
 		challenge: attest.Challenge{
 			GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: [32]byte{4}, SlotHash: [32]byte{5},
 			NodeKey: [32]byte(key.Public().(ed25519.PublicKey)), Expiry: 1_790_000_030,
@@ -94,6 +98,7 @@ func newTestbed(t testing.TB) *testbed {
 		attest.KindWork: work.NewEvidenceVerifier(work.EvidenceOptions{
 			Domain: domain, Node: w.account, NodeKey: w.challenge.NodeKey, MinN: 32,
 		}),
+		attest.KindGuest: guest.Verifier{},
 		attest.KindNVGPU: fake{kind: attest.KindNVGPU, want: gpuWant},
 		attest.KindTPM:   fake{kind: attest.KindTPM, want: tpmWant},
 		attest.KindSNP:   fake{kind: attest.KindSNP, want: teeWant},
@@ -110,10 +115,6 @@ func (w *testbed) bundle(kinds ...attest.Kind) *bundle.Bundle {
 	}
 	b := &bundle.Bundle{Challenge: w.challenge, Created: w.now.Unix()}
 	binding := w.challenge.Binding()
-	bindKey := func(key string) []byte {
-		binding.Keys = append(binding.Keys, sha256.Sum256([]byte(key)))
-		return []byte(key)
-	}
 	if has[attest.KindInventory] {
 		e, err := w.inv.Evidence()
 		require.NoError(w.t, err)
@@ -125,17 +126,20 @@ func (w *testbed) bundle(kinds ...attest.Kind) *bundle.Bundle {
 	if has[attest.KindNVGPU] {
 		for i := range w.inv.GPUs {
 			b.Evidence = append(b.Evidence, attest.Evidence{Kind: attest.KindNVGPU, Instance: uint16(i), Items: []attest.Item{
-				{Name: "key", Data: bindKey(w.inv.GPUs[i].UUID + " key")}, {Name: "signed"},
+				{Name: "key", Data: []byte(w.inv.GPUs[i].UUID + " key")}, {Name: "signed"},
 			}})
 			w.signGPU(&b.Evidence[len(b.Evidence)-1])
 		}
 	}
 	if has[attest.KindTPM] {
-		bindKey("ak")
+		binding.Keys = [][32]byte{sha256.Sum256([]byte("ak"))}
 	}
+	b.Sort()
 	for _, kind := range []attest.Kind{attest.KindSNP, attest.KindTDX} {
 		if has[kind] {
-			b.Evidence = append(b.Evidence, attest.Evidence{Kind: kind, Items: []attest.Item{{Name: "signed", Data: teeWant(binding)}}})
+			w.vouch(b, binding, func(data [64]byte) (attest.Evidence, error) {
+				return attest.Evidence{Kind: kind, Items: []attest.Item{{Name: "signed", Data: data[:]}}}, nil
+			})
 		}
 	}
 	if has[attest.KindTPM] {
@@ -151,14 +155,24 @@ func (w *testbed) bundle(kinds ...attest.Kind) *bundle.Bundle {
 	return b
 }
 
+// vouch has the guest's key and a TEE vouch for what the bundle has.
+func (w *testbed) vouch(b *bundle.Bundle, binding attest.Binding, tee func([64]byte) (attest.Evidence, error)) {
+	b.Sort()
+	vouched, err := w.guest.Vouch(b.Evidence, binding, tee)
+	require.NoError(w.t, err)
+	b.Evidence = append(b.Evidence, vouched...)
+}
+
 // signGPU makes the report of the GPU whose key the evidence holds.
 func (w *testbed) signGPU(e *attest.Evidence) {
 	e.Items[1].Data = slices.Concat(gpuWant(w.challenge.Binding()), e.Items[0].Data)
 }
 
-func (w *testbed) work(p work.Prover) attest.Evidence {
+func (w *testbed) work(p work.Prover) attest.Evidence { return w.product(p, 32) }
+
+func (w *testbed) product(p work.Prover, n int) attest.Evidence {
 	nonce := w.challenge.Nonce()
-	proof, err := p.Prove(context.Background(), work.EvidenceSeed(nonce), 32)
+	proof, err := p.Prove(context.Background(), work.EvidenceSeed(nonce), n)
 	require.NoError(w.t, err)
 	e, err := work.NewEvidence(nonce, proof, [8]byte(w.challenge.GenesisHash[:8]), w.account, 7, func(m []byte) ([64]byte, error) {
 		return [64]byte(ed25519.Sign(w.key, m)), nil

@@ -26,6 +26,13 @@ func (e *evaluation) tier() {
 	if e.c.Simulated {
 		base = append(base, "the GPUs are simulated")
 	}
+	if e.inv != nil {
+		for _, g := range e.inv.GPUs {
+			if g.Split() {
+				base = append(base, fmt.Sprintf("GPU %d is split in instances (MIG)", g.Index))
+			}
+		}
+	}
 	if e.synthetic && !e.p.AllowSynthetic {
 		base = append(base, "a signature rests on a root that its maker did not make")
 	}
@@ -75,9 +82,10 @@ func (e *evaluation) tierOne() []string {
 	return out
 }
 
-// tierThree: one confidential machine that binds a key of every GPU, and of every GPU a report that matches.
+// tierThree: one confidential machine that binds everything and has a key of its own, and of every GPU a report that
+// matches.
 func (e *evaluation) tierThree() []string {
-	out := e.confidentialVM()
+	out := append(e.confidentialVM(), e.needs(attest.KindGuest)...)
 	reports := e.c.Of(attest.KindNVGPU)
 	if len(reports) == 0 {
 		return append(out, "no "+attest.KindNVGPU.String())

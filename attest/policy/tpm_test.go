@@ -162,9 +162,7 @@ func TestTEEOfAnotherTPM(t *testing.T) {
 	ak, err := l.mine.AK()
 	require.NoError(t, err)
 	binding.Keys = [][32]byte{ak.Name.Digest()}
-	e, err := l.snp.Evidence(binding.ReportData(), nil)
-	require.NoError(t, err)
-	b.Evidence = append(b.Evidence, e)
+	l.vouch(b, binding, l.tee(attest.KindSNP))
 	own, other := *b, *b
 	own.Evidence, other.Evidence = slices.Clone(b.Evidence), slices.Clone(b.Evidence)
 	_, err = l.judge(l.with(&l.mine, &own))
@@ -189,9 +187,7 @@ func TestKeysThatNobodyLookedAt(t *testing.T) {
 	ak, err := l.mine.AK()
 	require.NoError(t, err)
 	binding.Keys = [][32]byte{ak.Name.Digest()}
-	e, err := l.snp.Evidence(binding.ReportData(), nil)
-	require.NoError(t, err)
-	b.Evidence = append(b.Evidence, e)
+	l.vouch(b, binding, l.tee(attest.KindSNP))
 	c, _ := l.judge(l.with(&l.mine, b))
 	require.NotEqual(t, False, c.Verdict)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/bundle"
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
 	"github.com/gantry-market/gantry/attest/policy"
@@ -31,6 +32,7 @@ type lab struct {
 	collateral collateralMap
 	policy     policy.Policy
 	key        ed25519.PrivateKey
+	guest      *guest.Key
 	account    [32]byte
 }
 
@@ -57,6 +59,9 @@ func newLab(at time.Time) (*lab, error) {
 	l := &lab{at: at.UTC().Truncate(time.Second), collateral: collateralMap{}, account: [32]byte{7}}
 	l.key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
 	var err error
+	if l.guest, err = guest.NewKey(); err != nil {
+		return nil, err
+	}
 	if l.authority, err = nvgputest.NewAuthority(); err != nil {
 		return nil, err
 	}
@@ -85,6 +90,8 @@ func newLab(at time.Time) (*lab, error) {
 	}
 	launch := l.host.Measurement()
 	l.policy.SNP.Measurements = []string{hex.EncodeToString(launch[:])}
+	l.policy.SNP.MinTCB = policy.SNPTCB{Bootloader: 3, SNP: 8, Microcode: 115}
+	l.policy.SNP.MinLaunchTCB = l.policy.SNP.MinTCB
 	return l, nil
 }
 
@@ -95,15 +102,20 @@ func (l *lab) challenge(rng *rand.Rand) attest.Challenge {
 	}
 }
 
+// machineOf is the inventory of a machine with one GPU.
+func machineOf(uuid string) (attest.Evidence, error) {
+	return inventory.Inventory{
+		Version: inventory.Version, Cores: 8, RAMMiB: 1 << 16, Driver: nvgputest.Driver,
+		GPUs: []inventory.GPU{{Model: "NVIDIA H100 80GB HBM3", UUID: uuid, VRAMMiB: 81_559}},
+	}.Evidence()
+}
+
 // make answers a challenge. The inventory always names the same GPU; confidential machines add the report of the GPU
 // that is really there.
 func (l *lab) make(ctx context.Context, c attest.Challenge, gpu *nvgputest.GPU) (*bundle.Bundle, error) {
 	b := &bundle.Bundle{Challenge: c, Created: l.at.Unix()}
 	binding := c.Binding()
-	inv, err := inventory.Inventory{
-		Version: inventory.Version, Cores: 8, RAMMiB: 1 << 16, Driver: nvgputest.Driver,
-		GPUs: []inventory.GPU{{Model: "NVIDIA H100 80GB HBM3", UUID: "GPU-00000000-0000-4000-8000-000000000001", VRAMMiB: 81_559}},
-	}.Evidence()
+	inv, err := machineOf("GPU-00000000-0000-4000-8000-000000000001")
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +135,13 @@ func (l *lab) make(ctx context.Context, c attest.Challenge, gpu *nvgputest.GPU) 
 		if err != nil {
 			return nil, err
 		}
-		binding.Keys = append(binding.Keys, sha256.Sum256(gpu.Chain[0].Raw))
-		tee, err := l.host.Evidence(binding.ReportData(), nil)
+		b.Evidence = append(b.Evidence, e)
+		b.Sort()
+		vouched, err := l.guest.Vouch(b.Evidence, binding, func(data [64]byte) (attest.Evidence, error) { return l.host.Evidence(data, nil) })
 		if err != nil {
 			return nil, err
 		}
-		b.Evidence = append(b.Evidence, e, tee)
+		b.Evidence = append(b.Evidence, vouched...)
 	}
 	return b, b.Sign(l.key)
 }
@@ -189,6 +202,39 @@ func (l *lab) relayed(tier uint8) func(context.Context, *rand.Rand) (string, err
 func replace(b *bundle.Bundle, e attest.Evidence) {
 	b.Evidence = slices.DeleteFunc(slices.Clone(b.Evidence), func(x attest.Evidence) bool { return x.Kind == e.Kind })
 	b.Evidence = append(b.Evidence, e)
+}
+
+// exchanged has the guest answer honestly, puts another genuine piece of this challenge in place of one, and signs again.
+func (l *lab) exchanged(kind attest.Kind) func(context.Context, *rand.Rand) (string, error) {
+	return func(ctx context.Context, rng *rand.Rand) (string, error) {
+		c := l.challenge(rng)
+		b, err := l.make(ctx, c, l.own)
+		if err != nil {
+			return "", err
+		}
+		var e attest.Evidence
+		switch kind {
+		case attest.KindInventory:
+			e, err = machineOf("GPU-00000000-0000-4000-8000-000000000002")
+		case attest.KindNVGPU:
+			e, err = l.own.Evidence(0, c.Binding())
+		default:
+			var other *guest.Key
+			if other, err = guest.NewKey(); err != nil {
+				return "", err
+			}
+			var vouched []attest.Evidence
+			vouched, err = other.Vouch(b.Evidence, c.Binding(), func([64]byte) (attest.Evidence, error) { return b.OfKind(attest.KindSNP)[0], nil })
+			if err == nil {
+				e = vouched[0]
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+		replace(b, e)
+		return l.refused(c, b)
+	}
 }
 
 // refused signs and judges a bundle and says why it did not reach tier 3.

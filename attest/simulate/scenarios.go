@@ -73,11 +73,15 @@ func (l *lab) scenarios() []Scenario {
 		{Name: "honest node", Against: three, Honest: true, Expect: "0 %", Costly: true, Play: l.honest(l.own, 3)},
 		{Name: "relayed work", Against: one, Expect: "0 %", Costly: true, Play: l.relayed(1)},
 		{Name: "relayed work and a borrowed GPU report", Against: three, Expect: "100 %", Costly: true, Play: l.relayed(3)},
+		{Name: "a victim's inventory after the guest has answered", Against: three, Expect: "100 %", Costly: true, Play: l.exchanged(attest.KindInventory)},
+		{Name: "another genuine GPU report after the guest has answered", Against: three, Expect: "100 %", Costly: true, Play: l.exchanged(attest.KindNVGPU)},
+		{Name: "another guest's key after the guest has answered", Against: three, Expect: "100 %", Costly: true, Play: l.exchanged(attest.KindGuest)},
 		{Name: "swapped device, the inventory unchanged", Against: one, Expect: "0 %", Costly: true, Play: l.swapped(1)},
 		{Name: "swapped device, the inventory unchanged", Against: three, Expect: "100 %", Costly: true, Play: l.swapped(3)},
 		{Name: "replayed bundle", Against: three, Expect: "100 %", Costly: true, Play: l.replayed(0)},
 		{Name: "replayed work in a new bundle", Against: three, Expect: "100 %", Costly: true, Play: l.replayed(attest.KindWork)},
 		{Name: "replayed GPU report in a new bundle", Against: three, Expect: "100 %", Costly: true, Play: l.replayed(attest.KindNVGPU)},
+		{Name: "replayed guest's key in a new bundle", Against: three, Expect: "100 %", Costly: true, Play: l.replayed(attest.KindGuest)},
 		{Name: "replayed guest report in a new bundle", Against: three, Expect: "100 %", Costly: true, Play: l.replayed(attest.KindSNP)},
 	}
 }

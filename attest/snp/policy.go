@@ -76,8 +76,8 @@ func (p Policy) Validate(t *Trusted, reportData [64]byte, res *attest.Result) er
 		}
 	}
 	r := t.Report
-	line(r.ReportData() == reportData, CheckReportData, attest.ErrStale, "the challenge's nonce and keys",
-		"the report answers another challenge or vouches for other keys")
+	line(r.ReportData() == reportData, CheckReportData, attest.ErrStale, "the challenge, the claims and the keys of the bundle",
+		"the report answers another challenge or covers other evidence")
 	line(!r.Debug() || p.AllowDebug, CheckDebug, attest.ErrPolicy, onOff(r.Debug(), "on, which the policy allows", "off"),
 		"the host may read the guest's memory")
 	line(!r.policy.MigrateMA || p.AllowMigration, CheckMigration, attest.ErrPolicy, onOff(r.policy.MigrateMA, "one is allowed by the policy", "none"),

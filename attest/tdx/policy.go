@@ -88,8 +88,8 @@ func (p Policy) Validate(t *Trusted, reportData [64]byte, res *attest.Result) er
 		}
 	}
 	q := t.Quote
-	line(q.ReportData() == reportData, CheckReportData, attest.ErrStale, "the challenge's nonce and keys",
-		"the quote answers another challenge or vouches for other keys")
+	line(q.ReportData() == reportData, CheckReportData, attest.ErrStale, "the challenge, the claims and the keys of the bundle",
+		"the quote answers another challenge or covers other evidence")
 	debug := "off"
 	if q.Debug() {
 		debug = "on, which the policy allows"

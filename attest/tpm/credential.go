@@ -18,7 +18,7 @@ type Credential struct {
 }
 
 // MakeCredential seals a secret to an endorsement key and the name of an attestation key (part 1, section 24). The key
-// is the one in the certificate: whoever can open the secret holds the TPM that the manufacturer certified.
+// is the one in the certificate: a machine that can open the secret holds the TPM that the manufacturer certified.
 func MakeCredential(random io.Reader, ek EK, ak Name, secret []byte) (Credential, error) {
 	public, err := ek.public()
 	if err != nil {

@@ -18,7 +18,7 @@ type Request struct {
 	AK, EK, Chain []byte
 }
 
-// EnrolChallenge is a keeper's answer: whoever opens the credential has the TPM.
+// EnrolChallenge is a keeper's answer: the machine that opens the credential has the TPM.
 type EnrolChallenge struct {
 	ID         [16]byte
 	Credential Credential

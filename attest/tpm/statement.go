@@ -32,7 +32,7 @@ type Subject struct {
 	Node [32]byte
 }
 
-// Statement is an enrolment that the keeper who saw it signed. Opening a secret can only be seen by whoever sealed it,
+// Statement is an enrolment that the keeper who saw it signed. Only the keeper that sealed a secret can see that it was opened,
 // so an auditor, or another keeper, has only the statement: it is as good as the keeper that made it.
 type Statement struct {
 	Enrolment

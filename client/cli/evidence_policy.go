@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -28,7 +29,7 @@ type policyJSON struct {
 	File string `json:"file"`
 	Name string `json:"name"`
 	Hash string `json:"policyHash"`
-	// Missing says which tiers nobody can reach with it.
+	// Missing says which tiers no evidence can reach with it.
 	Missing []string `json:"missing"`
 }
 
@@ -83,6 +84,9 @@ func evidencePolicy(c *cli.Context, s Streams) error {
 // policyGaps says which tiers no machine can reach with a policy, and why.
 func policyGaps(p policy.Policy) []string {
 	gaps := []string{}
+	if p.MaxAgeSecs < market.LeastEvidenceAge {
+		gaps = append(gaps, fmt.Sprintf("keepers refuse it: max_age_secs is %d, and a tier stands on chain for up to %d seconds", p.MaxAgeSecs, market.LeastEvidenceAge))
+	}
 	if len(p.Roots.TPM) == 0 {
 		gaps = append(gaps, "no tier 2: roots.tpm names no maker of TPMs")
 	}

@@ -63,6 +63,9 @@ func TestEvidencePolicyCheck(t *testing.T) {
 
 	filled := strings.Replace(template, `"tpm": [],`, `"tpm": ["`+strings.Repeat("ab", 32)+`"],`, 1)
 	filled = strings.Replace(filled, `"measurements": []`, `"measurements": ["`+strings.Repeat("cd", 48)+`"]`, 1)
+	for _, part := range []string{"bootloader", "snp", "microcode"} { // now, and at the launch
+		filled = strings.ReplaceAll(filled, `"`+part+`": 0`, `"`+part+`": 1`)
+	}
 	path := write(filled)
 	code, out, errs = runPolicy("--check", path, "--json")
 	require.Equal(t, ExitDone, code, errs)

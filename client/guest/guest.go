@@ -41,35 +41,47 @@ const (
 	MaxConnections = 256
 	// headTime is how long a port and its answer may take.
 	headTime = 15 * time.Second
-	// window is how many bytes of one connection wait here at most for whoever does not read them.
-	window = 1 << 20
+	// MaxWindow is how many bytes of one connection may wait at most for a reader that does not take them: 1 Gbit/s over 64 ms.
+	MaxWindow = 8 << 20
+	// containerMemory bounds what waits in the container of all connections of one stream. Half of it is more than the
+	// first windows of as many as there may be, 256 KiB each: yamux ends the whole session where one finds no place.
+	containerMemory = 256 << 20
+	// piece is how many bytes are read and written at once: what a frame of yamux has beside its head.
+	piece = 64<<10 - 12
 )
 
-func config(incoming uint32) *yamux.Config {
+func config(incoming, window uint32) *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.LogOutput, c.MaxIncomingStreams, c.MaxStreamWindowSize = io.Discard, incoming, window
 	c.ConnectionWriteTimeout = 30 * time.Second
 	return c
 }
 
-// Memory bounds what all sessions of a program buffer: with it spent, windows do not grow and new connections fail. The
-// zero value has none to give.
+// Memory bounds what all sessions of a program buffer: with half of it spent, windows do not grow, and with all of it new
+// connections fail. The zero value has none to give.
 type Memory struct {
-	mu   sync.Mutex
-	left int
+	mu        sync.Mutex
+	all, left int
 }
 
 // NewMemory has so many bytes to give.
-func NewMemory(bytes int) *Memory { return &Memory{left: bytes} }
+func NewMemory(bytes int) *Memory { return &Memory{all: bytes, left: bytes} }
 
-func (m *Memory) take(n int) bool {
+// take takes bytes; with a priority below 255, only as long as that part of 256 of all bytes is not taken.
+func (m *Memory) take(n int, priority uint8) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n > m.left {
+	if n > m.left-m.all/256*(255-int(priority)) {
 		return false
 	}
 	m.left -= n
 	return true
+}
+
+func (m *Memory) give(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left += n
 }
 
 // share is what one connection has taken.
@@ -79,13 +91,18 @@ type share struct {
 	held int
 }
 
+// shares gives each connection of a session its own.
+func shares(m *Memory) func() (yamux.MemoryManager, error) {
+	return func() (yamux.MemoryManager, error) { return &share{of: m}, nil }
+}
+
 var errMemory = errors.New("no memory is left for connections")
 
 // ReserveMemory implements yamux.MemoryManager.
-func (s *share) ReserveMemory(size int, _ uint8) error {
+func (s *share) ReserveMemory(size int, priority uint8) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.of.take(size) {
+	if !s.of.take(size, priority) {
 		return errMemory
 	}
 	s.held += size
@@ -97,23 +114,24 @@ func (s *share) ReleaseMemory(size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held -= size
-	s.of.take(-size)
+	s.of.give(size)
 }
 
 // Done implements yamux.MemoryManager.
 func (s *share) Done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of.take(-s.held)
+	s.of.give(s.held)
 	s.held = 0
 }
 
 // Session is the gateway's side.
 type Session struct{ mux *yamux.Session }
 
-// NewSession begins a session on a stream that the node has accepted, and owns it.
-func NewSession(stream net.Conn, memory *Memory) (*Session, error) {
-	mux, err := yamux.Client(stream, config(0), func() (yamux.MemoryManager, error) { return &share{of: memory}, nil })
+// NewSession begins a session on a stream that the node has accepted, and owns it. At most window bytes of one connection
+// wait here for whoever does not read them.
+func NewSession(stream net.Conn, memory *Memory, window uint32) (*Session, error) {
+	mux, err := yamux.Client(stream, config(0, window), shares(memory))
 	if err != nil {
 		return nil, fmt.Errorf("session with a container: %w", err)
 	}
@@ -162,7 +180,7 @@ func (s *Session) Close() error { return s.mux.Close() }
 // Serve is the container's side: it connects the streams of a session with what dial gives, for the granted ports, until
 // the stream or ctx ends.
 func Serve(ctx context.Context, stream net.Conn, granted []uint16, dial func(ctx context.Context, port uint16) (net.Conn, error)) error {
-	mux, err := yamux.Server(stream, config(MaxConnections), nil)
+	mux, err := yamux.Server(stream, config(MaxConnections, MaxWindow), shares(NewMemory(containerMemory)))
 	if err != nil {
 		return fmt.Errorf("session with a gateway: %w", err)
 	}
@@ -229,7 +247,7 @@ func Join(ctx context.Context, a, b net.Conn) {
 	var wg sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		wg.Go(func() {
-			if _, err := io.Copy(way[0], way[1]); err != nil {
+			if _, err := Copy(way[0], way[1]); err != nil {
 				end()
 				return
 			}
@@ -239,4 +257,11 @@ func Join(ctx context.Context, a, b net.Conn) {
 		})
 	}
 	wg.Wait()
+}
+
+// Copy is io.Copy with pieces as large as the streams carry.
+func Copy(to io.Writer, from io.Reader) (int64, error) {
+	type plain struct{ io.Reader } // a source or target that copies itself takes smaller pieces
+	type target struct{ io.Writer }
+	return io.CopyBuffer(target{to}, plain{from}, make([]byte, piece))
 }

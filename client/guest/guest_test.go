@@ -20,7 +20,7 @@ func between(t *testing.T, memory *Memory, dial func(ctx context.Context, port u
 	gateway, container := net.Pipe()
 	served = make(chan error, 1)
 	go func() { served <- Serve(t.Context(), container, []uint16{1, 2}, dial) }()
-	s, err := NewSession(gateway, memory)
+	s, err := NewSession(gateway, memory, MaxWindow)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s, served
@@ -129,7 +129,7 @@ func TestAContainerThatDoesNotAnswer(t *testing.T) {
 	gateway, container := net.Pipe()
 	defer container.Close()
 	go func() { _, _ = io.Copy(io.Discard, container) }()
-	s, err := NewSession(gateway, NewMemory(1<<20))
+	s, err := NewSession(gateway, NewMemory(1<<20), MaxWindow)
 	require.NoError(t, err)
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -137,4 +137,19 @@ func TestAContainerThatDoesNotAnswer(t *testing.T) {
 	_, err = s.Dial(ctx, 1)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Eventually(t, func() bool { return s.Connections() == 0 }, time.Minute, time.Millisecond)
+}
+
+// Windows grow with half of the memory (yamux asks with priority 128), so that those who come later find place for their first.
+func TestWindowsLeaveRoomForNewConnections(t *testing.T) {
+	m := NewMemory(containerMemory)
+	first := &share{of: m}
+	require.NoError(t, first.ReserveMemory(containerMemory/256*129, 128))
+	require.ErrorIs(t, first.ReserveMemory(1, 128), errMemory)
+	for range MaxConnections + 1 { // yamux opens one too many before it refuses it
+		require.NoError(t, (&share{of: m}).ReserveMemory(256<<10, 255))
+	}
+	first.ReleaseMemory(1 << 20)
+	require.ErrorIs(t, first.ReserveMemory(1, 128), errMemory, "windows wait until connections have ended")
+	first.Done()
+	require.NoError(t, first.ReserveMemory(1, 128))
 }

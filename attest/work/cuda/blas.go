@@ -80,19 +80,19 @@ type heuristic struct {
 	reserved  [4]int32
 }
 
-// blasPlan is everything prepared for products of one order.
+// blasPlan is everything prepared for products of rows of n entries with matrices of order n.
 type blasPlan struct {
-	b                  *blas
-	n                  uint64
-	desc, factor, prod uintptr
-	choice             heuristic
+	b                         *blas
+	n, rows                   uint64
+	desc, columns, left, prod uintptr
+	choice                    heuristic
 }
 
 // plan prepares products. cuBLASLt counts by columns, so the product that it is asked for is the transposed one: Cᵀ =
 // Bᵀ·Aᵀ. B lies column by column, which is B itself and is to be transposed; A lies row by row, which is Aᵀ. This is
 // the only arrangement in which int8 tensor cores work.
-func (b *blas) plan(n uint64) (*blasPlan, error) {
-	p := &blasPlan{b: b, n: n}
+func (b *blas) plan(n, rows uint64) (*blasPlan, error) {
+	p := &blasPlan{b: b, n: n, rows: rows}
 	if err := p.prepare(); err != nil {
 		return nil, errors.Join(err, p.free())
 	}
@@ -108,12 +108,15 @@ func (p *blasPlan) prepare() error {
 	if err := lib.blas("cublasLtMatmulDescSetAttribute", p.desc, descTransposeA, uintptr(unsafe.Pointer(&op)), 4); err != nil {
 		return err
 	}
-	side := uintptr(p.n)
-	if err := lib.blas("cublasLtMatrixLayoutCreate", uintptr(unsafe.Pointer(&p.factor)), typeInt8, side, side, side); err != nil {
-		return err
-	}
-	if err := lib.blas("cublasLtMatrixLayoutCreate", uintptr(unsafe.Pointer(&p.prod)), typeInt32, side, side, side); err != nil {
-		return err
+	n, rows := uintptr(p.n), uintptr(p.rows)
+	for _, l := range []struct {
+		to   *uintptr
+		kind uintptr
+		wide uintptr
+	}{{&p.columns, typeInt8, n}, {&p.left, typeInt8, rows}, {&p.prod, typeInt32, rows}} {
+		if err := lib.blas("cublasLtMatrixLayoutCreate", uintptr(unsafe.Pointer(l.to)), l.kind, n, l.wide, n); err != nil {
+			return err
+		}
 	}
 	return p.choose()
 }
@@ -131,7 +134,7 @@ func (p *blasPlan) choose() (err error) {
 		return err
 	}
 	var found int32
-	err = lib.blas("cublasLtMatmulAlgoGetHeuristic", p.b.handle, p.desc, p.factor, p.factor, p.prod, p.prod, preference, 1,
+	err = lib.blas("cublasLtMatmulAlgoGetHeuristic", p.b.handle, p.desc, p.columns, p.left, p.prod, p.prod, preference, 1,
 		uintptr(unsafe.Pointer(&p.choice)), uintptr(unsafe.Pointer(&found)))
 	if err != nil {
 		return err
@@ -143,7 +146,7 @@ func (p *blasPlan) choose() (err error) {
 }
 
 // run launches C = A·B.
-func (p *blasPlan) run(factors, c uint64) error {
+func (p *blasPlan) run(left, columns, c uint64) error {
 	b := p.b
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -152,7 +155,7 @@ func (p *blasPlan) run(factors, c uint64) error {
 	pin.Pin(one)
 	pin.Pin(zero)
 	return b.lib.blas("cublasLtMatmul", b.handle, p.desc, uintptr(unsafe.Pointer(one)),
-		uintptr(factors+p.n*p.n), p.factor, uintptr(factors), p.factor, uintptr(unsafe.Pointer(zero)),
+		uintptr(columns), p.columns, uintptr(left), p.left, uintptr(unsafe.Pointer(zero)),
 		uintptr(c), p.prod, uintptr(c), p.prod,
 		uintptr(unsafe.Pointer(&p.choice.algorithm)), uintptr(b.scratch.at), uintptr(b.scratch.size), 0)
 }
@@ -168,7 +171,8 @@ func (p *blasPlan) free() error {
 		handle *uintptr
 	}{
 		{"cublasLtMatrixLayoutDestroy", &p.prod},
-		{"cublasLtMatrixLayoutDestroy", &p.factor},
+		{"cublasLtMatrixLayoutDestroy", &p.left},
+		{"cublasLtMatrixLayoutDestroy", &p.columns},
 		{"cublasLtMatmulDescDestroy", &p.desc},
 	} {
 		if *x.handle != 0 {

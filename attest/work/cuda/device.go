@@ -38,6 +38,9 @@ type Options struct {
 	BLAS string
 	// Index of the device.
 	Index int
+	// StripeBytes is how many bytes of int32 entries a measurement has between a product and the kernel that reads them;
+	// 0 means 32 MiB. They should stay in the cache of the GPU.
+	StripeBytes uint64
 }
 
 // Info is what the driver says about a device: a claim of this machine.
@@ -58,6 +61,7 @@ type Device struct {
 	context   uintptr
 	modules   []uintptr
 	functions map[string]uintptr
+	stripe    uint64 // Options.StripeBytes
 
 	mu     sync.Mutex
 	blas   *blas // nil: the dp4a kernel multiplies
@@ -78,7 +82,10 @@ func Open(ctx context.Context, o Options) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cuda: no driver (%w): %w", err, attest.ErrAbsent)
 	}
-	d := &Device{lib: lib, functions: map[string]uintptr{}}
+	d := &Device{lib: lib, functions: map[string]uintptr{}, stripe: o.StripeBytes}
+	if d.stripe == 0 {
+		d.stripe = defaultStripe
+	}
 	if err := d.find(o.Index); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ var modules embed.FS
 
 // kernels are the entries of each module.
 var kernels = map[string][]string{
+	"measure.ptx": {"rowkeys", "lanestates", "rows", "cells2", "cells4", "mixleaves", "walk", "trace", "join", "pad"},
 	"product.ptx": {"product"},
 	"sha256.ptx":  {"expand", "leaves", "pairs"},
 	"vram.ptx":    {"fill", "sweep"},

@@ -39,7 +39,7 @@ func (d *Device) newWorkspace(n int) (*workspace, error) {
 		}
 	}
 	if d.blas != nil {
-		if w.plan, err = d.blas.plan(w.n); err != nil {
+		if w.plan, err = d.blas.plan(w.n, w.n); err != nil {
 			return nil, errors.Join(err, w.free())
 		}
 	}
@@ -57,11 +57,15 @@ func (w *workspace) multiply(seed *work.Seed) error {
 	if err := w.d.launchLine("expand", count, w.factors.at, s[0], s[1], s[2], s[3], w.n, count); err != nil {
 		return err
 	}
-	if w.plan != nil {
-		return w.plan.run(w.factors.at, w.c.at)
+	return w.d.multiply(w.plan, w.factors.at, w.factors.at+w.n*w.n, w.c.at, w.n, w.n)
+}
+
+// multiply launches the product of rows of n entries with a matrix of order n, by cuBLASLt where there is a plan.
+func (d *Device) multiply(plan *blasPlan, left, columns, c, n, rows uint64) error {
+	if plan != nil && d.blas != nil {
+		return plan.run(left, columns, c)
 	}
-	tiles := uint32((w.n + 63) / 64)
-	return w.d.launch("product", tiles, tiles, 256, w.factors.at, w.c.at, w.n)
+	return d.launch("product", uint32((n+63)/64), uint32((rows+63)/64), 256, left, columns, c, n, rows)
 }
 
 // root launches the trees over the product and reads their root.

@@ -57,7 +57,7 @@ func Build(t testing.TB) *Library {
 	if err := os.WriteFile(source, code, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), cc, "-shared", "-fPIC", "-O1", "-pthread", "-Wall", "-Werror", "-o", path, source).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), cc, "-shared", "-fPIC", "-O3", "-pthread", "-Wall", "-Werror", "-o", path, source).CombinedOutput()
 	if err != nil {
 		t.Fatalf("cc: %v\n%s", err, out)
 	}

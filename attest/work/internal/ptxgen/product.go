@@ -13,19 +13,20 @@ func digit(i int) string { return strconv.Itoa(i) }
 func product() string {
 	var s source
 	s.b.WriteString(header)
-	s.entry("product", `product: C = A*B for n a multiple of 32, A at ab (row by row), B at ab+n*n (column by column), int8; C at c (row by
-row), int32. 256 threads make a tile of 64 by 64, each thread 4 by 4 of it, in steps of 32 along the inner
+	s.entry("product", `product: C = A*B for n a multiple of 32, A at a (rows of n, row by row), B at b (n by n, column by column), int8; C at
+c (row by row), int32. 256 threads make a tile of 64 by 64, each thread 4 by 4 of it, in steps of 32 along the inner
 dimension. The tiles of A and B lie in shared memory with four int8 to a word, word by word: word k of line r at
-k*68+r, so that a thread reads four lines at once. Grid: (n+63)/64 by (n+63)/64.`, "ab", "c", "n")
+k*68+r, so that a thread reads four lines at once. Grid: (n+63)/64 by (rows+63)/64.`, "a", "b", "c", "n", "rows")
 	s.op(".shared .align 16 .b32 ta[544]")
 	s.op(".shared .align 16 .b32 tb[544]")
 	s.regs(numbered("a", 4)...)
 	s.regs(numbered("b", 4)...)
 	s.regs(numbered("acc", 16)...)
-	s.regs("thr", "tx", "ty", "row0", "col0", "n32", "line", "pair", "x0", "x1", "step", "steps", "sa", "sb", "la", "lb")
+	s.regs("thr", "tx", "ty", "row0", "col0", "n32", "m32", "line", "pair", "x0", "x1", "step", "steps", "sa", "sb", "la", "lb")
 	s.regs64("pa", "pb", "ad", "off")
 	s.preds("p", "ina", "inb")
 	s.op("cvt.u32.u64 %%n32, %%n")
+	s.op("cvt.u32.u64 %%m32, %%rows")
 	s.op("mov.u32 %%thr, %%tid.x")
 	s.op("mov.u32 %%row0, %%ctaid.y")
 	s.op("shl.b32 %%row0, %%row0, 6")
@@ -34,16 +35,14 @@ k*68+r, so that a thread reads four lines at once. Grid: (n+63)/64 by (n+63)/64.
 	s.note("this thread loads two words of line tid/4 of each tile: words 2*(tid%%4) and the next")
 	s.op("shr.u32 %%line, %%thr, 2")
 	s.op("and.b32 %%pair, %%thr, 3")
-	for _, side := range []struct{ ptr, in, origin string }{{"pa", "ina", "row0"}, {"pb", "inb", "col0"}} {
+	for _, side := range []struct{ from, ptr, in, origin, limit string }{{"a", "pa", "ina", "row0", "m32"}, {"b", "pb", "inb", "col0", "n32"}} {
 		s.op("add.u32 %%x0, %%%s, %%line", side.origin)
-		s.op("setp.lt.u32 %%%s, %%x0, %%n32", side.in)
+		s.op("setp.lt.u32 %%%s, %%x0, %%%s", side.in, side.limit)
 		s.op("mul.wide.u32 %%off, %%x0, %%n32")
 		s.op("mul.wide.u32 %%ad, %%pair, 8")
 		s.op("add.u64 %%off, %%off, %%ad")
-		s.op("add.u64 %%%s, %%ab, %%off", side.ptr)
+		s.op("add.u64 %%%s, %%%s, %%off", side.ptr, side.from)
 	}
-	s.op("mul.wide.u32 %%off, %%n32, %%n32")
-	s.op("add.u64 %%pb, %%pb, %%off")
 	s.note("where its words go: (2*pair*68+line)*4 bytes")
 	s.op("mul.lo.u32 %%x0, %%pair, 136")
 	s.op("add.u32 %%x0, %%x0, %%line")
@@ -113,7 +112,7 @@ func (s *source) productResult() {
 	s.op("setp.ge.u32 %%p, %%col0, %%n32")
 	s.op("@%%p bra DONE")
 	for i := range 4 {
-		s.op("setp.ge.u32 %%p, %%row0, %%n32")
+		s.op("setp.ge.u32 %%p, %%row0, %%m32")
 		s.op("@%%p bra DONE")
 		s.op("mul.wide.u32 %%off, %%row0, %%n32")
 		s.op("cvt.u64.u32 %%ad, %%col0")

@@ -112,5 +112,5 @@ func (s *source) store8(addr, src string) {
 
 // Modules are the files of cuda/ptx and their contents.
 func Modules() map[string]string {
-	return map[string]string{"product.ptx": product(), "sha256.ptx": sha256Module(), "vram.ptx": vram()}
+	return map[string]string{"measure.ptx": measurement(), "product.ptx": product(), "sha256.ptx": sha256Module(), "vram.ptx": vram()}
 }

@@ -1,5 +1,7 @@
 package ptxgen
 
+import "fmt"
+
 // sha256K are the round constants of FIPS 180-4, section 4.2.2.
 var sha256K = [64]uint32{
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -16,9 +18,8 @@ var sha256K = [64]uint32{
 // SHA-256 and of BLAKE2s.
 var iv = [8]uint32{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
 
-func sha256Module() string {
-	var s source
-	s.b.WriteString(header)
+// constants declares the round constants.
+func constants(s *source) {
 	s.f("\n// Round constants of SHA-256 (FIPS 180-4).\n.const .align 4 .u32 K[64] = {")
 	for i := 0; i < 64; i += 8 {
 		line := "\t"
@@ -34,8 +35,14 @@ func sha256Module() string {
 		s.f("%s", line)
 	}
 	s.f("};")
+}
+
+func sha256Module() string {
+	var s source
+	s.b.WriteString(header)
+	constants(&s)
 	expand(&s)
-	leaves(&s)
+	leaves(&s, "leaves", 128)
 	pairs(&s)
 	return s.b.String()
 }
@@ -166,55 +173,72 @@ func storeDigest(s *source, index, base string) {
 	s.store8("ad", "h")
 }
 
-// shifted turns sixteen source words r0 … r15 (as loaded) into message words that begin one byte earlier; carry holds
+// shifted turns the first source words r0 … r15 (as loaded) into message words that begin one byte earlier; carry holds
 // the byte before, in its low bits.
-func shifted(s *source) {
-	for i := range 16 {
+func shifted(s *source, words int) {
+	for i := range words {
 		s.swap("t1", "r"+digit(i))
 		s.op("shf.r.wrap.b32 %%w%d, %%t1, %%carry, 8", i)
 		s.op("mov.u32 %%carry, %%t1")
 	}
 }
 
-// tail is the padded end of a message whose last byte is in carry.
-func tail(s *source, bits int) {
-	s.op("shl.b32 %%w0, %%carry, 24")
-	s.op("or.b32 %%w0, %%w0, 0x00800000")
-	for i := 1; i < 15; i++ {
+// tail is the padded end of a message whose last byte is in carry and goes to word first.
+func tail(s *source, first, bits int) {
+	s.op("shl.b32 %%w%d, %%carry, 24", first)
+	s.op("or.b32 %%w%d, %%w%d, 0x00800000", first, first)
+	for i := first + 1; i < 15; i++ {
 		s.op("mov.u32 %%w%d, 0", i)
 	}
 	s.op("mov.u32 %%w15, %d", bits)
 }
 
-// leaves hashes the chunks of the product.
-func leaves(s *source) {
-	s.entry("leaves", `leaves: thread t writes sha256(0x00 | the 128 bytes at src+128t) at dst+32t.`, "src", "dst", "count")
+// leaves hashes pieces of a number of bytes, a multiple of 64.
+func leaves(s *source, name string, size int) {
+	s.entry(name, fmt.Sprintf("%s: thread t writes sha256(0x00 | the %d bytes at src+%dt) at dst+32t.", name, size, size), "src", "dst", "count")
 	sha256Registers(s)
 	s.regs(numbered("r", 16)...)
 	s.regs("i", "carry", "part")
 	s.index("i", "count")
-	s.op("mul.wide.u32 %%ad, %%i, 128")
+	s.op("mul.wide.u32 %%ad, %%i, %d", size)
 	s.op("add.u64 %%src, %%src, %%ad")
 	sha256Init(s)
 	s.op("mov.u32 %%carry, 0")
 	s.op("mov.u32 %%part, 0")
 	s.label("LOAD")
 	s.load4("r", 0, 4, "src", 0)
-	shifted(s)
+	shifted(s, 16)
 	s.op("add.u64 %%src, %%src, 64")
 	s.op("bra COMPRESS")
 	s.label("TAIL")
-	tail(s, 129*8)
+	tail(s, 0, 8*(size+1))
 	s.label("COMPRESS")
 	compress(s)
 	s.op("add.u32 %%part, %%part, 1")
-	s.op("setp.eq.u32 %%p, %%part, 1")
+	s.op("setp.lt.u32 %%p, %%part, %d", size/64)
 	s.op("@%%p bra LOAD")
-	s.op("setp.eq.u32 %%p, %%part, 2")
+	s.op("setp.eq.u32 %%p, %%part, %d", size/64)
 	s.op("@%%p bra TAIL")
 	storeDigest(s, "i", "dst")
 	s.label("DONE")
 	s.end()
+}
+
+// node hashes the two nodes in r to base + 32·i.
+func node(s *source, base string) {
+	sha256Init(s)
+	s.op("mov.u32 %%carry, 1")
+	s.op("mov.u32 %%part, 0")
+	shifted(s, 16)
+	s.op("bra COMPRESS")
+	s.label("TAIL")
+	tail(s, 0, 65*8)
+	s.label("COMPRESS")
+	compress(s)
+	s.op("add.u32 %%part, %%part, 1")
+	s.op("setp.eq.u32 %%p, %%part, 1")
+	s.op("@%%p bra TAIL")
+	storeDigest(s, "i", base)
 }
 
 // pairs folds one level of many trees of the same size.
@@ -239,19 +263,7 @@ count = trees*half.`, "src", "dst", "width", "count")
 	s.op("setp.ge.u32 %%q, %%node, %%x2")
 	s.op("@%%q bra ALONE")
 	s.load4("r", 0, 4, "src", 0)
-	sha256Init(s)
-	s.op("mov.u32 %%carry, 1")
-	s.op("mov.u32 %%part, 0")
-	shifted(s)
-	s.op("bra COMPRESS")
-	s.label("TAIL")
-	tail(s, 65*8)
-	s.label("COMPRESS")
-	compress(s)
-	s.op("add.u32 %%part, %%part, 1")
-	s.op("setp.eq.u32 %%p, %%part, 1")
-	s.op("@%%p bra TAIL")
-	storeDigest(s, "i", "dst")
+	node(s, "dst")
 	s.op("bra DONE")
 	s.label("ALONE")
 	s.load4("r", 0, 2, "src", 0)

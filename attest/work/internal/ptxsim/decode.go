@@ -58,7 +58,12 @@ func (in *instruction) decodeAccess() error {
 		data, at = at, data
 	}
 	m := access{store: parts[0] == "st", space: parts[1], width: 4, list: data.list, base: at.reg, plus: at.value}
-	if parts[len(parts)-1] == "u64" {
+	switch parts[len(parts)-1] {
+	case "u8":
+		m.width = 1
+	case "u16":
+		m.width = 2
+	case "u64":
 		m.width = 8
 	}
 	if data.kind == register {

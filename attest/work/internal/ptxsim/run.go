@@ -150,13 +150,28 @@ func (b *block) access(t *thread, m *access) error {
 		return fmt.Errorf("%w: %d bytes at %s address %#x are not there", ErrFault, size, m.space, addr)
 	}
 	for i, reg := range m.list {
-		if m.store {
-			binary.LittleEndian.PutUint32(mem[4*i:], uint32(t.regs[reg]))
-		} else {
-			t.regs[reg] = uint64(binary.LittleEndian.Uint32(mem[4*i:]))
-		}
+		m.word(mem[m.width*i:], &t.regs[reg])
 	}
 	return nil
+}
+
+// word moves one register to or from memory.
+func (m *access) word(mem []byte, reg *uint64) {
+	le := binary.LittleEndian
+	switch {
+	case m.store && m.width == 1:
+		mem[0] = byte(*reg)
+	case m.store && m.width == 2:
+		le.PutUint16(mem, uint16(*reg))
+	case m.store && m.width == 8:
+		le.PutUint64(mem, *reg)
+	case m.store:
+		le.PutUint32(mem, uint32(*reg))
+	case m.width == 8:
+		*reg = le.Uint64(mem)
+	default:
+		*reg = uint64(le.Uint32(mem))
+	}
 }
 
 func within(mem []byte, at uint64, size int) []byte {
@@ -169,7 +184,8 @@ func within(mem []byte, at uint64, size int) []byte {
 func known(op string) bool {
 	switch op {
 	case "ret", "bra", "bar.sync", "ld.param.u64", "ld.const.u32", "ld.global.v2.u32", "ld.global.v4.u32",
-		"st.global.v4.u32", "ld.shared.v4.u32", "st.shared.u32":
+		"st.global.v4.u32", "ld.shared.v4.u32", "st.shared.u32", "ld.global.v2.u64", "st.global.v2.u64", "st.global.v2.u32",
+		"st.global.u32", "st.global.u16", "st.global.u8":
 		return true
 	}
 	return operations[op] != nil
@@ -254,6 +270,10 @@ var operations = map[string]func(a, b, c, d uint64) uint64{
 	"mul.lo.u32":     func(a, b, c, d uint64) uint64 { return uint64(uint32(a) * uint32(b)) },
 	"mul.hi.u32":     func(a, b, c, d uint64) uint64 { return a * b >> 32 },
 	"mul.wide.u32":   func(a, b, c, d uint64) uint64 { return uint64(uint32(a)) * uint64(uint32(b)) },
+	"mul.lo.u64":     func(a, b, c, d uint64) uint64 { return a * b },
+	"mul.hi.u64":     func(a, b, c, d uint64) uint64 { hi, _ := bits.Mul64(a, b); return hi },
+	"xor.b64":        func(a, b, c, d uint64) uint64 { return a ^ b },
+	"or.b64":         func(a, b, c, d uint64) uint64 { return a | b },
 	"mad.lo.u32":     func(a, b, c, d uint64) uint64 { return uint64(uint32(a)*uint32(b) + uint32(c)) },
 	"div.u32":        func(a, b, c, d uint64) uint64 { return quotient(a, b) },
 	"rem.u32":        func(a, b, c, d uint64) uint64 { return remainder(a, b) },

@@ -67,7 +67,7 @@ func TestProductKernels(t *testing.T) {
 		require.NoError(t, hashes["expand"].Run(mem, line(threads, factors, q[0], q[1], q[2], q[3], n, threads)))
 		tiles := uint32((n + 63) / 64)
 		require.NoError(t, product["product"].Run(mem, ptxsim.Launch{
-			Grid: [3]uint32{tiles, tiles, 1}, Block: [3]uint32{256, 1, 1}, Params: []uint64{factors, c, n},
+			Grid: [3]uint32{tiles, tiles, 1}, Block: [3]uint32{256, 1, 1}, Params: []uint64{factors, factors + n*n, c, n, n},
 		}))
 		for i, v := range want.C {
 			require.Equal(t, v, int32(binary.LittleEndian.Uint32(mem[2*n*n+4*uint64(i):])), "n = %d, entry %d", n, i)
@@ -98,7 +98,7 @@ func TestProductKernelAtItsBounds(t *testing.T) {
 		for i := range n * n {
 			mem[i], mem[n*n+i] = byte(c.a), byte(c.b)
 		}
-		require.NoError(t, product.Run(mem, ptxsim.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{256, 1, 1}, Params: []uint64{base, base + 2*n*n, n}}))
+		require.NoError(t, product.Run(mem, ptxsim.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{256, 1, 1}, Params: []uint64{base, base + n*n, base + 2*n*n, n, n}}))
 		for i := range n * n {
 			require.Equal(t, c.want, int32(binary.LittleEndian.Uint32(mem[2*n*n+4*i:])))
 		}

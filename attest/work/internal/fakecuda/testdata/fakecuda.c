@@ -328,19 +328,19 @@ void fake_wrong(int on) { wrong = on; }
 int cublasLtMatmul(void *h, void *d, const int32_t *alpha, uint64_t a, void *la, uint64_t b, void *lb, const int32_t *beta, uint64_t c, void *lc,
                    uint64_t out, void *lo, const uint64_t *algo, uint64_t workspace, size_t bytes, void *stream) {
   ENTER("cublasLtMatmul");
-  struct object *x = la, *z = lo;
+  struct object *x = la, *y = lb, *z = lo;
   if (((struct object *)h)->kind != HANDLE || ((struct object *)d)->kind != DESC || !current() || algo[0] != 0x1234 || stream || *alpha != 1 || *beta != 0 || c != out ||
-      lb != la || lc != lo || !resolve(workspace, bytes))
+      x->kind != LAYOUT || y->kind != LAYOUT || z->kind != LAYOUT || x->a != 3 || y->a != 3 || z->a != 10 || lc != lo || !resolve(workspace, bytes))
     return 7;
-  uint64_t n = x->rows;
-  int8_t *pa = (int8_t *)resolve(a, n * n), *pb = (int8_t *)resolve(b, n * n);
-  int32_t *pc = (int32_t *)resolve(out, 4 * n * n);
-  if (!pa || !pb || !pc || x->ld != (int64_t)n || z->ld != (int64_t)n) return 13;
-  // Column-major: out[i + j·n] = Σ a[k + i·n]·b[k + j·n], the first matrix being transposed.
-  for (uint64_t j = 0; j < n; j++)
+  uint64_t inner = x->rows, n = x->cols, rows = y->cols;
+  int8_t *pa = (int8_t *)resolve(a, inner * n), *pb = (int8_t *)resolve(b, inner * rows);
+  int32_t *pc = (int32_t *)resolve(out, 4 * n * rows);
+  if (!pa || !pb || !pc || y->rows != inner || z->rows != n || z->cols != rows || x->ld != (int64_t)inner || y->ld != (int64_t)inner || z->ld != (int64_t)n) return 13;
+  // Column-major: out[i + j·n] = Σ a[k + i·inner]·b[k + j·inner], the first matrix being transposed.
+  for (uint64_t j = 0; j < rows; j++)
     for (uint64_t i = 0; i < n; i++) {
       int32_t s = 0;
-      for (uint64_t k = 0; k < n; k++) s += pa[k + i * n] * pb[k + j * n];
+      for (uint64_t k = 0; k < inner; k++) s += pa[k + i * inner] * pb[k + j * inner];
       pc[i + j * n] = s + wrong;
     }
   return 0;

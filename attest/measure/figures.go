@@ -1,0 +1,84 @@
+package measure
+
+import (
+	"slices"
+	"time"
+)
+
+// parts is the number of parts of a chain's time whose rates are compared.
+const parts = 8
+
+// Figures are what a member measured of one GPU.
+type Figures struct {
+	// Operations is int8 operations a second, two for each multiplication.
+	Operations float64
+	// Memory is the bytes that were resident.
+	Memory uint64
+	// Bandwidth is bytes a second under dependent access.
+	Bandwidth float64
+}
+
+// Timing is what a member saw of a run, by its own clock.
+type Timing struct {
+	// Start is when it saw the block of the instant.
+	Start time.Time
+	// Roots is when the root of each round came, zero where it did not.
+	Roots []time.Time
+	// Commitment is when the commitment came.
+	Commitment time.Time
+}
+
+// Measured returns the figures of a run of which all was found right. A root that came late, or not at all, makes them less.
+func Measured(p Profile, e Entry, t Timing) Figures {
+	f := Figures{Memory: p.Memory()}
+	came := t.came(int(e.Rounds))
+	chain, walk := came[len(came)-1], t.Commitment.Sub(t.Start)-came[len(came)-1]
+	if chain > 0 {
+		f.Operations = 2 * float64(p.Rows) * float64(p.Order) * float64(p.Order) * rounds(came) / chain.Seconds()
+	}
+	if walk > 0 {
+		f.Bandwidth = float64(p.Lanes) * float64(e.Walks) * WalkSteps * ItemBytes / walk.Seconds()
+	}
+	return f
+}
+
+// came is how long after the start a member had each root or a later one: a later root shows that the round was made, but
+// not when.
+func (t Timing) came(n int) []time.Duration {
+	came := make([]time.Duration, n)
+	next := t.Commitment.Sub(t.Start)
+	for r := n - 1; r >= 0; r-- {
+		if r < len(t.Roots) && !t.Roots[r].IsZero() {
+			next = min(next, t.Roots[r].Sub(t.Start))
+		}
+		came[r] = next
+	}
+	return came
+}
+
+// rounds is the number of rounds that count: all, or as many as the median of eight parts of the time had, if that is
+// less. A chain that several cards made from made-up roots jumps, and must jump in most parts to count.
+func rounds(came []time.Duration) float64 {
+	total := came[len(came)-1]
+	made := make([]float64, parts)
+	for i := range made {
+		made[i] = progress(came, total*time.Duration(i+1)/parts) - progress(came, total*time.Duration(i)/parts)
+	}
+	slices.Sort(made)
+	return min(float64(len(came)), parts*(made[parts/2-1]+made[parts/2])/2)
+}
+
+// progress is the number of rounds that were made at a time, the running one by the share of its time.
+func progress(came []time.Duration, at time.Duration) float64 {
+	r, found := slices.BinarySearch(came, at)
+	for ; found && r < len(came) && came[r] == at; r++ {
+	}
+	if r == len(came) {
+		return float64(r)
+	}
+	var before time.Duration
+	if r > 0 {
+		before = came[r-1]
+	}
+	return float64(r) + float64(at-before)/float64(came[r]-before)
+}

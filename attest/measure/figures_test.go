@@ -1,0 +1,82 @@
+package measure
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// TestFigures: what a member concludes from when roots came. One round a second is 2·1024·1024² operations a second.
+func TestFigures(t *testing.T) {
+	const round = 2 * 1 << 30
+	p := Profile{Order: 1024, Fold: 4, Rows: 1024, Resident: 2, Lanes: 4}
+	start := time.Unix(1_800_000_000, 0)
+	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
+	steady := func(n int, each float64) []time.Time {
+		var out []time.Time
+		for r := range n {
+			out = append(out, at(float64(r+1)*each))
+		}
+		return out
+	}
+	without := func(roots []time.Time, from, to int) []time.Time {
+		for r := from; r < to; r++ {
+			roots[r] = time.Time{}
+		}
+		return roots
+	}
+	for _, c := range []struct {
+		name  string
+		roots []time.Time
+		want  float64 // rounds a second
+	}{
+		{"steady", steady(40, 1), 1},
+		{"few rounds", steady(3, 1), 1},
+		{"one round", steady(1, 2), 0.5},
+		{"half as fast", steady(40, 2), 0.5},
+		{"the first came late", append([]time.Time{at(3)}, steady(40, 1)[1:]...), 1},
+		{"a root was lost", without(steady(40, 1), 5, 6), 1},
+		{"an eighth of the roots came at once", without(steady(40, 1), 3, 8), 1},
+		// Two cards: each makes half of the rounds in all of the time, the second from a root that was made up.
+		{"the first of two chains is shown as it runs, the second at the end", append(steady(20, 2), steadyFrom(at(40), 20)...), 0.5},
+		{"nothing is shown until the end", without(steady(40, 1), 0, 39), 1.0 / 40},
+		{"it paused", append(steady(20, 1), after(steady(40, 1)[20:], 20*time.Second)...), 2.0 / 3},
+		{"the last root did not come", steady(39, 1), 40.0 / 50},
+	} {
+		e := Entry{Rounds: uint32(len(c.roots)), Walks: 8}
+		if c.name == "the last root did not come" {
+			e.Rounds++
+		}
+		last := c.roots[len(c.roots)-1]
+		f := Measured(p, e, Timing{Start: start, Roots: c.roots, Commitment: last.Add(11 * time.Second)})
+		if got := f.Operations / round; math.Abs(got-c.want) > 0.001 {
+			t.Errorf("%s: %.3f rounds a second, want %.3f", c.name, got, c.want)
+		}
+		if f.Memory != 2<<20 {
+			t.Errorf("%s: %d bytes of memory", c.name, f.Memory)
+		}
+	}
+	f := Measured(p, Entry{Rounds: 4, Walks: 8}, Timing{Start: start, Roots: steady(4, 1), Commitment: at(6)})
+	if want := 4.0 * 8 * 64 * 128 / 2; f.Bandwidth != want {
+		t.Errorf("bandwidth %f, want %f", f.Bandwidth, want)
+	}
+	f = Measured(p, Entry{Rounds: 1, Walks: 1}, Timing{Start: start, Roots: []time.Time{start}, Commitment: start})
+	if f.Operations != 0 || f.Bandwidth != 0 {
+		t.Errorf("no time: %+v", f)
+	}
+}
+
+func steadyFrom(at time.Time, n int) []time.Time {
+	out := make([]time.Time, n)
+	for i := range out {
+		out[i] = at
+	}
+	return out
+}
+
+func after(roots []time.Time, d time.Duration) []time.Time {
+	for i := range roots {
+		roots[i] = roots[i].Add(d)
+	}
+	return roots
+}

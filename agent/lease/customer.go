@@ -83,7 +83,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 			return messages.LeaseStatus{}, refuse("%v", err)
 		}
 	}
-	if err := m.putJob(account, job, digest); err != nil {
+	if err := m.putJob(account, job, digest, min(req.RevokedUntil, m.o.Now().Add(clockSkew).UnixMilli())); err != nil {
 		return messages.LeaseStatus{}, err
 	}
 	st, err := m.readStatus(ctx, store.Key(address))
@@ -112,8 +112,9 @@ func (m *Manager) refuseJob(account market.Lease, why error) error {
 	return refuse("the job cannot be run: %v", why)
 }
 
-// putJob stores the job once. Neither its command nor its environment is logged: customers put secrets into both.
-func (m *Manager) putJob(account market.Lease, job store.Job, digest [32]byte) error {
+// putJob stores the job once, and until when what its customer has granted is void. Neither its command nor its environment
+// is logged: customers put secrets into both.
+func (m *Manager) putJob(account market.Lease, job store.Job, digest [32]byte, revoked int64) error {
 	r, err := m.o.Store.AddLease(newEntry(account)) // no change if the worker has stored it
 	if err != nil {
 		return fmt.Errorf("store lease %s: %w", account.Address, err)
@@ -124,12 +125,15 @@ func (m *Manager) putJob(account market.Lease, job store.Job, digest [32]byte) e
 	if !r.State.Live() {
 		return refuse(messages.LeaseOver)
 	}
+	if r.Refused != "" {
+		return refuse("the job cannot be run: %s", r.Refused)
+	}
 	if r.Job != nil {
 		return nil // the digest of both is the order's
 	}
 	_, err = m.o.Store.Update(r.Address, func(l *store.Lease) error {
 		if l.Job == nil {
-			l.Job = &job
+			l.Job, l.RevokedUntil = &job, max(l.RevokedUntil, revoked)
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package lease
 import (
 	"time"
 
+	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 )
@@ -80,6 +81,8 @@ const (
 	EndFinished
 	// EndDue sends lease_end for a lease that ran out or failed; anyone may.
 	EndDue
+	// EndLost sends lease_end for a lease whose job this machine has lost, at the machine's cost, after a last attempt to settle.
+	EndLost
 	// MarkEnded stores that the lease is over.
 	MarkEnded
 	// MarkClosed stores that its account is gone.
@@ -98,7 +101,7 @@ const (
 
 var actionNames = [...]string{
 	"wait", "mark starting", "submit start", "start job", "mark running", "extend job", "mark exited", "stop job",
-	"end finished lease", "end due lease", "mark ended", "mark closed", "remove", "hash output", "commit to output",
+	"end finished lease", "end due lease", "end lease of a lost job", "mark ended", "mark closed", "remove", "hash output", "commit to output",
 	"reveal output", "submit checkpoint",
 }
 
@@ -222,6 +225,9 @@ func decideRunning(f Facts) Decision {
 		}
 		if f.Account.RunToCompletion == 1 {
 			return Decision{Action: EndFinished}
+		}
+		if f.Entry.Exit != nil && f.Entry.Exit.Reason == string(runtime.Lost) {
+			return Decision{Action: EndLost, Why: "this machine has lost the job"}
 		}
 		wait.Why = "the job is over; the customer keeps the lease until it is stopped or runs out"
 		return wait

@@ -42,6 +42,23 @@ func TestAwardedLeasesAreStarted(t *testing.T) {
 	require.Equal(t, awarded.Add(10*time.Second), waiting.Until, "it decides again at half of the deadline")
 }
 
+// A job that its machine has lost is no job that ended: its customer does not pay for the machine any longer.
+func TestALostJobEndsTheLease(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	decide := func(reason string, completes uint8) Action {
+		f := Facts{Now: now, Exists: true}
+		f.Account.Lease.Status, f.Account.StartedAt, f.Account.FundedUntil, f.Account.RunToCompletion = uint8(market.LeaseRunning), 9_000, 20_000, completes
+		f.Entry.State, f.Entry.Exit, f.Job = store.Exited, &store.Exit{Reason: reason}, JobOver
+		return Decide(f).Action
+	}
+	require.Equal(t, EndLost, decide(string(runtime.Lost), 0))
+	require.Equal(t, EndFinished, decide(string(runtime.Lost), 1))
+	for _, reason := range []runtime.Reason{runtime.ReasonExited, runtime.ReasonMemory, runtime.ReasonStartFailed, runtime.ReasonStopped} {
+		require.Equal(t, Wait, decide(string(reason), 0), "%s: it ended by the customer's doing", reason)
+		require.Equal(t, EndFinished, decide(string(reason), 1), "%s", reason)
+	}
+}
+
 func TestOutputsAreDecided(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	base := func() Facts {

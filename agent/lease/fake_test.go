@@ -57,10 +57,33 @@ type fakeChain struct {
 	deadline time.Duration
 	next     fault
 
+	// hidden: Lease shows shown until Look reads the chain, which fails with lookErr.
+	hidden  bool
+	shown   market.Lease
+	lookErr error
+	looks   int
+
 	starts, ends int
 	commits      int
 	hash         [32]byte
 	session      solana.PublicKey // of the customer
+}
+
+func (c *fakeChain) Look(context.Context, solana.PublicKey) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looks++
+	if c.lookErr == nil {
+		c.hidden = false
+	}
+	return c.lookErr
+}
+
+// hide has the view stay as it is.
+func (c *fakeChain) hide() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hidden, c.shown = true, c.lease
 }
 
 func (c *fakeChain) ActsFor(key, customer solana.PublicKey) bool {
@@ -158,6 +181,9 @@ func (f *fakeChain) Leases() []market.Lease {
 func (f *fakeChain) Lease(a solana.PublicKey) (market.Lease, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.hidden {
+		return f.shown, a == f.shown.Address
+	}
 	return f.lease, f.exists && a == f.lease.Address
 }
 
@@ -207,7 +233,7 @@ func (f *fakeChain) Start(_ context.Context, l market.Lease, hash [32]byte) erro
 	})
 }
 
-func (f *fakeChain) End(_ context.Context, l market.Lease) error {
+func (f *fakeChain) End(_ context.Context, l market.Lease, immediate bool) error {
 	return f.send(func() error {
 		if !f.exists || (f.lease.State() != market.LeaseRunning && f.lease.State() != market.LeaseFailed) || l.AwardedAt != f.lease.AwardedAt {
 			return nil
@@ -219,6 +245,8 @@ func (f *fakeChain) End(_ context.Context, l market.Lease) error {
 			reason = market.EndedFailed
 		case now >= f.lease.FundedUntil:
 			reason, now = market.EndedUnfunded, f.lease.FundedUntil
+		case f.lease.RunToCompletion == 0 && immediate:
+			reason = market.EndedByProvider
 		case f.lease.RunToCompletion == 0:
 			return errors.New("the node would only give notice")
 		}
@@ -257,6 +285,12 @@ type fakeRuntime struct {
 	fail     int // how many starts fail
 	// prepare fetches images; nil: the machine runs none.
 	prepare func(ctx context.Context, c image.Credential) error
+	// fill restores what a job goes on from; nil: nothing.
+	fill func(ctx context.Context, s runtime.Spec) error
+	// held are jobs that were restored and wait for Start.
+	held map[string]bool
+	// suspension is what Suspend answers.
+	suspension runtime.Suspension
 }
 
 func newFakeRuntime(c *clock) *fakeRuntime {
@@ -277,6 +311,24 @@ func (r *fakeRuntime) Prepare(ctx context.Context, s runtime.Spec, c image.Crede
 	return r.prepare(ctx, c)
 }
 
+func (r *fakeRuntime) Fill(ctx context.Context, s runtime.Spec) error {
+	if r.fill == nil {
+		return nil
+	}
+	return r.fill(ctx, s)
+}
+
+func (r *fakeRuntime) Suspend(_ context.Context, id, attempt string) (runtime.Suspension, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st, err := r.status(id)
+	if err == nil && st.Phase != runtime.Running {
+		err = runtime.ErrNotRunning
+	}
+	r.suspension.Attempt = attempt
+	return r.suspension, err
+}
+
 func (r *fakeRuntime) Start(_ context.Context, s runtime.Spec) (runtime.Status, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -291,12 +343,16 @@ func (r *fakeRuntime) Start(_ context.Context, s runtime.Spec) (runtime.Status, 
 		return runtime.Status{}, errNetwork
 	}
 	r.starts++
+	delete(r.held, s.LeaseID)
 	r.jobs[s.LeaseID] = &fakeJob{spec: s, started: r.clock.now()}
 	return r.status(s.LeaseID)
 }
 
 func (r *fakeRuntime) status(id string) (runtime.Status, error) {
 	j := r.jobs[id]
+	if j == nil && r.held[id] {
+		return runtime.Status{LeaseID: id, Phase: runtime.Preparing}, nil
+	}
 	if j == nil {
 		return runtime.Status{}, runtime.ErrNotFound
 	}
@@ -359,6 +415,7 @@ func (r *fakeRuntime) Extend(_ context.Context, id string, wall time.Duration) e
 func (r *fakeRuntime) Stop(_ context.Context, id string, _ time.Duration) (runtime.Status, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.held, id)
 	if j := r.jobs[id]; j != nil && j.exit == nil && !j.lost {
 		j.exit = &runtime.Exit{Reason: runtime.ReasonStopped, Code: 143, StartedAt: j.started, FinishedAt: r.clock.now()}
 	}
@@ -373,7 +430,7 @@ func (r *fakeRuntime) Usage(_ context.Context, id string) (runtime.Usage, error)
 		err = runtime.ErrNotRunning
 	}
 	r.measured++
-	return runtime.Usage{At: time.Now(), CPU: time.Duration(r.measured) * time.Second, Memory: 100 << 20}, err
+	return runtime.Usage{At: time.Now(), CPU: time.Duration(r.measured) * time.Second, Memory: 100 << 20, Volume: 3 << 20, VolumeSize: 60 << 20}, err
 }
 
 func (r *fakeRuntime) Logs(context.Context, string, runtime.Stream, int64, bool) (io.ReadCloser, error) {

@@ -94,9 +94,15 @@ func (m *Manager) granted(ctx context.Context, from solana.PublicKey, req messag
 	if err := req.Grant.Verify(); err != nil {
 		return store.Lease{}, refuse("the grant is not valid: %v", err)
 	}
-	r, err := m.o.Store.Lease(store.Key(g.Lease))
+	address := g.Lease
+	for _, l := range m.o.Chain.Leases() {
+		if l.Order == g.Lease && l.Continues == 1 { // it is granted what was granted to the lease that failed
+			address = l.Address
+		}
+	}
+	r, err := m.o.Store.Lease(store.Key(address))
 	if errors.Is(err, store.ErrNotFound) {
-		account, ok := m.o.Chain.Lease(g.Lease)
+		account, ok := m.o.Chain.Lease(address)
 		if !ok {
 			return r, &RefusedError{Why: "this node has no such lease", Unknown: true}
 		}

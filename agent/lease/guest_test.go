@@ -215,3 +215,62 @@ func TestAGrantEndsWithItsTime(t *testing.T) {
 	require.False(t, g.m.Welcome(testGateway))
 	require.GreaterOrEqual(t, time.Now().UnixMilli(), grant.Expiry)
 }
+
+// A lease that goes on for a failed one takes the grant that names its order; no other does.
+func TestALeaseThatGoesOnIsGrantedByItsOrder(t *testing.T) {
+	g := newGranting(t)
+	grant := g.grant()
+	grant.Lease = testOrder
+	signed := g.sign(grant, g.key)
+	g.refused(testGateway, signed, false, "no such lease")
+	g.chain.update(func() { g.chain.lease.Continues = 1 })
+	setup, ports := g.visit(testGateway, signed, false)
+	require.Contains(t, setup, `"ports":[8888]`)
+	require.True(t, g.m.Welcome(testGateway))
+	stranger, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	g.refused(testGateway, g.sign(grant, stranger), false, "another customer")
+	other := grant
+	other.Lease = solana.PublicKey{66}
+	g.refused(testGateway, g.sign(other, g.key), false, "no such lease")
+
+	require.NoError(t, g.m.Revoke(t.Context(), testCustomer, messages.RevokeRequest{Lease: testLease, Until: grant.IssuedAt}))
+	ends(t, ports)
+	g.refused(testGateway, signed, false, "taken the grant back")
+}
+
+// What its customer took back at the machine before stays void: the job comes with the time.
+func TestAJobSaysWhatWasTakenBackBefore(t *testing.T) {
+	m, chain, _, _ := newTestManager(t)
+	m.o.Now = time.Now
+	chain.award(testJob(), false, time.Hour, true)
+	req := deployRequest(testJob())
+	req.RevokedUntil = time.Now().Add(-time.Minute).UnixMilli()
+	_, err := m.Deploy(t.Context(), testCustomer, req)
+	require.NoError(t, err)
+	stored := func() int64 {
+		r, err := m.o.Store.Lease([32]byte(testLease))
+		require.NoError(t, err)
+		return r.RevokedUntil
+	}
+	require.Equal(t, req.RevokedUntil, stored())
+	again := req
+	again.RevokedUntil = 0
+	_, err = m.Deploy(t.Context(), testCustomer, again)
+	require.NoError(t, err)
+	require.Equal(t, req.RevokedUntil, stored())
+}
+
+func TestAJobTakesNothingBackOfTheFuture(t *testing.T) {
+	m, chain, _, _ := newTestManager(t)
+	m.o.Now = time.Now
+	chain.award(testJob(), false, time.Hour, true)
+	req := deployRequest(testJob())
+	req.RevokedUntil = time.Now().Add(time.Hour).UnixMilli()
+	_, err := m.Deploy(t.Context(), testCustomer, req)
+	require.NoError(t, err)
+	r, err := m.o.Store.Lease([32]byte(testLease))
+	require.NoError(t, err)
+	require.Less(t, r.RevokedUntil, req.RevokedUntil)
+	require.NotZero(t, r.RevokedUntil)
+}

@@ -63,13 +63,36 @@ func (w *worker) prepare(ctx context.Context, f Facts) error {
 		w.whileAwarded(ctx)
 	})
 	err := w.m.o.Runtime.Prepare(ctx, w.m.spec(f.Entry), w.m.credential(w.address))
+	if err == nil {
+		err = w.fill(ctx, f)
+	}
 	cancel()
 	watch.Wait()
 	if err == nil {
 		w.m.setCredential(w.address, nil)
 		return nil
 	}
+	if errors.Is(err, runtime.ErrState) {
+		return w.m.refuseJob(f.Account, err)
+	}
 	return errors.Join(err, w.advance(store.Awarded, err.Error(), nil))
+}
+
+// fill has what the job goes on from restored before the lease starts. What takes longer than half of the start deadline is
+// done after that, and billed: a customer whose bucket is slow does not hold the machine for nothing.
+func (w *worker) fill(ctx context.Context, f Facts) error {
+	spec := w.m.spec(f.Entry)
+	if err := w.m.addVolumeSecrets(&spec, f.Entry); err != nil {
+		return err
+	}
+	half, cancel := context.WithDeadline(ctx, f.Order.AwardedAt.Add(f.Order.StartDeadline/2))
+	defer cancel()
+	err := w.m.o.Runtime.Fill(half, spec)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		w.log.Info().Msg("what the job goes on from is not restored yet; the lease starts meanwhile")
+		return nil
+	}
+	return err
 }
 
 // whileAwarded returns when the lease is no longer one that is about to start, or ctx ends.
@@ -178,6 +201,11 @@ func (w *worker) markEnded(ctx context.Context, f Facts, d Decision) error {
 	if err != nil {
 		return err
 	}
+	if st.Phase == runtime.Preparing { // it will not start any more
+		if st, err = w.m.o.Runtime.Stop(ctx, w.id, 0); err != nil && !errors.Is(err, runtime.ErrNotFound) {
+			return err
+		}
+	}
 	return w.advance(store.Ended, d.Why, func(l *store.Lease) {
 		if f.Exists {
 			setTimes(l, f.Account)
@@ -188,9 +216,13 @@ func (w *worker) markEnded(ctx context.Context, f Facts, d Decision) error {
 	})
 }
 
-// exitOf is the stored exit of a job that is over. One whose supervisor was killed has an unknown exit.
+// exitOf is the stored exit of a job that is over. One whose supervisor was killed has an unknown exit: it ended when the
+// supervisor did, which may be long before an agent sees it.
 func exitOf(st runtime.Status, now time.Time) *store.Exit {
 	if st.Exit == nil {
+		if !st.LostAt.IsZero() {
+			now = st.LostAt
+		}
 		return &store.Exit{Code: -1, Reason: string(runtime.Lost), At: now}
 	}
 	return &store.Exit{Code: st.Exit.Code, Signal: st.Exit.Signal, Reason: string(st.Exit.Reason), At: st.Exit.FinishedAt.UTC()}
@@ -213,6 +245,8 @@ func describe(e store.Exit) string {
 		return "the job wrote more than its disk limit"
 	case runtime.ReasonProcesses:
 		return "the job started more processes than its limit"
+	case runtime.ReasonSuspended:
+		return "the job is suspended"
 	case runtime.ReasonStartFailed:
 		return "the job could not be started"
 	}

@@ -32,13 +32,16 @@ type Chain interface {
 	Order(ctx context.Context, l market.Lease) (Order, error)
 	// Start sends lease_start and waits until it is confirmed.
 	Start(ctx context.Context, l market.Lease, connection [32]byte) error
-	// End sends lease_end and waits until it is confirmed.
-	End(ctx context.Context, l market.Lease) error
+	// End sends lease_end and waits until it is confirmed. With immediate the node leaves a lease that its customer keeps, without
+	// notice, and pays for it.
+	End(ctx context.Context, l market.Lease, immediate bool) error
 	// CommitOutput and RevealOutput send output_commit and output_reveal and wait until they are confirmed.
 	CommitOutput(ctx context.Context, l market.Lease, commitment [32]byte) error
 	RevealOutput(ctx context.Context, l market.Lease, output, salt [32]byte) error
 	// Checkpoint sends lease_checkpoint and waits until it is confirmed.
 	Checkpoint(ctx context.Context, l market.Lease, hash [32]byte) error
+	// Look reads a lease from the chain now, so that Lease shows it no older than that.
+	Look(ctx context.Context, address solana.PublicKey) error
 	// ActsFor reports whether a key acts for a customer now: its own, or one of its session keys.
 	ActsFor(key, customer solana.PublicKey) bool
 }
@@ -75,6 +78,8 @@ type Options struct {
 	// StopGrace is the time between asking a job to end and killing it; default 5 s.
 	StopGrace time.Duration
 	Log       zerolog.Logger
+	// Asked is when a keeper last asked this node anything; nil where nobody knows.
+	Asked func() time.Time
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/shell"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // to refuse, with the server's public key, and returns the customer's stream. Shell returns when the stream or the
 // container has ended, or the caller may not act for the customer any more. Error: *RefusedError.
 func (m *Manager) Shell(ctx context.Context, from solana.PublicKey, lease [32]byte, accept func(hostKey []byte) (io.ReadWriter, error)) error {
-	r, err := m.reachable(ctx, from, lease)
+	r, err := m.reachable(ctx, from, lease, true)
 	if err != nil {
 		return err
 	}
@@ -36,34 +37,52 @@ func (m *Manager) Shell(ctx context.Context, from solana.PublicKey, lease [32]by
 	if err != nil {
 		return err
 	}
+	return m.visit(ctx, from, r.Address, setup, func() (io.ReadWriter, error) { return accept(public) })
+}
+
+// Ports connects a lease's customer with ports of the lease's container, as [Manager.Shell] does with its SSH server. No key
+// has to log in: whoever acts for the customer may grant the ports to any gateway too.
+func (m *Manager) Ports(ctx context.Context, from solana.PublicKey, req messages.PortsRequest, accept func() (io.ReadWriter, error)) error {
+	if len(req.Ports) == 0 {
+		return refuse("the request names no port")
+	}
+	r, err := m.reachable(ctx, from, req.Lease, false)
+	if err != nil {
+		return err
+	}
+	return m.visit(ctx, from, r.Address, shell.Setup{Ports: req.Ports}, accept)
+}
+
+// visit gives a customer's stream to what a setup asks for in the container, as long as the customer may.
+func (m *Manager) visit(ctx context.Context, from solana.PublicKey, lease store.Key, setup shell.Setup, accept func() (io.ReadWriter, error)) error {
 	line, err := setup.Line()
 	if err != nil {
 		return err
 	}
-	if !m.takeShell(r.Address) {
+	if !m.takeShell(lease) {
 		return refuse("there are %d connections to this container already; end one of them", maxShells)
 	}
-	defer m.freeShell(r.Address)
-	stream, err := accept(public)
+	defer m.freeShell(lease)
+	stream, err := accept()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go watchGuest(ctx, cancel, func() error {
-		_, err := m.reachable(ctx, from, lease)
+		_, err := m.reachable(ctx, from, lease, len(setup.Ports) == 0)
 		return err
 	})
-	m.log.Info().Str("lease", keyString(r.Address)).Msg("customer connects to the container")
-	return m.o.Runtime.Shell(ctx, keyString(r.Address), line, stream)
+	m.log.Info().Str("lease", keyString(lease)).Uints16("ports", setup.Ports).Msg("customer connects to the container")
+	return m.o.Runtime.Shell(ctx, keyString(lease), line, stream)
 }
 
-// reachable returns a lease whose container runs and may be entered by the caller with SSH.
-func (m *Manager) reachable(ctx context.Context, from solana.PublicKey, lease [32]byte) (store.Lease, error) {
+// reachable returns a lease whose container runs and may be entered by the caller.
+func (m *Manager) reachable(ctx context.Context, from solana.PublicKey, lease [32]byte, withSSH bool) (store.Lease, error) {
 	if err := m.authorise(ctx, from, lease); err != nil {
 		return store.Lease{}, err
 	}
-	return m.container(ctx, lease, true)
+	return m.container(ctx, lease, withSSH)
 }
 
 // container returns a lease whose container runs. withSSH: the job must name a key that may log in.
@@ -113,7 +132,7 @@ func (m *Manager) freeShell(lease store.Key) {
 	}
 }
 
-// watchGuest ends a connection once check refuses it: the lease is over, or whoever let the caller in may not any more.
+// watchGuest ends a connection once check refuses it: the lease is over, or the grant by which the caller came in is void.
 func watchGuest(ctx context.Context, end func(), check func() error) {
 	tick := time.NewTicker(shellCheck)
 	defer tick.Stop()

@@ -108,6 +108,59 @@ func TestAContainerIsEnteredByItsCustomerOnly(t *testing.T) {
 	refusedShell(t, m, testCustomer, "over")
 }
 
+// visitPorts opens a stream to ports.
+func visitPorts(t *testing.T, m *Manager, from solana.PublicKey, ports ...uint16) (setup string, ended chan error) {
+	t.Helper()
+	node, customer := net.Pipe()
+	t.Cleanup(func() { node.Close(); customer.Close() })
+	ended = make(chan error, 1)
+	go func() {
+		req := messages.PortsRequest{Version: messages.Version, Lease: testLease, Ports: ports}
+		err := m.Ports(t.Context(), from, req, func() (io.ReadWriter, error) { return node, nil })
+		node.Close()
+		ended <- err
+	}()
+	buf := make([]byte, 4096)
+	n, err := customer.Read(buf)
+	if err != nil {
+		return "", ended
+	}
+	return string(buf[:n]), ended
+}
+
+// A customer reaches the ports that it names, and needs no key to log in; nobody else does, and not beyond the lease.
+func TestACustomerReachesPortsOfItsContainer(t *testing.T) {
+	m, chain := rented(t, messages.JobSpec{Version: messages.Version, Image: "registry.test/team/job@sha256:" + strings.Repeat("0", 64)})
+	for from, why := range map[solana.PublicKey]string{{99}: "of another customer", testGateway: "of another customer"} {
+		_, ended := visitPorts(t, m, from, 8080)
+		var refused *RefusedError
+		require.ErrorAs(t, <-ended, &refused)
+		require.Contains(t, refused.Why, why)
+	}
+	_, ended := visitPorts(t, m, testCustomer)
+	require.ErrorContains(t, <-ended, "names no port")
+
+	var open []chan error
+	for range maxShells {
+		setup, ended := visitPorts(t, m, testCustomer, 8080)
+		require.Contains(t, setup, `"ports":[8080]`)
+		require.Contains(t, setup, `"host_key":null`, "ports give no way to log in")
+		open = append(open, ended)
+	}
+	_, ended = visitPorts(t, m, testCustomer, 8080)
+	require.ErrorContains(t, <-ended, "8 connections")
+	chain.mu.Lock()
+	chain.exists = false
+	close(chain.changed)
+	chain.changed = make(chan struct{})
+	chain.mu.Unlock()
+	for _, ended := range open {
+		ends(t, ended)
+	}
+	_, ended = visitPorts(t, m, testCustomer, 8080)
+	require.ErrorContains(t, <-ended, "over")
+}
+
 func TestWhatHasNoShell(t *testing.T) {
 	m, _ := rented(t, messages.JobSpec{Version: messages.Version, Command: []string{"x"}})
 	refusedShell(t, m, testCustomer, "no container")

@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// useEvery is how often a lease is measured at most: whoever asks more often gets the last measurement again.
+// useEvery is how often a lease is measured at most: a customer that asks more often gets the last measurement again.
 const useEvery = time.Second
 
 // usage remembers the last measurement of each lease.
@@ -76,7 +76,7 @@ func (m *Manager) measure(ctx context.Context, r store.Lease) (messages.Use, err
 	use := messages.Use{
 		AtMs: uint64(u.At.UnixMilli()), CPUMs: uint64(u.CPU.Milliseconds()), MilliCPUs: uint64(spec.Limits.CPUs * 1000),
 		Memory: u.Memory, MemoryLimit: spec.Limits.MemoryMiB << 20, Disk: u.Disk, DiskLimit: spec.Limits.DiskMiB << 20,
-		Sent: u.Sent, Received: u.Received, Connected: spec.Network != "", GPUs: []messages.GPUUse{},
+		Sent: u.Sent, Received: u.Received, Connected: spec.Network != "", GPUs: []messages.GPUUse{}, Volume: u.Volume, VolumeSize: u.VolumeSize,
 	}
 	if m.o.GPUs == nil {
 		return use, nil

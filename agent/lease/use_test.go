@@ -29,6 +29,7 @@ func TestWhatALeaseUsesIsItsCustomersToKnow(t *testing.T) {
 	require.Equal(t, uint64(1000), use.CPUMs)
 	require.Equal(t, uint64(2000), use.MilliCPUs)
 	require.Equal(t, uint64(512<<20), use.MemoryLimit)
+	require.Equal(t, []uint64{3 << 20, 60 << 20}, []uint64{use.Volume, use.VolumeSize})
 	require.Equal(t, []messages.GPUUse{{Name: "A100", Percent: &percent, Simulated: true}}, use.GPUs)
 
 	// Within a second nothing is measured again; after it there is another measurement.

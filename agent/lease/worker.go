@@ -36,8 +36,9 @@ type worker struct {
 	wakeUp   chan struct{}
 	observed chan struct{}
 	once     sync.Once
-	failed   int      // attempts to start the job
-	lastErr  string   // logged once
+	failed   int    // attempts to start the job
+	lastErr  string // logged once
+	sight    sight
 	unsent   [32]byte // a snapshot that is not to be put on chain (again)
 
 	mu   sync.Mutex
@@ -74,6 +75,7 @@ func (w *worker) run(ctx context.Context) {
 		d, facts, err := w.observe(ctx)
 		if err == nil && d.Action != Wait {
 			w.log.Debug().Stringer("action", d.Action).Str("why", d.Why).Str("state", string(facts.Entry.State)).Msg("lease worker acts")
+			w.sight.until = time.Time{} // an action takes as long as it takes
 			err = w.act(ctx, d, facts)
 			if err == nil {
 				if d.Action == Remove {
@@ -92,7 +94,11 @@ func (w *worker) run(ctx context.Context) {
 			w.logFailure(d, err)
 			wait, backoff = backoff, min(2*backoff, maxBackoff)
 			changed = nil // whatever changed meanwhile is observed after the delay
+			if errors.Is(err, errBlind) {
+				wait = jobPoll
+			}
 		}
+		w.sight.rests(w.m.o.Now(), wait)
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -133,6 +139,9 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 	if f.Entry, err = w.m.o.Store.Lease(store.Key(w.address)); err != nil {
 		return Decision{}, f, err
 	}
+	if err := w.look(ctx); err != nil {
+		return Decision{}, f, err
+	}
 	account, exists := w.m.o.Chain.Lease(w.address)
 	switch {
 	case exists && account.AwardedAt != f.Entry.AwardedAt.Unix():
@@ -145,7 +154,7 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 		return Decision{}, f, err
 	}
 	f.Job, f.Snapshot = phase(job), w.snapshotOf(job)
-	f.Keyless = f.Entry.Job != nil && f.Entry.Job.Volume != nil && !w.m.hasVolumeKey(w.address)
+	f.Keyless = f.Entry.Job != nil && f.Entry.Job.Volume != nil && job.Phase != runtime.Preparing && !w.m.hasVolumeKey(w.address)
 	if f.Exists && (account.State() == market.LeaseAwarded || wantsOutput(account)) {
 		if f.Order, err = w.m.o.Chain.Order(ctx, account); err != nil {
 			return Decision{}, f, err
@@ -210,7 +219,7 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 		w.log.Info().Str("why", d.Why).Msg("node stops the job")
 		_, err := w.m.o.Runtime.Stop(ctx, w.id, w.m.o.StopGrace)
 		return err
-	case EndFinished, EndDue:
+	case EndFinished, EndDue, EndLost:
 		return w.end(ctx, d, f)
 	case MarkEnded:
 		return w.markEnded(ctx, f, d)
@@ -292,7 +301,7 @@ func setTimes(l *store.Lease, c market.Lease) {
 
 // end ends the lease on chain.
 func (w *worker) end(ctx context.Context, d Decision, f Facts) error {
-	if d.Action == EndFinished && w.m.o.Settle != nil {
+	if d.Action != EndDue && w.m.o.Settle != nil {
 		sctx, cancel := context.WithTimeout(ctx, settleTime)
 		err := w.m.o.Settle(sctx, w.address)
 		cancel()
@@ -301,7 +310,7 @@ func (w *worker) end(ctx context.Context, d Decision, f Facts) error {
 		}
 	}
 	w.log.Info().Str("why", d.Why).Msg("node ends the lease on chain")
-	if err := w.m.o.Chain.End(ctx, f.Account); err != nil {
+	if err := w.m.o.Chain.End(ctx, f.Account, d.Action == EndLost); err != nil {
 		return err
 	}
 	return w.awaitView(ctx, func(l market.Lease, ok bool) bool { return !ok || l.State() == market.LeaseEnded })

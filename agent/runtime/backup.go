@@ -21,8 +21,12 @@ import (
 const (
 	// lastSnapshotTime is how long the snapshot at a job's end may take.
 	lastSnapshotTime = 2 * time.Minute
-	// stopPoll is how often it is looked up, while a volume is restored, whether the job is still wanted.
-	stopPoll = 200 * time.Millisecond
+	// overTime is how long the bucket may take to be told that there are no more.
+	overTime = 5 * time.Second
+	// bucketPatience is for how long a bucket that does not answer is asked again when a job is over: the volume would be lost
+	// otherwise. bucketPause is before each time.
+	bucketPatience = 30 * time.Second
+	bucketPause    = time.Second
 	// maxSecrets is the most that a supervisor reads of its secrets.
 	maxSecrets = 64 << 10
 )
@@ -91,7 +95,7 @@ func (s *supervisor) openBackups(secret secrets) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d/%s", s.volume.root.Fd(), s.spec.Volume.Name))
+	root, err := s.volume.folder(s.spec.Volume.Name)
 	if err != nil {
 		return err
 	}
@@ -104,38 +108,10 @@ func (s *supervisor) openBackups(secret secrets) error {
 	return nil
 }
 
-// restore fills the volume before the job begins, unless the job is asked to end meanwhile.
-func (s *supervisor) restore(signals <-chan os.Signal) error {
-	if s.backups == nil || s.backups.from == (snapshot.Hash{}) {
-		return nil
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- s.backups.bucket.Restore(ctx, s.backups.root, s.backups.from) }()
-	t := time.NewTicker(stopPoll)
-	defer t.Stop()
-	for {
-		select {
-		case err := <-done:
-			if err != nil {
-				return fmt.Errorf("restore snapshot %s: %w", s.backups.from, err)
-			}
-			return nil
-		case <-signals:
-			cancel()
-		case <-t.C:
-			if s.dir.exists(s.dir.stop()) {
-				cancel()
-			}
-		}
-	}
-}
-
 // snapshotDue begins a snapshot when its time has come: the sandbox is frozen until it is made, so that it is of one instant.
 func (s *supervisor) snapshotDue() {
 	b := s.backups
-	if b == nil || b.every == 0 || b.done != nil {
+	if b == nil || b.every == 0 || b.done != nil || s.suspending.done != nil {
 		return
 	}
 	if b.next.IsZero() {
@@ -151,7 +127,7 @@ func (s *supervisor) snapshotDue() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), b.every)
 	b.done, b.cancel = make(chan Snapshot, 1), cancel
-	go func() { b.done <- b.save(ctx) }()
+	go func() { b.done <- b.save(ctx, 0) }()
 }
 
 // snapshotDone lets the job go on after a snapshot. A nil one was given up.
@@ -195,18 +171,45 @@ func (s *supervisor) lastSnapshot() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastSnapshotTime)
 	defer cancel()
-	s.noteSnapshot(b.save(ctx))
+	s.noteSnapshot(b.save(ctx, bucketPatience))
+	b.over()
 }
 
-func (b *backups) save(ctx context.Context) (made Snapshot) {
+// over tells the bucket that this job makes no more snapshots, and goes on from none.
+func (b *backups) over() {
+	if b == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), overTime)
+	defer cancel()
+	if err := b.bucket.Over(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "the bucket still says that this job makes snapshots:", err)
+	}
+}
+
+func (b *backups) save(ctx context.Context, patience time.Duration) (made Snapshot) {
 	made.At = time.Now().UTC()
-	hash, err := b.bucket.Save(ctx, b.root, b.most)
+	var hash snapshot.Hash
+	err := insist(ctx, patience, func() (err error) {
+		hash, err = b.bucket.Save(ctx, b.root, b.most)
+		return err
+	})
 	if err != nil {
 		made.Error = err.Error()
 		return made
 	}
 	made.Hash = hash.String()
 	return made
+}
+
+// insist does something again while the bucket's server does not answer, for so long.
+func insist(ctx context.Context, patience time.Duration, do func() error) error {
+	for deadline := time.Now().Add(patience); ; {
+		err := do()
+		if !snapshot.Away(err) || !time.Now().Before(deadline) || sleep(ctx, bucketPause) != nil {
+			return err
+		}
+	}
 }
 
 // noteSnapshot writes down what became of a snapshot, for the agent to read.

@@ -20,7 +20,7 @@ import (
 
 func backupKey() []byte { return bytes.Repeat([]byte{7}, messages.BackupKeyBytes) }
 
-func hashOf(t *testing.T, text string) (out [32]byte) {
+func hashOf(t testing.TB, text string) (out [32]byte) {
 	t.Helper()
 	n, err := hex.Decode(out[:], []byte(text))
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,9 @@ var capabilities = []string{
 	"CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT",
 }
 
+// upperFolder has, in the lease's own files, what the container has changed of the image.
+const upperFolder = "files"
+
 // signalTime is how long a sandbox may take to accept a signal.
 const signalTime = 2 * time.Second
 
@@ -42,7 +46,7 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	if err := mountVolume(dir, spec); err != nil {
 		return nil, err
 	}
-	upper, work := filepath.Join(dir.work(), "files"), filepath.Join(dir.work(), "overlay")
+	upper, work := filepath.Join(dir.work(), upperFolder), filepath.Join(dir.work(), "overlay")
 	for _, path := range []string{upper, work, dir.rootfs(), dir.sandboxState()} {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return nil, err
@@ -57,7 +61,7 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	}
 	layers := slices.Clone(c.Image.Layers)
 	slices.Reverse(layers)
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(layers, ":"), upper, work)
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,redirect_dir=nofollow,metacopy=off", strings.Join(layers, ":"), upper, work)
 	if err := unix.Mount("overlay", dir.rootfs(), "overlay", unix.MS_NODEV|unix.MS_NOSUID, options); err != nil {
 		return nil, fmt.Errorf("mount the image: %w", err)
 	}
@@ -85,10 +89,14 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	if err := os.WriteFile(dir.bundleConfig(), raw, 0o600); err != nil {
 		return nil, err
 	}
-	return []string{
+	command := []string{
 		c.Runsc, "--root", dir.sandboxState(), "--network=" + kind, "--overlay2=none", "--log", os.DevNull, "--nvproxy-driver-version=" + version,
-		fmt.Sprintf("--ignore-cgroups=%t", config.Linux.Resources == nil), "run", "--bundle", string(dir), spec.LeaseID,
-	}, nil
+		fmt.Sprintf("--ignore-cgroups=%t", config.Linux.Resources == nil),
+	}
+	if state := os.Getenv(envResume); state != "" {
+		return append(command, "restore", "--image-path", state, "--bundle", string(dir), spec.LeaseID), nil
+	}
+	return append(command, "run", "--bundle", string(dir), spec.LeaseID), nil
 }
 
 // addGPUs gives a container the GPUs of its lease, and returns the version of their driver; none where containers get no GPUs.
@@ -99,13 +107,7 @@ func addGPUs(c container, spec Spec, config *specs.Spec) (version string, err er
 	if len(spec.GPUUUIDs) == 0 {
 		return "", fmt.Errorf("the machine's GPUs are not those that the lease was awarded")
 	}
-	libraries := ""
-	for _, pair := range c.Image.Config.Env {
-		if value, ok := strings.CutPrefix(pair, "LD_LIBRARY_PATH="); ok && !strings.ContainsRune(value, 0) {
-			libraries = value
-		}
-	}
-	return c.GPUs.Version, c.GPUs.Edit(config, spec.GPUUUIDs, libraries)
+	return c.GPUs.Version, c.GPUs.Edit(config, spec.GPUUUIDs)
 }
 
 // cgroupV1 is the folder of the memory controller of cgroup v1, where runsc itself makes a container's groups.
@@ -114,10 +116,12 @@ const cgroupV1 = "/sys/fs/cgroup/memory"
 // cgroupName is the group of a container, below the root: removed with it, it leaves nothing on the machine.
 func cgroupName(leaseID string) string { return "gantry-" + leaseID }
 
-// RemoveGroups removes the control groups of a job that was killed together with its supervisor. Groups that are not there, or
-// not empty yet, are left.
+// RemoveGroups removes the control groups of a job that was killed together with its supervisor, and waits a little for those that
+// are not empty yet. The lease must be over: a group that was just made for it is empty, too.
 func RemoveGroups(leaseID string) {
-	removeGroups(leaseID)
+	for deadline := time.Now().Add(groupWait); removeGroups(leaseID) && time.Now().Before(deadline); {
+		time.Sleep(20 * time.Millisecond)
+	}
 	if b, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
 		if mount, ok := findCgroup2(string(b)); ok {
 			(&cgroup{path: groupPath(mount, leaseID)}).remove()
@@ -125,12 +129,35 @@ func RemoveGroups(leaseID string) {
 	}
 }
 
+// groupWait is how long groups may take to become empty: what was killed leaves them when the kernel has ended it.
+const groupWait = 5 * time.Second
+
 // removeGroups removes the groups of a sandbox that was killed before it could. Groups that are not there, or not empty
-// yet, are left.
-func removeGroups(leaseID string) {
+// yet, are left: it reports whether there are any of these.
+func removeGroups(leaseID string) (busy bool) {
 	groups, _ := filepath.Glob(filepath.Join(filepath.Dir(cgroupV1), "*", cgroupName(leaseID)))
 	for _, group := range groups {
-		_ = os.Remove(group)
+		busy = errors.Is(os.Remove(group), unix.EBUSY) || busy
+	}
+	return busy
+}
+
+// groupRest is how long a group may be empty: it is entered a moment after it was made.
+const groupRest = 10 * time.Minute
+
+// sweepGroups removes groups in which nothing is, whoever has made them: the folder that named their leases may be gone.
+func sweepGroups() {
+	groups, _ := filepath.Glob(filepath.Join(filepath.Dir(cgroupV1), "*", cgroupName("*")))
+	if b, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
+		if mount, ok := findCgroup2(string(b)); ok {
+			more, _ := filepath.Glob(groupPath(mount, "*"))
+			groups = append(groups, more...)
+		}
+	}
+	for _, group := range groups {
+		if info, err := os.Stat(group); err == nil && info.IsDir() && time.Since(info.ModTime()) > groupRest {
+			_ = os.Remove(group) // the kernel refuses while something is in it
+		}
 	}
 }
 
@@ -250,11 +277,13 @@ func imageUser(name, rootfs string) (*user.ExecUser, error) {
 	return who, nil
 }
 
-// containerEnvironment is the image's environment, below what the node and the customer set.
+// containerEnvironment is the image's environment, below what the node and the customer set. It is also that of sessions in
+// the container. What the image says to the loader of its programs (LD_LIBRARY_PATH, LD_PRELOAD) holds as in "docker run":
+// no program of the node's is loaded there but gantry-shell, which has no loader.
 func containerEnvironment(spec Spec, image []string, home string) []string {
 	env := map[string]string{"PATH": defaultPath, "HOME": home}
 	for _, pair := range image {
-		if name, value, ok := strings.Cut(pair, "="); ok && !reservedEnv(name) && !strings.ContainsRune(pair, 0) {
+		if name, value, ok := strings.Cut(pair, "="); ok && !setByNode(name) && !strings.ContainsRune(pair, 0) {
 			env[name] = value
 		}
 	}

@@ -41,7 +41,7 @@ func containers(t *testing.T) (*Process, string) {
 	return p, jobImage(t)
 }
 
-func jobImage(t *testing.T, more ...imagetest.Entry) string {
+func jobImage(t testing.TB, more ...imagetest.Entry) string {
 	t.Helper()
 	built := filepath.Join(t.TempDir(), "job")
 	build := exec.Command("go", "build", "-o", built, "./testdata/job")
@@ -53,7 +53,7 @@ func jobImage(t *testing.T, more ...imagetest.Entry) string {
 	home := imagetest.Entry{Header: tar.Header{Name: "home/ml/", Mode: 0o700, Uid: 1000, Gid: 1000, Typeflag: tar.TypeDir}}
 	_, digested := imagetest.Serve(t, "amd64", v1.Config{
 		Entrypoint: []string{"/bin/job"}, Cmd: []string{"say=of the image"}, User: "ml",
-		Env: []string{"FROM=image", "LD_PRELOAD=/evil.so", "NVIDIA_VISIBLE_DEVICES=all"},
+		Env: []string{"FROM=image", "LD_PRELOAD=/opt/malloc.so", "NVIDIA_VISIBLE_DEVICES=all"},
 	}, imagetest.Layer(t, append(
 		more, home, imagetest.File("bin/job", string(binary)), imagetest.File("etc/group", "ml:x:1000:\n"),
 		imagetest.File("etc/passwd", "root:x:0:0::/root:/bin/sh\nml:x:1000:1000::/home/ml:/bin/sh\n"),
@@ -94,7 +94,7 @@ func TestAContainerRunsAnImage(t *testing.T) {
 	require.Equal(t, 9, st.Exit.Code, out)
 	require.Contains(t, out, "gvisor", "the job talks to the sandbox's kernel")
 	require.Contains(t, out, "who 1 1000 1000\n")
-	require.Contains(t, out, "FROM image\nMINE yes\nLD_PRELOAD \nNVIDIA_VISIBLE_DEVICES 1\nHOME /home/ml\n")
+	require.Contains(t, out, "FROM image\nMINE yes\nLD_PRELOAD /opt/malloc.so\nNVIDIA_VISIBLE_DEVICES 1\nHOME /home/ml\n")
 	require.NotContains(t, out, "entry usr", "nothing of the machine's files")
 	removeJob(t, p, "given")
 	mounts, err := os.ReadFile("/proc/self/mountinfo")

@@ -19,12 +19,15 @@
 //	DIR/run.json     pids and their start times; present once the job may have run
 //	DIR/stop.json    a request to stop, with its grace
 //	DIR/wall.json    a new wall limit, when a lease was extended
+//	DIR/filled.json  what became of the restoring of what the job goes on from; DIR/begin.json says that it may run now
+//	DIR/suspend.json DIR/suspended.json   a request to suspend the job, and what became of it
 //	DIR/exit.json    how it ended; its presence means that it is over
 //	DIR/stdout.log DIR/stderr.log DIR/output.log (both together) DIR/supervisor.log
 //	DIR/work         the job's working directory and home; with an image what it has written, and what the overlay needs
 //	DIR/disk.img     with an image: the file system that is mounted at DIR/work for the container alone
 //	DIR/volume.img   the file system of the job's volume, whose key is in the kernel alone; DIR/volume is where the container's
 //	                 processes have it mounted
+//	DIR/state.img    an encrypted file system for the state of a container that is suspended or goes on, for so long
 //	DIR/container.json DIR/config.json DIR/rootfs DIR/runsc   with an image: what was pulled, the OCI configuration, where
 //	                 the image is mounted, runsc's own state
 //

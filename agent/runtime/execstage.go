@@ -24,6 +24,9 @@ const (
 // envSupervisor names the supervisor's process.
 const envSupervisor = "GANTRY_INTERNAL_SUPERVISOR"
 
+// envResume names the folder of the state that a container goes on from.
+const envResume = "GANTRY_INTERNAL_RESUME"
+
 // envCgroup tells the exec stage that a cgroup limits memory and CPUs already.
 const envCgroup = "GANTRY_INTERNAL_CGROUP"
 
@@ -84,7 +87,7 @@ func commandOf(dir leaseDir, spec Spec, inCgroup bool) (path string, command, en
 	return path, spec.Command, env, err
 }
 
-// closeOnExecAll keeps every descriptor but the standard three from the job, also those that whoever started the agent
+// closeOnExecAll keeps every descriptor but the standard three from the job, also those that the process which started the agent
 // left open by mistake.
 func closeOnExecAll() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)

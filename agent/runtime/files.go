@@ -26,6 +26,11 @@ func (d leaseDir) container() string           { return d.file("container.json")
 func (d leaseDir) diskFile() string            { return d.file("disk.img") }
 func (d leaseDir) volumeFile() string          { return d.file("volume.img") }
 func (d leaseDir) volume() string              { return d.file("volume") }
+func (d leaseDir) stateFile() string           { return d.file("state.img") }
+func (d leaseDir) filled() string              { return d.file("filled.json") }
+func (d leaseDir) begin() string               { return d.file("begin.json") }
+func (d leaseDir) suspend() string             { return d.file("suspend.json") }
+func (d leaseDir) suspended() string           { return d.file("suspended.json") }
 func (d leaseDir) snapshot() string            { return d.file("snapshot.json") }
 func (d leaseDir) network() string             { return d.file("network.json") }
 func (d leaseDir) rootfs() string              { return d.file("rootfs") }
@@ -139,6 +144,23 @@ func takeLock(path string) (*os.File, bool, error) {
 		return nil, false, fmt.Errorf("runtime: lock %s: %w", path, err)
 	}
 	return f, true, nil
+}
+
+// sayAlive leaves a sign of life, by which is known when a supervisor was killed.
+func (d leaseDir) sayAlive() {
+	now := time.Now()
+	if err := os.Chtimes(d.lock(), now, now); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// lastAlive is when the supervisor has said so for the last time.
+func (d leaseDir) lastAlive() time.Time {
+	info, err := os.Stat(d.lock())
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime().UTC()
 }
 
 // locked reports whether a supervisor holds the lock.

@@ -79,7 +79,10 @@ func NewProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
 		exe = self
 	}
 	if strangers == nil {
-		o.Sandbox.LocalRegistries = true // the cluster is local, so whoever orders is of this machine
+		o.Sandbox.LocalRegistries = true // the cluster is local, so that its customers are processes of this machine
+	}
+	if err := o.Sandbox.keepPrograms(root, o.Log); err != nil {
+		return nil, err
 	}
 	o.Network.Owner = root
 	connect, err := network.New(o.Network)
@@ -95,6 +98,7 @@ func NewProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
 	if err := p.sweepVolumes(); err != nil {
 		p.log.Warn().Err(err).Msg("the volumes of ended leases cannot be removed")
 	}
+	sweepGroups()
 	if strangers == nil {
 		return p, nil
 	}
@@ -128,18 +132,22 @@ func (p *Process) Check(spec Spec) error {
 // Start implements [Runtime]. A job that cannot be started (no such command) is no error: it is over, with
 // ReasonStartFailed.
 func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
-	if spec.Volume != nil && len(spec.VolumeKey) != messages.VolumeKeyBytes {
-		return Status{}, fmt.Errorf("%w: the key of the volume has %d bytes, not %d", ErrSpec, len(spec.VolumeKey), messages.VolumeKeyBytes)
-	}
-	if err := p.Prepare(ctx, spec, image.Credential{}); err != nil {
-		return Status{}, err
-	}
 	d, err := p.dir(spec.LeaseID)
 	if err != nil {
 		return Status{}, err
 	}
-	if err := p.launch(ctx, d, spec); err != nil {
+	if begun, err := p.begin(d, spec); err != nil {
 		return Status{}, err
+	} else if !begun {
+		if err := checkKey(spec); err != nil {
+			return Status{}, err
+		}
+		if err := p.Prepare(ctx, spec, image.Credential{}); err != nil {
+			return Status{}, err
+		}
+		if err := p.launch(ctx, d, spec); err != nil {
+			return Status{}, err
+		}
 	}
 	deadline := time.Now().Add(startTimeout)
 	for {
@@ -154,6 +162,13 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
 			return st, err
 		}
 	}
+}
+
+func checkKey(spec Spec) error {
+	if spec.Volume != nil && len(spec.VolumeKey) != messages.VolumeKeyBytes {
+		return fmt.Errorf("%w: the key of the volume has %d bytes, not %d", ErrSpec, len(spec.VolumeKey), messages.VolumeKeyBytes)
+	}
+	return nil
 }
 
 func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
@@ -226,10 +241,12 @@ func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration)
 		return st, err
 	}
 	if st.Phase == Lost {
-		return st, errors.Join(d.killLeftovers(), p.detachNetwork(d, leaseID), d.removeVolume())
+		err := errors.Join(d.killLeftovers(), p.detachNetwork(d, leaseID), d.removeVolume())
+		removeGroups(leaseID)
+		return st, err
 	}
 	if st.Phase == Created {
-		return st, nil
+		return st, p.forget(d)
 	}
 	if err := d.write(d.stop(), stopRequest{Grace: grace, At: time.Now().UTC()}); err != nil {
 		return st, err
@@ -242,6 +259,9 @@ func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration)
 		if err := r.Supervisor.signal(syscall.SIGTERM); err != nil {
 			p.log.Warn().Err(err).Str("lease", leaseID).Msg("the signal to the supervisor failed; the supervisor finds the request in its directory")
 		}
+	}
+	if st.Phase == Preparing {
+		return p.awaitGone(ctx, d)
 	}
 	return p.Wait(ctx, leaseID)
 }
@@ -297,7 +317,7 @@ func (p *Process) Logs(ctx context.Context, leaseID string, stream Stream, offse
 }
 
 // Remove implements [Runtime].
-func (p *Process) Remove(_ context.Context, leaseID string) error {
+func (p *Process) Remove(ctx context.Context, leaseID string) error {
 	d, err := p.dir(leaseID)
 	if err != nil {
 		return err
@@ -308,6 +328,11 @@ func (p *Process) Remove(_ context.Context, leaseID string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if st.Phase == Preparing {
+		if _, err := p.Stop(ctx, leaseID, 0); err != nil {
+			return err
+		}
 	}
 	if st.Phase == Starting || st.Phase == Running || locked(d.lock()) {
 		return fmt.Errorf("%w: %s", ErrRunning, leaseID)

@@ -30,6 +30,10 @@ var (
 	ErrVolume = errors.New("runtime: this node cannot have the volume")
 	// ErrPull: the image could not be fetched or unpacked.
 	ErrPull = errors.New("runtime: image cannot be used")
+	// ErrState: what the job is to go on from cannot be used here, now or later.
+	ErrState = errors.New("runtime: the job cannot go on here")
+	// ErrSuspend: the job cannot be suspended, and runs on.
+	ErrSuspend = errors.New("runtime: the job cannot be suspended")
 )
 
 // Runtime runs jobs, each under its lease's id. Implementations are safe for use by several goroutines.
@@ -39,6 +43,10 @@ type Runtime interface {
 	// Prepare gets what a job needs before it starts, its image and the room for its volume. It may take minutes, and runs nothing of the job. ctx
 	// ends it. The credential opens the image for this once, and is written nowhere. Errors: those of Check, ErrPull.
 	Prepare(ctx context.Context, spec Spec, credential image.Credential) error
+	// Fill restores what a job goes on from, if it is anything, so that Start only has to let it go on. It returns when that
+	// is done; ctx bounds the wait, not the work. Repeating it changes nothing, and tries again after a failure. Errors: those
+	// of Check, ErrState.
+	Fill(ctx context.Context, spec Spec) error
 	// Start starts a job and returns when it runs or has failed to. ctx bounds the wait, not the job. A second Start of
 	// a lease is ErrExists.
 	Start(ctx context.Context, spec Spec) (Status, error)
@@ -49,6 +57,10 @@ type Runtime interface {
 	// Stop asks the job to end, and kills it after grace. It returns when the job is over. Stopping a job that is over
 	// is no error.
 	Stop(ctx context.Context, leaseID string, grace time.Duration) (Status, error)
+	// Suspend asks that the container's processes, memory and files are kept in the bucket of the job's backup, and the job
+	// ended. It returns how far the attempt is: it is over once the answer has a hash, or an error, with which the job runs on.
+	// Another attempt may be made after an error. Errors: ErrNotRunning, ErrSuspend.
+	Suspend(ctx context.Context, leaseID, attempt string) (Suspension, error)
 	// Extend sets the longest a job may run, counted from its start, in place of Limits.Wall; 0 lifts the limit. It
 	// also shortens. ErrOver when the job is over.
 	Extend(ctx context.Context, leaseID string, wall time.Duration) error
@@ -79,6 +91,8 @@ type Phase string
 const (
 	// Created: the specification is on disk, nothing ran; Start may be called.
 	Created Phase = "created"
+	// Preparing: what the job goes on from is being restored, or was; the job is not to run before Start is called.
+	Preparing Phase = "preparing"
 	// Starting: the supervisor is there, the job is not yet.
 	Starting Phase = "starting"
 	// Running: the job runs.
@@ -116,6 +130,8 @@ type Spec struct {
 	// Checkpoint is the sha256 in hex that the job goes on from; empty for none.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	Limits     Limits `json:"limits"`
+	// Hold keeps the job from running until Start is called; Fill sets it.
+	Hold bool `json:"hold,omitempty"`
 }
 
 // Limits of a job.
@@ -145,6 +161,7 @@ const (
 	ReasonMemory      Reason = "memory-limit"  // used too much memory
 	ReasonDisk        Reason = "disk-limit"    // wrote too much
 	ReasonProcesses   Reason = "process-limit" // started too many processes
+	ReasonSuspended   Reason = "suspended"     // Suspend was called, see Status.Suspension
 	ReasonStartFailed Reason = "start-failed"  // never ran, see Message
 )
 
@@ -168,12 +185,16 @@ type Status struct {
 	StartedAt time.Time `json:"started_at"`
 	// Exit is set when Phase is Exited.
 	Exit *Exit `json:"exit,omitempty"`
+	// LostAt is when a job that is Lost was last known to run.
+	LostAt time.Time `json:"lost_at,omitzero"`
 	// Limits says, for people, how each limit is enforced.
 	Limits      []string `json:"limits,omitempty"`
 	StdoutBytes int64    `json:"stdout_bytes"`
 	StderrBytes int64    `json:"stderr_bytes"`
 	// Snapshot of the job's volume; nil if none was tried.
 	Snapshot *Snapshot `json:"snapshot,omitempty"`
+	// Suspension is the last attempt to suspend the job that is over; nil for none.
+	Suspension *Suspension `json:"suspension,omitempty"`
 	// Spec is what was started.
 	Spec Spec `json:"spec"`
 }

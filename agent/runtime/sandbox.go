@@ -22,6 +22,9 @@ import (
 type Sandbox struct {
 	// Runsc is the path of gVisor's runtime.
 	Runsc string
+	// Programs is the folder for copies of Runsc, so that containers keep the one that started them when an upgrade
+	// replaces it; empty where nothing does.
+	Programs string
 	// GPUs is how containers get the GPUs of their lease; the zero value gives them none.
 	GPUs gpus.Driver
 	// Shell is the path of gantry-shell, the SSH server that is started in containers; empty if there is none.

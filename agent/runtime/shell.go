@@ -12,9 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/client/guest"
 )
 
 // ErrShell: there is no container to enter, or this node has not what serves there.
@@ -95,6 +99,8 @@ func converse(ctx context.Context, cmd *exec.Cmd, setup []byte, stream io.ReadWr
 	if err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
+	widen(in)
+	widen(out)
 	var said bytes.Buffer
 	cmd.Stderr = &limitedWriter{w: &said, left: 4 << 10}
 	if err := cmd.Start(); err != nil {
@@ -106,12 +112,12 @@ func converse(ctx context.Context, cmd *exec.Cmd, setup []byte, stream io.ReadWr
 	go func() { // ends with the stream, which the caller closes
 		defer hangUp()
 		if _, err := in.Write(setup); err == nil {
-			_, _ = io.Copy(in, stream)
+			_, _ = guest.Copy(in, stream)
 		}
 	}()
 	copied := make(chan error, 1)
 	go func() {
-		_, err := io.Copy(stream, out)
+		_, err := guest.Copy(stream, out)
 		copied <- err
 	}()
 	select {
@@ -128,6 +134,20 @@ func converse(ctx context.Context, cmd *exec.Cmd, setup []byte, stream io.ReadWr
 		return fmt.Errorf("%w: %w: %s", ErrShell, werr, strings.TrimSpace(said.String()))
 	}
 	return err
+}
+
+// pipeSize is how many bytes wait at most between the agent and a sandbox in each direction.
+const pipeSize = 1 << 20
+
+// widen lets a pipe take more at once. Where the kernel refuses, it is as it was.
+func widen(pipe any) {
+	f, ok := pipe.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
+	}
 }
 
 // limitedWriter keeps the beginning of what is written.

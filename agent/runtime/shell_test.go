@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	sshserver "github.com/gantry-market/gantry/agent/shell"
+	"github.com/gantry-market/gantry/client/guest"
 	"github.com/gantry-market/gantry/internal/imagetest"
 )
 
@@ -26,7 +27,7 @@ func shells(t *testing.T) *Process {
 	t.Helper()
 	p, _ := containers(t)
 	p.sandbox.Shell = imagetest.Program(t, "github.com/gantry-market/gantry/agent/cmd/gantry-shell")
-	_, image := imagetest.Serve(t, "amd64", v1.Config{Env: []string{"FROM=image"}}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	_, image := imagetest.Serve(t, "amd64", v1.Config{Env: []string{"FROM=image", "LD_LIBRARY_PATH=/opt/lib", "LD_PRELOAD=/opt/malloc.so"}}, imagetest.Layer(t, imagetest.Busybox(t)...))
 	_, err := p.Start(background(t), Spec{
 		LeaseID: "l", Image: image, Env: map[string]string{"MINE": "yes"},
 		Command: []string{"/bin/sh", "-c", "trap 'exit 5' TERM; touch /job-runs; while :; do sleep 0.1; done"},
@@ -75,12 +76,12 @@ func TestAShellInAContainer(t *testing.T) {
 	p := shells(t)
 	begin := time.Now()
 	c, ended := login(t, p)
-	out, err := inContainer(t, c, "id -u; echo $FROM $MINE $GANTRY_LEASE; cat /proc/version; ls -d /job-runs; exit 7")
+	out, err := inContainer(t, c, "id -u; echo $FROM $MINE $GANTRY_LEASE; busybox env | busybox grep ^LD_ | busybox sort; cat /proc/version; ls -d /job-runs; exit 7")
 	t.Logf("from the request to the end of the first command: %v", time.Since(begin))
 	var exit *ssh.ExitError
 	require.ErrorAs(t, err, &exit, out)
 	require.Equal(t, 7, exit.ExitStatus())
-	require.Contains(t, out, "0\nimage yes l\n")
+	require.Contains(t, out, "0\nimage yes l\nLD_LIBRARY_PATH=/opt/lib\nLD_PRELOAD=/opt/malloc.so\n", "the image's environment, with what it says to its loader")
 	require.Contains(t, out, "gvisor")
 	require.Contains(t, out, "/job-runs")
 
@@ -117,6 +118,57 @@ func TestAShellInAContainer(t *testing.T) {
 	require.Contains(t, string(page), "page")
 	c.Close()
 	require.NoError(t, <-ended)
+}
+
+// Ports carry whatever passes both ways, to programs that listen on the container's loopback interface alone; those that the setup does not name
+// stay closed.
+func TestPortsOfAContainer(t *testing.T) {
+	p := shells(t)
+	c, _ := login(t, p)
+	_, err := inContainer(t, c, "mkdir -p /www && head -c 20000000 /dev/urandom >/www/large && httpd -p 127.0.0.1:8080 -h /www && "+
+		"{ nc -l -p 9000 >/received </dev/null 2>/dev/null & }")
+	require.NoError(t, err)
+	node, customer := net.Pipe()
+	ended := make(chan error, 1)
+	line, err := sshserver.Setup{Ports: []uint16{8080, 9000, 9001}}.Line()
+	require.NoError(t, err)
+	go func() { ended <- p.Shell(context.Background(), "l", line, node); node.Close() }()
+	s, err := guest.NewSession(customer, guest.NewMemory(64<<20), guest.MaxWindow)
+	require.NoError(t, err)
+	sum := func(path string) string {
+		out, err := inContainer(t, c, "sha256sum "+path)
+		require.NoError(t, err, out)
+		return strings.Fields(out)[0]
+	}
+
+	web, err := s.Dial(background(t), 8080)
+	require.NoError(t, err)
+	_, err = io.WriteString(web, "GET /large HTTP/1.0\r\n\r\n")
+	require.NoError(t, err)
+	page, err := io.ReadAll(web)
+	require.NoError(t, err)
+	_, body, _ := strings.Cut(string(page), "\r\n\r\n")
+	require.Equal(t, sum("/www/large"), fmt.Sprintf("%x", sha256.Sum256([]byte(body))))
+
+	up, err := s.Dial(background(t), 9000)
+	require.NoError(t, err)
+	_, err = io.WriteString(up, body)
+	require.NoError(t, err)
+	require.NoError(t, up.(interface{ CloseWrite() error }).CloseWrite())
+	_, err = io.ReadAll(up) // until the program has ended
+	require.NoError(t, err)
+	require.Equal(t, sum("/www/large"), sum("/received"))
+
+	_, err = s.Dial(background(t), 9001)
+	require.ErrorIs(t, err, guest.ErrNothingListens)
+	_, err = s.Dial(background(t), 22)
+	require.ErrorIs(t, err, guest.ErrNotGranted)
+	require.NoError(t, s.Close())
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the stream outlives its session")
+	}
 }
 
 // What a connection has started ends with it; the job goes on.

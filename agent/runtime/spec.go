@@ -26,10 +26,13 @@ var (
 	envNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
-// reservedEnv reports whether the runtime sets a variable itself; a job cannot choose it.
-func reservedEnv(name string) bool {
-	return strings.HasPrefix(name, "GANTRY_") || name == "CUDA_VISIBLE_DEVICES" || name == "NVIDIA_VISIBLE_DEVICES" || strings.HasPrefix(name, "LD_")
+// setByNode reports whether the runtime sets a variable itself, so that neither a job nor its image can choose it.
+func setByNode(name string) bool {
+	return strings.HasPrefix(name, "GANTRY_") || name == "CUDA_VISIBLE_DEVICES" || name == "NVIDIA_VISIBLE_DEVICES"
 }
+
+// reservedEnv reports whether a job cannot choose a variable.
+func reservedEnv(name string) bool { return setByNode(name) || strings.HasPrefix(name, "LD_") }
 
 // Validate returns ErrSpec with what is wrong.
 func (s Spec) Validate() error {

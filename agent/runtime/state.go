@@ -41,9 +41,20 @@ func (d leaseDir) status() (Status, error) {
 	} else if ok {
 		st.Snapshot = &made
 	}
+	var suspended Suspension
+	if ok, err := readJSON(d.suspended(), &suspended); err != nil {
+		return st, err
+	} else if ok {
+		st.Suspension = &suspended
+	}
 	st.StartedAt, st.Limits = run.StartedAt, run.Limits
 	st.StdoutBytes, st.StderrBytes = d.size(d.log(Stdout)), d.size(d.log(Stderr))
 	switch {
+	case st.Spec.Hold && !d.exists(d.begin()): // whatever became of it, nothing of the job is to run yet
+		st.Phase = Created
+		if supervised {
+			st.Phase = Preparing
+		}
 	case over:
 		st.Phase, st.Exit, st.StartedAt = Exited, &exit, exit.StartedAt
 	case supervised && run.Job.PID != 0:
@@ -51,7 +62,7 @@ func (d leaseDir) status() (Status, error) {
 	case supervised:
 		st.Phase = Starting
 	case ran:
-		st.Phase = Lost
+		st.Phase, st.LostAt = Lost, d.lastAlive()
 	default:
 		st.Phase = Created
 	}

@@ -21,6 +21,7 @@ import (
 const (
 	watchEvery   = 250 * time.Millisecond
 	diskEvery    = 4 // checks of memory for one of the disk
+	aliveEvery   = 4 // and for one sign of life
 	networkEvery = 4 // and for one of the rules of the network
 	wallGrace    = 2 * time.Second
 	defaultGrace = 5 * time.Second
@@ -36,7 +37,10 @@ type supervisor struct {
 	volume *volume // nil where the job has none
 	// backups is nil where nothing is kept of the volume.
 	backups *backups
-	record  runRecord
+	// state has what a container goes on from until it does; nil otherwise.
+	state      *volume
+	suspending suspending
+	record     runRecord
 
 	network  network.Plan
 	attached bool
@@ -76,7 +80,8 @@ func supervise(dir leaseDir) error {
 	exit := s.run(signals, secret)
 	s.backups.close()
 	s.disk.close()
-	s.volume.destroy(dir)
+	s.state.destroy(dir.stateFile())
+	s.volume.destroy(dir.volumeFile())
 	if s.cgroup != nil {
 		s.cgroup.remove()
 	}
@@ -105,19 +110,29 @@ func (s *supervisor) run(signals <-chan os.Signal, secret secrets) Exit {
 	if err := s.dir.write(s.dir.run(), s.record); err != nil {
 		return failed(err)
 	}
-	if err := s.restore(signals); err != nil {
-		return failed(err)
-	}
 	defer s.detachNetwork()
-	if err := s.start(); err != nil {
+	if err := s.prepare(signals); err != nil {
 		s.killTree()
 		s.drain()
+		s.backups.over()
 		return failed(err)
+	}
+	begin = time.Now()
+	started = begin.UTC()
+	if s.cmd == nil {
+		if err := s.start(); err != nil {
+			s.killTree()
+			s.drain()
+			return failed(err)
+		}
 	}
 	reason := s.watch(signals, begin)
 	s.killTree()
 	s.drain()
-	s.lastSnapshot()
+	s.giveUpSuspending()         // the job died while it was frozen
+	if s.suspending.hash == "" { // nothing has changed since
+		s.lastSnapshot()
+	}
 	if s.spec.Image != "" {
 		removeGroups(s.spec.LeaseID)
 	}
@@ -180,6 +195,9 @@ func (s *supervisor) start() error {
 	s.cmd.Args[0] = "gantry-agent"
 	s.cmd.Dir = s.dir.work()
 	s.cmd.Env = []string{envSupervisor + "=" + strconv.Itoa(os.Getpid())}
+	if s.state != nil {
+		s.cmd.Env = append(s.cmd.Env, envResume+"="+s.state.path(stateFolder))
+	}
 	s.cmd.Stdout, s.cmd.Stderr = outW, errW
 	s.cmd.ExtraFiles = []*os.File{reportW, gateR} // fdReport, fdGate
 	if s.volume != nil {
@@ -277,6 +295,10 @@ func (s *supervisor) drain() {
 // exit reads the job's wait status.
 func (s *supervisor) exit(reason Reason, started time.Time) Exit {
 	e := Exit{Reason: reason, Code: 127, StartedAt: started, FinishedAt: time.Now().UTC()}
+	if reason == ReasonSuspended {
+		e.Code = 0
+		return e
+	}
 	if s.cgroup != nil && s.cgroup.outOfMemory() && reason == ReasonExited {
 		e.Reason = ReasonMemory
 	}

@@ -120,3 +120,22 @@ func TestCappedWriterSurvivesAFullDisk(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// A container has the variables of its image as "docker run" gives them, those of the loader too; what the node sets is the
+// node's.
+func TestTheEnvironmentOfAContainer(t *testing.T) {
+	spec := Spec{LeaseID: "l", GPUMask: 2, Env: map[string]string{"MINE": "job", "BOTH": "job"}}
+	env := containerEnvironment(spec, []string{
+		"FROM=image", "BOTH=image", "PATH=/opt/bin", "LD_LIBRARY_PATH=/opt/lib", "LD_PRELOAD=/opt/malloc.so", "LD_ZERO=a\x00b",
+		"GANTRY_LEASE=other", "GANTRY_CHECKPOINT=x", "CUDA_VISIBLE_DEVICES=0,1", "NVIDIA_VISIBLE_DEVICES=all",
+	}, "/home/ml")
+	for _, want := range []string{
+		"FROM=image", "BOTH=job", "MINE=job", "PATH=/opt/bin", "HOME=/home/ml", "LD_LIBRARY_PATH=/opt/lib", "LD_PRELOAD=/opt/malloc.so",
+		"GANTRY_LEASE=l", "CUDA_VISIBLE_DEVICES=1", "NVIDIA_VISIBLE_DEVICES=1",
+	} {
+		require.Contains(t, env, want)
+	}
+	for _, pair := range env {
+		require.NotRegexp(t, "^(LD_ZERO|GANTRY_CHECKPOINT)=", pair)
+	}
+}

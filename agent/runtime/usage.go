@@ -19,6 +19,8 @@ type Usage struct {
 	CPU time.Duration
 	// Memory and Disk are bytes in use.
 	Memory, Disk uint64
+	// Volume are bytes in use of the job's volume, VolumeSize what its file system has for files; 0 without a volume.
+	Volume, VolumeSize uint64
 	// Sent and Received are bytes of a container's network.
 	Sent, Received uint64
 }
@@ -50,6 +52,11 @@ func (p *Process) Usage(_ context.Context, leaseID string) (Usage, error) {
 	if u.Disk, err = run.diskUsed(d, st.Spec.Limits); err != nil {
 		return u, err
 	}
+	if st.Spec.Volume != nil {
+		if u.Volume, u.VolumeSize, err = run.mounted(d.volume()); err != nil {
+			return u, fmt.Errorf("runtime: the job's volume: %w", err)
+		}
+	}
 	if st.Spec.Network != "" {
 		if u.Sent, u.Received, err = p.network.Traffic(leaseID); err != nil {
 			return u, err
@@ -73,7 +80,7 @@ func (r runRecord) consumption(leaseID string) (time.Duration, uint64, error) {
 	return r.treeUse()
 }
 
-// groupUse reads a group's processor time and memory. Pages of files that nobody uses any more are the kernel's to take back,
+// groupUse reads a group's processor time and memory. Pages of files that no process uses any more are the kernel's to take back,
 // and left out.
 func groupUse(processors, label string, unit time.Duration, memory, stat, idle string) (time.Duration, uint64, error) {
 	spent, err := counter(processors, label)
@@ -153,11 +160,19 @@ func (r runRecord) diskUsed(d leaseDir, l Limits) (uint64, error) {
 	if r.Disk == "" {
 		return diskUse(d.work(), maxMiB<<20), nil
 	}
-	// It is mounted for the job's processes alone.
-	var st unix.Statfs_t
-	path := filepath.Join("/proc", strconv.Itoa(r.Job.PID), "root", d.work())
-	if err := unix.Statfs(path, &st); err != nil {
+	used, _, err := r.mounted(d.work())
+	if err != nil {
 		return 0, fmt.Errorf("runtime: the job's disk: %w", err)
 	}
-	return (st.Blocks - st.Bfree) * uint64(st.Bsize), nil
+	return used, nil
+}
+
+// mounted says how much of a file system is in use that is mounted for the job's processes alone, and how large it is.
+func (r runRecord) mounted(path string) (used, size uint64, err error) {
+	var st unix.Statfs_t
+	path = filepath.Join("/proc", strconv.Itoa(r.Job.PID), "root", path)
+	if err := unix.Statfs(path, &st); err != nil {
+		return 0, 0, &os.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	return (st.Blocks - st.Bfree) * uint64(st.Bsize), st.Blocks * uint64(st.Bsize), nil
 }

@@ -58,6 +58,7 @@ func TestWhatAContainerUses(t *testing.T) {
 	require.Greater(t, second.Disk, uint64(25<<20))
 	require.LessOrEqual(t, second.Disk, uint64(32<<20))
 	require.Less(t, idle.Disk, uint64(5<<20))
+	require.Zero(t, second.Volume+second.VolumeSize, "it has none")
 	require.Greater(t, second.Sent, idle.Sent)
 	require.Greater(t, second.Received, idle.Received)
 

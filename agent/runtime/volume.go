@@ -107,25 +107,33 @@ func reserveVolume(dir leaseDir, spec Spec) error {
 	if spec.Volume == nil || dir.exists(dir.run()) || dir.exists(dir.exit()) {
 		return nil
 	}
-	file, err := os.OpenFile(dir.volumeFile(), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := reserve(dir.volumeFile(), spec.Volume.MiB)
 	if err != nil {
-		return fmt.Errorf("runtime: %w", err)
+		return err
 	}
-	defer file.Close()
-	size := int64(spec.Volume.MiB << 20)
+	return file.Close()
+}
+
+// reserve makes a file whose blocks the disk has set aside.
+func reserve(path string, mebibytes uint64) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("runtime: %w", err)
+	}
+	size := int64(mebibytes << 20)
 	err = unix.Fallocate(int(file.Fd()), 0, 0, size)
 	if errors.Is(err, unix.EOPNOTSUPP) { // such a disk reserves nothing
-		if err = hasRoom(string(dir), spec.Volume.MiB); err == nil {
+		if err = hasRoom(filepath.Dir(path), mebibytes); err == nil {
 			err = file.Truncate(size)
 		}
 	}
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EFBIG) || errors.Is(err, unix.EDQUOT) {
-		err = noRoom(spec.Volume.MiB)
+		err = noRoom(mebibytes)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("runtime: reserve the volume: %w", err), os.Remove(file.Name()))
+		return nil, errors.Join(fmt.Errorf("runtime: reserve %s: %w", filepath.Base(path), err), file.Close(), os.Remove(path))
 	}
-	return nil
+	return file, nil
 }
 
 // sweepVolumes removes the files of volumes whose supervisor was killed. Nothing can read them: their keys are gone.
@@ -144,12 +152,15 @@ func (p *Process) sweepVolumes() error {
 	return err
 }
 
-// removeVolume removes the file of a volume that nobody has open any more, if it is there.
+// removeVolume removes the files of encrypted file systems that no process has open any more, if they are there.
 func (d leaseDir) removeVolume() error {
-	if err := os.Remove(d.volumeFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("runtime: remove the volume: %w", err)
+	var failed error
+	for _, path := range []string{d.volumeFile(), d.stateFile()} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = errors.Join(failed, fmt.Errorf("runtime: remove the volume: %w", err))
+		}
 	}
-	return nil
+	return failed
 }
 
 // openVolume makes the job's volume in the file that was reserved. The key is overwritten.
@@ -182,7 +193,7 @@ func newVolume(file *os.File, name string, key VolumeKey) (v *volume, err error)
 			v.close()
 		}
 	}()
-	if err := v.mountDetached(); err != nil {
+	if v.mount, v.root, err = mountDetached(v.device); err != nil {
 		return nil, fmt.Errorf("mount %s: %w", v.device.Name(), err)
 	}
 	id, err := addKey(v.root, key)
@@ -195,34 +206,34 @@ func newVolume(file *os.File, name string, key VolumeKey) (v *volume, err error)
 	return v, encrypt(v.root, name, id)
 }
 
-// mountDetached mounts the file system at no path.
-func (v *volume) mountDetached() error {
+// mountDetached mounts a device with a fresh ext4 file system at no path, and opens its root. Closing both unmounts it.
+func mountDetached(device *os.File) (mount, root *os.File, err error) {
 	fs, err := unix.Fsopen("ext4", unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	defer unix.Close(fs)
-	if err := unix.FsconfigSetString(fs, "source", v.device.Name()); err != nil {
-		return err
+	if err := unix.FsconfigSetString(fs, "source", device.Name()); err != nil {
+		return nil, nil, err
 	}
 	// The file is fresh, so that its tables of inodes are zero without a write.
 	if err := unix.FsconfigSetFlag(fs, "noinit_itable"); err != nil {
-		return err
+		return nil, nil, err
 	}
 	if err := unix.FsconfigCreate(fs); err != nil {
-		return err
+		return nil, nil, err
 	}
-	mount, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOATIME)
+	m, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOATIME)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	v.mount = os.NewFile(uintptr(mount), "volume")
-	root, err := unix.Openat(mount, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	mount = os.NewFile(uintptr(m), "mount of "+device.Name())
+	r, err := unix.Openat(m, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err
+		mount.Close()
+		return nil, nil, err
 	}
-	v.root = os.NewFile(uintptr(root), "volume")
-	return nil
+	return mount, os.NewFile(uintptr(r), "root of "+device.Name()), nil
 }
 
 // addKey gives the kernel a key for a file system, and returns the name that the kernel has for it. It forgets the key with
@@ -310,7 +321,7 @@ const (
 )
 
 // destroy gives up a volume once nothing of the job runs: what was not written yet is not written any more.
-func (v *volume) destroy(dir leaseDir) {
+func (v *volume) destroy(path string) {
 	if v == nil {
 		return
 	}
@@ -319,9 +330,14 @@ func (v *volume) destroy(dir leaseDir) {
 		fmt.Fprintln(os.Stderr, "the volume is written out before it is removed:", err)
 	}
 	v.close()
-	if err := dir.removeVolume(); err != nil {
+	if err := os.Remove(path); err != nil {
 		fmt.Fprintln(os.Stderr, err) // the agent removes it with the lease
 	}
+}
+
+// folder opens the folder that is encrypted.
+func (v *volume) folder(name string) (*os.Root, error) {
+	return os.OpenRoot(filepath.Join(fmt.Sprintf("/proc/self/fd/%d", v.root.Fd()), name))
 }
 
 // close lets go of the mount and the device.

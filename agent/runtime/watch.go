@@ -23,6 +23,7 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 		}
 		reason = why
 		s.thaw()
+		s.giveUpSuspending()
 		if grace <= 0 {
 			s.killTree()
 			return
@@ -40,8 +41,16 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			s.killTree()
 		case made := <-s.snapshots():
 			s.snapshotDone(made)
+		case made := <-s.suspending.done:
+			if s.suspendDone(made) {
+				reason = ReasonSuspended
+				s.killTree()
+			}
 		case <-ticker.C:
 			s.reapOrphans()
+			if check%aliveEvery == 0 {
+				s.dir.sayAlive()
+			}
 			if s.dir.exists(s.dir.stop()) { // also when the signal was missed
 				ask(ReasonStopped, s.grace())
 			}
@@ -58,6 +67,7 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 				s.keepNetwork()
 			}
 			if reason == ReasonExited {
+				s.suspendDue()
 				s.snapshotDue()
 			}
 		}

@@ -15,7 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"sync"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -32,6 +32,12 @@ var (
 	// ErrFolder: a folder has what no snapshot can.
 	ErrFolder = errors.New("the folder cannot be kept")
 )
+
+// Away reports whether an error is of a bucket whose server did not answer, which may pass; what it has refused stays refused.
+func Away(err error) bool {
+	var answered minio.ErrorResponse
+	return errors.Is(err, ErrBucket) && (!errors.As(err, &answered) || answered.StatusCode >= http.StatusInternalServerError)
+}
 
 const (
 	chunkBytes  = 4 << 20
@@ -52,9 +58,11 @@ type Bucket struct {
 	names  []byte // key of the HMAC
 	aead   cipher.AEAD
 
-	mu   sync.Mutex
-	have map[string]bool // chunks that are there, or on their way
-	// What the last Save has seen.
+	writer string            // what its own mark is called
+	day    string            // below which the Save at work puts chunks
+	have   map[string]string // where chunks are, by their names: those of base, and what the Save at work sends
+	// What the last finished snapshot has seen, or the one that was restored: only that is sure to stay in the bucket.
+	base  map[string]string
 	known map[string]seen
 	last  Hash
 	same  [32]byte // of what the last snapshot has
@@ -83,12 +91,12 @@ func Open(b messages.Backup, transport http.RoundTripper) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", messages.ErrBackup, err)
 	}
-	return &Bucket{client: client, bucket: b.Bucket, prefix: b.Prefix, names: keys[32:], aead: aead, have: map[string]bool{}, known: map[string]seen{}}, nil
+	return &Bucket{client: client, bucket: b.Bucket, prefix: b.Prefix, names: keys[32:], aead: aead, writer: rand.Text(), known: map[string]seen{}}, nil
 }
 
 // Check writes a small object, and looks whether the snapshot to begin with is there; zero is none. Error: ErrBucket.
 func (b *Bucket) Check(ctx context.Context, from Hash) error {
-	if err := b.put(ctx, "check", []byte("gantry writes snapshots here\n")); err != nil {
+	if _, err := b.now(ctx); err != nil {
 		return err
 	}
 	if from == (Hash{}) {
@@ -98,6 +106,18 @@ func (b *Bucket) Check(ctx context.Context, from Hash) error {
 		return fmt.Errorf("%w: it has no snapshot %s below %s: %s", ErrBucket, from, b.prefix, minio.ToErrorResponse(err).Code)
 	}
 	return nil
+}
+
+// now is the time of the bucket's clock, the only one that several writers share.
+func (b *Bucket) now(ctx context.Context) (time.Time, error) {
+	if err := b.put(ctx, "check", []byte("gantry writes snapshots here\n")); err != nil {
+		return time.Time{}, err
+	}
+	info, err := b.client.StatObject(ctx, b.bucket, path.Join(b.prefix, "check"), minio.StatObjectOptions{})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: look into %s: %w", ErrBucket, b.bucket, err)
+	}
+	return info.LastModified, nil
 }
 
 func (b *Bucket) put(ctx context.Context, name string, data []byte) error {
@@ -127,9 +147,9 @@ func (b *Bucket) get(ctx context.Context, name string, most int64) ([]byte, erro
 	return raw, nil
 }
 
-// has reports whether a chunk is there.
-func (b *Bucket) has(ctx context.Context, chunk string) (bool, error) {
-	_, err := b.client.StatObject(ctx, b.bucket, path.Join(b.prefix, "chunks", chunk), minio.StatObjectOptions{})
+// has reports whether there is a chunk at a place.
+func (b *Bucket) has(ctx context.Context, at string) (bool, error) {
+	_, err := b.client.StatObject(ctx, b.bucket, path.Join(b.prefix, "chunks", at), minio.StatObjectOptions{})
 	if err == nil {
 		return true, nil
 	}

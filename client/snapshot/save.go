@@ -10,27 +10,74 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
-// uploads is how many chunks are on their way at once, each in memory twice.
-const uploads = 4
+// transfers is how many chunks are on their way at once, each in memory twice.
+const transfers = 4
+
+// saveTime is how long a Save may take, so that what it sends is named by a manifest before Prune takes it for old.
+const saveTime = 6 * time.Hour
 
 // Save puts a snapshot of a folder into the bucket, in which nothing may change meanwhile, and returns its name. What the
-// bucket has already is not sent again; a folder that has not changed has the name that it had. No file may be larger than
+// last snapshot has is not sent again; a folder that has not changed has the name that it had. No file may be larger than
 // most. Errors: ErrBucket, ErrFolder.
 func (b *Bucket) Save(ctx context.Context, root *os.Root, most int64) (Hash, error) {
-	m, known := manifest{Version: version}, map[string]seen{}
+	return b.save(ctx, manifest{Version: version}, Part{Root: root, Most: most})
+}
+
+// Part is a folder of a snapshot.
+type Part struct {
+	// Name is one of PartState, PartFiles and PartVolume; empty where the folder is all that is kept.
+	Name string
+	Root *os.Root
+	// Most is how many bytes a file may have.
+	Most int64
+}
+
+// SaveContainer is Save for the parts of a suspended container.
+func (b *Bucket) SaveContainer(ctx context.Context, c Container, parts ...Part) (Hash, error) {
+	return b.save(ctx, manifest{Version: versionWhole, Container: &c}, parts...)
+}
+
+func (b *Bucket) save(ctx context.Context, m manifest, parts ...Part) (Hash, error) {
+	began, err := b.now(ctx)
+	if err != nil {
+		return Hash{}, err
+	}
+	b.day, b.have = began.UTC().Format(dayForm), maps.Clone(b.base)
+	if b.have == nil {
+		b.have = map[string]string{}
+	}
+	known := map[string]seen{}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(uploads)
-	err := fs.WalkDir(root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
+	g.SetLimit(transfers)
+	for _, p := range parts {
+		if err = b.walk(gctx, g, p, &m, known); err != nil {
+			break
+		}
+	}
+	if werr := g.Wait(); werr != nil { // the walk ends with it
+		return Hash{}, werr
+	}
+	if err != nil {
+		return Hash{}, explain(err)
+	}
+	return b.finish(ctx, m, known, began)
+}
+
+// walk adds what a part has to the manifest.
+func (b *Bucket) walk(ctx context.Context, g *errgroup.Group, p Part, m *manifest, known map[string]seen) error {
+	return fs.WalkDir(p.Root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
 		if err == nil {
-			err = gctx.Err()
+			err = ctx.Err()
 		}
 		if err != nil {
 			return err
@@ -38,19 +85,12 @@ func (b *Bucket) Save(ctx context.Context, root *os.Root, most int64) (Hash, err
 		if len(m.Entries) >= maxEntries || len(at) > maxPath {
 			return fmt.Errorf("%w: it has more than %d files, or a path of more than %d bytes", ErrFolder, maxEntries, maxPath)
 		}
-		e, ok, err := b.add(gctx, g, root, at, d, most, known)
+		e, ok, err := b.add(ctx, g, p, at, d, known)
 		if err == nil && ok {
 			m.Entries = append(m.Entries, e)
 		}
 		return err
 	})
-	if werr := g.Wait(); werr != nil { // the walk ends with it
-		return Hash{}, werr
-	}
-	if err != nil {
-		return Hash{}, explain(err)
-	}
-	return b.finish(ctx, m, known)
 }
 
 func explain(err error) error {
@@ -61,7 +101,7 @@ func explain(err error) error {
 }
 
 // finish writes the manifest, once all chunks are there.
-func (b *Bucket) finish(ctx context.Context, m manifest, known map[string]seen) (Hash, error) {
+func (b *Bucket) finish(ctx context.Context, m manifest, known map[string]seen, began time.Time) (Hash, error) {
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return Hash{}, fmt.Errorf("encode the manifest: %w", err)
@@ -69,23 +109,35 @@ func (b *Bucket) finish(ctx context.Context, m manifest, known map[string]seen) 
 	if len(raw) > maxManifest/2 {
 		return Hash{}, fmt.Errorf("%w: its list of files has more than %d bytes", ErrFolder, maxManifest/2)
 	}
-	b.known = known
-	if same := sha256.Sum256(raw); same == b.same {
+	same := sha256.Sum256(raw)
+	if same == b.same {
+		b.known = known
 		return b.last, nil
-	} else if sealed, err := b.seal(raw, nameOfList); err != nil {
-		return Hash{}, err
-	} else {
-		hash := Hash(sha256.Sum256(sealed))
-		if err := b.put(ctx, path.Join("manifests", hash.String()), sealed); err != nil {
-			return Hash{}, err
-		}
-		b.same, b.last = same, hash
-		return hash, nil
 	}
+	sealed, err := b.seal(raw, nameOfList)
+	if err != nil {
+		return Hash{}, err
+	}
+	switch ended, err := b.now(ctx); {
+	case err != nil:
+		return Hash{}, err
+	case ended.Sub(began) > saveTime:
+		return Hash{}, fmt.Errorf("%w: the snapshot took %v, more than %v; the next sends what is missing", ErrBucket, ended.Sub(began), saveTime)
+	}
+	hash := Hash(sha256.Sum256(sealed))
+	if err := b.put(ctx, path.Join("manifests", hash.String()), sealed); err != nil {
+		return Hash{}, err
+	}
+	if err := b.mark(ctx, hash, false); err != nil {
+		return Hash{}, err
+	}
+	b.known, b.base, b.same, b.last = known, m.places(), same, hash
+	return hash, nil
 }
 
-// add describes one file, and sends its chunks. What is neither folder, file nor link is left out.
-func (b *Bucket) add(ctx context.Context, g *errgroup.Group, root *os.Root, at string, d fs.DirEntry, most int64, known map[string]seen) (entry, bool, error) {
+// add describes one file, and sends its chunks. What is neither folder, file nor link is left out; of a layer, what hides files
+// of the layers below and pipes are kept too.
+func (b *Bucket) add(ctx context.Context, g *errgroup.Group, p Part, at string, d fs.DirEntry, known map[string]seen) (entry, bool, error) {
 	info, err := d.Info()
 	if err != nil {
 		return entry{}, false, err
@@ -94,27 +146,30 @@ func (b *Bucket) add(ctx context.Context, g *errgroup.Group, root *os.Root, at s
 	if !ok {
 		return entry{}, false, fmt.Errorf("%w: %s has no owner", ErrFolder, at)
 	}
-	e := entry{Path: at, Mode: info.Mode(), UID: int(st.Uid), GID: int(st.Gid), Time: info.ModTime().UTC()}
+	e := entry{Path: path.Join(p.Name, at), Mode: info.Mode(), UID: int(st.Uid), GID: int(st.Gid), Time: info.ModTime().UTC()}
 	switch {
 	case info.IsDir():
-		return e, true, nil
+		if p.Name == PartFiles {
+			e.Opaque, err = isOpaque(p.Root, at)
+		}
+		return e, true, err
 	case info.Mode()&fs.ModeSymlink != 0:
-		e.Link, err = root.Readlink(at)
+		e.Link, err = p.Root.Readlink(at)
 		return e, true, err
 	case !info.Mode().IsRegular():
-		return e, false, nil
-	case info.Size() > most:
+		return e, p.Name == PartFiles && (isWhiteout(info.Mode(), st.Rdev) || info.Mode()&fs.ModeNamedPipe != 0), nil
+	case info.Size() > p.Most:
 		return e, false, fmt.Errorf("%w: %q has %d bytes, more than the volume", ErrFolder, at, info.Size())
 	}
 	e.Size = info.Size()
 	now := seen{inode: st.Ino, size: st.Size, changed: st.Ctim.Nano(), wrote: st.Mtim.Nano()}
-	if before, ok := b.known[at]; ok && before.same(now) {
+	if before, ok := b.known[e.Path]; ok && before.same(now) {
 		e.Chunks = before.chunks
-	} else if e.Chunks, err = b.send(ctx, g, root, at, e.Size); err != nil {
+	} else if e.Chunks, err = b.send(ctx, g, p.Root, at, e.Size); err != nil {
 		return e, false, err
 	}
 	now.chunks = e.Chunks
-	known[at] = now
+	known[e.Path] = now
 	return e, true, nil
 }
 
@@ -141,46 +196,26 @@ func (b *Bucket) send(ctx context.Context, g *errgroup.Group, root *os.Root, at 
 			return nil, fmt.Errorf("%w: read %q: %w", ErrFolder, at, err)
 		}
 		name := b.name(content)
-		chunks = append(chunks, name)
-		if !b.claim(name) {
-			continue
+		at, there := b.have[name]
+		if !there {
+			at = path.Join(b.day, name)
+			b.have[name] = at
+			g.Go(func() error { return b.sendOne(ctx, at, content) })
 		}
-		g.Go(func() error {
-			err := b.sendOne(ctx, name, content)
-			if err != nil {
-				b.unclaim(name)
-			}
-			return err
-		})
+		chunks = append(chunks, at)
 	}
 	return chunks, nil
 }
 
-func (b *Bucket) sendOne(ctx context.Context, name string, content []byte) error {
-	there, err := b.has(ctx, name)
+// sendOne sends a chunk, unless a writer has put it there on the same day.
+func (b *Bucket) sendOne(ctx context.Context, at string, content []byte) error {
+	there, err := b.has(ctx, at)
 	if err != nil || there {
 		return err
 	}
-	sealed, err := b.seal(content, name)
+	sealed, err := b.seal(content, path.Base(at))
 	if err != nil {
 		return err
 	}
-	return b.put(ctx, path.Join("chunks", name), sealed)
-}
-
-// claim reports whether a chunk has to be sent, and that it will be.
-func (b *Bucket) claim(name string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.have[name] {
-		return false
-	}
-	b.have[name] = true
-	return true
-}
-
-func (b *Bucket) unclaim(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.have, name)
+	return b.put(ctx, path.Join("chunks", at), sealed)
 }

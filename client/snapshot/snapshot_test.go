@@ -150,7 +150,7 @@ func TestSnapshotsSendWhatIsNew(t *testing.T) {
 	var puts atomic.Int64
 	s := s3test.Start(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPut {
+			if r.Method == http.MethodPut && (strings.Contains(r.URL.Path, "/chunks/") || strings.Contains(r.URL.Path, "/manifests/")) {
 				puts.Add(1)
 			}
 			next.ServeHTTP(w, r)
@@ -204,7 +204,7 @@ func TestSnapshotsThatWereChanged(t *testing.T) {
 	before := s.Objects(t)
 	var chunks []string
 	for name, content := range before {
-		if strings.HasSuffix(name, "/check") {
+		if strings.HasSuffix(name, "/check") || strings.Contains(name, "/writers/") {
 			continue
 		}
 		changed := bytes.Clone(content)
@@ -252,7 +252,9 @@ func TestHostileManifests(t *testing.T) {
 		require.NoError(t, err)
 		hash := Hash(sha256.Sum256(sealed))
 		s.Put(t, "team/training/manifests/"+hash.String(), sealed)
-		require.Error(t, b.Restore(t.Context(), rootOf(t, t.TempDir()), hash), name)
+		err = b.Restore(t.Context(), rootOf(t, t.TempDir()), hash)
+		require.Error(t, err, name)
+		require.NotErrorIs(t, err, ErrBucket, name) // it was read
 		left, err := os.ReadDir(outside)
 		require.NoError(t, err)
 		require.Empty(t, left, name)

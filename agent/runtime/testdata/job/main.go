@@ -2,6 +2,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
@@ -84,6 +85,18 @@ func main() {
 				}
 				time.Sleep(time.Millisecond)
 			}
+		case "look": // at its addresses and a server, again and again
+			go func() {
+				for {
+					addrs, err := net.InterfaceAddrs()
+					fmt.Println("looked", addrs, err, ask("tcp://"+rest))
+					time.Sleep(100 * time.Millisecond)
+				}
+			}()
+		case "live":
+			live(strings.Split(rest, ","))
+		case "remove":
+			fmt.Println("removed", rest, os.Remove(rest))
 		case "grow":
 			var all [][]byte
 			for {
@@ -102,6 +115,12 @@ func main() {
 			}
 			defer func() { fmt.Println(held[len(held)/2]) }() // it is used until the end
 			fmt.Println("holding", n, err)
+		case "random": // random=MIB of memory that cannot be made smaller
+			n, err := strconv.Atoi(rest)
+			held := make([]byte, n<<20)
+			_, _ = rand.Read(held)
+			defer func() { fmt.Println(held[len(held)/2]) }()
+			fmt.Println("random", n, err)
 		case "burn": // one processor
 			go func() {
 				for i := uint64(0); ; i++ {

@@ -28,6 +28,7 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/internal/figures"
 )
 
 var (
@@ -88,7 +89,10 @@ type Agent struct {
 	faults     *faults.Standing
 	receipts   *receipt.Server
 	challenges *challenge.Server
+	figures    *figures.Server
+	assembled  atomic.Bool            // what needs the node's account is there
 	guests     atomic.Pointer[guests] // nil until the node knows its account
+	asked      atomic.Int64           // when a keeper last asked, unix nanoseconds
 }
 
 // New checks the options. Run does the rest.
@@ -105,13 +109,20 @@ func New(o Options) (*Agent, error) {
 // Run serves keepers and customers until ctx ends. Jobs go on without the agent.
 func (a *Agent) Run(ctx context.Context) error {
 	a.since = time.Now()
+	a.asked.Store(a.since.UnixNano())
 	defer a.close()
 	if err := a.open(ctx); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.serve(gctx, g) })
+	if a.figures != nil {
+		g.Go(func() error { return a.figures.Run(gctx) })
+	}
 	err := g.Wait()
+	if ctx.Err() != nil {
+		a.tellRestart(ctx)
+	}
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || err == nil) {
 		a.log.Info().Msg("agent stopped; jobs go on without it and are found again at the next start")
 		return nil
@@ -144,6 +155,13 @@ func (a *Agent) open(ctx context.Context) error {
 	if err := a.checkSimulations(cluster); err != nil {
 		return err
 	}
+	if err := a.openStores(); err != nil {
+		return err
+	}
+	// The network is first of what takes time: for keepers a node that does not serve yet is not away.
+	if err := a.openNetwork(ctx); err != nil {
+		return err
+	}
 	if _, err := query.Load(ctx, a.client, chain.Confirmed); err != nil {
 		return err
 	}
@@ -153,18 +171,21 @@ func (a *Agent) open(ctx context.Context) error {
 	if err := a.openRuntime(ctx, cluster); err != nil {
 		return err
 	}
-	owner := store.Owner{Domain: a.domain, NodeKey: store.Key(a.key.PublicKey())}
-	if a.store, err = store.Open(a.cfg.StorePath(), store.Options{Owner: owner, LockTimeout: 3 * time.Second}); err != nil {
-		return err
-	}
-	if a.txStore, err = txm.OpenStore(a.cfg.TxPath(), genesis); err != nil {
-		return err
-	}
 	a.faults = faults.New(a.machine.Buses(), a.log.With().Str("part", "faults").Logger())
 	if err := a.openProver(ctx); err != nil {
 		return err
 	}
-	return a.openNetwork()
+	return a.openFigures()
+}
+
+// openStores opens what an earlier process left. There is one agent with them at a time.
+func (a *Agent) openStores() (err error) {
+	owner := store.Owner{Domain: a.domain, NodeKey: store.Key(a.key.PublicKey())}
+	if a.store, err = store.Open(a.cfg.StorePath(), store.Options{Owner: owner, LockTimeout: 3 * time.Second}); err != nil {
+		return err
+	}
+	a.txStore, err = txm.OpenStore(a.cfg.TxPath(), a.genesis)
+	return err
 }
 
 // openMachine takes the inventory.
@@ -212,7 +233,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 	return nil
 }
 
-func (a *Agent) openNetwork() error {
+func (a *Agent) openNetwork(ctx context.Context) error {
 	pc := p2p.Options{
 		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Known: a.mayVisit, First: a.comesFirst, Allow: a.allowance,
 		PublicOnly: chain.ClusterOf(a.genesis) != chain.ClusterLocal, Log: a.log.With().Str("part", "p2p").Logger(),
@@ -222,6 +243,7 @@ func (a *Agent) openNetwork() error {
 		return err
 	}
 	a.log.Info().Str("node_key", a.key.PublicKey().String()).Strs("addresses", a.p2p.Addrs()).Msg("agent listens")
+	a.greet(ctx)
 	return nil
 }
 
@@ -280,6 +302,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	if err := a.assemble(node); err != nil {
 		return err
 	}
+	a.assembled.Store(true)
 	bidder, err := a.newBidder(ctx)
 	if err != nil {
 		return err
@@ -307,7 +330,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, silence: a.cfg.SilenceFile, log: a.log}
+	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, silence: a.cfg.SilenceFile, asked: &a.asked, log: a.log}
 	h.register(a.p2p, guests)
 	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("agent serves")
 	return nil

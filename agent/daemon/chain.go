@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/watch"
 )
 
 // nodeChain is the chain as leases and receipts need it: it reads from the view and writes through the transaction
@@ -40,6 +41,19 @@ func (c *nodeChain) Leases() []market.Lease { return c.view.LeasesOfNode(c.node)
 func (c *nodeChain) Lease(address solana.PublicKey) (market.Lease, bool) {
 	found, ok := c.view.Lease(address)
 	return found, ok && found.Node == c.node
+}
+
+// Look implements lease.Chain. An endpoint that is behind what the view shows is no help.
+func (c *nodeChain) Look(ctx context.Context, address solana.PublicKey) error {
+	found, slot, err := c.client.AccountsSince(ctx, []solana.PublicKey{address}, c.client.Commitment(), c.view.Slot())
+	if err != nil {
+		return err
+	}
+	e := watch.Event{Pubkey: address, Slot: slot, Deleted: true}
+	if a := found[0]; a != nil && a.Owner == market.ProgramID {
+		e = watch.Event{Pubkey: address, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: slot}
+	}
+	return c.view.Apply(e)
 }
 
 // Changed implements lease.Chain.
@@ -88,12 +102,16 @@ func (c *nodeChain) Start(ctx context.Context, of market.Lease, connection [32]b
 }
 
 // End implements lease.Chain.
-func (c *nodeChain) End(ctx context.Context, of market.Lease) error {
-	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: c.nodeKey, Lease: of})
+func (c *nodeChain) End(ctx context.Context, of market.Lease, immediate bool) error {
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: c.nodeKey, Lease: of, Immediate: immediate})
 	if err != nil {
 		return err
 	}
-	return c.send(ctx, "lease_end", fmt.Sprintf("%s/%d", of.Address, of.StartedAt), instruction)
+	id := fmt.Sprintf("%s/%d", of.Address, of.StartedAt)
+	if immediate {
+		id += "/immediate"
+	}
+	return c.send(ctx, "lease_end", id, instruction)
 }
 
 // CommitOutput implements lease.Chain.

@@ -47,7 +47,7 @@ func bounded(times []time.Time, here time.Time) (off time.Duration, believed boo
 }
 
 // correct takes the chain's time by each endpoint at a time of this machine's clock, and reports how far they differ.
-// Where the chain is on this machine there is nobody to distrust.
+// A chain on this machine has the clock of this machine.
 func (c *marketClock) correct(times []time.Time, here time.Time, local bool) (off time.Duration, believed bool) {
 	off, believed = bounded(times, here)
 	if local && !believed {

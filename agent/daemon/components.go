@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
@@ -107,6 +108,7 @@ func (a *Agent) assemble(node market.Node) error {
 			CPUs: float64(inv.CPU.Threads), MemoryMiB: inv.RAMMiB * 9 / 10, DiskMiB: inv.Disk.FreeGiB * 1024 * 9 / 10,
 		},
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
+		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
 	})
 	if err != nil {
 		return err
@@ -126,7 +128,10 @@ func (a *Agent) assemble(node market.Node) error {
 	if t != nil {
 		o.TPM = t
 	}
-	if o.Evidence, err = a.evidenceCollector(node, t); err != nil {
+	if o.Guest, err = guest.NewKey(); err != nil {
+		return err
+	}
+	if o.Evidence, err = a.evidenceCollector(node, t, o.Guest); err != nil {
 		return err
 	}
 	a.challenges, err = challenge.New(o)

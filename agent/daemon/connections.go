@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/p2p"
 )
 
 // keepers are those to be connected to, with their addresses on chain. A keeper whose address cannot be read is left
 // out, so that the node keeps its connections to the others. So is one that nobody dials.
-func (a *Agent) keepers() []p2p.Peer {
+func (a *Agent) keepers() []p2p.Peer { return keepersOf(a.view) }
+
+func keepersOf(v *view.View) []p2p.Peer {
 	var out []p2p.Peer
-	for _, k := range a.view.Keepers() {
+	for _, k := range v.Keepers() {
 		if !k.State().Dialled() {
 			continue
 		}

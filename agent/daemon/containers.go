@@ -19,7 +19,7 @@ func (a *Agent) openRuntime(ctx context.Context, cluster runtime.Cluster) error 
 	o := runtime.ProcessOptions{
 		Root: a.cfg.JobsDir(), Cluster: cluster, Executable: a.executable(), Log: a.log,
 		Sandbox: runtime.Sandbox{
-			Runsc: a.cfg.FindRunsc(), GPUs: driver, Shell: config.FindShell(a.executable()), Images: a.cfg.ImagesDir(),
+			Runsc: a.cfg.FindRunsc(), Programs: a.cfg.ProgramsDir(), GPUs: driver, Shell: config.FindShell(a.executable()), Images: a.cfg.ImagesDir(),
 			CacheBytes: int64(a.cfg.ImageCache) << 30, LocalRegistries: a.cfg.LocalRegistries,
 		},
 	}

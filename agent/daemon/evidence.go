@@ -8,12 +8,15 @@ import (
 
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/client/market"
 )
 
 // evidenceCollector returns what collects a bundle for a keeper's challenge. The challenge server calls it once at a
 // time.
-func (a *Agent) evidenceCollector(node market.Node, t *evidence.MachineTPM) (func(context.Context, attest.Challenge, []byte) ([]byte, error), error) {
+func (a *Agent) evidenceCollector(
+	node market.Node, t *evidence.MachineTPM, own *guest.Key,
+) (func(context.Context, attest.Challenge, []byte) ([]byte, error), error) {
 	sources := evidence.Standard(a.machine.Inventory, a.machine, t)
 	sources.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
 		policy, ok := a.workPolicy()
@@ -31,7 +34,7 @@ func (a *Agent) evidenceCollector(node market.Node, t *evidence.MachineTPM) (fun
 		})
 		return out, err
 	}
-	c, err := evidence.New(evidence.Options{Sources: sources, Key: ed25519.PrivateKey(a.key)})
+	c, err := evidence.New(evidence.Options{Sources: sources, Key: ed25519.PrivateKey(a.key), Guest: own})
 	if err != nil {
 		return nil, err
 	}

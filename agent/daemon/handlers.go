@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -31,9 +32,11 @@ var (
 	logsProtocol    = customerProtocol(messages.Logs)
 	useProtocol     = customerProtocol(messages.LeaseUse)
 	shellProtocol   = customerProtocol(messages.Shell)
+	portsProtocol   = customerProtocol(messages.Ports)
 	offerProtocol   = customerProtocol(messages.ReceiptOffer)
 	receiptProtocol = customerProtocol(messages.ReceiptSigned)
 	revokeProtocol  = customerProtocol(messages.Revoke)
+	suspendProtocol = customerProtocol(messages.Suspend)
 	// A gateway is a stranger until it has shown a customer's grant.
 	guestProtocol = p2p.Protocol{
 		ID: messages.Guest, Since: 1, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Rate: 20, Burst: 60, Concurrent: 256, PerPeer: 32, Public: true,
@@ -50,7 +53,8 @@ type handlers struct {
 	challenges *challenge.Server
 	leases     *lease.Manager
 	receipts   *receipt.Server
-	silence    string // simulation: while this file exists nothing is answered
+	asked      *atomic.Int64 // when a keeper last asked, unix nanoseconds
+	silence    string        // simulation: while this file exists nothing is answered
 	log        zerolog.Logger
 }
 
@@ -100,14 +104,20 @@ func (h *handlers) register(n *p2p.Node, g *guests) {
 	uses.May, uses.First = g.leases, g.leases
 	p2p.Handle(n, uses, h.use)
 	shells := shellProtocol
-	shells.May, shells.First = g.leases, g.leases // whoever has a lease, not who might get one
+	shells.May, shells.First = g.leases, g.leases // customers that have a lease, not those that might get one
 	p2p.HandleConn(n, shells, h.shell)
+	ports := portsProtocol
+	ports.Since, ports.May, ports.First = 3, g.leases, g.leases
+	p2p.HandleConn(n, ports, h.ports)
 	guest := guestProtocol
 	guest.First = h.leases.Welcome
 	p2p.HandleConn(n, guest, h.guest)
 	revoke := customers(revokeProtocol)
 	revoke.Since = 1
 	p2p.Handle(n, revoke, h.revoke)
+	suspend := suspendProtocol
+	suspend.May, suspend.First, suspend.Since = g.leases, g.leases, 2
+	p2p.Handle(n, suspend, h.suspend)
 	p2p.Handle(n, customers(offerProtocol), h.offer)
 	p2p.Handle(n, customers(receiptProtocol), h.signed)
 }
@@ -121,6 +131,7 @@ func (h *handlers) challenge(ctx context.Context, from solana.PublicKey, req mes
 	if errors.As(err, &refused) {
 		return resp, p2p.Refuse(p2p.CodeRefused, "%s", refused.Why)
 	}
+	h.asked.Store(time.Now().UnixNano())
 	return resp, err
 }
 
@@ -208,19 +219,29 @@ func (h *handlers) shell(ctx context.Context, from solana.PublicKey, req message
 	return err
 }
 
+// ports connects a customer with ports of its container.
+func (h *handlers) ports(ctx context.Context, from solana.PublicKey, req messages.PortsRequest, accept func(messages.GuestAnswer) (net.Conn, error)) error {
+	return h.connect(ctx, accept, func(accept func() (io.ReadWriter, error)) error { return h.leases.Ports(ctx, from, req, accept) })
+}
+
 // guest connects a gateway with the container of a customer who has granted it.
 func (h *handlers) guest(ctx context.Context, from solana.PublicKey, req messages.GuestRequest, accept func(messages.GuestAnswer) (net.Conn, error)) error {
+	return h.connect(ctx, accept, func(accept func() (io.ReadWriter, error)) error { return h.leases.Guest(ctx, from, req, accept) })
+}
+
+// connect answers who wants a way into a container with what visit decides.
+func (h *handlers) connect(ctx context.Context, accept func(messages.GuestAnswer) (net.Conn, error), visit func(accept func() (io.ReadWriter, error)) error) error {
 	if err := h.holdSilently(ctx); err != nil {
 		return err
 	}
 	accepted := false
-	err := h.leases.Guest(ctx, from, req, func() (io.ReadWriter, error) {
+	err := visit(func() (io.ReadWriter, error) {
 		accepted = true
 		return accept(messages.GuestAnswer{Version: messages.Version})
 	})
 	if accepted {
 		if err != nil && ctx.Err() == nil {
-			h.log.Debug().Err(err).Msg("a gateway's connection to a container ended")
+			h.log.Debug().Err(err).Msg("a way into a container ended")
 		}
 		return nil
 	}
@@ -237,6 +258,17 @@ func (h *handlers) revoke(ctx context.Context, from solana.PublicKey, req messag
 	}
 	why, err := h.refusal(h.leases.Revoke(ctx, from, req))
 	return messages.RevokeAnswer{Version: messages.Version, Refused: why}, err
+}
+
+// suspend keeps a customer's container for another lease.
+func (h *handlers) suspend(ctx context.Context, from solana.PublicKey, req messages.SuspendRequest) (messages.SuspendAnswer, error) {
+	if err := h.holdSilently(ctx); err != nil {
+		return messages.SuspendAnswer{}, err
+	}
+	answer, err := h.leases.Suspend(ctx, from, req)
+	why, err := h.refusal(err)
+	answer.Version, answer.Refused, answer.Failed = messages.Version, why, printable.Text(answer.Failed)
+	return answer, err
 }
 
 func (h *handlers) offer(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest) (messages.Receipt, error) {

@@ -1,6 +1,11 @@
 package messages
 
-import "github.com/gantry-market/gantry/attest"
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/gantry-market/gantry/attest"
+)
 
 // CheckKind says what a challenge or a statement is about. The numbers are those of the signed statement.
 type CheckKind uint8
@@ -86,6 +91,36 @@ type ChallengeResponse struct {
 	// Evidence is an encoded bundle: see package attest/bundle.
 	Evidence []byte     `cbor:"7,keyasint,omitempty" max:"4194304"`
 	TPM      *TPMAnswer `cbor:"8,keyasint,omitempty"`
+	// Guest is by the key of the process that answers with an inventory or work, over Nonce and Vouched.
+	Guest *GuestSignature `cbor:"9,keyasint,omitempty"`
+}
+
+// GuestSignature is by the key that the node's evidence shows to be of its confidential machine: see package
+// attest/guest. So what such a node answers between two bundles is seen to come from there.
+type GuestSignature struct {
+	Key       [32]byte `cbor:"1,keyasint"`
+	Signature [64]byte `cbor:"2,keyasint"`
+}
+
+// Vouched is the digest of what the guest signs of an answer: SHA-256 over what says which GPUs are there, or over the
+// product's order and root.
+func (r ChallengeResponse) Vouched() [32]byte {
+	var b []byte
+	if i := r.Inventory; i != nil {
+		b = append(b, byte(CheckInventory), byte(len(i.GPUs)))
+		for _, g := range i.GPUs {
+			b = append(b, g.Identity[:]...)
+			b = binary.LittleEndian.AppendUint64(b, g.VRAMMiB)
+			b = binary.LittleEndian.AppendUint32(b, uint32(len(g.Name)))
+			b = append(b, g.Name...)
+		}
+	}
+	if w := r.Work; w != nil {
+		b = append(b, byte(CheckWork))
+		b = binary.LittleEndian.AppendUint32(b, w.Size)
+		b = append(b, w.Root[:]...)
+	}
+	return sha256.Sum256(b)
 }
 
 // LeaseLive is what a node says in ChallengeResponse.Refused as long as it knows of a lease: keepers look at the chain
@@ -149,6 +184,8 @@ type GPU struct {
 	Driver      string   `cbor:"8,keyasint" max:"128"`
 	// Fault is the driver's code (NVIDIA's Xid) for a fault of the hardware that stands; 0 for none.
 	Fault uint64 `cbor:"9,keyasint,omitempty"`
+	// MIG: the GPU is split in instances, so that a lease does not get all of it.
+	MIG bool `cbor:"10,keyasint,omitempty"`
 }
 
 // WorkProof is a committed matrix product.

@@ -21,6 +21,14 @@ type GuestRequest struct {
 	SSH bool `cbor:"3,keyasint,omitempty"`
 }
 
+// PortsRequest asks a node for connections to ports of a lease's container, for the lease's customer. The stream is what a
+// gateway's for ports is.
+type PortsRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+	Ports   []uint16 `cbor:"3,keyasint" max:"16"`
+}
+
 // GuestAnswer accepts the stream or refuses it.
 type GuestAnswer struct {
 	Version uint8  `cbor:"1,keyasint"`
@@ -44,6 +52,9 @@ type RevokeAnswer struct {
 type GatewayOpenRequest struct {
 	Version uint8       `cbor:"1,keyasint"`
 	Grant   SignedGrant `cbor:"2,keyasint"`
+	// Moves is the signer's signature over the same grant with the address of the lease's order in the place of the
+	// lease's: for the leases that go on when a machine fails.
+	Moves []byte `cbor:"3,keyasint,omitempty" max:"64"`
 }
 
 // GatewayOpenAnswer says where the container is reached from now on, or why it is not.
@@ -57,6 +68,8 @@ type GatewayOpenAnswer struct {
 	SSHHostKey []byte `cbor:"4,keyasint,omitempty" max:"1024"`
 	SSHName    string `cbor:"5,keyasint,omitempty" max:"300"`
 	Refused    string `cbor:"6,keyasint,omitempty" max:"1024"`
+	// Moves says that the names stay when the lease goes on elsewhere.
+	Moves bool `cbor:"7,keyasint,omitempty"`
 }
 
 // GatewayCloseRequest has a gateway forget a lease.

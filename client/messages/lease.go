@@ -20,7 +20,7 @@ type JobSpec struct {
 	MemoryMiB uint64 `cbor:"5,keyasint,omitempty"`
 	CPUs      uint32 `cbor:"6,keyasint,omitempty"`
 	DiskMiB   uint64 `cbor:"7,keyasint,omitempty"`
-	// Salt is random, so that nobody finds a short command, or a secret in it, by guessing what the digest on chain is of.
+	// Salt is random, so that a short command, or a secret in it, cannot be found by guessing what the digest on chain is of.
 	Salt []byte `cbor:"8,keyasint,omitempty" max:"64"`
 	// Network of a container: NetworkInternet, or empty for none.
 	Network string `cbor:"9,keyasint,omitempty" max:"32"`
@@ -62,6 +62,9 @@ type DeployRequest struct {
 	VolumeKey []byte `cbor:"5,keyasint,omitempty" max:"64"`
 	// Backup is where snapshots of the volume go; nil for none.
 	Backup *Backup `cbor:"6,keyasint,omitempty"`
+	// RevokedUntil makes void every grant of the order that was issued until then, unix milliseconds: a machine that goes on
+	// with a lease knows nothing of what its customer took back at the machine before.
+	RevokedUntil int64 `cbor:"7,keyasint,omitempty"`
 }
 
 // RegistryCredential is a bearer token for one repository, or, for registries that give out none, a name and a password.

@@ -16,6 +16,10 @@ const (
 	LeaseUse = "/gantry/lease/use"
 	// Shell: customer → node, a stream for SSH into a lease's container.
 	Shell = "/gantry/lease/shell"
+	// Ports: customer → node, a stream of connections to ports of a lease's container.
+	Ports = "/gantry/lease/ports"
+	// Suspend: customer → node, has a lease's container kept in the customer's bucket and ended.
+	Suspend = "/gantry/lease/suspend"
 	// Guest: gateway → node, a stream into a lease's container, with what the lease's customer has granted.
 	Guest = "/gantry/lease/guest"
 	// Revoke: customer → node, makes void what was granted to gateways.
@@ -52,6 +56,8 @@ const (
 	AnswerPut = "/gantry/answer/put"
 	// AnswerGet: anyone → keeper, asks for it.
 	AnswerGet = "/gantry/answer/get"
+	// Restart: node → keeper, says that the node's agent starts again.
+	Restart = "/gantry/restart"
 	// Lookup: anyone in the market → keeper, asks for the addresses of a peer. Its messages are in client/p2p.
 	Lookup = "/gantry/lookup"
 )

@@ -78,7 +78,7 @@ type Piece struct {
 }
 
 // Proposal is a report's root together with what it follows from: the period's seed and, by their manifests, the
-// complete sets of statements of so many keepers. Whoever holds these sets computes the leaves and votes the root.
+// complete sets of statements of so many keepers. A keeper that holds these sets computes the leaves and votes for the root.
 type Proposal struct {
 	Version   uint8      `cbor:"1,keyasint"`
 	Period    uint64     `cbor:"2,keyasint"`
@@ -92,7 +92,7 @@ type Proposal struct {
 }
 
 // EquivocationProof is two statements of one keeper about one check, one "passed" and one "failed": proof against it.
-// Whoever finds one tells all, once.
+// The keeper that finds one tells all others, once.
 type EquivocationProof struct {
 	Version uint8           `cbor:"1,keyasint"`
 	One     SignedStatement `cbor:"2,keyasint"`

@@ -26,6 +26,9 @@ type Use struct {
 	Connected bool   `cbor:"10,keyasint"`
 	// GPUs are those of the lease.
 	GPUs []GPUUse `cbor:"11,keyasint" max:"64"`
+	// Volume are bytes in use of the lease's volume, VolumeSize what its file system has for files; 0 is no volume.
+	Volume     uint64 `cbor:"12,keyasint,omitempty"`
+	VolumeSize uint64 `cbor:"13,keyasint,omitempty"`
 }
 
 // GPUUse is what the driver says of one GPU. A nil reading is one that the device does not have.

@@ -31,7 +31,7 @@ type CheckerOptions struct {
 	Secs     uint32
 	Timing   Timing
 	SlotHash func(context.Context) ([32]byte, error) // of a recent final slot
-	// Instants says when in a period work is drawn, and by what; false while it is not known, or has not come. It is
+	// Instants says when in a period work and evidence are drawn, and by what; false while it is not known, or has not come. It is
 	// not called when no work is due.
 	Instants func(records.Period) (schedule.Instant, bool)
 	Record   func(context.Context, Finding)
@@ -207,7 +207,7 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 		}
 	}
 	c.scan(now)
-	if c.instant == nil && c.o.Timing.WorkEvery != 0 {
+	if c.instant == nil && (c.o.Timing.WorkEvery != 0 || c.o.Timing.EvidenceEvery != 0) {
 		if i, ok := c.o.Instants(period); ok {
 			c.instant = &i
 			c.planner.Instant(i, now)
@@ -235,7 +235,9 @@ func (c *Checker) scan(now time.Time) {
 				}
 				continue
 			}
-			watched = append(watched, Watched{Node: key, Leased: n.LiveLeases > 0 || n.GuaranteedUntil != 0})
+			watched = append(watched, Watched{
+				Node: key, Leased: n.LiveLeases > 0 || n.GuaranteedUntil != 0, Lapses: lapses(n, int64(c.round.Period)*int64(c.o.Secs)),
+			})
 			if p == nil {
 				p = &progress{}
 				c.nodes[key] = p
@@ -303,6 +305,7 @@ func (c *Checker) ask(ctx context.Context, n *market.Node, req messages.Challeng
 	case resp.Nonce != req.Nonce:
 		return resp, took, fmt.Errorf("%w: the answer to another question", ErrWrong)
 	}
+	c.answered(n, resp)
 	return resp, took, nil
 }
 

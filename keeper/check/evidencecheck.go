@@ -8,6 +8,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -23,6 +26,8 @@ type Judge interface {
 	WantsTPM(subject tpm.Subject, now time.Time) bool
 	Enrol(subject tpm.Subject, request tpm.Request, now time.Time) (tpm.Credential, func([]byte, records.Signer, time.Time) error, error)
 	Statement(subject tpm.Subject) []byte
+	// Answered notes by which guest's key a node has signed an answer; zero for none.
+	Answered(node solana.PublicKey, guest [32]byte)
 }
 
 // maxEvidenceWait is the longest that an answer with evidence is waited for: a TPM takes seconds.
@@ -30,6 +35,18 @@ const maxEvidenceWait = 30 * time.Second
 
 // errNoEvidence says why evidence was not judged.
 var errNoEvidence = errors.New("evidence not judged")
+
+// answered notes whose process gave an answer: evidence of a confidential machine counts for the one that it is of.
+func (c *Checker) answered(n *market.Node, r messages.ChallengeResponse) {
+	if c.o.Evidence == nil || r.Inventory == nil && r.Work == nil {
+		return
+	}
+	var key [32]byte
+	if g := r.Guest; g != nil && guest.VerifyAnswer(g.Key, r.Nonce, r.Vouched(), g.Signature) {
+		key = g.Key
+	}
+	c.o.Evidence.Answered(n.Address, key)
+}
 
 // evidenceWait is how long an answer is waited for: a quarter of a period, within reason.
 func (c *Checker) evidenceWait() time.Duration {
@@ -99,10 +116,12 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 			q.Devices = v.Registered(n) // none as long as its claims are not all known here
 		}
 	})
+	q.HeldBy = c.heldBy
 	v, err := c.o.Evidence.Judge(q, resp.Evidence, c.o.Now())
 	if err != nil {
 		c.o.Log.Warn().Err(err).Stringer("node", t.node.Address).Msg("evidence was judged and could not be stored")
 	}
+	c.o.View.Proven(t.node.Address, v.Keys)
 	f.Passed, f.Detail = v.Passed, v.Hash
 	switch {
 	case v.Passed:
@@ -117,6 +136,17 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	event.Stringer("node", t.node.Address).Uint8("tier", v.Tier).Bool("passed", v.Passed).Bool("device_changed", v.Changed).
 		Hex("evidence", v.Hash[:]).Str("why", v.Summary()).Dur("took", took).Msg("keeper judged evidence")
 	return f, nil
+}
+
+// heldBy is the node that holds the claim of a GPU's key.
+func (c *Checker) heldBy(key [32]byte) (holder solana.PublicKey, ok bool) {
+	now := c.o.Now().Unix()
+	c.o.View.Read(func(v *view.Accounts) {
+		if claim, found := v.Keys[key]; found && claim.TierAt(now) == 3 {
+			holder, ok = claim.Node, true
+		}
+	})
+	return holder, ok
 }
 
 // enrol has a node show that its attestation key lives in its TPM. A node without one says so, which is no fault.

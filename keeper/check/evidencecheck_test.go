@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
@@ -26,6 +28,14 @@ type judge struct {
 	// wants a TPM; enrolled holds the secret that finished an enrolment.
 	wants    bool
 	enrolled []byte
+	// guests are the keys by which answers were signed.
+	guests [][32]byte
+}
+
+func (j *judge) Answered(_ solana.PublicKey, guest [32]byte) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.guests = append(j.guests, guest)
 }
 
 func (j *judge) Judge(q evidence.Question, _ []byte, _ time.Time) (evidence.Verdict, error) {
@@ -83,6 +93,37 @@ func TestTPMIsEnrolledBeforeEvidence(t *testing.T) {
 			checker.evidence(context.Background(), work, 5)
 			require.Len(t, got.all, 1, "a machine without a TPM is asked for evidence all the same")
 			require.Equal(t, c.want, string(statement))
+		})
+	}
+}
+
+// A keeper notes whose process has answered: a signature over another question, or over other GPUs, is none.
+func TestB03TheGuestsSignatureIsNoted(t *testing.T) {
+	own, err := guest.NewKey()
+	require.NoError(t, err)
+	none := [32]byte{}
+	for name, c := range map[string]struct {
+		change func(*messages.ChallengeResponse)
+		want   [32]byte
+	}{
+		"signed":           {func(*messages.ChallengeResponse) {}, own.Public()},
+		"not signed":       {func(r *messages.ChallengeResponse) { r.Guest = nil }, none},
+		"another question": {func(r *messages.ChallengeResponse) { r.Guest.Signature = own.SignAnswer([32]byte{1}, r.Vouched()) }, none},
+		"other GPUs":       {func(r *messages.ChallengeResponse) { r.Inventory.GPUs[0].Identity[0]++ }, none},
+		"more memory":      {func(r *messages.ChallengeResponse) { r.Inventory.GPUs[0].VRAMMiB++ }, none},
+		"another's key":    {func(r *messages.ChallengeResponse) { r.Guest.Key[0]++ }, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checker, _, work := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+				r := messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Inventory: &messages.Inventory{GPUs: []messages.GPU{{Name: "H100"}}}}
+				r.Guest = &messages.GuestSignature{Key: own.Public(), Signature: own.SignAnswer(r.Nonce, r.Vouched())}
+				c.change(&r)
+				return r, nil
+			})
+			j := &judge{}
+			checker.o.Evidence = j
+			checker.inventory(context.Background(), work, 5)
+			require.Equal(t, [][32]byte{c.want}, j.guests)
 		})
 	}
 }
@@ -196,18 +237,23 @@ func TestEvidenceThatDoesNotCome(t *testing.T) {
 }
 
 func TestEvidenceSchedule(t *testing.T) {
-	timing := Timing{EvidenceEvery: 4}
-	n, _ := sampleNode()
-	due := 0
-	for p := records.Period(100); p < 140; p++ {
-		if timing.EvidenceDue(n.Address, p) {
-			due++
-			require.False(t, timing.EvidenceDue(n.Address, p+1))
-			require.True(t, timing.EvidenceDue(n.Address, p+4))
-		}
+	const begin = 1_000 * market.EvidenceSecs
+	for _, c := range []struct {
+		tier    uint8
+		expires int64
+		lapses  bool
+	}{
+		{3, market.EvidenceSecs, false},
+		{2, market.EvidenceSecs / 2, false},
+		{2, market.EvidenceSecs/2 - 1, true},
+		{3, -1, true},
+		{1, 0, false},
+		{0, -begin, false},
+	} {
+		n := &market.Node{}
+		n.Tier, n.EvidenceExpiry = c.tier, begin+c.expires
+		require.Equal(t, c.lapses, lapses(n, begin), "%+v", c)
 	}
-	require.Equal(t, 10, due)
-	require.False(t, Timing{}.EvidenceDue(n.Address, 100), "never")
 
 	checker, _, _ := newChecker(t, nil)
 	checker.o.Evidence = &judge{}

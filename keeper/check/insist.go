@@ -37,7 +37,7 @@ type insistence struct {
 	period records.Period
 	wait   time.Duration // for one answer
 	// owes says whether the node is still judged by its answer; nil where it always is. Of nodes that owe one while they
-	// are free connections may be replaced: nobody's job uses them.
+	// are free connections may be replaced: no job uses them.
 	owes func() bool
 }
 

@@ -2,9 +2,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -36,7 +33,7 @@ func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, ho
 	}
 	held := 0
 	for i, g := range inv.GPUs {
-		if !SameModel(g.Name, m.ModelName()) {
+		if !market.SameModel(g.Name, m.ModelName()) {
 			differs("GPU %d is %s, not %s", i, printable.Text(g.Name), m.ModelName())
 		}
 		if g.VRAMMiB*100 < uint64(n.Spec.VramMib)*vramPercent {
@@ -49,6 +46,9 @@ func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, ho
 		}
 		if g.TempC > maxTempC {
 			ails("GPU %d at %d °C", i, g.TempC)
+		}
+		if g.MIG {
+			ails("GPU %d is split in instances (MIG)", i)
 		}
 		if g.Fault != 0 {
 			ails("GPU %d has a fault by the node's own word, Xid %d", i, g.Fault)
@@ -93,18 +93,6 @@ func ShownRoot(inv *messages.Inventory, n *market.Node, holder func(device [32]b
 		}
 	}
 	return market.DeviceRoot(shown)
-}
-
-// SameModel reports whether a device's name, as its driver writes it ("NVIDIA H100 80GB HBM3"), is of a model of the
-// market ("H100-SXM5-80GB"). Drivers do not name the socket and write the memory in their own way, so what is compared
-// is the family, as a whole word: an RTX A1000 is no A100. Memory is compared as a number.
-func SameModel(device, model string) bool {
-	family := words(model)
-	return len(family) > 0 && slices.ContainsFunc(words(device), func(w string) bool { return strings.EqualFold(w, family[0]) })
-}
-
-func words(s string) []string {
-	return strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // LeaseUp reports whether a node serves a lease that runs on chain, by its own answer. A job that ended or could not be

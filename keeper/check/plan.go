@@ -30,6 +30,8 @@ type Watched struct {
 	// Leased nodes earn money, and those with an uptime guarantee are slashed by their uptime: every keeper watches
 	// them.
 	Leased bool
+	// Lapses: its tier does soon, so that it is asked for evidence without being drawn.
+	Lapses bool
 	// Left: its owner has taken it out of work in this period. It is asked only for the work that it was drawn for before.
 	Left bool
 }
@@ -53,7 +55,8 @@ type Check struct {
 // In a roster of more than committee.Size keepers, a node without a lease is asked by its committee: liveness every
 // Timing.Every by each member, inventory once a period, work when it is drawn at the period's instant. A node with a lease is asked by every
 // keeper, each less often the more there are (Stretch), since what it is paid depends on what more than two thirds of
-// the weight have seen. Evidence, which decides the tier, is asked for by every keeper, and the inventory with it. A
+// the weight have seen. Evidence, which decides the tier, is asked for by every keeper when it is drawn at the instant,
+// and the inventory with it. A
 // failed check that another keeper signed is verified at once, within that keeper's credit.
 type Planner struct {
 	timing Timing
@@ -72,6 +75,7 @@ type watch struct {
 	node    solana.PublicKey
 	leased  bool
 	left    bool
+	lapses  bool
 	member  bool
 	failing bool
 	draws   uint32
@@ -127,11 +131,27 @@ func (p *Planner) Begin(r Round, now time.Time) {
 	}
 }
 
-// Instant takes the instant of the running period, and plans the work checks of the nodes that are drawn.
+// Instant takes the instant of the running period, and plans the checks of work and evidence of the nodes that are drawn.
 func (p *Planner) Instant(i schedule.Instant, now time.Time) {
 	p.instant = &i
 	for _, w := range p.nodes {
 		p.work(w, now)
+		p.evidence(w, now)
+	}
+}
+
+// evidence plans the evidence check of a node that is drawn, or whose tier lapses soon, within the first half of what is
+// left of the period, and the inventory before it: more than half of the weight has to see the devices that go on chain.
+func (p *Planner) evidence(w *watch, now time.Time) {
+	if p.instant == nil || w.left || p.timing.EvidenceEvery == 0 || p.round.Roster.Index(p.round.Self) < 0 ||
+		!w.lapses && !p.instant.DueForEvidence(w.node, p.timing.EvidenceEvery) {
+		return
+	}
+	quarter := max(time.Unix((int64(p.round.Period)+1)*p.secs, 0).Sub(now), 0) / 4
+	for at, kind := range []records.CheckKind{records.CheckInventory, records.CheckEvidence} {
+		if w.done&(1<<kind) == 0 {
+			p.push(w, kind, now.Add(time.Duration(at)*quarter+p.draw(w, quarter)), false)
+		}
 	}
 }
 
@@ -150,13 +170,13 @@ func (p *Planner) Sync(nodes []Watched, now time.Time) {
 		seen[n.Node] = struct{}{}
 		w := p.nodes[n.Node]
 		if w == nil {
-			w = &watch{node: n.Node, leased: n.Leased, left: n.Left}
+			w = &watch{node: n.Node, leased: n.Leased, left: n.Left, lapses: n.Lapses}
 			p.nodes[n.Node] = w
 			p.assign(w, now, false)
 			continue
 		}
 		back := w.left && !n.Left
-		w.left = n.Left
+		w.left, w.lapses = n.Left, n.Lapses
 		if back {
 			w.leased = n.Leased
 			p.assign(w, now, false)
@@ -204,23 +224,14 @@ func (p *Planner) assign(w *watch, now time.Time, again bool) {
 	}
 	begin := time.Unix(int64(p.round.Period)*p.secs, 0)
 	length := time.Duration(p.secs) * time.Second
-	once := func(kind records.CheckKind, from time.Duration) {
-		at := begin.Add(from + p.draw(w, length/4))
+	if at := begin.Add(p.draw(w, length/4)); w.member && w.done&(1<<records.CheckInventory) == 0 {
 		if at.Before(now) { // the node or this keeper started late
 			at = now.Add(p.draw(w, min(p.timing.Every, max(begin.Add(length).Sub(now)/2, 0))))
 		}
-		if w.done&(1<<kind) == 0 {
-			p.push(w, kind, at, false)
-		}
-	}
-	evidence := p.timing.EvidenceDue(w.node, p.round.Period) && p.round.Roster.Index(p.round.Self) >= 0
-	if w.member || evidence { // more than half of the weight has to see the devices that go on chain
-		once(records.CheckInventory, 0)
+		p.push(w, records.CheckInventory, at, false)
 	}
 	p.work(w, now)
-	if evidence {
-		once(records.CheckEvidence, length/4)
-	}
+	p.evidence(w, now)
 }
 
 // interval is the time between two liveness checks of a node by this keeper.

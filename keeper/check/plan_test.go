@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
+	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 func keyOf(n int) solana.PublicKey {
@@ -68,6 +69,7 @@ func TestCommitteesShareTheWork(t *testing.T) {
 		p := NewPlanner(publicTiming(), planSecs)
 		p.Sync(watched, begin)
 		p.Begin(planRound(keepers, self, true), begin)
+		p.Instant(schedule.Instant{Period: 500, At: begin, Seed: [32]byte{4}}, begin)
 		require.Zero(t, play(p, begin, 1000, func(_ time.Time, q Check) {
 			require.False(t, q.Point)
 			switch q.Kind {
@@ -100,13 +102,58 @@ func TestCommitteesShareTheWork(t *testing.T) {
 		} else {
 			require.Len(t, by, committee.Size)
 		}
-		if publicTiming().EvidenceDue(n.Node, 500) {
+		if (schedule.Instant{Seed: [32]byte{4}}).DueForEvidence(n.Node, 24) {
 			require.Equal(t, keepers, evidence[n.Node], "node %d", i)
 			require.Equal(t, keepers, inventory[n.Node])
 		} else {
 			require.Zero(t, evidence[n.Node])
 			require.Equal(t, committee.Size, inventory[n.Node])
 		}
+	}
+}
+
+// Which nodes show evidence in a period, and when, is not known before the block of its instant, in networks of any size.
+// A tier that lapses soon is asked about in any case.
+func TestB07EvidenceIsDrawnByALateBlock(t *testing.T) {
+	const nodes = 240
+	begin := time.Unix(500*planSecs, 0)
+	at := begin.Add(planSecs / 2 * time.Second)
+	for _, keepers := range []int{1, 3, committee.Size, 19} {
+		drawn := func(seed byte) map[solana.PublicKey]bool {
+			p := NewPlanner(publicTiming(), planSecs)
+			watched := planNodes(nodes, never)
+			watched[7].Lapses = true
+			p.Sync(watched, begin)
+			p.Begin(planRound(keepers, 0, true), begin)
+			out := map[solana.PublicKey]bool{}
+			seen := map[solana.PublicKey]bool{}
+			for now := begin; now.Before(begin.Add(planSecs * time.Second)); now = now.Add(time.Second) {
+				if now.Equal(at) {
+					p.Instant(schedule.Instant{Period: 500, At: at, Seed: [32]byte{seed}}, now)
+				}
+				due, _ := p.Due(now, 1000)
+				for _, q := range due {
+					seen[q.Node] = seen[q.Node] || q.Kind == records.CheckInventory
+					if q.Kind == records.CheckEvidence {
+						require.False(t, now.Before(at), "asked before the block was there")
+						require.True(t, seen[q.Node], "its devices are seen before")
+						require.False(t, out[q.Node], "once")
+						out[q.Node] = true
+					}
+				}
+			}
+			require.True(t, out[watched[7].Node])
+			return out
+		}
+		one, other := drawn(1), drawn(2)
+		require.InDelta(t, nodes/24, len(one), 8)
+		both := 0
+		for n := range one {
+			if other[n] {
+				both++
+			}
+		}
+		require.Less(t, both, len(one)/2, "another block draws others")
 	}
 }
 

@@ -193,6 +193,8 @@ func TestJudgeInventory(t *testing.T) {
 		"little memory":                {change: func(i *messages.Inventory) { i.RAMMiB = 1000 }, unhealthy: true},
 		"hot":                          {change: func(i *messages.Inventory) { i.GPUs[0].TempC = 120 }, unhealthy: true},
 		"a fault by its own word":      {change: func(i *messages.Inventory) { i.GPUs[1].Fault = 79 }, unhealthy: true},
+		"split in instances":           {change: func(i *messages.Inventory) { i.GPUs[1].MIG = true }, unhealthy: true},
+		"a board of another form":      {change: func(i *messages.Inventory) { i.GPUs[0].Name = "NVIDIA A100-PCIE-40GB" }, mismatch: true},
 		"memory errors":                {change: func(i *messages.Inventory) { i.GPUs[0].ECCErrors = 1 }, unhealthy: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,14 +1,9 @@
 package check
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
-
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/records"
 )
 
 // Timing is how often nodes are checked.
@@ -16,21 +11,17 @@ type Timing struct {
 	Every     time.Duration // liveness of one node
 	Timeout   time.Duration // of a liveness or inventory answer
 	WorkEvery uint8         // one of so many nodes is drawn at a period's instant; 0 for none
-	// EvidenceEvery: evidence is due in one of so many periods of a node; 0 for never.
+	// EvidenceEvery: one of so many nodes is drawn to show evidence at a period's instant; 0 for none.
 	EvidenceEvery uint8
 }
 
 // tick is how often the checker looks for due checks.
 func (t Timing) tick() time.Duration { return min(max(t.Every/15, 20*time.Millisecond), time.Second) }
 
-// EvidenceDue reports whether the node owes evidence in the period: one in EvidenceEvery, at a place of its own.
-func (t Timing) EvidenceDue(node solana.PublicKey, p records.Period) bool {
-	if t.EvidenceEvery == 0 {
-		return false
-	}
-	b := binary.LittleEndian.AppendUint64(node.Bytes(), 0) // the place is the same in all periods
-	h := sha256.Sum256(append(b, "evidence"...))
-	return (uint64(p)+uint64(h[0]))%uint64(t.EvidenceEvery) == 0
+// lapses reports whether a node's tier lapses within half the time that evidence stands: then it is asked in each period,
+// and not only when it is drawn, so that it keeps its tier by answering.
+func lapses(n *market.Node, begin int64) bool {
+	return n.Tier >= 2 && n.EvidenceExpiry < begin+market.EvidenceSecs/2
 }
 
 // Checked reports whether nodes of a status are checked.

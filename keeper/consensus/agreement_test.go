@@ -78,7 +78,7 @@ func TestAnExpelledKeeperDoesNotChangeAReport(t *testing.T) {
 		p.observe(100, uint32(i%4+1))
 	}
 	expelled, early := c.participants[0], c.participants[1:5]
-	m := c.proposalOf(early[0], nil)
+	m := c.proposalOf(early[0])
 	for _, p := range early {
 		p.vote(m)
 	}

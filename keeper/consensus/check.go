@@ -8,7 +8,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
@@ -103,11 +102,11 @@ func (e *Engine) check(c chainFacts, s *periodState, m messages.Proposal) (*repo
 	omission := report.ErrOmission
 	if !e.omitsKeeper(c, s, m) {
 		var set *report.Set
-		if set, omission = report.Check(m, e.updateTally(c, s), c.weights, roster, e.tierAt(c), s.own); !errors.Is(omission, report.ErrOmission) {
+		if set, omission = report.Check(m, e.updateTally(c, s), c.weights, roster, s.own); !errors.Is(omission, report.ErrOmission) {
 			return set, omission
 		}
 	}
-	set, err := report.Check(m, e.updateTally(c, s), c.weights, roster, e.tierAt(c), nil)
+	set, err := report.Check(m, e.updateTally(c, s), c.weights, roster, nil)
 	if errors.Is(err, report.ErrMissing) {
 		return nil, err
 	}
@@ -141,14 +140,6 @@ func (e *Engine) roster(c chainFacts, s *periodState) (*committee.Roster, bool) 
 	}
 	s.roster, s.drawnBy = committee.NewRoster(seed, c.weights), maps.Clone(c.weights)
 	return s.roster, true
-}
-
-// tierAt returns what the chain says about nodes' evidence at the end of the period.
-func (e *Engine) tierAt(c chainFacts) func(node solana.PublicKey) uint8 {
-	return func(n solana.PublicKey) (tier uint8) {
-		e.o.View.Read(func(v *view.Accounts) { tier = v.Tier(n, c.end) })
-		return tier
-	}
 }
 
 // updateTally counts the sets of statements that came in since.

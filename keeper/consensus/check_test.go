@@ -27,7 +27,7 @@ func TestProposalWaitsForTheSeed(t *testing.T) {
 		require.True(t, p.engine.addManifest(m))
 		p.engine.cache.putSet(m, raw, c.now().Add(-time.Minute))
 	}
-	m := c.proposalOf(proposer, nil, leftOut)
+	m := c.proposalOf(proposer, leftOut)
 	p.engine.consider(t.Context(), m)
 	s := p.engine.state(c.period)
 	require.Contains(t, s.proposals.waiting, records.Hash(m.Root))

@@ -379,7 +379,7 @@ func (c *cluster) awaitFinal() records.Hash {
 }
 
 // proposalOf is a sound proposal of all statements but those of some keepers, signed by a keeper for round 0.
-func (c *cluster) proposalOf(p *participant, tier func(solana.PublicKey) uint8, but ...*participant) messages.Proposal {
+func (c *cluster) proposalOf(p *participant, but ...*participant) messages.Proposal {
 	r, _, ok := p.engine.chain(c.period)
 	require.True(c.t, ok)
 	d := report.NewTally(frameOf(domain, r))
@@ -393,7 +393,7 @@ func (c *cluster) proposalOf(p *participant, tier func(solana.PublicKey) uint8, 
 		require.NoError(c.t, err)
 		all = append(all, m)
 	}
-	m, _, err := report.Propose(d, r.weights, committee.NewRoster(committee.Seed{}, r.weights), tier, all, 0, p.key)
+	m, _, err := report.Propose(d, r.weights, committee.NewRoster(committee.Seed{}, r.weights), all, 0, p.key)
 	require.NoError(c.t, err)
 	return m
 }

@@ -80,7 +80,7 @@ func TestProposerWithWrongLeavesIsPassedOver(t *testing.T) {
 	dishonest.set(&dishonest.partitioned, true) // it does not do what an engine would
 	stop := c.start()
 	defer stop()
-	m := c.proposalOf(dishonest, nil)
+	m := c.proposalOf(dishonest)
 	m.Root[0] ^= 1
 	m, err := report.Resign(m, domain, 0, dishonest.key)
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestEquivocatingProposerDoesNotDivideTheOthers(t *testing.T) {
 	dishonest.partitioned = true
 	stop := c.start()
 	defer stop()
-	one, other := c.proposalOf(dishonest, nil), c.proposalOf(dishonest, nil, dishonest)
+	one, other := c.proposalOf(dishonest), c.proposalOf(dishonest, dishonest)
 	require.NotEqual(t, one.Root, other.Root)
 	for i, p := range c.participants {
 		switch {
@@ -188,7 +188,7 @@ func TestProposerThatLeavesOutAnHonestKeeper(t *testing.T) {
 			}, 90*time.Second, time.Millisecond)
 		}
 	}
-	m := c.proposalOf(dishonest, nil, victim)
+	m := c.proposalOf(dishonest, victim)
 	for _, p := range c.participants {
 		if p != dishonest {
 			p.engine.HandleProposal(t.Context(), m)
@@ -222,7 +222,7 @@ func TestA05OneProposalOfARoundIsChecked(t *testing.T) {
 			require.Eventually(t, func() bool { return len(p.engine.cache.usable(c.period)) >= 3 }, 90*time.Second, time.Millisecond)
 		}
 	}
-	m := c.proposalOf(dishonest, nil, dishonest)
+	m := c.proposalOf(dishonest, dishonest)
 	for i := range 50 {
 		m.Root[0], m.Root[1] = 0xff, byte(i)
 		signed, err := report.Resign(m, domain, 0, dishonest.key)

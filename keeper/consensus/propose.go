@@ -108,7 +108,7 @@ func (e *Engine) propose(ctx context.Context, c chainFacts, s *periodState, roun
 			use = append(use, m)
 		}
 	}
-	m, set, err := report.Propose(tally, c.weights, roster, e.tierAt(c), use, round, e.o.Signer)
+	m, set, err := report.Propose(tally, c.weights, roster, use, round, e.o.Signer)
 	if errors.Is(err, report.ErrEmpty) {
 		return nil
 	}

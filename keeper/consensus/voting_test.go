@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
@@ -28,7 +27,7 @@ func TestLeftOutKeepersDoNotUndoAPeriod(t *testing.T) {
 		}
 	}
 	leftOut, lost := others[:2], others[2]
-	m := c.proposalOf(dishonest, nil, leftOut...)
+	m := c.proposalOf(dishonest, leftOut...)
 	raw, err := p2p.Encode(m)
 	require.NoError(t, err)
 	require.NoError(t, dishonest.store.Vote(c.period, m.Root, raw))
@@ -47,7 +46,7 @@ func TestWhatAThirdVotedForIsAwaited(t *testing.T) {
 	}
 	first := c.participants[:3]
 	fourth, others := c.participants[3], c.participants[4:]
-	theirs, known := c.proposalOf(first[0], nil, fourth), c.proposalOf(fourth, nil)
+	theirs, known := c.proposalOf(first[0], fourth), c.proposalOf(fourth)
 	require.NotEqual(t, theirs.Root, known.Root)
 	for _, p := range first {
 		p.hidingProposals = true
@@ -81,7 +80,7 @@ func TestVotesComeTogether(t *testing.T) {
 		p.observe(100, uint32(i%4+1))
 	}
 	four, three := c.participants[:4], c.participants[4:]
-	heavy, light := c.proposalOf(four[0], nil, three[0]), c.proposalOf(three[0], nil)
+	heavy, light := c.proposalOf(four[0], three[0]), c.proposalOf(three[0])
 	require.NotEqual(t, heavy.Root, light.Root)
 	for _, p := range four {
 		p.vote(heavy)
@@ -102,7 +101,7 @@ func TestDishonestKeepersCannotKeepVotesApart(t *testing.T) {
 		p.observe(100, uint32(i%4+1))
 	}
 	one, other, dishonest := c.participants[:3], c.participants[3:5], c.participants[5:]
-	a, b := c.proposalOf(one[0], nil), c.proposalOf(other[0], nil, one[0])
+	a, b := c.proposalOf(one[0]), c.proposalOf(other[0], one[0])
 	for _, p := range one {
 		p.vote(a)
 	}
@@ -143,14 +142,16 @@ func TestDishonestKeepersCannotKeepVotesApart(t *testing.T) {
 // A keeper whose store remembers a vote sends that one and no other, whatever is proposed now.
 func TestRestartedKeeperKeepsItsVote(t *testing.T) {
 	c := newCluster(t, 4)
-	for _, p := range c.participants {
-		p.observe(100, 4)
+	for i, p := range c.participants {
+		p.observe(100, uint32(i%4+1))
 	}
 	restarted := c.participants[0]
-	m := c.proposalOf(restarted, func(solana.PublicKey) uint8 { return 3 }) // another root than the others will find
+	m := c.proposalOf(restarted, c.participants[3]) // another root than the others will find
+	require.NotEqual(t, c.proposalOf(restarted).Root, m.Root)
 	raw, err := p2p.Encode(m)
 	require.NoError(t, err)
 	require.NoError(t, restarted.store.Vote(c.period, m.Root, raw))
+	restarted.hidingProposals = true // or the others could agree to its proposal, which is a sound one
 	stop := c.start()
 	defer stop()
 	root := c.awaitFinal()

@@ -169,8 +169,11 @@ var benign = map[Kind][]market.Code{
 	ReportClose:    {market.CodeTooEarly},
 	PayoutClaim:    {market.CodeTooEarly},
 
-	NodeSetEvidence: {bindings.ErrorCodeClaimsStand, bindings.ErrorCodeEvidenceTooWeak, bindings.ErrorCodeMissingAccount},
-	LeaseMigrate:    {market.CodeUnauthorised, bindings.ErrorCodeMigrationNotAllowed},
+	NodeSetEvidence: {
+		bindings.ErrorCodeClaimsStand, bindings.ErrorCodeEvidenceTooWeak, bindings.ErrorCodeMissingAccount,
+		bindings.ErrorCodeWrongDevices, bindings.ErrorCodeDeviceClaimed,
+	},
+	LeaseMigrate: {market.CodeUnauthorised, bindings.ErrorCodeMigrationNotAllowed},
 	// A node whose last lease has ended needs no vote.
 	OutageVote:        {market.CodeAlreadyVoted, market.CodeTooEarly, bindings.ErrorCodeWrongNodeStatus},
 	LeaseOutage:       {bindings.ErrorCodeNoOutage, bindings.ErrorCodeWrongLeaseStatus, bindings.ErrorCodeMigrationNotAllowed},

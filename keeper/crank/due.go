@@ -95,7 +95,7 @@ func inOrder[T any](m map[solana.PublicKey]T, f func(solana.PublicKey, T)) {
 
 func (d *due) keepers() {
 	inOrder(d.v.Keepers, func(wallet solana.PublicKey, k *market.Keeper) {
-		// Nobody else can: one that was suspended comes back as soon as it runs again.
+		// No other keeper can: one that was suspended comes back as soon as it runs again.
 		if wallet == d.self && k.CanActivate(d.params, d.now) == nil {
 			instruction, err := ix.KeeperActivate(wallet)
 			d.add(Action{Kind: KeeperActivate, Key: fmt.Sprintf("%s/%d", wallet, k.PendingSince), Mine: true}, instruction, err)

@@ -15,9 +15,12 @@ import (
 const refreshSecs = market.EvidenceSecs / 2
 
 // evidence brings device claims up to what reports say: those that lapse soon, those that are worth less than the
-// node's evidence, and those that another node, or nobody, holds.
+// node's evidence, and those that another node, or none, holds.
 func (d *due) evidence() {
 	inOrder(d.v.Nodes, func(key solana.PublicKey, n *market.Node) {
+		if d.keys(key, n) {
+			return // tier 3 stands once they are claimed
+		}
 		tier := n.TierAt(d.now)
 		if tier < 2 || n.DevicesSeen == 0 || n.State() == market.NodeRetired || n.State() == market.NodeSuspended {
 			return
@@ -33,6 +36,26 @@ func (d *due) evidence() {
 		instruction, err := ix.NodeSetEvidence(ix.NodeSetEvidenceArgs{Payer: d.self, Node: *n, Devices: devices, Losers: losers})
 		d.add(Action{Kind: NodeSetEvidence, Key: fmt.Sprintf("%s/%d/%d/%d", key, tier, n.EvidenceExpiry, n.ClaimsMissing)}, instruction, err)
 	})
+}
+
+// keys claims the keys of a node's GPUs, where tier 3 rests on them and nobody else has one. It reports whether it does.
+func (d *due) keys(key solana.PublicKey, n *market.Node) bool {
+	if n.Tier < 3 || d.now > n.EvidenceExpiry || n.KeysUntil >= min(d.now+refreshSecs, n.EvidenceExpiry) ||
+		n.State() == market.NodeRetired || n.State() == market.NodeSuspended {
+		return false
+	}
+	keys := d.v.GPUKeys(n)
+	for _, id := range keys {
+		if claim, ok := d.v.Keys[id]; ok && claim.Node != n.Address && claim.TierAt(d.now) == 3 {
+			return false
+		}
+	}
+	if len(keys) == 0 {
+		return false // not known here
+	}
+	instruction, err := ix.NodeSetKeys(ix.NodeSetKeysArgs{Payer: d.self, Node: *n, Keys: keys})
+	d.add(Action{Kind: NodeSetEvidence, Key: fmt.Sprintf("%s/keys/%d", key, n.EvidenceExpiry)}, instruction, err)
+	return true
 }
 
 // claims returns the nodes that would lose claims, and whether a transaction would change anything.

@@ -125,3 +125,60 @@ func TestEvidenceIsNotSentAgain(t *testing.T) {
 	}
 	require.Equal(t, 3, sent, "every half a day")
 }
+
+// Tier 3 stands for the claims of the GPUs' keys: keepers that know them claim them, before anything else, where no other
+// node has one.
+func TestB02KeysOfGPUsAreClaimed(t *testing.T) {
+	keys := [][32]byte{{7}, {3}}
+	const until = now + market.EvidenceSecs
+	claim := func(id, holder byte, expires int64) market.Device {
+		return market.Device{Node: solana.PublicKey{holder}, Identity: [32]byte{id}, Tier: 3, Expires: expires, Key: true}
+	}
+	for name, c := range map[string]struct {
+		change func(*market.Node)
+		keys   [][32]byte
+		claims []market.Device
+		due    bool
+	}{
+		"shown for the first time": {keys: keys, due: true},
+		"held as long as possible": {change: func(n *market.Node) { n.KeysUntil = until }, keys: keys},
+		"renewed":                  {change: func(n *market.Node) { n.KeysUntil = now + 100 }, keys: keys, claims: []market.Device{claim(3, 1, now+100), claim(7, 1, now+100)}, due: true},
+		"held by another node":     {keys: keys, claims: []market.Device{claim(3, 8, until)}},
+		"another's that lapsed":    {keys: keys, claims: []market.Device{claim(3, 8, now-10)}, due: true},
+		"not known here":           {},
+		"others are known here":    {keys: [][32]byte{{9}}},
+		"tier 2":                   {change: func(n *market.Node) { n.Tier = 2 }, keys: keys},
+		"lapsed":                   {change: func(n *market.Node) { n.EvidenceExpiry = now - 10 }, keys: keys},
+		"suspended":                {change: func(n *market.Node) { n.Status = uint8(market.NodeSuspended) }, keys: keys},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fresh := func(id byte) market.Device {
+				return market.Device{Node: solana.PublicKey{1}, Identity: [32]byte{id}, Tier: 3, Expires: until}
+			}
+			x := evidenceFixture(func(n *market.Node) {
+				n.Tier, n.EvidenceHash = 3, market.EvidenceHash([32]byte{1, 2, 3}, keys)
+				if c.change != nil {
+					c.change(n)
+				}
+			}, fresh(4), fresh(9))
+			for _, k := range c.claims {
+				x.Put(market.GPUKeyAddress(k.Identity), &k)
+			}
+			x.Proven(solana.PublicKey{1}, c.keys)
+			x.Read(func(v *view.Accounts) {
+				require.True(t, v.ClaimsKnown(v.Nodes[solana.PublicKey{1}]))
+				actions, err := Due(v, match.Of(v), self, now, nil)
+				require.NoError(t, err)
+				if !c.due {
+					require.Empty(t, actions)
+					return
+				}
+				require.Len(t, actions, 1)
+				accounts := actions[0].Instructions[0].Accounts()
+				require.Len(t, accounts, 5)
+				require.Equal(t, market.GPUKeyAddress([32]byte{3}), accounts[3].PublicKey, "ascending")
+				require.Equal(t, market.GPUKeyAddress([32]byte{7}), accounts[4].PublicKey)
+			})
+		})
+	}
+}

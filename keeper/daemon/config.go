@@ -24,7 +24,7 @@ type Config struct {
 	// Data is the folder of the keeper's stores.
 	Data string
 	// Locks are folders for the lock of the wallet, of which the first that can be written is taken, and else Data: beside
-	// the keypair file, so that whoever uses the file meets the lock.
+	// the keypair file, so that every process that uses the file meets the lock.
 	Locks []string
 	// Listen is the network address to listen on; Announce the one to be reached at, empty when it is the same.
 	Listen   string
@@ -55,7 +55,7 @@ type Timing struct {
 	CheckInterval time.Duration // liveness of each node
 	CheckTimeout  time.Duration // for an answer
 	WorkEvery     uint          // one of so many nodes is drawn for a work proof in a period
-	EvidenceEvery uint          // one of so many periods of a node is due for evidence; 0 for none
+	EvidenceEvery uint          // one of so many nodes is drawn to show evidence in a period; 0 for none
 	ReportDelay   time.Duration // between a period's end and the first proposal
 	RoundTimeout  time.Duration // before the next keeper proposes
 	CrankInterval time.Duration // between looks at what is due

@@ -34,7 +34,7 @@ func TestDrawsAreFound(t *testing.T) {
 		return o
 	}
 	find := func(d *draws, o *market.Order) (seed market.DrawSeed) {
-		require.Eventually(t, func() (ok bool) { seed, ok = d.get(o); return ok }, time.Minute, 2*time.Millisecond)
+		require.Eventually(t, func() (ok bool) { seed, ok = d.get(o); return ok }, waitLimit, 2*time.Millisecond)
 		return seed
 	}
 	one := find(d, order(1, 1_050))

@@ -71,7 +71,7 @@ func TestA07LargeInventoriesFillNoLog(t *testing.T) {
 		require.Eventually(t, func() bool {
 			now, _ := log.lines(a.account)
 			return len(now) > len(before) && strings.Contains(strings.Join(now[len(before):], "\n"), what)
-		}, 60*time.Second, 20*time.Millisecond)
+		}, waitLimit, 20*time.Millisecond)
 		all, longest := log.lines(a.account)
 		t.Logf("an inventory of %d bytes: %d lines about the node, the longest has %d bytes", size, len(all), longest)
 		require.Less(t, longest, 4<<10)
@@ -104,7 +104,7 @@ func TestA07StatementsAreServedWithinABudget(t *testing.T) {
 	require.Empty(t, refused)
 	r.run()
 	defer r.kill()
-	require.Eventually(t, func() bool { sealed, err := r.k.store.Sealed(); return err == nil && sealed > p }, 60*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { sealed, err := r.k.store.Sealed(); return err == nil && sealed > p }, waitLimit, 50*time.Millisecond)
 
 	const enough = 12
 	began := time.Now()

@@ -111,7 +111,7 @@ func TestInstantsAreLookedFor(t *testing.T) {
 	require.False(t, ok)
 	clock.Store(start + length - 1)
 	var got schedule.Instant
-	require.Eventually(t, func() bool { got, ok = s.get(start / length); return ok }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { got, ok = s.get(start / length); return ok }, waitLimit, 5*time.Millisecond)
 	require.EqualValues(t, start/length, got.Period)
 	for p := records.Period(start / length); p < start/length+20; p++ {
 		s.get(p)
@@ -145,7 +145,7 @@ func TestR10AReportOfDeathWhenAskedIsAFailedCheckInTheReport(t *testing.T) {
 		r.run()
 	}
 	flags := func(p uint64, root records.Hash, node solana.PublicKey) (flags records.Flags) {
-		require.Eventually(t, func() bool { return keepers[0].k.engine.Set(records.Period(p), root) != nil }, time.Minute, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return keepers[0].k.engine.Set(records.Period(p), root) != nil }, waitLimit, 20*time.Millisecond)
 		for _, l := range keepers[0].k.engine.Set(records.Period(p), root).Leaves {
 			if l.Node == node {
 				flags |= l.Flags
@@ -155,7 +155,7 @@ func TestR10AReportOfDeathWhenAskedIsAFailedCheckInTheReport(t *testing.T) {
 	}
 	// On a busy machine fewer than all keepers may have asked in time: then the node is well again and dies again.
 	next := period()
-	for end := time.Now().Add(2 * time.Minute); ; next++ {
+	for end := time.Now().Add(waitLimit); ; next++ {
 		require.True(t, time.Now().Before(end), "no report says that the node failed")
 		next = untilOne(t, c, next)
 		root := c.final()[next]

@@ -177,7 +177,7 @@ func (k *Keeper) openChain(context.Context) (err error) {
 	return nil
 }
 
-// openNetwork listens for peers, and for whoever reads metrics and health on this machine.
+// openNetwork listens for peers, and for programs on this machine that read metrics and health.
 func (k *Keeper) openNetwork(context.Context) (err error) {
 	if k.node, err = p2p.New(k.networkConfig(k.c.Client.Local())); err != nil {
 		return err
@@ -187,8 +187,8 @@ func (k *Keeper) openNetwork(context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(k.c.path(fileHTTP), []byte(k.http.Addr()+"\n"), 0o600); err != nil {
-			return fmt.Errorf("data folder: %w", err)
+		if err := k.http.WriteAddr(k.c.path(fileHTTP)); err != nil {
+			return err
 		}
 	}
 	return k.openGossip()

@@ -97,6 +97,9 @@ func (k *Keeper) openChecks() (err error) {
 	if err != nil {
 		return err
 	}
+	if k.c.OutageVotes {
+		k.outages.Serve(k.node)
+	}
 	k.checker, err = check.NewChecker(check.CheckerOptions{
 		View: k.view, Asker: asker, Signer: k.signer, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.checks(), SlotHash: k.slotHash, Instants: k.instants.get, Now: k.now,
@@ -120,7 +123,7 @@ func (k *Keeper) openEngine() (err error) {
 	return err
 }
 
-// openDisputes makes what judges disputes, and answers whoever brings a complaint or an answer to one.
+// openDisputes makes what judges disputes, and answers peers that bring a complaint or an answer to one.
 func (k *Keeper) openDisputes() (err error) {
 	if k.complaints, err = dispute.OpenComplaints(k.c.path(folderComplaints), k.view); err != nil {
 		return err

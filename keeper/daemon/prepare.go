@@ -23,7 +23,7 @@ var (
 	ErrLeaving = errors.New("this keeper has asked to exit")
 	// ErrBonded: the bond cannot be taken back yet.
 	ErrBonded = errors.New("the bond is held")
-	// ErrAnnounce: nobody could reach the keeper at its address.
+	// ErrAnnounce: no peer could reach the keeper at its address.
 	ErrAnnounce = errors.New("the keeper has no address at which others can reach it")
 )
 

@@ -69,7 +69,7 @@ func TestSeedsAreFound(t *testing.T) {
 	p := records.Period(start / length)
 	_, ok := s.get(p)
 	require.False(t, ok, "it is looked for first")
-	require.Eventually(t, func() bool { _, ok = s.get(p); return ok }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { _, ok = s.get(p); return ok }, waitLimit, 5*time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
 	require.Less(t, l.asked, 60)

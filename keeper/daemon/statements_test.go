@@ -78,7 +78,7 @@ func TestA16AFloodOfStatementsIsHeldByTheMarketsSize(t *testing.T) {
 	before := heap.HeapAlloc
 	// On a busy machine a period may be over before its statements came: then another one says how many are held.
 	full, seen := 0, map[uint64]bool{}
-	for end := time.Now().Add(2 * time.Minute); full < periods; {
+	for end := time.Now().Add(waitLimit); full < periods; {
 		require.True(t, time.Now().Before(end), "%d of %d floods came", full, periods)
 		p := period()
 		if seen[p] {
@@ -117,7 +117,7 @@ func TestA16ABoundThatDiffersSplitsNoReport(t *testing.T) {
 		defer r.kill()
 	}
 	// On a busy machine a keeper's vote may come when a report is final already.
-	for end, p := time.Now().Add(2*time.Minute), period()+1; ; p++ {
+	for end, p := time.Now().Add(waitLimit), period()+1; ; p++ {
 		require.True(t, time.Now().Before(end), "no report has the votes of all keepers")
 		p = untilOne(t, chain, p)
 		time.Sleep(periodSecs * time.Second)

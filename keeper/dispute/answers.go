@@ -140,7 +140,7 @@ func (a *Answers) Put(m messages.AnswerUpload) error {
 	return nil
 }
 
-// Join answers whoever brings or asks for answers.
+// Join answers peers that bring answers or ask for them.
 func (a *Answers) Join(n *p2p.Node) {
 	p2p.Handle(n, PutAnswerProtocol, a.take)
 	p2p.Handle(n, GetAnswerProtocol, a.give)

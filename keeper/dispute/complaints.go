@@ -99,7 +99,7 @@ func (c *Complaints) Put(lease solana.PublicKey, raw []byte) error {
 	return nil
 }
 
-// Join answers whoever brings or asks for complaints.
+// Join answers peers that bring complaints or ask for them.
 func (c *Complaints) Join(n *p2p.Node) {
 	p2p.Handle(n, PutProtocol, c.take)
 	p2p.Handle(n, GetProtocol, c.give)

@@ -35,7 +35,9 @@ type Entry struct {
 	Signed bool `json:"signed"`
 	// GPUs are the hashes of the inventory's GPUs, each with the hash of its key if it proved one.
 	GPUs map[string]string `json:"gpus"`
-	// Proven are the hashes of devices that proved themselves with a key of their own.
+	// Guest is the key of the guest that vouched for the bundle; empty without one.
+	Guest string `json:"guest,omitempty"`
+	// Proven are the hashes of TPMs that proved themselves with a key of their own.
 	Proven []string `json:"proven"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,8 @@ type Service struct {
 
 	mu       sync.Mutex // verdicts are made one after the other: each reads what the last one stored
 	enrolled map[tpm.Subject]enrolment
+	// answered are the guests' keys by which nodes have signed answers since their last bundle; zero for none.
+	answered map[solana.PublicKey]map[[32]byte]bool
 }
 
 // Options of a Service.
@@ -50,11 +53,15 @@ func New(o Options) (*Service, error) {
 	if _, err := policy.Standard(o.Policy, bundle.NewRecorder(o.Sources...), policy.Subject{}); err != nil {
 		return nil, err
 	}
+	if o.Policy.MaxAgeSecs < market.LeastEvidenceAge {
+		return nil, fmt.Errorf("%w: max_age_secs is %d: a tier stands on chain for up to %d seconds after its bundle was made; the policy must believe in bundles for as long",
+			policy.ErrDocument, o.Policy.MaxAgeSecs, market.LeastEvidenceAge)
+	}
 	a, err := OpenArchive(o.Folder)
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{policy: o.Policy, sources: o.Sources, archive: a, enrolled: map[tpm.Subject]enrolment{}}
+	s := &Service{policy: o.Policy, sources: o.Sources, archive: a, enrolled: map[tpm.Subject]enrolment{}, answered: map[solana.PublicKey]map[[32]byte]bool{}}
 	if err := s.openEnroller(); err != nil {
 		return nil, err
 	}
@@ -70,6 +77,8 @@ type Question struct {
 	// Root is of the devices that the node registered, for a node that does not hold all their claims; zero otherwise.
 	// Only evidence of exactly these lifts it above tier 1: it would take the claims from those who have them.
 	Root [32]byte
+	// HeldBy is the node that holds the claim of a GPU's key by evidence of tier 3 that stands; nil where it is not known.
+	HeldBy func(key [32]byte) (solana.PublicKey, bool)
 	// Keepers are those whose statements about TPM enrolments count.
 	Keepers []ed25519.PublicKey
 }
@@ -81,8 +90,10 @@ type Verdict struct {
 	// Changed says that it failed because of other devices.
 	Changed bool
 	Tier    uint8
-	// Hash is the digest of the bundle as it was kept; zero if nothing was kept.
+	// Hash names the bundle as it was kept; zero if nothing was kept.
 	Hash [32]byte
+	// Keys are those of the GPUs that Hash names.
+	Keys [][32]byte
 	// Why is for the log: what failed, and why the tier is not higher.
 	Why []string
 }
@@ -109,7 +120,7 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 		// Not an answer to this question, or a fault of ours: there is no finding about the node.
 		return Verdict{Passed: true, Why: []string{fmt.Sprint(failed)}}, nil
 	}
-	v := Verdict{Passed: claims.Verdict != policy.False, Tier: claims.Tier, Hash: claims.EvidenceHash, Why: claims.Why}
+	v := Verdict{Passed: claims.Verdict != policy.False, Tier: claims.Tier, Hash: claims.EvidenceHash, Keys: policy.GPUKeys(sealed), Why: claims.Why}
 	if failed != nil {
 		v.Why = append([]string{failed.Error()}, v.Why...)
 	}
@@ -117,10 +128,14 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 	if reason := s.changed(q, entry); reason != "" && entry.Signed {
 		v.Passed, v.Changed, v.Tier = false, true, 0
 		v.Why = append([]string{reason}, v.Why...)
-	} else if other, reason := s.shared(entry, now); reason != "" {
-		// The first node to show a device keeps it; otherwise any node could lower another's tier with its evidence.
-		v.Tier, entry.Proven = min(v.Tier, 1), nil
-		v.Why = append(v.Why, fmt.Sprintf("not tier 2: %s is in the evidence of node %s too", reason, other))
+	}
+	if why := s.shared(q, v, entry, now); why != "" {
+		v.Tier, entry.Proven = 1, nil
+		v.Why = append(v.Why, why)
+	}
+	if s.elsewhere(q.Account, entry) && v.Tier == 3 {
+		v.Tier = 1
+		v.Why = append(v.Why, "not tier 3: another process than the guest has answered since the last bundle")
 	}
 	if v.Tier > 1 && q.Root != [32]byte{} && entry.root() != q.Root {
 		v.Tier = 1
@@ -130,10 +145,42 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 		v.Tier = 0
 	}
 	entry.Tier, entry.Passed = v.Tier, v.Passed
+	delete(s.answered, q.Account)
 	if last, ok := s.archive.last(q.Account); ok {
 		entry.remember(last)
 	}
 	return v, s.archive.put(entry, sealed)
+}
+
+// maxGuests is how many guests' keys are told apart of a node between two bundles: it has one until it starts anew.
+const maxGuests = 8
+
+// Answered notes by which guest's key a node has signed an answer; zero for none.
+func (s *Service) Answered(node solana.PublicKey, guest [32]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := s.answered[node]
+	if keys == nil {
+		keys = map[[32]byte]bool{}
+		s.answered[node] = keys
+	}
+	if len(keys) >= maxGuests {
+		guest = [32]byte{}
+	}
+	keys[guest] = true
+}
+
+// elsewhere reports whether answers since a node's last bundle came from a process that no bundle vouches for: neither
+// this one nor the last of tier 3, from before a start. Otherwise a machine without the GPUs could answer, and the
+// guest show evidence.
+func (s *Service) elsewhere(account solana.PublicKey, r Entry) bool {
+	last, _ := s.archive.last(account)
+	for key := range s.answered[account] {
+		if k := hexOf(key); k != r.Guest && (last.Tier < 3 || k != last.Guest) {
+			return true
+		}
+	}
+	return false
 }
 
 // subjectOf is for whom a TPM is enrolled that answers the question.
@@ -147,17 +194,22 @@ func entryOf(q Question, c *policy.Claims, b *bundle.Bundle) Entry {
 		Account: q.Account, Hash: hexOf(c.EvidenceHash), PolicyHash: hexOf(c.PolicyHash), Created: b.Created, Expiry: c.Expiry,
 		Signed: b.VerifySignature() == nil, GPUs: map[string]string{},
 	}
+	for _, p := range c.Of(attest.KindGuest) {
+		if p.Err == nil && len(p.Keys) == 1 {
+			r.Guest = hexOf(p.Keys[0])
+		}
+	}
 	// Verifiers name only devices whose signature they checked. That another piece of the bundle failed changes nothing
 	// of it: a node could add one that does, and so hide what it has.
 	byInstance := map[int][32]byte{}
 	for _, d := range c.Devices {
-		if !r.Signed || d.Kind != attest.KindNVGPU && d.Kind != attest.KindTPM {
-			continue
-		}
-		if d.Kind == attest.KindNVGPU {
+		switch {
+		case !r.Signed:
+		case d.Kind == attest.KindNVGPU:
 			byInstance[int(d.Instance)] = d.Hash
+		case d.Kind == attest.KindTPM:
+			r.Proven = append(r.Proven, hexOf(d.Hash))
 		}
-		r.Proven = append(r.Proven, hexOf(d.Hash))
 	}
 	for _, e := range b.OfKind(attest.KindInventory) {
 		inv, err := inventory.FromEvidence(e)
@@ -222,21 +274,32 @@ func (s *Service) changed(q Question, r Entry) string {
 	return ""
 }
 
-// shared finds another node whose evidence is valid and names a device that this one proves.
-func (s *Service) shared(r Entry, now time.Time) (solana.PublicKey, string) {
-	for _, other := range s.archive.all() {
-		if other.Account == r.Account || now.Unix() > other.Expiry || !other.Passed {
-			continue
-		}
-		for _, device := range r.Proven {
-			for _, theirs := range other.Proven {
-				if device == theirs {
-					return other.Account, "device " + device[:8] + "…"
-				}
+// shared says which device of this evidence counts for another node already, "" if none does. About GPUs the claims of
+// their keys on chain decide, and only evidence of tier 3 makes one: there a guest has vouched for each of them. Reports
+// that anybody who leases a GPU can have made count for nothing. A TPM counts for the node whose evidence of tier 2
+// showed it first, as long as that tier stands.
+func (s *Service) shared(q Question, v Verdict, r Entry, now time.Time) string {
+	if v.Tier == 3 && q.HeldBy != nil {
+		for _, key := range v.Keys {
+			if holder, ok := q.HeldBy(key); ok && holder != q.Account {
+				return fmt.Sprintf("not tier 3: node %s holds the GPU with key %x…", holder, key[:4])
 			}
 		}
 	}
-	return solana.PublicKey{}, ""
+	if v.Tier != 2 {
+		return ""
+	}
+	for _, other := range s.archive.all() {
+		if other.Account == r.Account || now.Unix() > other.Created+market.EvidenceSecs || !other.Passed || other.Tier != 2 {
+			continue
+		}
+		for _, device := range r.Proven {
+			if slices.Contains(other.Proven, device) {
+				return fmt.Sprintf("not tier 2: device %s… is in the evidence of node %s too", device[:8], other.Account)
+			}
+		}
+	}
+	return ""
 }
 
 // Policy returns the policy and its digest.

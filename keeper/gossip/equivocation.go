@@ -19,7 +19,7 @@ const maxEquivocation = 2 << 10
 
 // joinEquivocations starts the gossip of proofs that a keeper equivocates. Statements are passed on for their author
 // only; these are passed on for anybody, since they prove themselves. So a keeper that tells each peer something else
-// is expelled although nobody was told both.
+// is expelled although no keeper was told both.
 func (g *Gossip) joinEquivocations() (err error) {
 	g.equivocations, err = p2p.Join(g.o.Node, p2p.TopicConfig[messages.EquivocationProof]{
 		Name: messages.EquivocationsTopic(g.o.Domain.String()), MaxSize: maxEquivocation,

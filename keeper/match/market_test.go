@@ -95,7 +95,7 @@ func (w *drawnMarket) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node 
 	}
 	n.Spec.VramMib, n.Spec.Interconnect = 81_559, uint8(site%3)
 	n.Tier = uint8(1 + small(rng, 3))
-	n.EvidenceExpiry = math.MaxInt64 // SQLite has no notion of evidence that expires
+	n.EvidenceExpiry, n.KeysUntil = math.MaxInt64, math.MaxInt64 // SQLite has no notion of evidence that expires
 	n.Spec.Region = market.Text16(drawnRegions[site%len(drawnRegions)])
 	if rng.IntN(10) > 0 {
 		n.Spec.Site = market.Text16(fmt.Sprintf("site-%04d", site))

@@ -33,6 +33,7 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.Spec.Isolation = uint8(pick("isolation", 0, 1))
 	n.Tier = uint8(pick("tier", 0, 1, 3))
 	n.EvidenceExpiry = start + rapid.SampledFrom([]int64{-1, 0, 1, 100, 86_400, math.MaxInt64 - start}).Draw(t, "evidence")
+	n.KeysUntil = start + rapid.SampledFrom([]int64{-1, 0, 1, 100, 86_400, math.MaxInt64 - start}).Draw(t, "keys")
 	n.ClaimsMissing = uint8(pick("missing", 0, 0, 0, 0, 1))
 	n.Spec.Region = market.Text16(rapid.SampledFrom([]string{"", "us-west-1", "us-west-2", "us-east-1", "eu"}).Draw(t, "region"))
 	n.Spec.Site = market.Text16(rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "site"))

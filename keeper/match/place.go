@@ -95,8 +95,8 @@ func (m *Matcher) place(r *row) {
 	n := r.node
 	rep, tier := n.Reputation(m.now), n.TierAt(m.now)
 	r.keyedAt, r.until = m.now, validUntil(n, m.now, rep)
-	if tier > 1 && n.EvidenceExpiry != math.MaxInt64 {
-		r.until = min(r.until, n.EvidenceExpiry+1) // then it lapses
+	if until := n.TierUntil(); tier > 1 && until != math.MaxInt64 {
+		r.until = min(r.until, until+1) // then it lapses
 	}
 	if r.until != math.MaxInt64 {
 		m.due.push(r)

@@ -25,7 +25,7 @@ func (w *Watch) Due(v *view.Accounts, now int64) ([]crank.Action, error) {
 	var out []crank.Action
 	for _, key := range slices.SortedFunc(maps.Keys(away), func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) }) {
 		last, ok := lastSign(v, key, away[key])
-		if !ok || last+market.OutageSecs > now || last < now-market.OutageMaxSecs {
+		if !ok || last+silenceSecs > now || last < now-market.OutageMaxSecs {
 			continue // the report decides about what is older
 		}
 		window := int64(0)
@@ -41,21 +41,21 @@ func (w *Watch) Due(v *view.Accounts, now int64) ([]crank.Action, error) {
 		}
 		id := fmt.Sprintf("%s/%s/%d/%d", crank.OutageVote, key, last, window)
 		out = append(out, crank.Action{
-			Kind: crank.OutageVote, Key: id, Group: id, Mine: true, Since: last + market.OutageSecs,
+			Kind: crank.OutageVote, Key: id, Group: id, Mine: true, Since: last + silenceSecs,
 			Instructions: []solana.Instruction{instruction},
 		})
 	}
 	return out, nil
 }
 
-// away has the nodes that were found to be away a moment ago, and the unix second of the last answer of each.
+// away has the nodes that were found to be away a moment ago and are not starting again, and the unix second of the last answer of each.
 func (w *Watch) away() map[solana.PublicKey]int64 {
 	now := w.o.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := map[solana.PublicKey]int64{}
 	for key, s := range w.nodes {
-		if !s.foundAt.IsZero() && now.Sub(s.foundAt) < fresh {
+		if !s.foundAt.IsZero() && now.Sub(s.foundAt) < fresh && !now.Before(w.notices[key].until) {
 			out[key] = w.last(key, s).Unix()
 		}
 	}

@@ -26,12 +26,15 @@ type Timing struct {
 	Timeout time.Duration // of an answer, and of a new connection
 }
 
-// DefaultTiming lets a vote follow a node's last answer by little more than market.OutageSecs.
+// DefaultTiming lets a vote follow a node's last answer by little more than silenceSecs.
 func DefaultTiming() Timing {
 	return Timing{Every: 2 * time.Second, Retry: 500 * time.Millisecond, Timeout: 2 * time.Second}
 }
 
 const (
+	// silenceSecs is for how long a node has not answered when this keeper votes. The program's market.OutageSecs is less: an
+	// agent that was killed needs some seconds until it is found again (docs/adr/0020-outages.md).
+	silenceSecs = 8
 	// perSecond bounds the questions of a keeper: beyond it each node is asked less often, and a vote comes later.
 	perSecond = 2000
 	// maxAsking bounds the nodes that are asked at the same time.
@@ -56,7 +59,7 @@ type Options struct {
 	Timing Timing
 	Now    func() time.Time
 	Log    zerolog.Logger
-	// Tasks asks; the default is goroutines and the wall clock. Whoever gives another calls Tick in place of Run.
+	// Tasks asks; the default is goroutines and the wall clock. A caller that gives another calls Tick in place of Run.
 	Tasks schedule.Runner
 }
 
@@ -69,7 +72,16 @@ type Watch struct {
 	mu    sync.Mutex
 	nodes map[solana.PublicKey]*subject
 	// heard has every node's last answer to this keeper, also those that Watch does not ask.
-	heard map[solana.PublicKey]time.Time
+	heard map[solana.PublicKey]answer
+	// notices of restarts are remembered for restartEvery: one of each registered node at most.
+	notices map[solana.PublicKey]notice
+}
+
+// answer is a node's last.
+type answer struct {
+	at time.Time
+	// gone: it was found to be away since then, and is no witness.
+	gone bool
 }
 
 // subject is a node with leases that may move.
@@ -93,7 +105,8 @@ func New(o Options) (*Watch, error) {
 	}
 	o.Tasks = schedule.Or(o.Tasks)
 	return &Watch{
-		o: o, slots: make(chan struct{}, maxAsking), nodes: map[solana.PublicKey]*subject{}, heard: map[solana.PublicKey]time.Time{},
+		o: o, slots: make(chan struct{}, maxAsking), nodes: map[solana.PublicKey]*subject{}, heard: map[solana.PublicKey]answer{},
+		notices: map[solana.PublicKey]notice{},
 	}, nil
 }
 
@@ -115,12 +128,13 @@ func (w *Watch) Heard(f check.Finding) {
 
 // answered notes an answer. The caller holds mu.
 func (w *Watch) answered(node solana.PublicKey, at time.Time) {
-	if at.After(w.heard[node]) {
-		w.heard[node] = at
+	before := w.heard[node].at
+	if at.After(before) {
+		w.heard[node] = answer{at: at}
 	}
 	if s := w.nodes[node]; s != nil {
-		if !s.foundAt.IsZero() {
-			w.o.Log.Info().Stringer("node", node).Msg("a node that was away answers again")
+		if s.silent > 0 {
+			w.o.Log.Info().Stringer("node", node).Bool("away", !s.foundAt.IsZero()).Dur("silent_ms", at.Sub(before)).Msg("a node that did not answer answers again")
 		}
 		s.silent, s.foundAt = 0, time.Time{}
 	}
@@ -152,8 +166,9 @@ func (w *Watch) Tick(ctx context.Context) {
 
 // question is one to a node; again, when it has not answered the one before.
 type question struct {
-	node  *market.Node
-	again bool
+	node    *market.Node
+	again   bool
+	timeout time.Duration // of the answer, and of a new connection
 }
 
 // due takes a place for each question that is due now, as long as there are any. The rest have their turn when some of
@@ -173,9 +188,19 @@ func (w *Watch) due(watched map[solana.PublicKey]*market.Node, now time.Time) (o
 			return out
 		}
 		s.asking, s.next = true, now.Add(pause)
-		out = append(out, question{s.node, s.silent > 0})
+		out = append(out, question{s.node, s.silent > 0, w.timeout(s, now)})
 	}
 	return out
+}
+
+// timeout has the question that decides about a vote end when the node was silent for long enough, not later. The caller
+// holds mu.
+func (w *Watch) timeout(s *subject, now time.Time) time.Duration {
+	left := silenceSecs*time.Second - now.Sub(w.last(s.node.Address, s))
+	if s.silent >= tries-1 && left >= w.o.Timing.Timeout/4 {
+		return min(left, w.o.Timing.Timeout)
+	}
+	return w.o.Timing.Timeout
 }
 
 // movable reports whether a lease may leave its node when that is away.
@@ -196,9 +221,14 @@ func (w *Watch) follow(watched map[solana.PublicKey]*market.Node, now time.Time)
 			delete(w.nodes, key)
 		}
 	}
-	for key, at := range w.heard {
-		if w.nodes[key] == nil && now.Sub(at) > remembered {
+	for key, last := range w.heard {
+		if w.nodes[key] == nil && now.Sub(last.at) > remembered {
 			delete(w.heard, key)
+		}
+	}
+	for key, last := range w.notices {
+		if now.Sub(last.at) >= restartEvery {
+			delete(w.notices, key)
 		}
 	}
 }
@@ -223,13 +253,13 @@ func (w *Watch) ask(ctx context.Context, q question) {
 		w.answered(key, now)
 		w.mu.Unlock()
 		return
-	case errors.Is(err, check.ErrTransport): // there is a connection: it may be the node, or whoever hinders it
+	case errors.Is(err, check.ErrTransport): // there is a connection: it may be the node, or a peer that hinders it
 		s.silent, s.foundAt = 0, time.Time{}
 	default:
 		s.silent++
 	}
 	s.next = now.Add(w.o.Timing.Retry)
-	suspect := s.silent >= tries && now.Sub(w.last(key, s)) >= market.OutageSecs*time.Second
+	suspect := s.silent >= tries && now.Sub(w.last(key, s)) >= silenceSecs*time.Second
 	connected := s.connected && now.Sub(s.connectedAt) < heardFor
 	s.asking = suspect && !connected
 	w.mu.Unlock()
@@ -265,12 +295,15 @@ func (w *Watch) found(key solana.PublicKey, connected bool) {
 			w.o.Log.Info().Stringer("node", key).Time("last_answer", w.last(key, s)).Msg("a node with leases is away")
 		}
 		s.foundAt = now
+		if last, ok := w.heard[key]; ok {
+			w.heard[key] = answer{last.at, true}
+		}
 	}
 }
 
 // last is the node's last answer; what was before Watch began counts as one. The caller holds mu.
 func (w *Watch) last(key solana.PublicKey, s *subject) time.Time {
-	if at := w.heard[key]; at.After(s.since) {
+	if at := w.heard[key].at; at.After(s.since) {
 		return at
 	}
 	return s.since
@@ -285,7 +318,7 @@ func present(err error) bool {
 func (w *Watch) liveness(ctx context.Context, q question) error {
 	n := q.node
 	if r, ok := w.o.Asker.(check.Renewer); ok && q.again {
-		rctx, cancel := w.o.Tasks.Timeout(ctx, w.o.Timing.Timeout)
+		rctx, cancel := w.o.Tasks.Timeout(ctx, q.timeout)
 		err := r.Renew(rctx, n.NodeKey)
 		cancel()
 		if err != nil {
@@ -296,7 +329,7 @@ func (w *Watch) liveness(ctx context.Context, q question) error {
 	if _, err := rand.Read(req.Nonce[:]); err != nil {
 		return errors.Join(check.ErrTransport, err) // of this keeper's doing: it says nothing
 	}
-	ctx, cancel := w.o.Tasks.Timeout(ctx, w.o.Timing.Timeout)
+	ctx, cancel := w.o.Tasks.Timeout(ctx, q.timeout)
 	defer cancel()
 	_, err := w.o.Asker.Ask(ctx, n.NodeKey, req) // whatever is in the answer: the channel says whose it is
 	return err
@@ -308,8 +341,8 @@ func (w *Watch) connected(ctx context.Context, except solana.PublicKey) bool {
 	now := w.o.Now()
 	var recent []solana.PublicKey
 	w.mu.Lock()
-	for key, at := range w.heard {
-		if key != except && now.Sub(at) <= remembered {
+	for key, last := range w.heard {
+		if key != except && !last.gone && now.Sub(last.at) <= remembered {
 			recent = append(recent, key)
 		}
 	}
@@ -326,7 +359,7 @@ func (w *Watch) connected(ctx context.Context, except solana.PublicKey) bool {
 	answers := make([]bool, len(asked))
 	questions := make([]func(), len(asked))
 	for i, n := range asked {
-		questions[i] = func() { answers[i] = present(w.liveness(ctx, question{node: n})) }
+		questions[i] = func() { answers[i] = present(w.liveness(ctx, question{node: n, timeout: w.o.Timing.Timeout})) }
 	}
 	w.o.Tasks.All(questions...)
 	there := 0

@@ -145,13 +145,13 @@ func TestANodeThatDoesNotAnswerIsVotedAbout(t *testing.T) {
 	f.nodes.outcome[leased] = errGone
 	f.pass(2)
 	require.Empty(t, f.votes(), "its last answer may be two seconds older")
-	f.pass(7)
+	f.pass(10)
 	votes := f.votes()
 	require.Len(t, votes, 1)
 	require.True(t, votes[0].Mine)
 	require.Equal(t, crank.OutageVote, votes[0].Kind)
 	require.NotZero(t, f.nodes.renewals[leased], "over a new connection")
-	last := votes[0].Since - market.OutageSecs
+	last := votes[0].Since - silenceSecs
 	require.LessOrEqual(t, last, gone.Unix())
 	require.GreaterOrEqual(t, last, gone.Unix()-3)
 	f.pass(20)
@@ -243,10 +243,10 @@ func TestAStartIsASignOfLife(t *testing.T) {
 	started := f.now.Unix() - 4
 	f.lease(61, func(l *market.Lease) { l.StartedAt, l.MayMigrate = started, 0 })
 	require.Empty(t, f.votes())
-	f.pass(2)
+	f.pass(5)
 	votes := f.votes()
 	require.Len(t, votes, 1)
-	require.Equal(t, started+market.OutageSecs, votes[0].Since)
+	require.Equal(t, started+silenceSecs, votes[0].Since)
 }
 
 // A vote that counts is not sent again; that of one keeper decides nothing.
@@ -291,12 +291,12 @@ func TestRestartDuringAnOutage(t *testing.T) {
 	f.restart()
 	restarted := f.now.Unix()
 	f.heard()
-	f.pass(4)
+	f.pass(7)
 	require.Empty(t, f.votes())
 	f.pass(5)
 	votes := f.votes()
 	require.Len(t, votes, 1)
-	require.GreaterOrEqual(t, votes[0].Since, restarted+market.OutageSecs)
+	require.GreaterOrEqual(t, votes[0].Since, restarted+silenceSecs)
 }
 
 // What is away for longer than a vote may say is the report's.
@@ -316,4 +316,48 @@ func TestOptions(t *testing.T) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})
+}
+
+// A question that decides about a vote does not make it later.
+func TestTheLastQuestionEndsWhenTheSilenceIsLongEnough(t *testing.T) {
+	f := answering(t, 4)
+	s := f.watch.nodes[leased]
+	at := func(silent int, age time.Duration) time.Duration {
+		s.silent = silent
+		return f.watch.timeout(s, f.watch.last(leased, s).Add(age))
+	}
+	full := DefaultTiming().Timeout
+	require.Equal(t, full, at(0, 7*time.Second), "one without an answer is not enough")
+	require.Equal(t, full, at(1, 3*time.Second))
+	require.Equal(t, time.Second, at(1, (silenceSecs-1)*time.Second))
+	require.Equal(t, full, at(1, silenceSecs*time.Second-100*time.Millisecond), "there must be time for an answer")
+	require.Equal(t, full, at(2, 2*silenceSecs*time.Second))
+}
+
+// Machines end one after the other, each of them with a lease. Those that are known to be away say nothing of the keeper's
+// own network.
+func TestMachinesThatEndOneAfterTheOther(t *testing.T) {
+	f := answering(t, 6)
+	for i := byte(1); i <= 5; i++ {
+		on := solana.PublicKey{i}
+		f.lease(60, func(l *market.Lease) { l.Lease.Node = on })
+		f.pass(5)
+		f.nodes.outcome[on] = errGone
+		f.pass(12)
+		require.Len(t, f.votes(), 1, "machine %d", i)
+	}
+	f.nodes.outcome[solana.PublicKey{7}] = errGone // the last but one, without a lease: half of those that are left
+	f.lease(60, func(l *market.Lease) { l.Lease.Node = solana.PublicKey{6} })
+	f.pass(5)
+	f.nodes.outcome[solana.PublicKey{6}] = errGone
+	f.pass(12)
+	require.Empty(t, f.votes(), "nobody is left to say that this keeper's network is there")
+	delete(f.nodes.outcome, solana.PublicKey{2}) // it answers again
+	f.heard()
+	f.pass(5)
+	require.Empty(t, f.votes(), "one of two is not most of them")
+	delete(f.nodes.outcome, solana.PublicKey{3})
+	f.heard()
+	f.pass(5)
+	require.Len(t, f.votes(), 1)
 }

@@ -105,7 +105,7 @@ func (m *fixture) tally(b *testing.B) *Tally {
 }
 
 func (m *fixture) basis() Basis {
-	return Basis{Weights: m.weights, Roster: m.roster, Sets: m.refs, Tier: func(solana.PublicKey) uint8 { return 1 }}
+	return Basis{Weights: m.weights, Roster: m.roster, Sets: m.refs}
 }
 
 func heap() uint64 {
@@ -173,7 +173,7 @@ func BenchmarkCountSet(b *testing.B) {
 // over. Signatures are left out here; each takes what BenchmarkSignature says.
 func BenchmarkReportNaive(b *testing.B) {
 	m := newFixture(b, benchNodes)
-	in := Input{Period: benchPeriod, PeriodSecs: benchSecs, Weights: m.weights, Seed: committee.Seed{1}, Tier: func(solana.PublicKey) uint8 { return 1 }}
+	in := Input{Period: benchPeriod, PeriodSecs: benchSecs, Weights: m.weights, Seed: committee.Seed{1}}
 	for k, all := range m.sets {
 		for _, s := range all {
 			in.Statements = append(in.Statements, statement.Signed{Keeper: m.refs[k].Keeper, Statement: s})

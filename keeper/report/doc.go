@@ -1,6 +1,6 @@
 // Package report turns the statements of a period into the leaves of its report, and proposals of them into votes.
 //
-// Everything here is a pure function of statements, weights and the nodes' tiers: every keeper that holds the same
+// Everything here is a pure function of statements and weights: every keeper that holds the same
 // statements computes the same root, in whatever order they arrived.
 //
 // The rules, with weights in place of heads so that a keeper counts as much as it has bonded:

@@ -10,7 +10,8 @@ import (
 
 // evidence sets tier and evidence hash. Keepers ask with challenges of their own, so each holds another bundle, and
 // their tiers can differ by a revocation list that one of them lacks. The tier is the weighted lower median over the
-// keepers whose check passed, if they have more than two thirds of the weight; otherwise it stays what it was. The hash
+// keepers whose check passed, if they have more than two thirds of the weight; otherwise the leaf says nothing of
+// evidence: it has no hash, and its tier lowers no node's. The hash
 // is of the bundle of one keeper among those that found exactly that tier: the one with the most weight, then the
 // smallest key. Evidence that is found false, by the rule for all flags, leaves no tier; found false because of other
 // devices, it is flagged as that.

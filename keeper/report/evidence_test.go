@@ -26,6 +26,27 @@ func proof(keeper, node solana.PublicKey, tier int, at int64) statement.Signed {
 	return s
 }
 
+// A period in which a node was not asked for evidence says nothing about it.
+func TestB01LeavesWithoutEvidenceSayNothing(t *testing.T) {
+	node := key(100)
+	var all []statement.Signed
+	for k := byte(1); k <= 3; k++ {
+		all = append(all, stated(key(k), node, records.CheckLiveness, true, 30, 5))
+	}
+	leaf := Build(input(weights(1, 1, 1), all...))[0]
+	require.EqualValues(t, records.TierNotAsked, leaf.Tier)
+	require.Zero(t, leaf.EvidenceHash)
+	// To evade the question is to show nothing.
+	for k := byte(1); k <= 3; k++ {
+		x := proof(key(k), node, 0, 10)
+		x.Statement.Detail = [32]byte{}
+		all = append(all, x)
+	}
+	leaf = Build(input(weights(1, 1, 1), all...))[0]
+	require.Zero(t, leaf.Tier)
+	require.Zero(t, leaf.EvidenceHash)
+}
+
 func TestAgreeOnEvidence(t *testing.T) {
 	const none = 9
 	for name, c := range map[string]struct {
@@ -36,9 +57,9 @@ func TestAgreeOnEvidence(t *testing.T) {
 		flags   records.Flags
 	}{
 		"all agree":                         {weights(1, 1, 1), []int{2, 2, 2}, 2, [32]byte{1, 2, 10}, 0},
-		"nobody asked":                      {weights(1, 1, 1), []int{none, none, none}, 1, [32]byte{}, 0},
-		"half is not enough":                {weights(1, 1), []int{3, none}, 1, [32]byte{}, 0},
-		"two thirds are not":                {weights(1, 1, 1), []int{3, 3, none}, 1, [32]byte{}, 0},
+		"nobody asked":                      {weights(1, 1, 1), []int{none, none, none}, records.TierNotAsked, [32]byte{}, 0},
+		"half is not enough":                {weights(1, 1), []int{3, none}, records.TierNotAsked, [32]byte{}, 0},
+		"two thirds are not":                {weights(1, 1, 1), []int{3, 3, none}, records.TierNotAsked, [32]byte{}, 0},
 		"more than two thirds are":          {weights(1, 1, 1, 1), []int{3, 3, 3, none}, 3, [32]byte{1, 3, 10}, 0},
 		"the lower median":                  {weights(1, 1, 1, 1), []int{3, 2, 2, 3}, 2, [32]byte{2, 2, 10}, 0},
 		"one dishonest keeper cannot raise": {weights(1, 1, 1), []int{3, 1, 1}, 1, [32]byte{2, 1, 10}, 0},
@@ -46,7 +67,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 		"the heaviest gives the hash":       {weights(1, 3, 2), []int{2, 2, 2}, 2, [32]byte{2, 2, 10}, 0},
 		"tier zero has a hash too":          {weights(1, 1, 1), []int{0, 0, 0}, 0, [32]byte{1, 0, 10}, 0},
 		"false":                             {weights(1, 1, 1), []int{-1, -1, -1}, 0, [32]byte{}, records.FlagEvidenceFailed},
-		"false for two of three":            {weights(1, 1, 1), []int{-1, -1, 2}, 1, [32]byte{}, 0},
+		"false for two of three":            {weights(1, 1, 1), []int{-1, -1, 2}, records.TierNotAsked, [32]byte{}, 0},
 		"changed":                           {weights(1, 1, 1, 1), []int{-2, -2, -2, 1}, 0, [32]byte{}, records.FlagDeviceChanged},
 		"changed for some":                  {weights(1, 1, 1), []int{-2, -2, -1}, 0, [32]byte{}, records.FlagEvidenceFailed},
 	} {
@@ -59,9 +80,7 @@ func TestAgreeOnEvidence(t *testing.T) {
 					all = append(all, proof(key(byte(k+1)), node, tier, 10))
 				}
 			}
-			in := input(c.weights, all...)
-			in.Tier = func(solana.PublicKey) uint8 { return 1 }
-			leaves := Build(in)
+			leaves := Build(input(c.weights, all...))
 			require.Len(t, leaves, 1)
 			require.Equal(t, c.tier, leaves[0].Tier)
 			require.Equal(t, c.hash, leaves[0].EvidenceHash)

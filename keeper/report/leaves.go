@@ -16,8 +16,6 @@ type Basis struct {
 	Weights Weights
 	// Roster draws the committees: of the same weights, with the period's seed.
 	Roster *committee.Roster
-	// Tier is what the chain says about a node's evidence, for periods in which it was not checked; nil gives 0.
-	Tier func(node solana.PublicKey) uint8
 	// Sets are the ones that count, one of each keeper; those of keepers without weight are left out.
 	Sets []Ref
 }
@@ -102,9 +100,7 @@ func (b *builder) node(leaves []records.Leaf, node uint32) []records.Leaf {
 		return leaves
 	}
 	leaf.UpSeconds = up
-	if b.basis.Tier != nil {
-		leaf.Tier = b.basis.Tier(leaf.Node)
-	}
+	leaf.Tier = records.TierNotAsked
 	var checks, passes uint64
 	for _, a := range b.accounts {
 		checks, passes = checks+uint64(a.checks), passes+uint64(a.passes)

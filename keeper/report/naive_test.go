@@ -17,7 +17,6 @@ type Input struct {
 	PeriodSecs uint32
 	Weights    Weights
 	Seed       committee.Seed
-	Tier       func(node solana.PublicKey) uint8
 	Statements []statement.Signed
 }
 
@@ -35,7 +34,7 @@ func Build(in Input) []records.Leaf {
 		signed[s.Key()] = s.Statement
 		by[s.Keeper] = append(by[s.Keeper], s.Statement)
 	}
-	b := Basis{Weights: in.Weights, Roster: committee.NewRoster(in.Seed, in.Weights), Tier: in.Tier}
+	b := Basis{Weights: in.Weights, Roster: committee.NewRoster(in.Seed, in.Weights)}
 	for keeper, all := range by {
 		if equivocating[keeper] {
 			continue
@@ -249,9 +248,7 @@ func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*t
 	case leaf.Flags == 0:
 		return nil
 	}
-	if in.Tier != nil {
-		leaf.Tier = in.Tier(node)
-	}
+	leaf.Tier = records.TierNotAsked
 	roster := committee.NewRoster(in.Seed, in.Weights)
 	var checks, passes uint64
 	var measured []value

@@ -73,15 +73,15 @@ func Refs(manifests []messages.Manifest) []Ref {
 	return out
 }
 
-// Propose builds a signed proposal of the sets with these manifests, all of which the tally must hold. roster and tier
-// are as in Basis. Errors: ErrEmpty, ErrMissing.
-func Propose(t *Tally, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, manifests []statement.Manifest, round uint32, signer records.Signer) (messages.Proposal, *Set, error) {
+// Propose builds a signed proposal of the sets with these manifests, all of which the tally must hold. roster
+// is as in Basis. Errors: ErrEmpty, ErrMissing.
+func Propose(t *Tally, w Weights, roster *committee.Roster, manifests []statement.Manifest, round uint32, signer records.Signer) (messages.Proposal, *Set, error) {
 	m := messages.Proposal{Version: messages.Version, Period: uint64(t.frame.Period), Seed: roster.Seed()}
 	for _, x := range manifests {
 		m.Manifests = append(m.Manifests, x.Message())
 	}
 	slices.SortFunc(m.Manifests, func(a, b messages.Manifest) int { return bytes.Compare(a.Keeper[:], b.Keeper[:]) })
-	leaves, err := t.Build(Basis{Weights: w, Roster: roster, Tier: tier, Sets: Refs(m.Manifests)})
+	leaves, err := t.Build(Basis{Weights: w, Roster: roster, Sets: Refs(m.Manifests)})
 	if err != nil {
 		return m, nil, err
 	}
@@ -143,14 +143,14 @@ func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 // Check decides whether to vote for an authentic proposal: the committees are those that we draw, our own statements
 // are among those that count, and the root is what follows. own is our manifest; nil when we have none.
 // Errors: ErrSeed, ErrOmission, ErrMissing, ErrLeaves.
-func Check(m messages.Proposal, t *Tally, w Weights, roster *committee.Roster, tier func(solana.PublicKey) uint8, own *statement.Manifest) (*Set, error) {
+func Check(m messages.Proposal, t *Tally, w Weights, roster *committee.Roster, own *statement.Manifest) (*Set, error) {
 	if committee.Seed(m.Seed) != roster.Seed() {
 		return nil, ErrSeed
 	}
 	if own != nil && w[own.Keeper] > 0 && !slices.Contains(m.Manifests, own.Message()) {
 		return nil, ErrOmission
 	}
-	leaves, err := t.Build(Basis{Weights: w, Roster: roster, Tier: tier, Sets: Refs(m.Manifests)})
+	leaves, err := t.Build(Basis{Weights: w, Roster: roster, Sets: Refs(m.Manifests)})
 	if err != nil {
 		return nil, err
 	}

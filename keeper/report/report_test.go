@@ -62,7 +62,6 @@ func TestBuildNodeAndLease(t *testing.T) {
 		all = append(all, work, inv)
 	}
 	in := input(weights(1, 1, 1), all...)
-	in.Tier = func(n solana.PublicKey) uint8 { require.Equal(t, node, n); return 2 }
 	leaves := Build(in)
 	require.Len(t, leaves, 2)
 	own, leased := leaves[0], leaves[1]
@@ -75,7 +74,8 @@ func TestBuildNodeAndLease(t *testing.T) {
 	require.EqualValues(t, 12, own.ChecksPassed)
 	require.EqualValues(t, 18, own.ChecksTotal)
 	require.EqualValues(t, 1001, own.Measured)
-	require.EqualValues(t, 2, own.Tier)
+	require.EqualValues(t, records.TierNotAsked, own.Tier)
+	require.Zero(t, own.EvidenceHash)
 	require.Equal(t, [32]byte{7}, own.DeviceRoot)
 	require.Zero(t, own.Flags)
 	for _, l := range leaves {
@@ -217,7 +217,6 @@ func TestBuildIsTheNaiveWay(t *testing.T) {
 		}
 		in := input(w, genStatements(t, n+1)...)
 		in.Seed = committee.Seed{rapid.Byte().Draw(t, "seed")}
-		in.Tier = func(node solana.PublicKey) uint8 { return node[0] % 3 }
 		want := naive(in)
 		got := Build(in)
 		if len(want)+len(got) > 0 {
@@ -368,13 +367,13 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 	roster := committee.NewRoster(committee.Seed{}, w)
 	d, manifests := tallyOf(t, keys, 60)
 	propose := func(manifests []statement.Manifest) (messages.Proposal, *Set, error) {
-		return Propose(d, w, roster, nil, manifests, 1, keys[0])
+		return Propose(d, w, roster, manifests, 1, keys[0])
 	}
 	check := func(m messages.Proposal, own *statement.Manifest) error {
 		if err := Authentic(m, domain, w); err != nil {
 			return err
 		}
-		_, err := Check(m, d, w, roster, nil, own)
+		_, err := Check(m, d, w, roster, own)
 		return err
 	}
 	resign := func(m messages.Proposal) messages.Proposal {
@@ -451,9 +450,9 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, check(again, &manifests[1]), "another keeper repeats it")
 
-	_, _, err = Propose(NewTally(d.Frame()), w, roster, nil, nil, 0, keys[0])
+	_, _, err = Propose(NewTally(d.Frame()), w, roster, nil, 0, keys[0])
 	require.ErrorIs(t, err, ErrEmpty)
-	_, _, err = Propose(NewTally(d.Frame()), w, roster, nil, manifests, 0, keys[0])
+	_, _, err = Propose(NewTally(d.Frame()), w, roster, manifests, 0, keys[0])
 	require.ErrorIs(t, err, ErrMissing)
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -20,8 +21,8 @@ const (
 	instantShare = 5
 )
 
-// Instant is the moment of a period at which work is drawn, one for the whole market. Its seed is of the first block of
-// its tick, so that nobody knows before that block whether the moment has come, nor which nodes are drawn.
+// Instant is the moment of a period at which work and evidence are drawn, one for the whole market. Its seed is of the first block of
+// its tick, so that it is not known before that block whether the moment has come, nor which nodes are drawn.
 type Instant struct {
 	Period records.Period
 	// At and Slot are the block's.
@@ -55,6 +56,11 @@ func Draw(domain records.Domain, p records.Period, k int, slot uint64, hash [32]
 // Due reports whether a node is drawn, as one in so many are; none is with every = 0.
 func (i Instant) Due(node solana.PublicKey, every uint8) bool {
 	return every != 0 && oneIn(sha256.Sum256(append(i.Seed[:], node[:]...)), uint64(every))
+}
+
+// DueForEvidence reports whether a node is drawn to show evidence, as one in so many are, whatever it is drawn for else.
+func (i Instant) DueForEvidence(node solana.PublicKey, every uint8) bool {
+	return every != 0 && oneIn(sha256.Sum256(slices.Concat(i.Seed[:], node[:], []byte("evidence"))), uint64(every))
 }
 
 // oneIn reports whether the first eight bytes of a hash lie in the first of n equal parts.

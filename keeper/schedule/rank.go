@@ -46,7 +46,7 @@ func (s *Stagger) Ready(item string, now time.Time, rank int, step time.Duration
 	return !now.Before(first.Add(time.Duration(rank) * step))
 }
 
-// Gone returns how long each remembered item that is not among these was due, whoever did it.
+// Gone returns how long each remembered item that is not among these was due, whichever keeper did it.
 func (s *Stagger) Gone(items map[string]bool, now time.Time) map[string]time.Duration {
 	gone := map[string]time.Duration{}
 	for item, since := range s.since {

@@ -8,7 +8,7 @@ import (
 
 // Runner starts things and lets time pass.
 type Runner interface {
-	// Go runs f beside the caller. Whoever started it must be able to wait for it.
+	// Go runs f beside the caller. The caller must be able to wait for it.
 	Go(f func())
 	// All runs all of fs beside each other and returns when the last has.
 	All(fs ...func())

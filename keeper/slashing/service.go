@@ -185,7 +185,7 @@ type due struct {
 
 func (q *due) fail(err error) { q.err = errors.Join(q.err, err) }
 
-// add appends an action of these instructions. group is what keepers are ranked by; empty when nobody else can do it.
+// add appends an action of these instructions. group is what keepers are ranked by; empty when no other keeper can do it.
 func (q *due) add(kind crank.Kind, group, key string, ixs []solana.Instruction, err error) {
 	if err != nil {
 		q.fail(err)

@@ -122,7 +122,7 @@ func timingFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "check-interval", Value: d.CheckInterval, Usage: "between liveness checks of a node"},
 		&cli.DurationFlag{Name: "check-timeout", Value: d.CheckTimeout, Usage: "how long to wait for an answer of a node"},
 		&cli.UintFlag{Name: "work-every", Value: d.WorkEvery, Usage: "one of so many nodes is asked for a work proof in a period; 0 for none, at most 255"},
-		&cli.UintFlag{Name: "evidence-every", Value: d.EvidenceEvery, Usage: "one of so many periods of a node has an evidence check; 0 for none, at most 255"},
+		&cli.UintFlag{Name: "evidence-every", Value: d.EvidenceEvery, Usage: "one of so many nodes is drawn to show evidence in a period; 0 for none, at most 255"},
 		&cli.DurationFlag{Name: "report-delay", Value: d.ReportDelay, Usage: "between a period's end and the first proposal of its report"},
 		&cli.DurationFlag{Name: "round-timeout", Value: d.RoundTimeout, Usage: "before the next keeper proposes"},
 		&cli.DurationFlag{Name: "crank-interval", Usage: "between looks for due crank actions (default: an eighth of a period, 500ms to 10s)"},

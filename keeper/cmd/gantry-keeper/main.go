@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/version"
 )
 
 func main() {
@@ -32,7 +33,7 @@ func main() {
 
 func app() *cli.App {
 	return &cli.App{
-		Name: "gantry-keeper", Version: "messages " + p2p.MessagesVersion().String(),
+		Name: "gantry-keeper", Version: version.Build + ", messages " + p2p.MessagesVersion().String(),
 		Usage:  "awards orders, checks nodes, agrees on reports and keeps the Gantry market moving",
 		Writer: printable.Writer(os.Stdout), ErrWriter: printable.Writer(os.Stderr),
 		Commands: []*cli.Command{

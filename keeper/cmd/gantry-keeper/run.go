@@ -20,8 +20,8 @@ func runCommand() *cli.Command {
 		Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none",
 	})
 	flags = append(flags, &cli.BoolFlag{
-		Name: "outage-votes", EnvVars: []string{"GANTRY_KEEPER_OUTAGE_VOTES"},
-		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds (being tried: see docs/adr/0020-outages.md)",
+		Name: "outage-votes", Value: true, EnvVars: []string{"GANTRY_KEEPER_OUTAGE_VOTES"},
+		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds, so that its leases move at once (--outage-votes=false: they move after the report of the period)",
 	})
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",

@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/agent/faults"
+	"github.com/gantry-market/gantry/agent/metrics"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/internal/figures"
+)
+
+const (
+	// readingTime bounds the readings of GPUs for one who asks for figures.
+	readingTime = 5 * time.Second
+	// notAskedFor is after which time without a keeper's question the agent is not ready: the market does not reach it.
+	notAskedFor = 15 * time.Minute
+)
+
+// openFigures listens for programs of this machine that read figures, health and readiness.
+func (a *Agent) openFigures() (err error) {
+	if a.cfg.Metrics == "" {
+		return nil
+	}
+	a.figures, err = figures.New(figures.Options{
+		Addr: a.cfg.Metrics, Registry: metrics.NewRegistry(a.figuresNow), Healthy: a.healthy, Ready: a.ready,
+	})
+	if err != nil {
+		return err
+	}
+	return a.figures.WriteAddr(filepath.Join(a.cfg.DataDir, "http.addr"))
+}
+
+// figuresNow reads the agent's state; false until it serves its node.
+func (a *Agent) figuresNow() (metrics.State, bool) {
+	if !a.assembled.Load() {
+		return metrics.State{}, false
+	}
+	s := metrics.State{
+		Leases: map[string]int{}, Asked: time.Unix(0, a.asked.Load()), Questions: a.challenges.Counts(), InFlight: a.txm.InFlight(),
+		Faults: len(a.faults.All(faults.Broken)), ClockOff: time.Duration(a.clock.offset.Load()), Slot: a.view.Slot(),
+	}
+	s.Connected, s.Keepers = a.connected()
+	if n, ok := a.view.Node(a.node); ok {
+		s.Status, s.PendingFaults = n.State().String(), int(n.PendingFaults)
+	}
+	var disk unix.Statfs_t
+	if unix.Statfs(a.cfg.DataDir, &disk) == nil {
+		s.DiskFree = disk.Bavail * uint64(max(disk.Bsize, 0))
+	}
+	if use, ok, err := a.images(); err == nil && ok {
+		s.ImageBytes = uint64(max(use.Bytes, 0))
+	}
+	if entries, err := a.store.Leases(); err == nil {
+		for _, e := range entries {
+			s.Leases[string(e.State)]++
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readingTime)
+	defer cancel()
+	if health, err := a.machine.Health(ctx); err == nil {
+		for i, h := range health {
+			s.GPUs = append(s.GPUs, metrics.GPU{Device: a.machine.Inventory.GPUs[i], Health: h})
+		}
+	}
+	return s, true
+}
+
+// healthy lists what only a person can repair.
+func (a *Agent) healthy() (wrong []string) {
+	if !a.assembled.Load() {
+		return nil
+	}
+	for _, f := range a.faults.All(faults.Broken) {
+		wrong = append(wrong, f.String())
+	}
+	if n, ok := a.view.Node(a.node); ok && n.State() == market.NodeSuspended {
+		wrong = append(wrong, "the node is suspended on chain: its provider's stake is below what it needs, or it was slashed")
+	}
+	return wrong
+}
+
+// ready lists what keeps this node from earning.
+func (a *Agent) ready() []string {
+	if !a.assembled.Load() {
+		return []string{"the agent does not serve yet: it has not read the chain, or the machine is not registered (gantry-agent register)"}
+	}
+	wrong := a.healthy()
+	if connected, all := a.connected(); all > 0 && connected == 0 {
+		wrong = append(wrong, fmt.Sprintf("connected to none of %d keepers", all))
+	}
+	if silent := time.Since(time.Unix(0, a.asked.Load())); silent > notAskedFor {
+		wrong = append(wrong, fmt.Sprintf("no keeper has asked for %s", silent.Round(time.Second)))
+	}
+	switch n, ok := a.view.Node(a.node); {
+	case !ok:
+		wrong = append(wrong, "the node is not on chain any more")
+	case n.State() != market.NodeActive && n.State() != market.NodeSuspended:
+		wrong = append(wrong, fmt.Sprintf("the node is %s", n.State()))
+	}
+	return wrong
+}

@@ -18,8 +18,11 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/records"
 )
 
@@ -56,22 +59,24 @@ func gatewayCommands(s Streams) []*cli.Command {
 			},
 			{
 				Name: "close", Usage: "take back what was granted to gateways", ArgsUsage: "LEASE",
-				Description: "The lease's machine refuses every grant of the lease that was made so far, of all gateways.",
-				Flags:       asSession(&cli.StringFlag{Name: flagVia, Usage: "tell this `GATEWAY` too, so that its names end at once"}),
-				Action:      action(s, (*session).gatewayClose),
+				Description: "The lease's machine refuses every grant of the lease that was made so far, of all gateways. If the lease moves, the command\n" +
+					"that brings its job to the next machine says so there, if it runs with the same --state-dir.",
+				Flags:  asSession(&cli.StringFlag{Name: flagVia, Usage: "tell this `GATEWAY` too, so that its names end at once"}),
+				Action: action(s, (*session).gatewayClose),
 			},
 		},
 	}}
 }
 
 var (
-	revokeProtocol       = since1(toNode(messages.Revoke))
-	gatewayOpenProtocol  = since1(p2p.Protocol{ID: messages.GatewayOpen, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: enterTime})
-	gatewayCloseProtocol = since1(p2p.Protocol{ID: messages.GatewayClose, MaxRequest: 8 << 10, MaxResponse: 16 << 10})
+	revokeProtocol       = since(1, toNode(messages.Revoke))
+	gatewayOpenProtocol  = since(1, p2p.Protocol{ID: messages.GatewayOpen, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: enterTime})
+	gatewayCloseProtocol = since(1, p2p.Protocol{ID: messages.GatewayClose, MaxRequest: 8 << 10, MaxResponse: 16 << 10})
 )
 
-func since1(p p2p.Protocol) p2p.Protocol {
-	p.Since = 1
+// since is a protocol that came with a minor version of the messages.
+func since(minor uint, p p2p.Protocol) p2p.Protocol {
+	p.Since = minor
 	return p
 }
 
@@ -82,6 +87,8 @@ type opened struct {
 	Until   int64             `json:"until,omitempty"` // unix seconds; with the lease if missing
 	URLs    map[uint16]string `json:"urls,omitempty"`  // by port
 	SSH     []hostBlock       `json:"ssh,omitempty"`   // blocks for ~/.ssh/config, of which the last is the lease
+	// Stays says that the names lead to the next machine if the lease moves.
+	Stays bool `json:"stays,omitempty"`
 }
 
 // gatewayOpen signs a grant and brings it to a gateway.
@@ -122,8 +129,12 @@ func (s *session) gatewayOpen() error {
 		return usage(err.Error(), "")
 	}
 	signed := messages.SignedGrant{Grant: grant, Signer: key.PublicKey(), Signature: sig}
+	moves, err := s.signMoves(grant, c.lease, key)
+	if err != nil {
+		return err
+	}
 	answer, err := p2p.Call[messages.GatewayOpenRequest, messages.GatewayOpenAnswer](s.ctx, c.r.net, at, gatewayOpenProtocol,
-		messages.GatewayOpenRequest{Version: messages.Version, Grant: signed})
+		messages.GatewayOpenRequest{Version: messages.Version, Grant: signed, Moves: moves})
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):
 		return refused(fmt.Sprintf("%s is no gateway", at), "look at the key or address after --via")
@@ -134,6 +145,7 @@ func (s *session) gatewayOpen() error {
 	case len(answer.URLs) != len(grant.Ports), slices.ContainsFunc(answer.URLs, func(u string) bool { return !plainURL(u) }), len(grant.SSHKeys) > 0 && answer.SSHAddress == "":
 		return network("the gateway's answer does not fit what was granted", "choose another gateway", nil)
 	}
+	out.Stays = answer.Moves
 	for i, p := range grant.Ports {
 		out.URLs[p.Port] = answer.URLs[i]
 	}
@@ -146,10 +158,44 @@ func (s *session) gatewayOpen() error {
 		for _, p := range grant.Ports {
 			fmt.Fprintf(w, "port %-6d %s\n", p.Port, out.URLs[p.Port])
 		}
+		if out.Stays {
+			fmt.Fprintln(w, "if the machine fails and the lease goes on with another, the addresses lead there")
+		}
 		for _, b := range out.SSH {
 			b.print(w)
 		}
 	})
+}
+
+// grantsOf is where it is kept what a lease's customer has taken back, whichever key signs for it.
+func (s *session) grantsOf(l market.Lease) (*purchase.Folder, error) {
+	genesis, err := s.client.Genesis(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.stateRoot()
+	if err != nil {
+		return nil, err
+	}
+	return purchase.Open(root, genesis, l.Customer)
+}
+
+// signMoves grants the same to the leases that go on for a failed one, so that the names stay when its customer is away;
+// nil where none can, or where several leases of the order could.
+func (s *session) signMoves(grant records.Grant, l market.Lease, key solana.PrivateKey) ([]byte, error) {
+	if l.MayMigrate == 0 {
+		return nil, nil
+	}
+	order, err := query.Fetch[market.Order](s.ctx, s.client, l.Order, s.client.Commitment())
+	if err != nil {
+		return nil, err
+	}
+	if order.NodesWanted != 1 {
+		return nil, nil
+	}
+	grant.Lease = l.Order
+	sig, err := grant.Sign(key)
+	return sig[:], err
 }
 
 // grantedByFlags is what the flags grant, without whom and for which lease.
@@ -275,10 +321,18 @@ func (s *session) gatewayClose() error {
 	if err != nil {
 		return err
 	}
+	f, err := s.grantsOf(c.lease)
+	if err != nil {
+		return err
+	}
+	until := time.Now().UnixMilli()
+	if err := f.Revoke(c.lease.Order, until); err != nil { // before the machine is told, which may be gone before it answers
+		return err
+	}
 	ctx, cancel := context.WithTimeout(s.ctx, enterTime)
 	defer cancel()
 	answer, err := call[messages.RevokeRequest, messages.RevokeAnswer](ctx, c.r, c.lease.NodeKey, revokeProtocol,
-		messages.RevokeRequest{Version: messages.Version, Lease: c.lease.Address, Until: time.Now().UnixMilli()})
+		messages.RevokeRequest{Version: messages.Version, Lease: c.lease.Address, Until: until})
 	switch {
 	case err != nil:
 		return network(fmt.Sprintf("the machine of lease %s does not answer, so that grants go on: %v", c.lease.Address, err), "try again", err)

@@ -28,8 +28,9 @@ type Config struct {
 	TLS, SSH string
 	// PublicTLS and PublicSSH are the ports at which others reach them; 0: those that are listened on.
 	PublicTLS, PublicSSH int
-	// Certificate and CertificateKey are PEM files for *.Domain. They are read again when they change.
+	// Certificate and CertificateKey are PEM files for *.Domain. They are read again when they change. Empty with ACME.
 	Certificate, CertificateKey string
+	ACME                        ACME
 	// Listen and Announce are multiaddresses of the market's network.
 	Listen, Announce string
 	// Figures is a loopback address; empty for none.
@@ -38,6 +39,18 @@ type Config struct {
 	Customers []solana.PublicKey
 	Limits    Limits
 	Log       zerolog.Logger
+}
+
+// ACME has the gateway get a certificate for each granted name.
+type ACME struct {
+	// Directory is the URL of the server's directory; empty for certificates as files.
+	Directory string
+	// CA is a PEM file with what the server's own certificate is checked against; empty for the system's.
+	CA string
+	// Email that the server may write to; may be empty.
+	Email string
+	// PerWeek bounds the new names in a week, PerCustomer those of one customer.
+	PerWeek, PerCustomer int
 }
 
 // Limits of a gateway.
@@ -77,8 +90,14 @@ func (c *Config) check() error {
 		return wrong("--domain %q is no domain; give one such as gw.example.org, of which all names (*.gw.example.org) lead here", c.Domain)
 	case c.TLS == "":
 		return wrong("an address to listen on for TLS is required, such as :443")
-	case c.Certificate == "" || c.CertificateKey == "":
-		return wrong("--cert and --cert-key are required: a certificate for *.%s and its key", c.Domain)
+	case c.ACME.Directory != "" && c.Certificate+c.CertificateKey != "":
+		return wrong("give either --acme, or --cert and --cert-key")
+	case c.ACME.Directory == "" && (c.Certificate == "" || c.CertificateKey == ""):
+		return wrong("a certificate is required: --cert and --cert-key for *.%s, or --acme", c.Domain)
+	case c.ACME.Directory != "" && (c.ACME.PerWeek <= 0 || c.ACME.PerCustomer <= 0):
+		return wrong("the limits of new names in a week must be above 0")
+	case c.ACME.Directory != "" && !strings.HasPrefix(c.ACME.Directory, "https://"):
+		return wrong("--acme %q is neither the URL of an ACME server's directory nor letsencrypt", c.ACME.Directory)
 	}
 	l := c.Limits
 	for name, n := range map[string]int{

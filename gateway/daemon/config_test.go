@@ -33,7 +33,13 @@ func TestSettingsAreChecked(t *testing.T) {
 	require.Equal(t, "gw.example.org", good.Domain)
 	for says, change := range map[string]func(*Config){
 		"way to the chain": func(c *Config) { c.Client = nil }, "is no domain": func(c *Config) { c.Domain = "*.example.org" },
-		"--cert and --cert-key": func(c *Config) { c.Certificate = "" }, "address to listen on": func(c *Config) { c.TLS = "" },
+		"--cert and --cert-key for": func(c *Config) { c.Certificate = "" }, "either --acme": func(c *Config) { c.ACME.Directory = "https://acme.example.org/" },
+		"new names in a week": func(c *Config) {
+			c.Certificate, c.CertificateKey, c.ACME = "", "", ACME{Directory: "https://acme.example.org/", PerWeek: 1}
+		},
+		"neither the URL": func(c *Config) {
+			c.Certificate, c.CertificateKey, c.ACME = "", "", ACME{Directory: "other", PerWeek: 1, PerCustomer: 1}
+		}, "address to listen on": func(c *Config) { c.TLS = "" },
 		"limit of memory": func(c *Config) { c.Limits.Memory = 0 }, "limit of connections of one lease": func(c *Config) { c.Limits.PerLease = -1 },
 		"new connections": func(c *Config) { c.Limits.NewPerSecond = 0 },
 	} {
@@ -75,9 +81,9 @@ func TestACertificateIsReadAgain(t *testing.T) {
 	writePair(t, c, time.Now().Add(time.Hour), "*.gw.test")
 	f, err := newCertificate(c)
 	require.NoError(t, err)
-	first, err := f.get(nil)
+	first, err := f.Get(nil)
 	require.NoError(t, err)
-	require.Empty(t, f.wrong())
+	require.Empty(t, f.Wrong())
 
 	changed := func(at time.Time) { // whatever the clock of the file system shows
 		require.NoError(t, os.Chtimes(c.Certificate, at, at))
@@ -85,14 +91,14 @@ func TestACertificateIsReadAgain(t *testing.T) {
 	}
 	writePair(t, c, time.Now().Add(-time.Hour), "*.gw.test")
 	changed(time.Now().Add(time.Minute))
-	second, err := f.get(nil)
+	second, err := f.Get(nil)
 	require.NoError(t, err)
 	require.NotEqual(t, first.Leaf.SerialNumber, second.Leaf.SerialNumber)
-	require.Equal(t, []string{"the certificate has expired"}, f.wrong())
+	require.Equal(t, []string{"the certificate has expired"}, f.Wrong())
 
 	require.NoError(t, os.WriteFile(c.Certificate, []byte("half a file"), 0o600))
 	changed(time.Now().Add(2 * time.Minute))
-	third, err := f.get(nil)
+	third, err := f.Get(nil)
 	require.NoError(t, err)
 	require.Same(t, second, third, "the earlier one stays")
 }

@@ -63,7 +63,7 @@ func (g *Gateway) openGrant(ctx context.Context, _ solana.PublicKey, req message
 		answer.Refused = "this gateway has no SSH jump host; grant it ports alone"
 		return answer, nil
 	}
-	e, err := g.table.Open(ctx, req.Grant)
+	e, err := g.table.Open(ctx, req.Grant, req.Moves)
 	if err == nil && len(grant.Ports) > 0 {
 		tctx, cancel := context.WithTimeout(ctx, openTime)
 		err = g.links.Check(tctx, e)
@@ -80,6 +80,7 @@ func (g *Gateway) openGrant(ctx context.Context, _ solana.PublicKey, req message
 	if n := publicPort(g.c.PublicTLS, g.tls); n != 443 {
 		port = ":" + strconv.Itoa(n)
 	}
+	answer.Moves = len(req.Moves) > 0
 	for _, name := range e.Names() {
 		answer.URLs = append(answer.URLs, fmt.Sprintf("https://%s.%s%s/", name, g.c.Domain, port))
 	}

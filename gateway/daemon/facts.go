@@ -45,6 +45,11 @@ func (g *Gateway) facts(ctx context.Context, about []grants.Question) ([]grants.
 	return out, nil
 }
 
+// leasesOf are the leases of an order.
+func (g *Gateway) leasesOf(ctx context.Context, order solana.PublicKey) ([]market.Lease, error) {
+	return query.Select[market.Lease](ctx, g.c.Client, query.LeasesOfOrder(order), chain.Confirmed)
+}
+
 // accounts reads accounts of a type; what is missing, or something else, is nil.
 func accounts[T any](ctx context.Context, c *chain.Client, keys []solana.PublicKey) ([]*T, error) {
 	if len(keys) == 0 {

@@ -24,6 +24,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/front"
 	"github.com/gantry-market/gantry/gateway/grants"
+	"github.com/gantry-market/gantry/gateway/issue"
 	"github.com/gantry-market/gantry/gateway/jump"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
@@ -38,7 +39,8 @@ type Gateway struct {
 	net     *p2p.Node
 	table   *grants.Table
 	links   *link.Links
-	cert    *certificate
+	cert    certificates
+	issuer  *issue.Issuer // nil with certificates as files
 	tls     net.Listener
 	ssh     net.Listener // nil without a jump host
 	tlsRoom *limit.Room
@@ -70,7 +72,7 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if g.cert, err = newCertificate(&g.c); err != nil {
+	if err := g.openCertificates(); err != nil {
 		return err
 	}
 	if g.hostKey, err = hostKey(g.c.Key); err != nil {
@@ -78,7 +80,7 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	}
 	l := g.c.Limits
 	g.table, err = grants.New(grants.Options{
-		Domain: records.DomainOf(genesis), Gateway: g.c.Key.PublicKey(), Dir: filepath.Join(g.c.Data, "grants"), Chain: g.facts,
+		Domain: records.DomainOf(genesis), Gateway: g.c.Key.PublicKey(), Dir: filepath.Join(g.c.Data, "grants"), Chain: g.facts, Leases: g.leasesOf,
 		Customers: g.c.Customers, MostLeases: l.Leases, MostOfOne: l.PerCustomer, PerLease: l.PerLease, Rate: l.Rate, Log: g.c.Log,
 	})
 	if err != nil {
@@ -126,7 +128,7 @@ func (g *Gateway) listen(ctx context.Context) (err error) {
 		return fmt.Errorf("listen for TLS: %w", err)
 	}
 	g.front, err = front.New(front.Options{
-		Listener: g.tls, Domain: g.c.Domain, Certificate: g.cert.get, Find: g.table.ByName, Dial: g.links.Dial, Room: g.tlsRoom, Idle: l.Idle,
+		Listener: g.tls, Domain: g.c.Domain, Certificate: g.cert.Get, Find: g.table.ByName, Dial: g.links.Dial, Room: g.tlsRoom, Idle: l.Idle,
 		Seen: g.seen.tls, Log: g.c.Log,
 	})
 	if err != nil {
@@ -145,7 +147,7 @@ func (g *Gateway) listen(ctx context.Context) (err error) {
 		}
 	}
 	if g.c.Figures != "" {
-		if g.figures, err = figures.New(figures.Options{Addr: g.c.Figures, Registry: g.seen.registry, Healthy: g.cert.wrong, Ready: g.ready}); err != nil {
+		if g.figures, err = figures.New(figures.Options{Addr: g.c.Figures, Registry: g.seen.registry, Healthy: g.cert.Wrong, Ready: g.ready}); err != nil {
 			return err
 		}
 		if err := atomicfile.Write(filepath.Join(g.c.Data, "http.addr"), []byte(g.figures.Addr()+"\n")); err != nil {
@@ -191,6 +193,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error { return g.table.Run(ctx) })
 	group.Go(func() error { return g.links.Run(ctx) })
 	group.Go(func() error { return g.front.Run(ctx) })
+	if g.issuer != nil {
+		group.Go(func() error { return g.issuer.Run(ctx) })
+	}
 	if g.jump != nil {
 		group.Go(func() error { return g.jump.Run(ctx) })
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/guest"
+	"github.com/gantry-market/gantry/gateway/issue"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
 )
@@ -51,7 +52,7 @@ func (s *Server) newHTTP() *http.Server {
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.request(w, r, proxy) }),
 		ReadHeaderTimeout: headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeader, ErrorLog: quiet,
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: streamsOfOne},
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.Certificate},
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.Certificate, NextProtos: []string{issue.Protocol}},
 	}
 }
 

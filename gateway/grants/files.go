@@ -12,7 +12,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
@@ -23,7 +22,7 @@ func (t *Table) file(lease solana.PublicKey) string {
 	return filepath.Join(t.o.Dir, lease.String()+suffix)
 }
 
-func (t *Table) save(s messages.SignedGrant) error {
+func (t *Table) save(s stored) error {
 	raw, err := cbor.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("encode grant: %w", err)
@@ -53,7 +52,7 @@ func (t *Table) load() error {
 	if err != nil {
 		return fmt.Errorf("folder of grants: %w", err)
 	}
-	var stored []messages.SignedGrant
+	var all []stored
 	var about []Question
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), suffix) {
@@ -63,8 +62,8 @@ func (t *Table) load() error {
 		if err != nil {
 			return fmt.Errorf("stored grant: %w", err)
 		}
-		var s messages.SignedGrant
-		err = errors.Join(cbor.Unmarshal(raw, &s), s.Verify())
+		var s stored
+		err = errors.Join(cbor.Unmarshal(raw, &s), s.Verify(), s.verifyMoves())
 		if err == nil && (s.Grant.Domain != t.o.Domain || s.Grant.Gateway != t.o.Gateway) {
 			err = errors.New("it is for another cluster or gateway")
 		}
@@ -78,10 +77,10 @@ func (t *Table) load() error {
 			}
 			continue
 		}
-		stored = append(stored, s)
+		all = append(all, s)
 		about = append(about, Question{s.Grant.Lease, s.Signer})
 	}
-	if len(stored) == 0 {
+	if len(all) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
@@ -90,10 +89,10 @@ func (t *Table) load() error {
 	if err != nil {
 		return fmt.Errorf("ask the chain about stored grants: %w", err)
 	}
-	for i, s := range stored {
-		err := holds(facts[i])
+	for i, s := range all {
+		lease, l, waits, err := t.whereNow(ctx, &s, s.Grant.Lease, facts[i])
 		if err == nil {
-			_, err = t.put(s, facts[i])
+			_, err = t.put(s, lease, l, waits, nil)
 		}
 		var refused *RefusedError
 		switch {

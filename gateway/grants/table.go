@@ -51,6 +51,8 @@ type Options struct {
 	Dir     string
 	// Chain answers questions in their order.
 	Chain func(ctx context.Context, about []Question) ([]Facts, error)
+	// Leases are those of an order.
+	Leases func(ctx context.Context, order solana.PublicKey) ([]market.Lease, error)
 	// Customers that are served; empty for all.
 	Customers []solana.PublicKey
 	// MostLeases, and of one customer.
@@ -62,10 +64,13 @@ type Options struct {
 
 // Entry is a grant that holds.
 type Entry struct {
+	// Signed is what the lease's node is shown.
 	Signed   messages.SignedGrant
 	Customer solana.PublicKey
 	// NodeKey of the machine that runs the container.
 	NodeKey solana.PublicKey
+	// Moving: the machine has failed, and another takes the lease if there is one. Nothing is reached meanwhile.
+	Moving bool
 	// Lasts ends with the grant: by time, by its customer or with its lease.
 	Lasts context.Context //nolint:containedctx // the grant's life is no call's
 	// Places and Rate are what the lease's connections share; In and Out count bytes from and to the container.
@@ -73,12 +78,15 @@ type Entry struct {
 	Rate    *rate.Limiter
 	In, Out *atomic.Uint64
 
-	tail string
-	end  context.CancelFunc
+	came  stored
+	lease solana.PublicKey
+	tail  string
+	end   context.CancelFunc
+	lost  time.Time // since when no lease goes on for the one that has failed; guarded by the table's lock
 }
 
-// Lease is what the grant is of.
-func (e *Entry) Lease() solana.PublicKey { return e.Signed.Grant.Lease }
+// Lease is what is reached now: that of the grant, or the one that goes on for it.
+func (e *Entry) Lease() solana.PublicKey { return e.lease }
 
 // Names are the labels of the granted ports in front of the gateway's domain, in their order.
 func (e *Entry) Names() []string {
@@ -97,14 +105,15 @@ type Table struct {
 	o    Options
 	asks *rate.Limiter // of the chain, by those who open
 
-	mu     sync.Mutex
-	leases map[solana.PublicKey]*Entry
-	tails  map[string]*Entry
+	mu    sync.Mutex
+	tails map[string]*Entry
 }
 
 const (
 	// refreshEvery is how often the chain is asked whether grants still hold.
-	refreshEvery = 5 * time.Second
+	refreshEvery = 2 * time.Second
+	// movingEvery is how often while a lease moves.
+	movingEvery = time.Second
 	// asksPerSecond is how many new grants are looked up.
 	asksPerSecond, asksBurst = 20, 60
 )
@@ -114,17 +123,18 @@ func New(o Options) (*Table, error) {
 	if err := options.Complete("grants", o, "Customers", "Log"); err != nil {
 		return nil, err
 	}
-	t := &Table{o: o, asks: rate.NewLimiter(asksPerSecond, asksBurst), leases: map[solana.PublicKey]*Entry{}, tails: map[string]*Entry{}}
+	t := &Table{o: o, asks: rate.NewLimiter(asksPerSecond, asksBurst), tails: map[string]*Entry{}}
 	return t, t.load()
 }
 
-// tailOf names a lease in a host name: 80 bits of its address, which nobody can choose.
-func tailOf(lease solana.PublicKey) string {
-	return strings.ToLower(base32.StdEncoding.EncodeToString(lease[:10]))
+// tailOf names a lease in a host name, or an order whose lease may move: 80 bits of the address, which nobody can choose.
+func tailOf(address solana.PublicKey) string {
+	return strings.ToLower(base32.StdEncoding.EncodeToString(address[:10]))
 }
 
-// Open takes a grant, in place of an earlier one of the lease. Error: *RefusedError.
-func (t *Table) Open(ctx context.Context, s messages.SignedGrant) (*Entry, error) {
+// Open takes a grant, in place of an earlier one of the lease. moves is the signature for the leases that go on for it,
+// or nil: then its names end with the lease. Error: *RefusedError.
+func (t *Table) Open(ctx context.Context, s messages.SignedGrant, moves []byte) (*Entry, error) {
 	g := &s.Grant
 	now := time.Now().UnixMilli()
 	switch {
@@ -148,11 +158,11 @@ func (t *Table) Open(ctx context.Context, s messages.SignedGrant) (*Entry, error
 	if err := holds(facts[0]); err != nil {
 		return nil, err
 	}
-	e, err := t.put(s, facts[0])
-	if err != nil {
-		return nil, err
+	came := stored{SignedGrant: s, Order: facts[0].Lease.Order, Moves: moves}
+	if err := came.verifyMoves(); err != nil {
+		return nil, refuse("the grant for leases that go on is not valid: %v", err)
 	}
-	return e, nil
+	return t.put(came, g.Lease, facts[0].Lease, false, nil)
 }
 
 // holds reports what the chain has against a grant. Error: *RefusedError.
@@ -168,42 +178,58 @@ func holds(f Facts) error {
 	return nil
 }
 
-func (t *Table) put(s messages.SignedGrant, f Facts) (*Entry, error) {
-	g := &s.Grant
+// put makes an entry of a grant, which reaches a lease now, in place of those that are of the same lease or order. With
+// of it does nothing unless that entry still holds. Error: *RefusedError.
+func (t *Table) put(came stored, lease solana.PublicKey, l market.Lease, moving bool, of *Entry) (*Entry, error) {
 	e := &Entry{
-		Signed: s, Customer: f.Lease.Customer, NodeKey: f.Lease.NodeKey, tail: tailOf(g.Lease),
+		Signed: came.shownFor(lease), Customer: l.Customer, NodeKey: l.NodeKey, Moving: moving, came: came, lease: lease, tail: came.tail(),
 		Places: limit.NewPlaces(t.o.PerLease), Rate: limit.NewRate(t.o.Rate), In: new(atomic.Uint64), Out: new(atomic.Uint64),
 	}
 	e.Lasts, e.end = context.WithCancel(context.Background())
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := t.leases[g.Lease]
 	same := t.tails[e.tail]
+	if of != nil && of != same {
+		return nil, nil //nolint:nilnil // its customer has replaced it meanwhile, or taken it back
+	}
+	var olds []*Entry
+	for _, old := range t.tails {
+		if old.lease == lease || old == same && old.came.Order == came.Order && len(old.came.Moves) > 0 {
+			olds = append(olds, old)
+		}
+	}
+	newer := func(old *Entry) bool { return old.Signed.Grant.IssuedAt > e.Signed.Grant.IssuedAt }
 	switch {
 	case len(t.o.Customers) > 0 && !slices.Contains(t.o.Customers, e.Customer):
 		return nil, refuse("this gateway does not serve your wallet: ask who runs it")
-	case old != nil && old.Signed.Grant.IssuedAt > g.IssuedAt:
+	case slices.ContainsFunc(olds, newer):
 		return nil, refuse("a newer grant of this lease is here already")
-	case same != nil && same != old:
+	case same != nil && !slices.Contains(olds, same):
 		return nil, refuse("another lease has this lease's name here; choose another gateway")
-	case old == nil && len(t.leases) >= t.o.MostLeases:
+	case len(olds) == 0 && len(t.tails) >= t.o.MostLeases:
 		return nil, refuse("this gateway serves %d leases and takes no more", t.o.MostLeases)
-	case old == nil && t.countOf(e.Customer) >= t.o.MostOfOne:
+	case len(olds) == 0 && t.countOf(e.Customer) >= t.o.MostOfOne:
 		return nil, refuse("this gateway serves %d leases of your wallet and takes no more", t.o.MostOfOne)
 	}
-	if err := t.save(s); err != nil {
+	if err := t.save(came); err != nil {
 		return nil, err
 	}
-	if old != nil {
+	for _, old := range olds {
 		e.Places, e.Rate, e.In, e.Out = old.Places, old.Rate, old.In, old.Out
 		old.end()
+		delete(t.tails, old.tail)
+		if old.came.Grant.Lease != came.Grant.Lease {
+			if err := t.remove(old.came.Grant.Lease); err != nil {
+				t.o.Log.Warn().Err(err).Msg("a grant that was replaced stays on disk")
+			}
+		}
 	}
-	t.leases[g.Lease], t.tails[e.tail] = e, e
+	t.tails[e.tail] = e
 	return e, nil
 }
 
 func (t *Table) countOf(customer solana.PublicKey) (n int) {
-	for _, e := range t.leases {
+	for _, e := range t.tails {
 		if e.Customer == customer {
 			n++
 		}
@@ -215,7 +241,12 @@ func (t *Table) countOf(customer solana.PublicKey) (n int) {
 func (t *Table) Close(from, lease solana.PublicKey) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.leases[lease]
+	var e *Entry
+	for _, have := range t.tails {
+		if have.lease == lease || have.came.Grant.Lease == lease {
+			e = have
+		}
+	}
 	switch {
 	case e == nil:
 		return refuse("this gateway has no grant of the lease")
@@ -234,17 +265,15 @@ func (t *Table) Discard(e *Entry) error {
 
 // drop ends a grant, and logs why if there is a reason. The caller holds the lock.
 func (t *Table) drop(e *Entry, why string) error {
-	lease := e.Lease()
-	if t.leases[lease] != e {
+	if t.tails[e.tail] != e {
 		return nil
 	}
-	delete(t.leases, lease)
 	delete(t.tails, e.tail)
 	e.end()
 	if why != "" {
-		t.o.Log.Info().Str("lease", lease.String()).Str("why", why).Msg("grant ended")
+		t.o.Log.Info().Str("lease", e.lease.String()).Str("why", why).Msg("grant ended")
 	}
-	return t.remove(lease)
+	return t.remove(e.came.Grant.Lease)
 }
 
 // ByName finds the granted port with a label.
@@ -301,21 +330,23 @@ func (t *Table) Concerns(key solana.PublicKey) bool {
 func (t *Table) All() []*Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Collect(maps.Values(t.leases))
+	return slices.Collect(maps.Values(t.tails))
 }
 
 // Run ends grants whose time or lease is over, until ctx ends.
 func (t *Table) Run(ctx context.Context) error {
-	tick := time.NewTicker(refreshEvery)
-	defer tick.Stop()
 	for {
 		if err := t.refresh(ctx); err != nil && ctx.Err() == nil {
 			t.o.Log.Warn().Err(err).Msg("the chain cannot be asked whether grants still hold; nodes check them meanwhile")
 		}
+		wait := refreshEvery
+		if slices.ContainsFunc(t.All(), func(e *Entry) bool { return e.Moving }) {
+			wait = movingEvery
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 	}
 }
@@ -330,17 +361,23 @@ func (t *Table) refresh(ctx context.Context) error {
 		about[i] = Question{e.Lease(), e.Signed.Signer}
 	}
 	facts, err := t.o.Chain(ctx, about)
-	now := time.Now().UnixMilli()
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	if err != nil {
+		facts = nil
+	}
+	now := time.Now()
 	for i, e := range all {
-		var refused *RefusedError
 		switch {
-		case now >= e.Signed.Grant.Expiry:
-			err = errors.Join(err, t.drop(e, "its time is over"))
-		case facts != nil && errors.As(holds(facts[i]), &refused):
-			err = errors.Join(err, t.drop(e, refused.Why))
+		case now.UnixMilli() >= e.Signed.Grant.Expiry:
+			err = errors.Join(err, t.over(e, "its time is over"))
+		case facts != nil:
+			err = errors.Join(err, t.follow(ctx, e, facts[i], now))
 		}
 	}
 	return err
+}
+
+func (t *Table) over(e *Entry, why string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.drop(e, why)
 }

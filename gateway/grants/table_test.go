@@ -28,12 +28,13 @@ type world struct {
 	t      *testing.T
 	dir    string
 	leases map[solana.PublicKey]*Facts
+	orders map[solana.PublicKey][]solana.PublicKey // leases of an order, as the chain shows them
 	err    error
 	asked  int
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{t: t, dir: filepath.Join(t.TempDir(), "grants"), leases: map[solana.PublicKey]*Facts{}}
+	return &world{t: t, dir: filepath.Join(t.TempDir(), "grants"), leases: map[solana.PublicKey]*Facts{}, orders: map[solana.PublicKey][]solana.PublicKey{}}
 }
 
 func (w *world) options() Options {
@@ -47,6 +48,12 @@ func (w *world) options() Options {
 					out[i] = *f
 					out[i].ActsFor = f.ActsFor && f.Lease.Customer == q.Signer
 				}
+			}
+			return out, w.err
+		},
+		Leases: func(_ context.Context, order solana.PublicKey) (out []market.Lease, err error) {
+			for _, l := range w.orders[order] {
+				out = append(out, w.leases[l].Lease)
 			}
 			return out, w.err
 		},
@@ -71,6 +78,7 @@ func (w *world) customer() solana.PrivateKey {
 func (w *world) rents(customer solana.PrivateKey, lease byte) solana.PublicKey {
 	address := solana.PublicKey{lease, 7}
 	f := &Facts{Found: true, ActsFor: true}
+	f.Lease.Address, f.Lease.Order = address, solana.PublicKey{lease, 8}
 	f.Lease.Customer, f.Lease.NodeKey, f.Lease.Status = customer.PublicKey(), testNode, uint8(market.LeaseRunning)
 	w.leases[address] = f
 	return address
@@ -103,7 +111,7 @@ func TestAGrantIsFoundByItsNames(t *testing.T) {
 	key := w.customer()
 	lease := w.rents(key, 1)
 	table := w.table()
-	e, err := table.Open(t.Context(), w.grant(key, lease, nil))
+	e, err := table.Open(t.Context(), w.grant(key, lease, nil), nil)
 	require.NoError(t, err)
 	names := e.Names()
 	require.Len(t, names, 2)
@@ -125,7 +133,7 @@ func TestAGrantIsFoundByItsNames(t *testing.T) {
 	require.False(t, table.Concerns(testGateway))
 
 	// Again after a restart.
-	again, err := table.Open(t.Context(), w.grant(key, lease, func(g *records.Grant) { g.IssuedAt++; g.SSHKeys = nil }))
+	again, err := table.Open(t.Context(), w.grant(key, lease, func(g *records.Grant) { g.IssuedAt++; g.SSHKeys = nil }), nil)
 	require.NoError(t, err)
 	require.Error(t, e.Lasts.Err(), "it is replaced")
 	require.Same(t, e.Places, again.Places, "what its connections hold goes on to count")
@@ -135,7 +143,7 @@ func TestAGrantIsFoundByItsNames(t *testing.T) {
 	require.True(t, ok)
 	_, ok = table.BySSHName(e.SSHName())
 	require.False(t, ok, "no key is granted any more")
-	_, err = table.Open(t.Context(), w.grant(key, lease, func(g *records.Grant) { g.IssuedAt -= time.Hour.Milliseconds() }))
+	_, err = table.Open(t.Context(), w.grant(key, lease, func(g *records.Grant) { g.IssuedAt -= time.Hour.Milliseconds() }), nil)
 	refusedWith(t, err, "newer grant")
 }
 
@@ -157,23 +165,23 @@ func TestWhatIsNoGrantIsRefused(t *testing.T) {
 			return s
 		}(), "not valid"},
 	} {
-		_, err := table.Open(t.Context(), c.s)
+		_, err := table.Open(t.Context(), c.s, nil)
 		refusedWith(t, err, c.why)
 	}
 	require.Zero(t, w.asked, "nothing is asked about what is wrong by itself")
-	_, err := table.Open(t.Context(), w.grant(stranger, lease, nil))
+	_, err := table.Open(t.Context(), w.grant(stranger, lease, nil), nil)
 	refusedWith(t, err, "another customer")
-	_, err = table.Open(t.Context(), w.grant(key, solana.PublicKey{99}, nil))
+	_, err = table.Open(t.Context(), w.grant(key, solana.PublicKey{99}, nil), nil)
 	refusedWith(t, err, "no such lease")
 	w.leases[lease].Lease.Status = uint8(market.LeaseAwarded)
-	_, err = table.Open(t.Context(), w.grant(key, lease, nil))
+	_, err = table.Open(t.Context(), w.grant(key, lease, nil), nil)
 	refusedWith(t, err, "does not run")
 	w.err = errors.New("away")
-	_, err = table.Open(t.Context(), w.grant(key, lease, nil))
+	_, err = table.Open(t.Context(), w.grant(key, lease, nil), nil)
 	require.ErrorIs(t, err, w.err)
 	require.Empty(t, table.All())
 	for range asksBurst + 1 {
-		_, err = table.Open(t.Context(), w.grant(key, lease, nil))
+		_, err = table.Open(t.Context(), w.grant(key, lease, nil), nil)
 	}
 	refusedWith(t, err, "too many grants")
 }
@@ -183,7 +191,7 @@ func TestATableHasRoomForSoMany(t *testing.T) {
 	one, other, third := w.customer(), w.customer(), w.customer()
 	table := w.table()
 	open := func(key solana.PrivateKey, lease byte) error {
-		_, err := table.Open(t.Context(), w.grant(key, w.rents(key, lease), nil))
+		_, err := table.Open(t.Context(), w.grant(key, w.rents(key, lease), nil), nil)
 		return err
 	}
 	require.NoError(t, open(one, 1))
@@ -195,7 +203,7 @@ func TestATableHasRoomForSoMany(t *testing.T) {
 	same := solana.PublicKey{4, 7}
 	same[31] = 1 // another lease, whose name would be that of 4
 	w.leases[same] = w.leases[w.rents(one, 4)]
-	_, err := table.Open(t.Context(), w.grant(one, same, nil))
+	_, err := table.Open(t.Context(), w.grant(one, same, nil), nil)
 	refusedWith(t, err, "another lease has this lease's name")
 
 	o := w.options()
@@ -211,7 +219,7 @@ func TestAGrantEnds(t *testing.T) {
 	key := w.customer()
 	table := w.table()
 	open := func(lease byte, change func(*records.Grant)) *Entry {
-		e, err := table.Open(t.Context(), w.grant(key, w.rents(key, lease), change))
+		e, err := table.Open(t.Context(), w.grant(key, w.rents(key, lease), change), nil)
 		require.NoError(t, err)
 		return e
 	}
@@ -262,7 +270,7 @@ func TestStoredGrantsThatHoldNoMore(t *testing.T) {
 	table := w.table()
 	gone, stays := w.rents(key, 1), w.rents(key, 2)
 	for _, lease := range []solana.PublicKey{gone, stays} {
-		_, err := table.Open(t.Context(), w.grant(key, lease, nil))
+		_, err := table.Open(t.Context(), w.grant(key, lease, nil), nil)
 		require.NoError(t, err)
 	}
 	delete(w.leases, gone)

@@ -63,6 +63,8 @@ const (
 	// idleTime is how long a session without connections is kept.
 	idleTime  = 5 * time.Minute
 	idleCheck = 30 * time.Second
+	// window is how many bytes of one connection wait at most in the gateway, which has many.
+	window = 1 << 20
 )
 
 var guestProtocol = p2p.Protocol{ID: messages.Guest, Since: 1, MaxRequest: 8 << 10, MaxResponse: 4 << 10}
@@ -80,8 +82,13 @@ type link struct {
 	stop func() bool // what ends the link with its grant
 }
 
+var errMoving = &UnreachableError{Why: "this lease moves to another machine, since its own has failed; try again in a moment"}
+
 // Dial connects with a granted port. Errors: guest's, *UnreachableError, the context's.
 func (l *Links) Dial(ctx context.Context, e *grants.Entry, port uint16) (net.Conn, error) {
+	if e.Moving {
+		return nil, errMoving
+	}
 	k := l.of(e)
 	for try := 0; ; try++ {
 		s, err := k.get(ctx, l, e)
@@ -104,6 +111,9 @@ func (l *Links) Check(ctx context.Context, e *grants.Entry) error {
 
 // SSH opens a stream to the container's SSH server. Errors: *UnreachableError, the context's.
 func (l *Links) SSH(ctx context.Context, e *grants.Entry) (net.Conn, error) {
+	if e.Moving {
+		return nil, errMoving
+	}
 	return l.enter(ctx, e, true)
 }
 
@@ -163,7 +173,7 @@ func (k *link) get(ctx context.Context, l *Links, e *grants.Entry) (*guest.Sessi
 	stream, err := l.enter(context.WithoutCancel(ctx), e, false)
 	var s *guest.Session
 	if err == nil {
-		s, err = guest.NewSession(stream, l.o.Memory)
+		s, err = guest.NewSession(stream, l.o.Memory, window)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/version"
 )
 
 func main() {
@@ -32,7 +33,7 @@ func main() {
 
 func app() *cli.App {
 	return &cli.App{
-		Name: "gantry-gateway", Version: "messages " + p2p.MessagesVersion().String(),
+		Name: "gantry-gateway", Version: version.Build + ", messages " + p2p.MessagesVersion().String(),
 		Usage:  "gives leases of the Gantry market a public URL and an SSH jump host",
 		Writer: printable.Writer(os.Stdout), ErrWriter: printable.Writer(os.Stderr),
 		Commands: []*cli.Command{runCommand()},

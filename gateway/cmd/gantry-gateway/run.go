@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
+	"golang.org/x/crypto/acme"
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/gateway/daemon"
@@ -38,8 +39,13 @@ func runCommand() *cli.Command {
 func flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "domain", Required: true, Usage: "`DOMAIN` below which leases have names; *.DOMAIN must lead to this machine", EnvVars: []string{"GANTRY_GATEWAY_DOMAIN"}},
-		&cli.StringFlag{Name: "cert", Required: true, Usage: "PEM `FILE` with a certificate for *.DOMAIN, read again when it changes", EnvVars: []string{"GANTRY_GATEWAY_CERT"}},
-		&cli.StringFlag{Name: "cert-key", Required: true, Usage: "PEM `FILE` with its key", EnvVars: []string{"GANTRY_GATEWAY_CERT_KEY"}},
+		&cli.StringFlag{Name: "cert", Usage: "PEM `FILE` with a certificate for *.DOMAIN, read again when it changes", EnvVars: []string{"GANTRY_GATEWAY_CERT"}},
+		&cli.StringFlag{Name: "cert-key", Usage: "PEM `FILE` with its key", EnvVars: []string{"GANTRY_GATEWAY_CERT_KEY"}},
+		&cli.StringFlag{Name: "acme", Usage: "`URL` of an ACME server's directory, or letsencrypt: it issues a certificate for each name instead of --cert; giving it agrees to the issuer's terms", EnvVars: []string{"GANTRY_GATEWAY_ACME"}},
+		&cli.StringFlag{Name: "acme-email", Usage: "`ADDRESS` that the issuer may write to"},
+		&cli.StringFlag{Name: "acme-ca", Usage: "PEM `FILE` with the CA of the ACME server's own certificate (default: the system's)"},
+		&cli.IntFlag{Name: "acme-per-week", Value: 45, Usage: "new names in seven days for which a certificate is asked"},
+		&cli.IntFlag{Name: "acme-per-customer", Value: 10, Usage: "of them for one customer"},
 		&cli.StringFlag{Name: "tls", Value: ":443", Usage: "`ADDRESS` to listen on for TLS"},
 		&cli.StringFlag{Name: "ssh", Value: ":2222", Usage: "`ADDRESS` to listen on for SSH; \"off\" for none"},
 		&cli.IntFlag{Name: "public-tls-port", Usage: "`PORT` at which others reach --tls, where it is another"},
@@ -111,6 +117,12 @@ func config(c *cli.Context) (out daemon.Config, err error) {
 		out.Customers = append(out.Customers, wallet)
 	}
 	out.Domain, out.Certificate, out.CertificateKey = c.String("domain"), c.String("cert"), c.String("cert-key")
+	out.ACME = daemon.ACME{
+		Directory: c.String("acme"), CA: c.String("acme-ca"), Email: c.String("acme-email"), PerWeek: c.Int("acme-per-week"), PerCustomer: c.Int("acme-per-customer"),
+	}
+	if out.ACME.Directory == "letsencrypt" {
+		out.ACME.Directory = acme.LetsEncryptURL
+	}
 	out.TLS, out.SSH, out.Figures = c.String("tls"), off(c.String("ssh")), off(c.String("metrics"))
 	out.PublicTLS, out.PublicSSH = c.Int("public-tls-port"), c.Int("public-ssh-port")
 	out.Listen, out.Announce = c.String("listen"), c.String("announce")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
@@ -36,7 +37,7 @@ type Policy struct {
 	Bound time.Duration
 }
 
-// Options of New. All but Evidence, TPM, Genesis and Now are required.
+// Options of New. All but Evidence, TPM, Guest, Genesis and Now are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -59,6 +60,8 @@ type Options struct {
 	Evidence func(ctx context.Context, c attest.Challenge, tpmStatement []byte) ([]byte, error)
 	// TPM is the machine's, nil without one.
 	TPM TPM
+	// Guest is this process's own key, which the evidence shows; nil where it shows none.
+	Guest *guest.Key
 	// Signer is the machine's own key: it signs its work claims.
 	Signer records.Signer
 	// Genesis is the cluster's hash; used with Evidence.
@@ -147,6 +150,9 @@ func (s *Server) Answer(ctx context.Context, from solana.PublicKey, req messages
 		s.count.add(req.Kind, len(resp.Evidence) > 0)
 	default:
 		resp.Refused = "this node has no answer to this kind of question"
+	}
+	if s.o.Guest != nil && (resp.Inventory != nil || resp.Work != nil) {
+		resp.Guest = &messages.GuestSignature{Key: s.o.Guest.Public(), Signature: s.o.Guest.SignAnswer(resp.Nonce, resp.Vouched())}
 	}
 	resp.Refused = printable.Text(resp.Refused)
 	return resp, nil

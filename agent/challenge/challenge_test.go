@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
@@ -68,6 +69,8 @@ func newFixture(t *testing.T, keepers int) *fixture {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	f.key = key
+	own, err := guest.NewKey()
+	require.NoError(t, err)
 	s, err := store.Open(filepath.Join(t.TempDir(), "agent.db"), store.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -82,7 +85,7 @@ func newFixture(t *testing.T, keepers int) *fixture {
 		},
 		Policy: func() (Policy, bool) { return Policy{Size: 64, Bound: 2 * time.Second}, true },
 		Period: func() (time.Duration, bool) { return 5 * time.Second, true },
-		Signer: key,
+		Signer: key, Guest: own,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -117,6 +120,10 @@ func TestAnswers(t *testing.T) {
 	resp, err = f.Answer(t.Context(), keeper, req)
 	require.NoError(t, err)
 	require.True(t, resp.Inventory.Simulated)
+	fromGuest := func(r messages.ChallengeResponse) bool {
+		return guest.VerifyAnswer(f.o.Guest.Public(), r.Nonce, r.Vouched(), r.Guest.Signature) && r.Guest.Key == f.o.Guest.Public()
+	}
+	require.True(t, fromGuest(resp))
 	req.Kind = messages.CheckEvidence
 	resp, err = f.Answer(t.Context(), keeper, req)
 	require.NoError(t, err)
@@ -126,6 +133,7 @@ func TestAnswers(t *testing.T) {
 	resp, err = f.Answer(t.Context(), keeper, work1)
 	require.NoError(t, err)
 	require.Empty(t, resp.Refused)
+	require.True(t, fromGuest(resp))
 	proof, err := work.DecodeProof(resp.Work.Product, 64)
 	require.NoError(t, err)
 	require.Equal(t, seed, proof.Seed)

@@ -43,6 +43,8 @@ type Config struct {
 	Listen []string `yaml:"listen,omitempty"`
 	Region string   `yaml:"region,omitempty"`
 	Site   string   `yaml:"site,omitempty"`
+	// Metrics is the loopback address of figures, health and readiness; empty for none.
+	Metrics string `yaml:"metrics,omitempty"`
 	// Inventory is where GPUs come from: "nvml", or "simulated:MODEL:COUNT" on local networks.
 	Inventory string `yaml:"inventory,omitempty"`
 	// Runsc is the path of gVisor's runtime, in which jobs with an image run. Empty: beside this binary, or in PATH, or
@@ -82,14 +84,23 @@ const FileName = "agent.yaml"
 // DefaultReportDeadAfter is long enough for a driver that is loaded anew, and shorter than the time between two checks.
 const DefaultReportDeadAfter = 30 * time.Second
 
-// DefaultDataDir is the data folder if none is set.
-const DefaultDataDir = "~/.local/share/gantry-agent"
+// ServiceDataDir is the data folder of the service that the package installs.
+const ServiceDataDir = "/var/lib/gantry-agent"
+
+// DefaultDataDir is the data folder if none is set: that of the installed service for root, so that what root types by hand
+// concerns the same machine.
+func DefaultDataDir() string {
+	if info, err := os.Stat(ServiceDataDir); err == nil && info.IsDir() && os.Geteuid() == 0 {
+		return ServiceDataDir
+	}
+	return "~/.local/share/gantry-agent"
+}
 
 // Load reads the settings file of a data folder. A missing file is no error.
 func Load(dataDir string) (Config, error) {
 	var c Config
 	if dataDir == "" {
-		dataDir = DefaultDataDir
+		dataDir = DefaultDataDir()
 	}
 	dir, err := chain.ExpandHome(dataDir)
 	if err != nil {
@@ -250,6 +261,7 @@ func (c Config) TxPath() string       { return filepath.Join(c.DataDir, "transac
 func (c Config) ProviderPath() string { return filepath.Join(c.DataDir, "provider-transactions.db") }
 func (c Config) JobsDir() string      { return filepath.Join(c.DataDir, "jobs") }
 func (c Config) ImagesDir() string    { return filepath.Join(c.DataDir, "images") }
+func (c Config) ProgramsDir() string  { return filepath.Join(c.DataDir, "programs") }
 func (c Config) GPUsDir() string      { return filepath.Join(c.DataDir, "gpus") }
 func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.json") }
 func (c Config) BidsPath() string     { return filepath.Join(c.DataDir, "bids.json") }

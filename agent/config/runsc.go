@@ -9,7 +9,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// Isolation is the best that an agent with these settings offers on this machine.
+// Isolation returns the strongest isolation that an agent with these settings offers on this machine.
 func (c Config) Isolation() market.Isolation {
 	switch {
 	case c.FindRunsc() == "" || os.Geteuid() != 0:
@@ -20,12 +20,13 @@ func (c Config) Isolation() market.Isolation {
 	return market.Volumes
 }
 
-// FindRunsc returns the path of gVisor's runtime, or nothing where there is none.
+// FindRunsc returns the path of gVisor's runtime: the configured one, the one in the agent's folder, or the one in PATH. It
+// returns "" if there is none.
 func (c Config) FindRunsc() string {
 	if c.Runsc != "" {
 		return c.Runsc
 	}
-	if found := beside("", "runsc"); found != "" {
+	if found := sibling("", "runsc"); found != "" {
 		return found
 	}
 	path, err := exec.LookPath("runsc")
@@ -35,13 +36,13 @@ func (c Config) FindRunsc() string {
 	return path
 }
 
-// FindShell returns the path of gantry-shell beside the agent's binary, or nothing where there is none. An empty agent is
-// the running program.
-func FindShell(agent string) string { return beside(agent, "gantry-shell") }
+// FindShell returns the path of gantry-shell in the folder of the agent's binary, or "" if it is not there. If agent is
+// empty, it is the running program.
+func FindShell(agent string) string { return sibling(agent, "gantry-shell") }
 
-// beside returns the path of a program in the folder of another, of the running one if that is empty; nothing where there
-// is none.
-func beside(other, name string) string {
+// sibling returns the path of an executable file in the folder of another program, or "" if there is none. If other is empty,
+// it is the running program.
+func sibling(other, name string) string {
 	if other == "" {
 		self, err := os.Executable()
 		if err != nil {

@@ -10,25 +10,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
 )
+
+// rentedWithKernelLog is a running agent with a lease that runs, and the log of its kernel.
+func (w *testbed) rentedWithKernelLog() (*agent, market.Lease, *os.File) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, "kmsg")
+	require.NoError(w.t, syscall.Mkfifo(path, 0o600))
+	kernel, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { _ = kernel.Close() })
+	a := w.newAgent(0, "--simulate-kernel-log", path)
+	a.start()
+	spec := job("sleep 300")
+	l := w.order(a.node, spec, 600, false)
+	require.Empty(w.t, w.deploy(a, l.Address, spec).Refused)
+	w.until(l.Address, "it runs", running)
+	return a, l, kernel
+}
 
 // A GPU's hardware fails while it is rented: the customer is told, the operator too, the node does not bid until it is
 // repaired, and its inventory says so to keepers.
 func TestAFaultOfTheHardwareIsSaidByTheNode(t *testing.T) {
 	t.Parallel()
 	w := newTestbed(t)
-	path := filepath.Join(w.dir, "kmsg")
-	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	kernel, err := os.OpenFile(path, os.O_RDWR, 0)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = kernel.Close() })
-	a := w.newAgent(0, "--simulate-kernel-log", path)
-	a.start()
-	spec := job("sleep 300")
-	l := w.order(a.node, spec, 600, false)
-	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
-	w.until(l.Address, "it runs", running)
+	a, l, kernel := w.rentedWithKernelLog()
 	await := func(why string, cond func() bool) {
 		t.Helper()
 		require.Eventually(t, cond, time.Minute, 100*time.Millisecond, why)
@@ -43,7 +51,7 @@ func TestAFaultOfTheHardwareIsSaidByTheNode(t *testing.T) {
 	await("its job runs", func() bool { return detail() == "" })
 	require.Zero(t, fault())
 
-	_, err = kernel.WriteString("4,1,9000000000000000,-;NVRM: Xid (PCI:0000:00:00): 13, pid=7, name=python3, a job's own error\n" +
+	_, err := kernel.WriteString("4,1,9000000000000000,-;NVRM: Xid (PCI:0000:00:00): 13, pid=7, name=python3, a job's own error\n" +
 		"4,2,9000000000000000,-;NVRM: Xid (PCI:0000:00:00): 48, pid=7, name=python3, DBE\n")
 	require.NoError(t, err)
 	await("the customer is told", func() bool { return strings.Contains(detail(), "a memory error that cannot be corrected") })

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	oci "github.com/opencontainers/runtime-spec/specs-go"
@@ -25,9 +26,9 @@ var (
 	library = regexp.MustCompile(`^lib[^/]*\.so(\.[^/]*)?$`)
 )
 
-// Edit gives a container exactly the GPUs with these UUIDs: their device nodes, and the driver's files. libraries is what the
-// image itself says of where its libraries are (LD_LIBRARY_PATH). Error: ErrSpec.
-func (d Driver) Edit(config *oci.Spec, uuids []string, libraries string) error {
+// Edit gives a container exactly the GPUs with these UUIDs: their device nodes, and the driver's files, which the loader
+// looks for before those of the image's own LD_LIBRARY_PATH. Error: ErrSpec.
+func (d Driver) Edit(config *oci.Spec, uuids []string) error {
 	spec, err := load(d.Spec)
 	if err != nil {
 		return err
@@ -73,10 +74,15 @@ func (d Driver) Edit(config *oci.Spec, uuids []string, libraries string) error {
 		return fmt.Errorf("%w: it has %d device nodes for %d GPUs", ErrSpec, gpus, len(uuids))
 	}
 	config.Mounts = append(config.Mounts, bind(d.Links, linksInside))
-	find := "LD_LIBRARY_PATH=" + linksInside
-	if libraries != "" {
-		find += ":" + libraries
-	}
+	const name = "LD_LIBRARY_PATH="
+	find := name + linksInside
+	config.Process.Env = slices.DeleteFunc(config.Process.Env, func(pair string) bool {
+		libraries, own := strings.CutPrefix(pair, name)
+		if own && libraries != "" {
+			find += ":" + libraries
+		}
+		return own
+	})
 	config.Process.Env = append(config.Process.Env, find)
 	return nil
 }

@@ -3,6 +3,7 @@ package gpus
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	oci "github.com/opencontainers/runtime-spec/specs-go"
@@ -64,7 +65,7 @@ func TestSpecificationsThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "spec.json")
 	edit := func(text, uuid string) error {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		return Driver{Version: "1", Spec: file, Links: t.TempDir()}.Edit(&oci.Spec{Linux: &oci.Linux{}, Process: &oci.Process{}}, []string{uuid}, "")
+		return Driver{Version: "1", Spec: file, Links: t.TempDir()}.Edit(&oci.Spec{Linux: &oci.Linux{}, Process: &oci.Process{}}, []string{uuid})
 	}
 	for why, c := range map[string]struct{ text, uuid string }{
 		"no device GPU-2":              {`{"kind":"nvidia.com/gpu","devices":[{"name":"GPU-1"}]}`, "GPU-2"},
@@ -77,5 +78,25 @@ func TestSpecificationsThatCannotBeUsed(t *testing.T) {
 		err := edit(c.text, c.uuid)
 		require.ErrorIs(t, err, ErrSpec, why)
 		require.ErrorContains(t, err, why)
+	}
+}
+
+// What an image says of its libraries stays, behind the driver's; nothing is there twice.
+func TestTheDriversLibrariesComeFirst(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "spec.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"kind":"nvidia.com/gpu","devices":[{"name":"GPU-1"}]}`), 0o600))
+	for given, want := range map[string]string{
+		"": linksInside, "LD_LIBRARY_PATH=": linksInside, "LD_LIBRARY_PATH=/opt/a:/opt/b": linksInside + ":/opt/a:/opt/b",
+	} {
+		config := &oci.Spec{Linux: &oci.Linux{}, Process: &oci.Process{Env: []string{"A=1", given, "LD_PRELOAD=x"}}}
+		require.NoError(t, Driver{Version: "1", Spec: file, Links: t.TempDir()}.Edit(config, nil))
+		var found []string
+		for _, pair := range config.Process.Env {
+			if value, ok := strings.CutPrefix(pair, "LD_LIBRARY_PATH="); ok {
+				found = append(found, value)
+			}
+		}
+		require.Equal(t, []string{want}, found)
+		require.Contains(t, config.Process.Env, "LD_PRELOAD=x")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -65,15 +64,8 @@ type GPU struct {
 // ID is the device's identity on chain.
 func (g GPU) ID() DeviceID { return NewDeviceID(g.UUID) }
 
-var family = regexp.MustCompile(`\b((?:RTX )?[ABHLTV][0-9]{1,4}|GH[0-9]{3}|GB[0-9]{3}|RTX [0-9]{4})\b`)
-
-// Family is the short name of the model, for example "H100"; the whole model where there is none.
-func (g GPU) Family() string {
-	if m := family.FindString(g.Model); m != "" {
-		return m
-	}
-	return strings.TrimPrefix(g.Model, simulatedPrefix)
-}
+// Split reports whether the device is split in instances, or is one: the market rents whole GPUs.
+func (g GPU) Split() bool { return g.MIG || strings.HasPrefix(g.UUID, "MIG-") }
 
 // GPUs asks NVML about the devices of this machine. Its calls go into the driver and cannot be interrupted; ctx is
 // checked between devices. Safe for use by several goroutines.

@@ -94,7 +94,6 @@ func TestSimulatedMachines(t *testing.T) {
 		require.True(t, strings.HasPrefix(g.UUID, "SIM-"))
 		want.Index, want.UUID, want.Interconnect, want.Simulated = 1, g.UUID, NVLink, true
 		require.Equal(t, want, g)
-		require.Equal(t, strings.ToUpper(string(model)), g.Family())
 	}
 	for _, bad := range []int{-1, 0, 9} {
 		_, err := Simulate(SimulatedA100, bad, [32]byte{})
@@ -118,16 +117,6 @@ func TestSimulatedDevicesAreTheAgentsOwn(t *testing.T) {
 				seen[id] = true
 			}
 		}
-	}
-}
-
-func TestFamilies(t *testing.T) {
-	for model, want := range map[string]string{
-		"NVIDIA H100 80GB HBM3": "H100", "NVIDIA A100-SXM4-40GB": "A100", "NVIDIA L40S": "NVIDIA L40S",
-		"NVIDIA GeForce RTX 4090": "RTX 4090", "NVIDIA H200": "H200", "Tesla V100-SXM2-16GB": "V100",
-		"NVIDIA GH200 480GB": "GH200", "NVIDIA B200": "B200", "Tesla T4": "T4", "Odd": "Odd", "SIMULATED Odd": "Odd",
-	} {
-		require.Equal(t, want, GPU{Model: model}.Family(), model)
 	}
 }
 

@@ -23,6 +23,8 @@ var (
 	ErrUnknownModel = errors.New("the market does not know this GPU model")
 	// ErrMixed: a node has GPUs of one model only.
 	ErrMixed = errors.New("GPUs of different models cannot form one node")
+	// ErrSplit: a node has whole GPUs.
+	ErrSplit = errors.New("a GPU that is split in instances (MIG) cannot be rented out as a GPU")
 )
 
 // Machine is this machine as the market sees it: its inventory, the GPU model that the market knows it by, and the
@@ -130,12 +132,17 @@ func (m *Machine) Devices() [][32]byte {
 	return out
 }
 
-// Model finds the market's model of this machine's GPUs: the same family, and memory within six per cent, because a
-// driver shows a little less than the data sheet. Errors: ErrNoGPUs, ErrMixed, ErrUnknownModel.
+// Model finds the market's model of this machine's GPUs: the same name, and memory within six per cent, because a
+// driver shows a little less than the data sheet. Errors: ErrNoGPUs, ErrMixed, ErrSplit, ErrUnknownModel.
 func (m *Machine) Model(models []market.Model) (market.Model, error) {
 	gpus := m.Inventory.GPUs
 	if len(gpus) == 0 {
 		return market.Model{}, fmt.Errorf("%w: %s", ErrNoGPUs, m.Inventory.GPUStatement)
+	}
+	for _, g := range gpus {
+		if g.Split() {
+			return market.Model{}, fmt.Errorf("%w: GPU %d, %s; turn that off with: nvidia-smi -i %d -mig 0", ErrSplit, g.Index, g.Model, g.Index)
+		}
 	}
 	for _, g := range gpus[1:] {
 		if g.Model != gpus[0].Model {
@@ -150,8 +157,7 @@ func (m *Machine) Model(models []market.Model) (market.Model, error) {
 	known := make([]string, 0, len(models))
 	for _, candidate := range models {
 		known = append(known, candidate.ModelName())
-		family, _, _ := strings.Cut(candidate.ModelName(), "-")
-		if !strings.EqualFold(strings.TrimSpace(family), gpus[0].Family()) || candidate.VramMib == 0 {
+		if !market.SameModel(gpus[0].Model, candidate.ModelName()) || candidate.VramMib == 0 {
 			continue
 		}
 		off := math.Abs(float64(gpus[0].VRAMMiB)-float64(candidate.VramMib)) / float64(candidate.VramMib)
@@ -216,20 +222,16 @@ func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	if err != nil {
 		return out, err
 	}
-	health, err := m.gpus.Health(ctx)
+	now, err := m.health(ctx)
 	if err != nil {
 		return out, err
-	}
-	byUUID := make(map[string]Health, len(health))
-	for _, h := range health {
-		byUUID[h.UUID] = h
 	}
 	ids := make([]DeviceID, len(list))
 	for i, g := range list {
 		ids[i] = g.ID()
-		h := byUUID[g.UUID]
+		h := now[g.UUID]
 		out.GPUs = append(out.GPUs, messages.GPU{
-			Name: g.Model, Identity: g.ID(), VRAMMiB: g.VRAMMiB, Driver: inv.Driver.Version,
+			Name: g.Model, Identity: g.ID(), MIG: g.Split(), VRAMMiB: g.VRAMMiB, Driver: inv.Driver.Version,
 			TempC: orZero(h.TemperatureC), PowerW: orZero(h.PowerMW) / 1000, Utilisation: orZero(h.GPUPercent), ECCErrors: orZero(h.ECCUncorrected),
 		})
 	}

@@ -3,6 +3,8 @@ package host
 import (
 	"testing"
 
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
@@ -69,6 +71,28 @@ func TestModelErrors(t *testing.T) {
 	m.Inventory.GPUs = nil
 	_, err = m.Model(models())
 	require.ErrorIs(t, err, ErrNoGPUs)
+}
+
+// A GPU in MIG mode, or an instance of one, is refused before it is registered, and keepers are told of it afterwards.
+func TestB04SplitGPUsAreNone(t *testing.T) {
+	m := newMachine(t, Source{Simulated: true, Model: SimulatedH100, Count: 2})
+	_, err := m.Model(models())
+	require.NoError(t, err)
+	device, ret := m.nvml.DeviceGetHandleByIndex(1)
+	require.Equal(t, nvml.SUCCESS, ret)
+	device.(*mock.Device).GetMigModeFunc = func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_ENABLE, nvml.DEVICE_MIG_ENABLE, nvml.SUCCESS }
+	claim, err := m.Claim(t.Context())
+	require.NoError(t, err)
+	require.False(t, claim.GPUs[0].MIG)
+	require.True(t, claim.GPUs[1].MIG)
+	m.Inventory.GPUs, err = m.gpus.List(t.Context())
+	require.NoError(t, err)
+	_, err = m.Model(models())
+	require.ErrorIs(t, err, ErrSplit)
+	require.ErrorContains(t, err, "nvidia-smi -i 1 -mig 0")
+	m.Inventory.GPUs = []GPU{{Model: "NVIDIA H100 80GB HBM3", UUID: "MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f", VRAMMiB: 81_559}}
+	_, err = m.Model(models())
+	require.ErrorIs(t, err, ErrSplit)
 }
 
 // Real names as nvidia-smi prints them.

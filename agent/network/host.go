@@ -155,7 +155,7 @@ func setLink(link string, ipv6 bool) error {
 		{"ipv6", "accept_ra", "0"},
 		{"ipv6", "addr_gen_mode", "1"}, // no link-local address
 		{"ipv6", "disable_ipv6", disabled},
-		{"ipv4", "arp_ignore", "8"}, // neighbours are entered by hand; nobody is told which addresses the machine has
+		{"ipv4", "arp_ignore", "8"}, // neighbours are entered by hand: the machine tells no lease which addresses it has
 		{"ipv4", "forwarding", "1"},
 	} {
 		err := writeSetting(setting(s.family, link, s.name), s.value)

@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"net"
 	"net/netip"
-	"runtime"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -198,22 +197,17 @@ func (p Plan) furnish(addrs []netip.Addr, gatewayMAC net.HardwareAddr) (net.Hard
 
 // within runs f in the network namespace of a process.
 func within(pid int, f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine, and nothing else runs in that namespace
-		done <- func() error {
-			ns, err := netns.GetFromPid(pid)
-			if err != nil {
-				return err
-			}
-			defer ns.Close()
-			if err := netns.Set(ns); err != nil {
-				return err
-			}
-			return f()
-		}()
-	}()
-	return <-done
+	return apart(func() error {
+		ns, err := netns.GetFromPid(pid)
+		if err != nil {
+			return err
+		}
+		defer ns.Close()
+		if err := netns.Set(ns); err != nil {
+			return err
+		}
+		return f()
+	})
 }
 
 // mtu is the smallest of the interfaces by which packets leave.

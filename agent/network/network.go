@@ -113,26 +113,39 @@ func (n *Network) ipv6() (bool, error) {
 
 // probe tries in an empty network namespace, which is gone afterwards, whether the kernel and the agent's rights suffice.
 func probe() error {
-	failed := make(chan error)
-	go func() {
-		// The thread is in another namespace from now on; as the goroutine keeps it, it ends with it.
-		runtime.LockOSThread()
-		failed <- func() error {
-			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-				return fmt.Errorf("its agent may not make network namespaces (CAP_SYS_ADMIN): %w", err)
-			}
-			pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: linkMark + "0"}, PeerName: linkMark + "1"}
-			if err := netlink.LinkAdd(pair); err != nil {
-				return fmt.Errorf("its agent cannot make virtual interfaces (CAP_NET_ADMIN, module veth): %w", err)
-			}
-			p := Plan{Owner: "probe", Pool: ownPools[0], ClosedPorts: DefaultClosedPorts, IPv6: true}
-			if err := p.install([]string{"lo"}, nil); err != nil {
-				return fmt.Errorf("its kernel lacks what the rules need (nftables with fib, reject and masquerade): %w", err)
-			}
-			return nil
-		}()
-	}()
-	return <-failed
+	return apart(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("its agent may not make network namespaces (CAP_SYS_ADMIN): %w", err)
+		}
+		pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: linkMark + "0"}, PeerName: linkMark + "1"}
+		if err := netlink.LinkAdd(pair); err != nil {
+			return fmt.Errorf("its agent cannot make virtual interfaces (CAP_NET_ADMIN, module veth): %w", err)
+		}
+		p := Plan{Owner: "probe", Pool: ownPools[0], ClosedPorts: DefaultClosedPorts, IPv6: true}
+		if err := p.install([]string{"lo"}, nil); err != nil {
+			return fmt.Errorf("its kernel lacks what the rules need (nftables with fib, reject and masquerade): %w", err)
+		}
+		return nil
+	})
+}
+
+// apart runs f on a thread that may change its namespaces, because it ends with f and runs nothing else.
+func apart(f func() error) error {
+	done := make(chan error, 1)
+	go alone(f, done)
+	return <-done
+}
+
+func alone(f func() error, done chan<- error) {
+	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		done <- f() // the thread ends with the goroutine that has it
+		return
+	}
+	// The first thread of a process lasts as long as the process, and so would every namespace that it entered. It waits here while
+	// another does it.
+	defer runtime.UnlockOSThread()
+	done <- apart(f)
 }
 
 // Sweep removes what leases that no longer live have left; live are the ids of those that do.

@@ -31,7 +31,7 @@ type Options struct {
 	DNS []netip.Addr
 	// Deny are ranges that leases must not reach beside those that they never do.
 	Deny []netip.Prefix
-	// ClosedPorts are ports of TCP at which leases reach nobody; nil means [DefaultClosedPorts].
+	// ClosedPorts are ports of TCP to which leases cannot connect; nil means [DefaultClosedPorts].
 	ClosedPorts []uint16
 	// Mbit is the most that one lease sends and receives, Mbit/s each; 0 does not limit it.
 	Mbit uint32

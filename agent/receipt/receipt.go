@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
@@ -91,7 +92,7 @@ const clockMargin = 1
 
 // Seconds is what the node claims for a lease at a time: all of it up to the end once it is over; while it runs, up to a
 // second ago. A lease that ends with its job is claimed up to the job's end, also when the agent was dead then and has
-// ended the lease later.
+// ended the lease later, and so is one whose job the machine has lost.
 func Seconds(l market.Lease, exit *store.Exit, now time.Time) uint64 {
 	if l.StartedAt == 0 {
 		return 0
@@ -102,7 +103,7 @@ func Seconds(l market.Lease, exit *store.Exit, now time.Time) uint64 {
 	} else {
 		until = min(until, now.Unix()-clockMargin)
 	}
-	if l.RunToCompletion == 1 && exit != nil {
+	if exit != nil && (l.RunToCompletion == 1 || exit.Reason == string(runtime.Lost)) {
 		until = min(until, exit.At.Unix()+1) // the started second is owed
 	}
 	return uint64(max(0, until-l.StartedAt-int64(l.DowntimeSecs)))

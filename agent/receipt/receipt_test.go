@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
@@ -289,6 +290,7 @@ func TestSeconds(t *testing.T) {
 			l: base(func(l *market.Lease) { l.RunToCompletion, l.EndedAt = 1, start+60 }), exit: exit, now: start + 70, want: 21,
 		},
 		"job over, kept": {l: base(nil), exit: exit, now: start + 50, want: 49},
+		"job lost, kept": {l: base(nil), exit: &store.Exit{Reason: string(runtime.Lost), At: exit.At}, now: start + 50, want: 21},
 	} {
 		require.Equal(t, c.want, Seconds(c.l, c.exit, time.Unix(c.now, 0)), name)
 	}

@@ -2,13 +2,14 @@ package shell
 
 import (
 	"context"
-	"io"
 	"net"
 	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/gantry-market/gantry/client/guest"
 )
 
 // dialTime is how long a forwarded connection may take to be made.
@@ -95,7 +96,7 @@ func join(ctx context.Context, channel ssh.Channel, c net.Conn) {
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, err := io.Copy(c, channel); err != nil {
+		if _, err := guest.Copy(c, channel); err != nil {
 			end()
 			return
 		}
@@ -104,7 +105,7 @@ func join(ctx context.Context, channel ssh.Channel, c net.Conn) {
 		}
 	})
 	wg.Go(func() {
-		if _, err := io.Copy(channel, c); err != nil {
+		if _, err := guest.Copy(channel, c); err != nil {
 			end()
 			return
 		}

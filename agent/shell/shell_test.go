@@ -86,6 +86,23 @@ func opened(t *testing.T, c *ssh.Client) *ssh.Session {
 	return s
 }
 
+// OpenSSH's clients name ChaCha20 first.
+func TestAESIsUsedWhereTheProcessorKnowsIt(t *testing.T) {
+	if len(ciphers()) == len(ssh.SupportedAlgorithms().Ciphers) {
+		t.Skip("SKIPPED: this processor has no instructions for AES")
+	}
+	key, line := newKey(t)
+	c, host, _ := serve(t, line)
+	config := &ssh.ClientConfig{Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.FixedHostKey(host)}
+	config.Ciphers = []string{ssh.CipherChaCha20Poly1305, ssh.CipherAES128GCM, ssh.CipherAES256CTR}
+	conn, _, _, err := ssh.NewClientConn(c, "lease", config)
+	require.NoError(t, err)
+	used, ok := conn.(ssh.AlgorithmsConnMetadata)
+	require.True(t, ok)
+	require.Equal(t, ssh.CipherAES128GCM, used.Algorithms().Write.Cipher)
+	require.Equal(t, ssh.CipherAES128GCM, used.Algorithms().Read.Cipher)
+}
+
 func TestOtherKeysAreRefused(t *testing.T) {
 	_, named := newKey(t)
 	stranger, _ := newKey(t)

@@ -127,7 +127,7 @@ func (s *session) withTerminal(ctx context.Context, cmd *exec.Cmd) *exit {
 	if err := cmd.Start(); err != nil {
 		return s.failed(err)
 	}
-	_ = t.tty.Close() // the command's alone: the output ends when nobody has it any more
+	_ = t.tty.Close() // the command's alone: the output ends when no process has it open any more
 	var last atomic.Int64
 	shown := make(chan struct{})
 	go func() {
@@ -168,7 +168,7 @@ func show(to io.Writer, from io.Reader, last *atomic.Int64) {
 				return
 			}
 		}
-		if err != nil { // EIO: nobody has the terminal any more
+		if err != nil { // EIO: no process has the terminal open any more
 			return
 		}
 		last.Store(time.Now().UnixNano())

@@ -132,7 +132,7 @@ func (d *DB) open(path string, c Config) error {
 }
 
 // create makes the file under another name and gives it its own when it is whole. A process that is killed meanwhile
-// leaves a file that nobody reads. Where two processes create the same file, one of theirs is taken.
+// leaves a file that no process reads. Where two processes create the same file, one of theirs is taken.
 func create(path string, c Config) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -68,13 +69,21 @@ func New(o Options) (*Server, error) {
 // Addr is where it listens.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
+// WriteAddr writes where it listens to a file, for who gave port 0.
+func (s *Server) WriteAddr(path string) error {
+	if err := os.WriteFile(path, []byte(s.Addr()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("address of the metrics: %w", err)
+	}
+	return nil
+}
+
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		sctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if s.http.Shutdown(sctx) != nil {
-			_ = s.http.Close() // the process ends: nobody waits for the answer any more
+			_ = s.http.Close() // the process ends: no client waits for the answer any more
 		}
 	})
 	defer stop()

@@ -3,10 +3,13 @@ package s3test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rclone/gofakes3"
 	"github.com/rclone/gofakes3/s3mem"
@@ -26,12 +29,35 @@ const (
 type Server struct {
 	URL     string
 	backend gofakes3.Backend
+	clock   *clock
 }
+
+// clock is the machine's, and some time ahead.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// aging is a backend whose objects are as old by its clock. The server itself takes the machine's, for signatures.
+type aging struct {
+	gofakes3.Backend
+	clock *clock
+}
+
+func (a *aging) PutObject(ctx context.Context, bucket, key string, meta map[string]string, input io.Reader, size int64) (gofakes3.PutObjectResult, error) {
+	meta["Last-Modified"] = a.clock.Now().UTC().Format(http.TimeFormat)
+	return a.Backend.PutObject(ctx, bucket, key, meta, input, size)
+}
+
+// Advance sets the server's clock ahead: what it has is older from then on.
+func (s *Server) Advance(by time.Duration) { s.clock.ahead.Add(int64(by)) }
 
 // Start starts a server with an empty bucket. around sees every request first; nil leaves it out.
 func Start(t testing.TB, around func(http.Handler) http.Handler) *Server {
 	t.Helper()
-	backend := s3mem.New()
+	now := &clock{}
+	backend := &aging{s3mem.New(s3mem.WithTimeSource(now)), now}
 	require.NoError(t, backend.CreateBucket(t.Context(), Bucket))
 	handler := gofakes3.New(backend, gofakes3.WithV4Auth(map[string]string{AccessKey: SecretKey})).Server()
 	if around != nil {
@@ -39,7 +65,7 @@ func Start(t testing.TB, around func(http.Handler) http.Handler) *Server {
 	}
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
-	return &Server{URL: s.URL, backend: backend}
+	return &Server{URL: s.URL, backend: backend, clock: now}
 }
 
 // Backup is one in this bucket.
@@ -87,6 +113,7 @@ func Stall(t testing.TB) *Stalled {
 		case asked <- struct{}{}:
 		default:
 		}
+		_, _ = io.Copy(io.Discard, r.Body) // until then nothing tells the server that the caller has gone
 		<-r.Context().Done()
 	}))
 	t.Cleanup(s.Close)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
@@ -102,7 +103,7 @@ func collectEvidence(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	digest, err := b.Digest()
+	digest, err := policy.EvidenceHash(b)
 	if err != nil {
 		return err
 	}

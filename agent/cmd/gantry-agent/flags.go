@@ -22,7 +22,7 @@ import (
 // Flags that every command has.
 func commonFlags(more ...cli.Flag) []cli.Flag {
 	return append(append([]cli.Flag{
-		&cli.StringFlag{Name: "data-dir", Usage: "`FOLDER` that holds all that the agent keeps", Value: config.DefaultDataDir, EnvVars: []string{"GANTRY_DATA_DIR"}},
+		&cli.StringFlag{Name: "data-dir", Usage: "`FOLDER` that holds all that the agent keeps", Value: config.DefaultDataDir(), EnvVars: []string{"GANTRY_DATA_DIR"}},
 		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "Solana RPC `URL` or localhost, devnet, testnet, mainnet-beta; repeat for failover (default: solana config)", EnvVars: []string{"GANTRY_URL"}},
 		&cli.StringSliceFlag{Name: "ws", Usage: "Solana WebSocket `URL` of each --url (default: follows from the RPC URL)", EnvVars: []string{"GANTRY_WS"}},
 		&cli.StringFlag{Name: "node-key", Usage: "the machine's own keypair `FILE` (default: node.json in the data folder)", EnvVars: []string{"GANTRY_NODE_KEY"}},

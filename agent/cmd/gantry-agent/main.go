@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/version"
 )
 
 // Exit codes.
@@ -48,7 +49,7 @@ func main() {
 func app() *cli.App {
 	a := &cli.App{
 		Name:            "gantry-agent",
-		Version:         "messages " + p2p.MessagesVersion().String(),
+		Version:         version.Build + ", messages " + p2p.MessagesVersion().String(),
 		Usage:           "offer this machine's GPUs on the Gantry market",
 		Writer:          printable.Writer(os.Stdout),
 		ErrWriter:       printable.Writer(os.Stderr),

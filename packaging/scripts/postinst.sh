@@ -1,0 +1,11 @@
+#!/bin/sh
+# After an installation or an upgrade. A service that runs is started again with the new program; jobs go on meanwhile.
+set -e
+[ "$1" = configure ] || exit 0
+name=${DPKG_MAINTSCRIPT_PACKAGE:?}
+if [ -f "/usr/lib/sysusers.d/$name.conf" ]; then systemd-sysusers "$name.conf"; fi
+if [ "$name" = gantry-agent ]; then install -d -m 0700 /var/lib/gantry-agent; fi
+if [ -d /run/systemd/system ]; then
+  systemctl daemon-reload
+  if [ -n "$2" ]; then systemctl try-restart "$name.service"; else systemctl enable "$name.service"; fi
+fi

@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
-# Kills keepers, agents and commands of customers while leases are bought, run, settled and closed, on a local network of
-# real binaries. usage: kill-test.sh KILLS [FILE]   FILE gets the page with the result; GANTRY_KILL_SEED repeats a seed
+# Kills processes on a local network of real binaries. usage: kill-test.sh PART KILLS [FILE]
+# PART processes: keepers, agents and commands of customers, while leases are bought, run, settled and closed.
+# PART containers: agents, supervisors, sandboxes, whole machines, the gateway, the registry, the bucket and commands, while
+# containers with volumes are pulled, started, run, kept and moved. It needs root, runsc and the registry of toolchain.sh.
+# FILE gets the part's section of the page with the result; GANTRY_KILL_SEED repeats a seed.
 source "$(dirname "$0")/common.sh"
 cd "$root"
-[ $# -ge 1 ] || die "how many kills? usage: kill-test.sh KILLS [FILE]"
+[ $# -ge 2 ] || die "which part, and how many kills? usage: kill-test.sh processes|containers KILLS [FILE]"
+case $1 in
+processes) test=TestA10KilledProcessesLoseNothing count=GANTRY_KILLS ;;
+containers) test=TestA10KilledContainersLoseNothing count=GANTRY_CONTAINER_KILLS ;;
+*) die "no part is called $1: want processes or containers" ;;
+esac
 "$root/scripts/build.sh" surfnet go
-page=${2:-}
+page=${3:-}
 [ -z "$page" ] || page=$(realpath "$page")
-GANTRY_KILLS=$1 GANTRY_KILL_REPORT=$page go test -tags e2e -count=1 -timeout 3h -v -run TestA10KilledProcessesLoseNothing ./localnet/scenario/
+env "$count=$2" GANTRY_KILL_REPORT="$page" go test -tags e2e -count=1 -timeout 3h -v -run "$test" ./localnet/scenario/

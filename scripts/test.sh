@@ -34,19 +34,19 @@ go_test() {
 # Property tests draw the same cases every time, so that a commit either passes or does not; `nightly.sh random` draws
 # many others (RAPID_SEED=0 here for fresh ones).
 test_go() {
-  "$root/scripts/toolchain.sh" tpm sandbox registry
+  "$root/scripts/toolchain.sh" tpm sandbox registry promtool
   "$root/scripts/build.sh" surfnet
   RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" -race ./...
 }
 
-# Two scenarios run at a time: they mostly wait. Those that measure the machine, or change it, run alone (no t.Parallel).
+# Three scenarios run at a time: they mostly wait. Those that measure the machine, or change it, run alone (no t.Parallel).
 test_e2e() {
   "$root/scripts/build.sh" surfnet go
   local found
-  GANTRY_ENGINE=surfnet go_test "scenarios on surfnet" -count=1 -timeout 30m -parallel 2 -tags e2e ./localnet/scenario/... ./examples/...
+  GANTRY_ENGINE=surfnet go_test "scenarios on surfnet" -count=1 -timeout 30m -parallel 3 -tags e2e ./localnet/scenario/... ./examples/...
   found=$(validator)
   if [ -n "$found" ]; then
-    GANTRY_ENGINE=agave go_test "scenarios on agave" -count=1 -timeout 30m -parallel 2 -tags e2e ./localnet/scenario/... ./examples/...
+    GANTRY_ENGINE=agave go_test "scenarios on agave" -count=1 -timeout 30m -parallel 3 -tags e2e ./localnet/scenario/... ./examples/...
   else
     skipped+=("scenarios on agave: solana-test-validator is not in PATH, in $cache/bin, or named by GANTRY_SOLANA_TEST_VALIDATOR")
   fi

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
 #   registry  a registry server, which tests of private images start; without it they are skipped
 #   ssh   OpenSSH's client, rsync and a static busybox, with which tests visit containers; without them they are skipped
+#   dist  nfpm, which makes packages
+#   promtool  Prometheus's tool, with which the alert rules are tried; without it that test is skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
 source "$(dirname "$0")/common.sh"
@@ -125,7 +127,11 @@ need_peers() {
   if ! have iperf3 && ! { [ "$(id -u)" = 0 ] && have apt-get && (debian iperf3); }; then
     say "no iperf3: forwarded TCP will not be measured (on Debian: sudo apt-get install -y --no-install-recommends iperf3)"
   fi
-  [ -x "$tools/sshd" ] || unpack_sshd || say "no OpenSSH server: the time of SSH will be measured without its peer"
+  sshd_runs || unpack_sshd || say "no OpenSSH server: the time of SSH will be measured without its peer"
+}
+
+sshd_runs() { # not so when the folder of the cache that it is in has gone
+  has OpenSSH "$("$tools/sshd" '-?' 2>&1 || true)"
 }
 
 unpack_sshd() {
@@ -139,7 +145,20 @@ unpack_sshd() {
 LD_LIBRARY_PATH=$(find "$dir" -name 'libwrap.so.0' -printf '%h' -quit) exec "$dir/usr/sbin/sshd" "\$@"
 EOF
   chmod +x "$tools/sshd"
-  has OpenSSH "$("$tools/sshd" '-?' 2>&1 || true)" || { rm -f "$tools/sshd" && return 1; }
+  sshd_runs || { rm -f "$tools/sshd" && return 1; }
+}
+
+# Prometheus is unpacked and not installed: that would start it.
+need_promtool() {
+  have promtool || unpack_promtool || say "no promtool: alert rules will not be tried (on Debian: sudo apt-get install -y --no-install-recommends prometheus)"
+}
+
+unpack_promtool() {
+  have apt-get && have dpkg || return 1
+  local dir=$cache/prometheus
+  rm -rf "$dir" && mkdir -p "$dir" "$root/build/logs" || return 1
+  (cd "$dir" && apt-get download prometheus && dpkg -x prometheus_*.deb .) >"$root/build/logs/prometheus.log" 2>&1 &&
+    mv "$dir/usr/bin/promtool" "$tools/promtool" && rm -rf "$dir"
 }
 
 need_sandbox() {
@@ -161,11 +180,18 @@ need_registry() {
   }
 }
 
+need_dist() {
+  need_go
+  [ "$(cat "$tools/nfpm.version" 2>/dev/null)" = "$NFPM" ] && [ -x "$tools/nfpm" ] || {
+    GOBIN=$tools go install "github.com/goreleaser/nfpm/v2/cmd/nfpm@$NFPM" && printf '%s\n' "$NFPM" >"$tools/nfpm.version"
+  }
+}
+
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers) "need_$part" ;;
-    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers or all" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist) "need_$part" ;;
+    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist or all" ;;
   esac
 done

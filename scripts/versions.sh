@@ -13,6 +13,8 @@ GOFUMPT=v0.12.0
 STATICCHECK=v0.8.2
 # The registry server with which private images are tested: github.com/distribution/distribution.
 REGISTRY=v3.1.2
+# What makes packages.
+NFPM=v2.45.0
 # The sandbox of jobs with an image: gVisor, by its Go module.
 GVISOR=v0.0.0-20260905035102-160fafc42237
 # The real validator, used when it is installed.

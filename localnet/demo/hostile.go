@@ -90,7 +90,7 @@ func (d *demo) judge(ctx context.Context, step int, node *network.Machine, said,
 		fmt.Sprintf("its machine itself reaches %d of the %d, and the lease beside it answers itself", machines, len(forbidden)))
 }
 
-// answersIn are what a hostile container was answered, by address; empty where nobody did.
+// answersIn are what a hostile container was answered, by address; empty where no answer came.
 func answersIn(said string) map[string]string {
 	answers := map[string]string{}
 	for line := range strings.SplitSeq(said, "\n") {

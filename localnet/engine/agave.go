@@ -40,7 +40,7 @@ func (a *agave) Start(ctx context.Context) (Endpoint, error) {
 	args := []string{
 		"--ledger", filepath.Join(a.cfg.Dir, "ledger"),
 		"--reset", "--quiet",
-		"--config", filepath.Join(a.cfg.Dir, "no-config.yml"), // nobody's own settings
+		"--config", filepath.Join(a.cfg.Dir, "no-config.yml"), // not those of the user
 		"--bind-address", "127.0.0.1",
 		"--rpc-port", strconv.Itoa(base), // and the next one for the WebSocket
 		"--faucet-port", strconv.Itoa(base + 2),

@@ -147,7 +147,7 @@ func unread(ctx context.Context, to target, t *tally, h *held, headers bool) err
 	h.add(raw)
 	_ = raw.SetDeadline(time.Now().Add(3 * time.Second))
 	name := fmt.Sprintf("web-%x.%s", key32(), gatewayDomain)[:40]
-	c := tls.Client(raw, &tls.Config{ServerName: name, InsecureSkipVerify: true}) //nolint:gosec // whoever it is, it is attacked
+	c := tls.Client(raw, &tls.Config{ServerName: name, InsecureSkipVerify: true}) //nolint:gosec // it is attacked, whatever its certificate says
 	if err := c.HandshakeContext(ctx); err != nil {
 		return err
 	}

@@ -53,13 +53,18 @@ func (a *attacker) wellFormed(to target) []request {
 		messages.Deploy:        messages.DeployRequest{Version: v, Lease: key32(), Job: messages.JobSpec{Version: v, Command: []string{"true"}}},
 		messages.Status:        lease,
 		messages.Logs:          messages.LogsRequest{Version: v, Lease: a.Lease},
+		messages.LeaseUse:      lease,
+		messages.Suspend:       messages.SuspendRequest{Version: v, Lease: a.Lease, Attempt: [16]byte{1}},
+		messages.Shell:         lease,
+		messages.Ports:         messages.PortsRequest{Version: v, Lease: a.Lease, Ports: []uint16{22, 80}},
 		messages.ReceiptOffer:  lease,
 		messages.ReceiptSigned: messages.SignedReceipt{},
 	}
 	grant := a.grant(to)
 	bodies[messages.Guest] = messages.GuestRequest{Version: v, Grant: grant}
 	bodies[messages.Revoke] = messages.RevokeRequest{Version: v, Lease: a.Lease, Until: time.Now().UnixMilli()}
-	bodies[messages.GatewayOpen] = messages.GatewayOpenRequest{Version: v, Grant: grant}
+	bodies[messages.Restart] = messages.RestartNotice{Version: v, Node: node, Secs: messages.MaxRestartSecs}
+	bodies[messages.GatewayOpen] = messages.GatewayOpenRequest{Version: v, Grant: grant, Moves: make([]byte, 64)}
 	bodies[messages.GatewayClose] = messages.GatewayCloseRequest{Version: v, Lease: a.Lease}
 	var out []request
 	for _, p := range to.protocols() {

@@ -47,10 +47,11 @@ const (
 var (
 	ofKeepers = []string{
 		messages.Statements, messages.ManifestsOf, messages.Blobs, messages.ProposalOf, messages.BidCommit, messages.BidReveal, messages.BidOutcome,
-		messages.BidSet, messages.ComplaintPut, messages.ComplaintGet, messages.AnswerPut, messages.AnswerGet, messages.Lookup,
+		messages.BidSet, messages.ComplaintPut, messages.ComplaintGet, messages.AnswerPut, messages.AnswerGet, messages.Restart, messages.Lookup,
 	}
 	ofMachines = []string{
-		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.ReceiptOffer, messages.ReceiptSigned, messages.Guest, messages.Revoke,
+		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.LeaseUse, messages.ReceiptOffer, messages.ReceiptSigned,
+		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend,
 	}
 	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose}
 )

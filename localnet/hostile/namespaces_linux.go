@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/localnet/machine"
 )
 
 const (
-	bridge   = "gantry0"
-	ownAddr  = "11.0.0.1"
-	prefix   = "/16"
-	stopWait = 30 * time.Second
+	bridge  = "gantry0"
+	ownAddr = "11.0.0.1"
+	prefix  = "/16"
 )
 
 // missing says what this machine lacks.
@@ -38,19 +36,7 @@ func Enter(ctx context.Context, args []string) error {
 	if why := missing(); why != "" {
 		return fmt.Errorf("%w: %s", ErrUnavailable, why)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("own program: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = stopWait
-	// The signal at the parent's death comes when this thread ends.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	return cmd.Run()
+	return machine.Again(ctx, unix.CLONE_NEWNET|unix.CLONE_NEWNS|unix.CLONE_NEWPID, args)
 }
 
 func run(ctx context.Context, args ...string) error {

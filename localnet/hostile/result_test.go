@@ -22,6 +22,9 @@ func sound() *Result {
 
 func TestWhatIsWrong(t *testing.T) {
 	require.Empty(t, sound().Wrong())
+	asked := sound()
+	asked.Attacks["lying keeper"] = Count{Attempts: 3, Answered: 3}
+	require.Empty(t, asked.Wrong(), "it waits for honest keepers to ask it")
 	use := func(change func(*Use)) func(*Result) {
 		return func(r *Result) {
 			u := r.Use["keeper-1"]
@@ -34,6 +37,8 @@ func TestWhatIsWrong(t *testing.T) {
 		want   string
 	}{
 		"an attack that did nothing": {func(r *Result) { r.Attacks["junk"] = Count{} }, `attack "junk" achieved nothing`},
+		"one that hardly tried":      {func(r *Result) { r.Attacks["junk"] = Count{Attempts: 9, Refused: 9} }, `attack "junk" achieved nothing: 9`},
+		"one that was hardly asked":  {func(r *Result) { r.Attacks["lying keeper"] = Count{Attempts: 2, Answered: 2} }, `attack "lying keeper" achieved nothing: 2`},
 		"nobody attacked":            {func(r *Result) { r.Attacks = nil }, "nobody attacked"},
 		"memory":                     {use(func(u *Use) { u.Resident *= 3 }), "150.0 MiB resident, 50.0 MiB when quiet"},
 		"descriptors":                {use(func(u *Use) { u.Files += mostFiles + 1 }), "descriptors"},

@@ -21,7 +21,7 @@ type Flows struct {
 	// Of what was slashed; customers' and finders' parts wait in payouts before they are paid out.
 	ToCustomers, ToFinders, Burned, Slashed uint64
 	PaidOut                                 uint64
-	// Burned by whoever bought fees back, and paid into stakes by emission.
+	// Burned by the accounts that bought fees back, and paid into stakes by emission.
 	BoughtBack, Emitted uint64
 }
 
@@ -72,7 +72,7 @@ func (h History) Flows() Flows {
 			case *bindings.SlashApplied:
 				f.slash(e.Amount, e.Pool, e.Finder, e.Burned)
 			case *bindings.SlashClosed:
-				f.ToCustomers -= e.Burned // what nobody claimed
+				f.ToCustomers -= e.Burned // what was not claimed
 				f.Burned += e.Burned
 			case *bindings.OutputForfeited:
 				f.slash(e.Amount, 0, 0, e.Amount)

@@ -27,8 +27,8 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// serve starts a server that ends with this process or when stop is called, and waits until its port is open.
-func serve(ctx context.Context, cmd *exec.Cmd, port string) (stop func(), err error) {
+// serve starts a server that ends with this process or when stop is called, and waits until its address, host:port, answers.
+func serve(ctx context.Context, cmd *exec.Cmd, addr string) (stop func(), err error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -47,7 +47,7 @@ func serve(ctx context.Context, cmd *exec.Cmd, port string) (stop func(), err er
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
 	for {
-		c, err := net.Dial("tcp4", "127.0.0.1:"+port)
+		c, err := net.Dial("tcp4", addr)
 		if err == nil {
 			return stop, c.Close()
 		}
@@ -66,7 +66,7 @@ func startIperf(ctx context.Context) (port string, stop func(), err error) {
 	if port, err = freePort(); err != nil {
 		return "", nil, err
 	}
-	stop, err = serve(ctx, exec.Command("iperf3", "-s", "-p", port), port)
+	stop, err = serve(ctx, exec.Command("iperf3", "-s", "-p", port), "127.0.0.1:"+port)
 	return port, stop, err
 }
 
@@ -101,7 +101,7 @@ func sshServer(ctx context.Context, program, dir string) (client []string, stop 
 	cmd := exec.Command("sh", "-ec", `mount --make-rprivate /; mount -t tmpfs tmpfs /run; mkdir -m 755 /run/sshd; mount --bind "$2" /etc/passwd; exec "$1" -D -e -f "$3"`,
 		"sh", program, at("passwd"), at("config"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	if stop, err = serve(ctx, cmd, port); err != nil {
+	if stop, err = serve(ctx, cmd, "127.0.0.1:"+port); err != nil {
 		return fail(err)
 	}
 	return []string{
@@ -110,30 +110,29 @@ func sshServer(ctx context.Context, program, dir string) (client []string, stop 
 	}, stop, nil
 }
 
+// startSSH starts the peer, unless this computer has no client for it.
+func (b *bench) startSSH(ctx context.Context) (stop func(), err error) {
+	if _, err := exec.LookPath("ssh"); err != nil {
+		return func() {}, nil
+	}
+	b.peer, stop, err = sshServer(ctx, b.o.SSHD, filepath.Join(b.n.Dir(), "sshd"))
+	return stop, err
+}
+
 // ssh measures a command in the container, by OpenSSH's client and by the one built in, and on this computer by OpenSSH's own server.
 func (b *bench) ssh(ctx context.Context, lease string) error {
 	t := Table{Title: "A command over SSH"}
 	peer := Row{What: "OpenSSH on loopback", Unit: "s"}
 	rows := []Row{{What: "`gantry ssh`", Unit: "s"}, {What: "`gantry exec`", Unit: "s"}}
-	var client []string
-	_, noClient := exec.LookPath("ssh")
-	switch {
-	case b.o.SSHD == "":
-		t.Skipped = append(t.Skipped, "OpenSSH's server is not there")
-	case noClient != nil:
+	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Skipped = append(t.Skipped, "OpenSSH's client is not installed, and `gantry ssh` uses its own")
-	default:
-		var stop func()
-		var err error
-		if client, stop, err = sshServer(ctx, b.o.SSHD, filepath.Join(b.n.Dir(), "sshd")); err != nil {
-			return err
-		}
-		defer stop()
+	} else if b.peer == nil {
+		t.Skipped = append(t.Skipped, "OpenSSH's server is not there")
 	}
 	for i := range 2 * b.o.Runs {
 		b.say("SSH %d of %d", i+1, 2*b.o.Runs)
-		if client != nil {
-			took, err := timed(exec.CommandContext(ctx, "ssh", append(client, "true")...))
+		if b.peer != nil {
+			took, err := timed(exec.CommandContext(ctx, "ssh", append(b.peer[:len(b.peer):len(b.peer)], "true")...))
 			if err != nil {
 				return err
 			}
@@ -147,7 +146,7 @@ func (b *bench) ssh(ctx context.Context, lease string) error {
 			rows[k].Values = append(rows[k].Values, took)
 		}
 	}
-	if client != nil {
+	if b.peer != nil {
 		t.Rows = append(t.Rows, peer)
 	}
 	t.Rows = append(t.Rows, rows...)

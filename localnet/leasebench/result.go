@@ -66,14 +66,18 @@ const begin = `# Leases as containers: what they take
 ` + "`make bench-lease`" + ` measures this on a local network of real binaries, with its peers in the same run, one after the other in turns. Containers run in
 gVisor on a machine of namespaces of its own; there are no GPUs. Nothing here is a test: the figures depend on the computer and on what else it does.
 The targets are those of the design: order → first output 3 s, of it the container 0.3 s; a prompt within 1.5 s; forwarded TCP at 80 % of iperf3 between
-two hosts. Loopback is no link between hosts: what a forwarded stream reaches there is what the processors can do, and bounds what it can reach on a link.
+two hosts. Loopback is no link between hosts: what a forwarded stream reaches there is what the processors can do for both ends, and for a relay of the
+local network between them. A second machine is reached by a link of 1,000 Mbit/s each way (a pair of virtual interfaces, limited by a token bucket), as from
+another computer; its peer is iperf3 between the same two ends.
 
 - **order → first output**: from the start of ` + "`gantry deploy --image`" + ` until its customer reads the job's first line; the machine has the image. *The container* is the
   part from the start of the job by the agent's runtime until its first line, measured alone, without a network.
 - **a command over SSH**: from the start of the client until it has ended, the command being ` + "`true`" + `. ` + "`gantry ssh`" + ` runs OpenSSH's client over the market's own
   streams, and looks the lease up on chain first; ` + "`gantry exec`" + ` has a client built in. The peer is OpenSSH's client and server on loopback.
-- **forwarded TCP**: one iperf3 stream of three seconds through ` + "`gantry port`" + ` to a server in the container. A provider's machine itself reaches no container
-  except so; beside it the same client and server on loopback without a container, and both in one container.
+- **forwarded TCP**: one iperf3 stream of three seconds through ` + "`gantry port`" + `, or OpenSSH's ` + "`ssh -L`" + `, to a server in the container. A provider's machine
+  itself reaches no container except so; beside it the same client and server on loopback without a container, through OpenSSH's own server there, and both
+  in one container.
+- **a file of 200 MB**: from the start of the client until it has ended. The peer is OpenSSH's client and server on loopback.
 - **image of 200 MB**: random bytes in one layer, from a registry on loopback, fetched and unpacked; the second pull asks the registry and finds all there.
 `
 
@@ -81,7 +85,7 @@ two hosts. Loopback is no link between hosts: what a forwarded stream reaches th
 func (r *Result) Markdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(begin)
-	fmt.Fprintf(&b, "\n## Measured\n%s, engine %s: %s\n", r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Engine, computer())
+	fmt.Fprintf(&b, "\n## Measured\n%s, engine %s: %s\n", r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Engine, Computer())
 	for _, t := range r.Tables {
 		fmt.Fprintf(&b, "\n### %s\n", t.Title)
 		if len(t.Rows) > 0 {
@@ -102,8 +106,8 @@ func (r *Result) Markdown(w io.Writer) error {
 	return err
 }
 
-// computer describes this one.
-func computer() string {
+// Computer describes this one: processors, kernel and load.
+func Computer() string {
 	model := "an unknown processor"
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if _, rest, ok := strings.Cut(string(raw), "model name\t: "); ok {

@@ -4,7 +4,6 @@ package leasebench
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,13 +37,14 @@ type Options struct {
 
 const (
 	machineName = "node-1"
+	region      = "us-west-2"
 	iperfPort   = "5201"
 	// imageMB is the size of the image that is pulled.
 	imageMB = 200
 )
 
 // tools are the programs of the image.
-var tools = []string{"sh", "echo", "sleep", "true"}
+var tools = []string{"sh", "cat", "echo", "sleep", "true"}
 
 type bench struct {
 	o        Options
@@ -53,13 +53,17 @@ type bench struct {
 	result   *Result
 	image    string // by tag, and digested by digest
 	digested string
-	iperf    error // why there is no iperf3
+	iperf    error    // why there is no iperf3
+	peer     []string // arguments with which OpenSSH's client and its friends reach their own server; none without one
 }
 
-// Run measures everything. It needs root, and what the containers of the demo need.
+// Run measures everything. It needs root, a network namespace of its own (Enter), and what the containers of the demo need.
 func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if (config.Config{}).FindRunsc() == "" {
 		return nil, errors.New("runsc, gVisor's runtime, is missing: scripts/toolchain.sh sandbox")
+	}
+	if err := furnish(); err != nil {
+		return nil, fmt.Errorf("network of its own: %w", err)
 	}
 	if err := network.TryNamespaces(ctx); err != nil {
 		return nil, err
@@ -67,7 +71,10 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	b := &bench{o: o, result: &Result{Started: time.Now(), Engine: string(o.Engine)}}
 	b.n, err = network.Start(ctx, network.Config{
 		Engine: o.Engine, Dir: o.Dir, Log: o.Log, Keepers: 3, Customers: 1, Registry: true,
-		Nodes: []network.NodeSpec{{Name: machineName, GPU: "A100", Count: 2, Region: "us-west-2", Price: 1_260_000, Namespaces: true}},
+		Nodes: []network.NodeSpec{
+			{Name: machineName, GPU: "A100", Count: 2, Region: region, Price: 1_260_000, Namespaces: true},
+			{Name: linkedName, GPU: "A100", Region: linkedRegion, Price: 1_260_000, Namespaces: true, LinkMbits: linkMbits},
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -83,7 +90,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := b.push(ctx); err != nil {
 		return nil, err
 	}
-	for _, measure := range []func(context.Context) error{b.orders, b.visits, b.pulls} {
+	for _, measure := range []func(context.Context) error{b.orders, b.visits, b.overLink, b.pulls} {
 		if err := measure(ctx); err != nil {
 			return nil, fmt.Errorf("%w (logs: %s/logs)", err, b.n.Dir())
 		}
@@ -116,8 +123,8 @@ func (b *bench) push(ctx context.Context) error {
 	return err
 }
 
-func order(image string, more ...string) []string {
-	return append([]string{"deploy", "--gpu", "A100", "--max-price", "1.60", "--duration", "30m", "--allow-simulated", "--image", image}, more...)
+func order(image, region string, more ...string) []string {
+	return append([]string{"deploy", "--gpu", "A100", "--region", region, "--max-price", "1.60", "--duration", "30m", "--allow-simulated", "--image", image}, more...)
 }
 
 // orders measures from an order to the first output, and the container's part.
@@ -144,7 +151,7 @@ func (b *bench) orders(ctx context.Context) error {
 // firstLine orders a container and returns when its first line is there.
 func (b *bench) firstLine(ctx context.Context) (time.Duration, error) {
 	const line = "the first line"
-	cmd := b.n.Command(ctx, b.customer, order(b.image, "--run-to-completion", "--", "echo", line)...)
+	cmd := b.n.Command(ctx, b.customer, order(b.image, region, "--run-to-completion", "--", "echo", line)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return 0, err
@@ -170,13 +177,25 @@ func (b *bench) firstLine(ctx context.Context) (time.Duration, error) {
 	return took, nil
 }
 
-// visits rents a container and measures SSH and a forwarded port.
+// visits rents a container and measures SSH, forwarded ports and copies.
 func (b *bench) visits(ctx context.Context) error {
+	if b.o.SSHD != "" {
+		stop, err := b.startSSH(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	return b.rented(ctx, region, b.ssh, b.ports, b.copies)
+}
+
+// rented has things measured on a lease of a container that serves iperf3, where that is there.
+func (b *bench) rented(ctx context.Context, region string, measure ...func(ctx context.Context, lease string) error) error {
 	job := []string{"sleep", "100000"}
 	if b.iperf == nil {
 		job = []string{"iperf3", "-s", "-p", iperfPort}
 	}
-	out, err := b.gantry(ctx, order(b.image, append([]string{"--detach", "--"}, job...)...)...)
+	out, err := b.gantry(ctx, order(b.image, region, append([]string{"--detach", "--"}, job...)...)...)
 	if err != nil {
 		return err
 	}
@@ -203,11 +222,10 @@ func (b *bench) visits(ctx context.Context) error {
 			return errors.Join(ctx.Err(), answer.Err())
 		}
 	}
-	if err := b.ssh(ctx, lease); err != nil {
-		return err
-	}
-	if err := b.ports(ctx, lease); err != nil {
-		return err
+	for _, m := range measure {
+		if err := m(ctx, lease); err != nil {
+			return err
+		}
 	}
 	_, err = b.gantry(ctx, "stop", lease)
 	return err
@@ -221,61 +239,4 @@ func timed(cmd *exec.Cmd) (float64, error) {
 		return 0, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, out)
 	}
 	return time.Since(began).Seconds(), nil
-}
-
-// ports measures iperf3 through a forwarded port, and beside it.
-func (b *bench) ports(ctx context.Context, lease string) error {
-	t := Table{Title: "Forwarded TCP, one stream"}
-	defer func() { b.result.Tables = append(b.result.Tables, t) }()
-	if b.iperf != nil {
-		t.Skipped = append(t.Skipped, "iperf3 is not installed")
-		return nil
-	}
-	at, stop, err := b.n.Forward(ctx, b.customer, lease, iperfPort)
-	if err != nil {
-		return err
-	}
-	near, stopNear, err := startIperf(ctx)
-	if err != nil {
-		return errors.Join(err, stop())
-	}
-	defer stopNear()
-	_, port, _ := strings.Cut(at, ":")
-	rows := []Row{{What: "iperf3 on loopback"}, {What: "`gantry port`"}, {What: "`gantry port`, from the container"}, {What: "iperf3 within the container"}}
-	for i := range b.o.Runs {
-		b.say("forwarded TCP %d of %d", i+1, b.o.Runs)
-		inside := b.n.Command(ctx, b.customer, "exec", lease, "--", "iperf3", "-c", "127.0.0.1", "-p", iperfPort, "-J", "-t", "3")
-		for k, cmd := range []*exec.Cmd{iperf(ctx, near), iperf(ctx, port), iperf(ctx, port, "-R"), inside} {
-			rate, err := mbits(cmd)
-			if err != nil {
-				return errors.Join(err, stop())
-			}
-			rows[k].Unit, rows[k].Values = "Mbit/s", append(rows[k].Values, rate)
-		}
-	}
-	t.Rows = rows
-	return stop()
-}
-
-func iperf(ctx context.Context, port string, more ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "iperf3", append([]string{"-c", "127.0.0.1", "-p", port, "-J", "-t", "3"}, more...)...)
-}
-
-// mbits runs an iperf3 client and returns what the receiver got.
-func mbits(cmd *exec.Cmd) (float64, error) {
-	out, err := cmd.Output()
-	if err != nil {
-		return 0, fmt.Errorf("iperf3: %w: %s", err, out)
-	}
-	var report struct {
-		End struct {
-			Received struct {
-				Rate float64 `json:"bits_per_second"`
-			} `json:"sum_received"`
-		}
-	}
-	if err := json.Unmarshal(out, &report); err != nil {
-		return 0, fmt.Errorf("iperf3: %w: %s", err, out)
-	}
-	return report.End.Received.Rate / 1e6, nil
 }

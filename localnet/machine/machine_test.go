@@ -169,6 +169,25 @@ func TestAMachineHasANetworkOfItsOwn(t *testing.T) {
 	}
 }
 
+// A machine with a service manager starts an agent again that was killed; one without ends with it.
+func TestAMachineOutlivesItsAgent(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	file := filepath.Join(t.TempDir(), "starts")
+	s := Spec{Service: true, Agent: []string{"sh", "-c", "echo x >>" + file + "; [ $(wc -l <" + file + ") -gt 1 ] || kill -9 $$; exec sleep 300"}}
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, s) }()
+	starts := func() int {
+		raw, _ := os.ReadFile(file)
+		return strings.Count(string(raw), "x")
+	}
+	require.Eventually(t, func() bool { return starts() == 2 }, time.Minute, 10*time.Millisecond)
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	s.Service = false
+	s.Agent = []string{"false"}
+	require.ErrorContains(t, serve(t.Context(), s), "exit status 1")
+}
+
 func TestAMachineIsNotRunInOthersNamespaces(t *testing.T) {
 	require.ErrorIs(t, Run(t.Context(), Spec{Agent: []string{"true"}}), ErrSpec)
 	require.ErrorIs(t, RunTry(), ErrSpec)

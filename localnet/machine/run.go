@@ -17,8 +17,12 @@ import (
 // Namespaces are those that the process of a machine has to be started in.
 const Namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 
-// stopTime is what an agent gets to end in.
-const stopTime = 5 * time.Second
+const (
+	// stopTime is what an agent gets to end in.
+	stopTime = 5 * time.Second
+	// restartPause is before an agent that has crashed is started again.
+	restartPause = 100 * time.Millisecond
+)
 
 // Run is the machine: it returns when the agent has ended, or with the context. It must be the first process of [Namespaces].
 func Run(ctx context.Context, s Spec) error {
@@ -41,17 +45,40 @@ func Run(ctx context.Context, s Spec) error {
 		}
 		fault.StartRelayOn(l, func() (net.Conn, error) { return net.DialTimeout("tcp4", addr, patience) })
 	}
-	l, err := net.Listen("tcp4", s.Serve)
-	if err != nil {
-		return fmt.Errorf("machine: %w", err)
+	if s.LinkMbits > 0 {
+		if err := link(own, s.LinkMbits); err != nil {
+			return err
+		}
 	}
-	fault.StartRelayOn(l, func() (net.Conn, error) { return own.dial("tcp4", s.Serve) })
+	if s.Serve != "" {
+		l, err := net.Listen("tcp4", s.Serve)
+		if err != nil {
+			return fmt.Errorf("machine: %w", err)
+		}
+		fault.StartRelayOn(l, func() (net.Conn, error) { return own.dial("tcp4", s.Serve) })
+	}
 	asked, err := listenAsked(s.Asked)
 	if err != nil {
 		return err
 	}
 	go own.serveAsked(asked)
-	return own.do(func() error { return runAgent(ctx, s.Agent) })
+	return own.do(func() error { return serve(ctx, s) })
+}
+
+// serve runs the agent, again and again where the machine has a service manager.
+func serve(ctx context.Context, s Spec) error {
+	for {
+		err := runAgent(ctx, s.Agent)
+		if err == nil || ctx.Err() != nil || !s.Service {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, err)
+		select {
+		case <-time.After(restartPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // enter makes the machine's network and its internet.

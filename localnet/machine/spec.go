@@ -15,9 +15,14 @@ type Spec struct {
 	// Reach are loopback addresses of the computer, host:port, that the machine reaches at the same addresses.
 	Reach []string `json:"reach"`
 	// Serve is the loopback address at which the agent listens on the machine, and the computer for it.
-	Serve string `json:"serve"`
+	Serve string `json:"serve,omitempty"`
+	// LinkMbits ties the machine to the network namespace that it is started in, by a link of so many Mbit/s each way, at which
+	// it has the address LinkHost; 0 for none. Interfaces of both ends are made: the namespace must not be the computer's own.
+	LinkMbits int `json:"link_mbits,omitempty"`
 	// Asked is the path of the socket at which [Ask] is answered.
 	Asked string `json:"asked"`
+	// Service starts the agent again when it crashes. Without it the machine ends with its agent.
+	Service bool `json:"service,omitempty"`
 	// Agent is the command line of the machine's agent.
 	Agent []string `json:"agent"`
 }

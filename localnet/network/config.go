@@ -43,6 +43,8 @@ type Config struct {
 	KeeperHost string
 	// Fleet runs all agents in one process: hundreds of machines need it. None of them can be killed alone then.
 	Fleet bool
+	// Reach are more addresses of loopback, host:port, that machines in namespaces of their own reach.
+	Reach []string
 	// Registry starts a registry of images on loopback, see Network.Registry.
 	Registry bool
 	// Log gets what the network does; processes have log files of their own.
@@ -67,6 +69,12 @@ type NodeSpec struct {
 	// Namespaces runs the machine in namespaces of its own, with a small internet: see package machine. Its containers get a
 	// network then, and killing it kills all that runs on it.
 	Namespaces bool
+	// Service has such a machine start its agent again when it crashes, as a service manager does, so that the agent can be killed
+	// alone.
+	Service bool
+	// LinkMbits has such a machine be reached by a link of so many Mbit/s each way, in place of loopback, from the network
+	// namespace that the local network runs in: that must not be the computer's own.
+	LinkMbits int
 	// Wrong makes its work proofs wrong in some entries.
 	Wrong bool
 }

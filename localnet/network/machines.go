@@ -35,8 +35,12 @@ func (n *Network) asked(m *Machine) string { return filepath.Join(n.machineDir()
 // what it needs of the network.
 func (n *Network) inNamespaces(m *Machine, agent process.Spec) (process.Spec, error) {
 	serve := n.loopback(m.Name)
-	s := machine.Spec{Serve: serve, Asked: n.asked(m), Agent: append([]string{agent.Path}, agent.Args...)}
-	s.Agent = append(s.Agent, "--listen", n.listen(m.Name))
+	s := machine.Spec{Serve: serve, LinkMbits: m.LinkMbits, Asked: n.asked(m), Service: m.Service, Reach: slices.Clone(n.cfg.Reach), Agent: append([]string{agent.Path}, agent.Args...)}
+	listen := n.listen(m.Name)
+	if m.LinkMbits > 0 {
+		s.Serve, listen = "", machine.LinkAddr(n.ports[m.Name])
+	}
+	s.Agent = append(s.Agent, "--listen", listen)
 	at := n.endpoint()
 	for _, raw := range []string{at.RPC, at.WS} {
 		u, err := url.Parse(raw)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -260,6 +261,24 @@ func (n *Network) Machine(name string) (*Machine, error) {
 
 // Kill ends a process as a crash would (SIGKILL); its supervisor starts it again.
 func (n *Network) Kill(name string) error { return n.sup.Kill(name) }
+
+// KillFor ends a process as Kill does, and has it stay away for a time.
+func (n *Network) KillFor(name string, away time.Duration) error {
+	p, err := n.sup.Process(name)
+	if err != nil {
+		return err
+	}
+	return p.KillFor(away)
+}
+
+// Fail ends a process with SIGKILL, as the end of its machine would: nobody starts it again.
+func (n *Network) Fail(ctx context.Context, name string) error {
+	p, err := n.sup.Process(name)
+	if err != nil {
+		return err
+	}
+	return p.Fail(ctx)
+}
 
 // Restarts counts how often a process was started again.
 func (n *Network) Restarts(name string) (int, error) {

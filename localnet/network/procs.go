@@ -159,9 +159,14 @@ func (n *Network) CloseNode(ctx context.Context, m *Machine) error {
 	return n.ownerCommand(ctx, m, "close")
 }
 
-func (n *Network) ownerCommand(ctx context.Context, m *Machine, name string) error {
+// ActivateNode lets a machine have work again, with as much of its owner's free stake as it lacks.
+func (n *Network) ActivateNode(ctx context.Context, m *Machine) error {
+	return n.ownerCommand(ctx, m, "update", "--status", "active")
+}
+
+func (n *Network) ownerCommand(ctx context.Context, m *Machine, name string, more ...string) error {
 	args := append([]string{name, "--keypair", m.Owner.Path}, n.direct()...)
-	return n.agentCommand(ctx, m, append(args, "--node-key", m.Key.Path, "--data-dir", n.agentDir(m.Name))...)
+	return n.agentCommand(ctx, m, append(append(args, "--node-key", m.Key.Path, "--data-dir", n.agentDir(m.Name)), more...)...)
 }
 
 func (n *Network) agentCommand(ctx context.Context, m *Machine, args ...string) error {

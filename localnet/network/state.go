@@ -49,7 +49,7 @@ type Member struct {
 func statePath(dir string) string { return filepath.Join(dir, "network.json") }
 
 // ReadState reads what the network in dir says about itself. It fails with ErrNotRunning when there is none, or when
-// the one that wrote it is gone: a lock that nobody holds is stale.
+// the one that wrote it is gone: a lock that no process holds is stale.
 func ReadState(dir string) (State, error) {
 	raw, err := os.ReadFile(statePath(dir))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,9 @@ type Process struct {
 	cmd      *exec.Cmd
 	restarts int
 	stopped  bool
-	err      error // why it ended, valid when done is closed
+	failed   bool      // it is not started again, see Fail
+	away     time.Time // not started again before
+	err      error     // why it ended, valid when done is closed
 }
 
 func newProcess(sup *Supervisor, spec Spec) (*Process, error) {
@@ -83,7 +85,7 @@ func (p *Process) supervise(exited <-chan error) {
 			p.setErr(p.terminate(exited))
 			return
 		}
-		if err == nil || p.spec.Restart == Never {
+		if err == nil || p.spec.Restart == Never || p.isFailed() {
 			p.setErr(err)
 			log.Debug().Err(err).Msg("process ended")
 			return
@@ -97,9 +99,10 @@ func (p *Process) supervise(exited <-chan error) {
 				log.Error().Err(err).Str("log", p.LogPath()).Msg("process crashes again and again; supervisor gives up")
 				return
 			}
-			log.Warn().Err(err).Dur("pause", backoff).Msg("process crashed; supervisor starts it again")
+			pause := p.pause(backoff)
+			log.Warn().Err(err).Dur("pause", pause).Msg("process crashed; supervisor starts it again")
 			select {
-			case <-time.After(backoff):
+			case <-time.After(pause):
 			case <-p.stop:
 				p.setErr(nil)
 				return
@@ -177,6 +180,44 @@ func (p *Process) Kill() error {
 		return fmt.Errorf("kill %s: %w", p.spec.Name, err)
 	}
 	return nil
+}
+
+// Fail ends the child and its process group with SIGKILL, as the end of its machine would: it is not started again. It
+// waits until the child is gone.
+func (p *Process) Fail(ctx context.Context) error {
+	p.mu.Lock()
+	p.failed = true
+	pid := p.cmd.Process.Pid
+	p.mu.Unlock()
+	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("kill the process group of %s: %w", p.spec.Name, err)
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("end of %s: %w", p.spec.Name, ctx.Err())
+	}
+}
+
+func (p *Process) isFailed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed
+}
+
+// KillFor kills the child as Kill does, and has it stay away for a time before it is started again.
+func (p *Process) KillFor(away time.Duration) error {
+	p.mu.Lock()
+	p.away = time.Now().Add(away)
+	p.mu.Unlock()
+	return p.Kill()
+}
+
+func (p *Process) pause(backoff time.Duration) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(backoff, time.Until(p.away))
 }
 
 // Stop ends the child for good and waits for it. It returns early with the context's error, the child then ends in the

@@ -124,6 +124,18 @@ func TestCrashIsRestartedAndExitIsNot(t *testing.T) {
 	require.Zero(t, r.Restarts())
 }
 
+// A child that is killed for a while is not started again before.
+func TestAKilledChildStaysAway(t *testing.T) {
+	sup := newSupervisor(t, t.TempDir())
+	p, err := sup.Start(Spec{Name: "away", Path: "sleep", Args: []string{"300"}, Restart: OnCrash})
+	require.NoError(t, err)
+	const away = 2 * time.Second
+	killed := time.Now()
+	require.NoError(t, p.KillFor(away))
+	require.Eventually(t, func() bool { return p.Restarts() == 1 }, time.Minute, 10*time.Millisecond)
+	require.GreaterOrEqual(t, time.Since(killed), away)
+}
+
 func TestGivesUp(t *testing.T) {
 	sup := newSupervisor(t, t.TempDir())
 	p, err := sup.Start(Spec{Name: "broken", Path: "false", Restart: OnCrash, MaxRestarts: 2})

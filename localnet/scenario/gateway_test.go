@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,6 +34,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/internal/acmetest"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -193,6 +196,7 @@ func TestAGatewayReachesAContainer(t *testing.T) {
 	v.foreign()
 	v.gatewayDies()
 	v.agentDies()
+	v.issued()
 	v.takenBack()
 	v.leaseEnds()
 }
@@ -435,6 +439,40 @@ func (v *gatewayVisit) gatewayDies() {
 		return err == nil && code == 200
 	}, time.Minute, 200*time.Millisecond)
 	require.Contains(t, v.run("ssh", v.host, "echo again"), "again")
+}
+
+// issued: a gateway without certificates as files has them issued, at the port at which visitors come, and once.
+func (v *gatewayVisit) issued() {
+	t := v.t
+	tlsAt, sshAt := v.g.tls, v.g.ssh
+	_, port, err := net.SplitHostPort(tlsAt)
+	require.NoError(t, err)
+	number, err := strconv.Atoi(port)
+	require.NoError(t, err)
+	server := acmetest.New(t, number)
+	authority := filepath.Join(v.dir, "acme.pem")
+	require.NoError(t, os.WriteFile(authority, server.CA, 0o600))
+	v.g.kill()
+	at := slices.Index(v.g.args, "--cert")
+	v.g.args = append(slices.Delete(slices.Clone(v.g.args), at, at+4), "--acme", server.Directory, "--acme-ca", authority)
+	v.http = v.g.client(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Root.Raw}))
+	nine := strings.Replace(v.web, "web-", "9-", 1)
+	reached := func() {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			web, _, err := fetch(v.http, v.web)
+			other, _, err2 := fetch(v.http, nine)
+			return errors.Join(err, err2) == nil && web == 200 && other == 502
+		}, 4*time.Minute, 200*time.Millisecond, "the two ports without TLS of their own have certificates")
+		v.passed()
+	}
+	v.g.start(tlsAt, sshAt)
+	reached()
+	asked := server.Orders()
+	v.g.kill()
+	v.g.start(tlsAt, sshAt)
+	reached()
+	require.Equal(t, asked, server.Orders())
 }
 
 // agentDies: the container goes on, and the gateway reaches it again.

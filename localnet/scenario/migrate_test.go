@@ -38,7 +38,7 @@ func TestALeaseMovesBeforeTheReport(t *testing.T) {
 	params := seed.Params()
 	params.PeriodSecs = 3600
 	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
-	n := likeMachines(t, 4, network.Config{Params: &params, KeeperFlags: []string{"--outage-votes", "--check-interval", "2s"}})
+	n := likeMachines(t, 4, network.Config{Params: &params, KeeperFlags: []string{"--check-interval", "2s"}})
 	m := moveByStopping(t, n)
 	t.Logf("the job went on %d s after its machine was gone", m.secs)
 }
@@ -87,7 +87,7 @@ func moveByStopping(t *testing.T, n *network.Network) move {
 	_, err = n.Sender().Send(t.Context(), customer.Key, []solana.PrivateKey{dying.Key.Key}, put)
 	require.NoError(t, err)
 	require.NoError(t, pause(t.Context(), 7*time.Second)) // some of it is verified
-	require.NoError(t, n.Stop(t.Context(), dying.Name))
+	require.NoError(t, n.Fail(t.Context(), dying.Name))
 	stopped := time.Now()
 
 	var got result

@@ -71,7 +71,7 @@ func TestAVolumeMovesWithItsLease(t *testing.T) {
 	first := lease(func(l sdk.Lease) bool { return l.CheckpointHash != [32]byte{} })
 	for _, m := range n.Nodes {
 		if m.Address == first.Node {
-			require.NoError(t, n.Stop(t.Context(), m.Name))
+			require.NoError(t, n.Fail(t.Context(), m.Name))
 		}
 	}
 	second := lease(func(l sdk.Lease) bool { return l.Continues == 1 })

@@ -178,6 +178,23 @@ func TestAVolumeIsKeptAndRestored(t *testing.T) {
 	require.Contains(t, bucket.Objects(t), "team/training/manifests/"+found[1])
 	second := ok(t, n, customer, append(rent, "--restore", found[1], "--", "get=/data/x")...)
 	require.Contains(t, second.Stderr, `got /data/x "kept kept " <nil>`)
+	prune := []string{"prune", "s3://" + s3test.Bucket + "/team/training", "--backup-endpoint", bucket.URL, "--keep", "1", "--json"}
+	var pruned struct{ Kept, SnapshotsRemoved int }
+	for _, aged := range []time.Duration{0, 72 * time.Hour} {
+		bucket.Advance(aged)
+		require.NoError(t, json.Unmarshal([]byte(ok(t, n, customer, prune...).Stdout), &pruned))
+		t.Logf("%v later: %+v", aged, pruned)
+		require.Equal(t, 2, pruned.Kept+pruned.SnapshotsRemoved)
+		require.True(t, aged > 0 || pruned.Kept == 2, "they are younger than two days")
+	}
+	refused, err = n.Gantry(t.Context(), n.Keys.Customers[1], prune...)
+	require.NoError(t, err)
+	require.Equal(t, refusedByMarket, refused.Code)
+	require.Contains(t, refused.Stderr, "there is no backup.key")
+	newest := regexp.MustCompile(`snapshot ([0-9a-f]{64}) of the volume`).FindStringSubmatch(second.Stderr)
+	require.Len(t, newest, 2, second.Stderr)
+	third := ok(t, n, customer, append(rent, "--restore", newest[1], "--", "get=/data/x")...)
+	require.Contains(t, third.Stderr, `got /data/x "kept kept " <nil>`)
 	below(t, n.Dir(), func(path string, raw []byte) {
 		require.False(t, strings.Contains(string(raw), s3test.SecretKey), "%s", path)
 	})

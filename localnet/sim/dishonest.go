@@ -154,7 +154,7 @@ func (c *collusion) otherProposal(k *keeper, m messages.Proposal) (messages.Prop
 		}
 		manifests = append(manifests, named)
 	}
-	other, set, err := report.Propose(d, basis.Weights, basis.Roster, basis.Tier, manifests, m.Round, k.key)
+	other, set, err := report.Propose(d, basis.Weights, basis.Roster, manifests, m.Round, k.key)
 	return other, err == nil && set.Root != records.Hash(m.Root)
 }
 
@@ -171,10 +171,7 @@ func (c *collusion) statements(k *keeper, p records.Period) []records.CheckState
 
 // everything counts what all keepers have signed about a period: dishonest keepers are given more than they could know.
 func (c *collusion) everything(k *keeper, p records.Period) (*report.Tally, report.Basis) {
-	b := report.Basis{Tier: func(n solana.PublicKey) (t uint8) {
-		k.view.Read(func(v *view.Accounts) { t = v.Tier(n, c.sim.begins(p+1).Unix()) })
-		return t
-	}}
+	b := report.Basis{}
 	k.view.Read(func(v *view.Accounts) { b.Weights = v.Weights(int64(p+1) * int64(c.sim.secs())) })
 	seed, _ := k.seed(p)
 	b.Roster = committee.NewRoster(seed, b.Weights)
@@ -247,7 +244,7 @@ func (sim *simulation) scheduleForgedVotes() {
 	}
 }
 
-// root is what a dishonest keeper votes for. It has none for a period of which nobody knows anything.
+// root is what a dishonest keeper votes for. It has none for a period of which it knows nothing.
 func (c *collusion) root(k *keeper, p records.Period) (records.Hash, bool) {
 	if c.votes == clutter {
 		c.falsified++

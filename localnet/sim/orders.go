@@ -16,7 +16,7 @@ type orders struct {
 	rng      rng
 	nonce    uint64
 	customer solana.PublicKey
-	over     bool // nobody orders any more
+	over     bool // customers order no more
 }
 
 // busy is the share of machines that customers want, of a hundred.

@@ -272,7 +272,9 @@ func (t *tx) applyToNode(leaf *records.Leaf, n *market.Node, p *market.Params) {
 	n.DowntimeSecs += uint64(leaf.DowntimeSeconds)
 	if uint64(leaf.Period) == n.LastReportPeriod {
 		n.NoteHealth(unhealthy, uint64(leaf.Period), p.PeriodSecs, t.now)
-		if n.Spec.Simulated == 0 {
+		if leaf.EvidenceHash == [32]byte{} {
+			n.Tier = min(n.Tier, leaf.Tier)
+		} else if n.Spec.Simulated == 0 {
 			n.Tier, n.EvidenceExpiry = leaf.Tier, int64(uint64(leaf.Period)+1)*int64(p.PeriodSecs)+market.EvidenceSecs
 		}
 		if leaf.DeviceRoot != [32]byte{} {

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
+.PHONY: help demo build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease moves fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -12,6 +12,12 @@ demo: ## run the whole market on a local Solana node (ENGINE=surfnet or agave)
 
 build: ## build all binaries into build/bin
 	@scripts/build.sh
+
+dist: ## build packages and archives for Debian and Ubuntu into build/dist, with checksums and bills of materials
+	@scripts/dist.sh
+
+dist-check: ## install the packages in a fresh Debian and use them (Linux, root)
+	@scripts/dist-check.sh
 
 check: ## before a commit: format, vet and test what changed and what depends on it (BASE=commit)
 	@scripts/check.sh $(BASE)
@@ -58,6 +64,9 @@ bench: ## benchmarks (BENCH=./package/... for some)
 bench-lease: ## leases as containers beside OpenSSH and iperf3; writes docs/reports/leases.md (Linux, root)
 	@scripts/bench-lease.sh $(BENCH_LEASE)
 
+moves: build ## how long leases stand still whose machines are gone, 50 times; writes docs/reports/moves.md (MOVES="--runs 10" for fewer)
+	@build/bin/gantry-localnet moves --report docs/reports/moves.md $(MOVES)
+
 fuzz: ## every fuzz target for 30 s (FUZZTIME=10m, FUZZ=./package/... for some)
 	@scripts/fuzz.sh $(or $(FUZZTIME),30s) $(FUZZ)
 
@@ -76,8 +85,8 @@ work-table: ## time of work proofs and their checks on this machine, and what sa
 soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)
 	@build/bin/gantry-localnet soak --engine agave $(SOAK)
 
-kill-test: ## kill keepers, agents and commands while leases are bought, run and settled (KILLS=200; KILLS_REPORT=FILE for the page)
-	@scripts/kill-test.sh $(or $(KILLS),200) $(KILLS_REPORT)
+kill-test: ## kill daemons and commands while leases are bought, run and settled (KILLS=200; PART=containers: all that containers need; KILLS_REPORT=FILE)
+	@scripts/kill-test.sh $(or $(PART),processes) $(or $(KILLS),200) $(KILLS_REPORT)
 
 toolchain: ## install the pinned tools
 	@scripts/toolchain.sh all

@@ -29,7 +29,7 @@ type Tx struct {
 	Units        uint64
 	Events       []market.Event
 	Instructions []Instruction
-	Unreadable   string // why nobody can say what it did; empty for a transaction that was read
+	Unreadable   string // why what it did is not known; empty for a transaction that was read
 }
 
 // Instruction is a top-level instruction of a transaction.

@@ -65,6 +65,8 @@ type node struct {
 const (
 	minCooldown = 200 * time.Millisecond
 	maxCooldown = 15 * time.Second
+	// behindFailures in a row are those of a node that stays behind. Every node is a slot or two behind now and then.
+	behindFailures = 10
 )
 
 // New checks the endpoints' form; it does not connect.
@@ -281,7 +283,11 @@ func (n *node) failed(err error, log zerolog.Logger) {
 		return
 	}
 	n.foreign = false
-	if n.failures == 1 {
+	first := 1
+	if IsCode(err, CodeSlotNotReached) {
+		first = behindFailures
+	}
+	if n.failures == first {
 		log.Warn().Str("endpoint", n.ep.RPC).Str("reason", reason(err)).Msg("RPC endpoint failed")
 	}
 }

@@ -25,7 +25,7 @@ const (
 // covers it: the cache holds 300 rooted blocks, a blockhash is valid for 150.
 const statusMemory = 100
 
-// Fate decides whether a transaction whose status nobody knows can still land.
+// Fate decides whether a transaction of unknown status can still land.
 //
 // It is dead only when the finalised chain is higher than the last block at which its blockhash was valid, and the same
 // node, asked afterwards, does not know the signature although its memory reaches back to the slot at which the

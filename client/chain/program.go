@@ -26,7 +26,7 @@ const (
 // Code is what the upgradeable loader holds: a deployed program, or a buffer that is to become one.
 type Code struct {
 	Account   solana.PublicKey // which holds the bytes
-	Authority solana.PublicKey // who may replace them; zero for nobody
+	Authority solana.PublicKey // which key may replace them; zero if none may
 	Slot      uint64           // of the last deployment; zero for a buffer
 	Bytes     []byte           // as long as the account: the file, then zeros
 }

@@ -14,10 +14,8 @@ import (
 	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/version"
 )
-
-// Version is set at build time.
-var Version = "dev"
 
 // Streams are what the command reads and writes.
 type Streams struct {
@@ -66,7 +64,7 @@ func New(s Streams) *cli.App {
 	app := &cli.App{
 		Name:                   "gantry",
 		Usage:                  "buy and sell GPU compute, paid and verified on Solana",
-		Version:                Version + ", messages " + p2p.MessagesVersion().String(),
+		Version:                version.Build + ", messages " + p2p.MessagesVersion().String(),
 		Flags:                  globalFlags(),
 		EnableBashCompletion:   true,
 		UseShortOptionHandling: false,
@@ -116,7 +114,7 @@ func onUsage(commands []*cli.Command) {
 // Run runs the command line and returns the exit code. args are without the program's name. One at a time in a process:
 // the library's help flag is shared.
 func Run(ctx context.Context, s Streams, args []string) int {
-	// Whatever is written passes here, whoever wrote it. Only what a customer's own job has written may be had as it is.
+	// All output passes here, whichever part of the program writes it. Only what a customer's own job has written may be had as it is.
 	s.rawOut, s.rawErr = s.Out, s.Err
 	s.Out, s.Err = printable.Writer(s.Out), printable.Writer(s.Err)
 	app := New(s)

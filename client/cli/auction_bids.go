@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
+	"github.com/gantry-market/gantry/internal/version"
 )
 
 // bidSetProtocol asks keepers for published bids.
@@ -164,7 +165,7 @@ func (s *session) dialAny(v *view.View) (*p2p.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := p2p.New(p2p.Options{Key: key, Client: true, UserAgent: "gantry/" + Version, PublicOnly: public, Log: s.log})
+	n, err := p2p.New(p2p.Options{Key: key, Client: true, UserAgent: "gantry/" + version.Build, PublicOnly: public, Log: s.log})
 	if err != nil {
 		return nil, err
 	}

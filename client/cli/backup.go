@@ -39,55 +39,85 @@ const (
 func backupFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagBackup, Usage: "keep encrypted snapshots of the --volume in `s3://BUCKET/FOLDER`, at the job's end; the machine gets the credentials of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of ~/.aws/credentials, so let them open this folder alone"},
-		&cli.StringFlag{Name: flagBackupEndpoint, Usage: "`URL` of the S3 server, if it is not Amazon's", EnvVars: []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}},
+		backupEndpointFlag(),
 		&cli.DurationFlag{Name: flagBackupEvery, Usage: "also a snapshot every `TIME`, for which the job is frozen, at least 1m"},
-		&cli.StringFlag{Name: flagRestore, Usage: "begin with the snapshot `HASH` of the --backup"},
+		&cli.StringFlag{Name: flagRestore, Usage: "begin with the snapshot `HASH` of the --backup: a volume, or a container that gantry suspend has kept, which goes on with its memory and processes"},
 	}
 }
 
+func backupEndpointFlag() cli.Flag {
+	return &cli.StringFlag{Name: flagBackupEndpoint, Usage: "`URL` of the S3 server, if it is not Amazon's", EnvVars: []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}}
+}
+
 // backup reads where snapshots of a job's volume go, and tries the bucket. What it returns has neither key nor credentials.
-func (s *session) backup(volume *messages.Volume) (*messages.Backup, error) {
+// saved is the suspended container with which the job goes on; nil for none.
+func (s *session) backup() (b *messages.Backup, saved *snapshot.Container, err error) {
+	if b, err = s.backupFlags(); b == nil || err != nil {
+		return nil, nil, err
+	}
+	whole, err := s.withBackupSecrets(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	bucket, err := snapshot.Open(*whole, nil)
+	if err != nil {
+		return nil, nil, usage("--backup: "+err.Error(), "")
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, bucketTime)
+	defer cancel()
+	from := snapshot.Hash(b.From)
+	if err := bucket.Check(ctx, from); err != nil {
+		return nil, nil, refused(fmt.Sprintf("--backup: %v", err), "nothing was bought; check bucket, folder, endpoint, credentials and AWS_REGION")
+	}
+	if from == (snapshot.Hash{}) {
+		return b, nil, nil
+	}
+	found, err := bucket.Find(ctx, from)
+	if err != nil {
+		return nil, nil, refused(fmt.Sprintf("--restore: %v", err), "nothing was bought; the key is that of the wallet that made the snapshot, on the machine where it was made")
+	}
+	return b, found.Container(), nil
+}
+
+// backupFlags reads the flags alone.
+func (s *session) backupFlags() (*messages.Backup, error) {
 	if !s.cli.IsSet(flagBackup) {
 		if s.cli.IsSet(flagBackupEvery) || s.cli.IsSet(flagRestore) {
 			return nil, usage("--backup-every and --restore are for volumes with a backup", "say where it is: --backup s3://BUCKET/FOLDER")
 		}
 		return nil, nil
 	}
-	if volume == nil {
+	if !s.cli.IsSet(flagVolume) && !s.cli.IsSet(flagRestore) {
 		return nil, usage("--backup is for volumes", "name one, such as --volume data:50GiB")
 	}
-	u, err := url.Parse(s.cli.String(flagBackup))
-	if err != nil || u.Scheme != "s3" {
-		return nil, usage(fmt.Sprintf("--backup %q is no folder of a bucket", s.cli.String(flagBackup)), "write it as s3://BUCKET/FOLDER")
+	b, err := s.bucketFolder(s.cli.String(flagBackup))
+	if err != nil {
+		return nil, err
 	}
 	every := s.cli.Duration(flagBackupEvery)
 	if every < 0 || every%time.Second != 0 || every > 365*24*time.Hour {
 		return nil, usage(fmt.Sprintf("--backup-every is %v", every), "give whole seconds, at least a minute")
 	}
-	b := &messages.Backup{
-		Endpoint: strings.TrimRight(s.cli.String(flagBackupEndpoint), "/"), Region: os.Getenv("AWS_REGION"), Bucket: u.Host,
-		Prefix: strings.Trim(u.Path, "/"), Every: uint32(every / time.Second),
-	}
-	if b.Endpoint == "" {
-		b.Endpoint = "https://s3.amazonaws.com"
-	}
+	b.Every = uint32(every / time.Second)
 	if text := s.cli.String(flagRestore); text != "" {
 		if n, err := hex.Decode(b.From[:], []byte(text)); err != nil || n != len(b.From) {
 			return nil, usage(fmt.Sprintf("--restore %q is not the hash of a snapshot", text), "give the 64 digits that deploy has printed, or that the lease's history has: gantry audit LEASE")
 		}
 	}
-	whole, err := s.withBackupSecrets(b)
-	if err != nil {
-		return nil, err
+	return b, nil
+}
+
+// bucketFolder reads the folder of a bucket.
+func (s *session) bucketFolder(text string) (*messages.Backup, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "s3" {
+		return nil, usage(fmt.Sprintf("%q is no folder of a bucket", text), "write it as s3://BUCKET/FOLDER")
 	}
-	bucket, err := snapshot.Open(*whole, nil)
-	if err != nil {
-		return nil, usage("--backup: "+err.Error(), "")
+	b := &messages.Backup{
+		Endpoint: strings.TrimRight(s.cli.String(flagBackupEndpoint), "/"), Region: os.Getenv("AWS_REGION"), Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"),
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, bucketTime)
-	defer cancel()
-	if err := bucket.Check(ctx, snapshot.Hash(b.From)); err != nil {
-		return nil, refused(fmt.Sprintf("--backup: %v", err), "nothing was bought; check bucket, folder, endpoint, credentials and AWS_REGION")
+	if b.Endpoint == "" {
+		b.Endpoint = "https://s3.amazonaws.com"
 	}
 	return b, nil
 }
@@ -107,7 +137,7 @@ func (s *session) withBackupSecrets(b *messages.Backup) (*messages.Backup, error
 	}
 	value, err := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}).GetWithContext(nil)
 	if err != nil || value.AccessKeyID == "" {
-		return nil, refused("there are no credentials for the bucket of --backup", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write ~/.aws/credentials")
+		return nil, refused("there are no credentials for the bucket", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write ~/.aws/credentials")
 	}
 	out.AccessKey, out.SecretKey, out.Token = value.AccessKeyID, value.SecretAccessKey, value.SessionToken
 	return &out, nil

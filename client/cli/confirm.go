@@ -11,7 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// asked are the transactions that move or bind money. send refuses one of them that nobody has agreed to.
+// asked are the transactions that move or bind money. send refuses one of them to which the user has not agreed.
 var asked = []string{
 	"credits_deposit", "credits_withdraw", "order_create", "order_reopen", "lease_extend", "dispute_open",
 	"provider_stake", "keeper_register", "rewards_buy_back",
@@ -63,7 +63,7 @@ func (s *session) answer() (string, error) {
 		err  error
 	}
 	got := make(chan read, 1)
-	go func() { // ends with the process when nobody answers: a read of a terminal cannot be broken off
+	go func() { // ends with the process if the user does not answer: a read of a terminal cannot be broken off
 		line, err := bufio.NewReader(s.in).ReadString('\n')
 		got <- read{line, err}
 	}()

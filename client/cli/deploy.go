@@ -196,13 +196,21 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, volume); err != nil {
+	f, err := d.s.grantsOf(l)
+	if err != nil {
+		return err
+	}
+	revoked, err := f.Revoked(l.Order)
+	if err != nil {
+		return err
+	}
+	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, volume, revoked); err != nil {
 		var refusal *errRefusedByNode
 		if errors.As(err, &refusal) && refusal.why == messages.LeaseOver {
 			return d.overOnChain(ctx, l)
 		}
 		if errors.As(err, &refusal) {
-			return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.why), "a lease whose job cannot run does not start, and its price comes back when the start deadline is over; see: gantry leases")
+			return refusedJob(l, refusal)
 		}
 		return network(fmt.Sprintf("the machine of lease %s cannot be reached", l.Address), "", err)
 	}
@@ -221,15 +229,25 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	if credential != nil {
 		renewing.Go(func() { d.renewCredential(rctx, l, volume) })
 	}
+	wctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
 	if volume.key != nil {
-		keys.Go(func() { d.keepKey(rctx, l, volume) })
+		keys.Go(func() {
+			var refusal *errRefusedByNode
+			if errors.As(d.keepKey(rctx, l, volume), &refusal) && refusal.why != messages.LeaseOver {
+				refuse(refusedJob(l, refusal))
+			}
+		})
 	}
 	var cur market.Lease
 	var ok bool
-	err = d.v.WaitFor(ctx, func(v *view.View) bool {
+	err = d.v.WaitFor(wctx, func(v *view.View) bool {
 		cur, ok = v.Lease(l.Address)
 		return !ok || cur.State() != market.LeaseAwarded
 	})
+	if err != nil && ctx.Err() == nil && wctx.Err() != nil {
+		return context.Cause(wctx)
+	}
 	if err == nil && !ok {
 		return refused(fmt.Sprintf("lease %s did not start in time and was aborted", l.Address), "everything reserved for it is free again; try again")
 	}
@@ -239,6 +257,10 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	keys.Wait() // a lease that has started on chain may still wait for the key
 	d.s.say(" ✓ running  after %.1f s on %s", time.Since(d.began).Seconds(), short(l.Node))
 	return nil
+}
+
+func refusedJob(l market.Lease, refusal *errRefusedByNode) error {
+	return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.why), "a lease whose job cannot run does not start, and its price comes back when the start deadline is over; see: gantry leases")
 }
 
 // renewEvery is less than a token lives at any known registry.
@@ -257,7 +279,7 @@ func (d *deployment) renewCredential(ctx context.Context, l market.Lease, volume
 		}
 		credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
 		if err == nil {
-			_, err = d.remote.deploy(ctx, l, d.r.job, credential, volume)
+			_, err = d.remote.deploy(ctx, l, d.r.job, credential, volume, 0)
 		}
 		if err != nil && ctx.Err() == nil {
 			d.s.log.Warn().Err(err).Msg("the machine got no fresh token for the registry")

@@ -104,7 +104,7 @@ type request struct {
 func (s *session) request(v *view.View) (request, error) {
 	var r request
 	command := s.cli.Args().Slice()
-	if len(command) == 0 && s.cli.String("image") == "" {
+	if len(command) == 0 && s.cli.String("image") == "" && !s.cli.IsSet(flagRestore) {
 		return r, usage("there is no command to run", "write it after --, such as: gantry deploy --gpu A100 --minutes 10 -- python train.py")
 	}
 	if s.cli.String("gpu") == "" {
@@ -138,10 +138,7 @@ func (s *session) request(v *view.View) (request, error) {
 	if r.args.MaxPrice == 0 {
 		r.args.MaxPrice, r.noPrice = market.PricePerHour(r.model.ReferencePrice), true
 	}
-	if r.job, err = s.job(command); err != nil {
-		return r, err
-	}
-	if r.backup, err = s.backup(r.job.Volume); err != nil {
+	if err = s.jobAndBackup(&r, command); err != nil {
 		return r, err
 	}
 	if r.args.Requirement, err = s.requirement(r.model); err != nil {
@@ -175,6 +172,29 @@ func (s *session) request(v *view.View) (request, error) {
 		return r, usage("the order costs more than there is money", "lower --max-price or the time")
 	}
 	return r, nil
+}
+
+// jobAndBackup reads what runs, and where snapshots of it go.
+func (s *session) jobAndBackup(r *request, command []string) error {
+	backup, saved, err := s.backup()
+	if err != nil {
+		return err
+	}
+	if saved != nil {
+		if command, err = s.goOn(*saved, command); err != nil {
+			return err
+		}
+	}
+	if r.job, err = s.job(command); err != nil {
+		return err
+	}
+	if saved != nil {
+		r.job.Env = saved.Env
+	}
+	if r.backup = backup; backup != nil && r.job.Volume == nil {
+		return usage("--restore is for volumes", "name one, such as --volume data:50GiB")
+	}
+	return nil
 }
 
 // redundant reads the flag of jobs whose outputs are compared.

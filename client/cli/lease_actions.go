@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
@@ -62,11 +64,16 @@ func (s *session) stop() error {
 	case market.LeaseEnded:
 		return refused(fmt.Sprintf("lease %s is over already (%s)", l.Address, l.Reason()), "")
 	}
+	return s.endLease(v, l, key.PublicKey(), func(io.Writer) {})
+}
+
+// endLease ends a lease that runs, and prints what came of it; more is printed first.
+func (s *session) endLease(v *view.View, l market.Lease, authority solana.PublicKey, more func(io.Writer)) error {
 	before, _, err := s.credits(l.Customer)
 	if err != nil {
 		return err
 	}
-	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: key.PublicKey(), Lease: l})
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: authority, Lease: l})
 	tx, err := s.sendOne("lease_end", instruction, err)
 	if err != nil {
 		return err
@@ -91,6 +98,7 @@ func (s *session) stop() error {
 		}
 	}
 	return s.leaseDone(v, l, tx, func(w io.Writer) {
+		more(w)
 		fmt.Fprintf(w, "%s USDC of the reservation are free again\n", after.Free()-min(after.Free(), before.Free()))
 		if l.PaidSecs < l.BillableSecs(l.EndedAt) {
 			fmt.Fprintf(w, "the last %d s are settled by the keepers' next report\n", l.BillableSecs(l.EndedAt)-l.PaidSecs)
@@ -100,8 +108,7 @@ func (s *session) stop() error {
 }
 
 func (s *session) leaseDone(v *view.View, l market.Lease, tx sent, more func(io.Writer)) error {
-	now := time.Now().Unix()
-	j := describeLease(v, &l, now)
+	j := describeLease(v, &l, time.Now().Unix())
 	j.Tx = &tx
 	return s.done(j, func(w io.Writer) {
 		j.summary(w)

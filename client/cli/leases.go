@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/snapshot"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -32,6 +33,8 @@ func customerCommands(s Streams) []*cli.Command {
 			Action: action(s, (*session).logs),
 		},
 		topCommand(s),
+		pruneCommand(s),
+		suspendCommand(s),
 		{Name: "stop", Usage: "end a lease; what is not used comes back", ArgsUsage: "LEASE", Flags: asSession(), Action: action(s, (*session).stop)},
 		{Name: "extend", Usage: "pay for more time at the lease's price", ArgsUsage: "LEASE", Flags: asSession(durationFlags()...), Action: action(s, (*session).extend)},
 		{Name: "rate", Usage: "rate a lease that is over, 1 to 5 stars", ArgsUsage: "LEASE STARS", Action: action(s, (*session).rate)},
@@ -68,6 +71,7 @@ type leaseJSON struct {
 	Output      string `json:"output,omitempty"`   // of a redundant job: awaited, committed, shown, accepted, rejected
 	ExitCode    *int32 `json:"exitCode,omitempty"` // of the job, as the machine says
 	Detail      string `json:"detail,omitempty"`
+	Snapshot    string `json:"snapshot,omitempty"` // the last that is on chain
 	Tx          *sent  `json:"transaction,omitempty"`
 }
 
@@ -84,6 +88,9 @@ func describeLease(v *view.View, l *market.Lease, now int64) leaseJSON {
 	}
 	if l.EndReason != 0 {
 		out.EndReason = l.Reason().String()
+	}
+	if l.CheckpointHash != [32]byte{} {
+		out.Snapshot = snapshot.Hash(l.CheckpointHash).String()
 	}
 	if state := market.OutputState(l.Output); state != market.OutputNone {
 		out.Output = state.String()

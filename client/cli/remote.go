@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/version"
 )
 
 // The customer's side of the protocols that nodes serve.
@@ -50,7 +51,7 @@ func (s *session) dial(v *view.View) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := p2p.New(p2p.Options{Key: key, UserAgent: "gantry/" + Version, PublicOnly: public, Log: s.log}.ForCustomer(s.client.Local()))
+	n, err := p2p.New(p2p.Options{Key: key, UserAgent: "gantry/" + version.Build, PublicOnly: public, Log: s.log}.ForCustomer(s.client.Local()))
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +130,10 @@ type errRefusedByNode struct{ why string }
 
 func (e *errRefusedByNode) Error() string { return "the machine refuses: " + printable.Text(e.why) }
 
-// deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends.
-func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec, c *messages.RegistryCredential, v volumeSecrets) (messages.LeaseStatus, error) {
-	req := messages.DeployRequest{Version: messages.Version, Lease: l.Address, Job: job, Registry: c, VolumeKey: v.key, Backup: v.backup}
+// deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends. Grants that were issued
+// until revoked are void there.
+func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec, c *messages.RegistryCredential, v volumeSecrets, revoked int64) (messages.LeaseStatus, error) {
+	req := messages.DeployRequest{Version: messages.Version, Lease: l.Address, Job: job, Registry: c, VolumeKey: v.key, Backup: v.backup, RevokedUntil: revoked}
 	for {
 		ans, err := call[messages.DeployRequest, messages.LeaseAnswer](ctx, r, l.NodeKey, deployProtocol, req)
 		switch {

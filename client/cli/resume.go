@@ -212,7 +212,7 @@ func (s *session) remind(v *view.View, customer solana.PublicKey) {
 	}
 }
 
-// withoutJob says what happens to a lease to which nobody brings its job, and what limits the loss.
+// withoutJob says what happens to a lease to which no command brings its job, and what limits the loss.
 func (d *deployment) withoutJob() string {
 	return fmt.Sprintf("a machine starts its lease within half of the start deadline, with or without the job, and it is billed from then on: "+
 		"bring the job with gantry resume %s, or end it with gantry stop LEASE; see: gantry leases", d.order)

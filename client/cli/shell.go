@@ -17,7 +17,10 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 )
 
-var shellProtocol = toNode(messages.Shell)
+var (
+	shellProtocol = toNode(messages.Shell)
+	portsProtocol = since(3, toNode(messages.Ports))
+)
 
 const (
 	flagIdentity = "identity"
@@ -61,7 +64,7 @@ func shellCommands(s Streams) []*cli.Command {
 		},
 		{
 			Name: "port", Usage: "reach a port of a lease's container at a port of this machine", ArgsUsage: "LEASE PORT[:LOCAL]",
-			Flags: asSession(identity()), Action: action(s, (*session).port),
+			Flags: asSession(), Action: action(s, (*session).port),
 		},
 	}
 }
@@ -90,24 +93,35 @@ func (s *session) container(text string) (*container, error) {
 	return &container{s: s, r: r, lease: l}, err
 }
 
-// stream opens a connection to the SSH server in the container. Who serves it is known by the node's own key, and names
-// the server's host key.
-func (c *container) stream() (net.Conn, ssh.PublicKey, error) {
+// enter opens a connection into the container. what it is for is named where the machine does not know it.
+func enter[Req, Resp any](c *container, p p2p.Protocol, req Req, what string, refusal func(Resp) string) (net.Conn, Resp, error) {
+	var none Resp
 	ctx, cancel := context.WithTimeout(c.s.ctx, enterTime)
 	defer cancel()
 	if err := c.r.reach(ctx, c.lease.NodeKey); err != nil {
-		return nil, nil, network(fmt.Sprintf("the machine of lease %s is not reachable", c.lease.Address), "try again; if it stays so, see: gantry leases", err)
+		return nil, none, network(fmt.Sprintf("the machine of lease %s is not reachable", c.lease.Address), "try again; if it stays so, see: gantry leases", err)
 	}
-	req := messages.LeaseRequest{Version: messages.Version, Lease: c.lease.Address}
-	conn, answer, err := p2p.Dial[messages.LeaseRequest, messages.ShellAnswer](ctx, c.r.net, c.lease.NodeKey, shellProtocol, req)
+	conn, answer, err := p2p.Dial[Req, Resp](ctx, c.r.net, c.lease.NodeKey, p, req)
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):
-		return nil, nil, refused("the machine's agent does not serve shells", "its provider has to update it")
+		return nil, none, refused("the machine's agent does not serve "+what, "its provider has to update it")
 	case err != nil:
-		return nil, nil, network(err.Error(), "try again", err)
-	case answer.Refused != "":
+		return nil, none, network(err.Error(), "try again", err)
+	}
+	if why := refusal(answer); why != "" {
 		_ = conn.Close()
-		return nil, nil, refused((&errRefusedByNode{answer.Refused}).Error(), "see: gantry leases, gantry logs "+c.lease.Address.String())
+		return nil, none, refused((&errRefusedByNode{why}).Error(), "see: gantry leases, gantry logs "+c.lease.Address.String())
+	}
+	return conn, answer, nil
+}
+
+// stream opens a connection to the SSH server in the container. Who serves it is known by the node's own key, and names
+// the server's host key.
+func (c *container) stream() (net.Conn, ssh.PublicKey, error) {
+	req := messages.LeaseRequest{Version: messages.Version, Lease: c.lease.Address}
+	conn, answer, err := enter(c, shellProtocol, req, "shells", func(a messages.ShellAnswer) string { return a.Refused })
+	if err != nil {
+		return nil, nil, err
 	}
 	host, err := ssh.ParsePublicKey(answer.HostKey)
 	if err != nil {

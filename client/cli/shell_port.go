@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
 
-	"golang.org/x/crypto/ssh"
+	"github.com/gantry-market/gantry/client/guest"
+	"github.com/gantry-market/gantry/client/messages"
 )
 
 // port listens on this machine's loopback interface and connects whoever comes with a port of the container.
@@ -27,19 +27,19 @@ func (s *session) port() error {
 	if err != nil {
 		return err
 	}
-	f := &forwarder{c: c, to: net.JoinHostPort("localhost", there)}
-	if _, err := f.client(); err != nil {
+	f := &forwarder{c: c, port: there}
+	if _, err := f.session(); err != nil {
 		return err
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(s.ctx, "tcp", net.JoinHostPort("127.0.0.1", here))
 	if err != nil {
-		return refused(fmt.Sprintf("port %s of this machine cannot be listened on: %v", here, err), fmt.Sprintf("choose another: gantry port %s %s:LOCAL", args[0], there))
+		return refused(fmt.Sprintf("port %s of this machine cannot be listened on: %v", here, err), fmt.Sprintf("choose another: gantry port %s %d:LOCAL", args[0], there))
 	}
 	defer l.Close()
 	stop := context.AfterFunc(s.ctx, func() { _ = l.Close() })
 	defer stop()
-	s.say(" · forwards http://%s to port %s of the container of lease %s; Ctrl-C ends it", l.Addr().String(), there, c.lease.Address)
+	s.say(" · forwards http://%s to port %d of the container of lease %s; Ctrl-C ends it", l.Addr().String(), there, c.lease.Address)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
@@ -59,82 +59,70 @@ func (s *session) port() error {
 }
 
 // ports reads PORT[:LOCAL]; without LOCAL it is the same.
-func ports(text string) (there, here string, err error) {
-	there, here, two := strings.Cut(text, ":")
+func ports(text string) (there uint16, here string, err error) {
+	first, here, two := strings.Cut(text, ":")
 	if !two {
-		here = there
+		here = first
 	}
-	for _, p := range []string{there, here} {
-		n, err := strconv.ParseUint(p, 10, 16)
-		if err != nil || n == 0 && p == there {
-			return "", "", usage(fmt.Sprintf("%q is no port, or two", text), "write PORT or PORT:LOCAL, such as 8888 or 8888:9000")
-		}
+	n, err := strconv.ParseUint(first, 10, 16)
+	_, lerr := strconv.ParseUint(here, 10, 16)
+	if err != nil || lerr != nil || n == 0 {
+		return 0, "", usage(fmt.Sprintf("%q is no port, or two", text), "write PORT or PORT:LOCAL, such as 8888 or 8888:9000")
 	}
-	return there, here, nil
+	return uint16(n), here, nil
 }
 
-// forwarder connects to one port of a container, over one SSH connection that is made anew when it broke.
+// forwardMemory is how many bytes may wait here for programs of this machine that do not read them.
+const forwardMemory = 256 << 20
+
+// forwarder connects to one port of a container, over one stream that is opened anew when it broke.
 type forwarder struct {
-	c  *container
-	to string
+	c    *container
+	port uint16
 
 	mu      sync.Mutex
-	current *ssh.Client
+	current *guest.Session
 }
 
-func (f *forwarder) client() (*ssh.Client, error) {
+// session returns the session on the stream, which ends with the command's node.
+func (f *forwarder) session() (*guest.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.current != nil {
-		return f.current, nil
+		select {
+		case <-f.current.Done():
+		default:
+			return f.current, nil
+		}
 	}
-	client, err := f.c.login()
+	req := messages.PortsRequest{Version: messages.Version, Lease: f.c.lease.Address, Ports: []uint16{f.port}}
+	conn, _, err := enter(f.c, portsProtocol, req, "ports without SSH", func(a messages.GuestAnswer) string { return a.Refused })
 	if err != nil {
 		return nil, err
 	}
-	f.current = client
-	go func() { // ends with the connection, which the session closes
-		_ = client.Wait()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.current == client {
-			f.current = nil
-		}
-	}()
-	return client, nil
+	s, err := guest.NewSession(conn, guest.NewMemory(forwardMemory), guest.MaxWindow)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	f.current = s
+	return s, nil
 }
 
 // serve copies between a connection of this machine and one of the container.
 func (f *forwarder) serve(ctx context.Context, here net.Conn) error {
 	defer here.Close()
-	client, err := f.client()
+	s, err := f.session()
 	if err != nil {
 		return err
 	}
-	there, err := client.DialContext(ctx, "tcp", f.to)
-	var refusal *ssh.OpenChannelError
-	if errors.As(err, &refusal) {
-		return fmt.Errorf("the container refuses %s (does a program listen there?): %s", f.to, refusal.Message)
+	there, err := s.Dial(ctx, f.port)
+	if errors.Is(err, guest.ErrNothingListens) {
+		return fmt.Errorf("nothing in the container listens on port %d", f.port)
 	}
 	if err != nil {
 		return err
 	}
-	defer there.Close()
-	stop := context.AfterFunc(ctx, func() { _ = here.Close(); _ = there.Close() })
-	defer stop()
-	var wg sync.WaitGroup
-	for _, p := range [][2]net.Conn{{here, there}, {there, here}} {
-		wg.Go(func() {
-			if _, err := io.Copy(p[0], p[1]); err != nil {
-				_ = here.Close()
-				_ = there.Close()
-				return
-			}
-			if half, ok := p[0].(interface{ CloseWrite() error }); ok {
-				_ = half.CloseWrite()
-			}
-		})
-	}
-	wg.Wait()
+	guest.Join(ctx, here, there)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/guest"
 	"github.com/gantry-market/gantry/client/market"
 )
 
@@ -67,11 +68,11 @@ func (s *session) sshProxy() error {
 	}
 	done := make(chan error, 2)
 	go func() {
-		_, err := io.Copy(conn, s.streams.In)
+		_, err := guest.Copy(conn, s.streams.In)
 		done <- err
 	}()
 	go func() {
-		_, err := io.Copy(s.streams.rawOut, conn)
+		_, err := guest.Copy(s.streams.rawOut, conn)
 		done <- err
 	}()
 	select {

@@ -75,7 +75,7 @@ func (s *session) manager(path string) (m *txm.Manager, closeBoth func(keep bool
 }
 
 // leftovers says what became of transactions whose command died while it waited for them. They are never sent again:
-// nobody but the customer knows whether they are still wanted.
+// only the customer knows whether they are still wanted.
 func (s *session) leftovers() error {
 	f, err := s.folder()
 	if err != nil {

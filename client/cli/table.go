@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
-// table writes rows in columns. A cell is one line, whoever wrote it.
+// table writes rows in columns. A cell is one line, also if its text is a peer's.
 func table(w io.Writer, head string, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 4, 3, ' ', 0)
 	fmt.Fprintln(t, strings.ReplaceAll(head, "|", "\t"))
@@ -28,7 +28,7 @@ func table(w io.Writer, head string, rows [][]string) {
 	_ = t.Flush()
 }
 
-// pairs writes "name  value" lines. A value is one line, whoever wrote it.
+// pairs writes "name  value" lines. A value is one line, also if its text is a peer's.
 func pairs(w io.Writer, rows ...[2]string) {
 	t := tabwriter.NewWriter(w, 0, 4, 3, ' ', 0)
 	for _, r := range rows {

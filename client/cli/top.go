@@ -29,7 +29,7 @@ const (
 func topCommand(s Streams) *cli.Command {
 	return &cli.Command{
 		Name: "top", Usage: "what a lease uses and costs, until interrupted", ArgsUsage: "LEASE",
-		Description: "Processors, memory, disk, network and GPUs are what the machine says of the lease's job; seconds and USDC are\n" +
+		Description: "Processors, memory, disk, volume, network and GPUs are what the machine says of the lease's job; seconds and USDC are\n" +
 			"what the chain says. The most that can be owed now is what the seconds so far cost if none was down.",
 		Flags: asSession(
 			&cli.BoolFlag{Name: "once", Usage: "print it once and end; --json prints it once too"},
@@ -50,6 +50,8 @@ type topJSON struct {
 	MemoryLimit uint64    `json:"memoryLimitBytes,omitempty"`
 	Disk        uint64    `json:"diskBytes"`
 	DiskLimit   uint64    `json:"diskLimitBytes,omitempty"`
+	Volume      uint64    `json:"volumeBytes,omitempty"`
+	VolumeSize  uint64    `json:"volumeSizeBytes,omitempty"`
 	Network     *topNet   `json:"network,omitempty"`
 	GPUs        []topGPU  `json:"gpus"`
 	Cost        topCost   `json:"cost"`
@@ -172,7 +174,7 @@ func describeUse(l market.Lease, before, use messages.Use, now int64) topJSON {
 	t := topJSON{
 		Lease: l.Address.String(), Measured: time.UnixMilli(int64(use.AtMs)).UTC(),
 		CPUs: rate(before.CPUMs, use.CPUMs) / 1000, CPULimit: float64(use.MilliCPUs) / 1000, CPUSecs: float64(use.CPUMs) / 1000,
-		Memory: use.Memory, MemoryLimit: use.MemoryLimit, Disk: use.Disk, DiskLimit: use.DiskLimit, GPUs: []topGPU{},
+		Memory: use.Memory, MemoryLimit: use.MemoryLimit, Disk: use.Disk, DiskLimit: use.DiskLimit, Volume: use.Volume, VolumeSize: use.VolumeSize, GPUs: []topGPU{},
 	}
 	if use.Connected {
 		t.Network = &topNet{use.Sent, use.Received, rate(before.Sent, use.Sent), rate(before.Received, use.Received)}
@@ -203,6 +205,9 @@ func (t topJSON) print(w io.Writer) {
 	fmt.Fprintf(w, "cpu      %.2f%s busy   %.1f s so far\n", t.CPUs, of(fmt.Sprintf("%g", t.CPULimit), t.CPULimit > 0), t.CPUSecs)
 	fmt.Fprintf(w, "memory   %s%s\n", mebibytes(t.Memory), of(mebibytes(t.MemoryLimit), t.MemoryLimit > 0))
 	fmt.Fprintf(w, "disk     %s%s\n", mebibytes(t.Disk), of(mebibytes(t.DiskLimit), t.DiskLimit > 0))
+	if t.VolumeSize > 0 {
+		fmt.Fprintf(w, "volume   %s%s\n", mebibytes(t.Volume), of(mebibytes(t.VolumeSize), true))
+	}
 	if n := t.Network; n != nil {
 		fmt.Fprintf(w, "network  sent %s, %s/s   received %s, %s/s\n", mebibytes(n.Sent), mebibytes(uint64(n.SentRate)), mebibytes(n.Received), mebibytes(uint64(n.ReceivedRate)))
 	}

@@ -80,20 +80,23 @@ func (d *deployment) volumeSecrets(lease solana.PublicKey) (v volumeSecrets, err
 	return v, err
 }
 
-// keepKey gives a machine the key of its volume again until the job runs or ctx ends.
-func (d *deployment) keepKey(ctx context.Context, l market.Lease, v volumeSecrets) {
+// keepKey gives a machine the key of its volume again until the job runs or ctx ends. Error: *errRefusedByNode.
+func (d *deployment) keepKey(ctx context.Context, l market.Lease, v volumeSecrets) error {
 	t := time.NewTicker(keyEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-t.C:
 		}
-		st, err := d.remote.deploy(ctx, l, d.r.job, nil, v)
+		st, err := d.remote.deploy(ctx, l, d.r.job, nil, v, 0)
 		var refusal *errRefusedByNode
-		if errors.As(err, &refusal) || err == nil && st.State != messages.LeaseWaiting {
-			return
+		if errors.As(err, &refusal) {
+			return refusal
+		}
+		if err == nil && st.State != messages.LeaseWaiting {
+			return nil
 		}
 	}
 }

@@ -136,7 +136,7 @@ func nextPause(pause time.Duration, seen, now time.Time) time.Duration {
 // renewPause is how long Renew waits between its own attempts: the peer may connect meanwhile.
 const renewPause = 100 * time.Millisecond
 
-// Renew closes all connections with a peer and waits until there is a new one, whoever makes it. Error: the context's,
+// Renew closes all connections with a peer and waits until there is a new one, whichever side makes it. Error: the context's,
 // with that of the last attempt.
 func (n *Node) Renew(ctx context.Context, key solana.PublicKey) error {
 	id, err := PeerID(key)

@@ -84,7 +84,7 @@ func (n *Node) Lookup(ctx context.Context, keeper, key solana.PublicKey) (Peer, 
 		return p, err
 	}
 	for _, a := range resp.Addrs {
-		// A wrong address is harmless: whoever answers there must prove the key.
+		// A wrong address is harmless: the peer that answers there must prove the key.
 		if info, err := peer.AddrInfoFromString(a); err == nil && info.ID == id {
 			p.Addrs = append(p.Addrs, a)
 		}

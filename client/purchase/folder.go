@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/gagliardetto/solana-go"
 )
@@ -26,9 +27,10 @@ const (
 	fileRecord   = "purchase.json"
 	fileLock     = "lock"
 	fileStore    = "transactions.db"
+	fileRevoked  = "revoked"
 )
 
-// DefaultRoot is where state lives when nobody says otherwise: $XDG_STATE_HOME/gantry, or ~/.local/state/gantry.
+// DefaultRoot is where state lives unless a flag says otherwise: $XDG_STATE_HOME/gantry, or ~/.local/state/gantry.
 func DefaultRoot() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gantry"), nil
@@ -118,3 +120,33 @@ func (h *Held) Read() (Purchase, error) {
 
 // Write stores the purchase; when it returns nil, a power cut does not undo it.
 func (h *Held) Write(p Purchase) error { return write(h.dir, p) }
+
+// Revoke stores until when what was granted to gateways for an order's leases is void, unix milliseconds. It needs no
+// hold of the order: a command that attends its lease goes on meanwhile.
+func (f *Folder) Revoke(order solana.PublicKey, until int64) error {
+	dir := filepath.Join(f.dir, orders, order.String())
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = writeFile(dir, fileRevoked, strconv.AppendInt(nil, until, 10))
+	}
+	if err != nil {
+		return fmt.Errorf("grants of order %s: %w", order, err)
+	}
+	return nil
+}
+
+// Revoked is what Revoke has stored; 0 for nothing.
+func (f *Folder) Revoked(order solana.PublicKey) (int64, error) {
+	raw, err := os.ReadFile(filepath.Join(f.dir, orders, order.String(), fileRevoked))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("grants of order %s: %w", order, err)
+	}
+	until, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("grants of order %s: %w", order, err)
+	}
+	return until, nil
+}

@@ -120,3 +120,26 @@ func TestTheRootFollowsTheEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "/home/x/.local/state/gantry", dir)
 }
+
+func TestWhatWasTakenBackIsKept(t *testing.T) {
+	f := open(t)
+	order := solana.PublicKey{7}
+	until, err := f.Revoked(order)
+	require.NoError(t, err)
+	require.Zero(t, until)
+	for _, want := range []int64{5, 1 << 41} {
+		require.NoError(t, f.Revoke(order, want))
+		until, err = f.Revoked(order)
+		require.NoError(t, err)
+		require.Equal(t, want, until)
+	}
+	other, err := f.Revoked(solana.PublicKey{8})
+	require.NoError(t, err)
+	require.Zero(t, other)
+	all, err := f.All()
+	require.NoError(t, err)
+	require.Empty(t, all, "it is no purchase")
+	require.NoError(t, os.WriteFile(filepath.Join(f.Dir(), orders, order.String(), fileRevoked), []byte("x"), 0o600))
+	_, err = f.Revoked(order)
+	require.Error(t, err, "what cannot be read is not taken for nothing")
+}

@@ -102,27 +102,30 @@ func read(dir string) (Purchase, error) {
 }
 
 // write replaces the record in one step: after a kill or a power cut there is the old one or the new one.
-func write(dir string, p Purchase) (err error) {
+func write(dir string, p Purchase) error {
 	p.Version = version
 	raw, err := json.MarshalIndent(p, "", "  ")
+	if err == nil {
+		err = writeFile(dir, fileRecord, raw)
+	}
 	if err != nil {
 		return fmt.Errorf("record of order %s: %w", p.Order, err)
 	}
-	f, err := os.CreateTemp(dir, fileRecord+".*") // mode 0600
+	return nil
+}
+
+// writeFile replaces a file of an order's folder; when it returns nil, a power cut does not undo it.
+func writeFile(dir, name string, raw []byte) error {
+	f, err := os.CreateTemp(dir, name+".*") // mode 0600
 	if err != nil {
-		return fmt.Errorf("record of order %s: %w", p.Order, err)
+		return err
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("record of order %s: %w", p.Order, errors.Join(err, os.Remove(f.Name())))
-		}
-	}()
 	_, err = f.Write(raw)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, name))
 	}
-	if err = os.Rename(f.Name(), filepath.Join(dir, fileRecord)); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
 	}
 	for _, folder := range []string{dir, filepath.Dir(dir)} { // the name of the file, and that of its folder
 		if err := syncFolder(folder); err != nil {

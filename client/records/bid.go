@@ -15,7 +15,7 @@ const (
 )
 
 // Bid is a node's sealed bid. Its hash is the commitment, which the node signs before the auction closes; afterwards
-// the node reveals price and salt, which nobody can change without breaking the hash.
+// the node reveals price and salt, which cannot change without breaking the hash.
 type Bid struct {
 	Domain  Domain
 	Order   solana.PublicKey // the order account's address

@@ -88,7 +88,7 @@ const (
 	OutcomeLateCommitment OutcomeCode = 7  // came after the close
 	OutcomeSecondBid      OutcomeCode = 8  // the node had committed to another bid
 	OutcomeOtherSite      OutcomeCode = 9  // the order's nodes stand together somewhere else
-	OutcomeNotAwarded     OutcomeCode = 10 // the order went to nobody
+	OutcomeNotAwarded     OutcomeCode = 10 // the order went to no node
 	OutcomeNoCommitment   OutcomeCode = 11 // a reveal of a bid that was not committed to in time
 	OutcomeFull           OutcomeCode = 12 // the keeper holds as many bids as it can
 )

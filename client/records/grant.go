@@ -21,7 +21,8 @@ const (
 // Grant is what a customer signs to let a gateway reach a lease's container: one lease, one gateway, these ports, these
 // SSH keys, for a time.
 type Grant struct {
-	Domain  Domain           `cbor:"1,keyasint"`
+	Domain Domain `cbor:"1,keyasint"`
+	// Lease is its address; or that of its order, for the leases of the order that go on for a failed one.
 	Lease   solana.PublicKey `cbor:"2,keyasint"`
 	Gateway solana.PublicKey `cbor:"3,keyasint"`
 	// IssuedAt and Expiry are unix milliseconds, so that a grant and its successor have different times.
@@ -41,7 +42,7 @@ type GrantedPort struct {
 	TLS bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Check says what is wrong with a grant, whoever signed it. Error: ErrValue.
+// Check says what is wrong with a grant. It does not look at who signed it. Error: ErrValue.
 func (g *Grant) Check() error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("grant: "+format+": %w", append(args, ErrValue)...)

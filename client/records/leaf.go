@@ -13,6 +13,10 @@ import (
 // LeafSize is the length of an encoded report leaf in bytes.
 const LeafSize = 176
 
+// TierNotAsked is the tier of a leaf without an evidence hash that says nothing about evidence: such a leaf lowers a
+// node's tier to its own, and raises none.
+const TierNotAsked = 3
+
 // Leaf is what the keepers agreed on about one node (and one of its leases) for one period. The program applies it with
 // a Merkle proof.
 type Leaf struct {
@@ -20,7 +24,7 @@ type Leaf struct {
 	Period          Period
 	ChecksPassed    uint16
 	ChecksTotal     uint16
-	Tier            uint8
+	Tier            uint8 // without an evidence hash: at most so much, TierNotAsked where nothing is said
 	Flags           Flags
 	Measured        uint32           // TFLOPS x 10, 0 when no work was checked
 	UpSeconds       uint32           // seconds of the period the node was up

@@ -31,7 +31,7 @@ type Tagged struct {
 	Size int
 	// Layout of what follows the tag. Integers are little-endian, numbers are bytes.
 	Layout string
-	// Signer, or what the hash is for where nobody signs.
+	// Signer, or what the hash is for if there is no signature.
 	Signer string
 	// Domain is what keeps the record on its cluster.
 	Domain string
@@ -76,6 +76,7 @@ type Label struct{ Label, What, Where string }
 // AllLabels are all labels, sorted.
 var AllLabels = []Label{
 	{"gantry-backup-1", "key of a wallet's backups in one folder of a bucket (HKDF-SHA256)", "client/cli"},
+	{"gantry-claims-1", "digest of what a confidential machine claims in a bundle", "attest/bundle"},
 	{"gantry-committee-1", "number of a keeper or node in the draw of committees", "keeper/committee"},
 	{"gantry-device", "device identity on chain", "agent/host, attest/policy"},
 	{"gantry-draw-1", "seed of the draw of a redundant order's nodes", "client/market"},
@@ -83,6 +84,8 @@ var AllLabels = []Label{
 	{"gantry-evidence-all-1", "digest of all evidence of a bundle", "attest/bundle"},
 	{"gantry-freivalds", "random vector of the check of a product", "attest/work"},
 	{"gantry-gateway-ssh-1", "SSH host key of a gateway's jump host", "gateway/daemon"},
+	{"gantry-guest-1", "what a guest's key signs in a bundle", "attest/guest"},
+	{"gantry-guest-answer-1", "what a guest's key signs of an answer", "attest/guest"},
 	{"gantry-instant-1", "seed of a tick of a period, which may be its instant", "keeper/schedule"},
 	{"gantry-nvgpu-device-1", "GPU by the key of its certificate", "attest/nvgpu"},
 	{"gantry-others-1", "digest of all evidence of a bundle but the TPM's", "attest/bundle"},
@@ -96,7 +99,7 @@ var AllLabels = []Label{
 	{"gantry-snp-chip-1", "host processor of an SEV-SNP report", "attest/snp"},
 	{"gantry-ssh-host-1", "SSH host key of a lease", "agent/shell"},
 	{"gantry-tdx-platform-1", "host processor of a TDX quote", "attest/tdx"},
-	{"gantry-tee-1", "report data of an SEV-SNP report or TDX quote (SHA-512)", "attest"},
+	{"gantry-tee-2", "report data of an SEV-SNP report or TDX quote (SHA-512)", "attest"},
 	{"gantry-tpm-1", "qualifying data of a TPM quote", "attest"},
 	{"gantry-tpm-ek-1", "identity of a TPM's endorsement key", "attest/tpm"},
 	{"gantry-volume-1", "key of a lease's volume (HKDF-SHA256)", "client/cli"},

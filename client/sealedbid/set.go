@@ -113,7 +113,7 @@ func (a *Assembler) Set(of Auction) (Set, error) {
 	return a.set, a.set.Verify(of)
 }
 
-// Unverified is the whole as it came: whoever uses it must call Verify. Error: ErrSet for no parts at all.
+// Unverified is the whole as it came: the caller must call Verify. Error: ErrSet for no parts at all.
 func (a *Assembler) Unverified() (Set, error) {
 	if !a.have {
 		return Set{}, fmt.Errorf("no head: %w", ErrSet)

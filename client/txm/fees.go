@@ -21,7 +21,7 @@ type Fees struct {
 	Most  chain.Lamports      // that a transaction may cost, signatures and priority together
 }
 
-// DefaultFees are the bounds where nobody has set any.
+// DefaultFees are the bounds if no flag sets them.
 func DefaultFees() Fees { return Fees{Floor: 1_000, Cap: 1_000_000, Most: 1_000_000} }
 
 // secondBid is the lowest price of a transaction whose forerunner did not land at no price at all.

@@ -43,7 +43,7 @@ func (k Keys) Signer(key solana.PublicKey) (Signer, bool) {
 	return s, ok
 }
 
-// ReadBack looks at the chain and reports whether the intent's effect is there already, whoever caused it.
+// ReadBack looks at the chain and reports whether the intent's effect is there already, also if another sender caused it.
 type ReadBack func(ctx context.Context) (done bool, err error)
 
 // Intent is something to be done on chain exactly once.

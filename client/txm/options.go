@@ -71,7 +71,7 @@ func (o *Options) defaults() error {
 	if o.Fees == (Fees{}) {
 		o.Fees = DefaultFees()
 		if o.RPC.Local() {
-			o.Fees.Floor = 0 // nobody competes for a local network's blocks
+			o.Fees.Floor = 0 // no other sender competes for a local network's blocks
 		}
 	}
 	if o.FeePercentile <= 0 || o.FeePercentile > 100 {

@@ -32,7 +32,7 @@ type Options struct {
 	Commitment chain.Commitment // default Confirmed
 	Scope      Scope            // default all accounts of the program
 	Resnapshot time.Duration    // guard against anything unforeseen, default an hour, negative for never
-	ResyncGap  time.Duration    // least time between two snapshots for transactions that nobody can read, default a minute
+	ResyncGap  time.Duration    // least time between two snapshots for transactions that this program cannot read, default a minute
 	Log        zerolog.Logger
 }
 

@@ -1,11 +1,13 @@
 // Command testsum reads the output of `go test -json` and prints what matters: a line for each package, failed tests
 // with all they printed, and skipped tests with their reasons, so that no skip goes unread. It exits with code 1 when
-// anything failed.
+// anything failed. With -repeat FILE it writes there which tests may be run once more: those that failed by their own
+// word, without a data race or a panic, if they are few.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +21,12 @@ type event struct {
 }
 
 func main() {
-	ok, err := summarise(os.Stdin, os.Stdout)
+	repeat := flag.String("repeat", "", "`file` for the tests that may be run once more: package and name, a line each")
+	flag.Parse()
+	ok, failures, err := summarise(os.Stdin, os.Stdout)
+	if err == nil && *repeat != "" {
+		err = os.WriteFile(*repeat, []byte(failures.repeatable()), 0o644)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testsum:", err)
 		os.Exit(2)
@@ -29,8 +36,9 @@ func main() {
 	}
 }
 
-// summarise reports whether everything passed.
-func summarise(in io.Reader, out io.Writer) (bool, error) {
+// summarise reports whether everything passed, and what did not.
+func summarise(in io.Reader, out io.Writer) (bool, failures, error) {
+	var failures failures
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 1<<20), 1<<26)
 	output := map[string]*strings.Builder{}
@@ -68,6 +76,7 @@ func summarise(in io.Reader, out io.Writer) (bool, error) {
 			skips = append(skips, e.Package+" "+e.Test+": "+reason(output[id].String()))
 		case e.Action == "fail":
 			failed++
+			failures.add(e, output[id].String())
 			if parent, _, found := cutLast(e.Test); found {
 				ran[e.Package+" "+parent] = true
 			}
@@ -81,13 +90,13 @@ func summarise(in io.Reader, out io.Writer) (bool, error) {
 		delete(output, id)
 	}
 	if err := lines.Err(); err != nil {
-		return false, fmt.Errorf("read test output: %w", err)
+		return false, failures, fmt.Errorf("read test output: %w", err)
 	}
 	for _, s := range skips {
 		fmt.Fprintln(out, "SKIPPED", s)
 	}
 	fmt.Fprintf(out, "%d tests passed in %d packages, %d failed, %d skipped\n", passed, packages, failed, len(skips))
-	return failed == 0 && packages > 0, nil
+	return failed == 0 && packages > 0, failures, nil
 }
 
 func cutLast(test string) (parent, name string, found bool) {

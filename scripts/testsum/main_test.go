@@ -17,7 +17,7 @@ func TestSummary(t *testing.T) {
 {"Action":"pass","Package":"p","Elapsed":0.2}
 `
 	var out strings.Builder
-	ok, err := summarise(strings.NewReader(input), &out)
+	ok, _, err := summarise(strings.NewReader(input), &out)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.NotContains(t, out.String(), "quiet")
@@ -33,7 +33,7 @@ func TestFailuresAreShown(t *testing.T) {
 {"Action":"fail","Package":"p"}
 `
 	var out strings.Builder
-	ok, err := summarise(strings.NewReader(input), &out)
+	ok, _, err := summarise(strings.NewReader(input), &out)
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.Contains(t, out.String(), "wrong number")
@@ -46,7 +46,7 @@ func TestBuildErrorsAreShown(t *testing.T) {
 {"Action":"fail","Package":"p","FailedBuild":"p"}
 `
 	var out strings.Builder
-	ok, err := summarise(strings.NewReader(input), &out)
+	ok, _, err := summarise(strings.NewReader(input), &out)
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.Contains(t, out.String(), "syntax error")
@@ -54,7 +54,34 @@ func TestBuildErrorsAreShown(t *testing.T) {
 
 func TestNothingIsNoSuccess(t *testing.T) {
 	var out strings.Builder
-	ok, err := summarise(strings.NewReader(""), &out)
+	ok, _, err := summarise(strings.NewReader(""), &out)
 	require.NoError(t, err)
 	require.False(t, ok)
+}
+
+// A test that says itself that it failed may be run once more; a race, a panic, a package without a failed test, and many
+// failures may not.
+func TestWhatMayBeRepeated(t *testing.T) {
+	const failed = `{"Action":"fail","Package":"p","Test":"TestA/x"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}
+`
+	for name, c := range map[string]struct{ input, want string }{
+		"all passed":  {`{"Action":"pass","Package":"p"}`, ""},
+		"one test":    {failed, "p TestA\n"},
+		"two":         {failed + `{"Action":"fail","Package":"p/q","Test":"TestB"}`, "p TestA\np/q TestB\n"},
+		"a race":      {`{"Action":"output","Package":"p","Test":"TestA","Output":"WARNING: DATA RACE\n"}` + "\n" + failed + `{"Action":"fail","Package":"p","Test":"TestA"}`, ""},
+		"a panic":     {`{"Action":"output","Package":"p","Output":"panic: oh\n"}` + "\n" + failed, ""},
+		"not built":   {`{"Action":"fail","Package":"p","FailedBuild":"p"}`, ""},
+		"beside that": {failed + `{"Action":"fail","Package":"q"}`, ""},
+		"four": {failed + `{"Action":"fail","Package":"q","Test":"TestA"}
+{"Action":"fail","Package":"q","Test":"TestB"}
+{"Action":"fail","Package":"q","Test":"TestC"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, failures, err := summarise(strings.NewReader(c.input), &strings.Builder{})
+			require.NoError(t, err)
+			require.Equal(t, c.want, failures.repeatable())
+		})
+	}
 }

@@ -29,13 +29,13 @@ parts=(go)
 if [ "$engine" = surfnet ]; then
   parts=(surfnet go)
   if [ -x "$root/build/bin/gantry-surfnet" ] || [ -d "$(surfnet_target)" ]; then
-    say "building what has changed (seconds), then running the demo (about a minute)"
+    say "building what has changed (seconds), then running the demo (about two minutes)"
   else
     say "first run: the embedded engine is built once (about 10 minutes on two cores, cached in $cache),
-then the binaries (about a minute), then the demo runs (about a minute)"
+then the binaries (about a minute), then the demo runs (about two minutes)"
   fi
 else
-  say "building the binaries (a minute on the first run, then seconds), then running the demo (under two minutes)"
+  say "building the binaries (a minute on the first run, then seconds), then running the demo (about three minutes)"
 fi
 "$root/scripts/build.sh" "${parts[@]}"
 

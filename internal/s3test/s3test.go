@@ -1,71 +1,35 @@
-// Package s3test is an S3 server for tests, in memory: gofakes3, with the checks of signatures that rclone added.
+// Package s3test gives tests an S3 server in memory.
 package s3test
 
 import (
-	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/rclone/gofakes3"
-	"github.com/rclone/gofakes3/s3mem"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/internal/s3server"
 )
 
 // Credentials of the server.
 const (
-	AccessKey = "test-access-key"
-	SecretKey = "test-secret-key-that-nobody-else-has"
-	Bucket    = "customer"
+	AccessKey = s3server.AccessKey
+	SecretKey = s3server.SecretKey
+	Bucket    = s3server.Bucket
 )
 
-// Server is one that runs.
-type Server struct {
-	URL     string
-	backend gofakes3.Backend
-	clock   *clock
-}
-
-// clock is the machine's, and some time ahead.
-type clock struct{ ahead atomic.Int64 }
-
-func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
-
-func (c *clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
-
-// aging is a backend whose objects are as old by its clock. The server itself takes the machine's, for signatures.
-type aging struct {
-	gofakes3.Backend
-	clock *clock
-}
-
-func (a *aging) PutObject(ctx context.Context, bucket, key string, meta map[string]string, input io.Reader, size int64) (gofakes3.PutObjectResult, error) {
-	meta["Last-Modified"] = a.clock.Now().UTC().Format(http.TimeFormat)
-	return a.Backend.PutObject(ctx, bucket, key, meta, input, size)
-}
-
-// Advance sets the server's clock ahead: what it has is older from then on.
-func (s *Server) Advance(by time.Duration) { s.clock.ahead.Add(int64(by)) }
+// Server is one that runs until its test ends.
+type Server struct{ *s3server.Server }
 
 // Start starts a server with an empty bucket. around sees every request first; nil leaves it out.
 func Start(t testing.TB, around func(http.Handler) http.Handler) *Server {
 	t.Helper()
-	now := &clock{}
-	backend := &aging{s3mem.New(s3mem.WithTimeSource(now)), now}
-	require.NoError(t, backend.CreateBucket(t.Context(), Bucket))
-	handler := gofakes3.New(backend, gofakes3.WithV4Auth(map[string]string{AccessKey: SecretKey})).Server()
-	if around != nil {
-		handler = around(handler)
-	}
-	s := httptest.NewServer(handler)
-	t.Cleanup(s.Close)
-	return &Server{URL: s.URL, backend: backend, clock: now}
+	s, err := s3server.Start(t.Context(), around)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return &Server{s}
 }
 
 // Backup is one in this bucket.
@@ -76,25 +40,15 @@ func (s *Server) Backup(key []byte) messages.Backup {
 // Objects are the names and contents of what the bucket has.
 func (s *Server) Objects(t testing.TB) map[string][]byte {
 	t.Helper()
-	list, err := s.backend.ListBucket(t.Context(), Bucket, nil, gofakes3.ListBucketPage{})
+	out, err := s.Server.Objects(t.Context())
 	require.NoError(t, err)
-	out := map[string][]byte{}
-	for _, c := range list.Contents {
-		o, err := s.backend.GetObject(t.Context(), Bucket, c.Key, nil)
-		require.NoError(t, err)
-		raw, err := io.ReadAll(o.Contents)
-		require.NoError(t, err)
-		require.NoError(t, o.Contents.Close())
-		out[c.Key] = raw
-	}
 	return out
 }
 
 // Put replaces an object.
 func (s *Server) Put(t testing.TB, name string, content []byte) {
 	t.Helper()
-	_, err := s.backend.PutObject(t.Context(), Bucket, name, map[string]string{}, bytes.NewReader(content), int64(len(content)))
-	require.NoError(t, err)
+	require.NoError(t, s.Server.Put(t.Context(), name, content))
 }
 
 // Stalled is a server that answers nothing.

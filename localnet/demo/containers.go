@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/agent/runtime"
 	sdk "github.com/gantry-market/gantry/client/market"
@@ -34,19 +36,48 @@ const volumeMiB = 64
 // serverScript serves the page until the lease is ended.
 const serverScript = `mkdir -p /www; echo '` + page + `' >/www/index.html; exec httpd -f -p ` + pagePort + ` -h /www`
 
-// containers rents two containers of an image: one is visited, the other is hostile.
+// containers shows containers on machines of namespaces of their own: one that is visited, a hostile one, and one that moves.
 func (d *demo) containers(ctx context.Context) error {
-	ordered := sync.OnceFunc(func() { close(d.contained) })
-	defer ordered()
 	if d.noContainers != "" {
+		close(d.contained)
 		return nil
 	}
-	customer := d.net.Keys.Customers[0]
-	node, err := d.net.Machine(sandboxes)
+	image, size, err := pushImage(ctx, d.net)
 	if err != nil {
 		return err
 	}
-	image, size, err := pushImage(ctx, d.net)
+	var waiting atomic.Int32
+	visited := make(chan struct{})
+	unneeded := sync.OnceFunc(func() {
+		close(d.unneeded[sandboxes])
+		close(d.unneeded[otherSandbox])
+	})
+	group, ctx := errgroup.WithContext(ctx)
+	for _, part := range []func(ordered func()) error{
+		func(ordered func()) error {
+			defer close(visited)
+			return d.visits(ctx, image, size, ordered)
+		},
+		func(ordered func()) error { return d.movedLease(ctx, image, ordered, visited, unneeded) },
+	} {
+		waiting.Add(1)
+		ordered := sync.OnceFunc(func() {
+			if waiting.Add(-1) == 0 {
+				close(d.contained)
+			}
+		})
+		defer ordered()
+		group.Go(func() error { return part(ordered) })
+	}
+	err = group.Wait()
+	unneeded()
+	return err
+}
+
+// visits rents two containers of an image on one machine: one is visited, the other is hostile.
+func (d *demo) visits(ctx context.Context, image string, size int64, ordered func()) error {
+	customer := d.net.Keys.Customers[0]
+	node, err := d.net.Machine(sandboxes)
 	if err != nil {
 		return err
 	}
@@ -97,7 +128,6 @@ func (d *demo) containers(ctx context.Context) error {
 			return err
 		}
 	}
-	close(d.unneeded[sandboxes])
 	for _, of := range []struct {
 		step  int
 		lease sdk.Lease
@@ -115,7 +145,7 @@ func (d *demo) containers(ctx context.Context) error {
 // containerArgs order a container on the machine that runs them.
 func containerArgs(image string, more ...string) []string {
 	return append([]string{
-		"deploy", "--gpu", "A100", "--count", "1", "--region", "af-", "--max-price", "1.30", "--duration", "10m", "--allow-simulated", "--image", image,
+		"deploy", "--gpu", "A100", "--count", "1", "--region", "af-south-1", "--max-price", "1.30", "--duration", "10m", "--allow-simulated", "--image", image,
 	}, more...)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/internal/s3server"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -41,7 +42,7 @@ type Options struct {
 }
 
 // timeout bounds the whole run: a demo that hangs has failed.
-const timeout = 4 * time.Minute
+const timeout = 5 * time.Minute
 
 type demo struct {
 	opts    Options
@@ -57,6 +58,10 @@ type demo struct {
 	noContainers string
 	// contained is closed when the containers have been ordered, or there are none.
 	contained chan struct{}
+	// reopened is closed when the market has been paused and is open again.
+	reopened chan struct{}
+	// bucket is where snapshots of volumes are kept.
+	bucket *s3server.Server
 	// unneeded has a channel for each machine, closed when the demo needs the machine no more.
 	unneeded map[string]chan struct{}
 }
@@ -69,7 +74,7 @@ func Run(parent context.Context, opts Options) (err error) {
 	if err := d.open(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.net.Close()) }()
+	defer func() { err = errors.Join(err, d.net.Close(), d.bucket.Close()) }()
 
 	before, err := invariants.Take(ctx, d.net.Chain, d.net.Mints())
 	if err != nil {
@@ -104,13 +109,17 @@ func (d *demo) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.noContainers, d.contained = why, make(chan struct{})
+	d.noContainers, d.contained, d.reopened = why, make(chan struct{}), make(chan struct{})
+	if d.bucket, err = s3server.Start(ctx, nil); err != nil {
+		return err
+	}
 	n, err := network.Start(ctx, network.Config{
 		Engine: d.opts.Engine, Dir: d.opts.Dir, Log: d.opts.Log, Params: &params, Relay: d.opts.Relay,
 		Keepers: keeperCount, Customers: customerCount, Nodes: machines(why == ""), WorkEvery: 1, Registry: why == "",
+		Reach: []string{strings.TrimPrefix(d.bucket.URL, "http://")},
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, d.bucket.Close())
 	}
 	d.net = n
 	d.unneeded = map[string]chan struct{}{}

@@ -48,7 +48,7 @@ func (d *demo) hostileContainer(ctx context.Context, customer seed.Wallet, node 
 	group.Go(func() error {
 		err := d.until(groupCtx, containerWait, "the hostile container's lease", func(v *view.View) bool {
 			for _, l := range v.LeasesOfNode(node.Address) {
-				if l.Address != victim.Address && (l.State() == sdk.LeaseRunning || l.State() == sdk.LeaseEnded) {
+				if l.Address != victim.Address && l.Customer == victim.Customer && (l.State() == sdk.LeaseRunning || l.State() == sdk.LeaseEnded) {
 					lease = l
 					return true
 				}

@@ -12,7 +12,7 @@ import (
 )
 
 // tools are the programs of the demo's image.
-var tools = []string{"sh", "cat", "df", "echo", "httpd", "ip", "ls", "mkdir", "nc", "nproc", "ping", "timeout", "uname", "wc"}
+var tools = []string{"sh", "cat", "df", "echo", "httpd", "ip", "ls", "mkdir", "mv", "nc", "nproc", "ping", "sleep", "timeout", "uname", "wc"}
 
 // withoutContainers says why this computer can show no containers; it is empty where it can.
 func withoutContainers(ctx context.Context) (string, error) {

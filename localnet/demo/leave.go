@@ -154,7 +154,7 @@ func (d *demo) customerLeaves(ctx context.Context, c seed.Wallet) error {
 // keepersLeave lets the keepers go once no lease needs them, and closes what they have reported.
 func (d *demo) keepersLeave(ctx context.Context) error {
 	if err := d.until(ctx, 60*time.Second, "the last lease and fault to be over", func(v *view.View) bool {
-		return len(v.Leases()) == 0 && len(v.Faults()) == 0 && len(v.Orders()) == 0
+		return len(v.Leases()) == 0 && len(v.Faults()) == 0 && len(v.Orders()) == 0 && outages(v) == 0
 	}); err != nil {
 		return err
 	}
@@ -221,4 +221,10 @@ func (d *demo) closeReports(ctx context.Context) error {
 		}
 	}
 	return d.until(ctx, 20*time.Second, "the reports to be closed", func(v *view.View) bool { return len(v.Reports()) == 0 })
+}
+
+// outages counts those that are open.
+func outages(v *view.View) (open int) {
+	v.Read(func(a *view.Accounts) { open = len(a.Outages) })
+	return open
 }

@@ -16,12 +16,14 @@ const (
 	falseH100  = "node-4"
 	silentA100 = "node-5"
 	sandboxes  = "node-6"
+	// otherSandbox is where a container of the one before can move, or the other way round.
+	otherSandbox = "node-7"
 
 	// slowFactor makes the false H100's work proof take far longer than the model's bound of two seconds.
 	slowFactor = 500
 )
 
-// machines of the demo. The one for containers takes part where this computer can run them.
+// machines of the demo. Those for containers take part where this computer can run them.
 func machines(containers bool) []network.NodeSpec {
 	all := []network.NodeSpec{
 		{Name: honestA100, Provider: 0, GPU: "A100", Count: 1, Region: "us-west-2", Price: 1_260_000},
@@ -31,7 +33,10 @@ func machines(containers bool) []network.NodeSpec {
 		{Name: silentA100, Provider: 3, GPU: "A100", Count: 1, Region: "eu-north-1", Price: 1_200_000},
 	}
 	if containers {
-		all = append(all, network.NodeSpec{Name: sandboxes, Provider: 4, GPU: "A100", Count: 2, Region: "af-south-1", Price: 1_250_000, Namespaces: true})
+		all = append(all,
+			network.NodeSpec{Name: sandboxes, Provider: 4, GPU: "A100", Count: 3, Region: "af-south-1", Price: 1_250_000, Namespaces: true},
+			network.NodeSpec{Name: otherSandbox, Provider: 5, GPU: "A100", Count: 1, Region: "af-south-2", Price: 1_250_000, Namespaces: true},
+		)
 	}
 	return all
 }

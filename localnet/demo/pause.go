@@ -27,6 +27,7 @@ func (d *demo) pauseAnd(ctx context.Context, do func(context.Context) error) err
 	if err := do(ctx); err != nil {
 		return err
 	}
+	defer close(d.reopened)
 	return d.pause(ctx, "none", 0)
 }
 

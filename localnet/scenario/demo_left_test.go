@@ -57,7 +57,7 @@ func demoUntilVisited(t *testing.T, dir string, sig syscall.Signal) (leases []st
 		}
 		visited = strings.Contains(lines.Text(), "gantry port ")
 	}
-	jobs, err := filepath.Glob(filepath.Join(dir, "agents", "node-6", "jobs", "*"))
+	jobs, err := filepath.Glob(filepath.Join(dir, "agents", "node-[67]", "jobs", "*"))
 	require.NoError(t, err)
 	for _, j := range jobs {
 		leases = append(leases, filepath.Base(j))

@@ -1,0 +1,222 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/agent/runtime"
+	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/internal/s3server"
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
+)
+
+// snapshotWait bounds the wait for a volume's first snapshot: a minute after the start is the soonest.
+const snapshotWait = 2 * time.Minute
+
+// countScript counts seconds in its volume and goes on where the volume's count has ended.
+const countScript = `n=$(cat /data/n 2>/dev/null || echo 0); echo "goes on after $n"; while :; do n=$((n+1)); echo $n >/data/new; mv /data/new /data/n; sleep 1; done`
+
+// countLine is what it says at its start.
+var countLine = regexp.MustCompile(`goes on after (\d+)`)
+
+// movedLease is a container with a volume whose machine is switched off: keepers vote that it is gone, the lease moves, and
+// the job goes on from its last snapshot. visited is closed when nothing else needs the machines; unneeded is called when this
+// does not either.
+func (d *demo) movedLease(ctx context.Context, image string, ordered func(), visited <-chan struct{}, unneeded func()) error {
+	customer := d.net.Keys.Customers[1]
+	if none := runtime.CheckVolumes(); none != nil {
+		d.out.begin("no container moves", fmt.Sprintf("no volume: %v", none))
+		return nil
+	}
+	if err := d.openBucket(customer); err != nil {
+		return err
+	}
+	step := d.out.begin(customer.Name+" deploys a container that may move", "a volume, snapshots in a bucket of its own")
+	group, groupCtx := errgroup.WithContext(ctx)
+	var said network.Output
+	group.Go(func() (err error) {
+		// The client stays, for it has the volume's key and the bucket's credentials.
+		said, err = d.net.Gantry(groupCtx, customer, "deploy", "--gpu", "A100", "--count", "1", "--region", "af-", "--max-price", "1.30", "--duration", "20m",
+			"--allow-simulated", "--migrate", "--image", image, "--volume", fmt.Sprintf("data:%dMiB", volumeMiB),
+			"--backup", "s3://"+s3server.Bucket+"/count", "--backup-endpoint", d.bucket.URL, "--backup-every", "1m", "--", "sh", "-c", countScript)
+		return err
+	})
+	group.Go(func() error { return d.move(groupCtx, step, customer, ordered, visited, unneeded) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	d.expect.that(strings.Contains(said.Stderr, "goes on"), "the client says that its lease goes on elsewhere", "it said %q", said.Stderr)
+	return nil
+}
+
+// openBucket gives a customer the credentials of the bucket.
+func (d *demo) openBucket(customer seed.Wallet) error {
+	settings := filepath.Join(d.net.Dir(), "homes", customer.Name, ".aws")
+	if err := os.MkdirAll(settings, 0o700); err != nil {
+		return err
+	}
+	text := "[default]\naws_access_key_id=" + s3server.AccessKey + "\naws_secret_access_key=" + s3server.SecretKey + "\n"
+	return os.WriteFile(filepath.Join(settings, "credentials"), []byte(text), 0o600)
+}
+
+// move follows the lease from its start to the close of the lease that goes on with it.
+func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered func(), visited <-chan struct{}, unneeded func()) error {
+	first, node, err := d.movable(ctx, containerWait, customer, 0)
+	if err != nil {
+		return err
+	}
+	ordered()
+	d.audits.add(audited{command: []string{"audit", first.Address.String()}, customer: customer, what: "the lease that moved"})
+	if err := d.describeAward(ctx, step, first, node); err != nil {
+		return err
+	}
+	first, err = d.leaseWhere(ctx, snapshotWait, first.Address, "to have a snapshot on chain", func(l sdk.Lease, exists bool) bool {
+		return !exists || l.CheckpointHash != [32]byte{}
+	})
+	if err != nil {
+		return err
+	}
+	d.out.note(step, fmt.Sprintf("a first encrypted snapshot of the volume is in the bucket, its hash %x… on chain", first.CheckpointHash[:4]))
+	for _, over := range []<-chan struct{}{visited, d.reopened} {
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := d.net.Fail(ctx, node.Name); err != nil {
+		return err
+	}
+	gone := time.Now()
+	moved := d.out.begin(node.Name+" is switched off", "with all that runs there")
+	failed, second := first, sdk.Lease{}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.overAndRated(groupCtx, moved, customer, &failed, 2) })
+	group.Go(func() (err error) {
+		second, err = d.goesOn(groupCtx, moved, customer, first, gone)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	unneeded()
+	fault, err := d.waitFault(ctx, node.Address, first.Address)
+	if err != nil {
+		return err
+	}
+	d.out.note(moved, d.whoSawItGone(fault))
+	if _, err := d.slashed(ctx, moved, fault); err != nil {
+		return err
+	}
+	if err := d.atMostAnHour(fault, failed); err != nil {
+		return err
+	}
+	for _, l := range []sdk.Lease{failed, second} {
+		if err := d.closed(ctx, moved, l); err != nil {
+			return err
+		}
+	}
+	// The second machine clears its job away; the first's control groups go with the network.
+	return d.groupsAreGone(ctx, second.Address)
+}
+
+// goesOn follows the lease that goes on elsewhere with one that has failed, and stops it.
+func (d *demo) goesOn(ctx context.Context, step int, customer seed.Wallet, first sdk.Lease, gone time.Time) (sdk.Lease, error) {
+	second, node, err := d.movable(ctx, containerWait, customer, 1)
+	if err != nil {
+		return second, err
+	}
+	d.audits.add(audited{command: []string{"audit", second.Address.String()}, customer: customer, what: "the lease that it moved to"})
+	d.expect.that(node.Address != first.Node, "the lease goes on elsewhere")
+	equal(d.expect, second.CheckpointHash, first.CheckpointHash, "the lease goes on from the snapshot on chain")
+	d.out.note(step, fmt.Sprintf("its lease runs on %s %.0f s later", node.Name, time.Since(gone).Seconds()))
+	from, err := d.wentOn(ctx, customer, second.Address.String())
+	if err != nil {
+		return second, err
+	}
+	d.expect.that(from > 0, "the job goes on from its snapshot", "it went on after %d s", from)
+	d.out.note(step, fmt.Sprintf("gantry logs %s…: the job goes on after second %d of its count", second.Address.String()[:shortKey], from))
+	// A lease that paid nothing is closed at once, and cannot be rated.
+	if _, err := d.leaseWhere(ctx, containerWait, second.Address, "to be paid for a second", func(l sdk.Lease, exists bool) bool { return !exists || l.PaidSecs > 0 }); err != nil {
+		return second, err
+	}
+	if _, err := d.gantry(ctx, customer, "stop", second.Address.String()); err != nil {
+		return second, err
+	}
+	return second, d.overAndRated(ctx, step, customer, &second, 5)
+}
+
+// overAndRated waits until a lease is over and paid, and rates it.
+func (d *demo) overAndRated(ctx context.Context, step int, customer seed.Wallet, lease *sdk.Lease, stars int) error {
+	over, err := d.leaseWhere(ctx, containerWait, lease.Address, "to be over and paid", func(l sdk.Lease, exists bool) bool {
+		return !exists || l.State() == sdk.LeaseEnded && l.PaidSecs > 0
+	})
+	if err != nil {
+		return err
+	}
+	*lease = over
+	return d.rate(ctx, step, customer, over, stars)
+}
+
+// whoSawItGone says by whose word a machine is gone: in short periods a report is as quick as votes.
+func (d *demo) whoSawItGone(fault sdk.Fault) string {
+	if fault.Kind == sdk.FaultOutage {
+		return "more than two thirds of the keepers voted that it does not answer"
+	}
+	return fmt.Sprintf("report %d: it was offline during its lease, %s", fault.Period, d.voters(fault.Period))
+}
+
+// movable waits until the customer's lease in Africa runs that continues others so many times.
+func (d *demo) movable(ctx context.Context, timeout time.Duration, customer seed.Wallet, continues uint8) (found sdk.Lease, node *network.Machine, err error) {
+	machines := map[solana.PublicKey]*network.Machine{}
+	for _, name := range []string{sandboxes, otherSandbox} {
+		m, err := d.net.Machine(name)
+		if err != nil {
+			return found, nil, err
+		}
+		machines[m.Address] = m
+	}
+	err = d.until(ctx, timeout, "a lease that may move to run", func(v *view.View) bool {
+		for address, m := range machines {
+			for _, l := range v.LeasesOfNode(address) {
+				if l.Customer == customer.Address() && l.State() == sdk.LeaseRunning && l.Continues == continues {
+					found, node = l, m
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return found, node, err
+}
+
+// wentOn waits until the job says after which count it goes on.
+func (d *demo) wentOn(ctx context.Context, customer seed.Wallet, lease string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, containerWait)
+	defer cancel()
+	for {
+		out, err := d.net.GantryText(ctx, customer, "logs", lease)
+		if err != nil {
+			return 0, err
+		}
+		if line := countLine.FindStringSubmatch(out.Stdout); line != nil {
+			return strconv.Atoi(line[1])
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return 0, fmt.Errorf("output of the job: %w, at last: %w", ctx.Err(), out.Err())
+		}
+	}
+}

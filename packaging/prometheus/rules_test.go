@@ -5,15 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
-	"github.com/gantry-market/gantry/agent/metrics"
-	"github.com/gantry-market/gantry/keeper/server"
+	"github.com/gantry-market/gantry/packaging/internal/known"
 )
 
 // rules is a file of alert rules, as far as it is read here.
@@ -94,25 +92,11 @@ func read(t *testing.T, daemon string) rules {
 
 // Every figure that a rule reads is one that the daemon has.
 func TestRulesReadFiguresThatThereAre(t *testing.T) {
-	known := map[string]bool{}
-	for _, name := range append(metrics.Names(), server.NewMetrics().Names()...) {
-		known[name] = true
-	}
-	// Gauges of the keeper and the gateway are made with the daemon: their names stand in its source.
-	var source strings.Builder
-	for _, path := range []string{"../../keeper/daemon/health.go", "../../gateway/daemon/seen.go"} {
-		raw, err := os.ReadFile(path)
-		require.NoError(t, err)
-		source.Write(raw)
-	}
-	figure := regexp.MustCompile(`gantry_(agent|keeper|gateway)_(\w+)`)
+	figures := known.New(t, "../..")
 	for daemon := range faults {
 		for _, g := range read(t, daemon).Groups {
 			for _, r := range g.Rules {
-				for _, m := range figure.FindAllStringSubmatch(r.Expr, -1) {
-					there := known[m[0]] || m[1] != "agent" && strings.Contains(source.String(), `"`+m[2]+`"`)
-					require.True(t, there, "%s reads %s, which no daemon has", r.Alert, m[0])
-				}
+				require.Empty(t, figures.Unknown(r.Expr), r.Alert)
 			}
 		}
 	}

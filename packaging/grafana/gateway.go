@@ -1,0 +1,19 @@
+package grafana
+
+// gateway is what the operator of a gateway looks at.
+func gateway() Dashboard {
+	const on = `{instance=~"$instance"}`
+	return Dashboard{Daemon: "gateway", Alive: "gantry_gateway_leases", Rows: []Row{
+		{"Customers", []Panel{
+			{"Leases", "That are granted.", "", []Line{{"gantry_gateway_leases" + on, "{{instance}}"}}},
+			{"Sessions with containers", "", "", []Line{{"gantry_gateway_sessions" + on, "{{instance}}"}}},
+			{"Traffic", "Both ways of all leases.", "Bps", []Line{{"sum by (instance, way) (rate(gantry_gateway_relayed_bytes_total" + on + "[5m]))", "{{instance}} {{way}} containers"}}},
+			{"Traffic of the ten largest leases", "", "Bps", []Line{{"topk(10, sum by (lease) (rate(gantry_gateway_relayed_bytes_total" + on + "[5m])))", "{{lease}}"}}},
+		}},
+		{"Internet", []Panel{
+			{"Open connections", "", "", []Line{{"gantry_gateway_tls_connections" + on, "{{instance}} TLS"}, {"gantry_gateway_ssh_connections" + on, "{{instance}} SSH"}}},
+			{"Events a minute", "What became of connections and requests.", "", []Line{{"sum by (side, event) (rate(gantry_gateway_events_total" + on + "[5m])) * 60", "{{side}} {{event}}"}}},
+			{"Strangers", "Peers of the market's network that no grant concerns.", "", []Line{{"gantry_gateway_strangers" + on, "{{instance}}"}}},
+		}},
+	}}
+}

@@ -1,0 +1,79 @@
+package grafana
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/gantry-market/gantry/packaging/internal/known"
+)
+
+// The files are those that the tables make.
+func TestFilesAreUpToDate(t *testing.T) {
+	for _, d := range All() {
+		want, err := d.JSON()
+		require.NoError(t, err)
+		got, err := os.ReadFile(d.File())
+		require.NoError(t, err, "go generate ./packaging/grafana")
+		require.Equal(t, string(want), string(got), "go generate ./packaging/grafana")
+		require.True(t, json.Valid(got))
+	}
+}
+
+// Every figure that a dashboard shows is one that a daemon has, and every panel shows something.
+func TestDashboardsShowFiguresThatThereAre(t *testing.T) {
+	figures := known.New(t, "../..")
+	for _, d := range All() {
+		require.Empty(t, figures.Unknown(d.Alive), d.Daemon)
+		for _, row := range d.Rows {
+			require.NotEmpty(t, row.Panels, row.Title)
+			for _, p := range row.Panels {
+				require.NotEmpty(t, p.Lines, p.Title)
+				for _, l := range p.Lines {
+					require.Empty(t, figures.Unknown(l.Expr), "%s: %s", d.Daemon, p.Title)
+					require.Contains(t, l.Expr, `instance=~"$instance"`, p.Title)
+				}
+			}
+		}
+	}
+	require.NotEmpty(t, figures.Unknown("gantry_keeper_no_such_thing"), "the check finds what is not there")
+}
+
+// Prometheus's own tool reads every expression.
+func TestExpressionsAreSound(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("SKIPPED: promtool is missing: scripts/toolchain.sh promtool")
+	}
+	type rule struct{ Record, Expr string }
+	var rules []rule
+	for _, d := range All() {
+		for _, row := range d.Rows {
+			for _, p := range row.Panels {
+				for _, l := range p.Lines {
+					rules = append(rules, rule{fmt.Sprintf("panel_%d", len(rules)), strings.ReplaceAll(l.Expr, "$instance", ".+")})
+				}
+			}
+		}
+	}
+	check := func(rules []rule) error {
+		raw, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "panels", "rules": rules}}})
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), "rules.yml")
+		require.NoError(t, os.WriteFile(path, raw, 0o600))
+		out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", path).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	require.NoError(t, check(rules))
+	require.Error(t, check([]rule{{"panel", "sum by (gantry_keeper_peers"}}), "the tool refuses what is not PromQL")
+}

@@ -6,6 +6,10 @@ import "strconv"
 const (
 	// Challenge: keeper → node.
 	Challenge = "/gantry/challenge"
+	// Measure: keeper → node, asks to be told of the node's measurement; the answer is a stream of MeasureItem.
+	Measure = "/gantry/measure/run"
+	// MeasureOpen: keeper → node, draws what is opened of it.
+	MeasureOpen = "/gantry/measure/open"
 	// Deploy: customer → node.
 	Deploy = "/gantry/lease/deploy"
 	// Status: customer → node.

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
@@ -33,7 +34,7 @@ type CheckerOptions struct {
 	SlotHash func(context.Context) ([32]byte, error) // of a recent final slot
 	// Instants says when in a period work and evidence are drawn, and by what; false while it is not known, or has not come. It is
 	// not called when no work is due.
-	Instants func(records.Period) (schedule.Instant, bool)
+	Instants func(records.Period) (instant.Instant, bool)
 	Record   func(context.Context, Finding)
 	Now      func() time.Time
 
@@ -72,7 +73,7 @@ type Checker struct {
 	planner *Planner
 	nodes   map[solana.PublicKey]*progress
 	round   Round
-	instant *schedule.Instant // of the round's period, once it is known
+	instant *instant.Instant // of the round's period, once it is known
 	scanAt  time.Time
 	slots   chan struct{}
 	wg      sync.WaitGroup

@@ -15,11 +15,11 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // answers is an Asker that runs a function.
@@ -72,8 +72,8 @@ func (c *collected) add(_ context.Context, f Finding) {
 }
 
 // drawnIn is a period's instant.
-func drawnIn(p records.Period) schedule.Instant {
-	return schedule.Instant{Period: p, At: time.Now(), Slot: 100, Seed: [32]byte{3}}
+func drawnIn(p records.Period) instant.Instant {
+	return instant.Instant{Period: p, At: time.Now(), Slot: 100, Seed: [32]byte{3}}
 }
 
 func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
@@ -95,7 +95,7 @@ func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 		View: x, Asker: ask, Signer: key, Domain: records.Domain{1}, Secs: 60,
 		Timing:   Timing{Every: time.Second, Timeout: 100 * time.Millisecond, WorkEvery: 1},
 		SlotHash: func(context.Context) ([32]byte, error) { return [32]byte{3}, nil },
-		Instants: func(p records.Period) (schedule.Instant, bool) { return drawnIn(p), true },
+		Instants: func(p records.Period) (instant.Instant, bool) { return drawnIn(p), true },
 		Record:   got.add, Log: zerolog.Nop(), Now: time.Now,
 	})
 	require.NoError(t, err)

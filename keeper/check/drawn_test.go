@@ -10,10 +10,10 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // leaving are the ways out of work that a node has, as the chain shows them when it takes one at a time and slot.
@@ -95,7 +95,7 @@ func TestR10WorkWaitsForTheBlock(t *testing.T) {
 	const nodes, every = 60, 4
 	asked := map[solana.PublicKey]map[int]int{}
 	begin := time.Unix(500*planSecs, 0)
-	drawn := schedule.Instant{Period: 500, At: begin.Add(time.Minute), Slot: 9, Seed: [32]byte{7}}
+	drawn := instant.Instant{Period: 500, At: begin.Add(time.Minute), Slot: 9, Seed: [32]byte{7}}
 	timing := publicTiming()
 	timing.WorkEvery = every
 	for self := range 4 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/schedule"
@@ -32,7 +33,7 @@ type leasing struct {
 	got   *collected
 	what  subject
 	now   time.Time
-	drawn schedule.Instant
+	drawn instant.Instant
 	// says is what the node answers questions other than liveness with; asked is when each came.
 	says  func(req messages.ChallengeRequest) messages.ChallengeResponse
 	asked []time.Time
@@ -53,7 +54,7 @@ func newLeasing(t *testing.T, secs uint32, over float64) *leasing {
 	n := *l.what.node
 	n.StartAvailability(l.now.Unix() - 5000)
 	l.put(&n)
-	l.drawn = schedule.Instant{Period: records.Period(l.now.Unix() / int64(secs)), At: l.now, Slot: 100, Seed: [32]byte{3}}
+	l.drawn = instant.Instant{Period: records.Period(l.now.Unix() / int64(secs)), At: l.now, Slot: 100, Seed: [32]byte{3}}
 	return l
 }
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // Round is the input of a period's plan, apart from the nodes.
@@ -63,7 +63,7 @@ type Planner struct {
 	secs   int64
 	round  Round
 	// instant is the period's, once it is known.
-	instant *schedule.Instant
+	instant *instant.Instant
 	nodes   map[solana.PublicKey]*watch
 	queue   queue
 	credit  *credit
@@ -132,7 +132,7 @@ func (p *Planner) Begin(r Round, now time.Time) {
 }
 
 // Instant takes the instant of the running period, and plans the checks of work and evidence of the nodes that are drawn.
-func (p *Planner) Instant(i schedule.Instant, now time.Time) {
+func (p *Planner) Instant(i instant.Instant, now time.Time) {
 	p.instant = &i
 	for _, w := range p.nodes {
 		p.work(w, now)

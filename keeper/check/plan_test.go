@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 func keyOf(n int) solana.PublicKey {
@@ -69,7 +69,7 @@ func TestCommitteesShareTheWork(t *testing.T) {
 		p := NewPlanner(publicTiming(), planSecs)
 		p.Sync(watched, begin)
 		p.Begin(planRound(keepers, self, true), begin)
-		p.Instant(schedule.Instant{Period: 500, At: begin, Seed: [32]byte{4}}, begin)
+		p.Instant(instant.Instant{Period: 500, At: begin, Seed: [32]byte{4}}, begin)
 		require.Zero(t, play(p, begin, 1000, func(_ time.Time, q Check) {
 			require.False(t, q.Point)
 			switch q.Kind {
@@ -102,7 +102,7 @@ func TestCommitteesShareTheWork(t *testing.T) {
 		} else {
 			require.Len(t, by, committee.Size)
 		}
-		if (schedule.Instant{Seed: [32]byte{4}}).DueForEvidence(n.Node, 24) {
+		if (instant.Instant{Seed: [32]byte{4}}).DueForEvidence(n.Node, 24) {
 			require.Equal(t, keepers, evidence[n.Node], "node %d", i)
 			require.Equal(t, keepers, inventory[n.Node])
 		} else {
@@ -129,7 +129,7 @@ func TestB07EvidenceIsDrawnByALateBlock(t *testing.T) {
 			seen := map[solana.PublicKey]bool{}
 			for now := begin; now.Before(begin.Add(planSecs * time.Second)); now = now.Add(time.Second) {
 				if now.Equal(at) {
-					p.Instant(schedule.Instant{Period: 500, At: at, Seed: [32]byte{seed}}, now)
+					p.Instant(instant.Instant{Period: 500, At: at, Seed: [32]byte{seed}}, now)
 				}
 				due, _ := p.Due(now, 1000)
 				for _, q := range due {

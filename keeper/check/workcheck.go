@@ -9,12 +9,12 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/committee"
-	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // workSlack is how long after the bound the checker still waits. The proof has failed then, but a late answer shows
@@ -27,7 +27,7 @@ func workBound(n *market.Node) time.Duration { return time.Duration(n.WorkBoundM
 func workWait(n *market.Node) time.Duration { return workBound(n) + workSlack }
 
 // work checks the work of a node that was drawn: it asks for a proof and judges it.
-func (c *Checker) work(ctx context.Context, t subject, drawn schedule.Instant) {
+func (c *Checker) work(ctx context.Context, t subject, drawn instant.Instant) {
 	once := func(ctx context.Context) (Finding, error) { return c.workOnce(ctx, t, drawn) }
 	q := insistence{"work proof", drawn.Period, workWait(t.node), func() bool { return c.owes(t, drawn) }}
 	if f, ok := c.insist(ctx, t, q, once); ok {
@@ -59,7 +59,7 @@ func (c *Checker) stillFree(t subject) bool {
 // owes reports whether a node that was drawn is judged by its answer. It cannot get out of that by itself: one that
 // reports a dead GPU, hibernates or retires after the draw's block is judged as if it had not. One that did so
 // before owes nothing, and one with a lease never does: its GPUs are the customer's.
-func (c *Checker) owes(t subject, drawn schedule.Instant) (owes bool) {
+func (c *Checker) owes(t subject, drawn instant.Instant) (owes bool) {
 	c.o.View.Read(func(v *view.Accounts) {
 		n, ok := v.Nodes[t.node.Address]
 		switch {
@@ -79,7 +79,7 @@ func (c *Checker) owes(t subject, drawn schedule.Instant) (owes bool) {
 }
 
 // workOnce asks once. Errors: errNoWork when this keeper could not ask, errProven, errEvaded.
-func (c *Checker) workOnce(ctx context.Context, t subject, drawn schedule.Instant) (f Finding, err error) {
+func (c *Checker) workOnce(ctx context.Context, t subject, drawn instant.Instant) (f Finding, err error) {
 	period := drawn.Period
 	sig, err := c.o.Signer.Sign(work.ChallengeMessage(c.o.Domain, drawn.Seed, t.node.Address, uint64(period)))
 	if err != nil {

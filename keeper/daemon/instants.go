@@ -9,9 +9,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // instantsKept is how many periods' instants are remembered.
@@ -31,7 +31,7 @@ type instants struct {
 type search struct {
 	tick  int         // the next
 	last  chain.Block // of the tick before; zero for none
-	found *schedule.Instant
+	found *instant.Instant
 }
 
 // instantOptions of instants; all but Log are required.
@@ -52,20 +52,20 @@ func newInstants(o instantOptions) (*instants, error) {
 }
 
 // get returns a period's instant if it is known, and has it looked for otherwise, when its next tick has come.
-func (s *instants) get(p records.Period) (schedule.Instant, bool) {
+func (s *instants) get(p records.Period) (instant.Instant, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.search(p)
 	if x.found != nil {
 		return *x.found, true
 	}
-	if !s.o.Now().Before(schedule.Tick(p, x.tick, s.o.PeriodSecs)) {
+	if !s.o.Now().Before(instant.Tick(p, x.tick, s.o.PeriodSecs)) {
 		select {
 		case s.wanted <- p:
 		default: // it is asked again
 		}
 	}
-	return schedule.Instant{}, false
+	return instant.Instant{}, false
 }
 
 // search returns the search for a period's instant. Callers hold mu.
@@ -111,7 +111,7 @@ func (s *instants) find(ctx context.Context, p records.Period) error {
 	x := *s.search(p)
 	s.mu.Unlock()
 	for x.found == nil {
-		t := schedule.Tick(p, x.tick, s.o.PeriodSecs)
+		t := instant.Tick(p, x.tick, s.o.PeriodSecs)
 		if s.o.Now().Before(t) {
 			return nil
 		}
@@ -122,7 +122,7 @@ func (s *instants) find(ctx context.Context, p records.Period) error {
 			}
 			x.last = b
 		}
-		if i, here := schedule.Draw(s.o.Domain, p, x.tick, x.last.Slot, x.last.Hash, x.last.Time); here {
+		if i, here := instant.Draw(s.o.Domain, p, x.tick, x.last.Slot, x.last.Hash, x.last.Time); here {
 			x.found = &i
 			s.o.Log.Debug().Uint64("period", uint64(p)).Uint64("slot", i.Slot).Int("tick", x.tick).Msg("keeper knows the period's instant")
 		}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
 // liveBlocks is a chain with a block every 400 ms of the clock, for as long as there are clocks.
@@ -110,7 +110,7 @@ func TestInstantsAreLookedFor(t *testing.T) {
 	_, ok := s.get(start / length)
 	require.False(t, ok)
 	clock.Store(start + length - 1)
-	var got schedule.Instant
+	var got instant.Instant
 	require.Eventually(t, func() bool { got, ok = s.get(start / length); return ok }, waitLimit, 5*time.Millisecond)
 	require.EqualValues(t, start/length, got.Period)
 	for p := records.Period(start / length); p < start/length+20; p++ {

@@ -51,7 +51,7 @@ var (
 	}
 	ofMachines = []string{
 		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.LeaseUse, messages.ReceiptOffer, messages.ReceiptSigned,
-		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend,
+		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.Measure, messages.MeasureOpen,
 	}
 	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose}
 )

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -22,7 +23,6 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
 	"github.com/gantry-market/gantry/keeper/check"
-	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/fleet"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -131,8 +131,8 @@ func (w *testbed) check(ctx context.Context) {
 		View: w.view, Asker: check.Network{Node: w.keeper}, Signer: w.keys.Keepers[0].Key, Domain: domain, Secs: w.params.PeriodSecs,
 		Timing:   check.Timing{Every: 300 * time.Millisecond, Timeout: time.Second, WorkEvery: 1},
 		SlotHash: func(context.Context) ([32]byte, error) { return slot, nil },
-		Instants: func(p records.Period) (schedule.Instant, bool) {
-			return schedule.Instant{Period: p, At: time.Now(), Seed: slot}, true
+		Instants: func(p records.Period) (instant.Instant, bool) {
+			return instant.Instant{Period: p, At: time.Now(), Seed: slot}, true
 		},
 		Record: func(_ context.Context, f check.Finding) {
 			w.mu.Lock()

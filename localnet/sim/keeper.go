@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
@@ -20,7 +21,6 @@ import (
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/match"
-	"github.com/gantry-market/gantry/keeper/schedule"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/localnet/sim/vtime"
@@ -211,18 +211,18 @@ func (k *keeper) seed(p records.Period) (committee.Seed, bool) {
 }
 
 // instant stands for the blocks that draw who is asked for work: known to all a second after each.
-func (k *keeper) instant(p records.Period) (schedule.Instant, bool) {
-	for tick := range schedule.Ticks {
-		at := schedule.Tick(p, tick, k.sim.secs())
+func (k *keeper) instant(p records.Period) (instant.Instant, bool) {
+	for tick := range instant.Ticks {
+		at := instant.Tick(p, tick, k.sim.secs())
 		if k.sim.loop.Now().Before(at.Add(time.Second)) {
 			break
 		}
 		block := sha256.Sum256(fmt.Appendf(nil, "tick/%d/%d", k.sim.o.Seed, at.Unix()))
-		if i, here := schedule.Draw(domain, p, tick, uint64(at.Unix()), block, at); here {
+		if i, here := instant.Draw(domain, p, tick, uint64(at.Unix()), block, at); here {
 			return i, true
 		}
 	}
-	return schedule.Instant{}, false
+	return instant.Instant{}, false
 }
 
 // submit sends a transaction and waits until it is confirmed. While the chain cannot be reached it is sent again, as

@@ -1,4 +1,4 @@
-package schedule
+package instant
 
 import (
 	"crypto/sha256"

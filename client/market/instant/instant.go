@@ -1,4 +1,6 @@
-package schedule
+// Package instant says at which moment of a period nodes are measured, and which are asked for work and evidence. Keepers and
+// nodes find the same one from the same blocks: docs/adr/0018-instants.md.
+package instant
 
 import (
 	"crypto/sha256"
@@ -25,9 +27,12 @@ const (
 // its tick, so that it is not known before that block whether the moment has come, nor which nodes are drawn.
 type Instant struct {
 	Period records.Period
-	// At and Slot are the block's.
+	// Tick is the one of the period's ticks whose block it is.
+	Tick int
+	// At, Slot and Hash are the block's.
 	At   time.Time
 	Slot uint64
+	Hash [32]byte
 	Seed [32]byte
 }
 
@@ -50,7 +55,7 @@ func Draw(domain records.Domain, p records.Period, k int, slot uint64, hash [32]
 	b = binary.LittleEndian.AppendUint64(b, uint64(k))
 	b = binary.LittleEndian.AppendUint64(b, slot)
 	seed := sha256.Sum256(append(b, hash[:]...))
-	return Instant{Period: p, At: at, Slot: slot, Seed: seed}, oneIn(seed, uint64(Ticks-k))
+	return Instant{Period: p, Tick: k, At: at, Slot: slot, Hash: hash, Seed: seed}, oneIn(seed, uint64(Ticks-k))
 }
 
 // Due reports whether a node is drawn, as one in so many are; none is with every = 0.

@@ -70,6 +70,37 @@ func TestRoundTrip(t *testing.T) {
 	require.Equal(t, sha256.Sum256(raw[:head]), have, "the digest is over the head alone")
 }
 
+func TestHeadAndCollateralAreTheBundle(t *testing.T) {
+	b := sample(t)
+	raw := encode(t, b)
+	head, err := b.Head()
+	require.NoError(t, err)
+	digest, err := b.Digest()
+	require.NoError(t, err)
+	require.Equal(t, digest, sha256.Sum256(head))
+	kept := map[[32]byte][]byte{}
+	for _, c := range b.Collateral {
+		kept[sha256.Sum256(c.Data)] = c.Data
+	}
+	get := func(sum [32]byte) ([]byte, error) {
+		if data, ok := kept[sum]; ok {
+			return data, nil
+		}
+		return nil, attest.ErrNoCollateral
+	}
+	joined, err := Join(head, get)
+	require.NoError(t, err)
+	require.Equal(t, raw, joined)
+	_, err = Join(raw, get)
+	require.ErrorIs(t, err, attest.ErrMalformed, "a head has nothing after it")
+	_, err = Join(head[:len(head)-1], get)
+	require.ErrorIs(t, err, attest.ErrMalformed)
+	_, err = Join(head, func([32]byte) ([]byte, error) { return []byte("other"), nil })
+	require.ErrorIs(t, err, attest.ErrMalformed)
+	_, err = Join(head, func([32]byte) ([]byte, error) { return nil, attest.ErrNoCollateral })
+	require.ErrorIs(t, err, attest.ErrNoCollateral)
+}
+
 func TestEveryByteCounts(t *testing.T) {
 	raw := encode(t, sample(t))
 	digest, err := sample(t).Digest()

@@ -57,6 +57,42 @@ func (b *Bundle) Digest() ([32]byte, error) {
 	return [32]byte(h.Sum(nil)), nil
 }
 
+// Head is the encoding without the data of collateral, which it names by size and hash. Bundles of machines with the same
+// drivers have most of their collateral in common: who keeps many of them keeps it once. Error: attest.ErrMalformed.
+func (b *Bundle) Head() ([]byte, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	b.writeHead(&out)
+	return out.Bytes(), nil
+}
+
+// Join puts a head and its collateral together to the bundle's encoding. get returns the item with a sha256. Errors:
+// attest.ErrMalformed, and those of get.
+func Join(head []byte, get func(sum [32]byte) ([]byte, error)) ([]byte, error) {
+	r := &reader{rest: head}
+	_, refs, err := r.head()
+	if err != nil {
+		return nil, err
+	}
+	if len(r.rest) != 0 {
+		return nil, fmt.Errorf("%d bytes after the head: %w", len(r.rest), attest.ErrMalformed)
+	}
+	out := bytes.Clone(head)
+	for _, ref := range refs {
+		data, err := get(ref.sum)
+		if err != nil {
+			return nil, fmt.Errorf("collateral %.80q: %w", ref.key, err)
+		}
+		if err := ref.check(data); err != nil {
+			return nil, err
+		}
+		out = append(out, data...)
+	}
+	return out, nil
+}
+
 // writeHead writes to a hash or a buffer, neither of which fails. A bundle is hashed several times when it is judged, and
 // copied for none of them.
 func (b *Bundle) writeHead(w io.Writer) {

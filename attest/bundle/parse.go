@@ -16,14 +16,29 @@ func Parse(data []byte) (*Bundle, error) {
 		return nil, fmt.Errorf("bundle of %d bytes, at most %d: %w", len(data), MaxSize, attest.ErrMalformed)
 	}
 	r := &reader{rest: data}
+	b, refs, err := r.head()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.collateral(b, refs); err != nil {
+		return nil, err
+	}
+	if len(r.rest) != 0 {
+		return nil, fmt.Errorf("%d bytes after the end: %w", len(r.rest), attest.ErrMalformed)
+	}
+	return b, b.check()
+}
+
+// head reads all but the data of collateral, which it returns references to.
+func (r *reader) head() (*Bundle, []reference, error) {
 	if string(r.take(len(tag))) != tag {
-		return nil, fmt.Errorf("not an evidence bundle: %w", attest.ErrMalformed)
+		return nil, nil, fmt.Errorf("not an evidence bundle: %w", attest.ErrMalformed)
 	}
 	if v := r.u16(); r.err == nil && v != Version {
-		return nil, fmt.Errorf("bundle of version %d, this reads %d: %w", v, Version, attest.ErrMalformed)
+		return nil, nil, fmt.Errorf("bundle of version %d, this reads %d: %w", v, Version, attest.ErrMalformed)
 	}
 	if z := r.u16(); r.err == nil && z != 0 {
-		return nil, fmt.Errorf("reserved bytes are not zero: %w", attest.ErrMalformed)
+		return nil, nil, fmt.Errorf("reserved bytes are not zero: %w", attest.ErrMalformed)
 	}
 	b := &Bundle{}
 	for _, part := range []*[32]byte{
@@ -36,23 +51,37 @@ func Parse(data []byte) (*Bundle, error) {
 	copy(b.Signature[:], r.take(len(b.Signature)))
 	pieces, items := int(r.u16()), int(r.u16())
 	if pieces > MaxEvidence || items > MaxCollateral {
-		return nil, fmt.Errorf("%d pieces of evidence and %d of collateral, at most %d and %d: %w",
+		return nil, nil, fmt.Errorf("%d pieces of evidence and %d of collateral, at most %d and %d: %w",
 			pieces, items, MaxEvidence, MaxCollateral, attest.ErrMalformed)
 	}
 	for range pieces {
 		e, err := r.evidence()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		b.Evidence = append(b.Evidence, e)
 	}
-	if err := r.collateral(b, items); err != nil {
-		return nil, err
+	refs := make([]reference, 0, items)
+	for range items {
+		ref := reference{key: string(r.take(int(r.u8()))), size: r.size()}
+		copy(ref.sum[:], r.take(32))
+		refs = append(refs, ref)
 	}
-	if len(r.rest) != 0 {
-		return nil, fmt.Errorf("%d bytes after the end: %w", len(r.rest), attest.ErrMalformed)
+	return b, refs, r.err
+}
+
+// reference is what the head says of an item of collateral.
+type reference struct {
+	key  string
+	size int
+	sum  [32]byte
+}
+
+func (f reference) check(data []byte) error {
+	if len(data) != f.size || sha256.Sum256(data) != f.sum {
+		return fmt.Errorf("collateral %.80q is not what its hash says: %w", f.key, attest.ErrMalformed)
 	}
-	return b, b.check()
+	return nil
 }
 
 // reader takes bytes off the front and remembers when there were too few.
@@ -127,32 +156,17 @@ func (r *reader) evidence() (attest.Evidence, error) {
 	return e, r.err
 }
 
-// collateral reads the references, then the data that they announce.
-func (r *reader) collateral(b *Bundle, n int) error {
-	type reference struct {
-		size int
-		sum  [32]byte
-	}
-	refs := make([]reference, 0, n)
-	for range n {
-		key := string(r.take(int(r.u8())))
-		ref := reference{size: r.size()}
-		copy(ref.sum[:], r.take(32))
-		if r.err != nil {
-			return r.err
-		}
-		refs = append(refs, ref)
-		b.Collateral = append(b.Collateral, Collateral{Key: key})
-	}
-	for i, ref := range refs {
+// collateral reads the data that the references announce.
+func (r *reader) collateral(b *Bundle, refs []reference) error {
+	for _, ref := range refs {
 		data := r.take(ref.size)
 		if r.err != nil {
 			return r.err
 		}
-		if sha256.Sum256(data) != ref.sum {
-			return fmt.Errorf("collateral %.80q is not what its hash says: %w", b.Collateral[i].Key, attest.ErrMalformed)
+		if err := ref.check(data); err != nil {
+			return err
 		}
-		b.Collateral[i].Data = bytes.Clone(data)
+		b.Collateral = append(b.Collateral, Collateral{Key: ref.key, Data: bytes.Clone(data)})
 	}
-	return r.err
+	return nil
 }

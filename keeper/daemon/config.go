@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/consensus"
+	"github.com/gantry-market/gantry/keeper/evidence/archive"
 )
 
 // Config of a keeper. Zero durations take what Timing.For makes of the market's parameters.
@@ -38,6 +39,8 @@ type Config struct {
 	// needs from outside, empty for none: see attest/policy.Dir.
 	Evidence   *policy.Policy
 	Collateral string
+	// KeepEvidence is how long bundles of evidence are kept for auditors; 0 takes DefaultKeepEvidence.
+	KeepEvidence time.Duration
 	// TokenPrice is what a whole stake token is worth to the operator; 0 sends no buy-backs. LeastProfit is the lowest
 	// profit for which a buy-back or an emission claim is sent.
 	TokenPrice, LeastProfit market.USDC
@@ -124,6 +127,14 @@ func (t Timing) checks() check.Timing {
 
 func (t Timing) consensus() consensus.Timing {
 	return consensus.Timing{Delay: t.ReportDelay, Round: t.RoundTimeout}
+}
+
+// DefaultKeepEvidence is how long keepers keep bundles: two years.
+const DefaultKeepEvidence = 2 * 365 * 24 * time.Hour
+
+// EvidenceArchive opens the bundles that a keeper with this data folder has kept.
+func EvidenceArchive(data string) (*archive.Archive, error) {
+	return archive.Open(Config{Data: data}.path(folderEvidence), DefaultKeepEvidence)
 }
 
 // Files of a keeper's data folder.

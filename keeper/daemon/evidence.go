@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"cmp"
+
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/keeper/evidence"
@@ -16,7 +18,7 @@ func (k *Keeper) openEvidence() (*evidence.Service, error) {
 	if k.c.Collateral != "" {
 		sources = append(sources, policy.Dir(k.c.Collateral))
 	}
-	d, err := evidence.New(evidence.Options{Policy: p, Folder: k.c.path(folderEvidence), Sources: sources})
+	d, err := evidence.New(evidence.Options{Policy: p, Folder: k.c.path(folderEvidence), Keep: cmp.Or(k.c.KeepEvidence, DefaultKeepEvidence), Sources: sources})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-// Package evidence judges the bundles that nodes send and keeps them: the latest few of each node, with the collateral
+// Package evidence judges the bundles that nodes send and keeps them for years, with the collateral
 // that they were judged with, so that an auditor can repeat the verdict (gantry evidence verify), and the devices that
 // a node had last, so that a swapped one is found.
 //

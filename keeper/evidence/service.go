@@ -18,13 +18,15 @@ import (
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/keeper/evidence/archive"
 )
 
 // Service judges bundles. It is safe for concurrent use.
 type Service struct {
 	policy  policy.Policy
 	sources []attest.Collateral
-	archive *Archive
+	archive *archive.Archive
+	entries map[solana.PublicKey]Entry
 
 	// enroller is nil if the policy trusts no TPM.
 	enroller *tpm.Enroller
@@ -39,8 +41,9 @@ type Service struct {
 type Options struct {
 	// Policy is what evidence is judged by.
 	Policy policy.Policy
-	// Folder keeps the bundles.
+	// Folder keeps the bundles, each for the time Keep.
 	Folder string
+	Keep   time.Duration
 	// Sources of collateral are asked in order; there may be none.
 	Sources []attest.Collateral
 }
@@ -57,11 +60,15 @@ func New(o Options) (*Service, error) {
 		return nil, fmt.Errorf("%w: max_age_secs is %d: a tier stands on chain for up to %d seconds after its bundle was made; the policy must believe in bundles for as long",
 			policy.ErrDocument, o.Policy.MaxAgeSecs, market.LeastEvidenceAge)
 	}
-	a, err := OpenArchive(o.Folder)
+	a, err := archive.Open(o.Folder, o.Keep)
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{policy: o.Policy, sources: o.Sources, archive: a, enrolled: map[tpm.Subject]enrolment{}, answered: map[solana.PublicKey]map[[32]byte]bool{}}
+	entries, err := readEntries(a)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{policy: o.Policy, sources: o.Sources, archive: a, entries: entries, enrolled: map[tpm.Subject]enrolment{}, answered: map[solana.PublicKey]map[[32]byte]bool{}}
 	if err := s.openEnroller(); err != nil {
 		return nil, err
 	}
@@ -146,10 +153,14 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 	}
 	entry.Tier, entry.Passed = v.Tier, v.Passed
 	delete(s.answered, q.Account)
-	if last, ok := s.archive.last(q.Account); ok {
+	if last, ok := s.entries[q.Account]; ok {
 		entry.remember(last)
 	}
-	return v, s.archive.put(entry, sealed)
+	s.entries[q.Account] = entry
+	if err := s.archive.Put(q.Account, sealed, now, s.sources...); err != nil {
+		return v, err
+	}
+	return v, writeEntry(s.archive, entry)
 }
 
 // maxGuests is how many guests' keys are told apart of a node between two bundles: it has one until it starts anew.
@@ -174,7 +185,7 @@ func (s *Service) Answered(node solana.PublicKey, guest [32]byte) {
 // this one nor the last of tier 3, from before a start. Otherwise a machine without the GPUs could answer, and the
 // guest show evidence.
 func (s *Service) elsewhere(account solana.PublicKey, r Entry) bool {
-	last, _ := s.archive.last(account)
+	last := s.entries[account]
 	for key := range s.answered[account] {
 		if k := hexOf(key); k != r.Guest && (last.Tier < 3 || k != last.Guest) {
 			return true
@@ -262,7 +273,7 @@ func (s *Service) changed(q Question, r Entry) string {
 	if len(r.GPUs) > 0 && missing > 0 {
 		return fmt.Sprintf("%d of %d registered GPUs are not there any more", missing, len(q.Devices))
 	}
-	last, ok := s.archive.last(q.Account)
+	last, ok := s.entries[q.Account]
 	if !ok || !last.Passed {
 		return ""
 	}
@@ -289,7 +300,7 @@ func (s *Service) shared(q Question, v Verdict, r Entry, now time.Time) string {
 	if v.Tier != 2 {
 		return ""
 	}
-	for _, other := range s.archive.all() {
+	for _, other := range s.entries {
 		if other.Account == r.Account || now.Unix() > other.Created+market.EvidenceSecs || !other.Passed || other.Tier != 2 {
 			continue
 		}

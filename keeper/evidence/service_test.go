@@ -23,6 +23,7 @@ import (
 	"github.com/gantry-market/gantry/attest/snp/snptest"
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/keeper/evidence/archive"
 )
 
 // machine is a node with two GPUs, as real as its test makes it.
@@ -106,9 +107,12 @@ func (m *machine) vouch(b *bundle.Bundle) {
 	b.Evidence = append(b.Evidence, vouched...)
 }
 
+// keepTime is how long the bundles of tests are kept.
+const keepTime = 2 * 365 * 24 * time.Hour
+
 func newService(t *testing.T, p policy.Policy, sources ...attest.Collateral) (*Service, string) {
 	dir := filepath.Join(t.TempDir(), "evidence")
-	d, err := New(Options{Policy: p, Folder: dir, Sources: sources})
+	d, err := New(Options{Policy: p, Folder: dir, Keep: keepTime, Sources: sources})
 	require.NoError(t, err)
 	return d, dir
 }
@@ -117,7 +121,7 @@ func TestHonestNode(t *testing.T) {
 	d, dir := newService(t, policy.Default())
 	m := newMachine(t, 1)
 	var hashes []string
-	for range keepBundles + 3 {
+	for range 7 {
 		q := m.question(m.devices())
 		v, err := d.Judge(q, m.answer(q), m.now)
 		require.NoError(t, err)
@@ -127,10 +131,12 @@ func TestHonestNode(t *testing.T) {
 		require.Contains(t, v.Summary(), "not tier 2")
 		hashes = append(hashes, hexOf(v.Hash))
 	}
-	files, err := filepath.Glob(filepath.Join(dir, m.account.String(), "*.bundle"))
+	kept, err := archive.Open(dir, keepTime)
 	require.NoError(t, err)
-	require.Len(t, files, keepBundles)
-	raw, err := os.ReadFile(filepath.Join(dir, m.account.String(), hashes[len(hashes)-1]+".bundle"))
+	all, err := kept.Bundles(m.account)
+	require.NoError(t, err)
+	require.Len(t, all, len(hashes), "every bundle is kept")
+	raw, err := kept.Read(m.account, hashes[len(hashes)-1])
 	require.NoError(t, err)
 	b, err := bundle.Parse(raw)
 	require.NoError(t, err)
@@ -313,7 +319,7 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 	require.EqualValues(t, 3, v.Tier)
 
 	// The keeper starts anew and remembers.
-	d, err = New(Options{Policy: l.policy, Folder: dir, Sources: []attest.Collateral{l.collateral}})
+	d, err = New(Options{Policy: l.policy, Folder: dir, Keep: keepTime, Sources: []attest.Collateral{l.collateral}})
 	require.NoError(t, err)
 	m.gpus[1] = l.gpu(t, nvgputest.GPUOptions{})
 	v = judge(m)
@@ -327,11 +333,11 @@ func TestB01NoTierOutlivesThePolicysAge(t *testing.T) {
 	p := policy.Default()
 	require.GreaterOrEqual(t, p.MaxAgeSecs, int64(market.LeastEvidenceAge))
 	p.MaxAgeSecs = market.LeastEvidenceAge - 1
-	_, err := New(Options{Policy: p, Folder: t.TempDir()})
+	_, err := New(Options{Policy: p, Folder: t.TempDir(), Keep: keepTime})
 	require.ErrorIs(t, err, policy.ErrDocument)
 	require.ErrorContains(t, err, "max_age_secs")
 	p.MaxAgeSecs++
-	_, err = New(Options{Policy: p, Folder: t.TempDir()})
+	_, err = New(Options{Policy: p, Folder: t.TempDir(), Keep: keepTime})
 	require.NoError(t, err)
 }
 
@@ -343,13 +349,13 @@ func TestArchiveSurvivesDamage(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, m.account.String(), latest), []byte("{"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "stray"), nil, 0o600))
-	d, err = New(Options{Policy: policy.Default(), Folder: dir})
+	d, err = New(Options{Policy: policy.Default(), Folder: dir, Keep: keepTime})
 	require.NoError(t, err)
 	q = m.question(m.devices())
 	v, err := d.Judge(q, m.answer(q), m.now)
 	require.NoError(t, err)
 	require.True(t, v.Passed)
 
-	_, err = New(Options{Folder: dir})
+	_, err = New(Options{Folder: dir, Keep: keepTime})
 	require.ErrorIs(t, err, policy.ErrDocument)
 }

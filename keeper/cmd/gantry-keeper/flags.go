@@ -164,11 +164,15 @@ func evidenceFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "evidence-policy", Usage: "`FILE` with the market's evidence policy (default: built in, see docs/protocol/evidence.md)", EnvVars: []string{"GANTRY_EVIDENCE_POLICY"}},
 		&cli.StringFlag{Name: "evidence-collateral", Usage: "`FOLDER` with revocation lists, manifests and roots that the policy pins", EnvVars: []string{"GANTRY_EVIDENCE_COLLATERAL"}},
+		&cli.DurationFlag{Name: "evidence-keep", Value: daemon.DefaultKeepEvidence, Usage: "how long bundles of evidence are kept for auditors", EnvVars: []string{"GANTRY_EVIDENCE_KEEP"}},
 	}
 }
 
 // evidencePolicy reads the evidence flags.
 func evidencePolicy(c *cli.Context, out *daemon.Config) error {
+	if out.KeepEvidence = c.Duration("evidence-keep"); out.KeepEvidence <= 0 {
+		return fmt.Errorf("%w: --evidence-keep is %v: auditors ask for bundles long afterwards", errFlags, out.KeepEvidence)
+	}
 	out.Collateral = c.String("evidence-collateral")
 	if out.Collateral != "" {
 		if info, err := os.Stat(out.Collateral); err != nil || !info.IsDir() {

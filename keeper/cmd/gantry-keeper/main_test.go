@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,9 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/keeper/daemon"
+	"github.com/gantry-market/gantry/keeper/evidence/archive"
 )
 
 // Whatever a person gets wrong is one line that says what to do, and nothing is left behind.
@@ -88,4 +93,51 @@ func TestEvidencePolicyFlag(t *testing.T) {
 	got := read("--evidence-policy", path, "--evidence-collateral", dir)
 	require.Equal(t, policy.Default().Name, got.Evidence.Name)
 	require.Equal(t, dir, got.Collateral)
+}
+
+// An auditor's bundle comes out of the keeper's folder as it was judged; what is asked for wrongly is a clear error.
+func TestEvidenceIsHandedToAuditors(t *testing.T) {
+	data := t.TempDir()
+	kept, err := daemon.EvidenceArchive(data)
+	require.NoError(t, err)
+	node := solana.PublicKey{9}
+	key, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	b := &bundle.Bundle{
+		Challenge: attest.Challenge{NodeKey: key.PublicKey()},
+		Evidence:  []attest.Evidence{{Kind: attest.KindInventory, Items: []attest.Item{{Name: "inventory.json", Data: []byte("{}")}}}},
+	}
+	require.NoError(t, b.Sign(ed25519.PrivateKey(key)))
+	require.NoError(t, kept.Put(node, b, time.Now()))
+	digest, err := b.Digest()
+	require.NoError(t, err)
+	run := func(args ...string) (string, error) {
+		a := app()
+		var out bytes.Buffer
+		a.Writer, a.ErrWriter = &out, &out
+		err := a.RunContext(t.Context(), append([]string{"gantry-keeper", "evidence", "--data", data}, args...))
+		return out.String(), err
+	}
+	hash := hex.EncodeToString(digest[:])
+	listed, err := run(node.String())
+	require.NoError(t, err)
+	require.Contains(t, listed, hash)
+	file := filepath.Join(t.TempDir(), "for-the-auditor")
+	_, err = run(node.String(), hash, file)
+	require.NoError(t, err)
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	want, err := b.Encode()
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	_, err = run(node.String(), "00", file)
+	require.ErrorIs(t, err, archive.ErrNotFound)
+	_, err = run("nonsense")
+	require.ErrorIs(t, err, errFlags)
+	_, err = run()
+	require.ErrorIs(t, err, errFlags)
+	listed, err = run(solana.PublicKey{8}.String())
+	require.NoError(t, err)
+	require.Contains(t, listed, "nothing is kept")
 }

@@ -70,6 +70,57 @@ type GatewayOpenAnswer struct {
 	Refused    string `cbor:"6,keyasint,omitempty" max:"1024"`
 	// Moves says that the names stay when the lease goes on elsewhere.
 	Moves bool `cbor:"7,keyasint,omitempty"`
+	// Terms are those of a gateway that asks a price; nil for one that does not.
+	Terms *GatewayTerms `cbor:"8,keyasint,omitempty"`
+}
+
+// GatewayTerms say what a gateway asks for relaying, and what a lease may still have relayed. Bytes are those from and to
+// the container, both ways together.
+type GatewayTerms struct {
+	// Domain of the gateway's cluster.
+	Domain records.Domain `cbor:"1,keyasint"`
+	// Price of a GiB (2^30 bytes), base units of the token.
+	Price uint64 `cbor:"2,keyasint"`
+	// Free bytes of each lease.
+	Free uint64 `cbor:"3,keyasint,omitempty"`
+	// Mint is the token, and Wallet the one to whose associated account it goes.
+	Mint   [32]byte `cbor:"4,keyasint"`
+	Wallet [32]byte `cbor:"5,keyasint"`
+	// FreeLeft of the lease, and Left of what its customer has paid, which is for all of its leases; bytes.
+	FreeLeft uint64 `cbor:"6,keyasint,omitempty"`
+	Left     uint64 `cbor:"7,keyasint,omitempty"`
+}
+
+// GatewayAccountRequest asks a gateway for its terms; the lease is one that was granted to it.
+type GatewayAccountRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+}
+
+// GatewayAccountAnswer has them.
+type GatewayAccountAnswer struct {
+	Version uint8 `cbor:"1,keyasint"`
+	// Terms are nil where nothing is asked.
+	Terms   *GatewayTerms `cbor:"2,keyasint,omitempty"`
+	Refused string        `cbor:"3,keyasint,omitempty" max:"1024"`
+}
+
+// GatewayPayRequest brings the transaction that has paid: a transfer that names the purpose of [records.Payment].
+type GatewayPayRequest struct {
+	Version   uint8    `cbor:"1,keyasint"`
+	Customer  [32]byte `cbor:"2,keyasint"`
+	Number    uint64   `cbor:"3,keyasint"`
+	Signature [64]byte `cbor:"4,keyasint"`
+}
+
+// GatewayPayAnswer says what it has bought.
+type GatewayPayAnswer struct {
+	Version uint8 `cbor:"1,keyasint"`
+	// Bytes that the payment has bought.
+	Bytes   uint64 `cbor:"2,keyasint,omitempty"`
+	Refused string `cbor:"3,keyasint,omitempty" max:"1024"`
+	// Later: the same may be asked again in a moment.
+	Later bool `cbor:"4,keyasint,omitempty"`
 }
 
 // GatewayCloseRequest has a gateway forget a lease.

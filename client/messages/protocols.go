@@ -32,6 +32,10 @@ const (
 	GatewayOpen = "/gantry/gateway/open"
 	// GatewayClose: customer → gateway, takes it back.
 	GatewayClose = "/gantry/gateway/close"
+	// GatewayAccount: customer → gateway, asks what it takes and what is left of what was paid.
+	GatewayAccount = "/gantry/gateway/account"
+	// GatewayPay: customer → gateway, brings the transaction that has paid.
+	GatewayPay = "/gantry/gateway/pay"
 	// ReceiptOffer: customer → node, asks for a receipt signed by the node.
 	ReceiptOffer = "/gantry/lease/receipt-offer"
 	// ReceiptSigned: customer → node, returns the customer's signature.

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
 )
 
 // ErrConfig: the settings do not fit together.
@@ -37,6 +38,7 @@ type Config struct {
 	Figures string
 	// Customers that are served; empty for all.
 	Customers []solana.PublicKey
+	Price     Price
 	Limits    Limits
 	Log       zerolog.Logger
 }
@@ -51,6 +53,16 @@ type ACME struct {
 	Email string
 	// PerWeek bounds the new names in a week, PerCustomer those of one customer.
 	PerWeek, PerCustomer int
+}
+
+// Price of relaying.
+type Price struct {
+	// PerGiB both ways together; 0 relays for free.
+	PerGiB market.USDC
+	// Free bytes of each lease.
+	Free uint64
+	// Payee is the wallet that is paid; zero for the gateway's own.
+	Payee solana.PublicKey
 }
 
 // Limits of a gateway.
@@ -88,6 +100,8 @@ func (c *Config) check() error {
 		return wrong("a way to the chain, a key and a data folder are required")
 	case c.Domain == "" || len(c.Domain) > 180 || strings.ContainsAny(c.Domain, "*/: "):
 		return wrong("--domain %q is no domain; give one such as gw.example.org, of which all names (*.gw.example.org) lead here", c.Domain)
+	case c.Price.PerGiB == 0 && c.Price != Price{}:
+		return wrong("--free and --payee need a --price")
 	case c.TLS == "":
 		return wrong("an address to listen on for TLS is required, such as :443")
 	case c.ACME.Directory != "" && c.Certificate+c.CertificateKey != "":

@@ -41,6 +41,7 @@ func TestSettingsAreChecked(t *testing.T) {
 			c.Certificate, c.CertificateKey, c.ACME = "", "", ACME{Directory: "other", PerWeek: 1, PerCustomer: 1}
 		}, "address to listen on": func(c *Config) { c.TLS = "" },
 		"limit of memory": func(c *Config) { c.Limits.Memory = 0 }, "limit of connections of one lease": func(c *Config) { c.Limits.PerLease = -1 },
+		"need a --price":  func(c *Config) { c.Price.Free = 1 },
 		"new connections": func(c *Config) { c.Limits.NewPerSecond = 0 },
 	} {
 		c := testConfig()

@@ -38,6 +38,11 @@ func (g *Gateway) serveCustomers() {
 	open.First, cancel.First = known, known
 	p2p.Handle(g.net, open, g.openGrant)
 	p2p.Handle(g.net, cancel, g.closeGrant)
+	speaks := func(key solana.PublicKey) bool { return g.table.Speaks(key, solana.PublicKey{}) }
+	account, pay := accountProtocol, payProtocol
+	account.May, pay.May = speaks, speaks
+	p2p.Handle(g.net, account, g.showAccount)
+	p2p.Handle(g.net, pay, g.takePayment)
 }
 
 // refusal separates a refusal, which the caller may read, from an error of the gateway, which it may not.
@@ -81,6 +86,9 @@ func (g *Gateway) openGrant(ctx context.Context, _ solana.PublicKey, req message
 		port = ":" + strconv.Itoa(n)
 	}
 	answer.Moves = len(req.Moves) > 0
+	if answer.Terms, err = g.termsOf(e); err != nil {
+		return answer, err
+	}
 	for _, name := range e.Names() {
 		answer.URLs = append(answer.URLs, fmt.Sprintf("https://%s.%s%s/", name, g.c.Domain, port))
 	}

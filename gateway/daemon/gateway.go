@@ -20,6 +20,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/front"
@@ -28,6 +29,7 @@ import (
 	"github.com/gantry-market/gantry/gateway/jump"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
+	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/internal/figures"
 )
@@ -38,6 +40,8 @@ type Gateway struct {
 	view    *view.View // of keepers, and of the gateway's own credits
 	net     *p2p.Node
 	table   *grants.Table
+	book    *toll.Book // nil where nothing is asked
+	terms   messages.GatewayTerms
 	links   *link.Links
 	cert    certificates
 	issuer  *issue.Issuer // nil with certificates as files
@@ -64,8 +68,9 @@ func Open(ctx context.Context, c Config) (*Gateway, error) {
 	return g, nil
 }
 
-func (g *Gateway) open(ctx context.Context) (err error) {
-	if _, err := query.Load(ctx, g.c.Client, chain.Confirmed); err != nil {
+func (g *Gateway) open(ctx context.Context) error {
+	mk, err := query.Load(ctx, g.c.Client, chain.Confirmed)
+	if err != nil {
 		return err
 	}
 	genesis, err := g.c.Client.Genesis(ctx)
@@ -78,10 +83,13 @@ func (g *Gateway) open(ctx context.Context) (err error) {
 	if g.hostKey, err = hostKey(g.c.Key); err != nil {
 		return err
 	}
+	if err := g.openBook(ctx, records.DomainOf(genesis), mk.PaymentMint); err != nil {
+		return err
+	}
 	l := g.c.Limits
 	g.table, err = grants.New(grants.Options{
 		Domain: records.DomainOf(genesis), Gateway: g.c.Key.PublicKey(), Dir: filepath.Join(g.c.Data, "grants"), Chain: g.facts, Leases: g.leasesOf,
-		Customers: g.c.Customers, MostLeases: l.Leases, MostOfOne: l.PerCustomer, PerLease: l.PerLease, Rate: l.Rate, Log: g.c.Log,
+		Customers: g.c.Customers, MostLeases: l.Leases, MostOfOne: l.PerCustomer, PerLease: l.PerLease, Rate: l.Rate, Toll: g.book.Account, Log: g.c.Log,
 	})
 	if err != nil {
 		return err
@@ -178,6 +186,9 @@ func (g *Gateway) Close() error {
 	}
 	if g.net != nil {
 		errs = append(errs, g.net.Close())
+	}
+	if g.book != nil {
+		errs = append(errs, g.book.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -4,7 +4,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/gateway/limit"
+	"github.com/gantry-market/gantry/gateway/toll"
 )
 
 const namespace = "gantry_gateway"
@@ -33,8 +35,24 @@ func newSeen(g *Gateway) *seen {
 	gauge("leases", "Leases that are granted.", func() float64 { return float64(len(g.table.All())) })
 	gauge("sessions", "Sessions with containers.", func() float64 { return float64(g.links.Count()) })
 	gauge("strangers", "Connected peers of the market's network that no grant concerns.", func() float64 { n, _ := g.net.Strangers(); return float64(n) })
+	if g.book != nil {
+		s.paid(g.book)
+	}
 	s.registry.MustRegister(s.events, &bytesOf{g}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s
+}
+
+// paid shows what the book has counted since the process began.
+func (s *seen) paid(b *toll.Book) {
+	count := func(name, help string, read func(toll.Counts) float64) {
+		s.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, func() float64 { return read(b.Counts()) }))
+	}
+	count("free_bytes_total", "Bytes taken from allowances of leases, in chunks.", func(c toll.Counts) float64 { return float64(c.FreeBytes) })
+	count("paid_bytes_total", "Bytes taken from what customers have paid, in chunks.", func(c toll.Counts) float64 { return float64(c.PaidBytes) })
+	count("payments_total", "Payments that were counted.", func(c toll.Counts) float64 { return float64(c.Payments) })
+	count("received_usdc_total", "What they have brought, USDC.", func(c toll.Counts) float64 { return float64(c.Received) / float64(market.OneUSDC) })
+	count("payments_refused_total", "Payments that were refused.", func(c toll.Counts) float64 { return float64(c.Refused) })
+	count("payment_lookups_total", "Transactions that were read on chain to check payments.", func(c toll.Counts) float64 { return float64(c.Lookups) })
 }
 
 func (s *seen) tls(what string) { s.events.WithLabelValues("tls", what).Inc() }

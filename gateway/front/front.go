@@ -171,6 +171,11 @@ func (s *Server) pass(c *replayed, e *grants.Entry, port records.GrantedPort) {
 		return
 	}
 	defer free()
+	if e.Toll.Check() != nil { // TLS has no words for it
+		s.o.Seen("unpaid")
+		alert(c, alertDenied)
+		return
+	}
 	there, err := s.o.Dial(e.Lasts, e, port.Port)
 	if err != nil {
 		s.o.Seen("unreachable")
@@ -178,11 +183,15 @@ func (s *Server) pass(c *replayed, e *grants.Entry, port records.GrantedPort) {
 		return
 	}
 	s.o.Seen("passed")
-	guest.Join(e.Lasts, c, limit.Paced(e.Lasts, there, e.Rate, e.In, e.Out))
+	guest.Join(e.Lasts, c, limit.Paced(e.Lasts, there, e.Rate, e.Toll, e.In, e.Out))
 }
 
-// alertInternal is TLS's internal_error: there is no other way to tell a client that what it wants is not there.
-const alertInternal = 80
+// alertInternal is TLS's internal_error: there is no other way to tell a client that what it wants is not there. alertDenied
+// is its access_denied, for what has to be paid first.
+const (
+	alertInternal = 80
+	alertDenied   = 49
+)
 
 func alert(c net.Conn, what byte) {
 	_ = c.SetWriteDeadline(time.Now().Add(helloTime))

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -21,13 +22,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/guest"
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/grants"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
+	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/options"
 )
 
@@ -383,4 +388,41 @@ func TestCookiesStayWithTheirName(t *testing.T) {
 	r := &http.Response{Header: http.Header{"Set-Cookie": {"a=1; Domain=gw.test; Path=/; Secure", "b=2; Path=/", "c=3; DOMAIN=.gw.test; HttpOnly", "; domain=x"}}}
 	require.NoError(t, ownCookies(r))
 	require.Equal(t, []string{"a=1; Path=/; Secure", "b=2; Path=/", "c=3; HttpOnly"}, r.Header["Set-Cookie"])
+}
+
+// TestNothingPassesUnpaid: what is free passes, then people are told what to pay, and once it is paid all goes on.
+func TestNothingPassesUnpaid(t *testing.T) {
+	b := newBed(t, settings{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 40_000)) }))
+	one := func(n byte) solana.PublicKey { return solana.PublicKey{n} }
+	purpose := records.Payment{Domain: records.Domain{1}, Gateway: one(3), Customer: one(1), Number: 9}.Purpose()
+	paid := chain.Landed{Tx: &solana.Transaction{}, Keys: []solana.PublicKey{solana.TokenProgramID, one(8), one(4), market.TokenAddress(one(5), one(4)), purpose}}
+	paid.Tx.Message.Instructions = []solana.CompiledInstruction{{Accounts: []uint16{1, 2, 3, 1, 4}, Data: []byte{12, 100, 0, 0, 0, 0, 0, 0, 0, 6}}}
+	book, err := toll.Open(toll.Options{
+		Path: filepath.Join(t.TempDir(), "payments.db"), Domain: records.Domain{1}, Gateway: one(3), Price: market.OneUSDC, Free: 60_000, Mint: one(4), Payee: one(5),
+		Transaction: func(context.Context, solana.Signature) (chain.Landed, error) { return paid, nil },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = book.Close() })
+	b.entry.Toll = book.Account(one(2), one(1))
+	code, body := b.get("127.0.0.2", "https://web.gw.test/")
+	require.Equal(t, 200, code)
+	require.Len(t, body, 40_000)
+	resp, err := b.client("127.0.0.2").Get("https://web.gw.test/") // the rest of the allowance ends within it
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+	require.Error(t, err)
+	code, body = b.get("127.0.0.2", "https://web.gw.test/")
+	require.Equal(t, http.StatusPaymentRequired, code)
+	require.Contains(t, body, "wallet "+one(1).String()+" may pay for one with: gantry gateway pay "+one(2).String()+" --via "+one(3).String()+" --amount 1.00.\n")
+	require.EqualValues(t, 60_000, b.entry.In.Load()+b.entry.Out.Load())
+	_, err = b.client("127.0.0.2").Get("https://end.gw.test/")
+	require.ErrorContains(t, err, "access denied")
+	_, err = book.Pay(t.Context(), one(1), 9, solana.Signature{1})
+	require.NoError(t, err)
+	code, body = b.get("127.0.0.2", "https://web.gw.test/")
+	require.Equal(t, 200, code)
+	require.Len(t, body, 40_000)
+	b.empty()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/gateway/issue"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
+	"github.com/gantry-market/gantry/gateway/toll"
 )
 
 const (
@@ -80,6 +81,10 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request, proxy http.Hand
 		return
 	}
 	defer free()
+	if err := e.Toll.Check(); err != nil {
+		s.failed(w, r, err)
+		return
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	stop := context.AfterFunc(e.Lasts, cancel)
@@ -102,7 +107,7 @@ func (s *Server) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return limit.Paced(e.Lasts, limit.Idle(c, s.o.Idle), e.Rate, e.In, e.Out), nil
+	return limit.Paced(e.Lasts, limit.Idle(c, s.o.Idle), e.Rate, e.Toll, e.In, e.Out), nil
 }
 
 var errGone = errors.New("the grant has ended")
@@ -112,6 +117,12 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && !errors.Is(err, errGone) { // the client has gone, or the grant
 		s.o.Seen("broken off")
 		say(w, http.StatusBadGateway, "The connection to the container has ended.")
+		return
+	}
+	var unpaid *toll.UnpaidError
+	if errors.As(err, &unpaid) {
+		s.o.Seen("unpaid")
+		say(w, http.StatusPaymentRequired, upper(unpaid.Why)+".")
 		return
 	}
 	s.o.Seen("unreachable")

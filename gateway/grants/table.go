@@ -23,6 +23,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/limit"
+	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/options"
 )
 
@@ -44,7 +45,7 @@ type Facts struct {
 // Question names a lease and the key that has signed about it.
 type Question struct{ Lease, Signer solana.PublicKey }
 
-// Options of a Table. All but Customers and Log are required.
+// Options of a Table. All but Customers, Toll and Log are required.
 type Options struct {
 	Domain  records.Domain
 	Gateway solana.PublicKey
@@ -59,7 +60,9 @@ type Options struct {
 	MostLeases, MostOfOne int
 	// PerLease connections at once, and bytes a second.
 	PerLease, Rate int
-	Log            zerolog.Logger
+	// Toll is the account that a lease's bytes are taken from; nil where nothing is asked.
+	Toll func(lease, customer solana.PublicKey) *toll.Account
+	Log  zerolog.Logger
 }
 
 // Entry is a grant that holds.
@@ -77,6 +80,8 @@ type Entry struct {
 	Places  *limit.Places
 	Rate    *rate.Limiter
 	In, Out *atomic.Uint64
+	// Toll is where its bytes are taken from; nil for free.
+	Toll *toll.Account
 
 	came  stored
 	lease solana.PublicKey
@@ -120,7 +125,7 @@ const (
 
 // New reads what was granted before. Error: options.ErrMissing.
 func New(o Options) (*Table, error) {
-	if err := options.Complete("grants", o, "Customers", "Log"); err != nil {
+	if err := options.Complete("grants", o, "Customers", "Toll", "Log"); err != nil {
 		return nil, err
 	}
 	t := &Table{o: o, asks: rate.NewLimiter(asksPerSecond, asksBurst), tails: map[string]*Entry{}}
@@ -184,6 +189,9 @@ func (t *Table) put(came stored, lease solana.PublicKey, l market.Lease, moving 
 	e := &Entry{
 		Signed: came.shownFor(lease), Customer: l.Customer, NodeKey: l.NodeKey, Moving: moving, came: came, lease: lease, tail: came.tail(),
 		Places: limit.NewPlaces(t.o.PerLease), Rate: limit.NewRate(t.o.Rate), In: new(atomic.Uint64), Out: new(atomic.Uint64),
+	}
+	if t.o.Toll != nil {
+		e.Toll = t.o.Toll(lease, l.Customer)
 	}
 	e.Lasts, e.end = context.WithCancel(context.Background())
 	t.mu.Lock()

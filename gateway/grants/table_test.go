@@ -284,7 +284,7 @@ func TestStoredGrantsThatHoldNoMore(t *testing.T) {
 }
 
 func TestATableNeedsItsOptions(t *testing.T) {
-	options.Without(newWorld(t).options(), []string{"Customers", "Log"}, func(field string, o Options) {
+	options.Without(newWorld(t).options(), []string{"Customers", "Toll", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})

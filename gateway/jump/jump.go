@@ -162,6 +162,11 @@ func (s *Server) connect(ctx context.Context, ch ssh.NewChannel, key []byte) {
 		return
 	}
 	defer free()
+	if err := e.Toll.Check(); err != nil {
+		s.o.Seen("unpaid")
+		_ = ch.Reject(ssh.Prohibited, err.Error())
+		return
+	}
 	there, err := s.o.Dial(ctx, e)
 	if err != nil {
 		s.o.Seen("unreachable")
@@ -179,7 +184,7 @@ func (s *Server) connect(ctx context.Context, ch ssh.NewChannel, key []byte) {
 	defer cancel()
 	stop := context.AfterFunc(e.Lasts, cancel)
 	defer stop()
-	guest.Join(ctx, channelConn{Channel: channel, Conn: there}, limit.Paced(ctx, there, e.Rate, e.In, e.Out))
+	guest.Join(ctx, channelConn{Channel: channel, Conn: there}, limit.Paced(ctx, there, e.Rate, e.Toll, e.In, e.Out))
 }
 
 // lease finds what a channel wants to reach, if its key may. A client learns no names: what is not there and what is not

@@ -8,16 +8,21 @@ import (
 	"errors"
 	"io"
 	"net"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/grants"
 	"github.com/gantry-market/gantry/gateway/limit"
+	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/options"
 )
 
@@ -183,4 +188,30 @@ func TestSilenceAndJunkEnd(t *testing.T) {
 		require.False(t, errors.As(err, &timeout) && timeout.Timeout(), "the connection goes on")
 	}
 	require.Eventually(t, func() bool { n, _ := b.room.Count(); return n == 0 }, time.Minute, time.Millisecond)
+}
+
+// TestAJumpThatIsNotPaid is refused in words, and one that is under way ends where the allowance does.
+func TestAJumpThatIsNotPaid(t *testing.T) {
+	b := newBed(t)
+	book, err := toll.Open(toll.Options{
+		Path: filepath.Join(t.TempDir(), "payments.db"), Domain: records.Domain{1}, Gateway: solana.PublicKey{3}, Price: market.OneUSDC, Free: 20,
+		Mint: solana.PublicKey{4}, Payee: solana.PublicKey{5},
+		Transaction: func(context.Context, solana.Signature) (chain.Landed, error) {
+			return chain.Landed{}, chain.ErrNotFound
+		},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = book.Close() })
+	b.entry.Toll = book.Account(solana.PublicKey{2}, solana.PublicKey{1})
+	c, err := b.login(b.mine)
+	require.NoError(t, err)
+	defer c.Close()
+	conn, err := c.Dial("tcp", "ssh-mine:22")
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, "hello jump host") // 15 there, 5 of them back
+	require.NoError(t, err)
+	got, _ := io.ReadAll(conn)
+	require.Equal(t, "hello", string(got))
+	_, err = c.Dial("tcp", "ssh-mine:22")
+	require.ErrorContains(t, err, "gantry gateway pay "+solana.PublicKey{2}.String())
 }

@@ -191,10 +191,13 @@ func closeWrite(c net.Conn) error {
 // chunk is how many bytes are asked for at once.
 const chunk = 64 << 10
 
-// Paced makes a connection wait for a rate of bytes, both ways together, and counts them. The rate may be shared by several
-// connections; ctx ends every wait.
-func Paced(ctx context.Context, c net.Conn, r *rate.Limiter, in, out *atomic.Uint64) net.Conn {
-	return &paced{Conn: c, ctx: ctx, rate: r, in: in, out: out}
+// Toll is asked before bytes are relayed. Take says how many of n may be; fewer come with the reason.
+type Toll interface{ Take(n int) (int, error) }
+
+// Paced makes a connection wait for a rate of bytes, both ways together, takes a toll of them and counts them. Rate and toll
+// may be shared by several connections; ctx ends every wait. A connection whose toll is not paid fails with its error.
+func Paced(ctx context.Context, c net.Conn, r *rate.Limiter, toll Toll, in, out *atomic.Uint64) net.Conn {
+	return &paced{Conn: c, ctx: ctx, rate: r, toll: toll, in: in, out: out}
 }
 
 // NewRate is a rate of bytes a second.
@@ -204,12 +207,17 @@ type paced struct {
 	net.Conn
 	ctx     context.Context //nolint:containedctx // reads and writes have none
 	rate    *rate.Limiter
+	toll    Toll
 	in, out *atomic.Uint64
 }
 
 func (p *paced) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b[:min(len(b), chunk)])
 	if n > 0 {
+		paid, terr := p.toll.Take(n)
+		if terr != nil {
+			n, err = paid, terr // the rest is not relayed
+		}
 		p.in.Add(uint64(n))
 		if werr := p.rate.WaitN(p.ctx, n); werr != nil && err == nil {
 			err = werr
@@ -224,10 +232,11 @@ func (p *paced) Write(b []byte) (n int, err error) {
 		if err := p.rate.WaitN(p.ctx, len(part)); err != nil {
 			return n, err
 		}
-		m, err := p.Conn.Write(part)
+		paid, terr := p.toll.Take(len(part))
+		m, err := p.Conn.Write(part[:paid])
 		n += m
 		p.out.Add(uint64(m))
-		if err != nil {
+		if err = errors.Join(terr, err); err != nil {
 			return n, err
 		}
 		b = b[len(part):]

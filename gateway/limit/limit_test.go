@@ -2,6 +2,7 @@ package limit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -118,7 +119,7 @@ func TestAPacedConnectionWaitsAndCounts(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, far) }()
 	ctx, cancel := context.WithCancel(t.Context())
 	var in, out atomic.Uint64
-	c := Paced(ctx, near, NewRate(1), &in, &out)
+	c := Paced(ctx, near, NewRate(1), free{}, &in, &out)
 	_, err := c.Write(make([]byte, chunk)) // the burst
 	require.NoError(t, err)
 	time.AfterFunc(10*time.Millisecond, cancel)
@@ -126,4 +127,51 @@ func TestAPacedConnectionWaitsAndCounts(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, n)
 	require.EqualValues(t, chunk, out.Load())
+}
+
+// free takes no toll, budget one until it is used up.
+type (
+	free   struct{}
+	budget struct{ left int }
+)
+
+func (free) Take(n int) (int, error) { return n, nil }
+
+var errBudget = errors.New("used up")
+
+func (b *budget) Take(n int) (int, error) {
+	if n > b.left {
+		rest := b.left
+		b.left = 0
+		return rest, errBudget
+	}
+	b.left -= n
+	return n, nil
+}
+
+// TestNothingIsRelayedWithoutItsToll: both ways count, what the toll still covers is relayed, and not a byte more.
+func TestNothingIsRelayedWithoutItsToll(t *testing.T) {
+	near, far := net.Pipe()
+	var in, out atomic.Uint64
+	b := &budget{left: 150}
+	c := Paced(t.Context(), near, NewRate(chunk), b, &in, &out)
+	go func() { _, _ = far.Write(make([]byte, 100)) }()
+	got := make([]byte, 200)
+	n, err := c.Read(got)
+	require.NoError(t, err)
+	require.Equal(t, 100, n)
+	sent := make(chan int, 1)
+	go func() {
+		n, _ := io.ReadFull(far, make([]byte, 50))
+		sent <- n
+	}()
+	n, err = c.Write(make([]byte, 80))
+	require.ErrorIs(t, err, errBudget)
+	require.Equal(t, 50, n)
+	require.Equal(t, 50, <-sent)
+	go func() { _, _ = far.Write(make([]byte, 10)) }()
+	n, err = c.Read(got)
+	require.ErrorIs(t, err, errBudget)
+	require.Zero(t, n)
+	require.EqualValues(t, 150, in.Load()+out.Load())
 }

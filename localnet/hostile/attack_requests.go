@@ -68,6 +68,9 @@ func (a *attacker) wellFormed(to target) []request {
 	bodies[messages.Restart] = messages.RestartNotice{Version: v, Node: node, Secs: messages.MaxRestartSecs}
 	bodies[messages.GatewayOpen] = messages.GatewayOpenRequest{Version: v, Grant: grant, Moves: make([]byte, 64)}
 	bodies[messages.GatewayClose] = messages.GatewayCloseRequest{Version: v, Lease: a.Lease}
+	bodies[messages.GatewayAccount] = messages.GatewayAccountRequest{Version: v, Lease: a.Lease}
+	invented := key32()
+	bodies[messages.GatewayPay] = messages.GatewayPayRequest{Version: v, Customer: a.Key.PublicKey(), Number: 1, Signature: [64]byte(append(invented[:], node[:]...))}
 	var out []request
 	for _, p := range to.protocols() {
 		body, ok := bodies[p]

@@ -53,7 +53,7 @@ var (
 		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.LeaseUse, messages.ReceiptOffer, messages.ReceiptSigned,
 		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.Measure, messages.MeasureOpen,
 	}
-	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose}
+	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose, messages.GatewayAccount, messages.GatewayPay}
 )
 
 // protocols are those that a target answers.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/acme"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/gateway/daemon"
 	"github.com/gantry-market/gantry/internal/printable"
 )
@@ -57,6 +58,9 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "listen", Usage: "multiaddress to listen on for customers (default: /ip4/127.0.0.1/tcp/0 for a cluster on this machine, else /ip4/0.0.0.0/tcp/4102)"},
 		&cli.StringFlag{Name: "announce", Usage: "multiaddress at which others reach it (default: the one listened on)"},
 		&cli.StringSliceFlag{Name: "customer", Usage: "`WALLET` that is served; repeat for more (default: every customer)"},
+		&cli.StringFlag{Name: "price", Usage: "`USDC` that customers pay for a GiB, both ways together (default: nothing)", EnvVars: []string{"GANTRY_GATEWAY_PRICE"}},
+		&cli.Uint64Flag{Name: "free", Usage: "`MIB` that each lease has relayed for nothing; with --price"},
+		&cli.StringFlag{Name: "payee", Usage: "`WALLET` that customers pay (default: that of --keypair)"},
 		&cli.StringFlag{Name: "metrics", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error", EnvVars: []string{"GANTRY_LOG"}},
 		&cli.BoolFlag{Name: "log-json", Usage: "logs as JSON lines"},
@@ -116,6 +120,9 @@ func config(c *cli.Context) (out daemon.Config, err error) {
 		}
 		out.Customers = append(out.Customers, wallet)
 	}
+	if out.Price, err = price(c); err != nil {
+		return out, err
+	}
 	out.Domain, out.Certificate, out.CertificateKey = c.String("domain"), c.String("cert"), c.String("cert-key")
 	out.ACME = daemon.ACME{
 		Directory: c.String("acme"), CA: c.String("acme-ca"), Email: c.String("acme-email"), PerWeek: c.Int("acme-per-week"), PerCustomer: c.Int("acme-per-customer"),
@@ -141,6 +148,24 @@ func config(c *cli.Context) (out daemon.Config, err error) {
 		}
 	}
 	return out, nil
+}
+
+// price reads what is asked for relaying.
+func price(c *cli.Context) (p daemon.Price, err error) {
+	if text := c.String("price"); text != "" {
+		if p.PerGiB, err = market.ParseUSDC(text); err != nil {
+			return p, fmt.Errorf("%w: --price: %w", errFlags, err)
+		}
+	}
+	if p.Free = c.Uint64("free") << 20; p.Free>>20 != c.Uint64("free") {
+		return p, fmt.Errorf("%w: --free %d MiB is too much", errFlags, c.Uint64("free"))
+	}
+	if text := c.String("payee"); text != "" {
+		if p.Payee, err = solana.PublicKeyFromBase58(text); err != nil {
+			return p, fmt.Errorf("%w: --payee %s is no wallet", errFlags, text)
+		}
+	}
+	return p, nil
 }
 
 func off(text string) string {

@@ -1,0 +1,37 @@
+package measure
+
+import (
+	"context"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market/instant"
+	"github.com/gantry-market/gantry/client/records"
+)
+
+// Blocks finds instants in the chain's confirmed blocks.
+type Blocks struct {
+	Source     chain.BlockSource
+	Domain     records.Domain
+	PeriodSecs uint32
+}
+
+var _ Instants = Blocks{}
+
+// Is implements Instants: the first tick of the period whose first block makes the instant must be the one that is named,
+// and the block the same. Errors: chain.ErrNoBlockYet, those of the source.
+func (b Blocks) Is(ctx context.Context, claimed instant.Instant) (bool, error) {
+	var last chain.Block
+	for k := range claimed.Tick + 1 {
+		at := instant.Tick(claimed.Period, k, b.PeriodSecs)
+		if last.Time.Before(at) { // else it is the first block of this tick, too
+			var err error
+			if last, err = chain.FirstBlock(ctx, b.Source, at); err != nil {
+				return false, err
+			}
+		}
+		if found, here := instant.Draw(b.Domain, claimed.Period, k, last.Slot, last.Hash, last.Time); here {
+			return same(found, claimed), nil
+		}
+	}
+	return false, nil
+}

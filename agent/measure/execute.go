@@ -1,0 +1,182 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+// Why a run ends before its time.
+var (
+	errLease = errors.New("a lease has begun")
+	errBlock = errors.New("the block is not the period's instant")
+)
+
+// execute makes a run and keeps it until the time of openings is over.
+func (s *Server) execute(ctx context.Context, r *run) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var beside sync.WaitGroup
+	beside.Go(func() { s.verify(ctx, r, cancel) })
+	beside.Go(func() { s.watchLeases(ctx, cancel) })
+	err := s.o.Turn(ctx, func(ctx context.Context) error { return s.compute(ctx, r, cancel) })
+	cause := context.Cause(ctx)
+	cancel(nil)
+	beside.Wait()
+	why := messages.MeasureOver
+	switch {
+	case errors.Is(cause, errLease):
+		why = messages.MeasureLease
+	case errors.Is(cause, errBlock):
+		why = messages.MeasureBlock
+	case err != nil && cause == nil:
+		why = messages.MeasureFailed
+	}
+	r.update(func() {
+		r.done = true
+		if r.refused == 0 {
+			r.refused = why
+		}
+	})
+	log := s.o.Log.Info()
+	if err != nil && cause == nil {
+		log = s.o.Log.Error()
+	}
+	log.Err(err).Uint64("period", uint64(r.at.Period)).Stringer("why", why).Msg("the node's measurement ends")
+}
+
+// compute runs all GPUs at once, signs what they made, and has it opened. When it returns, their memory is free.
+func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCauseFunc) error {
+	if s.o.Busy() { // nothing of the lease may have been seen as a change
+		cancel(errLease)
+		return errLease
+	}
+	runs := make([]format.Run, len(r.gpus))
+	given := false
+	defer func() {
+		for i := range runs {
+			if given { // an opening ends with ctx
+				runs[i] = <-r.open[i]
+			}
+			if runs[i] == nil {
+				continue
+			}
+			if err := runs[i].Close(); err != nil {
+				s.o.Log.Error().Err(err).Uint8("gpu", r.gpus[i].Index).Msg("the memory of a measurement was not given back")
+			}
+		}
+	}()
+	g, gctx := errgroup.WithContext(ctx)
+	for i, gpu := range r.gpus {
+		g.Go(func() (err error) {
+			runs[i], err = gpu.Device.Run(gctx, format.NewTask(r.place, gpu.Index, gpu.Profile), func(_ uint32, root format.Hash) {
+				r.update(func() { r.roots[i] = append(r.roots[i], root) })
+			})
+			if err != nil {
+				return fmt.Errorf("measure GPU %d: %w", gpu.Index, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if err := s.commit(ctx, r, runs); err != nil {
+		return err
+	}
+	given = true
+	for i := range runs {
+		r.open[i] <- runs[i]
+	}
+	over := time.NewTimer(s.o.OpenFor)
+	defer over.Stop()
+	select {
+	case <-ctx.Done():
+	case <-r.stopped:
+	case <-over.C:
+	}
+	r.update(func() {
+		if r.refused == 0 && ctx.Err() == nil {
+			r.refused = messages.MeasureOver
+		}
+	})
+	return nil
+}
+
+// commit signs what the GPUs have made.
+func (s *Server) commit(ctx context.Context, r *run, runs []format.Run) error {
+	entries := make([]format.Entry, len(runs))
+	var encoded []byte
+	for i, gpu := range r.gpus {
+		entries[i] = runs[i].Result().Entry(gpu.Index, gpu.Profile)
+		b := entries[i].Bytes()
+		encoded = append(encoded, b[:]...)
+	}
+	c := format.Commit(r.place, entries)
+	signature, err := s.o.Signer.Sign(c.Bytes())
+	if err != nil {
+		return fmt.Errorf("sign the measurement: %w", err)
+	}
+	r.update(func() {
+		r.commitment, r.life = c, ctx
+		r.signed = &messages.MeasureCommitment{Commitment: c.Bytes(), Signature: signature, Entries: encoded}
+	})
+	return nil
+}
+
+// verify looks the block up while the GPUs compute. If it is not the instant the run ends, and nobody who named it is
+// listened to for the rest of the period. While it cannot be looked up the run goes on.
+func (s *Server) verify(ctx context.Context, r *run, cancel context.CancelCauseFunc) {
+	for {
+		ok, err := s.o.Instants.Is(ctx, r.at)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && ok:
+			r.update(func() { r.verdict = right })
+			return
+		case err == nil:
+			s.mu.Lock() // nobody joins meanwhile
+			defer s.mu.Unlock()
+			r.update(func() {
+				r.verdict, r.refused = wrong, messages.MeasureBlock
+				for key := range r.members {
+					s.mute(key, r.at.Period)
+				}
+			})
+			cancel(errBlock)
+			return
+		}
+		s.o.Log.Debug().Err(err).Uint64("slot", r.at.Slot).Msg("the block of a measurement cannot be looked up yet")
+		t := time.NewTimer(blockRetry)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// watchLeases ends the run when a lease begins.
+func (s *Server) watchLeases(ctx context.Context, cancel context.CancelCauseFunc) {
+	for {
+		changed := s.o.Changed()
+		if s.o.Busy() {
+			cancel(errLease)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}

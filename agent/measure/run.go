@@ -1,0 +1,142 @@
+package measure
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gagliardetto/solana-go"
+
+	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/client/market/instant"
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+// verdict is whether a run's block is the instant.
+type verdict uint8
+
+const (
+	unknown verdict = iota
+	right
+	wrong
+)
+
+// run is one measurement of the node.
+type run struct {
+	at    instant.Instant
+	place format.Place
+	gpus  []GPU
+	// open has a token for each GPU whose run can be opened; who holds it may use the run.
+	open    []chan format.Run
+	stopped chan struct{} // closed to end the time of openings
+	once    sync.Once
+
+	mu         sync.Mutex
+	changed    chan struct{}   // closed and replaced at every change of what follows
+	roots      [][]format.Hash // of each GPU; only appended to
+	signed     *messages.MeasureCommitment
+	commitment format.Commitment
+	life       context.Context         // of what is opened; set with signed
+	refused    messages.MeasureRefusal // why the run ended; 0 as long as it can be joined
+	verdict    verdict
+	done       bool // the GPUs are free again
+	members    map[solana.PublicKey]*member
+}
+
+// member is who was told of a run, and what it has drawn of each GPU.
+type member struct{ drawn map[uint8]drawn }
+
+type drawn struct {
+	challenge [32]byte
+	times     int
+}
+
+func newRun(at instant.Instant, place format.Place, gpus []GPU) *run {
+	r := &run{
+		at: at, place: place, gpus: gpus, stopped: make(chan struct{}), changed: make(chan struct{}),
+		roots: make([][]format.Hash, len(gpus)), members: map[solana.PublicKey]*member{},
+	}
+	for range gpus {
+		r.open = append(r.open, make(chan format.Run, 1))
+	}
+	return r
+}
+
+// stop ends the time of openings.
+func (r *run) stop() { r.once.Do(func() { close(r.stopped) }) }
+
+// status is how far a run is.
+type status struct {
+	committed, done bool
+	refused         messages.MeasureRefusal
+	verdict         verdict
+	changed         <-chan struct{}
+}
+
+func (r *run) status() status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return status{r.signed != nil, r.done, r.refused, r.verdict, r.changed}
+}
+
+// update changes the run and wakes up all who wait for that.
+func (r *run) update(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// join counts a key among the members; false when there are too many.
+func (r *run) join(key solana.PublicKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.members[key] == nil {
+		if len(r.members) >= maxMembers {
+			return false
+		}
+		r.members[key] = &member{drawn: map[uint8]drawn{}}
+	}
+	return true
+}
+
+// follow sends all roots from the first on, in as few items as the receiver's pace allows, then the commitment, or why
+// there will be none. It holds nobody up but its caller.
+func (r *run) follow(ctx context.Context, send func(messages.MeasureItem) error) error {
+	sent := make([]int, len(r.gpus))
+	fresh := make([][]format.Hash, len(r.gpus))
+	for {
+		r.mu.Lock()
+		changed, signed, refused, more := r.changed, r.signed, r.refused, false
+		for i, roots := range r.roots {
+			fresh[i] = roots[sent[i]:] // what is in it does not change any more
+			more = more || len(fresh[i]) > 0
+		}
+		r.mu.Unlock()
+		switch {
+		case refused != 0 && (signed == nil || refused != messages.MeasureOver):
+			return send(messages.MeasureItem{Refused: refused})
+		case !more && signed != nil:
+			return send(messages.MeasureItem{Commitment: signed})
+		case !more:
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-changed:
+			}
+		}
+		for i, roots := range fresh {
+			if len(roots) == 0 {
+				continue
+			}
+			item := &messages.MeasureRoots{GPU: r.gpus[i].Index, First: uint32(sent[i]), Roots: make([]byte, 0, 32*len(roots))}
+			for _, root := range roots {
+				item.Roots = append(item.Roots, root[:]...)
+			}
+			if err := send(messages.MeasureItem{Roots: item}); err != nil {
+				return err
+			}
+			sent[i] += len(roots)
+		}
+	}
+}

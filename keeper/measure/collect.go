@@ -1,0 +1,100 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+// errEnd ends a stream of which nothing more is wanted.
+var errEnd = errors.New("the stream has ended")
+
+// collected is what a node has sent so far. It takes at most [format.MaxRounds] roots of each GPU.
+type collected struct {
+	asked []format.Asked
+	now   func() time.Time
+
+	roots []([]format.Hash) // of each GPU
+	came  [][]time.Time     // when they did, at first
+	next  []uint32          // of each GPU in the running stream
+	// signed is the commitment, at when it came.
+	signed  *format.Signed
+	at      time.Time
+	refused messages.MeasureRefusal
+}
+
+func newCollected(asked []format.Asked, now func() time.Time) *collected {
+	return &collected{
+		asked: asked, now: now,
+		roots: make([][]format.Hash, len(asked)), came: make([][]time.Time, len(asked)), next: make([]uint32, len(asked)),
+	}
+}
+
+// begin prepares for a stream, which starts with the first roots again.
+func (c *collected) begin() { clear(c.next) }
+
+// item takes a part of the stream. Errors: errEnd, a *failure with Wrong.
+func (c *collected) item(m messages.MeasureItem) error {
+	now := c.now()
+	switch {
+	case m.Roots != nil && m.Commitment == nil && m.Refused == 0:
+		return c.take(*m.Roots, now)
+	case m.Commitment != nil && m.Roots == nil && m.Refused == 0:
+		signed, err := decodeSigned(*m.Commitment)
+		if err != nil {
+			return fail(Wrong, err)
+		}
+		c.signed, c.at = signed, now
+		return errEnd
+	case m.Refused != 0 && m.Roots == nil && m.Commitment == nil:
+		c.refused = m.Refused
+		return errEnd
+	}
+	return fail(Wrong, fmt.Errorf("%w: an item that is not one of roots, commitment and refusal", ErrNonsense))
+}
+
+// take notes roots that are new, and compares those that another stream had brought.
+func (c *collected) take(m messages.MeasureRoots, now time.Time) error {
+	i := slices.IndexFunc(c.asked, func(a format.Asked) bool { return a.GPU == m.GPU })
+	n := len(m.Roots) / 32
+	switch {
+	case i < 0:
+		return fail(Wrong, fmt.Errorf("%w: roots of GPU %d, which is not asked for", ErrNonsense, m.GPU))
+	case n == 0 || len(m.Roots)%32 != 0:
+		return fail(Wrong, fmt.Errorf("%w: %d bytes of roots", ErrNonsense, len(m.Roots)))
+	case m.First != c.next[i]:
+		return fail(Wrong, fmt.Errorf("%w: root %d of GPU %d where %d is next", ErrNonsense, m.First, m.GPU, c.next[i]))
+	case int(m.First)+n > format.MaxRounds:
+		return fail(Wrong, fmt.Errorf("%w: more than %d rounds of GPU %d", ErrNonsense, format.MaxRounds, m.GPU))
+	}
+	for j := range n {
+		root, r := format.Hash(m.Roots[32*j:]), int(m.First)+j
+		switch {
+		case r == len(c.roots[i]):
+			c.roots[i], c.came[i] = append(c.roots[i], root), append(c.came[i], now)
+		case c.roots[i][r] != root:
+			return fail(Wrong, fmt.Errorf("%w: round %d of GPU %d", format.ErrSeen, r, m.GPU))
+		}
+	}
+	c.next[i] += uint32(n)
+	return nil
+}
+
+func decodeSigned(m messages.MeasureCommitment) (*format.Signed, error) {
+	if len(m.Entries)%format.EntryBytes != 0 || len(m.Entries) > format.MaxGPUs*format.EntryBytes {
+		return nil, fmt.Errorf("%w: %d bytes of entries", ErrNonsense, len(m.Entries))
+	}
+	s := &format.Signed{Commitment: m.Commitment, Signature: m.Signature[:]}
+	for b := range slices.Chunk(m.Entries, format.EntryBytes) {
+		e, err := format.DecodeEntry(b)
+		if err != nil {
+			return nil, err
+		}
+		s.Entries = append(s.Entries, e)
+	}
+	return s, nil
+}

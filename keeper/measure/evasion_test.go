@@ -1,0 +1,284 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	agent "github.com/gantry-market/gantry/agent/measure"
+	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/client/market/instant"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+)
+
+// What a machine may do in place of the agent.
+type (
+	joining = func(ctx context.Context, send func(messages.MeasureItem) error) error
+	opening = func(ctx context.Context, req messages.MeasureOpenRequest) (messages.MeasureOpening, error)
+)
+
+// plays has the machine answer as it is told.
+func (m *machine) plays(join joining, open opening) {
+	p2p.HandleStream(m.peer, joinProtocol, func(ctx context.Context, _ solana.PublicKey, _ messages.MeasureRequest, send func(messages.MeasureItem) error) error {
+		return join(ctx, send)
+	})
+	p2p.Handle(m.peer, openProtocol, func(ctx context.Context, _ solana.PublicKey, req messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+		return open(ctx, req)
+	})
+}
+
+// recorded is what the machine's own agent answers at an instant, from the first root to the commitment.
+func (m *machine) recorded(t *testing.T, at instant.Instant) []messages.MeasureItem {
+	t.Helper()
+	place := format.Place{Domain: domain, Instant: at.Seed, Node: account}
+	var items []messages.MeasureItem
+	var entries []format.Entry
+	var encoded []byte
+	for _, g := range m.gpus {
+		run, err := g.Device.Run(t.Context(), format.NewTask(place, g.Index, g.Profile), func(r uint32, root format.Hash) {
+			items = append(items, messages.MeasureItem{Roots: &messages.MeasureRoots{GPU: g.Index, First: r, Roots: root[:]}})
+		})
+		require.NoError(t, err)
+		e := run.Result().Entry(g.Index, g.Profile)
+		b := e.Bytes()
+		entries, encoded = append(entries, e), append(encoded, b[:]...)
+	}
+	c := format.Commit(place, entries).Bytes()
+	signature, err := m.key.Sign(c)
+	require.NoError(t, err)
+	return append(items, messages.MeasureItem{Commitment: &messages.MeasureCommitment{Commitment: c, Signature: signature, Entries: encoded}})
+}
+
+func sends(items ...messages.MeasureItem) joining {
+	return func(_ context.Context, send func(messages.MeasureItem) error) error {
+		for _, i := range items {
+			if err := send(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func hangs(ctx context.Context, _ messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+	<-ctx.Done()
+	return messages.MeasureOpening{}, ctx.Err()
+}
+
+// A machine that never answers is not told from one that is away: liveness says which.
+func TestAMachineThatHangs(t *testing.T) {
+	m := newMachine(t, liar{})
+	all := m.recorded(t, block(period, 0))
+	for name, before := range map[string][]messages.MeasureItem{"nothing comes": nil, "some roots come": all[:1], "all roots come": all[:len(all)-1]} {
+		t.Run(name, func(t *testing.T) {
+			m.plays(func(ctx context.Context, send func(messages.MeasureItem) error) error {
+				if err := sends(before...)(ctx, send); err != nil {
+					return err
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}, hangs)
+			r := m.member(t, hasty).asks(t, m)
+			require.Equal(t, Unknown, r.Outcome)
+			require.ErrorIs(t, r.Why, ErrSilent)
+		})
+	}
+}
+
+// A machine that has signed and opens nothing has failed, unless a lease has begun.
+func TestAMachineThatOpensNothing(t *testing.T) {
+	m := newMachine(t, liar{})
+	all := m.recorded(t, block(period, 0))
+	for name, open := range map[string]opening{
+		"silence": hangs,
+		"refusal": func(context.Context, messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+			return messages.MeasureOpening{Refused: messages.MeasureOver}, nil
+		},
+		"refusal of the handler": func(context.Context, messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+			return messages.MeasureOpening{}, p2p.Refuse(p2p.CodeUnavailable, "")
+		},
+		"error": func(context.Context, messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+			return messages.MeasureOpening{}, errors.New("broken")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m.plays(sends(all...), open)
+			patient := func(k *Member) { k.wait = short }
+			r := m.member(t, patient).asks(t, m)
+			require.Equal(t, Wrong, r.Outcome)
+			require.ErrorIs(t, r.Why, ErrUnopened)
+			require.Equal(t, Unknown, m.member(t, patient, excused).asks(t, m).Outcome)
+		})
+	}
+	t.Run("another answer", func(t *testing.T) {
+		m.plays(sends(all...), func(context.Context, messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+			return messages.MeasureOpening{Answer: make([]byte, 100)}, nil
+		})
+		r := m.member(t).asks(t, m)
+		require.Equal(t, Wrong, r.Outcome)
+		require.ErrorIs(t, r.Why, format.ErrSize)
+	})
+}
+
+// What no honest machine sends has failed, at once and with little memory.
+func TestNonsense(t *testing.T) {
+	m := newMachine(t, liar{})
+	all := m.recorded(t, block(period, 0))
+	signed := *all[len(all)-1].Commitment
+	roots := func(gpu uint8, first uint32, n int) messages.MeasureItem {
+		return messages.MeasureItem{Roots: &messages.MeasureRoots{GPU: gpu, First: first, Roots: make([]byte, n)}}
+	}
+	with := func(change func(*messages.MeasureCommitment)) []messages.MeasureItem {
+		c := signed
+		change(&c)
+		return append(all[:len(all)-1:len(all)-1], messages.MeasureItem{Commitment: &c})
+	}
+	for name, c := range map[string]struct {
+		items []messages.MeasureItem
+		want  error
+	}{
+		"nothing in an item":    {[]messages.MeasureItem{{}}, ErrNonsense},
+		"two in an item":        {[]messages.MeasureItem{{Refused: messages.MeasureLease, Roots: &messages.MeasureRoots{Roots: make([]byte, 32)}}}, ErrNonsense},
+		"half a root":           {[]messages.MeasureItem{roots(0, 0, 33)}, ErrNonsense},
+		"no root":               {[]messages.MeasureItem{roots(0, 0, 0)}, ErrNonsense},
+		"a round left out":      {[]messages.MeasureItem{roots(0, 1, 32)}, ErrNonsense},
+		"a round twice":         {[]messages.MeasureItem{roots(0, 0, 32), roots(0, 0, 32)}, ErrNonsense},
+		"another GPU":           {[]messages.MeasureItem{roots(1, 0, 32)}, ErrNonsense},
+		"too many rounds":       {[]messages.MeasureItem{roots(0, 0, 32*format.MaxRounds), roots(0, format.MaxRounds, 32)}, ErrNonsense},
+		"more than a message":   {[]messages.MeasureItem{roots(0, 0, 32*format.MaxRounds+32)}, ErrNonsense},
+		"half an entry":         {with(func(c *messages.MeasureCommitment) { c.Entries = c.Entries[:100] }), ErrNonsense},
+		"no commitment":         {with(func(c *messages.MeasureCommitment) { c.Commitment = nil }), format.ErrEncoding},
+		"no entry":              {with(func(c *messages.MeasureCommitment) { c.Entries = nil }), format.ErrEntries},
+		"another entry":         {with(func(c *messages.MeasureCommitment) { c.Entries = make([]byte, format.EntryBytes) }), format.ErrEntries},
+		"another signature":     {with(func(c *messages.MeasureCommitment) { c.Signature[3]++ }), format.ErrSignature},
+		"roots left out":        {[]messages.MeasureItem{all[0], all[len(all)-1]}, format.ErrRoots},
+		"no roots":              {all[len(all)-1:], format.ErrRoots},
+		"another root than his": {append([]messages.MeasureItem{roots(0, 0, 32)}, all[1:]...), format.ErrRoots},
+		"an instant before":     {m.recorded(t, block(period-1, 0)), format.ErrPlace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m.plays(sends(c.items...), hangs)
+			r := m.member(t, excused).asks(t, m)
+			require.Equal(t, Wrong, r.Outcome, "%v", r.Why)
+			require.ErrorIs(t, r.Why, c.want)
+		})
+	}
+}
+
+// A handler that refuses has refused; one that fails may have met a fault.
+func TestHandlersThatEndTheStream(t *testing.T) {
+	m := newMachine(t, liar{})
+	for name, c := range map[string]struct {
+		err  error
+		want Outcome
+	}{
+		"refused":     {p2p.Refuse(p2p.CodeRefused, "no"), Refused},
+		"unavailable": {p2p.Refuse(p2p.CodeUnavailable, "no"), Refused},
+		"busy":        {p2p.Refuse(p2p.CodeRateLimited, "no"), Unknown},
+		"error":       {errors.New("broken"), Unknown},
+		"end":         {nil, Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m.plays(func(context.Context, func(messages.MeasureItem) error) error { return c.err }, hangs)
+			require.Equal(t, c.want, m.member(t).asks(t, m).Outcome)
+		})
+	}
+	require.Equal(t, Refused, newMachine(t, liar{}).askedWithoutHandler(t), "a machine that does not speak the protocol")
+}
+
+func (m *machine) askedWithoutHandler(t *testing.T) Outcome { return m.member(t).asks(t, m).Outcome }
+
+// A node that cannot be reached is unknown.
+func TestNoConnection(t *testing.T) {
+	m := newMachine(t, liar{})
+	r := newMember(t, Peers{peerOf(t)}).asks(t, m)
+	require.Equal(t, Unknown, r.Outcome)
+	require.ErrorIs(t, r.Why, p2p.ErrUnknown)
+}
+
+// direct is a network whose streams a test cuts. Each join goes to the next of its agents.
+type direct struct {
+	from   solana.PublicKey
+	agents []*agent.Server
+	cut    []func(items int) bool // of each join
+	ended  []func()               // what is done after it
+	joins  int
+}
+
+var errCut = errors.New("the stream is cut")
+
+func (d *direct) Join(ctx context.Context, _ solana.PublicKey, req messages.MeasureRequest, item func(messages.MeasureItem) error) error {
+	i := d.joins
+	d.joins++
+	defer d.ended[i]()
+	items := 0
+	return d.agents[i].Join(ctx, d.from, req, func(m messages.MeasureItem) error {
+		if items++; d.cut[i](items) {
+			return errCut
+		}
+		return item(m)
+	})
+}
+
+func (d *direct) Open(ctx context.Context, _ solana.PublicKey, req messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+	return d.agents[d.joins-1].Open(ctx, d.from, req)
+}
+
+func (d *direct) Renew(context.Context, solana.PublicKey) error { return nil }
+
+// An agent that is killed while it is measured, and starts again, is measured: its roots are the same.
+func TestAnAgentStartsAgain(t *testing.T) {
+	m := newMachine(t, processors(t))
+	ctx, kill := context.WithCancel(t.Context())
+	d := &direct{
+		from:   key(t).PublicKey(),
+		agents: []*agent.Server{m.agent(t, ctx), m.agent(t, t.Context())},
+		cut:    []func(int) bool{func(n int) bool { return n > 1 }, func(int) bool { return false }},
+		ended:  []func(){kill, func() {}},
+	}
+	r := newMember(t, d).asks(t, m)
+	require.Equal(t, Measured, r.Outcome, "%v", r.Why)
+	require.Equal(t, 2, d.joins)
+}
+
+// A machine that sends other roots when its stream was lost has made them up.
+func TestOtherRootsAfterALostStream(t *testing.T) {
+	m := newMachine(t, liar{})
+	c := newCollected(m.node().GPUs, time.Now)
+	all := m.recorded(t, block(period, 0))
+	c.begin()
+	require.NoError(t, c.item(all[0]))
+	c.begin()
+	require.NoError(t, c.item(all[0]), "the same again")
+	require.NoError(t, c.item(all[1]))
+	c.begin()
+	other := *all[0].Roots
+	other.Roots = make([]byte, 32)
+	require.ErrorIs(t, c.item(messages.MeasureItem{Roots: &other}), format.ErrSeen)
+}
+
+// Roots count from when they came first, and the walk from when the commitment did.
+func TestTimesAreTheMembers(t *testing.T) {
+	m := newMachine(t, liar{})
+	all := m.recorded(t, block(period, 0))
+	saw := time.Unix(1_800_000_000, 0)
+	now := saw
+	c := newCollected(m.node().GPUs, func() time.Time { return now })
+	c.begin()
+	now = saw.Add(2 * time.Second)
+	require.NoError(t, c.item(all[0]))
+	c.begin() // the stream was lost
+	now = saw.Add(4 * time.Second)
+	require.NoError(t, c.item(all[0]))
+	require.NoError(t, c.item(all[1]))
+	now = saw.Add(5 * time.Second)
+	require.ErrorIs(t, c.item(all[2]), errEnd)
+	f := format.Measured(small, c.signed.Entries[0], format.Timing{Start: saw, Roots: c.came[0], Commitment: c.at})
+	require.InDelta(t, 2*1024.0*1024*1024*2/4, f.Operations, 1)
+	require.InDelta(t, 8*1*64*128/1.0, f.Bandwidth, 1)
+}

@@ -1,0 +1,46 @@
+package measure
+
+import (
+	"context"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+)
+
+// Network reaches nodes by their keys.
+type Network interface {
+	// Join hands over items as they come, until item returns an error, which it returns, or the stream or ctx ends.
+	Join(ctx context.Context, node solana.PublicKey, req messages.MeasureRequest, item func(messages.MeasureItem) error) error
+	Open(ctx context.Context, node solana.PublicKey, req messages.MeasureOpenRequest) (messages.MeasureOpening, error)
+	// Renew replaces the connection by a new one, so that a line that has gone bad is not taken for a node that evades.
+	Renew(ctx context.Context, node solana.PublicKey) error
+}
+
+// Peers is the market's network.
+type Peers struct{ Node *p2p.Node }
+
+var _ Network = Peers{}
+
+// A keeper's side of the protocols. How long is waited is the caller's.
+var (
+	joinProtocol = p2p.Protocol{ID: messages.Measure, Since: 6, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: time.Minute}
+	openProtocol = p2p.Protocol{ID: messages.MeasureOpen, Since: 6, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: time.Minute}
+)
+
+// Join implements Network.
+func (p Peers) Join(ctx context.Context, node solana.PublicKey, req messages.MeasureRequest, item func(messages.MeasureItem) error) error {
+	return p2p.CallStream(ctx, p.Node, node, joinProtocol, req, item)
+}
+
+// Open implements Network.
+func (p Peers) Open(ctx context.Context, node solana.PublicKey, req messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+	return p2p.Call[messages.MeasureOpenRequest, messages.MeasureOpening](ctx, p.Node, node, openProtocol, req)
+}
+
+// Renew implements Network.
+func (p Peers) Renew(ctx context.Context, node solana.PublicKey) error {
+	return p.Node.Renew(ctx, node)
+}

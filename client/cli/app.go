@@ -130,16 +130,16 @@ func Run(ctx context.Context, s Streams, args []string) int {
 		err = fmt.Errorf("%w: %w", errInternalCancel, err)
 	}
 	f := classify(err)
-	if f.quiet {
-		return f.code
+	if f.Quiet {
+		return f.Code
 	}
-	f.print(s.Err)
-	if wantsJSON(args) && !f.told {
+	printFailure(f, s.Err)
+	if wantsJSON(args) && !f.Told {
 		enc := json.NewEncoder(s.Out)
 		enc.SetIndent("", "  ")
-		_ = enc.Encode(f.json())
+		_ = enc.Encode(describeFailure(f))
 	}
-	return f.code
+	return f.Code
 }
 
 var errInternalCancel = errors.New("a part of the command was stopped by another")

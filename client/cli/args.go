@@ -6,7 +6,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 )
@@ -87,55 +86,9 @@ func (s *session) lease(v *view.View, text string) (market.Lease, error) {
 	return l, nil
 }
 
-// model finds a GPU model by id, name or part of a name, in any case. The text "any" is no model.
-func model(v *view.View, text string) (market.Model, error) {
-	models := v.Models()
-	var found []market.Model
-	for _, m := range models {
-		name := m.ModelName()
-		if strings.EqualFold(name, text) || fmt.Sprint(m.Id) == text {
-			return m, nil
-		}
-		if strings.Contains(strings.ToLower(name), strings.ToLower(text)) {
-			found = append(found, m)
-		}
-	}
-	names := make([]string, len(models))
-	for i, m := range models {
-		names[i] = m.ModelName()
-	}
-	known := "known models: " + strings.Join(names, ", ")
-	if len(models) == 0 {
-		known = "this market has no models yet"
-	}
-	switch {
-	case len(found) == 1 && text != "":
-		return found[0], nil
-	case len(found) > 1 && text != "":
-		return market.Model{}, usage(fmt.Sprintf("GPU model %q is not unique", text), known)
-	}
-	return market.Model{}, usage(fmt.Sprintf("GPU model %q is not known", text), known)
-}
-
 // tokenBalance is what a token account holds; 0 when it does not exist.
 func (s *session) tokenBalance(account solana.PublicKey) (uint64, error) {
-	accounts, err := s.client.Accounts(s.ctx, []solana.PublicKey{account}, s.client.Commitment())
-	if err != nil {
-		return 0, err
-	}
-	return tokenAmount(accounts[0]), nil
-}
-
-// tokenAmount reads the amount of a token account: u64 at offset 64.
-func tokenAmount(a *chain.Account) uint64 {
-	if a == nil || len(a.Data) < 72 {
-		return 0
-	}
-	var n uint64
-	for i := 7; i >= 0; i-- {
-		n = n<<8 | uint64(a.Data[64+i])
-	}
-	return n
+	return s.service.TokenBalance(s.ctx, account)
 }
 
 // short is an address as tables show it.

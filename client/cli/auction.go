@@ -239,7 +239,7 @@ func (s *session) auctionReplay() error {
 		return proof
 	}
 	if err == nil && !out.OK {
-		err = &failure{code: ExitViolation, reason: "the auction broke the rules", advice: "the violations and who committed them are above", told: true}
+		err = &failure{Code: ExitViolation, Reason: "the auction broke the rules", Advice: "the violations and who committed them are above", Told: true}
 	}
 	return err
 }

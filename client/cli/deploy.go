@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 // deployment is a running deploy command.
@@ -37,15 +38,15 @@ type deployment struct {
 
 // deployJSON is what deploy prints with --json.
 type deployJSON struct {
-	Name     string      `json:"name,omitempty"`
-	Order    string      `json:"order"`
-	Reserved string      `json:"reserved"`
-	MaxPrice string      `json:"maxPricePerGpuHour"`
-	Seconds  uint32      `json:"seconds"`
-	Sealed   bool        `json:"sealed,omitempty"`
-	Tx       sent        `json:"transaction"`
-	Leases   []leaseJSON `json:"leases"`
-	Rerun    *rerunJSON  `json:"rerun,omitempty"`
+	Name     string          `json:"name,omitempty"`
+	Order    string          `json:"order"`
+	Reserved string          `json:"reserved"`
+	MaxPrice string          `json:"maxPricePerGpuHour"`
+	Seconds  uint32          `json:"seconds"`
+	Sealed   bool            `json:"sealed,omitempty"`
+	Tx       sent            `json:"transaction"`
+	Leases   []service.Lease `json:"leases"`
+	Rerun    *rerunJSON      `json:"rerun,omitempty"`
 }
 
 func (s *session) deploy() error {
@@ -290,17 +291,17 @@ func (d *deployment) renewCredential(ctx context.Context, l market.Lease, volume
 // withLeases adds the present state of the leases to an error.
 func (d *deployment) withLeases(err error) error {
 	f := classify(err)
-	if f.advice != "" {
-		f.advice += "; "
+	if f.Advice != "" {
+		f.Advice += "; "
 	}
 	cur, ok := d.v.Lease(d.leases[0].Address)
 	switch {
 	case !ok:
-		f.advice += "the lease is closed: gantry audit " + d.leases[0].Address.String()
+		f.Advice += "the lease is closed: gantry audit " + d.leases[0].Address.String()
 	case cur.State() == market.LeaseAwarded:
-		f.advice += d.withoutJob()
+		f.Advice += d.withoutJob()
 	default:
-		f.advice += fmt.Sprintf("the lease is %s: gantry leases, gantry stop %s", cur.State(), cur.Address)
+		f.Advice += fmt.Sprintf("the lease is %s: gantry leases, gantry stop %s", cur.State(), cur.Address)
 	}
 	return f
 }
@@ -319,7 +320,7 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 		} else {
 			l = d.closedLease(l)
 		}
-		j := describeLease(d.v, &l, now)
+		j := service.DescribeLease(d.v, &l, now)
 		if j.Model == "" { // the view holds a node only as long as one of its leases is the customer's
 			j.Model = d.r.model.ModelName()
 		}
@@ -343,13 +344,13 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 	err = d.printResult()
 	if d.r.args.Redundant && done != nil {
 		if err == nil && accepted == 0 {
-			err = &failure{code: ExitJobFailed, reason: "no output was that of most machines", advice: "nothing is paid, everything is free again; jobs that are not the same to the bit cannot be redundant"}
+			err = &failure{Code: ExitJobFailed, Reason: "no output was that of most machines", Advice: "nothing is paid, everything is free again; jobs that are not the same to the bit cannot be redundant"}
 		}
 		if err == nil && d.out.Rerun != nil && d.out.Rerun.Same != nil && !*d.out.Rerun.Same {
-			err = &failure{code: ExitJobFailed, reason: "the two runs have different outputs", advice: "one of them is wrong, or the job is not the same to the bit; a third run may tell: gantry deploy --rerun " + d.order.String()}
+			err = &failure{Code: ExitJobFailed, Reason: "the two runs have different outputs", Advice: "one of them is wrong, or the job is not the same to the bit; a third run may tell: gantry deploy --rerun " + d.order.String()}
 		}
 	} else if err == nil && failed { // of a redundant job, a machine that went wrong is outvoted
-		err = &failure{code: ExitJobFailed, reason: "the job failed", advice: "its output is above; the lease itself was served and is paid"}
+		err = &failure{Code: ExitJobFailed, Reason: "the job failed", Advice: "its output is above; the lease itself was served and is paid"}
 	}
 	if done == nil {
 		return err // it runs on, and can be attended again
@@ -361,7 +362,7 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 func (d *deployment) printResult() error {
 	return d.s.done(d.out, func(w io.Writer) {
 		for _, j := range d.out.Leases {
-			j.summary(w)
+			leaseSummary(w, &j)
 		}
 		if d.out.Rerun != nil {
 			fmt.Fprintln(w, d.out.Rerun.Text)

@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func deployCommand(s Streams) *cli.Command {
@@ -132,7 +133,7 @@ func (s *session) request(v *view.View) (request, error) {
 			return r, usage("--max-price is 0", "give a price greater than zero, in USDC per GPU-hour")
 		}
 	}
-	if r.model, err = model(v, s.cli.String("gpu")); err != nil {
+	if r.model, err = service.ModelNamed(v, s.cli.String("gpu")); err != nil {
 		return r, err
 	}
 	if r.args.MaxPrice == 0 {
@@ -326,7 +327,7 @@ func (s *session) requirement(m market.Model) (market.Requirement, error) {
 	var err error
 	percentFlag := func(name string) (bps uint16) {
 		if text := s.cli.String(name); text != "" && err == nil {
-			if bps, err = parsePercent(text, 0); err != nil {
+			if bps, err = service.ParsePercent(text, 0); err != nil {
 				err = usage("--"+name+": "+err.Error(), "")
 			}
 		}

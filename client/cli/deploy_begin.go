@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 // fingerprint is what a request asks for, without what is drawn for each order: nonce and salt.
@@ -130,7 +131,7 @@ func (s *session) deploymentOf(v *view.View, mk market.Market, p purchase.Purcha
 	d.r.cost, _ = market.OrderCost(p.Args.MaxPrice, p.Args.GPUsPerNode, p.Args.Duration, p.Args.Nodes) // checked when it was begun
 	d.out = deployJSON{
 		Name: p.Name, Order: d.order.String(), Reserved: d.r.cost.String(), MaxPrice: p.Args.MaxPrice.String(), Seconds: p.Args.Duration, Sealed: p.Args.Sealed,
-		Leases: []leaseJSON{},
+		Leases: []service.Lease{},
 	}
 	return d
 }
@@ -150,7 +151,7 @@ func (d *deployment) over(bought bool, end error) error {
 	exit, outcome := ExitDone, "done"
 	if end != nil {
 		f := classify(end)
-		exit, outcome = f.code, f.reason
+		exit, outcome = f.Code, f.Reason
 	}
 	raw, err := json.Marshal(d.out)
 	if err != nil {
@@ -173,7 +174,7 @@ func (d *deployment) repeat() error {
 	if d.p.Exit == ExitDone {
 		return nil
 	}
-	return &failure{code: d.p.Exit, reason: d.p.Outcome, advice: "to order again, choose another --name"}
+	return &failure{Code: d.p.Exit, Reason: d.p.Outcome, Advice: "to order again, choose another --name"}
 }
 
 // onChain reads the order from the chain itself: the view may be behind.

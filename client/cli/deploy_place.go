@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -95,7 +96,7 @@ func (d *deployment) checkNodes() error {
 		advice = "on a local network pass --allow-simulated; " + advice
 	}
 	return refused(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", plural(fit, "node"), d.r.args.GPUsPerNode,
-		d.r.model.ModelName(), d.r.args.Nodes, unfitReasons(why)), advice)
+		d.r.model.ModelName(), d.r.args.Nodes, service.Unfit(why)), advice)
 }
 
 // place sends the order, unless an earlier command has. Order, nonce and job are stored before anything is sent: whoever

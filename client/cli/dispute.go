@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func disputeCommands(s Streams) []*cli.Command {
@@ -113,7 +114,7 @@ func (j disputeJSON) next() string {
 	case j.SecondsLeft == 0:
 		return "its time is over: anyone may close it, and keepers do; a quarter of the deposit is the provider's then"
 	}
-	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s and costs a quarter of the deposit", percent(j.QuorumBPS), span(j.SecondsLeft))
+	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s and costs a quarter of the deposit", service.Percent(j.QuorumBPS), span(j.SecondsLeft))
 }
 
 // disputeTx is the result of a transaction about a dispute.

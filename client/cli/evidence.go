@@ -115,7 +115,7 @@ func verifyEvidence(c *cli.Context, s Streams) error {
 		printEvidence(s.Out, out, r.atGiven)
 	}
 	if problem != "" {
-		return &failure{code: ExitRefused, reason: "evidence refused: " + problem, advice: "see the failed checks above", told: true}
+		return &failure{Code: ExitRefused, Reason: "evidence refused: " + problem, Advice: "see the failed checks above", Told: true}
 	}
 	return nil
 }

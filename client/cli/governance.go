@@ -10,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func (s *session) marketInit() error {
@@ -111,7 +112,7 @@ func (s *session) marketPause() error {
 		return err
 	}
 	instruction, err := ix.MarketPause(ix.MarketPauseArgs{By: key.PublicKey(), Paused: bits})
-	what := "paused: " + strings.Join(pausedNames(bits), ", ")
+	what := "paused: " + strings.Join(service.PausedNames(bits), ", ")
 	if bits == 0 {
 		what = "nothing is paused"
 	}

@@ -46,7 +46,7 @@ func TestClosedRegistries(t *testing.T) {
 		t.Setenv("DOCKER_CONFIG", imagetest.Login(t, r))
 		_, err := resolveImage(t.Context(), tagged, sendNothing)
 		require.ErrorContains(t, err, "not public")
-		require.Contains(t, classify(err).advice, "--registry-credentials token")
+		require.Contains(t, classify(err).Advice, "--registry-credentials token")
 		got, err := resolveImage(t.Context(), tagged, sendToken)
 		require.NoError(t, err)
 		require.Equal(t, digested, got)
@@ -67,7 +67,7 @@ func TestClosedRegistries(t *testing.T) {
 
 		t.Setenv("DOCKER_CONFIG", t.TempDir())
 		_, err = resolveImage(t.Context(), tagged, sendToken)
-		require.Contains(t, classify(err).advice, "docker login "+r.Host)
+		require.Contains(t, classify(err).Advice, "docker login "+r.Host)
 	}
 	_, public := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
 	c, err := registryCredential(t.Context(), public, sendToken)

@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func (s *session) logs() error {
@@ -108,10 +109,10 @@ func (s *session) endLease(v *view.View, l market.Lease, authority solana.Public
 }
 
 func (s *session) leaseDone(v *view.View, l market.Lease, tx sent, more func(io.Writer)) error {
-	j := describeLease(v, &l, time.Now().Unix())
+	j := service.DescribeLease(v, &l, time.Now().Unix())
 	j.Tx = &tx
 	return s.done(j, func(w io.Writer) {
-		j.summary(w)
+		leaseSummary(w, &j)
 		more(w)
 	})
 }

@@ -3,13 +3,12 @@ package cli
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/snapshot"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -42,69 +41,8 @@ func customerCommands(s Streams) []*cli.Command {
 	}
 }
 
-// leaseJSON is a lease as printed.
-type leaseJSON struct {
-	Address     string `json:"address"`
-	Order       string `json:"order"`
-	Node        string `json:"node"`
-	Customer    string `json:"customer"`
-	Status      string `json:"status"`
-	EndReason   string `json:"endReason,omitempty"`
-	GPUs        uint8  `json:"gpus"`
-	Model       string `json:"model,omitempty"`
-	Price       string `json:"pricePerGpuHour"`
-	AwardPrice  string `json:"awardPricePerGpuHour,omitempty"` // where the award was shown to be unjust and the price fell
-	AwardedAt   int64  `json:"awardedAt"`
-	StartedAt   int64  `json:"startedAt,omitempty"`
-	FundedUntil int64  `json:"fundedUntil,omitempty"`
-	EndedAt     int64  `json:"endedAt,omitempty"`
-	Reserved    string `json:"reserved"`
-	Paid        string `json:"paid"`
-	Fee         string `json:"feeIncluded"`
-	PaidSecs    uint32 `json:"paidSeconds"`
-	Receipt     uint32 `json:"receiptSeconds"`
-	Verified    uint32 `json:"verifiedSeconds"`
-	Downtime    uint32 `json:"downtimeSeconds"`
-	Used        uint32 `json:"usedSeconds"` // that can be owed at most, now
-	Rating      uint8  `json:"rating,omitempty"`
-	Faults      uint8  `json:"pendingFaults,omitempty"`
-	Output      string `json:"output,omitempty"`   // of a redundant job: awaited, committed, shown, accepted, rejected
-	ExitCode    *int32 `json:"exitCode,omitempty"` // of the job, as the machine says
-	Detail      string `json:"detail,omitempty"`
-	Snapshot    string `json:"snapshot,omitempty"` // the last that is on chain
-	Tx          *sent  `json:"transaction,omitempty"`
-}
-
-func describeLease(v *view.View, l *market.Lease, now int64) leaseJSON {
-	out := leaseJSON{
-		Address: l.Address.String(), Order: l.Order.String(), Node: l.Node.String(), Customer: l.Customer.String(),
-		Status: l.State().String(), GPUs: l.Gpus, Price: market.PricePerHour(l.Price).String(), AwardedAt: l.AwardedAt,
-		StartedAt: l.StartedAt, FundedUntil: l.FundedUntil, EndedAt: l.EndedAt, Reserved: market.USDC(l.Lease.Reserved).String(),
-		Paid: market.USDC(l.Paid).Exact(), Fee: l.FeeTotal().Exact(), PaidSecs: l.PaidSecs, Receipt: l.ReceiptSecs,
-		Verified: l.VerifiedSecs, Downtime: l.DowntimeSecs, Used: l.BillableSecs(now), Rating: l.Rating, Faults: l.PendingFaults,
-	}
-	if l.Repriced() {
-		out.AwardPrice = market.PricePerHour(l.AwardPrice).String()
-	}
-	if l.EndReason != 0 {
-		out.EndReason = l.Reason().String()
-	}
-	if l.CheckpointHash != [32]byte{} {
-		out.Snapshot = snapshot.Hash(l.CheckpointHash).String()
-	}
-	if state := market.OutputState(l.Output); state != market.OutputNone {
-		out.Output = state.String()
-	}
-	if n, ok := v.Node(l.Node); ok {
-		if m, ok := v.Model(n.Spec.Model); ok {
-			out.Model = m.ModelName()
-		}
-	}
-	return out
-}
-
-// summary writes what a person wants to know of a lease after a command.
-func (j leaseJSON) summary(w io.Writer) {
+// leaseSummary writes what a person wants to know of a lease after a command.
+func leaseSummary(w io.Writer, j *service.Lease) {
 	line := fmt.Sprintf("lease %s  %s", j.Address, j.Status)
 	if j.EndReason != "" {
 		line += " (" + j.EndReason + ")"
@@ -145,11 +83,7 @@ func (s *session) leases() error {
 		all = v.LeasesOfCustomer(customer)
 		s.remind(v, customer)
 	}
-	slices.SortStableFunc(all, func(a, b market.Lease) int { return int(b.AwardedAt - a.AwardedAt) })
-	out := make([]leaseJSON, len(all))
-	for i := range all {
-		out[i] = describeLease(v, &all[i], now)
-	}
+	out := service.DescribeLeases(v, all, now)
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
 			fmt.Fprintln(w, "no leases; closed ones can be looked at with: gantry audit LEASE")

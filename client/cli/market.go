@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func marketCommands(s Streams) []*cli.Command {
@@ -71,129 +72,18 @@ func marketCommands(s Streams) []*cli.Command {
 	}}
 }
 
-// modelJSON is a GPU model as printed.
-type modelJSON struct {
-	ID        uint16 `json:"id"`
-	Name      string `json:"name"`
-	VRAMMiB   uint32 `json:"vramMib"`
-	TFLOPS    string `json:"tflops"`
-	MinStake  string `json:"minStake"`
-	Reference string `json:"referencePrice"`
-	WorkSize  uint32 `json:"workSize"`
-	WorkBound uint32 `json:"workBoundMs"`
-	MinTier   uint8  `json:"minTier"`
-	// Since is 0 before the model's first terms are in force.
-	Since      int64           `json:"since"`
-	PendingEta int64           `json:"pendingEta,omitempty"`
-	Pending    *modelTermsJSON `json:"pending,omitempty"`
-}
-
-// modelTermsJSON is what is proposed for a model.
-type modelTermsJSON struct {
-	MinStake  string `json:"minStake"`
-	Reference string `json:"referencePrice"`
-	WorkSize  uint32 `json:"workSize"`
-	WorkBound uint32 `json:"workBoundMs"`
-	MinTier   uint8  `json:"minTier"`
-}
-
-func modelOf(m *market.Model) modelJSON {
-	out := modelJSON{
-		ID: m.Id, Name: m.ModelName(), VRAMMiB: m.VramMib, TFLOPS: fmt.Sprintf("%d.%d", m.TflopsX10/10, m.TflopsX10%10),
-		MinStake: market.GNT(m.MinStake).String(), Reference: market.PricePerHour(m.ReferencePrice).String(),
-		WorkSize: m.WorkSize, WorkBound: m.WorkBoundMs, MinTier: m.MinTier, Since: m.Since,
-	}
-	if p := m.Pending; m.PendingEta != 0 {
-		out.PendingEta = m.PendingEta
-		out.Pending = &modelTermsJSON{
-			market.GNT(p.MinStake).String(), market.PricePerHour(p.ReferencePrice).String(), p.WorkSize, p.WorkBoundMs, p.MinTier,
-		}
-	}
-	return out
-}
-
-// marketJSON is the market as printed.
-type marketJSON struct {
-	Program     string         `json:"program"`
-	Address     string         `json:"address"`
-	Authority   string         `json:"authority"`
-	Pending     string         `json:"pendingAuthority,omitempty"`
-	Guardian    string         `json:"guardian"`
-	PaymentMint string         `json:"paymentMint"`
-	StakeMint   string         `json:"stakeMint"`
-	Treasury    string         `json:"treasury"`
-	FeeVault    string         `json:"feeVault"`
-	Fees        string         `json:"sweptFees"`
-	Paused      []string       `json:"paused"`
-	Keepers     uint32         `json:"keepers"`
-	Weight      string         `json:"totalWeight"`
-	Params      market.Params  `json:"params"`
-	PendingEta  int64          `json:"pendingEta,omitempty"`
-	PendingPars *market.Params `json:"pendingParams,omitempty"`
-	RolesEta    int64          `json:"pendingRolesEta,omitempty"`
-	NextGuard   string         `json:"pendingGuardian,omitempty"`
-	NextTreas   string         `json:"pendingTreasury,omitempty"`
-	Models      []modelJSON    `json:"models"`
-	Relations   []relationJSON `json:"relations"`
-}
-
-// relationJSON is a relation between parameters as printed.
-type relationJSON struct {
-	Name       string `json:"name"`
-	Holds      bool   `json:"holds"`
-	Figures    string `json:"figures"`
-	Assumption string `json:"assumption"`
-	Enforced   bool   `json:"enforced"`
-}
-
-func relationsOf(all []market.Relation) []relationJSON {
-	out := make([]relationJSON, len(all))
-	for i, r := range all {
-		out[i] = relationJSON(r)
-	}
-	return out
-}
-
 func (s *session) marketShow() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	mk, err := s.market()
+	out, err := s.service.Market(s.ctx)
 	if err != nil {
 		return err
-	}
-	v, err := s.snapshot(only(market.KindModel))
-	if err != nil {
-		return err
-	}
-	fees, err := s.tokenBalance(mk.FeeVault)
-	if err != nil {
-		return err
-	}
-	out := marketJSON{
-		Program: market.ProgramID.String(), Address: mk.Address.String(), Authority: mk.Authority.String(), Guardian: mk.Guardian.String(),
-		PaymentMint: mk.PaymentMint.String(), StakeMint: mk.StakeMint.String(), Treasury: mk.Treasury.String(), FeeVault: mk.FeeVault.String(),
-		Fees: market.USDC(fees).String(), Paused: pausedNames(mk.Paused), Keepers: mk.KeeperCount, Weight: market.GNT(mk.TotalWeight).String(),
-		Params: mk.Params, Models: []modelJSON{},
-	}
-	if !mk.PendingAuthority.IsZero() {
-		out.Pending = mk.PendingAuthority.String()
-	}
-	if mk.PendingEta != 0 {
-		out.PendingEta, out.PendingPars = mk.PendingEta, &mk.PendingParams
-	}
-	if mk.PendingRolesEta != 0 {
-		out.RolesEta, out.NextGuard, out.NextTreas = mk.PendingRolesEta, mk.PendingGuardian.String(), mk.PendingTreasury.String()
-	}
-	out.Relations = relationsOf(market.Relations(&mk.Params))
-	for _, m := range v.Models() {
-		out.Models = append(out.Models, modelOf(&m))
-		out.Relations = append(out.Relations, relationsOf(market.ModelRelations(&mk.Params, &m))...)
 	}
 	return s.done(out, func(w io.Writer) { printMarket(w, &out) })
 }
 
-func printMarket(w io.Writer, m *marketJSON) {
+func printMarket(w io.Writer, m *service.Market) {
 	paused := strings.Join(m.Paused, ", ")
 	if paused == "" {
 		paused = "nothing"
@@ -229,7 +119,7 @@ func printMarket(w io.Writer, m *marketJSON) {
 }
 
 // inForce says since when a model's terms hold, and what is proposed.
-func inForce(m *modelJSON) string {
+func inForce(m *service.Model) string {
 	since := "not yet"
 	if m.Since != 0 {
 		since = "since " + when(m.Since) + " UTC"
@@ -242,7 +132,7 @@ func inForce(m *modelJSON) string {
 }
 
 // printRelations prints what must hold between parameters so that cheating costs more than it brings.
-func printRelations(w io.Writer, all []relationJSON) {
+func printRelations(w io.Writer, all []service.Relation) {
 	fmt.Fprintln(w, "\nrelations between parameters")
 	rows := make([][]string, len(all))
 	for i, r := range all {
@@ -257,17 +147,6 @@ func printRelations(w io.Writer, all []relationJSON) {
 		rows[i] = []string{holds, r.Name, r.Figures, r.Assumption, by}
 	}
 	table(w, "|RELATION|FIGURES|ASSUMPTION|CHECKED BY", rows)
-}
-
-func pausedNames(bits uint8) []string {
-	out := []string{}
-	if bits&market.PauseOrders != 0 {
-		out = append(out, "orders")
-	}
-	if bits&market.PauseAwards != 0 {
-		out = append(out, "awards")
-	}
-	return out
 }
 
 // parsePaused reads what market pause takes. Error: a usage error.

@@ -34,8 +34,8 @@ func (d *deployment) attendMoves(ctx context.Context, l market.Lease) (messages.
 		}
 		if !moved {
 			return st, l, &failure{
-				code: ExitJobFailed, reason: fmt.Sprintf("the machine of lease %s failed, and no other took what is left of it", l.Address),
-				advice: "what was not delivered is free again; order anew with: gantry deploy",
+				Code: ExitJobFailed, Reason: fmt.Sprintf("the machine of lease %s failed, and no other took what is left of it", l.Address),
+				Advice: "what was not delivered is free again; order anew with: gantry deploy",
 			}
 		}
 		start, cancel := context.WithTimeout(ctx, market.Seconds(d.mk.Params.StartDeadlineSecs)+10*time.Second)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 // What the command line alone decides is refused before anybody is asked.
@@ -140,9 +141,9 @@ func TestBuyBackAdvice(t *testing.T) {
 
 	_, err = affordable(&r, market.OneUSDC, 15_999_999, since)
 	f := classify(err)
-	require.Equal(t, ExitRefused, f.code)
-	require.Equal(t, "buy-back refused: 0.008000 USDC cost 0.016 GNT now, --max is 0.015999999", f.reason)
-	require.Equal(t, "raise --max, or wait until "+when(since+6)+" UTC, if nobody takes it before", f.advice, "a basis point takes 5.76 s")
+	require.Equal(t, ExitRefused, f.Code)
+	require.Equal(t, "buy-back refused: 0.008000 USDC cost 0.016 GNT now, --max is 0.015999999", f.Reason)
+	require.Equal(t, "raise --max, or wait until "+when(since+6)+" UTC, if nobody takes it before", f.Advice, "a basis point takes 5.76 s")
 	_, err = affordable(&r, market.OneUSDC, 6_400_000, since+100)
 	require.ErrorContains(t, err, when(since+daySecs/2))
 	for _, now := range []int64{since, since + daySecs, since + 10*daySecs} {
@@ -188,10 +189,10 @@ func TestOutputOfALeaseInWords(t *testing.T) {
 		market.OutputAccepted: "accepted", market.OutputRejected: "rejected", market.OutputWithheld: "withheld",
 	} {
 		l.Output = uint8(state)
-		j := describeLease(v, &l, 0)
+		j := service.DescribeLease(v, &l, 0)
 		require.Equal(t, want, j.Output)
 		var b bytes.Buffer
-		j.summary(&b)
+		leaseSummary(&b, &j)
 		require.Equal(t, want != "", strings.Contains(b.String(), "output "+want))
 	}
 }

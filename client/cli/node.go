@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func nodeCommands(s Streams) []*cli.Command {
@@ -52,10 +53,10 @@ func (s *session) nodes() error {
 		return err
 	}
 	all := v.Nodes()
-	out := make([]nodeJSON, len(all))
+	out := make([]service.Offer, len(all))
 	for i := range all {
 		m, _ := v.Model(all[i].Spec.Model)
-		out[i] = describeNode(&all[i], &m, now)
+		out[i] = service.DescribeNode(&all[i], &m, now)
 	}
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
@@ -100,7 +101,7 @@ func (s *session) nodeShow() error {
 		return err
 	}
 	m, _ := v.Model(n.Spec.Model)
-	j := describeNode(&n, &m, now)
+	j := service.DescribeNode(&n, &m, now)
 	guarantee := "none"
 	if j.Until != 0 {
 		guarantee = fmt.Sprintf("%s %% until %s UTC", j.Guarantee, when(j.Until))

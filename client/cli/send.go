@@ -14,20 +14,14 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
 // errDryRun ends a command after its first transaction was simulated and printed.
 var errDryRun = errors.New("dry run")
 
-// sent is a transaction of a command, as printed.
-type sent struct {
-	Kind      string `json:"kind"`
-	Signature string `json:"signature"`
-	Slot      uint64 `json:"slot"`
-	Units     uint64 `json:"computeUnits"`
-	Explorer  string `json:"explorer"`
-}
+type sent = service.Sent
 
 // send submits instructions as one transaction and waits for it. In a dry run it prints what would happen and returns
 // errDryRun. When the command is interrupted it says what is known about the transaction. A command that dies leaves its

@@ -15,9 +15,9 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -40,6 +40,7 @@ type session struct {
 	fees     txm.Fees
 
 	client  *chain.Client
+	service *service.Service
 	key     solana.PrivateKey
 	mk      *market.Market
 	actsFor solana.PublicKey // whom a session key acts for, once it was looked up
@@ -117,7 +118,7 @@ func (s *session) connect() error {
 	if err != nil {
 		return err
 	}
-	s.client = c
+	s.client, s.service = c, service.New(c, s.log)
 	s.closers = append(s.closers, c.Close)
 	return nil
 }
@@ -150,7 +151,7 @@ func (s *session) market() (market.Market, error) {
 	if s.mk != nil {
 		return *s.mk, nil
 	}
-	mk, err := query.Load(s.ctx, s.client, s.client.Commitment())
+	mk, err := s.service.Load(s.ctx)
 	if err != nil {
 		return mk, err
 	}
@@ -202,8 +203,7 @@ func (s *session) snapshot(scope watch.Scope) (*view.View, error) {
 	if _, err := s.market(); err != nil {
 		return nil, err
 	}
-	v := view.New(view.Options{Log: s.log})
-	return v, view.Snapshot(s.ctx, s.client, v, s.client.Commitment(), scope)
+	return s.service.Snapshot(s.ctx, scope)
 }
 
 // live follows the accounts of a scope until the command ends.

@@ -179,9 +179,9 @@ func remoteExit(err error) error {
 	var missing *ssh.ExitMissingError
 	switch {
 	case errors.As(err, &exit) && exit.Signal() != "":
-		return &failure{code: 128 + signalNumbers[exit.Signal()], quiet: true, reason: "the command was ended by SIG" + exit.Signal()}
+		return &failure{Code: 128 + signalNumbers[exit.Signal()], Quiet: true, Reason: "the command was ended by SIG" + exit.Signal()}
 	case errors.As(err, &exit):
-		return &failure{code: exit.ExitStatus(), quiet: true, reason: fmt.Sprintf("the command ended with status %d", exit.ExitStatus())}
+		return &failure{Code: exit.ExitStatus(), Quiet: true, Reason: fmt.Sprintf("the command ended with status %d", exit.ExitStatus())}
 	case errors.As(err, &missing):
 		return network("the connection to the container broke", "the lease may be over: gantry leases", err)
 	}

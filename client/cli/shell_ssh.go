@@ -43,7 +43,7 @@ func (s *session) ssh() error {
 	err = client.Run() // an interrupt of the terminal reaches it too: it decides
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return &failure{code: exit.ExitCode(), quiet: true, reason: fmt.Sprintf("ssh ended with status %d", exit.ExitCode())}
+		return &failure{Code: exit.ExitCode(), Quiet: true, Reason: fmt.Sprintf("ssh ended with status %d", exit.ExitCode())}
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/snapshot"
 )
 
@@ -89,9 +90,9 @@ func (s *session) suspend() error {
 		if cur, ok := v.Lease(l.Address); ok {
 			l = cur
 		}
-		j := describeLease(v, &l, time.Now().Unix())
+		j := service.DescribeLease(v, &l, time.Now().Unix())
 		return s.done(j, func(w io.Writer) {
-			j.summary(w)
+			leaseSummary(w, &j)
 			next(w)
 		})
 	}

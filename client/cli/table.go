@@ -3,12 +3,10 @@ package cli
 import (
 	"fmt"
 	"io"
-	"math/bits"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -51,22 +49,6 @@ func span(seconds int64) string {
 		seconds = 0
 	}
 	return (time.Duration(seconds) * time.Second).String()
-}
-
-// percent writes basis points with two decimals: 9997 is "99.97".
-func percent(bps uint16) string { return fmt.Sprintf("%d.%02d", bps/100, bps%100) }
-
-// rating writes the average of stars with one decimal, and nothing without ratings.
-func rating(n *market.Node) string {
-	if n.RatingWeight == 0 {
-		return "-"
-	}
-	hi, lo := bits.Mul64(n.RatingSum, 10)
-	if hi >= n.RatingWeight {
-		return "-"
-	}
-	tenths, _ := bits.Div64(hi, lo, n.RatingWeight)
-	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
 }
 
 func plural(n int, one string) string {

@@ -36,10 +36,10 @@ func TestA11OneKeeperThatUnderstandsIsEnough(t *testing.T) {
 	err := r.understood(t.Context())
 	require.ErrorIs(t, err, p2p.ErrVersion)
 	f := classify(network("unreachable", "", err))
-	require.Equal(t, ExitRefused, f.code)
-	require.Contains(t, f.reason, "the market's keepers do not understand this program")
-	require.Contains(t, f.reason, "speaks version "+next.String()+" of the messages, this program speaks "+p2p.MessagesVersion().String())
-	require.Equal(t, "update this program", f.advice)
+	require.Equal(t, ExitRefused, f.Code)
+	require.Contains(t, f.Reason, "the market's keepers do not understand this program")
+	require.Contains(t, f.Reason, "speaks version "+next.String()+" of the messages, this program speaks "+p2p.MessagesVersion().String())
+	require.Equal(t, "update this program", f.Advice)
 
 	r.keepers = r.keepers[:1] // none that answers: no reason not to go on
 	require.NoError(t, r.understood(t.Context()))

@@ -23,78 +23,6 @@ import (
 	"github.com/gantry-market/gantry/client/txm"
 )
 
-func TestParseQuery(t *testing.T) {
-	q, err := parseSearch("gpu=H100 count>=8 region=us price<2.6 uptime>=99 vram>=80G tier>=2 nvlink rep>=97.5 real")
-	require.NoError(t, err)
-	no := false
-	require.Equal(t, searchTerms{
-		GPU: "H100", Count: 8, Region: "us", MaxPrice: 2_600_000, Below: true, UptimeBPS: 9_900, Reputation: 9_750, VRAMMiB: 81_920, Tier: 2,
-		Interconnect: market.NVLink, Simulated: &no,
-	}, q)
-	q, err = parseSearch("")
-	require.NoError(t, err)
-	require.Equal(t, searchTerms{Count: 1}, q)
-	q, err = parseSearch("count>1 price<=3 tier>0 uptime>99")
-	require.NoError(t, err)
-	require.Equal(t, searchTerms{Count: 2, MaxPrice: 3_000_000, Tier: 1, UptimeBPS: 9_901}, q)
-
-	for text, message := range map[string]string{
-		"colour=red":                        `search term "colour" is not known`,
-		"fast":                              `search term "fast" is not known`,
-		"count<=3":                          `search term "count" cannot use "<="`,
-		"price>2":                           `search term "price" cannot use ">"`,
-		"price<0":                           "the price must be greater than zero",
-		"price<x":                           "not a valid amount",
-		"count>=9":                          "not a whole number up to 8",
-		"count>=":                           `search term "count>=" has no value`,
-		"uptime>=101":                       "not a percentage from 0 to 100",
-		"uptime>=99.999":                    "at most two decimals",
-		"tier>=4":                           "not a whole number up to 3",
-		"gpu!=A100":                         `search term "gpu" cannot use "!="`,
-		"link=usb":                          "is not an interconnect",
-		"region=" + strings.Repeat("x", 17): "at most 16 characters",
-	} {
-		_, err := parseSearch(text)
-		require.ErrorContains(t, err, message, text)
-		require.Equal(t, ExitUsage, classify(err).code, text)
-		require.NotEmpty(t, classify(err).advice, text)
-	}
-}
-
-func FuzzParseQuery(f *testing.F) {
-	f.Add("gpu=H100 count>=8 region=us price<2.6 uptime>=99")
-	f.Add("price<= x==y ==")
-	f.Fuzz(func(t *testing.T, s string) {
-		q, err := parseSearch(s)
-		if err != nil && classify(err).code != ExitUsage {
-			t.Fatalf("%q: %v", s, err)
-		}
-		if err == nil && (q.Count == 0 || q.UptimeBPS > market.BPS+1 || q.Tier > 4) {
-			t.Fatalf("%q: %+v", s, q)
-		}
-	})
-}
-
-func TestQueryMatches(t *testing.T) {
-	n, m := market.Node{}, market.Model{}
-	m.Name = market.Text32("H100-SXM5-80GB")
-	n.Status, n.Price, n.UptimeBps = uint8(market.NodeActive), 2_000_000, 9_900
-	n.Spec = market.NodeSpec{Gpus: 8, VramMib: 81_920, Region: market.Text16("us-west-2")}
-	for text, want := range map[string]string{
-		"": "", "gpu=h100": "", "gpu=A100": "other model", "count>=8": "", "price<2": "too dear", "price<=2": "", "region=us-w": "",
-		"region=eu": "other region", "uptime>=99": "", "uptime>99": "uptime or reputation", "vram>=81": "other hardware",
-		"simulated": "simulated or not", "real": "", "nvlink": "other hardware", "tier>=1": "other hardware",
-	} {
-		q, err := parseSearch(text)
-		require.NoError(t, err)
-		require.Equal(t, want, q.matches(&n, &m, 0), text)
-	}
-	n.GpuMask = 1
-	q, err := parseSearch("count>=8")
-	require.NoError(t, err)
-	require.Equal(t, "too few free GPUs", q.matches(&n, &m, 0))
-}
-
 func TestFlagsMayStandAnywhere(t *testing.T) {
 	app := New(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	for in, want := range map[string]string{
@@ -135,7 +63,7 @@ func TestParams(t *testing.T) {
 	for _, bad := range []string{"fee_bps", "fee=1", "fee_bps=-1", "fee_bps=99999", "fee_bps=x", "pad=1", `fee_bps=1,"quorumBps":0`} {
 		_, err := setParams(market.DefaultParams(), []string{bad})
 		require.Error(t, err, bad)
-		require.Equal(t, ExitUsage, classify(err).code, bad)
+		require.Equal(t, ExitUsage, classify(err).Code, bad)
 	}
 	names, values := paramList(market.DefaultParams())
 	require.Len(t, names, 35)
@@ -189,11 +117,11 @@ func TestErrorTexts(t *testing.T) {
 	} {
 		f := classify(c.err)
 		var b bytes.Buffer
-		f.print(&b)
+		printFailure(f, &b)
 		require.Equal(t, c.text, b.String())
-		require.Equal(t, c.code, f.code, c.text)
+		require.Equal(t, c.code, f.Code, c.text)
 	}
-	j := classify(program(6008)).json()
+	j := describeFailure(classify(program(6008)))
 	require.Equal(t, "OrdersPaused", j.Error.Program)
 	require.EqualValues(t, 6008, j.Error.Code)
 	require.Equal(t, ExitRefused, j.Error.Exit)
@@ -306,13 +234,4 @@ func TestPrefixedLines(t *testing.T) {
 	p.flush()
 	p.flush()
 	require.Equal(t, "[a] one\n[a] two\n[a] three\n[a] rest\n", b.String())
-}
-
-func TestRating(t *testing.T) {
-	n := market.Node{}
-	require.Equal(t, "-", rating(&n))
-	n.RatingSum, n.RatingWeight = 9, 2
-	require.Equal(t, "4.5", rating(&n))
-	n.RatingSum, n.RatingWeight = 1<<63, 1<<62
-	require.Equal(t, "2.0", rating(&n))
 }

@@ -1,4 +1,4 @@
-package cli
+package service
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// searchTerms are what `gantry search` and the requirement of `gantry deploy` ask for.
-type searchTerms struct {
+// Terms are what `gantry search` and the requirement of `gantry deploy` ask for.
+type Terms struct {
 	GPU          string              // model, or part of its name; empty for any
 	Count        uint8               // free GPUs on one node, at least
 	Region       string              // prefix
@@ -24,22 +24,22 @@ type searchTerms struct {
 	Simulated    *bool // nil shows both
 }
 
-// terms lists the terms of a search, for messages.
-const terms = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch sandbox volumes simulated|real"
+// TermList lists the terms of a search, for messages.
+const TermList = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch sandbox volumes simulated|real"
 
-// parseSearch reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by spaces;
+// ParseTerms reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by spaces;
 // every one must hold.
-func parseSearch(text string) (searchTerms, error) {
-	q := searchTerms{Count: 1}
+func ParseTerms(text string) (Terms, error) {
+	q := Terms{Count: 1}
 	for _, term := range strings.Fields(text) {
 		if err := q.term(term); err != nil {
-			return searchTerms{}, err
+			return Terms{}, err
 		}
 	}
 	return q, nil
 }
 
-func (q *searchTerms) term(term string) error {
+func (q *Terms) term(term string) error {
 	name, op, value := splitTerm(term)
 	if op == "" {
 		switch strings.ToLower(name) {
@@ -55,22 +55,22 @@ func (q *searchTerms) term(term string) error {
 			want := strings.EqualFold(name, "simulated")
 			q.Simulated = &want
 		default:
-			return usage(fmt.Sprintf("search term %q is not known", term), "terms: "+terms)
+			return Usage(fmt.Sprintf("search term %q is not known", term), "terms: "+TermList)
 		}
 		return nil
 	}
 	if value == "" {
-		return usage(fmt.Sprintf("search term %q has no value", term), "write it without spaces, such as count>=8")
+		return Usage(fmt.Sprintf("search term %q has no value", term), "write it without spaces, such as count>=8")
 	}
 	allowed, known := operators[strings.ToLower(name)]
 	if !known {
-		return usage(fmt.Sprintf("search term %q is not known", name), "terms: "+terms)
+		return Usage(fmt.Sprintf("search term %q is not known", name), "terms: "+TermList)
 	}
 	if !strings.Contains(allowed, " "+op+" ") {
-		return usage(fmt.Sprintf("search term %q cannot use %q", name, op), "use one of:"+strings.TrimRight(allowed, " "))
+		return Usage(fmt.Sprintf("search term %q cannot use %q", name, op), "use one of:"+strings.TrimRight(allowed, " "))
 	}
 	if err := q.set(strings.ToLower(name), op, value); err != nil {
-		return usage(fmt.Sprintf("search term %q: %v", term, err), "terms: "+terms)
+		return Usage(fmt.Sprintf("search term %q: %v", term, err), "terms: "+TermList)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func splitTerm(term string) (name, op, value string) {
 	return term[:i], op, term[end:]
 }
 
-func (q *searchTerms) set(name, op, value string) (err error) {
+func (q *Terms) set(name, op, value string) (err error) {
 	more := uint64(0)
 	if op == ">" {
 		more = 1
@@ -125,9 +125,9 @@ func (q *searchTerms) set(name, op, value string) (err error) {
 			return fmt.Errorf("the price must be greater than zero")
 		}
 	case "uptime":
-		q.UptimeBPS, err = parsePercent(value, uint16(more))
+		q.UptimeBPS, err = ParsePercent(value, uint16(more))
 	case "rep", "reputation":
-		q.Reputation, err = parsePercent(value, uint16(more))
+		q.Reputation, err = ParsePercent(value, uint16(more))
 	case "vram":
 		var n uint64
 		if n, err = whole(strings.TrimRight(strings.ToUpper(value), "GIB"), 1<<20); err == nil {
@@ -152,8 +152,8 @@ func whole(s string, most uint64) (uint64, error) {
 	return n, nil
 }
 
-// parsePercent reads percent with at most two decimals as basis points: "99.9" is 9990.
-func parsePercent(s string, more uint16) (uint16, error) {
+// ParsePercent reads percent with at most two decimals as basis points: "99.9" is 9990.
+func ParsePercent(s string, more uint16) (uint16, error) {
 	n, err := market.ParsePercent(s)
 	if err != nil {
 		return 0, err
@@ -162,7 +162,7 @@ func parsePercent(s string, more uint16) (uint16, error) {
 }
 
 // matches says why a node does not match; empty when it does.
-func (q *searchTerms) matches(n *market.Node, m *market.Model, now int64) string {
+func (q *Terms) matches(n *market.Node, m *market.Model, now int64) string {
 	gpuFits := q.GPU == "" || strings.Contains(strings.ToLower(m.ModelName()), strings.ToLower(q.GPU))
 	price := market.PricePerHour(n.Price)
 	switch {

@@ -1,0 +1,152 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
+)
+
+// Offer is a node: what it offers, what it asks, and what is measured of it.
+type Offer struct {
+	Address    string `json:"address"`
+	Provider   string `json:"provider"`
+	NodeKey    string `json:"nodeKey"`
+	Model      string `json:"model"`
+	GPUs       uint8  `json:"gpus"`
+	Free       uint8  `json:"freeGpus"`
+	VRAMMiB    uint32 `json:"vramMib"`
+	Link       string `json:"interconnect"`
+	Region     string `json:"region"`
+	Site       string `json:"site,omitempty"`
+	Simulated  bool   `json:"simulated"`
+	Isolation  string `json:"isolation"`
+	Status     string `json:"status"`
+	Tier       uint8  `json:"tier"`
+	Uptime     string `json:"uptimePercent"`
+	Reputation string `json:"reputationPercent"`
+	Rating     string `json:"rating"`
+	Price      string `json:"pricePerGpuHour"`
+	Score      uint64 `json:"score"`
+	Stake      string `json:"requiredStake"`
+	Passed     uint64 `json:"checksPassed"`
+	Checks     uint64 `json:"checksTotal"`
+	Completed  uint32 `json:"jobsCompleted"`
+	Failed     uint32 `json:"jobsFailed"`
+	Measured   string `json:"measuredTflops"`
+	CPUCores   uint32 `json:"cpuCores"`
+	RAMMiB     uint32 `json:"ramMib"`
+	DiskGiB    uint32 `json:"diskGib"`
+	Faults     uint16 `json:"pendingFaults"`
+	Registered int64  `json:"registeredAt"`
+	Guarantee  string `json:"guaranteedUptimePercent,omitempty"`
+	Until      int64  `json:"guaranteedUntil,omitempty"`
+	Kept       string `json:"uptimeSinceGuaranteePercent,omitempty"`
+	// Unhealthy is until when a report keeps new orders from the machine; 0 when it is well.
+	Unhealthy int64 `json:"unhealthyUntil,omitempty"`
+	// Verified is computed from the chain's state; Lacks says what a node without the mark lacks.
+	Verified bool     `json:"verified"`
+	Lacks    []string `json:"lacksForVerified,omitempty"`
+	Fees     string   `json:"feesOfCompletedLeases"`
+}
+
+// DescribeNode describes a node at an instant, unix seconds.
+func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
+	score, err := n.Score(now)
+	if err != nil {
+		score = 0 // a price that large cannot be registered with a score; it is shown as it is
+	}
+	j := Offer{
+		Address: n.Address.String(), Provider: n.Provider.String(), NodeKey: n.NodeKey.String(), Model: m.ModelName(),
+		GPUs: n.Spec.Gpus, Free: n.FreeGPUs(), VRAMMiB: n.Spec.VramMib, Link: market.Interconnect(n.Spec.Interconnect).String(),
+		Region: n.Region(), Site: n.Site(), Simulated: n.Spec.Simulated == 1, Isolation: market.Isolation(n.Spec.Isolation).String(), Status: n.State().String(), Tier: n.TierAt(now),
+		Uptime: Percent(n.UptimeBps), Reputation: Percent(n.Reputation(now)), Rating: Rating(n), Price: n.Ask().String(), Score: score,
+		Stake: market.GNT(n.RequiredStake).String(), Passed: n.ChecksPassed, Checks: n.ChecksTotal, Completed: n.JobsCompleted,
+		Failed: n.JobsFailed, Measured: fmt.Sprintf("%d.%d", n.MeasuredTflopsX10/10, n.MeasuredTflopsX10%10),
+		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, Faults: n.PendingFaults, Registered: n.RegisteredAt,
+		Lacks: n.Unverified(now), Fees: market.USDC(n.FeesCompleted).String(),
+	}
+	j.Verified = len(j.Lacks) == 0
+	if n.GuaranteedUntil != 0 {
+		j.Guarantee, j.Until = Percent(n.GuaranteeBps), n.GuaranteedUntil
+		if n.GuaranteeCountedSecs > 0 {
+			j.Kept = Percent(uint16(min(n.GuaranteeUpSecs, n.GuaranteeCountedSecs) * market.BPS / n.GuaranteeCountedSecs))
+		}
+	}
+	if !n.HealthyFor(now, now) {
+		j.Unhealthy = n.Unhealthy.Until
+	}
+	return j
+}
+
+// Found are the nodes that a search has found, the best first, and why the others do not fit.
+type Found struct {
+	Offers []Offer
+	// Unfit counts the nodes that do not fit, by the reason.
+	Unfit map[string]int
+}
+
+// Offers searches nodes; terms are those of TermList. Errors: Failure, for terms that are not known or a cluster that does
+// not answer.
+func (s *Service) Offers(ctx context.Context, terms string) (Found, error) {
+	q, err := ParseTerms(terms)
+	if err != nil {
+		return Found{}, err
+	}
+	v, now, err := s.SnapshotNow(ctx, view.Only(view.Kinds(market.KindNode, market.KindModel)))
+	if err != nil {
+		return Found{}, err
+	}
+	if q.GPU != "" {
+		if _, err := ModelNamed(v, q.GPU); err != nil && !strings.Contains(err.Error(), "not unique") {
+			return Found{}, err
+		}
+	}
+	return q.search(v, now), nil
+}
+
+// search orders the nodes of a view that fit as awards would.
+func (q *Terms) search(v *view.View, now int64) Found {
+	var fit []market.Candidate
+	found := Found{Offers: []Offer{}, Unfit: map[string]int{}}
+	for _, n := range v.Nodes() {
+		m, ok := v.Model(n.Spec.Model)
+		if !ok {
+			continue
+		}
+		if reason := q.matches(&n, &m, now); reason != "" {
+			found.Unfit[reason]++
+			continue
+		}
+		c, err := market.NewCandidate(solana.PublicKey{}, n, now)
+		if err != nil {
+			found.Unfit["too dear"]++ // no score fits 64 bits
+			continue
+		}
+		fit = append(fit, c)
+	}
+	slices.SortFunc(fit, market.Candidate.Compare)
+	for _, c := range fit {
+		m, _ := v.Model(c.Node.Spec.Model)
+		found.Offers = append(found.Offers, DescribeNode(&c.Node, &m, now))
+	}
+	return found
+}
+
+// Unfit lists why nodes do not match: " (3 too dear, 1 hibernated)".
+func Unfit(why map[string]int) string {
+	if len(why) == 0 {
+		return ": the market has none yet"
+	}
+	var parts []string
+	for reason, n := range why {
+		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
+	}
+	slices.Sort(parts)
+	return " (" + strings.Join(parts, ", ") + ")"
+}

@@ -1,0 +1,91 @@
+package service
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+func TestParseQuery(t *testing.T) {
+	q, err := ParseTerms("gpu=H100 count>=8 region=us price<2.6 uptime>=99 vram>=80G tier>=2 nvlink rep>=97.5 real")
+	require.NoError(t, err)
+	no := false
+	require.Equal(t, Terms{
+		GPU: "H100", Count: 8, Region: "us", MaxPrice: 2_600_000, Below: true, UptimeBPS: 9_900, Reputation: 9_750, VRAMMiB: 81_920, Tier: 2,
+		Interconnect: market.NVLink, Simulated: &no,
+	}, q)
+	q, err = ParseTerms("")
+	require.NoError(t, err)
+	require.Equal(t, Terms{Count: 1}, q)
+	q, err = ParseTerms("count>1 price<=3 tier>0 uptime>99")
+	require.NoError(t, err)
+	require.Equal(t, Terms{Count: 2, MaxPrice: 3_000_000, Tier: 1, UptimeBPS: 9_901}, q)
+
+	for text, message := range map[string]string{
+		"colour=red":                        `search term "colour" is not known`,
+		"fast":                              `search term "fast" is not known`,
+		"count<=3":                          `search term "count" cannot use "<="`,
+		"price>2":                           `search term "price" cannot use ">"`,
+		"price<0":                           "the price must be greater than zero",
+		"price<x":                           "not a valid amount",
+		"count>=9":                          "not a whole number up to 8",
+		"count>=":                           `search term "count>=" has no value`,
+		"uptime>=101":                       "not a percentage from 0 to 100",
+		"uptime>=99.999":                    "at most two decimals",
+		"tier>=4":                           "not a whole number up to 3",
+		"gpu!=A100":                         `search term "gpu" cannot use "!="`,
+		"link=usb":                          "is not an interconnect",
+		"region=" + strings.Repeat("x", 17): "at most 16 characters",
+	} {
+		_, err := ParseTerms(text)
+		require.ErrorContains(t, err, message, text)
+		require.Equal(t, CodeUsage, Classify(err).Code, text)
+		require.NotEmpty(t, Classify(err).Advice, text)
+	}
+}
+
+func FuzzParseQuery(f *testing.F) {
+	f.Add("gpu=H100 count>=8 region=us price<2.6 uptime>=99")
+	f.Add("price<= x==y ==")
+	f.Fuzz(func(t *testing.T, s string) {
+		q, err := ParseTerms(s)
+		if err != nil && Classify(err).Code != CodeUsage {
+			t.Fatalf("%q: %v", s, err)
+		}
+		if err == nil && (q.Count == 0 || q.UptimeBPS > market.BPS+1 || q.Tier > 4) {
+			t.Fatalf("%q: %+v", s, q)
+		}
+	})
+}
+
+func TestQueryMatches(t *testing.T) {
+	n, m := market.Node{}, market.Model{}
+	m.Name = market.Text32("H100-SXM5-80GB")
+	n.Status, n.Price, n.UptimeBps = uint8(market.NodeActive), 2_000_000, 9_900
+	n.Spec = market.NodeSpec{Gpus: 8, VramMib: 81_920, Region: market.Text16("us-west-2")}
+	for text, want := range map[string]string{
+		"": "", "gpu=h100": "", "gpu=A100": "other model", "count>=8": "", "price<2": "too dear", "price<=2": "", "region=us-w": "",
+		"region=eu": "other region", "uptime>=99": "", "uptime>99": "uptime or reputation", "vram>=81": "other hardware",
+		"simulated": "simulated or not", "real": "", "nvlink": "other hardware", "tier>=1": "other hardware",
+	} {
+		q, err := ParseTerms(text)
+		require.NoError(t, err)
+		require.Equal(t, want, q.matches(&n, &m, 0), text)
+	}
+	n.GpuMask = 1
+	q, err := ParseTerms("count>=8")
+	require.NoError(t, err)
+	require.Equal(t, "too few free GPUs", q.matches(&n, &m, 0))
+}
+
+func TestRating(t *testing.T) {
+	n := market.Node{}
+	require.Equal(t, "-", Rating(&n))
+	n.RatingSum, n.RatingWeight = 9, 2
+	require.Equal(t, "4.5", Rating(&n))
+	n.RatingSum, n.RatingWeight = 1<<63, 1<<62
+	require.Equal(t, "2.0", Rating(&n))
+}

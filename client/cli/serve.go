@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/internal/atomicfile"
+)
+
+func serveCommand(s Streams) *cli.Command {
+	return &cli.Command{
+		Name: "serve", Usage: "an HTTP API for programs on this machine",
+		Description: "Answers on loopback what search, leases and market show. /openapi.json describes the API. It works with a session\n" +
+			"key and never with your wallet: whoever takes the server over can reserve at most what is left of the key's cap.\n" +
+			"Requests need a token, which is printed once, or written to --token-file.",
+		Flags: asSession(
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8484", Usage: "`ADDRESS` and port; port 0 takes a free one"},
+			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
+			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
+			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
+			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
+		),
+		Action: action(s, (*session).serve),
+	}
+}
+
+// serveJSON is what serve prints when it answers.
+type serveJSON struct {
+	URL       string `json:"url"`
+	Customer  string `json:"customer"`
+	Session   string `json:"session"`
+	Token     string `json:"token,omitempty"`
+	TokenFile string `json:"tokenFile,omitempty"`
+}
+
+func (s *session) serve() (err error) {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	if s.cli.String(flagSession) == "" {
+		return usage("gantry serve works with a session key only, and --session is missing",
+			"make one with: solana-keygen new -o session.json, and name it with: gantry session add session.json --cap USDC --fund SOL")
+	}
+	if _, err := s.market(); err != nil {
+		return err
+	}
+	customer, err := s.customer()
+	if err != nil {
+		return err
+	}
+	f, err := s.folder()
+	if err != nil {
+		return err
+	}
+	key, err := s.wallet()
+	if err != nil {
+		return err
+	}
+	if key.PublicKey() == customer {
+		return refused("the key of --session is the customer's own wallet", "name another key with: gantry session add KEY --cap USDC")
+	}
+	store, err := serve.OpenStore(filepath.Join(f.Dir(), "serve.db"), key.PublicKey())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	l, err := s.listen()
+	if err != nil {
+		return err
+	}
+	out := serveJSON{URL: "http://" + l.Addr().String(), Customer: customer.String(), Session: key.PublicKey().String()}
+	if err := s.token(store, &out); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if err := s.done(out, out.print); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	server := serve.New(serve.Options{Service: s.service, Store: store, Customer: customer, Hosts: s.cli.StringSlice("host"), Log: s.log})
+	return server.Serve(s.ctx, l)
+}
+
+// listen opens the port, on loopback unless somebody wants it otherwise.
+func (s *session) listen() (net.Listener, error) {
+	text := s.cli.String("listen")
+	addr, err := net.ResolveTCPAddr("tcp", text)
+	if err != nil {
+		return nil, usage(fmt.Sprintf("--listen %q is not an address and port", text), "such as --listen 127.0.0.1:8484")
+	}
+	if !addr.IP.IsLoopback() && !s.cli.Bool("insecure-listen") {
+		return nil, usage(fmt.Sprintf("--listen %q is not on loopback, and the server speaks plain HTTP", text),
+			"put a proxy with TLS on this machine before it, or pass --insecure-listen in a network that is trusted")
+	}
+	l, err := net.ListenTCP("tcp", addr)
+	if err != nil {
+		return nil, usage(fmt.Sprintf("cannot listen on %s: %v", text, err), "choose another --listen")
+	}
+	return l, nil
+}
+
+// token makes a token where there is none, or where a new one is wanted.
+func (s *session) token(store *serve.Store, out *serveJSON) error {
+	has, err := store.HasToken()
+	if err != nil || (has && !s.cli.Bool("new-token")) {
+		return err
+	}
+	token, err := store.NewToken()
+	if err != nil {
+		return err
+	}
+	if path := s.cli.String("token-file"); path != "" {
+		out.TokenFile = path
+		return atomicfile.Write(path, []byte(token+"\n"))
+	}
+	out.Token = token
+	return nil
+}
+
+func (j serveJSON) print(w io.Writer) {
+	fmt.Fprintf(w, "serving   %s for customer %s with session key %s\n", j.URL, j.Customer, j.Session)
+	switch {
+	case j.Token != "":
+		fmt.Fprintf(w, "token     %s   (it is not shown again; gantry serve --new-token makes another)\n", j.Token)
+	case j.TokenFile != "":
+		fmt.Fprintf(w, "token     in %s\n", j.TokenFile)
+	}
+}

@@ -1,0 +1,9 @@
+// Package serve is Gantry's HTTP API: client/service over net/http, for programs on the same machine. It is described by
+// an OpenAPI 3.1 document that is made of the Go types here and in client/service.
+//
+//   - guard.go lets no request through that names another host (DNS rebinding), comes from another page, has no token, is
+//     too large or takes too long.
+//   - token.go keeps the hash of the token in an embedded database.
+//   - problem.go answers every error as application/problem+json with its cause and the next step (RFC 9457).
+//   - operations.go has the operations.
+package serve

@@ -1,0 +1,94 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// maxBody is how large a request may be, bytes.
+	maxBody = 256 << 10
+	// maxHeader is how large the headers of a request may be, bytes.
+	maxHeader = 16 << 10
+	// answerWithin is how long an operation may take that is no stream.
+	answerWithin = 30 * time.Second
+)
+
+// open are the paths that need no token.
+var open = []string{"/openapi.json", "/health"}
+
+// guard lets requests through that may be answered.
+type guard struct {
+	hosts  []string // by which the server may be called, lower case and without port
+	admits func(token string) (bool, error)
+	next   http.Handler
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	if p := g.refuse(r); p != nil {
+		if p.Status == http.StatusUnauthorized {
+			h.Set("WWW-Authenticate", `Bearer realm="gantry"`)
+		}
+		p.write(w)
+		return
+	}
+	if r.ContentLength > maxBody {
+		problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has %d bytes, at most %d are read", r.ContentLength, maxBody), "send less").write(w)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+	defer cancel()
+	g.next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// refuse says why a request is not answered; nil when it is. Host and Origin come before the token, so that a page of
+// somebody else learns nothing, not even whether it has guessed one.
+func (g *guard) refuse(r *http.Request) *Problem {
+	if !g.called(r.Host) {
+		return problem(http.StatusMisdirectedRequest, fmt.Sprintf("the request is for the host %q, which this server is not", r.Host),
+			"call it by the address that it printed, or name the host with --host")
+	}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
+			return problem(http.StatusForbidden, fmt.Sprintf("the request comes from a page of %q", origin), "pages of other sites may not use this server")
+		}
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+		return problem(http.StatusForbidden, "the request comes from a page of another site", "pages of other sites may not use this server")
+	}
+	if slices.Contains(open, r.URL.Path) {
+		return nil
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return problem(http.StatusUnauthorized, "the request has no token", "send the header Authorization: Bearer TOKEN; gantry serve --new-token makes one")
+	}
+	admitted, err := g.admits(strings.TrimSpace(token))
+	switch {
+	case err != nil:
+		return problem(http.StatusInternalServerError, "the token cannot be compared: "+err.Error(), "look at the server's log")
+	case !admitted:
+		return problem(http.StatusUnauthorized, "the token is not that of this server", "gantry serve --new-token makes one in place of the old one")
+	}
+	return nil
+}
+
+// called reports whether the server may be called by a Host header.
+func (g *guard) called(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	return slices.Contains(g.hosts, strings.ToLower(strings.Trim(name, "[]")))
+}

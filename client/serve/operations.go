@@ -1,0 +1,106 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/version"
+)
+
+// reply is an answer with a body.
+type reply[T any] struct{ Body T }
+
+// Health says that the server answers.
+type Health struct {
+	Status  string `json:"status" enum:"ok"`
+	Version string `json:"version"`
+}
+
+// Offers are the nodes that a search has found.
+type Offers struct {
+	Offers []service.Offer `json:"offers" doc:"The best first"`
+	Unfit  map[string]int  `json:"unfit" doc:"How many nodes do not fit, by the reason"`
+}
+
+// Leases are leases of the customer.
+type Leases struct {
+	Customer string          `json:"customer"`
+	Leases   []service.Lease `json:"leases" doc:"The newest first; closed ones are not among them"`
+}
+
+type offersInput struct {
+	Q string `query:"q" maxLength:"512" example:"gpu=H100 count>=8 region=us price<2.6" doc:"Terms of gantry search; every one must hold. Empty for all nodes that take work"`
+}
+
+type leaseInput struct {
+	ID string `path:"id" minLength:"32" maxLength:"44" pattern:"^[1-9A-HJ-NP-Za-km-z]+$" doc:"Address of the lease"`
+}
+
+// register adds all operations.
+func (s *Server) register(api huma.API) {
+	health := read("health", "/health", "Whether the server answers")
+	health.Security = []map[string][]string{}
+	health.Errors = nil
+	huma.Register(api, health, func(context.Context, *struct{}) (*reply[Health], error) {
+		return &reply[Health]{Health{Status: "ok", Version: version.Build}}, nil
+	})
+	huma.Register(api, read("list-offers", "/v1/offers", "Search nodes"), s.offers)
+	huma.Register(api, read("list-leases", "/v1/leases", "The customer's leases"), s.leases)
+	huma.Register(api, read("get-lease", "/v1/leases/{id}", "One of the customer's leases"), s.lease)
+	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)
+}
+
+func read(id, path, summary string) huma.Operation {
+	return huma.Operation{
+		OperationID: id, Method: http.MethodGet, Path: path, Summary: summary,
+		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusMisdirectedRequest, http.StatusBadGateway, http.StatusGatewayTimeout},
+	}
+}
+
+func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], error) {
+	found, err := s.o.Service.Offers(ctx, in.Q)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &reply[Offers]{Offers{Offers: found.Offers, Unfit: found.Unfit}}, nil
+}
+
+func (s *Server) leases(ctx context.Context, _ *struct{}) (*reply[Leases], error) {
+	all, err := s.o.Service.Leases(ctx, s.o.Customer)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &reply[Leases]{Leases{Customer: s.o.Customer.String(), Leases: all}}, nil
+}
+
+func (s *Server) lease(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {
+	id, err := address(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.o.Service.Lease(ctx, s.o.Customer, id)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &reply[service.Lease]{l}, nil
+}
+
+func (s *Server) market(ctx context.Context, _ *struct{}) (*reply[service.Market], error) {
+	m, err := s.o.Service.Market(ctx)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &reply[service.Market]{m}, nil
+}
+
+func address(text string) (solana.PublicKey, error) {
+	key, err := solana.PublicKeyFromBase58(text)
+	if err != nil {
+		return key, problem(http.StatusBadRequest, text+" is not the address of a lease", "copy it from /v1/leases")
+	}
+	return key, nil
+}

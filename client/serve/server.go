@@ -1,0 +1,132 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/version"
+)
+
+// Options of a server.
+type Options struct {
+	Service *service.Service
+	Store   *Store
+	// Customer is whom the server acts for.
+	Customer solana.PublicKey
+	// Hosts are names and addresses by which the server may be called, besides those of loopback.
+	Hosts []string
+	Log   zerolog.Logger
+}
+
+// Server is the HTTP API.
+type Server struct {
+	o       Options
+	handler http.Handler
+}
+
+// New is a server that does not listen yet.
+func New(o Options) *Server {
+	s := &Server{o: o}
+	mux := http.NewServeMux()
+	s.api(mux)
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	for _, h := range o.Hosts {
+		hosts = append(hosts, strings.ToLower(h))
+	}
+	s.handler = s.recovered(&guard{hosts: hosts, admits: o.Store.Admits, next: found(mux)})
+	return s
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// api registers the operations on a mux.
+func (s *Server) api(mux *http.ServeMux) huma.API {
+	settings()
+	c := huma.DefaultConfig("Gantry", "1")
+	c.Info.Description = "Searches and buys GPU compute on the Gantry market. Amounts are USDC, times are unix seconds, unless a field says otherwise."
+	c.CreateHooks = nil // they add a field $schema to every answer
+	c.DocsPath = ""     // its page loads scripts of others
+	c.SchemasPath = ""  // the document has all of them
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
+	c.Security = []map[string][]string{{"token": {}}}
+	api := humago.New(mux, c)
+	s.register(api)
+	return api
+}
+
+// Serve answers requests until ctx ends, then waits for those that are being answered. It closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{
+		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: answerWithin + 5*time.Second,
+		IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
+	}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("server: %w", err)
+	case <-ctx.Done():
+	}
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err := srv.Shutdown(wait)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = srv.Close()
+	}
+	<-done
+	return err
+}
+
+// found answers what the mux does not know with a problem; its own answers are plain text.
+func found(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, pattern := mux.Handler(other); pattern != "" {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) == 0 {
+			problem(http.StatusNotFound, fmt.Sprintf("there is nothing at %q", r.URL.Path), "see the paths in /openapi.json").write(w)
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		problem(http.StatusMethodNotAllowed, fmt.Sprintf("%q cannot be asked with %s", r.URL.Path, r.Method), "use "+strings.Join(allowed, " or ")).write(w)
+	})
+}
+
+// recovered answers a request whose handler has panicked, and goes on.
+func (s *Server) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			s.o.Log.Error().Interface("panic", v).Str("path", r.URL.Path).Msg("a request could not be answered")
+			problem(http.StatusInternalServerError, "the server has a fault", "look at its log, version "+version.Build).write(w)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -58,6 +58,22 @@ func gatewayCommands(s Streams) []*cli.Command {
 				Action: action(s, (*session).gatewayOpen),
 			},
 			{
+				Name: "show", Usage: "what a gateway asks for relaying, and what is left of what was paid", ArgsUsage: "LEASE",
+				Flags:  asSession(via()),
+				Action: action(s, (*session).gatewayShow),
+			},
+			{
+				Name: "pay", Usage: "pay a gateway in advance for what it relays", ArgsUsage: "LEASE",
+				Description: "The amount goes from your wallet to the gateway's, which lets it be used up by all your leases there. Nothing on chain makes\n" +
+					"the gateway relay, or gives a rest back: pay little at a time. A command that was interrupted is finished by the next one.",
+				Flags: []cli.Flag{
+					via(),
+					&cli.StringFlag{Name: flagAmount, Required: true, Usage: "`USDC` that you pay"},
+					&cli.StringFlag{Name: flagMaxPrice, Usage: "the most `USDC` for a GiB"},
+				},
+				Action: action(s, (*session).gatewayPay),
+			},
+			{
 				Name: "close", Usage: "take back what was granted to gateways", ArgsUsage: "LEASE",
 				Description: "The lease's machine refuses every grant of the lease that was made so far, of all gateways. If the lease moves, the command\n" +
 					"that brings its job to the next machine says so there, if it runs with the same --state-dir.",
@@ -89,6 +105,8 @@ type opened struct {
 	SSH     []hostBlock       `json:"ssh,omitempty"`   // blocks for ~/.ssh/config, of which the last is the lease
 	// Stays says that the names lead to the next machine if the lease moves.
 	Stays bool `json:"stays,omitempty"`
+	// Terms of a gateway that asks a price.
+	Terms *termsJSON `json:"terms,omitempty"`
 }
 
 // gatewayOpen signs a grant and brings it to a gateway.
@@ -145,7 +163,7 @@ func (s *session) gatewayOpen() error {
 	case len(answer.URLs) != len(grant.Ports), slices.ContainsFunc(answer.URLs, func(u string) bool { return !plainURL(u) }), len(grant.SSHKeys) > 0 && answer.SSHAddress == "":
 		return network("the gateway's answer does not fit what was granted", "choose another gateway", nil)
 	}
-	out.Stays = answer.Moves
+	out.Stays, out.Terms = answer.Moves, newTerms(answer.Terms)
 	for i, p := range grant.Ports {
 		out.URLs[p.Port] = answer.URLs[i]
 	}
@@ -163,6 +181,9 @@ func (s *session) gatewayOpen() error {
 		}
 		for _, b := range out.SSH {
 			b.print(w)
+		}
+		if out.Terms != nil {
+			out.Terms.print(w)
 		}
 	})
 }

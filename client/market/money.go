@@ -25,6 +25,9 @@ const (
 	OneGNT  GNT  = 1_000_000_000
 )
 
+// USDCDecimals are those of the payment token.
+const USDCDecimals = usdcDecimals
+
 const (
 	usdcDecimals = 6
 	gntDecimals  = 9

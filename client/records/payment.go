@@ -17,7 +17,7 @@ type Payment struct {
 }
 
 // paymentTag begins what is hashed; it is no beginning of any other record.
-const paymentTag = "gantry gateway payment 1\x00"
+const paymentTag = "gantry-gateway-payment-1"
 
 // Purpose is the address that the transfer names beside the accounts that it moves money between: sha256 of the tag,
 // cluster, gateway, customer and number (u64, big endian). Nobody has a key of it.

@@ -23,5 +23,5 @@ func TestThePurposeOfAPayment(t *testing.T) {
 		require.NotContains(t, seen, q.Purpose(), name)
 		seen[q.Purpose()] = name
 	}
-	require.Equal(t, "CRxcTfQJhMPRhJJG36KTF1SGD6LE4T3PP7KjEXDejcvf", p.Purpose().String())
+	require.Equal(t, "5Y4vzpzCcDh9SBcTJ3ZDNJtLa4fBvh3SThdayFo6AhXx", p.Purpose().String())
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -276,6 +277,7 @@ func (s *session) job(command []string) (messages.JobSpec, error) {
 	if err := s.network(&job); err != nil {
 		return job, err
 	}
+	job.Env = maps.Clone(s.env)
 	for _, pair := range s.cli.StringSlice("env") {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {

@@ -16,7 +16,7 @@ import (
 func serveCommand(s Streams) *cli.Command {
 	return &cli.Command{
 		Name: "serve", Usage: "an HTTP API for programs on this machine",
-		Description: "Answers on loopback what search, leases and market show. /openapi.json describes the API. It works with a session\n" +
+		Description: "Searches, buys, shows and stops leases for programs on loopback. /openapi.json describes the API. It works with a session\n" +
 			"key and never with your wallet: whoever takes the server over can reserve at most what is left of the key's cap.\n" +
 			"Requests need a token, which is printed once, or written to --token-file.",
 		Flags: asSession(
@@ -81,7 +81,7 @@ func (s *session) serve() (err error) {
 	if err := s.done(out, out.print); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	server := serve.New(serve.Options{Service: s.service, Store: store, Customer: customer, Hosts: s.cli.StringSlice("host"), Log: s.log})
+	server := serve.New(serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Customer: customer, Hosts: s.cli.StringSlice("host"), Log: s.log})
 	return server.Serve(s.ctx, l)
 }
 

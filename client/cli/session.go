@@ -45,7 +45,9 @@ type session struct {
 	mk      *market.Market
 	actsFor solana.PublicKey // whom a session key acts for, once it was looked up
 	state   *purchase.Folder
-	agreed  bool // somebody has agreed to what moves money
+	yes     bool              // what moves money is agreed to without a question
+	agreed  bool              // somebody has agreed to what moves money
+	env     map[string]string // of a job, besides --env
 	closers []func()
 }
 
@@ -82,7 +84,7 @@ func newSession(c *cli.Context, s Streams) (*session, error) {
 		cfg.KeypairPath = path
 	}
 	ss := &session{
-		cli: c, ctx: c.Context, in: s.In, out: s.Out, err: s.Err, terminal: s.Terminal, json: c.Bool(flagJSON), dryRun: c.Bool(flagDryRun), config: cfg,
+		cli: c, ctx: c.Context, in: s.In, out: s.Out, err: s.Err, terminal: s.Terminal, json: c.Bool(flagJSON), dryRun: c.Bool(flagDryRun), yes: c.Bool(flagYes), config: cfg,
 		log: zerolog.Nop(), output: s.rawOut, streams: s,
 	}
 	switch {

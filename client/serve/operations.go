@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gagliardetto/solana-go"
@@ -51,13 +52,31 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, read("list-offers", "/v1/offers", "Search nodes"), s.offers)
 	huma.Register(api, read("list-leases", "/v1/leases", "The customer's leases"), s.leases)
 	huma.Register(api, read("get-lease", "/v1/leases/{id}", "One of the customer's leases"), s.lease)
+	order := huma.Operation{
+		OperationID: "create-order", Method: http.MethodPost, Path: "/v1/orders", Summary: "Buy compute and run a job on it",
+		Description:   "A repeated request with the same Idempotency-Key never buys twice, also after the server was killed: it goes on with the purchase, and answers with its lease.",
+		DefaultStatus: http.StatusCreated, MaxBodyBytes: maxBody, Errors: append(slices.Clone(mistakes), http.StatusRequestEntityTooLarge, http.StatusServiceUnavailable),
+	}
+	huma.Register(api, order, s.order)
+	created := api.OpenAPI().Paths[order.Path].Post.Responses
+	created["202"] = &huma.Response{Description: "The purchase goes on; repeat the request to learn more", Content: created["201"].Content}
+	stop := order
+	stop.OperationID, stop.Path, stop.Summary, stop.Description = "stop-lease", "/v1/leases/{id}/stop", "End a lease; what is not used comes back", "A lease that is over already is answered as it is."
+	stop.DefaultStatus = http.StatusOK
+	huma.Register(api, stop, s.stop)
 	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)
+}
+
+// mistakes are the statuses of errors that every operation may answer with.
+var mistakes = []int{
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
+	http.StatusMisdirectedRequest, http.StatusBadGateway, http.StatusGatewayTimeout,
 }
 
 func read(id, path, summary string) huma.Operation {
 	return huma.Operation{
 		OperationID: id, Method: http.MethodGet, Path: path, Summary: summary,
-		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusMisdirectedRequest, http.StatusBadGateway, http.StatusGatewayTimeout},
+		Errors: slices.Clone(mistakes),
 	}
 }
 

@@ -22,6 +22,8 @@ import (
 type Options struct {
 	Service *service.Service
 	Store   *Store
+	// Buyer orders and ends leases for the customer.
+	Buyer Buyer
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey
 	// Hosts are names and addresses by which the server may be called, besides those of loopback.
@@ -33,11 +35,12 @@ type Options struct {
 type Server struct {
 	o       Options
 	handler http.Handler
+	orders  orders
 }
 
 // New is a server that does not listen yet.
 func New(o Options) *Server {
-	s := &Server{o: o}
+	s := &Server{o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}}
 	mux := http.NewServeMux()
 	s.api(mux)
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
@@ -72,6 +75,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: answerWithin + 5*time.Second,
 		IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 	}
+	defer s.orders.begin(ctx)()
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	select {

@@ -1,0 +1,171 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/service"
+)
+
+// waitFor is how long a request waits for its purchase before it is answered that the purchase goes on.
+const waitFor = answerWithin - 5*time.Second
+
+// OrderRequest is what a purchase asks for.
+type OrderRequest struct {
+	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model, or part of its name"`
+	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs"`
+	Region          string            `json:"region,omitempty" maxLength:"16" doc:"Prefix of the region"`
+	MaxPrice        string            `json:"maxPricePerGpuHour,omitempty" maxLength:"24" example:"2.60" doc:"The most USDC per GPU-hour; the model's reference price by default"`
+	Seconds         uint32            `json:"seconds" minimum:"1" doc:"How long, seconds"`
+	Image           string            `json:"image,omitempty" maxLength:"512" doc:"Container image; machines run a command without one on local networks only"`
+	Command         []string          `json:"command,omitempty" maxItems:"256" doc:"What runs; the image's own command by default"`
+	Env             map[string]string `json:"env,omitempty" doc:"Environment of the job"`
+	Network         string            `json:"network,omitempty" enum:"internet,none" doc:"What a container may reach; internet by default"`
+	RunToCompletion bool              `json:"runToCompletion,omitempty" doc:"The lease ends with the job"`
+	AllowSimulated  bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
+}
+
+// Order is a purchase.
+type Order struct {
+	Key    string          `json:"idempotencyKey"`
+	Phase  string          `json:"phase" enum:"buying,bought" doc:"buying until its machine has started; repeat the request to learn more"`
+	Order  string          `json:"order,omitempty" doc:"Address of the order"`
+	Leases []service.Lease `json:"leases"`
+}
+
+// Bought is what a purchase has come to.
+type Bought struct {
+	Order  string
+	Leases []service.Lease
+}
+
+// Buyer acts for a customer. Its methods are safe for concurrent use.
+type Buyer interface {
+	// Buy brings the purchase of this name to a running lease, or goes on with it where an earlier call ended, also one of
+	// another process. It buys once for a name, and stores before it sends. Errors: Failure; one for a name that stands for
+	// another request.
+	Buy(ctx context.Context, name string, r OrderRequest) (Bought, error)
+	// Stop ends a lease of the customer that runs.
+	Stop(ctx context.Context, lease solana.PublicKey) (service.Lease, error)
+}
+
+// orders runs purchases: one at a time for a key, whose requests share it. A purchase goes on when the request that has
+// begun it is gone, until the server ends.
+type orders struct {
+	buyer Buyer
+
+	mu      sync.Mutex
+	ctx     context.Context // of the server; nil when it does not serve
+	wg      sync.WaitGroup
+	running map[string]*buying
+}
+
+// buying is a purchase that runs.
+type buying struct {
+	request [32]byte
+	done    chan struct{} // closed when bought and err are set
+	bought  Bought
+	err     error
+}
+
+// begin lets purchases run until ctx ends. The returned function ends them and waits.
+func (o *orders) begin(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	o.mu.Lock()
+	o.ctx = ctx
+	o.mu.Unlock()
+	return func() {
+		cancel()
+		o.mu.Lock()
+		o.ctx = nil
+		o.mu.Unlock()
+		o.wg.Wait()
+	}
+}
+
+// run begins a purchase, or finds the one of the key that runs.
+func (o *orders) run(key string, r OrderRequest) (*buying, error) {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ctx == nil || o.ctx.Err() != nil {
+		return nil, problem(http.StatusServiceUnavailable, "the server ends", "repeat the request with the same key when it runs again")
+	}
+	request := sha256.Sum256(raw)
+	if b, runs := o.running[key]; runs {
+		if b.request != request {
+			return nil, problem(http.StatusConflict, fmt.Sprintf("the key %q stands for another purchase, which runs", key), "choose another Idempotency-Key")
+		}
+		return b, nil
+	}
+	b := &buying{request: request, done: make(chan struct{})}
+	o.running[key] = b
+	ctx := o.ctx
+	o.wg.Go(func() {
+		b.bought, b.err = o.buyer.Buy(ctx, key, r)
+		o.mu.Lock()
+		delete(o.running, key)
+		o.mu.Unlock()
+		close(b.done)
+	})
+	return b, nil
+}
+
+type orderInput struct {
+	Key  string `header:"Idempotency-Key" required:"true" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9._-]+$" doc:"Names the purchase; a random one, such as a UUID"`
+	Body OrderRequest
+}
+
+type orderOutput struct {
+	Status int
+	Body   Order
+}
+
+func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error) {
+	b, err := s.orders.run(in.Key, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	t := time.NewTimer(waitFor)
+	defer t.Stop()
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+		return nil, failed(ctx.Err())
+	case <-t.C:
+		return &orderOutput{http.StatusAccepted, Order{Key: in.Key, Phase: "buying", Leases: []service.Lease{}}}, nil
+	}
+	if b.err != nil {
+		return nil, failed(b.err)
+	}
+	return &orderOutput{http.StatusCreated, Order{Key: in.Key, Phase: "bought", Order: b.bought.Order, Leases: b.bought.Leases}}, nil
+}
+
+func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {
+	id, err := address(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.o.Service.Lease(ctx, s.o.Customer, id)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if l.Status == market.LeaseEnded.String() {
+		return &reply[service.Lease]{l}, nil
+	}
+	if l, err = s.o.Buyer.Stop(ctx, id); err != nil {
+		return nil, failed(err)
+	}
+	return &reply[service.Lease]{l}, nil
+}

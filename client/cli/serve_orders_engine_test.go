@@ -3,7 +3,7 @@ package cli_test
 import (
 	"encoding/json"
 	"net/http"
-	"sync"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -169,10 +169,14 @@ func TestServeBuysOnce(t *testing.T) {
 	m.mu.Unlock()
 
 	// The page's examples, among them an order.
-	var awarding sync.WaitGroup
-	awarding.Go(func() { m.award(customer.PublicKey(), node) })
-	v.examples("LEASE=" + second.Address.String())
-	awarding.Wait()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Log("there is no curl: the examples are not run")
+		return
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- v.examples("LEASE=" + second.Address.String()) }()
+	m.award(customer.PublicKey(), node)
+	require.NoError(t, <-ran)
 }
 
 // open counts the orders of a customer that wait for their award.

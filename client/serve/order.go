@@ -18,6 +18,9 @@ import (
 // waitFor is how long a request waits for its purchase before it is answered that the purchase goes on.
 const waitFor = answerWithin - 5*time.Second
 
+// maxPurchases is how many purchases run at once.
+const maxPurchases = 16
+
 // OrderRequest is what a purchase asks for.
 type OrderRequest struct {
 	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model, or part of its name"`
@@ -108,6 +111,9 @@ func (o *orders) run(key string, r OrderRequest) (*buying, error) {
 			return nil, problem(http.StatusConflict, fmt.Sprintf("the key %q stands for another purchase, which runs", key), "choose another Idempotency-Key")
 		}
 		return b, nil
+	}
+	if len(o.running) >= maxPurchases {
+		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("%d purchases run already", len(o.running)), "repeat the request with the same key when one is done")
 	}
 	b := &buying{request: request, done: make(chan struct{})}
 	o.running[key] = b

@@ -1,0 +1,98 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/service"
+)
+
+// counter is a buyer whose purchases end when they are let go.
+type counter struct {
+	began chan string
+	let   chan struct{}
+}
+
+func (c *counter) Buy(ctx context.Context, name string, _ OrderRequest) (Bought, error) {
+	c.began <- name
+	select {
+	case <-c.let:
+		return Bought{Order: "order of " + name, Leases: []service.Lease{}}, nil
+	case <-ctx.Done():
+		return Bought{}, service.Interrupted("interrupted", "repeat it")
+	}
+}
+
+func (c *counter) Stop(context.Context, solana.PublicKey) (service.Lease, error) {
+	return service.Lease{}, errors.New("not asked")
+}
+
+func newCounter() *counter {
+	return &counter{began: make(chan string, maxPurchases+2), let: make(chan struct{})}
+}
+
+func requireStatus(t *testing.T, err error, status int) {
+	t.Helper()
+	var p *Problem
+	require.ErrorAs(t, err, &p)
+	require.Equal(t, status, p.Status, p.Detail)
+	require.NotEmpty(t, p.NextStep)
+}
+
+// Requests with one key share a purchase while it runs; one of another content is refused, and so is one too many.
+func TestOrdersRunOnceForAKey(t *testing.T) {
+	c := newCounter()
+	o := New(Options{Store: testStore(t), Buyer: c, Log: zerolog.Nop()})
+	_, err := o.orders.run("a", OrderRequest{GPU: "A100"})
+	requireStatus(t, err, http.StatusServiceUnavailable) // it does not serve yet
+	end := o.orders.begin(t.Context())
+	one, err := o.orders.run("a", OrderRequest{GPU: "A100"})
+	require.NoError(t, err)
+	require.Equal(t, "a", <-c.began)
+	two, err := o.orders.run("a", OrderRequest{GPU: "A100"})
+	require.NoError(t, err)
+	require.Same(t, one, two)
+	_, err = o.orders.run("a", OrderRequest{GPU: "H100"})
+	requireStatus(t, err, http.StatusConflict)
+	for i := range maxPurchases - 1 {
+		_, err := o.orders.run(fmt.Sprint(i), OrderRequest{GPU: "A100"})
+		require.NoError(t, err)
+		<-c.began
+	}
+	_, err = o.orders.run("b", OrderRequest{GPU: "A100"})
+	requireStatus(t, err, http.StatusServiceUnavailable)
+	c.let <- struct{}{} // one of them is done
+	close(c.let)
+	<-one.done
+	require.NoError(t, one.err)
+	require.Equal(t, "order of a", one.bought.Order)
+
+	// The next request begins the purchase again: the buyer knows that it was bought.
+	three, err := o.orders.run("a", OrderRequest{GPU: "A100"})
+	require.NoError(t, err)
+	<-three.done
+	require.Equal(t, "a", <-c.began)
+	end()
+	require.Empty(t, c.began)
+}
+
+// A server that ends breaks its purchases off and waits for them.
+func TestOrdersEndWithTheServer(t *testing.T) {
+	c := newCounter()
+	s := New(Options{Store: testStore(t), Buyer: c, Log: zerolog.Nop()})
+	end := s.orders.begin(t.Context())
+	b, err := s.orders.run("a", OrderRequest{GPU: "A100"})
+	require.NoError(t, err)
+	end()
+	<-b.done
+	requireStatus(t, failed(b.err), http.StatusServiceUnavailable)
+	_, err = s.orders.run("a", OrderRequest{GPU: "A100"})
+	requireStatus(t, err, http.StatusServiceUnavailable)
+}

@@ -3,6 +3,8 @@ package measure
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,6 +125,24 @@ func TestAMachineThatOpensNothing(t *testing.T) {
 		require.Equal(t, Wrong, r.Outcome)
 		require.ErrorIs(t, r.Why, format.ErrSize)
 	})
+}
+
+// A machine of eight GPUs that answers for each as late as it may is not waited for eight times as long.
+func TestOpeningsOfAllGPUsHaveOneTime(t *testing.T) {
+	m := newMachine(t, slices.Repeat([]format.Device{liar{}}, format.MaxGPUs)...)
+	all := m.recorded(t, block(period, 0))
+	var asked atomic.Int32
+	m.plays(sends(all...), func(ctx context.Context, req messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+		if asked.Add(1)%2 == 1 { // every other question is lost
+			<-ctx.Done()
+			return messages.MeasureOpening{}, ctx.Err()
+		}
+		return messages.MeasureOpening{Answer: []byte{req.GPU}}, nil
+	})
+	r := m.member(t, func(k *Member) { k.wait = short }).asks(t, m)
+	require.Equal(t, Wrong, r.Outcome)
+	require.ErrorIs(t, r.Why, ErrUnopened)
+	require.Less(t, asked.Load(), int32(2*format.MaxGPUs))
 }
 
 // What no honest machine sends has failed, at once and with little memory.

@@ -56,7 +56,7 @@ type Member struct {
 	o     Options
 	slots chan struct{} // who verifies
 	pause time.Duration // before a lost stream is joined again
-	wait  time.Duration // for one opening
+	wait  time.Duration // for one opening; all GPUs together have openTries times as long
 
 	mu      sync.Mutex
 	period  [32]byte // the instant of columns
@@ -80,8 +80,8 @@ func New(o Options) (*Member, error) {
 	return &Member{o: o, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), pause: time.Second, wait: 10 * time.Second}, nil
 }
 
-// Measure measures a node at an instant whose block this keeper saw at a time of its own clock. It returns when all is
-// opened and verified, at the latest twice the profiles' times, the slack and half a minute after saw.
+// Measure measures a node at an instant whose block this keeper saw at a time of its own clock. It asks for at
+// most twice the profiles' times, the slack and half a minute after saw, and verifies then.
 func (m *Member) Measure(ctx context.Context, n Node, at instant.Instant, saw time.Time) Result {
 	c := newCollected(n.GPUs, m.o.Now)
 	figures, err := m.measure(ctx, n, at, saw, c)
@@ -134,8 +134,12 @@ func (m *Member) measure(ctx context.Context, n Node, at instant.Instant, saw ti
 			return least, fail(Wrong, fmt.Errorf("%w: GPU %d", err, e.GPU))
 		}
 	}
+	draws, err := m.openAll(ctx, n, at, joins > 1)
+	if err != nil {
+		return least, err
+	}
 	for i, e := range c.signed.Entries {
-		if err := m.opened(ctx, n, at, c, i, commitment, joins > 1); err != nil {
+		if err := m.verify(ctx, n, at, c, i, commitment, draws[i]); err != nil {
 			return least, err
 		}
 		f := format.Measured(n.GPUs[i].Profile, e, format.Timing{Start: saw, Roots: c.came[i], Commitment: c.at})

@@ -14,18 +14,35 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// opened draws, asks for what was drawn of a GPU, and verifies it. lost says that the stream was lost before the
-// commitment came: the node may have committed long before. Error: *failure, the context's.
-func (m *Member) opened(ctx context.Context, n Node, at instant.Instant, c *collected, i int, commitment format.Commitment, lost bool) error {
+// drawn is a member's draw of a GPU and what the node answered.
+type drawn struct {
+	challenge [32]byte
+	answer    []byte
+}
+
+// openAll draws of each GPU and asks for it, for as long as openTries openings may take together. lost says that the
+// stream was lost before the commitment came: the node may have committed long before. Error: *failure, the context's.
+func (m *Member) openAll(ctx context.Context, n Node, at instant.Instant, lost bool) ([]drawn, error) {
+	until := time.Now().Add(openTries * m.wait)
+	all := make([]drawn, len(n.GPUs))
+	for i, asked := range n.GPUs {
+		if _, err := io.ReadFull(m.o.Rand, all[i].challenge[:]); err != nil {
+			return nil, fail(Unknown, fmt.Errorf("the keeper has no randomness: %w", err))
+		}
+		answer, err := m.ask(ctx, until, n.Key, messages.MeasureOpenRequest{
+			Version: messages.Version, Node: n.Account, Period: uint64(at.Period), GPU: asked.GPU, Challenge: all[i].challenge,
+		}, lost)
+		if err != nil {
+			return nil, err
+		}
+		all[i].answer = answer
+	}
+	return all, nil
+}
+
+// verify checks what a node has opened of a GPU. Error: *failure, the context's.
+func (m *Member) verify(ctx context.Context, n Node, at instant.Instant, c *collected, i int, commitment format.Commitment, d drawn) error {
 	asked, entry := n.GPUs[i], c.signed.Entries[i]
-	req := messages.MeasureOpenRequest{Version: messages.Version, Node: n.Account, Period: uint64(at.Period), GPU: asked.GPU}
-	if _, err := io.ReadFull(m.o.Rand, req.Challenge[:]); err != nil {
-		return fail(Unknown, fmt.Errorf("the keeper has no randomness: %w", err))
-	}
-	answer, err := m.ask(ctx, n.Key, req, lost)
-	if err != nil {
-		return err
-	}
 	select {
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
@@ -38,7 +55,7 @@ func (m *Member) opened(ctx context.Context, n Node, at instant.Instant, c *coll
 	if err != nil {
 		return fail(Unknown, err)
 	}
-	switch err := v.Verify(ctx, format.NewDraw(req.Challenge, asked.GPU, commitment), answer); {
+	switch err := v.Verify(ctx, format.NewDraw(d.challenge, asked.GPU, commitment), d.answer); {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -49,15 +66,19 @@ func (m *Member) opened(ctx context.Context, n Node, at instant.Instant, c *coll
 }
 
 // ask asks for an opening until it comes. A node that can be reached and opens nothing of what it has signed is wrong.
-func (m *Member) ask(ctx context.Context, key solana.PublicKey, req messages.MeasureOpenRequest, lost bool) ([]byte, error) {
-	var last error
+func (m *Member) ask(ctx context.Context, until time.Time, key solana.PublicKey, req messages.MeasureOpenRequest, lost bool) ([]byte, error) {
+	last := errors.New("the time is over")
 	for try := range openTries {
-		if try > 0 {
+		late := !time.Now().Before(until)
+		if try > 0 || late { // a machine that is away now is not blamed
 			if err := m.renew(ctx, key); err != nil {
 				return nil, err
 			}
 		}
-		octx, cancel := context.WithTimeout(ctx, m.wait)
+		if late {
+			break
+		}
+		octx, cancel := context.WithTimeout(ctx, min(m.wait, time.Until(until)))
 		resp, err := m.o.Network.Open(octx, key, req)
 		cancel()
 		switch {

@@ -111,6 +111,9 @@ func (n *Network) ipv6() (bool, error) {
 	return with == "", err
 }
 
+// Check says why containers could not have networks of their own on this machine, or nothing. It needs root.
+func Check() error { return probe() }
+
 // probe tries in an empty network namespace, which is gone afterwards, whether the kernel and the agent's rights suffice.
 func probe() error {
 	return apart(func() error {

@@ -28,6 +28,8 @@ func findCgroup2(mountinfo string) (string, bool) {
 	return "", false
 }
 
+var errNoCgroup2 = errors.New("no cgroup v2 is mounted")
+
 // newCgroup makes a group with the limits, or says why it cannot.
 func newCgroup(leaseID string, l Limits) (*cgroup, error) {
 	b, err := os.ReadFile("/proc/self/mountinfo")
@@ -36,7 +38,7 @@ func newCgroup(leaseID string, l Limits) (*cgroup, error) {
 	}
 	mount, ok := findCgroup2(string(b))
 	if !ok {
-		return nil, errors.New("no cgroup v2 is mounted")
+		return nil, errNoCgroup2
 	}
 	return makeCgroup(mount, leaseID, l)
 }
@@ -44,10 +46,24 @@ func newCgroup(leaseID string, l Limits) (*cgroup, error) {
 // groupPath is where a job's group is.
 func groupPath(mount, leaseID string) string { return filepath.Join(mount, "gantry", leaseID) }
 
-func makeCgroup(mount, leaseID string, l Limits) (*cgroup, error) {
+// CheckCgroups says why jobs could not be limited by control groups, or nothing. The root is put before the paths of the system; it is
+// empty for this machine.
+func CheckCgroups(root string) error {
+	b, err := os.ReadFile(filepath.Join("/", root, "proc/self/mountinfo"))
+	if err != nil {
+		return err
+	}
+	mount, ok := findCgroup2(string(b))
+	if !ok {
+		return errNoCgroup2
+	}
+	return checkControllers(filepath.Join("/", root, mount))
+}
+
+func checkControllers(mount string) error {
 	have, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var missing []string
 	for _, c := range []string{"cpu", "memory", "pids"} {
@@ -56,7 +72,14 @@ func makeCgroup(mount, leaseID string, l Limits) (*cgroup, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("cgroup v2 at %s lacks %s", mount, strings.Join(missing, ", "))
+		return fmt.Errorf("cgroup v2 at %s lacks %s", mount, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+func makeCgroup(mount, leaseID string, l Limits) (*cgroup, error) {
+	if err := checkControllers(mount); err != nil {
+		return nil, err
 	}
 	path := groupPath(mount, leaseID)
 	parent := filepath.Dir(path)

@@ -1,0 +1,130 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/gantry-market/gantry/agent/host"
+)
+
+// each judges every GPU that answers; what is wrong with several is one finding with the worst result.
+func each(ctx context.Context, m *Machine, fine string, judge func(host.Condition) Finding) Finding {
+	r := m.conditions(ctx)
+	if r.err != nil || len(r.gpus) == 0 {
+		return none("no GPU answers (gpu-driver)")
+	}
+	out := Finding{Result: OK, Cause: fine}
+	var causes, fixes []string
+	for _, c := range r.gpus {
+		if c.Lost {
+			continue
+		}
+		f := judge(c)
+		if f.Result != Warning && f.Result != Error {
+			continue
+		}
+		if out.Result != Error {
+			out.Result = f.Result
+		}
+		causes, fixes = append(causes, device(c)+" "+f.Cause), append(fixes, f.Fix)
+	}
+	if len(causes) > 0 {
+		out.Cause, out.Fix = strings.Join(causes, "; "), strings.Join(fixes, "; ")
+	}
+	return out
+}
+
+// checkMissing compares what the driver lists with what is on the bus.
+func checkMissing(ctx context.Context, m *Machine) Finding {
+	const fix = "sudo gantry-agent drain; lspci -d 10de: ; sudo dmesg | grep -i -e nvrm -e xid; sudo reboot"
+	if m.simulated() {
+		return none("simulated GPUs are on no bus")
+	}
+	onBus := 0
+	classes, _ := filepath.Glob(m.path("/sys/bus/pci/devices/*/class"))
+	for _, file := range classes {
+		class, _ := os.ReadFile(file)
+		vendor, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "vendor"))
+		// Display controllers: VGA (0300) and 3D (0302).
+		if strings.TrimSpace(string(vendor)) == "0x10de" && (strings.HasPrefix(string(class), "0x0300") || strings.HasPrefix(string(class), "0x0302")) {
+			onBus++
+		}
+	}
+	r := m.conditions(ctx)
+	if onBus == 0 && len(r.gpus) == 0 {
+		return bad("lspci -d 10de:", "there is no NVIDIA GPU on the PCI bus")
+	}
+	answer := 0
+	for _, c := range r.gpus {
+		if !c.Lost {
+			answer++
+		}
+	}
+	if lost := max(onBus, len(r.gpus)) - answer; lost > 0 {
+		return bad(fix, "%d of %d GPUs do not answer; a node that has lost a GPU is not paid", lost, max(onBus, len(r.gpus)))
+	}
+	return good("all %d GPUs answer", answer)
+}
+
+func checkMIG(ctx context.Context, m *Machine) Finding {
+	return each(ctx, m, "no GPU is split", func(c host.Condition) Finding {
+		if c.MIG {
+			return bad(fmt.Sprintf("sudo nvidia-smi -i %d -mig 0", c.Index), "is split in instances (MIG); the market rents whole GPUs")
+		}
+		return Finding{}
+	})
+}
+
+func checkPower(ctx context.Context, m *Machine) Finding {
+	return each(ctx, m, "no GPU's power limit is below its default", func(c host.Condition) Finding {
+		if c.PowerLimitMW == nil || c.DefaultPowerLimitMW == nil || *c.PowerLimitMW >= *c.DefaultPowerLimitMW {
+			return Finding{}
+		}
+		return poor(fmt.Sprintf("sudo nvidia-smi -i %d -pl %d", c.Index, *c.DefaultPowerLimitMW/1000), "may draw %d W of %d W by default; keepers measure its speed",
+			*c.PowerLimitMW/1000, *c.DefaultPowerLimitMW/1000)
+	})
+}
+
+func checkPersistence(ctx context.Context, m *Machine) Finding {
+	return each(ctx, m, "the driver stays loaded", func(c host.Condition) Finding {
+		if c.Persistence == nil || *c.Persistence {
+			return Finding{}
+		}
+		return poor(fmt.Sprintf("sudo nvidia-smi -i %d -pm 1", c.Index), "has no persistence mode; the driver initialises it anew for each job")
+	})
+}
+
+func checkMemoryErrors(ctx context.Context, m *Machine) Finding {
+	return each(ctx, m, "no uncorrected errors, no failed repairs of memory", func(c host.Condition) Finding {
+		switch {
+		case c.RowRemapFailed != nil && *c.RowRemapFailed:
+			return bad("sudo gantry-agent drain", "has memory that cannot be repaired any more; replace it")
+		case c.RowRemapPending != nil && *c.RowRemapPending:
+			return poor(fmt.Sprintf("sudo gantry-agent drain; sudo nvidia-smi -i %d -r", c.Index), "waits for a reset to repair memory")
+		case c.Uncorrected != nil && *c.Uncorrected > 0:
+			return poor(fmt.Sprintf("sudo gantry-agent drain; sudo nvidia-smi -i %d -r", c.Index), "had %d uncorrected errors of memory since the driver was loaded", *c.Uncorrected)
+		}
+		return Finding{}
+	})
+}
+
+// checkProcesses finds what uses a GPU and is no lease.
+func checkProcesses(ctx context.Context, m *Machine) Finding {
+	return each(ctx, m, "nothing but leases uses the GPUs", func(c host.Condition) Finding {
+		var pids []string
+		for _, pid := range c.Processes {
+			group, _ := os.ReadFile(m.path("/proc/" + strconv.Itoa(int(pid)) + "/cgroup"))
+			if !strings.Contains(string(group), "/gantry/") {
+				pids = append(pids, strconv.Itoa(int(pid)))
+			}
+		}
+		if len(pids) == 0 {
+			return Finding{}
+		}
+		return poor("ps -o pid,user,args -p "+strings.Join(pids, ","), "is used by processes that are no lease: %s", strings.Join(pids, ", "))
+	})
+}

@@ -168,6 +168,7 @@ func gpuFaults() []fault {
 			m.NVML = nodriver{m.NVML}
 			write(t, m, "/etc/os-release", "NAME=\"Ubuntu\"\nID=ubuntu\n")
 		}},
+		{"gpu-driver", Error, "nvidia-smi", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.NVML = nohandle{m.NVML} }},
 		{"gpu-driver-sandbox", Error, "NVIDIA-Linux-x86_64-550.90.07.run", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
 			m.Supported = func(context.Context, string, string) error {
 				return errors.Join(gpus.ErrDriver, errors.New("install one of: 550.54.14, 550.90.07"))
@@ -202,6 +203,17 @@ func gpuFaults() []fault {
 			}
 		}},
 	}
+}
+
+// nohandle refuses the second GPU; as the driver's library, it returns a device nevertheless.
+type nohandle struct{ nvml.Interface }
+
+func (n nohandle) DeviceGetHandleByIndex(i int) (nvml.Device, nvml.Return) {
+	d, ret := n.Interface.DeviceGetHandleByIndex(i)
+	if i == 1 {
+		ret = nvml.ERROR_NO_PERMISSION
+	}
+	return d, ret
 }
 
 // nodriver is an NVML without its library.

@@ -38,17 +38,19 @@ func (g *GPUs) Conditions(ctx context.Context) ([]Condition, error) {
 		}
 		out[i].Index = i
 		d, ret := g.n.DeviceGetHandleByIndex(i)
-		if ret == nvml.SUCCESS {
-			_, ret = d.GetTemperature(nvml.TEMPERATURE_GPU)
-		}
-		switch {
-		case ret == nvml.ERROR_GPU_IS_LOST:
+		if ret == nvml.ERROR_GPU_IS_LOST {
 			out[i].Lost = true
-		case d == nil:
-			return nil, fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
-		default: // a device without a thermometer is one nevertheless
-			g.condition(d, &out[i])
+			continue
 		}
+		if ret != nvml.SUCCESS {
+			return nil, fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
+		}
+		// The driver knows a device that does not answer any more; one without a thermometer is there nevertheless.
+		if _, state := d.GetTemperature(nvml.TEMPERATURE_GPU); state == nvml.ERROR_GPU_IS_LOST {
+			out[i].Lost = true
+			continue
+		}
+		g.condition(d, &out[i])
 	}
 	return out, nil
 }

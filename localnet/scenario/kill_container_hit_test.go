@@ -53,29 +53,39 @@ type containerMoment struct {
 	name    string
 	victims []string
 	of      func(k *containerRun, l sdk.Lease, folder string) bool
+	// rare moments are waited for a few times, while nothing else is killed; the machine is then away until its leases move.
+	rare bool
 }
 
+const (
+	// rareWait is how long a rare moment is waited for: a lease is a minute old when it has its first snapshot.
+	rareWait = 2 * time.Minute
+	// rareWaits is how often.
+	rareWaits = 5
+)
+
 var containerMoments = []containerMoment{
-	{"pull", []string{hitAgent, hitPull, hitMachine, hitRegistry, hitCommand, hitGateway}, func(_ *containerRun, l sdk.Lease, folder string) bool {
+	{name: "pull", victims: []string{hitAgent, hitPull, hitMachine, hitRegistry, hitCommand, hitGateway}, of: func(_ *containerRun, l sdk.Lease, folder string) bool {
 		return l.State() == sdk.LeaseAwarded && is(folder) && !is(folder, "container.json")
 	}},
-	{"start", []string{hitAgent, hitSupervisor, hitSandbox, hitMachine, hitBucket, hitCommand}, func(k *containerRun, l sdk.Lease, folder string) bool {
+	{name: "start", victims: []string{hitAgent, hitSupervisor, hitSandbox, hitMachine, hitBucket, hitCommand}, of: func(k *containerRun, l sdk.Lease, folder string) bool {
 		d, _ := k.of(l.Address.String())
 		return is(folder, "container.json") && !is(folder, "exit.json") && d.began < 0
 	}},
-	{"run", hitKinds, func(k *containerRun, l sdk.Lease, folder string) bool {
+	{name: "run", victims: hitKinds, of: func(k *containerRun, l sdk.Lease, folder string) bool {
 		d, _ := k.of(l.Address.String())
 		return l.State() == sdk.LeaseRunning && d.began >= 0 && !is(folder, "exit.json")
 	}},
-	{"moved volume", []string{hitMachine}, func(_ *containerRun, l sdk.Lease, folder string) bool { // it has something to go on from
-		return l.State() == sdk.LeaseRunning && l.CheckpointHash != [32]byte{} && !is(folder, "exit.json")
+	{name: "moved volume", victims: []string{hitMachine}, rare: true, of: func(k *containerRun, l sdk.Lease, folder string) bool { // it has something to go on from
+		d, _ := k.of(l.Address.String())
+		return l.State() == sdk.LeaseRunning && l.CheckpointHash != [32]byte{} && k.stays(d.purchase) && !d.over && !is(folder, "exit.json")
 	}},
-	{"snapshot", []string{hitAgent, hitSupervisor, hitSandbox, hitMachine, hitBucket, hitCommand}, nil}, // when the bucket is written to
-	{"move", []string{hitAgent, hitMachine, hitRegistry, hitBucket, hitCommand, hitGateway}, func(k *containerRun, l sdk.Lease, folder string) bool {
+	{name: "snapshot", victims: []string{hitAgent, hitSupervisor, hitSandbox, hitMachine, hitBucket, hitCommand}}, // when the bucket is written to
+	{name: "move", victims: []string{hitAgent, hitMachine, hitRegistry, hitBucket, hitCommand, hitGateway}, of: func(k *containerRun, l sdk.Lease, folder string) bool {
 		d, _ := k.of(l.Address.String())
 		return l.State() == sdk.LeaseFailed && l.CanMigrate() || l.Continues == 1 && l.State() <= sdk.LeaseRunning && d.began < 0
 	}},
-	{"end", []string{hitAgent, hitSupervisor, hitMachine, hitBucket, hitCommand}, func(k *containerRun, l sdk.Lease, _ string) bool {
+	{name: "end", victims: []string{hitAgent, hitSupervisor, hitMachine, hitBucket, hitCommand}, of: func(k *containerRun, l sdk.Lease, _ string) bool {
 		d, _ := k.of(l.Address.String())
 		return d.over
 	}},
@@ -106,7 +116,7 @@ func (k *containerRun) hitAll(ctx context.Context, rng *rand.Rand) error {
 			return err
 		}
 		for range 1 + rng.IntN(4)/3 {
-			if k.hit(victims[rng.IntN(len(victims))], moment, at, rng) {
+			if k.hit(victims[rng.IntN(len(victims))], moment, at, hit && m.rare, rng) {
 				done++
 			}
 		}
@@ -129,7 +139,12 @@ func (k *containerRun) lose(rng *rand.Rand) {
 
 // awaitMoment waits for a lease whose moment has come.
 func (k *containerRun) awaitMoment(ctx context.Context, m containerMoment, rng *rand.Rand) (target, bool) {
-	ctx, cancel := context.WithTimeout(ctx, momentWait/2)
+	wait := momentWait / 2
+	if m.rare && k.waited < rareWaits {
+		wait = rareWait
+		k.waited++
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if m.of == nil {
 		select {
@@ -188,8 +203,8 @@ func (k *containerRun) anyTarget(rng *rand.Rand) target {
 	return target{l.Address.String(), k.agentOf(l.Node)}
 }
 
-// hit kills something, and reports whether there was something to kill.
-func (k *containerRun) hit(what, moment string, at target, rng *rand.Rand) bool {
+// hit kills something, and reports whether there was something to kill. A machine that is long away loses its leases.
+func (k *containerRun) hit(what, moment string, at target, long bool, rng *rand.Rand) bool {
 	h := hit{at: time.Now(), moment: moment, what: what, lease: at.lease, node: at.node}
 	var done bool
 	switch what {
@@ -198,7 +213,9 @@ func (k *containerRun) hit(what, moment string, at target, rng *rand.Rand) bool 
 	case hitSupervisor, hitSandbox, hitPull:
 		done = at.lease != "" && kill(k.pidsOf(at, what), rng)
 	case hitMachine:
-		if rng.IntN(2) == 0 {
+		if long {
+			h.away = longestAway
+		} else if rng.IntN(2) == 0 {
 			h.away = time.Duration(rng.Int64N(int64(longestAway)))
 		}
 		done = k.n.KillFor(at.node, h.away) == nil

@@ -162,6 +162,10 @@ func (k *containerRun) judgeContainerBills(leases map[solana.PublicKey]*billed, 
 		r.billed += l.closed.PaidSecs
 		bill := time.Duration(l.closed.PaidSecs) * time.Second
 		d, _ := k.of(address.String())
+		if d.began < 0 && d.exit != "" && !k.stays(d.purchase) { // killed before it said so, and kept by its customer all the same
+			r.kept += bill
+			continue
+		}
 		if d.began < 0 {
 			r.bare++
 			assert.LessOrEqual(k.t, bill, billTolerance, "lease %s on %s was billed %s and ran no job (%s)", address, k.agentOf(l.node), bill, d.exit)

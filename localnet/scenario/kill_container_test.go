@@ -62,6 +62,8 @@ type containerRun struct {
 	toBucket *fault.Relay  // can be cut
 	storing  chan struct{} // gets an element when a machine writes into the bucket
 
+	waited int // how often a rare moment was waited for
+
 	acts    sync.Mutex
 	hits    []hit
 	lost    string                // a machine that never came back

@@ -16,7 +16,8 @@ import (
 
 // What was proven.
 const (
-	ProvenBadWork              = "bad work" // which is a fault besides
+	ProvenBadWork              = "bad work"                    // which is a fault besides
+	ProvenWrongCell            = "wrong byte of a measurement" // as well
 	ProvenEquivocation         = "equivocation"
 	ProvenManifestEquivocation = "manifest equivocation"
 	ProvenUnjustAward          = "unjust award"

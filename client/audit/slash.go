@@ -90,7 +90,8 @@ func auditFault(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpen
 	return s, nil
 }
 
-// opened checks the cause of a fault: a leaf of a final report, an upheld dispute, a broken guarantee, bad work, or an
+// opened checks the cause of a fault: a leaf of a final report, an upheld dispute, a broken guarantee, bad work of
+// either kind, or an
 // outage that keepers voted about.
 func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpened) error {
 	upheld := func(d *bindings.DisputeResolved) bool { return d.Upheld == 1 && d.Lease == v.Lease }
@@ -112,6 +113,16 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 		}
 		before := slices.IndexFunc(txs, func(t Tx) bool { return t.Signature == opened.Signature })
 		s.fromWork(append(txs[:max(before, 0):max(before, 0)], opened), w, v)
+		return nil
+	}
+	wrongCell := func(w *bindings.WrongCellProven) bool { return w.Fault == v.Fault }
+	if w, _, ok := find([]Tx{opened}, wrongCell); ok {
+		txs, err := Read(ctx, o.Source, market.FraudProofAddress(w.Node, w.Finder), o.Commitment)
+		if err != nil {
+			return err
+		}
+		before := slices.IndexFunc(txs, func(t Tx) bool { return t.Signature == opened.Signature })
+		s.fromCell(append(txs[:max(before, 0):max(before, 0)], opened), w, v)
 		return nil
 	}
 	if v.Fault == market.OutageFaultAddress(v.Lease) {

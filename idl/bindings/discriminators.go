@@ -46,6 +46,8 @@ var (
 	Event_FaultOpened         = [8]byte{188, 126, 50, 210, 101, 110, 59, 193}
 	Event_FaultVoided         = [8]byte{129, 123, 231, 101, 51, 3, 66, 86}
 	Event_FraudProofClosed    = [8]byte{133, 183, 173, 78, 16, 156, 26, 112}
+	Event_FraudProofCommitted = [8]byte{208, 187, 187, 147, 207, 57, 150, 95}
+	Event_FraudProofLeafAdded = [8]byte{32, 139, 222, 5, 144, 204, 37, 142}
 	Event_FraudProofOpened    = [8]byte{141, 185, 111, 189, 91, 250, 74, 73}
 	Event_GpuModelApplied     = [8]byte{0, 128, 1, 198, 4, 235, 173, 197}
 	Event_GpuModelProposed    = [8]byte{62, 91, 82, 202, 103, 92, 34, 195}
@@ -114,6 +116,7 @@ var (
 	Event_UnjustAwardProven   = [8]byte{50, 230, 10, 226, 207, 182, 182, 4}
 	Event_UnstakeRequested    = [8]byte{21, 253, 177, 85, 129, 206, 42, 152}
 	Event_UptimeGuaranteed    = [8]byte{201, 230, 114, 222, 140, 252, 146, 61}
+	Event_WrongCellProven     = [8]byte{46, 139, 217, 9, 171, 7, 11, 96}
 )
 
 // Instruction discriminators
@@ -132,6 +135,8 @@ var (
 	Instruction_EmissionClaim          = [8]byte{26, 203, 83, 243, 24, 55, 125, 117}
 	Instruction_FaultOpen              = [8]byte{36, 249, 2, 241, 102, 138, 68, 228}
 	Instruction_FraudProofClose        = [8]byte{189, 246, 198, 78, 57, 111, 145, 216}
+	Instruction_FraudProofCommitment   = [8]byte{150, 12, 133, 80, 199, 179, 115, 173}
+	Instruction_FraudProofLeaf         = [8]byte{155, 65, 84, 41, 119, 232, 221, 169}
 	Instruction_FraudProofOpen         = [8]byte{184, 3, 43, 183, 109, 15, 154, 65}
 	Instruction_GpuModelApply          = [8]byte{137, 18, 137, 105, 33, 128, 52, 236}
 	Instruction_GpuModelPropose        = [8]byte{170, 177, 60, 71, 104, 215, 21, 114}
@@ -185,6 +190,7 @@ var (
 	Instruction_ProveBetterAsk         = [8]byte{84, 199, 25, 251, 127, 164, 100, 176}
 	Instruction_ProveEquivocation      = [8]byte{132, 143, 67, 207, 63, 146, 173, 92}
 	Instruction_ProveOmittedBid        = [8]byte{255, 69, 181, 164, 178, 84, 139, 120}
+	Instruction_ProveWrongCell         = [8]byte{226, 110, 133, 119, 109, 1, 205, 55}
 	Instruction_ProviderClose          = [8]byte{35, 177, 26, 67, 238, 131, 210, 162}
 	Instruction_ProviderRegister       = [8]byte{185, 15, 121, 136, 182, 164, 89, 32}
 	Instruction_ProviderRequestUnstake = [8]byte{56, 174, 77, 132, 180, 111, 64, 160}

@@ -206,6 +206,10 @@ const (
 	ErrorCodeOtherBids ErrorCode = 6096
 	// ErrorCodeNoOutage: No outage of the node stands that more than two thirds of the keepers' weight saw, or it began before the lease
 	ErrorCodeNoOutage ErrorCode = 6097
+	// ErrorCodeInvalidCommitment: The commitment is not well formed, is of another cluster, node or instant, or does not hold the entry
+	ErrorCodeInvalidCommitment ErrorCode = 6098
+	// ErrorCodeUnknownProfile: The entry names neither the profile of the node's model nor the one before it
+	ErrorCodeUnknownProfile ErrorCode = 6099
 )
 
 // errorTexts has name and message of every error.
@@ -308,6 +312,8 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeNodeUnhealthy:        {"NodeUnhealthy", "A report says that the machine is unhealthy: it gets no new orders until one says otherwise"},
 	ErrorCodeOtherBids:            {"OtherBids", "The first award of the auction was made by other bids"},
 	ErrorCodeNoOutage:             {"NoOutage", "No outage of the node stands that more than two thirds of the keepers' weight saw, or it began before the lease"},
+	ErrorCodeInvalidCommitment:    {"InvalidCommitment", "The commitment is not well formed, is of another cluster, node or instant, or does not hold the entry"},
+	ErrorCodeUnknownProfile:       {"UnknownProfile", "The entry names neither the profile of the node's model nor the one before it"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -411,6 +417,8 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeNodeUnhealthy,
 		ErrorCodeOtherBids,
 		ErrorCodeNoOutage,
+		ErrorCodeInvalidCommitment,
+		ErrorCodeUnknownProfile,
 	}
 }
 

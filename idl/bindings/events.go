@@ -162,6 +162,20 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as FraudProofClosed: %w", err)
 		}
 		return value, nil
+	case Event_FraudProofCommitted:
+		value := new(FraudProofCommitted)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as FraudProofCommitted: %w", err)
+		}
+		return value, nil
+	case Event_FraudProofLeafAdded:
+		value := new(FraudProofLeafAdded)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as FraudProofLeafAdded: %w", err)
+		}
+		return value, nil
 	case Event_FraudProofOpened:
 		value := new(FraudProofOpened)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -638,6 +652,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as UptimeGuaranteed: %w", err)
 		}
 		return value, nil
+	case Event_WrongCellProven:
+		value := new(WrongCellProven)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as WrongCellProven: %w", err)
+		}
+		return value, nil
 	default:
 		return nil, fmt.Errorf("unknown discriminator: %s", binary.FormatDiscriminator(discriminator))
 	}
@@ -996,6 +1017,40 @@ func ParseEvent_FraudProofClosed(eventData []byte) (*FraudProofClosed, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type FraudProofClosed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_FraudProofCommitted(eventData []byte) (*FraudProofCommitted, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_FraudProofCommitted {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_FraudProofCommitted, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(FraudProofCommitted)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type FraudProofCommitted: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_FraudProofLeafAdded(eventData []byte) (*FraudProofLeafAdded, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_FraudProofLeafAdded {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_FraudProofLeafAdded, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(FraudProofLeafAdded)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type FraudProofLeafAdded: %w", err)
 	}
 	return event, nil
 }
@@ -2152,6 +2207,23 @@ func ParseEvent_UptimeGuaranteed(eventData []byte) (*UptimeGuaranteed, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type UptimeGuaranteed: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_WrongCellProven(eventData []byte) (*WrongCellProven, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_WrongCellProven {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_WrongCellProven, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(WrongCellProven)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type WrongCellProven: %w", err)
 	}
 	return event, nil
 }

@@ -749,6 +749,120 @@ func NewFraudProofCloseInstruction(
 	), nil
 }
 
+// Builds a "fraud_proof_commitment" instruction.
+func NewFraudProofCommitmentInstruction(
+	// Params:
+	blockParam InstantBlock,
+	entryParam [145]uint8,
+
+	// Accounts:
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	fraudProofAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_FraudProofCommitment[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `blockParam`:
+		err = enc__.Encode(blockParam)
+		if err != nil {
+			return nil, errors.NewField("blockParam", err)
+		}
+		// Serialize `entryParam`:
+		err = enc__.Encode(entryParam)
+		if err != nil {
+			return nil, errors.NewField("entryParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "node": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, false, false))
+		// Account 3 "fraud_proof": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(fraudProofAccount, true, false))
+		// Account 4 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
+		// Account 5 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "fraud_proof_leaf" instruction.
+func NewFraudProofLeafInstruction(
+	// Params:
+	placeParam CellPlace,
+	leafParam [256]uint8,
+	siblingsParam [][32]uint8,
+
+	// Accounts:
+	finderAccount solanago.PublicKey,
+	fraudProofAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_FraudProofLeaf[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `placeParam`:
+		err = enc__.Encode(placeParam)
+		if err != nil {
+			return nil, errors.NewField("placeParam", err)
+		}
+		// Serialize `leafParam`:
+		err = enc__.Encode(leafParam)
+		if err != nil {
+			return nil, errors.NewField("leafParam", err)
+		}
+		// Serialize `siblingsParam`:
+		err = enc__.Encode(siblingsParam)
+		if err != nil {
+			return nil, errors.NewField("siblingsParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, false, true))
+		// Account 1 "fraud_proof": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(fraudProofAccount, true, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
 // Builds a "fraud_proof_open" instruction.
 func NewFraudProofOpenInstruction(
 	// Params:
@@ -3125,6 +3239,66 @@ func NewProveOmittedBidInstruction(
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 		// Account 17 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
 		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "prove_wrong_cell" instruction.
+func NewProveWrongCellInstruction(
+	// Params:
+	siblingsParam [][32]uint8,
+
+	// Accounts:
+	finderAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	fraudProofAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	gpuModelAccount solanago.PublicKey,
+	faultAccount solanago.PublicKey,
+	systemProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_ProveWrongCell[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `siblingsParam`:
+		err = enc__.Encode(siblingsParam)
+		if err != nil {
+			return nil, errors.NewField("siblingsParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "finder": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(finderAccount, true, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "fraud_proof": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(fraudProofAccount, true, false))
+		// Account 3 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 4 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 5 "gpu_model": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
+		// Account 6 "fault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(faultAccount, true, false))
+		// Account 7 "system_program": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
 	}
 
 	// Create the instruction.

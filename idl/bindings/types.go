@@ -978,6 +978,95 @@ func UnmarshalCandidate(buf []byte) (*Candidate, error) {
 	return obj, nil
 }
 
+// Where in the commitment the wrong byte is.
+type CellPlace struct {
+	Round uint32 `json:"round"`
+
+	// Root of the round before, zero for round 0.
+	Before [32]uint8 `json:"before"`
+
+	// Of the round, row by row.
+	Leaf uint32 `json:"leaf"`
+
+	// Place of the byte in the leaf.
+	Group uint8 `json:"group"`
+}
+
+func (obj CellPlace) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Round`:
+	err = encoder.Encode(obj.Round)
+	if err != nil {
+		return errors.NewField("Round", err)
+	}
+	// Serialize `Before`:
+	err = encoder.Encode(obj.Before)
+	if err != nil {
+		return errors.NewField("Before", err)
+	}
+	// Serialize `Leaf`:
+	err = encoder.Encode(obj.Leaf)
+	if err != nil {
+		return errors.NewField("Leaf", err)
+	}
+	// Serialize `Group`:
+	err = encoder.Encode(obj.Group)
+	if err != nil {
+		return errors.NewField("Group", err)
+	}
+	return nil
+}
+
+func (obj CellPlace) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding CellPlace: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *CellPlace) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Round`:
+	err = decoder.Decode(&obj.Round)
+	if err != nil {
+		return errors.NewField("Round", err)
+	}
+	// Deserialize `Before`:
+	err = decoder.Decode(&obj.Before)
+	if err != nil {
+		return errors.NewField("Before", err)
+	}
+	// Deserialize `Leaf`:
+	err = decoder.Decode(&obj.Leaf)
+	if err != nil {
+		return errors.NewField("Leaf", err)
+	}
+	// Deserialize `Group`:
+	err = decoder.Decode(&obj.Group)
+	if err != nil {
+		return errors.NewField("Group", err)
+	}
+	return nil
+}
+
+func (obj *CellPlace) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling CellPlace: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalCellPlace(buf []byte) (*CellPlace, error) {
+	obj := new(CellPlace)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type Credits struct {
 	Customer solanago.PublicKey `json:"customer"`
 
@@ -3087,23 +3176,46 @@ type FraudProof struct {
 
 	// Paid the rent. Nobody else can complete the fraud proof, since it pays the fault's rent too and gets this one back.
 	Finder solanago.PublicKey `json:"finder"`
-	Seed   [32]uint8          `json:"seed"`
-	Root   [32]uint8          `json:"root"`
 
-	// Hash of the opened chunk of 32 entries.
-	Chunk  [32]uint8 `json:"chunk"`
+	// Of the product; the instant of a measurement.
+	Seed [32]uint8 `json:"seed"`
+
+	// Of the work claim; of a measurement, the root over rounds.
+	Root [32]uint8 `json:"root"`
+
+	// Hash of the opened chunk of 32 entries; of a measurement, where the leaf and its first siblings lead.
+	Chunk [32]uint8 `json:"chunk"`
+
+	// Hash of the profile that the entry names; zero in proofs of entries, as is all that is said of rounds.
+	Profile [32]uint8 `json:"profile"`
+
+	// Root of the round before.
+	Before [32]uint8 `json:"before"`
 	Period uint64    `json:"period"`
 
-	// Side of the matrices.
-	Order  uint32 `json:"order"`
+	// Side of the matrices; of a measurement zero, since the model's profile has it.
+	Order uint32 `json:"order"`
+
+	// Of a measurement, row and column are those of the byte in the tree: its leaf, and its place there.
 	Row    uint32 `json:"row"`
 	Column uint32 `json:"column"`
 
-	// The node's entry at (row, column).
-	Claimed  int32    `json:"claimed"`
-	Version  uint8    `json:"version"`
-	Bump     uint8    `json:"bump"`
-	Reserved [6]uint8 `json:"reserved"`
+	// The node's entry at (row, column), or the byte.
+	Claimed int32 `json:"claimed"`
+
+	// The round that the byte is of, of so many.
+	Round   uint32 `json:"round"`
+	Rounds  uint32 `json:"rounds"`
+	Version uint8  `json:"version"`
+	Bump    uint8  `json:"bump"`
+
+	// `PROOF_*`.
+	Kind uint8 `json:"kind"`
+	Gpu  uint8 `json:"gpu"`
+
+	// How many siblings are climbed already.
+	Level    uint8    `json:"level"`
+	Reserved [3]uint8 `json:"reserved"`
 }
 
 func (obj FraudProof) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -3132,6 +3244,16 @@ func (obj FraudProof) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Chunk", err)
 	}
+	// Serialize `Profile`:
+	err = encoder.Encode(obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
+	}
+	// Serialize `Before`:
+	err = encoder.Encode(obj.Before)
+	if err != nil {
+		return errors.NewField("Before", err)
+	}
 	// Serialize `Period`:
 	err = encoder.Encode(obj.Period)
 	if err != nil {
@@ -3157,6 +3279,16 @@ func (obj FraudProof) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Claimed", err)
 	}
+	// Serialize `Round`:
+	err = encoder.Encode(obj.Round)
+	if err != nil {
+		return errors.NewField("Round", err)
+	}
+	// Serialize `Rounds`:
+	err = encoder.Encode(obj.Rounds)
+	if err != nil {
+		return errors.NewField("Rounds", err)
+	}
 	// Serialize `Version`:
 	err = encoder.Encode(obj.Version)
 	if err != nil {
@@ -3166,6 +3298,21 @@ func (obj FraudProof) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
+	}
+	// Serialize `Kind`:
+	err = encoder.Encode(obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Serialize `Gpu`:
+	err = encoder.Encode(obj.Gpu)
+	if err != nil {
+		return errors.NewField("Gpu", err)
+	}
+	// Serialize `Level`:
+	err = encoder.Encode(obj.Level)
+	if err != nil {
+		return errors.NewField("Level", err)
 	}
 	// Serialize `Reserved`:
 	err = encoder.Encode(obj.Reserved)
@@ -3211,6 +3358,16 @@ func (obj *FraudProof) UnmarshalWithDecoder(decoder *binary.Decoder) (err error)
 	if err != nil {
 		return errors.NewField("Chunk", err)
 	}
+	// Deserialize `Profile`:
+	err = decoder.Decode(&obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
+	}
+	// Deserialize `Before`:
+	err = decoder.Decode(&obj.Before)
+	if err != nil {
+		return errors.NewField("Before", err)
+	}
 	// Deserialize `Period`:
 	err = decoder.Decode(&obj.Period)
 	if err != nil {
@@ -3236,6 +3393,16 @@ func (obj *FraudProof) UnmarshalWithDecoder(decoder *binary.Decoder) (err error)
 	if err != nil {
 		return errors.NewField("Claimed", err)
 	}
+	// Deserialize `Round`:
+	err = decoder.Decode(&obj.Round)
+	if err != nil {
+		return errors.NewField("Round", err)
+	}
+	// Deserialize `Rounds`:
+	err = decoder.Decode(&obj.Rounds)
+	if err != nil {
+		return errors.NewField("Rounds", err)
+	}
 	// Deserialize `Version`:
 	err = decoder.Decode(&obj.Version)
 	if err != nil {
@@ -3245,6 +3412,21 @@ func (obj *FraudProof) UnmarshalWithDecoder(decoder *binary.Decoder) (err error)
 	err = decoder.Decode(&obj.Bump)
 	if err != nil {
 		return errors.NewField("Bump", err)
+	}
+	// Deserialize `Kind`:
+	err = decoder.Decode(&obj.Kind)
+	if err != nil {
+		return errors.NewField("Kind", err)
+	}
+	// Deserialize `Gpu`:
+	err = decoder.Decode(&obj.Gpu)
+	if err != nil {
+		return errors.NewField("Gpu", err)
+	}
+	// Deserialize `Level`:
+	err = decoder.Decode(&obj.Level)
+	if err != nil {
+		return errors.NewField("Level", err)
 	}
 	// Deserialize `Reserved`:
 	err = decoder.Decode(&obj.Reserved)
@@ -3313,6 +3495,193 @@ func (obj *FraudProofClosed) Unmarshal(buf []byte) error {
 
 func UnmarshalFraudProofClosed(buf []byte) (*FraudProofClosed, error) {
 	obj := new(FraudProofClosed)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// What a node has committed to of one GPU is stored.
+type FraudProofCommitted struct {
+	FraudProof solanago.PublicKey `json:"fraudProof"`
+	Node       solanago.PublicKey `json:"node"`
+	Finder     solanago.PublicKey `json:"finder"`
+	Period     uint64             `json:"period"`
+	Gpu        uint8              `json:"gpu"`
+}
+
+func (obj FraudProofCommitted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `FraudProof`:
+	err = encoder.Encode(obj.FraudProof)
+	if err != nil {
+		return errors.NewField("FraudProof", err)
+	}
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Gpu`:
+	err = encoder.Encode(obj.Gpu)
+	if err != nil {
+		return errors.NewField("Gpu", err)
+	}
+	return nil
+}
+
+func (obj FraudProofCommitted) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding FraudProofCommitted: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *FraudProofCommitted) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `FraudProof`:
+	err = decoder.Decode(&obj.FraudProof)
+	if err != nil {
+		return errors.NewField("FraudProof", err)
+	}
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Gpu`:
+	err = decoder.Decode(&obj.Gpu)
+	if err != nil {
+		return errors.NewField("Gpu", err)
+	}
+	return nil
+}
+
+func (obj *FraudProofCommitted) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling FraudProofCommitted: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalFraudProofCommitted(buf []byte) (*FraudProofCommitted, error) {
+	obj := new(FraudProofCommitted)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type FraudProofLeafAdded struct {
+	FraudProof solanago.PublicKey `json:"fraudProof"`
+	Round      uint32             `json:"round"`
+	Leaf       uint32             `json:"leaf"`
+	Group      uint8              `json:"group"`
+	Claimed    uint8              `json:"claimed"`
+}
+
+func (obj FraudProofLeafAdded) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `FraudProof`:
+	err = encoder.Encode(obj.FraudProof)
+	if err != nil {
+		return errors.NewField("FraudProof", err)
+	}
+	// Serialize `Round`:
+	err = encoder.Encode(obj.Round)
+	if err != nil {
+		return errors.NewField("Round", err)
+	}
+	// Serialize `Leaf`:
+	err = encoder.Encode(obj.Leaf)
+	if err != nil {
+		return errors.NewField("Leaf", err)
+	}
+	// Serialize `Group`:
+	err = encoder.Encode(obj.Group)
+	if err != nil {
+		return errors.NewField("Group", err)
+	}
+	// Serialize `Claimed`:
+	err = encoder.Encode(obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	return nil
+}
+
+func (obj FraudProofLeafAdded) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding FraudProofLeafAdded: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *FraudProofLeafAdded) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `FraudProof`:
+	err = decoder.Decode(&obj.FraudProof)
+	if err != nil {
+		return errors.NewField("FraudProof", err)
+	}
+	// Deserialize `Round`:
+	err = decoder.Decode(&obj.Round)
+	if err != nil {
+		return errors.NewField("Round", err)
+	}
+	// Deserialize `Leaf`:
+	err = decoder.Decode(&obj.Leaf)
+	if err != nil {
+		return errors.NewField("Leaf", err)
+	}
+	// Deserialize `Group`:
+	err = decoder.Decode(&obj.Group)
+	if err != nil {
+		return errors.NewField("Group", err)
+	}
+	// Deserialize `Claimed`:
+	err = decoder.Decode(&obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	return nil
+}
+
+func (obj *FraudProofLeafAdded) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling FraudProofLeafAdded: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalFraudProofLeafAdded(buf []byte) (*FraudProofLeafAdded, error) {
+	obj := new(FraudProofLeafAdded)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -3431,6 +3800,11 @@ type GpuModel struct {
 	// Reference price, µUSDC per GPU-hour.
 	ReferencePrice uint64 `json:"referencePrice"`
 
+	// What its GPUs are measured by, and what they were measured by before that was changed last: what was committed to
+	// by then stays right, and provable.
+	Profile         MeasureProfile `json:"profile"`
+	PreviousProfile MeasureProfile `json:"previousProfile"`
+
 	// When its terms came into force; 0 before the first have.
 	Since int64 `json:"since"`
 
@@ -3469,6 +3843,16 @@ func (obj GpuModel) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.ReferencePrice)
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
+	}
+	// Serialize `Profile`:
+	err = encoder.Encode(obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
+	}
+	// Serialize `PreviousProfile`:
+	err = encoder.Encode(obj.PreviousProfile)
+	if err != nil {
+		return errors.NewField("PreviousProfile", err)
 	}
 	// Serialize `Since`:
 	err = encoder.Encode(obj.Since)
@@ -3558,6 +3942,16 @@ func (obj *GpuModel) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.ReferencePrice)
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
+	}
+	// Deserialize `Profile`:
+	err = decoder.Decode(&obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
+	}
+	// Deserialize `PreviousProfile`:
+	err = decoder.Decode(&obj.PreviousProfile)
+	if err != nil {
+		return errors.NewField("PreviousProfile", err)
 	}
 	// Deserialize `Since`:
 	err = decoder.Decode(&obj.Since)
@@ -3726,6 +4120,9 @@ type GpuModelArgs struct {
 	// Longest time a work proof of that size may take, milliseconds.
 	WorkBoundMs uint32 `json:"workBoundMs"`
 	MinTier     uint8  `json:"minTier"`
+
+	// What its GPUs are measured by.
+	Profile MeasureProfile `json:"profile"`
 }
 
 func (obj GpuModelArgs) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -3773,6 +4170,11 @@ func (obj GpuModelArgs) MarshalWithEncoder(encoder *binary.Encoder) (err error) 
 	err = encoder.Encode(obj.MinTier)
 	if err != nil {
 		return errors.NewField("MinTier", err)
+	}
+	// Serialize `Profile`:
+	err = encoder.Encode(obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
 	}
 	return nil
 }
@@ -3833,6 +4235,11 @@ func (obj *GpuModelArgs) UnmarshalWithDecoder(decoder *binary.Decoder) (err erro
 	if err != nil {
 		return errors.NewField("MinTier", err)
 	}
+	// Deserialize `Profile`:
+	err = decoder.Decode(&obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
+	}
 	return nil
 }
 
@@ -3854,13 +4261,14 @@ func UnmarshalGpuModelArgs(buf []byte) (*GpuModelArgs, error) {
 }
 
 type GpuModelProposed struct {
-	Id             uint16 `json:"id"`
-	Eta            int64  `json:"eta"`
-	MinStake       uint64 `json:"minStake"`
-	ReferencePrice uint64 `json:"referencePrice"`
-	WorkSize       uint32 `json:"workSize"`
-	WorkBoundMs    uint32 `json:"workBoundMs"`
-	MinTier        uint8  `json:"minTier"`
+	Id             uint16         `json:"id"`
+	Eta            int64          `json:"eta"`
+	MinStake       uint64         `json:"minStake"`
+	ReferencePrice uint64         `json:"referencePrice"`
+	WorkSize       uint32         `json:"workSize"`
+	WorkBoundMs    uint32         `json:"workBoundMs"`
+	MinTier        uint8          `json:"minTier"`
+	Profile        MeasureProfile `json:"profile"`
 }
 
 func (obj GpuModelProposed) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -3898,6 +4306,11 @@ func (obj GpuModelProposed) MarshalWithEncoder(encoder *binary.Encoder) (err err
 	err = encoder.Encode(obj.MinTier)
 	if err != nil {
 		return errors.NewField("MinTier", err)
+	}
+	// Serialize `Profile`:
+	err = encoder.Encode(obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
 	}
 	return nil
 }
@@ -3947,6 +4360,11 @@ func (obj *GpuModelProposed) UnmarshalWithDecoder(decoder *binary.Decoder) (err 
 	err = decoder.Decode(&obj.MinTier)
 	if err != nil {
 		return errors.NewField("MinTier", err)
+	}
+	// Deserialize `Profile`:
+	err = decoder.Decode(&obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
 	}
 	return nil
 }
@@ -4165,6 +4583,91 @@ func (obj *GuaranteeResolved) Unmarshal(buf []byte) error {
 
 func UnmarshalGuaranteeResolved(buf []byte) (*GuaranteeResolved, error) {
 	obj := new(GuaranteeResolved)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// The block that made an instant: what the instant is a hash over. `keeper/schedule.Draw` is its twin in Go.
+type InstantBlock struct {
+	Period uint64 `json:"period"`
+
+	// Which of the period's ticks.
+	Tick uint64    `json:"tick"`
+	Slot uint64    `json:"slot"`
+	Hash [32]uint8 `json:"hash"`
+}
+
+func (obj InstantBlock) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Tick`:
+	err = encoder.Encode(obj.Tick)
+	if err != nil {
+		return errors.NewField("Tick", err)
+	}
+	// Serialize `Slot`:
+	err = encoder.Encode(obj.Slot)
+	if err != nil {
+		return errors.NewField("Slot", err)
+	}
+	// Serialize `Hash`:
+	err = encoder.Encode(obj.Hash)
+	if err != nil {
+		return errors.NewField("Hash", err)
+	}
+	return nil
+}
+
+func (obj InstantBlock) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding InstantBlock: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *InstantBlock) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Tick`:
+	err = decoder.Decode(&obj.Tick)
+	if err != nil {
+		return errors.NewField("Tick", err)
+	}
+	// Deserialize `Slot`:
+	err = decoder.Decode(&obj.Slot)
+	if err != nil {
+		return errors.NewField("Slot", err)
+	}
+	// Deserialize `Hash`:
+	err = decoder.Decode(&obj.Hash)
+	if err != nil {
+		return errors.NewField("Hash", err)
+	}
+	return nil
+}
+
+func (obj *InstantBlock) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling InstantBlock: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalInstantBlock(buf []byte) (*InstantBlock, error) {
+	obj := new(InstantBlock)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -7486,6 +7989,145 @@ func UnmarshalMarketPaused(buf []byte) (*MarketPaused, error) {
 	return obj, nil
 }
 
+type MeasureProfile struct {
+	// Columns of each product and its inner length.
+	Order uint32 `json:"order"`
+
+	// Rows of a round's product.
+	Rows uint32 `json:"rows"`
+
+	// How long rounds are begun, milliseconds.
+	ChainMs uint32 `json:"chainMs"`
+
+	// Rounds that stay in memory.
+	Resident uint32 `json:"resident"`
+
+	// How long walks are begun, milliseconds.
+	WalkMs uint32 `json:"walkMs"`
+
+	// Walks side by side.
+	Lanes uint32 `json:"lanes"`
+
+	// Neighbouring columns that a mix byte is made of.
+	Fold uint8    `json:"fold"`
+	Pad  [3]uint8 `json:"pad"`
+}
+
+func (obj MeasureProfile) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `Rows`:
+	err = encoder.Encode(obj.Rows)
+	if err != nil {
+		return errors.NewField("Rows", err)
+	}
+	// Serialize `ChainMs`:
+	err = encoder.Encode(obj.ChainMs)
+	if err != nil {
+		return errors.NewField("ChainMs", err)
+	}
+	// Serialize `Resident`:
+	err = encoder.Encode(obj.Resident)
+	if err != nil {
+		return errors.NewField("Resident", err)
+	}
+	// Serialize `WalkMs`:
+	err = encoder.Encode(obj.WalkMs)
+	if err != nil {
+		return errors.NewField("WalkMs", err)
+	}
+	// Serialize `Lanes`:
+	err = encoder.Encode(obj.Lanes)
+	if err != nil {
+		return errors.NewField("Lanes", err)
+	}
+	// Serialize `Fold`:
+	err = encoder.Encode(obj.Fold)
+	if err != nil {
+		return errors.NewField("Fold", err)
+	}
+	// Serialize `Pad`:
+	err = encoder.Encode(obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj MeasureProfile) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding MeasureProfile: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *MeasureProfile) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `Rows`:
+	err = decoder.Decode(&obj.Rows)
+	if err != nil {
+		return errors.NewField("Rows", err)
+	}
+	// Deserialize `ChainMs`:
+	err = decoder.Decode(&obj.ChainMs)
+	if err != nil {
+		return errors.NewField("ChainMs", err)
+	}
+	// Deserialize `Resident`:
+	err = decoder.Decode(&obj.Resident)
+	if err != nil {
+		return errors.NewField("Resident", err)
+	}
+	// Deserialize `WalkMs`:
+	err = decoder.Decode(&obj.WalkMs)
+	if err != nil {
+		return errors.NewField("WalkMs", err)
+	}
+	// Deserialize `Lanes`:
+	err = decoder.Decode(&obj.Lanes)
+	if err != nil {
+		return errors.NewField("Lanes", err)
+	}
+	// Deserialize `Fold`:
+	err = decoder.Decode(&obj.Fold)
+	if err != nil {
+		return errors.NewField("Fold", err)
+	}
+	// Deserialize `Pad`:
+	err = decoder.Decode(&obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
+	}
+	return nil
+}
+
+func (obj *MeasureProfile) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling MeasureProfile: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalMeasureProfile(buf []byte) (*MeasureProfile, error) {
+	obj := new(MeasureProfile)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 // What governance may change of a model, behind the timelock and by [`MODEL_STEP`] at most at a time.
 type ModelTerms struct {
 	// Stake per GPU, base units of the stake token.
@@ -7502,7 +8144,10 @@ type ModelTerms struct {
 
 	// Evidence tier below which a node of this model is not awarded.
 	MinTier uint8    `json:"minTier"`
-	Pad     [7]uint8 `json:"pad"`
+	Pad     [3]uint8 `json:"pad"`
+
+	// What its GPUs are measured by.
+	Profile MeasureProfile `json:"profile"`
 }
 
 func (obj ModelTerms) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -7535,6 +8180,11 @@ func (obj ModelTerms) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Pad)
 	if err != nil {
 		return errors.NewField("Pad", err)
+	}
+	// Serialize `Profile`:
+	err = encoder.Encode(obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
 	}
 	return nil
 }
@@ -7579,6 +8229,11 @@ func (obj *ModelTerms) UnmarshalWithDecoder(decoder *binary.Decoder) (err error)
 	err = decoder.Decode(&obj.Pad)
 	if err != nil {
 		return errors.NewField("Pad", err)
+	}
+	// Deserialize `Profile`:
+	err = decoder.Decode(&obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
 	}
 	return nil
 }
@@ -14862,6 +15517,185 @@ func (obj *WorstRecord) Unmarshal(buf []byte) error {
 
 func UnmarshalWorstRecord(buf []byte) (*WorstRecord, error) {
 	obj := new(WorstRecord)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// A byte of a measurement is wrong. What it costs, and who gets what of it, is said by the fault.
+type WrongCellProven struct {
+	Node     solanago.PublicKey `json:"node"`
+	Provider solanago.PublicKey `json:"provider"`
+
+	// Who brought the proof. It has no part of the slash.
+	Finder solanago.PublicKey `json:"finder"`
+	Fault  solanago.PublicKey `json:"fault"`
+	Period uint64             `json:"period"`
+	Round  uint32             `json:"round"`
+
+	// Of the round.
+	Leaf uint32 `json:"leaf"`
+	Gpu  uint8  `json:"gpu"`
+
+	// Place of the byte in its leaf.
+	Group   uint8 `json:"group"`
+	Claimed uint8 `json:"claimed"`
+	Right   uint8 `json:"right"`
+
+	// What the machine was asked for.
+	Profile MeasureProfile `json:"profile"`
+}
+
+func (obj WrongCellProven) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Provider`:
+	err = encoder.Encode(obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Serialize `Finder`:
+	err = encoder.Encode(obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Serialize `Fault`:
+	err = encoder.Encode(obj.Fault)
+	if err != nil {
+		return errors.NewField("Fault", err)
+	}
+	// Serialize `Period`:
+	err = encoder.Encode(obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Serialize `Round`:
+	err = encoder.Encode(obj.Round)
+	if err != nil {
+		return errors.NewField("Round", err)
+	}
+	// Serialize `Leaf`:
+	err = encoder.Encode(obj.Leaf)
+	if err != nil {
+		return errors.NewField("Leaf", err)
+	}
+	// Serialize `Gpu`:
+	err = encoder.Encode(obj.Gpu)
+	if err != nil {
+		return errors.NewField("Gpu", err)
+	}
+	// Serialize `Group`:
+	err = encoder.Encode(obj.Group)
+	if err != nil {
+		return errors.NewField("Group", err)
+	}
+	// Serialize `Claimed`:
+	err = encoder.Encode(obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	// Serialize `Right`:
+	err = encoder.Encode(obj.Right)
+	if err != nil {
+		return errors.NewField("Right", err)
+	}
+	// Serialize `Profile`:
+	err = encoder.Encode(obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
+	}
+	return nil
+}
+
+func (obj WrongCellProven) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding WrongCellProven: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *WrongCellProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Provider`:
+	err = decoder.Decode(&obj.Provider)
+	if err != nil {
+		return errors.NewField("Provider", err)
+	}
+	// Deserialize `Finder`:
+	err = decoder.Decode(&obj.Finder)
+	if err != nil {
+		return errors.NewField("Finder", err)
+	}
+	// Deserialize `Fault`:
+	err = decoder.Decode(&obj.Fault)
+	if err != nil {
+		return errors.NewField("Fault", err)
+	}
+	// Deserialize `Period`:
+	err = decoder.Decode(&obj.Period)
+	if err != nil {
+		return errors.NewField("Period", err)
+	}
+	// Deserialize `Round`:
+	err = decoder.Decode(&obj.Round)
+	if err != nil {
+		return errors.NewField("Round", err)
+	}
+	// Deserialize `Leaf`:
+	err = decoder.Decode(&obj.Leaf)
+	if err != nil {
+		return errors.NewField("Leaf", err)
+	}
+	// Deserialize `Gpu`:
+	err = decoder.Decode(&obj.Gpu)
+	if err != nil {
+		return errors.NewField("Gpu", err)
+	}
+	// Deserialize `Group`:
+	err = decoder.Decode(&obj.Group)
+	if err != nil {
+		return errors.NewField("Group", err)
+	}
+	// Deserialize `Claimed`:
+	err = decoder.Decode(&obj.Claimed)
+	if err != nil {
+		return errors.NewField("Claimed", err)
+	}
+	// Deserialize `Right`:
+	err = decoder.Decode(&obj.Right)
+	if err != nil {
+		return errors.NewField("Right", err)
+	}
+	// Deserialize `Profile`:
+	err = decoder.Decode(&obj.Profile)
+	if err != nil {
+		return errors.NewField("Profile", err)
+	}
+	return nil
+}
+
+func (obj *WrongCellProven) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling WrongCellProven: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalWrongCellProven(buf []byte) (*WrongCellProven, error) {
+	obj := new(WrongCellProven)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err

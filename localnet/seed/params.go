@@ -82,14 +82,16 @@ func Models() []bindings.GpuModelArgs {
 		workSize    = 256
 		workBoundMS = 2_000
 	)
+	// Small enough for a CPU as well: the least order and 16 MiB.
+	profile := bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 1_000, Resident: 16, WalkMs: 500, Lanes: 16}
 	return []bindings.GpuModelArgs{
 		{
 			Id: A100, Name: modelName("A100-SXM4-40GB"), VramMib: 40_960, TflopsX10: 3_120, MinStake: 100 * GNT,
-			ReferencePrice: 1_300_000, WorkSize: workSize, WorkBoundMs: workBoundMS,
+			ReferencePrice: 1_300_000, WorkSize: workSize, WorkBoundMs: workBoundMS, Profile: profile,
 		},
 		{
 			Id: H100, Name: modelName("H100-SXM5-80GB"), VramMib: 81_920, TflopsX10: 9_890, MinStake: 200 * GNT,
-			ReferencePrice: 2_400_000, WorkSize: workSize, WorkBoundMs: workBoundMS,
+			ReferencePrice: 2_400_000, WorkSize: workSize, WorkBoundMs: workBoundMS, Profile: profile,
 		},
 	}
 }

@@ -1,5 +1,7 @@
 //! Fixed numbers of the protocol. What governance may change lives in [`crate::state::Params`].
 
+use core::ops::RangeInclusive;
+
 /// Basis points in one.
 pub const BPS: u64 = 10_000;
 /// Prices are per GPU-hour.
@@ -95,6 +97,19 @@ pub const WORK_CHUNK: u32 = 32;
 pub const WORK_CHUNK_LEN: usize = 128;
 /// The largest order of a product.
 pub const WORK_MAX_ORDER: u32 = 4_096;
+/// Bytes of a leaf of a measurement's round, and of an entry of its commitment.
+pub const MEASURE_LEAF_LEN: usize = 256;
+pub const MEASURE_ENTRY_LEN: usize = 145;
+/// Bounds of a profile.
+pub const MEASURE_ORDERS: RangeInclusive<u32> = 1_024..=16_384;
+pub const MEASURE_ROWS: RangeInclusive<u32> = 1_024..=1_048_576;
+pub const MEASURE_MAX_LANES: u32 = 1 << 20;
+/// The most rounds of a run.
+pub const MEASURE_MAX_ROUNDS: u32 = 4_096;
+/// The most multiplications of one mix byte.
+pub const MEASURE_MAX_GROUP: u32 = 32_768;
+/// The longest that rounds, and that walks, may be begun, milliseconds.
+pub const MEASURE_MAX_MS: u32 = 60_000;
 /// First bytes of what a node hashes to commit to an output.
 pub const OUTPUT_TAG: [u8; 8] = *b"GANTRYU1";
 /// First bytes of a sealed bid, which is hashed, and of the commitment to it, which the node signs.

@@ -205,6 +205,10 @@ pub enum MarketError {
     OtherBids, // 6096
     #[msg("No outage of the node stands that more than two thirds of the keepers' weight saw, or it began before the lease")]
     NoOutage, // 6097
+    #[msg("The commitment is not well formed, is of another cluster, node or instant, or does not hold the entry")]
+    InvalidCommitment, // 6098
+    #[msg("The entry names neither the profile of the node's model nor the one before it")]
+    UnknownProfile, // 6099
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

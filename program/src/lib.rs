@@ -30,7 +30,7 @@ use instructions::{
     auction::*, credits::*, dispute::*, keeper::*, lease::*, market::*, node::*, order::*, outage::*,
     output::*, provider::*, report::*, rewards::*, slashing::*,
 };
-use state::{NodeSpec, Params};
+use state::{InstantBlock, NodeSpec, Params};
 
 declare_id!("GNTrJPQZ6bK7RyiGMenRumgRC91SKmsM6oT9GsSpeeok");
 
@@ -298,6 +298,24 @@ pub mod gantry_market {
     }
     pub fn prove_bad_work(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) -> Result<()> {
         prove_bad_work::handler(ctx, siblings)
+    }
+    pub fn fraud_proof_commitment(
+        ctx: &mut Context<FraudProofCommitment>,
+        block: InstantBlock,
+        entry: [u8; 145],
+    ) -> Result<()> {
+        fraud_proof_commitment::handler(ctx, block, entry)
+    }
+    pub fn fraud_proof_leaf(
+        ctx: &mut Context<FraudProofLeaf>,
+        place: CellPlace,
+        leaf: [u8; 256],
+        siblings: Vec<[u8; 32]>,
+    ) -> Result<()> {
+        fraud_proof_leaf::handler(ctx, place, leaf, siblings)
+    }
+    pub fn prove_wrong_cell(ctx: &mut Context<ProveWrongCell>, siblings: Vec<[u8; 32]>) -> Result<()> {
+        prove_wrong_cell::handler(ctx, siblings)
     }
     pub fn prove_better_ask(ctx: &mut Context<ProveBetterAsk>) -> Result<()> {
         prove_better_ask::handler(ctx)

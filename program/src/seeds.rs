@@ -44,7 +44,7 @@ pub const DISPUTE_FAULT: &[u8] = b"dispute_fault";
 pub const FAULT: &[u8] = b"fault";
 /// Fault of a broken uptime guarantee: `[GUARANTEE_FAULT, node account, end of the guarantee i64 LE]`.
 pub const GUARANTEE_FAULT: &[u8] = b"guarantee_fault";
-/// Fault of proven bad work: `[WORK_FAULT, fraud proof account, period of the work claim u64 LE]`.
+/// Fault of proven bad work: `[WORK_FAULT, fraud proof account, period that was signed for u64 LE]`.
 pub const WORK_FAULT: &[u8] = b"work_fault";
 /// `[PAYOUT, beneficiary wallet, source: fault, node or keeper account]`.
 pub const PAYOUT: &[u8] = b"payout";

@@ -2,6 +2,8 @@
 
 use anchor_lang::prelude::*;
 
+use crate::state::MeasureProfile;
+
 #[event]
 pub struct MarketInitialised {
     pub authority: Address,
@@ -58,6 +60,7 @@ pub struct GpuModelProposed {
     pub work_size: u32,
     pub work_bound_ms: u32,
     pub min_tier: u8,
+    pub profile: MeasureProfile,
 }
 
 #[event]

@@ -2,6 +2,8 @@
 
 use anchor_lang::prelude::*;
 
+use crate::state::MeasureProfile;
+
 #[event]
 pub struct FaultOpened {
     pub fault: Address,
@@ -73,6 +75,25 @@ pub struct FraudProofClosed {
     pub fraud_proof: Address,
 }
 
+/// What a node has committed to of one GPU is stored.
+#[event]
+pub struct FraudProofCommitted {
+    pub fraud_proof: Address,
+    pub node: Address,
+    pub finder: Address,
+    pub period: u64,
+    pub gpu: u8,
+}
+
+#[event]
+pub struct FraudProofLeafAdded {
+    pub fraud_proof: Address,
+    pub round: u32,
+    pub leaf: u32,
+    pub group: u8,
+    pub claimed: u8,
+}
+
 /// A work claim is wrong. What it costs, and who gets what of it, is said by the fault.
 #[event]
 pub struct BadWorkProven {
@@ -86,6 +107,27 @@ pub struct BadWorkProven {
     pub column: u32,
     pub claimed: i32,
     pub right: i32,
+}
+
+/// A byte of a measurement is wrong. What it costs, and who gets what of it, is said by the fault.
+#[event]
+pub struct WrongCellProven {
+    pub node: Address,
+    pub provider: Address,
+    /// Who brought the proof. It has no part of the slash.
+    pub finder: Address,
+    pub fault: Address,
+    pub period: u64,
+    pub round: u32,
+    /// Of the round.
+    pub leaf: u32,
+    pub gpu: u8,
+    /// Place of the byte in its leaf.
+    pub group: u8,
+    pub claimed: u8,
+    pub right: u8,
+    /// What the machine was asked for.
+    pub profile: MeasureProfile,
 }
 
 #[event]

@@ -7,6 +7,7 @@ pub mod evidence;
 pub mod fees;
 pub mod guarantee;
 pub mod hash;
+pub mod measure;
 pub mod merkle;
 pub mod periods;
 pub mod pricing;

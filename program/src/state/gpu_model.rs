@@ -7,7 +7,7 @@ use crate::constants::{
     WORK_CHUNK, WORK_MAX_ORDER,
 };
 use crate::errors::{MarketError, OrOverflow};
-use crate::state::Params;
+use crate::state::{MeasureProfile, Params};
 
 /// What governance may change of a model, behind the timelock and by [`MODEL_STEP`] at most at a time.
 #[repr(C)]
@@ -23,11 +23,13 @@ pub struct ModelTerms {
     pub work_bound_ms: u32,
     /// Evidence tier below which a node of this model is not awarded.
     pub min_tier: u8,
-    pub pad: [u8; 7],
+    pub pad: [u8; 3],
+    /// What its GPUs are measured by.
+    pub profile: MeasureProfile,
 }
 
 /// Whether neither is more than [`MODEL_STEP`] times the other.
-fn within_step(a: u64, b: u64) -> bool {
+pub(crate) fn within_step(a: u64, b: u64) -> bool {
     a <= b.saturating_mul(MODEL_STEP) && b <= a.saturating_mul(MODEL_STEP)
 }
 
@@ -41,7 +43,7 @@ impl ModelTerms {
             && (WORK_BOUND_MS_MIN..=WORK_BOUND_MS_MAX).contains(&self.work_bound_ms)
             && self.min_tier <= 3;
         require!(sound, MarketError::ParameterOutOfRange);
-        Ok(())
+        self.profile.validate()
     }
 
     /// Whether these terms are one step from `old` at most. A work proof takes size³ multiplications: its rate is bound
@@ -53,7 +55,8 @@ impl ModelTerms {
             && within_step(self.work_bound_ms as u64, old.work_bound_ms as u64)
             && self.work(old.work_bound_ms)?
                 <= old.work(self.work_bound_ms)?.checked_mul(MODEL_STEP as u128).or_overflow()?
-            && self.min_tier <= old.min_tier.saturating_add(1))
+            && self.min_tier <= old.min_tier.saturating_add(1)
+            && self.profile.near(&old.profile)?)
     }
 
     /// Multiplications of one proof, times another's bound: compares rates without dividing.
@@ -90,6 +93,10 @@ pub struct GpuModel {
     pub min_stake: u64,
     /// Reference price, µUSDC per GPU-hour.
     pub reference_price: u64,
+    /// What its GPUs are measured by, and what they were measured by before that was changed last: what was committed to
+    /// by then stays right, and provable.
+    pub profile: MeasureProfile,
+    pub previous_profile: MeasureProfile,
     /// When its terms came into force; 0 before the first have.
     pub since: i64,
     /// When `pending` may be applied; 0 when nothing is pending.
@@ -124,13 +131,25 @@ impl GpuModel {
             work_size: self.work_size,
             work_bound_ms: self.work_bound_ms,
             min_tier: self.min_tier,
-            pad: [0; 7],
+            pad: [0; 3],
+            profile: self.profile,
         }
+    }
+
+    /// The profile that a machine was measured by, of that hash.
+    pub fn profile_of(&self, hash: &[u8; 32]) -> Option<MeasureProfile> {
+        [self.profile, self.previous_profile].into_iter().find(|profile| profile.hash() == *hash)
     }
 
     /// The pending terms are in force from `now` on.
     pub fn put_into_force(&mut self, now: i64) {
-        let ModelTerms { min_stake, reference_price, work_size, work_bound_ms, min_tier, .. } = self.pending;
+        let ModelTerms { min_stake, reference_price, work_size, work_bound_ms, min_tier, profile, .. } =
+            self.pending;
+        if profile != self.profile {
+            // The first has none before it.
+            self.previous_profile = if self.in_force() { self.profile } else { profile };
+            self.profile = profile;
+        }
         (self.min_stake, self.reference_price) = (min_stake, reference_price);
         (self.work_size, self.work_bound_ms, self.min_tier) = (work_size, work_bound_ms, min_tier);
         self.pending = bytemuck::Zeroable::zeroed();

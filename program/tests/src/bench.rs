@@ -7,16 +7,20 @@ use gantry_market::constants::{
     AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, IDLE_REPORTS, OUTAGE_MOVE_SECS, OUTAGE_SECS,
     WORK_MAX_ORDER,
 };
+use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::merkle::root_of;
-use gantry_market::state::{Market, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING};
+use gantry_market::state::{
+    Market, NodeSpec, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING,
+};
 use serde_json::{json, Map, Value};
 use solana_address::Address;
 use solana_signer::Signer;
 
 use crate::ix::signed;
 use crate::leaves::{manifest, statement, LeafData, Proof};
+use crate::measure::{Measured, B200};
 use crate::setups::ASK;
 use crate::testbed::program_path;
 use crate::work::Opened;
@@ -284,6 +288,24 @@ fn terms(w: &mut Testbed) {
     w.ok(accept, &[&machine.key]);
 }
 
+/// A machine of eight GPUs that computed a byte of the largest order wrongly, in the last of the most rounds.
+fn cells(w: &mut Testbed) {
+    w.model(GpuModelArgs { id: 3, profile: B200, ..ix::h100() });
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine_of(&provider, NodeSpec { model: 3, ..ix::spec(1) }, ASK);
+    let finder = w.actor();
+    w.warp(60);
+    let at = (B200.rows * 32 - 1, 255);
+    let measured = Measured::new(machine.node, w.period(), B200, at, 1).last();
+    let measured = Measured { others: vec![[9; 32]; 7], ..measured };
+    let both = ix::signed_fraud_proof_commitment(&finder.wallet(), &machine.key, &measured);
+    w.ok_all(&both, &[&finder.key]);
+    w.ok(ix::fraud_proof_leaf(&finder.wallet(), &measured), &[&finder.key]);
+    let proof = ix::prove_wrong_cell(w, &finder, &machine.node, &measured.siblings().1);
+    w.ok(proof, &[&finder.key]);
+    w.ok(ix::slash_apply(w, &pda::work_fault(&machine.node, &finder.wallet(), measured.period)), &[]);
+}
+
 /// What is proven without anyone's vote: a wrong product of the largest order, and a keeper that equivocates.
 fn proofs(w: &mut Testbed, keepers: &[Actor; 3]) {
     let provider = w.provider(20_000_000_000);
@@ -300,6 +322,7 @@ fn proofs(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.ok(ix::slash_apply(w, &pda::work_fault(&machine.node, &finder.wallet(), opened.period)), &[]);
     // What the proof took must be there again before the provider can serve.
     w.ok(ix::provider_stake(w, &provider, 20_000_000_000), &[&provider.key]);
+    cells(w);
     let worse = w.machine_of(&provider, ix::spec(1), 2 * ASK);
     let better = w.provider(10_000_000_000);
     let better = w.machine_of(&better, ix::spec(1), ASK);
@@ -474,6 +497,12 @@ impl Figures {
             ("vote on a report", self.units("report_vote"), 6_000, "none"),
             ("apply a leaf of a report of 40,000", self.units("report_apply"), 12_000, "none"),
             ("prove bad work, a product of order 4,096", self.units("prove_bad_work"), 120_000, "none"),
+            (
+                "prove a wrong byte of a measurement, order 16,384",
+                self.units("prove_wrong_cell"),
+                400_000,
+                "none",
+            ),
         ];
         let mut out = String::from(HEAD);
         out.push_str("## Targets\n\n");

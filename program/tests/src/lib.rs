@@ -15,6 +15,7 @@ pub mod idl;
 pub mod ix;
 pub mod leaves;
 pub mod matrix;
+pub mod measure;
 pub mod mutants;
 pub mod pda;
 pub mod random;

@@ -19,10 +19,10 @@ fn c07_a_new_model_waits_for_the_timelock_too() {
     assert_eq!(model.pending_eta, w.now() + i64::from(w.params.timelock_secs));
     assert_eq!((model.pending.min_stake, model.pending.min_tier), (args.min_stake, 3));
     // Before it is in force everything about it may still be put right.
-    let better = GpuModelArgs { vram_mib: 1, min_stake: 40 * args.min_stake, ..args };
+    let better = GpuModelArgs { vram_mib: 16, min_stake: 40 * args.min_stake, ..args };
     w.ok(ix::gpu_model_propose(&w, better), &[&authority]);
     let model: GpuModel = w.read(&pda::gpu_model(0x0201));
-    assert_eq!((model.vram_mib, model.pending.min_stake), (1, better.min_stake));
+    assert_eq!((model.vram_mib, model.pending.min_stake), (16, better.min_stake));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn refused(w: &mut Testbed, base: GpuModelArgs, cases: &[(&str, Change<GpuModelA
 
 #[test]
 fn a_model_must_make_sense() {
-    let cases: [(&str, Change<GpuModelArgs>); 15] = [
+    let cases: [(&str, Change<GpuModelArgs>); 29] = [
         ("id means any", |a| a.id = 0),
         ("nameless", |a| a.name = [0; 32]),
         ("no memory", |a| a.vram_mib = 0),
@@ -77,6 +77,20 @@ fn a_model_must_make_sense() {
         ("less time than an answer takes", |a| a.work_bound_ms = 249),
         ("more time than a check has", |a| a.work_bound_ms = 60_001),
         ("tier that there is not", |a| a.min_tier = 4),
+        ("products of no known order", |a| a.profile.order = 1_536),
+        ("products that are too small", |a| (a.profile.order, a.profile.fold) = (512, 4)),
+        ("products that are too large", |a| (a.profile.order, a.profile.fold) = (32_768, 2)),
+        ("a byte that is too dear to prove", |a| (a.profile.order, a.profile.fold) = (16_384, 4)),
+        ("bytes of three columns", |a| a.profile.fold = 3),
+        ("rows that make no tree", |a| a.profile.rows = 1_025),
+        ("too few rows", |a| a.profile.rows = 512),
+        ("too many rows", |a| a.profile.rows = 1 << 21),
+        ("nothing in memory", |a| a.profile.resident = 0),
+        ("more rounds than a run has", |a| a.profile.resident = 4_097),
+        ("more memory than the GPU has", |a| (a.profile.resident, a.profile.rows) = (4_096, 1 << 15)),
+        ("too many lanes", |a| a.profile.lanes = 1 << 21),
+        ("no time for rounds", |a| a.profile.chain_ms = 0),
+        ("walks without end", |a| a.profile.walk_ms = 60_001),
         ("a slash that covers no harm", |a| a.min_stake /= 5),
         ("harm that no slash covers", |a| a.reference_price *= 5),
     ];
@@ -87,7 +101,7 @@ fn a_model_must_make_sense() {
 
 #[test]
 fn c07_a_model_in_force_changes_by_a_factor_of_two_at_most() {
-    let cases: [(&str, Change<GpuModelArgs>); 11] = [
+    let cases: [(&str, Change<GpuModelArgs>); 14] = [
         ("out of everyone's reach", |a| a.min_stake = 2 * a.min_stake + 1),
         ("next to no stake", |a| a.min_stake = a.min_stake / 2 - 1),
         ("dearer", |a| a.reference_price = 2 * a.reference_price + 1),
@@ -96,6 +110,9 @@ fn c07_a_model_in_force_changes_by_a_factor_of_two_at_most() {
         ("eight times the work, in the same time", |a| a.work_size = 2_048),
         ("less time", |a| a.work_bound_ms = 999),
         ("a tier that nobody has had the time to reach", |a| a.min_tier = 2),
+        ("more of the memory", |a| a.profile.resident = 33),
+        ("rounds for a shorter time", |a| a.profile.chain_ms = 499),
+        ("walks for a longer time", |a| a.profile.walk_ms = 1_001),
         ("another machine's memory", |a| a.vram_mib += 1),
         ("another machine's power", |a| a.tflops_x10 -= 1),
         ("another name", |a| a.name[0] = b'A'),
@@ -107,6 +124,8 @@ fn c07_a_model_in_force_changes_by_a_factor_of_two_at_most() {
         |a: &mut GpuModelArgs| (a.min_stake, a.reference_price) = (2 * a.min_stake, 2 * a.reference_price),
         |a: &mut GpuModelArgs| (a.work_bound_ms, a.min_tier) = (a.work_bound_ms / 2, 1),
         |a: &mut GpuModelArgs| (a.work_size, a.work_bound_ms) = (512, 4_000),
+        |a: &mut GpuModelArgs| (a.profile.rows, a.profile.chain_ms) = (2_048, 2_000),
+        |a: &mut GpuModelArgs| (a.profile.order, a.profile.resident, a.profile.fold) = (8_192, 2, 2),
     ] {
         let mut args = ix::h100();
         change(&mut args);

@@ -10,7 +10,7 @@ use crate::constants::VERSION;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::GpuModelProposed;
 use crate::seeds;
-use crate::state::{GpuModel, Market, ModelTerms};
+use crate::state::{GpuModel, Market, MeasureProfile, ModelTerms};
 
 #[derive(Clone, Copy, AnchorSerialize, AnchorDeserialize, IdlType)]
 pub struct GpuModelArgs {
@@ -29,6 +29,8 @@ pub struct GpuModelArgs {
     /// Longest time a work proof of that size may take, milliseconds.
     pub work_bound_ms: u32,
     pub min_tier: u8,
+    /// What its GPUs are measured by.
+    pub profile: MeasureProfile,
 }
 
 impl GpuModelArgs {
@@ -39,7 +41,8 @@ impl GpuModelArgs {
             work_size: self.work_size,
             work_bound_ms: self.work_bound_ms,
             min_tier: self.min_tier,
-            pad: [0; 7],
+            pad: [0; 3],
+            profile: self.profile,
         }
     }
 }
@@ -67,6 +70,9 @@ fn validate(args: &GpuModelArgs, market: &Market, model: &GpuModel) -> Result<()
     require!(sound, MarketError::ParameterOutOfRange);
     let terms = args.terms();
     terms.validate()?;
+    // Every machine of the model must be able to hold the rounds that it is asked for.
+    let memory = (args.vram_mib as u64).checked_mul(1 << 20).or_overflow()?;
+    require!(args.profile.memory()? <= memory, MarketError::ParameterOutOfRange);
     require!(terms.covers_harm(&market.params)?, MarketError::ParameterOutOfRange);
     if model.in_force() {
         let same =
@@ -97,6 +103,7 @@ pub(crate) fn handler(ctx: &mut Context<GpuModelPropose>, args: GpuModelArgs) ->
         work_size: args.work_size,
         work_bound_ms: args.work_bound_ms,
         min_tier: args.min_tier,
+        profile: args.profile,
     });
     model.invariant()
 }

@@ -14,6 +14,7 @@ use super::scenario::Scenario;
 use super::trace::Step;
 use crate::ix::Award;
 use crate::leaves::Proof;
+use crate::measure::Measured;
 use crate::random::Random;
 use crate::Actor;
 
@@ -27,6 +28,8 @@ pub struct Memory {
     pub proofs: Vec<Proof>,
     /// The second halves of fraud_proofs, by the fraud_proof's address.
     pub fraud_proofs: BTreeMap<Address, Vec<[u8; 32]>>,
+    /// Measurements of which a fraud proof holds the commitment, by the fraud proof's address.
+    pub measured: BTreeMap<Address, Measured>,
     /// When the auctions of each order closed, in all lives of its address.
     pub closes: BTreeMap<Address, Vec<i64>>,
     /// Bids that keepers acknowledged and did not take.

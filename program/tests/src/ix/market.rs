@@ -6,6 +6,7 @@ use solana_instruction::Instruction;
 use solana_signer::Signer;
 
 use super::{build, system_program};
+use crate::measure::PROCESSORS;
 use crate::testbed::{DOMAIN, H100};
 use crate::tokens::token_program;
 use crate::{pda, Testbed};
@@ -82,7 +83,7 @@ pub fn market_apply_roles() -> Instruction {
     build(accounts::MarketApplyRoles { market: pda::market() }, instruction::MarketApplyRoles {})
 }
 
-/// The model that every testbed has.
+/// The model that every testbed has. It is measured by the smallest products, so that random sequences go on quickly.
 pub fn h100() -> GpuModelArgs {
     let mut name = [0; 32];
     name[..13].copy_from_slice(b"H100 SXM 80GB");
@@ -96,6 +97,7 @@ pub fn h100() -> GpuModelArgs {
         work_size: 1_024,
         work_bound_ms: 2_000,
         min_tier: 0,
+        profile: PROCESSORS,
     }
 }
 

@@ -1,6 +1,7 @@
 //! A builder for every instruction. Each names the right accounts; tests of refusals swap one.
 
 mod auction;
+mod cells;
 mod credits;
 mod dispute;
 mod ed25519;
@@ -23,6 +24,7 @@ use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 
 pub use auction::*;
+pub use cells::*;
 pub use credits::*;
 pub use dispute::*;
 pub use ed25519::*;
@@ -130,8 +132,11 @@ names! {
     PayoutClaim => "payout_claim",
     SlashAppeal => "slash_appeal",
     FraudProofOpen => "fraud_proof_open",
+    FraudProofCommitment => "fraud_proof_commitment",
+    FraudProofLeaf => "fraud_proof_leaf",
     FraudProofClose => "fraud_proof_close",
     ProveBadWork => "prove_bad_work",
+    ProveWrongCell => "prove_wrong_cell",
     ProveBetterAsk => "prove_better_ask",
     ProveEquivocation => "prove_equivocation",
     ProveOmittedBid => "prove_omitted_bid",

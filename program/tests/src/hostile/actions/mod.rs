@@ -3,6 +3,7 @@
 //! A new instruction needs one here; `every_instruction_has_a_generator` says which is missing.
 
 mod auctions;
+mod cells;
 mod customers;
 mod disputes;
 mod governance;
@@ -118,6 +119,9 @@ pub const ACTIONS: &[Action] = &[
     action("fraud_proof_open", 3, proofs::fraud_proof_open),
     action("fraud_proof_close", 2, proofs::fraud_proof_close),
     action("prove_bad_work", 4, proofs::prove_bad_work),
+    action("fraud_proof_commitment", 3, cells::fraud_proof_commitment),
+    action("fraud_proof_leaf", 4, cells::fraud_proof_leaf),
+    action("prove_wrong_cell", 4, cells::prove_wrong_cell),
     action("prove_better_ask", 12, proofs::prove_better_ask),
     action("prove_omitted_bid", 16, omitted::prove_omitted_bid),
 ];

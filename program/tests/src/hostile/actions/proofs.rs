@@ -4,7 +4,7 @@ use gantry_market::math::bid::price_of;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::math::work::cell;
-use gantry_market::state::{FraudProof, Lease, Node, Order, Provider, NODE_ACTIVE};
+use gantry_market::state::{FraudProof, Lease, Node, Order, Provider, NODE_ACTIVE, PROOF_ENTRY};
 
 use super::customers::free_nonce;
 use crate::hostile::harness::{ATTACKER, CUSTOMERS, KEEPERS};
@@ -116,7 +116,8 @@ pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
     }
     let any = s.once_in(4);
     let (at, fraud_proof) = s.any_where::<FraudProof>(|proof| {
-        any || proof.claimed != cell(&proof.seed, proof.order, proof.row, proof.column)
+        any || proof.kind == PROOF_ENTRY
+            && proof.claimed != cell(&proof.seed, proof.order, proof.row, proof.column)
     })?;
     let mut siblings = s.memory.fraud_proofs.get(&at)?.clone();
     match s.below(16) {

@@ -337,7 +337,8 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
     }
     if before.status != after.status {
         let fraud_proven = act.changes::<FraudProof>().any(|of| of.closed().is_some_and(|of| of.node == at));
-        let proven = act.name == "prove_bad_work" && fraud_proven && after.status == NODE_SUSPENDED;
+        let proof = matches!(act.name, "prove_bad_work" | "prove_wrong_cell");
+        let proven = proof && fraud_proven && after.status == NODE_SUSPENDED;
         let dead = act.name == "node_report_dead" && (by_owner || by_agent) && after.status == NODE_SUSPENDED;
         must!(
             dead || after.status != NODE_ACTIVE || act.now >= before.dead_until,

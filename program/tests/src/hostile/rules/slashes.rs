@@ -6,12 +6,13 @@ use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
 use gantry_market::math::work::cell;
 use gantry_market::state::{
-    Fault, FraudProof, Keeper, Lease, Manifest, Market, Node, Order, Provider, Statement, FAULT_WORK,
-    NODE_ACTIVE, OUTPUT_WITHHELD,
+    Fault, FraudProof, GpuModel, Keeper, Lease, Manifest, Market, MeasureProfile, Node, Order, Provider,
+    Statement, FAULT_WORK, NODE_ACTIVE, OUTPUT_WITHHELD, PROOF_CELL, PROOF_ENTRY,
 };
 use solana_address::Address;
 
 use super::{must, omitted, Act, Verdict};
+use crate::measure::Measured;
 use crate::pda;
 use crate::testbed::DOMAIN;
 
@@ -127,7 +128,14 @@ pub fn repriced(at: &Address, before: &Lease, after: &Lease, price: u64) -> Verd
 
 pub fn check(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<FraudProof>() {
-        must!(change.both().is_none(), "an fraud_proof stays as it is", "{}: {}", act.name, change.at);
+        if let Some((before, after)) = change.both() {
+            let fixed = |p: &FraudProof| {
+                (p.node, p.finder, p.seed, p.root, p.profile, (p.period, p.rounds, p.gpu, p.kind))
+            };
+            let leaf =
+                act.name == "fraud_proof_leaf" && before.kind == PROOF_CELL && fixed(before) == fixed(after);
+            must!(leaf, "an fraud_proof stays as it is", "{}: {}", act.name, change.at);
+        }
         must!(act.signed(&change.either().finder), "an fraud_proof is its finder's", "{}", change.at);
         if let Some(made) = change.created() {
             let node = act.ledger.get::<Node>(&made.node);
@@ -136,12 +144,34 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         }
     }
     match act.name {
-        "prove_bad_work" => bad_work(act, market),
+        "prove_bad_work" | "prove_wrong_cell" => bad_work(act, market),
         "prove_equivocation" => equivocation(act),
         "prove_better_ask" => better_ask(act),
         "prove_omitted_bid" => omitted::check(act, market),
         _ => Ok(()),
     }
+}
+
+/// The byte of a measurement as it should be.
+fn byte(shown: &FraudProof, profile: MeasureProfile, market: &Market) -> u8 {
+    let measured = Measured {
+        domain: market.domain,
+        node: shown.node,
+        period: shown.period,
+        instant: shown.seed,
+        profile,
+        gpu: shown.gpu,
+        rounds: shown.rounds,
+        round: shown.round,
+        before: shown.before,
+        at: shown.row,
+        group: shown.column as u8,
+        leaf: [0; 256],
+        path: vec![],
+        round_path: vec![],
+        others: vec![],
+    };
+    measured.right()
 }
 
 fn bad_work(act: &Act, market: &Market) -> Verdict {
@@ -154,7 +184,14 @@ fn bad_work(act: &Act, market: &Market) -> Verdict {
     let period = u64::try_from(act.now).expect("after 1970") / u64::from(market.params.period_secs);
     let fresh = shown.period > node.bad_work_period && shown.period <= period;
     must!(fresh, "one proof covers all periods before it", "{}: {}", shown.node, shown.period);
-    let right = cell(&shown.seed, shown.order, shown.row, shown.column);
+    let right = if shown.kind == PROOF_ENTRY {
+        cell(&shown.seed, shown.order, shown.row, shown.column)
+    } else {
+        let model = act.ledger.get::<GpuModel>(&pda::gpu_model(node.spec.model));
+        let profile = model.and_then(|model| model.profile_of(&shown.profile));
+        must!(profile.is_some(), "a machine is judged by its model's profile", "{}", shown.node);
+        i32::from(byte(shown, profile.expect("just checked"), market))
+    };
     must!(right != shown.claimed, "right work is not slashed", "{}: {right}", shown.node);
     let after = act.after::<Node>(&shown.node);
     must!(

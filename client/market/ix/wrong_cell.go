@@ -27,7 +27,7 @@ const (
 
 // WrongCellUnits is the compute budget that the transaction of [WrongCell.Prove] asks for: at the largest order it takes
 // more than the 200,000 units that an instruction has by itself.
-const WrongCellUnits = 400_000
+const WrongCellUnits = 500_000
 
 // InstantBlock is the block that made an instant: tick Tick of the period had it at Slot.
 type InstantBlock struct {

@@ -7,12 +7,11 @@ use gantry_market::constants::{
     AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, IDLE_REPORTS, OUTAGE_MOVE_SECS, OUTAGE_SECS,
     WORK_MAX_ORDER,
 };
-use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::merkle::root_of;
 use gantry_market::state::{
-    Market, NodeSpec, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING,
+    GpuModel, Market, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING,
 };
 use serde_json::{json, Map, Value};
 use solana_address::Address;
@@ -22,7 +21,7 @@ use crate::ix::signed;
 use crate::leaves::{manifest, statement, LeafData, Proof};
 use crate::measure::{Measured, B200};
 use crate::setups::ASK;
-use crate::testbed::program_path;
+use crate::testbed::{program_path, H100};
 use crate::work::Opened;
 use crate::{ix, pda, Actor, Testbed};
 
@@ -290,9 +289,10 @@ fn terms(w: &mut Testbed) {
 
 /// A machine of eight GPUs that computed a byte of the largest order wrongly, in the last of the most rounds.
 fn cells(w: &mut Testbed) {
-    w.model(GpuModelArgs { id: 3, profile: B200, ..ix::h100() });
+    let model = pda::gpu_model(H100);
+    w.alter(&model, |m: &mut GpuModel| m.profile = B200);
     let provider = w.provider(20_000_000_000);
-    let machine = w.machine_of(&provider, NodeSpec { model: 3, ..ix::spec(1) }, ASK);
+    let machine = w.machine(&provider, 1);
     let finder = w.actor();
     w.warp(60);
     let at = (B200.rows * 32 - 1, 255);
@@ -302,7 +302,7 @@ fn cells(w: &mut Testbed) {
     w.ok_all(&both, &[&finder.key]);
     w.ok(ix::fraud_proof_leaf(&finder.wallet(), &measured), &[&finder.key]);
     let proof = ix::prove_wrong_cell(w, &finder, &machine.node, &measured.siblings().1);
-    w.ok(proof, &[&finder.key]);
+    w.ok_all(&ix::limited(proof), &[&finder.key]);
     w.ok(ix::slash_apply(w, &pda::work_fault(&machine.node, &finder.wallet(), measured.period)), &[]);
 }
 

@@ -92,7 +92,7 @@ fn a_commitment_that_is_not_the_nodes_here_is_refused() {
     }
     // Numbers of rounds that no run has, rightly signed.
     for rounds in [0, 4_097] {
-        let odd = Measured { rounds, ..measured.clone() };
+        let odd = Measured { rounds, round_path: vec![[1; 32]; 13], ..measured.clone() };
         let both = signed_fraud_proof_commitment(&finder.wallet(), &machine.key, &odd);
         w.refused_all(&both, &[&finder.key], MarketError::InvalidCommitment);
     }

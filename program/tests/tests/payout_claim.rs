@@ -136,7 +136,7 @@ fn nobody_else_is_paid() {
         ("rent", finder.wallet(), stranger.wallet(), MarketError::WrongAccount.into()),
         ("tokens", finder.stake, stranger.stake, MarketError::WrongTokenOwner.into()),
         ("tokens' mint", finder.stake, finder.payment, MarketError::WrongMint.into()),
-        ("payout's type", at, pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
+        ("payout's type", at, pda::gpu_model(1), InstructionError::InvalidAccountData.into()),
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
     ];
     w.refuses_swaps(&good, &[], &cases);

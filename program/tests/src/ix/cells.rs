@@ -43,6 +43,13 @@ pub fn fraud_proof_leaf(finder: &Address, measured: &Measured) -> Instruction {
     )
 }
 
+/// The proof with the limit of compute units that it needs at larger orders than the smallest.
+pub fn limited(proof: Instruction) -> [Instruction; 2] {
+    let program_id = Address::from_str_const("ComputeBudget111111111111111111111111111111");
+    let data = [&[2], &500_000u32.to_le_bytes()[..]].concat();
+    [Instruction { program_id, accounts: vec![], data }, proof]
+}
+
 /// `finder` has a fraud proof of this node.
 pub fn prove_wrong_cell(w: &Testbed, finder: &Actor, node: &Address, siblings: &[[u8; 32]]) -> Instruction {
     let proof: FraudProof = w.read(&pda::fraud_proof(node, &finder.wallet()));

@@ -24,7 +24,7 @@ pub fn fraud_proof_commitment(s: &mut Scene) -> Option<Plan> {
     match s.below(10) {
         0 => m.domain[0] ^= 1,
         1 => m.instant[0] ^= 1,
-        2 => m.profile.rows *= 2,
+        2 => m.profile.walk_ms += 1,
         _ => {}
     }
     let mut both =

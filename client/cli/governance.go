@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 func (s *session) marketInit() error {
@@ -250,13 +251,36 @@ func (s *session) modelPropose() error {
 			return usage("--"+name+" is too large", "")
 		}
 	}
+	profile, err := profileOf(s.cli.String("profile"))
+	if err != nil {
+		return usage("--profile: "+err.Error(), "")
+	}
 	instruction, err := ix.GpuModelPropose(ix.GpuModelProposeArgs{
 		Authority: key.PublicKey(), ID: id, Name: args[1], VRAMMiB: uint32(s.cli.Uint("vram")), TFLOPSx10: tflops,
 		MinStake: stake, ReferencePrice: price, WorkSize: uint32(s.cli.Uint("work-size")), WorkBoundMS: uint32(s.cli.Uint("work-bound-ms")),
-		MinTier: uint8(s.cli.Uint("min-tier")),
+		MinTier: uint8(s.cli.Uint("min-tier")), Profile: profile,
 	})
 	what := fmt.Sprintf("model %d, %s, is proposed; can be applied in %s with: gantry market model apply %d", id, args[1], market.Seconds(mk.Params.TimelockSecs), id)
 	return s.marketDone("gpu_model_propose", what, instruction, err)
+}
+
+// profileOf reads a profile as the command line has it: docs/protocol/measurement.md.
+func profileOf(s string) (p bindings.MeasureProfile, err error) {
+	fields := strings.Split(s, ",")
+	var fold uint32
+	into := []*uint32{&p.Order, &fold, &p.Rows, &p.ChainMs, &p.Resident, &p.WalkMs, &p.Lanes}
+	if len(fields) != len(into) {
+		return p, fmt.Errorf("%d numbers, a profile has %d", len(fields), len(into))
+	}
+	for i, field := range fields {
+		n, err := strconv.ParseUint(field, 10, 32)
+		if err != nil || (i == 1 && n > 255) {
+			return p, fmt.Errorf("%q is not a number that a profile can have", field)
+		}
+		*into[i] = uint32(n)
+	}
+	p.Fold = uint8(fold)
+	return p, nil
 }
 
 // tenths reads a number with at most one decimal as ten times its value.

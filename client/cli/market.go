@@ -62,6 +62,7 @@ func marketCommands(s Streams) []*cli.Command {
 						&cli.StringFlag{Name: "min-stake", Usage: "`GNT` per GPU"}, &cli.StringFlag{Name: "reference-price", Usage: "`USDC` per GPU-hour"},
 						&cli.UintFlag{Name: "work-size", Value: 256, Usage: "side of the work proof's matrices"},
 						&cli.UintFlag{Name: "work-bound-ms", Value: 2000, Usage: "longest time of a work proof"}, &cli.UintFlag{Name: "min-tier"},
+						&cli.StringFlag{Name: "profile", Value: "1024,4,1024,1000,16,500,16", Usage: "what GPUs are measured by: `N,F,ROWS,CHAIN_MS,K,WALK_MS,LANES`"},
 					},
 					Action: action(s, (*session).modelPropose),
 				}, {

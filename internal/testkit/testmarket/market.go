@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 func newDecoder(data []byte) *bin.Decoder { return bin.NewBinDecoder(data) }
@@ -61,6 +62,7 @@ func (bed *Testbed) InitMarket(p market.Params) {
 	}
 	for _, m := range models {
 		m.Authority, m.WorkSize, m.WorkBoundMS = authority, 256, 2_000
+		m.Profile = bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 1_000, Resident: 16, WalkMs: 500, Lanes: 16}
 		instruction, err := ix.GpuModelPropose(m)
 		bed.Do("gpu_model_propose", sign, instruction, err)
 	}

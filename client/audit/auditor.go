@@ -99,7 +99,7 @@ func (a *auditor) auctioned(t Tx, v *bindings.AuctionAwarded) {
 // continued is the award of a lease that goes on where a failed one stopped.
 func (a *auditor) continued(t Tx, v *bindings.LeaseMigrated) {
 	var c problems
-	c.require(market.LeaseAddress(v.Order, v.Node) == v.To, "the address is not that of this order and node")
+	c.require(market.MovedLeaseAddress(v.From, v.Node) == v.To, "the address is not that of this lease and node")
 	c.require(market.PricePerHour(v.Price) <= a.maxPrice, "the price is above the order's maximum")
 	c.require(bitsOf(v.GpuMask) == int(a.lease.GPUs), "%d GPUs were set aside, %d ordered", bitsOf(v.GpuMask), a.lease.GPUs)
 	want, err := market.Cost(a.lease.Price, a.lease.GPUs, v.DurationSecs)

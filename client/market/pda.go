@@ -168,6 +168,12 @@ func LeaseAddress(order, node solana.PublicKey) solana.PublicKey {
 	return derive(ProgramID, seedLease, order[:], node[:])
 }
 
+// MovedLeaseAddress is the account of the lease on a node that goes on with a failed one. It is not made of the order, for the
+// lease may come back to a node where it was before.
+func MovedLeaseAddress(failed, node solana.PublicKey) solana.PublicKey {
+	return derive(ProgramID, seedLease, failed[:], node[:])
+}
+
 // ReportAddress is the account of a period's report.
 func ReportAddress(period uint64) solana.PublicKey {
 	return derive(ProgramID, seedReport, binary.LittleEndian.AppendUint64(nil, period))

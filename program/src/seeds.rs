@@ -30,7 +30,7 @@ pub const CREDITS: &[u8] = b"credits";
 pub const CREDITS_VAULT: &[u8] = b"credits_vault";
 /// `[ORDER, customer wallet, nonce u64 LE]`.
 pub const ORDER: &[u8] = b"order";
-/// `[LEASE, order account, node account]`.
+/// `[LEASE, order account, node account]`; of a lease that moved, `[LEASE, failed lease account, node account]`.
 pub const LEASE: &[u8] = b"lease";
 /// Auction of a sealed order: `[AUCTION, order account]`.
 pub const AUCTION: &[u8] = b"auction";

@@ -78,7 +78,7 @@ type LeaseMigrateArgs struct {
 	Node   market.Node
 }
 
-// LeaseMigrate ends the failed lease and creates the new one at LeaseAddress(order, node).
+// LeaseMigrate ends the failed lease and creates the new one at MovedLeaseAddress(failed, node).
 func LeaseMigrate(a LeaseMigrateArgs) (solana.Instruction, error) {
 	f, n := a.Failed, a.Node
 	other := f.Provider
@@ -87,7 +87,7 @@ func LeaseMigrate(a LeaseMigrateArgs) (solana.Instruction, error) {
 	}
 	ix, err := bindings.NewLeaseMigrateInstruction(a.Keeper, market.KeeperAddress(a.Keeper), market.MarketAddress(), f.Order,
 		market.CreditsAddress(f.Customer), f.Address, f.Node, optional(other), n.Address, n.Provider, market.ModelAddress(n.Spec.Model),
-		market.LeaseAddress(f.Order, n.Address), solana.SystemProgramID)
+		market.MovedLeaseAddress(f.Address, n.Address), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_LeaseMigrate)
 }
 

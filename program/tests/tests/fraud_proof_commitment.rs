@@ -114,7 +114,7 @@ fn a_machine_of_eight_gpus_fits_the_transaction() {
 
 #[test]
 fn the_node_must_have_signed_it() {
-    let (mut w, machine, finder, measured) = ready();
+    let (mut w, _machine, finder, measured) = ready();
     let proof = fraud_proof_commitment(&finder.wallet(), &measured);
     let checks: [Vec<Instruction>; 2] = [vec![], vec![signed(&finder.key, &measured.commitment())]];
     for mut instructions in checks {

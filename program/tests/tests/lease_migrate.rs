@@ -5,7 +5,7 @@ use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
     Credits, GpuModel, Keeper, Lease, Node, NodeSpec, Order, Provider, ENDED_FAILED, KEEPER_EXITING,
-    LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, NODE_DRAINING, ORDER_AWARDED, ORDER_EXPIRED,
+    LEASE_AWARDED, LEASE_ENDED, LEASE_FAILED, NODE_ACTIVE, NODE_DRAINING, ORDER_AWARDED, ORDER_EXPIRED,
 };
 use gantry_market_tests::actors::START_PAYMENT;
 use gantry_market_tests::attempts::ALREADY_IN_USE;
@@ -38,7 +38,7 @@ impl Failure {
     }
 
     fn lease(&self) -> Address {
-        pda::lease(&self.deal.order, &self.spare.node)
+        pda::lease(&self.deal.lease, &self.spare.node)
     }
 }
 
@@ -161,7 +161,7 @@ fn the_same_provider_may_have_another_machine() {
     let migrate = ix::lease_migrate(&f.w, &f.deal.keeper, &f.deal.lease, &second.node);
     f.w.ok(migrate, &[&f.deal.keeper.key]);
     assert_eq!(f.w.read::<Provider>(&f.deal.provider.provider()).live_leases, 1);
-    let new: Lease = f.w.read(&pda::lease(&f.deal.order, &second.node));
+    let new: Lease = f.w.read(&pda::lease(&f.deal.lease, &second.node));
     // The price may be the same, never higher.
     assert_eq!((new.price, new.reserved), (ASK, 1_961_111));
 }
@@ -181,8 +181,28 @@ fn the_new_lease_may_fail_and_move_in_its_turn() {
     f.w.ok(migrate, &[&deal.keeper.key]);
     let order: Order = f.w.read(&deal.order);
     assert_eq!((order.live_leases, order.nodes_awarded, order.migrations), (3, 1, 2));
-    let new: Lease = f.w.read(&pda::lease(&deal.order, &cheap.node));
+    let new: Lease = f.w.read(&pda::lease(&lease, &cheap.node));
     assert_eq!((new.price, new.checkpoint_hash, new.continues), (1_000_000, [8; 32], 1));
+}
+
+/// It is another lease there, also while the first one is not closed.
+#[test]
+fn a_lease_may_come_back_to_a_node_where_it_was() {
+    let mut f = failed();
+    f.w.ok(f.migrate(), &[&f.deal.keeper.key]);
+    let (start, lease) = (ix::lease_start(&f.w, &f.lease(), [4; 32]), f.lease());
+    f.w.ok(start, &[&f.spare.key]);
+    f.w.warp_past_period(f.w.period());
+    let (first, here) = (f.deal.lease, f.deal.machine.node);
+    let mut node: Node = f.w.read(&here);
+    (node.status, node.price, node.reserved_stake) = (NODE_ACTIVE, 1_900_000, 0);
+    f.w.write(&here, &node);
+    let deal = Deal { machine: f.spare, lease, ..f.deal };
+    fail(&mut f.w, &deal);
+    f.w.ok(ix::lease_migrate(&f.w, &deal.keeper, &lease, &here), &[&deal.keeper.key]);
+    let again = pda::lease(&lease, &here);
+    assert!(again != first && f.w.exists(&first));
+    assert_eq!((f.w.read::<Lease>(&again).node, f.w.read::<Lease>(&again).continues), (here, 1));
 }
 
 #[test]
@@ -342,7 +362,7 @@ fn wrong_signers_and_accounts_are_refused() {
     let elsewhere = w.fresh_address();
     let cases: [(_, _, _, Code); 10] = [
         ("signer", keeper.wallet(), thief.wallet(), MarketError::Unauthorised.into()),
-        ("order", f.deal.order, strangers, InstructionError::InvalidSeeds.into()),
+        ("order", f.deal.order, strangers, MarketError::WrongAccount.into()),
         ("credits", customer.credits(), stranger.credits(), MarketError::WrongAccount.into()),
         ("failed node", f.deal.machine.node, thirds.node, MarketError::WrongAccount.into()),
         ("failed provider", f.deal.provider.provider(), third.provider(), MarketError::WrongAccount.into()),
@@ -354,7 +374,7 @@ fn wrong_signers_and_accounts_are_refused() {
         ),
         ("provider", f.other.provider(), third.provider(), MarketError::WrongAccount.into()),
         ("model", pda::gpu_model(H100), pda::gpu_model(2), MarketError::WrongAccount.into()),
-        ("lease", pda::lease(&f.deal.order, &f.spare.node), elsewhere, InstructionError::InvalidSeeds.into()),
+        ("lease", pda::lease(&f.deal.lease, &f.spare.node), elsewhere, InstructionError::InvalidSeeds.into()),
         (
             "system program",
             ix::system_program(),

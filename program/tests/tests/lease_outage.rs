@@ -30,7 +30,7 @@ fn a_lease_moves_seconds_after_its_node_fell_silent() {
     let meta = w.ok_all(&s.moves(&w), &[&s.keepers[0].key]);
     let old: Lease = s.deal.state(&w);
     assert_eq!((old.status, old.ended_at, old.away, old.kept_word), (LEASE_ENDED, s.answer, 1, 0));
-    let new: Lease = w.read(&pda::lease(&s.deal.order, &s.spare.node));
+    let new: Lease = w.read(&pda::lease(&s.deal.lease, &s.spare.node));
     assert_eq!((new.status, new.continues, new.duration_secs), (LEASE_AWARDED, 1, 3_570));
     let credits: Credits = w.read(&s.deal.customer.credits());
     assert_eq!(credits.reserved, old.reserved + new.reserved);

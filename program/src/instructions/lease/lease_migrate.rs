@@ -2,7 +2,8 @@
 //!
 //! The failed lease ends as it would without the move: its claims, its fault and the customer's compensation stay as
 //! they are. The credits that it releases fund the new lease, at a price that is not higher. A lease can move once; the
-//! new lease may fail and move in turn.
+//! new lease may fail and move in turn. Its address is made of the failed one's, so that a lease that comes back to a node
+//! where it was before has an address of its own.
 
 use anchor_lang::prelude::*;
 
@@ -44,7 +45,7 @@ pub struct LeaseMigrate {
     #[account(
         init,
         payer = wallet,
-        seeds = [seeds::LEASE, order.address().as_ref(), node.address().as_ref()],
+        seeds = [seeds::LEASE, failed.address().as_ref(), node.address().as_ref()],
         bump
     )]
     pub lease: Account<Lease>,

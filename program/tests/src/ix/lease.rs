@@ -154,7 +154,7 @@ pub fn lease_migrate(w: &Testbed, keeper: &Actor, failed: &Address, node: &Addre
             node: *node,
             provider: to.provider,
             gpu_model: pda::gpu_model(to.spec.model),
-            lease: pda::lease(&state.order, node),
+            lease: pda::lease(failed, node),
             system_program: system_program(),
         },
         instruction::LeaseMigrate {},

@@ -47,7 +47,7 @@ pub fn outage_vote(s: &mut Scene) -> Option<Plan> {
     if let Some((node, machine)) = other.filter(|(node, _)| *node != lease.node) {
         let keeper = s.actor_of(&KEEPERS);
         plan.push(Step::Send(vec![ix::lease_migrate(&s.a.w, keeper, &at, &node)]));
-        let moved = pda::lease(&lease.order, &node);
+        let moved = pda::lease(&at, &node);
         plan.push(Step::Send(vec![ix::lease_start_of(&machine.node_key, &lease.order, &moved)]));
     }
     if s.once_in(2) {

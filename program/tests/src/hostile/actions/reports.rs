@@ -159,7 +159,7 @@ fn moves(s: &mut Scene, proofs: &[Proof]) -> Plan {
         }
         let keeper = s.actor_of(&KEEPERS);
         plan.push(Step::Send(vec![ix::lease_migrate(&s.a.w, keeper, &failed, &node)]));
-        let moved = pda::lease(&lease.order, &node);
+        let moved = pda::lease(&failed, &node);
         plan.push(Step::Send(vec![ix::lease_start_of(&machine.node_key, &lease.order, &moved)]));
     }
     plan

@@ -53,7 +53,7 @@ fn gone_on(s: &mut Scene, job: &Job) -> Option<Plan> {
     let (node, machine) = s.one(others)?;
     let price = if s.once_in(2) { lease.price + 1 + s.r.below(1_000_000) } else { lease.price };
     let keeper = s.actor_of(&KEEPERS);
-    let moved = pda::lease(&lease.order, &node);
+    let moved = pda::lease(&job.lease, &node);
     Some(vec![
         offered(s, &node, price)?,
         Step::Send(vec![ix::lease_migrate(&s.a.w, keeper, &job.lease, &node)]),

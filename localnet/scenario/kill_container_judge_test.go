@@ -177,10 +177,23 @@ func (k *containerRun) judgeContainerBills(leases map[solana.PublicKey]*billed, 
 			r.kept += max(0, bill-until.Sub(l.started))
 			continue
 		}
-		r.most = max(r.most, bill-until.Sub(l.started))
-		assert.LessOrEqual(k.t, bill, until.Sub(l.started)+billTolerance, "lease %s on %s, which ended %s, was billed %s; its job began %s after it and was last alive after %s; %s",
+		// A job's end is when its last snapshot is in the bucket, or was given up.
+		most := until.Sub(l.started) + k.bucketAwayAfter(until)
+		r.most = max(r.most, bill-most)
+		assert.LessOrEqual(k.t, bill, most+billTolerance, "lease %s on %s, which ended %s, was billed %s; its job began %s after it and was last alive after %s; %s",
 			address, k.agentOf(l.node), l.reason, bill, d.begin.Sub(l.started), until.Sub(l.started), d.exit)
 	}
+}
+
+// bucketAwayAfter is how long the bucket was away from a time on, as long as it was away without a break.
+func (k *containerRun) bucketAwayAfter(from time.Time) time.Duration {
+	until := from
+	for _, h := range k.hits { // in the order of time
+		if h.what == hitBucket && !h.at.After(until.Add(billTolerance)) && h.at.Add(h.away).After(until) {
+			until = h.at.Add(h.away)
+		}
+	}
+	return until.Sub(from)
 }
 
 // stays reports whether the customer's command stays until the job has ended.

@@ -57,7 +57,10 @@ var (
 	aPath   = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.*-]+)+/?$`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 	making  = regexp.MustCompile(`\bmake ([a-z][a-z0-9-]*)`)
-	target  = regexp.MustCompile(`(?m)^([a-z][a-z0-9 -]*):`)
+	// mergeMark is the first or the last line of a conflict; the one between them underlines headings as well.
+	mergeMark = regexp.MustCompile(`(?m)^(<<<<<<<|>>>>>>>) .*$`)
+
+	target = regexp.MustCompile(`(?m)^([a-z][a-z0-9 -]*):`)
 )
 
 func exists(name string) bool {
@@ -86,6 +89,18 @@ func anchors(text string) map[string]bool {
 		all[anchor] = true
 	}
 	return all
+}
+
+// A merge leaves marks where two changes met, which nothing else finds in a page.
+func TestNoPageHasMarksOfAMerge(t *testing.T) {
+	for _, p := range pages(t) {
+		if mark := mergeMark.FindString(p.text); mark != "" {
+			t.Errorf("%s has %q: two changes met there", p.path, mark)
+		}
+	}
+	if !mergeMark.MatchString("a\n<<<<<<< HEAD\n") {
+		t.Error("a mark is not found")
+	}
 }
 
 func TestEveryLinkLeadsSomewhere(t *testing.T) {

@@ -147,7 +147,7 @@ fn wrong_signers_and_accounts_are_refused() {
             InstructionError::IncorrectProgramId.into(),
         ),
     ];
-    w.refuses_swaps_after(&[check.clone()], &good, &[&finder.key], &cases);
+    w.refuses_swaps_after(std::slice::from_ref(&check), &good, &[&finder.key], &cases);
     // With the address made for the other node, its key has signed nothing; and with a signature of its key, the
     // commitment is of another node.
     let theft = swap(good.clone(), &machine.node, &others.node);

@@ -172,9 +172,9 @@ fn any_wrong_byte_of_any_shape_of_tree_is_enough() {
             c.w.ok_all(&ix::limited(c.proof()), &[&c.finder.key]);
         }
     }
-    for (round, rounds) in [(0, 1), (0, 2), (4, 5), (4_095, 4_096)] {
+    for (round, rounds) in [(0, 1u32), (0, 2), (4, 5), (4_095, 4_096)] {
         let mut c = accused_of(PROCESSORS, (3, 3), 1);
-        let depth = (rounds as u32).next_power_of_two().trailing_zeros();
+        let depth = rounds.next_power_of_two().trailing_zeros();
         let round_path = (0..depth).map(|level| [level as u8 + 9; 32]).collect();
         let mut measured = Measured { round, rounds, round_path, ..c.measured.clone() };
         measured.leaf[3] = !measured.right();

@@ -321,9 +321,13 @@ func TestAChecksFailureIsAFinding(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	found := Run(t.Context(), &Machine{}, []Check{
 		{"panics", func(context.Context, *Machine) Finding { panic("at once") }},
+	}, time.Minute)
+	found = append(found, Run(t.Context(), &Machine{}, []Check{
 		{"hangs", func(context.Context, *Machine) Finding { <-release; return Finding{} }},
+	}, 20*time.Millisecond)...)
+	found = append(found, Run(t.Context(), &Machine{}, []Check{
 		{"well", func(context.Context, *Machine) Finding { return good("well") }},
-	}, 20*time.Millisecond)
+	}, time.Minute)...)
 	require.Contains(t, found[0].Cause, "at once")
 	require.Contains(t, found[1].Cause, "no answer within")
 	for _, f := range found[:2] {

@@ -89,6 +89,7 @@ type share struct {
 	of   *Memory
 	mu   sync.Mutex
 	held int
+	over bool // yamux asks for larger windows also after Done, of a stream that is closed and still read
 }
 
 // shares gives each connection of a session its own.
@@ -102,7 +103,7 @@ var errMemory = errors.New("no memory is left for connections")
 func (s *share) ReserveMemory(size int, priority uint8) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.of.take(size, priority) {
+	if s.over || !s.of.take(size, priority) {
 		return errMemory
 	}
 	s.held += size
@@ -113,6 +114,9 @@ func (s *share) ReserveMemory(size int, priority uint8) error {
 func (s *share) ReleaseMemory(size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
 	s.held -= size
 	s.of.give(size)
 }
@@ -122,7 +126,7 @@ func (s *share) Done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.of.give(s.held)
-	s.held = 0
+	s.held, s.over = 0, true
 }
 
 // Session is the gateway's side.
@@ -143,7 +147,10 @@ func (s *Session) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, headTime)
 	defer cancel()
 	stream, err := s.mux.OpenStream(ctx)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // yamux calls this a deadline
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = stream.Reset() })

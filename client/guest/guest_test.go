@@ -93,6 +93,19 @@ func TestConnectionsCarryBytesAndTheirEnds(t *testing.T) {
 	require.ErrorIs(t, err, ErrBroken)
 }
 
+// What a connection asks for after its end is not given: nobody would give it back.
+func TestConnectionsThatAreOverTakeNoMemory(t *testing.T) {
+	memory := NewMemory(1 << 20)
+	s := &share{of: memory}
+	require.NoError(t, s.ReserveMemory(1<<18, 255))
+	s.Done()
+	require.Equal(t, 1<<20, memory.left)
+	require.ErrorIs(t, s.ReserveMemory(1<<18, 128), errMemory)
+	s.ReleaseMemory(1 << 18)
+	s.Done()
+	require.Equal(t, 1<<20, memory.left)
+}
+
 func noError(t *testing.T, err error) bool {
 	t.Helper()
 	if err != nil {
@@ -155,5 +168,5 @@ func TestWindowsLeaveRoomForNewConnections(t *testing.T) {
 	first.ReleaseMemory(1 << 20)
 	require.ErrorIs(t, first.ReserveMemory(1, 128), errMemory, "windows wait until connections have ended")
 	first.Done()
-	require.NoError(t, first.ReserveMemory(1, 128))
+	require.NoError(t, (&share{of: m}).ReserveMemory(1, 128))
 }

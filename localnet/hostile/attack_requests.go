@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/host"
 
 	"github.com/gantry-market/gantry/client/messages"
@@ -70,7 +71,11 @@ func (a *attacker) wellFormed(to target) []request {
 	bodies[messages.GatewayClose] = messages.GatewayCloseRequest{Version: v, Lease: a.Lease}
 	bodies[messages.GatewayAccount] = messages.GatewayAccountRequest{Version: v, Lease: a.Lease}
 	invented := key32()
-	bodies[messages.GatewayPay] = messages.GatewayPayRequest{Version: v, Customer: a.Key.PublicKey(), Number: 1, Signature: [64]byte(append(invented[:], node[:]...))}
+	payer := solana.PublicKey(key32())
+	if len(a.Key) > 0 { // strangers have none
+		payer = a.Key.PublicKey()
+	}
+	bodies[messages.GatewayPay] = messages.GatewayPayRequest{Version: v, Customer: payer, Number: 1, Signature: [64]byte(append(invented[:], node[:]...))}
 	var out []request
 	for _, p := range to.protocols() {
 		body, ok := bodies[p]

@@ -55,11 +55,19 @@ func rented(t *testing.T, job messages.JobSpec) (*Manager, *fakeChain) {
 // visit opens a connection; the returned channel gets its end.
 func visit(t *testing.T, m *Manager, from solana.PublicKey) (setup string, ended chan error) {
 	t.Helper()
+	return visitBy(t, func(node net.Conn) error {
+		return m.Shell(t.Context(), from, testLease, func([]byte) (io.ReadWriter, error) { return node, nil })
+	})
+}
+
+// visitBy opens a connection with what serves the node's end of it; the returned channel gets its end.
+func visitBy(t *testing.T, serve func(node net.Conn) error) (setup string, ended chan error) {
+	t.Helper()
 	node, customer := net.Pipe()
 	t.Cleanup(func() { node.Close(); customer.Close() })
 	ended = make(chan error, 1)
 	go func() {
-		err := m.Shell(t.Context(), from, testLease, func([]byte) (io.ReadWriter, error) { return node, nil })
+		err := serve(node)
 		node.Close()
 		ended <- err
 	}()
@@ -111,21 +119,10 @@ func TestAContainerIsEnteredByItsCustomerOnly(t *testing.T) {
 // visitPorts opens a stream to ports.
 func visitPorts(t *testing.T, m *Manager, from solana.PublicKey, ports ...uint16) (setup string, ended chan error) {
 	t.Helper()
-	node, customer := net.Pipe()
-	t.Cleanup(func() { node.Close(); customer.Close() })
-	ended = make(chan error, 1)
-	go func() {
-		req := messages.PortsRequest{Version: messages.Version, Lease: testLease, Ports: ports}
-		err := m.Ports(t.Context(), from, req, func() (io.ReadWriter, error) { return node, nil })
-		node.Close()
-		ended <- err
-	}()
-	buf := make([]byte, 4096)
-	n, err := customer.Read(buf)
-	if err != nil {
-		return "", ended
-	}
-	return string(buf[:n]), ended
+	req := messages.PortsRequest{Version: messages.Version, Lease: testLease, Ports: ports}
+	return visitBy(t, func(node net.Conn) error {
+		return m.Ports(t.Context(), from, req, func() (io.ReadWriter, error) { return node, nil })
+	})
 }
 
 // A customer reaches the ports that it names, and needs no key to log in; nobody else does, and not beyond the lease.

@@ -23,13 +23,13 @@ var (
 func (s *Server) execute(ctx context.Context, r *run) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var beside sync.WaitGroup
-	beside.Go(func() { s.verify(ctx, r, cancel) })
-	beside.Go(func() { s.watchLeases(ctx, cancel) })
+	var watchers sync.WaitGroup
+	watchers.Go(func() { s.verify(ctx, r, cancel) })
+	watchers.Go(func() { s.watchLeases(ctx, cancel) })
 	err := s.o.Turn(ctx, func(ctx context.Context) error { return s.compute(ctx, r, cancel) })
 	cause := context.Cause(ctx)
 	cancel(nil)
-	beside.Wait()
+	watchers.Wait()
 	why := messages.MeasureOver
 	switch {
 	case errors.Is(cause, errLease):

@@ -83,7 +83,7 @@ func (a *Account) Check() error {
 		return nil
 	}
 	free, paid, err := a.Left()
-	if err == nil && free+paid == 0 {
+	if err == nil && free == 0 && paid == 0 {
 		err = a.unpaid()
 	}
 	return err

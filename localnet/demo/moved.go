@@ -3,8 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -39,7 +37,7 @@ func (d *demo) movedLease(ctx context.Context, image string, ordered func(), vis
 		d.out.begin("no container moves", fmt.Sprintf("no volume: %v", none))
 		return nil
 	}
-	if err := d.openBucket(customer); err != nil {
+	if err := d.net.KeepBucketKeys(customer, s3server.AccessKey, s3server.SecretKey); err != nil {
 		return err
 	}
 	step := d.out.begin(customer.Name+" deploys a container that may move", "a volume, snapshots in a bucket of its own")
@@ -58,16 +56,6 @@ func (d *demo) movedLease(ctx context.Context, image string, ordered func(), vis
 	}
 	d.expect.that(strings.Contains(said.Stderr, "goes on"), "the client says that its lease goes on elsewhere", "it said %q", said.Stderr)
 	return nil
-}
-
-// openBucket gives a customer the credentials of the bucket.
-func (d *demo) openBucket(customer seed.Wallet) error {
-	settings := filepath.Join(d.net.Dir(), "homes", customer.Name, ".aws")
-	if err := os.MkdirAll(settings, 0o700); err != nil {
-		return err
-	}
-	text := "[default]\naws_access_key_id=" + s3server.AccessKey + "\naws_secret_access_key=" + s3server.SecretKey + "\n"
-	return os.WriteFile(filepath.Join(settings, "credentials"), []byte(text), 0o600)
 }
 
 // move follows the lease from its start to the close of the lease that goes on with it.

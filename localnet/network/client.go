@@ -93,6 +93,19 @@ func (n *Network) build(name, path string) string {
 	return path
 }
 
+// KeepBucketKeys gives a customer's commands the credentials of its bucket, where they look for them at home.
+func (n *Network) KeepBucketKeys(wallet seed.Wallet, access, secret string) error {
+	folder := filepath.Join(n.cfg.Dir, "homes", wallet.Name, ".aws")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("credentials of a bucket: %w", err)
+	}
+	text := "[default]\naws_access_key_id=" + access + "\naws_secret_access_key=" + secret + "\n"
+	if err := os.WriteFile(filepath.Join(folder, "credentials"), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("credentials of a bucket: %w", err)
+	}
+	return nil
+}
+
 // home is the environment of a process that must not see anybody's own settings: its files and the Solana configuration
 // live in the network's directory.
 func (n *Network) home(name string) []string {

@@ -22,9 +22,7 @@ import (
 // A customer rents a container of an image by its tag: it runs in the sandbox, sees none of the machine's files, and its
 // output and exit reach the customer. The time in which the image was fetched is not billed: the lease starts after it.
 func TestAContainerIsRented(t *testing.T) {
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
+	needsSandbox(t)
 	n, customer := market(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 
@@ -71,9 +69,7 @@ func jobImage(t *testing.T) v1.Image {
 
 // A private image is rented with a token for it, which is in no file when the job is over; the password never leaves.
 func TestAPrivateImageIsRented(t *testing.T) {
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
+	needsSandbox(t)
 	registry := imagetest.Closed(t, true)
 	image, _ := registry.Push(t, "team/private", jobImage(t), imagetest.Auth())
 	n, customer := market(t)

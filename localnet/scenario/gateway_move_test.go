@@ -4,7 +4,6 @@ package scenario
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,9 +20,7 @@ import (
 // A machine fails and its lease goes on with another one: the same addresses lead there, and nobody has granted anything
 // anew. What the customer then takes back stays so on the third machine.
 func TestAGatewaysNamesStayWhenALeaseMoves(t *testing.T) {
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
+	needsSandbox(t)
 	v := movingSite(t)
 	n, t0 := v.n, time.Now()
 	lease := func(not ...sdk.Lease) (found sdk.Lease) {

@@ -162,9 +162,7 @@ type gatewayVisit struct {
 
 // A gateway that anybody runs gives a container public addresses; the lease does not depend on it.
 func TestAGatewayReachesAContainer(t *testing.T) {
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
+	needsSandbox(t)
 	for _, tool := range []string{"ssh", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("SKIPPED: %s is missing: scripts/toolchain.sh ssh, apt-get install curl", tool)

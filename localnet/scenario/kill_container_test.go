@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/agent/runtime"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/internal/imagetest"
@@ -114,12 +112,7 @@ func needsContainers(t *testing.T) {
 	if os.Getenv(containerKillsVariable) == "" {
 		t.Skip("SKIPPED: it takes minutes: make kill-test PART=containers KILLS=20")
 	}
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
-	if err := runtime.CheckVolumes(); err != nil {
-		t.Skipf("SKIPPED: no encrypted volumes: %v: it takes mkfs.ext4, loop devices and a kernel with CONFIG_FS_ENCRYPTION", err)
-	}
+	needsVolumes(t)
 	if err := network.TryNamespaces(t.Context()); err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}
@@ -193,10 +186,7 @@ func newContainerRun(t *testing.T) *containerRun {
 // credentials gives customers what opens the bucket.
 func (k *containerRun) credentials() {
 	for _, c := range k.n.Keys.Customers[:diaryCustomers] {
-		folder := filepath.Join(k.n.Dir(), "homes", c.Name, ".aws")
-		require.NoError(k.t, os.MkdirAll(folder, 0o700))
-		text := "[default]\naws_access_key_id=" + s3test.AccessKey + "\naws_secret_access_key=" + s3test.SecretKey + "\n"
-		require.NoError(k.t, os.WriteFile(filepath.Join(folder, "credentials"), []byte(text), 0o600))
+		require.NoError(k.t, k.n.KeepBucketKeys(c, s3test.AccessKey, s3test.SecretKey))
 	}
 }
 

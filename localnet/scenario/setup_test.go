@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -34,6 +36,23 @@ func kind(t *testing.T) engine.Kind {
 		t.Skipf("SKIPPED: %v", err)
 	}
 	return k
+}
+
+// needsSandbox skips where no container can run.
+func needsSandbox(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
+		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
+	}
+}
+
+// needsVolumes skips where no container with a volume can run.
+func needsVolumes(t *testing.T) {
+	t.Helper()
+	needsSandbox(t)
+	if err := runtime.CheckVolumes(); err != nil {
+		t.Skipf("SKIPPED: no encrypted volumes: %v: it takes mkfs.ext4, loop devices and a kernel with CONFIG_FS_ENCRYPTION", err)
+	}
 }
 
 // stateDir is a directory whose logs are kept when the test fails.

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/runtime"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
@@ -80,12 +77,7 @@ var counted = regexp.MustCompile(`live ([A-Z2-7]+) (\d+)\\n`)
 // A container is suspended, its lease ended, and it goes on where it was on another machine. The agents of both machines are
 // killed meanwhile, and nothing is lost. What cannot go on is refused before the order.
 func TestAContainerGoesOnElsewhere(t *testing.T) {
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
-	if err := runtime.CheckVolumes(); err != nil {
-		t.Skipf("SKIPPED: no encrypted volumes: %v: it takes mkfs.ext4, loop devices and a kernel with CONFIG_FS_ENCRYPTION", err)
-	}
+	needsVolumes(t)
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: network.DefaultNodes(2), Log: warnings(t),
 	})
@@ -96,10 +88,7 @@ func TestAContainerGoesOnElsewhere(t *testing.T) {
 	ok(t, n, customer, "credits", "add", "10")
 	g := &gate{}
 	bucket := s3test.Start(t, g.around)
-	settings := filepath.Join(n.Dir(), "homes", customer.Name, ".aws")
-	require.NoError(t, os.MkdirAll(settings, 0o700))
-	text := "[default]\naws_access_key_id=" + s3test.AccessKey + "\naws_secret_access_key=" + s3test.SecretKey + "\n"
-	require.NoError(t, os.WriteFile(filepath.Join(settings, "credentials"), []byte(text), 0o600))
+	require.NoError(t, n.KeepBucketKeys(customer, s3test.AccessKey, s3test.SecretKey))
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 	begun := func(out network.Output) string {
 		var d struct{ Leases []struct{ Address string } }

@@ -4,8 +4,6 @@ package scenario
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -16,9 +14,7 @@ import (
 
 // A customer sees what its lease uses and costs: a container that holds 100 MiB and keeps a processor busy.
 func TestACustomerSeesWhatALeaseUses(t *testing.T) {
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
+	needsSandbox(t)
 	n, customer := market(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 	done := ok(t, n, customer, "deploy", "--gpu", "A100", "--max-price", "3", "--duration", "20m", "--allow-simulated", "--network", "none",

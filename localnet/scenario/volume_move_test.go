@@ -3,16 +3,12 @@
 package scenario
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/runtime"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
@@ -22,12 +18,7 @@ import (
 // A machine fails. The client that attends the lease hands key and bucket to the next one, which goes on from the snapshot
 // whose hash the first has put on chain.
 func TestAVolumeMovesWithItsLease(t *testing.T) {
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
-	if err := runtime.CheckVolumes(); err != nil {
-		t.Skipf("SKIPPED: no encrypted volumes: %v: it takes mkfs.ext4, loop devices and a kernel with CONFIG_FS_ENCRYPTION", err)
-	}
+	needsVolumes(t)
 	nodes := network.DefaultNodes(3)
 	for i := range nodes { // a lease moves only where it costs no more
 		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)
@@ -39,10 +30,7 @@ func TestAVolumeMovesWithItsLease(t *testing.T) {
 	customer := n.Keys.Customers[0]
 	ok(t, n, customer, "credits", "add", "10")
 	bucket := s3test.Start(t, nil)
-	settings := filepath.Join(n.Dir(), "homes", customer.Name, ".aws")
-	require.NoError(t, os.MkdirAll(settings, 0o700))
-	text := "[default]\naws_access_key_id=" + s3test.AccessKey + "\naws_secret_access_key=" + s3test.SecretKey + "\n"
-	require.NoError(t, os.WriteFile(filepath.Join(settings, "credentials"), []byte(text), 0o600))
+	require.NoError(t, n.KeepBucketKeys(customer, s3test.AccessKey, s3test.SecretKey))
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 	type result struct {
 		out network.Output

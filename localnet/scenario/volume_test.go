@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -74,12 +73,7 @@ func secretOf(t *testing.T, home string) (secret []byte) {
 // A customer rents a container with a volume. The key never lies on the machine, what the job writes is not readable there,
 // and nothing of the volume is left when the lease ends. What no machine can have is refused before money moves.
 func TestAVolumeIsRented(t *testing.T) {
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
-	if err := runtime.CheckVolumes(); err != nil {
-		t.Skipf("SKIPPED: no encrypted volumes: %v: it takes mkfs.ext4, loop devices and a kernel with CONFIG_FS_ENCRYPTION", err)
-	}
+	needsVolumes(t)
 	n, customer := market(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 	rent := []string{"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--network", "none", "--image", image}
@@ -142,21 +136,11 @@ func TestAVolumeIsRented(t *testing.T) {
 // What a job leaves in its volume is in the customer's bucket, its hash on chain, and a later lease goes on from it.
 // Buckets that cannot be used, and snapshots that are not there, are refused before the order.
 func TestAVolumeIsKeptAndRestored(t *testing.T) {
-	if _, err := exec.LookPath("runsc"); err != nil || os.Geteuid() != 0 {
-		t.Skip("SKIPPED: containers need root and runsc: run the tests as root after scripts/toolchain.sh sandbox")
-	}
-	if err := runtime.CheckVolumes(); err != nil {
-		t.Skipf("SKIPPED: no encrypted volumes: %v: it takes mkfs.ext4, loop devices and a kernel with CONFIG_FS_ENCRYPTION", err)
-	}
+	needsVolumes(t)
 	n, customer := market(t)
 	bucket := s3test.Start(t, nil)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
-	settings := filepath.Join(n.Dir(), "homes", customer.Name, ".aws")
-	require.NoError(t, os.MkdirAll(settings, 0o700))
-	write := func(secret string) {
-		text := "[default]\naws_access_key_id=" + s3test.AccessKey + "\naws_secret_access_key=" + secret + "\n"
-		require.NoError(t, os.WriteFile(filepath.Join(settings, "credentials"), []byte(text), 0o600))
-	}
+	write := func(secret string) { require.NoError(t, n.KeepBucketKeys(customer, s3test.AccessKey, secret)) }
 	rent := []string{
 		"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--network", "none", "--run-to-completion", "--image", image,
 		"--volume", "data:32MiB", "--backup", "s3://" + s3test.Bucket + "/team/training", "--backup-endpoint", bucket.URL,

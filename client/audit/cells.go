@@ -94,9 +94,7 @@ func readCellProof(txs []Tx, v *bindings.WrongCellProven) (p cellProof, ok bool)
 		return p, false
 	}
 	p.GPU, p.Rounds = p.entry.GPU, p.entry.Rounds
-	p.Profile = measure.Profile{
-		Order: m.Order, Fold: m.Fold, Rows: m.Rows, ChainMs: m.ChainMs, Resident: m.Resident, WalkMs: m.WalkMs, Lanes: m.Lanes,
-	}
+	p.Profile = market.ProfileOf(m)
 	if p.Profile.Validate() != nil {
 		return p, false
 	}

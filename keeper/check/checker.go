@@ -45,6 +45,11 @@ type CheckerOptions struct {
 	Genesis  [32]byte
 	// ProveBadWork brings a wrong signed product on chain; without it a statement says that the work was wrong.
 	ProveBadWork func(ix.BadWork) error
+	// Measure measures nodes in place of asking them for a product: every free one at every period's instant, so that
+	// Timing.WorkEvery does not count. ProveWrongCell brings a wrong byte of a measurement on chain; without it a statement
+	// says that the measurement was wrong.
+	Measure        Measurer
+	ProveWrongCell func(ix.WrongCell) error
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers
 	// check all nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
@@ -62,21 +67,23 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Genesis", "ProveBadWork", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Genesis", "ProveBadWork", "Measure", "ProveWrongCell", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.
 type Checker struct {
 	o CheckerOptions
 
-	mu      sync.Mutex // planner and nodes
-	planner *Planner
-	nodes   map[solana.PublicKey]*progress
-	round   Round
-	instant *instant.Instant // of the round's period, once it is known
-	scanAt  time.Time
-	slots   chan struct{}
-	wg      sync.WaitGroup
+	mu        sync.Mutex // planner and nodes
+	planner   *Planner
+	nodes     map[solana.PublicKey]*progress
+	round     Round
+	instant   *instant.Instant // of the round's period, once it is known
+	measured  measured
+	scanAt    time.Time
+	slots     chan struct{}
+	measuring chan struct{}
+	wg        sync.WaitGroup
 }
 
 // progress is the checker's state of a node.
@@ -100,15 +107,23 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
+	if o.Measure != nil {
+		o.Timing.WorkEvery = 0
+	}
 	return &Checker{
-		o: o, nodes: map[solana.PublicKey]*progress{}, planner: NewPlanner(o.Timing, o.Secs), slots: make(chan struct{}, maxAsking),
+		o: o, nodes: map[solana.PublicKey]*progress{}, planner: NewPlanner(o.Timing, o.Secs),
+		slots: make(chan struct{}, maxAsking), measuring: make(chan struct{}, maxMeasuring),
 	}, nil
 }
 
 // Run checks until ctx ends, then waits for the checks in flight.
 func (c *Checker) Run(ctx context.Context) error {
 	defer c.wg.Wait()
-	return schedule.Every(ctx, c.o.Timing.tick(), func() { c.Tick(ctx) })
+	every := c.o.Timing.tick()
+	if c.o.Measure != nil { // a node's time begins with the instant, not when it is asked
+		every = min(every, measureTick)
+	}
+	return schedule.Every(ctx, every, func() { c.Tick(ctx) })
 }
 
 // subject is a node that can be checked.
@@ -135,6 +150,7 @@ func (c *Checker) Tick(ctx context.Context) {
 	into := now.Sub(time.Unix(int64(period)*int64(c.o.Secs), 0))
 	c.mu.Lock()
 	c.plan(period, now)
+	c.measureAll(ctx, now)
 	checks, skipped := c.planner.Due(now, cap(c.slots)-len(c.slots))
 	tasks := make([]*progress, len(checks))
 	for i, q := range checks {
@@ -197,7 +213,7 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 			}
 			c.scanAt = time.Time{}
 			if fresh {
-				c.instant = nil
+				c.instant, c.measured = nil, measured{begun: map[solana.PublicKey]struct{}{}}
 			}
 			c.round = next
 			c.scan(now)
@@ -208,9 +224,9 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 		}
 	}
 	c.scan(now)
-	if c.instant == nil && (c.o.Timing.WorkEvery != 0 || c.o.Timing.EvidenceEvery != 0) {
+	if c.instant == nil && (c.o.Measure != nil || c.o.Timing.WorkEvery != 0 || c.o.Timing.EvidenceEvery != 0) {
 		if i, ok := c.o.Instants(period); ok {
-			c.instant = &i
+			c.instant, c.measured.saw = &i, now
 			c.planner.Instant(i, now)
 		}
 	}

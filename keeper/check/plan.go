@@ -353,8 +353,8 @@ func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now
 		return false
 	}
 	if s.Kind == records.CheckWork {
-		if p.instant != nil && !p.instant.Due(w.node, p.timing.WorkEvery) {
-			return false // it was asked for nothing
+		if p.timing.WorkEvery == 0 || p.instant != nil && !p.instant.Due(w.node, p.timing.WorkEvery) {
+			return false // it was asked for nothing, or measured, which is done at its moment
 		}
 		if w.accusers == nil {
 			w.accusers = map[solana.PublicKey]struct{}{}

@@ -1,0 +1,179 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/measure"
+)
+
+// Measurer measures a node at an instant whose block was seen at saw. *measure.Member is one.
+type Measurer interface {
+	Measure(ctx context.Context, n measure.Node, at instant.Instant, saw time.Time) measure.Result
+}
+
+const (
+	// maxMeasuring bounds the measurements in flight. All nodes of this keeper's committees are measured at the same
+	// moment: 2,800 in a market of 40,000 nodes and 100 keepers.
+	maxMeasuring = 8192
+	// measureShare is the part of a period, 1/n, within which this keeper must have seen the instant's block to measure by it,
+	// and measureLeast that time in short periods. It is half of what nodes allow, so that none refuses because of this keeper's
+	// delay.
+	measureShare = 120
+	measureLeast = 10 * time.Second
+	// measureTick is how often the instant is looked for at least.
+	measureTick = 250 * time.Millisecond
+	// tflopsUnit is a statement's unit of speed, in operations a second: a tenth of a trillion. It is rounded up: 0 says that
+	// nothing was measured.
+	tflopsUnit = 100_000_000_000
+)
+
+// measured is the state of measurements in a period.
+type measured struct {
+	saw   time.Time // when this keeper learned of the instant
+	begun map[solana.PublicKey]struct{}
+}
+
+// measureAll begins the measurements of the period that have not begun: of all free nodes in whose committees this keeper
+// sits. Callers hold mu.
+func (c *Checker) measureAll(ctx context.Context, now time.Time) {
+	if c.o.Measure == nil || c.instant == nil || now.Sub(c.instant.At) > max(c.length()/measureShare, measureLeast) {
+		return
+	}
+	drawn, saw := *c.instant, c.measured.saw
+	for key, p := range c.nodes {
+		t := p.subject
+		if _, ok := c.measured.begun[key]; ok || t.model == nil || !c.planner.nodes[key].sits() || !c.measurable(t.model, drawn) {
+			continue
+		}
+		c.measured.begun[key] = struct{}{}
+		select {
+		case c.measuring <- struct{}{}:
+		default:
+			c.o.Log.Warn().Stringer("node", key).Msg("keeper leaves a measurement out: too many are in flight")
+			continue
+		}
+		c.wg.Add(1)
+		c.o.Tasks.Go(func() {
+			defer c.wg.Done()
+			defer func() { <-c.measuring }()
+			if c.owes(t, drawn) {
+				c.measure(ctx, t, drawn, saw)
+			}
+		})
+	}
+}
+
+// measurable reports whether a node of the model knows by what it is measured: what came into force a moment before the
+// instant it may not have read yet.
+func (c *Checker) measurable(m *market.Model, drawn instant.Instant) bool {
+	return m.Since != 0 && !time.Unix(m.Since+1, 0).Add(c.lag()).After(drawn.At)
+}
+
+// Owes says whether a node that did not do what it was asked for at an instant had to: for measure.Options.
+func (c *Checker) Owes(node solana.PublicKey, at instant.Instant) bool {
+	c.mu.Lock()
+	p := c.nodes[node]
+	var t subject
+	if p != nil {
+		t = p.subject
+	}
+	c.mu.Unlock()
+	return p != nil && c.owes(t, at)
+}
+
+// measure has a node measured and says what became of it.
+func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant, saw time.Time) {
+	began := c.o.Now()
+	asked := make([]format.Asked, t.node.Spec.Gpus)
+	for i := range asked {
+		asked[i] = format.Asked{GPU: uint8(i), Profile: market.ProfileOf(t.model.Profile)}
+	}
+	r := c.o.Measure.Measure(ctx, measure.Node{Account: t.node.Address, Key: t.node.NodeKey, GPUs: asked}, drawn, saw)
+	log := c.o.Log.With().Stringer("node", t.node.Address).Uint64("period", uint64(drawn.Period)).Logger()
+	f := Finding{Node: t.node.Address, Kind: records.CheckWork, Period: drawn.Period, At: c.o.Now(), Latency: c.o.Now().Sub(saw)}
+	switch {
+	case ctx.Err() != nil:
+		return
+	case r.Outcome == measure.Measured:
+		f.Passed, f.Measured = true, uint32(math.Ceil(r.Figures.Operations/tflopsUnit))
+		log.Debug().Float64("operations", r.Figures.Operations).Uint64("memory", r.Figures.Memory).
+			Float64("bandwidth", r.Figures.Bandwidth).Msg("node is measured")
+	case r.Outcome == measure.Wrong && c.proven(t.node, drawn, r.Proof):
+		log.Warn().Err(r.Why).Msg("node has signed a wrong measurement; the proof goes on chain")
+		return
+	case r.Outcome == measure.Wrong:
+		log.Warn().Err(r.Why).Msg("node's measurement is wrong")
+	case r.Outcome == measure.Refused && !c.excused(ctx, t, drawn, r.Why, began):
+		f.Evaded = true
+		log.Warn().Err(r.Why).Msg("node is up and evades its measurement")
+	default:
+		return // nothing is known
+	}
+	c.finish(ctx, f)
+}
+
+// excused reports whether a node that refuses because of a lease may be right: one has begun of which this keeper learns in
+// a moment, or one was over a moment ago of which the node has not read that.
+func (c *Checker) excused(ctx context.Context, t subject, drawn instant.Instant, why error, began time.Time) bool {
+	var refused *measure.RefusedError
+	if !errors.As(why, &refused) || refused.Why != messages.MeasureLease {
+		return false
+	}
+	now := c.o.Now()
+	var freed int64
+	c.o.View.Read(func(v *view.Accounts) {
+		if n, ok := v.Nodes[t.node.Address]; ok {
+			freed = n.FreedAt()
+		}
+	})
+	if freed != 0 && now.Before(time.Unix(freed+1, 0).Add(c.lag())) {
+		return true
+	}
+	q := insistence{what: "measurement", period: drawn.Period}
+	return c.wasLeased(ctx, t, q, excuse{since: now}, began) || !c.owes(t, drawn)
+}
+
+// proven brings a wrong byte of a measurement on chain, and reports whether that was kept: no statement is made then, as
+// of wrong products.
+func (c *Checker) proven(n *market.Node, drawn instant.Instant, p *measure.Proof) bool {
+	if p == nil || c.o.ProveWrongCell == nil {
+		return false
+	}
+	err := c.o.ProveWrongCell(wrongCell(n, drawn, p))
+	if err != nil {
+		c.o.Log.Error().Err(err).Stringer("node", n.Address).Msg("proof of a wrong measurement was not stored; a statement says that it was wrong instead")
+	}
+	return err == nil
+}
+
+func wrongCell(n *market.Node, drawn instant.Instant, p *measure.Proof) ix.WrongCell {
+	return ix.WrongCell{
+		Node: *n, Commitment: p.Signed.Commitment, Signature: solana.Signature(p.Signed.Signature), Entry: p.Signed.Entries[p.Entry].Bytes(),
+		Block: ix.InstantBlock{Period: uint64(drawn.Period), Tick: uint64(drawn.Tick), Slot: drawn.Slot, Hash: drawn.Hash},
+		Round: p.Cell.Round, Before: p.Cell.Before, Leaf: p.Cell.Leaf, Group: p.Cell.Group, Bytes: p.Cell.Bytes,
+		Path: hashes(p.Cell.Path), RoundPath: hashes(p.Cell.RoundPath),
+	}
+}
+
+func hashes(in []format.Hash) [][32]byte {
+	out := make([][32]byte, len(in))
+	for i, h := range in {
+		out[i] = h
+	}
+	return out
+}
+
+// sits reports whether this keeper sits in the node's committee.
+func (w *watch) sits() bool { return w != nil && w.member }

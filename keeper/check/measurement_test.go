@@ -1,0 +1,225 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/instant"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/keeper/measure"
+)
+
+// measurer says what became of measurements, and remembers what was asked.
+type measurer struct {
+	says func(n measure.Node, at instant.Instant) measure.Result
+
+	mu    sync.Mutex
+	asked []measure.Node
+	saw   []time.Time
+}
+
+func (m *measurer) Measure(_ context.Context, n measure.Node, at instant.Instant, saw time.Time) measure.Result {
+	m.mu.Lock()
+	m.asked, m.saw = append(m.asked, n), append(m.saw, saw)
+	m.mu.Unlock()
+	return m.says(n, at)
+}
+
+var testProfile = bindings.MeasureProfile{Order: 1024, Fold: 4, Rows: 1024, ChainMs: 1000, Resident: 16, WalkMs: 500, Lanes: 16}
+
+// newMeasuring is a checker that measures its node, at an instant that is there at once.
+func newMeasuring(t *testing.T, says func(n measure.Node, at instant.Instant) measure.Result) (*leasing, *measurer) {
+	l := newLeasing(t, 3600, 0.2)
+	m := &measurer{says: says}
+	o := l.o
+	o.Measure = m
+	o.Instants = func(records.Period) (instant.Instant, bool) { return l.drawn, true }
+	c, err := NewChecker(o)
+	require.NoError(t, err)
+	l.Checker = c
+	model := *l.what.model
+	model.Since, model.Profile = l.now.Unix()-5000, testProfile
+	l.o.View.Put(solana.PublicKey{50}, &model)
+	l.says = func(req messages.ChallengeRequest) messages.ChallengeResponse {
+		require.NotEqual(t, messages.CheckWork, req.Kind, "no product is asked for")
+		return refusing("an inventory is not at hand")(req)
+	}
+	return l, m
+}
+
+// worked is what was found of the node's work.
+func (l *leasing) worked() (out []Finding) {
+	l.wg.Wait()
+	for _, f := range l.got.all {
+		if f.Kind == records.CheckWork {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func sayRefused(why messages.MeasureRefusal) func(measure.Node, instant.Instant) measure.Result {
+	return func(measure.Node, instant.Instant) measure.Result {
+		return measure.Result{Outcome: measure.Refused, Why: &measure.RefusedError{Why: why}}
+	}
+}
+
+func sayMeasured(measure.Node, instant.Instant) measure.Result {
+	return measure.Result{Outcome: measure.Measured, Figures: format.Figures{Operations: 1.25e12, Memory: 1 << 24, Bandwidth: 1e9}}
+}
+
+// Every free node is measured once, at the period's instant, with all its GPUs; what it is asked for otherwise is no product.
+func TestEachFreeNodeIsMeasuredOnceAPeriod(t *testing.T) {
+	l, m := newMeasuring(t, sayMeasured)
+	for range 3 {
+		l.Tick(t.Context())
+		l.wg.Wait()
+		l.now = l.now.Add(time.Second)
+	}
+	got := l.worked()
+	require.Len(t, got, 1)
+	require.True(t, got[0].Passed)
+	require.EqualValues(t, 13, got[0].Measured, "tenths of a trillion, rounded up")
+	require.Equal(t, l.drawn.Period, got[0].Period)
+	require.Len(t, m.asked, 1)
+	require.Equal(t, measure.Node{Account: l.what.node.Address, Key: l.what.node.NodeKey, GPUs: []format.Asked{
+		{GPU: 0, Profile: market.ProfileOf(testProfile)}, {GPU: 1, Profile: market.ProfileOf(testProfile)},
+	}}, m.asked[0])
+	require.Equal(t, l.drawn.At, m.saw[0], "the clock begins when the instant is known")
+
+	l.now = l.now.Add(time.Hour)
+	l.drawn = instant.Instant{Period: l.drawn.Period + 1, At: l.now, Slot: 9000, Seed: [32]byte{4}}
+	l.Tick(t.Context())
+	require.Len(t, l.worked(), 2, "and again in the next period")
+}
+
+// What a node did itself fails it; what may be the network's doing, a lease's or this keeper's says nothing.
+func TestWhatBecameOfAMeasurement(t *testing.T) {
+	wrong := func(measure.Node, instant.Instant) measure.Result {
+		return measure.Result{Outcome: measure.Wrong, Why: format.ErrCell}
+	}
+	for name, c := range map[string]struct {
+		says   func(measure.Node, instant.Instant) measure.Result
+		before func(l *leasing)
+		want   string
+	}{
+		"measured": {says: sayMeasured, want: "passed"},
+		"wrong":    {says: wrong, want: "failed"},
+		"refused":  {says: sayRefused(messages.MeasureUnready), want: "evaded"},
+		"unknown": {says: func(measure.Node, instant.Instant) measure.Result {
+			return measure.Result{Outcome: measure.Unknown, Why: measure.ErrLost}
+		}},
+		"a lease that nobody knows": {says: sayRefused(messages.MeasureLease), want: "evaded"},
+		"a lease that was over":     {says: sayRefused(messages.MeasureLease), before: func(l *leasing) { l.leases(600, 1) }},
+		"a lease that was long over": {
+			says: sayRefused(messages.MeasureLease), before: func(l *leasing) { l.leases(4000, 3000) }, want: "evaded",
+		},
+		"another refusal after a lease": {says: sayRefused(messages.MeasureUnready), before: func(l *leasing) { l.leases(600, 1) }, want: "evaded"},
+		"leased":                        {says: wrong, before: func(l *leasing) { l.leases(600, live) }},
+		"the terms have just changed": {says: wrong, before: func(l *leasing) {
+			model := *l.what.model
+			model.Since, model.Profile = l.drawn.At.Unix()-5, testProfile
+			l.o.View.Put(solana.PublicKey{50}, &model)
+		}},
+		"the keeper is late": {says: wrong, before: func(l *leasing) { l.now = l.drawn.At.Add(31 * time.Second) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newMeasuring(t, c.says)
+			if c.before != nil {
+				c.before(l)
+			}
+			l.Tick(t.Context())
+			got := ""
+			for _, f := range l.worked() {
+				switch {
+				case f.Passed:
+					got += "passed"
+				case f.Evaded:
+					got += "evaded"
+				default:
+					got += "failed"
+				}
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// A lease that began before the node refused may reach this keeper a moment later.
+func TestALeaseThatBeginsExcusesAMeasurement(t *testing.T) {
+	var l *leasing
+	var once sync.Once
+	l, _ = newMeasuring(t, func(measure.Node, instant.Instant) measure.Result {
+		return measure.Result{Outcome: measure.Refused, Why: &measure.RefusedError{Why: messages.MeasureLease}}
+	})
+	began := l.now
+	l.o.Now = func() time.Time {
+		if l.now.Sub(began) > 3*time.Second {
+			once.Do(func() { l.leases(int64(l.now.Sub(began).Seconds()), live) })
+		}
+		return l.now
+	}
+	l.Tick(t.Context())
+	require.Empty(t, l.worked())
+	require.Greater(t, l.now.Sub(began), 3*time.Second, "it was waited for")
+}
+
+// A wrong byte that the node has signed goes on chain, and then no statement is made; if that fails, there is a statement.
+func TestAWrongByteIsProven(t *testing.T) {
+	proof := &measure.Proof{
+		Signed: format.Signed{Commitment: []byte("commitment"), Signature: make([]byte, 64), Entries: []format.Entry{{GPU: 0}, {GPU: 1, Rounds: 20}}},
+		Entry:  1,
+		Cell: &format.WrongCell{
+			GPU: 1, LeafAt: format.LeafAt{Round: 3, Leaf: 5}, Group: 7, Before: format.Hash{8}, RoundPath: []format.Hash{{9}},
+			LeafOpening: format.LeafOpening{Path: []format.Hash{{6}, {7}}},
+		},
+	}
+	for _, stored := range []error{nil, errors.New("the disk is full")} {
+		var sent []ix.WrongCell
+		l, _ := newMeasuring(t, func(measure.Node, instant.Instant) measure.Result {
+			return measure.Result{Outcome: measure.Wrong, Why: proof.Cell, Proof: proof}
+		})
+		l.o.ProveWrongCell = func(w ix.WrongCell) error { sent = append(sent, w); return stored }
+		l.drawn.Tick, l.drawn.Hash = 4, [32]byte{5}
+		l.Tick(t.Context())
+		findings := l.worked()
+		require.Len(t, sent, 1)
+		w := sent[0]
+		require.Equal(t, ix.InstantBlock{Period: uint64(l.drawn.Period), Tick: 4, Slot: l.drawn.Slot, Hash: [32]byte{5}}, w.Block)
+		require.Equal(t, proof.Signed.Entries[1].Bytes(), w.Entry)
+		require.Equal(t, []byte("commitment"), w.Commitment)
+		require.Equal(t, []any{uint32(3), uint32(5), uint8(7)}, []any{w.Round, w.Leaf, w.Group})
+		require.Equal(t, [][32]byte{{6}, {7}}, w.Path)
+		require.Equal(t, [][32]byte{{9}}, w.RoundPath)
+		if stored == nil {
+			require.Empty(t, findings)
+			continue
+		}
+		require.Len(t, findings, 1)
+		require.False(t, findings[0].Passed)
+		require.False(t, findings[0].Evaded)
+	}
+}
+
+// Another keeper's failed measurement is not verified by asking again: its moment is over.
+func TestAPeersFailedMeasurementIsNotRepeated(t *testing.T) {
+	l, m := newMeasuring(t, sayMeasured)
+	l.Tick(t.Context())
+	l.wg.Wait()
+	l.PeerFailure(solana.PublicKey{71}, records.CheckStatement{Node: l.what.node.Address, Period: l.drawn.Period, Kind: records.CheckWork})
+	l.now = l.now.Add(10 * time.Minute)
+	l.Tick(t.Context())
+	l.wg.Wait()
+	require.Len(t, m.asked, 1)
+}

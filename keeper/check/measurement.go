@@ -163,16 +163,8 @@ func wrongCell(n *market.Node, drawn instant.Instant, p *measure.Proof) ix.Wrong
 		Node: *n, Commitment: p.Signed.Commitment, Signature: solana.Signature(p.Signed.Signature), Entry: p.Signed.Entries[p.Entry].Bytes(),
 		Block: ix.InstantBlock{Period: uint64(drawn.Period), Tick: uint64(drawn.Tick), Slot: drawn.Slot, Hash: drawn.Hash},
 		Round: p.Cell.Round, Before: p.Cell.Before, Leaf: p.Cell.Leaf, Group: p.Cell.Group, Bytes: p.Cell.Bytes,
-		Path: hashes(p.Cell.Path), RoundPath: hashes(p.Cell.RoundPath),
+		Path: p.Cell.Path, RoundPath: p.Cell.RoundPath,
 	}
-}
-
-func hashes(in []format.Hash) [][32]byte {
-	out := make([][32]byte, len(in))
-	for i, h := range in {
-		out[i] = h
-	}
-	return out
 }
 
 // sits reports whether this keeper sits in the node's committee.

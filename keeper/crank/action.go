@@ -45,20 +45,25 @@ const (
 	EmissionClaim     Kind = "emission_claim"
 	ReportClose       Kind = "report_close"
 
-	OutageVote        Kind = "outage_vote"
-	LeaseOutage       Kind = "lease_outage"
-	OutageClose       Kind = "outage_close"
-	LeaseMigrate      Kind = "lease_migrate"
-	FraudProofOpen    Kind = "fraud_proof_open"
-	ProveBadWork      Kind = "prove_bad_work"
-	FraudProofClose   Kind = "fraud_proof_close"
+	OutageVote      Kind = "outage_vote"
+	LeaseOutage     Kind = "lease_outage"
+	OutageClose     Kind = "outage_close"
+	LeaseMigrate    Kind = "lease_migrate"
+	FraudProofOpen  Kind = "fraud_proof_open"
+	ProveBadWork    Kind = "prove_bad_work"
+	FraudProofClose Kind = "fraud_proof_close"
+
+	FraudProofCommitment Kind = "fraud_proof_commitment"
+	FraudProofLeaf       Kind = "fraud_proof_leaf"
+	ProveWrongCell       Kind = "prove_wrong_cell"
+
 	ProveEquivocation Kind = "prove_equivocation"
 	ProveBetterAsk    Kind = "prove_better_ask"
 )
 
 // Kinds lists all kinds.
 var Kinds = []Kind{
-	OutageVote, LeaseOutage, ProveEquivocation, ProveBadWork, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
+	OutageVote, LeaseOutage, ProveEquivocation, ProveBadWork, ProveWrongCell, FraudProofLeaf, FraudProofCommitment, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
 	KeeperActivate, KeeperSuspend, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
 	OutputResolve, OutputForfeit, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, SlashCompensate, SlashClose, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, PayoutClaim, RewardsBuyBack, EmissionClaim, ReportClose,
 	FraudProofClose, OutageClose,
@@ -179,6 +184,7 @@ var benign = map[Kind][]market.Code{
 	LeaseOutage:       {bindings.ErrorCodeNoOutage, bindings.ErrorCodeWrongLeaseStatus, bindings.ErrorCodeMigrationNotAllowed},
 	OutageClose:       {market.CodeTooEarly},
 	ProveBadWork:      {bindings.ErrorCodeAlreadyProven, market.CodeTooEarly},
+	ProveWrongCell:    {bindings.ErrorCodeAlreadyProven, market.CodeTooEarly},
 	ProveEquivocation: {bindings.ErrorCodeWrongKeeperStatus},
 	ProveBetterAsk:    {bindings.ErrorCodeNotContestable, bindings.ErrorCodeNotBetter},
 }

@@ -17,6 +17,7 @@ import (
 type entry struct {
 	Work         *badWork           `cbor:"1,keyasint,omitempty"`
 	Equivocation *equivocationProof `cbor:"2,keyasint,omitempty"`
+	Cell         *wrongCell         `cbor:"3,keyasint,omitempty"`
 }
 
 // badWork is a market.BadWork without the node's account, which is looked up when it is used.
@@ -37,13 +38,28 @@ type equivocationProof struct {
 
 // name is under which it is kept: one proof is enough against a node or a keeper.
 func (e entry) name() string {
-	if e.Work != nil {
-		return "work/" + solana.PublicKey(e.Work.Node).String()
+	switch {
+	case e.Work != nil:
+		return workName(e.Work.Node)
+	case e.Cell != nil:
+		return workName(e.Cell.Node)
 	}
 	return "equivocation/" + solana.PublicKey(e.Equivocation.Keeper).String()
 }
 
+func workName(node solana.PublicKey) string { return "work/" + node.String() }
+
 func (e entry) encode() ([]byte, error) { return p2p.Encode(e) }
+
+// kinds counts the parts that are there.
+func (e entry) kinds() (n int) {
+	for _, there := range []bool{e.Work != nil, e.Equivocation != nil, e.Cell != nil} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
 
 // decode reads an entry. Error: store.ErrCorrupt, since only this package writes them.
 func decode(raw []byte) (entry, error) {
@@ -52,8 +68,10 @@ func decode(raw []byte) (entry, error) {
 		return e, fmt.Errorf("%w: proof: %w", store.ErrCorrupt, err)
 	}
 	switch {
-	case (e.Work == nil) == (e.Equivocation == nil):
-		return e, fmt.Errorf("%w: proof of neither kind", store.ErrCorrupt)
+	case e.kinds() != 1:
+		return e, fmt.Errorf("%w: proof of %d kinds", store.ErrCorrupt, e.kinds())
+	case e.Cell != nil:
+		return e, e.Cell.check()
 	case e.Work != nil && len(e.Work.Claim) != ix.WorkClaimSize:
 		return e, fmt.Errorf("%w: work claim of %d bytes", store.ErrCorrupt, len(e.Work.Claim))
 	case e.Equivocation != nil:

@@ -158,9 +158,12 @@ func (s *Service) Due(v *view.Accounts, now int64) ([]crank.Action, error) {
 	for _, name := range slices.Sorted(maps.Keys(s.held)) {
 		e := s.held[name]
 		done := false
-		if e.Work != nil {
+		switch {
+		case e.Work != nil:
 			done = q.work(*e.Work)
-		} else {
+		case e.Cell != nil:
+			done = q.cell(*e.Cell)
+		default:
 			done = q.equivocation(*e.Equivocation)
 		}
 		if done {

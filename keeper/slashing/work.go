@@ -52,7 +52,7 @@ func (q *due) work(b badWork) (done bool) {
 
 // about reports whether a fraud proof is the first half of this proof.
 func about(a *market.FraudProof, b badWork) bool {
-	return a.Period == binary.LittleEndian.Uint64(b.Claim[48:]) && a.Seed == [32]byte(b.Claim[56:]) &&
+	return a.Kind == market.ProofEntry && a.Period == binary.LittleEndian.Uint64(b.Claim[48:]) && a.Seed == [32]byte(b.Claim[56:]) &&
 		a.Root == [32]byte(b.Claim[96:]) && a.Column == b.Column && a.Row == binary.LittleEndian.Uint32(b.Opening)
 }
 
@@ -84,7 +84,7 @@ func (q *due) leftovers() {
 		if a.Finder != q.s.o.Self {
 			continue
 		}
-		if r, ok := q.s.held[entry{Work: &badWork{Node: a.Node}}.name()]; ok && r.Work != nil {
+		if _, ok := q.s.held[workName(a.Node)]; ok {
 			continue
 		}
 		instruction, err := ix.FraudProofClose(*a)

@@ -46,6 +46,8 @@ type Config struct {
 	TokenPrice, LeastProfit market.USDC
 	// OutageVotes: the keeper watches nodes with leases that may move, and votes that one is away which does not answer.
 	OutageVotes bool
+	// Measure: the keeper has every free node measured at each period's instant, in place of asking some for a product.
+	Measure bool
 	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
 	OmitBidsOf solana.PublicKey
 	Log        zerolog.Logger

@@ -13,6 +13,7 @@ import (
 
 	agent "github.com/gantry-market/gantry/agent/measure"
 	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/attest/measure/processor"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -74,7 +75,7 @@ func hangs(ctx context.Context, _ messages.MeasureOpenRequest) (messages.Measure
 
 // A machine that never answers is not told from one that is away: liveness says which.
 func TestAMachineThatHangs(t *testing.T) {
-	m := newMachine(t, liar{})
+	m := newMachine(t, processor.Faulty{})
 	all := m.recorded(t, block(period, 0))
 	for name, before := range map[string][]messages.MeasureItem{"nothing comes": nil, "some roots come": all[:1], "all roots come": all[:len(all)-1]} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestAMachineThatHangs(t *testing.T) {
 
 // A machine that has signed and opens nothing has failed, unless a lease has begun.
 func TestAMachineThatOpensNothing(t *testing.T) {
-	m := newMachine(t, liar{})
+	m := newMachine(t, processor.Faulty{})
 	all := m.recorded(t, block(period, 0))
 	for name, open := range map[string]opening{
 		"silence": hangs,
@@ -129,7 +130,7 @@ func TestAMachineThatOpensNothing(t *testing.T) {
 
 // A machine of eight GPUs that answers for each as late as it may is not waited for eight times as long.
 func TestOpeningsOfAllGPUsHaveOneTime(t *testing.T) {
-	m := newMachine(t, slices.Repeat([]format.Device{liar{}}, format.MaxGPUs)...)
+	m := newMachine(t, slices.Repeat([]format.Device{processor.Faulty{}}, format.MaxGPUs)...)
 	all := m.recorded(t, block(period, 0))
 	var asked atomic.Int32
 	m.plays(sends(all...), func(ctx context.Context, req messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
@@ -147,7 +148,7 @@ func TestOpeningsOfAllGPUsHaveOneTime(t *testing.T) {
 
 // What no honest machine sends has failed, at once and with little memory.
 func TestNonsense(t *testing.T) {
-	m := newMachine(t, liar{})
+	m := newMachine(t, processor.Faulty{})
 	all := m.recorded(t, block(period, 0))
 	signed := *all[len(all)-1].Commitment
 	roots := func(gpu uint8, first uint32, n int) messages.MeasureItem {
@@ -192,7 +193,7 @@ func TestNonsense(t *testing.T) {
 
 // A handler that refuses has refused; one that fails may have met a fault.
 func TestHandlersThatEndTheStream(t *testing.T) {
-	m := newMachine(t, liar{})
+	m := newMachine(t, processor.Faulty{})
 	for name, c := range map[string]struct {
 		err  error
 		want Outcome
@@ -208,14 +209,14 @@ func TestHandlersThatEndTheStream(t *testing.T) {
 			require.Equal(t, c.want, m.member(t).asks(t, m).Outcome)
 		})
 	}
-	require.Equal(t, Refused, newMachine(t, liar{}).askedWithoutHandler(t), "a machine that does not speak the protocol")
+	require.Equal(t, Refused, newMachine(t, processor.Faulty{}).askedWithoutHandler(t), "a machine that does not speak the protocol")
 }
 
 func (m *machine) askedWithoutHandler(t *testing.T) Outcome { return m.member(t).asks(t, m).Outcome }
 
 // A node that cannot be reached is unknown.
 func TestNoConnection(t *testing.T) {
-	m := newMachine(t, liar{})
+	m := newMachine(t, processor.Faulty{})
 	r := newMember(t, Peers{peerOf(t)}).asks(t, m)
 	require.Equal(t, Unknown, r.Outcome)
 	require.ErrorIs(t, r.Why, p2p.ErrUnknown)
@@ -268,7 +269,7 @@ func TestAnAgentStartsAgain(t *testing.T) {
 
 // A machine that sends other roots when its stream was lost has made them up.
 func TestOtherRootsAfterALostStream(t *testing.T) {
-	m := newMachine(t, liar{})
+	m := newMachine(t, processor.Faulty{})
 	c := newCollected(m.node().GPUs, time.Now)
 	all := m.recorded(t, block(period, 0))
 	c.begin()
@@ -284,7 +285,7 @@ func TestOtherRootsAfterALostStream(t *testing.T) {
 
 // Roots count from when they came first, and the walk from when the commitment did.
 func TestTimesAreTheMembers(t *testing.T) {
-	m := newMachine(t, liar{})
+	m := newMachine(t, processor.Faulty{})
 	all := m.recorded(t, block(period, 0))
 	saw := time.Unix(1_800_000_000, 0)
 	now := saw

@@ -69,61 +69,6 @@ func (s stuck) Run(ctx context.Context, _ format.Task, ended func(uint32, format
 	return nil, ctx.Err()
 }
 
-// liar is a device that computes nothing: its bytes are made up, and its trees are right.
-type liar struct{}
-
-func (liar) Run(_ context.Context, t format.Task, ended func(uint32, format.Hash)) (format.Run, error) {
-	r := &lies{}
-	for round := range t.Profile.Resident {
-		var leaves []format.Hash
-		var mixed [][format.LeafBytes]byte
-		for l := range t.Profile.Leaves() {
-			var leaf [format.LeafBytes]byte
-			for i := 0; i < len(leaf); i += 32 {
-				h := sha256.Sum256([]byte{byte(round), byte(l), byte(l >> 8), byte(i)})
-				copy(leaf[i:], h[:])
-			}
-			mixed, leaves = append(mixed, leaf), append(leaves, format.LeafHash(&leaf))
-		}
-		r.mixed, r.leaves, r.roots = append(r.mixed, mixed), append(r.leaves, leaves), append(r.roots, format.Root(leaves))
-		ended(round, r.roots[round])
-	}
-	seed := format.WalkSeed(t.Nonce, format.RoundsRoot(r.roots))
-	for lane := range t.Profile.Lanes {
-		w := format.WalkEnds{Start: format.LaneState(seed, lane), End: format.State{S0: 1}}
-		r.walks, r.lanes = append(r.walks, w), append(r.lanes, format.WalkHash(w.Start, w.End))
-	}
-	return r, nil
-}
-
-type lies struct {
-	mixed  [][][format.LeafBytes]byte
-	leaves [][]format.Hash
-	roots  []format.Hash
-	walks  []format.WalkEnds
-	lanes  []format.Hash
-}
-
-func (r *lies) Result() format.Result {
-	return format.Result{Roots: r.roots, Walks: 1, WalksRoot: format.Root(r.lanes)}
-}
-
-func (r *lies) Leaves(_ context.Context, at []format.LeafAt) (out []format.LeafOpening, _ error) {
-	for _, a := range at {
-		out = append(out, format.LeafOpening{Bytes: r.mixed[a.Round][a.Leaf], Path: format.Path(r.leaves[a.Round], a.Leaf)})
-	}
-	return out, nil
-}
-
-func (r *lies) Walks(_ context.Context, at []format.WalkAt) (out []format.WalkOpening, _ error) {
-	for _, a := range at {
-		out = append(out, format.WalkOpening{WalkEnds: r.walks[a.Lane], LanePath: format.Path(r.lanes, a.Lane)})
-	}
-	return out, nil
-}
-
-func (*lies) Close() error { return nil }
-
 // machine is a node and its peer. Its agent runs where start was called.
 type machine struct {
 	peer *p2p.Node

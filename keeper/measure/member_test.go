@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest/measure/processor"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -49,7 +50,7 @@ func TestMembersMeasureAMachine(t *testing.T) {
 
 // A machine whose second GPU makes its bytes up is found, with all that proves it.
 func TestAWrongCellIsProven(t *testing.T) {
-	m := newMachine(t, processors(t), liar{}).start(t)
+	m := newMachine(t, processors(t), processor.Faulty{}).start(t)
 	r := m.member(t).asks(t, m)
 	require.Equal(t, Wrong, r.Outcome, "%v", r.Why)
 	require.NotNil(t, r.Proof)

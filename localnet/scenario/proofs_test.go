@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -37,15 +38,39 @@ func auditSlash(t *testing.T, n *network.Network, address solana.PublicKey) []au
 	return all
 }
 
-// A node that computes wrongly has signed it: one of the keepers proves it, in two transactions, which slash half of
-// the stake that the node needs at once. No keeper votes, no fault is opened beside it, and the other keepers pay for
-// nothing. The keeper whose turn it is may be killed between the two.
+// A node that computes wrongly has signed it: one of the keepers proves it, a product in two transactions, a measurement
+// in three, which slash half of the stake that the node needs at once. No keeper votes, no fault is opened beside it, and
+// the other keepers pay for nothing. The keeper whose turn it is may be killed in between.
 func TestAWrongProductIsProven(t *testing.T) {
 	t.Parallel()
+	wrongWorkIsProven(t, "bad work", func(history invariants.History, node solana.PublicKey) (fault solana.PublicKey, found bool) {
+		_, proven, found := invariants.Find(history, func(e *bindings.BadWorkProven) bool { return e.Node == node })
+		return proven.Fault, found
+	})
+}
+
+func TestAWrongMeasurementIsProven(t *testing.T) {
+	t.Parallel()
+	v := wrongWorkIsProven(t, "wrong byte of a measurement", func(history invariants.History, node solana.PublicKey) (fault solana.PublicKey, found bool) {
+		_, proven, found := invariants.Find(history, func(e *bindings.WrongCellProven) bool { return e.Node == node })
+		return proven.Fault, found
+	}, "--measure")
+	for _, n := range v.Nodes() {
+		t.Logf("node %s: %d.%d trillion operations a second", n.Address, n.MeasuredTflopsX10/10, n.MeasuredTflopsX10%10)
+		if n.State() == sdk.NodeActive {
+			require.Positive(t, n.MeasuredTflopsX10, "the honest node's speed is on chain")
+		}
+	}
+}
+
+func wrongWorkIsProven(
+	t *testing.T, what string, find func(history invariants.History, node solana.PublicKey) (fault solana.PublicKey, found bool), keeperFlags ...string,
+) *view.View {
+	t.Helper()
 	nodes := network.DefaultNodes(2)
 	nodes[1].Wrong = true
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, WorkEvery: 1, Log: warnings(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, WorkEvery: 1, KeeperFlags: keeperFlags, Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
@@ -69,14 +94,14 @@ func TestAWrongProductIsProven(t *testing.T) {
 			required = node.RequiredStake
 		}
 		return found && node.State() == sdk.NodeSuspended
-	}, 90*time.Second, 50*time.Millisecond, "the wrong product is proven")
+	}, 90*time.Second, 50*time.Millisecond, "the wrong work is proven")
 	t.Logf("killed between accusation and proof: %t", killed)
 
 	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{dishonest.Address}, 0)
 	require.NoError(t, err)
-	_, proven, found := invariants.Find(history, func(e *bindings.BadWorkProven) bool { return e.Node == dishonest.Address })
+	fault, found := find(history, dishonest.Address)
 	require.True(t, found)
-	_, opened, found := invariants.Find(history, func(e *bindings.FaultOpened) bool { return e.Fault == proven.Fault })
+	_, opened, found := invariants.Find(history, func(e *bindings.FaultOpened) bool { return e.Fault == fault })
 	require.True(t, found)
 	require.Equal(t, required*uint64(n.Params().SlashBadWorkBps)/10_000, opened.Amount)
 
@@ -91,7 +116,7 @@ func TestAWrongProductIsProven(t *testing.T) {
 	p, _ := v.Provider(provider)
 	require.Equal(t, opened.Amount, p.SlashedTotal, "one cause, one slash")
 	for _, f := range v.Faults() {
-		require.Equal(t, proven.Fault, f.Address)
+		require.Equal(t, fault, f.Address)
 		require.True(t, f.Applied())
 	}
 	honest, _ := v.Node(n.Nodes[0].Address)
@@ -101,11 +126,12 @@ func TestAWrongProductIsProven(t *testing.T) {
 
 	all := auditSlash(t, n, dishonest.Address)
 	require.Len(t, all, 1)
-	require.Equal(t, "bad work", all[0].Proof)
+	require.Equal(t, what, all[0].Proof)
 	require.True(t, all[0].OK)
 	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
 	require.Empty(t, invariants.NewChecker().Check(snapshot))
+	return v
 }
 
 // threeKeepersOneStopped is a market of one machine whose third keeper is stopped: the test acts with its wallet.

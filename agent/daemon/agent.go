@@ -17,10 +17,12 @@ import (
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/measure"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
+	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market/query"
@@ -89,6 +91,8 @@ type Agent struct {
 	faults     *faults.Standing
 	receipts   *receipt.Server
 	challenges *challenge.Server
+	measure    *measure.Server
+	measured   []format.Device // the node's GPUs, in the order of their indices
 	figures    *figures.Server
 	assembled  atomic.Bool            // what needs the node's account is there
 	guests     atomic.Pointer[guests] // nil until the node knows its account
@@ -260,6 +264,7 @@ func (a *Agent) close() {
 	if a.device != nil {
 		warn("GPU", a.device.Close())
 	}
+	warn("GPUs", a.closeMeasured())
 	if a.machine != nil {
 		warn("machine", a.machine.Close())
 	}
@@ -310,6 +315,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.leases.Run(ctx) })
 	g.Go(func() error { return a.receipts.Run(ctx) })
 	g.Go(func() error { return a.challenges.Run(ctx) })
+	g.Go(func() error { return a.measure.Run(ctx) })
 	g.Go(func() error { return a.keepConnections(ctx) })
 	g.Go(func() error { return a.watchNode(ctx) })
 	g.Go(func() error { return a.writeStatusFile(ctx) })
@@ -332,6 +338,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	}
 	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, silence: a.cfg.SilenceFile, asked: &a.asked, log: a.log}
 	h.register(a.p2p, guests)
+	a.measure.Register(a.p2p)
 	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("agent serves")
 	return nil
 }

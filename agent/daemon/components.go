@@ -109,6 +109,7 @@ func (a *Agent) assemble(node market.Node) error {
 		},
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
+		Idle:  func(ctx context.Context) error { return a.measure.Free(ctx) },
 	})
 	if err != nil {
 		return err
@@ -134,8 +135,10 @@ func (a *Agent) assemble(node market.Node) error {
 	if o.Evidence, err = a.evidenceCollector(node, t, o.Guest); err != nil {
 		return err
 	}
-	a.challenges, err = challenge.New(o)
-	return err
+	if a.challenges, err = challenge.New(o); err != nil {
+		return err
+	}
+	return a.openMeasure()
 }
 
 // mayChallenge reports whether a key may ask this node for checks.

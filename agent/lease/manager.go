@@ -73,6 +73,8 @@ type Options struct {
 	Faults func(mask uint64) string
 	// GPUs is what the driver says of the devices in a mask. May be nil.
 	GPUs func(ctx context.Context, mask uint64) ([]messages.GPUUse, error)
+	// Idle waits until nothing of the node's own has the GPUs, before a lease starts and is billed. May be nil.
+	Idle func(context.Context) error
 	// Keep is how long the output of a closed lease stays readable; default one minute.
 	Keep time.Duration
 	// StopGrace is the time between asking a job to end and killing it; default 5 s.

@@ -32,7 +32,18 @@ func jobLine(t *testing.T) string {
 // rented runs a manager with a lease over a job until the test ends.
 func rented(t *testing.T, job messages.JobSpec) (*Manager, *fakeChain) {
 	t.Helper()
+	m, chain := ordered(t, job)
+	require.Eventually(t, func() bool { all := m.Statuses(); return len(all) == 1 && all[0].State == messages.LeaseRunning }, time.Minute, 5*time.Millisecond)
+	return m, chain
+}
+
+// ordered is a manager with a lease that was awarded and has its job.
+func ordered(t *testing.T, job messages.JobSpec, mod ...func(*Manager)) (*Manager, *fakeChain) {
+	t.Helper()
 	m, chain, rt, _ := newTestManager(t)
+	for _, f := range mod {
+		f(m)
+	}
 	m.o.Now = time.Now
 	rt.prepare = func(context.Context, image.Credential) error { return nil }
 	chain.clock, rt.clock = &clock{t: time.Now()}, &clock{t: time.Now()}
@@ -48,7 +59,6 @@ func rented(t *testing.T, job messages.JobSpec) (*Manager, *fakeChain) {
 	require.Eventually(t, m.Live, time.Minute, time.Millisecond)
 	_, err = m.Deploy(t.Context(), testCustomer, deployRequest(job))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { all := m.Statuses(); return len(all) == 1 && all[0].State == messages.LeaseRunning }, time.Minute, 5*time.Millisecond)
 	return m, chain
 }
 

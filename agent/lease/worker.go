@@ -202,6 +202,11 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 	defer cancel()
 	switch d.Action {
 	case SubmitStart:
+		if w.m.o.Idle != nil {
+			if err := w.m.o.Idle(ctx); err != nil {
+				return err
+			}
+		}
 		w.log.Info().Bool("job", f.Entry.Job != nil).Msg("node starts the lease on chain")
 		if err := w.m.o.Chain.Start(ctx, f.Account, f.Entry.ConnectionHash); err != nil {
 			return err

@@ -32,7 +32,7 @@ func (s *Server) execute(ctx context.Context, r *run) {
 	watchers.Wait()
 	why := messages.MeasureOver
 	switch {
-	case errors.Is(cause, errLease):
+	case errors.Is(cause, errLease), err != nil && cause == nil && s.o.Busy():
 		why = messages.MeasureLease
 	case errors.Is(cause, errBlock):
 		why = messages.MeasureBlock

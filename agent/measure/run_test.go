@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -108,6 +109,40 @@ func TestALeaseEndsTheRun(t *testing.T) {
 	f.sets(false)
 	require.Equal(t, messages.MeasureLease, f.refused(t, 1, block(period, 0)))
 	require.EqualValues(t, 1, f.devices[0].runs.Load())
+}
+
+// Who waits for the memory waits for as long as a run has it, and no longer.
+func TestTheMemoryIsFreeWhenARunHasEnded(t *testing.T) {
+	f := newFixture(t, right1)
+	require.NoError(t, f.Free(t.Context()), "nothing was measured yet")
+	s := f.joins(t.Context(), 0, block(period, 0))
+	f.rounds(0, 2)
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, f.Free(soon), context.DeadlineExceeded)
+	free := make(chan error, 1)
+	go func() { free <- f.Free(t.Context()) }()
+	f.end()
+	_, last, _ := s.all(t)
+	require.NotNil(t, last.Commitment)
+	select {
+	case <-free:
+		t.Fatal("the run can still be opened")
+	case <-time.After(50 * time.Millisecond):
+	}
+	f.sets(true)
+	require.NoError(t, <-free)
+	require.Zero(t, f.devices[0].open.Load())
+	require.NoError(t, f.Free(t.Context()))
+}
+
+// What holds requests back holds back both protocols.
+func TestHeldRequestsAreNotAnswered(t *testing.T) {
+	held := errors.New("held")
+	f := newFixture(t, right1, func(o *Options) { o.Hold = func(context.Context) error { return held } })
+	require.ErrorIs(t, f.Join(t.Context(), f.keepers[0], block(period, 0), nil), held)
+	_, err := f.Open(t.Context(), f.keepers[0], messages.MeasureOpenRequest{Version: messages.Version, Node: account})
+	require.ErrorIs(t, err, held)
 }
 
 // A lease that begins after the commitment takes the memory at once, also from an opening that is under way.

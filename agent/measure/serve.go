@@ -36,7 +36,7 @@ func (s *Server) Register(n *p2p.Node) {
 // Join tells a member of the run of the instant that it names, from its first root to its commitment. Error: *p2p.Error
 // for a request that is none of this node's, send's, the context's.
 func (s *Server) Join(ctx context.Context, from solana.PublicKey, req messages.MeasureRequest, send func(messages.MeasureItem) error) error {
-	if err := s.admit(from, req.Version, req.Node); err != nil {
+	if err := s.admit(ctx, from, req.Version, req.Node); err != nil {
 		return err
 	}
 	if int(req.Tick) >= instant.Ticks {
@@ -55,7 +55,7 @@ func (s *Server) Join(ctx context.Context, from solana.PublicKey, req messages.M
 
 // Open answers a member's draw. Error: *p2p.Error for a request that is none of this node's, the context's.
 func (s *Server) Open(ctx context.Context, from solana.PublicKey, req messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
-	if err := s.admit(from, req.Version, req.Node); err != nil {
+	if err := s.admit(ctx, from, req.Version, req.Node); err != nil {
 		return messages.MeasureOpening{}, err
 	}
 	answer, no, err := s.opening(ctx, from, req)
@@ -67,7 +67,12 @@ func (s *Server) Open(ctx context.Context, from solana.PublicKey, req messages.M
 }
 
 // admit refuses requests of other versions, of keys that may not ask, and for other nodes.
-func (s *Server) admit(from solana.PublicKey, version uint8, node solana.PublicKey) error {
+func (s *Server) admit(ctx context.Context, from solana.PublicKey, version uint8, node solana.PublicKey) error {
+	if s.o.Hold != nil {
+		if err := s.o.Hold(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
 	case version != messages.Version:
 		return p2p.Refuse(p2p.CodeVersion, "this node speaks another version")

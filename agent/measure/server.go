@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ type Instants interface {
 	Is(ctx context.Context, claimed instant.Instant) (bool, error)
 }
 
-// Options of New. All but Turn, OpenFor, Now and Log are required.
+// Options of New. All but Turn, Hold, OpenFor, Now and Log are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -60,7 +61,9 @@ type Options struct {
 	// PeriodSecs is the length of a period; false while the market is not known.
 	PeriodSecs func() (uint32, bool)
 	// Turn calls a function when nothing else computes on the GPUs; nil calls it at once.
-	Turn    func(context.Context, func(context.Context) error) error
+	Turn func(context.Context, func(context.Context) error) error
+	// Hold, where there is one, is called with every request before it is read: simulations hold it back with it.
+	Hold    func(context.Context) error
 	OpenFor time.Duration
 	Now     func() time.Time
 	Log     zerolog.Logger
@@ -78,7 +81,7 @@ type Server struct {
 
 // New checks the options. Run must be called for runs to be made. Error: options.ErrMissing.
 func New(o Options) (*Server, error) {
-	if err := options.Complete("measure", o, "Turn", "OpenFor", "Now", "Log"); err != nil {
+	if err := options.Complete("measure", o, "Turn", "Hold", "OpenFor", "Now", "Log"); err != nil {
 		return nil, err
 	}
 	if o.Turn == nil {
@@ -101,6 +104,27 @@ func (s *Server) Run(ctx context.Context) error {
 			return ctx.Err()
 		case r := <-s.begin:
 			s.execute(ctx, r)
+		}
+	}
+}
+
+// Free waits until no measurement has the GPUs' memory. One that is under way ends when a lease begins. Error: ctx's.
+func (s *Server) Free(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		r := s.run
+		s.mu.Unlock()
+		if r == nil {
+			return nil
+		}
+		now := r.status()
+		if now.done {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("a measurement has the GPUs' memory: %w", ctx.Err())
+		case <-now.changed:
 		}
 	}
 }

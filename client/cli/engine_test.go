@@ -115,6 +115,8 @@ func TestMarketByCommand(t *testing.T) {
 	admin.ok(nil, "market", "apply")
 	admin.ok(nil, "market", "roles", "apply")
 	admin.ok(nil, "market", "model", "apply", "1")
+	admin.ok(nil, "market", "model", "propose", "1", "A100-SXM4-40GB", "--vram", "40960", "--tflops", "312", "--min-stake", "100", "--reference-price", "1.30",
+		"--profile", "1024,4,1024,2000,16,500,16")
 	admin.fails(cli.ExitRefused, "nothing is proposed", "market", "roles", "apply")
 	var mk struct {
 		Treasury  string
@@ -123,7 +125,10 @@ func TestMarketByCommand(t *testing.T) {
 			Holds bool
 		}
 		Params struct{ FeeBps int }
-		Models []struct{ Name, ReferencePrice string }
+		Models []struct {
+			Name, ReferencePrice, Profile, PreviousProfile string
+			Pending                                        struct{ Profile string }
+		}
 		Paused []string
 	}
 	admin.ok(&mk, "market", "show")
@@ -131,6 +136,10 @@ func TestMarketByCommand(t *testing.T) {
 	require.Equal(t, treasury.String(), mk.Treasury)
 	require.NotEmpty(t, mk.Relations)
 	require.Equal(t, "1.30", mk.Models[0].ReferencePrice)
+	require.Equal(t, "1024,4,1024,1000,16,500,16", mk.Models[0].Profile)
+	require.Empty(t, mk.Models[0].PreviousProfile)
+	require.Equal(t, "1024,4,1024,2000,16,500,16", mk.Models[0].Pending.Profile)
+	require.Contains(t, admin.run(t.Context(), "market", "show").out, "1024,4,1024,1000,16,500,16 → 1024,4,1024,2000,16,500,16")
 	admin.fails(cli.ExitUsage, `"rent" cannot be paused`, "market", "pause", "rent")
 
 	key := testmarket.Key(t)

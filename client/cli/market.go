@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -116,6 +117,15 @@ func printMarket(w io.Writer, m *service.Market) {
 		models[i] = []string{fmt.Sprint(x.ID), x.Name, fmt.Sprintf("%d G", x.VRAMMiB/1024), x.TFLOPS, x.MinStake, x.Reference, inForce(&x)}
 	}
 	table(w, "MODEL|NAME|VRAM|TFLOPS|STAKE PER GPU|REFERENCE $/GPU-H|IN FORCE", models)
+	fmt.Fprintln(w, "\nwhat GPUs are measured by: order, fold, rows, ms of the chain, resident rounds, ms of walks, lanes")
+	profiles := make([][]string, len(m.Models))
+	for i, x := range m.Models {
+		profiles[i] = []string{fmt.Sprint(x.ID), x.Profile, cmp.Or(x.PreviousProfile, "-")}
+		if x.Pending != nil && x.Pending.Profile != x.Profile {
+			profiles[i][1] += " → " + x.Pending.Profile
+		}
+	}
+	table(w, "MODEL|PROFILE|BEFORE", profiles)
 	printRelations(w, m.Relations)
 }
 

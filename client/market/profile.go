@@ -1,6 +1,8 @@
 package market
 
 import (
+	"fmt"
+
 	"github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
@@ -10,4 +12,10 @@ func ProfileOf(p bindings.MeasureProfile) measure.Profile {
 	return measure.Profile{
 		Order: p.Order, Fold: p.Fold, Rows: p.Rows, ChainMs: p.ChainMs, Resident: p.Resident, WalkMs: p.WalkMs, Lanes: p.Lanes,
 	}
+}
+
+// ProfileText is a profile as the command line has it: order, fold, rows, milliseconds of the chain, resident rounds,
+// milliseconds of walks, lanes.
+func ProfileText(p bindings.MeasureProfile) string {
+	return fmt.Sprintf("%d,%d,%d,%d,%d,%d,%d", p.Order, p.Fold, p.Rows, p.ChainMs, p.Resident, p.WalkMs, p.Lanes)
 }

@@ -20,6 +20,9 @@ type Model struct {
 	WorkSize  uint32 `json:"workSize"`
 	WorkBound uint32 `json:"workBoundMs"`
 	MinTier   uint8  `json:"minTier"`
+	// Profile is what its GPUs are measured by, PreviousProfile what they were measured by before that was changed last.
+	Profile         string `json:"profile"`
+	PreviousProfile string `json:"previousProfile,omitempty"`
 	// Since is 0 before the model's first terms are in force.
 	Since      int64       `json:"since"`
 	PendingEta int64       `json:"pendingEta,omitempty"`
@@ -33,18 +36,22 @@ type ModelTerms struct {
 	WorkSize  uint32 `json:"workSize"`
 	WorkBound uint32 `json:"workBoundMs"`
 	MinTier   uint8  `json:"minTier"`
+	Profile   string `json:"profile"`
 }
 
 func modelOf(m *market.Model) Model {
 	out := Model{
 		ID: m.Id, Name: m.ModelName(), VRAMMiB: m.VramMib, TFLOPS: fmt.Sprintf("%d.%d", m.TflopsX10/10, m.TflopsX10%10),
 		MinStake: market.GNT(m.MinStake).String(), Reference: market.PricePerHour(m.ReferencePrice).String(),
-		WorkSize: m.WorkSize, WorkBound: m.WorkBoundMs, MinTier: m.MinTier, Since: m.Since,
+		WorkSize: m.WorkSize, WorkBound: m.WorkBoundMs, MinTier: m.MinTier, Since: m.Since, Profile: market.ProfileText(m.Profile),
+	}
+	if m.PreviousProfile != m.Profile && m.Since != 0 {
+		out.PreviousProfile = market.ProfileText(m.PreviousProfile)
 	}
 	if p := m.Pending; m.PendingEta != 0 {
 		out.PendingEta = m.PendingEta
 		out.Pending = &ModelTerms{
-			market.GNT(p.MinStake).String(), market.PricePerHour(p.ReferencePrice).String(), p.WorkSize, p.WorkBoundMs, p.MinTier,
+			market.GNT(p.MinStake).String(), market.PricePerHour(p.ReferencePrice).String(), p.WorkSize, p.WorkBoundMs, p.MinTier, market.ProfileText(p.Profile),
 		}
 	}
 	return out

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
 #   registry  a registry server, which tests of private images start; without it they are skipped
 #   ssh   OpenSSH's client, rsync and a static busybox, with which tests visit containers; without them they are skipped
 #   dist  nfpm, which makes packages
+#   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   promtool  Prometheus's tool, with which the alert rules are tried; without it that test is skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
@@ -187,11 +188,20 @@ need_dist() {
   }
 }
 
+# A browser is not installed: it is large. What drives it is pinned by the lockfile.
+need_browser() {
+  if ! have node || ! have npm || ! { have chromium || have chromium-browser || have google-chrome; }; then
+    say "no browser or no node: the page of gantry serve will not be tried in one (on Debian: sudo apt-get install -y --no-install-recommends chromium nodejs npm)"
+    return
+  fi
+  npm ci --prefix "$root/client/serve/page/testdata/browser" --ignore-scripts --no-audit --no-fund
+}
+
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist) "need_$part" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser or all" ;;
   esac
 done

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
@@ -24,6 +25,7 @@ func serveCommand(s Streams) *cli.Command {
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
 			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
 			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
+			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
 		),
 		Action: action(s, (*session).serve),
@@ -37,6 +39,8 @@ type serveJSON struct {
 	Session   string `json:"session"`
 	Token     string `json:"token,omitempty"`
 	TokenFile string `json:"tokenFile,omitempty"`
+	// Page signs one browser in, once and for a short time.
+	Page string `json:"page,omitempty"`
 }
 
 func (s *session) serve() (err error) {
@@ -78,10 +82,23 @@ func (s *session) serve() (err error) {
 	if err := s.token(store, &out); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	var files []*page.File
+	if !s.cli.Bool("no-page") {
+		if files, err = page.Files(); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
+	server := serve.New(serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log})
+	if len(files) > 0 {
+		link, err := server.PageLink()
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		out.Page = out.URL + link
+	}
 	if err := s.done(out, out.print); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	server := serve.New(serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Customer: customer, Hosts: s.cli.StringSlice("host"), Log: s.log})
 	return server.Serve(s.ctx, l)
 }
 
@@ -128,5 +145,8 @@ func (j serveJSON) print(w io.Writer) {
 		fmt.Fprintf(w, "token     %s   (it is not shown again; gantry serve --new-token makes another)\n", j.Token)
 	case j.TokenFile != "":
 		fmt.Fprintf(w, "token     in %s\n", j.TokenFile)
+	}
+	if j.Page != "" {
+		fmt.Fprintf(w, "page      %s   (signs one browser in, once, within 15 minutes)\n", j.Page)
 	}
 }

@@ -4,6 +4,7 @@
 //   - guard.go lets no request through that names another host (DNS rebinding), comes from another page, has no token, is
 //     too large or takes too long.
 //   - token.go keeps the hash of the token in an embedded database.
+//   - signin.go lets a browser in by a code that is good once; the page that it shows is in client/serve/page.
 //   - problem.go answers every error as application/problem+json with its cause and the next step (RFC 9457).
 //   - operations.go has the operations.
 package serve

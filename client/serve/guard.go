@@ -20,12 +20,10 @@ const (
 	answerWithin = 30 * time.Second
 )
 
-// open are the paths that need no token.
-var open = []string{"/openapi.json", "/health"}
-
 // guard lets requests through that may be answered.
 type guard struct {
-	hosts  []string // by which the server may be called, lower case and without port
+	hosts  []string        // by which the server may be called, lower case and without port
+	open   map[string]bool // paths that need no token
 	admits func(token string) (bool, error)
 	next   http.Handler
 }
@@ -67,7 +65,7 @@ func (g *guard) refuse(r *http.Request) *Problem {
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		return problem(http.StatusForbidden, "the request comes from a page of another site", "pages of other sites may not use this server")
 	}
-	if slices.Contains(open, r.URL.Path) {
+	if g.open[r.URL.Path] && (r.URL.Path != signInPath || r.Method == http.MethodPost) {
 		return nil
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -14,6 +14,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/version"
 )
@@ -26,9 +27,13 @@ type Options struct {
 	Buyer Buyer
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey
+	// Session is the key that it signs with.
+	Session solana.PublicKey
 	// Hosts are names and addresses by which the server may be called, besides those of loopback.
 	Hosts []string
-	Log   zerolog.Logger
+	// Page is the web page; a server without it has none.
+	Page []*page.File
+	Log  zerolog.Logger
 }
 
 // Server is the HTTP API.
@@ -36,19 +41,37 @@ type Server struct {
 	o       Options
 	handler http.Handler
 	orders  orders
+	signIns signIns
 }
 
 // New is a server that does not listen yet.
 func New(o Options) *Server {
-	s := &Server{o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}}
+	s := &Server{o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}}
 	mux := http.NewServeMux()
 	s.api(mux)
+	open := map[string]bool{"/openapi.json": true, "/health": true, signInPath: true}
+	for _, f := range o.Page {
+		open[f.Path] = true
+		pattern := f.Path
+		if pattern == "/" {
+			pattern = "/{$}"
+		}
+		mux.Handle(http.MethodGet+" "+pattern, f)
+	}
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	for _, h := range o.Hosts {
 		hosts = append(hosts, strings.ToLower(h))
 	}
-	s.handler = s.recovered(&guard{hosts: hosts, admits: o.Store.Admits, next: found(mux)})
+	s.handler = s.recovered(&guard{hosts: hosts, open: open, admits: s.admits, next: found(mux)})
 	return s
+}
+
+// admits reports whether a token is the server's, or that of a browser that is signed in.
+func (s *Server) admits(token string) (bool, error) {
+	if s.signIns.admits(token) {
+		return true, nil
+	}
+	return s.o.Store.Admits(token)
 }
 
 // ServeHTTP answers one request.

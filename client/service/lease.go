@@ -26,6 +26,7 @@ type Lease struct {
 	EndReason   string `json:"endReason,omitempty"`
 	GPUs        uint8  `json:"gpus"`
 	Model       string `json:"model,omitempty"`
+	Simulated   bool   `json:"simulated,omitempty"` // its GPUs
 	Price       string `json:"pricePerGpuHour"`
 	AwardPrice  string `json:"awardPricePerGpuHour,omitempty"` // where the award was shown to be unjust and the price fell
 	AwardedAt   int64  `json:"awardedAt"`
@@ -40,6 +41,7 @@ type Lease struct {
 	Verified    uint32 `json:"verifiedSeconds"`
 	Downtime    uint32 `json:"downtimeSeconds"`
 	Used        uint32 `json:"usedSeconds"` // that can be owed at most, now
+	Cost        string `json:"costAtMost"`  // of the used seconds, fee included
 	Rating      uint8  `json:"rating,omitempty"`
 	Faults      uint8  `json:"pendingFaults,omitempty"`
 	Output      string `json:"output,omitempty"`   // of a redundant job: awaited, committed, shown, accepted, rejected
@@ -58,6 +60,10 @@ func DescribeLease(v *view.View, l *market.Lease, now int64) Lease {
 		Paid: market.USDC(l.Paid).Exact(), Fee: l.FeeTotal().Exact(), PaidSecs: l.PaidSecs, Receipt: l.ReceiptSecs,
 		Verified: l.VerifiedSecs, Downtime: l.DowntimeSecs, Used: l.BillableSecs(now), Rating: l.Rating, Faults: l.PendingFaults,
 	}
+	// Seconds before the price fell are paid.
+	if owed, err := l.Owed(max(l.RepricedSecs, out.Used)); err == nil {
+		out.Cost = owed.Exact()
+	}
 	if l.Repriced() {
 		out.AwardPrice = market.PricePerHour(l.AwardPrice).String()
 	}
@@ -74,6 +80,7 @@ func DescribeLease(v *view.View, l *market.Lease, now int64) Lease {
 		if m, ok := v.Model(n.Spec.Model); ok {
 			out.Model = m.ModelName()
 		}
+		out.Simulated = n.Spec.Simulated == 1
 	}
 	return out
 }

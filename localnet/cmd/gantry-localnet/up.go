@@ -13,6 +13,9 @@ import (
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
+// pageCredits is what the customer of the page can spend, USDC.
+const pageCredits = "25"
+
 func upCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "up",
@@ -56,7 +59,16 @@ func up(c *cli.Context) (err error) {
 	if err != nil {
 		return interruptedIsFine(c.Context, err)
 	}
+	var served network.Served
+	if len(n.Keys.Customers) > 0 {
+		if served, err = n.StartServe(c.Context, n.Keys.Customers[0], pageCredits); err != nil {
+			return interruptedIsFine(c.Context, err)
+		}
+	}
 	describe(c.App.Writer, n.State(), dir, explorer)
+	if served.Page != "" {
+		fmt.Fprintf(c.App.Writer, "page      %s\n          signs one browser in within 15 minutes; then give the token in %s\n", served.Page, served.TokenFile)
+	}
 	fmt.Fprintf(c.App.Writer, "\nready after %.1f s. Ctrl-C stops everything.\n", time.Since(started).Seconds())
 	select {
 	case <-c.Context.Done():

@@ -1,0 +1,50 @@
+// Speaks with the server. The token is kept for this tab only, and goes to this server only.
+
+const where = 'gantry.token';
+
+export const signedIn = () => sessionStorage.getItem(where) !== null;
+
+export const keep = (token) => sessionStorage.setItem(where, token);
+
+export const forget = () => sessionStorage.removeItem(where);
+
+// Problem is an error as the API describes it (RFC 9457), or what kept an answer from coming.
+export class Problem extends Error {
+  constructor(body, status) {
+    super(body.detail ?? 'the server has given no reason');
+    this.body = body;
+    this.status = status;
+  }
+}
+
+// ask sends a request and returns its answer's status and document.
+export async function ask(method, path, { body, headers, signal } = {}) {
+  const h = new Headers(headers);
+  const token = sessionStorage.getItem(where);
+  if (token) h.set('Authorization', `Bearer ${token}`);
+  if (body !== undefined) h.set('Content-Type', 'application/json');
+  let res;
+  try {
+    res = await fetch(path, { method, headers: h, body: body === undefined ? undefined : JSON.stringify(body), signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });
+  } catch (err) {
+    if (err.name === 'AbortError') throw err;
+    throw new Problem({ title: 'No answer', detail: `the server does not answer: ${err.message}`, nextStep: 'look whether gantry serve runs' }, 0);
+  }
+  if (res.status === 204) return { status: 204 };
+  let document;
+  try {
+    document = await res.json();
+  } catch {
+    throw new Problem({ title: 'No answer', detail: `the server has answered with status ${res.status} and no JSON`, nextStep: 'look at its log' }, res.status);
+  }
+  if (!res.ok) {
+    if (res.status === 401) {
+      forget();
+      dispatchEvent(new CustomEvent('gantry-out', { detail: document }));
+    }
+    throw new Problem(document, res.status);
+  }
+  return { status: res.status, body: document };
+}
+
+export const get = async (path, signal) => (await ask('GET', path, { signal })).body;

@@ -1,0 +1,125 @@
+// Shows the view that the address names, and signs in and out.
+import { ask, forget, get, keep, signedIn } from './api.js';
+import { el, fill, say } from './dom.js';
+import { problem } from './show.js';
+import { lease } from './views/lease.js';
+import { leases } from './views/leases.js';
+import { market } from './views/market.js';
+import { order } from './views/order.js';
+import { purchase } from './views/purchase.js';
+import { signIn } from './views/signin.js';
+import { status } from './views/status.js';
+
+const views = { market, order, purchase, leases, lease, status };
+const main = document.getElementById('main');
+const nav = document.getElementById('nav');
+const out = document.getElementById('out');
+const where = document.getElementById('where');
+
+let leave = new AbortController();
+
+// parse reads #/view/argument?name=value.
+function parse() {
+  const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
+  const [name, ...rest] = path.split('/');
+  return { name: Object.hasOwn(views, name) ? name : 'market', argument: rest.join('/'), query: new URLSearchParams(query) };
+}
+
+async function show(failure) {
+  leave.abort();
+  leave = new AbortController();
+  const { signal } = leave;
+  nav.hidden = out.hidden = !signedIn();
+  const { name, argument, query } = parse();
+  for (const a of nav.querySelectorAll('a')) {
+    const here = a.getAttribute('href') === `#/${name === 'lease' ? 'leases' : name}`;
+    if (here) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  }
+  if (!signedIn()) {
+    where.textContent = '';
+    fill(main, signIn({ failure, done: () => show() }));
+    main.querySelector('h1').focus();
+    return;
+  }
+  const root = el('div');
+  fill(main, root);
+  try {
+    await views[name]({ root, argument, query, signal, every: (ms, f) => every(ms, f, signal, root) });
+  } catch (err) {
+    if (signal.aborted) return;
+    root.append(problem(err));
+  }
+  if (signal.aborted) return;
+  const title = root.querySelector('h1');
+  document.title = title ? `${title.textContent} – Gantry` : 'Gantry';
+  if (!root.contains(document.activeElement)) title?.focus();
+}
+
+// every asks anew while the view is shown and can be seen. What fails is said once, above the view, until it works again.
+function every(ms, f, signal, root) {
+  const place = el('div');
+  root.append(place);
+  let said = '';
+  const round = async () => {
+    if (signal.aborted) return;
+    if (!document.hidden) {
+      try {
+        await f();
+        if (said) place.replaceChildren();
+        said = '';
+      } catch (err) {
+        if (signal.aborted) return;
+        if (err.message !== said) place.replaceChildren(problem(err));
+        said = err.message;
+      }
+    }
+    if (!signal.aborted) setTimeout(round, ms);
+  };
+  setTimeout(round, ms);
+}
+
+async function place() {
+  try {
+    const s = await get('/v1/status');
+    where.textContent = s.cluster.name === 'mainnet-beta' ? s.cluster.name : `${s.cluster.name}: a network for tests`;
+  } catch {
+    where.textContent = ''; // the view says what is wrong
+  }
+}
+
+// start takes the code out of the address before anything else, so that neither a bookmark nor a reload has it.
+async function start() {
+  const code = /^#code=([\w-]+)$/.exec(location.hash);
+  let failure;
+  if (code) {
+    history.replaceState(null, '', '#/market');
+    if (!signedIn()) {
+      try {
+        keep((await ask('POST', '/page/session', { body: { code: code[1] } })).body.token);
+      } catch (err) {
+        failure = err;
+      }
+    }
+  }
+  addEventListener('hashchange', () => {
+    if (location.hash === '#main') return;
+    if (/^#code=/.test(location.hash)) start();
+    else show();
+  });
+  addEventListener('gantry-out', () => {
+    if (!nav.hidden) show(new Error('This browser is not signed in any more.'));
+  });
+  out.addEventListener('click', async () => {
+    try {
+      await ask('DELETE', '/page/session');
+    } catch { /* the token is forgotten here all the same */ }
+    forget();
+    say('Signed out.');
+    show();
+  });
+  await show(failure);
+  if (signedIn()) place();
+}
+
+start();

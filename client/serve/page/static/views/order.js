@@ -1,0 +1,131 @@
+// The form of an order.
+import { get } from '../api.js';
+import { confirmed } from '../dialog.js';
+import { choice, describe, el, field, fill } from '../dom.js';
+import { amount, cost, micro, plural, problem, span, usdc } from '../show.js';
+import { begin, pending } from './pending.js';
+
+// words splits a command line at spaces; quotes hold a part together, and a backslash outside of single quotes takes the
+// next character as it is. Nothing else is special: no variables, no wildcards.
+export function words(line) {
+  const out = [];
+  let word = null;
+  let quote = '';
+  for (let i = 0; i < line.length; i++) {
+    const c = line[i];
+    if (c === '\\' && quote !== "'" && i + 1 < line.length) word = (word ?? '') + line[++i];
+    else if (quote && c === quote) quote = '';
+    else if (quote) word += c;
+    else if (c === '"' || c === "'") [quote, word] = [c, word ?? ''];
+    else if (!/\s/.test(c)) word = (word ?? '') + c;
+    else if (word !== null) [word] = [null, out.push(word)];
+  }
+  if (quote) throw new Error(`the command has an open ${quote}`);
+  if (word !== null) out.push(word);
+  return out;
+}
+
+// environment reads lines NAME=VALUE.
+export function environment(text) {
+  const out = {};
+  for (const line of text.split('\n').filter((l) => l.trim() !== '')) {
+    const at = line.indexOf('=');
+    if (at < 1) throw new Error(`the environment has a line without a name and "=": ${line}`);
+    out[line.slice(0, at).trim()] = line.slice(at + 1);
+  }
+  return out;
+}
+
+// request is what the API's order takes, from the form.
+function request(f) {
+  const text = (name) => f.elements[name].value.trim();
+  const hours = Number(text('time'));
+  const seconds = Math.round(hours * Number(text('unit')));
+  if (!(seconds >= 1)) throw new Error('the time must be a number greater than zero');
+  const r = { gpu: text('gpu'), count: Number(text('count')), seconds };
+  const price = micro(text('price'));
+  if (!price) throw new Error('the price must be an amount of USDC with at most six decimals, such as 2.60');
+  r.maxPricePerGpuHour = text('price');
+  if (text('region')) r.region = text('region');
+  if (text('image')) r.image = text('image');
+  const command = words(f.elements.command.value);
+  if (command.length) r.command = command;
+  const env = environment(f.elements.env.value);
+  if (Object.keys(env).length) r.env = env;
+  if (text('network') === 'none') r.network = 'none';
+  if (f.elements.completion.checked) r.runToCompletion = true;
+  if (f.elements.simulated.checked) r.allowSimulated = true;
+  return r;
+}
+
+const most = (r) => cost(micro(r.maxPricePerGpuHour), r.count, r.seconds);
+
+export async function order({ root, query, signal }) {
+  const waiting = pending();
+  const [m, status] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal)]);
+  const local = status.cluster.name === 'localnet';
+  const models = m.models.map((x) => [x.name, `${x.name} (reference ${x.referencePrice} USDC)`]);
+  const price = el('input', { name: 'price', required: true, inputmode: 'decimal', autocomplete: 'off', maxlength: 24 });
+  const gpu = choice('gpu', models, query.get('gpu') ?? undefined);
+  const reference = () => m.models.find((x) => x.name === gpu.value)?.referencePrice ?? '';
+  price.value = query.get('price') || reference();
+  const ticked = (name, on) => {
+    const box = el('input', { name, type: 'checkbox' });
+    box.checked = on;
+    return box;
+  };
+  const total = el('div', { class: 'figures wide' });
+  const failure = el('div', { class: 'wide' });
+  const form = el('form', { class: 'tall' },
+    field('GPU', gpu), field('How many, on one machine', el('input', { name: 'count', type: 'number', min: 1, max: 8, value: 1, required: true })),
+    field('For how long', el('input', { name: 'time', inputmode: 'decimal', required: true, value: local ? '10' : '1', maxlength: 12 })),
+    field('Unit of the time', choice('unit', [['60', 'minutes'], ['3600', 'hours'], ['86400', 'days']], local ? '60' : '3600')),
+    field('At most, USDC per GPU-hour', price, 'The order goes to the best offer at or below this price, at the price that it asks.'),
+    field('Region begins with', el('input', { name: 'region', autocomplete: 'off', maxlength: 16 }), 'Empty: any.'),
+    field('Image', el('input', { name: 'image', autocomplete: 'off', spellcheck: 'false', maxlength: 512 }),
+      local ? 'A container image. Without one, machines of a local network run a command as it is.' : 'A container image, such as python:3.13-slim.'),
+    field('Command', el('input', { name: 'command', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 }), 'Split at spaces; quotes hold a part together. Empty: the image’s own.'),
+    field('Environment', el('textarea', { name: 'env', rows: 3, spellcheck: 'false', autocomplete: 'off' }), 'A line for each: NAME=VALUE. The machine’s provider could read it.'),
+    field('Network', choice('network', [['internet', 'internet'], ['none', 'none']])),
+    field('The lease ends with the job', ticked('completion', true), 'Else the machine is kept until the time is over or the lease is stopped.'),
+    field('Simulated GPUs too', ticked('simulated', query.get('simulated') === '1'), 'For local networks: such a machine has no GPU.'),
+    total, failure, el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));
+
+  const draw = () => {
+    let text = '–';
+    try {
+      text = usdc(amount(most(request(form))));
+    } catch { /* it is said when the form is sent */ }
+    total.replaceChildren(...['Costs at most', 'Free credits', 'Left of the session key’s cap'].map((name, i) =>
+      el('div', {}, el('span', { class: 'note' }, name), el('span', {}, [text, usdc(status.account.free), usdc(status.account.session.left)][i]))));
+  };
+  gpu.addEventListener('change', () => {
+    price.value = reference();
+  });
+  form.addEventListener('input', draw);
+  form.addEventListener('submit', async (e) => {
+    e.preventDefault();
+    failure.replaceChildren();
+    try {
+      const r = request(form);
+      const terms = [`gpu=${r.gpu.replace(/\s/g, '')}`, `price<=${r.maxPricePerGpuHour}`, `count>=${r.count}`, r.region && `region=${r.region}`, r.image && 'sandbox', !r.allowSimulated && 'real'];
+      const { offers } = await get(`/v1/offers?${new URLSearchParams({ q: terms.filter(Boolean).join(' ') })}`, signal);
+      const yes = await confirmed({
+        title: 'Buy this?', yes: 'Buy', no: 'Change it',
+        body: el('div', {}, describe(
+          ['GPUs', `${r.count} × ${r.gpu}`], ['Time', span(r.seconds)],
+          ['Price', offers.length ? `${usdc(offers[0].pricePerGpuHour)} per GPU-hour is what the best of ${plural(offers.length, 'node')} asks` : 'no node fits now: the order will be refused'],
+          ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`],
+          ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Image', r.image], ['Command', r.command && el('code', {}, JSON.stringify(r.command))],
+          ['Simulated', r.allowSimulated && 'a machine without a GPU may be awarded']),
+        el('p', {}, 'The most that it can cost is reserved from the credits now. What is paid is the time that the machine has served; the rest comes back. The server signs with its session key.')),
+      });
+      if (yes) begin(r);
+    } catch (err) {
+      if (!signal.aborted) failure.replaceChildren(err.body ? problem(err) : problem({ body: { title: 'The form', detail: err.message } }));
+    }
+  });
+  draw();
+  fill(root, el('h1', { tabindex: -1 }, 'Order'),
+    waiting && el('p', { role: 'status' }, 'A purchase is under way: ', el('a', { href: `#/purchase/${waiting.key}` }, 'look at it'), '.'), form);
+}

@@ -1,0 +1,19 @@
+// Remembers a purchase from before it is sent until it has come to something. It is kept for this tab: a reload goes on with
+// it under the same Idempotency-Key, with which the server buys once. Not for longer: the environment of a job may hold
+// passwords.
+
+const where = 'gantry.purchase';
+
+export function pending() {
+  const raw = sessionStorage.getItem(where);
+  return raw && JSON.parse(raw);
+}
+
+export const over = () => sessionStorage.removeItem(where);
+
+// begin notes the request with a key of its own, then has it sent.
+export function begin(request) {
+  const key = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
+  sessionStorage.setItem(where, JSON.stringify({ key, request }));
+  location.hash = `#/purchase/${key}`;
+}

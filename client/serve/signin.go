@@ -1,0 +1,137 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const (
+	// codeLasts is how long the code of the page's link may be used.
+	codeLasts = 15 * time.Minute
+	// signedIn is how long a browser stays signed in.
+	signedIn = 12 * time.Hour
+	// signInPath is where a page exchanges its code; it needs no token.
+	signInPath = "/page/session"
+)
+
+// signIns lets a browser in: with a code that is good once, for a token of its own. The code is in the fragment of a link,
+// which a browser sends to nobody; what it leaves in the browser's history is worth nothing once it is used. The token is
+// no cookie: cookies of 127.0.0.1 go to the servers of all its ports, other users' among them. Both end with the server.
+type signIns struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	code   [32]byte // sha256; zero where there is none
+	until  time.Time
+	tokens map[[32]byte]time.Time // sha256 of a token, and when it ends
+}
+
+func secret(prefix string) (string, error) {
+	var b [32]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", fmt.Errorf("random number: %w", err)
+	}
+	return prefix + base64.RawURLEncoding.EncodeToString(b[:]), nil
+}
+
+// offer makes a code in place of the one before.
+func (s *signIns) offer() (string, error) {
+	code, err := secret("")
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.code, s.until = sha256.Sum256([]byte(code)), s.now().Add(codeLasts)
+	return code, nil
+}
+
+// exchange takes the code for a token; ok is false where it is not the code, or one that is used or too old.
+func (s *signIns) exchange(code string) (token string, until time.Time, ok bool, err error) {
+	got := sha256.Sum256([]byte(code))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if s.code == [32]byte{} || !now.Before(s.until) || subtle.ConstantTimeCompare(got[:], s.code[:]) != 1 {
+		return "", time.Time{}, false, nil
+	}
+	if token, err = secret(tokenPrefix + "page_"); err != nil {
+		return "", time.Time{}, false, err
+	}
+	s.code = [32]byte{}
+	until = now.Add(signedIn)
+	s.tokens[sha256.Sum256([]byte(token))] = until
+	return token, until, true, nil
+}
+
+// admits reports whether a token is one of a browser that is signed in.
+func (s *signIns) admits(token string) bool {
+	key := sha256.Sum256([]byte(token))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until, known := s.tokens[key]
+	if known && !s.now().Before(until) {
+		delete(s.tokens, key)
+		known = false
+	}
+	return known
+}
+
+// end signs a browser out.
+func (s *signIns) end(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tokens, sha256.Sum256([]byte(token)))
+}
+
+// PageLink is the page's path and fragment, with a code that signs one browser in. It takes the place of the link before.
+func (s *Server) PageLink() (string, error) {
+	code, err := s.signIns.offer()
+	return "/#code=" + code, err
+}
+
+type signInInput struct {
+	Body struct {
+		Code string `json:"code" minLength:"1" maxLength:"64"`
+	}
+}
+
+// signInReply is what a browser gets for its code.
+type signInReply struct {
+	Token string `json:"token"`
+	Until int64  `json:"until"`
+}
+
+// registerPage adds the operations that only the page uses; they are not in the document.
+func (s *Server) registerPage(api huma.API) {
+	in := huma.Operation{OperationID: "sign-in", Method: http.MethodPost, Path: signInPath, Hidden: true}
+	huma.Register(api, in, func(_ context.Context, in *signInInput) (*reply[signInReply], error) {
+		token, until, ok, err := s.signIns.exchange(in.Body.Code)
+		if err != nil {
+			return nil, failed(err)
+		}
+		if !ok {
+			return nil, problem(http.StatusUnauthorized, fmt.Sprintf("the code in the page's address is used, or older than %s", codeLasts),
+				"give the server's token instead, or start gantry serve again and open the link that it prints")
+		}
+		return &reply[signInReply]{signInReply{Token: token, Until: until.Unix()}}, nil
+	})
+	type signOutInput struct {
+		Authorization string `header:"Authorization"`
+	}
+	out := huma.Operation{OperationID: "sign-out", Method: http.MethodDelete, Path: signInPath, Hidden: true, DefaultStatus: http.StatusNoContent}
+	huma.Register(api, out, func(_ context.Context, in *signOutInput) (*struct{}, error) {
+		s.signIns.end(strings.TrimSpace(strings.TrimPrefix(in.Authorization, "Bearer ")))
+		return &struct{}{}, nil
+	})
+}

@@ -41,7 +41,7 @@ func (a *Agent) figuresNow() (metrics.State, bool) {
 		return metrics.State{}, false
 	}
 	s := metrics.State{
-		Leases: map[string]int{}, Asked: time.Unix(0, a.asked.Load()), Questions: a.challenges.Counts(), InFlight: a.txm.InFlight(),
+		Leases: map[string]int{}, Asked: time.Unix(0, a.asked.Load()), Questions: a.challenges.Counts(), Measured: a.measure.Counts(), InFlight: a.txm.InFlight(),
 		Faults: len(a.faults.All(faults.Broken)), ClockOff: time.Duration(a.clock.offset.Load()), Slot: a.view.Slot(),
 	}
 	s.Connected, s.Keepers = a.connected()

@@ -45,6 +45,7 @@ func (s *Server) execute(ctx context.Context, r *run) {
 			r.refused = why
 		}
 	})
+	s.count.ended(why)
 	log := s.o.Log.Info()
 	if err != nil && cause == nil {
 		log = s.o.Log.Error()
@@ -73,11 +74,13 @@ func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCause
 			}
 		}
 	}()
+	began := s.o.Now()
 	g, gctx := errgroup.WithContext(ctx)
 	for i, gpu := range r.gpus {
 		g.Go(func() (err error) {
 			runs[i], err = gpu.Device.Run(gctx, format.NewTask(r.place, gpu.Index, gpu.Profile), func(_ uint32, root format.Hash) {
-				r.update(func() { r.roots[i] = append(r.roots[i], root) })
+				now := s.o.Now()
+				r.update(func() { r.roots[i], r.came[i] = append(r.roots[i], root), append(r.came[i], now) })
 			})
 			if err != nil {
 				return fmt.Errorf("measure GPU %d: %w", gpu.Index, err)
@@ -88,7 +91,7 @@ func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCause
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := s.commit(ctx, r, runs); err != nil {
+	if err := s.commit(ctx, r, runs, began); err != nil {
 		return err
 	}
 	given = true
@@ -111,7 +114,7 @@ func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCause
 }
 
 // commit signs what the GPUs have made.
-func (s *Server) commit(ctx context.Context, r *run, runs []format.Run) error {
+func (s *Server) commit(ctx context.Context, r *run, runs []format.Run, began time.Time) error {
 	entries := make([]format.Entry, len(runs))
 	var encoded []byte
 	for i, gpu := range r.gpus {
@@ -124,6 +127,8 @@ func (s *Server) commit(ctx context.Context, r *run, runs []format.Run) error {
 	if err != nil {
 		return fmt.Errorf("sign the measurement: %w", err)
 	}
+	now := s.o.Now()
+	s.count.committed(Last{Took: now.Sub(began), Figures: least(r.gpus, entries, began, now, r.came)})
 	r.update(func() {
 		r.commitment, r.life = c, ctx
 		r.signed = &messages.MeasureCommitment{Commitment: c.Bytes(), Signature: signature, Entries: encoded}

@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -33,6 +34,7 @@ type run struct {
 	mu         sync.Mutex
 	changed    chan struct{}   // closed and replaced at every change of what follows
 	roots      [][]format.Hash // of each GPU; only appended to
+	came       [][]time.Time   // when each root was there, by this machine's clock
 	signed     *messages.MeasureCommitment
 	commitment format.Commitment
 	life       context.Context         // of what is opened; set with signed
@@ -53,7 +55,7 @@ type drawn struct {
 func newRun(at instant.Instant, place format.Place, gpus []GPU) *run {
 	r := &run{
 		at: at, place: place, gpus: gpus, stopped: make(chan struct{}), changed: make(chan struct{}),
-		roots: make([][]format.Hash, len(gpus)), members: map[solana.PublicKey]*member{},
+		roots: make([][]format.Hash, len(gpus)), came: make([][]time.Time, len(gpus)), members: map[solana.PublicKey]*member{},
 	}
 	for range gpus {
 		r.open = append(r.open, make(chan format.Run, 1))

@@ -43,14 +43,18 @@ func (s *Server) Join(ctx context.Context, from solana.PublicKey, req messages.M
 		return p2p.Refuse(p2p.CodeBadRequest, "a period has %d ticks", instant.Ticks)
 	}
 	at := instant.Instant{Period: records.Period(req.Period), Tick: int(req.Tick), Slot: req.Slot, Hash: req.BlockHash}
+	tell := func(m messages.MeasureItem) error {
+		s.count.answered(m.Refused)
+		return send(m)
+	}
 	r, no, err := s.enter(ctx, from, at)
 	switch {
 	case err != nil:
 		return err
 	case no != 0:
-		return send(messages.MeasureItem{Refused: no})
+		return tell(messages.MeasureItem{Refused: no})
 	}
-	return r.follow(ctx, send)
+	return r.follow(ctx, tell)
 }
 
 // Open answers a member's draw. Error: *p2p.Error for a request that is none of this node's, the context's.
@@ -62,6 +66,10 @@ func (s *Server) Open(ctx context.Context, from solana.PublicKey, req messages.M
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 		s.o.Log.Error().Err(err).Uint8("gpu", req.GPU).Stringer("keeper", from).Msg("a measurement was not opened")
 		no, err = messages.MeasureFailed, nil
+	}
+	s.count.answered(no)
+	if err == nil && no == 0 {
+		s.count.opened()
 	}
 	return messages.MeasureOpening{Answer: answer, Refused: no}, err
 }

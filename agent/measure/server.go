@@ -73,6 +73,7 @@ type Options struct {
 type Server struct {
 	o     Options
 	begin chan *run // what Run is to do next; there is never more than one
+	count *counts
 
 	mu    sync.Mutex
 	run   *run                                // the last
@@ -93,7 +94,7 @@ func New(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Server{o: o, begin: make(chan *run, 1), muted: map[solana.PublicKey]records.Period{}}, nil
+	return &Server{o: o, begin: make(chan *run, 1), count: newCounts(), muted: map[solana.PublicKey]records.Period{}}, nil
 }
 
 // Run makes the runs that members start, one at a time, until ctx ends.

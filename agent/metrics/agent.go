@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/measure"
 )
 
 // State is what is shown of an agent at one moment.
@@ -25,6 +26,8 @@ type State struct {
 	Asked time.Time
 	// Questions counts keepers' questions since the start.
 	Questions challenge.Counts
+	// Measured counts measurements since the start.
+	Measured measure.Counts
 	// InFlight are transactions whose outcome is not known yet.
 	InFlight int
 	// Faults are those of the hardware that stand.
@@ -58,7 +61,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // plain are the figures without labels.
 func plain() []figure {
-	return []figure{
+	return append(lastMeasured(), []figure{
 		{describe("pending_faults", "Faults on chain that hold this node's stake and are not decided."), func(s State) float64 { return float64(s.PendingFaults) }},
 		{describe("keepers", "Keepers on chain."), func(s State) float64 { return float64(s.Keepers) }},
 		{describe("keepers_connected", "Keepers that have a connection with this node."), func(s State) float64 { return float64(s.Connected) }},
@@ -70,7 +73,7 @@ func plain() []figure {
 		{describe("chain_slot", "Newest slot that the agent has seen."), func(s State) float64 { return float64(s.Slot) }},
 		{describe("disk_free_bytes", "Room on the data folder's file system."), func(s State) float64 { return float64(s.DiskFree) }},
 		{describe("image_bytes", "What the images of containers take on the disk."), func(s State) float64 { return float64(s.ImageBytes) }},
-	}
+	}...)
 }
 
 // collector reads the state whenever figures are asked for.
@@ -81,6 +84,7 @@ type collector struct {
 	leases    *prometheus.Desc
 	questions *prometheus.Desc
 	missing   *prometheus.Desc
+	measured  measurements
 	gpu       []reading
 }
 
@@ -98,6 +102,7 @@ func newCollector(read func() (State, bool)) *collector {
 		leases:    describe("leases", "Leases that the agent keeps, by state.", "state"),
 		questions: describe("questions_total", "Questions of keepers since the agent started, by kind and whether they were answered.", "kind", "answered"),
 		missing:   describe("gpu_missing", "1 for a GPU that has fallen off the bus.", "gpu", "simulated"),
+		measured:  newMeasurements(),
 		gpu:       readings(),
 	}
 }
@@ -111,6 +116,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.leases
 	to <- c.questions
 	to <- c.missing
+	c.measured.describe(to)
 	for _, r := range c.gpu {
 		to <- r.desc
 	}
@@ -141,6 +147,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	} {
 		to <- prometheus.MustNewConstMetric(c.questions, prometheus.CounterValue, float64(n.count), n.kind, n.answered)
 	}
+	c.measured.collect(to, s)
 	c.collectGPUs(to, s.GPUs)
 }
 

@@ -28,6 +28,9 @@ func agent() Dashboard {
 			{"Questions a minute", "By kind, and whether they were answered.", "", []Line{
 				{"sum by (kind, answered) (rate(gantry_agent_questions_total" + on + "[5m])) * 60", "{{kind}} answered: {{answered}}"},
 			}},
+			{"Measurements an hour", "By why they ended: over is the good end.", "", []Line{
+				{"sum by (why) (rate(gantry_agent_measurements_ended_total" + on + "[1h])) * 3600", "{{why}}"},
+			}},
 			{"Last work proof", "How long it took.", "s", []Line{{"gantry_agent_work_seconds" + on, "{{instance}}"}}},
 		}},
 		{"GPUs", []Panel{

@@ -46,6 +46,9 @@ func TestAWrongBlockEndsTheRunAndItsKeeperIsNotHeard(t *testing.T) {
 			}
 		}
 	}
+	// Members learn of the wrong block before the GPUs do: a root that came now might be the first run's.
+	second := func() bool { return f.devices[0].runs.Load() == 2 && f.devices[1].runs.Load() == 2 }
+	require.Eventually(t, second, waitLimit, time.Millisecond)
 	f.rounds(0, 1) // of the second run
 	require.NotNil(t, waits.next(t).Roots)
 	require.Equal(t, messages.MeasureBlock, f.refused(t, 0, honest), "not in this period")

@@ -43,19 +43,12 @@ func containers(t *testing.T) (*Process, string) {
 
 func jobImage(t testing.TB, more ...imagetest.Entry) string {
 	t.Helper()
-	built := filepath.Join(t.TempDir(), "job")
-	build := exec.Command("go", "build", "-o", built, "./testdata/job")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	binary, err := os.ReadFile(built)
-	require.NoError(t, err)
 	home := imagetest.Entry{Header: tar.Header{Name: "home/ml/", Mode: 0o700, Uid: 1000, Gid: 1000, Typeflag: tar.TypeDir}}
 	_, digested := imagetest.Serve(t, "amd64", v1.Config{
 		Entrypoint: []string{"/bin/job"}, Cmd: []string{"say=of the image"}, User: "ml",
 		Env: []string{"FROM=image", "LD_PRELOAD=/opt/malloc.so", "NVIDIA_VISIBLE_DEVICES=all"},
 	}, imagetest.Layer(t, append(
-		more, home, imagetest.File("bin/job", string(binary)), imagetest.File("etc/group", "ml:x:1000:\n"),
+		more, home, imagetest.File("bin/job", jobBinary(t)), imagetest.File("etc/group", "ml:x:1000:\n"),
 		imagetest.File("etc/passwd", "root:x:0:0::/root:/bin/sh\nml:x:1000:1000::/home/ml:/bin/sh\n"),
 	)...))
 	return digested

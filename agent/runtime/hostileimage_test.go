@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,17 +18,29 @@ import (
 )
 
 // jobBinary is the program of testdata/job.
-func jobBinary(t *testing.T) string {
+func jobBinary(t testing.TB) string {
 	t.Helper()
-	built := filepath.Join(t.TempDir(), "job")
-	build := exec.Command("go", "build", "-o", built, "./testdata/job")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	binary, err := os.ReadFile(built)
+	binary, err := builtJob()
 	require.NoError(t, err)
-	return string(binary)
+	return binary
 }
+
+// builtJob builds the program of the containers once for all tests.
+var builtJob = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "gantry-job-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	built := filepath.Join(dir, "job")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", built, "./testdata/job")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	binary, err := os.ReadFile(built)
+	return string(binary), err
+})
 
 // Images say how they want to be run. What they say reaches the job, and neither the machine nor what the node sets.
 func TestHostileConfigurations(t *testing.T) {

@@ -93,7 +93,10 @@ func (b *block) run() error {
 	}
 }
 
-// until runs a thread to its next barrier or its end.
+// until runs a thread to its next barrier or its end. One goroutine runs all threads of a block: with the race detector
+// looking at each register a test takes five times as long, and it has nothing to find. So in what until calls.
+//
+//go:norace
 func (b *block) until(t *thread) error {
 	for {
 		if t.pc >= len(b.k.code) {
@@ -124,6 +127,8 @@ func (b *block) until(t *thread) error {
 }
 
 // access loads or stores.
+//
+//go:norace
 func (b *block) access(t *thread, m *access) error {
 	addr := m.plus
 	if m.base >= 0 {
@@ -156,6 +161,8 @@ func (b *block) access(t *thread, m *access) error {
 }
 
 // word moves one register to or from memory.
+//
+//go:norace
 func (m *access) word(mem []byte, reg *uint64) {
 	le := binary.LittleEndian
 	switch {
@@ -174,6 +181,7 @@ func (m *access) word(mem []byte, reg *uint64) {
 	}
 }
 
+//go:norace
 func within(mem []byte, at uint64, size int) []byte {
 	if at > uint64(len(mem)) || uint64(len(mem))-at < uint64(size) {
 		return nil

@@ -32,6 +32,7 @@ type served struct {
 	cmd   *exec.Cmd
 	url   string
 	token string
+	page  string
 }
 
 // sessionShell is a shell with a session key of a customer, who names it with a cap.
@@ -60,12 +61,12 @@ func (s shell) serve(args ...string) *served {
 	require.NoError(s.t, cmd.Start())
 	v := &served{t: s.t, cmd: cmd}
 	s.t.Cleanup(v.kill)
-	var doc struct{ URL, Token string }
+	var doc struct{ URL, Token, Page string }
 	if err := json.NewDecoder(out).Decode(&doc); err != nil {
 		v.kill()
 		require.NoError(s.t, err, errs.String())
 	}
-	v.url, v.token = doc.URL, doc.Token
+	v.url, v.token, v.page = doc.URL, doc.Token, doc.Page
 	return v
 }
 
@@ -199,6 +200,9 @@ func TestServeReads(t *testing.T) {
 	require.Equal(t, http.StatusOK, v.ask(http.MethodGet, "/v1/market", nil, nil, &answered))
 	require.Equal(t, shown, answered)
 
+	v.shows(customer.PublicKey().String(), "40.00", "20.00")
+	v.signsIn()
+
 	// The token outlives the server, and its file holds no secret.
 	v.kill()
 	again := me.serve()
@@ -206,6 +210,11 @@ func TestServeReads(t *testing.T) {
 	again.token = v.token
 	require.Equal(t, http.StatusOK, again.ask(http.MethodGet, "/v1/leases", nil, nil, nil))
 	again.kill()
+	bare := me.serve("--no-page")
+	require.Empty(t, bare.page)
+	bare.token = v.token
+	require.Equal(t, http.StatusNotFound, bare.ask(http.MethodGet, "/", nil, nil, nil))
+	bare.kill()
 	for i, arg := range me.args {
 		if arg == "--state-dir" {
 			require.NoError(t, filepath.WalkDir(me.args[i+1], func(path string, d os.DirEntry, err error) error {

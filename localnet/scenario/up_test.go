@@ -3,9 +3,11 @@
 package scenario
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +50,12 @@ func TestUpLeavesNothingBehind(t *testing.T) {
 	require.Equal(t, cmd.Process.Pid, state.PID)
 	require.Len(t, state.Keepers, 3)
 	require.Len(t, state.Nodes, 2)
+	page := regexp.MustCompile(`page +(http://127\.0\.0\.1:\d+/)#code=\S+`).FindStringSubmatch(out.String())
+	require.NotEmpty(t, page, "%s", out)
+	answer, err := http.Get(page[1])
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode)
 	for _, m := range append(state.Keepers, state.Nodes...) {
 		require.FileExists(t, m.Log)
 		require.FileExists(t, m.Keypair)

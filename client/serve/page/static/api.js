@@ -2,6 +2,9 @@
 
 const where = 'gantry.token';
 
+// signInPath is where a code is exchanged. One that is refused says nothing of the token that there is.
+export const signInPath = '/page/session';
+
 export const signedIn = () => sessionStorage.getItem(where) !== null;
 
 export const keep = (token) => sessionStorage.setItem(where, token);
@@ -38,7 +41,7 @@ export async function ask(method, path, { body, headers, signal } = {}) {
     throw new Problem({ title: 'No answer', detail: `the server has answered with status ${res.status} and no JSON`, nextStep: 'look at its log' }, res.status);
   }
   if (!res.ok) {
-    if (res.status === 401) {
+    if (res.status === 401 && path !== signInPath) {
       forget();
       dispatchEvent(new CustomEvent('gantry-out', { detail: document }));
     }

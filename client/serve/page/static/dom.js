@@ -32,7 +32,7 @@ function nodes(children) {
 export function fill(e, ...children) {
   const key = e.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   e.replaceChildren(...nodes(children));
-  if (key) [...e.querySelectorAll('[data-key]')].find((x) => x.dataset.key === key)?.focus();
+  if (key) ([...e.querySelectorAll('[data-key]')].find((x) => x.dataset.key === key) ?? document.querySelector('h1'))?.focus();
 }
 
 // describe makes a list of names and values; those without a value are left out.

@@ -1,5 +1,5 @@
 // Shows the view that the address names, and signs in and out.
-import { ask, forget, get, keep, signedIn } from './api.js';
+import { ask, forget, get, keep, signedIn, signInPath } from './api.js';
 import { el, fill, say } from './dom.js';
 import { problem } from './show.js';
 import { lease } from './views/lease.js';
@@ -42,6 +42,7 @@ async function show(failure) {
     main.querySelector('h1').focus();
     return;
   }
+  if (!where.textContent) place();
   const root = el('div');
   fill(main, root);
   try {
@@ -88,38 +89,40 @@ async function place() {
   }
 }
 
-// start takes the code out of the address before anything else, so that neither a bookmark nor a reload has it.
-async function start() {
+// enter shows the view, or signs in by a code. The code leaves the address before anything else, so that neither a bookmark
+// nor a reload has it.
+async function enter() {
   const code = /^#code=([\w-]+)$/.exec(location.hash);
   let failure;
   if (code) {
     history.replaceState(null, '', '#/market');
-    if (!signedIn()) {
-      try {
-        keep((await ask('POST', '/page/session', { body: { code: code[1] } })).body.token);
-      } catch (err) {
-        failure = err;
-      }
+    try {
+      keep((await ask('POST', signInPath, { body: { code: code[1] } })).body.token);
+    } catch (err) {
+      failure = err;
     }
   }
-  addEventListener('hashchange', () => {
-    if (location.hash === '#main') return;
-    if (/^#code=/.test(location.hash)) start();
-    else show();
+  await show(failure);
+}
+
+async function start() {
+  addEventListener('hashchange', enter);
+  document.querySelector('.skip').addEventListener('click', (e) => {
+    e.preventDefault();
+    main.focus();
   });
   addEventListener('gantry-out', () => {
     if (!nav.hidden) show(new Error('This browser is not signed in any more.'));
   });
   out.addEventListener('click', async () => {
     try {
-      await ask('DELETE', '/page/session');
+      await ask('DELETE', signInPath);
     } catch { /* the token is forgotten here all the same */ }
     forget();
     say('Signed out.');
     show();
   });
-  await show(failure);
-  if (signedIn()) place();
+  await enter();
 }
 
 start();

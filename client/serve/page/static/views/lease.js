@@ -8,12 +8,13 @@ import { stopButton } from './stop.js';
 export async function lease({ root, argument, signal, every }) {
   const id = decodeURIComponent(argument);
   const body = el('div');
-  root.append(el('h1', { tabindex: -1 }, 'Lease'), body);
+  const failure = el('div');
+  root.append(el('h1', { tabindex: -1 }, 'Lease'), failure, body);
   let shown = '';
-  const load = async () => {
+  const load = async (anew) => {
     const l = await get(`/v1/leases/${encodeURIComponent(id)}`, signal);
     const now = JSON.stringify(l);
-    if (now === shown) return;
+    if (now === shown && anew !== true) return;
     shown = now;
     const code = (text) => text && el('code', {}, text);
     fill(body,
@@ -33,7 +34,7 @@ export async function lease({ root, argument, signal, every }) {
       el('h2', {}, 'Addresses'),
       describe(['Lease', code(l.address)], ['Order', code(l.order)], ['Node', code(l.node)], ['Customer', code(l.customer)], ['Snapshot', code(l.snapshot)]),
       el('p', { class: 'note' }, 'Its output: ', el('code', {}, `gantry logs ${l.address}`), '. Its history with every proof: ', el('code', {}, `gantry audit ${l.address}`), '.'),
-      el('div', { class: 'buttons' }, stopButton(l, load)));
+      el('div', { class: 'buttons' }, stopButton(l, failure, load)));
   };
   await load();
   every(3000, load);

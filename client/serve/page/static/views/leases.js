@@ -18,13 +18,14 @@ const heads = [
 
 export async function leases({ root, signal, every }) {
   const top = el('div');
+  const failure = el('div');
   const list = el('div');
-  root.append(el('h1', { tabindex: -1 }, 'Leases'), top, list);
+  root.append(el('h1', { tabindex: -1 }, 'Leases'), top, failure, list);
   let shown = '';
-  const load = async () => {
+  const load = async (anew) => {
     const [status, all] = await Promise.all([get('/v1/status', signal), get('/v1/leases', signal)]);
     const now = JSON.stringify([status.account, all]);
-    if (now === shown) return;
+    if (now === shown && anew !== true) return;
     shown = now;
     fill(top, el('p', {}, 'Wallet ', el('code', {}, all.customer)), money(status.account));
     fill(list, all.leases.length === 0
@@ -34,7 +35,7 @@ export async function leases({ root, signal, every }) {
         el('thead', {}, el('tr', {}, heads.map(([t, unit]) => el('th', { scope: 'col', class: unit && 'number' }, t === 'Stop' ? el('span', { class: 'unseen' }, t) : t, unit && el('div', { class: 'note' }, unit))))),
         el('tbody', {}, all.leases.map((l) => el('tr', {},
           el('th', { scope: 'row' }, el('a', { href: `#/lease/${encodeURIComponent(l.address)}`, 'data-key': `lease-${l.address}` }, short(l.address))),
-          el('td', {}, stateOf(l)), el('td', {}, stopButton(l, load)), el('td', {}, `${l.gpus} × ${l.model ?? 'GPU'} `, l.simulated && simulated()),
+          el('td', {}, stateOf(l)), el('td', {}, stopButton(l, failure, load)), el('td', {}, `${l.gpus} × ${l.model ?? 'GPU'} `, l.simulated && simulated()),
           el('td', { class: 'number' }, l.pricePerGpuHour), el('td', { class: 'number' }, l.costAtMost), el('td', { class: 'number' }, l.reserved),
           el('td', {}, when(l.startedAt)), el('td', {}, when(l.fundedUntil))))))));
   };

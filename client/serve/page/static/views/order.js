@@ -103,10 +103,14 @@ export async function order({ root, query, signal }) {
     price.value = reference();
   });
   form.addEventListener('input', draw);
+  let asking = false;
   form.addEventListener('submit', async (e) => {
     e.preventDefault();
+    if (asking) return; // twice in a row
+    asking = true;
     failure.replaceChildren();
     try {
+      if (pending()) throw new Error('a purchase is under way: look at it, or forget it there, before the next one');
       const r = request(form);
       const terms = [`gpu=${r.gpu.replace(/\s/g, '')}`, `price<=${r.maxPricePerGpuHour}`, `count>=${r.count}`, r.region && `region=${r.region}`, r.image && 'sandbox', !r.allowSimulated && 'real'];
       const { offers } = await get(`/v1/offers?${new URLSearchParams({ q: terms.filter(Boolean).join(' ') })}`, signal);
@@ -122,8 +126,9 @@ export async function order({ root, query, signal }) {
       });
       if (yes) begin(r);
     } catch (err) {
-      if (!signal.aborted) failure.replaceChildren(err.body ? problem(err) : problem({ body: { title: 'The form', detail: err.message } }));
+      if (!signal.aborted) failure.replaceChildren(err.body ? problem(err) : problem({ body: { title: 'Not ordered', detail: err.message } }));
     }
+    asking = false;
   });
   draw();
   fill(root, el('h1', { tabindex: -1 }, 'Order'),

@@ -6,12 +6,17 @@ import { amount, micro, problem, span, usdc } from '../show.js';
 
 const live = ['awarded', 'running'];
 
-// stopButton is nothing where the lease is over.
-export function stopButton(l, done) {
+// stopping are the leases that are being stopped: a view may be drawn anew meanwhile.
+const stopping = new Set();
+
+// stopButton is nothing where the lease is over. done draws the view anew; what goes wrong is shown in failure, which stays
+// where it is when the button is drawn anew.
+export function stopButton(l, failure, done) {
   if (!live.includes(l.status)) return null;
-  const failure = el('div');
-  const button = el('button', { type: 'button', class: 'danger', 'data-key': `stop-${l.address}`, 'aria-label': `Stop lease ${l.address}` }, 'Stop');
+  const under = stopping.has(l.address);
+  const button = el('button', { type: 'button', class: 'danger', 'data-key': `stop-${l.address}`, 'aria-label': `${under ? 'Stopping' : 'Stop'} lease ${l.address}` }, under ? 'Stopping' : 'Stop');
   button.addEventListener('click', async () => {
+    if (stopping.has(l.address)) return;
     const [owed, paid, held] = [micro(l.costAtMost), micro(l.paid), micro(l.reserved)];
     const back = owed === null || paid === null || held === null ? null : held - (owed > paid ? owed - paid : 0n);
     const yes = await confirmed({
@@ -21,17 +26,19 @@ export function stopButton(l, done) {
           ['Comes back to the credits', back !== null && `about ${usdc(amount(back))}`])),
     });
     if (!yes) return;
-    button.setAttribute('disabled', '');
-    button.textContent = 'Stopping';
+    stopping.add(l.address);
+    failure.replaceChildren();
     try {
+      await done(true);
       const { body } = await ask('POST', `/v1/leases/${encodeURIComponent(l.address)}/stop`);
       say(`The lease is ${body.status}.`);
-      await done();
     } catch (err) {
-      button.removeAttribute('disabled');
-      button.textContent = 'Stop';
-      failure.replaceChildren(problem(err));
+      if (err.name !== 'AbortError') failure.replaceChildren(problem(err));
     }
+    stopping.delete(l.address);
+    try {
+      await done(true);
+    } catch { /* the next round says it */ }
   });
-  return el('div', {}, button, failure);
+  return button;
 }

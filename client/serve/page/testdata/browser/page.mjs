@@ -66,6 +66,9 @@ await page.getByRole('row', { name: /A100/ }).first().waitFor();
 assert.equal(new URL(page.url()).hash, '#/market', 'the code is not in the address any more');
 assert.equal((await page.context().cookies()).length, 0);
 assert.equal(await page.evaluate(() => localStorage.length), 0);
+await page.goto(`${origin}/#/status`);
+await page.goto(link);
+await heading(page, 'Market'); // who is signed in already stays so, though the link is used
 step('signed in');
 
 const other = await tab();
@@ -149,8 +152,14 @@ await shot(page, 'order');
 await page.keyboard.press('Escape');
 await page.getByRole('dialog').waitFor({ state: 'detached' });
 await page.getByRole('button', { name: 'Go on' }).click();
+// The server gets the first request; its answer never comes to the page, which is loaded anew meanwhile.
+const first = new Promise((resolve) => {
+  page.route(`${origin}/v1/orders`, (route) => resolve(route.fetch({ timeout: 60_000 })), { times: 1 });
+});
 await page.getByRole('button', { name: 'Buy' }).click();
 await heading(page, 'Purchase');
+const answer = first.then((res) => res.json());
+await Promise.race([answer, page.waitForTimeout(300)]);
 await page.reload();
 await heading(page, 'Lease', 60_000); // a machine that is busy starts late
 await page.locator('.state-running').waitFor();
@@ -160,6 +169,7 @@ assert.ok(sent.length >= 2, 'the reload has repeated the request');
 const listed = await page.evaluate(async () => (await (await import('/page/api.js')).get('/v1/leases')).leases);
 assert.equal(listed.length, 1, 'one lease for a purchase');
 assert.equal(listed[0].status, 'running');
+assert.equal((await answer).leases[0]?.address ?? listed[0].address, listed[0].address, 'both requests are answered with it');
 await look(page, 'lease');
 step('a lease runs');
 
@@ -174,6 +184,14 @@ await page.getByRole('button', { name: 'Let it run' }).click();
 assert.equal(await row.count(), 1);
 await row.getByRole('button', { name: /^Stop/ }).click();
 await look(page, 'stop');
+await page.route('**/stop', (route) => route.fulfill({
+  status: 504, contentType: 'application/problem+json', body: JSON.stringify({ title: 'Gateway Timeout', status: 504, detail: 'the cluster has not answered', nextStep: 'try again' }),
+}), { times: 1 });
+await page.getByRole('button', { name: 'Stop the lease' }).click();
+await page.getByRole('alert').getByText('the cluster has not answered').waitFor();
+await page.waitForResponse(`${origin}/v1/leases`);
+await page.getByRole('alert').getByText('the cluster has not answered').waitFor();
+await row.getByRole('button', { name: /^Stop/ }).click();
 await page.getByRole('button', { name: 'Stop the lease' }).click();
 await page.getByText('ended (by customer)').waitFor();
 assert.equal(await page.getByRole('button', { name: /^Stop/ }).count(), 0);
@@ -187,8 +205,10 @@ const poison = (v) => {
   return typeof v === 'string' ? hostile : v;
 };
 await page.route(`${origin}/v1/**`, async (route) => {
-  const res = await route.fetch();
-  await route.fulfill({ response: res, json: poison(await res.json()) });
+  try {
+    const res = await route.fetch();
+    await route.fulfill({ response: res, json: poison(await res.json()) });
+  } catch { /* the page is loaded anew, and asks again */ }
 });
 for (const hash of ['market', 'order', 'leases', 'status', `lease/${listed[0].address}`]) {
   await page.goto(`${origin}/#/${hash}`);

@@ -39,18 +39,19 @@ func (s *Server) execute(ctx context.Context, r *run) {
 	case err != nil && cause == nil:
 		why = messages.MeasureFailed
 	}
-	r.update(func() {
-		r.done = true
-		if r.refused == 0 {
-			r.refused = why
-		}
-	})
+	// What is said of the run is there before a lease that waited for its memory goes on.
 	s.count.ended(why)
 	log := s.o.Log.Info()
 	if err != nil && cause == nil {
 		log = s.o.Log.Error()
 	}
 	log.Err(err).Uint64("period", uint64(r.at.Period)).Stringer("why", why).Msg("the node's measurement ends")
+	r.update(func() {
+		r.done = true
+		if r.refused == 0 {
+			r.refused = why
+		}
+	})
 }
 
 // compute runs all GPUs at once, signs what they made, and has it opened. When it returns, their memory is free.

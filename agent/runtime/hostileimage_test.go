@@ -70,6 +70,7 @@ func TestHostileConfigurations(t *testing.T) {
 		"a program with zero bytes": {v1.Config{Entrypoint: []string{"/bin/job\x00/bin/other"}}, passwd(job), []string{"who"}, "a zero byte", "who"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, digested := imagetest.Serve(t, "amd64", c.config, imagetest.Layer(t, c.files...))
 			st, out := ran(t, p, Spec{LeaseID: strings.ReplaceAll(name, " ", "-"), Image: digested, Command: c.command, Limits: Limits{Wall: 2 * time.Minute}})
 			require.Contains(t, out+st.Exit.Message, c.want, fmt.Sprint(st.Exit))

@@ -124,11 +124,17 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 	c.finish(ctx, f)
 }
 
-// excused reports whether a node that refuses because of a lease may be right: one has begun of which this keeper learns in
-// a moment, or one was over a moment ago of which the node has not read that.
+// excused reports whether a node that refuses may be right: it reads another block at the instant's tick than this keeper
+// does, and either may read wrongly; or a lease has begun of which this keeper learns in a moment, or one was over a moment
+// ago of which the node has not read that.
 func (c *Checker) excused(ctx context.Context, t subject, drawn instant.Instant, why error, began time.Time) bool {
 	var refused *measure.RefusedError
-	if !errors.As(why, &refused) || refused.Why != messages.MeasureLease {
+	switch {
+	case !errors.As(why, &refused):
+		return false
+	case refused.Why == messages.MeasureBlock:
+		return true // it gets no figure, as one that hangs
+	case refused.Why != messages.MeasureLease:
 		return false
 	}
 	now := c.o.Now()

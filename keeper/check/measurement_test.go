@@ -120,6 +120,7 @@ func TestWhatBecameOfAMeasurement(t *testing.T) {
 		"unknown": {says: func(measure.Node, instant.Instant) measure.Result {
 			return measure.Result{Outcome: measure.Unknown, Why: measure.ErrLost}
 		}},
+		"another block":             {says: sayRefused(messages.MeasureBlock)},
 		"a lease that nobody knows": {says: sayRefused(messages.MeasureLease), want: "evaded"},
 		"a lease that was over":     {says: sayRefused(messages.MeasureLease), before: func(l *leasing) { l.leases(600, 1) }},
 		"a lease that was long over": {

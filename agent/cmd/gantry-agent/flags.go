@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
+	"github.com/gantry-market/gantry/agent/setup"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/client/market"
@@ -199,7 +200,8 @@ func exitCode(err error, interrupted bool) int {
 		return exitInterrupted
 	case errors.As(err, &wrong), errors.Is(err, config.ErrConfig), errors.Is(err, chain.ErrEndpoint), errors.Is(err, chain.ErrConfig),
 		errors.Is(err, chain.ErrKeypairMissing), errors.Is(err, chain.ErrKeypairFormat), errors.Is(err, market.ErrAmount),
-		errors.Is(err, pricing.ErrPolicy), errors.Is(err, daemon.ErrSimulation):
+		errors.Is(err, pricing.ErrPolicy), errors.Is(err, daemon.ErrSimulation),
+		errors.Is(err, setup.ErrNobody), errors.Is(err, setup.ErrNoAnswer):
 		return exitUsage
 	case errors.Is(err, chain.ErrUnreachable), errors.Is(err, chain.ErrClosed):
 		return exitNetwork

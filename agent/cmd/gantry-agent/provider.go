@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -20,8 +19,6 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -31,7 +28,9 @@ type env struct {
 	client   *chain.Client
 	commands *register.Commands
 	nodeKey  solana.PrivateKey
-	close    func()
+	// wallet is the provider's; zero where the machine's key signs alone.
+	wallet solana.PublicKey
+	close  func()
 }
 
 // open loads keys and connects. Without wallet the machine's own key signs alone.
@@ -40,6 +39,11 @@ func open(c *cli.Context, wallet bool) (*env, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openWith(c, cfg, wallet)
+}
+
+// openWith is open with settings that are read already.
+func openWith(c *cli.Context, cfg config.Config, wallet bool) (*env, error) {
 	log, err := logger(c)
 	if err != nil {
 		return nil, err
@@ -59,6 +63,7 @@ func open(c *cli.Context, wallet bool) (*env, error) {
 	} else if wallet || c.IsSet("keypair") {
 		return nil, err
 	}
+	s.wallet = owner
 	if s.client, err = newClient(cfg, log); err != nil {
 		return nil, err
 	}
@@ -131,102 +136,6 @@ func foreign(ctx context.Context, cfg config.Config, client *chain.Client) (why,
 		return nil, err
 	}
 	return runtime.Cluster{GenesisHash: genesis.String(), Endpoints: cfg.URLs()}.CheckLocal(), nil
-}
-
-func registerCommand() *cli.Command {
-	return &cli.Command{
-		Name: "register", Usage: "register this machine: provider, stake, node, and a little SOL for the machine's key",
-		Flags: commonFlags(append([]cli.Flag{
-			walletFlag(),
-			&cli.StringFlag{Name: "stake", Usage: "the provider's whole stake in `GNT`; auto is what is needed", Value: "auto"},
-			&cli.BoolFlag{Name: "over-claims", Usage: "register GPUs that another node claims without evidence; needs evidence of tier 2"},
-			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),
-		}, machineFlags()...)...),
-		Action: runRegister,
-	}
-}
-
-func runRegister(c *cli.Context) error {
-	if c.Args().Len() > 0 {
-		return usage(fmt.Errorf("register takes no argument (got %q)", c.Args().First()))
-	}
-	join, policy, err := parseJoin(c)
-	if err != nil {
-		return err
-	}
-	s, err := open(c, true)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if policy == nil {
-		if policy, err = pricing.Parse(s.cfg.Price); err != nil {
-			return fmt.Errorf("--price: %w", err)
-		}
-	}
-	if err := errors.Join(checkSimulated(c.Context, s.cfg, s.client), checkIsolation(c.Context, s.cfg, s.client)); err != nil {
-		return err
-	}
-	m, err := openMachine(c.Context, s.cfg, s.nodeKey.PublicKey(), 0)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	if err := checkDriver(c.Context, s.cfg, m); err != nil {
-		return err
-	}
-	if _, err := query.Load(c.Context, s.client, chain.Confirmed); err != nil {
-		return err
-	}
-	accounts := view.New(view.Options{})
-	if err := view.Snapshot(c.Context, s.client, accounts, chain.Confirmed, view.Only(view.Kinds(market.KindModel))); err != nil {
-		return err
-	}
-	model, err := m.Model(accounts.Models())
-	if err != nil {
-		return err
-	}
-	comparable := view.Only([]chain.Filter{query.NodesOfModel(model.Id)})
-	if err := view.Snapshot(c.Context, s.client, accounts, chain.Confirmed, comparable); err != nil {
-		return err
-	}
-	join.Model, join.Spec, join.Devices = model, m.Spec(model, s.cfg.Region, s.cfg.Site), m.Devices()
-	join.Spec.Isolation = uint8(s.cfg.Isolation())
-	if join.Price = policy.Ask(pricing.Observe(accounts, model.Id, solana.PublicKey{})); join.Price == 0 {
-		return fmt.Errorf("%w: the market has no price to follow yet; give one with --price", pricing.ErrPolicy)
-	}
-	if _, err := s.commands.Register(c.Context, join); err != nil {
-		return err
-	}
-	s.cfg.Price = policy.String()
-	if err := s.cfg.Save(); err != nil {
-		return err
-	}
-	fmt.Fprintf(c.App.Writer, "\n next       gantry-agent run --data-dir %s\n", s.cfg.DataDir)
-	return nil
-}
-
-// parseJoin reads the amounts before anything is opened. A nil policy means that the settings file decides.
-func parseJoin(c *cli.Context) (register.Join, pricing.Policy, error) {
-	j := register.Join{OverClaims: c.Bool("over-claims")}
-	var err error
-	if v := c.String("stake"); !strings.EqualFold(v, "auto") {
-		if j.Stake, err = market.ParseGNT(v); err != nil {
-			return j, nil, fmt.Errorf("--stake: %w", err)
-		}
-	}
-	if !c.IsSet("price") {
-		cfg, err := config.Load(c.String("data-dir"))
-		if err != nil || cfg.Price != "" {
-			return j, nil, err
-		}
-		return j, pricing.FollowMarket{}, nil
-	}
-	policy, err := pricing.Parse(c.String("price"))
-	if err != nil {
-		return j, nil, fmt.Errorf("--price: %w", err)
-	}
-	return j, policy, nil
 }
 
 func openMachine(ctx context.Context, cfg config.Config, nodeKey solana.PublicKey, diskTest int64) (*host.Machine, error) {

@@ -44,6 +44,8 @@ type Options struct {
 	Domain  records.Domain
 	// Price is what the node bids for an order; 0 for not at all.
 	Price func(market.Order) market.PricePerHour
+	// Withholds says why the node must not bid for an order as things are now; empty if it may.
+	Withholds func(market.Order) string
 	// OnChange is called with all bids whenever one has changed.
 	OnChange func([]store.Bid)
 	Log      zerolog.Logger
@@ -59,15 +61,17 @@ type Bidder struct {
 	mu   sync.Mutex
 	bids map[auction]*bid
 	done map[auction]bool // decided, or not bid for
+	// withheld are those of which the log says that the node does not bid; it still may before they close.
+	withheld map[auction]bool
 }
 
 // New checks the options. Run bids.
 func New(o Options) (*Bidder, error) {
 	if o.View == nil || o.Store == nil || o.Network == nil || o.Key == nil || o.Node.IsZero() || o.Domain.IsZero() ||
-		o.Price == nil || o.OnChange == nil || o.Now == nil {
-		return nil, errors.New("bidding: view, store, network, key, node, domain, Price, OnChange and Now are required")
+		o.Price == nil || o.Withholds == nil || o.OnChange == nil || o.Now == nil {
+		return nil, errors.New("bidding: view, store, network, key, node, domain, Price, Withholds, OnChange and Now are required")
 	}
-	return &Bidder{o: o, bids: map[auction]*bid{}, done: map[auction]bool{}}, nil
+	return &Bidder{o: o, bids: map[auction]*bid{}, done: map[auction]bool{}, withheld: map[auction]bool{}}, nil
 }
 
 // auction names one auction.
@@ -176,6 +180,11 @@ func (b *Bidder) tick(ctx context.Context) (active bool, err error) {
 			delete(b.done, key)
 		}
 	}
+	for key := range b.withheld {
+		if !open[key] {
+			delete(b.withheld, key)
+		}
+	}
 	for key, x := range b.bids {
 		if x.Over {
 			delete(b.bids, key)
@@ -200,6 +209,16 @@ func (b *Bidder) consider(key auction, a market.Auction, now time.Time) error {
 	p, ok3 := b.o.View.Provider(n.Provider)
 	m, ok4 := b.o.View.Model(n.Spec.Model)
 	if !ok1 || !ok2 || !ok3 || !ok4 || market.Biddable(sealedbid.Unpaused(&mk), &o, &n, &p, &m, now.Unix()) != nil {
+		return nil
+	}
+	if why := b.o.Withholds(o); why != "" {
+		b.mu.Lock()
+		told := b.withheld[key]
+		b.withheld[key] = true
+		b.mu.Unlock()
+		if !told {
+			b.o.Log.Info().Stringer("order", key.order).Str("why", why).Msg("node does not bid now")
+		}
 		return nil
 	}
 	price := b.o.Price(o)

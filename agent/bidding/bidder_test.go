@@ -44,7 +44,9 @@ type testbed struct {
 	now     time.Time
 	keepers []*keeper
 	price   market.PricePerHour
-	calls   []messages.BidRequest
+	// withhold is why the node does not bid.
+	withhold string
+	calls    []messages.BidRequest
 }
 
 // keeper answers as the test wants.
@@ -172,7 +174,11 @@ func (w *testbed) agent() *agent {
 	a := &agent{w: w, store: s}
 	a.Bidder, err = New(Options{
 		View: w.view, Store: s, Network: w, Key: w.key, Node: w.node, Domain: domain, Log: zerolog.Nop(), Now: w.clock,
-		Price:    func(market.Order) market.PricePerHour { return w.price },
+		Price: func(market.Order) market.PricePerHour { return w.price },
+		Withholds: func(o market.Order) string {
+			require.Equal(w.t, w.order, o.Address)
+			return w.withhold
+		},
 		OnChange: func(all []store.Bid) { a.shown = all },
 	})
 	require.NoError(w.t, err)
@@ -396,4 +402,24 @@ func TestNewNeedsEveryDependency(t *testing.T) {
 		_, err := New(o)
 		require.ErrorContains(t, err, "required", name)
 	}
+}
+
+// What the machine withholds a bid for may change before the auction closes.
+func TestAWithheldBid(t *testing.T) {
+	w := newTestbed(t, 3)
+	a := w.agent()
+	defer a.kill()
+	w.withhold = "outside of the hours"
+	a.tickAt(0, 1)
+	all, err := a.store.Bids()
+	require.NoError(t, err)
+	require.Empty(t, all)
+	require.Empty(t, w.calls)
+	w.withhold = ""
+	a.tickAt(2, 2.5)
+	first := a.bid()
+	require.Equal(t, 3, acks(first, records.AckCommitment))
+	w.withhold = "outside of the hours" // a bid that was made is a promise
+	a.tickAt(11, 11.5)
+	require.Equal(t, 3, acks(a.bid(), records.AckReveal))
 }

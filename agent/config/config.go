@@ -15,6 +15,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/hours"
+	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/atomicfile"
@@ -64,6 +66,13 @@ type Config struct {
 	Power string `yaml:"power_price,omitempty"`
 	Watts uint32 `yaml:"watts,omitempty"`
 	Wear  string `yaml:"wear,omitempty"`
+	// Hours are those in which the machine takes new leases, as package hours reads them, by the clock of TimeZone; empty for
+	// always, and for the machine's own zone.
+	Hours    string `yaml:"hours,omitempty"`
+	TimeZone string `yaml:"time_zone,omitempty"`
+	// PauseWhenUsed takes no new leases while somebody uses a GPU beside leases, and until nobody did for QuietTime.
+	PauseWhenUsed bool          `yaml:"pause_when_used,omitempty"`
+	QuietTime     time.Duration `yaml:"quiet_time,omitempty"`
 	// SettleInterval is the time between two settlements of a running lease's receipts.
 	SettleInterval time.Duration `yaml:"settle_interval,omitempty"`
 	// ReportDeadAfter is how long the driver must call a GPU lost before the agent reports on chain that it has died;
@@ -194,10 +203,28 @@ func (c Config) Complete() (Config, error) {
 	if c.ReportDeadAfter == 0 {
 		c.ReportDeadAfter = DefaultReportDeadAfter
 	}
+	if _, err := c.Schedule(); err != nil {
+		return c, err
+	}
+	if c.QuietTime < 0 || c.QuietTime > maxQuiet {
+		return c, fmt.Errorf("%w: --quiet-time %s; give 1s to 24h, or 0 for the default of %s", ErrConfig, c.QuietTime, offer.DefaultQuiet)
+	}
 	if c.SlowFactor < 0 {
 		return c, fmt.Errorf("%w: --simulate-slow-factor %d; give how many times slower, such as 500", ErrConfig, c.SlowFactor)
 	}
 	return c, nil
+}
+
+// maxQuiet is the longest quiet time.
+const maxQuiet = 24 * time.Hour
+
+// Schedule is when the machine takes new leases. Error: ErrConfig with hours.ErrHours.
+func (c Config) Schedule() (hours.Schedule, error) {
+	s, err := hours.Parse(c.Hours, c.TimeZone)
+	if err != nil {
+		return s, fmt.Errorf("%w: --hours %q: %w", ErrConfig, c.Hours, err)
+	}
+	return s, nil
 }
 
 // Endpoints returns the RPC nodes in order of preference.
@@ -265,5 +292,6 @@ func (c Config) ProgramsDir() string  { return filepath.Join(c.DataDir, "program
 func (c Config) GPUsDir() string      { return filepath.Join(c.DataDir, "gpus") }
 func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.json") }
 func (c Config) BidsPath() string     { return filepath.Join(c.DataDir, "bids.json") }
+func (c Config) OfferPath() string    { return filepath.Join(c.DataDir, "withdrawn") }
 func (c Config) RepairedPath() string { return filepath.Join(c.DataDir, "repaired.json") }
 func (c Config) BenchPath() string    { return filepath.Join(c.DataDir, "benchmark.json") }

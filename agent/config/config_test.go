@@ -56,6 +56,9 @@ func TestComplete(t *testing.T) {
 		"inventory": {RPC: "localhost", Inventory: "simulated:T4:1"},
 		"count":     {RPC: "localhost", Inventory: "simulated:A100:9"},
 		"region":    {RPC: "localhost", Region: "a-region-with-a-long-name"},
+		"hours":     {RPC: "localhost", Hours: "nights"},
+		"zone":      {RPC: "localhost", Hours: "weekends", TimeZone: "Mars"},
+		"quiet":     {RPC: "localhost", QuietTime: -1},
 		"slow":      {RPC: "localhost", SlowFactor: -1},
 	} {
 		_, err := bad.Complete()

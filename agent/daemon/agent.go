@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/measure"
+	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -87,6 +88,7 @@ type Agent struct {
 	node       solana.PublicKey // the node's account
 	chain      *nodeChain
 	prices     prices
+	offer      *offer.Offer
 	leases     *lease.Manager
 	faults     *faults.Standing
 	receipts   *receipt.Server
@@ -97,6 +99,7 @@ type Agent struct {
 	assembled  atomic.Bool            // what needs the node's account is there
 	guests     atomic.Pointer[guests] // nil until the node knows its account
 	asked      atomic.Int64           // when a keeper last asked, unix nanoseconds
+	awake      atomic.Int64           // when the node last ended a hibernation, the same; 0 if it did not
 }
 
 // New checks the options. Run does the rest.
@@ -321,6 +324,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.writeStatusFile(ctx) })
 	g.Go(func() error { return a.followMarket(ctx) })
 	g.Go(func() error { return a.followTerms(ctx) })
+	g.Go(func() error { return a.offer.Run(ctx) })
 	g.Go(func() error { return a.followGPUs(ctx) })
 	g.Go(func() error { return a.followFaults(ctx) })
 	g.Go(func() error { return a.followClock(ctx) })

@@ -47,17 +47,23 @@ func (a *Agent) followMarket(ctx context.Context) error {
 }
 
 func (a *Agent) setAsk(ctx context.Context, node market.Node, ask market.PricePerHour) {
-	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
-		Authority: a.key.PublicKey(), Node: node, Price: ask, Status: node.State(), Isolation: market.Isolation(node.Spec.Isolation),
-	})
-	if err == nil {
-		_, err = a.txm.Submit(ctx, txm.Intent{
-			ID: fmt.Sprintf("node_update/%s/%d", node.Address, time.Now().UnixNano()), Kind: "node_update", Instructions: []solana.Instruction{instruction},
-		})
-	}
-	if err != nil {
+	if err := a.updateNode(ctx, node, ask, node.State()); err != nil {
 		a.log.Warn().Err(market.Explain(err)).Str("ask", ask.String()).Msg("the node's ask cannot be changed")
 		return
 	}
 	a.log.Info().Str("from", node.Ask().String()).Str("to", ask.String()).Msg("node changed its ask to follow the market")
+}
+
+// updateNode sets the node's ask and status.
+func (a *Agent) updateNode(ctx context.Context, node market.Node, ask market.PricePerHour, status market.NodeStatus) error {
+	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
+		Authority: a.key.PublicKey(), Node: node, Price: ask, Status: status, Isolation: market.Isolation(node.Spec.Isolation),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = a.txm.Submit(ctx, txm.Intent{
+		ID: fmt.Sprintf("node_update/%s/%d", node.Address, time.Now().UnixNano()), Kind: "node_update", Instructions: []solana.Instruction{instruction},
+	})
+	return err
 }

@@ -52,7 +52,7 @@ func (a *Agent) newBidder(ctx context.Context) (*bidding.Bidder, error) {
 				return 0 // its job may have no image, and would be refused
 			}
 			return a.bidPrice(ctx)
-		}, OnChange: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
+		}, Withholds: a.offer.Withholds, OnChange: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
 	})
 }
 

@@ -138,6 +138,9 @@ func (a *Agent) assemble(node market.Node) error {
 	if a.challenges, err = challenge.New(o); err != nil {
 		return err
 	}
+	if err := a.openOffer(); err != nil {
+		return err
+	}
 	return a.openMeasure()
 }
 

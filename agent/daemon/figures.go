@@ -41,7 +41,8 @@ func (a *Agent) figuresNow() (metrics.State, bool) {
 		return metrics.State{}, false
 	}
 	s := metrics.State{
-		Leases: map[string]int{}, Asked: time.Unix(0, a.asked.Load()), Questions: a.challenges.Counts(), Measured: a.measure.Counts(), InFlight: a.txm.InFlight(),
+		Offer:  a.offer.State(),
+		Leases: map[string]int{}, Asked: a.lastAsked(), Questions: a.challenges.Counts(), Measured: a.measure.Counts(), InFlight: a.txm.InFlight(),
 		Faults: len(a.faults.All(faults.Broken)), ClockOff: time.Duration(a.clock.offset.Load()), Slot: a.view.Slot(),
 	}
 	s.Connected, s.Keepers = a.connected()
@@ -70,6 +71,9 @@ func (a *Agent) figuresNow() (metrics.State, bool) {
 	return s, true
 }
 
+// lastAsked is when a keeper last asked, or when the node woke, if that is later: keepers do not ask a hibernated node.
+func (a *Agent) lastAsked() time.Time { return time.Unix(0, max(a.asked.Load(), a.awake.Load())) }
+
 // healthy lists what only a person can repair.
 func (a *Agent) healthy() (wrong []string) {
 	if !a.assembled.Load() {
@@ -90,16 +94,17 @@ func (a *Agent) ready() []string {
 		return []string{"the agent does not serve yet: it has not read the chain, or the machine is not registered (gantry-agent register)"}
 	}
 	wrong := a.healthy()
+	withdrawn := a.offer.State().Withdrawn // as its owner wants it, and keepers do not ask then
 	if connected, all := a.connected(); all > 0 && connected == 0 {
 		wrong = append(wrong, fmt.Sprintf("connected to none of %d keepers", all))
 	}
-	if silent := time.Since(time.Unix(0, a.asked.Load())); silent > notAskedFor {
+	if silent := time.Since(a.lastAsked()); silent > notAskedFor && !withdrawn {
 		wrong = append(wrong, fmt.Sprintf("no keeper has asked for %s", silent.Round(time.Second)))
 	}
 	switch n, ok := a.view.Node(a.node); {
 	case !ok:
 		wrong = append(wrong, "the node is not on chain any more")
-	case n.State() != market.NodeActive && n.State() != market.NodeSuspended:
+	case n.State() != market.NodeActive && n.State() != market.NodeSuspended && !withdrawn:
 		wrong = append(wrong, fmt.Sprintf("the node is %s", n.State()))
 	}
 	return wrong

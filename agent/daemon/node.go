@@ -28,6 +28,9 @@ func (a *Agent) watchNode(ctx context.Context) error {
 		if !ok {
 			return ErrClosed
 		}
+		if status == market.NodeHibernated && node.State() != status {
+			a.awake.Store(time.Now().UnixNano())
+		}
 		if node.State() != status {
 			if status != 0 {
 				a.log.Warn().Stringer("from", status).Stringer("to", node.State()).Msg("the node's status on chain has changed")

@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/agent/store"
 )
 
@@ -30,6 +31,8 @@ type Status struct {
 	// Faults are those of the hardware that stand, and Worn what hardware has survived.
 	Faults []string `json:"faults,omitempty"`
 	Worn   []string `json:"worn,omitempty"`
+	// Offer says whether the machine takes new leases.
+	Offer offer.State `json:"offer"`
 	// Network says why containers get no network, or what of the machine may stop it.
 	Network  []string         `json:"network,omitempty"`
 	Checks   challenge.Counts `json:"checks"`
@@ -85,7 +88,7 @@ func (a *Agent) writeStatus(path string) error {
 	s := Status{
 		PID: os.Getpid(), At: time.Now().UTC(), Since: a.since.UTC(), Node: a.node.String(), NodeKey: a.key.PublicKey().String(),
 		Addresses: a.p2p.Addrs(), Inventory: a.cfg.Inventory, Simulated: a.machine.Inventory.Simulated,
-		Network: a.trouble, Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
+		Offer: a.offer.State(), Network: a.trouble, Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
 	}
 	for _, f := range a.faults.All(faults.Broken) {
 		s.Faults = append(s.Faults, f.String())

@@ -10,19 +10,22 @@ import (
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/measure"
+	"github.com/gantry-market/gantry/agent/offer"
 )
 
 // State is what is shown of an agent at one moment.
 type State struct {
 	// Status is the node's on chain, such as "active".
 	Status string
+	// Offer says whether the machine takes new leases.
+	Offer offer.State
 	// PendingFaults are faults on chain that hold stake and are not decided.
 	PendingFaults int
 	// Leases counts those that the agent keeps by state.
 	Leases map[string]int
 	// Keepers are all on chain, Connected those that have a connection with this node.
 	Keepers, Connected int
-	// Asked is when a keeper last asked this node; of an agent that was never asked, when it started.
+	// Asked is when a keeper last asked this node; of an agent that was never asked, when it started; of one that woke later, when it did.
 	Asked time.Time
 	// Questions counts keepers' questions since the start.
 	Questions challenge.Counts
@@ -62,6 +65,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 // plain are the figures without labels.
 func plain() []figure {
 	return append(lastMeasured(), []figure{
+		{describe("offering", "1 while the machine takes new leases."), func(s State) float64 { return truth(s.Offer.Offering) }},
 		{describe("pending_faults", "Faults on chain that hold this node's stake and are not decided."), func(s State) float64 { return float64(s.PendingFaults) }},
 		{describe("keepers", "Keepers on chain."), func(s State) float64 { return float64(s.Keepers) }},
 		{describe("keepers_connected", "Keepers that have a connection with this node."), func(s State) float64 { return float64(s.Connected) }},
@@ -81,6 +85,7 @@ type collector struct {
 	read      func() (State, bool)
 	figures   []figure
 	status    *prometheus.Desc
+	withheld  *prometheus.Desc
 	leases    *prometheus.Desc
 	questions *prometheus.Desc
 	missing   *prometheus.Desc
@@ -99,6 +104,7 @@ func newCollector(read func() (State, bool)) *collector {
 	return &collector{
 		read: read, figures: plain(),
 		status:    describe("node_status", "1 for the node's status on chain.", "status"),
+		withheld:  describe("not_offering", "1 for the reason for which the machine takes no new leases, 0 for the others.", "reason"),
 		leases:    describe("leases", "Leases that the agent keeps, by state.", "state"),
 		questions: describe("questions_total", "Questions of keepers since the agent started, by kind and whether they were answered.", "kind", "answered"),
 		missing:   describe("gpu_missing", "1 for a GPU that has fallen off the bus.", "gpu", "simulated"),
@@ -113,6 +119,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 		to <- f.desc
 	}
 	to <- c.status
+	to <- c.withheld
 	to <- c.leases
 	to <- c.questions
 	to <- c.missing
@@ -135,6 +142,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		gauge(f.desc, f.read(s))
 	}
 	gauge(c.status, 1, s.Status)
+	for _, reason := range offer.Reasons() {
+		gauge(c.withheld, truth(s.Offer.Reason == reason), string(reason))
+	}
 	for state, n := range s.Leases {
 		gauge(c.leases, float64(n), state)
 	}
@@ -149,6 +159,13 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 	c.measured.collect(to, s)
 	c.collectGPUs(to, s.GPUs)
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Names lists all figures but those of the Go runtime and the process.

@@ -41,6 +41,8 @@ type Question struct {
 	Text string
 	// Default is taken for an empty line; empty where there is none.
 	Default string
+	// Optional takes the default where nobody can be asked.
+	Optional bool
 	// Check says what is wrong with an answer; may be nil.
 	Check func(string) error
 }

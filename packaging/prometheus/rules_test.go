@@ -61,7 +61,8 @@ var faults = map[string][]fault{
 		of("GantryAgentFaultPending", "gantry_agent_pending_faults", "", "0x10 1x20", "2m", "3m"),
 		of("GantryAgentSuspended", "gantry_agent_node_status", "status=suspended", "_x10 1x20", "2m", "3m"),
 		of("GantryAgentAlone", "gantry_agent_keepers_connected", "", "1x12 0x60", "3m", "7m").with(`gantry_agent_keepers{instance="one"}`, "3x80"),
-		of("GantryAgentNotAsked", "gantry_agent_question_age_seconds", "", "10x10 901x20", "2m", "4m"),
+		of("GantryAgentNotAsked", "gantry_agent_question_age_seconds", "", "10x10 901x80", "2m", "24m").
+			with(`gantry_agent_node_status{instance="one",status="hibernated"}`, "_x10 1x30 _x40"), // woken after twenty minutes
 		of("GantryAgentChainStopped", "gantry_agent_chain_slot", "", "1+40x20 900x40", "4m", "11m"),
 		of("GantryAgentClockOff", "gantry_agent_clock_off_seconds", "", "0x10 -4x60", "2m", "10m"),
 		of("GantryAgentDiskFull", "gantry_agent_disk_free_bytes", "", "99999999999x10 9999999999x60", "2m", "10m"),

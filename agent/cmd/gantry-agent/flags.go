@@ -68,6 +68,16 @@ func costFlags() []cli.Flag {
 	}
 }
 
+// hoursFlags say when the machine takes new leases.
+func hoursFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "hours", Usage: "`HOURS` in which the machine takes new leases, such as \"weekdays 19:00-08:00; weekends\", or always", EnvVars: []string{"GANTRY_HOURS"}},
+		&cli.StringFlag{Name: "time-zone", Usage: "`ZONE` of --hours, such as Europe/Berlin (default: this machine's own)", EnvVars: []string{"GANTRY_TIME_ZONE"}},
+		&cli.BoolFlag{Name: "pause-when-used", Usage: "take no new leases while a process that is no lease uses a GPU", EnvVars: []string{"GANTRY_PAUSE_WHEN_USED"}},
+		&cli.DurationFlag{Name: "quiet-time", Usage: "`TIME` without use after which a machine that paused takes leases again (default: 15m)", EnvVars: []string{"GANTRY_QUIET_TIME"}},
+	}
+}
+
 func priceFlag(text string) cli.Flag {
 	return &cli.StringFlag{Name: "price", Usage: text, EnvVars: []string{"GANTRY_PRICE"}}
 }
@@ -87,6 +97,7 @@ func settings(c *cli.Context) (config.Config, error) {
 	for name, field := range map[string]*string{
 		"keypair": &cfg.Wallet, "node-key": &cfg.NodeKey, "inventory": &cfg.Inventory, "runsc": &cfg.Runsc,
 		"region": &cfg.Region, "site": &cfg.Site, "price": &cfg.Price, "power-price": &cfg.Power, "wear": &cfg.Wear,
+		"hours": &cfg.Hours, "time-zone": &cfg.TimeZone,
 	} {
 		if c.IsSet(name) {
 			*field = c.String(name)
@@ -104,6 +115,12 @@ func settings(c *cli.Context) (config.Config, error) {
 	}
 	if c.IsSet("local-registries") {
 		cfg.LocalRegistries = c.Bool("local-registries")
+	}
+	if c.IsSet("pause-when-used") {
+		cfg.PauseWhenUsed = c.Bool("pause-when-used")
+	}
+	if c.IsSet("quiet-time") {
+		cfg.QuietTime = c.Duration("quiet-time")
 	}
 	if c.IsSet("settle-interval") {
 		cfg.SettleInterval = c.Duration("settle-interval")

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/agent/gpus"
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -215,6 +216,11 @@ func apply(c *cli.Context, change register.Change, policy pricing.Policy) error 
 	if policy != nil {
 		if fixed, ok := policy.(pricing.Fixed); ok {
 			change.Price = market.PricePerHour(fixed)
+		}
+	}
+	if change.Status != 0 { // what the owner sets stays
+		if err := offer.Mark(s.cfg.OfferPath()).Clear(); err != nil {
+			return err
 		}
 	}
 	if change != (register.Change{}) {

@@ -12,7 +12,7 @@ import (
 func runCommand() *cli.Command {
 	return &cli.Command{
 		Name: "run", Usage: "serve keepers and customers until stopped; running jobs outlive the agent and are found again",
-		Flags: commonFlags(append(slices.Concat(machineFlags(), leaseFlags(), costFlags()),
+		Flags: commonFlags(append(slices.Concat(machineFlags(), leaseFlags(), costFlags(), hoursFlags()),
 			&cli.StringSliceFlag{Name: "listen", Usage: "`MULTIADDRESS` to listen at; may be repeated (default: any port; of this machine only on local networks)", EnvVars: []string{"GANTRY_LISTEN"}},
 			&cli.StringFlag{Name: "metrics", Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_METRICS"}},
 			priceFlag("pricing policy: auto and auto:FLOOR follow the market; a fixed price is set by register and update"),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/doctor"
+	"github.com/gantry-market/gantry/agent/hours"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/agent/setup"
@@ -33,7 +34,7 @@ func setupCommand() *cli.Command {
 			&cli.BoolFlag{Name: "yes", Usage: "agree to the stake and the fees, without a question"},
 			&cli.StringSliceFlag{Name: "accept", Usage: "go on although this `CHECK` of doctor finds an error; may be repeated"},
 			&cli.DurationFlag{Name: "benchmark-budget", Usage: "`TIME` for the benchmark", Value: 10 * time.Second},
-		}, machineFlags()...)...),
+		}, slices.Concat(machineFlags(), hoursFlags())...)...),
 		Action: runSetup,
 	}
 }
@@ -103,6 +104,10 @@ func questions(complete config.Config) []setup.Question {
 			return nil
 		}},
 		{Flag: "price", Text: "USDC per GPU-hour, or auto to follow the market, or auto:FLOOR", Default: "auto", Check: checkPrice},
+		{Flag: "hours", Text: "hours in which it takes new leases, by this machine's clock, such as weekdays 19:00-08:00; weekends", Default: "always", Optional: true, Check: func(s string) error {
+			_, err := hours.Parse(s, "")
+			return err
+		}},
 	}
 }
 
@@ -126,7 +131,7 @@ func (j *joining) answers() error {
 	if err != nil {
 		return err
 	}
-	said := map[string]string{"url": saved.RPC, "keypair": saved.Wallet, "region": saved.Region, "price": saved.Price}
+	said := map[string]string{"url": saved.RPC, "keypair": saved.Wallet, "region": saved.Region, "price": saved.Price, "hours": saved.Hours}
 	var missing []string
 	for _, q := range questions(complete) {
 		switch {
@@ -138,6 +143,7 @@ func (j *joining) answers() error {
 				return usage(fmt.Errorf("--%s: %w", q.Flag, err))
 			}
 		case said[q.Flag] != "":
+		case !j.asker.Terminal() && q.Optional:
 		case !j.asker.Terminal():
 			missing = append(missing, "--"+q.Flag)
 		default:

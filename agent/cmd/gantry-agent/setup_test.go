@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/doctor"
 	"github.com/gantry-market/gantry/agent/setup"
 	"github.com/gantry-market/gantry/client/chain"
@@ -57,7 +58,7 @@ func TestSetupWithoutTerminal(t *testing.T) {
 	require.ErrorContains(t, err, "missing: --url, --keypair, --region, --yes;")
 	require.Equal(t, exitUsage, exitCode(err, false))
 	require.NoDirExists(t, dir)
-	for flag, value := range map[string]string{"--price": "cheap", "--keypair": "/nowhere/id.json", "--region": "a-region-that-is-long", "--accept": "nothing"} {
+	for flag, value := range map[string]string{"--price": "cheap", "--keypair": "/nowhere/id.json", "--region": "a-region-that-is-long", "--accept": "nothing", "--hours": "nights"} {
 		_, err := runSetupWith(t, strings.NewReader(""), "", "--data-dir", dir, flag, value)
 		require.ErrorContains(t, err, flag)
 		require.Equal(t, exitUsage, exitCode(err, false))
@@ -81,7 +82,7 @@ func TestSetup(t *testing.T) {
 	all := append(append([]string{}, always...), accepted...)
 	with := func(more ...string) []string { return append(append([]string{}, all...), more...) }
 	answers := func(more string) io.Reader {
-		return fakeTerminal{strings.NewReader(at.RPC + "\n/nowhere/id.json\n" + wallet.Path + "\nus-west-2\ncheap\n0\n1.5\n" + more)}
+		return fakeTerminal{strings.NewReader(at.RPC + "\n/nowhere/id.json\n" + wallet.Path + "\nus-west-2\ncheap\n0\n1.5\nnights\nweekdays 19:00-08:00; weekends\n" + more)}
 	}
 	provider := market.ProviderAddress(wallet.Address())
 	none := func() {
@@ -98,6 +99,10 @@ func TestSetup(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, out)
 	require.Equal(t, 2, strings.Count(out, "keypair file of the wallet"), out)
 	require.Equal(t, 3, strings.Count(out, "to follow the market"), out)
+	require.Contains(t, out, `"nights" is no day`)
+	saved, err := config.Load(dir)
+	require.NoError(t, err)
+	require.Equal(t, "weekdays 19:00-08:00; weekends", saved.Hours)
 
 	// What was answered is not asked again: nobody answers from here on.
 	for _, step := range []string{"✓ key", "· hardware", "✓ benchmark", "· checks"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/agent/daemon"
+	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
@@ -121,6 +122,9 @@ func todo(r screen) []string {
 	case market.NodeSuspended:
 		out = append(out, "keepers found that the machine is not what it claims: see gantry fault list; when it is settled: gantry-agent update --status active")
 	case market.NodeDraining, market.NodeHibernated:
+		if r.Running && r.Agent.Offer.Withdrawn {
+			break // the agent brings it back
+		}
 		out = append(out, "no new leases while "+r.Node.State().String()+": gantry-agent update --status active")
 	case market.NodeRetired:
 		out = append(out, "the node is retired: gantry-agent close")
@@ -141,6 +145,18 @@ func todo(r screen) []string {
 	return out
 }
 
+// offers says whether the machine takes new leases, and until when.
+func offers(s offer.State) string {
+	text := s.Text
+	if !s.Offering {
+		text = "no: " + text
+	}
+	if !s.Until.IsZero() {
+		text += " until " + s.Until.Local().Format("Mon 15:04 MST")
+	}
+	return text
+}
+
 func printStatus(w io.Writer, r screen, now time.Time) {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...)
@@ -153,6 +169,7 @@ func printStatus(w io.Writer, r screen, now time.Time) {
 		}
 		line("agent", "up %s · pid %d · %d of %d keepers connected%s", now.Sub(r.Agent.Since).Round(time.Second), r.Agent.PID, r.Agent.Connected, r.Agent.Keepers, sim)
 		k := r.Agent.Checks
+		line("offers", "%s", offers(r.Agent.Offer))
 		line("answered", "%d liveness · %d inventory · %d work proofs (%d refused, last took %s) · %d bundles of evidence", k.Liveness, k.Inventory, k.Work,
 			k.WorkRefused, k.LastWork.Round(time.Millisecond), k.Evidence)
 		if i := r.Agent.Images; i != nil {

@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/gantry-market/gantry/agent/faults"
+	"github.com/gantry-market/gantry/agent/offer"
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// openOffer makes what takes the node out of the market outside of its hours and while its owner uses it.
+func (a *Agent) openOffer() error {
+	schedule, err := a.cfg.Schedule()
+	if err != nil {
+		return err
+	}
+	o := offer.Options{
+		Hours: schedule, Quiet: a.cfg.QuietTime, Fault: a.fault, Mark: offer.Mark(a.cfg.OfferPath()),
+		Node: func() (market.Node, bool) { return a.view.Node(a.node) },
+		Set: func(ctx context.Context, node market.Node, status market.NodeStatus) error {
+			return a.updateNode(ctx, node, node.Ask(), status)
+		},
+		Now: a.clock.Now, Log: a.log.With().Str("part", "offer").Logger(),
+	}
+	if a.cfg.PauseWhenUsed {
+		o.Use = a.usedBy
+	}
+	a.offer, err = offer.New(o)
+	return err
+}
+
+// fault is what keeps the node from bidding until it is repaired; empty for nothing.
+func (a *Agent) fault() string {
+	if broken := a.faults.All(faults.Broken); len(broken) > 0 {
+		return broken[0].String() + "; once it is repaired: gantry-agent repaired"
+	}
+	return ""
+}
+
+// usedBy says who uses a GPU that has no lease.
+func (a *Agent) usedBy(ctx context.Context) (string, error) {
+	leased := uint64(0)
+	if node, ok := a.view.Node(a.node); ok {
+		leased = uint64(node.GpuMask)
+	}
+	entries, err := a.store.Leases()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries { // a lease that is over on chain may still have its job here
+		if e.State.Live() {
+			leased |= e.GPUMask
+		}
+	}
+	return a.machine.UsedBy(ctx, ^leased, ours)
+}
+
+// ours reports whether a process is the agent, or belongs to a lease.
+func ours(pid uint32) bool {
+	if int(pid) == os.Getpid() {
+		return true
+	}
+	group, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(int(pid)), "cgroup"))
+	return err == nil && strings.Contains(string(group), "/gantry/")
+}

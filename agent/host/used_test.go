@@ -1,0 +1,66 @@
+package host
+
+import (
+	"testing"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
+	"github.com/stretchr/testify/require"
+)
+
+// known is a driver that has every function.
+type known struct{ nvml.Interface }
+
+func (known) Extensions() nvml.ExtendedInterface {
+	return &mock.ExtendedInterface{LookupSymbolFunc: func(string) error { return nil }}
+}
+
+func TestUsedBy(t *testing.T) {
+	n := simulate(t, SimulatedA100, 2, 1)
+	d, ret := n.DeviceGetHandleByIndex(1)
+	require.Equal(t, nvml.SUCCESS, ret)
+	second, ok := d.(*dgxa100.Device)
+	require.True(t, ok)
+	uuid, _ := second.GetUUID()
+	m := &Machine{nvml: n, gpus: &GPUs{n: known{n}}, Inventory: Inventory{GPUs: []GPU{{UUID: "SIM-gone"}, {UUID: uuid}}}}
+	ours := func(pid uint32) bool { return pid == 1 }
+	used := func(mask uint64) string {
+		who, err := m.UsedBy(t.Context(), mask, ours)
+		require.NoError(t, err)
+		return who
+	}
+	compute := func(ret nvml.Return, pids ...uint32) {
+		second.GetComputeRunningProcessesFunc = func() (out []nvml.ProcessInfo, _ nvml.Return) {
+			for _, pid := range pids {
+				out = append(out, nvml.ProcessInfo{Pid: pid})
+			}
+			return out, ret
+		}
+	}
+	since := uint64(0)
+	draw := func(ret nvml.Return, samples ...nvml.ProcessUtilizationSample) {
+		second.GetProcessUtilizationFunc = func(from uint64) ([]nvml.ProcessUtilizationSample, nvml.Return) {
+			since = from
+			return samples, ret
+		}
+	}
+	require.Empty(t, used(3))
+	compute(nvml.SUCCESS, 1)
+	require.Empty(t, used(3), "the agent's own")
+	compute(nvml.SUCCESS, 1, 7)
+	require.Equal(t, "process 7 computes on "+uuid, used(3))
+	require.Empty(t, used(1), "another GPU")
+	compute(nvml.ERROR_NOT_SUPPORTED)
+	draw(nvml.SUCCESS, nvml.ProcessUtilizationSample{Pid: 8, SmUtil: usedPercent - 1}, nvml.ProcessUtilizationSample{Pid: 1, SmUtil: 100})
+	require.Empty(t, used(3), "a desktop that stands still")
+	require.InDelta(t, time.Now().Add(-samplesOf).UnixMicro(), since, 1e6*60)
+	draw(nvml.SUCCESS, nvml.ProcessUtilizationSample{Pid: 8, SmUtil: usedPercent})
+	require.Equal(t, "process 8 takes 10 % of "+uuid, used(3))
+	draw(nvml.ERROR_NOT_FOUND)
+	require.Empty(t, used(3))
+	compute(nvml.ERROR_UNKNOWN)
+	_, err := m.UsedBy(t.Context(), 3, ours)
+	require.ErrorIs(t, err, ErrNVML)
+}

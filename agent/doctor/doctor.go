@@ -64,6 +64,7 @@ func Checks() []Check {
 		{"data-folder", checkDataFolder},
 		{"node-key", checkNodeKey},
 		{"listen", checkListen},
+		{"hours", checkHours},
 		{"service", checkService},
 	}
 }

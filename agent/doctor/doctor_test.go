@@ -21,6 +21,7 @@ import (
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/gpus"
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
 )
@@ -263,6 +264,14 @@ func systemFaults() []fault {
 		{"rpc", Error, "nvml", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.Config.Inventory = "simulated:H100:2" }},
 		{"listen", Error, "ss -lntp", listen("tcp")},
 		{"listen", Error, "ss -lnup", listen("udp")},
+		{"hours", Error, "setup --hours", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.Config.Hours = "nights" }},
+		{"hours", Warning, "systemctl start", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			remove(t, m, "/sys/fs/cgroup/system.slice")
+			require.NoError(t, offer.Mark(m.Config.OfferPath()).Put())
+		}},
+		{"hours", OK, "", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			require.NoError(t, offer.Mark(m.Config.OfferPath()).Put())
+		}},
 		{"service", Warning, "gantry-agent_", func(t *testing.T, m *Machine, _ *fakerpc.Server) { remove(t, m, "/usr/lib/systemd") }},
 		{"service", Warning, "enable --now", func(t *testing.T, m *Machine, _ *fakerpc.Server) { remove(t, m, "/etc/systemd") }},
 		{"service", Warning, "systemctl start", func(t *testing.T, m *Machine, _ *fakerpc.Server) { remove(t, m, "/sys/fs/cgroup/system.slice") }},
@@ -303,6 +312,21 @@ func folderFaults() []fault {
 			require.NoError(t, os.WriteFile(m.Config.NodeKey, []byte("[1]"), 0o600))
 		}},
 	}
+}
+
+func TestHoursAreSaid(t *testing.T) {
+	m, _ := healthy(t)
+	now := time.Now().UTC()
+	m.Config.TimeZone = "UTC"
+	at := func(from, to time.Duration) string {
+		m.Config.Hours = now.Add(from).Format("15:04") + "-" + now.Add(to).Format("15:04")
+		return checkHours(t.Context(), m).Cause
+	}
+	require.Equal(t, "new leases at all times", checkHours(t.Context(), m).Cause)
+	require.Contains(t, at(-time.Hour, 4*time.Hour), "new leases now, until "+now.Add(4*time.Hour).Format("Mon 15:04")+" UTC (")
+	m.Config.PauseWhenUsed = true
+	require.Contains(t, at(-time.Hour, 4*time.Hour), "while nothing but leases uses the GPUs")
+	require.Contains(t, at(4*time.Hour, 5*time.Hour), "no new leases before "+now.Add(4*time.Hour).Format("Mon 15:04")+" UTC (")
 }
 
 // A public cluster's name with another cluster's genesis.

@@ -26,7 +26,7 @@ func TestSimulationsAreLocal(t *testing.T) {
 		"remote": {GenesisHash: genesis, Endpoints: []string{"http://203.0.113.7:8899"}},
 		"devnet": {GenesisHash: runtime.GenesisDevnet, Endpoints: local.Endpoints},
 	} {
-		for _, cfg := range []config.Config{{SlowFactor: 2}, {SilenceFile: "f"}, {LostFile: "f"}, {Inventory: "simulated:H100:1"}} {
+		for _, cfg := range []config.Config{{SlowFactor: 2}, {SilenceFile: "f"}, {LostFile: "f"}, {UsedFile: "f"}, {Inventory: "simulated:H100:1"}} {
 			a := &Agent{cfg: cfg, log: zerolog.Nop()}
 			require.ErrorIs(t, a.checkSimulations(cluster), ErrSimulation, name)
 			require.NoError(t, a.checkSimulations(local))

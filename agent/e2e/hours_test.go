@@ -2,7 +2,10 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -103,4 +106,33 @@ func TestALeaseOutlastsTheHours(t *testing.T) {
 		_, body := a.figures("/metrics")
 		return containsAll(body, "gantry_agent_offering 0", `gantry_agent_not_offering{reason="status"} 1`)
 	}, 20*time.Second, 100*time.Millisecond, "what the owner set stays")
+}
+
+// A machine on whose GPUs its owner computes leaves the market, and is back after the quiet time. What computes for a lease is not its owner.
+func TestAMachineInUse(t *testing.T) {
+	t.Parallel()
+	w := newTestbed(t)
+	file := filepath.Join(w.dir, "used")
+	a := w.newAgent(0, "--pause-when-used", "--quiet-time", "1s", "--simulate-used-gpu-file", file)
+	a.start()
+	shows := func(lines ...string) {
+		t.Helper()
+		require.Eventually(t, func() bool { _, body := a.figures("/metrics"); return containsAll(body, lines...) }, 30*time.Second, 100*time.Millisecond)
+	}
+	shows("gantry_agent_offering 1")
+	require.NoError(t, os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o600))
+	a.becomes(market.NodeHibernated)
+	shows("gantry_agent_offering 0", `gantry_agent_not_offering{reason="used"} 1`)
+	require.Contains(t, a.out.String(), fmt.Sprintf("process %d computes on SIM-", os.Getpid()))
+	require.NoError(t, os.Remove(file))
+	a.becomes(market.NodeActive)
+	shows("gantry_agent_offering 1")
+
+	spec := job("sleep 600")
+	l := w.order(a.node, spec, 600, false)
+	require.Empty(t, w.deploy(a, l.Address, spec).Refused)
+	w.until(l.Address, "it runs", running)
+	require.NoError(t, os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o600))
+	time.Sleep(12 * time.Second) // three looks
+	shows("gantry_agent_offering 1")
 }

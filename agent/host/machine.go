@@ -46,6 +46,8 @@ type Source struct {
 	Count int
 	// LostFile loses the first of the simulated GPUs while the file exists; empty for none.
 	LostFile string
+	// UsedFile has the number of a process that computes on all simulated GPUs, while the file exists; empty for none.
+	UsedFile string
 }
 
 // Options of New. DiskPath is required.
@@ -73,6 +75,9 @@ func New(ctx context.Context, o Options) (*Machine, error) {
 		}
 		if o.Source.LostFile != "" {
 			m.nvml = losing{m.nvml, o.Source.LostFile}
+		}
+		if o.Source.UsedFile != "" {
+			m.nvml = using{m.nvml, o.Source.UsedFile}
 		}
 	}
 	var err error

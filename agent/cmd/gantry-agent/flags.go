@@ -129,7 +129,7 @@ func settings(c *cli.Context) (config.Config, error) {
 		cfg.ReportDeadAfter = c.Duration("report-dead-after")
 	}
 	cfg.SlowFactor, cfg.SilenceFile = c.Int("simulate-slow-factor"), c.String("simulate-silence-file")
-	cfg.LostFile = c.String("simulate-lost-gpu-file")
+	cfg.LostFile, cfg.UsedFile = c.String("simulate-lost-gpu-file"), c.String("simulate-used-gpu-file")
 	cfg.KernelLog = c.String("simulate-kernel-log")
 	cfg.WrongWork = c.Bool("simulate-wrong-work")
 	return cfg.Complete()

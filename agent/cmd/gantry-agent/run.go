@@ -22,6 +22,7 @@ func runCommand() *cli.Command {
 			&cli.IntFlag{Name: "simulate-slow-factor", Usage: "LOCAL NETWORKS ONLY: compute every work proof `K` times"},
 			&cli.StringFlag{Name: "simulate-silence-file", Usage: "LOCAL NETWORKS ONLY: answer nobody while `FILE` exists"},
 			&cli.StringFlag{Name: "simulate-lost-gpu-file", Usage: "LOCAL NETWORKS ONLY: the first simulated GPU is lost while `FILE` exists"},
+			&cli.StringFlag{Name: "simulate-used-gpu-file", Usage: "LOCAL NETWORKS ONLY: the process whose number is in `FILE` computes on the simulated GPUs"},
 			&cli.StringFlag{Name: "simulate-kernel-log", Usage: "LOCAL NETWORKS ONLY: read `FILE`, a named pipe, as the kernel's log for faults of the simulated GPUs"},
 		)...),
 		Action: func(c *cli.Context) error {

@@ -23,9 +23,9 @@ build_go() {
   for main in client/cmd/gantry keeper/cmd/gantry-keeper agent/cmd/gantry-agent gateway/cmd/gantry-gateway localnet/cmd/gantry-localnet; do
     mains+=("./$main")
   done
-  go build -trimpath -o build/bin/ "${mains[@]}"
+  go build -o build/bin/ "${mains[@]}"
   # Runs in containers of any image, so it may need no library.
-  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o build/bin/ ./agent/cmd/gantry-shell
+  CGO_ENABLED=0 go build -ldflags '-s -w' -o build/bin/ ./agent/cmd/gantry-shell
 }
 
 [ $# -gt 0 ] || set -- surfnet go

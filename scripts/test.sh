@@ -54,17 +54,18 @@ go_test() {
 test_go() {
   "$root/scripts/toolchain.sh" tpm sandbox registry promtool
   "$root/scripts/build.sh" surfnet
-  RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" -race -- ./...
+  # Without debugging information, which takes linkers time; what `go vet` finds is for lint.sh.
+  RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" -race -vet=off -ldflags=-w -- ./...
 }
 
 # Three scenarios run at a time: they mostly wait. Those that measure the machine, or change it, run alone (no t.Parallel).
 test_e2e() {
   "$root/scripts/build.sh" surfnet go
   local found
-  GANTRY_ENGINE=surfnet go_test "scenarios on surfnet" -count=1 -timeout 30m -parallel 3 -tags e2e -- ./localnet/scenario/... ./examples/...
+  GANTRY_ENGINE=surfnet go_test "scenarios on surfnet" -count=1 -timeout 30m -parallel 3 -vet=off -tags e2e -- ./localnet/scenario/... ./examples/...
   found=$(validator)
   if [ -n "$found" ]; then
-    GANTRY_ENGINE=agave go_test "scenarios on agave" -count=1 -timeout 30m -parallel 3 -tags e2e -- ./localnet/scenario/... ./examples/...
+    GANTRY_ENGINE=agave go_test "scenarios on agave" -count=1 -timeout 30m -parallel 3 -vet=off -tags e2e -- ./localnet/scenario/... ./examples/...
   else
     skipped+=("SKIPPED scenarios on agave: solana-test-validator is not in PATH, in $cache/bin, or named by GANTRY_SOLANA_TEST_VALIDATOR")
   fi

@@ -74,7 +74,14 @@ toolchain() {
 need_host() {
   need_compiler
   toolchain "$RUST_HOST" clippy rustfmt
-  # surfpool links OpenSSL, which it builds itself; that build wants the whole of Perl, not only perl-base.
+  need_openssl
+}
+
+# surfpool and the program's tests link OpenSSL. They build it themselves where the system has none for them, which takes
+# longer and wants the whole of Perl, not only perl-base.
+need_openssl() {
+  if pkg-config --exists openssl 2>/dev/null; then return; fi
+  if [ "$(id -u)" = 0 ] && have apt-get && (debian libssl-dev pkg-config); then return; fi
   perl -MFindBin -MFile::Compare -MIPC::Cmd -e 1 2>/dev/null || debian perl
 }
 

@@ -1,6 +1,7 @@
 //! `hostile matrix`, `hostile run`, `hostile weave DIR`, `hostile mutants [--write]`: what scripts/hostile.sh calls.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use gantry_market_tests::hostile::harness::{Harness, Stats};
@@ -123,21 +124,22 @@ fn hunt_mutants(write: bool) -> bool {
     let chosen = std::env::var("GANTRY_HOSTILE_MUTANTS").unwrap_or_default();
     let chosen: Vec<u64> = chosen.split(',').filter_map(|number| number.trim().parse().ok()).collect();
     let all = mutants::all();
-    let mut finds = vec![];
-    for mutants::Mutant { number, description, .. } in &all {
-        if !chosen.is_empty() && !chosen.contains(number) {
-            continue;
-        }
-        let find = hunt(*number, seeds, most);
-        println!("mutant {number:>2}: {:?} steps, {}: {description}", find.steps, find.rule);
+    let wanted: Vec<&mutants::Mutant> =
+        all.iter().filter(|mutant| chosen.is_empty() || chosen.contains(&mutant.number)).collect();
+    let finds = on_every_core(&wanted, |mutant| {
+        let find = hunt(mutant.number, seeds, most);
+        println!(
+            "mutant {:>2}: {:?} steps, {}: {}",
+            mutant.number, find.steps, find.rule, mutant.description
+        );
         if let Some(trace) = find.kept().filter(|_| write) {
             std::fs::create_dir_all(regressions_dir()).expect("folder is made");
             let text = serde_json::to_string(&to_json(&find, trace)).expect("serialises");
-            std::fs::write(regressions_dir().join(format!("mutant-{number:02}.json")), text + "\n")
+            std::fs::write(regressions_dir().join(format!("mutant-{:02}.json", mutant.number)), text + "\n")
                 .expect("written");
         }
-        finds.push(find);
-    }
+        find
+    });
     if write {
         let known = std::fs::read_to_string(docs_path()).unwrap_or_default();
         std::fs::write(docs_path(), to_markdown(&all, &finds, &known)).expect("the document is written");
@@ -145,4 +147,25 @@ fn hunt_mutants(write: bool) -> bool {
     let found = finds.iter().filter(|find| find.found()).count();
     println!("mutants: {found} of {} found by every one of {seeds} seeds", finds.len());
     found == finds.len()
+}
+
+/// Does the work of every item, as many at a time as there are cores. The results are in the order of the items.
+fn on_every_core<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let (done, results) = std::sync::mpsc::channel();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            let (next, work, done) = (&next, &work, done.clone());
+            scope.spawn(move || loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(index) else { break };
+                done.send((index, work(item))).expect("the results are awaited");
+            });
+        }
+    });
+    drop(done);
+    let mut results: Vec<(usize, R)> = results.iter().collect();
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }

@@ -54,8 +54,9 @@ go_test() {
 test_go() {
   "$root/scripts/toolchain.sh" tpm sandbox registry promtool
   "$root/scripts/build.sh" surfnet
+  # One package more at a time than there are cores, since the longest mostly wait.
   # Without debugging information, which takes linkers time; what `go vet` finds is for lint.sh.
-  RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" -race -vet=off -ldflags=-w -- ./...
+  RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" -race -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -- ./...
 }
 
 # Three scenarios run at a time: they mostly wait. Those that measure the machine, or change it, run alone (no t.Parallel).

@@ -117,6 +117,7 @@ func TestVolumesAreKeptOfOneInstant(t *testing.T) {
 // A bucket that is silent keeps no job frozen beyond its end, and no volume beyond its time.
 func TestVolumesWhoseBucketIsGone(t *testing.T) {
 	p, reference := withVolumes(t)
+	t.Parallel() // it waits for the bucket's time
 	spec := withVolume(t, "l", reference, 32, "put=/mnt/data/x,y", "exit")
 	s := s3test.Start(t, nil)
 	b := s.Backup(backupKey())

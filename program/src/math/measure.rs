@@ -3,14 +3,14 @@
 
 use crate::math::hash::sha256_of;
 
-/// From one word of a row or column to the next, and factors, each extended by its sign so that it is an immediate of one
-/// instruction: only the lowest 32 bits of what is computed with them count.
-const WORD_STEP: u64 = 0x9E37_79B9_u32 as i32 as i64 as u64;
-const WORD_FACTOR: u64 = 0x846C_A68B_u32 as i32 as i64 as u64;
+/// Words are computed in the upper halves of registers, where the machine, which has no instructions of 32 bits, drops by
+/// itself what lies above; the lower halves are zero until a word is done. From one word of a row or column to the next:
+const WORD_STEP: u64 = 0x9E37_79B9 << 32;
+const WORD_FACTOR: u64 = 0x846C_A68B << 32;
 const CELL_FACTOR: u32 = 0x9E37_79B1;
 const MIX_START: u32 = 0x85EB_CA6B;
-/// Turns signed bytes into unsigned ones: s + 128.
-const FLIP: u64 = 0x8080_8080_u32 as i32 as i64 as u64;
+/// Turns signed bytes into unsigned ones: s + 128. The lower two of each word get it from the upper two by a word's last step.
+const FLIP: u64 = 0x8080_0000_8080_0000;
 /// Bytes 0 and 4 of a word, in the low halves of two lanes of 32 bits.
 const LANES: u64 = 0x0000_00ff_0000_00ff;
 
@@ -31,18 +31,17 @@ impl Key {
         let hash = sha256_of(&[tag, seed, &index.to_le_bytes()]);
         let [a, b, c, d, e, f, g, h, ..] = hash;
         Self {
-            start: u32::from_le_bytes([a, b, c, d]) as u64,
-            factor: (u32::from_le_bytes([e, f, g, h]) | 1) as u64,
+            start: (u32::from_le_bytes([a, b, c, d]) as u64) << 32,
+            factor: ((u32::from_le_bytes([e, f, g, h]) | 1) as u64) << 32,
         }
     }
 
-    /// Four entries in the lowest 32 bits; what lies above has no meaning.
+    /// Four entries in the upper half, but for the last step: `x ^ x >> 16`.
     #[inline(always)]
     fn word(&self, step: u64) -> u64 {
         let x = self.start.wrapping_add(step);
-        let x = (x ^ ((x as u32) >> 16) as u64).wrapping_mul(self.factor);
-        let x = (x ^ ((x as u32) >> 15) as u64).wrapping_mul(WORD_FACTOR);
-        x ^ ((x as u32) >> 16) as u64
+        let x = (x >> 32 ^ x >> 48).wrapping_mul(self.factor);
+        (x >> 32 ^ x >> 47).wrapping_mul(WORD_FACTOR)
     }
 }
 
@@ -54,18 +53,21 @@ impl Key {
 #[inline(never)]
 fn entries<const PAIRS: usize>(row: Key, columns: &[[Key; 2]; PAIRS], words: u32) -> [[u32; 2]; PAIRS] {
     let (mut sums, mut shift, mut step) = ([0u64; PAIRS], 0i64, 0u64);
-    for _ in 0..words {
+    let end = WORD_STEP.wrapping_mul(words as u64);
+    while step != end {
         let x = row.word(step);
-        let (x0, x1, x2, x3) =
-            (x as i8 as i64, (x >> 8) as i8 as i64, (x >> 16) as i8 as i64, (x >> 24) as i8 as i64);
+        let x = (x ^ x >> 16) as i64;
+        let (x0, x1, x2, x3) = (x << 24 >> 56, x << 16 >> 56, x << 8 >> 56, x >> 56);
         shift = shift.wrapping_add(x0).wrapping_add(x1).wrapping_add(x2).wrapping_add(x3);
         for (sum, [low, high]) in sums.iter_mut().zip(columns) {
-            let y = ((low.word(step) ^ FLIP) as u32) as u64 | (high.word(step) ^ FLIP) << 32;
+            let y = (high.word(step) | low.word(step) >> 32) ^ FLIP;
+            let upper = y >> 16; // bytes 2 and 3 of each lane, which the last step leaves as they are
+            let lower = y ^ upper;
             *sum = sum
-                .wrapping_add((x0 as u64).wrapping_mul(y & LANES))
-                .wrapping_add((x1 as u64).wrapping_mul(y >> 8 & LANES))
-                .wrapping_add((x2 as u64).wrapping_mul(y >> 16 & LANES))
-                .wrapping_add((x3 as u64).wrapping_mul(y >> 24 & LANES));
+                .wrapping_add((x0 as u64).wrapping_mul(lower & LANES))
+                .wrapping_add((x1 as u64).wrapping_mul(lower >> 8 & LANES))
+                .wrapping_add((x2 as u64).wrapping_mul(upper & LANES))
+                .wrapping_add((x3 as u64).wrapping_mul(upper >> 8 & LANES));
         }
         step = step.wrapping_add(WORD_STEP);
     }

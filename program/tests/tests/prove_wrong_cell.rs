@@ -130,7 +130,7 @@ fn half_the_stake_is_gone_without_anyones_vote() {
 /// With the longest paths. The transaction may ask for 1.4 million units.
 #[test]
 fn a_proof_of_each_order_fits_and_is_cheap_enough() {
-    for (profile, most) in [(PROCESSORS, 60_000), (H100_SXM, 400_000), (B200, 450_000)] {
+    for (profile, most) in [(PROCESSORS, 60_000), (H100_SXM, 340_000), (B200, 400_000)] {
         let leaves = profile.leaves().expect("a profile");
         let mut c = accused_of(profile, (leaves - 1, 255), 1);
         c.accuse_of(c.measured.clone().last());

@@ -43,6 +43,20 @@ func (s Schedule) String() string {
 // Always reports whether the hours never end.
 func (s Schedule) Always() bool { return s.open == nil }
 
+// Of is how many of n hours lie within the schedule on average, by a week without a change of the clock; rounded down.
+func (s Schedule) Of(n uint64) uint64 {
+	if s.open == nil {
+		return n
+	}
+	open := uint64(0)
+	for _, is := range s.open {
+		if is {
+			open++
+		}
+	}
+	return n * open / minutesOfWeek
+}
+
 // Open reports whether a moment lies within the hours.
 func (s Schedule) Open(t time.Time) bool {
 	return s.open == nil || s.open[minuteOf(t.In(s.zone))]

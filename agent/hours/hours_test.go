@@ -48,6 +48,9 @@ func TestOpen(t *testing.T) {
 		require.True(t, s.Covers(time.Now(), time.Now().Add(100*365*24*time.Hour)))
 	}
 	require.Equal(t, "always", must(t, " ", "").String())
+	require.EqualValues(t, 730, Schedule{}.Of(730))
+	require.EqualValues(t, 5*13+2*24-8, must(t, "weekdays 19:00-08:00; weekends", "").Of(7*24), "Friday's night ends on a Saturday")
+	require.EqualValues(t, 3, must(t, "sun 0:00-0:59; sun 23:00-24:00", "").Of(2*7*24), "rounded down")
 	require.Equal(t, "weekends 1:00-2:00", must(t, " weekends   1:00-2:00 ", "").String())
 	require.Equal(t, "weekends (Europe/Berlin)", must(t, "weekends", "Europe/Berlin").String())
 }

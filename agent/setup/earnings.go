@@ -11,18 +11,20 @@ import (
 // HoursPerMonth is a twelfth of a year of 365 days.
 const HoursPerMonth = 730
 
-// Earnings is what a machine would earn in a month in which all its GPUs are leased at its ask.
+// Earnings is what a machine would earn in a month in which all its GPUs are leased at its ask during all of its hours.
 type Earnings struct {
 	Price market.PricePerHour
 	GPUs  int
+	// Hours are those of a month in which it takes leases.
+	Hours uint64
 	// FeeBPS is the market's fee, basis points of what customers pay.
 	FeeBPS uint16
 }
 
-// Month is what customers would pay, and what the provider would receive of it: price × GPUs × 730 h, less the fee.
+// Month is what customers would pay, and what the provider would receive of it: price × GPUs × hours, less the fee.
 // Error: market.ErrAmount where it does not fit.
 func (e Earnings) Month() (paid, received market.USDC, err error) {
-	hours := uint64(max(e.GPUs, 0)) * HoursPerMonth
+	hours := uint64(max(e.GPUs, 0)) * e.Hours
 	if hours != 0 && uint64(e.Price) > ^uint64(0)/hours {
 		return 0, 0, fmt.Errorf("%w: %s USDC per GPU-hour for a month", market.ErrAmount, e.Price)
 	}
@@ -41,7 +43,7 @@ func (e Earnings) Print(w io.Writer, model string, reference market.PricePerHour
 		return err
 	}
 	fmt.Fprintf(w, "\n earnings   at most %s USDC a month: %d × %s at %s USDC per GPU-hour × %d h = %s, less the market's fee of %d.%02d %%\n",
-		received, e.GPUs, model, e.Price, HoursPerMonth, paid, e.FeeBPS/100, e.FeeBPS%100)
+		received, e.GPUs, model, e.Price, e.Hours, paid, e.FeeBPS/100, e.FeeBPS%100)
 	if reference > 0 {
 		fmt.Fprintf(w, "            the market's reference price of %s is %s", model, reference)
 	} else {

@@ -68,15 +68,15 @@ func TestRun(t *testing.T) {
 }
 
 func TestEarnings(t *testing.T) {
-	paid, received, err := Earnings{Price: 1_000_000, GPUs: 8, FeeBPS: 1_200}.Month()
+	paid, received, err := Earnings{Price: 1_000_000, GPUs: 8, Hours: HoursPerMonth, FeeBPS: 1_200}.Month()
 	require.NoError(t, err)
 	require.Equal(t, 5_840*market.OneUSDC, paid)
 	require.EqualValues(t, 5_139_200_000, received) // 88 %
-	_, _, err = Earnings{Price: 1 << 60, GPUs: 8}.Month()
+	_, _, err = Earnings{Price: 1 << 60, GPUs: 8, Hours: HoursPerMonth}.Month()
 	require.ErrorIs(t, err, market.ErrAmount)
 
 	var out bytes.Buffer
-	e := Earnings{Price: 1_000_000, GPUs: 1, FeeBPS: 1_200}
+	e := Earnings{Price: 1_000_000, GPUs: 1, Hours: HoursPerMonth, FeeBPS: 1_200}
 	require.NoError(t, e.Print(&out, "A100", 1_200_000, []market.PricePerHour{2_000_000, 900_000}))
 	require.Contains(t, out.String(), "at most 642.40 USDC a month")
 	require.Contains(t, out.String(), "2 other nodes ask 0.90 to 2.00")

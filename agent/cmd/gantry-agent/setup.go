@@ -69,7 +69,11 @@ func runSetup(c *cli.Context) error {
 	if changed == 0 {
 		fmt.Fprintln(w, "\n all of this was done already; nothing has changed")
 	}
-	e := setup.Earnings{Price: j.ask, GPUs: len(j.machine.Inventory.GPUs), FeeBPS: j.needs.Market.Params.FeeBps}
+	schedule, err := j.cfg.Schedule()
+	if err != nil {
+		return err
+	}
+	e := setup.Earnings{Price: j.ask, GPUs: len(j.machine.Inventory.GPUs), Hours: schedule.Of(setup.HoursPerMonth), FeeBPS: j.needs.Market.Params.FeeBps}
 	if err := e.Print(w, j.join.Model.ModelName(), j.prices.Reference, j.prices.Others); err != nil {
 		return err
 	}

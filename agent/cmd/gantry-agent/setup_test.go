@@ -142,12 +142,12 @@ func TestSetup(t *testing.T) {
 	p, err := query.Fetch[market.Provider](t.Context(), m.Chain, provider, chain.Confirmed)
 	require.NoError(t, err)
 	require.EqualValues(t, 200*market.OneGNT, p.Stake, "staked once")
-	// 1.5 × 2 × 730 = 2190, less the fee of the seeded market.
-	e := setup.Earnings{Price: 1_500_000, GPUs: 2, FeeBPS: seed.Params().FeeBps}
+	// The hours of the answer are 105 of 168 a week, so 456 of 730: 1.5 × 2 × 456 = 1368, less the fee of the seeded market.
+	e := setup.Earnings{Price: 1_500_000, GPUs: 2, Hours: 456, FeeBPS: seed.Params().FeeBps}
 	_, received, err := e.Month()
 	require.NoError(t, err)
 	require.Contains(t, out, "at most "+received.String()+" USDC a month")
-	require.Contains(t, out, "= 2190.00")
+	require.Contains(t, out, "456 h = 1368.00")
 	require.Contains(t, out, "no promise")
 
 	key, err := chain.LoadKeypair(filepath.Join(dir, "node.json"))

@@ -151,19 +151,26 @@ func (g *GPUs) List(ctx context.Context) ([]GPU, error) {
 
 // each calls f for every device.
 func (g *GPUs) each(ctx context.Context, f func(int, nvml.Device) error) error {
+	return g.handles(ctx, func(i int, d nvml.Device, ret nvml.Return) error {
+		if ret != nvml.SUCCESS {
+			return fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
+		}
+		return f(i, d)
+	})
+}
+
+// handles calls f for every device with what the driver answered when it was asked for it. A device that is lost may have none.
+func (g *GPUs) handles(ctx context.Context, f func(int, nvml.Device, nvml.Return) error) error {
 	count, ret := g.n.DeviceGetCount()
 	if ret != nvml.SUCCESS {
 		return fmt.Errorf("%w: count devices: %v", ErrNVML, ret)
 	}
-	for i := 0; i < count; i++ {
+	for i := range count {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		d, ret := g.n.DeviceGetHandleByIndex(i)
-		if ret != nvml.SUCCESS {
-			return fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
-		}
-		if err := f(i, d); err != nil {
+		if err := f(i, d, ret); err != nil {
 			return err
 		}
 	}

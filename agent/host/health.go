@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -29,11 +30,18 @@ type Health struct {
 	Simulated bool `json:"simulated"`
 }
 
-// Health reads a snapshot of every device. A device that is lost is in the result, as Missing; it is no error.
+// Health reads a snapshot of every device. A device that is lost is no error: it is in the result as Missing, or not at all if
+// the driver does not even name it any more.
 func (g *GPUs) Health(ctx context.Context) ([]Health, error) {
 	var out []Health
-	err := g.each(ctx, func(_ int, d nvml.Device) error {
-		out = append(out, g.snapshot(d))
+	err := g.handles(ctx, func(i int, d nvml.Device, ret nvml.Return) error {
+		switch ret {
+		case nvml.SUCCESS:
+			out = append(out, g.snapshot(d))
+		case nvml.ERROR_GPU_IS_LOST:
+		default:
+			return fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
+		}
 		return nil
 	})
 	if err != nil {

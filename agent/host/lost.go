@@ -34,17 +34,9 @@ func (m *Machine) lost(ctx context.Context) ([]string, error) {
 
 // present lists the devices that answer. One that the driver calls lost is left out; any other error is one.
 func (g *GPUs) present(ctx context.Context) ([]string, error) {
-	count, ret := g.n.DeviceGetCount()
-	if ret != nvml.SUCCESS {
-		return nil, fmt.Errorf("%w: count devices: %v", ErrNVML, ret)
-	}
 	var out []string
-	for i := range count {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	err := g.handles(ctx, func(i int, d nvml.Device, ret nvml.Return) error {
 		var uuid string
-		d, ret := g.n.DeviceGetHandleByIndex(i)
 		if ret == nvml.SUCCESS {
 			uuid, ret = d.GetUUID()
 		}
@@ -58,10 +50,11 @@ func (g *GPUs) present(ctx context.Context) ([]string, error) {
 			out = append(out, uuid)
 		case nvml.ERROR_GPU_IS_LOST:
 		default:
-			return nil, fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
+			return fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
 		}
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // losing is a simulated machine whose first GPU is lost while a file exists.

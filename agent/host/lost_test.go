@@ -30,6 +30,19 @@ func TestALostGPU(t *testing.T) {
 	require.Equal(t, m.UUIDs()[:1], lost)
 	_, err = m.Claim(t.Context())
 	require.ErrorIs(t, err, ErrLost)
+	health, err := m.Health(t.Context())
+	require.NoError(t, err, "of the others, too")
+	require.Len(t, health, 3)
+	for i, h := range health {
+		require.Equal(t, m.UUIDs()[i], h.UUID)
+		require.Equal(t, i == 0, h.Missing)
+		require.Equal(t, i == 0, h.TemperatureC == nil)
+	}
+	use, err := m.Use(t.Context(), 0b011)
+	require.NoError(t, err)
+	require.Len(t, use, 2)
+	require.True(t, use[0].Missing)
+	require.False(t, use[1].Missing)
 
 	require.NoError(t, os.Remove(file))
 	again, err := m.Claim(t.Context())

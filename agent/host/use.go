@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"time"
 
 	"github.com/gantry-market/gantry/client/messages"
 )
@@ -58,7 +59,9 @@ func (m *Machine) Health(ctx context.Context) ([]Health, error) {
 	out := make([]Health, len(m.Inventory.GPUs))
 	for i, g := range m.Inventory.GPUs {
 		h, there := now[g.UUID]
-		h.Missing = h.Missing || !there
+		if !there {
+			h = Health{UUID: g.UUID, At: time.Now().UTC(), Missing: true, Simulated: g.Simulated}
+		}
 		out[i] = h
 	}
 	return out, nil

@@ -69,9 +69,11 @@ func New(s Streams) *cli.App {
 		EnableBashCompletion:   true,
 		UseShortOptionHandling: false,
 		HideHelpCommand:        true,
-		Writer:                 s.Out,
-		ErrWriter:              s.Err,
-		ExitErrHandler:         func(*cli.Context, error) {},
+		// A value with a comma is one value: flags that take several are repeated.
+		DisableSliceFlagSeparator: true,
+		Writer:                    s.Out,
+		ErrWriter:                 s.Err,
+		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			return usage(err.Error(), "see gantry --help")
 		},

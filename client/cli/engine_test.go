@@ -429,12 +429,12 @@ func TestDeployAndAudit(t *testing.T) {
 	done := make(chan result, 1)
 	go func() {
 		done <- me.run(context.Background(), "--json", "deploy", "--gpu", "A100", "--duration", "10m", "--max-price", "4", "--job", "--allow-simulated",
-			"--receipt-every", "1s", "--env", "SEED=7", "--", "sh", "-c", "true")
+			"--receipt-every", "1s", "--env", "SEED=7,8", "--", "sh", "-c", "true")
 	}()
 	lease := m.award(customer.PublicKey(), node)
 	w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs > 0 }) // a receipt while it runs
 	m.mu.Lock()
-	require.Equal(t, map[string]string{"SEED": "7"}, m.jobs[lease.Address].Env)
+	require.Equal(t, map[string]string{"SEED": "7,8"}, m.jobs[lease.Address].Env)
 	m.mu.Unlock()
 	close(m.hold)
 	l, _ := w.View.Lease(lease.Address)

@@ -42,6 +42,18 @@ func TestFlagsMayStandAnywhere(t *testing.T) {
 	}
 }
 
+// Values of the environment may have commas.
+func TestRepeatedFlagsAreNotSplit(t *testing.T) {
+	app := New(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	var got []string
+	app.Command("deploy").Action = func(c *ucli.Context) error {
+		got = c.StringSlice("env")
+		return nil
+	}
+	require.NoError(t, app.Run([]string{"gantry", "deploy", "--env", "GPUS=0,1", "-e", "B=3", "--", "true"}))
+	require.Equal(t, []string{"GPUS=0,1", "B=3"}, got)
+}
+
 func TestEveryCommandHasUsageAndAction(t *testing.T) {
 	app := New(Streams{})
 	var walk func([]*ucli.Command)

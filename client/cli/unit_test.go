@@ -50,7 +50,7 @@ func TestRepeatedFlagsAreNotSplit(t *testing.T) {
 		got = c.StringSlice("env")
 		return nil
 	}
-	require.NoError(t, app.Run([]string{"gantry", "deploy", "--env", "GPUS=0,1", "-e", "B=3", "--", "true"}))
+	require.NoError(t, app.Run([]string{"gantry", "deploy", "--env", "GPUS=0,1", "--env", "B=3", "--", "true"}))
 	require.Equal(t, []string{"GPUS=0,1", "B=3"}, got)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 // attend follows the leases: it prints their output, signs receipts, and waits for the end and the last payment of
@@ -59,7 +60,7 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (messages.Le
 		p.flush()
 	}
 	if err != nil {
-		var refusal *errRefusedByNode
+		var refusal *service.RefusedByNode
 		if !errors.As(err, &refusal) {
 			return messages.LeaseStatus{}, err
 		}

@@ -206,8 +206,8 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 		return err
 	}
 	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, volume, revoked); err != nil {
-		var refusal *errRefusedByNode
-		if errors.As(err, &refusal) && refusal.why == messages.LeaseOver {
+		var refusal *service.RefusedByNode
+		if errors.As(err, &refusal) && refusal.Why == messages.LeaseOver {
 			return d.overOnChain(ctx, l)
 		}
 		if errors.As(err, &refusal) {
@@ -234,8 +234,8 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	defer refuse(nil)
 	if volume.key != nil {
 		keys.Go(func() {
-			var refusal *errRefusedByNode
-			if errors.As(d.keepKey(rctx, l, volume), &refusal) && refusal.why != messages.LeaseOver {
+			var refusal *service.RefusedByNode
+			if errors.As(d.keepKey(rctx, l, volume), &refusal) && refusal.Why != messages.LeaseOver {
 				refuse(refusedJob(l, refusal))
 			}
 		})
@@ -260,8 +260,8 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	return nil
 }
 
-func refusedJob(l market.Lease, refusal *errRefusedByNode) error {
-	return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.why), "a lease whose job cannot run does not start, and its price comes back when the start deadline is over; see: gantry leases")
+func refusedJob(l market.Lease, refusal *service.RefusedByNode) error {
+	return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.Why), "a lease whose job cannot run does not start, and its price comes back when the start deadline is over; see: gantry leases")
 }
 
 // renewEvery is less than a token lives at any known registry.

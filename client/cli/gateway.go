@@ -24,6 +24,7 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 const (
@@ -358,7 +359,7 @@ func (s *session) gatewayClose() error {
 	case err != nil:
 		return network(fmt.Sprintf("the machine of lease %s does not answer, so that grants go on: %v", c.lease.Address, err), "try again", err)
 	case answer.Refused != "":
-		return refused((&errRefusedByNode{answer.Refused}).Error(), "")
+		return refused((&service.RefusedByNode{Why: answer.Refused}).Error(), "")
 	}
 	if s.cli.String(flagVia) != "" {
 		at, err := s.gateway(c.r)

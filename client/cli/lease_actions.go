@@ -39,10 +39,10 @@ func (s *session) logs() error {
 			return interrupted(fmt.Sprintf("stopped following; lease %s is %s", l.Address, l.State()), "")
 		}
 	} else {
-		_, _, err = r.logs(s.ctx, l, s.cli.Uint64("offset"), false, w)
+		_, _, err = r.logs().Read(s.ctx, l, s.cli.Uint64("offset"), false, writeTo(w))
 	}
 	if err != nil {
-		return network(err.Error(), "the machine may be starting; try again", err)
+		return unread(err)
 	}
 	if s.json {
 		return s.done(map[string]string{"lease": l.Address.String(), "output": kept.String()}, nil)

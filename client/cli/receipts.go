@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 // errNothingToSign says that the machine offers nothing that is worth a signature now.
@@ -59,7 +60,7 @@ func (r *remote) sign(ctx context.Context, address solana.PublicKey, now int64) 
 	}
 	ans, err := call[messages.SignedReceipt, messages.ReceiptAnswer](ctx, r, l.NodeKey, receiptProtocol, messages.SignedReceipt{Receipt: offer, CustomerSignature: sig})
 	if err == nil && ans.Refused != "" {
-		err = &errRefusedByNode{ans.Refused}
+		err = &service.RefusedByNode{Why: ans.Refused}
 	}
 	return offer.Seconds, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/version"
 )
 
@@ -21,7 +21,6 @@ import (
 var (
 	deployProtocol  = toNode(messages.Deploy)
 	statusProtocol  = toNode(messages.Status)
-	logsProtocol    = toNode(messages.Logs)
 	offerProtocol   = toNode(messages.ReceiptOffer)
 	receiptProtocol = toNode(messages.ReceiptSigned)
 )
@@ -29,9 +28,6 @@ var (
 func toNode(id string) p2p.Protocol {
 	return p2p.Protocol{ID: id, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
 }
-
-// logsTimeout is how long a followed job may write nothing before the stream is opened again.
-const logsTimeout = 10 * time.Minute
 
 // remote talks to the machines of a customer's leases.
 type remote struct {
@@ -125,11 +121,6 @@ func call[Req, Resp any](ctx context.Context, r *remote, node solana.PublicKey, 
 	return p2p.Call[Req, Resp](ctx, r.net, node, p, req)
 }
 
-// errRefusedByNode is a refusal that the node would repeat.
-type errRefusedByNode struct{ why string }
-
-func (e *errRefusedByNode) Error() string { return "the machine refuses: " + printable.Text(e.why) }
-
 // deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends. Grants that were issued
 // until revoked are void there.
 func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec, c *messages.RegistryCredential, v volumeSecrets, revoked int64) (messages.LeaseStatus, error) {
@@ -140,11 +131,11 @@ func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpe
 		case err == nil && ans.Refused == "":
 			return ans.Status, nil
 		case err == nil && !ans.Unknown:
-			return ans.Status, &errRefusedByNode{ans.Refused}
+			return ans.Status, &service.RefusedByNode{Why: ans.Refused}
 		case errors.Is(err, p2p.ErrVersion):
 			return ans.Status, err
 		case err == nil:
-			err = &errRefusedByNode{ans.Refused} // the machine may see the lease a little later than we do
+			err = &service.RefusedByNode{Why: ans.Refused} // the machine may see the lease a little later than we do
 		}
 		t := time.NewTimer(500 * time.Millisecond)
 		select {
@@ -159,59 +150,27 @@ func (r *remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpe
 func (r *remote) status(ctx context.Context, l market.Lease) (messages.LeaseStatus, error) {
 	ans, err := call[messages.LeaseRequest, messages.LeaseAnswer](ctx, r, l.NodeKey, statusProtocol, messages.LeaseRequest{Version: messages.Version, Lease: l.Address})
 	if err == nil && ans.Refused != "" {
-		err = &errRefusedByNode{ans.Refused}
+		err = &service.RefusedByNode{Why: ans.Refused}
 	}
 	return ans.Status, err
 }
 
-// logs writes a job's output from an offset on and returns the offset that it reached; ended is true when the job's
-// output is complete.
-func (r *remote) logs(ctx context.Context, l market.Lease, offset uint64, follow bool, w io.Writer) (reached uint64, ended bool, err error) {
-	if err := r.reach(ctx, l.NodeKey); err != nil {
-		return offset, false, err
-	}
-	p := logsProtocol
-	if follow {
-		p.Timeout = logsTimeout
-	}
-	req := messages.LogsRequest{Version: messages.Version, Lease: l.Address, Offset: offset, Follow: follow}
-	err = p2p.CallStream(ctx, r.net, l.NodeKey, p, req, func(c messages.LogChunk) error {
-		if c.Refused != "" {
-			return &errRefusedByNode{c.Refused}
-		}
-		if _, err := w.Write(c.Data); err != nil {
-			return err
-		}
-		offset = c.Offset + uint64(len(c.Data))
-		ended = ended || c.End
-		return nil
-	})
-	return offset, ended, err
+// logs reads the output of jobs on the machines.
+func (r *remote) logs() *service.Logs {
+	return &service.Logs{Net: r.net, Reach: r.reach, Over: func(lease solana.PublicKey) bool {
+		l, ok := r.view.Lease(lease)
+		return !ok || l.State() == market.LeaseEnded
+	}}
 }
 
 // follow writes output until it is complete, reconnecting when the connection breaks.
 func (r *remote) follow(ctx context.Context, l market.Lease, offset uint64, w io.Writer) error {
-	for {
-		reached, ended, err := r.logs(ctx, l, offset, true, w)
-		var refusal *errRefusedByNode
-		switch {
-		case ended:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.As(err, &refusal), errors.Is(err, p2p.ErrVersion):
-			return err
-		}
-		if cur, ok := r.view.Lease(l.Address); (!ok || cur.State() == market.LeaseEnded) && reached == offset {
-			return nil // over, and the machine is silent: there is nothing more to come
-		}
-		offset = reached
-		t := time.NewTimer(500 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
-		}
+	return r.logs().Follow(ctx, l, offset, writeTo(w))
+}
+
+func writeTo(w io.Writer) func(service.Output) error {
+	return func(o service.Output) error {
+		_, err := w.Write(o.Data)
+		return err
 	}
 }

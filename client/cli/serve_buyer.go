@@ -54,22 +54,10 @@ func (b *buyer) Stop(ctx context.Context, lease solana.PublicKey) (service.Lease
 
 // run runs the flow of a command in a session of its own, and decodes its document.
 func (b *buyer) run(ctx context.Context, command *cli.Command, args []string, env map[string]string, flow func(*session) error, into any) error {
-	set := flag.NewFlagSet(command.Name, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	for _, f := range command.Flags {
-		if err := f.Apply(set); err != nil {
-			return fmt.Errorf("flags of %s: %w", command.Name, err)
-		}
+	ss, document, err := b.session(ctx, command, args, env)
+	if err != nil {
+		return err
 	}
-	if err := set.Parse(append([]string{"--" + flagSession + "=" + b.s.cli.String(flagSession)}, args...)); err != nil {
-		return usage(err.Error(), "compare the request with /openapi.json")
-	}
-	var document bytes.Buffer
-	ss := &session{
-		cli: cli.NewContext(b.s.cli.App, set, b.s.cli), ctx: ctx, out: &document, err: b.s.err, output: io.Discard, json: true, yes: true, log: b.s.log,
-		config: b.s.config, fees: b.s.fees, client: b.s.client, service: b.s.service, key: b.s.key, actsFor: b.s.actsFor, state: b.s.state, env: env,
-	}
-	ss.cli.Command = command
 	defer ss.close()
 	if err := flow(ss); err != nil {
 		return err
@@ -78,4 +66,26 @@ func (b *buyer) run(ctx context.Context, command *cli.Command, args []string, en
 		return fmt.Errorf("result of %s: %w", command.Name, err)
 	}
 	return nil
+}
+
+// session is one of its own for a command, with the server's client, key and folder, and the document that it prints. The
+// caller closes it.
+func (b *buyer) session(ctx context.Context, command *cli.Command, args []string, env map[string]string) (*session, *bytes.Buffer, error) {
+	set := flag.NewFlagSet(command.Name, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	for _, f := range command.Flags {
+		if err := f.Apply(set); err != nil {
+			return nil, nil, fmt.Errorf("flags of %s: %w", command.Name, err)
+		}
+	}
+	if err := set.Parse(append([]string{"--" + flagSession + "=" + b.s.cli.String(flagSession)}, args...)); err != nil {
+		return nil, nil, usage(err.Error(), "compare the request with /openapi.json")
+	}
+	document := &bytes.Buffer{}
+	ss := &session{
+		cli: cli.NewContext(b.s.cli.App, set, b.s.cli), ctx: ctx, out: document, err: b.s.err, output: io.Discard, json: true, yes: true, log: b.s.log,
+		config: b.s.config, fees: b.s.fees, client: b.s.client, service: b.s.service, key: b.s.key, actsFor: b.s.actsFor, state: b.s.state, env: env,
+	}
+	ss.cli.Command = command
+	return ss, document, nil
 }

@@ -150,6 +150,27 @@ func TestServeBuysOnce(t *testing.T) {
 	v = v.again(me)
 	require.Equal(t, third.Address.String(), (<-v.buy("third", request)).lease(t))
 
+	// The output of its job: as a document, and as a stream that goes on where it was and ends with the job.
+	logs := "/v1/leases/" + first.Address.String() + "/logs"
+	var output struct {
+		Offset, Next uint64
+		Text         string
+		Ended        bool
+	}
+	require.Equal(t, http.StatusOK, v.ask(http.MethodGet, logs+"?offset=2", nil, nil, &output))
+	require.Equal(t, "ne\n", output.Text)
+	require.EqualValues(t, 5, output.Next)
+	require.True(t, output.Ended)
+	require.Equal(t, http.StatusNotFound, v.ask(http.MethodGet, "/v1/leases/"+node.Address.String()+"/logs?follow=true", nil, nil, nil))
+	close(m.hold)
+	for last, want := range map[string]string{"0": `{"offset":0,"text":"done\n"}`, "3": `{"offset":3,"text":"e\n"}`} {
+		status, raw, err := v.try(http.MethodGet, logs+"?follow=true", nil, map[string]string{"Last-Event-ID": last})
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, status)
+		require.Contains(t, string(raw), "event: output\nid: 5\ndata: "+want+"\n\n")
+		require.Contains(t, string(raw), "event: end\n")
+	}
+
 	// Stopped, twice; its key still stands for it.
 	for range 2 {
 		var l struct{ Address, Status string }

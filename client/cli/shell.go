@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 var (
@@ -110,7 +111,7 @@ func enter[Req, Resp any](c *container, p p2p.Protocol, req Req, what string, re
 	}
 	if why := refusal(answer); why != "" {
 		_ = conn.Close()
-		return nil, none, refused((&errRefusedByNode{why}).Error(), "see: gantry leases, gantry logs "+c.lease.Address.String())
+		return nil, none, refused((&service.RefusedByNode{Why: why}).Error(), "see: gantry leases, gantry logs "+c.lease.Address.String())
 	}
 	return conn, answer, nil
 }

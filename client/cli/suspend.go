@@ -122,7 +122,7 @@ func (s *session) awaitSuspended(v *view.View, r *remote, l market.Lease) (hash 
 		case errors.Is(err, p2p.ErrVersion):
 			return hash, network(err.Error(), "", err)
 		case err == nil && answer.Refused != "":
-			return hash, refused((&errRefusedByNode{answer.Refused}).Error(), "the lease runs on; see: gantry leases, gantry stop "+l.Address.String())
+			return hash, refused((&service.RefusedByNode{Why: answer.Refused}).Error(), "the lease runs on; see: gantry leases, gantry stop "+l.Address.String())
 		case err == nil && answer.Failed != "":
 			return hash, refused("the container could not be suspended, and runs on: "+answer.Failed, "try again, or end the lease: gantry stop "+l.Address.String())
 		case err == nil && answer.Hash != [32]byte{}:

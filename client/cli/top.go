@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -162,7 +163,7 @@ func (s *session) use(r *remote, l market.Lease) (messages.Use, error) {
 	case err != nil:
 		return answer.Use, network(err.Error(), "try again; if it stays so, see: gantry leases", err)
 	case answer.Refused != "":
-		return answer.Use, refused((&errRefusedByNode{answer.Refused}).Error(), "see: gantry leases, gantry logs "+l.Address.String())
+		return answer.Use, refused((&service.RefusedByNode{Why: answer.Refused}).Error(), "see: gantry leases, gantry logs "+l.Address.String())
 	}
 	return answer.Use, nil
 }

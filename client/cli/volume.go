@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 const flagVolume = "volume"
@@ -80,7 +81,7 @@ func (d *deployment) volumeSecrets(lease solana.PublicKey) (v volumeSecrets, err
 	return v, err
 }
 
-// keepKey gives a machine the key of its volume again until the job runs or ctx ends. Error: *errRefusedByNode.
+// keepKey gives a machine the key of its volume again until the job runs or ctx ends. Error: *service.RefusedByNode.
 func (d *deployment) keepKey(ctx context.Context, l market.Lease, v volumeSecrets) error {
 	t := time.NewTicker(keyEvery)
 	defer t.Stop()
@@ -91,7 +92,7 @@ func (d *deployment) keepKey(ctx context.Context, l market.Lease, v volumeSecret
 		case <-t.C:
 		}
 		st, err := d.remote.deploy(ctx, l, d.r.job, nil, v, 0)
-		var refusal *errRefusedByNode
+		var refusal *service.RefusedByNode
 		if errors.As(err, &refusal) {
 			return refusal
 		}

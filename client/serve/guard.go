@@ -45,6 +45,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if isStream(r) {
+		g.next.ServeHTTP(w, r)
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
 	g.next.ServeHTTP(w, r.WithContext(ctx))

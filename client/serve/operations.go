@@ -64,6 +64,7 @@ func (s *Server) register(api huma.API) {
 	stop.OperationID, stop.Path, stop.Summary, stop.Description = "stop-lease", "/v1/leases/{id}/stop", "End a lease; what is not used comes back", "A lease that is over already is answered as it is."
 	stop.DefaultStatus = http.StatusOK
 	huma.Register(api, stop, s.stop)
+	s.registerLogs(api)
 	s.registerStatus(api)
 	s.registerPage(api)
 	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)

@@ -25,6 +25,8 @@ type Options struct {
 	Store   *Store
 	// Buyer orders and ends leases for the customer.
 	Buyer Buyer
+	// Outputs reads the output of the customer's jobs.
+	Outputs Outputs
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey
 	// Session is the key that it signs with.
@@ -42,6 +44,7 @@ type Server struct {
 	handler http.Handler
 	orders  orders
 	signIns signIns
+	streams streams
 }
 
 // New is a server that does not listen yet.
@@ -98,6 +101,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: answerWithin + 5*time.Second,
 		IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 	}
+	srv.RegisterOnShutdown(s.streams.end)
 	defer s.orders.begin(ctx)()
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()

@@ -1,0 +1,124 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/internal/printable"
+)
+
+const (
+	// logsTimeout is how long a followed job may write nothing before the stream is opened again.
+	logsTimeout = 10 * time.Minute
+	// logsAgain is how long Follow waits before it opens a stream again.
+	logsAgain = 500 * time.Millisecond
+)
+
+// RefusedByNode is a refusal that the node would repeat.
+type RefusedByNode struct{ Why string }
+
+func (e *RefusedByNode) Error() string { return "the machine refuses: " + printable.Text(e.Why) }
+
+// Logs reads the output of leases' jobs from their machines.
+type Logs struct {
+	Net *p2p.Node
+	// Reach connects to a machine.
+	Reach func(ctx context.Context, node solana.PublicKey) error
+	// Over reports whether a lease has ended, or is closed.
+	Over func(lease solana.PublicKey) bool
+}
+
+// Output is a piece of a job's output that begins at an offset, bytes. It is never empty, and belongs to its receiver until
+// that returns.
+type Output struct {
+	Offset uint64
+	Data   []byte
+}
+
+// Read gives a job's output from an offset on to take, in order and no byte twice, and returns the offset that it has
+// reached; ended is true when the output is complete. A machine may begin later than at the offset when it no longer has
+// what was before. With follow it goes on until the job ends or the connection breaks.
+func (g *Logs) Read(ctx context.Context, l market.Lease, offset uint64, follow bool, take func(Output) error) (reached uint64, ended bool, err error) {
+	if err := g.Reach(ctx, l.NodeKey); err != nil {
+		return offset, false, err
+	}
+	p := p2p.Protocol{ID: messages.Logs, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
+	if follow {
+		p.Timeout = logsTimeout
+	}
+	req := messages.LogsRequest{Version: messages.Version, Lease: l.Address, Offset: offset, Follow: follow}
+	err = p2p.CallStream(ctx, g.Net, l.NodeKey, p, req, func(c messages.LogChunk) error {
+		if c.Refused != "" {
+			return &RefusedByNode{c.Refused}
+		}
+		ended = ended || c.End
+		o, next, err := after(c, offset)
+		if err != nil || next == offset {
+			return err
+		}
+		if err := take(o); err != nil {
+			return &takeError{err}
+		}
+		offset = next
+		return nil
+	})
+	return offset, ended, err
+}
+
+// after is what of a piece is new to somebody who has all before an offset, and the offset behind it.
+func after(c messages.LogChunk, offset uint64) (Output, uint64, error) {
+	next := c.Offset + uint64(len(c.Data))
+	switch {
+	case next < c.Offset:
+		return Output{}, offset, &RefusedByNode{fmt.Sprintf("its output begins at byte %d, which no output has", c.Offset)}
+	case next <= offset || len(c.Data) == 0:
+		return Output{}, offset, nil
+	case c.Offset < offset:
+		return Output{Offset: offset, Data: c.Data[offset-c.Offset:]}, next, nil
+	}
+	return Output{Offset: c.Offset, Data: c.Data}, next, nil
+}
+
+// takeError is an error of who takes the output; it is not the connection's.
+type takeError struct{ err error }
+
+func (e *takeError) Error() string { return e.err.Error() }
+func (e *takeError) Unwrap() error { return e.err }
+
+// Follow is Read until the output is complete, and connects again when the connection breaks. It ends with the error of
+// take, a RefusedByNode, another version of the messages, or ctx.
+func (g *Logs) Follow(ctx context.Context, l market.Lease, offset uint64, take func(Output) error) error {
+	for {
+		reached, ended, err := g.Read(ctx, l, offset, true, take)
+		var refusal *RefusedByNode
+		var taker *takeError
+		switch {
+		case errors.As(err, &taker):
+			return taker.err
+		case ended:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &refusal), errors.Is(err, p2p.ErrVersion):
+			return err
+		}
+		if g.Over(l.Address) && reached == offset {
+			return nil // over, and the machine is silent: there is nothing more to come
+		}
+		offset = reached
+		t := time.NewTimer(logsAgain)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+}

@@ -80,7 +80,7 @@ func (s shell) fails(code int, line string, args ...string) result {
 // The tests run one after the other: the command-line library keeps its help flag in one place for the whole process.
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(cli.Run(context.Background(), cli.Streams{Out: os.Stdout, Err: os.Stderr}, os.Args[1:]))
+		os.Exit(cli.Run(context.Background(), cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, os.Args[1:]))
 	}
 	// Nobody's own settings decide what the tests see.
 	dir, err := os.MkdirTemp("", "gantry-cli-test-")

@@ -35,6 +35,7 @@ func customerCommands(s Streams) []*cli.Command {
 		pruneCommand(s),
 		suspendCommand(s),
 		serveCommand(s),
+		mcpCommand(s),
 		{Name: "stop", Usage: "end a lease; what is not used comes back", ArgsUsage: "LEASE", Flags: asSession(), Action: action(s, (*session).stop)},
 		{Name: "extend", Usage: "pay for more time at the lease's price", ArgsUsage: "LEASE", Flags: asSession(durationFlags()...), Action: action(s, (*session).extend)},
 		{Name: "rate", Usage: "rate a lease that is over, 1 to 5 stars", ArgsUsage: "LEASE STARS", Action: action(s, (*session).rate)},

@@ -99,7 +99,7 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 	}
 	defer done()
 	defer out.Close()
-	l, err := tail(ctx, out, in.Offset, int(in.Tail))
+	l, err := Tail(ctx, out, in.Offset, int(in.Tail))
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -110,8 +110,8 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 	}}, nil
 }
 
-// tail reads from an offset on and keeps the last bytes.
-func tail(ctx context.Context, out Output, offset uint64, most int) (Logs, error) {
+// Tail reads from an offset on and keeps the last bytes. The caller names the lease.
+func Tail(ctx context.Context, out Output, offset uint64, most int) (Logs, error) {
 	var kept []byte
 	next := offset
 	ended, err := out.Read(ctx, offset, func(o service.Output) error {

@@ -1,0 +1,168 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/service"
+)
+
+var (
+	customer = solana.PublicKey{1}
+	session  = solana.PublicKey{2}
+	mine     = solana.PublicKey{7}
+)
+
+// world is a market of one node, where the customer has one lease.
+type world struct{ output string }
+
+func (w *world) Offers(_ context.Context, terms string) (service.Found, error) {
+	if _, err := service.ParseTerms(terms); err != nil {
+		return service.Found{}, err
+	}
+	if terms != "" {
+		return service.Found{Unfit: map[string]int{"too dear": 1}}, nil
+	}
+	return service.Found{Offers: []service.Offer{{Address: "node", Model: "A100", Price: "3.60"}}}, nil
+}
+
+func (w *world) Leases(_ context.Context, who solana.PublicKey) ([]service.Lease, error) {
+	if who != customer {
+		return nil, nil
+	}
+	code := int32(3)
+	return []service.Lease{{Address: mine.String(), Status: "active", GPUs: 2, Price: "3.60", Used: 60, Cost: "0.12", Paid: "0.06", Reserved: "1.20", ExitCode: &code}}, nil
+}
+
+func (w *world) Lease(ctx context.Context, who, address solana.PublicKey) (service.Lease, error) {
+	if address != mine {
+		return service.Lease{}, &service.Failure{Code: service.CodeUsage, Reason: "the customer has no lease", Advice: "look", Cause: service.ErrNoLease}
+	}
+	all, err := w.Leases(ctx, who)
+	return all[0], err
+}
+
+func (w *world) Account(_ context.Context, who, key solana.PublicKey) (service.Account, error) {
+	return service.Account{Customer: who.String(), Free: "40.00", Session: service.Limit{Key: key.String(), Cap: "20.00", Left: "18.80"}}, nil
+}
+
+func (w *world) Output(ctx context.Context, lease solana.PublicKey) (serve.Output, error) {
+	_, err := w.Lease(ctx, customer, lease)
+	return w, err
+}
+
+func (w *world) Read(_ context.Context, offset uint64, take func(service.Output) error) (bool, error) {
+	return true, take(service.Output{Offset: offset, Data: []byte(w.output[offset:])})
+}
+
+func (w *world) Follow(context.Context, uint64, func(service.Output) error) error {
+	return errors.ErrUnsupported
+}
+
+func (w *world) Close() {}
+
+// connect is a client of a server.
+func connect(t *testing.T, w *world) *sdk.ClientSession {
+	t.Helper()
+	near, far := sdk.NewInMemoryTransports()
+	server, err := New(Options{Market: w, Outputs: w, Customer: customer, Session: session, Version: "test"}).Connect(t.Context(), far, nil)
+	require.NoError(t, err)
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), near, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = client.Close()
+		_ = server.Wait()
+	})
+	return client
+}
+
+// call calls a tool and decodes its answer, or returns the text of its error.
+func call(t *testing.T, c *sdk.ClientSession, tool string, args map[string]any, into any) string {
+	t.Helper()
+	r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
+	require.NoError(t, err)
+	require.Len(t, r.Content, 1)
+	text, ok := r.Content[0].(*sdk.TextContent)
+	require.True(t, ok)
+	if r.IsError {
+		return text.Text
+	}
+	if into != nil {
+		require.NoError(t, json.Unmarshal([]byte(text.Text), into))
+	}
+	return ""
+}
+
+func TestToolsOnlyRead(t *testing.T) {
+	list, err := connect(t, &world{}).ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+		require.True(t, tool.Annotations.ReadOnlyHint, tool.Name)
+		require.NotEmpty(t, tool.Description, tool.Name)
+		require.NotNil(t, tool.OutputSchema, tool.Name)
+	}
+	require.ElementsMatch(t, []string{"search", "leases", "logs", "costs"}, names)
+}
+
+func TestTools(t *testing.T) {
+	w := &world{output: "one\ntwo\n"}
+	c := connect(t, w)
+
+	var offers serve.Offers
+	require.Empty(t, call(t, c, "search", nil, &offers))
+	require.Len(t, offers.Offers, 1)
+	require.Equal(t, "3.60", offers.Offers[0].Price)
+	require.Empty(t, call(t, c, "search", map[string]any{"terms": "price<1"}, &offers))
+	require.Empty(t, offers.Offers)
+	require.Equal(t, map[string]int{"too dear": 1}, offers.Unfit)
+
+	var leases serve.Leases
+	for _, args := range []map[string]any{nil, {"lease": mine.String()}} {
+		require.Empty(t, call(t, c, "leases", args, &leases))
+		require.Equal(t, customer.String(), leases.Customer)
+		require.Len(t, leases.Leases, 1)
+		require.Equal(t, mine.String(), leases.Leases[0].Address)
+		require.EqualValues(t, 3, *leases.Leases[0].ExitCode)
+	}
+
+	var logs serve.Logs
+	require.Empty(t, call(t, c, "logs", map[string]any{"lease": mine.String()}, &logs))
+	require.Equal(t, serve.Logs{Lease: mine.String(), Next: 8, Text: "one\ntwo\n", Ended: true}, logs)
+	require.Empty(t, call(t, c, "logs", map[string]any{"lease": mine.String(), "offset": 1, "tail": 4}, &logs))
+	require.Equal(t, serve.Logs{Lease: mine.String(), Offset: 4, Next: 8, Text: "two\n", Ended: true}, logs)
+
+	var costs Costs
+	require.Empty(t, call(t, c, "costs", nil, &costs))
+	require.Equal(t, session.String(), costs.Account.Session.Key)
+	require.Equal(t, "18.80", costs.Account.Session.Left)
+	require.Equal(t, []LeaseCost{{Lease: mine.String(), Status: "active", GPUs: 2, Price: "3.60", Used: 60, Cost: "0.12", Paid: "0.06", Reserved: "1.20"}}, costs.Leases)
+}
+
+// TestErrorsAreAnswers: a model reads what is wrong, and the next step.
+func TestErrorsAreAnswers(t *testing.T) {
+	c := connect(t, &world{output: "x"})
+	for _, x := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"search", map[string]any{"terms": "colour=red"}, `search term "colour" is not known; `},
+		{"search", map[string]any{"colour": "red"}, "colour"},
+		{"leases", map[string]any{"lease": "x"}, `"x" is not the address of a lease; the tool leases names them`},
+		{"leases", map[string]any{"lease": session.String()}, "the customer has no lease; look"},
+		{"logs", map[string]any{"lease": session.String()}, "the customer has no lease; look"},
+		{"logs", map[string]any{"lease": mine.String(), "tail": maxTail + 1}, "tail 262145 is not between 1 and 262144 bytes; "},
+		{"logs", nil, "lease"},
+	} {
+		require.Contains(t, call(t, c, x.tool, x.args, nil), x.want, x.tool)
+	}
+}

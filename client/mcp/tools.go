@@ -1,0 +1,119 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/service"
+)
+
+const (
+	defaultTail = 16 << 10
+	maxTail     = 256 << 10
+)
+
+type tools struct{ o Options }
+
+type searchInput struct {
+	Terms string `json:"terms,omitempty" jsonschema:"terms with spaces between, all of which must hold, such as: gpu=H100 count>=8 region=us price<2.6 uptime>=99; all nodes without"`
+}
+
+func (t *tools) search(ctx context.Context, in searchInput) (serve.Offers, error) {
+	found, err := t.o.Market.Offers(ctx, in.Terms)
+	out := serve.Offers{Offers: append([]service.Offer{}, found.Offers...), Unfit: map[string]int{}}
+	maps.Copy(out.Unfit, found.Unfit)
+	return out, err
+}
+
+type leasesInput struct {
+	Lease string `json:"lease,omitempty" jsonschema:"address of one lease; all without"`
+}
+
+func (t *tools) leases(ctx context.Context, in leasesInput) (serve.Leases, error) {
+	out := serve.Leases{Customer: t.o.Customer.String()}
+	if in.Lease == "" {
+		all, err := t.o.Market.Leases(ctx, t.o.Customer)
+		out.Leases = append([]service.Lease{}, all...)
+		return out, err
+	}
+	id, err := address(in.Lease)
+	if err != nil {
+		return out, err
+	}
+	l, err := t.o.Market.Lease(ctx, t.o.Customer, id)
+	out.Leases = []service.Lease{l}
+	return out, err
+}
+
+type logsInput struct {
+	Lease  string `json:"lease" jsonschema:"address of the lease"`
+	Offset uint64 `json:"offset,omitempty" jsonschema:"where to begin, bytes from the output's beginning"`
+	Tail   int    `json:"tail,omitempty" jsonschema:"the most that is answered, bytes: the last ones; 16384 by default, 262144 at most"`
+}
+
+func (t *tools) logs(ctx context.Context, in logsInput) (serve.Logs, error) {
+	if in.Tail == 0 {
+		in.Tail = defaultTail
+	}
+	if in.Tail < 0 || in.Tail > maxTail {
+		return serve.Logs{}, service.Usage(fmt.Sprintf("tail %d is not between 1 and %d bytes", in.Tail, maxTail), "ask for less, and go on with the offset next")
+	}
+	id, err := address(in.Lease)
+	if err != nil {
+		return serve.Logs{}, err
+	}
+	out, err := t.o.Outputs.Output(ctx, id)
+	if err != nil {
+		return serve.Logs{}, err
+	}
+	defer out.Close()
+	l, err := serve.Tail(ctx, out, in.Offset, in.Tail)
+	l.Lease = in.Lease
+	return l, err
+}
+
+// Costs is the customer's money and what its leases take of it.
+type Costs struct {
+	Account service.Account `json:"account"`
+	Leases  []LeaseCost     `json:"leases" jsonschema:"the newest first; closed ones are not among them"`
+}
+
+// LeaseCost is the money of a lease, USDC, fees included.
+type LeaseCost struct {
+	Lease    string `json:"lease"`
+	Status   string `json:"status"`
+	GPUs     uint8  `json:"gpus"`
+	Price    string `json:"pricePerGpuHour"`
+	Used     uint32 `json:"usedSeconds" jsonschema:"seconds that can be owed at most, now"`
+	Cost     string `json:"costAtMost" jsonschema:"of the used seconds"`
+	Paid     string `json:"paid"`
+	Reserved string `json:"reserved"`
+}
+
+func (t *tools) costs(ctx context.Context, _ struct{}) (Costs, error) {
+	account, err := t.o.Market.Account(ctx, t.o.Customer, t.o.Session)
+	if err != nil {
+		return Costs{}, err
+	}
+	all, err := t.o.Market.Leases(ctx, t.o.Customer)
+	if err != nil {
+		return Costs{}, err
+	}
+	out := Costs{Account: account, Leases: make([]LeaseCost, 0, len(all))}
+	for _, l := range all {
+		out.Leases = append(out.Leases, LeaseCost{l.Address, l.Status, l.GPUs, l.Price, l.Used, l.Cost, l.Paid, l.Reserved})
+	}
+	return out, nil
+}
+
+func address(text string) (solana.PublicKey, error) {
+	id, err := solana.PublicKeyFromBase58(text)
+	if err != nil {
+		return id, service.Usage(fmt.Sprintf("%q is not the address of a lease", text), "the tool leases names them")
+	}
+	return id, nil
+}

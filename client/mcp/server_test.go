@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
@@ -166,3 +167,25 @@ func TestErrorsAreAnswers(t *testing.T) {
 		require.Contains(t, call(t, c, x.tool, x.args, nil), x.want, x.tool)
 	}
 }
+
+// TestServerEndsWithItsContext: a signal ends the command while its input stays open and silent.
+func TestServerEndsWithItsContext(t *testing.T) {
+	in, input := io.Pipe()
+	output, out := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	server := New(Options{Market: &world{}, Outputs: &world{}, Customer: customer, Session: session, Version: "test"})
+	go func() { done <- server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: out}) }()
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.IOTransport{Reader: output, Writer: kept{input}}, nil)
+	require.NoError(t, err)
+	require.Empty(t, call(t, client, "costs", nil, nil))
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	_ = client.Close()
+	_ = input.Close()
+}
+
+// kept is a pipe that stays open when a client is closed.
+type kept struct{ io.Writer }
+
+func (kept) Close() error { return nil }

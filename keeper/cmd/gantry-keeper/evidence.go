@@ -23,7 +23,8 @@ func evidenceCommand() *cli.Command {
 			&cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/keeper", Usage: "`FOLDER` of the keeper's stores", EnvVars: []string{"GANTRY_KEEPER_DATA"}},
 			jsonFlag(),
 		},
-		Action: runEvidence,
+		Action:      runEvidence,
+		Subcommands: evidenceBackupCommands(),
 	}
 }
 

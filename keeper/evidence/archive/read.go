@@ -40,6 +40,20 @@ func (a *Archive) unpack(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer z.Close()
+	return unpacked(&z.Reader, func(name string) ([]byte, error) { return os.ReadFile(a.shared(name)) })
+}
+
+// join reads the head of a zip and everything that it refers to.
+func join(z *zip.Reader, shared func(name string) ([]byte, error)) (head []byte, err error) {
+	if head, err = entry(z, entryHead); err != nil {
+		return nil, err
+	}
+	_, err = unpacked(z, shared)
+	return head, err
+}
+
+// unpacked is the bundle of a zip; shared returns collateral that is not in it.
+func unpacked(z *zip.Reader, shared func(name string) ([]byte, error)) ([]byte, error) {
 	head, err := entry(z, entryHead)
 	if err != nil {
 		return nil, err
@@ -48,14 +62,14 @@ func (a *Archive) unpack(path string) ([]byte, error) {
 		name := hex.EncodeToString(sum[:])
 		data, err := entry(z, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return os.ReadFile(a.shared(name))
+			return shared(name)
 		}
 		return data, err
 	})
 }
 
 // entry reads a file of a zip, which is no larger than a bundle.
-func entry(z *zip.ReadCloser, name string) ([]byte, error) {
+func entry(z *zip.Reader, name string) ([]byte, error) {
 	f, err := z.Open(name)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,35 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
+// tools is a running `gantry mcp`, a process of its own, and its client.
+type tools struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	client *sdk.ClientSession
+}
+
+func (s shell) mcp() *tools {
+	s.t.Helper()
+	cmd := exec.Command(os.Args[0], append(append([]string{}, s.args...), "mcp")...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Stderr = os.Stderr
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(s.t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = client.Close() })
+	return &tools{s.t, cmd, client}
+}
+
+// ask calls a tool and decodes its answer, which is no error.
+func (v *tools) ask(tool string, args map[string]any, into any) {
+	v.t.Helper()
+	r, err := v.client.CallTool(v.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
+	require.NoError(v.t, err)
+	require.False(v.t, r.IsError, "%+v", r.Content)
+	raw, err := json.Marshal(r.StructuredContent)
+	require.NoError(v.t, err)
+	require.NoError(v.t, json.Unmarshal(raw, into))
+}
+
 // TestMCPReads asks `gantry mcp`, a process of its own, over its standard input and output, and compares with the commands.
 func TestMCPReads(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
@@ -28,24 +57,10 @@ func TestMCPReads(t *testing.T) {
 	newShell(t, w, customer).fails(cli.ExitUsage, "--session is missing", "mcp")
 	me, key := sessionShell(t, w, customer, "20")
 
-	cmd := exec.Command(os.Args[0], append(append([]string{}, me.args...), "mcp")...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
-	cmd.Stderr = os.Stderr
-	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
-	ask := func(tool string, args map[string]any, into any) {
-		t.Helper()
-		r, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
-		require.NoError(t, err)
-		raw, err := json.Marshal(r.StructuredContent)
-		require.NoError(t, err)
-		require.False(t, r.IsError, "%+v", r.Content)
-		require.NoError(t, json.Unmarshal(raw, into))
-	}
+	v := me.mcp()
 
 	var offers struct{ Offers []map[string]any }
-	ask("search", map[string]any{"terms": "gpu=a100 price<=3.6"}, &offers)
+	v.ask("search", map[string]any{"terms": "gpu=a100 price<=3.6"}, &offers)
 	var found []map[string]any
 	me.ok(&found, "search", "gpu=a100 price<=3.6")
 	require.Len(t, found, 1)
@@ -55,7 +70,7 @@ func TestMCPReads(t *testing.T) {
 		Customer string
 		Leases   []struct{ Address, Status string }
 	}
-	ask("leases", nil, &leases)
+	v.ask("leases", nil, &leases)
 	require.Equal(t, customer.PublicKey().String(), leases.Customer)
 	require.Empty(t, leases.Leases)
 	job, err := messages.JobSpec{Version: messages.Version, Command: []string{"true"}}.Digest()
@@ -65,7 +80,7 @@ func TestMCPReads(t *testing.T) {
 		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, order, node)
-	ask("leases", map[string]any{"lease": lease.Address.String()}, &leases)
+	v.ask("leases", map[string]any{"lease": lease.Address.String()}, &leases)
 	require.Len(t, leases.Leases, 1)
 	require.Equal(t, "awarded", leases.Leases[0].Status)
 
@@ -76,7 +91,7 @@ func TestMCPReads(t *testing.T) {
 		}
 		Leases []struct{ Lease string }
 	}
-	ask("costs", nil, &costs)
+	v.ask("costs", nil, &costs)
 	require.Equal(t, "40.00", costs.Account.Balance)
 	require.Equal(t, key.PublicKey().String(), costs.Account.Session.Key)
 	require.Equal(t, "20.00", costs.Account.Session.Cap)
@@ -84,11 +99,11 @@ func TestMCPReads(t *testing.T) {
 	require.Equal(t, lease.Address.String(), costs.Leases[0].Lease)
 
 	for _, id := range []string{node.Address.String(), "x"} {
-		r, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: "logs", Arguments: map[string]any{"lease": id}})
+		r, err := v.client.CallTool(t.Context(), &sdk.CallToolParams{Name: "logs", Arguments: map[string]any{"lease": id}})
 		require.NoError(t, err)
 		require.True(t, r.IsError, id)
 	}
 
-	require.NoError(t, client.Close()) // the process ends with its input, with exit code 0
-	require.True(t, cmd.ProcessState.Success())
+	require.NoError(t, v.client.Close()) // the process ends with its input, with exit code 0
+	require.True(t, v.cmd.ProcessState.Success())
 }

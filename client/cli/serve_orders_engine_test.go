@@ -152,7 +152,7 @@ func TestServeBuysOnce(t *testing.T) {
 
 	// The output of its job: as a document, and as a stream that goes on where it was and ends with the job.
 	logs := "/v1/leases/" + first.Address.String() + "/logs"
-	var output struct {
+	var output, read struct {
 		Offset, Next uint64
 		Text         string
 		Ended        bool
@@ -161,6 +161,8 @@ func TestServeBuysOnce(t *testing.T) {
 	require.Equal(t, "ne\n", output.Text)
 	require.EqualValues(t, 5, output.Next)
 	require.True(t, output.Ended)
+	me.mcp().ask("logs", map[string]any{"lease": first.Address.String(), "offset": 2}, &read)
+	require.Equal(t, output, read, "gantry mcp reads what the server beside it does")
 	require.Equal(t, http.StatusNotFound, v.ask(http.MethodGet, "/v1/leases/"+node.Address.String()+"/logs?follow=true", nil, nil, nil))
 	close(m.hold)
 	for last, want := range map[string]string{"0": `{"offset":0,"text":"done\n"}`, "3": `{"offset":3,"text":"e\n"}`} {

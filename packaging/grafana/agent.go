@@ -13,6 +13,9 @@ func agent() Dashboard {
 	return Dashboard{Daemon: "agent", Alive: "gantry_agent_chain_slot", Rows: []Row{
 		{"Market", []Panel{
 			{"Status of the node", "1 for the status that the node has on chain.", "", []Line{{"gantry_agent_node_status" + on + " == 1", "{{instance}} {{status}}"}}},
+			{"Takes new leases", "1 while it does; otherwise why not: outside of the hours, in use by its owner, a fault, or its status on chain.", "", []Line{
+				{"gantry_agent_offering" + on, "{{instance}} offering"}, {"gantry_agent_not_offering" + on + " == 1", "{{instance}} not: {{reason}}"},
+			}},
 			{"Leases", "By state. A node earns while leases run.", "", []Line{{"sum by (instance, state) (gantry_agent_leases" + on + ")", "{{instance}} {{state}}"}}},
 			{"Faults", "Faults of the hardware that stand, GPUs that are missing, and faults on chain that hold stake.", "", []Line{
 				{"gantry_agent_hardware_faults" + on, "{{instance}} hardware"},

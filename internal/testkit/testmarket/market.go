@@ -62,7 +62,7 @@ func (bed *Testbed) InitMarket(p market.Params) {
 	}
 	for _, m := range models {
 		m.Authority, m.WorkSize, m.WorkBoundMS = authority, 256, 2_000
-		m.Profile = bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 1_000, Resident: 16, WalkMs: 500, Lanes: 16}
+		m.Profile = bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 250, Resident: 2, WalkMs: 100, Lanes: 16}
 		instruction, err := ix.GpuModelPropose(m)
 		bed.Do("gpu_model_propose", sign, instruction, err)
 	}

@@ -293,7 +293,7 @@ func TestLimits(t *testing.T) {
 		s := shell("memory", `for i in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do (x=$(head -c 4000000 /dev/zero | tr '\0' x); sleep 30; :) & done; wait`)
 		s.Limits.MemoryMiB = 40
 		st := runToEnd(t, p, s)
-		require.Equal(t, ReasonMemory, st.Exit.Reason)
+		require.Equal(t, ReasonMemory, st.Exit.Reason, "%+v, standard error: %s", st.Exit, output(t, p, "memory", Stderr))
 	})
 	t.Run("memory of one process", func(t *testing.T) {
 		s := shell("data", `x=$(head -c 120000000 /dev/zero | tr '\0' x); echo survived`)

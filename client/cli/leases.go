@@ -17,6 +17,7 @@ func customerCommands(s Streams) []*cli.Command {
 		creditsCommand(s),
 		searchCommand(s),
 		deployCommand(s),
+		templatesCommand(s),
 		resumeCommand(s),
 		{
 			Name: "leases", Usage: "your leases", Flags: asSession(&cli.BoolFlag{Name: "all", Usage: "everybody's"}),

@@ -25,6 +25,7 @@ func serveCommand(s Streams) *cli.Command {
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
 			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
 			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
+			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of a template of your own, beside those that gantry comes with; repeat"},
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
 		),

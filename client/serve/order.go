@@ -32,6 +32,8 @@ type OrderRequest struct {
 	Command         []string          `json:"command,omitempty" maxItems:"256" doc:"What runs; the image's own command by default"`
 	Env             map[string]string `json:"env,omitempty" doc:"Environment of the job"`
 	Network         string            `json:"network,omitempty" enum:"internet,none" doc:"What a container may reach; internet by default"`
+	Volume          string            `json:"volume,omitempty" maxLength:"256" doc:"NAME:SIZE[:PATH]: an encrypted file system for the container, as long as the job runs"`
+	MinMemory       uint              `json:"minMemoryGiB,omitempty" maximum:"1024" doc:"Of each GPU"`
 	RunToCompletion bool              `json:"runToCompletion,omitempty" doc:"The lease ends with the job"`
 	AllowSimulated  bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
 }
@@ -139,7 +141,12 @@ type orderOutput struct {
 }
 
 func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error) {
-	b, err := s.orders.run(in.Key, in.Body)
+	return s.buy(ctx, in.Key, in.Body)
+}
+
+// buy begins a purchase or goes on with it, and waits for it for a while.
+func (s *Server) buy(ctx context.Context, key string, r OrderRequest) (*orderOutput, error) {
+	b, err := s.orders.run(key, r)
 	if err != nil {
 		return nil, err
 	}
@@ -150,12 +157,12 @@ func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error
 	case <-ctx.Done():
 		return nil, failed(ctx.Err())
 	case <-t.C:
-		return &orderOutput{http.StatusAccepted, Order{Key: in.Key, Phase: "buying", Leases: []service.Lease{}}}, nil
+		return &orderOutput{http.StatusAccepted, Order{Key: key, Phase: "buying", Leases: []service.Lease{}}}, nil
 	}
 	if b.err != nil {
 		return nil, failed(b.err)
 	}
-	return &orderOutput{http.StatusCreated, Order{Key: in.Key, Phase: "bought", Order: b.bought.Order, Leases: b.bought.Leases}}, nil
+	return &orderOutput{http.StatusCreated, Order{Key: key, Phase: "bought", Order: b.bought.Order, Leases: b.bought.Leases}}, nil
 }
 
 func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {

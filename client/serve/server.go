@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/version"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	Buyer Buyer
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
+	// Templates may be ordered by name.
+	Templates template.Set
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey
 	// Session is the key that it signs with.

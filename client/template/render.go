@@ -19,7 +19,7 @@ type Job struct {
 	Network   string            `json:"network"`
 	Volume    string            `json:"volume,omitempty"`
 	Ports     []Port            `json:"ports,omitempty"`
-	Health    *Health           `json:"health,omitempty"`
+	Health    *Probe            `json:"health,omitempty"`
 	OpenAI    *OpenAI           `json:"openai,omitempty"`
 	GPUs      uint8             `json:"gpus"`
 	MemoryGiB uint              `json:"memoryGiB,omitempty"`

@@ -38,7 +38,7 @@ type Template struct {
 	Name        string                `yaml:"name" json:"name"`
 	Title       string                `yaml:"title" json:"title"`
 	Description string                `yaml:"description" json:"description"`
-	Sources     []string              `yaml:"sources" json:"sources" doc:"Where the program's own documentation shows this command line"`
+	Sources     []string              `yaml:"sources" json:"sources,omitempty" doc:"Where the program's own documentation shows this command line"`
 	Image       string                `yaml:"image" json:"image" doc:"A tag is resolved to its digest before an order"`
 	Parameters  map[string]*Parameter `yaml:"parameters" json:"parameters,omitempty"`
 	Command     []Argument            `yaml:"command" json:"command,omitempty" doc:"What follows the image's entrypoint"`
@@ -46,7 +46,7 @@ type Template struct {
 	Network     string                `yaml:"network" json:"network" enum:"internet,none"`
 	Volume      string                `yaml:"volume" json:"volume,omitempty" doc:"NAME:SIZE:PATH"`
 	Ports       []Port                `yaml:"ports" json:"ports,omitempty"`
-	Health      *Health               `yaml:"health" json:"health,omitempty" doc:"When it serves"`
+	Health      *Probe                `yaml:"health" json:"health,omitempty" doc:"When it serves"`
 	OpenAI      *OpenAI               `yaml:"openai" json:"openai,omitempty" doc:"Of a model server, which a deployment may have as replicas"`
 	GPU         GPU                   `yaml:"gpu" json:"gpu"`
 	ToEnd       bool                  `yaml:"runToCompletion" json:"runToCompletion,omitempty" doc:"The lease ends with the command"`
@@ -107,8 +107,8 @@ type Port struct {
 	Port uint16 `yaml:"port" json:"port"`
 }
 
-// Health says how to see that the program serves.
-type Health struct {
+// Probe says how to see that the program serves.
+type Probe struct {
 	Port     uint16   `yaml:"port" json:"port"`
 	Path     string   `yaml:"path" json:"path" doc:"Answered with a status below 400 when it serves"`
 	Deadline Duration `yaml:"deadline" json:"deadline" doc:"From the start of the lease"`

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/internal/atomicfile"
@@ -89,7 +91,24 @@ func (s *session) serve() (err error) {
 			return errors.Join(err, l.Close())
 		}
 	}
-	server := serve.New(serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Outputs: &buyer{s}, Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log})
+	b := &buyer{s}
+	deployments, err := inference.OpenStore(filepath.Join(f.Dir(), "inference.db"), key.PublicKey())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer func() { err = errors.Join(err, deployments.Close()) }()
+	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{b}, Admits: store.Admits, Log: s.log})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	templates, err := s.servedTemplates()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	server := serve.New(serve.Options{
+		Service: s.service, Store: store, Buyer: b, Outputs: b, Inference: models, Templates: templates, Customer: customer, Session: key.PublicKey(), Page: files,
+		Hosts: s.cli.StringSlice("host"), Log: s.log,
+	})
 	if len(files) > 0 {
 		link, err := server.PageLink()
 		if err != nil {
@@ -100,7 +119,10 @@ func (s *session) serve() (err error) {
 	if err := s.done(out, out.print); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return server.Serve(s.ctx, l)
+	g, ctx := errgroup.WithContext(s.ctx)
+	g.Go(func() error { return models.Run(ctx) })
+	g.Go(func() error { return server.Serve(ctx, l) })
+	return g.Wait()
 }
 
 // listen opens the port, on loopback unless somebody wants it otherwise.

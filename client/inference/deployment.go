@@ -206,8 +206,8 @@ type Replica struct {
 	Until   int64  `json:"fundedUntil,omitempty"`
 }
 
-// Status is a deployment as it is shown.
-type Status struct {
+// DeploymentStatus is a deployment as it is shown.
+type DeploymentStatus struct {
 	Name        string    `json:"name"`
 	Deleting    bool      `json:"deleting,omitempty"`
 	MinReplicas int       `json:"minReplicas"`
@@ -222,11 +222,11 @@ type Status struct {
 	Replicas    []Replica `json:"replicas"`
 }
 
-func (d *deployment) status() Status {
+func (d *deployment) status() DeploymentStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	spec := &d.rec.Spec
-	out := Status{
+	out := DeploymentStatus{
 		Name: spec.Name, Deleting: d.rec.Deleting, MinReplicas: spec.Min, MaxReplicas: spec.Max, Wanted: d.scale.target, Active: d.active,
 		Waiting: len(d.waiting), Reason: d.reason, Created: spec.Created.Unix(), Replicas: []Replica{},
 	}

@@ -328,9 +328,9 @@ func (w *site) create(s Spec) {
 }
 
 // serving waits until so many replicas serve.
-func (w *site) serving(name string, n int) Status {
+func (w *site) serving(name string, n int) DeploymentStatus {
 	w.t.Helper()
-	var st Status
+	var st DeploymentStatus
 	require.Eventually(w.t, func() bool {
 		var err error
 		st, _, err = w.Deployment(name)

@@ -162,7 +162,7 @@ func (r *replica) buy() bool {
 				return true
 			}
 		}
-		if r.quit.Err() != nil {
+		if r.quit.Err() != nil || errors.Is(err, ErrOver) {
 			return false
 		}
 		r.d.mu.Lock()

@@ -100,25 +100,25 @@ func (s *Service) Run(ctx context.Context) error {
 
 // Create makes a deployment. One that is there already as it is asked for is no error; fresh says whether it is new. Errors:
 // ErrSpec, ErrExists.
-func (s *Service) Create(spec Spec) (status Status, fresh bool, err error) {
+func (s *Service) Create(spec Spec) (status DeploymentStatus, fresh bool, err error) {
 	if err := spec.Check(); err != nil {
-		return Status{}, false, err
+		return DeploymentStatus{}, false, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d, ok := s.deployments[spec.Name]; ok {
 		if !d.rec.Spec.same(&spec) || d.status().Deleting {
-			return Status{}, false, fmt.Errorf("%w: %q", ErrExists, spec.Name)
+			return DeploymentStatus{}, false, fmt.Errorf("%w: %q", ErrExists, spec.Name)
 		}
 		return d.status(), false, nil
 	}
 	if len(s.deployments) >= maxDeployments {
-		return Status{}, false, fmt.Errorf("%w would be one of more than %d", ErrSpec, maxDeployments)
+		return DeploymentStatus{}, false, fmt.Errorf("%w would be one of more than %d", ErrSpec, maxDeployments)
 	}
 	rec := record{Spec: spec}
 	rec.Spec.Created = time.Now().UTC()
 	if err := s.o.Store.create(rec); err != nil {
-		return Status{}, false, err
+		return DeploymentStatus{}, false, err
 	}
 	d := newDeployment(s, rec)
 	s.deployments[spec.Name] = d
@@ -131,36 +131,36 @@ func (s *Service) Create(spec Spec) (status Status, fresh bool, err error) {
 
 // Delete begins the end of a deployment: requests that wait are refused, those that are answered end, its leases too. Error:
 // ErrNotFound.
-func (s *Service) Delete(name string) (Status, error) {
+func (s *Service) Delete(name string) (DeploymentStatus, error) {
 	d, err := s.named(name)
 	if err != nil {
-		return Status{}, err
+		return DeploymentStatus{}, err
 	}
 	if err := d.remove(); err != nil {
-		return Status{}, err
+		return DeploymentStatus{}, err
 	}
 	return d.status(), nil
 }
 
 // Deployment is one as it is now, and what was asked for. Error: ErrNotFound.
-func (s *Service) Deployment(name string) (Status, Spec, error) {
+func (s *Service) Deployment(name string) (DeploymentStatus, Spec, error) {
 	d, err := s.named(name)
 	if err != nil {
-		return Status{}, Spec{}, err
+		return DeploymentStatus{}, Spec{}, err
 	}
 	return d.status(), d.rec.Spec, nil
 }
 
 // Deployments are all, by name.
-func (s *Service) Deployments() []Status {
+func (s *Service) Deployments() []DeploymentStatus {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.deployments))
 	s.mu.Unlock()
-	out := make([]Status, 0, len(all))
+	out := make([]DeploymentStatus, 0, len(all))
 	for _, d := range all {
 		out = append(out, d.status())
 	}
-	slices.SortFunc(out, func(a, b Status) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b DeploymentStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -197,3 +197,14 @@ func (s *Service) admit(text string) (Token, error) {
 }
 
 func sortedKeys[V any](m map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(m)) }
+
+// NewToken makes a token and returns its text, which is kept nowhere.
+func (s *Service) NewToken(name string, deployments []string) (Token, string, error) {
+	return s.o.Store.NewToken(name, deployments)
+}
+
+// Tokens are all of them, the oldest first.
+func (s *Service) Tokens() ([]Token, error) { return s.o.Store.Tokens() }
+
+// RemoveToken forgets a token. Error: ErrNotFound.
+func (s *Service) RemoveToken(id string) error { return s.o.Store.RemoveToken(id) }

@@ -14,6 +14,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
@@ -28,6 +29,8 @@ type Options struct {
 	Buyer Buyer
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
+	// Inference has the deployments, whose requests come to /openai/v1; nil for none.
+	Inference *inference.Service
 	// Templates may be ordered by name.
 	Templates template.Set
 	// Customer is whom the server acts for.
@@ -68,7 +71,11 @@ func New(o Options) *Server {
 	for _, h := range o.Hosts {
 		hosts = append(hosts, strings.ToLower(h))
 	}
-	s.handler = s.recovered(&guard{hosts: hosts, open: open, admits: s.admits, next: found(mux)})
+	g := &guard{hosts: hosts, open: open, admits: s.admits, next: found(mux)}
+	if o.Inference != nil {
+		g.openai = o.Inference
+	}
+	s.handler = s.recovered(g)
 	return s
 }
 

@@ -286,7 +286,9 @@ func open(t *testing.T, path string, c Compute) *site {
 		Admits: func(token string) (bool, error) { return token == "the server's", nil },
 	})
 	require.NoError(t, err)
-	server := httptest.NewServer(w.Service)
+	server := httptest.NewUnstartedServer(w.Service)
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond // as those of gantry serve, for requests that are no streams
+	server.Start()
 	w.url = server.URL + Prefix
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

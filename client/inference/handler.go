@@ -121,24 +121,28 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, t *Token, endp
 		return
 	}
 	began := time.Now()
+	c := http.NewResponseController(w)
 	raw, done, err := s.read(w, r)
+	// A deadline that passes while the answer is made would end the request.
+	_ = c.SetReadDeadline(time.Time{})
+	defer func() { _ = c.SetWriteDeadline(time.Now().Add(writeWithin)) }() // for the last piece
 	if err == nil {
 		defer done()
 		var req *request
-		c := &call{token: t, began: began}
+		k := &call{token: t, began: began}
 		req, err = parseRequest(endpoint, raw, func(model string) (string, error) {
 			d, nerr := s.named(model)
 			if nerr != nil || !t.Admits(model) {
 				return "", noModel(model)
 			}
-			c.d = d
+			k.d = d
 			return d.rec.Spec.Model, nil
 		})
 		if err == nil {
-			c.request = req
-			ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), callKey{}, c), requestWithin)
+			k.request = req
+			ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), callKey{}, k), requestWithin)
 			defer cancel()
-			s.proxy.ServeHTTP(&patientWriter{ResponseWriter: w, c: http.NewResponseController(w)}, r.WithContext(ctx))
+			s.proxy.ServeHTTP(&patientWriter{ResponseWriter: w, c: c}, r.WithContext(ctx))
 			return
 		}
 	}

@@ -142,6 +142,31 @@ func TestAKilledReplicaFailsNoRequest(t *testing.T) {
 	}
 }
 
+// A request may take longer than its server's deadlines: until its first token, and between two.
+func TestLongRequests(t *testing.T) {
+	c := newCompute(t)
+	c.prepare = func(_ int, m *modelServer) { m.before, m.after = make(chan struct{}), make(chan struct{}) }
+	w := start(t, c)
+	w.create(spec("small", func(s *Spec) { s.Min = 1 }))
+	w.serving("small", 1)
+	m := c.server("lease-0")
+	for _, stream := range []bool{true, false} {
+		go func() {
+			<-m.arrived
+			time.Sleep(700 * time.Millisecond)
+			m.before <- struct{}{}
+			if stream {
+				time.Sleep(700 * time.Millisecond)
+				m.after <- struct{}{}
+			}
+		}()
+		status, text, _ := w.chat("small", "hello", stream, 3)
+		require.Equal(t, http.StatusOK, status, text)
+		require.Equal(t, stream, strings.Contains(text, "[DONE]"), text)
+	}
+	require.EqualValues(t, 2, m.got.Load(), "none was sent again")
+}
+
 // A stream that breaks behind its first token is not begun again: the client is told.
 func TestABrokenStreamIsTold(t *testing.T) {
 	c := newCompute(t)

@@ -282,7 +282,7 @@ func open(t *testing.T, path string, c Compute) *site {
 	var err error
 	w.Service, err = New(Options{
 		Store: w.store, Compute: c, Log: zerolog.New(w.log), Every: 20 * time.Millisecond, HealthEvery: 30 * time.Millisecond, LeaseEvery: 50 * time.Millisecond,
-		Patience: 300 * time.Millisecond, Backoff: 20 * time.Millisecond, DrainWithin: 5 * time.Second,
+		Patience: 300 * time.Millisecond, Backoff: 20 * time.Millisecond, DrainWithin: 5 * time.Second, ReadWithin: 500 * time.Millisecond,
 		Admits: func(token string) (bool, error) { return token == "the server's", nil },
 	})
 	require.NoError(t, err)

@@ -21,8 +21,6 @@ import (
 const Prefix = "/openai/v1"
 
 const (
-	// readWithin is how long a client may take to send its request.
-	readWithin = time.Minute
 	// writeWithin is how long a client may take to read what is written at once.
 	writeWithin = time.Minute
 	// requestWithin is how long a request may take in all.
@@ -33,7 +31,7 @@ const (
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := http.NewResponseController(w)
 	now := time.Now()
-	_, _ = c.SetReadDeadline(now.Add(readWithin)), c.SetWriteDeadline(now.Add(writeWithin)) // a test's recorder has none
+	_, _ = c.SetReadDeadline(now.Add(s.o.ReadWithin)), c.SetWriteDeadline(now.Add(writeWithin)) // a test's recorder has none
 	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	token, err := s.admit(strings.TrimSpace(text))
 	switch {

@@ -31,6 +31,8 @@ type Options struct {
 	Patience time.Duration
 	// DrainWithin is how long a replica that is not needed any more may take for its last requests.
 	DrainWithin time.Duration
+	// ReadWithin is how long a client may take to send its request.
+	ReadWithin time.Duration
 	// Backoff is the first wait after a failure; each further one waits twice as long.
 	Backoff time.Duration
 }
@@ -56,6 +58,7 @@ func New(o Options) (*Service, error) {
 	o.LeaseEvery = cmp.Or(o.LeaseEvery, 10*time.Second)
 	o.Patience = cmp.Or(o.Patience, 45*time.Second)
 	o.DrainWithin = cmp.Or(o.DrainWithin, 10*time.Minute)
+	o.ReadWithin = cmp.Or(o.ReadWithin, time.Minute)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	if o.Admits == nil {
 		o.Admits = func(string) (bool, error) { return false, nil }

@@ -1,0 +1,68 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// The procedure of docs/operate/backup.md: an agent refuses an old copy of its store, and goes on without one.
+func TestAnOldStoreIsRefusedAndALostOneIsNot(t *testing.T) {
+	t.Parallel()
+	w := newTestbed(t)
+	a := w.newAgent(0)
+	path := filepath.Join(a.dir, "agent.db")
+	a.start()
+
+	// A first lease, so that the copy is of a store in use.
+	spec := job("sleep 0.2")
+	first := w.order(a.node, spec, 600, true)
+	require.Empty(t, w.deploy(a, first.Address, spec).Refused)
+	w.until(first.Address, "it ended", ended)
+	a.stop()
+	old, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	// A second one, with a receipt that is settled.
+	a.start()
+	spec = job("while :; do sleep 0.1; done")
+	second := w.order(a.node, spec, 600, false)
+	require.Empty(t, w.deploy(a, second.Address, spec).Refused)
+	w.until(second.Address, "it runs", running)
+	time.Sleep(2 * time.Second)
+	r := w.receipt(a, second.Address)
+	w.until(second.Address, "the receipt is settled", func(l market.Lease, ok bool) bool { return ok && l.ReceiptSequence >= r.Sequence })
+	a.stop()
+
+	current, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, old, 0o600))
+	out, err := a.try("run", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
+	require.Error(t, err, "an agent runs with a store of before its lease")
+	require.Contains(t, out, "the agent's store is an old copy")
+	require.Contains(t, out, second.Address.String())
+	require.Contains(t, out, "move "+path+" away")
+
+	// The store that belongs to the node is taken, and the job still runs.
+	require.NoError(t, os.WriteFile(path, current, 0o600))
+	a.start()
+	require.Greater(t, w.receipt(a, second.Address).Sequence, r.Sequence)
+	a.stop()
+
+	// Without any, the agent serves, the lease whose job it does not know ends, and what was settled stays so. A restart
+	// does not take the new store for an old copy.
+	require.NoError(t, os.Remove(path))
+	a.start()
+	l := w.until(second.Address, "it ended", ended)
+	require.GreaterOrEqual(t, l.ReceiptSequence, r.Sequence)
+	a.stop()
+	a.start()
+	require.Equal(t, 0, strings.Count(a.out.String(), "old copy"))
+	a.stop()
+}

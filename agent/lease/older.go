@@ -13,8 +13,8 @@ var ErrOlderStore = errors.New("the agent's store is an old copy: the chain show
 
 // CheckStore compares the store with the node's leases on chain before anything is signed. A start and a receipt are
 // stored before they are signed, so that a lease on chain is never ahead of the store that belongs to it. A store without
-// leases is taken for a new one: what an earlier store knew is lost then, which costs at most the receipts that were not
-// settled (reports pay those seconds) and the leases whose jobs it knew.
+// leases is taken for a new one: what is lost with an earlier one are receipts that were not settled, whose seconds reports
+// pay, and bids that were not revealed.
 //
 // Error: [ErrOlderStore].
 func CheckStore(s *store.Store, onChain []market.Lease) error {

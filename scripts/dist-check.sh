@@ -76,10 +76,15 @@ grep -q 'gantry-agent setup\|gantry-agent init' "$work/doctor-before.log" || die
 ! inside "gantry-agent setup $settings </dev/null" >"$work/setup-unanswered.log" 2>&1 || die "setup goes on without a region"
 grep -q -- --region "$work/setup-unanswered.log" || die "setup does not say what it must know: $(cat "$work/setup-unanswered.log")"
 setup="gantry-agent setup $settings --keypair /root/provider-1.json --region us-west-2 --price 1.00 --hours always --yes"
-inside "$setup" >&2
-inside "$setup" >"$work/setup-again.log"
+# The fresh system has no control groups mounted: setup stops before anything is paid, and goes on where its owner says so.
+! inside "$setup" >"$work/setup-checks.log" 2>&1 || die "setup goes on without control groups"
+grep -q 'mend cgroups .*nothing was paid' "$work/setup-checks.log" || die "setup does not say what is missing: $(cat "$work/setup-checks.log")"
+inside "$setup --accept cgroups" >&2
+inside "$setup --accept cgroups" >"$work/setup-again.log"
 grep -q 'nothing has changed' "$work/setup-again.log" || die "setup does not see that it is done: $(cat "$work/setup-again.log")"
-inside "gantry-agent doctor $settings" >&2 || die "doctor finds errors on a machine that is set up"
+inside "gantry-agent doctor $settings" >"$work/doctor-after.log" || true
+[ "$(grep -c '^ *error ' "$work/doctor-after.log")" = 1 ] && grep -q '^ *error *cgroups' "$work/doctor-after.log" ||
+  die "doctor finds other errors than the missing control groups: $(cat "$work/doctor-after.log")"
 # As its unit does: jobs are children of their own supervisors, and outlive it.
 run() {
   GANTRY_DATA_DIR=/var/lib/gantry-agent chroot "$fresh" gantry-agent run --no-lease-network >>"$work/agent.log" 2>&1 &

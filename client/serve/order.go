@@ -141,12 +141,7 @@ type orderOutput struct {
 }
 
 func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error) {
-	return s.buy(ctx, in.Key, in.Body)
-}
-
-// buy begins a purchase or goes on with it, and waits for it for a while.
-func (s *Server) buy(ctx context.Context, key string, r OrderRequest) (*orderOutput, error) {
-	b, err := s.orders.run(key, r)
+	b, err := s.orders.run(in.Key, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +152,12 @@ func (s *Server) buy(ctx context.Context, key string, r OrderRequest) (*orderOut
 	case <-ctx.Done():
 		return nil, failed(ctx.Err())
 	case <-t.C:
-		return &orderOutput{http.StatusAccepted, Order{Key: key, Phase: "buying", Leases: []service.Lease{}}}, nil
+		return &orderOutput{http.StatusAccepted, Order{Key: in.Key, Phase: "buying", Leases: []service.Lease{}}}, nil
 	}
 	if b.err != nil {
 		return nil, failed(b.err)
 	}
-	return &orderOutput{http.StatusCreated, Order{Key: key, Phase: "bought", Order: b.bought.Order, Leases: b.bought.Leases}}, nil
+	return &orderOutput{http.StatusCreated, Order{Key: in.Key, Phase: "bought", Order: b.bought.Order, Leases: b.bought.Leases}}, nil
 }
 
 func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {

@@ -80,7 +80,7 @@ func (s *Server) orderTemplate(ctx context.Context, in *templateOrderInput) (*or
 	if err != nil {
 		return nil, err
 	}
-	return s.buy(ctx, in.Key, r)
+	return s.order(ctx, &orderInput{Key: in.Key, Body: r})
 }
 
 // orderOf is the order that a template stands for, and what it renders to.

@@ -36,6 +36,7 @@ func customerCommands(s Streams) []*cli.Command {
 		pruneCommand(s),
 		suspendCommand(s),
 		serveCommand(s),
+		deploymentsCommand(s),
 		mcpCommand(s),
 		{Name: "stop", Usage: "end a lease; what is not used comes back", ArgsUsage: "LEASE", Flags: asSession(), Action: action(s, (*session).stop)},
 		{Name: "extend", Usage: "pay for more time at the lease's price", ArgsUsage: "LEASE", Flags: asSession(durationFlags()...), Action: action(s, (*session).extend)},

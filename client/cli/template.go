@@ -160,13 +160,9 @@ func (s *session) fillIn(command []string) ([]string, *template.Job, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	set := map[string]string{}
-	for _, pair := range pairs {
-		key, value, ok := strings.Cut(pair, "=")
-		if _, twice := set[key]; !ok || twice {
-			return nil, nil, usage(fmt.Sprintf("--set %q is not PARAMETER=VALUE, or the parameter is there twice", key), "see: gantry templates show "+name)
-		}
-		set[key] = value
+	set, err := parseSet(pairs)
+	if err != nil {
+		return nil, nil, err
 	}
 	j, err := t.Render(set)
 	if err != nil {
@@ -195,6 +191,19 @@ func (s *session) fillIn(command []string) ([]string, *template.Job, error) {
 	maps.Copy(env, s.env)
 	s.env = env
 	return j.Command, &j, nil
+}
+
+// parseSet reads PARAMETER=VALUE.
+func parseSet(pairs []string) (map[string]string, error) {
+	set := map[string]string{}
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if _, twice := set[key]; !ok || twice {
+			return nil, usage(fmt.Sprintf("--set %q is not PARAMETER=VALUE, or the parameter is there twice", key), "see: gantry templates show NAME")
+		}
+		set[key] = value
+	}
+	return set, nil
 }
 
 // templateValues are the flags that a template stands for; those that say nothing are left out.

@@ -18,7 +18,7 @@ const (
 	// maxTries is how many replicas a request is sent to before its first token.
 	maxTries = 3
 	// maxAnswer is how large an answer may be that is no stream, bytes.
-	maxAnswer = 64 << 20
+	maxAnswer = 16 << 20
 	// retryAfter is when a client that no replica took may ask again, seconds.
 	retryAfter = 10
 )

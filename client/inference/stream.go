@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxEvent is how large one event of a stream may be, bytes.
-	maxEvent = 4 << 20
+	maxEvent = 1 << 20
 	// maxPrime is how much may come before the first token.
 	maxPrime = 256 << 10
 )

@@ -180,7 +180,13 @@ func TestAModelIsServedByLeases(t *testing.T) {
 	}
 	status, text := m.ask(http.MethodPut, "/v1/deployments/small", request, nil)
 	require.Equal(t, http.StatusCreated, status, text)
+	for _, after := range []time.Duration{100 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond} { // while it buys
+		time.Sleep(after)
+		m.kill()
+		m.start()
+	}
 	m.serving(2)
+	require.Len(t, snapshotOf(t, n).LeasesOfCustomer(customer.Address()), 2, "kills within a purchase buy nothing twice")
 	status, text = m.chat("one two three")
 	require.Equal(t, http.StatusOK, status, text)
 	require.Contains(t, text, `"content":"three "`)

@@ -33,6 +33,8 @@ type modelServer struct {
 	before    chan struct{} // a request waits for it before its first token, unless it is nil
 	after     chan struct{} // a request waits for it after its first token, unless it is nil
 	got       atomic.Int64
+	checked   atomic.Int64
+	unreached atomic.Bool // connections to it hang
 	mu        sync.Mutex
 	last      http.Header
 	lastBody  map[string]any
@@ -54,6 +56,7 @@ func (m *modelServer) kill() {
 
 func (m *modelServer) serve(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/health" {
+		m.checked.Add(1)
 		if m.sick.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -213,6 +216,10 @@ type way struct{ m *modelServer }
 func (w *way) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	if port != 8000 {
 		return nil, errors.New("nothing listens on this port")
+	}
+	if w.m.unreached.Load() {
+		time.Sleep(2 * dialWithin) // whatever ctx says
+		return nil, errors.New("the machine is not reachable")
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", w.m.Listener.Addr().String())

@@ -281,6 +281,34 @@ func TestWhatNeverServesDoesNotCostALeaseAMinute(t *testing.T) {
 	require.Less(t, time.Since(began), 4*time.Second)
 }
 
+// A replica that does not serve is asked as often as any other.
+func TestASickReplicaIsNotAskedWithoutAPause(t *testing.T) {
+	c := newCompute(t)
+	c.prepare = func(_ int, m *modelServer) { m.sick.Store(true) }
+	w := start(t, c)
+	w.create(spec("small", func(s *Spec) { s.Min, s.Max, s.Deadline = 1, 1, time.Minute }))
+	require.Eventually(t, func() bool { m := c.server("lease-0"); return m != nil && m.checked.Load() > 3 }, 10*time.Second, 5*time.Millisecond)
+	before := c.server("lease-0").checked.Load()
+	time.Sleep(time.Second)
+	require.Less(t, c.server("lease-0").checked.Load()-before, int64(60), "every 30 ms")
+}
+
+// A replica whose machine hangs delays a request for a while, and fails none.
+func TestAReplicaThatIsNotReached(t *testing.T) {
+	c := newCompute(t)
+	w := start(t, c)
+	w.create(spec("small", func(s *Spec) { s.Min, s.Max, s.Concurrency, s.Idle = 2, 2, 16, time.Minute }))
+	w.serving("small", 2)
+	c.server("lease-0").kill()
+	c.server("lease-0").unreached.Store(true)
+	began := time.Now()
+	for i := range 8 {
+		status, text, _ := w.chat("small", fmt.Sprint("question ", i), true, 2)
+		require.Equal(t, http.StatusOK, status, text)
+	}
+	require.Less(t, time.Since(began), 2*dialWithin)
+}
+
 // A purchase that the market refuses is tried again under its own name, and a deployment that is deleted meanwhile leaves
 // nothing.
 func TestARefusedPurchase(t *testing.T) {

@@ -22,6 +22,8 @@ const (
 	suspectAfter = 3
 	// healthWithin is how long a health check may take.
 	healthWithin = 5 * time.Second
+	// dialWithin is how long a connection may take.
+	dialWithin = 5 * time.Second
 	// stopWithin is how long one try to end a lease may take.
 	stopWithin = time.Minute
 )
@@ -90,12 +92,17 @@ func (r *replica) leave() {
 	r.poke()
 }
 
-// suspect takes a replica out of use until it answers a health check.
+// suspect takes a replica out of use until it answers a health check, which is made at once.
 func (r *replica) suspect(reason string) {
+	r.down(reason)
+	r.poke()
+}
+
+// down takes a replica out of use.
+func (r *replica) down(reason string) {
 	r.d.mu.Lock()
 	r.serving, r.reason = false, reason
 	r.d.mu.Unlock()
-	r.poke()
 	r.d.poke()
 }
 
@@ -186,8 +193,34 @@ func (r *replica) serve() error {
 	return r.watch(time.Now().Add(spec.Deadline))
 }
 
-// dial connects with a port of the container.
+// dial connects with a port of the container, or gives up soon: a request then goes to another replica, although finding the
+// machine may take longer.
 func (r *replica) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	type dialled struct {
+		conn net.Conn
+		err  error
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialWithin)
+	defer cancel()
+	done := make(chan dialled, 1)
+	go func() {
+		conn, err := r.connect(ctx, address)
+		done <- dialled{conn, err}
+	}()
+	select {
+	case got := <-done:
+		return got.conn, got.err
+	case <-ctx.Done():
+		go func() {
+			if got := <-done; got.conn != nil {
+				_ = got.conn.Close()
+			}
+		}()
+		return nil, fmt.Errorf("its port is not reached: %w", context.Cause(ctx))
+	}
+}
+
+func (r *replica) connect(ctx context.Context, address string) (net.Conn, error) {
 	_, text, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -236,10 +269,10 @@ func (r *replica) watch(deadline time.Time) error {
 			deadline = time.Now().Add(o.Patience)
 		default:
 			if missed++; missed >= suspectAfter {
-				r.suspect(printable.Text(err.Error()))
+				r.down(printable.Text(err.Error()))
 			}
 		}
-		if err != nil || time.Since(looked) > o.LeaseEvery {
+		if since := time.Since(looked); since > o.LeaseEvery || (err != nil && since > o.LeaseEvery/5) {
 			looked = time.Now()
 			if err := r.refresh(); errors.Is(err, ErrOver) {
 				return err

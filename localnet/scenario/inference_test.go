@@ -260,7 +260,9 @@ func TestTemplatesAreStarted(t *testing.T) {
 		return deployed.Leases[0].Address
 	}
 	lease := rent("llama-cpp", "--set", "model=test/words:Q4", "--image", model)
-	require.Eventually(t, func() bool { return strings.Contains(ok(t, n, customer, "logs", lease).Stdout, "serving on 0.0.0.0:8080") }, 2*time.Minute, 500*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Contains(ok(t, n, customer, "logs", lease).Stdout, "serving on 0.0.0.0:8080")
+	}, 2*time.Minute, 500*time.Millisecond)
 	at, stop, err := n.Forward(t.Context(), customer, lease, "8080")
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {

@@ -104,8 +104,14 @@ func (f File) Only(wanted []string) ([]Machine, error) {
 // or takes the defaults for what is empty.
 func (s Settings) or(d Settings) Settings {
 	for _, p := range []struct{ own, other *string }{
-		{&s.URL, &d.URL}, {&s.WS, &d.WS}, {&s.Region, &d.Region}, {&s.Site, &d.Site}, {&s.Price, &d.Price}, {&s.Hours, &d.Hours},
-		{&s.TimeZone, &d.TimeZone}, {&s.Inventory, &d.Inventory},
+		{&s.URL, &d.URL},
+		{&s.WS, &d.WS},
+		{&s.Region, &d.Region},
+		{&s.Site, &d.Site},
+		{&s.Price, &d.Price},
+		{&s.Hours, &d.Hours},
+		{&s.TimeZone, &d.TimeZone},
+		{&s.Inventory, &d.Inventory},
 	} {
 		if *p.own == "" {
 			*p.own = *p.other
@@ -121,8 +127,14 @@ func (s Settings) or(d Settings) Settings {
 func (s Settings) Flags() []string {
 	var out []string
 	for _, f := range [][2]string{
-		{"--url", s.URL}, {"--ws", s.WS}, {"--region", s.Region}, {"--site", s.Site}, {"--price", s.Price}, {"--hours", s.Hours},
-		{"--time-zone", s.TimeZone}, {"--inventory", s.Inventory},
+		{"--url", s.URL},
+		{"--ws", s.WS},
+		{"--region", s.Region},
+		{"--site", s.Site},
+		{"--price", s.Price},
+		{"--hours", s.Hours},
+		{"--time-zone", s.TimeZone},
+		{"--inventory", s.Inventory},
 	} {
 		if f[1] != "" {
 			out = append(out, f[0], f[1])

@@ -100,7 +100,9 @@ type enrolled struct {
 }
 
 // done reports whether nothing is left to pay for.
-func (e *enrolled) done() bool { return e.needs.IsNode && e.needs.StakeMissing == 0 && e.needs.NodeFunds == 0 }
+func (e *enrolled) done() bool {
+	return e.needs.IsNode && e.needs.StakeMissing == 0 && e.needs.NodeFunds == 0
+}
 
 // fleetSetup enrols all machines, shows what all of them cost together, asks once, and registers one after the other: each changes
 // the stake that the next one needs. What is done is seen and left alone, so that it may be repeated.
@@ -224,7 +226,9 @@ func openFleet(c *cli.Context, cfg config.Config, wallet solana.PrivateKey, read
 func (s *fleetEnv) plan(ctx context.Context, e *enrolled) (err error) {
 	e.commands, err = register.New(register.Options{
 		PlanOptions: register.PlanOptions{Chain: s.client, Wallet: s.wallet, NodeKey: e.NodeKey}, Txm: s.manager,
-		Progress: func(format string, args ...any) { fmt.Fprintf(s.out, "   %-16s "+format+"\n", append([]any{e.Name}, args...)...) },
+		Progress: func(format string, args ...any) {
+			fmt.Fprintf(s.out, "   %-16s "+format+"\n", append([]any{e.Name}, args...)...)
+		},
 	})
 	if err != nil {
 		return err

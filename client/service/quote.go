@@ -68,10 +68,6 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 		return Quote{}, Usage("the order costs more than there is money", "lower the price or the time")
 	}
 	out.Most = out.most.String()
-	now, err := s.now(ctx)
-	if err != nil {
-		return Quote{}, err
-	}
 	terms := Terms{GPU: m.ModelName(), Count: out.Count, Region: r.Region, MaxPrice: price}
 	if r.Image {
 		terms.Isolation = market.Sandbox
@@ -79,7 +75,7 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 	if simulated := false; !r.AllowSimulated {
 		terms.Simulated = &simulated
 	}
-	found := ranked.search(&terms, now, int(out.Nodes))
+	found := ranked.search(&terms, int(out.Nodes))
 	out.Fit, out.Best = found.Fit, found.Offers
 	account, err := s.Account(ctx, customer, session)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/internal/atomicfile"
@@ -77,6 +76,16 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	events, err := serve.OpenEvents(filepath.Join(f.Dir(), "events.db"), customer)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, events.Close()) }()
+	extends, closeBoth, err := s.managerFor(filepath.Join(f.Dir(), "extensions.db"), extensionsKept)
+	if err != nil {
+		return err
+	}
+	defer closeBoth(true)
 	l, err := s.listen()
 	if err != nil {
 		return err
@@ -91,23 +100,18 @@ func (s *session) serve() (err error) {
 			return errors.Join(err, l.Close())
 		}
 	}
-	b := &buyer{s}
-	deployments, err := inference.OpenStore(filepath.Join(f.Dir(), "inference.db"), key.PublicKey())
+	models, closeModels, err := s.models(f, store)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	defer func() { err = errors.Join(err, deployments.Close()) }()
-	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{b}, Admits: store.Admits, Log: s.log})
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
+	defer func() { err = errors.Join(err, closeModels()) }()
 	templates, err := s.servedTemplates()
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	server := serve.New(serve.Options{
-		Service: s.service, Store: store, Buyer: b, Outputs: b, Inference: models, Templates: templates, Customer: customer, Session: key.PublicKey(), Page: files,
-		Hosts: s.cli.StringSlice("host"), Log: s.log,
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Outputs: &buyer{s: s}, Events: events, Inference: models, Templates: templates,
+		Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log,
 	})
 	if len(files) > 0 {
 		link, err := server.PageLink()

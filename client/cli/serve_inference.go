@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -15,9 +16,27 @@ import (
 	"github.com/gantry-market/gantry/client/guest"
 	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
 )
+
+// models is the service of models on leases, with its database in the folder; the returned function closes that.
+func (s *session) models(f *purchase.Folder, store *serve.Store) (*inference.Service, func() error, error) {
+	key, err := s.wallet()
+	if err != nil {
+		return nil, nil, err
+	}
+	deployments, err := inference.OpenStore(filepath.Join(f.Dir(), "inference.db"), key.PublicKey())
+	if err != nil {
+		return nil, nil, err
+	}
+	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{&buyer{s: s}}, Admits: store.Admits, Log: s.log})
+	if err != nil {
+		return nil, nil, errors.Join(err, deployments.Close())
+	}
+	return models, deployments.Close, nil
+}
 
 // renter rents replicas with the flows of the commands.
 type renter struct{ *buyer }
@@ -28,7 +47,7 @@ func (b renter) Buy(ctx context.Context, name string, order json.RawMessage) (st
 	if err := json.Unmarshal(order, &r); err != nil {
 		return "", fmt.Errorf("order of %s: %w", name, err)
 	}
-	bought, err := b.buy(ctx, name, r)
+	bought, err := b.buyer.Buy(ctx, name, r)
 	if err != nil {
 		return "", err
 	}

@@ -60,7 +60,7 @@ func served(t *testing.T, b Buyer) (s *Server, models *inference.Service, header
 	require.NoError(t, err)
 	all, err := template.Builtin()
 	require.NoError(t, err)
-	s = New(Options{Store: store, Buyer: b, Inference: models, Templates: all, Log: zerolog.Nop()})
+	s = New(Options{Service: service.New(nil, zerolog.Nop()), Store: store, Buyer: b, Inference: models, Templates: all, Log: zerolog.Nop()})
 	t.Cleanup(s.orders.begin(t.Context()))
 	return s, models, map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json"}
 }

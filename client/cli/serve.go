@@ -94,11 +94,9 @@ func (s *session) serve() (err error) {
 	if err := s.token(store, &out); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	var files []*page.File
-	if !s.cli.Bool("no-page") {
-		if files, err = page.Files(); err != nil {
-			return errors.Join(err, l.Close())
-		}
+	files, err := s.pageFiles()
+	if err != nil {
+		return errors.Join(err, l.Close())
 	}
 	models, closeModels, err := s.models(f, store)
 	if err != nil {
@@ -127,6 +125,14 @@ func (s *session) serve() (err error) {
 	g.Go(func() error { return models.Run(ctx) })
 	g.Go(func() error { return server.Serve(ctx, l) })
 	return g.Wait()
+}
+
+// pageFiles are those of the page, none where it is not wanted.
+func (s *session) pageFiles() ([]*page.File, error) {
+	if s.cli.Bool("no-page") {
+		return nil, nil
+	}
+	return page.Files()
 }
 
 // listen opens the port, on loopback unless somebody wants it otherwise.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -121,9 +122,14 @@ func (s *session) serve() (err error) {
 	if err := s.done(out, out.print); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	g, ctx := errgroup.WithContext(s.ctx)
-	g.Go(func() error { return models.Run(ctx) })
-	g.Go(func() error { return server.Serve(ctx, l) })
+	return runBoth(s.ctx, models.Run, func(ctx context.Context) error { return server.Serve(ctx, l) })
+}
+
+// runBoth runs two services until ctx ends, or one of them fails.
+func runBoth(ctx context.Context, one, two func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return one(ctx) })
+	g.Go(func() error { return two(ctx) })
 	return g.Wait()
 }
 

@@ -54,6 +54,10 @@ func (b renter) Buy(ctx context.Context, name string, order json.RawMessage) (st
 	if len(bought.Leases) == 0 {
 		return "", fmt.Errorf("order %s: %w", bought.Order, inference.ErrOver)
 	}
+	// A lease that the service does not show yet would be taken for one that is over.
+	if err := b.s.service.Await(ctx, bought.Leases...); err != nil {
+		return "", err
+	}
 	return bought.Leases[0].Address, nil
 }
 

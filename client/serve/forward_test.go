@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ports forwards until ctx ends or it is told to.
+// ports forwards until ctx ends or the test ends it.
 type ports struct {
 	mu    sync.Mutex
 	calls int

@@ -122,7 +122,7 @@ class Client:
         return _answer(audit_lease.sync(address, client=self.core))
 
     def events(self, after: str | None = None) -> Iterator[Event]:
-        """Changes of leases, orders and credits as they come, behind the event with the id `after`. It goes on by itself when
+        """Changes of leases, orders and credits as they come, behind the event with the id `after`. It connects again when
         the connection breaks, and raises Error where events are missing: read the leases then, and begin anew."""
         last = after
         while True:

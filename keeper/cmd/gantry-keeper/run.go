@@ -23,10 +23,6 @@ func runCommand() *cli.Command {
 		Name: "outage-votes", Value: true, EnvVars: []string{"GANTRY_KEEPER_OUTAGE_VOTES"},
 		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds, so that its leases move at once (--outage-votes=false: they move after the report of the period)",
 	})
-	flags = append(flags, &cli.BoolFlag{
-		Name: "measure", EnvVars: []string{"GANTRY_KEEPER_MEASURE"},
-		Usage: "have every free node measured at each period's instant, in place of asking some for a product; all keepers of a market have to do the same",
-	})
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
 	})
@@ -42,7 +38,7 @@ func runCommand() *cli.Command {
 				return err
 			}
 			defer conf.Client.Close()
-			conf.Timing, conf.OutageVotes, conf.Measure = timing(c), c.Bool("outage-votes"), c.Bool("measure")
+			conf.Timing, conf.OutageVotes = timing(c), c.Bool("outage-votes")
 			if err := evidencePolicy(c, &conf); err != nil {
 				return err
 			}

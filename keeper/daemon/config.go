@@ -46,6 +46,9 @@ type Config struct {
 	TokenPrice, LeastProfit market.USDC
 	// OutageVotes: the keeper watches nodes with leases that may move, and votes that one is away which does not answer.
 	OutageVotes bool
+	// Unmeasured simulates, on local networks only, keepers that measure no node: hundreds of simulated machines would take all
+	// processors of one computer.
+	Unmeasured bool
 	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
 	OmitBidsOf solana.PublicKey
 	Log        zerolog.Logger

@@ -34,7 +34,6 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
                 act.name,
                 "dispute_uphold"
                     | "guarantee_resolve"
-                    | "prove_bad_work"
                     | "prove_wrong_cell"
                     | "lease_outage"
             );

@@ -41,7 +41,8 @@ pub(crate) fn seize(w: &mut Testbed) {
     let authority = w.authority.insecure_clone();
     w.ok(ix::market_propose_params(w, worst(&w.params)), &[&authority]);
     let model = ix::h100();
-    let harsh = GpuModelArgs { min_stake: 2 * model.min_stake, min_operations: u32::MAX, min_tier: 1, ..model };
+    let harsh =
+        GpuModelArgs { min_stake: 2 * model.min_stake, min_operations: u32::MAX, min_tier: 1, ..model };
     w.ok(ix::gpu_model_propose(w, harsh), &[&authority]);
     w.ok(ix::market_propose_roles(w, authority.pubkey(), w.treasury), &[&authority]);
     w.warp(i64::from(w.params.timelock_secs));

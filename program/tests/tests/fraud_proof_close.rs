@@ -3,8 +3,8 @@ use gantry_market::events::FraudProofClosed;
 use gantry_market_tests::actors::START_LAMPORTS;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::measure::{Measured, PROCESSORS};
+use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 

@@ -11,8 +11,7 @@ fn proposed() -> (Testbed, GpuModelArgs) {
     let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let model = ix::h100();
-    let args =
-        GpuModelArgs { min_stake: 2 * model.min_stake, min_operations: 1_000, ..model };
+    let args = GpuModelArgs { min_stake: 2 * model.min_stake, min_operations: 1_000, ..model };
     w.ok(ix::gpu_model_propose(&w, args), &[&authority]);
     (w, args)
 }

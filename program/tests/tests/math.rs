@@ -612,7 +612,9 @@ fn a_share_is_the_lesser_figures_and_never_more_than_the_whole() {
     for _ in 0..CASES {
         // Often near to what is asked for, where it matters.
         let asked = [r.u32() >> r.below(32), r.u32() >> r.below(32)];
-        let figures = asked.map(|asked| if r.below(2) == 0 { r.u32() } else { asked.saturating_sub(r.below(9) as u32) });
+        let figures =
+            asked
+                .map(|asked| if r.below(2) == 0 { r.u32() } else { asked.saturating_sub(r.below(9) as u32) });
         let one = |at: usize| match asked[at] {
             0 => 10_000,
             asked => (u128::from(figures[at]) * 10_000 / u128::from(asked)).min(10_000),

@@ -27,7 +27,10 @@ fn wallet_and_agent_accept() {
         let key = if by_agent { &machine.key } else { &provider.key };
         let before: Node = w.read(&machine.node);
         let meta = w.ok(ix::node_accept_terms(&w, &key.pubkey(), &machine.node), &[key]);
-        assert_emitted(&meta, &TermsAccepted { node: machine.node, min_operations: 1_000, min_bandwidth: 500 });
+        assert_emitted(
+            &meta,
+            &TermsAccepted { node: machine.node, min_operations: 1_000, min_bandwidth: 500 },
+        );
         let node: Node = w.read(&machine.node);
         assert_eq!((node.min_operations, node.min_bandwidth, node.terms_at), (1_000, 500, w.now()));
         assert_eq!((node.required_stake, node.price), (before.required_stake, before.price));

@@ -459,10 +459,7 @@ fn leaves() {
             (parsed.checks_passed, parsed.checks_total, parsed.tier),
             (x.checks_passed, x.checks_total, x.tier)
         );
-        assert_eq!(
-            (parsed.flags, parsed.operations, parsed.up_secs),
-            (x.flags, x.operations, x.up_secs)
-        );
+        assert_eq!((parsed.flags, parsed.operations, parsed.up_secs), (x.flags, x.operations, x.up_secs));
         assert_eq!((parsed.verified_secs, parsed.downtime_secs), (x.verified_secs, x.downtime_secs));
         assert_eq!((parsed.device_root, parsed.evidence_hash), (x.device_root, x.evidence_hash));
         assert_eq!(

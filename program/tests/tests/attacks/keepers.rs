@@ -4,8 +4,8 @@ use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
 use gantry_market::state::Provider;
 use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, tree, LeafData};
-use gantry_market_tests::transactions::unsigned;
 use gantry_market_tests::measure::{Measured, PROCESSORS};
+use gantry_market_tests::transactions::unsigned;
 use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use gantry_market::constants::{
     BPS, FLAGS_NODE, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_SLOW, FLAG_SPEC_MISMATCH,
-    FLAG_WORK_FAILED,
-    RELAPSE_SECS,
+    FLAG_WORK_FAILED, RELAPSE_SECS,
 };
 use gantry_market::state::{Fault, Market, Node, FAULT_APPLIED, FAULT_REPORT, FAULT_WORK, NODE_SUSPENDED};
 use solana_address::Address;

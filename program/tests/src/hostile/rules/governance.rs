@@ -100,15 +100,10 @@ fn model(act: &Act, market: &Market, change: &Change<GpuModel>) -> Verdict {
         let due = before.pending_eta != 0 && act.now >= before.pending_eta;
         must!(due, "models wait for their timelock", "{}: {at}", act.name);
         must!(after.terms() == before.pending, "terms come from the proposal", "{at}");
-        let steps = [
-            (before.min_stake, after.min_stake),
-            (before.reference_price, after.reference_price),
-        ];
+        let steps = [(before.min_stake, after.min_stake), (before.reference_price, after.reference_price)];
         must!(steps.into_iter().all(|(a, b)| near(a, b)), "governance moves in steps", "{at}");
-        let figures = [
-            (before.min_operations, after.min_operations),
-            (before.min_bandwidth, after.min_bandwidth),
-        ];
+        let figures =
+            [(before.min_operations, after.min_operations), (before.min_bandwidth, after.min_bandwidth)];
         let fair = figures.into_iter().all(|(a, b)| a == 0 || near(a.into(), b.into()));
         must!(fair, "governance moves in steps", "{at}: figures");
         must!(after.min_tier <= before.min_tier + 1, "governance moves in steps", "{at}: tier");

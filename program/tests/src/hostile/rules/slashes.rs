@@ -128,11 +128,9 @@ pub fn repriced(at: &Address, before: &Lease, after: &Lease, price: u64) -> Verd
 pub fn check(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<FraudProof>() {
         if let Some((before, after)) = change.both() {
-            let fixed = |p: &FraudProof| {
-                (p.node, p.finder, p.seed, p.root, p.profile, (p.period, p.rounds, p.gpu))
-            };
-            let leaf =
-                act.name == "fraud_proof_leaf" && fixed(before) == fixed(after);
+            let fixed =
+                |p: &FraudProof| (p.node, p.finder, p.seed, p.root, p.profile, (p.period, p.rounds, p.gpu));
+            let leaf = act.name == "fraud_proof_leaf" && fixed(before) == fixed(after);
             must!(leaf, "an fraud_proof stays as it is", "{}: {}", act.name, change.at);
         }
         must!(act.signed(&change.either().finder), "an fraud_proof is its finder's", "{}", change.at);

@@ -13,7 +13,7 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	format "github.com/gantry-market/gantry/attest/measure"
 	cpu "github.com/gantry-market/gantry/attest/measure/processor"
-	"github.com/gantry-market/gantry/attest/work/cuda"
+	"github.com/gantry-market/gantry/attest/measure/cuda"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/instant"

@@ -1,4 +1,4 @@
-// Package cuda runs the kernels of work proofs, memory sweeps and measurements (package measure) on an NVIDIA GPU.
+// Package cuda measures an NVIDIA GPU: it runs the kernels of package measure on it.
 //
 // It needs the driver's libcuda at run time and nothing at build time: the library is opened with dlopen (purego, no
 // cgo), the kernels are PTX text that the driver compiles for the GPU at hand. Where libcublasLt is installed, products

@@ -43,10 +43,13 @@ impl Node {
         if newest {
             self.take_figures(leaf, now);
         }
+        if !self.calibrated() {
+            return Ok((true, false));
+        }
         let end = period_end(leaf.period, period_secs)?;
         let start = end.checked_sub(period_secs as i64).or_overflow()?;
         // It was measured by terms that it did not know then, or for a cause that it was slashed for.
-        if !self.calibrated() || start < self.terms_at.max(self.mended_at) {
+        if start < self.terms_at.max(self.mended_at) {
             return Ok((true, false));
         }
         if !leaf.measured() {

@@ -10,7 +10,7 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::merkle::root_of;
 use gantry_market::state::{
-    GpuModel, Market, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING,
+    GpuModel, Market, Node, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING,
 };
 use serde_json::{json, Map, Value};
 use solana_address::Address;
@@ -192,7 +192,18 @@ fn faults(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
     w.ok(ix::lease_checkpoint(w, &lease, [4; 32]), &[&machine.key]);
     let period = w.period();
-    let good = w.good_leaf(machine.node, lease, period);
+    // Of a calibrated class, and measured: what costs most.
+    w.alter(&machine.node, |node: &mut Node| {
+        (node.min_operations, node.min_bandwidth, node.terms_at) = (1_000, 500, 0);
+        (node.shares, node.shares_len, node.class_since) = ([9_000; 6], 6, 1);
+    });
+    let good = LeafData {
+        operations: 1_000,
+        bandwidth: 500,
+        down_mbps: 900,
+        up_mbps: 300,
+        ..w.good_leaf(machine.node, lease, period)
+    };
     let proof = report(w, keepers, good);
     w.ok(ix::report_apply(&proof), &[]);
     w.ok(ix::lease_settle_report(w, &lease), &[]);

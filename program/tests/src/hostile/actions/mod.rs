@@ -102,7 +102,7 @@ pub const ACTIONS: &[Action] = &[
     action("slash_appeal", 8, reports::slash_appeal),
     action("rewards_accrue", 6, rewards::rewards_accrue),
     action("rewards_claim", 8, rewards::rewards_claim),
-    action("rewards_buy_back", 4, rewards::rewards_buy_back),
+    action("rewards_buy_back", 7, rewards::rewards_buy_back),
     action("emission_claim", 8, rewards::emission_claim),
     action("dispute_open", 4, disputes::dispute_open),
     action("dispute_vote", 8, disputes::dispute_vote),

@@ -82,7 +82,7 @@ func (k *keeper) start() error {
 	}
 	if k.checker, err = check.NewChecker(check.CheckerOptions{
 		View: k.view, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
-		Timing:   check.Timing{Every: t.every, Timeout: t.timeout}, Measure: k,
+		Timing: check.Timing{Every: t.every, Timeout: t.timeout}, Measure: k,
 		SlotHash: k.slotHash, Instants: k.instant, Seeds: k.seed, Record: k.record, Skipped: func(n int) { sim.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.rng,
 	}); err != nil {
 		return err

@@ -13,13 +13,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 

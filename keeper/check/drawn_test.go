@@ -10,10 +10,10 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 // leaving are the ways out of work that a node has, as the chain shows them when it takes one at a time and slot.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 // workSlack is how long after the bound the checker still waits. The proof has failed then, but a late answer shows

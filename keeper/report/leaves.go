@@ -7,8 +7,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 // Basis is what leaves follow from, besides statements.

@@ -1,0 +1,26 @@
+package instant
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/records"
+)
+
+// LineWindow is how many periods make a window, in each of which the line of a node is checked once: a day, where periods have
+// an hour.
+const LineWindow = 24
+
+// WindowOf is the first period of the window of so many periods that a period lies in.
+func WindowOf(p records.Period, window uint8) records.Period {
+	return p - p%records.Period(max(window, 1))
+}
+
+// DrawsLine reports whether the instant draws a node's line: of the periods that are left of a window each is as likely. The
+// first instant of the window that draws a node is the one that counts; later ones may draw it again.
+func (i Instant) DrawsLine(node solana.PublicKey, window uint8) bool {
+	left := uint64(max(window, 1)) - uint64(i.Period-WindowOf(i.Period, window))
+	return oneIn(sha256.Sum256(slices.Concat(i.Seed[:], node[:], []byte("line"))), left)
+}

@@ -82,6 +82,9 @@ func measuredDevices(cfg config.Config, simulated bool, uuids []string) ([]forma
 				return nil, err
 			}
 			out[i] = d
+			if cfg.SlowFactor > 1 {
+				out[i] = cpu.Slow{Device: d, Factor: cfg.SlowFactor}
+			}
 		default:
 			out[i] = &gpuDevice{uuid: uuid, open: openGPU}
 		}

@@ -155,7 +155,7 @@ func TestA04EvadedEvidenceIsNoEvidence(t *testing.T) {
 			require.Len(t, got.all, 1)
 			require.Equal(t, records.CheckEvidence, got.all[0].Kind)
 			require.True(t, got.all[0].Passed)
-			require.Zero(t, got.all[0].Measured, "tier 0")
+			require.Zero(t, got.all[0].Figures.First, "tier 0")
 		})
 	}
 }

@@ -125,9 +125,9 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	f.Passed, f.Detail = v.Passed, v.Hash
 	switch {
 	case v.Passed:
-		f.Measured = uint32(v.Tier)
+		f.Figures.First = uint32(v.Tier)
 	case v.Changed:
-		f.Measured = records.EvidenceDeviceChanged
+		f.Figures.First = records.EvidenceDeviceChanged
 	}
 	event := c.o.Log.Debug()
 	if !v.Passed {

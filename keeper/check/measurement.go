@@ -34,9 +34,8 @@ const (
 	measureLeast = 10 * time.Second
 	// measureTick is how often the instant is looked for at least.
 	measureTick = 250 * time.Millisecond
-	// tflopsUnit is a statement's unit of speed, in operations a second: a tenth of a trillion. It is rounded up: 0 says that
-	// nothing was measured.
-	tflopsUnit = 100_000_000_000
+	// The units of a statement's figures: operations and bytes a second.
+	operationsUnit, bandwidthUnit = 1_000_000_000, 1_000_000
 )
 
 // measured is the state of measurements in a period.
@@ -107,7 +106,7 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 	case ctx.Err() != nil:
 		return
 	case r.Outcome == measure.Measured:
-		f.Passed, f.Measured = true, uint32(math.Ceil(r.Figures.Operations/tflopsUnit))
+		f.Passed, f.Figures = true, figuresOf(r.Figures)
 		log.Debug().Float64("operations", r.Figures.Operations).Uint64("memory", r.Figures.Memory).
 			Float64("bandwidth", r.Figures.Bandwidth).Msg("node is measured")
 	case r.Outcome == measure.Wrong && c.proven(t.node, drawn, r.Proof):
@@ -122,6 +121,12 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 		return // nothing is known
 	}
 	c.finish(ctx, f)
+}
+
+// figuresOf are a statement's figures. They are rounded up: 0 says that nothing was measured.
+func figuresOf(f format.Figures) records.Figures {
+	in := func(v, unit float64) uint32 { return uint32(min(max(math.Ceil(v/unit), 1), math.MaxUint32)) }
+	return records.Figures{First: in(f.Operations, operationsUnit), Second: in(f.Bandwidth, bandwidthUnit)}
 }
 
 // excused reports whether a node that refuses may be right: it reads another block at the instant's tick than this keeper

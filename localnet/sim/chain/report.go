@@ -286,8 +286,8 @@ func (t *tx) applyToNode(leaf *records.Leaf, n *market.Node, p *market.Params) {
 				n.DevicesSeen = 1
 			}
 		}
-		if leaf.Measured != 0 {
-			n.MeasuredTflopsX10 = leaf.Measured
+		if leaf.Operations != 0 {
+			n.MeasuredTflopsX10 = leaf.Operations / 100
 		}
 		if leaf.EvidenceHash != [32]byte{} {
 			n.EvidenceHash = leaf.EvidenceHash

@@ -141,7 +141,10 @@ func (a *Agent) assemble(node market.Node) error {
 	if err := a.openOffer(); err != nil {
 		return err
 	}
-	return a.openMeasure()
+	if err := a.openMeasure(); err != nil {
+		return err
+	}
+	return a.openLine()
 }
 
 // mayChallenge reports whether a key may ask this node for checks.

@@ -20,6 +20,14 @@ type Counts struct {
 	Refused map[messages.LineRefusal]uint64
 }
 
+// Declined is how many answers refuse.
+func (c Counts) Declined() (n uint64) {
+	for _, of := range c.Refused {
+		n += of
+	}
+	return n
+}
+
 // Counts returns the figures so far.
 func (s *Server) Counts() Counts {
 	s.mu.Lock()
@@ -50,7 +58,7 @@ func (s *Server) begin(from solana.PublicKey, req messages.LineRequest) messages
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := records.Period(req.Period)
-	if s.isSpent(from, p, req.Direction) {
+	if secs, ok := s.o.PeriodSecs(); !ok || s.isSpent(from, p, secs, req.Direction) {
 		return messages.LineSpent
 	}
 	if s.in != p {
@@ -64,19 +72,19 @@ func (s *Server) begin(from solana.PublicKey, req messages.LineRequest) messages
 
 // spent reports whether a keeper has had a direction of the period, or the node has moved what it moves: it answers as
 // many keepers as a committee has, in one period of a window.
-func (s *Server) spent(from solana.PublicKey, p records.Period, d messages.LineDirection) bool {
+func (s *Server) spent(from solana.PublicKey, p records.Period, secs uint32, d messages.LineDirection) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.isSpent(from, p, d)
+	return s.isSpent(from, p, secs, d)
 }
 
 // isSpent is spent for callers that hold mu.
-func (s *Server) isSpent(from solana.PublicKey, p records.Period, d messages.LineDirection) bool {
+func (s *Server) isSpent(from solana.PublicKey, p records.Period, secs uint32, d messages.LineDirection) bool {
 	if len(s.served) == 0 {
 		return false
 	}
 	if s.in != p {
-		return instant.WindowOf(s.in, s.o.Window) >= instant.WindowOf(p, s.o.Window)
+		return instant.WindowOf(s.in, secs) >= instant.WindowOf(p, secs)
 	}
 	had, came := s.served[from]
 	return had[d] || !came && len(s.served) >= committee.Size

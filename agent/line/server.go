@@ -37,7 +37,7 @@ type Draws interface {
 	Sits(ctx context.Context, p records.Period, keeper solana.PublicKey) (bool, error)
 }
 
-// Options of New. All but Window, Hold, Now and Log are required.
+// Options of New. All but Hold, Now and Log are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -49,8 +49,6 @@ type Options struct {
 	Busy func() bool
 	// PeriodSecs is the length of a period; false while the market is not known.
 	PeriodSecs func() (uint32, bool)
-	// Window is in how many periods a line is checked once; 0 for [instant.LineWindow].
-	Window uint8
 	// Hold, where there is one, is called with every request before it is read: simulations hold it back with it.
 	Hold func(context.Context) error
 	Now  func() time.Time
@@ -73,11 +71,8 @@ type Server struct {
 
 // New checks the options. Error: options.ErrMissing.
 func New(o Options) (*Server, error) {
-	if err := options.Complete("line", o, "Window", "Hold", "Now", "Log"); err != nil {
+	if err := options.Complete("line", o, "Hold", "Now", "Log"); err != nil {
 		return nil, err
-	}
-	if o.Window == 0 {
-		o.Window = instant.LineWindow
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -206,11 +201,11 @@ func (s *Server) decide(ctx context.Context, from solana.PublicKey, req messages
 	}
 	at, here := instant.Draw(s.o.Domain, p, int(req.Tick), req.Slot, req.BlockHash, tick)
 	switch {
-	case !here || !at.DrawsLine(s.o.Node, s.o.Window) || s.mutes(from, p):
+	case !here || !at.DrawsLine(s.o.Node, secs) || s.mutes(from, p):
 		return messages.LineUndrawn
 	case s.o.Busy():
 		return messages.LineLease
-	case s.spent(from, p, req.Direction):
+	case s.spent(from, p, secs, req.Direction):
 		return messages.LineSpent
 	}
 	return s.lookUp(ctx, from, at)

@@ -50,6 +50,8 @@ type CheckerOptions struct {
 	// says that the measurement was wrong.
 	Measure        Measurer
 	ProveWrongCell func(ix.WrongCell) error
+	// Line measures lines; without it none is. Instants is asked for those of the running window then.
+	Line Liner
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers
 	// check all nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
@@ -67,7 +69,7 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Genesis", "ProveBadWork", "Measure", "ProveWrongCell", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Genesis", "ProveBadWork", "Measure", "ProveWrongCell", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.
@@ -80,6 +82,7 @@ type Checker struct {
 	round     Round
 	instant   *instant.Instant // of the round's period, once it is known
 	measured  measured
+	lines     lines
 	scanAt    time.Time
 	slots     chan struct{}
 	measuring chan struct{}
@@ -151,6 +154,7 @@ func (c *Checker) Tick(ctx context.Context) {
 	c.mu.Lock()
 	c.plan(period, now)
 	c.measureAll(ctx, now)
+	c.checkLine(ctx, now)
 	checks, skipped := c.planner.Due(now, cap(c.slots)-len(c.slots))
 	tasks := make([]*progress, len(checks))
 	for i, q := range checks {
@@ -224,7 +228,7 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 		}
 	}
 	c.scan(now)
-	if c.instant == nil && (c.o.Measure != nil || c.o.Timing.WorkEvery != 0 || c.o.Timing.EvidenceEvery != 0) {
+	if c.instant == nil && (c.o.Measure != nil || c.o.Line != nil || c.o.Timing.WorkEvery != 0 || c.o.Timing.EvidenceEvery != 0) {
 		if i, ok := c.o.Instants(period); ok {
 			c.instant, c.measured.saw = &i, now
 			c.planner.Instant(i, now)

@@ -48,6 +48,8 @@ type Config struct {
 	OutageVotes bool
 	// Measure: the keeper has every free node measured at each period's instant, in place of asking some for a product.
 	Measure bool
+	// Lines: the keeper measures what nodes' lines move.
+	Lines bool
 	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
 	OmitBidsOf solana.PublicKey
 	Log        zerolog.Logger

@@ -39,7 +39,7 @@ func block(p records.Period, n int, draws bool) instant.Instant {
 	for i := uint64(0); ; i++ {
 		hash := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("block"), i))
 		at, here := instant.Draw(domain, p, 0, 77, hash, instant.Tick(p, 0, secs))
-		if here && at.DrawsLine(account, instant.LineWindow) == draws {
+		if here && at.DrawsLine(account, secs) == draws {
 			if n--; n < 0 {
 				return at
 			}

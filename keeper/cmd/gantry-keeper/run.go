@@ -27,6 +27,10 @@ func runCommand() *cli.Command {
 		Name: "measure", EnvVars: []string{"GANTRY_KEEPER_MEASURE"},
 		Usage: "have every free node measured at each period's instant, in place of asking some for a product; all keepers of a market have to do the same",
 	})
+	flags = append(flags, &cli.BoolFlag{
+		Name: "lines", Value: true, EnvVars: []string{"GANTRY_KEEPER_LINES"},
+		Usage: "measure what machines' lines move down and up: 12 MiB with each machine of this keeper's committees a day (--lines=false: none)",
+	})
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
 	})
@@ -42,7 +46,7 @@ func runCommand() *cli.Command {
 				return err
 			}
 			defer conf.Client.Close()
-			conf.Timing, conf.OutageVotes, conf.Measure = timing(c), c.Bool("outage-votes"), c.Bool("measure")
+			conf.Timing, conf.OutageVotes, conf.Measure, conf.Lines = timing(c), c.Bool("outage-votes"), c.Bool("measure"), c.Bool("lines")
 			if err := evidencePolicy(c, &conf); err != nil {
 				return err
 			}

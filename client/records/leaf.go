@@ -68,6 +68,8 @@ func (l Leaf) Validate() error {
 		return fmt.Errorf("leaf without a node: %w", ErrValue)
 	case l.ChecksPassed > l.ChecksTotal:
 		return fmt.Errorf("leaf with %d of %d checks passed: %w", l.ChecksPassed, l.ChecksTotal, ErrValue)
+	case l.Operations == 0 && l.Bandwidth != 0:
+		return fmt.Errorf("leaf with a bandwidth and no operations: %w", ErrValue)
 	case l.Flags&^KnownFlags != 0:
 		return fmt.Errorf("leaf with flags %s: %w", l.Flags, ErrValue)
 	case l.Lease.IsZero() && (l.VerifiedSeconds != 0 || l.DowntimeSeconds != 0):

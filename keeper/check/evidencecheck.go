@@ -38,7 +38,7 @@ var errNoEvidence = errors.New("evidence not judged")
 
 // answered notes whose process gave an answer: evidence of a confidential machine counts for the one that it is of.
 func (c *Checker) answered(n *market.Node, r messages.ChallengeResponse) {
-	if c.o.Evidence == nil || r.Inventory == nil && r.Work == nil {
+	if c.o.Evidence == nil || r.Inventory == nil {
 		return
 	}
 	var key [32]byte

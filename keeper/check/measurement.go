@@ -47,7 +47,7 @@ type measured struct {
 // measureAll begins the measurements of the period that have not begun: of all free nodes in whose committees this keeper
 // sits. Callers hold mu.
 func (c *Checker) measureAll(ctx context.Context, now time.Time) {
-	if c.o.Measure == nil || c.instant == nil || now.Sub(c.instant.At) > max(c.length()/measureShare, measureLeast) {
+	if c.instant == nil || now.Sub(c.instant.At) > max(c.length()/measureShare, measureLeast) {
 		return
 	}
 	drawn, saw := *c.instant, c.measured.saw
@@ -156,8 +156,8 @@ func (c *Checker) excused(ctx context.Context, t subject, drawn instant.Instant,
 	return c.wasLeased(ctx, t, q, excuse{since: now}, began) || !c.owes(t, drawn)
 }
 
-// proven brings a wrong byte of a measurement on chain, and reports whether that was kept: no statement is made then, as
-// of wrong products.
+// proven brings a wrong byte of a measurement on chain, and reports whether that was kept: no statement is made then,
+// since a report would slash the node again for the same cause.
 func (c *Checker) proven(n *market.Node, drawn instant.Instant, p *measure.Proof) bool {
 	if p == nil || c.o.ProveWrongCell == nil {
 		return false

@@ -24,10 +24,6 @@ func runCommand() *cli.Command {
 		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds, so that its leases move at once (--outage-votes=false: they move after the report of the period)",
 	})
 	flags = append(flags, &cli.BoolFlag{
-		Name: "measure", EnvVars: []string{"GANTRY_KEEPER_MEASURE"},
-		Usage: "have every free node measured at each period's instant, in place of asking some for a product; all keepers of a market have to do the same",
-	})
-	flags = append(flags, &cli.BoolFlag{
 		Name: "lines", Value: true, EnvVars: []string{"GANTRY_KEEPER_LINES"},
 		Usage: "measure what machines' lines move down and up: 12 MiB with each machine of this keeper's committees a day (--lines=false: none)",
 	})
@@ -46,7 +42,7 @@ func runCommand() *cli.Command {
 				return err
 			}
 			defer conf.Client.Close()
-			conf.Timing, conf.OutageVotes, conf.Measure, conf.Lines = timing(c), c.Bool("outage-votes"), c.Bool("measure"), c.Bool("lines")
+			conf.Timing, conf.OutageVotes, conf.Lines = timing(c), c.Bool("outage-votes"), c.Bool("lines")
 			if err := evidencePolicy(c, &conf); err != nil {
 				return err
 			}

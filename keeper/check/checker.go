@@ -34,16 +34,16 @@ type CheckerOptions struct {
 	// Instants says when in a period nodes are measured and evidence is drawn, and by what; false while it is not known, or has
 	// not come.
 	Instants func(records.Period) (instant.Instant, bool)
-	// Measure measures nodes: every free one at every period's instant.
-	Measure Measurer
-	Record  func(context.Context, Finding)
-	Now     func() time.Time
+	Record   func(context.Context, Finding)
+	Now      func() time.Time
 
 	// The other options may be left out.
 
 	// Evidence judges evidence; without it none is asked for. Genesis is the hash of the cluster, for evidence.
 	Evidence Judge
 	Genesis  [32]byte
+	// Measure measures nodes: every free one at every period's instant. Only simulations leave it out.
+	Measure Measurer
 	// ProveWrongCell brings a wrong byte of a measurement on chain; without it a statement says that the measurement was
 	// wrong.
 	ProveWrongCell func(ix.WrongCell) error
@@ -66,7 +66,7 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Genesis", "ProveWrongCell", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Genesis", "Measure", "ProveWrongCell", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.

@@ -47,7 +47,7 @@ type measured struct {
 // measureAll begins the measurements of the period that have not begun: of all free nodes in whose committees this keeper
 // sits. Callers hold mu.
 func (c *Checker) measureAll(ctx context.Context, now time.Time) {
-	if c.instant == nil || now.Sub(c.instant.At) > max(c.length()/measureShare, measureLeast) {
+	if c.o.Measure == nil || c.instant == nil || now.Sub(c.instant.At) > max(c.length()/measureShare, measureLeast) {
 		return
 	}
 	drawn, saw := *c.instant, c.measured.saw

@@ -48,6 +48,9 @@ type Config struct {
 	OutageVotes bool
 	// Lines: the keeper measures what nodes' lines move.
 	Lines bool
+	// Unmeasured simulates, on local networks only, keepers that measure no node: hundreds of simulated machines would take all
+	// processors of one computer.
+	Unmeasured bool
 	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
 	OmitBidsOf solana.PublicKey
 	Log        zerolog.Logger

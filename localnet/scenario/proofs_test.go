@@ -70,7 +70,7 @@ func wrongWorkIsProven(
 	nodes := network.DefaultNodes(2)
 	nodes[1].Wrong = true
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, WorkEvery: 1, KeeperFlags: keeperFlags, Log: warnings(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, KeeperFlags: keeperFlags, Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })

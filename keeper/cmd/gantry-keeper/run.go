@@ -30,6 +30,9 @@ func runCommand() *cli.Command {
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
 	})
+	flags = append(flags, &cli.BoolFlag{
+		Name: "simulate-unmeasured", Usage: "LOCAL NETWORKS ONLY: measure no node, so that hundreds of simulated ones fit one computer",
+	})
 	flags = append(flags, &cli.DurationFlag{
 		Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative",
 	})
@@ -93,6 +96,12 @@ func simulation(c *cli.Context, out *daemon.Config) error {
 		}
 		out.Now = func() time.Time { return time.Now().Add(ahead) }
 		out.Log.Warn().Bool("simulated", true).Dur("ahead", ahead).Msg("SIMULATION: this keeper's clock is wrong")
+	}
+	if out.Unmeasured = c.Bool("simulate-unmeasured"); out.Unmeasured {
+		if !out.Client.Local() {
+			return fmt.Errorf("%w: --simulate-unmeasured serves local networks only", errFlags)
+		}
+		out.Log.Warn().Bool("simulated", true).Msg("SIMULATION: this keeper measures no node")
 	}
 	name := c.String("simulate-omit-bids")
 	if name == "" {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use gantry_market::constants::{
     AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, IDLE_REPORTS, OUTAGE_MOVE_SECS, OUTAGE_SECS,
-    WORK_MAX_ORDER,
 };
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
@@ -19,10 +18,9 @@ use solana_signer::Signer;
 
 use crate::ix::signed;
 use crate::leaves::{manifest, statement, LeafData, Proof};
-use crate::measure::{Measured, B200};
+use crate::measure::{Measured, B200, PROCESSORS};
 use crate::setups::ASK;
 use crate::testbed::{program_path, H100};
-use crate::work::Opened;
 use crate::{ix, pda, Actor, Testbed};
 
 /// Siblings in a proof of one leaf among 40,000.
@@ -306,22 +304,15 @@ fn cells(w: &mut Testbed) {
     w.ok(ix::slash_apply(w, &pda::work_fault(&machine.node, &finder.wallet(), measured.period)), &[]);
 }
 
-/// What is proven without anyone's vote: a wrong product of the largest order, and a keeper that equivocates.
+/// What is proven without anyone's vote: a wrong byte of a measurement, and a keeper that equivocates.
 fn proofs(w: &mut Testbed, keepers: &[Actor; 3]) {
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     let finder = w.actor();
     w.warp(60);
-    let opened = Opened::new(machine.node, w.period(), WORK_MAX_ORDER, (4_095, 4_095), 1);
-    let open = ix::signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened);
-    w.ok_all(&open, &[&finder.key]);
+    let measured = Measured::new(machine.node, w.period(), PROCESSORS, (5, 5), 1);
+    w.accuse(&finder, &machine.key, &measured);
     w.ok(ix::fraud_proof_close(&finder.wallet(), &machine.node), &[&finder.key]);
-    w.ok_all(&open, &[&finder.key]);
-    let proof = ix::prove_bad_work(w, &finder, &machine.node, &opened.siblings);
-    w.ok(proof, &[&finder.key]);
-    w.ok(ix::slash_apply(w, &pda::work_fault(&machine.node, &finder.wallet(), opened.period)), &[]);
-    // What the proof took must be there again before the provider can serve.
-    w.ok(ix::provider_stake(w, &provider, 20_000_000_000), &[&provider.key]);
     cells(w);
     let worse = w.machine_of(&provider, ix::spec(1), 2 * ASK);
     let better = w.provider(10_000_000_000);
@@ -496,7 +487,6 @@ impl Figures {
             ("end and close", end_and_close, 15_000, "400,000"),
             ("vote on a report", self.units("report_vote"), 6_000, "none"),
             ("apply a leaf of a report of 40,000", self.units("report_apply"), 12_000, "none"),
-            ("prove bad work, a product of order 4,096", self.units("prove_bad_work"), 120_000, "none"),
             (
                 "prove a wrong byte of a measurement, order 16,384",
                 self.units("prove_wrong_cell"),

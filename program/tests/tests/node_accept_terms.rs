@@ -9,13 +9,13 @@ use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
-/// A node whose model has other terms since it registered: proofs in half the time.
+/// A node whose model has other terms since it registered: it is calibrated.
 fn behind() -> (Testbed, Actor, Machine) {
     let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);
     w.warp(5);
-    w.model(GpuModelArgs { work_bound_ms: 1_000, ..ix::h100() });
+    w.model(GpuModelArgs { min_operations: 1_000, min_bandwidth: 500, ..ix::h100() });
     w.warp(5);
     (w, provider, machine)
 }
@@ -27,9 +27,12 @@ fn wallet_and_agent_accept() {
         let key = if by_agent { &machine.key } else { &provider.key };
         let before: Node = w.read(&machine.node);
         let meta = w.ok(ix::node_accept_terms(&w, &key.pubkey(), &machine.node), &[key]);
-        assert_emitted(&meta, &TermsAccepted { node: machine.node, work_size: 1_024, work_bound_ms: 1_000 });
+        assert_emitted(
+            &meta,
+            &TermsAccepted { node: machine.node, min_operations: 1_000, min_bandwidth: 500 },
+        );
         let node: Node = w.read(&machine.node);
-        assert_eq!((node.work_size, node.work_bound_ms, node.terms_at), (1_024, 1_000, w.now()));
+        assert_eq!((node.min_operations, node.min_bandwidth, node.terms_at), (1_000, 500, w.now()));
         assert_eq!((node.required_stake, node.price), (before.required_stake, before.price));
     }
 }

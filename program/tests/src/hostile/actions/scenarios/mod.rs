@@ -4,6 +4,7 @@ pub mod cheats;
 mod claims;
 mod disputes;
 mod guarantees;
+mod measured;
 mod moves;
 mod outputs;
 mod rules;
@@ -58,6 +59,8 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     cheats::retold,
     cheats::appealed,
     cheats::appealed,
+    measured::slow,
+    measured::missed,
 ];
 
 /// The market as it is.

@@ -88,7 +88,7 @@ func (s *session) serve() (err error) {
 			return errors.Join(err, l.Close())
 		}
 	}
-	server := serve.New(serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Outputs: &buyer{s}, Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log})
+	server := serve.New(serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Outputs: &buyer{s}, Latencies: &latencies{s: s}, Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log})
 	if len(files) > 0 {
 		link, err := server.PageLink()
 		if err != nil {

@@ -33,8 +33,15 @@ type Leases struct {
 	Leases   []service.Lease `json:"leases" doc:"The newest first; closed ones are not among them"`
 }
 
+// Latencies measures round trips to machines.
+type Latencies interface {
+	// Offers notes the latency of the first of some offers. Errors: service.Failure.
+	Offers(ctx context.Context, offers []service.Offer) error
+}
+
 type offersInput struct {
-	Q string `query:"q" maxLength:"512" example:"gpu=H100 count>=8 region=us price<2.6" doc:"Terms of gantry search; every one must hold. Empty for all nodes that take work"`
+	Latency bool   `query:"latency" doc:"Measure the round trips between the server and the best 64 of them; machines learn its address by it"`
+	Q       string `query:"q" maxLength:"512" example:"gpu=H100 count>=8 region=us price<2.6" doc:"Terms of gantry search; every one must hold. Empty for all nodes that take work"`
 }
 
 type leaseInput struct {
@@ -87,6 +94,11 @@ func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], e
 	found, err := s.o.Service.Offers(ctx, in.Q)
 	if err != nil {
 		return nil, failed(err)
+	}
+	if in.Latency && len(found.Offers) > 0 {
+		if err := s.o.Latencies.Offers(ctx, found.Offers); err != nil {
+			return nil, failed(err)
+		}
 	}
 	return &reply[Offers]{Offers{Offers: found.Offers, Unfit: found.Unfit}}, nil
 }

@@ -27,6 +27,8 @@ type Options struct {
 	Buyer Buyer
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
+	// Latencies measures round trips from here.
+	Latencies Latencies
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey
 	// Session is the key that it signs with.

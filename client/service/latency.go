@@ -17,6 +17,8 @@ const (
 	latenciesAtOnce = 16
 	// latencyTimeout is how long one may take: finding the machine, connecting, and a few round trips.
 	latencyTimeout = 8 * time.Second
+	// latenciesTimeout is how long all of a search may take.
+	latenciesTimeout = 20 * time.Second
 	// latencyKeeps is how long a latency is taken for current.
 	latencyKeeps = time.Minute
 )
@@ -83,6 +85,26 @@ func (l *Latencies) Of(ctx context.Context, nodes []solana.PublicKey) map[solana
 	}
 	wg.Wait()
 	return out
+}
+
+// Offers notes the latency of the first of some offers, as far as it is known within latenciesTimeout.
+func (l *Latencies) Offers(ctx context.Context, offers []Offer) {
+	ctx, cancel := context.WithTimeout(ctx, latenciesTimeout)
+	defer cancel()
+	offers = offers[:min(len(offers), maxLatencies)]
+	var nodes []solana.PublicKey
+	for _, o := range offers {
+		if key, err := solana.PublicKeyFromBase58(o.NodeKey); err == nil {
+			nodes = append(nodes, key)
+		}
+	}
+	known := l.Of(ctx, nodes)
+	for i := range offers {
+		if key, err := solana.PublicKeyFromBase58(offers[i].NodeKey); err == nil {
+			x := known[key] // one that is not known was not reached in time
+			offers[i].Latency = &x
+		}
+	}
 }
 
 func (l *Latencies) current(key solana.PublicKey) (Latency, bool) {

@@ -33,8 +33,8 @@ type Model struct {
 
 // ModelTerms is what is proposed for a model.
 type ModelTerms struct {
-	MinStake  string `json:"minStake"`
-	Reference string `json:"referencePrice"`
+	MinStake      string `json:"minStake"`
+	Reference     string `json:"referencePrice"`
 	MinOperations uint32 `json:"minGigaOperations"`
 	MinBandwidth  uint32 `json:"minMegabytesPerSecond"`
 	MinTier       uint8  `json:"minTier"`

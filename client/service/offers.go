@@ -39,22 +39,24 @@ type Offer struct {
 	Completed  uint32 `json:"jobsCompleted"`
 	Failed     uint32 `json:"jobsFailed"`
 	// Measured is what keepers have measured of it, Claimed what its provider says of its network; nil before the first time.
-	Measured *Measured `json:"measured,omitempty"`
-	Claimed  Claimed   `json:"claimed"`
-	CPUCores   uint32 `json:"cpuCores"`
-	RAMMiB     uint32 `json:"ramMib"`
-	DiskGiB    uint32 `json:"diskGib"`
-	Faults     uint16 `json:"pendingFaults"`
-	Registered int64  `json:"registeredAt"`
-	Guarantee  string `json:"guaranteedUptimePercent,omitempty"`
-	Until      int64  `json:"guaranteedUntil,omitempty"`
-	Kept       string `json:"uptimeSinceGuaranteePercent,omitempty"`
+	Measured   *Measured `json:"measured,omitempty"`
+	Claimed    Claimed   `json:"claimed"`
+	CPUCores   uint32    `json:"cpuCores"`
+	RAMMiB     uint32    `json:"ramMib"`
+	DiskGiB    uint32    `json:"diskGib"`
+	Faults     uint16    `json:"pendingFaults"`
+	Registered int64     `json:"registeredAt"`
+	Guarantee  string    `json:"guaranteedUptimePercent,omitempty"`
+	Until      int64     `json:"guaranteedUntil,omitempty"`
+	Kept       string    `json:"uptimeSinceGuaranteePercent,omitempty"`
 	// Unhealthy is until when a report keeps new orders from the machine; 0 when it is well.
 	Unhealthy int64 `json:"unhealthyUntil,omitempty"`
 	// Verified is computed from the chain's state; Lacks says what a node without the mark lacks.
 	Verified bool     `json:"verified"`
 	Lacks    []string `json:"lacksForVerified,omitempty"`
 	Fees     string   `json:"feesOfCompletedLeases"`
+	// Latency is measured by this program, where a search asks for it.
+	Latency *Latency `json:"latency,omitempty"`
 }
 
 // Claimed is what a node claims to have, where keepers measure the like.

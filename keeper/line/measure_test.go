@@ -192,31 +192,7 @@ func plays(t *testing.T, h func(c net.Conn, d messages.LineDirection) error) *ma
 	return m
 }
 
-func half(c net.Conn, d messages.LineDirection) error {
-	for range format.Blocks / 2 {
-		if d == messages.LineDown {
-			b := make([]byte, format.Block)
-			if _, err := io.ReadFull(c, b); err != nil {
-				return err
-			}
-			h := format.Hash(b)
-			if _, err := c.Write(h[:]); err != nil {
-				return err
-			}
-			continue
-		}
-		var s format.Seed
-		if _, err := io.ReadFull(c, s[:]); err != nil {
-			return err
-		}
-		b := make([]byte, format.Block)
-		format.Expand(s, b)
-		if _, err := c.Write(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func half(c net.Conn, d messages.LineDirection) error { return answers(c, d, format.Blocks/2) }
 
 // Once a node has accepted, nothing that it does gains it a figure: not wrong bytes, nor an end, nor silence.
 func TestANodeThatCheats(t *testing.T) {

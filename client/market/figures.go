@@ -146,10 +146,18 @@ func (n *Node) figuresBefore(since int64, asked bool) bool {
 }
 
 // TOPS is a figure of int8 operations, in 10⁹ a second, as 10¹² a second.
-func TOPS(operations uint32) string { return fmt.Sprintf("%.1f", float64(operations)/1_000) }
+func TOPS(operations uint32) string { return thousands(operations) }
 
 // GBs is a figure of memory bandwidth, in 10⁶ bytes a second, as 10⁹ bytes a second.
-func GBs(bandwidth uint32) string { return fmt.Sprintf("%.1f", float64(bandwidth)/1_000) }
+func GBs(bandwidth uint32) string { return thousands(bandwidth) }
+
+// thousands is a figure in thousands, with more decimals where it is small: those of processors are.
+func thousands(n uint32) string {
+	if n < 10_000 {
+		return fmt.Sprintf("%.3f", float64(n)/1_000)
+	}
+	return fmt.Sprintf("%.1f", float64(n)/1_000)
+}
 
 // FiguresText is what keepers have measured of the node's weakest GPU, in words.
 func (n *Node) FiguresText() string {

@@ -61,11 +61,11 @@ var AllTagged = []Tagged{
 	{TagProposal, "proposal", 128, "domain 8 ‖ period u64 ‖ round u32 ‖ manifests u32 ‖ root 32 ‖ seed 32 ‖ sha256 of the manifests' keepers and digests 32", "keeper", "field", "keeper/report", ""},
 	{"GANTRYQ1", "claim of a series of products", 136, "domain 8 ‖ node 32 ‖ period u64 ‖ seed 32 ‖ order u32 ‖ rounds u32 ‖ zero 8 ‖ digest of the roots 32", "node key", "field", "attest/work/series", ""},
 	{TagReceipt, "receipt", 72, "domain 8 ‖ lease 32 ‖ started at i64 ‖ sequence u64 ‖ cumulative seconds u64", "node key and customer", "field", "program, agent/receipt", "RECEIPT_TAG"},
-	{TagStatement, "check statement", 144, "domain 8 ‖ node 32 ‖ period u64 ‖ kind u8 ‖ passed u8 ‖ zero 2 ‖ measured u32 ‖ latency u32 ‖ covered u32 ‖ checked at i64 ‖ lease 32 ‖ detail 32", "keeper", "field", "program, keeper/statement", "STATEMENT_TAG"},
+	{TagStatement, "check statement", 144, "domain 8 ‖ node 32 ‖ period u64 ‖ kind u8 ‖ passed u8 ‖ zero 2 ‖ two figures u32 ‖ covered u32 ‖ checked at i64 ‖ lease 32 ‖ detail 32", "keeper", "field", "program, keeper/statement", "STATEMENT_TAG"},
 	{"GANTRYT1", "enrolment of a TPM", 210, "genesis hash 32 ‖ program 32 ‖ node key 32 ‖ endorsement key 32 ‖ name of the attestation key 34 ‖ seen at i64 ‖ keeper 32", "keeper", "genesis hash, program", "attest/tpm", ""},
 	{TagOutputCommitment, "output commitment", 112, "domain 8 ‖ lease 32 ‖ output 32 ‖ salt 32", "hashed: binds a node to its output", "field", "program, client/audit", "OUTPUT_TAG"},
 	{"GANTRYV1", "claim of filled memory", 152, "domain 8 ‖ node 32 ‖ seed 32 ‖ nonce 32 ‖ blocks u32 ‖ passes u32 ‖ root 32", "node key", "field", "attest/work/vram", ""},
-	{"GANTRYW1", "work claim", 128, "domain 8 ‖ node 32 ‖ period u64 ‖ seed 32 ‖ order u32 ‖ zero 4 ‖ root 32", "node key", "field", "program, attest/work", "WORK_TAG"},
+	{"GANTRYW1", "work claim", 128, "domain 8 ‖ node 32 ‖ period u64 ‖ seed 32 ‖ order u32 ‖ zero 4 ‖ root 32", "node key", "field", "attest/work", ""},
 	{"GANTRYX1", "product", 80, "order u32 ‖ zero 4 ‖ seed 32 ‖ root 32, then the entries", "neither: opens a stream", "in the seed", "attest/work", ""},
 	{TagGrant, "grant of a gateway", 0, "canonical CBOR of the grant", "customer", "field", "agent/lease", ""},
 }

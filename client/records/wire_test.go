@@ -197,7 +197,7 @@ func TestLeafOrder(t *testing.T) {
 func TestFlags(t *testing.T) {
 	require.Equal(t, "none", Flags(0).String())
 	require.Equal(t, "offline,bad-output", (FlagOffline | FlagBadOutput).String())
-	require.Equal(t, "unknown-128", Flags(128).String())
+	require.Equal(t, "unknown-256", Flags(256).String())
 	require.True(t, KnownFlags.Has(FlagUnhealthy))
 	for f := Flags(0); f <= KnownFlags; f++ {
 		got, err := ParseFlags(f.String())

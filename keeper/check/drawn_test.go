@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"

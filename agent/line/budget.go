@@ -2,6 +2,7 @@ package line
 
 import (
 	"maps"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -47,10 +48,14 @@ func (s *Server) count(no messages.LineRefusal) {
 	}
 }
 
-func (s *Server) moved(blocks int) {
+// ended counts the blocks of a direction, and keeps the turn for the keeper's other one.
+func (s *Server) ended(from solana.PublicKey, blocks int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.Bytes += uint64(blocks) * line.Block
+	if had := s.served[from]; !had[messages.LineDown] || !had[messages.LineUp] {
+		s.keeps, s.keptTo = from, time.Now().Add(turnKept)
+	}
 }
 
 // begin takes a direction out of what a keeper may have; a refusal when it has had it meanwhile.
@@ -61,6 +66,10 @@ func (s *Server) begin(from solana.PublicKey, req messages.LineRequest) messages
 	if secs, ok := s.o.PeriodSecs(); !ok || s.isSpent(from, p, secs, req.Direction) {
 		return messages.LineSpent
 	}
+	if from != s.keeps && time.Now().Before(s.keptTo) {
+		return messages.LineBusy
+	}
+	s.keptTo = time.Time{}
 	if s.in != p {
 		s.in, s.served = p, map[solana.PublicKey][3]bool{}
 	}

@@ -27,6 +27,8 @@ const (
 	skew = 20 * time.Second
 	// turnWait is how long a request waits for its turn: a keeper that has its last answer asks for the other direction at once.
 	turnWait = 500 * time.Millisecond
+	// turnKept is how long the turn is kept for the other direction.
+	turnKept = 2 * time.Second
 )
 
 // Draws looks up on chain who may check the line in a period.
@@ -66,6 +68,8 @@ type Server struct {
 	served map[solana.PublicKey][3]bool        // directions that were begun, in the period in
 	in     records.Period                      // of served
 	muted  map[solana.PublicKey]records.Period // who has named a wrong block, and in which period
+	keeps  solana.PublicKey                    // whose turn it is until keptTo
+	keptTo time.Time
 	counts Counts
 }
 
@@ -134,7 +138,7 @@ func (s *Server) move(c net.Conn, from solana.PublicKey, d messages.LineDirectio
 		return err
 	}
 	n, err := answer(c, d)
-	s.moved(n)
+	s.ended(from, n)
 	s.o.Log.Debug().Err(err).Stringer("keeper", from).Stringer("direction", d).Int("blocks", n).Msg("the node's line was checked")
 	if errors.Is(err, io.EOF) { // the keeper has enough
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -91,7 +92,19 @@ type Options struct {
 
 // Member measures lines as a member of their committees. It is safe for concurrent use, but two checks at a time share this
 // keeper's line.
-type Member struct{ o Options }
+type Member struct {
+	o Options
+
+	mu sync.Mutex
+	// half are nodes whose line was measured one way at an instant, and then put the other off: they answer each way once.
+	half map[solana.PublicKey]half
+}
+
+// half is the figure down at an instant.
+type half struct {
+	seed [32]byte
+	down uint32
+}
 
 // New checks the options. Error: options.ErrMissing.
 func New(o Options) (*Member, error) {
@@ -101,13 +114,16 @@ func New(o Options) (*Member, error) {
 	if o.Limit <= 0 {
 		o.Limit = format.Limit
 	}
-	return &Member{o}, nil
+	return &Member{o: o, half: map[solana.PublicKey]half{}}, nil
 }
 
 // Measure checks both directions of a node's line, one after the other, at a period's instant that draws it.
 func (m *Member) Measure(ctx context.Context, n Node, at instant.Instant) Result {
-	var r Result
+	r := Result{Down: m.before(n, at)}
 	for _, d := range []messages.LineDirection{messages.LineDown, messages.LineUp} {
+		if d == messages.LineDown && r.Down > 0 {
+			continue
+		}
 		mbps, err := m.direction(ctx, n, at, d)
 		var refused *RefusedError
 		var answered *p2p.Error
@@ -123,6 +139,7 @@ func (m *Member) Measure(ctx context.Context, n Node, at instant.Instant) Result
 		}
 		if d == messages.LineDown {
 			r.Down = mbps
+			m.note(n, at, mbps)
 		} else {
 			r.Up = mbps
 		}
@@ -130,6 +147,24 @@ func (m *Member) Measure(ctx context.Context, n Node, at instant.Instant) Result
 	}
 	r.Outcome = Measured
 	return r
+}
+
+// before is what was measured down at this instant; 0 when it was not. Those of other instants are forgotten.
+func (m *Member) before(n Node, at instant.Instant) uint32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, h := range m.half {
+		if h.seed != at.Seed {
+			delete(m.half, key)
+		}
+	}
+	return m.half[n.Account].down
+}
+
+func (m *Member) note(n Node, at instant.Instant, down uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.half[n.Account] = half{at.Seed, down}
 }
 
 // direction checks one direction. The figure is 0 when nothing was begun; once the node has accepted, whatever ends the

@@ -107,6 +107,34 @@ func TestACommitteeMeasures(t *testing.T) {
 	require.Equal(t, Measured, r.Outcome, "%v: the next window", r.Why)
 }
 
+// A node that puts the second direction off is asked for that alone when it is asked again.
+func TestTheOtherDirectionIsMadeLater(t *testing.T) {
+	var asked []messages.LineDirection
+	m := &machine{market: newMarket(), peer: peerOf(t, key(t))}
+	p2p.HandleConn(m.peer, protocol, func(_ context.Context, _ solana.PublicKey, req messages.LineRequest, accept func(messages.LineAnswer) (net.Conn, error)) error {
+		asked = append(asked, req.Direction)
+		var answer messages.LineAnswer
+		if len(asked) == 2 {
+			answer.Refused = messages.LineBusy
+		}
+		c, err := accept(answer)
+		if err != nil || answer.Refused != 0 {
+			return err
+		}
+		return answers(c, req.Direction, format.Blocks)
+	})
+	k := newMember(t, Peers{m.keeper(t)})
+	at := block(period, 0, true)
+	require.Equal(t, messages.LineBusy, k.Measure(t.Context(), m.node(), at).Refused)
+	r := k.Measure(t.Context(), m.node(), at)
+	require.Equal(t, Measured, r.Outcome, "%v", r.Why)
+	require.Positive(t, r.Down)
+	require.Positive(t, r.Up)
+	require.Equal(t, []messages.LineDirection{messages.LineDown, messages.LineUp, messages.LineUp}, asked)
+	require.Equal(t, Measured, k.Measure(t.Context(), m.node(), block(period+24, 0, true)).Outcome)
+	require.Len(t, asked, 5, "at another instant both")
+}
+
 // What is not to be measured moves no byte.
 func TestWhatIsRefused(t *testing.T) {
 	at := block(period, 0, true)
@@ -175,6 +203,7 @@ func TestAKeeperThatStops(t *testing.T) {
 	_, err = c.Read(make([]byte, 1)) // the node ends it
 	require.Error(t, err)
 	require.Less(t, time.Since(began), format.Limit+10*time.Second)
+	time.Sleep(3 * time.Second) // its turn is kept for its other direction
 	r := k.Measure(t.Context(), m.node(), at)
 	require.Equal(t, Measured, r.Outcome, "%v", r.Why)
 }
@@ -192,7 +221,7 @@ func plays(t *testing.T, h func(c net.Conn, d messages.LineDirection) error) *ma
 	return m
 }
 
-func half(c net.Conn, d messages.LineDirection) error { return answers(c, d, format.Blocks/2) }
+func halfway(c net.Conn, d messages.LineDirection) error { return answers(c, d, format.Blocks/2) }
 
 // Once a node has accepted, nothing that it does gains it a figure: not wrong bytes, nor an end, nor silence.
 func TestANodeThatCheats(t *testing.T) {
@@ -202,7 +231,7 @@ func TestANodeThatCheats(t *testing.T) {
 		wrong bool
 	}{
 		"ends at once":  {plays: func(net.Conn, messages.LineDirection) error { return nil }, most: 1},
-		"ends half way": {plays: half, most: 25}, // 3 MiB over the second that it may take
+		"ends half way": {plays: halfway, most: 25}, // 3 MiB over the second that it may take
 		"says nothing": {plays: func(c net.Conn, _ messages.LineDirection) error {
 			_, err := io.Copy(io.Discard, c)
 			return err

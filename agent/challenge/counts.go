@@ -8,9 +8,9 @@ import (
 
 // Counts says how many questions of each kind were answered since the agent started.
 type Counts struct {
-	Liveness    uint64        `json:"liveness"`
-	Inventory   uint64        `json:"inventory"`
-	Evidence    uint64        `json:"evidence"`
+	Liveness  uint64 `json:"liveness"`
+	Inventory uint64 `json:"inventory"`
+	Evidence  uint64 `json:"evidence"`
 }
 
 type counts struct {

@@ -34,9 +34,9 @@ var (
 )
 
 var (
-	bucketLeases     = []byte("leases")
-	bucketReceipts   = []byte("receipts")
-	bucketBids       = []byte("bids")
+	bucketLeases   = []byte("leases")
+	bucketReceipts = []byte("receipts")
+	bucketBids     = []byte("bids")
 )
 
 // Owner says whose file it is.

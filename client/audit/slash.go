@@ -134,7 +134,7 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 		if p.Leaf.Node == v.Node && (v.Lease.IsZero() || p.Leaf.Lease == v.Lease) && uint64(p.Leaf.Period) == v.Period {
 			found = true
 			c.require(!final || p.Root() == root, "the proof does not lead to the final root")
-			c.require(p.Leaf.Flags.Has(s.Flags), "the leaf has the flags %s only", p.Leaf.Flags)
+			c.require(p.Leaf.Flags.Has(s.Flags&^records.FlagSlow), "the leaf has the flags %s only", p.Leaf.Flags)
 		}
 	}
 	c.require(found, "the leaf is not in the transaction")
@@ -143,7 +143,12 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 		Text: fmt.Sprintf("%s of node %s in period %d; the leaf's proof leads to the final root; %s GNT at stake, about the time from %s on, appeal until %s",
 			s.Flags, v.Node, v.Period, s.Amount, clock(v.WindowFrom), clock(v.ApplicableAt)),
 	})
-	return nil
+	if !s.Flags.Has(records.FlagSlow) {
+		return nil
+	}
+	figures, err := s.fromFigures(ctx, o, opened, v)
+	s.Steps = append(s.Steps, figures)
+	return err
 }
 
 // fromDispute is the first step of a fault that no leaf shows: keepers have decided a dispute for the customer.

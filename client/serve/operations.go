@@ -95,7 +95,7 @@ func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], e
 	if err != nil {
 		return nil, failed(err)
 	}
-	if in.Latency && len(found.Offers) > 0 {
+	if in.Latency && s.o.Latencies != nil && len(found.Offers) > 0 {
 		if err := s.o.Latencies.Offers(ctx, found.Offers); err != nil {
 			return nil, failed(err)
 		}

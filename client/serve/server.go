@@ -27,7 +27,7 @@ type Options struct {
 	Buyer Buyer
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
-	// Latencies measures round trips from here.
+	// Latencies measures round trips from here; a server without it measures none.
 	Latencies Latencies
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey

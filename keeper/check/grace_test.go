@@ -115,7 +115,7 @@ func TestA15AnEndSeenLateFailsNoCheck(t *testing.T) {
 func TestA15AnEndSeenLateCostsNoTier(t *testing.T) {
 	l := newLeasing(t, 3600, 0.2)
 	l.leases(600, 1)
-	l.until(20*time.Second)
+	l.until(20 * time.Second)
 	l.o.View.Put(l.what.node.Address, l.what.node)
 	l.evidence(t.Context(), l.what, l.drawn.Period)
 	require.Len(t, l.got.all, 1)

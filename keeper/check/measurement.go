@@ -1,9 +1,11 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -51,11 +53,16 @@ func (c *Checker) measureAll(ctx context.Context, now time.Time) {
 		return
 	}
 	drawn, saw := *c.instant, c.measured.saw
+	var due []solana.PublicKey
 	for key, p := range c.nodes {
-		t := p.subject
-		if _, ok := c.measured.begun[key]; ok || t.model == nil || !c.planner.nodes[key].sits() || !c.measurable(t.model, drawn) {
-			continue
+		_, begun := c.measured.begun[key]
+		if !begun && p.subject.model != nil && c.planner.nodes[key].sits() && c.measurable(p.subject.model, drawn) {
+			due = append(due, key)
 		}
+	}
+	slices.SortFunc(due, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+	for _, key := range due {
+		t := c.nodes[key].subject
 		c.measured.begun[key] = struct{}{}
 		select {
 		case c.measuring <- struct{}{}:

@@ -32,7 +32,7 @@ type Finding struct {
 	At      time.Time
 	Latency time.Duration
 	// Period of a check that belongs to one, whenever its answer came; not used for liveness.
-	Period   records.Period
+	Period  records.Period
 	Figures records.Figures
 	Detail  [32]byte
 	// Liveness is the node's answer, if there was one.

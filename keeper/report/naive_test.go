@@ -61,7 +61,7 @@ type tally struct {
 	passed map[records.CheckKind]int
 	failed map[records.CheckKind]int
 	// figures of the last check of a kind that measured
-	figures map[records.CheckKind]records.CheckStatement
+	figures  map[records.CheckKind]records.CheckStatement
 	device   [32]byte // of the last passed inventory check
 	deviceAt int64
 	// evidence is the last passed evidence check, nil without one

@@ -141,7 +141,7 @@ type nodeCounts struct {
 	bound            uint32 // up for at most so many seconds, by checks that cover no time
 	leaseN           uint16
 	work, network    records.Figures // of the last passed check of each that measured something
-	passed, failed   uint8  // kinds of checks, as bits
+	passed, failed   uint8           // kinds of checks, as bits
 	tier             uint8
 	live             bool  // there are statements about the node's liveness,
 	covers           bool  // and they cover time

@@ -21,7 +21,7 @@ func genStatement(t *rapid.T) records.CheckStatement {
 		Domain: frame.Domain, Period: frame.Period, Node: solana.PublicKey{9, byte(rapid.IntRange(1, 4).Draw(t, "node"))},
 		Kind: records.CheckKind(rapid.IntRange(1, 7).Draw(t, "kind")), Passed: rapid.Bool().Draw(t, "passed"),
 		CheckedAt: 500*3600 + rapid.Int64Range(0, 3600).Draw(t, "at"),
-		Lease: hash("lease"), Detail: hash("detail"),
+		Lease:     hash("lease"), Detail: hash("detail"),
 	}
 	switch s.Kind {
 	case records.CheckLiveness:

@@ -266,7 +266,7 @@ func (c *collusion) root(k *keeper, p records.Period) (records.Hash, bool) {
 // would refuse: this keeper has none.
 func (k *keeper) publishOpposite(all []statement.Signed) {
 	s := all[0]
-	s.Statement.Passed = !s.Statement.Passed
+	s.Statement.Passed, s.Statement.Figures = !s.Statement.Passed, records.Figures{}
 	s.Statement.Detail = sha256.Sum256(binary.LittleEndian.AppendUint64(nil, uint64(s.Statement.CheckedAt)))
 	sig, err := s.Statement.Sign(k.key)
 	k.must(err)

@@ -105,8 +105,8 @@ type GpuModelProposeArgs struct {
 	// MinOperations and MinBandwidth are what a GPU of the class reaches: 10⁹ int8 operations and 10⁶ bytes of memory a
 	// second; 0 while that is not calibrated.
 	MinOperations, MinBandwidth uint32
-	MinTier        uint8
-	Profile        bindings.MeasureProfile // what its GPUs are measured by
+	MinTier                     uint8
+	Profile                     bindings.MeasureProfile // what its GPUs are measured by
 }
 
 // GpuModelPropose replaces a pending proposal for the model, if there is one.

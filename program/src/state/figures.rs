@@ -12,7 +12,7 @@ use crate::constants::{FIGURES_BPS, FIGURE_PERIODS, KIND_WORK};
 use crate::errors::OrOverflow;
 use crate::math::figures::{in_class, none_passes, share_bps};
 use crate::math::periods::{period_end, period_of};
-use crate::state::{Leaf, Node, Statement, NODE_ACTIVE, NODE_DRAINING};
+use crate::state::{GpuModel, Leaf, Node, Statement, NODE_ACTIVE, NODE_DRAINING};
 
 impl Node {
     /// Whether it is held to figures.
@@ -26,6 +26,17 @@ impl Node {
 
     fn shares(&self) -> &[u16] {
         self.shares.get(..self.shares_len as usize).unwrap_or_default()
+    }
+
+    /// From `now` on the node is held to the terms that are in force for its model.
+    pub fn take_terms(&mut self, model: &GpuModel, now: i64) {
+        if (self.min_operations, self.min_bandwidth) != (model.min_operations, model.min_bandwidth) {
+            self.forget_shares();
+        }
+        self.min_operations = model.min_operations;
+        self.min_bandwidth = model.min_bandwidth;
+        self.reference_price = model.reference_price;
+        self.terms_at = now;
     }
 
     /// What was measured before does not count any more.
@@ -43,10 +54,13 @@ impl Node {
         if newest {
             self.take_figures(leaf, now);
         }
+        if !self.calibrated() {
+            return Ok((true, false));
+        }
         let end = period_end(leaf.period, period_secs)?;
         let start = end.checked_sub(period_secs as i64).or_overflow()?;
         // It was measured by terms that it did not know then, or for a cause that it was slashed for.
-        if !self.calibrated() || start < self.terms_at.max(self.mended_at) {
+        if start < self.terms_at.max(self.mended_at) {
             return Ok((true, false));
         }
         if !leaf.measured() {

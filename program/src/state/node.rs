@@ -6,7 +6,7 @@ use crate::constants::{AVAILABILITY_SECS, FIGURE_PERIODS, MAX_GPUS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
 use crate::math::reputation::{dispute_bps, failure_weight, reputation_of};
-use crate::state::{Availability, GpuModel, Guarantee, NodeRecord, ScoreRecord, Unhealthy, WorstRecord};
+use crate::state::{Availability, Guarantee, NodeRecord, ScoreRecord, Unhealthy, WorstRecord};
 
 pub const NODE_ACTIVE: u8 = 1;
 /// Asleep: not awarded, not challenged.
@@ -255,17 +255,6 @@ impl Node {
         self.live_leases = self.live_leases.checked_sub(1).or_overflow()?;
         self.availability.change(self.free_gpus(), now)?;
         Ok(())
-    }
-
-    /// From `now` on the node is measured by the terms that are in force for its model.
-    pub fn take_terms(&mut self, model: &GpuModel, now: i64) {
-        if (self.min_operations, self.min_bandwidth) != (model.min_operations, model.min_bandwidth) {
-            self.forget_shares();
-        }
-        self.min_operations = model.min_operations;
-        self.min_bandwidth = model.min_bandwidth;
-        self.reference_price = model.reference_price;
-        self.terms_at = now;
     }
 
     /// What its evidence is worth at `now`. Tier 3 is of GPUs, and each of them counts for one node.

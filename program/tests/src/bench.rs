@@ -10,7 +10,7 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::merkle::root_of;
 use gantry_market::state::{
-    GpuModel, Market, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING,
+    GpuModel, Market, Node, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING,
 };
 use serde_json::{json, Map, Value};
 use solana_address::Address;
@@ -192,7 +192,14 @@ fn faults(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
     w.ok(ix::lease_checkpoint(w, &lease, [4; 32]), &[&machine.key]);
     let period = w.period();
-    let good = w.good_leaf(machine.node, lease, period);
+    measured(w, &machine.node);
+    let good = LeafData {
+        operations: 1_000,
+        bandwidth: 500,
+        down_mbps: 900,
+        up_mbps: 300,
+        ..w.good_leaf(machine.node, lease, period)
+    };
     let proof = report(w, keepers, good);
     w.ok(ix::report_apply(&proof), &[]);
     w.ok(ix::lease_settle_report(w, &lease), &[]);
@@ -262,10 +269,16 @@ fn evidence(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.ok(register, &[&owner.key, &machine]);
     let node = pda::node(&owner.provider(), &machine.pubkey());
     let device_root = device_root(&devices[..2]).expect("ascending");
+    // With evidence and figures a leaf costs most.
+    measured(w, &node);
     let leaf = LeafData {
         tier: 2,
         device_root,
         evidence_hash: [8; 32],
+        operations: 1_000,
+        bandwidth: 500,
+        down_mbps: 900,
+        up_mbps: 300,
         ..w.good_leaf(node, Address::default(), w.period() + 1)
     };
     let proof = report(w, keepers, leaf);
@@ -273,6 +286,14 @@ fn evidence(w: &mut Testbed, keepers: &[Actor; 3]) {
     let held = pda::node(&squatter.provider(), &junk.pubkey());
     let payer = keepers[0].wallet();
     w.ok(ix::node_set_evidence(&payer, &node, devices, 2, &[held]), &[&keepers[0].key]);
+}
+
+/// The machine is of a calibrated class and was measured for six periods.
+fn measured(w: &mut Testbed, node: &Address) {
+    w.alter(node, |node: &mut Node| {
+        (node.min_operations, node.min_bandwidth, node.terms_at) = (1_000, 500, 0);
+        (node.shares, node.shares_len, node.class_since) = ([9_000; 6], 6, 1);
+    });
 }
 
 /// A machine whose model changes accepts the new terms.

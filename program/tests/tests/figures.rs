@@ -26,9 +26,9 @@ fn calibrated() -> GpuModelArgs {
     GpuModelArgs { min_operations: CLASS.0, min_bandwidth: CLASS.1, ..ix::h100() }
 }
 
-/// Figures of this share, by operations.
+/// Figures of this share, by operations; of 0 as few as can be measured.
 fn of(share: u32) -> (u32, u32) {
-    (share / 10, 2 * CLASS.1)
+    ((share / 10).max(1), 2 * CLASS.1)
 }
 
 /// A market whose one model is calibrated.
@@ -195,21 +195,19 @@ fn nothing_is_awarded_to_a_machine_that_was_never_measured() {
     s.shares(&machine, &[7_000]);
     assert_eq!(s.node(&machine).class_since, s.w.now());
     assert!(s.sells(&machine));
-    // A model that is not calibrated holds nobody to figures.
-    let mut s = Scene::new();
-    let authority = s.w.authority.insecure_clone();
-    s.w.model(GpuModelArgs { id: 2, ..ix::h100() });
-    let spec = gantry_market::state::NodeSpec { model: 2, ..ix::spec(2) };
-    let machine = s.w.machine_of(&s.provider, spec, 1_000_000);
-    let requirement = Requirement { model: 2, ..none };
-    s.nonce += 1;
-    let order = s.w.order(&s.customer, OrderArgs { requirement, ..ix::order_args(s.nonce) });
-    s.w.award(&s.keeper, &s.customer, &order, &s.provider, &machine);
-    // Nor does it note shares.
-    s.next();
-    s.period(&machine, (1, 1));
-    assert_eq!((s.node(&machine).shares_len, s.node(&machine).operations), (0, 1));
-    drop(authority);
+    // A model that is not calibrated holds nobody to figures, and has no shares.
+    let mut w = Testbed::new();
+    let deal = w.awarded();
+    w.warp(60);
+    let period = w.period();
+    w.warp_past_period(period);
+    let leaf = w.good_leaf(deal.machine.node, Address::default(), period);
+    let proof = w.finalise(&deal.keeper, &[LeafData { operations: 1, bandwidth: 1, ..leaf }]).remove(0);
+    w.ok(ix::report_apply(&proof), &[]);
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.shares_len, node.operations, node.class_since), (0, 1, 0));
+    let order = w.order(&deal.customer, ix::order_args(2));
+    w.award(&deal.keeper, &deal.customer, &order, &deal.provider, &deal.machine);
 }
 
 #[test]
@@ -318,8 +316,6 @@ fn an_appeal_rests_on_figures_of_the_last_period() {
     let provider = w.provider(400_000_000_000);
     let machine = w.machine(&provider, 2);
     w.alter(&machine.node, |n: &mut Node| (n.shares, n.shares_len) = ([0; 6], 5));
-    let keeper = w.keeper(unit / unit * unit);
-    w.ok(ix::keeper_request_exit(&keeper), &[&keeper.key]);
     w.warp(60);
     let period = w.period();
     w.warp_past_period(period);
@@ -388,6 +384,7 @@ fn terms_wait_for_a_fault_and_only_other_thresholds_clear_shares() {
     assert_eq!(s.node(&machine).shares_len, 2);
     assert!(s.sells(&machine));
     // Others clear them: the machine is measured by them before it is awarded anything.
+    s.w.warp(1);
     s.w.model(GpuModelArgs { min_operations: 500, ..calibrated() });
     s.w.warp(1);
     let accept = ix::node_accept_terms(&s.w, &machine.key.pubkey(), &machine.node);

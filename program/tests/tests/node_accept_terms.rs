@@ -39,7 +39,12 @@ fn wallet_and_agent_accept() {
 
 #[test]
 fn c07_a_node_that_does_not_know_its_terms_gets_nothing_new() {
-    let (mut w, provider, machine) = behind();
+    let mut w = Testbed::new();
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 2);
+    w.warp(5);
+    w.model(GpuModelArgs { min_stake: 9_000_000_000, ..ix::h100() });
+    w.warp(5);
     let keeper = w.keeper(w.params.min_bond);
     let customer = w.customer(100_000_000);
     let order = w.order(&customer, ix::order_args(1));
@@ -56,6 +61,17 @@ fn once_for_each_change() {
     w.ok(accept.clone(), &[&machine.key]);
     w.warp(5);
     w.refused(accept, &[&machine.key], MarketError::AlreadyApplied);
+}
+
+/// What follows from it: `figures::terms_wait_for_a_fault_and_only_other_thresholds_clear_shares`.
+#[test]
+fn not_while_a_fault_of_the_machine_is_open() {
+    let (mut w, _, machine) = behind();
+    w.alter(&machine.node, |n: &mut Node| (n.pending_node_faults, n.frozen_from) = (1, 1));
+    let accept = ix::node_accept_terms(&w, &machine.key.pubkey(), &machine.node);
+    w.refused(accept.clone(), &[&machine.key], MarketError::FaultPending);
+    w.alter(&machine.node, |n: &mut Node| (n.pending_node_faults, n.frozen_from) = (0, 0));
+    w.ok(accept, &[&machine.key]);
 }
 
 #[test]

@@ -385,7 +385,7 @@ fn a_commitment_from_before_the_node_was_mended_is_too_old() {
 
 /// What the key of a node that has left signs says nothing about its machine.
 #[test]
-fn a_key_of_a_retired_node_proves_nothing() {
+fn c06_a_key_of_a_retired_node_proves_nothing() {
     let mut c = accused_of(PROCESSORS, (1, 1), 1);
     c.w.ok(ix::node_retire(&c.provider, &c.machine.node), &[&c.provider.key]);
     c.w.warp(60);
@@ -398,7 +398,7 @@ fn a_key_of_a_retired_node_proves_nothing() {
 
 /// A part for who brings the proof would pay a thief of the node's key.
 #[test]
-fn c06_a_proven_byte_has_no_finder() {
+fn c06_proven_bad_work_has_no_finder() {
     let mut c = accused_of(PROCESSORS, (1, 1), 1);
     c.slashed();
     let fault: Fault = c.w.read(&c.fault());

@@ -92,13 +92,15 @@ fn period(s: &mut Scene, node: Address, tenths: u64) -> Option<Plan> {
         leaf.bandwidth = 0;
     }
     let mut all = vec![leaf];
-    for at in s.a.ledger.all::<Node>().map(|(at, _)| *at).filter(|at| *at != node).collect::<Vec<_>>() {
+    let others = |(at, _): (&Address, &Node)| (*at != node).then_some(*at);
+    let others: Vec<Address> = s.a.ledger.all::<Node>().filter_map(others).collect();
+    for at in others.into_iter().filter(|_| s.once_in(4)).collect::<Vec<_>>() {
         let mut leaf = s.a.w.good_leaf(at, Address::default(), period);
         measure(s, &mut leaf);
         all.push(leaf);
     }
-    let others: Vec<usize> = (0..all.len()).collect();
-    let mut plan = reported(s, period, &all, &others)?;
+    let applied: Vec<usize> = (0..all.len()).collect();
+    let mut plan = reported(s, period, &all, &applied)?;
     let payer = s.actor().wallet();
     let (_, proofs) = tree(&all);
     plan.push(Step::Send(vec![ix::fault_open_of(&s.a.w, &payer, proofs.first()?, true)]));

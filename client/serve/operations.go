@@ -24,7 +24,9 @@ type Health struct {
 // Offers are the nodes that a search has found.
 type Offers struct {
 	Offers []service.Offer `json:"offers" doc:"The best first"`
+	Fit    int             `json:"fit" doc:"How many nodes fit, also those that are not among the offers"`
 	Unfit  map[string]int  `json:"unfit" doc:"How many nodes do not fit, by the reason"`
+	At     int64           `json:"at" doc:"When the nodes were read, by the cluster's clock, unix seconds: a moment ago, and longer where reading them takes long"`
 }
 
 // Leases are leases of the customer.
@@ -40,8 +42,9 @@ type Latencies interface {
 }
 
 type offersInput struct {
-	Latency bool   `query:"latency" doc:"Measure the round trips between the server and the best 64 of them; machines learn its address by it"`
 	Q       string `query:"q" maxLength:"512" example:"gpu=H100 count>=8 region=us price<2.6" doc:"Terms of gantry search; every one must hold. Empty for all nodes that take work"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"The most offers that are answered"`
+	Latency bool   `query:"latency" doc:"Measure the round trips between the server and the best 64 of them; machines learn its address by it"`
 }
 
 type leaseInput struct {
@@ -73,6 +76,9 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, stop, s.stop)
 	s.registerLogs(api)
 	s.registerStatus(api)
+	s.registerEvents(api)
+	s.registerExtend(api)
+	s.registerHistory(api)
 	s.registerPage(api)
 	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)
 }
@@ -91,7 +97,7 @@ func read(id, path, summary string) huma.Operation {
 }
 
 func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], error) {
-	found, err := s.o.Service.Offers(ctx, in.Q)
+	found, err := s.o.Service.BestOffers(ctx, in.Q, in.Limit)
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -100,7 +106,7 @@ func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], e
 			return nil, failed(err)
 		}
 	}
-	return &reply[Offers]{Offers{Offers: found.Offers, Unfit: found.Unfit}}, nil
+	return &reply[Offers]{Offers{Offers: found.Offers, Fit: found.Fit, Unfit: found.Unfit, At: found.At}}, nil
 }
 
 func (s *Server) leases(ctx context.Context, _ *struct{}) (*reply[Leases], error) {
@@ -134,7 +140,7 @@ func (s *Server) market(ctx context.Context, _ *struct{}) (*reply[service.Market
 func address(text string) (solana.PublicKey, error) {
 	key, err := solana.PublicKeyFromBase58(text)
 	if err != nil {
-		return key, problem(http.StatusBadRequest, text+" is not the address of a lease", "copy it from /v1/leases")
+		return key, problem(http.StatusNotFound, text+" is not the address of a lease", "copy it from /v1/leases")
 	}
 	return key, nil
 }

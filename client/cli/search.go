@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +34,7 @@ func (s *session) search() error {
 		return err
 	}
 	if s.cli.Bool("latency") && len(found.Offers) > 0 {
-		if err := s.latencies(found.Offers); err != nil {
+		if found.Offers, err = s.latencies(found.Offers); err != nil {
 			return err
 		}
 	}
@@ -43,11 +44,14 @@ func (s *session) search() error {
 			return
 		}
 		nodeTable(w, found.Offers)
+		if s.cli.Bool("latency") && !slices.ContainsFunc(found.Offers, func(o service.Offer) bool { return o.Latency != nil && o.Latency.Reached }) {
+			fmt.Fprintln(w, "No machine answered. Keepers give addresses of machines to customers with credits: gantry credits add USDC")
+		}
 	})
 }
 
-// latencies notes the round trips from here to the first of some offers.
-func (s *session) latencies(offers []service.Offer) error {
+// latencies adds the round trips from here to the first of some offers.
+func (s *session) latencies(offers []service.Offer) ([]service.Offer, error) {
 	stop := s.waiting("machines to answer", "Ctrl-C stops")
 	defer stop()
 	l := &latencies{s: s}
@@ -68,13 +72,12 @@ type latencies struct {
 const keepersKeep = 5 * time.Minute
 
 // Offers implements serve.Latencies.
-func (l *latencies) Offers(ctx context.Context, offers []service.Offer) error {
+func (l *latencies) Offers(ctx context.Context, offers []service.Offer) ([]service.Offer, error) {
 	with, err := l.open(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	with.Offers(ctx, offers)
-	return nil
+	return with.Offers(ctx, offers), nil
 }
 
 func (l *latencies) open(ctx context.Context) (*service.Latencies, error) {

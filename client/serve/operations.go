@@ -37,8 +37,8 @@ type Leases struct {
 
 // Latencies measures round trips to machines.
 type Latencies interface {
-	// Offers notes the latency of the first of some offers. Errors: service.Failure.
-	Offers(ctx context.Context, offers []service.Offer) error
+	// Offers returns the offers with the latency of the first of them, and changes none. Errors: service.Failure.
+	Offers(ctx context.Context, offers []service.Offer) ([]service.Offer, error)
 }
 
 type offersInput struct {
@@ -102,7 +102,7 @@ func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], e
 		return nil, failed(err)
 	}
 	if in.Latency && s.o.Latencies != nil && len(found.Offers) > 0 {
-		if err := s.o.Latencies.Offers(ctx, found.Offers); err != nil {
+		if found.Offers, err = s.o.Latencies.Offers(ctx, found.Offers); err != nil {
 			return nil, failed(err)
 		}
 	}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,24 +88,27 @@ func (l *Latencies) Of(ctx context.Context, nodes []solana.PublicKey) map[solana
 	return out
 }
 
-// Offers notes the latency of the first of some offers, as far as it is known within latenciesTimeout.
-func (l *Latencies) Offers(ctx context.Context, offers []Offer) {
+// Offers returns some offers with the latency of the first of them, as far as it is known within latenciesTimeout. It leaves
+// those that it is given as they are: answers to searches are shared.
+func (l *Latencies) Offers(ctx context.Context, offers []Offer) []Offer {
 	ctx, cancel := context.WithTimeout(ctx, latenciesTimeout)
 	defer cancel()
-	offers = offers[:min(len(offers), maxLatencies)]
+	all := slices.Clone(offers)
+	first := all[:min(len(all), maxLatencies)]
 	var nodes []solana.PublicKey
-	for _, o := range offers {
+	for _, o := range first {
 		if key, err := solana.PublicKeyFromBase58(o.NodeKey); err == nil {
 			nodes = append(nodes, key)
 		}
 	}
 	known := l.Of(ctx, nodes)
-	for i := range offers {
-		if key, err := solana.PublicKeyFromBase58(offers[i].NodeKey); err == nil {
+	for i := range first {
+		if key, err := solana.PublicKeyFromBase58(first[i].NodeKey); err == nil {
 			x := known[key] // one that is not known was not reached in time
-			offers[i].Latency = &x
+			first[i].Latency = &x
 		}
 	}
+	return all
 }
 
 func (l *Latencies) current(key solana.PublicKey) (Latency, bool) {

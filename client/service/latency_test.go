@@ -48,6 +48,11 @@ func TestLatencies(t *testing.T) {
 		require.Equal(t, Latency{}, got[away])
 	}
 	require.EqualValues(t, 2, asked.Load())
+	shared := []Offer{{NodeKey: there.Key().String()}, {NodeKey: away.String()}}
+	with := l.Offers(t.Context(), shared)
+	require.True(t, with[0].Latency.Reached)
+	require.False(t, with[1].Latency.Reached)
+	require.Nil(t, shared[0].Latency, "what others read, too, is not changed")
 	l.now = func() time.Time { return time.Now().Add(latencyKeeps + time.Second) }
 	l.Of(t.Context(), nodes)
 	require.EqualValues(t, 4, asked.Load(), "later they are")

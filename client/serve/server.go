@@ -31,6 +31,8 @@ type Options struct {
 	Forwarder Forwarder
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
+	// Latencies measures round trips from here; a server without it measures none.
+	Latencies Latencies
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
 	Events *Events
 	// Customer is whom the server acts for.

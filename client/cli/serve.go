@@ -109,7 +109,7 @@ func (s *session) serve() (err error) {
 		return errors.Join(err, l.Close())
 	}
 	server := serve.New(serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Outputs: &buyer{s: s}, Events: events, Inference: models, Templates: templates,
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Inference: models, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log,
 	})
 	if len(files) > 0 {

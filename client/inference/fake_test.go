@@ -379,3 +379,18 @@ func (w *site) chat(model, content string, stream bool, words int) (int, string,
 	}
 	return res.StatusCode, string(raw), res.Header
 }
+
+// used is the usage of a deployment, added up: a test may run while an hour ends.
+func (w *site) used(name string) (sum Usage) {
+	all, err := w.Usage(name, 2)
+	require.NoError(w.t, err)
+	for _, u := range all {
+		sum.Requests += u.Requests
+		sum.Failed += u.Failed
+		sum.Counted += u.Counted
+		sum.Prompt += u.Prompt
+		sum.Completion += u.Completion
+		sum.Cost = u.Cost
+	}
+	return sum
+}

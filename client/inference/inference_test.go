@@ -65,14 +65,7 @@ func TestWhatGoesOnAndWhatIsMeasured(t *testing.T) {
 		require.Equal(t, reports, strings.Contains(string(raw), "prompt_tokens"))
 		_, _, _ = w.chat("small", "hello", false, 2)
 		var u Usage
-		require.Eventually(t, func() bool {
-			all, err := w.Usage("small", 1)
-			if err != nil || len(all) != 1 {
-				return false
-			}
-			u = all[0]
-			return u.Requests == 3
-		}, 5*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { u = w.used("small"); return u.Requests == 3 }, 5*time.Second, 10*time.Millisecond)
 		require.Zero(t, u.Failed)
 		require.NotEqual(t, "0.000000", u.Cost)
 		if reports {
@@ -184,9 +177,8 @@ func TestABrokenStreamIsTold(t *testing.T) {
 	require.Contains(t, text, "w0 ")
 	require.Contains(t, text, `"code":"replica_lost"`)
 	require.NotContains(t, text, "[DONE]")
-	var u []Usage
-	require.Eventually(t, func() bool { u, _ = w.Usage("small", 1); return len(u) == 1 && u[0].Failed == 1 }, 5*time.Second, 10*time.Millisecond)
-	require.EqualValues(t, 1, u[0].Completion)
+	require.Eventually(t, func() bool { return w.used("small").Failed == 1 }, 5*time.Second, 10*time.Millisecond)
+	require.EqualValues(t, 1, w.used("small").Completion)
 }
 
 // A server that is started again goes on with its leases and buys nothing twice, also where it ended within a purchase.

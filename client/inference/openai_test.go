@@ -69,8 +69,5 @@ func TestStockClient(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), python, "testdata/client.py", w.url, w.token, "words").CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Equal(t, "ok\n", string(out))
-	require.Eventually(t, func() bool {
-		all, err := w.Usage("words", 1)
-		return err == nil && len(all) == 1 && all[0].Requests == 5 && all[0].Completion >= 3+3+2+2
-	}, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { u := w.used("words"); return u.Requests == 5 && u.Completion >= 3+3+2+2 }, 5*time.Second, 10*time.Millisecond)
 }

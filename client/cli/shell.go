@@ -20,7 +20,7 @@ import (
 
 var (
 	shellProtocol = toNode(messages.Shell)
-	portsProtocol = since(3, toNode(messages.Ports))
+	portsProtocol = toNode(messages.Ports)
 )
 
 const (

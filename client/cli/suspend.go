@@ -22,11 +22,7 @@ import (
 	"github.com/gantry-market/gantry/client/snapshot"
 )
 
-var suspendProtocol = func() p2p.Protocol {
-	p := toNode(messages.Suspend)
-	p.Since = 2
-	return p
-}()
+var suspendProtocol = toNode(messages.Suspend)
 
 const (
 	// suspendPoll is how often the machine is asked how far it is.

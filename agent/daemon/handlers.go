@@ -39,7 +39,7 @@ var (
 	suspendProtocol = customerProtocol(messages.Suspend)
 	// A gateway is a stranger until it has shown a customer's grant.
 	guestProtocol = p2p.Protocol{
-		ID: messages.Guest, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Rate: 20, Burst: 60, Concurrent: 256, PerPeer: 32, Public: true,
+		ID: messages.Guest, Since: 1, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Rate: 20, Burst: 60, Concurrent: 256, PerPeer: 32, Public: true,
 	}
 )
 
@@ -107,15 +107,16 @@ func (h *handlers) register(n *p2p.Node, g *guests) {
 	shells.May, shells.First = g.leases, g.leases // customers that have a lease, not those that might get one
 	p2p.HandleConn(n, shells, h.shell)
 	ports := portsProtocol
-	ports.May, ports.First = g.leases, g.leases
+	ports.Since, ports.May, ports.First = 3, g.leases, g.leases
 	p2p.HandleConn(n, ports, h.ports)
 	guest := guestProtocol
 	guest.First = h.leases.Welcome
 	p2p.HandleConn(n, guest, h.guest)
 	revoke := customers(revokeProtocol)
+	revoke.Since = 1
 	p2p.Handle(n, revoke, h.revoke)
 	suspend := suspendProtocol
-	suspend.May, suspend.First = g.leases, g.leases
+	suspend.May, suspend.First, suspend.Since = g.leases, g.leases, 2
 	p2p.Handle(n, suspend, h.suspend)
 	p2p.Handle(n, customers(offerProtocol), h.offer)
 	p2p.Handle(n, customers(receiptProtocol), h.signed)

@@ -16,7 +16,7 @@ import (
 )
 
 // restartProtocol tells a keeper that this agent starts again.
-var restartProtocol = p2p.Protocol{ID: messages.Restart, MaxRequest: 4 << 10, MaxResponse: 4 << 10}
+var restartProtocol = p2p.Protocol{ID: messages.Restart, Since: 2, MaxRequest: 4 << 10, MaxResponse: 4 << 10}
 
 // tellLimit bounds how long the end of the agent waits for keepers.
 const tellLimit = 2 * time.Second

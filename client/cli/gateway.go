@@ -86,10 +86,16 @@ func gatewayCommands(s Streams) []*cli.Command {
 }
 
 var (
-	revokeProtocol       = toNode(messages.Revoke)
-	gatewayOpenProtocol  = p2p.Protocol{ID: messages.GatewayOpen, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: enterTime}
-	gatewayCloseProtocol = p2p.Protocol{ID: messages.GatewayClose, MaxRequest: 8 << 10, MaxResponse: 16 << 10}
+	revokeProtocol       = since(1, toNode(messages.Revoke))
+	gatewayOpenProtocol  = since(1, p2p.Protocol{ID: messages.GatewayOpen, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: enterTime})
+	gatewayCloseProtocol = since(1, p2p.Protocol{ID: messages.GatewayClose, MaxRequest: 8 << 10, MaxResponse: 16 << 10})
 )
+
+// since is a protocol that came with a minor version of the messages.
+func since(minor uint, p p2p.Protocol) p2p.Protocol {
+	p.Since = minor
+	return p
+}
 
 // opened is what a gateway has answered.
 type opened struct {

@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	gatewayAccountProtocol = p2p.Protocol{ID: messages.GatewayAccount, MaxRequest: 1 << 10, MaxResponse: 4 << 10}
-	gatewayPayProtocol     = p2p.Protocol{ID: messages.GatewayPay, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Timeout: enterTime}
+	gatewayAccountProtocol = since(7, p2p.Protocol{ID: messages.GatewayAccount, MaxRequest: 1 << 10, MaxResponse: 4 << 10})
+	gatewayPayProtocol     = since(7, p2p.Protocol{ID: messages.GatewayPay, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Timeout: enterTime})
 )
 
 // termsJSON is what a gateway asks, and what is left; bytes.

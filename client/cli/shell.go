@@ -20,7 +20,7 @@ import (
 
 var (
 	shellProtocol = toNode(messages.Shell)
-	portsProtocol = toNode(messages.Ports)
+	portsProtocol = since(3, toNode(messages.Ports))
 )
 
 const (

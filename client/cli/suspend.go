@@ -22,7 +22,11 @@ import (
 	"github.com/gantry-market/gantry/client/snapshot"
 )
 
-var suspendProtocol = toNode(messages.Suspend)
+var suspendProtocol = func() p2p.Protocol {
+	p := toNode(messages.Suspend)
+	p.Since = 2
+	return p
+}()
 
 const (
 	// suspendPoll is how often the machine is asked how far it is.

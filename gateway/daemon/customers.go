@@ -25,7 +25,7 @@ var (
 
 func customerProtocol(id string) p2p.Protocol {
 	return p2p.Protocol{
-		ID: id, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: openTime + 10*time.Second, Rate: 2, Burst: 20, Concurrent: 64, PerPeer: 4, Public: true,
+		ID: id, Since: 1, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: openTime + 10*time.Second, Rate: 2, Burst: 20, Concurrent: 64, PerPeer: 4, Public: true,
 	}
 }
 

@@ -78,6 +78,7 @@ func (s *Server) register(api huma.API) {
 	s.registerStatus(api)
 	s.registerEvents(api)
 	s.registerExtend(api)
+	s.registerForward(api)
 	s.registerHistory(api)
 	s.registerPage(api)
 	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)

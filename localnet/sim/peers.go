@@ -10,12 +10,12 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/measure"
 	"github.com/gantry-market/gantry/keeper/report"

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/serve"
-	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
@@ -19,7 +18,8 @@ func serveCommand(s Streams) *cli.Command {
 		Name: "serve", Usage: "an HTTP API for programs on this machine",
 		Description: "Searches, buys, shows and stops leases for programs on loopback. /openapi.json describes the API. It works with a session\n" +
 			"key and never with your wallet: whoever takes the server over can reserve at most what is left of the key's cap.\n" +
-			"Requests need a token, which is printed once, or written to --token-file.",
+			"Requests need a token, which is printed once, or written to --token-file. With --customer WALLET and without --session it\n" +
+			"makes a session key of its own, which that wallet authorises on the server's page.",
 		Flags: asSession(
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8484", Usage: "`ADDRESS` and port; port 0 takes a free one"},
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
@@ -47,22 +47,14 @@ func (s *session) serve() (err error) {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	if s.cli.String(flagSession) == "" {
-		return usage("gantry serve works with a session key only, and --session is missing",
-			"make one with: solana-keygen new -o session.json, and name it with: gantry session add session.json --cap USDC --fund SOL")
-	}
 	if _, err := s.market(); err != nil {
 		return err
 	}
-	customer, err := s.customer()
+	customer, key, err := s.served()
 	if err != nil {
 		return err
 	}
 	f, err := s.folder()
-	if err != nil {
-		return err
-	}
-	key, err := s.wallet()
 	if err != nil {
 		return err
 	}
@@ -74,6 +66,14 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	o := serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Outputs: &buyer{s}, Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log}
+	if !s.cli.Bool("no-page") {
+		closeWallet, err := s.page(f, &o)
+		if err != nil {
+			return err
+		}
+		defer closeWallet()
+	}
 	l, err := s.listen()
 	if err != nil {
 		return err
@@ -82,14 +82,8 @@ func (s *session) serve() (err error) {
 	if err := s.token(store, &out); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	var files []*page.File
-	if !s.cli.Bool("no-page") {
-		if files, err = page.Files(); err != nil {
-			return errors.Join(err, l.Close())
-		}
-	}
-	server := serve.New(serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Outputs: &buyer{s}, Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log})
-	if len(files) > 0 {
+	server := serve.New(o)
+	if len(o.Page) > 0 {
 		link, err := server.PageLink()
 		if err != nil {
 			return errors.Join(err, l.Close())

@@ -35,6 +35,10 @@ type Options struct {
 	Hosts []string
 	// Page is the web page; a server without it has none.
 	Page []*page.File
+	// Wallet is for what the customer's own key signs, in a browser; nil where there is no page.
+	Wallet Wallet
+	// Local says that the cluster is a local network.
+	Local bool
 	Log  zerolog.Logger
 }
 
@@ -45,14 +49,20 @@ type Server struct {
 	orders  orders
 	signIns signIns
 	streams streams
+
+	challenges *challenges
 }
 
 // New is a server that does not listen yet.
 func New(o Options) *Server {
 	s := &Server{o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}}
+	s.challenges = newChallenges(time.Now)
 	mux := http.NewServeMux()
 	s.api(mux)
 	open := map[string]bool{"/openapi.json": true, "/health": true, signInPath: true}
+	if o.Wallet != nil {
+		open[aboutPath], open[challengePath], open[walletPath] = true, true, true
+	}
 	for _, f := range o.Page {
 		open[f.Path] = true
 		pattern := f.Path
@@ -92,6 +102,9 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	c.Security = []map[string][]string{{"token": {}}}
 	api := humago.New(mux, c)
 	s.register(api)
+	if s.o.Wallet != nil {
+		s.registerWallet(api)
+	}
 	return api
 }
 

@@ -5,57 +5,11 @@
 // usage: node page.mjs CHROMIUM LINK TOKEN_FILE [FOLDER]; FOLDER takes screenshots.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { chromium } from 'playwright-core';
+import { begin, heading, open } from './lib.mjs';
 
 const [executablePath, link, tokenFile, folder] = process.argv.slice(2);
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const origin = new URL(link).origin;
-const started = Date.now();
-const step = (text) => console.log(`${((Date.now() - started) / 1000).toFixed(1)} s  ${text}`);
-
-const browser = await chromium.launch({ executablePath, args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
-const faults = [];
-
-// tab is a page in a browser of its own that notes what must not happen.
-async function tab(options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', ...options });
-  context.setDefaultTimeout(15_000);
-  const page = await context.newPage();
-  page.on('pageerror', (e) => faults.push(`error: ${e.message}`));
-  page.on('console', (m) => /Content Security Policy|Trusted ?Type/i.test(m.text()) && faults.push(m.text()));
-  page.on('dialog', (d) => faults.push(`dialog: ${d.message()}`) && d.dismiss());
-  page.on('request', (r) => new URL(r.url()).origin === origin || faults.push(`request to ${r.url()}`));
-  return page;
-}
-
-const shot = (page, name) => folder && page.screenshot({ path: `${folder}/${name}.png` });
-
-// look has axe-core look a view over.
-async function look(page, view) {
-  for (const colorScheme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme });
-    await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
-    const bad = violations.filter((v) => ['serious', 'critical'].includes(v.impact));
-    assert.deepEqual(bad.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), [], `${view}, ${colorScheme}`);
-  }
-  await page.emulateMedia({ colorScheme: 'light' });
-}
-
-// heading waits for a view; without it, what is shown in its place is told.
-async function heading(page, name, timeout = 15_000) {
-  try {
-    await page.getByRole('heading', { level: 1, name, exact: true }).waitFor({ timeout });
-  } catch (err) {
-    throw new Error(`no view ${name}: ${await page.locator('main').innerText()}`, { cause: err });
-  }
-}
-
-async function open(page, name) {
-  await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
-  await heading(page, name);
-}
+const { tab, shot, look, step, end } = await begin(executablePath, origin, folder);
 
 // The link signs in once.
 const page = await tab();
@@ -241,7 +195,4 @@ for (const hash of ['market', 'order', 'leases', 'status']) {
   assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${hash} is too wide`);
 }
 
-// Only this server was asked, and the browser has refused nothing.
-assert.deepEqual(faults, []);
-await browser.close();
-step('done');
+await end();

@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 // Request is what the wallet wants to do. Deposit and Authorise may come together, as one transaction; anything else is
@@ -113,7 +114,11 @@ func (b *Builder) deposit(ctx context.Context, p *plan, text string, exists bool
 	p.kind, p.usdc = "credits_deposit", amount
 	p.say("Moves %s USDC from the wallet into its credits. Only orders reserve them; what is free can be withdrawn at any time.", amount)
 	if !exists {
-		rent, err := b.rent(ctx, creditsBytes, tokenBytes)
+		account, err := bindings.Credits{}.Marshal()
+		if err != nil {
+			return fmt.Errorf("size of the credits account: %w", err)
+		}
+		rent, err := b.rent(ctx, discriminatorBytes+uint64(len(account)), tokenBytes)
 		if err != nil {
 			return err
 		}
@@ -124,8 +129,8 @@ func (b *Builder) deposit(ctx context.Context, p *plan, text string, exists bool
 }
 
 const (
-	creditsBytes = 8 + 288 // discriminator and market.Credits
-	tokenBytes   = 165     // a token account of SPL
+	discriminatorBytes = 8   // before the fields of an account of the program
+	tokenBytes         = 165 // a token account of SPL
 )
 
 // rent is that of accounts of these sizes.

@@ -100,7 +100,7 @@ function depositForm(status, funds, act) {
     field('Deposit, USDC', amount('deposit', mayOrder(status) ? '' : first), 'Empty: none. What no order holds can be withdrawn at any time.'),
     field('The server may reserve in all, USDC', amount('cap', cap, true), 'The most that a stolen server could spend. What it has used counts on.'),
     field('Until', choice('seconds', [['86400', 'in a day'], ['604800', 'in a week'], ['2592000', 'in 30 days']], '86400')),
-    field('SOL for the server’s fees and rent', amount('fund', sol(funds.sessionSol) < 0.02 ? '0.05' : '0'), 'The session key pays them. 0.05 SOL lasts for hundreds of orders.'),
+    field('SOL for the server’s fees and rent', amount('fund', sol(funds.sessionSol) < 0.02 ? '0.05' : '0'), 'The session key pays them. What an order takes for its account comes back when it is closed.'),
     el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));
   form.addEventListener('submit', (e) => {
     e.preventDefault();

@@ -47,10 +47,16 @@ await dialog.getByText('Moves 25.00 USDC from the wallet into its credits.').wai
 await dialog.getByText('Opens the credits account').waitFor();
 await dialog.getByText(/Lets the server.s session key .* reserve at most 25.00 USDC/).waitFor();
 await dialog.getByText('Sends 0.05 SOL to the session key').waitFor();
+const leaves = await dialog.locator('dd strong').innerText();
 await look(page, 'what the wallet signs');
 await shot(page, 'wallet-sign');
 await page.getByRole('button', { name: 'Sign with the wallet' }).click();
 await page.getByText('Done, in transaction').waitFor();
+const left = await page.evaluate(async () => (await import('/page/api.js')).get('/page/funds'));
+const lamports = (text) => Math.round(Number(text.replace(' SOL', '')) * 1e9);
+const [, usdcShown, solShown] = /^(\S+) USDC and (\S+) SOL$/.exec(leaves);
+assert.equal(Number(left.usdc), 1000 - Number(usdcShown), 'the wallet has paid what was shown');
+assert.equal(lamports(left.sol), lamports('10') - lamports(solShown), 'and the SOL that was shown');
 await page.getByRole('link', { name: 'Look for GPUs' }).click();
 await page.getByRole('link', { name: /^Order A100/ }).first().click();
 await heading(page, 'Order');

@@ -66,7 +66,20 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	o := serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Outputs: &buyer{s}, Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log}
+	events, err := serve.OpenEvents(filepath.Join(f.Dir(), "events.db"), customer)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, events.Close()) }()
+	extends, closeBoth, err := s.managerFor(filepath.Join(f.Dir(), "extensions.db"), extensionsKept)
+	if err != nil {
+		return err
+	}
+	defer closeBoth(true)
+	o := serve.Options{
+		Service: s.service, Store: store, Buyer: &buyer{s}, Extender: &extender{buyer{s}, extends}, Outputs: &buyer{s}, Events: events,
+		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
+	}
 	if !s.cli.Bool("no-page") {
 		closeWallet, err := s.page(f, &o)
 		if err != nil {

@@ -27,7 +27,7 @@ type buyer struct{ s *session }
 // Buy implements serve.Buyer.
 func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (serve.Bought, error) {
 	args := []string{
-		"--name=" + purchasePrefix + name, "--detach", "--gpu=" + r.GPU, "--count=" + strconv.Itoa(int(max(r.Count, 1))),
+		"--name=" + purchasePrefix + name, "--detach", "--gpu=" + r.GPU, "--count=" + strconv.Itoa(int(max(r.Count, 1))), "--nodes=" + strconv.Itoa(int(max(r.Nodes, 1))),
 		fmt.Sprintf("--duration=%ds", r.Seconds),
 	}
 	for flag, value := range map[string]string{"region": r.Region, "max-price": r.MaxPrice, "image": r.Image, "network": r.Network} {

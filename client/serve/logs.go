@@ -54,6 +54,9 @@ type logsInput struct {
 
 // isStream reports whether a request is answered with a stream, which has no time limit.
 func isStream(r *http.Request) bool {
+	if r.URL.Path == eventsPath {
+		return r.Method == http.MethodGet
+	}
 	follow, err := strconv.ParseBool(r.URL.Query().Get("follow"))
 	return r.Method == http.MethodGet && err == nil && follow && strings.HasPrefix(r.URL.Path, "/v1/leases/") && strings.HasSuffix(r.URL.Path, "/logs")
 }

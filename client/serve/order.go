@@ -24,7 +24,8 @@ const maxPurchases = 16
 // OrderRequest is what a purchase asks for.
 type OrderRequest struct {
 	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model, or part of its name"`
-	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs"`
+	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs on each node"`
+	Nodes           uint8             `json:"nodes,omitempty" default:"1" minimum:"1" maximum:"64" doc:"Nodes, all or none"`
 	Region          string            `json:"region,omitempty" maxLength:"16" doc:"Prefix of the region"`
 	MaxPrice        string            `json:"maxPricePerGpuHour,omitempty" maxLength:"24" example:"2.60" doc:"The most USDC per GPU-hour; the model's reference price by default"`
 	Seconds         uint32            `json:"seconds" minimum:"1" doc:"How long, seconds"`
@@ -155,6 +156,9 @@ func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error
 	if b.err != nil {
 		return nil, failed(b.err)
 	}
+	if err := s.o.Service.Await(ctx, b.bought.Leases...); err != nil {
+		return nil, failed(err)
+	}
 	return &orderOutput{http.StatusCreated, Order{Key: in.Key, Phase: "bought", Order: b.bought.Order, Leases: b.bought.Leases}}, nil
 }
 
@@ -171,6 +175,9 @@ func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease
 		return &reply[service.Lease]{l}, nil
 	}
 	if l, err = s.o.Buyer.Stop(ctx, id); err != nil {
+		return nil, failed(err)
+	}
+	if err := s.o.Service.Await(ctx, l); err != nil {
 		return nil, failed(err)
 	}
 	return &reply[service.Lease]{l}, nil

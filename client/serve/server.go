@@ -25,8 +25,12 @@ type Options struct {
 	Store   *Store
 	// Buyer orders and ends leases for the customer.
 	Buyer Buyer
+	// Extender gives the customer's leases more time.
+	Extender Extender
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
+	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
+	Events *Events
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey
 	// Session is the key that it signs with.
@@ -49,14 +53,17 @@ type Server struct {
 	orders  orders
 	signIns signIns
 	streams streams
+	audits  limit
 
 	challenges *challenges
 }
 
 // New is a server that does not listen yet.
 func New(o Options) *Server {
-	s := &Server{o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}}
-	s.challenges = newChallenges(time.Now)
+	s := &Server{
+		o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, audits: make(limit, maxAudits),
+		signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}, challenges: newChallenges(time.Now),
+	}
 	mux := http.NewServeMux()
 	s.api(mux)
 	open := map[string]bool{"/openapi.json": true, "/health": true, signInPath: true}
@@ -115,6 +122,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 	}
 	srv.RegisterOnShutdown(s.streams.end)
+	if s.o.Events != nil {
+		end, err := s.keepEvents(ctx)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		defer end()
+	}
 	defer s.orders.begin(ctx)()
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()

@@ -48,7 +48,7 @@ export async function wallet({ root, signal, every }) {
       const sent = await signed(await current(about.chain), request, {
         title, signal, working: (n) => fill(said, el('p', {}, n === 1 ? 'Signed; waiting for the network.' : 'The network is slow; still waiting. The transaction takes effect once, or never.')),
       });
-      fill(said, sent && el('p', {}, 'Done, in transaction ', el('code', {}, sent.signature), '. ', mayOrder(await get('/v1/status', signal)) && el('a', { href: '#/market' }, 'Look for GPUs')));
+      fill(said, sent && el('p', {}, 'Done, in transaction ', el('code', {}, sent.signature), '. ', request.authorise && el('a', { href: '#/market' }, 'Look for GPUs')));
     } catch (err) {
       if (signal.aborted) return;
       fill(said);

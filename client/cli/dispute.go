@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/wallet"
 )
 
 func disputeCommands(s Streams) []*cli.Command {
@@ -188,17 +189,7 @@ func (s *session) disputeOpen() error {
 
 // disputable says why a lease cannot be disputed, before a transaction is sent, or what the deposit is.
 func (s *session) disputable(mk *market.Market, l *market.Lease, n *market.Node) (market.USDC, error) {
-	switch err := l.CanOpenDispute(); {
-	case market.Is(err, market.CodeWrongLeaseStatus):
-		return 0, refused(fmt.Sprintf("dispute refused: lease %s has not started", l.Address), "a lease that never starts costs nothing")
-	case err != nil:
-		return 0, refused(fmt.Sprintf("dispute refused: lease %s was disputed before, and a lease is disputed once", l.Address), "its outcome: gantry audit "+l.Address.String())
-	}
-	frozen, err := market.DisputeSlash(l, n, &mk.Params)
-	if err != nil {
-		return 0, err
-	}
-	deposit, err := market.DisputeDeposit(market.USDC(l.Paid), market.USDC(mk.Params.DisputeDeposit), frozen, mk.Params.StakePrice, mk.Params.AppealSecs)
+	deposit, err := wallet.Deposit(mk, l, n)
 	if err != nil {
 		return 0, err
 	}

@@ -29,6 +29,8 @@ type Options struct {
 	Extender Extender
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
+	// Machines speaks with the machines of leases for the page; nil where there is none.
+	Machines Machines
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
 	Events *Events
 	// Customer is whom the server acts for.
@@ -43,7 +45,7 @@ type Options struct {
 	Wallet Wallet
 	// Local says that the cluster is a local network.
 	Local bool
-	Log  zerolog.Logger
+	Log   zerolog.Logger
 }
 
 // Server is the HTTP API.
@@ -111,6 +113,9 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	s.register(api)
 	if s.o.Wallet != nil {
 		s.registerWallet(api)
+	}
+	if s.o.Machines != nil {
+		s.registerMachines(api, mux)
 	}
 	return api
 }

@@ -24,6 +24,7 @@ type Request struct {
 	Withdraw  string     `json:"withdraw,omitempty" maxLength:"24" doc:"USDC from the credits into the wallet, or all"`
 	Revoke    bool       `json:"revoke,omitempty" doc:"Takes the session key's powers back"`
 	Rate      *Rate      `json:"rate,omitempty"`
+	Dispute   *Dispute   `json:"dispute,omitempty"`
 }
 
 // Authorise names the session key.
@@ -31,12 +32,6 @@ type Authorise struct {
 	Cap     string `json:"cap" maxLength:"24" doc:"The most USDC that it may reserve in all"`
 	Seconds int64  `json:"seconds" minimum:"60" maximum:"31536000" doc:"For how long"`
 	Fund    string `json:"fund,omitempty" maxLength:"24" doc:"SOL that it gets of the wallet for fees and rent"`
-}
-
-// Rate rates a lease.
-type Rate struct {
-	Lease string `json:"lease" maxLength:"44"`
-	Stars uint8  `json:"stars" minimum:"1" maximum:"5"`
 }
 
 // plan is what a request comes to.
@@ -55,12 +50,14 @@ func (p *plan) add(i solana.Instruction, err error) error {
 	return err
 }
 
-func (p *plan) say(format string, args ...any) { p.effects = append(p.effects, fmt.Sprintf(format, args...)) }
+func (p *plan) say(format string, args ...any) {
+	p.effects = append(p.effects, fmt.Sprintf(format, args...))
+}
 
 // plan builds the instructions of a request, and says what they do.
 func (b *Builder) plan(ctx context.Context, r Request) (*plan, error) {
 	asked := 0
-	for _, is := range []bool{r.Deposit != "" || r.Authorise != nil, r.Withdraw != "", r.Revoke, r.Rate != nil} {
+	for _, is := range []bool{r.Deposit != "" || r.Authorise != nil, r.Withdraw != "", r.Revoke, r.Rate != nil, r.Dispute != nil} {
 		if is {
 			asked++
 		}
@@ -80,6 +77,8 @@ func (b *Builder) plan(ctx context.Context, r Request) (*plan, error) {
 		err = b.revoke(p, c)
 	case r.Rate != nil:
 		err = b.rate(ctx, p, *r.Rate)
+	case r.Dispute != nil:
+		err = b.dispute(ctx, p, *r.Dispute, c)
 	default:
 		if r.Deposit != "" {
 			err = b.deposit(ctx, p, r.Deposit, exists)
@@ -215,27 +214,4 @@ func (b *Builder) revoke(p *plan, c market.Credits) error {
 	p.kind = "credits_set_session_key"
 	p.say("Takes the powers of the server's session key %s back. Its leases run on; the server can neither order nor stop until it is authorised again.", b.o.Session)
 	return p.add(ix.CreditsSetSessionKey(ix.SessionKeyArgs{Customer: b.o.Customer, Key: b.o.Session}))
-}
-
-func (b *Builder) rate(ctx context.Context, p *plan, r Rate) error {
-	l, err := b.lease(ctx, r.Lease)
-	if err != nil {
-		return err
-	}
-	p.kind = "lease_rate"
-	p.say("Rates the lease %s with %d of 5. A lease is rated once, and the rating counts for the node's reputation.", l.Address, r.Stars)
-	return p.add(ix.LeaseRate(ix.LeaseRateArgs{Lease: l, Stars: r.Stars}))
-}
-
-// lease is one of the customer.
-func (b *Builder) lease(ctx context.Context, text string) (market.Lease, error) {
-	key, err := solana.PublicKeyFromBase58(text)
-	if err != nil {
-		return market.Lease{}, service.Usage(text+" is not the address of a lease", "copy it from the list of leases")
-	}
-	l, exists, err := query.Find[market.Lease](ctx, b.o.Client, key, b.o.Client.Commitment())
-	if err == nil && (!exists || l.Customer != b.o.Customer) {
-		err = service.Refused(fmt.Sprintf("the wallet has no lease %s, or it is closed", key), "look at the list of leases")
-	}
-	return l, err
 }

@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/imagetest"
 )
 
 // browserTest is the folder of what tries the page in a browser.
@@ -75,4 +78,21 @@ func TestPageWithAWallet(t *testing.T) {
 	require.NoError(t, err)
 	inBrowser(t, chromium, "wallet.mjs", served.URL, customer.Path)
 	require.Len(t, snapshotOf(t, n).LeasesOfCustomer(customer.Address()), 1)
+}
+
+// A person watches a container, opens a terminal in it, extends, stops, rates and disputes its lease, in a browser.
+func TestPageOfALease(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	chromium := browser(t)
+	n, _ := market(t)
+	customer := n.Keys.Customers[1]
+	served, err := n.StartServeForWallet(t.Context(), customer)
+	require.NoError(t, err)
+	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	inBrowser(t, chromium, "lease.mjs", served.URL, customer.Path, image)
+	leases := snapshotOf(t, n).LeasesOfCustomer(customer.Address())
+	require.Len(t, leases, 1)
+	require.EqualValues(t, 4, leases[0].Rating)
+	require.EqualValues(t, 1, leases[0].Disputed)
 }

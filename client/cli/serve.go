@@ -76,6 +76,8 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer closeBoth(true)
+	s.joined = &joined{}
+	defer s.joined.close()
 	o := serve.Options{
 		Service: s.service, Store: store, Buyer: &buyer{s}, Extender: &extender{buyer{s}, extends}, Outputs: &buyer{s}, Events: events,
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,

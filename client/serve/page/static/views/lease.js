@@ -50,7 +50,7 @@ export async function lease({ root, argument, signal, every }) {
         ['Down', l.downtimeSeconds ? span(l.downtimeSeconds) : ''], ['Rating', l.rating && `${l.rating} of 5`]),
       el('h2', {}, 'Addresses'),
       describe(['Lease', code(l.address)], ['Order', code(l.order)], ['Node', code(l.node)], ['Customer', code(l.customer)], ['Snapshot', code(l.snapshot)]),
-      el('div', { class: 'buttons' }, stopButton(l, failure, load)));
+      el('div', { class: 'buttons' }, stopButton(l, failure, load), el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit' }, 'Audit this lease')));
   };
   // parts are what is not drawn anew with every figure.
   let leave = new AbortController();

@@ -11,6 +11,16 @@ export async function begin(executablePath, origin, folder) {
   const step = (text) => console.log(`${((Date.now() - started) / 1000).toFixed(1)} s  ${text}`);
   const browser = await chromium.launch({ executablePath, args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
   const faults = [];
+  // What a failure leaves on the pages says more than its message.
+  process.on('uncaughtException', async (err) => {
+    console.error(err);
+    for (const p of browser.contexts().flatMap((c) => c.pages())) {
+      console.error(`${p.url()}:\n${await p.locator('body').innerText().catch(String)}`);
+      if (folder) await p.screenshot({ path: `${folder}/failure.png` }).catch(() => {});
+    }
+    console.error(faults);
+    process.exit(1);
+  });
 
   // tab is a page in a browser of its own.
   async function tab(options = {}) {

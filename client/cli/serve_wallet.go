@@ -106,7 +106,7 @@ func (s *session) page(f *purchase.Folder, o *serve.Options) (end func(), err er
 		end()
 		return nil, err
 	}
-	o.Machines = &buyer{s}
+	o.Machines = &buyer{s: s}
 	o.Wallet = wallet.New(wallet.Options{Client: s.client, Service: s.service, Manager: m, Customer: o.Customer, Session: o.Session, Now: time.Now})
 	return end, nil
 }

@@ -128,7 +128,7 @@ func (s *Server) market(ctx context.Context, _ *struct{}) (*reply[service.Market
 func address(text string) (solana.PublicKey, error) {
 	key, err := solana.PublicKeyFromBase58(text)
 	if err != nil {
-		return key, problem(http.StatusBadRequest, text+" is not the address of a lease", "copy it from /v1/leases")
+		return key, problem(http.StatusNotFound, text+" is not the address of a lease", "copy it from /v1/leases")
 	}
 	return key, nil
 }

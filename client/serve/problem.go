@@ -74,6 +74,10 @@ func failed(err error) error {
 	if err == nil {
 		return nil
 	}
+	var said *Problem
+	if errors.As(err, &said) {
+		return said
+	}
 	f := service.Classify(err)
 	status, known := statuses[f.Code]
 	switch {

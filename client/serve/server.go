@@ -117,6 +117,10 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	if s.o.Machines != nil {
 		s.registerMachines(api, mux)
 	}
+	// huma takes an array of bytes for base64; encoding/json writes numbers.
+	if params, ok := api.OpenAPI().Components.Schemas.Map()["Params"]; ok {
+		params.Properties["pad"] = &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeInteger}, Description: "Unused"}
+	}
 	return api
 }
 

@@ -76,12 +76,16 @@ func DescribeLease(v *view.View, l *market.Lease, now int64) Lease {
 	if state := market.OutputState(l.Output); state != market.OutputNone {
 		out.Output = state.String()
 	}
-	if n, ok := v.Node(l.Node); ok {
-		if m, ok := v.Model(n.Spec.Model); ok {
+	v.Read(func(a *view.Accounts) {
+		n := a.Nodes[l.Node]
+		if n == nil {
+			return
+		}
+		if m := a.Models[n.Spec.Model]; m != nil {
 			out.Model = m.ModelName()
 		}
 		out.Simulated = n.Spec.Simulated == 1
-	}
+	})
 	return out
 }
 

@@ -114,11 +114,7 @@ func (s *Service) BestOffers(ctx context.Context, terms string, most int) (Found
 			return Found{}, err
 		}
 	}
-	now, err := s.now(ctx)
-	if err != nil {
-		return Found{}, err
-	}
-	return r.search(&q, now, most), nil
+	return r.answer(terms, &q, most), nil
 }
 
 // Unfit lists why nodes do not match: " (3 too dear, 1 hibernated)".

@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"slices"
+	"strconv"
+	"sync"
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -16,9 +18,15 @@ type ranking struct {
 	view   *view.View // the nodes and models
 	at     int64      // by the cluster's clock, unix seconds
 	nodes  []rankedNode
-	models map[uint16]market.Model
+	models map[uint16]*market.Model
 	stats  Statistics
+
+	mu    sync.Mutex
+	found map[string]Found // answers to searches, by their terms: they change with the ranking only
 }
+
+// maxFound is how many answers to searches a ranking keeps.
+const maxFound = 64
 
 type rankedNode struct {
 	node   *market.Node
@@ -46,9 +54,9 @@ func (s *Service) readRanking(ctx context.Context) (*ranking, error) {
 
 // rank orders the nodes of a view as market.Candidate.Compare does for an order that is not placed yet.
 func rank(v *view.View, now int64) *ranking {
-	r := &ranking{view: v, at: now, models: map[uint16]market.Model{}}
+	r := &ranking{view: v, at: now, models: map[uint16]*market.Model{}, found: map[string]Found{}}
 	for _, m := range v.Models() {
-		r.models[m.Id] = m
+		r.models[m.Id] = &m
 	}
 	v.Read(func(a *view.Accounts) {
 		r.nodes = make([]rankedNode, 0, len(a.Nodes))
@@ -73,13 +81,30 @@ func rank(v *view.View, now int64) *ranking {
 	return r
 }
 
-// search describes the best nodes that match, and counts the others.
-func (r *ranking) search(q *Terms, now int64, most int) Found {
+// answer is search for terms as they are written. The answer is shared, and not to be changed.
+func (r *ranking) answer(text string, q *Terms, most int) Found {
+	key := strconv.Itoa(most) + " " + text
+	r.mu.Lock()
+	found, known := r.found[key]
+	r.mu.Unlock()
+	if known {
+		return found
+	}
+	found = r.search(q, most)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.found) < maxFound {
+		r.found[key] = found
+	}
+	return found
+}
+
+// search describes the best nodes that match, as they were at the ranking's time, and counts the others.
+func (r *ranking) search(q *Terms, most int) Found {
 	found := Found{Offers: []Offer{}, Unfit: map[string]int{}, At: r.at}
 	asked := map[uint16]bool{}
-	for id := range r.models {
-		m := r.models[id]
-		asked[id] = q.ofModel(&m)
+	for id, m := range r.models {
+		asked[id] = q.ofModel(m)
 	}
 	of := *q
 	of.GPU = "" // compared once a model, not once a node
@@ -90,14 +115,14 @@ func (r *ranking) search(q *Terms, now int64, most int) Found {
 			continue
 		}
 		m := r.models[x.node.Spec.Model]
-		switch reason := of.matches(x.node, &m, now); {
+		switch reason := of.matches(x.node, m, r.at); {
 		case reason != "":
 			found.Unfit[reason]++
 		case !x.scored:
 			found.Unfit["too dear"]++
 		default:
 			if found.Fit++; found.Fit <= most {
-				found.Offers = append(found.Offers, DescribeNode(x.node, &m, now))
+				found.Offers = append(found.Offers, DescribeNode(x.node, m, r.at))
 			}
 		}
 	}

@@ -83,26 +83,8 @@ func describeDispute(d *market.Dispute, keepers []market.Keeper, now int64) disp
 		Kind: market.DisputeKind(d.Kind).String(), ComplaintSHA256: hex.EncodeToString(d.EvidenceHash[:]), Deposit: market.USDC(d.Deposit).String(),
 		OpenedAt: d.OpenedAt, ClosesAt: d.ClosesAt, SecondsLeft: max(d.ClosesAt-now, 0), UpheldWeight: market.GNT(d.UpheldWeight).String(),
 		RejectedWeight: market.GNT(d.RejectedWeight).String(), TotalWeight: market.GNT(d.TotalWeight).String(), QuorumBPS: d.QuorumBps,
-		UpheldBy: voters(d.UpheldVoters, keepers), RejectedBy: voters(d.RejectedVoters, keepers), Verdict: d.Verdict().String(),
+		UpheldBy: service.Voters(d.UpheldVoters, keepers), RejectedBy: service.Voters(d.RejectedVoters, keepers), Verdict: d.Verdict().String(),
 	}
-}
-
-// voters names the keepers of a bitmap by wallet, or by index when they have left.
-func voters(bits [32]uint8, keepers []market.Keeper) []string {
-	out := []string{}
-	for i := range uint16(market.MaxKeepers) {
-		if !market.Has(bits, i) {
-			continue
-		}
-		who := fmt.Sprint(i)
-		for _, k := range keepers {
-			if k.Index == i {
-				who = k.Wallet.String()
-			}
-		}
-		out = append(out, who)
-	}
-	return out
 }
 
 // next says what happens to a dispute next.

@@ -69,5 +69,12 @@ func (s *Server) registerWallet(api huma.API) {
 		}
 		return &reply[service.Sent]{sent}, nil
 	})
+	huma.Register(api, hidden("keepers", http.MethodGet, "/page/keepers"), func(ctx context.Context, _ *struct{}) (*reply[service.Keepers], error) {
+		k, err := s.o.Service.Keepers(ctx)
+		if err != nil {
+			return nil, failed(err)
+		}
+		return &reply[service.Keepers]{k}, nil
+	})
 	s.registerWalletSignIn(api)
 }

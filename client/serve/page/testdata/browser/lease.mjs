@@ -125,6 +125,11 @@ assert.ok(Math.abs((await figure('Paid for the time')) - (await figure('To the p
 await look(page, 'audit');
 await shot(page, 'audit');
 step('audited');
+await open(page, 'Keepers');
+await page.getByRole('region', { name: 'Keepers' }).getByRole('row', { name: /active/ }).waitFor();
+await page.getByRole('region', { name: 'Reports' }).getByRole('row', { name: /final/ }).first().waitFor({ timeout: 40_000 });
+await look(page, 'keepers');
+await shot(page, 'keepers');
 await open(page, 'Status');
 await page.getByRole('row', { name: /A100/ }).waitFor();
 await look(page, 'status');

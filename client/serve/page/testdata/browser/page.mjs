@@ -158,13 +158,14 @@ const poison = (v) => {
   if (v && typeof v === 'object') return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, poison(x)]));
   return typeof v === 'string' ? hostile : v;
 };
-await page.route(`${origin}/v1/**`, async (route) => {
+const poisoned = new RegExp(`^${origin}/(v1/|page/(about|funds|keepers))`);
+await page.route(poisoned, async (route) => {
   try {
     const res = await route.fetch();
     await route.fulfill({ response: res, json: poison(await res.json()) });
   } catch { /* the page is loaded anew, and asks again */ }
 });
-for (const hash of ['market', 'order', 'leases', 'status', `lease/${listed[0].address}`]) {
+for (const hash of ['market', 'order', 'leases', 'wallet', 'keepers', 'status', `lease/${listed[0].address}`, `audit/${listed[0].address}`]) {
   await page.goto(`${origin}/#/${hash}`);
   await page.reload();
   await page.getByRole('heading', { level: 1 }).waitFor();
@@ -172,7 +173,7 @@ for (const hash of ['market', 'order', 'leases', 'status', `lease/${listed[0].ad
   assert.equal(await page.locator('main img, main b, main script, main .evil, main iframe').count(), 0, hash);
   assert.equal(await page.locator('main a:not([href^="#/"])').count(), 0, hash);
 }
-await page.unroute(`${origin}/v1/**`);
+await page.unroute(poisoned);
 await page.route(`${origin}/v1/market`, (route) => route.fulfill({
   status: 502, contentType: 'application/problem+json', body: JSON.stringify({ title: hostile, status: 502, detail: hostile, nextStep: hostile, errors: [{ message: hostile, location: hostile }] }),
 }));
@@ -189,7 +190,7 @@ await phone.goto(`${origin}/`);
 await heading(phone, 'Sign in');
 await phone.getByLabel('Token of the server').fill(readFileSync(tokenFile, 'utf8').trim());
 await phone.keyboard.press('Enter');
-for (const hash of ['market', 'order', 'leases', 'status']) {
+for (const hash of ['market', 'order', 'leases', `lease/${listed[0].address}`, 'wallet', `audit/${listed[0].address}`, 'keepers', 'status']) {
   await phone.goto(`${origin}/#/${hash}`);
   await phone.locator('main h1').waitFor();
   assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${hash} is too wide`);

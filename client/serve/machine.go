@@ -55,7 +55,7 @@ func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
 		}}, nil
 	})
 	type complaintInput struct {
-		leaseInput
+		ID   string `path:"id" maxLength:"44"`
 		Body struct {
 			Text string `json:"text" minLength:"1" maxLength:"65536" doc:"The text whose sha256 the dispute names"`
 		}

@@ -64,6 +64,9 @@ func (s *Server) registerWallet(api huma.API) {
 	})
 	huma.Register(api, hidden("wallet-submit", http.MethodPost, "/page/transactions/{id}"), func(ctx context.Context, in *submitInput) (*reply[service.Sent], error) {
 		sent, err := s.o.Wallet.Submit(ctx, in.ID, in.Body.Signed)
+		if err == nil {
+			err = s.o.Service.AwaitCredits(ctx)
+		}
 		if err != nil {
 			return nil, failed(err)
 		}

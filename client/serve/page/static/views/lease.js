@@ -24,15 +24,20 @@ export async function lease({ root, argument, signal, every }) {
   root.append(el('h1', { tabindex: -1 }, 'Lease'), failure, el('div', { class: 'columns' }, el('div', {}, live, acts), body));
   let shown = '';
   let status = '';
+  let acted = '';
   const load = async (anew) => {
     const l = await get(`/v1/leases/${encodeURIComponent(id)}`, signal);
     const now = JSON.stringify(l);
     if (now === shown && anew !== true) return;
     shown = now;
     const code = (text) => text && el('code', {}, text);
-    if (status !== l.status) { // what is live, and what can be done, change with the state alone
+    if (status !== l.status) { // what is live changes with the state alone
       parts(l);
       status = l.status;
+    }
+    if (acted !== `${l.status} ${l.rating ?? ''}`) {
+      fill(acts, l.status === 'running' && [el('h2', {}, 'More time'), extendForm(l, load)], l.status !== 'awarded' && judgeForms(l, load, signal));
+      acted = `${l.status} ${l.rating ?? ''}`;
     }
     fill(body,
       describe(
@@ -63,7 +68,6 @@ export async function lease({ root, argument, signal, every }) {
       running && [el('h2', {}, 'Now'), use(l.address, leave.signal)],
       l.status !== 'awarded' && [el('h2', {}, 'Output'), logs(l.address, leave.signal)],
       running && [el('h2', {}, 'Terminal'), el('p', { class: 'note' }, 'A shell in the container, where the lease is one of an image.'), terminal(l.address, leave.signal)]);
-    fill(acts, running && [el('h2', {}, 'More time'), extendForm(l, load)], l.status !== 'awarded' && judgeForms(l, load, signal));
   };
   await load();
   every(3000, load);

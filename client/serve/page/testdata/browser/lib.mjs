@@ -34,7 +34,7 @@ export async function begin(executablePath, origin, folder) {
     return page;
   }
 
-  const shot = (page, name) => folder && page.screenshot({ path: `${folder}/${name}.png` });
+  const shot = (page, name, fullPage = false) => folder && page.screenshot({ path: `${folder}/${name}.png`, fullPage });
 
   // look has axe-core look a view over.
   async function look(page, view) {

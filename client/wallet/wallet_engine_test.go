@@ -143,8 +143,9 @@ func TestWallet(t *testing.T) {
 	_, named = c.SessionKeyOf(session.PublicKey())
 	require.False(t, named)
 
-	// A lease of another is neither rated nor disputed.
-	d.refused(wallet.Request{Rate: &wallet.Rate{Lease: session.PublicKey().String(), Stars: 5}}, "has no lease")
-	d.refused(wallet.Request{Dispute: &wallet.Dispute{Lease: session.PublicKey().String(), Kind: "bad-output", Text: "x"}}, "has no lease")
-	d.refused(wallet.Request{Dispute: &wallet.Dispute{Lease: session.PublicKey().String(), Kind: "other", Text: "x"}}, "not-delivered or bad-output")
+	// What is no lease of the wallet is neither rated nor disputed.
+	nobody := testmarket.Key(t).PublicKey().String()
+	d.refused(wallet.Request{Rate: &wallet.Rate{Lease: nobody, Stars: 5}}, "has no lease")
+	d.refused(wallet.Request{Dispute: &wallet.Dispute{Lease: nobody, Kind: "bad-output", Text: "x"}}, "has no lease")
+	d.refused(wallet.Request{Dispute: &wallet.Dispute{Lease: nobody, Kind: "other", Text: "x"}}, "not-delivered or bad-output")
 }

@@ -57,6 +57,13 @@ func (echoes) Use(ctx context.Context, _ solana.PublicKey, take func(service.Use
 	return service.Refused("the machine is gone", "look at the list")
 }
 
+func (echoes) Complain(_ context.Context, lease solana.PublicKey, text []byte) (reached, all int, err error) {
+	if lease != (solana.PublicKey{1}) || string(text) != "it is wrong" {
+		return 0, 0, service.Refused("another lease or text", "")
+	}
+	return 1, 2, nil
+}
+
 // machines is a server with a machine, and its token.
 func machines(t *testing.T) (url, token string) {
 	t.Helper()
@@ -171,4 +178,19 @@ func TestUseIsStreamed(t *testing.T) {
 	require.Contains(t, string(raw), `"cpus":1.5`)
 	require.Contains(t, string(raw), "event: problem\n")
 	require.Contains(t, string(raw), "the machine is gone")
+}
+
+// The text of a dispute reaches the keepers with the lease that it is about.
+func TestComplaintIsPassedOn(t *testing.T) {
+	url, token := machines(t)
+	r, err := http.NewRequest(http.MethodPost, url+leasesPath+solana.PublicKey{1}.String()+"/complaint", strings.NewReader(`{"text": "it is wrong"}`))
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"reached": 1, "keepers": 2}`, string(raw))
 }

@@ -63,7 +63,7 @@ type Report struct {
 type Candidate struct {
 	Root   string   `json:"root"`
 	Weight string   `json:"weight"`
-	Voters []string `json:"Voters"` // wallets, or indices of keepers that have left
+	Voters []string `json:"voters"` // wallets, or indices of keepers that have left
 }
 
 // DescribeReport describes a report.

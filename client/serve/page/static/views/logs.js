@@ -10,7 +10,7 @@ const most = 200_000;
 export const plain = (text) => text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b./g, '').replace(/[^\n\t\x20-\x7e\u00a0-\uffff]/g, '');
 
 export function logs(lease, signal) {
-  const out = el('pre', { class: 'logs', tabindex: 0, 'aria-label': 'Output of the job' });
+  const out = el('pre', { class: 'logs', tabindex: 0, role: 'region', 'aria-label': 'Output of the job' });
   const state = el('div', { class: 'note' }, 'Reading.');
   let last = '0';
   const show = (text) => {

@@ -34,7 +34,7 @@ await page.locator('.state-running').waitFor({ timeout: 60_000 });
 step('a container runs');
 
 // Its output comes as it is printed, once; a reload shows it again.
-const output = page.getByLabel('Output of the job');
+const output = page.getByRole('region', { name: 'Output of the job' });
 const lines = async () => (await output.innerText()).trim().split('\n');
 await output.getByText('line 3').waitFor();
 const before = (await lines()).length;

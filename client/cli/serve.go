@@ -79,7 +79,7 @@ func (s *session) serve() (err error) {
 	s.joined = &joined{}
 	defer s.joined.close()
 	o := serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Outputs: &buyer{s: s}, Events: events,
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}
 	if !s.cli.Bool("no-page") {

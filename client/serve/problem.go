@@ -83,6 +83,8 @@ func failed(err error) error {
 	switch {
 	case errors.Is(err, service.ErrNoLease):
 		status = http.StatusNotFound
+	case errors.As(err, new(*service.RefusedByNode)): // it answers, and would repeat that
+		status = http.StatusConflict
 	case errors.Is(err, context.DeadlineExceeded):
 		status = http.StatusGatewayTimeout
 	case !known:

@@ -27,10 +27,14 @@ type Options struct {
 	Buyer Buyer
 	// Extender gives the customer's leases more time.
 	Extender Extender
+	// Forwarder leads ports of this machine into containers.
+	Forwarder Forwarder
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
 	// Machines speaks with the machines of leases for the page; nil where there is none.
 	Machines Machines
+	// Latencies measures round trips from here; a server without it measures none.
+	Latencies Latencies
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
 	Events *Events
 	// Customer is whom the server acts for.
@@ -58,6 +62,8 @@ type Server struct {
 	audits  limit
 
 	challenges *challenges
+	// forwards are the ports that lead into containers.
+	forwards forwards
 }
 
 // New is a server that does not listen yet.
@@ -139,6 +145,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer end()
 	}
 	defer s.orders.begin(ctx)()
+	defer s.forwards.begin(ctx)()
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	select {

@@ -69,7 +69,10 @@ export function judgeForms(l, done, signal) {
   rate.addEventListener('submit', (e) => {
     e.preventDefault();
     run(async () => {
-      if (await signed(await withWallet(), { rate: { lease: l.address, stars: Number(stars.value) } }, { title: 'Rate this lease?', signal })) await done(true);
+      if (await signed(await withWallet(), { rate: { lease: l.address, stars: Number(stars.value) } }, { title: 'Rate this lease?', signal })) {
+        fill(said, el('p', {}, `The lease is rated with ${stars.value} of 5.`));
+        await done(true);
+      }
     });
   });
   const kind = choice('kind', [['not-delivered', 'the job did not run as ordered'], ['bad-output', 'it ran, and its output is wrong']]);

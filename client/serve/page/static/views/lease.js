@@ -26,7 +26,14 @@ export async function lease({ root, argument, signal, every }) {
   let status = '';
   let acted = '';
   const load = async (anew) => {
-    const l = await get(`/v1/leases/${encodeURIComponent(id)}`, signal);
+    let l;
+    try {
+      l = await get(`/v1/leases/${encodeURIComponent(id)}`, signal);
+    } catch (err) {
+      if (err.status !== 404 || !shown) throw err;
+      fill(failure, el('p', { role: 'status' }, 'The lease is settled and closed: what is below was its last state. ', el('a', { href: `#/audit/${encodeURIComponent(id)}` }, 'Its history'), ' stays.'));
+      return;
+    }
     const now = JSON.stringify(l);
     if (now === shown && anew !== true) return;
     shown = now;

@@ -119,7 +119,7 @@ await page.getByRole('link', { name: 'Audit this lease' }).click();
 await heading(page, 'Audit');
 await page.getByText('Everything adds up.').waitFor({ timeout: 40_000 });
 const names = await page.locator('tbody tr th').allTextContents();
-for (const name of ['order', 'award', 'start', 'extend', 'end', 'sum']) assert.ok(names.some((n) => n.includes(name)), `${name} of ${names}`);
+for (const name of ['order', 'award', 'start', 'extend', 'end', 'dispute', 'rated', 'sum']) assert.ok(names.some((n) => n.includes(name)), `${name} of ${names}`);
 const figure = async (name) => Number((await page.locator('.figures div', { hasText: name }).locator('span').last().innerText()).replace(' USDC', ''));
 assert.ok(Math.abs((await figure('Paid for the time')) - (await figure('To the provider')) - (await figure('Fee'))) < 1e-9, 'the sums add up');
 await look(page, 'audit');

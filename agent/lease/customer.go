@@ -19,7 +19,7 @@ import (
 // RefusedError is the error of a request that is refused; its text may be shown to the caller.
 type RefusedError struct {
 	Why string
-	// Unknown: the node has not seen the lease; asking again may help.
+	// Unknown: the node has not seen the lease, or who acts for its customer; asking again may help.
 	Unknown bool
 }
 
@@ -43,7 +43,8 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 		return messages.LeaseStatus{}, err
 	}
 	if !m.o.Chain.ActsFor(from, account.Customer) {
-		return messages.LeaseStatus{}, refuse("the lease is of another customer")
+		// A session key that was named a moment ago may be seen later than the lease that it has ordered.
+		return messages.LeaseStatus{}, &RefusedError{Why: "the lease is of another customer", Unknown: account.State() == market.LeaseAwarded}
 	}
 	if account.State() != market.LeaseAwarded && account.State() != market.LeaseRunning {
 		return messages.LeaseStatus{}, refuse(messages.LeaseOver)

@@ -33,6 +33,7 @@ func TestDeployIsRefused(t *testing.T) {
 		never         bool // the lease never starts
 	}{
 		"another customer": {testJob(), testJob(), solana.PublicKey{9}, market.LeaseAwarded, "another customer", false},
+		"another, later":   {testJob(), testJob(), solana.PublicKey{9}, market.LeaseRunning, "another customer", false},
 		"another job":      {testJob(), image, testCustomer, market.LeaseAwarded, "not the job that was ordered", false},
 		"an image":         {image, image, testCustomer, market.LeaseAwarded, "runs no images", true},
 		"reserved name":    {reserved, reserved, testCustomer, market.LeaseAwarded, "LD_PRELOAD", true},
@@ -46,6 +47,7 @@ func TestDeployIsRefused(t *testing.T) {
 			var refused *RefusedError
 			require.ErrorAs(t, err, &refused)
 			require.Contains(t, refused.Why, c.want)
+			require.Equal(t, name == "another customer", refused.Unknown, "its session key may be seen later than the lease")
 			r, err := m.o.Store.Lease(store.Key(testLease))
 			if c.never {
 				require.NoError(t, err)

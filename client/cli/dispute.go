@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/wallet"
 )
 
 func disputeCommands(s Streams) []*cli.Command {
@@ -82,26 +83,8 @@ func describeDispute(d *market.Dispute, keepers []market.Keeper, now int64) disp
 		Kind: market.DisputeKind(d.Kind).String(), ComplaintSHA256: hex.EncodeToString(d.EvidenceHash[:]), Deposit: market.USDC(d.Deposit).String(),
 		OpenedAt: d.OpenedAt, ClosesAt: d.ClosesAt, SecondsLeft: max(d.ClosesAt-now, 0), UpheldWeight: market.GNT(d.UpheldWeight).String(),
 		RejectedWeight: market.GNT(d.RejectedWeight).String(), TotalWeight: market.GNT(d.TotalWeight).String(), QuorumBPS: d.QuorumBps,
-		UpheldBy: voters(d.UpheldVoters, keepers), RejectedBy: voters(d.RejectedVoters, keepers), Verdict: d.Verdict().String(),
+		UpheldBy: service.Voters(d.UpheldVoters, keepers), RejectedBy: service.Voters(d.RejectedVoters, keepers), Verdict: d.Verdict().String(),
 	}
-}
-
-// voters names the keepers of a bitmap by wallet, or by index when they have left.
-func voters(bits [32]uint8, keepers []market.Keeper) []string {
-	out := []string{}
-	for i := range uint16(market.MaxKeepers) {
-		if !market.Has(bits, i) {
-			continue
-		}
-		who := fmt.Sprint(i)
-		for _, k := range keepers {
-			if k.Index == i {
-				who = k.Wallet.String()
-			}
-		}
-		out = append(out, who)
-	}
-	return out
 }
 
 // next says what happens to a dispute next.
@@ -188,17 +171,7 @@ func (s *session) disputeOpen() error {
 
 // disputable says why a lease cannot be disputed, before a transaction is sent, or what the deposit is.
 func (s *session) disputable(mk *market.Market, l *market.Lease, n *market.Node) (market.USDC, error) {
-	switch err := l.CanOpenDispute(); {
-	case market.Is(err, market.CodeWrongLeaseStatus):
-		return 0, refused(fmt.Sprintf("dispute refused: lease %s has not started", l.Address), "a lease that never starts costs nothing")
-	case err != nil:
-		return 0, refused(fmt.Sprintf("dispute refused: lease %s was disputed before, and a lease is disputed once", l.Address), "its outcome: gantry audit "+l.Address.String())
-	}
-	frozen, err := market.DisputeSlash(l, n, &mk.Params)
-	if err != nil {
-		return 0, err
-	}
-	deposit, err := market.DisputeDeposit(market.USDC(l.Paid), market.USDC(mk.Params.DisputeDeposit), frozen, mk.Params.StakePrice, mk.Params.AppealSecs)
+	deposit, err := wallet.Deposit(mk, l, n)
 	if err != nil {
 		return 0, err
 	}

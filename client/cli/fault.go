@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func faultCommands(s Streams) []*cli.Command {
@@ -40,48 +41,6 @@ func faultCommands(s Streams) []*cli.Command {
 	}
 }
 
-// faultJSON is a fault as printed.
-type faultJSON struct {
-	Address      string   `json:"address"`
-	Node         string   `json:"node"`
-	Provider     string   `json:"provider"`
-	Lease        string   `json:"lease,omitempty"`
-	Finder       string   `json:"finder,omitempty"`
-	Cause        string   `json:"cause"`
-	State        string   `json:"state"`
-	Period       uint64   `json:"period"`
-	Flags        []string `json:"flags"`
-	Amount       string   `json:"amount"`
-	Pool         string   `json:"pool"`
-	PoolLeft     string   `json:"poolLeft"`
-	WindowFrom   int64    `json:"windowFrom"`
-	WindowUntil  int64    `json:"windowUntil"`
-	OpenedAt     int64    `json:"openedAt"`
-	ApplicableAt int64    `json:"applicableAt"`
-	ClaimsUntil  int64    `json:"claimsUntil,omitempty"`
-	AppealWeight string   `json:"appealWeight"`
-	TotalWeight  string   `json:"totalWeight"`
-}
-
-func describeFault(f *market.Fault) faultJSON {
-	out := faultJSON{
-		Address: f.Address.String(), Node: f.Node.String(), Provider: f.Provider.String(), Period: f.Period, Cause: f.Cause(), State: "pending",
-		Flags: records.Flags(f.Flags).Names(), Amount: market.GNT(f.Amount).String(), Pool: market.GNT(f.Pool).String(),
-		PoolLeft: market.GNT(f.PoolLeft).String(), WindowFrom: f.WindowFrom, WindowUntil: f.WindowUntil, OpenedAt: f.OpenedAt,
-		ApplicableAt: f.ApplicableAt, ClaimsUntil: f.ClaimsUntil, AppealWeight: market.GNT(f.AppealWeight).String(), TotalWeight: market.GNT(f.TotalWeight).String(),
-	}
-	if f.HasLease() {
-		out.Lease = f.Lease.String()
-	}
-	if !f.Finder.IsZero() {
-		out.Finder = f.Finder.String()
-	}
-	if f.Applied() {
-		out.State = "applied"
-	}
-	return out
-}
-
 func (s *session) faults() error {
 	if _, err := s.args(); err != nil {
 		return err
@@ -90,9 +49,9 @@ func (s *session) faults() error {
 	if err != nil {
 		return err
 	}
-	out := []faultJSON{}
+	out := []service.Fault{}
 	for _, f := range v.Faults() {
-		out = append(out, describeFault(&f))
+		out = append(out, service.DescribeFault(&f))
 	}
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
@@ -145,8 +104,8 @@ func (s *session) faultOf(name string) (market.Fault, error) {
 
 // faultTx is the result of a transaction about a fault.
 type faultTx struct {
-	Fault faultJSON `json:"fault"`
-	Tx    sent      `json:"transaction"`
+	Fault service.Fault `json:"fault"`
+	Tx    sent          `json:"transaction"`
 }
 
 func (s *session) faultApply() error {
@@ -169,7 +128,7 @@ func (s *session) faultApply() error {
 	if err != nil {
 		return err
 	}
-	return s.done(faultTx{describeFault(&f), tx}, func(w io.Writer) {
+	return s.done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s GNT slashed   how it was split: gantry audit slash %s   tx %s\n", market.GNT(f.Amount), f.Address, tx.Signature)
 	})
 }
@@ -207,7 +166,7 @@ func (s *session) faultCompensate() error {
 	if err != nil {
 		return err
 	}
-	return s.done(faultTx{describeFault(&f), tx}, func(w io.Writer) {
+	return s.done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) {
 		fmt.Fprintf(w, "lease %s has its part, in a payout of its customer   tx %s\n", l.Address, tx.Signature)
 	})
 }
@@ -229,7 +188,7 @@ func (s *session) faultClose() error {
 	if err != nil {
 		return err
 	}
-	return s.done(faultTx{describeFault(&f), tx}, func(w io.Writer) {
+	return s.done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s GNT burned   tx %s\n", market.GNT(f.PoolLeft), tx.Signature)
 	})
 }
@@ -270,7 +229,7 @@ func (s *session) faultAppeal() error {
 	if err != nil {
 		return err
 	}
-	return s.done(faultTx{describeFault(&f), tx}, func(w io.Writer) {
+	return s.done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) {
 		if !open {
 			fmt.Fprintf(w, "the fault is voided: nothing is slashed   tx %s\n", tx.Signature)
 			return

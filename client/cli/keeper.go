@@ -10,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func keeperCommands(s Streams) []*cli.Command {
@@ -39,40 +40,6 @@ func keeperCommands(s Streams) []*cli.Command {
 	}}
 }
 
-// keeperJSON is a keeper as printed.
-type keeperJSON struct {
-	Wallet  string `json:"wallet"`
-	Account string `json:"account"`
-	Index   uint16 `json:"index"`
-	Status  string `json:"status"`
-	Bond    string `json:"bond"`
-	Weight  string `json:"weight"`
-	Votes   uint64 `json:"votes"`
-	Misses  uint64 `json:"misses"`
-	// Missed is how many reports became final since it last voted in time; it loses its weight when they are too many.
-	Missed     uint64 `json:"missedReports"`
-	LastVote   uint64 `json:"lastVotePeriod"`
-	Addr       string `json:"addr"`
-	Registered int64  `json:"registeredAt"`
-	Active     int64  `json:"activeSince,omitempty"`
-	ExitAt     int64  `json:"exitAt,omitempty"`
-	// PaidOut is what slashes of the bond have paid to finders, and PaidOutAt when they last did.
-	PaidOut   string `json:"paidOut,omitempty"`
-	PaidOutAt int64  `json:"paidOutAt,omitempty"`
-}
-
-func describeKeeper(m *market.Market, k *market.Keeper) keeperJSON {
-	out := keeperJSON{
-		Wallet: k.Wallet.String(), Account: k.Address.String(), Index: k.Index, Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
-		Weight: market.GNT(k.Weight).String(), Votes: k.Votes, Misses: k.Misses, Missed: k.MissedReports(m), LastVote: k.LastVotePeriod, Addr: k.Addr(),
-		Registered: k.RegisteredAt, Active: k.ActiveSince, ExitAt: k.ExitAt,
-	}
-	if k.PaidOutAt != 0 {
-		out.PaidOut, out.PaidOutAt = market.GNT(k.PaidOut).String(), k.PaidOutAt
-	}
-	return out
-}
-
 func (s *session) keepers() error {
 	if _, err := s.args(); err != nil {
 		return err
@@ -81,10 +48,10 @@ func (s *session) keepers() error {
 	if err != nil {
 		return err
 	}
-	out := []keeperJSON{}
+	out := []service.Keeper{}
 	mk, _ := v.Market()
 	for _, k := range v.Keepers() {
-		out = append(out, describeKeeper(&mk, &k))
+		out = append(out, service.DescribeKeeper(&mk, &k))
 	}
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
@@ -123,7 +90,7 @@ func (s *session) keeperShow() error {
 	if err != nil {
 		return err
 	}
-	j := describeKeeper(&mk, &k)
+	j := service.DescribeKeeper(&mk, &k)
 	return s.done(j, func(w io.Writer) {
 		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"status", j.Status}, [2]string{"bond", j.Bond + " GNT"},
 			[2]string{"weight", j.Weight + " GNT"}, [2]string{"votes", fmt.Sprintf("%d, %d missed, last in period %d", j.Votes, j.Misses, j.LastVote)},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -45,21 +46,57 @@ func (s *session) dial(v *view.View) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	public, err := s.client.Public(s.ctx)
+	n, err := s.join(key)
 	if err != nil {
 		return nil, err
 	}
-	n, err := p2p.New(p2p.Options{Key: key, UserAgent: "gantry/" + version.Build, PublicOnly: public, Log: s.log}.ForCustomer(s.client.Local()))
-	if err != nil {
-		return nil, err
-	}
-	s.closers = append(s.closers, func() { _ = n.Close() })
 	r := &remote{net: n, view: v, wallet: key, log: s.log}
 	r.know(v)
 	if len(r.keepers) == 0 {
 		return nil, network("no keeper of this market gives an address, so its machines cannot be found", "try again later: gantry keeper list", nil)
 	}
 	return r, nil
+}
+
+// joined is a member of the network that several sessions share. A machine keeps one connection of a key: the second
+// member with it would break the first one's streams.
+type joined struct {
+	mu   sync.Mutex
+	node *p2p.Node
+}
+
+// close leaves the network.
+func (j *joined) close() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.node != nil {
+		_ = j.node.Close()
+	}
+}
+
+// join joins the network, or takes the membership that the session shares.
+func (s *session) join(key solana.PrivateKey) (*p2p.Node, error) {
+	if j := s.joined; j != nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.node != nil {
+			return j.node, nil
+		}
+	}
+	public, err := s.client.Public(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := p2p.New(p2p.Options{Key: key, UserAgent: "gantry/" + version.Build, PublicOnly: public, Log: s.log}.ForCustomer(s.client.Local()))
+	switch {
+	case err != nil:
+		return nil, err
+	case s.joined != nil:
+		s.joined.node = n
+	default:
+		s.closers = append(s.closers, func() { _ = n.Close() })
+	}
+	return n, nil
 }
 
 // know takes the keepers and their addresses from a view.

@@ -1,32 +1,14 @@
 package cli
 
 import (
-	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/service"
 )
-
-// reportJSON is a report as printed.
-type reportJSON struct {
-	Period      uint64          `json:"period"`
-	Address     string          `json:"address"`
-	Status      string          `json:"status"`
-	Root        string          `json:"root,omitempty"`
-	Proposer    string          `json:"proposer,omitempty"`
-	FinalisedAt int64           `json:"finalisedAt,omitempty"`
-	TotalWeight string          `json:"totalWeight"`
-	Candidates  []candidateJSON `json:"candidates"`
-}
-
-type candidateJSON struct {
-	Root   string   `json:"root"`
-	Weight string   `json:"weight"`
-	Voters []string `json:"voters"` // wallets, or indices of keepers that have left
-}
 
 func (s *session) reportShow() error {
 	args, err := s.args("PERIOD|latest")
@@ -61,7 +43,7 @@ func (s *session) reportShow() error {
 			return refused(fmt.Sprintf("there is no report of period %d (any more)", period), "closed reports can be found in: gantry audit LEASE")
 		}
 	}
-	out := describeReport(v, &r)
+	out := service.DescribeReport(v, &r)
 	return s.done(out, func(w io.Writer) {
 		pairs(w, [2]string{"period", fmt.Sprint(out.Period)}, [2]string{"report", out.Address}, [2]string{"status", out.Status},
 			[2]string{"final root", out.Root}, [2]string{"finalised", when(out.FinalisedAt) + " UTC"}, [2]string{"total weight", out.TotalWeight + " GNT"})
@@ -69,17 +51,4 @@ func (s *session) reportShow() error {
 			fmt.Fprintf(w, "  root %s…  weight %s GNT  by %v\n", c.Root[:16], c.Weight, c.Voters)
 		}
 	})
-}
-
-func describeReport(v *view.View, r *market.Report) reportJSON {
-	out := reportJSON{Period: r.Period, Address: r.Address.String(), Status: r.State().String(), TotalWeight: market.GNT(r.TotalWeight).String(), Candidates: []candidateJSON{}}
-	if r.State() == market.ReportFinal {
-		out.Root, out.Proposer, out.FinalisedAt = hex.EncodeToString(r.Root[:]), r.Proposer.String(), r.FinalisedAt
-	}
-	for _, c := range r.Roots() {
-		out.Candidates = append(out.Candidates, candidateJSON{
-			Root: hex.EncodeToString(c.Root[:]), Weight: market.GNT(c.Weight).String(), Voters: voters(c.Voters, v.Keepers()),
-		})
-	}
-	return out
 }

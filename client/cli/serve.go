@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/serve"
-	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
@@ -21,7 +20,8 @@ func serveCommand(s Streams) *cli.Command {
 		Name: "serve", Usage: "an HTTP API for programs on this machine",
 		Description: "Searches, buys, shows and stops leases for programs on loopback. /openapi.json describes the API. It works with a session\n" +
 			"key and never with your wallet: whoever takes the server over can reserve at most what is left of the key's cap.\n" +
-			"Requests need a token, which is printed once, or written to --token-file.",
+			"Requests need a token, which is printed once, or written to --token-file. With --customer WALLET and without --session it\n" +
+			"makes a session key of its own, which that wallet authorises on the server's page.",
 		Flags: asSession(
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8484", Usage: "`ADDRESS` and port; port 0 takes a free one"},
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
@@ -50,22 +50,14 @@ func (s *session) serve() (err error) {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	if s.cli.String(flagSession) == "" {
-		return usage("gantry serve works with a session key only, and --session is missing",
-			"make one with: solana-keygen new -o session.json, and name it with: gantry session add session.json --cap USDC --fund SOL")
-	}
 	if _, err := s.market(); err != nil {
 		return err
 	}
-	customer, err := s.customer()
+	customer, key, err := s.served()
 	if err != nil {
 		return err
 	}
 	f, err := s.folder()
-	if err != nil {
-		return err
-	}
-	key, err := s.wallet()
 	if err != nil {
 		return err
 	}
@@ -87,6 +79,29 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer closeBoth(true)
+	s.joined = &joined{}
+	defer s.joined.close()
+	models, closeModels, err := s.models(f, store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeModels()) }()
+	templates, err := s.servedTemplates()
+	if err != nil {
+		return err
+	}
+	o := serve.Options{
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events,
+		Inference: models, Templates: templates, Latencies: &latencies{s: s},
+		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
+	}
+	if !s.cli.Bool("no-page") {
+		closeWallet, err := s.page(f, &o)
+		if err != nil {
+			return err
+		}
+		defer closeWallet()
+	}
 	l, err := s.listen()
 	if err != nil {
 		return err
@@ -95,24 +110,8 @@ func (s *session) serve() (err error) {
 	if err := s.token(store, &out); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	files, err := s.pageFiles()
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	models, closeModels, err := s.models(f, store)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	defer func() { err = errors.Join(err, closeModels()) }()
-	templates, err := s.servedTemplates()
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	server := serve.New(serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Inference: models, Templates: templates, Latencies: &latencies{s: s},
-		Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log,
-	})
-	if len(files) > 0 {
+	server := serve.New(o)
+	if len(o.Page) > 0 {
 		link, err := server.PageLink()
 		if err != nil {
 			return errors.Join(err, l.Close())
@@ -131,14 +130,6 @@ func runBoth(ctx context.Context, one, two func(context.Context) error) error {
 	g.Go(func() error { return one(ctx) })
 	g.Go(func() error { return two(ctx) })
 	return g.Wait()
-}
-
-// pageFiles are those of the page, none where it is not wanted.
-func (s *session) pageFiles() ([]*page.File, error) {
-	if s.cli.Bool("no-page") {
-		return nil, nil
-	}
-	return page.Files()
 }
 
 // listen opens the port, on loopback unless somebody wants it otherwise.

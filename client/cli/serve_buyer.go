@@ -93,7 +93,7 @@ func (b *buyer) session(ctx context.Context, command *cli.Command, args []string
 	document := &bytes.Buffer{}
 	ss := &session{
 		cli: cli.NewContext(b.s.cli.App, set, b.s.cli), ctx: ctx, out: document, err: b.s.err, output: io.Discard, json: true, yes: true, log: b.s.log,
-		config: b.s.config, fees: b.s.fees, client: b.s.client, service: b.s.service, key: b.s.key, actsFor: b.s.actsFor, state: b.s.state, env: env,
+		config: b.s.config, fees: b.s.fees, client: b.s.client, service: b.s.service, key: b.s.key, actsFor: b.s.actsFor, state: b.s.state, env: env, joined: b.s.joined,
 	}
 	ss.cli.Command = command
 	return ss, document, nil

@@ -49,6 +49,7 @@ type session struct {
 	agreed  bool              // somebody has agreed to what moves money
 	env     map[string]string // of a job, besides --env
 	closers []func()
+	joined  *joined // what sessions of a server share; nil for a command
 }
 
 // action makes a command's action of a function with a session.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/service"
@@ -38,55 +39,6 @@ func topCommand(s Streams) *cli.Command {
 		),
 		Action: action(s, (*session).top),
 	}
-}
-
-// topJSON is what a lease uses and costs, as printed.
-type topJSON struct {
-	Lease string `json:"lease"`
-	// CPUs is how many processors were busy between two measurements, CPUSecs their time since the job began.
-	CPUs        float64   `json:"cpus"`
-	CPULimit    float64   `json:"cpuLimit,omitempty"`
-	CPUSecs     float64   `json:"cpuSeconds"`
-	Memory      uint64    `json:"memoryBytes"`
-	MemoryLimit uint64    `json:"memoryLimitBytes,omitempty"`
-	Disk        uint64    `json:"diskBytes"`
-	DiskLimit   uint64    `json:"diskLimitBytes,omitempty"`
-	Volume      uint64    `json:"volumeBytes,omitempty"`
-	VolumeSize  uint64    `json:"volumeSizeBytes,omitempty"`
-	Network     *topNet   `json:"network,omitempty"`
-	GPUs        []topGPU  `json:"gpus"`
-	Cost        topCost   `json:"cost"`
-	Measured    time.Time `json:"measuredAt"`
-}
-
-// topNet is a container's network: bytes since it began, and bytes a second.
-type topNet struct {
-	Sent         uint64  `json:"sentBytes"`
-	Received     uint64  `json:"receivedBytes"`
-	SentRate     float64 `json:"sentBytesPerSecond"`
-	ReceivedRate float64 `json:"receivedBytesPerSecond"`
-}
-
-type topGPU struct {
-	Name          string  `json:"name"`
-	UUID          string  `json:"uuid"`
-	Percent       *uint32 `json:"percent,omitempty"`
-	MemoryUsedMiB *uint64 `json:"memoryUsedMib,omitempty"`
-	MemoryMiB     uint64  `json:"memoryMib"`
-	TempC         *uint32 `json:"temperatureC,omitempty"`
-	PowerMW       *uint32 `json:"powerMilliwatts,omitempty"`
-	Missing       bool    `json:"missing,omitempty"`
-	Simulated     bool    `json:"simulated,omitempty"`
-}
-
-// topCost is what the chain says of a lease.
-type topCost struct {
-	PerHour     string `json:"usdcPerHour"`
-	PaidSecs    uint32 `json:"paidSeconds"`
-	Paid        string `json:"paidUsdc"`
-	Used        uint32 `json:"usedSeconds"` // that can be owed at most, now
-	Owed        string `json:"owedUsdc"`    // for them, what is paid included
-	FundedUntil int64  `json:"fundedUntil"`
 }
 
 // top shows what a lease uses and costs.
@@ -116,6 +68,28 @@ func (s *session) top() error {
 		return err
 	}
 	once := s.json || s.cli.Bool("once")
+	err = s.watchUse(v, r, l, every, func(t service.Use) error {
+		people := func(w io.Writer) { printUse(w, &t) }
+		if once {
+			return errors.Join(s.done(t, people), errSeen)
+		}
+		if s.terminal {
+			fmt.Fprint(s.out, "\033[H\033[2J")
+		}
+		people(s.out)
+		return nil
+	})
+	if errors.Is(err, errSeen) || s.ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// errSeen ends what watches a lease.
+var errSeen = errors.New("seen")
+
+// watchUse asks the machine what a lease uses, again and again, until ctx ends or take returns an error.
+func (s *session) watchUse(v *view.View, r *remote, l market.Lease, every time.Duration, take func(service.Use) error) error {
 	var last messages.Use
 	for {
 		use, err := s.use(r, l)
@@ -130,14 +104,9 @@ func (s *session) top() error {
 			if err != nil {
 				return err
 			}
-			t := describeUse(l, last, use, now)
-			if once {
-				return s.done(t, t.print)
+			if err := take(service.DescribeUse(l, last, use, now)); err != nil {
+				return err
 			}
-			if s.terminal {
-				fmt.Fprint(s.out, "\033[H\033[2J")
-			}
-			t.print(s.out)
 		}
 		pause := every
 		if last.AtMs == 0 {
@@ -146,7 +115,7 @@ func (s *session) top() error {
 		last = use
 		select {
 		case <-s.ctx.Done():
-			return nil
+			return s.ctx.Err()
 		case <-time.After(pause):
 		}
 	}
@@ -168,34 +137,8 @@ func (s *session) use(r *remote, l market.Lease) (messages.Use, error) {
 	return answer.Use, nil
 }
 
-// describeUse makes rates of two measurements, and adds what the chain says at now.
-func describeUse(l market.Lease, before, use messages.Use, now int64) topJSON {
-	secs := float64(use.AtMs-before.AtMs) / 1000
-	rate := func(before, after uint64) float64 { return float64(after-min(before, after)) / secs }
-	t := topJSON{
-		Lease: l.Address.String(), Measured: time.UnixMilli(int64(use.AtMs)).UTC(),
-		CPUs: rate(before.CPUMs, use.CPUMs) / 1000, CPULimit: float64(use.MilliCPUs) / 1000, CPUSecs: float64(use.CPUMs) / 1000,
-		Memory: use.Memory, MemoryLimit: use.MemoryLimit, Disk: use.Disk, DiskLimit: use.DiskLimit, Volume: use.Volume, VolumeSize: use.VolumeSize, GPUs: []topGPU{},
-	}
-	if use.Connected {
-		t.Network = &topNet{use.Sent, use.Received, rate(before.Sent, use.Sent), rate(before.Received, use.Received)}
-	}
-	for _, g := range use.GPUs {
-		t.GPUs = append(t.GPUs, topGPU(g))
-	}
-	used := l.BillableSecs(now)
-	t.Cost = topCost{
-		PerHour: market.PricePerHour(l.Price * uint64(l.Gpus)).String(), PaidSecs: l.PaidSecs, Paid: market.USDC(l.Paid).Exact(), Used: used,
-		FundedUntil: l.FundedUntil,
-	}
-	if owed, err := l.Owed(max(used, l.PaidSecs)); err == nil {
-		t.Cost.Owed = owed.Exact()
-	}
-	return t
-}
-
-// print writes it for people.
-func (t topJSON) print(w io.Writer) {
+// printUse writes it for people.
+func printUse(w io.Writer, t *service.Use) {
 	of := func(limit string, known bool) string {
 		if !known {
 			return ""
@@ -213,14 +156,14 @@ func (t topJSON) print(w io.Writer) {
 		fmt.Fprintf(w, "network  sent %s, %s/s   received %s, %s/s\n", mebibytes(n.Sent), mebibytes(uint64(n.SentRate)), mebibytes(n.Received), mebibytes(uint64(n.ReceivedRate)))
 	}
 	for i, g := range t.GPUs {
-		fmt.Fprintf(w, "gpu %-4d %s\n", i, g)
+		fmt.Fprintf(w, "gpu %-4d %s\n", i, gpuLine(g))
 	}
 	fmt.Fprintf(w, "cost     %s USDC an hour   %d s paid = %s USDC   at most %d s owed = %s USDC   funded until %s UTC\n",
 		t.Cost.PerHour, t.Cost.PaidSecs, t.Cost.Paid, t.Cost.Used, t.Cost.Owed, when(t.Cost.FundedUntil))
 }
 
-// String is one line. What the machine says is made fit for a terminal.
-func (g topGPU) String() string {
+// gpuLine is one line about a GPU. What the machine says is made fit for a terminal.
+func gpuLine(g service.GPUUse) string {
 	parts := []string{printable.Text(g.Name)}
 	if g.Simulated {
 		parts = append(parts, "SIMULATED: the readings mean nothing")

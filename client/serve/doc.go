@@ -5,6 +5,9 @@
 //     too large or takes too long.
 //   - token.go keeps the hash of the token in an embedded database.
 //   - signin.go lets a browser in by a code that is good once; the page that it shows is in client/serve/page.
+//   - walletsignin.go lets one in by the signature of the customer's wallet; wallet.go passes on what the wallet signs
+//     (client/wallet).
+//   - machine.go and terminal.go speak with the machines of leases for the page: what they use, a shell.
 //   - problem.go answers every error as application/problem+json with its cause and the next step (RFC 9457).
 //   - operations.go has the operations; order.go, extend.go and forward.go those that change something.
 //   - events.go writes the changes of the customer's accounts to eventlog.go's file, and streams them.

@@ -56,7 +56,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if isStream(r) {
+	if isStream(r) || isMachineStream(r) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
@@ -96,11 +96,11 @@ func (g *guard) stranger(r *http.Request) *Problem {
 	if g.open[r.URL.Path] && (r.URL.Path != signInPath || r.Method == http.MethodPost) {
 		return nil
 	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	token, ok := tokenOf(r)
 	if !ok {
 		return problem(http.StatusUnauthorized, "the request has no token", "send the header Authorization: Bearer TOKEN; gantry serve --new-token makes one")
 	}
-	admitted, err := g.admits(strings.TrimSpace(token))
+	admitted, err := g.admits(token)
 	switch {
 	case err != nil:
 		return problem(http.StatusInternalServerError, "the token cannot be compared: "+err.Error(), "look at the server's log")

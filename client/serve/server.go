@@ -33,6 +33,8 @@ type Options struct {
 	Forwarder Forwarder
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
+	// Machines speaks with the machines of leases for the page; nil where there is none.
+	Machines Machines
 	// Latencies measures round trips from here; a server without it measures none.
 	Latencies Latencies
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
@@ -49,7 +51,11 @@ type Options struct {
 	Hosts []string
 	// Page is the web page; a server without it has none.
 	Page []*page.File
-	Log  zerolog.Logger
+	// Wallet is for what the customer's own key signs, in a browser; nil where there is no page.
+	Wallet Wallet
+	// Local says that the cluster is a local network.
+	Local bool
+	Log   zerolog.Logger
 }
 
 // Server is the HTTP API.
@@ -60,16 +66,24 @@ type Server struct {
 	signIns signIns
 	streams streams
 	audits  limit
+
+	challenges *challenges
 	// forwards are the ports that lead into containers.
 	forwards forwards
 }
 
 // New is a server that does not listen yet.
 func New(o Options) *Server {
-	s := &Server{o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}, audits: make(limit, maxAudits)}
+	s := &Server{
+		o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, audits: make(limit, maxAudits),
+		signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}, challenges: newChallenges(time.Now),
+	}
 	mux := http.NewServeMux()
 	s.api(mux)
 	open := map[string]bool{"/openapi.json": true, "/health": true, signInPath: true}
+	if o.Wallet != nil {
+		open[aboutPath], open[challengePath], open[walletPath] = true, true, true
+	}
 	for _, f := range o.Page {
 		open[f.Path] = true
 		pattern := f.Path
@@ -113,6 +127,12 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	c.Security = []map[string][]string{{"token": {}}}
 	api := humago.New(mux, c)
 	s.register(api)
+	if s.o.Wallet != nil {
+		s.registerWallet(api)
+	}
+	if s.o.Machines != nil {
+		s.registerMachines(api, mux)
+	}
 	// huma takes an array of bytes for base64; encoding/json writes numbers.
 	if params, ok := api.OpenAPI().Components.Schemas.Map()["Params"]; ok {
 		params.Properties["pad"] = &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeInteger}, Description: "Unused"}

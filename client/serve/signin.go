@@ -61,17 +61,30 @@ func (s *signIns) exchange(code string) (token string, until time.Time, ok bool,
 	got := sha256.Sum256([]byte(code))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
-	if s.code == [32]byte{} || !now.Before(s.until) || subtle.ConstantTimeCompare(got[:], s.code[:]) != 1 {
+	if s.code == [32]byte{} || !s.now().Before(s.until) || subtle.ConstantTimeCompare(got[:], s.code[:]) != 1 {
 		return "", time.Time{}, false, nil
 	}
-	if token, err = secret(tokenPrefix + "page_"); err != nil {
-		return "", time.Time{}, false, err
+	if token, until, err = s.add(); err == nil {
+		s.code = [32]byte{}
 	}
-	s.code = [32]byte{}
-	until = now.Add(signedIn)
+	return token, until, err == nil, err
+}
+
+// admit makes a token for a browser that has shown otherwise that it may have one.
+func (s *signIns) admit() (token string, until time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add()
+}
+
+// add makes a token. The caller holds mu.
+func (s *signIns) add() (token string, until time.Time, err error) {
+	if token, err = secret(tokenPrefix + "page_"); err != nil {
+		return "", time.Time{}, err
+	}
+	until = s.now().Add(signedIn)
 	s.tokens[sha256.Sum256([]byte(token))] = until
-	return token, until, true, nil
+	return token, until, nil
 }
 
 // admits reports whether a token is one of a browser that is signed in.

@@ -19,7 +19,7 @@ func paged(t *testing.T) (s *Server, now *time.Time, token string) {
 	store := testStore(t)
 	token, err := store.NewToken()
 	require.NoError(t, err)
-	files, err := page.Files()
+	files, err := page.Files(true)
 	require.NoError(t, err)
 	s = New(Options{Store: store, Page: files, Log: zerolog.Nop()})
 	at := time.Unix(1_700_000_000, 0)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -30,6 +31,7 @@ type Manager struct {
 
 	landed chan landedReport
 	seen   slotMark
+	built  atomic.Uint32 // transactions that were built to be signed elsewhere
 }
 
 // New starts a manager. Call Resume once, then Submit as needed, then Close.
@@ -118,7 +120,11 @@ func (m *Manager) start(in Intent, fresh Entry, want chain.Commitment) (*submiss
 	have, err := m.o.Store.Get(in.ID)
 	switch {
 	case errors.Is(err, ErrUnknownIntent), err == nil && have.State == StateFailed && (in.Repeatable || !have.Failure.Uncertain):
-		if err = m.o.Store.put(fresh); err == nil {
+		put := m.o.Store.put
+		if fresh.Current != nil && err != nil { // signed elsewhere, and not stored yet
+			put = m.o.Store.putSigned
+		}
+		if err = put(fresh); err == nil {
 			m.changed(fresh)
 		}
 	case err == nil && have.Digest != fresh.Digest:

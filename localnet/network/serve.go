@@ -40,10 +40,21 @@ func (n *Network) StartServe(ctx context.Context, customer seed.Wallet, credits 
 			return Served{}, fmt.Errorf("the customer of the page: %w", err)
 		}
 	}
-	served := Served{TokenFile: filepath.Join(n.cfg.Dir, "keys", serveName+".token")}
+	return n.serve(ctx, serveName, "--session", session.Path)
+}
+
+// StartServeForWallet starts `gantry serve` for a wallet that has neither credits nor a session key: it makes both on the
+// page.
+func (n *Network) StartServeForWallet(ctx context.Context, customer seed.Wallet) (Served, error) {
+	return n.serve(ctx, serveName+"-"+customer.Name, "--customer", customer.Address().String())
+}
+
+// serve starts the command under a name, and waits until it answers.
+func (n *Network) serve(ctx context.Context, name string, who ...string) (Served, error) {
+	served := Served{TokenFile: filepath.Join(n.cfg.Dir, "keys", name+".token")}
 	args := append([]string{"--json"}, n.direct()...)
-	args = append(args, serveName, "--session", session.Path, "--listen", "127.0.0.1:0", "--token-file", served.TokenFile)
-	p, err := n.sup.Start(process.Spec{Name: serveName, Path: n.bins.gantry, Args: args, Dir: n.cfg.Dir, Env: n.home(serveName)})
+	args = append(args, serveName, "--listen", "127.0.0.1:0", "--token-file", served.TokenFile)
+	p, err := n.sup.Start(process.Spec{Name: name, Path: n.bins.gantry, Args: append(args, who...), Dir: n.cfg.Dir, Env: n.home(name)})
 	if err != nil {
 		return Served{}, err
 	}

@@ -13,11 +13,15 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 )
 
 //go:embed static
 var static embed.FS
+
+// onlyLocal has what must not be served for other clusters: a wallet whose key is a file.
+const onlyLocal = "static/local/"
 
 // Prefix is where the files are, besides the document at "/".
 const Prefix = "/page/"
@@ -41,11 +45,11 @@ type File struct {
 	etag string
 }
 
-// Files are all files of the page. Errors: a file without a known type.
-func Files() ([]*File, error) {
+// Files are all files of the page; those of a local network only where local is set. Errors: a file without a known type.
+func Files(local bool) ([]*File, error) {
 	var out []*File
 	err := fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || (!local && strings.HasPrefix(name, onlyLocal)) {
 			return err
 		}
 		raw, err := static.ReadFile(name)

@@ -14,7 +14,7 @@ import (
 
 func files(t *testing.T) map[string]*File {
 	t.Helper()
-	all, err := Files()
+	all, err := Files(true)
 	require.NoError(t, err)
 	out := map[string]*File{}
 	for _, f := range all {

@@ -66,8 +66,12 @@ func up(c *cli.Context) (err error) {
 		}
 	}
 	describe(c.App.Writer, n.State(), dir, explorer)
+	if len(n.Keys.Customers) > 1 {
+		w := n.Keys.Customers[1]
+		fmt.Fprintf(c.App.Writer, "  gantry --config %s serve --customer %s   # for a wallet without credits; it signs in on the page with %s\n", network.ConfigPath(dir), w.Address(), w.Path)
+	}
 	if served.Page != "" {
-		fmt.Fprintf(c.App.Writer, "page      %s\n          signs one browser in within 15 minutes; then give the token in %s\n", served.Page, served.TokenFile)
+		fmt.Fprintf(c.App.Writer, "page      %s\n          signs one browser in within 15 minutes; then sign in with the development wallet's file %s\n          or with the token in %s\n", served.Page, n.Keys.Customers[0].Path, served.TokenFile)
 	}
 	fmt.Fprintf(c.App.Writer, "\nready after %.1f s. Ctrl-C stops everything.\n", time.Since(started).Seconds())
 	select {

@@ -51,3 +51,33 @@ export async function ask(method, path, { body, headers, signal } = {}) {
 }
 
 export const get = async (path, signal) => (await ask('GET', path, { signal })).body;
+
+// events reads server-sent events with the token, which a browser's own reader of them cannot send. on has a function for
+// each kind, which gets the document and the event's id. It ends with the stream.
+export async function events(path, headers, signal, on) {
+  const h = new Headers({ ...headers, Authorization: `Bearer ${sessionStorage.getItem(where)}` });
+  const res = await fetch(path, { headers: h, signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });
+  if (!res.ok) throw new Problem(await res.json(), res.status);
+  const reader = res.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    rest += value;
+    const parts = rest.split('\n\n');
+    rest = parts.pop();
+    for (const part of parts) {
+      const fields = Object.fromEntries(part.split('\n').filter((l) => !l.startsWith(':')).map((l) => [l.slice(0, l.indexOf(':')), l.slice(l.indexOf(':') + 1).trimStart()]));
+      if (Object.hasOwn(on, fields.event)) on[fields.event](JSON.parse(fields.data), fields.id);
+    }
+  }
+}
+
+// webSocket opens one to this server. The token goes as a protocol's name: a browser sends no other header with it.
+export function webSocket(path) {
+  const at = new URL(path, location.href);
+  at.protocol = at.protocol === 'https:' ? 'wss:' : 'ws:';
+  const s = new WebSocket(at, ['gantry.terminal', `gantry.bearer.${sessionStorage.getItem(where)}`]);
+  s.binaryType = 'arraybuffer';
+  return s;
+}

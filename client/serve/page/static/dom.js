@@ -2,7 +2,7 @@
 // chain by strangers.
 
 const attributes = new Set([
-  'autocomplete', 'class', 'colspan', 'for', 'href', 'id', 'inputmode', 'max', 'maxlength', 'min', 'name', 'placeholder',
+  'accept', 'autocomplete', 'class', 'colspan', 'for', 'href', 'id', 'inputmode', 'max', 'maxlength', 'min', 'name', 'placeholder',
   'required', 'role', 'rows', 'scope', 'spellcheck', 'step', 'tabindex', 'type', 'value',
 ]);
 

@@ -2,6 +2,9 @@
 import { ask, forget, get, keep, signedIn, signInPath } from './api.js';
 import { el, fill, say } from './dom.js';
 import { problem } from './show.js';
+import { disconnect, listen } from './wallet.js';
+import { audit } from './views/audit.js';
+import { keepers } from './views/keepers.js';
 import { lease } from './views/lease.js';
 import { leases } from './views/leases.js';
 import { market } from './views/market.js';
@@ -9,8 +12,9 @@ import { order } from './views/order.js';
 import { purchase } from './views/purchase.js';
 import { signIn } from './views/signin.js';
 import { status } from './views/status.js';
+import { wallet } from './views/wallet.js';
 
-const views = { market, order, purchase, leases, lease, status };
+const views = { market, order, purchase, leases, lease, wallet, audit, keepers, status };
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
 const out = document.getElementById('out');
@@ -38,7 +42,14 @@ async function show(failure) {
   }
   if (!signedIn()) {
     where.textContent = '';
-    fill(main, signIn({ failure, done: () => show() }));
+    let about;
+    try {
+      about = await get('/page/about', signal);
+    } catch (err) {
+      if (signal.aborted) return;
+      failure ??= err;
+    }
+    fill(main, signIn({ failure, about, signal, done: () => show() }));
     main.querySelector('h1').focus();
     return;
   }
@@ -106,6 +117,7 @@ async function enter() {
 }
 
 async function start() {
+  listen();
   addEventListener('hashchange', enter);
   document.querySelector('.skip').addEventListener('click', (e) => {
     e.preventDefault();
@@ -119,6 +131,7 @@ async function start() {
       await ask('DELETE', signInPath);
     } catch { /* the token is forgotten here all the same */ }
     forget();
+    disconnect();
     say('Signed out.');
     show();
   });

@@ -2,24 +2,53 @@
 import { get } from '../api.js';
 import { describe, el, fill, simulated } from '../dom.js';
 import { span, usdc, when } from '../show.js';
+import { extendForm, judgeForms } from './actions.js';
 import { stateOf } from './leases.js';
+import { logs } from './logs.js';
 import { stopButton } from './stop.js';
+import { terminal } from './terminal.js';
+import { use } from './use.js';
+
+// phases say what a state means.
+const phases = {
+  awarded: 'A keeper has given the order to this machine, which brings the job up. Nothing is billed yet.', running: 'The machine serves the job, and every second is billed that it serves.',
+  ended: 'It is over. What is owed is settled by receipts or by the keepers’ next report; the rest is free again.', failed: 'The machine did not serve it. The time that was not served is not paid.',
+};
 
 export async function lease({ root, argument, signal, every }) {
   const id = decodeURIComponent(argument);
   const body = el('div');
   const failure = el('div');
-  root.append(el('h1', { tabindex: -1 }, 'Lease'), failure, body);
+  const live = el('div');
+  const acts = el('div');
+  root.append(el('h1', { tabindex: -1 }, 'Lease'), failure, el('div', { class: 'columns' }, el('div', {}, live, acts), body));
   let shown = '';
+  let status = '';
+  let acted = '';
   const load = async (anew) => {
-    const l = await get(`/v1/leases/${encodeURIComponent(id)}`, signal);
+    let l;
+    try {
+      l = await get(`/v1/leases/${encodeURIComponent(id)}`, signal);
+    } catch (err) {
+      if (err.status !== 404 || !shown) throw err;
+      fill(failure, el('p', { role: 'status' }, 'The lease is settled and closed: what is below was its last state. ', el('a', { href: `#/audit/${encodeURIComponent(id)}` }, 'Its history'), ' stays.'));
+      return;
+    }
     const now = JSON.stringify(l);
     if (now === shown && anew !== true) return;
     shown = now;
     const code = (text) => text && el('code', {}, text);
+    if (status !== l.status) { // what is live changes with the state alone
+      parts(l);
+      status = l.status;
+    }
+    if (acted !== `${l.status} ${l.rating ?? ''}`) {
+      fill(acts, l.status === 'running' && [el('h2', {}, 'More time'), extendForm(l, load)], l.status !== 'awarded' && judgeForms(l, load, signal));
+      acted = `${l.status} ${l.rating ?? ''}`;
+    }
     fill(body,
       describe(
-        ['State', stateOf(l)], ['Detail', l.detail],
+        ['State', stateOf(l)], ['', phases[l.status]], ['Detail', l.detail],
         ['GPUs', [`${l.gpus} × ${l.model ?? 'GPU'} `, l.simulated && simulated()]],
         ['Exit code', l.exitCode], ['Output', l.output]),
       el('h2', {}, 'Money'),
@@ -30,11 +59,22 @@ export async function lease({ root, argument, signal, every }) {
       describe(
         ['Awarded', when(l.awardedAt)], ['Started', when(l.startedAt)], ['Money lasts until', when(l.fundedUntil)], ['Ended', when(l.endedAt)],
         ['Used', span(l.usedSeconds)], ['Paid', span(l.paidSeconds)], ['Receipts say', span(l.receiptSeconds)], ['Keepers confirm', span(l.verifiedSeconds)],
-        ['Down', l.downtimeSeconds ? span(l.downtimeSeconds) : '']),
+        ['Down', l.downtimeSeconds ? span(l.downtimeSeconds) : ''], ['Rating', l.rating && `${l.rating} of 5`]),
       el('h2', {}, 'Addresses'),
       describe(['Lease', code(l.address)], ['Order', code(l.order)], ['Node', code(l.node)], ['Customer', code(l.customer)], ['Snapshot', code(l.snapshot)]),
-      el('p', { class: 'note' }, 'Its output: ', el('code', {}, `gantry logs ${l.address}`), '. Its history with every proof: ', el('code', {}, `gantry audit ${l.address}`), '.'),
-      el('div', { class: 'buttons' }, stopButton(l, failure, load)));
+      el('div', { class: 'buttons' }, stopButton(l, failure, load), el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit' }, 'Audit this lease')));
+  };
+  // parts are what is not drawn anew with every figure.
+  let leave = new AbortController();
+  signal.addEventListener('abort', () => leave.abort());
+  const parts = (l) => {
+    leave.abort();
+    leave = new AbortController();
+    const running = l.status === 'running';
+    fill(live,
+      running && [el('h2', {}, 'Now'), use(l.address, leave.signal)],
+      l.status !== 'awarded' && [el('h2', {}, 'Output'), logs(l.address, leave.signal)],
+      running && [el('h2', {}, 'Terminal'), el('p', { class: 'note' }, 'A shell in the container, where the lease is one of an image.'), terminal(l.address, leave.signal)]);
   };
   await load();
   every(3000, load);

@@ -4,6 +4,7 @@ import { confirmed } from '../dialog.js';
 import { choice, describe, el, field, fill } from '../dom.js';
 import { amount, cost, micro, plural, problem, span, usdc } from '../show.js';
 import { begin, pending } from './pending.js';
+import { mayOrder } from './wallet.js';
 
 // words splits a command line at spaces; quotes hold a part together, and a backslash outside of single quotes takes the
 // next character as it is. Nothing else is special: no variables, no wildcards.
@@ -132,5 +133,6 @@ export async function order({ root, query, signal }) {
   });
   draw();
   fill(root, el('h1', { tabindex: -1 }, 'Order'),
+    !mayOrder(status) && el('p', { role: 'status' }, 'The server cannot order yet: ', el('a', { href: '#/wallet' }, 'deposit credits and authorise its session key'), '.'),
     waiting && el('p', { role: 'status' }, 'A purchase is under way: ', el('a', { href: `#/purchase/${waiting.key}` }, 'look at it'), '.'), form);
 }

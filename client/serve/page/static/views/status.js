@@ -1,6 +1,6 @@
 // Where the server works, for whom, and by which rules.
 import { get } from '../api.js';
-import { describe, el, fill } from '../dom.js';
+import { describe, el, figure, fill } from '../dom.js';
 import { usdc, when } from '../show.js';
 import { money } from './leases.js';
 
@@ -9,7 +9,7 @@ export async function status({ root, signal, every }) {
   root.append(el('h1', { tabindex: -1 }, 'Status'), body);
   const m = await get('/v1/market', signal);
   const load = async () => {
-    const s = await get('/v1/status', signal);
+    const [s, n] = await Promise.all([get('/v1/status', signal), get('/v1/statistics', signal)]);
     const code = (text) => el('code', {}, text);
     const test = s.cluster.name !== 'mainnet-beta';
     fill(body,
@@ -22,9 +22,21 @@ export async function status({ root, signal, every }) {
       describe(['Customer', code(s.account.customer)], ['Live orders', s.account.liveOrders], ['Live leases', s.account.liveLeases],
         ['Session key', code(s.account.session.key)], ['Its cap', usdc(s.account.session.cap)], ['Expires', when(s.account.session.expires)]),
       el('h2', {}, 'Market'),
+      statistics(n),
       describe(['Paused', m.paused.length ? m.paused.join(', ') : 'nothing'], ['Keepers', m.keepers], ['Address', code(m.address)],
         ['Models', m.models.map((x) => x.name).join(', ')]));
   };
   await load();
   every(5000, load);
+}
+
+// statistics shows how much of the market is used, and what it asks.
+function statistics(n) {
+  const heads = [['GPU'], ['Machines', 'taking orders'], ['GPUs'], ['Leased'], ['Lowest ask', 'USDC/GPU-hour'], ['Median ask', 'USDC/GPU-hour'], ['Median uptime', '%']];
+  const cells = (m) => [`${m.activeNodes} of ${m.nodes}`, m.gpus, `${m.leasedGpus} (${m.utilisationPercent} %)`, m.lowestAsk ?? 'none free', m.medianAsk ?? '–', m.medianUptimePercent ?? '–'];
+  return [el('div', { class: 'figures' }, figure('GPUs', n.total.gpus), figure('Leased', `${n.total.leasedGpus} (${n.total.utilisationPercent} %)`),
+    figure('Machines that take orders', `${n.total.activeNodes} of ${n.total.nodes}`), n.total.medianUptimePercent && figure('Median uptime', `${n.total.medianUptimePercent} %`)),
+  el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'GPU models' }, el('table', {}, el('caption', {}, 'By GPU model, as its machines are now.'),
+    el('thead', {}, el('tr', {}, heads.map(([h, unit], i) => el('th', { scope: 'col', class: i > 0 && 'number' }, h, unit && el('div', { class: 'note' }, unit))))),
+    el('tbody', {}, n.models.map((m) => el('tr', {}, el('th', { scope: 'row' }, m.model), cells(m).map((c) => el('td', { class: 'number' }, c)))))))];
 }

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/serve/page"
+	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/client/wallet"
+)
+
+// served is whom the server acts for, and its session key. A customer that is named need not have authorised the key
+// yet: its wallet does so on the page. A server without --session makes a key of its own for it.
+func (s *session) served() (solana.PublicKey, solana.PrivateKey, error) {
+	var named solana.PublicKey
+	if text := s.cli.String(flagCustomer); text != "" {
+		var err error
+		if named, err = address(text, "wallet"); err != nil {
+			return named, nil, err
+		}
+	}
+	if s.cli.String(flagSession) == "" {
+		if named.IsZero() {
+			return named, nil, usage("gantry serve works with a session key only, and --session is missing",
+				"say with --customer WALLET whose wallet authorises one on the page; or make one with: solana-keygen new -o session.json, "+
+					"and name it with: gantry session add session.json --cap USDC --fund SOL")
+		}
+		if err := s.ownSessionKey(named); err != nil {
+			return named, nil, err
+		}
+	}
+	key, err := s.wallet()
+	if err != nil {
+		return named, nil, err
+	}
+	if named.IsZero() || s.cli.Bool("no-page") {
+		customer, err := s.customer()
+		return customer, key, err
+	}
+	s.actsFor = named
+	return named, key, nil
+}
+
+// ownSessionKey has the command work with a key that it keeps for a customer on this cluster, and makes where there is none.
+func (s *session) ownSessionKey(customer solana.PublicKey) error {
+	genesis, err := s.client.Genesis(s.ctx)
+	if err != nil {
+		return err
+	}
+	root, err := s.stateRoot()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, "serve", genesis.String())
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("session key: %w", err)
+	}
+	path := filepath.Join(dir, customer.String()+".json")
+	_, err = os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		key, err := solana.NewRandomPrivateKey()
+		if err != nil {
+			return fmt.Errorf("session key: %w", err)
+		}
+		if err := chain.SaveKeypair(path, key); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return fmt.Errorf("session key: %w", err)
+	}
+	return s.cli.Set(flagSession, path)
+}
+
+// page prepares what the page shows, and what its wallet signs. The returned function ends it.
+func (s *session) page(f *purchase.Folder, o *serve.Options) (end func(), err error) {
+	genesis, err := s.client.Genesis(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.Local = chain.ClusterOf(genesis) == chain.ClusterLocal
+	if o.Page, err = page.Files(o.Local); err != nil {
+		return nil, err
+	}
+	store, err := txm.OpenStore(filepath.Join(f.Dir(), "serve-wallet.db"), genesis)
+	if err != nil {
+		return nil, err
+	}
+	m, err := txm.New(txm.Options{RPC: s.client, Store: store, Keys: txm.Keys{}, Payer: o.Customer, Commitment: s.waitLevel(), Log: s.log, Fees: s.fees})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	end = func() {
+		m.Close()
+		_ = store.Close() // what is stored is synced already
+	}
+	// What the wallet signed before the server ended is followed to its end.
+	if _, err := m.Resume(nil); err != nil {
+		end()
+		return nil, err
+	}
+	o.Machines = &buyer{s: s}
+	o.Wallet = wallet.New(wallet.Options{Client: s.client, Service: s.service, Manager: m, Customer: o.Customer, Session: o.Session, Now: time.Now})
+	return end, nil
+}

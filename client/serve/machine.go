@@ -1,0 +1,80 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/service"
+)
+
+// leasesPath is where the page finds what a lease's machine says and does.
+const leasesPath = "/page/leases/"
+
+// Machines speaks with the machines of the customer's leases, and with keepers about them. It is safe for concurrent use.
+// All errors are those of another's lease, too: service.ErrNoLease.
+type Machines interface {
+	// Use tells what a lease uses, every two seconds, until ctx ends or take returns an error.
+	Use(ctx context.Context, lease solana.PublicKey, take func(service.Use) error) error
+	// Terminal runs a shell in the lease's container until it ends or ctx does.
+	Terminal(ctx context.Context, lease solana.PublicKey, t Terminal) error
+	// Complain brings the text of a dispute of the lease to the keepers, and tells how many took it, of how many.
+	Complain(ctx context.Context, lease solana.PublicKey, text []byte) (reached, all int, err error)
+}
+
+// isMachineStream reports whether a request is answered for as long as a lease or a shell runs.
+func isMachineStream(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, leasesPath) && (strings.HasSuffix(r.URL.Path, "/use") || isTerminal(r))
+}
+
+// registerMachines adds the operations of the page about leases' machines.
+func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
+	use := huma.Operation{OperationID: "lease-use", Method: http.MethodGet, Path: leasesPath + "{id}/use", Hidden: true}
+	huma.Register(api, use, func(ctx context.Context, in *leaseInput) (*huma.StreamResponse, error) {
+		id, err := address(in.ID)
+		if err != nil {
+			return nil, err
+		}
+		ctx, done, err := s.streams.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &huma.StreamResponse{Body: func(h huma.Context) {
+			defer done()
+			_, w := humago.Unwrap(h)
+			out := newStream(w, done)
+			defer out.beats(ctx)()
+			err := s.o.Machines.Use(ctx, id, func(u service.Use) error { return out.send("use", "", u) })
+			if err != nil && ctx.Err() == nil && out.err() == nil {
+				_ = out.send("problem", "", failed(err))
+			}
+		}}, nil
+	})
+	type complaintInput struct {
+		ID   string `path:"id" maxLength:"44"`
+		Body struct {
+			Text string `json:"text" minLength:"1" maxLength:"65536" doc:"The text whose sha256 the dispute names"`
+		}
+	}
+	type complaintReply struct {
+		Reached int `json:"reached" doc:"Keepers that took it, who pass it on"`
+		Keepers int `json:"keepers"`
+	}
+	complain := huma.Operation{OperationID: "lease-complain", Method: http.MethodPost, Path: leasesPath + "{id}/complaint", Hidden: true, MaxBodyBytes: maxBody}
+	huma.Register(api, complain, func(ctx context.Context, in *complaintInput) (*reply[complaintReply], error) {
+		id, err := address(in.ID)
+		if err != nil {
+			return nil, err
+		}
+		reached, all, err := s.o.Machines.Complain(ctx, id, []byte(in.Body.Text))
+		if err != nil {
+			return nil, failed(err)
+		}
+		return &reply[complaintReply]{complaintReply{reached, all}}, nil
+	})
+	mux.HandleFunc(http.MethodGet+" "+leasesPath+"{id}/terminal", s.terminal)
+}

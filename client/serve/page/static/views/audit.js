@@ -1,0 +1,44 @@
+// The history of a lease, rebuilt by the server from its transactions: what happened, whether it adds up, and where to look.
+import { get } from '../api.js';
+import { describe, el, field, figure, fill } from '../dom.js';
+import { problem, span, usdc } from '../show.js';
+
+const heads = ['What', 'When', 'Adds up', 'Figures', 'Transaction'];
+
+function row(s) {
+  return el('tr', {}, el('th', { scope: 'row' }, s.name), el('td', {}, s.time && new Date(s.time).toLocaleString()),
+    el('td', {}, s.ok ? el('span', { class: 'badge verified' }, 'yes') : el('span', { class: 'badge bad' }, 'no')),
+    el('td', { class: 'text' }, s.text, s.problems?.length > 0 && el('ul', {}, s.problems.map((p) => el('li', {}, p)))),
+    el('td', { class: 'text' }, s.transaction && el('code', {}, s.transaction)));
+}
+
+export async function audit({ root, argument, signal }) {
+  const id = decodeURIComponent(argument);
+  const body = el('div');
+  const address = el('input', { name: 'lease', required: true, value: id, autocomplete: 'off', spellcheck: 'false', maxlength: 44 });
+  const form = el('form', { class: 'row' }, field('Lease', address, 'Of any customer, also one that is closed.'), el('div', {}, el('button', { class: 'act' }, 'Audit')));
+  form.addEventListener('submit', (e) => {
+    e.preventDefault();
+    location.hash = `#/audit/${encodeURIComponent(address.value.trim())}`;
+  });
+  root.append(el('h1', { tabindex: -1 }, 'Audit'), el('p', {}, 'The server reads the transactions of a lease and checks every amount, signature and proof again. It trusts no keeper for it.'), form, body);
+  if (!id) return;
+  fill(body, el('p', { role: 'status' }, 'Reading the history from the cluster.'));
+  let a;
+  try {
+    a = await get(`/v1/audit/${encodeURIComponent(id)}`, signal);
+  } catch (err) {
+    if (!signal.aborted) fill(body, problem(err));
+    return;
+  }
+  const code = (text) => el('code', {}, text);
+  fill(body,
+    el('p', { role: 'status', class: a.ok ? 'verdict good' : 'verdict bad' }, a.ok ? 'Everything adds up.' : 'NOT everything adds up: see the steps below.'),
+    el('div', { class: 'figures' }, figure('Paid for the time', usdc(a.paid)), figure('To the provider', usdc(a.provider)), figure('Fee', usdc(a.fee)), figure('Came back', usdc(a.refunded))),
+    el('p', {}, `${span(a.paidSeconds)} × ${a.gpus} GPU${a.gpus === 1 ? '' : 's'} × ${a.pricePerGpuHour} USDC per GPU-hour = ${a.paid} USDC = ${a.provider} for the provider + ${a.fee} fee (${(a.feeBps / 100).toFixed(2)} %).`),
+    el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Steps' }, el('table', {},
+      el('caption', {}, `From the first to the last${a.lives > 1 ? `; this address was a lease ${a.lives} times, the last one is shown` : ''}${a.open ? '; the lease is not closed yet' : ''}.`),
+      el('thead', {}, el('tr', {}, heads.map((h) => el('th', { scope: 'col' }, h)))), el('tbody', {}, a.steps.map(row)))),
+    describe(['Proofs of reports', a.verifiedLeaves], ['Order', code(a.order)], ['Node', code(a.node)], ['Customer', code(a.customer)], ['Look it up at', code(a.explorer)]),
+    el('p', { class: 'note' }, 'The same without this server: ', code(`gantry audit ${a.lease}`), '.'));
+}

@@ -1,0 +1,136 @@
+// Tries the page of a lease in a browser, against a `gantry serve` of a wallet that has neither credits nor a session key:
+// the output of its container as it comes, what it uses, a terminal, more time, stop, rating and dispute.
+//
+// usage: node lease.mjs CHROMIUM ORIGIN KEYPAIR_FILE IMAGE [FOLDER]; IMAGE has busybox; FOLDER takes screenshots.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { begin, heading, open } from './lib.mjs';
+import { install, keyOf } from './wallets.mjs';
+
+const [executablePath, address, keyFile, image, folder] = process.argv.slice(2);
+const { origin } = new URL(address);
+const { tab, shot, look, step, end } = await begin(executablePath, origin, folder);
+const page = await tab();
+await install(page, { name: 'Test wallet', key: keyOf(JSON.parse(readFileSync(keyFile, 'utf8')).slice(0, 32)) });
+await page.goto(origin);
+await page.getByRole('button', { name: 'Sign in with Test wallet' }).click();
+await heading(page, 'Market');
+await open(page, 'Wallet');
+await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('button', { name: 'Sign with the wallet' }).click();
+await page.getByText('Done, in transaction').waitFor();
+
+await open(page, 'Order');
+await page.getByLabel('GPU', { exact: true }).selectOption({ index: 0 });
+await page.getByLabel('At most, USDC per GPU-hour').fill('3');
+await page.getByLabel('Image', { exact: true }).fill(image);
+await page.getByLabel('Command').fill(`/bin/sh -c 'i=0; while :; do i=$((i+1)); echo "line $i"; sleep 1; done'`);
+await page.getByLabel('Network').selectOption('none');
+await page.getByLabel('Simulated GPUs too').check();
+await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('button', { name: 'Buy' }).click();
+await heading(page, 'Lease', 90_000);
+await page.locator('.state-running').waitFor({ timeout: 60_000 });
+step('a container runs');
+
+// Its output comes as it is printed, once; a reload shows it again.
+const output = page.getByRole('region', { name: 'Output of the job' });
+const lines = async () => (await output.innerText()).trim().split('\n');
+await output.getByText('line 3').waitFor();
+const before = (await lines()).length;
+await page.waitForFunction((n) => document.querySelector('.logs').textContent.trim().split('\n').length >= n + 2, before);
+assert.deepEqual(await lines(), (await lines()).map((_, i) => `line ${i + 1}`));
+await page.getByText('Processors busy').waitFor();
+await page.getByText(/^GPU 0/).waitFor();
+assert.ok(await page.locator('.figures .simulated').count() > 0, 'simulated GPUs are marked');
+step('output and use');
+
+// A terminal: what is typed runs, and what it shows obeys the screen.
+await page.getByRole('button', { name: 'Open a terminal' }).click();
+const screen = page.locator('.screen');
+await page.waitForFunction(() => document.querySelector('.screen')?.textContent.includes('#') || document.querySelector('.screen')?.textContent.includes('$'));
+await page.keyboard.type('echo answer-$((6*7))');
+await page.keyboard.press('Enter');
+await screen.getByText('answer-42', { exact: true }).waitFor();
+await page.keyboard.type('stty size');
+await page.keyboard.press('Enter');
+await screen.getByText(/^24 \d+\s*$/).waitFor();
+await page.keyboard.type("printf '\\033[31mred\\033[0m <img src=x onerror=alert(1)>\\n'");
+await page.keyboard.press('Enter');
+await screen.locator('.t-f1', { hasText: 'red' }).waitFor();
+assert.equal(await page.locator('main img').count(), 0);
+await look(page, 'a lease with a terminal');
+await shot(page, 'lease', true);
+await page.setViewportSize({ width: 800, height: 900 });
+await page.waitForTimeout(300);
+await page.keyboard.type('clear; stty size');
+await page.keyboard.press('Enter');
+await page.waitForFunction(() => /^24 (\d+)$/m.test([...document.querySelectorAll('.screen div')].map((d) => d.textContent.trimEnd()).join('\n')));
+await page.setViewportSize({ width: 1280, height: 800 });
+await page.keyboard.type('exit');
+await page.keyboard.press('Enter');
+await page.getByText('The terminal is closed.').waitFor();
+step('terminal');
+
+// The token is needed for it, and another's page gets none.
+const id = decodeURIComponent(new URL(page.url()).hash.split('/').at(-1));
+const refused = (protocols) => page.evaluate(([path, protocols]) => new Promise((resolve) => {
+  const s = new WebSocket(path, protocols);
+  s.onopen = () => resolve('open');
+  s.onerror = () => resolve('refused');
+}), [`/page/leases/${id}/terminal`, protocols]);
+assert.equal(await refused(['gantry.terminal']), 'refused');
+assert.equal(await refused(['gantry.terminal', 'gantry.bearer.gantry_wrong']), 'refused');
+
+// More time.
+const until = () => page.locator('dt', { hasText: 'Money lasts until' }).locator('+ dd').innerText();
+const first = await until();
+await page.getByLabel('Minutes more').fill('5');
+await page.getByRole('button', { name: 'Extend' }).click();
+await page.getByRole('dialog').getByText('5 min').waitFor();
+await page.getByRole('dialog').getByRole('button', { name: 'Extend' }).click();
+await page.waitForFunction((t) => !document.querySelector('main').textContent.includes(t), first);
+const at = (text) => Date.parse(text.replace(/^(\d+)\/(\d+)\/(\d+), /, '$3-$2-$1T') + 'Z');
+assert.equal(at(await until()) - at(first), 300_000);
+step('extended');
+
+await page.getByRole('button', { name: /^Stop/ }).click();
+await page.getByRole('button', { name: 'Stop the lease' }).click();
+await page.getByText('ended (by customer)').waitFor();
+
+// The wallet disputes it, keepers get the text; and it rates it.
+await page.getByLabel('What is wrong').selectOption('bad-output');
+await page.getByLabel('Say and show it').fill('line 7 should have been line 8');
+await page.getByRole('button', { name: 'Dispute' }).click();
+await page.getByRole('dialog').getByText('Reserves a deposit of').waitFor();
+await look(page, 'dispute');
+await page.getByRole('button', { name: 'Sign with the wallet' }).click();
+await page.getByText(/The text has reached 1 of 1 keepers/).waitFor({ timeout: 40_000 });
+step('disputed');
+await page.getByLabel('Rating').selectOption('4');
+await page.getByRole('button', { name: 'Rate' }).click();
+await page.getByRole('dialog').getByText('with 4 of 5').waitFor();
+await page.getByRole('button', { name: 'Sign with the wallet' }).click();
+await page.getByText(/4 of 5/).first().waitFor(); // a lease that is settled and rated may be closed at once
+step('rated');
+
+// Its history, rebuilt from its transactions.
+await page.getByRole('link', { name: 'Audit this lease' }).click();
+await heading(page, 'Audit');
+await page.getByText('Everything adds up.').waitFor({ timeout: 40_000 });
+const names = await page.locator('tbody tr th').allTextContents();
+for (const name of ['order', 'award', 'start', 'extend', 'end', 'dispute', 'rated', 'sum']) assert.ok(names.some((n) => n.includes(name)), `${name} of ${names}`);
+const figure = async (name) => Number((await page.locator('.figures div', { hasText: name }).locator('span').last().innerText()).replace(' USDC', ''));
+assert.ok(Math.abs((await figure('Paid for the time')) - (await figure('To the provider')) - (await figure('Fee'))) < 1e-9, 'the sums add up');
+await look(page, 'audit');
+await shot(page, 'audit', true);
+step('audited');
+await open(page, 'Keepers');
+await page.getByRole('region', { name: 'Keepers' }).getByRole('row', { name: /active/ }).waitFor();
+await page.getByRole('region', { name: 'Reports' }).getByRole('row', { name: /final/ }).first().waitFor({ timeout: 40_000 });
+await look(page, 'keepers');
+await shot(page, 'keepers', true);
+await open(page, 'Status');
+await page.getByRole('row', { name: /A100/ }).waitFor();
+await look(page, 'status');
+await end();

@@ -1,0 +1,72 @@
+// What the scripts that try the page in a browser share.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+
+// begin starts a browser for a page of an origin. What must not happen on any of its pages is noted in faults.
+export async function begin(executablePath, origin, folder) {
+  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  const started = Date.now();
+  const step = (text) => console.log(`${((Date.now() - started) / 1000).toFixed(1)} s  ${text}`);
+  const browser = await chromium.launch({ executablePath, args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
+  const faults = [];
+  // What a failure leaves on the pages says more than its message.
+  process.on('uncaughtException', async (err) => {
+    console.error(err);
+    for (const p of browser.contexts().flatMap((c) => c.pages())) {
+      console.error(`${p.url()}:\n${await p.locator('body').innerText().catch(String)}`);
+      if (folder) await p.screenshot({ path: `${folder}/failure.png` }).catch(() => {});
+    }
+    console.error(faults);
+    process.exit(1);
+  });
+
+  // tab is a page in a browser of its own.
+  async function tab(options = {}) {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', timezoneId: 'UTC', ...options });
+    context.setDefaultTimeout(15_000);
+    const page = await context.newPage();
+    page.on('pageerror', (e) => faults.push(`error: ${e.message}`));
+    page.on('console', (m) => /Content Security Policy|Trusted ?Type/i.test(m.text()) && faults.push(m.text()));
+    page.on('dialog', (d) => faults.push(`dialog: ${d.message()}`) && d.dismiss());
+    page.on('request', (r) => new URL(r.url()).origin === origin || faults.push(`request to ${r.url()}`));
+    return page;
+  }
+
+  const shot = (page, name, fullPage = false) => folder && page.screenshot({ path: `${folder}/${name}.png`, fullPage });
+
+  // look has axe-core look a view over.
+  async function look(page, view) {
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+      const bad = violations.filter((v) => ['serious', 'critical'].includes(v.impact));
+      assert.deepEqual(bad.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), [], `${view}, ${colorScheme}`);
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+  }
+
+  // end checks that only this server was asked, and that the browser has refused nothing.
+  async function end() {
+    assert.deepEqual(faults, []);
+    await browser.close();
+    step('done');
+  }
+  return { tab, shot, look, step, end };
+}
+
+// heading waits for a view; without it, what is shown in its place is told.
+export async function heading(page, name, timeout = 15_000) {
+  try {
+    await page.getByRole('heading', { level: 1, name, exact: true }).waitFor({ timeout });
+  } catch (err) {
+    throw new Error(`no view ${name}: ${await page.locator('main').innerText()}`, { cause: err });
+  }
+}
+
+export async function open(page, name) {
+  await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+  await heading(page, name);
+}

@@ -1,0 +1,203 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+const (
+	// terminalProtocol is the WebSocket's, and bearerProtocol begins the second one that a page names, which carries its token: a browser
+	// sends no header of the page's with a WebSocket.
+	terminalProtocol = "gantry.terminal"
+	bearerProtocol   = "gantry.bearer."
+	// maxTyped is how much may come at once, bytes.
+	maxTyped = 64 << 10
+	// maxColumns and maxRows bound a screen.
+	maxColumns, maxRows = 500, 300
+	// silence is how long a page may not answer before its terminal is closed.
+	silence = 60 * time.Second
+)
+
+// Terminal is a screen with a keyboard.
+type Terminal struct {
+	In  io.Reader
+	Out io.Writer
+	// Size is the screen's at the beginning, and Resized has every size after that.
+	Size    Size
+	Resized <-chan Size
+}
+
+// Size is that of a screen, in characters.
+type Size struct {
+	Columns int `json:"columns"`
+	Rows    int `json:"rows"`
+}
+
+func (s Size) valid() bool {
+	return s.Columns > 0 && s.Rows > 0 && s.Columns <= maxColumns && s.Rows <= maxRows
+}
+
+// isTerminal reports whether a request opens a terminal.
+func isTerminal(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, leasesPath) && strings.HasSuffix(r.URL.Path, "/terminal") && websocket.IsWebSocketUpgrade(r)
+}
+
+// tokenOf is the token of a request.
+func tokenOf(r *http.Request) (token string, ok bool) {
+	if isTerminal(r) {
+		for _, p := range websocket.Subprotocols(r) {
+			if token, ok = strings.CutPrefix(p, bearerProtocol); ok {
+				return token, true
+			}
+		}
+	}
+	token, ok = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return strings.TrimSpace(token), ok
+}
+
+// ending is the last message of a terminal.
+type ending struct {
+	Ended   bool     `json:"ended"`
+	Problem *Problem `json:"problem,omitempty"`
+}
+
+// terminal answers a page that opens a shell: binary messages are what is typed and shown, text messages are the size of
+// the screen, and the last one to the page says how it has ended.
+func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
+	id, err := address(r.PathValue("id"))
+	if err != nil {
+		var p *Problem
+		if errors.As(err, &p) {
+			p.write(w)
+		}
+		return
+	}
+	// The guard has compared the origin.
+	up := websocket.Upgrader{Subprotocols: []string{terminalProtocol}, CheckOrigin: func(*http.Request) bool { return true }, HandshakeTimeout: writeWithin}
+	conn, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		return // it has answered
+	}
+	defer func() { _ = conn.Close() }()
+	c := &screen{conn: conn}
+	ctx, done, err := s.streams.open(r.Context())
+	if err != nil {
+		c.end(err)
+		return
+	}
+	defer done()
+	in, typed := io.Pipe()
+	resized := make(chan Size, 1)
+	t := Terminal{In: in, Out: c, Resized: resized}
+	if t.Size, err = c.first(); err != nil {
+		c.end(err)
+		return
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { c.read(typed, resized); done() })
+	wg.Go(func() { c.ping(ctx) })
+	err = s.o.Machines.Terminal(ctx, id, t)
+	if ctx.Err() == nil {
+		c.end(failed(err))
+	}
+	done()
+	_ = in.CloseWithError(io.ErrClosedPipe)
+	_ = conn.Close()
+	wg.Wait()
+}
+
+// screen is the page's end of a terminal.
+type screen struct {
+	conn *websocket.Conn
+	mu   sync.Mutex
+}
+
+func (c *screen) send(kind int, raw []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.conn.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+		return err
+	}
+	return c.conn.WriteMessage(kind, raw)
+}
+
+// Write shows bytes.
+func (c *screen) Write(b []byte) (int, error) {
+	if err := c.send(websocket.BinaryMessage, b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// first waits for the size of the screen.
+func (c *screen) first() (Size, error) {
+	c.conn.SetReadLimit(maxTyped)
+	_ = c.conn.SetReadDeadline(time.Now().Add(silence))
+	kind, raw, err := c.conn.ReadMessage()
+	var size Size
+	if err != nil || kind != websocket.TextMessage || json.Unmarshal(raw, &size) != nil || !size.valid() {
+		return size, problem(http.StatusBadRequest, "a terminal begins with the size of its screen", "load the page anew")
+	}
+	return size, nil
+}
+
+// read passes on what comes, until the page is gone.
+func (c *screen) read(typed *io.PipeWriter, resized chan Size) {
+	defer func() { _ = typed.Close() }()
+	c.conn.SetPongHandler(func(string) error { return c.conn.SetReadDeadline(time.Now().Add(silence)) })
+	for {
+		kind, raw, err := c.conn.ReadMessage()
+		if err != nil {
+			return
+		}
+		if kind == websocket.BinaryMessage {
+			if _, err := typed.Write(raw); err != nil {
+				return
+			}
+			continue
+		}
+		var size Size
+		if json.Unmarshal(raw, &size) != nil || !size.valid() {
+			continue
+		}
+		select { // the newest counts
+		case <-resized:
+		default:
+		}
+		resized <- size
+	}
+}
+
+// ping asks the page again and again whether it is there, until ctx ends.
+func (c *screen) ping(ctx context.Context) {
+	t := time.NewTicker(beat)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			if c.send(websocket.PingMessage, nil) != nil {
+				return
+			}
+		}
+	}
+}
+
+// end says how it has ended.
+func (c *screen) end(err error) {
+	e := ending{Ended: true}
+	errors.As(err, &e.Problem)
+	if raw, err := json.Marshal(e); err == nil {
+		_ = c.send(websocket.TextMessage, raw) // a page that is gone does not read it
+	}
+	_ = c.send(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
+}

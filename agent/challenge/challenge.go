@@ -101,15 +101,21 @@ func (s *Server) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// InTurn runs f in the queue of work proofs, so that nothing else computes meanwhile. Errors: f's, the context's, and
-// that another computation of the node's own is in the queue already.
+// InTurn runs f in the queue of work proofs, so that nothing else computes meanwhile. Errors: f's, the context's, that a lease
+// is live, and that another computation of the node's own is in the queue already.
 func (s *Server) InTurn(ctx context.Context, f func(context.Context) error) error {
-	return s.workQueue.do(ctx, s.o.Signer.PublicKey(), func(ctx context.Context) error {
+	return s.Alone(ctx, s.o.Signer.PublicKey(), func(ctx context.Context) error {
 		if s.o.Busy() {
 			return errBusy
 		}
 		return f(ctx)
 	})
+}
+
+// Alone runs f in the same queue, whatever leases there are. Errors: f's, the context's, and that another computation for the
+// key is in the queue already.
+func (s *Server) Alone(ctx context.Context, key solana.PublicKey, f func(context.Context) error) error {
+	return s.workQueue.do(ctx, key, f)
 }
 
 // Answer answers one challenge. Error: *RefusedError for a caller or a node that this server does not answer for.

@@ -109,7 +109,8 @@ func (a *Agent) assemble(node market.Node) error {
 		},
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
-		Idle:  func(ctx context.Context) error { return a.measure.Free(ctx) },
+		Idle:     func(ctx context.Context, lease solana.PublicKey) error { return a.measure.Free(ctx, lease) },
+		Measured: func(lease solana.PublicKey) bool { return a.measure.Measured(lease) },
 	})
 	if err != nil {
 		return err

@@ -10,9 +10,10 @@ package messages
 // message is the major version. 2: work proofs are signed. 2.1: gateways. 2.2: use of volumes, notices of a restart. 2.3:
 // ports of customers. 2.4: answers of confidential machines are signed by their guest. 2.5:
 // grants to gateways for leases that go on elsewhere. 2.6: measurements. 2.7: what gateways ask for relaying.
+// 2.8: measurements of leases by their customers.
 const (
 	Version = 2
-	Minor   = 7
+	Minor   = 8
 )
 
 // MaxMessage is the largest message, bytes. A work proof's product of side 512 is 1 MiB.

@@ -1,0 +1,90 @@
+package measure
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/client/market/instant"
+	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
+)
+
+// A customer's side of the protocols. How long is waited is the caller's.
+var (
+	leaseProtocol = p2p.Protocol{ID: messages.LeaseMeasure, Since: 8, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: time.Minute}
+	drawProtocol  = p2p.Protocol{ID: messages.LeaseMeasureOpen, Since: 8, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: time.Minute}
+)
+
+// doneTime is how long the machine is told that a measurement is over.
+const doneTime = 5 * time.Second
+
+// Lease is a lease whose GPUs its customer measures.
+type Lease struct {
+	Domain records.Domain
+	// Address is the lease's, Node the node's account, Key the machine's.
+	Address, Node, Key solana.PublicKey
+	GPUs               []format.Asked
+	// Beside has it measured while the lease's job has the GPUs.
+	Beside bool
+	// Began, if not nil, is called once, when the machine has begun: from then on an honest one holds the start.
+	Began func()
+}
+
+// MeasureLease measures the GPUs of a lease as its customer, at an instant of 32 random bytes, and tells the machine when it
+// has its answers, so that it gives the memory back. The node must be connected with the machine.
+func (k *Asker) MeasureLease(ctx context.Context, n *p2p.Node, l Lease) Result {
+	line := &leaseLine{peer: n, lease: l}
+	if _, err := rand.Read(line.nonce[:]); err != nil {
+		return Result{Outcome: Unknown, Why: fmt.Errorf("there is no randomness: %w", err)}
+	}
+	defer line.done(ctx)
+	return k.Measure(ctx, Asked{
+		Place: format.Place{Domain: l.Domain, Instant: instant.OfLease(l.Domain, l.Address, line.nonce), Node: l.Node},
+		Key:   l.Key, GPUs: l.GPUs, Start: k.o.Now(),
+	}, line)
+}
+
+// leaseLine reaches the machine of one lease.
+type leaseLine struct {
+	peer  *p2p.Node
+	lease Lease
+	nonce [32]byte
+	began bool
+}
+
+// Join implements Line.
+func (l *leaseLine) Join(ctx context.Context, item func(messages.MeasureItem) error) error {
+	req := messages.LeaseMeasureRequest{Version: messages.Version, Lease: l.lease.Address, Nonce: l.nonce, Beside: l.lease.Beside}
+	return p2p.CallStream(ctx, l.peer, l.lease.Key, leaseProtocol, req, func(m messages.MeasureItem) error {
+		if !l.began && m.Refused == 0 && l.lease.Began != nil {
+			l.began = true
+			l.lease.Began()
+		}
+		return item(m)
+	})
+}
+
+// Open implements Line.
+func (l *leaseLine) Open(ctx context.Context, gpu uint8, challenge [32]byte) (messages.MeasureOpening, error) {
+	return p2p.Call[messages.LeaseMeasureOpenRequest, messages.MeasureOpening](ctx, l.peer, l.lease.Key, drawProtocol, messages.LeaseMeasureOpenRequest{
+		Version: messages.Version, Lease: l.lease.Address, Nonce: l.nonce, GPU: gpu, Challenge: challenge,
+	})
+}
+
+// Renew implements Line.
+func (l *leaseLine) Renew(ctx context.Context) error { return l.peer.Renew(ctx, l.lease.Key) }
+
+// done tells the machine that nothing more is asked for. One that does not hear it ends the measurement by its own clock.
+func (l *leaseLine) done(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doneTime)
+	defer cancel()
+	_, _ = p2p.Call[messages.LeaseMeasureOpenRequest, messages.MeasureOpening](ctx, l.peer, l.lease.Key, drawProtocol, messages.LeaseMeasureOpenRequest{
+		Version: messages.Version, Lease: l.lease.Address, Nonce: l.nonce, Done: true,
+	})
+}

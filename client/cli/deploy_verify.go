@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
+)
+
+// When a lease's GPUs are measured before it is paid.
+const (
+	flagVerify   = "verify"
+	verifyAuto   = "auto"
+	verifyAlways = "always"
+	verifyNever  = "never"
+
+	// inspectedOneIn is the share of leases, 1/n, that auto measures whatever is known of the machine: one that relays its
+	// work must have the other machine ready at all times.
+	inspectedOneIn = 8
+)
+
+func checkVerify(mode string) error {
+	switch mode {
+	case verifyAuto, verifyAlways, verifyNever:
+		return nil
+	}
+	return usage(fmt.Sprintf("--verify is %q", mode), "give auto, always or never")
+}
+
+// badMachine is the error of a lease whose machine did not pass.
+type badMachine struct {
+	lease market.Lease
+	why   error
+}
+
+func (b *badMachine) Error() string {
+	return fmt.Sprintf("the machine of lease %s does not pass its measurement: %v", b.lease.Address, b.why)
+}
+
+func (b *badMachine) Unwrap() error { return b.why }
+
+// wantsMeasured reports whether a lease is to be measured. Simulated GPUs have nothing to show to auto.
+func (d *deployment) wantsMeasured(l market.Lease) (bool, error) {
+	n, ok := d.v.Node(l.Node)
+	switch {
+	case d.p.Verify == verifyAlways:
+		return true, nil
+	case d.p.Verify != verifyAuto, ok && n.Spec.Simulated == 1:
+		return false, nil
+	case !ok, figureIsOld(&n):
+		return true, nil
+	}
+	var b [1]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return false, fmt.Errorf("random number: %w", err)
+	}
+	return b[0]%inspectedOneIn == 0, nil
+}
+
+// figureIsOld reports whether the node's figure is not of the last two periods. Its record has no period of it, so that each
+// is taken for old.
+func figureIsOld(*market.Node) bool { return true }
+
+// startOne has a lease's machine measured if that is wanted, brings the job, and waits until it runs. The job is brought when the
+// machine has begun to measure, so that it fetches the image meanwhile; an honest one starts the lease, and the bill, when its
+// customer has the result. Error: *badMachine, after the lease was ended.
+func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
+	wants, err := d.wantsMeasured(l)
+	switch {
+	case err != nil:
+		return err
+	case wants && l.State() != market.LeaseAwarded: // an earlier command has brought the job
+		d.s.say(" · measured not: lease %s runs already; see: gantry verify %s", l.Address, l.Address)
+		return d.handOver(ctx, l)
+	case !wants:
+		return d.handOver(ctx, l)
+	}
+	if err := d.v.WaitFor(ctx, func(v *view.View) bool { _, ok := v.Node(l.Node); return ok }); err != nil {
+		return fmt.Errorf("node %s of lease %s is not seen on chain: %w", l.Node, l.Address, err)
+	}
+	m, err := measuredLease(d.v, d.mk, l)
+	if err != nil {
+		return err
+	}
+	mctx, cancel := context.WithTimeout(ctx, measureTime(&d.mk.Params))
+	defer cancel()
+	began, over := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(over)
+		m.run(mctx, d.remote, func() { close(began) })
+		if m.why() == nil {
+			d.s.say(" ✓ measured %s: %s", short(l.Node), figuresText(m.result.Figures))
+		}
+	})
+	defer wg.Wait()
+	defer cancel()
+	select {
+	case <-began:
+		if err := d.handOver(ctx, l); err != nil {
+			return err
+		}
+		<-over
+	case <-over:
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if why := m.why(); why != nil {
+		return d.leave(ctx, l, why)
+	}
+	return nil
+}
+
+// leave ends a lease whose machine did not pass, as soon as that can be done: an awarded lease cannot be ended, and a machine that
+// does not start it is not paid. No receipt is signed for it. Error: *badMachine when nothing is left to be ended.
+func (d *deployment) leave(ctx context.Context, l market.Lease, why error) error {
+	bad := &badMachine{l, why}
+	d.s.say(" ✗ measured %v", bad)
+	started := false
+	err := d.v.WaitFor(ctx, func(v *view.View) bool {
+		cur, ok := v.Lease(l.Address)
+		started = ok && cur.State() == market.LeaseRunning
+		if ok {
+			l = cur
+		}
+		return !ok || cur.State() != market.LeaseAwarded
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; it has not started yet, and is billed when it does: end it then with gantry stop %s", bad, l.Address)
+	case !started:
+		d.s.say(" · ended    lease %s was never started: nothing is billed", l.Address)
+		return bad
+	}
+	by, err := d.s.authority()
+	if err != nil {
+		return err
+	}
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: by, Lease: l})
+	tx, err := d.s.sendOne("lease_end", instruction, err)
+	if err != nil {
+		return fmt.Errorf("%w; it could not be ended: %w", bad, err)
+	}
+	cur, err := query.Fetch[market.Lease](ctx, d.s.client, l.Address, d.s.waitLevel())
+	if err != nil {
+		d.s.say(" ✓ ended    lease %s   tx %s", l.Address, tx.Signature)
+		return bad
+	}
+	secs := cur.BillableSecs(cur.EndedAt)
+	most, err := cur.Owed(secs)
+	if err != nil {
+		return err
+	}
+	d.s.say(" ✓ ended    lease %s after %s: at most %s USDC can be billed   tx %s", l.Address, span(int64(secs)), most.Exact(), tx.Signature)
+	return bad
+}
+
+// unlessBad ends the deployment if machines did not pass: a purchase of which nothing is left bought nothing.
+func (d *deployment) unlessBad() error {
+	d.jobs.Lock()
+	bad := errors.Join(d.bad...)
+	left := len(d.leases) - len(d.bad)
+	d.p.Bought = d.p.Bought && left > 0
+	d.jobs.Unlock()
+	switch {
+	case bad == nil:
+		return nil
+	case left > 0:
+		return refused(bad.Error(), fmt.Sprintf("%s of the order run on: attend them with gantry resume %s, or end them with gantry stop LEASE", plural(left, "other lease"), d.order))
+	}
+	return d.over(false, refused(bad.Error(), "its lease was ended, and what is not billed is free again; order anew, or look at the machine with: gantry audit "+d.leases[0].Address.String()))
+}

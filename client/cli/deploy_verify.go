@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -19,10 +18,6 @@ const (
 	verifyAuto   = "auto"
 	verifyAlways = "always"
 	verifyNever  = "never"
-
-	// inspectedOneIn is the share of leases, 1/n, that auto measures whatever is known of the machine: one that relays its
-	// work must have the other machine ready at all times.
-	inspectedOneIn = 8
 )
 
 func checkVerify(mode string) error {
@@ -46,32 +41,26 @@ func (b *badMachine) Error() string {
 func (b *badMachine) Unwrap() error { return b.why }
 
 // wantsMeasured reports whether a lease is to be measured. Simulated GPUs have nothing to show to auto.
-func (d *deployment) wantsMeasured(l market.Lease) (bool, error) {
-	n, ok := d.v.Node(l.Node)
-	switch {
-	case d.p.Verify == verifyAlways:
-		return true, nil
-	case d.p.Verify != verifyAuto, ok && n.Spec.Simulated == 1:
+func (d *deployment) wantsMeasured(ctx context.Context, l market.Lease) (bool, error) {
+	if d.p.Verify != verifyAlways && d.p.Verify != verifyAuto {
 		return false, nil
-	case !ok, figureIsOld(&n):
-		return true, nil
 	}
-	var b [1]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return false, fmt.Errorf("random number: %w", err)
+	var n market.Node
+	err := d.v.WaitFor(ctx, func(v *view.View) (ok bool) {
+		n, ok = v.Node(l.Node)
+		return ok
+	})
+	if err != nil {
+		return false, fmt.Errorf("node %s of lease %s is not seen on chain: %w", l.Node, l.Address, err)
 	}
-	return b[0]%inspectedOneIn == 0, nil
+	return d.p.Verify == verifyAlways || n.Spec.Simulated == 0, nil
 }
-
-// figureIsOld reports whether the node's figure is not of the last two periods. Its record has no period of it, so that each
-// is taken for old.
-func figureIsOld(*market.Node) bool { return true }
 
 // startOne has a lease's machine measured if that is wanted, brings the job, and waits until it runs. The job is brought when the
 // machine has begun to measure, so that it fetches the image meanwhile; an honest one starts the lease, and the bill, when its
 // customer has the result. Error: *badMachine, after the lease was ended.
 func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
-	wants, err := d.wantsMeasured(l)
+	wants, err := d.wantsMeasured(ctx, l)
 	switch {
 	case err != nil:
 		return err
@@ -80,9 +69,6 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 		return d.handOver(ctx, l)
 	case !wants:
 		return d.handOver(ctx, l)
-	}
-	if err := d.v.WaitFor(ctx, func(v *view.View) bool { _, ok := v.Node(l.Node); return ok }); err != nil {
-		return fmt.Errorf("node %s of lease %s is not seen on chain: %w", l.Node, l.Address, err)
 	}
 	m, err := measuredLease(d.v, d.mk, l)
 	if err != nil {
@@ -122,7 +108,7 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 // does not start it is not paid. No receipt is signed for it. Error: *badMachine when nothing is left to be ended.
 func (d *deployment) leave(ctx context.Context, l market.Lease, why error) error {
 	bad := &badMachine{l, why}
-	d.s.say(" ✗ measured %v", bad)
+	d.s.say(" ✗ measured %s: %v", short(l.Node), why)
 	started := false
 	err := d.v.WaitFor(ctx, func(v *view.View) bool {
 		cur, ok := v.Lease(l.Address)
@@ -134,19 +120,19 @@ func (d *deployment) leave(ctx context.Context, l market.Lease, why error) error
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w; it has not started yet, and is billed when it does: end it then with gantry stop %s", bad, l.Address)
+		return refused(fmt.Sprintf("%v; it has not started yet", bad), "it is billed when it does: end it then with gantry stop "+l.Address.String())
 	case !started:
 		d.s.say(" · ended    lease %s was never started: nothing is billed", l.Address)
 		return bad
 	}
-	by, err := d.s.authority()
+	key, err := d.s.wallet()
 	if err != nil {
 		return err
 	}
-	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: by, Lease: l})
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: key.PublicKey(), Lease: l})
 	tx, err := d.s.sendOne("lease_end", instruction, err)
-	if err != nil {
-		return fmt.Errorf("%w; it could not be ended: %w", bad, err)
+	if err != nil { // no *badMachine: the lease goes on
+		return refused(fmt.Sprintf("%v, and the lease could not be ended: %v", bad, err), "it is billed: end it with gantry stop "+l.Address.String())
 	}
 	cur, err := query.Fetch[market.Lease](ctx, d.s.client, l.Address, d.s.waitLevel())
 	if err != nil {

@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,8 +22,12 @@ var (
 	drawProtocol  = p2p.Protocol{ID: messages.LeaseMeasureOpen, Since: 8, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: time.Minute}
 )
 
-// doneTime is how long the machine is told that a measurement is over.
-const doneTime = 5 * time.Second
+const (
+	// doneTime is how long the machine is told that a measurement is over.
+	doneTime = 2 * time.Second
+	// protocolTime is how long a machine may not know the protocol, protocolPause lies between two questions.
+	protocolTime, protocolPause = 3 * time.Second, 300 * time.Millisecond
+)
 
 // Lease is a lease whose GPUs its customer measures.
 type Lease struct {
@@ -55,16 +60,33 @@ type leaseLine struct {
 	peer  *p2p.Node
 	lease Lease
 	nonce [32]byte
-	began bool
+	began bool // the machine has: there is something to end
 }
 
-// Join implements Line.
+// Join implements Line. A machine that does not know the protocol is asked again for a while: an agent that starts anew answers
+// before it does.
 func (l *leaseLine) Join(ctx context.Context, item func(messages.MeasureItem) error) error {
+	for until := time.Now().Add(protocolTime); ; {
+		err := l.join(ctx, item)
+		if l.began || !errors.Is(err, p2p.ErrProtocol) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(protocolPause):
+		}
+	}
+}
+
+func (l *leaseLine) join(ctx context.Context, item func(messages.MeasureItem) error) error {
 	req := messages.LeaseMeasureRequest{Version: messages.Version, Lease: l.lease.Address, Nonce: l.nonce, Beside: l.lease.Beside}
 	return p2p.CallStream(ctx, l.peer, l.lease.Key, leaseProtocol, req, func(m messages.MeasureItem) error {
-		if !l.began && m.Refused == 0 && l.lease.Began != nil {
+		if !l.began && m.Refused == 0 {
 			l.began = true
-			l.lease.Began()
+			if l.lease.Began != nil {
+				l.lease.Began()
+			}
 		}
 		return item(m)
 	})
@@ -82,6 +104,9 @@ func (l *leaseLine) Renew(ctx context.Context) error { return l.peer.Renew(ctx, 
 
 // done tells the machine that nothing more is asked for. One that does not hear it ends the measurement by its own clock.
 func (l *leaseLine) done(ctx context.Context) {
+	if !l.began {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doneTime)
 	defer cancel()
 	_, _ = p2p.Call[messages.LeaseMeasureOpenRequest, messages.MeasureOpening](ctx, l.peer, l.lease.Key, drawProtocol, messages.LeaseMeasureOpenRequest{

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease moves fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
+.PHONY: help demo build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease moves fuzz nightly evidence-simulation simulation work-table measure-report gpu-table gpu-calibrate soak kill-test toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -81,6 +81,15 @@ simulation: ## 200 small markets in virtual time with random faults (SIMULATION=
 
 work-table: ## time of work proofs and their checks on this machine, and what samples miss
 	@go run ./attest/cmd/work-table
+
+measure-report: ## a million changed answers, and what measurements cost keepers; writes docs/reports/measuring.md (MUTATIONS=10000 for fewer)
+	@scripts/measure-report.sh
+
+gpu-table: ## what measurements tell apart, on processors in place of GPUs (5 min; TRIALS=20 for fewer); writes docs/reports/gpu-table.md
+	@scripts/gpu-table.sh -report docs/reports/gpu-table.md $(if $(TRIALS),-trials $(TRIALS))
+
+gpu-calibrate: ## figures of this machine's GPUs, for the table of classes; writes docs/reports/gpu-classes.md
+	@go run ./attest/cmd/gpu-table -gpus -report docs/reports/gpu-classes.md
 
 soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)
 	@build/bin/gantry-localnet soak --engine agave $(SOAK)

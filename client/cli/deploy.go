@@ -32,8 +32,8 @@ type deployment struct {
 	jobs     sync.Mutex // guards out.Leases and p
 	p        purchase.Purchase
 	held     *purchase.Held
-	fresh    bool // this command has begun it
-	attached bool // stay, though it was begun with --detach
+	fresh    bool    // this command has begun it
+	attached bool    // stay, though it was begun with --detach
 	bad      []error // machines that did not pass their measurement; guarded by jobs
 }
 

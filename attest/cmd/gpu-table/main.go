@@ -43,7 +43,7 @@ func run(ctx context.Context) error {
 	if runtime.NumCPU() < 2 {
 		return errors.New("a machine of two threads needs two processors")
 	}
-	began := time.Now()
+	began, before := time.Now(), load()
 	machines := []*machine{{threads: 1}, {threads: 2}}
 	for _, m := range machines {
 		err := m.try(ctx, *trials, func(done int) {
@@ -63,7 +63,7 @@ func run(ctx context.Context) error {
 		}
 		return nil
 	}
-	text := table(machines, *trials, time.Since(began))
+	text := table(machines, *trials, before, time.Since(began))
 	fmt.Print(text)
 	if *report != "" {
 		if err := os.WriteFile(*report, []byte(text), 0o644); err != nil { //nolint:gosec // a page of the documentation
@@ -82,13 +82,13 @@ func run(ctx context.Context) error {
 }
 
 // table is the page.
-func table(machines []*machine, trials int, took time.Duration) string {
+func table(machines []*machine, trials int, before string, took time.Duration) string {
 	var b strings.Builder
 	p := class.Profile
 	fmt.Fprintf(&b, "# What measurements tell apart: the proving ground of processors\n\n")
-	fmt.Fprintf(&b, "Written by `make gpu-table` on %s, %d cores, load %s, niceness %s, in %v. There is no GPU in it: a machine is a number of threads, the prover and the verifier\n"+
+	fmt.Fprintf(&b, "Written by `make gpu-table` on %s, %d cores, load %s before and %s after it, niceness %s, in %v. There is no GPU in it: a machine is a number of threads, the prover and the verifier\n"+
 		"are those of GPUs' [format](../protocol/measurement.md), in real time, and nothing sleeps. GPUs are measured by `make gpu-calibrate`, which has not been run on any.\n\n",
-		processorName(), runtime.NumCPU(), load(), niceness(), took.Round(time.Second))
+		processorName(), runtime.NumCPU(), before, load(), niceness(), took.Round(time.Second))
 	fmt.Fprintf(&b, "A check is a chain of %d ms and walks of %d ms at order %d, at an instant that is drawn, and one opening that is verified. It counts when the prover had at least %.1f of its\n"+
 		"threads' time, and is made again otherwise: what other programs take is not the machine's doing. A trial is %d checks that count; a machine is of a class when the mean of its shares, each\n"+
 		"capped at 1, is at least %.1f ([0026](../adr/0026-measuring.md)).\n\n", p.ChainMs, p.WalkMs, p.Order, gate, class.Checks, class.Least)

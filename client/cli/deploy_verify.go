@@ -87,21 +87,24 @@ func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
 	})
 	defer wg.Wait()
 	defer cancel()
-	select {
-	case <-began:
-		if err := d.handOver(ctx, l); err != nil {
-			return err
+	judged := func() error {
+		if why := m.why(); why != nil && ctx.Err() == nil {
+			return d.leave(ctx, l, why)
 		}
-		<-over
-	case <-over:
-	}
-	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if why := m.why(); why != nil {
-		return d.leave(ctx, l, why)
+	select {
+	case <-began:
+	case <-over: // it may have been quick
+		if err := judged(); err != nil {
+			return err
+		}
 	}
-	return nil
+	if err := d.handOver(ctx, l); err != nil {
+		return err
+	}
+	<-over
+	return judged()
 }
 
 // leave ends a lease whose machine did not pass, as soon as that can be done: an awarded lease cannot be ended, and a machine that

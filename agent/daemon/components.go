@@ -112,9 +112,8 @@ func (a *Agent) assemble(node market.Node) error {
 			CPUs: float64(inv.CPU.Threads), MemoryMiB: inv.RAMMiB * 9 / 10, DiskMiB: inv.Disk.FreeGiB * 1024 * 9 / 10,
 		},
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
-		Asked:    func() time.Time { return time.Unix(0, a.asked.Load()) },
-		Idle:     func(ctx context.Context, lease solana.PublicKey) error { return a.measure.Free(ctx, lease) },
-		Measured: func(lease solana.PublicKey) bool { return a.measure.Measured(lease) },
+		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
+		Idle:  a.unmeasured, Measured: a.isMeasured,
 	})
 	if err != nil {
 		return err

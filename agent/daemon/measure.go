@@ -65,8 +65,11 @@ func (a *Agent) measuredGPUs() ([]measure.GPU, error) {
 
 // unmeasured waits until no measurement has a lease's GPUs, isMeasured says whether the lease's customer measures them. Leases are
 // there before what measures.
-func (a *Agent) unmeasured(ctx context.Context, of solana.PublicKey) error { return a.measure.Free(ctx, of) }
-func (a *Agent) isMeasured(of solana.PublicKey) bool                       { return a.measure.Measured(of) }
+func (a *Agent) unmeasured(ctx context.Context, of solana.PublicKey) error {
+	return a.measure.Free(ctx, of)
+}
+
+func (a *Agent) isMeasured(of solana.PublicKey) bool { return a.measure.Measured(of) }
 
 // tenants says what customers may have measured.
 type tenants struct{ a *Agent }

@@ -24,7 +24,6 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -81,8 +80,6 @@ type Agent struct {
 	runtime runtime.Runtime
 	images  func() (image.Usage, bool, error)
 	trouble []string // with the network of containers
-	prover  work.Prover
-	device  *deviceProver // nil on machines that simulate
 	p2p     *p2p.Node
 
 	node       solana.PublicKey // the node's account
@@ -179,9 +176,6 @@ func (a *Agent) open(ctx context.Context) error {
 		return err
 	}
 	a.faults = faults.New(a.machine.Buses(), a.log.With().Str("part", "faults").Logger())
-	if err := a.openProver(ctx); err != nil {
-		return err
-	}
 	return a.openFigures()
 }
 
@@ -263,9 +257,6 @@ func (a *Agent) close() {
 	}
 	if a.p2p != nil {
 		warn("network", a.p2p.Close())
-	}
-	if a.device != nil {
-		warn("GPU", a.device.Close())
 	}
 	warn("GPUs", a.closeMeasured())
 	if a.machine != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -18,6 +19,12 @@ const (
 	verifyAuto   = "auto"
 	verifyAlways = "always"
 	verifyNever  = "never"
+
+	// figureAge is how many periods old a figure may be for auto.
+	figureAge = 2
+	// inspectedOneIn is the share of leases, 1/n, that auto measures whatever is known of the machine: one that relays its
+	// work must have the other machine ready at all times.
+	inspectedOneIn = 8
 )
 
 func checkVerify(mode string) error {
@@ -40,7 +47,7 @@ func (b *badMachine) Error() string {
 
 func (b *badMachine) Unwrap() error { return b.why }
 
-// wantsMeasured reports whether a lease is to be measured. Simulated GPUs have nothing to show to auto.
+// wantsMeasured reports whether a lease is to be measured.
 func (d *deployment) wantsMeasured(ctx context.Context, l market.Lease) (bool, error) {
 	if d.p.Verify != verifyAlways && d.p.Verify != verifyAuto {
 		return false, nil
@@ -53,7 +60,27 @@ func (d *deployment) wantsMeasured(ctx context.Context, l market.Lease) (bool, e
 	if err != nil {
 		return false, fmt.Errorf("node %s of lease %s is not seen on chain: %w", l.Node, l.Address, err)
 	}
-	return d.p.Verify == verifyAlways || n.Spec.Simulated == 0, nil
+	var drawn [1]byte
+	if _, err := rand.Read(drawn[:]); err != nil {
+		return false, fmt.Errorf("random number: %w", err)
+	}
+	now, err := d.s.now()
+	if err != nil {
+		return false, err
+	}
+	return d.p.Verify == verifyAlways || inspects(&n, uint64(now)/uint64(max(d.mk.Params.PeriodSecs, 1)), drawn[0]), nil
+}
+
+// inspects reports whether auto measures a lease of a node in a period, with a byte that is drawn. Simulated GPUs have nothing to
+// show.
+func inspects(n *market.Node, period uint64, drawn byte) bool {
+	switch {
+	case n.Spec.Simulated == 1:
+		return false
+	case n.MeasuredPeriod == 0, period > n.MeasuredPeriod+figureAge:
+		return true
+	}
+	return drawn%inspectedOneIn == 0
 }
 
 // startOne has a lease's machine measured if that is wanted, brings the job, and waits until it runs. The job is brought when the

@@ -43,12 +43,16 @@ func nodeTable(w io.Writer, nodes []service.Offer) {
 		if n.Simulated {
 			tier += " simulated"
 		}
+		m := service.Measured{TOPS: "-", Bandwidth: "-", PricePerTOPS: "-"}
+		if n.Measured != nil && n.Measured.TOPS != "" {
+			m = *n.Measured
+		}
 		rows[i] = []string{
-			n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), n.Link, n.Region, tier, n.Uptime,
-			n.Rating, n.Price, n.Stake, n.Reputation, mark(n.Verified), n.Status,
+			n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), n.Link, n.Region, tier, m.TOPS, m.Bandwidth, n.Uptime,
+			n.Rating, n.Price, m.PricePerTOPS, n.Stake, n.Reputation, mark(n.Verified), n.Status,
 		}
 	}
-	table(w, "NODE|GPUS|VRAM|LINK|REGION|TIER|UPTIME|RATING|$/GPU-H|STAKE|REP|VERIFIED|STATUS", rows)
+	table(w, "NODE|GPUS|VRAM|LINK|REGION|TIER|TOPS|GB/S|UPTIME|RATING|$/GPU-H|$/TOPS-H|STAKE|REP|VERIFIED|STATUS", rows)
 }
 
 // mark shows a mark in a table.

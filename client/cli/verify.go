@@ -121,10 +121,10 @@ func measuredLease(v *view.View, mk market.Market, l market.Lease) (*measurement
 	return m, nil
 }
 
-// promiseOf is what a node's record says that each of its GPUs does. Keepers round up to a tenth of a trillion.
+// promiseOf is what a node's record promises of each of its GPUs: the figures of the class whose terms it has accepted, and its
+// own last ones where they are more.
 func promiseOf(n *market.Node) measure.Promise {
-	const unit = 1e11
-	return measure.Promise{Operations: unit * float64(max(n.MeasuredTflopsX10, 1)-1)}
+	return measure.Promise{Operations: 1e9 * float64(max(n.MinOperations, n.Operations)), Bandwidth: 1e6 * float64(max(n.MinBandwidth, n.Bandwidth))}
 }
 
 // run measures; began is called when the machine has begun.

@@ -41,7 +41,7 @@ func planNodes(n int, leased func(int) bool) []Watched {
 }
 
 func publicTiming() Timing {
-	return Timing{Every: time.Minute, Timeout: 10 * time.Second, WorkEvery: 24, EvidenceEvery: 24}
+	return Timing{Every: time.Minute, Timeout: 10 * time.Second, EvidenceEvery: 24}
 }
 
 // play runs a planner over a period and returns the checks with the times at which they were given out.

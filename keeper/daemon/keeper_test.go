@@ -40,7 +40,6 @@ type replica struct {
 	data   string
 	listen string
 	log    io.Writer // where the keeper logs, if it is read
-	work   uint      // Timing.WorkEvery
 
 	k      *Keeper
 	cancel context.CancelFunc
@@ -69,7 +68,7 @@ func (r *replica) start() {
 	k.signer, err = records.NewSigner(r.wallet)
 	require.NoError(r.t, err)
 	k.timing, err = Timing{
-		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond, WorkEvery: r.work,
+		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond,
 		ReportDelay: 500 * time.Millisecond, RoundTimeout: 800 * time.Millisecond,
 		CrankInterval: 150 * time.Millisecond, CrankStep: 200 * time.Millisecond, Keep: time.Hour,
 	}.For(r.chain.market.Params)
@@ -123,7 +122,6 @@ type agent struct {
 	account solana.PublicKey
 	silent  atomic.Bool
 	claims  atomic.Pointer[messages.Inventory] // shown in place of its own
-	onWork  func()                             // is called when the node is asked for work, which it refuses
 }
 
 // newAgent registers a node with a running lease and connects it to the keepers.
@@ -147,9 +145,6 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 				if !lease.IsZero() {
 					resp.Liveness.Leases = append(resp.Liveness.Leases, messages.LeaseStatus{Lease: lease, State: messages.LeaseRunning})
 				}
-			case messages.CheckWork:
-				a.onWork()
-				resp.Refused = "a GPU has died"
 			case messages.CheckInventory:
 				resp.Inventory = &messages.Inventory{
 					GPUs:     []messages.GPU{{Name: "NVIDIA A100-SXM4-40GB", Identity: identity(n), VRAMMiB: 40960}},
@@ -171,7 +166,6 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 	m.Provider, m.NodeKey = provider, key.PublicKey()
 	m.Node.Status, m.Spec.Model, m.Spec.Gpus, m.Spec.Simulated = uint8(market.NodeActive), 1, 1, 1
 	m.Spec.VramMib, m.RegisteredAt = 40960, time.Now().Unix()-100
-	m.WorkSize, m.WorkBoundMs = 32, 300
 	d := &market.Device{Meta: market.Meta{Address: market.DeviceAddress(identity(n))}, Node: a.account, Identity: identity(n)}
 	chain.mu.Lock()
 	defer chain.mu.Unlock()

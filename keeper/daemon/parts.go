@@ -108,7 +108,7 @@ func (k *Keeper) openChecks() (err error) {
 		View: k.view, Asker: asker, Signer: k.signer, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.checks(), SlotHash: k.slotHash, Instants: k.instants.get, Now: k.now,
 		Record:   func(ctx context.Context, f check.Finding) { k.outages.Heard(f); k.recorder.Add(ctx, f) },
-		Evidence: judge, Genesis: k.genesis, ProveBadWork: k.proofs.BadWork, Seeds: k.seeds.get,
+		Evidence: judge, Genesis: k.genesis, Seeds: k.seeds.get,
 		Measure: measurer, ProveWrongCell: k.proofs.WrongCell,
 		Observe: k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
 	})

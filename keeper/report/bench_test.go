@@ -57,7 +57,7 @@ func newFixture(b *testing.B, nodes int) *fixture {
 			sign := func(kind records.CheckKind, lease solana.PublicKey, passed bool, covered uint32, at int64) {
 				s := records.CheckStatement{
 					Domain: domain, Node: node, Period: benchPeriod, Kind: kind, Passed: passed, CoveredSeconds: covered,
-					LatencyMS: uint32(20 + (n+k)%300), CheckedAt: start + at, Lease: lease,
+					CheckedAt: start + at, Lease: lease,
 				}
 				if kind == records.CheckInventory {
 					s.Detail = benchKey("device", n)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/attest/work/cuda"
+	"github.com/gantry-market/gantry/attest/measure/cuda"
 )
 
 // profileOf is what a GPU is calibrated with: the profile of its size in docs/protocol/measurement.md, with 90 % of its memory.

@@ -45,17 +45,18 @@ type rented struct {
 	machine, peer *p2p.Node
 	key           solana.PrivateKey
 	began         atomic.Bool
+	first         *device // of another lease
 }
 
 func newRented(t *testing.T, device format.Device) *rented {
 	t.Helper()
-	m := &rented{leases: newLeases()}
+	m := &rented{leases: newLeases(), first: newDevice()}
 	m.machine, m.key = peerOf(t)
 	m.peer, _ = peerOf(t)
 	f := newFixture(t, right1, func(o *Options) {
 		o.Leases, o.Signer = anyones{m.leases}, m.key
 		o.GPUs = func() ([]GPU, error) {
-			return []GPU{{Index: 0, Profile: small, Device: newDevice()}, {Index: 3, Profile: small, Device: device}}, nil
+			return []GPU{{Index: 0, Profile: small, Device: m.first}, {Index: 3, Profile: small, Device: device}}, nil
 		}
 	})
 	f.sets(true)
@@ -104,6 +105,33 @@ func TestACustomerMeasuresAnHonestAndASlowMachine(t *testing.T) {
 	require.ErrorIs(t, asking.Promise{Bandwidth: 2 * r.Figures.Bandwidth}.Hold(r.Figures), asking.ErrSlow)
 }
 
+// A customer waits for another lease's, who measures the same machine.
+func TestACustomerWaitsForAnother(t *testing.T) {
+	m := newRented(t, cpu(t))
+	joined, ended := make(chan struct{}), make(chan error, 1)
+	req := messages.LeaseMeasureRequest{Version: messages.Version, Lease: other, Nonce: [32]byte{1}}
+	m.first.rounds = make(chan format.Hash, 1)
+	m.first.rounds <- root(0, 0)
+	go func() {
+		ended <- m.server.JoinLease(t.Context(), customer, req, func(i messages.MeasureItem) error {
+			if i.Roots != nil {
+				close(joined)
+			}
+			return nil
+		})
+	}()
+	<-joined
+	result := make(chan asking.Result, 1)
+	go func() { result <- m.measures(t.Context()) }()
+	require.Eventually(t, func() bool { return m.server.Counts().Refused[messages.MeasureTooMany] > 0 }, waitLimit, time.Millisecond)
+	_, err := m.server.OpenLease(t.Context(), customer, messages.LeaseMeasureOpenRequest{Version: messages.Version, Lease: other, Nonce: [32]byte{1}, Done: true})
+	require.NoError(t, err)
+	require.NoError(t, <-ended)
+	r := <-result
+	require.NoError(t, r.Why)
+	require.Equal(t, asking.Measured, r.Outcome)
+}
+
 // A machine that makes its bytes up is found, with what proves it to anyone.
 func TestACustomerFindsALyingMachine(t *testing.T) {
 	m := newRented(t, processor.Faulty{})
@@ -144,7 +172,9 @@ func TestACustomerIsNotHeldUpByAHangingMachine(t *testing.T) {
 	require.Equal(t, leased, <-m.ended, "the machine has heard that nothing more is wanted")
 
 	m = newRented(t, cpu(t))
-	p2p.Handle(m.machine, drawProtocol, func(ctx context.Context, _ solana.PublicKey, _ messages.LeaseMeasureOpenRequest) (messages.MeasureOpening, error) {
+	hanging := drawProtocol
+	hanging.Timeout = 2 * time.Second // so that the test's machine closes
+	p2p.Handle(m.machine, hanging, func(ctx context.Context, _ solana.PublicKey, _ messages.LeaseMeasureOpenRequest) (messages.MeasureOpening, error) {
 		<-ctx.Done()
 		return messages.MeasureOpening{}, ctx.Err()
 	})

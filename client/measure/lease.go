@@ -24,7 +24,9 @@ var (
 
 const (
 	// doneTime is how long the machine is told that a measurement is over.
-	doneTime = 2 * time.Second
+	doneTime = time.Second
+	// othersTime is how long the customer of another lease may measure the machine.
+	othersTime = time.Minute
 	// protocolTime is how long a machine may not know the protocol, protocolPause lies between two questions.
 	protocolTime, protocolPause = 3 * time.Second, 300 * time.Millisecond
 )
@@ -42,17 +44,36 @@ type Lease struct {
 }
 
 // MeasureLease measures the GPUs of a lease as its customer, at an instant of 32 random bytes, and tells the machine when it
-// has its answers, so that it gives the memory back. The node must be connected with the machine.
+// has its answers, so that it gives the memory back. It tries again while the machine is measured by another lease's customer. The
+// node must be connected with the machine.
 func (k *Asker) MeasureLease(ctx context.Context, n *p2p.Node, l Lease) Result {
+	for until := time.Now().Add(othersTime); ; {
+		r := k.measureLease(ctx, n, l)
+		var refused *RefusedError
+		if !errors.As(r.Why, &refused) || refused.Why != messages.MeasureTooMany || time.Now().After(until) {
+			return r
+		}
+		select {
+		case <-ctx.Done():
+			return r
+		case <-time.After(k.o.Pause):
+		}
+	}
+}
+
+func (k *Asker) measureLease(ctx context.Context, n *p2p.Node, l Lease) Result {
 	line := &leaseLine{peer: n, lease: l}
 	if _, err := rand.Read(line.nonce[:]); err != nil {
 		return Result{Outcome: Unknown, Why: fmt.Errorf("there is no randomness: %w", err)}
 	}
-	defer line.done(ctx)
-	return k.Measure(ctx, Asked{
+	r := k.Measure(ctx, Asked{
 		Place: format.Place{Domain: l.Domain, Instant: instant.OfLease(l.Domain, l.Address, line.nonce), Node: l.Node},
 		Key:   l.Key, GPUs: l.GPUs, Start: k.o.Now(),
 	}, line)
+	if r.Outcome != Refused { // one that is silent may have begun
+		line.done(ctx)
+	}
+	return r
 }
 
 // leaseLine reaches the machine of one lease.
@@ -60,7 +81,7 @@ type leaseLine struct {
 	peer  *p2p.Node
 	lease Lease
 	nonce [32]byte
-	began bool // the machine has: there is something to end
+	began bool
 }
 
 // Join implements Line. A machine that does not know the protocol is asked again for a while: an agent that starts anew answers
@@ -104,9 +125,6 @@ func (l *leaseLine) Renew(ctx context.Context) error { return l.peer.Renew(ctx, 
 
 // done tells the machine that nothing more is asked for. One that does not hear it ends the measurement by its own clock.
 func (l *leaseLine) done(ctx context.Context) {
-	if !l.began {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doneTime)
 	defer cancel()
 	_, _ = p2p.Call[messages.LeaseMeasureOpenRequest, messages.MeasureOpening](ctx, l.peer, l.lease.Key, drawProtocol, messages.LeaseMeasureOpenRequest{

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"bytes"
-	"crypto/ed25519"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
@@ -54,17 +52,6 @@ func (s *Slash) checkBond(c *problems, amount, finder, burned uint64) {
 
 func (s *Slash) step(t Tx, c problems, name, format string, args ...any) {
 	s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
-}
-
-// signed reports whether the transaction has a valid signature over the message; the program has checked whose key it
-// is.
-func signed(t Tx, message []byte) bool {
-	for _, s := range signatures(t) {
-		if bytes.Equal(s.Message, message) && ed25519.Verify(ed25519.PublicKey(s.Key[:]), s.Message, s.Sig[:]) {
-			return true
-		}
-	}
-	return false
 }
 
 // manifestEquivocation verifies both manifests again.

@@ -437,6 +437,23 @@ fn a_lease_excuses_from_being_measured() {
     assert!(!s.sells(&machine));
 }
 
+/// Everyone's leaves are applied in each period.
+#[test]
+fn figures_cost_few_compute_units() {
+    let (mut s, machine) = Scene::with_machine();
+    s.shares(&machine, &[9_000; 6]);
+    let leaf = s.leaf(&machine, (0, 0));
+    let mut units = vec![];
+    for (operations, bandwidth) in [(0, 0), (900, 500)] {
+        let mut w = s.w.fork();
+        w.warp_past_period(leaf.period);
+        let proof = w.finalise(&s.keeper, &[LeafData { operations, bandwidth, ..leaf }]).remove(0);
+        units.push(w.ok(ix::report_apply(&proof), &[]).compute_units_consumed);
+    }
+    println!("{units:?} compute units");
+    assert!(units.into_iter().max().is_some_and(|most| most <= 3_500), "dear figures");
+}
+
 /// A leaf that comes late says nothing about whether the machine is measured now; its share counts.
 #[test]
 fn a_late_leaf_counts_and_replaces_nothing() {

@@ -82,15 +82,6 @@ func (s *source) index(dst, limit string) {
 	s.op("@%%p bra DONE")
 }
 
-// words splits the four 64-bit parameters name0 … name3 into the 32-bit registers dst0 … dst7.
-func (s *source) words(dst, name string) {
-	for i := range 4 {
-		s.op("cvt.u32.u64 %%%s%d, %%%s%d", dst, 2*i, name, i)
-		s.op("shr.u64 %%%s%d, %%%s%d, 32", name, i, name, i)
-		s.op("cvt.u32.u64 %%%s%d, %%%s%d", dst, 2*i+1, name, i)
-	}
-}
-
 // swap reverses the bytes of a register.
 func (s *source) swap(dst, src string) { s.op("prmt.b32 %%%s, %%%s, 0, 0x0123", dst, src) }
 

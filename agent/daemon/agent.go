@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/line"
 	"github.com/gantry-market/gantry/agent/measure"
 	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/agent/pricing"
@@ -91,6 +92,7 @@ type Agent struct {
 	receipts   *receipt.Server
 	challenges *challenge.Server
 	measure    *measure.Server
+	line       *line.Server
 	measured   []format.Device // the node's GPUs, in the order of their indices
 	figures    *figures.Server
 	assembled  atomic.Bool            // what needs the node's account is there
@@ -334,6 +336,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, silence: a.cfg.SilenceFile, asked: &a.asked, log: a.log}
 	h.register(a.p2p, guests)
 	a.measure.Register(a.p2p)
+	a.line.Register(a.p2p)
 	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("agent serves")
 	return nil
 }

@@ -140,10 +140,12 @@ func (a *Agent) assemble(node market.Node) error {
 	if a.challenges, err = challenge.New(o); err != nil {
 		return err
 	}
-	if err := a.openOffer(); err != nil {
-		return err
+	for _, open := range []func() error{a.openOffer, a.openMeasure, a.openLine} {
+		if err := open(); err != nil {
+			return err
+		}
 	}
-	return a.openMeasure()
+	return nil
 }
 
 // mayChallenge reports whether a key may ask this node for checks.

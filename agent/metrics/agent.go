@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/line"
 	"github.com/gantry-market/gantry/agent/measure"
 	"github.com/gantry-market/gantry/agent/offer"
 )
@@ -31,6 +32,8 @@ type State struct {
 	Questions challenge.Counts
 	// Measured counts measurements since the start.
 	Measured measure.Counts
+	// Lines counts checks of the line since the start.
+	Lines line.Counts
 	// InFlight are transactions whose outcome is not known yet.
 	InFlight int
 	// Faults are those of the hardware that stand.
@@ -153,6 +156,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		count          uint64
 	}{
 		{"liveness", "yes", q.Liveness}, {"inventory", "yes", q.Inventory}, {"evidence", "yes", q.Evidence},
+		{"line", "yes", s.Lines.Begun}, {"line", "no", s.Lines.Declined()},
 	} {
 		to <- prometheus.MustNewConstMetric(c.questions, prometheus.CounterValue, float64(n.count), n.kind, n.answered)
 	}

@@ -7,11 +7,11 @@ package messages
 
 // Version and Minor are the version of everything that this program says to peers, written MAJOR.MINOR. Peers of another
 // major version are refused; those of another minor one work: docs/adr/0019-protocol-versions.md. The Version field of a
-// message is the major version. 3: statements carry figures, no products are asked for, and customers
-// measure their leases.
+// message is the major version. 3: statements carry figures, and no products are asked for. 3.1: checks of a node's line. 3.2:
+// customers measure their leases.
 const (
 	Version = 3
-	Minor   = 0
+	Minor   = 2
 )
 
 // MaxMessage is the largest message, bytes.

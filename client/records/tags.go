@@ -74,7 +74,7 @@ type Label struct{ Label, What, Where string }
 var AllLabels = []Label{
 	{"gantry-backup-1", "key of a wallet's backups in one folder of a bucket (HKDF-SHA256)", "client/cli"},
 	{"gantry-claims-1", "digest of what a confidential machine claims in a bundle", "attest/bundle"},
-	{"gantry-committee-1", "number of a keeper or node in the draw of committees", "keeper/committee"},
+	{"gantry-committee-1", "number of a keeper or node in the draw of committees", "client/market/committee"},
 	{"gantry-device", "device identity on chain", "agent/host, attest/policy"},
 	{"gantry-draw-1", "seed of the draw of a redundant order's nodes", "client/market"},
 	{"gantry-evidence-1", "nonce of an evidence challenge", "attest"},
@@ -89,7 +89,7 @@ var AllLabels = []Label{
 	{"gantry-others-1", "digest of all evidence of a bundle but the TPM's", "attest/bundle"},
 	{"gantry-p2p-1", "connection hash of a lease", "agent/lease"},
 	{"gantry-sample", "choice of the chunks to open", "attest/work"},
-	{"gantry-seed-1", "seed of a period's committees", "keeper/committee"},
+	{"gantry-seed-1", "seed of a period's committees", "client/market/committee"},
 	{"gantry-simulated-gpu", "UUID of a simulated GPU", "agent/host"},
 	{"gantry-snapshot-1", "keys that name and encrypt the parts of a snapshot (HKDF-SHA256)", "client/snapshot"},
 	{"gantry-snp-chip-1", "host processor of an SEV-SNP report", "attest/snp"},

@@ -53,6 +53,8 @@ type Offer struct {
 	Verified bool     `json:"verified"`
 	Lacks    []string `json:"lacksForVerified,omitempty"`
 	Fees     string   `json:"feesOfCompletedLeases"`
+	// Latency is measured by this program, where a search asks for it.
+	Latency *Latency `json:"latency,omitempty"`
 }
 
 // Claimed is what a node claims to have, where keepers measure the like.

@@ -12,13 +12,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
@@ -47,6 +47,8 @@ type CheckerOptions struct {
 	// ProveWrongCell brings a wrong byte of a measurement on chain; without it a statement says that the measurement was
 	// wrong.
 	ProveWrongCell func(ix.WrongCell) error
+	// Line measures lines; without it none is. Instants is asked for those of the running window then.
+	Line Liner
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers
 	// check all nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
@@ -64,7 +66,7 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Genesis", "Measure", "ProveWrongCell", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Genesis", "Measure", "ProveWrongCell", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.
@@ -77,6 +79,7 @@ type Checker struct {
 	round     Round
 	instant   *instant.Instant // of the round's period, once it is known
 	measured  measured
+	lines     lines
 	scanAt    time.Time
 	slots     chan struct{}
 	measuring chan struct{}
@@ -142,6 +145,7 @@ func (c *Checker) Tick(ctx context.Context) {
 	c.mu.Lock()
 	c.plan(period, now)
 	c.measureAll(ctx, now)
+	c.checkLine(ctx, now)
 	checks, skipped := c.planner.Due(now, cap(c.slots)-len(c.slots))
 	tasks := make([]*progress, len(checks))
 	for i, q := range checks {

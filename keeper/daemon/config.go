@@ -46,6 +46,8 @@ type Config struct {
 	TokenPrice, LeastProfit market.USDC
 	// OutageVotes: the keeper watches nodes with leases that may move, and votes that one is away which does not answer.
 	OutageVotes bool
+	// Lines: the keeper measures what nodes' lines move.
+	Lines bool
 	// Unmeasured simulates, on local networks only, keepers that measure no node: hundreds of simulated machines would take all
 	// processors of one computer.
 	Unmeasured bool

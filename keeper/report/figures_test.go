@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -28,9 +28,9 @@ func seen(w Weights, node solana.PublicKey) (all []statement.Signed) {
 	return all
 }
 
-// Dishonest members whose weight is less than half of the committee's cannot raise a figure above the highest that an
+// Dishonest members with less than half of the committee's voices cannot raise a figure above the highest that an
 // honest member measured, whatever the node helps them with: it may be measured by whom it likes. Where the honest members
-// that measured have more than half of the weight, they cannot lower it below the lowest either.
+// that measured have more than half of the voices, they cannot lower it below the lowest either.
 func TestDishonestMembersCannotMoveFigures(t *testing.T) {
 	node := key(100)
 	rapid.Check(t, func(t *rapid.T) {
@@ -46,13 +46,17 @@ func TestDishonestMembersCannotMoveFigures(t *testing.T) {
 		var total, dishonest, measured uint64
 		for i := range roster.Len() {
 			keeper := roster.Key(i)
+			voice := uint64(1)
+			if roster.Everyone() {
+				voice = w[keeper]
+			}
 			lies, sits := rapid.Bool().Draw(t, "lies"), roster.Sits(node, keeper)
 			if sits {
-				total += w[keeper]
+				total += voice
 			}
 			if lies {
 				if sits {
-					dishonest += w[keeper]
+					dishonest += voice
 				}
 				for at := range rapid.Int64Range(0, 3).Draw(t, "statements") {
 					f := records.Figures{First: rapid.Uint32().Draw(t, "first"), Second: rapid.Uint32().Draw(t, "second")}
@@ -64,7 +68,7 @@ func TestDishonestMembersCannotMoveFigures(t *testing.T) {
 				continue
 			}
 			f := records.Figures{First: rapid.Uint32Range(900, 1_100).Draw(t, "honest"), Second: rapid.Uint32Range(50, 60).Draw(t, "honest")}
-			measured += w[keeper]
+			measured += voice
 			least = records.Figures{First: min(least.First, f.First), Second: min(least.Second, f.Second)}
 			most = records.Figures{First: max(most.First, f.First), Second: max(most.Second, f.Second)}
 			in.Statements = append(in.Statements, figuresOf(keeper, node, kind, f, 30))
@@ -86,6 +90,37 @@ func TestDishonestMembersCannotMoveFigures(t *testing.T) {
 			require.GreaterOrEqual(t, got.Second, least.Second)
 		}
 	})
+}
+
+// A keeper with a little less than a third of the weight sits in nearly all committees, and decides no figure alone.
+func TestAHeavyKeeperDecidesNoFigureAlone(t *testing.T) {
+	w := Weights{key(1): 9}
+	for k := byte(2); k <= 20; k++ {
+		w[key(k)] = 1
+	}
+	for _, lie := range []records.Figures{{First: 1, Second: 1}, {First: math.MaxUint32, Second: math.MaxUint32}} {
+		sits := 0
+		for n := range byte(50) {
+			node := key(100 + n)
+			all := seen(w, node)
+			for k := range w {
+				f := records.Figures{First: 1000, Second: 50}
+				if k == key(1) {
+					f = lie
+				}
+				all = append(all, figuresOf(k, node, records.CheckNetwork, f, 30))
+			}
+			in := input(w, all...)
+			in.Seed = committee.Seed{7}
+			if committee.NewRoster(in.Seed, w).Sits(node, key(1)) {
+				sits++
+			}
+			leaf := Build(in)[0]
+			require.EqualValues(t, 1000, leaf.DownMbps)
+			require.EqualValues(t, 50, leaf.UpMbps)
+		}
+		require.Greater(t, sits, 35)
+	}
 }
 
 // With half of the weight they can, so that the test above can fail.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 // Basis is what leaves follow from, besides statements.
@@ -182,35 +182,34 @@ func (b *builder) sits(node uint32, seat int) bool {
 	return false
 }
 
-// figures are what a node's committee measured: the weighted lower median of each figure over all members, where one that
-// measured nothing counts as zero. So a figure stands only when members with more than half of the committee's weight
-// measured, and no node raises its own by being measured by its friends alone. What holds against dishonest members
-// whose weight is less than half of the committee's: no figure is above the highest that an honest member measured; and
-// where honest members with more than half of that weight measured, none is below their lowest, nor zero.
+// figures are what a node's committee measured: the lower median of each figure over all members, where one that
+// measured nothing counts as zero. So a figure stands only when most members measured, and no node raises its own by being
+// measured by its friends alone. A member of a committee that was drawn has one voice: its weight has drawn it already, and
+// a keeper with a third of the weight, which sits in nearly all, must not decide in all of them alone. Where all keepers
+// measure, without a draw, each has its weight. What holds against dishonest members with less than half of the voices: no figure is
+// above the highest that an honest member measured; and where honest members with more than half of the voices measured, none is below
+// their lowest, nor zero.
 func (b *builder) figures(node uint32, of func(*nodeCounts) records.Figures) records.Figures {
 	b.values, b.downs = b.values[:0], b.downs[:0]
-	silent := b.committeeWeight(node)
+	everyone := b.basis.Roster.Everyone()
+	silent := uint64(committee.Size)
+	if everyone {
+		silent = b.total
+	}
 	for _, a := range b.accounts {
 		if f := of(a.nodeCounts); f.First > 0 && b.sits(node, a.by.seat) {
-			silent -= a.by.weight
-			b.values, b.downs = append(b.values, value{a.by.weight, f.First}), append(b.downs, value{a.by.weight, f.Second})
+			voice := uint64(1)
+			if everyone {
+				voice = a.by.weight
+			}
+			silent -= voice
+			b.values, b.downs = append(b.values, value{voice, f.First}), append(b.downs, value{voice, f.Second})
 		}
 	}
 	if len(b.values) == 0 {
 		return records.Figures{}
 	}
 	return records.Figures{First: median(append(b.values, value{silent, 0})), Second: median(append(b.downs, value{silent, 0}))}
-}
-
-// committeeWeight is the weight of a node's committee.
-func (b *builder) committeeWeight(node uint32) (sum uint64) {
-	if b.basis.Roster.Everyone() {
-		return b.total
-	}
-	for _, s := range b.tally.committeeOf(node) {
-		sum += b.basis.Weights[b.basis.Roster.Key(int(s))]
-	}
-	return sum
 }
 
 // device is the device root that keepers with more than half of the weight saw.

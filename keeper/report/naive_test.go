@@ -6,8 +6,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -289,7 +289,10 @@ func naiveFigures(in Input, node solana.PublicKey, tallies map[solana.PublicKey]
 		if t := tallies[roster.Key(i)]; t != nil {
 			f = t.figures[kind].Figures
 		}
-		w := in.Weights[roster.Key(i)]
+		w := uint64(1)
+		if roster.Everyone() {
+			w = in.Weights[roster.Key(i)]
+		}
 		first, second = append(first, value{w, f.First}), append(second, value{w, f.Second})
 	}
 	return records.Figures{First: median(first), Second: median(second)}

@@ -23,6 +23,10 @@ func runCommand() *cli.Command {
 		Name: "outage-votes", Value: true, EnvVars: []string{"GANTRY_KEEPER_OUTAGE_VOTES"},
 		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds, so that its leases move at once (--outage-votes=false: they move after the report of the period)",
 	})
+	flags = append(flags, &cli.BoolFlag{
+		Name: "lines", Value: true, EnvVars: []string{"GANTRY_KEEPER_LINES"},
+		Usage: "measure what machines' lines move down and up: 12 MiB with each machine of this keeper's committees a day (--lines=false: none)",
+	})
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
 	})
@@ -41,7 +45,7 @@ func runCommand() *cli.Command {
 				return err
 			}
 			defer conf.Client.Close()
-			conf.Timing, conf.OutageVotes = timing(c), c.Bool("outage-votes")
+			conf.Timing, conf.OutageVotes, conf.Lines = timing(c), c.Bool("outage-votes"), c.Bool("lines")
 			if err := evidencePolicy(c, &conf); err != nil {
 				return err
 			}

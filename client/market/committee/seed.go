@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"time"
 
 	"github.com/gantry-market/gantry/client/records"
 )
@@ -13,6 +14,15 @@ type Seed [32]byte
 
 // String is the seed in hex.
 func (s Seed) String() string { return hex.EncodeToString(s[:]) }
+
+// seedLead is how long before a period's start the block lies whose hash draws its committees: so long that it is
+// final when the period starts, and no longer, so that nobody knows the committees much earlier.
+const seedLead = 30 * time.Second
+
+// SeedAt is the time whose first block makes a period's seed.
+func SeedAt(p records.Period, secs uint32) time.Time {
+	return p.Start(time.Duration(secs) * time.Second).Add(-seedLead)
+}
 
 // seedTag separates seeds from all other hashes.
 const seedTag = "gantry-seed-1"

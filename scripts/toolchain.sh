@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
@@ -9,6 +9,7 @@
 #   dist  nfpm, which makes packages
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
+#   openai  the stock OpenAI client for Python, with which /openai/v1 is tried; without it that test is skipped
 #   promtool  Prometheus's tool, with which the alert rules are tried; without it that test is skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
@@ -207,6 +208,19 @@ need_browser() {
   npm ci --prefix "$root/client/serve/page/testdata/browser" --ignore-scripts --no-audit --no-fund
 }
 
+# The client is wanted, not needed: without Python, or its index, that test is skipped.
+need_openai() {
+  [ "$(cat "$tools/openai-python.version" 2>/dev/null)" = "$OPENAI" ] && "$tools/openai-python" -c 'import openai' 2>/dev/null && return
+  local dir=$cache/openai-$OPENAI
+  if have python3 && python3 -m venv "$dir" >"$root/build/logs/openai.log" 2>&1 &&
+    "$dir/bin/pip" install --disable-pip-version-check --quiet "openai==$OPENAI" >>"$root/build/logs/openai.log" 2>&1; then
+    printf '#!/bin/sh\nexec "%s" "$@"\n' "$dir/bin/python" >"$tools/openai-python" && chmod +x "$tools/openai-python" &&
+      printf '%s\n' "$OPENAI" >"$tools/openai-python.version"
+    return
+  fi
+  say "no stock OpenAI client: the test of /openai/v1 with it will be skipped (on Debian: sudo apt-get install -y --no-install-recommends python3-venv; see build/logs/openai.log)"
+}
+
 # The clients are generated and tried with pinned packages, in a virtual environment of the cache.
 need_clients() {
   local venv
@@ -230,8 +244,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients) "need_$part" ;;
-    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients or all" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai) "need_$part" ;;
+    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai or all" ;;
   esac
 done

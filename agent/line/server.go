@@ -89,7 +89,7 @@ func New(o Options) (*Server, error) {
 
 // protocol is the node's side of it. A member asks once for each direction, and again when the node was busy.
 var protocol = p2p.Protocol{
-	ID: messages.Line, Since: 1, MaxRequest: 1 << 10, MaxResponse: 1 << 10, Timeout: 10 * time.Second,
+	ID: messages.Line, Since: 8, MaxRequest: 1 << 10, MaxResponse: 1 << 10, Timeout: 10 * time.Second,
 	Rate: 1, Burst: 4, Concurrent: 16, PerPeer: 2,
 }
 

@@ -25,11 +25,11 @@ var (
 		Rate: 2, Burst: 24, Concurrent: 2 * maxMembers, PerPeer: 8,
 	}
 	leaseProtocol = p2p.Protocol{
-		ID: messages.LeaseMeasure, Since: 2, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: 10 * time.Second,
+		ID: messages.LeaseMeasure, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: 10 * time.Second,
 		Rate: 1, Burst: 8, Concurrent: 2 * format.MaxGPUs, PerPeer: 2,
 	}
 	drawProtocol = p2p.Protocol{
-		ID: messages.LeaseMeasureOpen, Since: 2, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: 30 * time.Second,
+		ID: messages.LeaseMeasureOpen, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: 30 * time.Second,
 		Rate: 2, Burst: 36, Concurrent: 2 * format.MaxGPUs, PerPeer: 8,
 	}
 )

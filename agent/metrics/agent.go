@@ -155,8 +155,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		kind, answered string
 		count          uint64
 	}{
-		{"liveness", "yes", q.Liveness}, {"inventory", "yes", q.Inventory}, {"evidence", "yes", q.Evidence},
-		{"line", "yes", s.Lines.Begun}, {"line", "no", s.Lines.Declined()},
+		{"liveness", "yes", q.Liveness},
+		{"inventory", "yes", q.Inventory},
+		{"evidence", "yes", q.Evidence},
+		{"line", "yes", s.Lines.Begun},
+		{"line", "no", s.Lines.Declined()},
 	} {
 		to <- prometheus.MustNewConstMetric(c.questions, prometheus.CounterValue, float64(n.count), n.kind, n.answered)
 	}

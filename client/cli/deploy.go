@@ -269,6 +269,7 @@ func (d *deployment) handOver(ctx context.Context, l market.Lease) error {
 	}
 	keys.Wait() // a lease that has started on chain may still wait for the key
 	d.s.say(" ✓ running  after %.1f s on %s", time.Since(d.began).Seconds(), short(l.Node))
+	d.howToReach(l.Address.String())
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
 )
 
 func deployCommand(s Streams) *cli.Command {
@@ -22,7 +23,7 @@ func deployCommand(s Streams) *cli.Command {
 		Description: "Reserves max price × GPUs × nodes × time, waits for the award, brings the command to the machines, shows its\n" +
 			"output and signs receipts while it stays. What is not used goes back to your credits. A command that dies is continued\n" +
 			"by gantry resume, or by itself when it is repeated with the same --name.",
-		Flags: append(append(asSession(durationFlags()...), backupFlags()...),
+		Flags: append(append(append(asSession(durationFlags()...), backupFlags()...), templateFlags()...),
 			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
 			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},
 			&cli.UintFlag{Name: "nodes", Value: 1, Usage: "nodes, all or nothing"},
@@ -108,12 +109,18 @@ type request struct {
 	first *audit.Run
 	// backup is where snapshots of the job's volume go, without what opens it; nil for none.
 	backup *messages.Backup
+	// template is what the flags were filled in from; nil for none, and for a purchase that goes on.
+	template *template.Job
 }
 
 // request reads the flags of deploy. All of them are checked before a transaction is sent.
 func (s *session) request(v *view.View) (request, error) {
 	var r request
-	command := s.cli.Args().Slice()
+	command, filled, err := s.fillIn(s.cli.Args().Slice())
+	if err != nil {
+		return r, err
+	}
+	r.template = filled
 	if len(command) == 0 && s.cli.String("image") == "" && !s.cli.IsSet(flagRestore) {
 		return r, usage("there is no command to run", "write it after --, such as: gantry deploy --gpu A100 --minutes 10 -- python train.py")
 	}

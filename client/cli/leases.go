@@ -17,6 +17,7 @@ func customerCommands(s Streams) []*cli.Command {
 		creditsCommand(s),
 		searchCommand(s),
 		deployCommand(s),
+		templatesCommand(s),
 		resumeCommand(s),
 		{
 			Name: "leases", Usage: "your leases", Flags: asSession(&cli.BoolFlag{Name: "all", Usage: "everybody's"}),
@@ -35,6 +36,7 @@ func customerCommands(s Streams) []*cli.Command {
 		pruneCommand(s),
 		suspendCommand(s),
 		serveCommand(s),
+		deploymentsCommand(s),
 		mcpCommand(s),
 		{Name: "stop", Usage: "end a lease; what is not used comes back", ArgsUsage: "LEASE", Flags: asSession(), Action: action(s, (*session).stop)},
 		verifyCommand(s),

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/serve/page"
@@ -25,6 +27,7 @@ func serveCommand(s Streams) *cli.Command {
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
 			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
 			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
+			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of a template of your own, beside those that gantry comes with; repeat"},
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
 		),
@@ -92,14 +95,21 @@ func (s *session) serve() (err error) {
 	if err := s.token(store, &out); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	var files []*page.File
-	if !s.cli.Bool("no-page") {
-		if files, err = page.Files(); err != nil {
-			return errors.Join(err, l.Close())
-		}
+	files, err := s.pageFiles()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	models, closeModels, err := s.models(f, store)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer func() { err = errors.Join(err, closeModels()) }()
+	templates, err := s.servedTemplates()
+	if err != nil {
+		return errors.Join(err, l.Close())
 	}
 	server := serve.New(serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Latencies: &latencies{s: s},
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Inference: models, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log,
 	})
 	if len(files) > 0 {
@@ -112,7 +122,23 @@ func (s *session) serve() (err error) {
 	if err := s.done(out, out.print); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return server.Serve(s.ctx, l)
+	return runBoth(s.ctx, models.Run, func(ctx context.Context) error { return server.Serve(ctx, l) })
+}
+
+// runBoth runs two services until ctx ends, or one of them fails.
+func runBoth(ctx context.Context, one, two func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return one(ctx) })
+	g.Go(func() error { return two(ctx) })
+	return g.Wait()
+}
+
+// pageFiles are those of the page, none where it is not wanted.
+func (s *session) pageFiles() ([]*page.File, error) {
+	if s.cli.Bool("no-page") {
+		return nil, nil
+	}
+	return page.Files()
 }
 
 // listen opens the port, on loopback unless somebody wants it otherwise.

@@ -36,10 +36,13 @@ func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (ser
 		"--name=" + b.prefix + name, "--detach", "--gpu=" + r.GPU, "--count=" + strconv.Itoa(int(max(r.Count, 1))), "--nodes=" + strconv.Itoa(int(max(r.Nodes, 1))),
 		fmt.Sprintf("--duration=%ds", r.Seconds),
 	}
-	for flag, value := range map[string]string{"region": r.Region, "max-price": r.MaxPrice, "image": r.Image, "network": r.Network} {
+	for flag, value := range map[string]string{"region": r.Region, "max-price": r.MaxPrice, "image": r.Image, "network": r.Network, flagVolume: r.Volume} {
 		if value != "" {
 			args = append(args, "--"+flag+"="+value)
 		}
+	}
+	if r.MinMemory > 0 {
+		args = append(args, "--min-vram="+strconv.Itoa(int(r.MinMemory)))
 	}
 	for flag, set := range map[string]bool{"run-to-completion": r.RunToCompletion, "allow-simulated": r.AllowSimulated} {
 		if set {

@@ -77,8 +77,9 @@ const forwardMemory = 256 << 20
 
 // forwarder connects to one port of a container, over one stream that is opened anew when it broke.
 type forwarder struct {
-	c    *container
-	port uint16
+	c      *container
+	port   uint16
+	memory *guest.Memory // nil for one of its own
 
 	mu      sync.Mutex
 	current *guest.Session
@@ -100,7 +101,11 @@ func (f *forwarder) session() (*guest.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := guest.NewSession(conn, guest.NewMemory(forwardMemory), guest.MaxWindow)
+	memory := f.memory
+	if memory == nil {
+		memory = guest.NewMemory(forwardMemory)
+	}
+	s, err := guest.NewSession(conn, memory, guest.MaxWindow)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err

@@ -18,8 +18,8 @@ import (
 
 // A customer's side of the protocols. How long is waited is the caller's.
 var (
-	leaseProtocol = p2p.Protocol{ID: messages.LeaseMeasure, Since: 2, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: time.Minute}
-	drawProtocol  = p2p.Protocol{ID: messages.LeaseMeasureOpen, Since: 2, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: time.Minute}
+	leaseProtocol = p2p.Protocol{ID: messages.LeaseMeasure, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: time.Minute}
+	drawProtocol  = p2p.Protocol{ID: messages.LeaseMeasureOpen, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: time.Minute}
 )
 
 const (

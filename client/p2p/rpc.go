@@ -3,6 +3,7 @@ package p2p
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -108,6 +109,9 @@ func newServer[Req any](n *Node, p Protocol) *server[Req] {
 // register has the node call serve with every stream of the protocol whose request may be answered.
 func (v *server[Req]) register(serve func(context.Context, request[Req])) {
 	offers := v.p.offers(v.n.version)
+	if len(offers) == 0 {
+		panic(fmt.Sprintf("%s came with minor version %d, and messages are %s: nobody could use it", v.p.ID, v.p.Since, v.n.version)) // a mistake in a program
+	}
 	offered := func(id protocol.ID) bool { return slices.Contains(offers, id) }
 	// Only the newest is announced, so that what peers keep of each other does not grow with every version.
 	v.n.host.SetStreamHandlerMatch(WireID(v.p.ID, v.n.version), offered, func(s network.Stream) {

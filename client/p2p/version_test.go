@@ -241,3 +241,11 @@ func TestA11TheEnvelopeStillNamesTheMajorVersion(t *testing.T) {
 		require.Equal(t, CodeVersion, e.Code)
 	}
 }
+
+// A protocol that no version of this program's messages has could be used by nobody; it is a mistake that a daemon shows when it starts.
+func TestAProtocolIsOfAVersionThatThereIs(t *testing.T) {
+	n := newNode(t)
+	h := func(context.Context, solana.PublicKey, string) (string, error) { return "", nil }
+	Handle(n, Protocol{ID: "/test/now", Since: n.version.Minor}, h)
+	require.Panics(t, func() { Handle(n, Protocol{ID: "/test/later", Since: n.version.Minor + 1}, h) })
+}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gantry-market/gantry/client/inference"
 )
 
 const (
@@ -26,6 +28,7 @@ type guard struct {
 	open   map[string]bool // paths that need no token
 	admits func(token string) (bool, error)
 	next   http.Handler
+	openai http.Handler // answers /openai/v1, with tokens and limits of its own; nil for none
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +36,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	if g.openai != nil && strings.HasPrefix(r.URL.Path, inference.Prefix+"/") {
+		if p := g.foreign(r); p != nil {
+			p.write(w)
+			return
+		}
+		g.openai.ServeHTTP(w, r)
+		return
+	}
 	if p := g.refuse(r); p != nil {
 		if p.Status == http.StatusUnauthorized {
 			h.Set("WWW-Authenticate", `Bearer realm="gantry"`)
@@ -57,6 +68,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refuse says why a request is not answered; nil when it is. Host and Origin come before the token, so that a page of
 // somebody else learns nothing, not even whether it has guessed one.
 func (g *guard) refuse(r *http.Request) *Problem {
+	if p := g.foreign(r); p != nil {
+		return p
+	}
+	return g.stranger(r)
+}
+
+// foreign says why a request's host or origin is not one of this server.
+func (g *guard) foreign(r *http.Request) *Problem {
 	if !g.called(r.Host) {
 		return problem(http.StatusMisdirectedRequest, fmt.Sprintf("the request is for the host %q, which this server is not", r.Host),
 			"call it by the address that it printed, or name the host with --host")
@@ -69,6 +88,11 @@ func (g *guard) refuse(r *http.Request) *Problem {
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		return problem(http.StatusForbidden, "the request comes from a page of another site", "pages of other sites may not use this server")
 	}
+	return nil
+}
+
+// stranger says why a request has no token that counts.
+func (g *guard) stranger(r *http.Request) *Problem {
 	if g.open[r.URL.Path] && (r.URL.Path != signInPath || r.Method == http.MethodPost) {
 		return nil
 	}

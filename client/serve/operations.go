@@ -70,6 +70,8 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, order, s.order)
 	created := api.OpenAPI().Paths[order.Path].Post.Responses
 	created["202"] = &huma.Response{Description: "The purchase goes on; repeat the request to learn more", Content: created["201"].Content}
+	s.registerTemplates(api, order)
+	s.registerDeployments(api)
 	stop := order
 	stop.OperationID, stop.Path, stop.Summary, stop.Description = "stop-lease", "/v1/leases/{id}/stop", "End a lease; what is not used comes back", "A lease that is over already is answered as it is."
 	stop.DefaultStatus = http.StatusOK

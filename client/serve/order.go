@@ -39,6 +39,8 @@ type OrderRequest struct {
 	Command         []string          `json:"command,omitempty" maxItems:"256" doc:"What runs; the image's own command by default"`
 	Env             map[string]string `json:"env,omitempty" doc:"Environment of the job"`
 	Network         string            `json:"network,omitempty" enum:"internet,none" doc:"What a container may reach; internet by default"`
+	Volume          string            `json:"volume,omitempty" maxLength:"256" doc:"NAME:SIZE[:PATH]: an encrypted file system for the container, as long as the job runs"`
+	MinMemory       uint              `json:"minMemoryGiB,omitempty" maximum:"1024" doc:"Of each GPU"`
 	RunToCompletion bool              `json:"runToCompletion,omitempty" doc:"The lease ends with the job"`
 	AllowSimulated  bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
 }

@@ -14,8 +14,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/version"
 )
 
@@ -35,6 +37,10 @@ type Options struct {
 	Latencies Latencies
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
 	Events *Events
+	// Inference has the deployments, whose requests come to /openai/v1; nil for none.
+	Inference *inference.Service
+	// Templates may be ordered by name.
+	Templates template.Set
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey
 	// Session is the key that it signs with.
@@ -76,7 +82,11 @@ func New(o Options) *Server {
 	for _, h := range o.Hosts {
 		hosts = append(hosts, strings.ToLower(h))
 	}
-	s.handler = s.recovered(&guard{hosts: hosts, open: open, admits: s.admits, next: found(mux)})
+	g := &guard{hosts: hosts, open: open, admits: s.admits, next: found(mux)}
+	if o.Inference != nil {
+		g.openai = o.Inference
+	}
+	s.handler = s.recovered(g)
 	return s
 }
 

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/inference"
+	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/internal/printable"
+)
+
+const (
+	flagServer = "server"
+	flagToken  = "token"
+	// serverWithin is how long a server may take to answer.
+	serverWithin = 40 * time.Second
+	// maxServerAnswer is how large its answer may be, bytes.
+	maxServerAnswer = 16 << 20
+)
+
+// atServer adds the flags of commands that ask a running gantry serve.
+func atServer(flags ...cli.Flag) []cli.Flag {
+	return append(flags,
+		&cli.StringFlag{Name: flagServer, Value: "http://127.0.0.1:8484", Usage: "`URL` of a running gantry serve", EnvVars: []string{"GANTRY_URL"}},
+		&cli.StringFlag{Name: flagToken, Usage: "`TOKEN` of that server; on a command line other users see it", EnvVars: []string{"GANTRY_TOKEN"}},
+	)
+}
+
+func deploymentsCommand(s Streams) *cli.Command {
+	return &cli.Command{
+		Name: "deployments", Usage: "models that a running gantry serve serves by replicas on leases",
+		Description: "They belong to the server, which buys, watches and ends their leases. Clients of OpenAI's API reach them at /openai/v1.",
+		Subcommands: []*cli.Command{
+			{
+				Name: "create", Usage: "create a deployment; the same command again creates nothing", ArgsUsage: "NAME",
+				Flags: atServer(
+					&cli.StringFlag{Name: flagTemplate, Required: true, Usage: "`NAME` of a template of a model server"},
+					&cli.StringSliceFlag{Name: flagSet, Usage: "`PARAMETER=VALUE` of the template; repeat"},
+					&cli.IntFlag{Name: "min", Usage: "replicas at least; 0 ends the last one when no one asks"},
+					&cli.IntFlag{Name: "max", Value: 1, Usage: "replicas at most"},
+					&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
+					&cli.UintFlag{Name: "count", Usage: "GPUs of a replica"},
+					&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region"},
+					&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour"},
+					&cli.StringFlag{Name: "image", Usage: "another `IMAGE`"},
+					&cli.StringFlag{Name: "network", Usage: "`internet` or none"},
+					&cli.BoolFlag{Name: "allow-simulated", Usage: "simulated GPUs will do (local networks)"},
+				),
+				Action: action(s, (*session).createDeployment),
+			},
+			{Name: "list", Usage: "all deployments", Flags: atServer(), Action: action(s, (*session).listDeployments)},
+			{Name: "show", Usage: "one deployment with its replicas", ArgsUsage: "NAME", Flags: atServer(), Action: action(s, (*session).showDeployment)},
+			{Name: "delete", Usage: "end a deployment and its leases", ArgsUsage: "NAME", Flags: atServer(), Action: action(s, (*session).deleteDeployment)},
+		},
+	}
+}
+
+func (s *session) createDeployment() error {
+	args, err := s.args("NAME")
+	if err != nil {
+		return err
+	}
+	set, err := parseSet(s.cli.StringSlice(flagSet))
+	if err != nil {
+		return err
+	}
+	count := s.cli.Uint("count")
+	if count > 8 {
+		return usage(fmt.Sprintf("--count is %d", count), "a node has 1 to 8 GPUs")
+	}
+	r := serve.DeploymentRequest{
+		Template: s.cli.String(flagTemplate), Set: set, GPU: s.cli.String("gpu"), Count: uint8(count), Region: s.cli.String("region"), MaxPrice: s.cli.String("max-price"),
+		Image: s.cli.String("image"), Network: s.cli.String("network"), AllowSimulated: s.cli.Bool("allow-simulated"), MinReplicas: s.cli.Int("min"), MaxReplicas: s.cli.Int("max"),
+	}
+	var d serve.Deployment
+	if err := s.askServer(http.MethodPut, "/v1/deployments/"+url.PathEscape(args[0]), r, &d); err != nil {
+		return err
+	}
+	return s.printDeployment(&d)
+}
+
+func (s *session) listDeployments() error {
+	if _, err := s.args(); err != nil {
+		return err
+	}
+	var all serve.Deployments
+	if err := s.askServer(http.MethodGet, "/v1/deployments", nil, &all); err != nil {
+		return err
+	}
+	return s.done(all.Deployments, func(w io.Writer) {
+		rows := make([][]string, len(all.Deployments))
+		for i, d := range all.Deployments {
+			rows[i] = deploymentRow(&d)
+		}
+		table(w, "NAME|SERVING|WANTED|MIN-MAX|ACTIVE|WAITING|STATE", rows)
+	})
+}
+
+func deploymentRow(d *inference.DeploymentStatus) []string {
+	state := printable.Text(d.Reason)
+	if d.Deleting {
+		state = "is being deleted"
+	}
+	return []string{
+		d.Name, fmt.Sprint(d.Serving), fmt.Sprint(d.Wanted), fmt.Sprintf("%d-%d", d.MinReplicas, d.MaxReplicas), fmt.Sprint(d.Active), fmt.Sprint(d.Waiting), state,
+	}
+}
+
+func (s *session) showDeployment() error { return s.oneDeployment(http.MethodGet) }
+
+func (s *session) deleteDeployment() error { return s.oneDeployment(http.MethodDelete) }
+
+// oneDeployment asks for one with a method, and prints it.
+func (s *session) oneDeployment(method string) error {
+	args, err := s.args("NAME")
+	if err != nil {
+		return err
+	}
+	var d serve.Deployment
+	if err := s.askServer(method, "/v1/deployments/"+url.PathEscape(args[0]), nil, &d); err != nil {
+		return err
+	}
+	return s.printDeployment(&d)
+}
+
+func (s *session) printDeployment(d *serve.Deployment) error {
+	return s.done(d, func(w io.Writer) {
+		table(w, "NAME|SERVING|WANTED|MIN-MAX|ACTIVE|WAITING|STATE", [][]string{deploymentRow(&d.DeploymentStatus)})
+		if len(d.Replicas) == 0 {
+			return
+		}
+		rows := make([][]string, len(d.Replicas))
+		for i, r := range d.Replicas {
+			rows[i] = []string{fmt.Sprint(r.ID), r.Phase, r.Lease, fmt.Sprint(r.Active), printable.Text(r.Reason)}
+		}
+		fmt.Fprintln(w)
+		table(w, "REPLICA|PHASE|LEASE|ACTIVE|REASON", rows)
+	})
+}
+
+// askServer asks a running gantry serve, and decodes its answer.
+func (s *session) askServer(method, path string, body, into any) error {
+	token := s.cli.String(flagToken)
+	if token == "" {
+		return usage("the token of the server is missing", "put it into the variable GANTRY_TOKEN; gantry serve printed it, or wrote it to --token-file")
+	}
+	var sent io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("request: %w", err)
+		}
+		sent = bytes.NewReader(raw)
+	}
+	at := strings.TrimSuffix(s.cli.String(flagServer), "/")
+	r, err := http.NewRequestWithContext(s.ctx, method, at+path, sent)
+	if err != nil {
+		return usage(fmt.Sprintf("--server %q is no URL", at), "such as http://127.0.0.1:8484")
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	client := http.Client{Timeout: serverWithin}
+	res, err := client.Do(r)
+	if err != nil {
+		return network(fmt.Sprintf("the server %s does not answer", at), "start it with gantry serve, or name another with --server", err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxServerAnswer))
+	if err != nil {
+		return network(fmt.Sprintf("the answer of the server %s broke off", at), "try again", err)
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		var p serve.Problem
+		if json.Unmarshal(raw, &p) != nil || p.Detail == "" {
+			return refused(fmt.Sprintf("the server %s answers with the status %d", at, res.StatusCode), "is it gantry serve?")
+		}
+		reason := p.Detail
+		for _, e := range p.Errors {
+			reason += fmt.Sprintf("; %s %s", e.Location, e.Message)
+		}
+		return refused(printable.Text(reason), printable.Text(p.NextStep))
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return refused(fmt.Sprintf("the answer of the server %s cannot be read", at), "it may be of another version of gantry")
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package inference
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/internal/imagetest"
+)
+
+// processes sells leases of programs of this machine.
+type processes struct {
+	t       *testing.T
+	program string
+	port    uint16
+}
+
+func (p *processes) Buy(ctx context.Context, name string, order json.RawMessage) (string, error) {
+	if string(order) == `"none"` {
+		return "", errors.New("no node fits")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	p.port = uint16(l.Addr().(*net.TCPAddr).Port)
+	if err := l.Close(); err != nil {
+		return "", err
+	}
+	cmd := exec.Command(p.program, "-hf", "upstream/model", "--host", "127.0.0.1", "--port", strconv.Itoa(int(p.port)))
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	p.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return "lease", nil
+}
+func (p *processes) Abandon(context.Context, string) error { return nil }
+func (p *processes) Stop(context.Context, string) error    { return nil }
+func (p *processes) Lease(context.Context, string) (Lease, error) {
+	return Lease{PerHour: market.OneUSDC, Until: time.Now().Add(time.Hour)}, nil
+}
+func (p *processes) Connect(context.Context, string) (Connection, error) { return p, nil }
+func (p *processes) Close() error                                        { return nil }
+func (p *processes) Dial(ctx context.Context, _ uint16) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", p.port))
+}
+
+// The stock OpenAI client lists models, chats, streams, completes and embeds, and gets the errors that it knows. The model
+// server is a process of its own, with no model.
+func TestStockClient(t *testing.T) {
+	python, err := exec.LookPath("openai-python")
+	if err != nil {
+		t.Skip("SKIPPED: the stock OpenAI client is missing: scripts/toolchain.sh openai")
+	}
+	w := start(t, &processes{t: t, program: imagetest.Program(t, "../../localnet/scenario/testdata/modelserver")})
+	w.create(spec("words", func(s *Spec) { s.Min = 1 }))
+	w.create(spec("nothing", func(s *Spec) { s.Order, s.Wait = json.RawMessage(`"none"`), time.Second }))
+	w.serving("words", 1)
+	out, err := exec.CommandContext(t.Context(), python, "testdata/client.py", w.url, w.token, "words").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Equal(t, "ok\n", string(out))
+	require.Eventually(t, func() bool { u := w.used("words"); return u.Requests == 5 && u.Completion >= 3+3+2+2 }, 5*time.Second, 10*time.Millisecond)
+}

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves fuzz nightly evidence-simulation simulation soak kill-test toolchain clean
+.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -87,6 +87,15 @@ evidence-simulation: ## how often and how soon evidence finds out false machines
 
 simulation: ## 200 small markets in virtual time with random faults (SIMULATION="--seed 1000" for others)
 	@go run ./localnet/cmd/gantry-localnet sim --random --runs 200 $(SIMULATION)
+
+measure-report: ## a million changed answers, and what measurements cost keepers; writes docs/reports/measuring.md (MUTATIONS=10000 for fewer)
+	@scripts/measure-report.sh
+
+gpu-table: ## what measurements tell apart, on processors in place of GPUs (5 min; TRIALS=20 for fewer); writes docs/reports/gpu-table.md
+	@scripts/gpu-table.sh -report docs/reports/gpu-table.md $(if $(TRIALS),-trials $(TRIALS))
+
+gpu-calibrate: ## figures of this machine's GPUs, for the table of classes; writes build/gpu-classes.md
+	@mkdir -p build && go run ./attest/cmd/gpu-table -gpus -report build/gpu-classes.md
 
 soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)
 	@build/bin/gantry-localnet soak --engine agave $(SOAK)

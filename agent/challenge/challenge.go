@@ -85,15 +85,21 @@ func (s *Server) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// InTurn runs f when nothing else that is run so computes. Errors: f's, the context's, and
-// that another computation of the node's own is in the queue already.
+// InTurn runs f when nothing else that is run so computes. Errors: f's, the context's, that a lease
+// is live, and that another computation of the node's own is in the queue already.
 func (s *Server) InTurn(ctx context.Context, f func(context.Context) error) error {
-	return s.gpuQueue.do(ctx, s.o.Signer.PublicKey(), func(ctx context.Context) error {
+	return s.Alone(ctx, s.o.Signer.PublicKey(), func(ctx context.Context) error {
 		if s.o.Busy() {
 			return errBusy
 		}
 		return f(ctx)
 	})
+}
+
+// Alone runs f as InTurn does, whatever leases there are. Errors: f's, the context's, and that another computation for the
+// key is in the queue already.
+func (s *Server) Alone(ctx context.Context, key solana.PublicKey, f func(context.Context) error) error {
+	return s.gpuQueue.do(ctx, key, f)
 }
 
 // Answer answers one challenge. Error: *RefusedError for a caller or a node that this server does not answer for.

@@ -113,7 +113,7 @@ func (a *Agent) assemble(node market.Node) error {
 		},
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
-		Idle:  func(ctx context.Context) error { return a.measure.Free(ctx) },
+		Idle:  a.unmeasured, Measured: a.isMeasured,
 	})
 	if err != nil {
 		return err

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/measure"
 	"github.com/gantry-market/gantry/attest"
 	format "github.com/gantry-market/gantry/attest/measure"
@@ -17,6 +20,8 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/instant"
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // errTerms: what the node is measured by is not known yet.
@@ -31,7 +36,7 @@ func (a *Agent) openMeasure() (err error) {
 	h := handlers{silence: a.cfg.SilenceFile}
 	a.measure, err = measure.New(measure.Options{
 		Node: a.node, Domain: a.domain, Signer: a.key, Member: a.mayChallenge, Instants: instants{a}, GPUs: a.measuredGPUs,
-		Busy: a.leases.Live, Changed: a.chain.Changed, Turn: a.challenges.InTurn, Hold: h.holdSilently,
+		Busy: a.leases.Live, Changed: a.chain.Changed, Leases: tenants{a}, Turn: a.challenges.Alone, Hold: h.holdSilently,
 		PeriodSecs: func() (uint32, bool) {
 			p, ok := a.view.Params()
 			return p.PeriodSecs, ok && p.PeriodSecs > 0
@@ -57,6 +62,39 @@ func (a *Agent) measuredGPUs() ([]measure.GPU, error) {
 	}
 	return out, nil
 }
+
+// unmeasured waits until no measurement has a lease's GPUs, isMeasured says whether the lease's customer measures them. Leases are
+// there before what measures.
+func (a *Agent) unmeasured(ctx context.Context, of solana.PublicKey) error {
+	return a.measure.Free(ctx, of)
+}
+
+func (a *Agent) isMeasured(of solana.PublicKey) bool { return a.measure.Measured(of) }
+
+// tenants says what customers may have measured.
+type tenants struct{ a *Agent }
+
+// Customer implements measure.Leases.
+func (t tenants) Customer(key solana.PublicKey) bool {
+	g := t.a.guests.Load()
+	return g != nil && g.leases(key)
+}
+
+// Tenancy implements measure.Leases.
+func (t tenants) Tenancy(ctx context.Context, key, of solana.PublicKey) (measure.Tenancy, error) {
+	has, err := t.a.leases.Tenancy(ctx, key, of)
+	var refused *lease.RefusedError
+	if errors.As(err, &refused) {
+		err = p2p.Refuse(p2p.CodeRefused, "%s", printable.Text(refused.Why))
+	}
+	return measure.Tenancy{GPUs: has.GPUs, Until: has.StartsBy, Job: has.Job}, err
+}
+
+// Held implements measure.Leases.
+func (t tenants) Held(of solana.PublicKey) bool { return t.a.leases.Held(of) }
+
+// Ended implements measure.Leases.
+func (t tenants) Ended(of solana.PublicKey) { t.a.leases.Wake(of) }
 
 // instants finds instants by periods of the market's length.
 type instants struct{ a *Agent }

@@ -50,6 +50,8 @@ type Facts struct {
 	Job     JobPhase
 	// Keyless: the job has a volume, and its key is not here. An agent that was started anew has none.
 	Keyless bool
+	// Measured: the customer measures the lease's GPUs. Neither lease nor job starts meanwhile.
+	Measured bool
 	// Snapshot is the hash of the last snapshot of the job's volume; zero for none.
 	Snapshot [32]byte
 	// Keep is how long a closed lease's output stays readable.
@@ -169,7 +171,8 @@ func goneWhy(r store.Lease) string {
 }
 
 // decideAwarded waits for the job, at most half of the start deadline, then starts: a customer that brings none pays for the
-// machine that it holds. A lease whose job was refused never starts.
+// machine that it holds. A lease whose job was refused never starts, and one whose customer measures the GPUs not before that
+// half: what the job needs is fetched meanwhile.
 func decideAwarded(f Facts) Decision {
 	if f.Entry.State != store.Awarded && f.Entry.State != store.Starting {
 		// The store is ahead of the chain: what the agent saw was on a fork, or the RPC node lags.
@@ -182,13 +185,16 @@ func decideAwarded(f Facts) Decision {
 	if f.Now.After(deadline) {
 		return Decision{Action: Wait, Why: "start deadline missed; the customer gets everything back"}
 	}
+	half := f.Order.AwardedAt.Add(f.Order.StartDeadline / 2)
 	if f.Entry.State == store.Starting {
+		if f.Measured && f.Now.Before(half) {
+			return Decision{Action: Wait, Until: half, Why: "the customer measures the GPUs"}
+		}
 		return Decision{Action: SubmitStart}
 	}
 	if f.Entry.Refused != "" {
 		return Decision{Action: Wait, Until: deadline, Why: "the ordered job cannot run here; the customer gets everything back"}
 	}
-	half := f.Order.AwardedAt.Add(f.Order.StartDeadline / 2)
 	if f.Entry.Job == nil && f.Now.Before(half) {
 		return Decision{Action: Wait, Until: half, Why: "waiting for the customer's job"}
 	}
@@ -255,6 +261,9 @@ func decideJob(f Facts, wait Decision) Decision {
 		return wait
 	case f.Keyless:
 		wait.Why = "the key of the customer's volume has not arrived"
+		return wait
+	case f.Measured:
+		wait.Why = "the customer measures the GPUs"
 		return wait
 	}
 	return Decision{Action: StartJob}

@@ -24,11 +24,16 @@ func TestAwardedLeasesAreStarted(t *testing.T) {
 		change func(*Facts)
 		want   Action
 	}{
-		"no job yet":                      {func(*Facts) {}, Wait},
-		"the job has arrived":             {func(f *Facts) { f.Entry.Job = &store.Job{} }, MarkStarting},
-		"half of the deadline, no job":    {func(f *Facts) { f.Now = awarded.Add(10 * time.Second) }, MarkStarting},
-		"a refused job, half of it":       {func(f *Facts) { f.Entry.Refused, f.Now = "no sandbox", awarded.Add(10*time.Second) }, Wait},
-		"stored that it starts":           {func(f *Facts) { f.Entry.State = store.Starting }, SubmitStart},
+		"no job yet":                   {func(*Facts) {}, Wait},
+		"the job has arrived":          {func(f *Facts) { f.Entry.Job = &store.Job{} }, MarkStarting},
+		"half of the deadline, no job": {func(f *Facts) { f.Now = awarded.Add(10 * time.Second) }, MarkStarting},
+		"a refused job, half of it":    {func(f *Facts) { f.Entry.Refused, f.Now = "no sandbox", awarded.Add(10*time.Second) }, Wait},
+		"stored that it starts":        {func(f *Facts) { f.Entry.State = store.Starting }, SubmitStart},
+		"it is measured":               {func(f *Facts) { f.Entry.State, f.Measured = store.Starting, true }, Wait},
+		"its job is fetched meanwhile": {func(f *Facts) { f.Entry.Job, f.Measured = &store.Job{}, true }, MarkStarting},
+		"it is measured for too long": {func(f *Facts) {
+			f.Entry.State, f.Measured, f.Now = store.Starting, true, awarded.Add(10*time.Second)
+		}, SubmitStart},
 		"the order misses nodes":          {func(f *Facts) { f.Order.Complete, f.Entry.Job = false, &store.Job{} }, Wait},
 		"the deadline is missed":          {func(f *Facts) { f.Now = awarded.Add(21 * time.Second) }, Wait},
 		"the deadline, although starting": {func(f *Facts) { f.Entry.State, f.Now = store.Starting, awarded.Add(21*time.Second) }, Wait},

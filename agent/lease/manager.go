@@ -73,8 +73,10 @@ type Options struct {
 	Faults func(mask uint64) string
 	// GPUs is what the driver says of the devices in a mask. May be nil.
 	GPUs func(ctx context.Context, mask uint64) ([]messages.GPUUse, error)
-	// Idle waits until nothing of the node's own has the GPUs, before a lease starts and is billed. May be nil.
-	Idle func(context.Context) error
+	// Idle waits until no measurement has the GPUs of a lease, before it starts and is billed. May be nil.
+	Idle func(ctx context.Context, lease solana.PublicKey) error
+	// Measured says whether a lease's customer measures its GPUs now; Wake is to be called when that ends. May be nil.
+	Measured func(lease solana.PublicKey) bool
 	// Keep is how long the output of a closed lease stays readable; default one minute.
 	Keep time.Duration
 	// StopGrace is the time between asking a job to end and killing it; default 5 s.
@@ -252,6 +254,9 @@ func (m *Manager) credential(lease solana.PublicKey) image.Credential {
 	defer m.mu.Unlock()
 	return m.credentials[lease]
 }
+
+// Wake makes a lease's worker observe at once.
+func (m *Manager) Wake(lease solana.PublicKey) { m.wake(lease) }
 
 // wake makes a lease's worker observe at once.
 func (m *Manager) wake(address solana.PublicKey) {

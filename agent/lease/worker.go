@@ -154,6 +154,7 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 		return Decision{}, f, err
 	}
 	f.Job, f.Snapshot = phase(job), w.snapshotOf(job)
+	f.Measured = w.m.o.Measured != nil && w.m.o.Measured(w.address)
 	f.Keyless = f.Entry.Job != nil && f.Entry.Job.Volume != nil && job.Phase != runtime.Preparing && !w.m.hasVolumeKey(w.address)
 	if f.Exists && (account.State() == market.LeaseAwarded || wantsOutput(account)) {
 		if f.Order, err = w.m.o.Chain.Order(ctx, account); err != nil {
@@ -164,11 +165,13 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 	return Decide(f), f, nil
 }
 
-// job is the runtime's view; a job that the runtime does not know has the zero phase.
-func (w *worker) job(ctx context.Context) (runtime.Status, error) {
-	st, err := w.m.o.Runtime.Status(ctx, w.id)
+func (w *worker) job(ctx context.Context) (runtime.Status, error) { return w.m.jobOf(ctx, w.id) }
+
+// jobOf is the runtime's view of a lease's job; a job that the runtime does not know has the zero phase.
+func (m *Manager) jobOf(ctx context.Context, id string) (runtime.Status, error) {
+	st, err := m.o.Runtime.Status(ctx, id)
 	if errors.Is(err, runtime.ErrNotFound) {
-		return runtime.Status{LeaseID: w.id}, nil
+		return runtime.Status{LeaseID: id}, nil
 	}
 	return st, err
 }
@@ -203,7 +206,7 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 	switch d.Action {
 	case SubmitStart:
 		if w.m.o.Idle != nil {
-			if err := w.m.o.Idle(ctx); err != nil {
+			if err := w.m.o.Idle(ctx, w.address); err != nil {
 				return err
 			}
 		}

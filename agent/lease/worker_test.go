@@ -68,7 +68,7 @@ func (a *agentModel) step() Decision {
 	}
 	err = a.w.act(ctx, d, f)
 	switch d.Action {
-	case SubmitStart, EndFinished, EndDue, StartJob: // these may fail and are tried again
+	case SubmitStart, EndFinished, EndDue, EndLost, StartJob: // these may fail and are tried again
 	default:
 		require.NoError(a.t, err, d.Action)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	format "github.com/gantry-market/gantry/attest/measure"
@@ -29,7 +30,7 @@ func TestCounts(t *testing.T) {
 	require.Empty(t, c.Ended)
 
 	f.sets(true)
-	require.NoError(t, f.Free(t.Context()))
+	require.NoError(t, f.Free(t.Context(), solana.PublicKey{}))
 	require.Equal(t, messages.MeasureLease, f.refused(t, 1, block(period, 0)))
 	after := f.Counts()
 	require.Equal(t, map[messages.MeasureRefusal]uint64{messages.MeasureLease: 1}, after.Ended)

@@ -24,15 +24,16 @@ func (s *Server) execute(ctx context.Context, r *run) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var watchers sync.WaitGroup
-	watchers.Go(func() { s.verify(ctx, r, cancel) })
-	watchers.Go(func() { s.watchLeases(ctx, cancel) })
-	err := s.o.Turn(ctx, func(ctx context.Context) error { return s.compute(ctx, r, cancel) })
+	for _, watch := range r.watch {
+		watchers.Go(func() { watch(ctx, cancel) })
+	}
+	err := r.turn(ctx, func(ctx context.Context) error { return s.compute(ctx, r, cancel) })
 	cause := context.Cause(ctx)
 	cancel(nil)
 	watchers.Wait()
 	why := messages.MeasureOver
 	switch {
-	case errors.Is(cause, errLease), err != nil && cause == nil && s.o.Busy():
+	case errors.Is(cause, errLease):
 		why = messages.MeasureLease
 	case errors.Is(cause, errBlock):
 		why = messages.MeasureBlock
@@ -41,24 +42,27 @@ func (s *Server) execute(ctx context.Context, r *run) {
 	}
 	// What is said of the run is there before a lease that waited for its memory goes on.
 	s.count.ended(why)
-	log := s.o.Log.Info()
+	log := r.log.Info()
 	if err != nil && cause == nil {
-		log = s.o.Log.Error()
+		log = r.log.Error()
 	}
-	log.Err(err).Uint64("period", uint64(r.at.Period)).Stringer("why", why).Msg("the node's measurement ends")
+	log.Err(err).Stringer("why", why).Msg("the measurement ends")
 	r.update(func() {
 		r.done = true
 		if r.refused == 0 {
 			r.refused = why
 		}
 	})
+	if r.ended != nil {
+		r.ended()
+	}
 }
 
 // compute runs all GPUs at once, signs what they made, and has it opened. When it returns, their memory is free.
 func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCauseFunc) error {
-	if s.o.Busy() { // nothing of the lease may have been seen as a change
-		cancel(errLease)
-		return errLease
+	if err := r.bars(); err != nil { // nothing of what bars it may have been seen as a change
+		cancel(err)
+		return err
 	}
 	runs := make([]format.Run, len(r.gpus))
 	given := false
@@ -71,7 +75,7 @@ func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCause
 				continue
 			}
 			if err := runs[i].Close(); err != nil {
-				s.o.Log.Error().Err(err).Uint8("gpu", r.gpus[i].Index).Msg("the memory of a measurement was not given back")
+				r.log.Error().Err(err).Uint8("gpu", r.gpus[i].Index).Msg("the memory of a measurement was not given back")
 			}
 		}
 	}()
@@ -99,7 +103,7 @@ func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCause
 	for i := range runs {
 		r.open[i] <- runs[i]
 	}
-	over := time.NewTimer(s.o.OpenFor)
+	over := time.NewTimer(r.openFor)
 	defer over.Stop()
 	select {
 	case <-ctx.Done():
@@ -171,12 +175,20 @@ func (s *Server) verify(ctx context.Context, r *run, cancel context.CancelCauseF
 	}
 }
 
-// watchLeases ends the run when a lease begins.
-func (s *Server) watchLeases(ctx context.Context, cancel context.CancelCauseFunc) {
+// leased is errLease when a lease is live.
+func (s *Server) leased() error {
+	if s.o.Busy() {
+		return errLease
+	}
+	return nil
+}
+
+// watchChain ends a run when, after a change on the chain, it is barred.
+func (s *Server) watchChain(ctx context.Context, bars func() error, cancel context.CancelCauseFunc) {
 	for {
 		changed := s.o.Changed()
-		if s.o.Busy() {
-			cancel(errLease)
+		if err := bars(); err != nil {
+			cancel(err)
 			return
 		}
 		select {

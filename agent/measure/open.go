@@ -14,7 +14,7 @@ import (
 // maxOpenings is how often a member is answered for one GPU of a run, always with the same draw: an answer may be lost.
 const maxOpenings = 3
 
-// opening answers a member's draw, or says why not. Error: ctx's, or the GPU's.
+// opening answers a draw from the period's run, or says why not. Error: ctx's, or the GPU's.
 func (s *Server) opening(ctx context.Context, from solana.PublicKey, req messages.MeasureOpenRequest) ([]byte, messages.MeasureRefusal, error) {
 	s.mu.Lock()
 	r := s.run
@@ -22,18 +22,23 @@ func (s *Server) opening(ctx context.Context, from solana.PublicKey, req message
 	if r == nil || r.at.Period != records.Period(req.Period) {
 		return nil, messages.MeasureOver, nil
 	}
-	i := slices.IndexFunc(r.gpus, func(g GPU) bool { return g.Index == req.GPU })
+	return r.opens(ctx, from, req.GPU, req.Challenge)
+}
+
+// opens answers a draw, or says why not. Error: ctx's, or the GPU's.
+func (r *run) opens(ctx context.Context, from solana.PublicKey, gpu uint8, challenge [32]byte) ([]byte, messages.MeasureRefusal, error) {
+	i := slices.IndexFunc(r.gpus, func(g GPU) bool { return g.Index == gpu })
 	if i < 0 {
 		return nil, messages.MeasureTooMany, nil
 	}
-	if no := r.draws(from, req); no != 0 {
+	if no := r.draws(from, gpu, challenge); no != 0 {
 		return nil, no, nil
 	}
-	return r.answer(ctx, i, req.Challenge)
+	return r.answer(ctx, i, challenge)
 }
 
 // draws counts a member's draw; 0 when it is to be answered.
-func (r *run) draws(from solana.PublicKey, req messages.MeasureOpenRequest) messages.MeasureRefusal {
+func (r *run) draws(from solana.PublicKey, gpu uint8, challenge [32]byte) messages.MeasureRefusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.members[from]
@@ -43,11 +48,11 @@ func (r *run) draws(from solana.PublicKey, req messages.MeasureOpenRequest) mess
 	case m == nil || r.signed == nil:
 		return messages.MeasureOver
 	}
-	d := m.drawn[req.GPU]
-	if d.times > 0 && d.challenge != req.Challenge || d.times >= maxOpenings {
+	d := m.drawn[gpu]
+	if d.times > 0 && d.challenge != challenge || d.times >= maxOpenings {
 		return messages.MeasureTooMany
 	}
-	m.drawn[req.GPU] = drawn{req.Challenge, d.times + 1}
+	m.drawn[gpu] = drawn{challenge, d.times + 1}
 	return 0
 }
 

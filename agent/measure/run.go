@@ -2,10 +2,12 @@ package measure
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
 
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/market/instant"
@@ -21,11 +23,19 @@ const (
 	wrong
 )
 
-// run is one measurement of the node.
+// run is one measurement: of the node at a period's instant, or of a lease's GPUs at one of its customer's.
 type run struct {
-	at    instant.Instant
+	at    instant.Instant // of a period; zero for a lease's
 	place format.Place
 	gpus  []GPU
+	// turn calls a function when nothing else computes on the GPUs, bars says why they may not be used now, nil if they may.
+	turn func(context.Context, func(context.Context) error) error
+	bars func() error
+	// watch ends the run through its argument when it may not go on. Each returns when its context ends.
+	watch   []func(context.Context, context.CancelCauseFunc)
+	ended   func() // called when the GPUs are free again; may be nil
+	openFor time.Duration
+	log     zerolog.Logger
 	// open has a token for each GPU whose run can be opened; who holds it may use the run.
 	open    []chan format.Run
 	stopped chan struct{} // closed to end the time of openings
@@ -52,15 +62,30 @@ type drawn struct {
 	times     int
 }
 
-func newRun(at instant.Instant, place format.Place, gpus []GPU) *run {
+func newRun(place format.Place, gpus []GPU) *run {
 	r := &run{
-		at: at, place: place, gpus: gpus, stopped: make(chan struct{}), changed: make(chan struct{}),
+		place: place, gpus: gpus, stopped: make(chan struct{}), changed: make(chan struct{}),
 		roots: make([][]format.Hash, len(gpus)), came: make([][]time.Time, len(gpus)), members: map[solana.PublicKey]*member{},
 	}
 	for range gpus {
 		r.open = append(r.open, make(chan format.Run, 1))
 	}
 	return r
+}
+
+// await waits until the GPUs are free again. Error: ctx's.
+func (r *run) await(ctx context.Context) error {
+	for {
+		now := r.status()
+		if now.done {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("a measurement has the GPUs' memory: %w", ctx.Err())
+		case <-now.changed:
+		}
+	}
 }
 
 // stop ends the time of openings.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	format "github.com/gantry-market/gantry/attest/measure"
@@ -114,14 +115,14 @@ func TestALeaseEndsTheRun(t *testing.T) {
 // Who waits for the memory waits for as long as a run has it, and no longer.
 func TestTheMemoryIsFreeWhenARunHasEnded(t *testing.T) {
 	f := newFixture(t, right1)
-	require.NoError(t, f.Free(t.Context()), "nothing was measured yet")
+	require.NoError(t, f.Free(t.Context(), solana.PublicKey{}), "nothing was measured yet")
 	s := f.joins(t.Context(), 0, block(period, 0))
 	f.rounds(0, 2)
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.ErrorIs(t, f.Free(soon), context.DeadlineExceeded)
+	require.ErrorIs(t, f.Free(soon, solana.PublicKey{}), context.DeadlineExceeded)
 	free := make(chan error, 1)
-	go func() { free <- f.Free(t.Context()) }()
+	go func() { free <- f.Free(t.Context(), solana.PublicKey{}) }()
 	f.end()
 	_, last, _ := s.all(t)
 	require.NotNil(t, last.Commitment)
@@ -133,7 +134,7 @@ func TestTheMemoryIsFreeWhenARunHasEnded(t *testing.T) {
 	f.sets(true)
 	require.NoError(t, <-free)
 	require.Zero(t, f.devices[0].open.Load())
-	require.NoError(t, f.Free(t.Context()))
+	require.NoError(t, f.Free(t.Context(), solana.PublicKey{}))
 }
 
 // What holds requests back holds back both protocols.
@@ -169,7 +170,7 @@ func TestALeaseEndsOpenings(t *testing.T) {
 	f.sets(true)
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.Eventually(t, func() bool { return f.devices[0].open.Load() == 0 && f.devices[1].open.Load() == 0 }, waitLimit, time.Millisecond)
-	require.NoError(t, f.Free(t.Context())) // until then an opening may end with the run
+	require.NoError(t, f.Free(t.Context(), solana.PublicKey{})) // until then an opening may end with the run
 	require.Equal(t, messages.MeasureLease, f.opens(t, 0, 3, 1).Refused)
 	require.Equal(t, messages.MeasureLease, f.refused(t, 1, block(period, 0)))
 }

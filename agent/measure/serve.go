@@ -7,6 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -23,6 +24,14 @@ var (
 		ID: messages.MeasureOpen, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: 30 * time.Second,
 		Rate: 2, Burst: 24, Concurrent: 2 * maxMembers, PerPeer: 8,
 	}
+	leaseProtocol = p2p.Protocol{
+		ID: messages.LeaseMeasure, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: 10 * time.Second,
+		Rate: 1, Burst: 8, Concurrent: 2 * format.MaxGPUs, PerPeer: 2,
+	}
+	drawProtocol = p2p.Protocol{
+		ID: messages.LeaseMeasureOpen, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: 30 * time.Second,
+		Rate: 2, Burst: 36, Concurrent: 2 * format.MaxGPUs, PerPeer: 8,
+	}
 )
 
 // Register has a peer answer the protocols.
@@ -31,6 +40,15 @@ func (s *Server) Register(n *p2p.Node) {
 	join.May, open.May = s.o.Member, s.o.Member
 	p2p.HandleStream(n, join, s.Join)
 	p2p.Handle(n, open, s.Open)
+	if s.o.Leases == nil {
+		return
+	}
+	lease, draw := leaseProtocol, drawProtocol
+	lease.May, draw.May = s.o.Leases.Customer, s.o.Leases.Customer
+	lease.First, draw.First = lease.May, draw.May
+	lease.Grace = 3 * time.Second // the customer may see its lease before this node does
+	p2p.HandleStream(n, lease, s.JoinLease)
+	p2p.Handle(n, draw, s.OpenLease)
 }
 
 // Join tells a member of the run of the instant that it names, from its first root to its commitment. Error: *p2p.Error
@@ -63,8 +81,13 @@ func (s *Server) Open(ctx context.Context, from solana.PublicKey, req messages.M
 		return messages.MeasureOpening{}, err
 	}
 	answer, no, err := s.opening(ctx, from, req)
+	return s.opened(ctx, from, req.GPU, answer, no, err)
+}
+
+// opened makes the answer to a draw of what came of it.
+func (s *Server) opened(ctx context.Context, from solana.PublicKey, gpu uint8, answer []byte, no messages.MeasureRefusal, err error) (messages.MeasureOpening, error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-		s.o.Log.Error().Err(err).Uint8("gpu", req.GPU).Stringer("keeper", from).Msg("a measurement was not opened")
+		s.o.Log.Error().Err(err).Uint8("gpu", gpu).Stringer("asks", from).Msg("a measurement was not opened")
 		no, err = messages.MeasureFailed, nil
 	}
 	s.count.answered(no)

@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -43,7 +42,7 @@ type Instants interface {
 	Is(ctx context.Context, claimed instant.Instant) (bool, error)
 }
 
-// Options of New. All but Turn, Hold, OpenFor, Now and Log are required.
+// Options of New. All but Leases, Turn, Hold, OpenFor, Now and Log are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -58,10 +57,12 @@ type Options struct {
 	// Busy says whether a lease is live: its customer has the GPUs. Changed is closed when that may be another.
 	Busy    func() bool
 	Changed func() <-chan struct{}
+	// Leases says which leases' customers may have their GPUs measured; nil for none.
+	Leases Leases
 	// PeriodSecs is the length of a period; false while the market is not known.
 	PeriodSecs func() (uint32, bool)
-	// Turn calls a function when nothing else computes on the GPUs; nil calls it at once.
-	Turn func(context.Context, func(context.Context) error) error
+	// Turn calls a function when nothing else computes on the GPUs, one for each key at a time; nil calls it at once.
+	Turn func(ctx context.Context, key solana.PublicKey, f func(context.Context) error) error
 	// Hold, where there is one, is called with every request before it is read: simulations hold it back with it.
 	Hold    func(context.Context) error
 	OpenFor time.Duration
@@ -69,24 +70,26 @@ type Options struct {
 	Log     zerolog.Logger
 }
 
-// Server answers the members of the node's committee.
+// Server answers the members of the node's committee, and the customers of its leases.
 type Server struct {
-	o     Options
-	begin chan *run // what Run is to do next; there is never more than one
-	count *counts
+	o Options
+	// begin and beginLease are what Run is to do next: there is never more than one run of a period, and one of a lease.
+	begin, beginLease chan *run
+	count             *counts
 
 	mu    sync.Mutex
-	run   *run                                // the last
+	run   *run                                // the last of a period
+	lease *leaseRun                           // the last of a lease
 	muted map[solana.PublicKey]records.Period // who has named a wrong block, and in which period
 }
 
 // New checks the options. Run must be called for runs to be made. Error: options.ErrMissing.
 func New(o Options) (*Server, error) {
-	if err := options.Complete("measure", o, "Turn", "Hold", "OpenFor", "Now", "Log"); err != nil {
+	if err := options.Complete("measure", o, "Leases", "Turn", "Hold", "OpenFor", "Now", "Log"); err != nil {
 		return nil, err
 	}
 	if o.Turn == nil {
-		o.Turn = func(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
+		o.Turn = func(ctx context.Context, _ solana.PublicKey, f func(context.Context) error) error { return f(ctx) }
 	}
 	if o.OpenFor <= 0 {
 		o.OpenFor = DefaultOpenFor
@@ -94,40 +97,44 @@ func New(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Server{o: o, begin: make(chan *run, 1), count: newCounts(), muted: map[solana.PublicKey]records.Period{}}, nil
+	return &Server{o: o, begin: make(chan *run, 1), beginLease: make(chan *run, 1), count: newCounts(), muted: map[solana.PublicKey]records.Period{}}, nil
 }
 
-// Run makes the runs that members start, one at a time, until ctx ends.
+// Run makes the runs that members and customers start, until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case r := <-s.begin:
-			s.execute(ctx, r)
-		}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, begin := range []chan *run{s.begin, s.beginLease} {
+		wg.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case r := <-begin:
+					s.execute(ctx, r)
+				}
+			}
+		})
 	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
-// Free waits until no measurement has the GPUs' memory. One that is under way ends when a lease begins. Error: ctx's.
-func (s *Server) Free(ctx context.Context) error {
-	for {
-		s.mu.Lock()
-		r := s.run
-		s.mu.Unlock()
-		if r == nil {
-			return nil
-		}
-		now := r.status()
-		if now.done {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("a measurement has the GPUs' memory: %w", ctx.Err())
-		case <-now.changed:
+// Free waits until no measurement has the memory of a lease's GPUs: none of the node, which ends when a lease begins, and
+// none of the lease itself. Error: ctx's.
+func (s *Server) Free(ctx context.Context, lease solana.PublicKey) error {
+	s.mu.Lock()
+	r, l := s.run, s.lease
+	s.mu.Unlock()
+	if r != nil {
+		if err := r.await(ctx); err != nil {
+			return err
 		}
 	}
+	if l != nil && l.of == lease {
+		return l.run.await(ctx)
+	}
+	return nil
 }
 
 // enter returns the run that a member is to be told of, which it may have started, or why there is none. Error: ctx's.
@@ -218,7 +225,15 @@ func (s *Server) start(from solana.PublicKey, at instant.Instant) (_ *run, no me
 		return nil, messages.MeasureUnready, nil
 	}
 	place := format.Place{Domain: s.o.Domain, Instant: drawn.Seed, Node: s.o.Node}
-	s.run = newRun(drawn, place, gpus)
+	r := newRun(place, gpus)
+	r.at, r.openFor, r.bars = drawn, s.o.OpenFor, s.leased
+	r.log = s.o.Log.With().Uint64("period", uint64(at.Period)).Logger()
+	r.turn = func(ctx context.Context, f func(context.Context) error) error { return s.o.Turn(ctx, s.o.Node, f) }
+	r.watch = []func(context.Context, context.CancelCauseFunc){
+		func(ctx context.Context, cancel context.CancelCauseFunc) { s.verify(ctx, r, cancel) },
+		func(ctx context.Context, cancel context.CancelCauseFunc) { s.watchChain(ctx, s.leased, cancel) },
+	}
+	s.run = r
 	s.run.join(from)
 	s.begin <- s.run // it has room: the run before is done
 	s.o.Log.Info().Uint64("period", uint64(at.Period)).Uint64("slot", at.Slot).Stringer("keeper", from).Msg("the node is measured")

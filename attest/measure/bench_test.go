@@ -29,7 +29,12 @@ type honest struct {
 
 func newHonest(b testing.TB, p Profile, walks uint32) honest {
 	b.Helper()
-	roots := make([]Hash, 600)
+	return newHonestOf(b, p, 600, walks)
+}
+
+func newHonestOf(b testing.TB, p Profile, rounds int, walks uint32) honest {
+	b.Helper()
+	roots := make([]Hash, rounds)
 	for r := range roots {
 		roots[r] = sha256.Sum256([]byte(fmt.Sprint("root", r)))
 	}

@@ -32,8 +32,9 @@ type deployment struct {
 	jobs     sync.Mutex // guards out.Leases and p
 	p        purchase.Purchase
 	held     *purchase.Held
-	fresh    bool // this command has begun it
-	attached bool // stay, though it was begun with --detach
+	fresh    bool    // this command has begun it
+	attached bool    // stay, though it was begun with --detach
+	bad      []error // machines that did not pass their measurement; guarded by jobs
 }
 
 // deployJSON is what deploy prints with --json.
@@ -175,7 +176,17 @@ func (d *deployment) start() error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, l := range d.leases {
 		if l.State() == market.LeaseAwarded || l.State() == market.LeaseRunning {
-			g.Go(func() error { return d.startOne(gctx, l) })
+			g.Go(func() error {
+				err := d.startOne(gctx, l)
+				var bad *badMachine
+				if errors.As(err, &bad) { // the others go on
+					d.jobs.Lock()
+					d.bad = append(d.bad, err)
+					d.jobs.Unlock()
+					return nil
+				}
+				return err
+			})
 		}
 	}
 	if err := g.Wait(); err != nil {
@@ -185,10 +196,11 @@ func (d *deployment) start() error {
 		}
 		return d.withLeases(err)
 	}
-	return nil
+	return d.unlessBad()
 }
 
-func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
+// handOver brings the job to a machine and waits until its lease runs.
+func (d *deployment) handOver(ctx context.Context, l market.Lease) error {
 	credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
 	if err != nil {
 		return err

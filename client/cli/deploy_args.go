@@ -59,6 +59,10 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.BoolFlag{Name: "sealed", Usage: "let nodes bid in a sealed second-price auction instead of taking the standing asks"},
 			&cli.UintFlag{Name: "auction-secs", Value: 30, Usage: "with --sealed: `SECONDS` for commitments, 5 to 86400"},
 			&cli.UintFlag{Name: "reveal-secs", Value: 15, Usage: "with --sealed: `SECONDS` after that for reveals, 5 to 3600"},
+			&cli.StringFlag{
+				Name: flagVerify, Value: verifyAuto,
+				Usage: "measure the machine before it is paid, while it fetches the image: auto (if its figure is old, and one lease in eight), always or `never`; a lease whose machine does not pass is ended",
+			},
 			&cli.DurationFlag{Name: "receipt-every", Value: 3 * time.Second, Usage: "how often receipts are signed while attached"},
 		),
 		Action: action(s, (*session).deploy),
@@ -122,6 +126,9 @@ func (s *session) request(v *view.View) (request, error) {
 	}
 	if s.cli.String("gpu") == "" {
 		return r, usage("--gpu is missing", "name a model; see: gantry search")
+	}
+	if err := checkVerify(s.cli.String(flagVerify)); err != nil {
+		return r, err
 	}
 	count, nodes := s.cli.Uint("count"), s.cli.Uint("nodes")
 	if count < 1 || count > market.MaxGPUs {

@@ -39,6 +39,7 @@ func customerCommands(s Streams) []*cli.Command {
 		deploymentsCommand(s),
 		mcpCommand(s),
 		{Name: "stop", Usage: "end a lease; what is not used comes back", ArgsUsage: "LEASE", Flags: asSession(), Action: action(s, (*session).stop)},
+		verifyCommand(s),
 		{Name: "extend", Usage: "pay for more time at the lease's price", ArgsUsage: "LEASE", Flags: asSession(durationFlags()...), Action: action(s, (*session).extend)},
 		{Name: "rate", Usage: "rate a lease that is over, 1 to 5 stars", ArgsUsage: "LEASE STARS", Action: action(s, (*session).rate)},
 		{Name: "close", Usage: "close a settled lease and get the rest back at once", ArgsUsage: "LEASE", Action: action(s, (*session).closeLease)},

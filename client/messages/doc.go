@@ -10,11 +10,11 @@ package messages
 // message is the major version. 3: statements carry figures, and no products are asked for. The minor version was not set
 // back to 0, so that protocols keep the number that they came with: 1, gateways; 2, use of volumes and notices of a restart; 3,
 // ports of customers; 4, answers of confidential machines are signed by their guest; 5, grants to gateways for leases
-// that go on elsewhere; 6, measurements; 7, what gateways ask for relaying; 8, checks of
-// a node's line.
+// that go on elsewhere; 6, measurements; 7, what gateways ask for relaying; 8, checks
+// of a node's line; 9, measurements of leases by their customers.
 const (
 	Version = 3
-	Minor   = 8
+	Minor   = 9
 )
 
 // MaxMessage is the largest message, bytes.

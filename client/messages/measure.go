@@ -1,6 +1,6 @@
 package messages
 
-// What keepers and nodes say while a node is measured: docs/protocol/measurement.md has what is computed,
+// What keepers, customers and nodes say while a node is measured: docs/protocol/measurement.md has what is computed,
 // docs/adr/0026-measuring.md who asks and when.
 
 // Bounds of a measurement's messages. Tests compare them with the format's (attest/measure).
@@ -66,6 +66,8 @@ const (
 	MeasureFailed MeasureRefusal = 5
 	// MeasureTooMany: too many members have joined, or this one has asked for too much.
 	MeasureTooMany MeasureRefusal = 6
+	// MeasureJob: the lease's job has the GPUs, and the customer has not asked for a measurement beside it.
+	MeasureJob MeasureRefusal = 7
 )
 
 // String is the refusal in words.
@@ -82,7 +84,9 @@ func (r MeasureRefusal) String() string {
 	case MeasureFailed:
 		return "a GPU could not compute"
 	case MeasureTooMany:
-		return "too many ask, or this keeper asks for too much"
+		return "too many ask, or too much is asked for"
+	case MeasureJob:
+		return "the lease's job has the GPUs"
 	}
 	return "a reason that is not known"
 }
@@ -103,4 +107,28 @@ type MeasureOpening struct {
 	// Answer has the length that follows from entry and draw.
 	Answer  []byte         `cbor:"1,keyasint,omitempty" max:"81920"`
 	Refused MeasureRefusal `cbor:"2,keyasint,omitempty"`
+}
+
+// LeaseMeasureRequest asks a node to have the GPUs of a lease measured by its customer, who is the stream's authenticated
+// peer, or to be told of the measurement of this nonce. One of another nonce ends the one before.
+type LeaseMeasureRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+	// Nonce is 32 random bytes: with the lease they make the instant.
+	Nonce [32]byte `cbor:"3,keyasint"`
+	// Beside asks for it while the lease's job has the GPUs. It takes memory and time from the job.
+	Beside bool `cbor:"4,keyasint,omitempty"`
+}
+
+// LeaseMeasureOpenRequest asks what a draw names of one GPU of the commitment of a lease's measurement. The answer is a
+// MeasureOpening.
+type LeaseMeasureOpenRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+	Nonce   [32]byte `cbor:"3,keyasint"`
+	GPU     uint8    `cbor:"4,keyasint"`
+	// Challenge is as in MeasureOpenRequest.
+	Challenge [32]byte `cbor:"5,keyasint"`
+	// Done says that nothing more is asked for, of any GPU, and draws nothing: the measurement ends, wherever it is.
+	Done bool `cbor:"6,keyasint,omitempty"`
 }

@@ -68,12 +68,12 @@ func TestMeasureMessagesAreReadAsWritten(t *testing.T) {
 
 func TestMeasureRefusalsHaveWords(t *testing.T) {
 	seen := map[string]bool{}
-	for r := messages.MeasureLease; r <= messages.MeasureTooMany; r++ {
+	for r := messages.MeasureLease; r <= messages.MeasureJob; r++ {
 		require.False(t, seen[r.String()])
 		seen[r.String()] = true
 	}
 	require.Equal(t, "a reason that is not known", messages.MeasureRefusal(0).String())
-	require.Equal(t, "a reason that is not known", (messages.MeasureTooMany + 1).String())
+	require.Equal(t, "a reason that is not known", (messages.MeasureJob + 1).String())
 }
 
 // FuzzMeasureItem: whatever arrives is refused, or is within the bounds and encoded in the one way.

@@ -10,6 +10,10 @@ const (
 	Measure = "/gantry/measure/run"
 	// MeasureOpen: keeper → node, draws what is opened of it.
 	MeasureOpen = "/gantry/measure/open"
+	// LeaseMeasure: customer → node, has the GPUs of a lease measured; the answer is a stream of MeasureItem.
+	LeaseMeasure = "/gantry/lease/measure"
+	// LeaseMeasureOpen: customer → node, draws what is opened of it.
+	LeaseMeasureOpen = "/gantry/lease/measure-open"
 	// Line: keeper → node, checks what the node's line moves.
 	Line = "/gantry/line"
 	// Deploy: customer → node.

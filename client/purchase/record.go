@@ -56,8 +56,10 @@ type Purchase struct {
 	// Registry says what of a registry's credentials machines may be given; they themselves are not kept.
 	Registry string        `json:"registry,omitempty"`
 	Receipts time.Duration `json:"receipts,omitempty"` // how often they are signed
-	Stage    Stage         `json:"stage"`
-	Created  time.Time     `json:"created"`
+	// Verify says when the leases' GPUs are measured before they are paid: auto, always or never.
+	Verify  string    `json:"verify,omitempty"`
+	Stage   Stage     `json:"stage"`
+	Created time.Time `json:"created"`
 	// Bought says that a machine has taken the job; only for a purchase that is over without that does a repeated command
 	// order anew.
 	Bought bool `json:"bought,omitempty"`

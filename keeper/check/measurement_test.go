@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
+	asking "github.com/gantry-market/gantry/client/measure"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
@@ -118,7 +119,7 @@ func TestWhatBecameOfAMeasurement(t *testing.T) {
 		"wrong":    {says: wrong, want: "failed"},
 		"refused":  {says: sayRefused(messages.MeasureUnready), want: "evaded"},
 		"unknown": {says: func(measure.Node, instant.Instant) measure.Result {
-			return measure.Result{Outcome: measure.Unknown, Why: measure.ErrLost}
+			return measure.Result{Outcome: measure.Unknown, Why: asking.ErrLost}
 		}},
 		"another block":             {says: sayRefused(messages.MeasureBlock)},
 		"a lease that nobody knows": {says: sayRefused(messages.MeasureLease), want: "evaded"},

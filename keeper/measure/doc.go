@@ -1,7 +1,5 @@
-// Package measure is a keeper's side of measurements: it asks a node at the period's instant, notes by its own clock when
-// roots and commitment come, draws what is opened, and says what became of it. docs/adr/0026-measuring.md says who asks and
-// what is judged, docs/protocol/measurement.md what is computed.
+// Package measure is a keeper's side of measurements at the period's instant: it asks with client/measure, and says what
+// became of it and whether the node had to answer. docs/adr/0026-measuring.md says who asks and what is judged.
 //
-// The outcome is one of four. Every doubt that the network, a lease or this keeper may be the cause of is Unknown, and
-// no statement follows from it.
+// Every doubt that the network, a lease or this keeper may be the cause of is Unknown, and no statement follows from it.
 package measure

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
@@ -15,6 +14,7 @@ import (
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/attest/measure/processor"
 	"github.com/gantry-market/gantry/client/market/instant"
+	asking "github.com/gantry-market/gantry/client/measure"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 )
@@ -88,7 +88,7 @@ func TestAMachineThatHangs(t *testing.T) {
 			}, hangs)
 			r := m.member(t, hasty).asks(t, m)
 			require.Equal(t, Unknown, r.Outcome)
-			require.ErrorIs(t, r.Why, ErrSilent)
+			require.ErrorIs(t, r.Why, asking.ErrSilent)
 		})
 	}
 }
@@ -111,10 +111,10 @@ func TestAMachineThatOpensNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m.plays(sends(all...), open)
-			patient := func(k *Member) { k.wait = short }
+			patient := func(o *Options) { o.Wait = short }
 			r := m.member(t, patient).asks(t, m)
 			require.Equal(t, Wrong, r.Outcome)
-			require.ErrorIs(t, r.Why, ErrUnopened)
+			require.ErrorIs(t, r.Why, asking.ErrUnopened)
 			require.Equal(t, Unknown, m.member(t, patient, excused).asks(t, m).Outcome)
 		})
 	}
@@ -140,9 +140,9 @@ func TestOpeningsOfAllGPUsHaveOneTime(t *testing.T) {
 		}
 		return messages.MeasureOpening{Answer: []byte{req.GPU}}, nil
 	})
-	r := m.member(t, func(k *Member) { k.wait = short }).asks(t, m)
+	r := m.member(t, func(o *Options) { o.Wait = short }).asks(t, m)
 	require.Equal(t, Wrong, r.Outcome)
-	require.ErrorIs(t, r.Why, ErrUnopened)
+	require.ErrorIs(t, r.Why, asking.ErrUnopened)
 	require.Less(t, asked.Load(), int32(2*format.MaxGPUs))
 }
 
@@ -163,16 +163,16 @@ func TestNonsense(t *testing.T) {
 		items []messages.MeasureItem
 		want  error
 	}{
-		"nothing in an item":    {[]messages.MeasureItem{{}}, ErrNonsense},
-		"two in an item":        {[]messages.MeasureItem{{Refused: messages.MeasureLease, Roots: &messages.MeasureRoots{Roots: make([]byte, 32)}}}, ErrNonsense},
-		"half a root":           {[]messages.MeasureItem{roots(0, 0, 33)}, ErrNonsense},
-		"no root":               {[]messages.MeasureItem{roots(0, 0, 0)}, ErrNonsense},
-		"a round left out":      {[]messages.MeasureItem{roots(0, 1, 32)}, ErrNonsense},
-		"a round twice":         {[]messages.MeasureItem{roots(0, 0, 32), roots(0, 0, 32)}, ErrNonsense},
-		"another GPU":           {[]messages.MeasureItem{roots(1, 0, 32)}, ErrNonsense},
-		"too many rounds":       {[]messages.MeasureItem{roots(0, 0, 32*format.MaxRounds), roots(0, format.MaxRounds, 32)}, ErrNonsense},
-		"more than a message":   {[]messages.MeasureItem{roots(0, 0, 32*format.MaxRounds+32)}, ErrNonsense},
-		"half an entry":         {with(func(c *messages.MeasureCommitment) { c.Entries = c.Entries[:100] }), ErrNonsense},
+		"nothing in an item":    {[]messages.MeasureItem{{}}, asking.ErrNonsense},
+		"two in an item":        {[]messages.MeasureItem{{Refused: messages.MeasureLease, Roots: &messages.MeasureRoots{Roots: make([]byte, 32)}}}, asking.ErrNonsense},
+		"half a root":           {[]messages.MeasureItem{roots(0, 0, 33)}, asking.ErrNonsense},
+		"no root":               {[]messages.MeasureItem{roots(0, 0, 0)}, asking.ErrNonsense},
+		"a round left out":      {[]messages.MeasureItem{roots(0, 1, 32)}, asking.ErrNonsense},
+		"a round twice":         {[]messages.MeasureItem{roots(0, 0, 32), roots(0, 0, 32)}, asking.ErrNonsense},
+		"another GPU":           {[]messages.MeasureItem{roots(1, 0, 32)}, asking.ErrNonsense},
+		"too many rounds":       {[]messages.MeasureItem{roots(0, 0, 32*format.MaxRounds), roots(0, format.MaxRounds, 32)}, asking.ErrNonsense},
+		"more than a message":   {[]messages.MeasureItem{roots(0, 0, 32*format.MaxRounds+32)}, asking.ErrNonsense},
+		"half an entry":         {with(func(c *messages.MeasureCommitment) { c.Entries = c.Entries[:100] }), asking.ErrNonsense},
 		"no commitment":         {with(func(c *messages.MeasureCommitment) { c.Commitment = nil }), format.ErrEncoding},
 		"no entry":              {with(func(c *messages.MeasureCommitment) { c.Entries = nil }), format.ErrEntries},
 		"another entry":         {with(func(c *messages.MeasureCommitment) { c.Entries = make([]byte, format.EntryBytes) }), format.ErrEntries},
@@ -265,41 +265,4 @@ func TestAnAgentStartsAgain(t *testing.T) {
 	r := newMember(t, d).asks(t, m)
 	require.Equal(t, Measured, r.Outcome, "%v", r.Why)
 	require.Equal(t, 2, d.joins)
-}
-
-// A machine that sends other roots when its stream was lost has made them up.
-func TestOtherRootsAfterALostStream(t *testing.T) {
-	m := newMachine(t, processor.Faulty{})
-	c := newCollected(m.node().GPUs, time.Now)
-	all := m.recorded(t, block(period, 0))
-	c.begin()
-	require.NoError(t, c.item(all[0]))
-	c.begin()
-	require.NoError(t, c.item(all[0]), "the same again")
-	require.NoError(t, c.item(all[1]))
-	c.begin()
-	other := *all[0].Roots
-	other.Roots = make([]byte, 32)
-	require.ErrorIs(t, c.item(messages.MeasureItem{Roots: &other}), format.ErrSeen)
-}
-
-// Roots count from when they came first, and the walk from when the commitment did.
-func TestTimesAreTheMembers(t *testing.T) {
-	m := newMachine(t, processor.Faulty{})
-	all := m.recorded(t, block(period, 0))
-	saw := time.Unix(1_800_000_000, 0)
-	now := saw
-	c := newCollected(m.node().GPUs, func() time.Time { return now })
-	c.begin()
-	now = saw.Add(2 * time.Second)
-	require.NoError(t, c.item(all[0]))
-	c.begin() // the stream was lost
-	now = saw.Add(4 * time.Second)
-	require.NoError(t, c.item(all[0]))
-	require.NoError(t, c.item(all[1]))
-	now = saw.Add(5 * time.Second)
-	require.ErrorIs(t, c.item(all[2]), errEnd)
-	f := format.Measured(small, c.signed.Entries[0], format.Timing{Start: saw, Roots: c.came[0], Commitment: c.at})
-	require.InDelta(t, 2*1024.0*1024*1024*2/4, f.Operations, 1)
-	require.InDelta(t, 8*1*64*128/1.0, f.Bandwidth, 1)
 }

@@ -181,7 +181,7 @@ func (m *machine) node() Node {
 }
 
 // member is a keeper that is connected with the machine.
-func (m *machine) member(t *testing.T, mod ...func(*Member)) *Member {
+func (m *machine) member(t *testing.T, mod ...func(*Options)) *Member {
 	t.Helper()
 	peer := peerOf(t)
 	ctx, cancel := context.WithTimeout(t.Context(), long)
@@ -190,25 +190,25 @@ func (m *machine) member(t *testing.T, mod ...func(*Member)) *Member {
 	return newMember(t, Peers{peer}, mod...)
 }
 
-func newMember(t *testing.T, n Network, mod ...func(*Member)) *Member {
+func newMember(t *testing.T, n Network, mod ...func(*Options)) *Member {
 	t.Helper()
-	k, err := New(Options{
-		Domain: domain, Network: n, Slack: long,
+	o := Options{
+		Domain: domain, Network: n, Slack: long, Pause: time.Millisecond, Wait: long,
 		Owes: func(solana.PublicKey, instant.Instant) bool { return true },
-	})
-	require.NoError(t, err)
-	k.pause, k.wait = time.Millisecond, long
-	for _, m := range mod {
-		m(k)
 	}
+	for _, m := range mod {
+		m(&o)
+	}
+	k, err := New(o)
+	require.NoError(t, err)
 	return k
 }
 
 // hasty does not wait long for what a test has never come.
-func hasty(k *Member) { k.o.Slack, k.wait = short, short }
+func hasty(o *Options) { o.Slack, o.Wait = short, short }
 
 // excused finds on chain what excuses every node.
-func excused(k *Member) { k.o.Owes = func(solana.PublicKey, instant.Instant) bool { return false } }
+func excused(o *Options) { o.Owes = func(solana.PublicKey, instant.Instant) bool { return false } }
 
 func (k *Member) asks(t *testing.T, m *machine) Result {
 	t.Helper()

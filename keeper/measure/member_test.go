@@ -19,7 +19,7 @@ import (
 func TestOptionsAreComplete(t *testing.T) {
 	o := Options{Domain: domain, Network: Peers{}, Owes: func(solana.PublicKey, instant.Instant) bool { return true }}
 	o.Network = Peers{&p2p.Node{}}
-	options.Without(o, []string{"Rand", "Now", "Slack", "Log"}, func(field string, o Options) {
+	options.Without(o, []string{"Rand", "Now", "Slack", "Pause", "Wait", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})
@@ -65,7 +65,7 @@ func TestARefusal(t *testing.T) {
 	m.sets(true)
 	r := m.member(t).asks(t, m)
 	require.Equal(t, Refused, r.Outcome)
-	require.EqualError(t, refusalOf(t, r), "the node refuses: "+messages.MeasureLease.String())
+	require.EqualError(t, refusalOf(t, r), "the machine refuses: "+messages.MeasureLease.String())
 	require.Equal(t, Unknown, m.member(t, excused).asks(t, m).Outcome)
 }
 
@@ -80,7 +80,7 @@ func TestALeaseBegins(t *testing.T) {
 	m.sets(true)
 	r := <-result
 	require.Equal(t, Unknown, r.Outcome)
-	require.EqualError(t, refusalOf(t, r), "the node refuses: "+messages.MeasureLease.String())
+	require.EqualError(t, refusalOf(t, r), "the machine refuses: "+messages.MeasureLease.String())
 }
 
 // A keeper that names another block is refused, then and with the right one; others are not.
@@ -90,7 +90,7 @@ func TestAKeeperNamesAWrongBlock(t *testing.T) {
 	for _, at := range []instant.Instant{block(period, 1), block(period, 0)} {
 		r := k.Measure(t.Context(), m.node(), at, time.Now())
 		require.Equal(t, Refused, r.Outcome)
-		require.EqualError(t, refusalOf(t, r), "the node refuses: "+messages.MeasureBlock.String())
+		require.EqualError(t, refusalOf(t, r), "the machine refuses: "+messages.MeasureBlock.String())
 	}
 	r := m.member(t).asks(t, m)
 	require.Equal(t, Measured, r.Outcome, "%v", r.Why)

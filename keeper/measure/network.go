@@ -6,6 +6,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 )
@@ -44,3 +45,24 @@ func (p Peers) Open(ctx context.Context, node solana.PublicKey, req messages.Mea
 func (p Peers) Renew(ctx context.Context, node solana.PublicKey) error {
 	return p.Node.Renew(ctx, node)
 }
+
+// line reaches one node for one instant.
+type line struct {
+	network Network
+	node    Node
+	at      instant.Instant
+}
+
+func (l line) Join(ctx context.Context, item func(messages.MeasureItem) error) error {
+	return l.network.Join(ctx, l.node.Key, messages.MeasureRequest{
+		Version: messages.Version, Node: l.node.Account, Period: uint64(l.at.Period), Tick: uint8(l.at.Tick), Slot: l.at.Slot, BlockHash: l.at.Hash,
+	}, item)
+}
+
+func (l line) Open(ctx context.Context, gpu uint8, challenge [32]byte) (messages.MeasureOpening, error) {
+	return l.network.Open(ctx, l.node.Key, messages.MeasureOpenRequest{
+		Version: messages.Version, Node: l.node.Account, Period: uint64(l.at.Period), GPU: gpu, Challenge: challenge,
+	})
+}
+
+func (l line) Renew(ctx context.Context) error { return l.network.Renew(ctx, l.node.Key) }

@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/view"
+	asking "github.com/gantry-market/gantry/client/measure"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -67,7 +68,7 @@ func (k *keeper) Measure(ctx context.Context, n measure.Node, _ instant.Instant,
 	sim, m := k.sim, k.sim.byKey[n.Key]
 	ctx, cancel := k.group.Timeout(ctx, sim.o.Period/4)
 	defer cancel()
-	got := measure.Result{Outcome: measure.Unknown, Why: measure.ErrLost}
+	got := measure.Result{Outcome: measure.Unknown, Why: asking.ErrLost}
 	// What is lost on the way leaves it as it is.
 	_ = k.group.Wait(ctx, func(wake func()) {
 		sim.net.send(k.place, m.place, 200, func() {

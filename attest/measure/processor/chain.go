@@ -61,21 +61,23 @@ func (r *run) round(ctx context.Context, round uint32, before measure.Hash, work
 	seed := measure.RoundSeed(r.task.Nonce, round, before)
 	slot := r.memory[uint64(round%p.Resident)*p.SlotBytes():][:p.SlotBytes()]
 	mixed := make([]byte, p.SlotBytes()/uint64(p.Fold))
-	leaves := make([]measure.Hash, p.Leaves())
-	err := r.each(ctx, int(p.Rows)/stripe, func(worker, s int) error {
+	nodes := make([]measure.Hash, int(p.Rows)/stripe) // the tree's level of stripes, each of a power of two of leaves
+	err := r.each(ctx, len(nodes), func(worker, s int) error {
 		w := work[worker]
 		r.multiply(w, seed, uint32(s*stripe))
 		r.bytes(w.entries, slot[s*len(w.entries):], mixed[s*len(w.entries)/int(p.Fold):])
-		for i := s * stripe * int(p.RowLeaves()); i < (s+1)*stripe*int(p.RowLeaves()); i++ {
-			leaves[i] = measure.LeafHash((*[measure.LeafBytes]byte)(mixed[i*measure.LeafBytes:]))
+		leaves := make([]measure.Hash, stripe*int(p.RowLeaves()))
+		for i := range leaves {
+			leaves[i] = measure.LeafHash((*[measure.LeafBytes]byte)(mixed[(s*len(leaves)+i)*measure.LeafBytes:]))
 		}
+		nodes[s] = measure.Root(leaves)
 		return nil
 	})
 	if err != nil {
 		return measure.Hash{}, err
 	}
 	r.mixed = append(r.mixed, mixed)
-	return measure.Root(leaves), nil
+	return measure.Root(nodes), nil
 }
 
 // multiply makes the entries of a stripe of rows.

@@ -92,7 +92,8 @@ func (a attempt) clone() attempt {
 
 // laboratory has a machine of two GPUs, and runs of others and of cheats to put in their place.
 type laboratory struct {
-	base    []attempt // honest answers, of both GPUs
+	base    []attempt     // honest answers, of both GPUs
+	own     []measure.Run // that gave them
 	foreign map[string]measure.Run
 	lies    []lie
 	columns map[measure.Hash]*measure.Columns
@@ -129,6 +130,7 @@ func newLaboratory(t testing.TB) laboratory {
 	l.lies = lies(t, home)
 
 	runs := []measure.Run{runOf(t, home, 2, nil), runOf(t, home, 5, nil)}
+	l.own = runs
 	asked := []measure.Asked{{GPU: 2, Profile: small}, {GPU: 5, Profile: small}}
 	entries := []measure.Entry{runs[0].Result().Entry(2, small), runs[1].Result().Entry(5, small)}
 	seed := home.ColumnSeed(small.Order)
@@ -301,6 +303,23 @@ var mutations = []mutation{
 		copy(a.answer[at:end], other[at:end])
 		return true
 	}},
+	{"a piece of a genuine answer in another's place", func(l laboratory, r *rand.Rand, a *attempt) bool {
+		other := l.base[r.IntN(len(l.base))].clone() // of either GPU, perhaps this answer itself
+		return mix(r, pieces(a), pieces(&other))
+	}},
+	{"leaves of one run, walks of another", func(l laboratory, r *rand.Rand, a *attempt) bool {
+		binary.LittleEndian.PutUint64(a.challenge[8:], r.Uint64())
+		others := []measure.Run{l.own[1-a.gpu]}
+		for _, name := range slices.Sorted(maps.Keys(l.foreign)) {
+			others = append(others, l.foreign[name])
+		}
+		m := mixed{leaves: l.own[a.gpu], walks: others[r.IntN(len(others))]}
+		if r.IntN(2) == 0 {
+			m.leaves, m.walks = m.walks, m.leaves
+		}
+		a.show(m)
+		return true
+	}},
 	{"the answer to another question", func(_ laboratory, r *rand.Rand, a *attempt) bool {
 		binary.LittleEndian.PutUint64(a.challenge[8:], r.Uint64())
 		return true
@@ -335,6 +354,73 @@ var mutations = []mutation{
 		return lie.shows(a)
 	}},
 }
+
+// pieces are the parts of an answer: bytes and path of each leaf, states and paths of each walk and of the one before it.
+func pieces(a *attempt) [][]byte {
+	rest := a.answer
+	var out [][]byte
+	cut := func(lengths ...int) {
+		for _, n := range lengths {
+			if n > 0 {
+				out, rest = append(out, rest[:n]), rest[n:]
+			}
+		}
+	}
+	for range measure.OpenedLeaves {
+		cut(measure.LeafBytes, 32*small.LeafDepth())
+	}
+	walks := a.signed.Entries[a.gpu].Walks
+	ends := []int{measure.StateBytes, measure.StateBytes, 32 * measure.Depth(walks)}
+	for _, at := range a.draw().Walks(small, walks) {
+		cut(ends...)
+		cut(32 * measure.Depth(small.Lanes))
+		if at.Walk > 0 {
+			cut(ends...)
+		}
+	}
+	if len(rest) != 0 {
+		panic("an answer has more than its pieces")
+	}
+	return out
+}
+
+// mix puts one to four pieces of an answer in places of their lengths; false if nothing is changed by that.
+func mix(r *rand.Rand, into, from [][]byte) bool {
+	changed := false
+	for _, place := range r.Perm(len(into))[:1+r.IntN(4)] {
+		to := into[place]
+		var fit [][]byte
+		for _, p := range from {
+			if len(p) == len(to) && !slices.Equal(p, to) {
+				fit = append(fit, p)
+			}
+		}
+		if len(fit) > 0 {
+			copy(to, fit[r.IntN(len(fit))])
+			changed = true
+		}
+	}
+	return changed
+}
+
+// mixed shows what genuine runs have made, of one its rounds and of another its walks.
+type mixed struct{ leaves, walks measure.Run }
+
+func (m mixed) Result() measure.Result {
+	r, w := m.leaves.Result(), m.walks.Result()
+	r.Walks, r.WalksRoot = w.Walks, w.WalksRoot
+	return r
+}
+
+func (m mixed) Leaves(ctx context.Context, at []measure.LeafAt) ([]measure.LeafOpening, error) {
+	return m.leaves.Leaves(ctx, at)
+}
+
+func (m mixed) Walks(ctx context.Context, at []measure.WalkAt) ([]measure.WalkOpening, error) {
+	return m.walks.Walks(ctx, at)
+}
+
+func (mixed) Close() error { return nil }
 
 func changeEntry(r *rand.Rand, a *attempt, i int) {
 	b := a.signed.Entries[i].Bytes()

@@ -73,3 +73,12 @@ func oneIn(h [32]byte, n uint64) bool {
 	part, _ := bits.Mul64(binary.LittleEndian.Uint64(h[:8]), n)
 	return part == 0
 }
+
+// leaseTag separates the instants of leases from those of periods: what a machine computes for a customer is no answer to a
+// keeper, and the other way round.
+const leaseTag = "gantry-lease-instant-1"
+
+// OfLease is the instant at which a customer has the GPUs of a lease measured, of 32 random bytes of its own.
+func OfLease(domain records.Domain, lease solana.PublicKey, nonce [32]byte) [32]byte {
+	return sha256.Sum256(slices.Concat([]byte(leaseTag), domain[:], lease[:], nonce[:]))
+}

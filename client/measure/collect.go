@@ -13,7 +13,7 @@ import (
 // errEnd ends a stream of which nothing more is wanted.
 var errEnd = errors.New("the stream has ended")
 
-// collected is what a node has sent so far. It takes at most [format.MaxRounds] roots of each GPU.
+// collected is what a machine has sent so far. It takes at most [format.MaxRounds] roots of each GPU.
 type collected struct {
 	asked []format.Asked
 	now   func() time.Time

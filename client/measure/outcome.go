@@ -13,13 +13,13 @@ import (
 type Outcome uint8
 
 const (
-	// Unknown: no connection, a lost stream, nothing in time, or a lease. It says nothing of the node.
+	// Unknown: no connection, a lost stream, or nothing in time. It says nothing of the machine.
 	Unknown Outcome = iota
-	// Measured: what was opened is right. Whether the figures meet the node's class is not said.
+	// Measured: what was opened is right. Whether the figures meet the machine's class is not said.
 	Measured
-	// Wrong: the node answered something that no honest one does, or opened nothing of what it had signed.
+	// Wrong: the machine answered something that no honest one does, or opened nothing of what it had signed.
 	Wrong
-	// Refused: the node's handler refused, and nothing on chain excuses it.
+	// Refused: the machine's handler refused. Whether anything on chain excuses it is not said.
 	Refused
 )
 
@@ -36,18 +36,19 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// Result is what a member of a committee says of a node.
+// Result is what became of a measurement.
 type Result struct {
 	Outcome Outcome
-	// Figures are the least of the node's GPUs, where it was measured.
+	// Figures are the least of the GPUs that were measured, GPUs those of each in the order in which they were asked for.
 	Figures format.Figures
+	GPUs    []format.Figures
 	// Why says what was wrong, refused or not known.
 	Why error
 	// Proof is there when a cell was wrong: anyone can check it.
 	Proof *Proof
 }
 
-// Proof is a wrong cell with what the node has signed.
+// Proof is a wrong cell with what the machine has signed.
 type Proof struct {
 	Signed format.Signed
 	// Entry is the GPU's place in Signed.Entries.
@@ -57,16 +58,16 @@ type Proof struct {
 
 // Errors in [Result.Why], beside those of attest/measure.
 var (
-	ErrNonsense = errors.New("the node sent what is no part of a measurement")
-	ErrSilent   = errors.New("the node's commitment did not come in time")
-	ErrUnopened = errors.New("the node opened nothing of its commitment")
-	ErrLost     = errors.New("the connection to the node was lost")
+	ErrNonsense = errors.New("the machine sent what is no part of a measurement")
+	ErrSilent   = errors.New("the machine's commitment did not come in time")
+	ErrUnopened = errors.New("the machine opened nothing of its commitment")
+	ErrLost     = errors.New("the connection to the machine was lost")
 )
 
-// RefusedError is a refusal by the node's handler.
+// RefusedError is a refusal by the machine's handler.
 type RefusedError struct{ Why messages.MeasureRefusal }
 
-func (e *RefusedError) Error() string { return "the node refuses: " + e.Why.String() }
+func (e *RefusedError) Error() string { return "the machine refuses: " + e.Why.String() }
 
 // failure is an error and the outcome that it stands for.
 type failure struct {
@@ -80,7 +81,7 @@ func (f *failure) Unwrap() error { return f.err }
 
 func fail(o Outcome, err error) *failure { return &failure{o, err} }
 
-// ofCall says what an error of the network means. What the node's own handler or encoder did is the node's, all else may
+// ofCall says what an error of the network means. What the machine's own handler or encoder did is the machine's, all else may
 // be the network's.
 func ofCall(err error) *failure {
 	var known *failure

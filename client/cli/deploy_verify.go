@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
+)
+
+// When a lease's GPUs are measured before it is paid.
+const (
+	flagVerify   = "verify"
+	verifyAuto   = "auto"
+	verifyAlways = "always"
+	verifyNever  = "never"
+
+	// figureAge is how many periods old a figure may be for auto.
+	figureAge = 2
+	// inspectedOneIn is the share of leases, 1/n, that auto measures whatever is known of the machine: one that relays its
+	// work must have the other machine ready at all times.
+	inspectedOneIn = 8
+)
+
+func checkVerify(mode string) error {
+	switch mode {
+	case verifyAuto, verifyAlways, verifyNever:
+		return nil
+	}
+	return usage(fmt.Sprintf("--verify is %q", mode), "give auto, always or never")
+}
+
+// badMachine is the error of a lease whose machine did not pass.
+type badMachine struct {
+	lease market.Lease
+	why   error
+}
+
+func (b *badMachine) Error() string {
+	return fmt.Sprintf("the machine of lease %s does not pass its measurement: %v", b.lease.Address, b.why)
+}
+
+func (b *badMachine) Unwrap() error { return b.why }
+
+// wantsMeasured reports whether a lease is to be measured.
+func (d *deployment) wantsMeasured(ctx context.Context, l market.Lease) (bool, error) {
+	if d.p.Verify != verifyAlways && d.p.Verify != verifyAuto {
+		return false, nil
+	}
+	var n market.Node
+	err := d.v.WaitFor(ctx, func(v *view.View) (ok bool) {
+		n, ok = v.Node(l.Node)
+		return ok
+	})
+	if err != nil {
+		return false, fmt.Errorf("node %s of lease %s is not seen on chain: %w", l.Node, l.Address, err)
+	}
+	var drawn [1]byte
+	if _, err := rand.Read(drawn[:]); err != nil {
+		return false, fmt.Errorf("random number: %w", err)
+	}
+	now, err := d.s.now()
+	if err != nil {
+		return false, err
+	}
+	return d.p.Verify == verifyAlways || inspects(&n, uint64(now)/uint64(max(d.mk.Params.PeriodSecs, 1)), drawn[0]), nil
+}
+
+// inspects reports whether auto measures a lease of a node in a period, with a byte that is drawn. Simulated GPUs have nothing to
+// show.
+func inspects(n *market.Node, period uint64, drawn byte) bool {
+	switch {
+	case n.Spec.Simulated == 1:
+		return false
+	case n.MeasuredPeriod == 0, period > n.MeasuredPeriod+figureAge:
+		return true
+	}
+	return drawn%inspectedOneIn == 0
+}
+
+// startOne has a lease's machine measured if that is wanted, brings the job, and waits until it runs. The job is brought when the
+// machine has begun to measure, so that it fetches the image meanwhile; an honest one starts the lease, and the bill, when its
+// customer has the result. Error: *badMachine, after the lease was ended.
+func (d *deployment) startOne(ctx context.Context, l market.Lease) error {
+	wants, err := d.wantsMeasured(ctx, l)
+	switch {
+	case err != nil:
+		return err
+	case wants && l.State() != market.LeaseAwarded: // an earlier command has brought the job
+		d.s.say(" · measured not: lease %s runs already; see: gantry verify %s", l.Address, l.Address)
+		return d.handOver(ctx, l)
+	case !wants:
+		return d.handOver(ctx, l)
+	}
+	m, err := measuredLease(d.v, d.mk, l)
+	if err != nil {
+		return err
+	}
+	mctx, cancel := context.WithTimeout(ctx, measureTime(&d.mk.Params))
+	defer cancel()
+	began, over := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(over)
+		m.run(mctx, d.remote, func() { close(began) })
+		if m.why() == nil {
+			d.s.say(" ✓ measured %s: %s", short(l.Node), figuresText(m.result.Figures))
+		}
+	})
+	defer wg.Wait()
+	defer cancel()
+	judged := func() error {
+		if why := m.why(); why != nil && ctx.Err() == nil {
+			return d.leave(ctx, l, why)
+		}
+		return ctx.Err()
+	}
+	select {
+	case <-began:
+	case <-over: // it may have been quick
+		if err := judged(); err != nil {
+			return err
+		}
+	}
+	if err := d.handOver(ctx, l); err != nil {
+		return err
+	}
+	<-over
+	return judged()
+}
+
+// leave ends a lease whose machine did not pass, as soon as that can be done: an awarded lease cannot be ended, and a machine that
+// does not start it is not paid. No receipt is signed for it. Error: *badMachine when nothing is left to be ended.
+func (d *deployment) leave(ctx context.Context, l market.Lease, why error) error {
+	bad := &badMachine{l, why}
+	d.s.say(" ✗ measured %s: %v", short(l.Node), why)
+	started := false
+	err := d.v.WaitFor(ctx, func(v *view.View) bool {
+		cur, ok := v.Lease(l.Address)
+		started = ok && cur.State() == market.LeaseRunning
+		if ok {
+			l = cur
+		}
+		return !ok || cur.State() != market.LeaseAwarded
+	})
+	switch {
+	case err != nil:
+		return refused(fmt.Sprintf("%v; it has not started yet", bad), "it is billed when it does: end it then with gantry stop "+l.Address.String())
+	case !started:
+		d.s.say(" · ended    lease %s was never started: nothing is billed", l.Address)
+		return bad
+	}
+	key, err := d.s.wallet()
+	if err != nil {
+		return err
+	}
+	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: key.PublicKey(), Lease: l})
+	tx, err := d.s.sendOne("lease_end", instruction, err)
+	if err != nil { // no *badMachine: the lease goes on
+		return refused(fmt.Sprintf("%v, and the lease could not be ended: %v", bad, err), "it is billed: end it with gantry stop "+l.Address.String())
+	}
+	cur, err := query.Fetch[market.Lease](ctx, d.s.client, l.Address, d.s.waitLevel())
+	if err != nil {
+		d.s.say(" ✓ ended    lease %s   tx %s", l.Address, tx.Signature)
+		return bad
+	}
+	secs := cur.BillableSecs(cur.EndedAt)
+	most, err := cur.Owed(secs)
+	if err != nil {
+		return err
+	}
+	d.s.say(" ✓ ended    lease %s after %s: at most %s USDC can be billed   tx %s", l.Address, span(int64(secs)), most.Exact(), tx.Signature)
+	return bad
+}
+
+// unlessBad ends the deployment if machines did not pass: a purchase of which nothing is left bought nothing.
+func (d *deployment) unlessBad() error {
+	d.jobs.Lock()
+	bad := errors.Join(d.bad...)
+	left := len(d.leases) - len(d.bad)
+	d.p.Bought = d.p.Bought && left > 0
+	d.jobs.Unlock()
+	switch {
+	case bad == nil:
+		return nil
+	case left > 0:
+		return refused(bad.Error(), fmt.Sprintf("%s of the order run on: attend them with gantry resume %s, or end them with gantry stop LEASE", plural(left, "other lease"), d.order))
+	}
+	return d.over(false, refused(bad.Error(), "its lease was ended, and what is not billed is free again; order anew, or look at the machine with: gantry audit "+d.leases[0].Address.String()))
+}

@@ -108,16 +108,19 @@ func (e *Engine) propose(ctx context.Context, c chainFacts, s *periodState, roun
 			use = append(use, m)
 		}
 	}
+	if !report.Enough(use, c.weights) {
+		s.proposed = int64(round) - 1 // too few keepers' statements are here; they may still come in this round
+		return nil
+	}
 	m, set, err := report.Propose(tally, c.weights, roster, use, round, e.o.Signer)
 	if errors.Is(err, report.ErrEmpty) {
 		return nil
 	}
+	if err == nil {
+		err = report.Authentic(m, e.o.Domain, c.weights)
+	}
 	if err != nil {
 		return err
-	}
-	if report.Authentic(m, e.o.Domain, c.weights) != nil {
-		s.proposed = int64(round) - 1 // too few keepers' statements are here; they may still come in this round
-		return nil
 	}
 	s.proposals.keep(sound, m, set)
 	e.keepLeaves(set)

@@ -30,6 +30,7 @@ func runCommand() *cli.Command {
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
 	})
+	flags = append(flags, signerFlag())
 	flags = append(flags, &cli.DurationFlag{
 		Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative",
 	})

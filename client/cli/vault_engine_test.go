@@ -73,7 +73,7 @@ func TestGovernanceAsAVault(t *testing.T) {
 	got := print("market_accept_authority", "authority", "accept")
 	require.NotEmpty(t, got.Untried)
 	w.Fund(vault)
-	noKey.fails(cli.ExitRefused, "may not", "market", "authority", "accept", "--as-vault", vault.String())
+	noKey.fails(cli.ExitRefused, "pending", "market", "authority", "accept", "--as-vault", vault.String())
 
 	s.ok(nil, "market", "authority", "set", vault.String())
 	got = print("market_accept_authority", "authority", "accept")
@@ -84,9 +84,9 @@ func TestGovernanceAsAVault(t *testing.T) {
 
 	got = print("market_pause", "pause", "orders")
 	require.NotZero(t, execute(got).Paused)
-	got = print("market_propose_params", "propose", "--set", "fee_bps=1200")
+	got = print("market_propose_params", "propose", "--set", "fee_bps=1100")
 	mk = execute(got)
-	require.EqualValues(t, 1200, mk.PendingParams.FeeBps)
+	require.EqualValues(t, 1100, mk.PendingParams.FeeBps)
 	require.NotZero(t, mk.PendingEta)
 	got = print("market_set_authority", "authority", "set", w.Authority.PublicKey().String())
 	require.Equal(t, w.Authority.PublicKey(), execute(got).PendingAuthority)

@@ -35,6 +35,7 @@ type signerFile struct {
 // InitSigner prepares a folder for a signer: it reads the market, and makes the store of what the wallet signs unless
 // one is there. Only this needs the chain. Errors: those of Open.
 func InitSigner(ctx context.Context, c Config) (first records.Period, err error) {
+	c.Timing = LocalTiming() // it is not used, and fits every market
 	k := newKeeper(c)
 	defer func() { err = errors.Join(err, k.Close()) }()
 	for _, open := range []func(context.Context) error{k.openMarket, k.openKey, k.openStores} {

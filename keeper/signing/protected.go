@@ -2,7 +2,6 @@ package signing
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
@@ -12,7 +11,7 @@ import (
 )
 
 // ErrRefused: the message is none that a keeper signs.
-var ErrRefused = errors.New("the signer refuses")
+var ErrRefused = records.ErrRefused
 
 // Store is what a keeper stores, at itself or at a signer. *Protected and *Client are stores.
 type Store interface {

@@ -78,7 +78,9 @@ func TestAStandbyKeeperTakesOver(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "signer.sock")
 	init := &daemon{log: filepath.Join(t.TempDir(), "init"), args: []string{"signer", "init", "--url", n.At.RPC, "--ws", n.At.WS, "--keypair", wallet.Path, "--data", folder}}
 	init.start(t)
-	require.NoError(t, init.cmd.Wait())
+	err = init.cmd.Wait()
+	said, _ := os.ReadFile(init.log)
+	require.NoError(t, err, string(said))
 	signer := &daemon{name: "signer", log: filepath.Join(t.TempDir(), "signer"), args: []string{
 		"signer", "run", "--keypair", wallet.Path, "--data", folder, "--socket", socket, "--hold", "2s", "--log-json",
 	}}

@@ -91,7 +91,7 @@ func TestGovernanceAsAVault(t *testing.T) {
 	got = print("market_set_authority", "authority", "set", w.Authority.PublicKey().String())
 	require.Equal(t, w.Authority.PublicKey(), execute(got).PendingAuthority)
 
-	s.fails(cli.ExitRefused, "", "market", "pause", "awards") // the wallet governs no more
+	s.fails(cli.ExitRefused, "may not do this", "market", "propose", "--set", "fee_bps=1300") // the wallet governs no more
 	noKey.fails(cli.ExitUsage, "is not an address", "market", "pause", "orders", "--as-vault", "vault")
 	r := noKey.run(t.Context(), "market", "pause", "orders", "--as-vault", vault.String())
 	require.Equal(t, cli.ExitDone, r.code, r.err)

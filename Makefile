@@ -2,13 +2,16 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease moves fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
+.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease moves fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
 
 demo: ## run the whole market on a local Solana node (ENGINE=surfnet or agave)
 	@scripts/demo.sh $(ENGINE)
+
+rehearsal: ## play the work of operators under load: handover, upgrades, a pause, a lost key, another program, a restore (ENGINE=surfnet or agave)
+	@scripts/rehearsal.sh $(ENGINE)
 
 build: ## build all binaries into build/bin
 	@scripts/build.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the packages of build/dist in a fresh Debian without a compiler, and uses them there as an owner of a machine would: init,
-# register, run until keepers have checked it, a job of a customer, an upgrade while the job runs. The market is a local network of
+# Installs the packages of build/dist in a fresh Debian without a compiler, and uses them there as an owner of a machine would: doctor,
+# setup, run until keepers have checked it, a job of a customer, an upgrade while the job runs. The market is a local network of
 # this checkout; GPUs are simulated. The services do not run under systemd here: their units are verified, and the commands are
 # run as the units run them. Linux, root.
 source "$(dirname "$0")/common.sh"
@@ -68,8 +68,23 @@ rpc=$(sed -n 's/^rpc *//p' "$work/network.log") ws=$(sed -n 's/^ws *//p' "$work/
 cp "$work/market/keys/provider-1.json" "$work/market/keys/customer-1.json" "$fresh/root/"
 
 step "a machine joins it"
-inside "gantry-agent init --url $rpc --ws $ws --keypair /root/provider-1.json --inventory simulated:A100:1 --region us-west-2 >/dev/null
-  gantry-agent register --keypair /root/provider-1.json --stake auto --price 1.00" >&2
+settings="--url $rpc --ws $ws --inventory simulated:A100:1"
+# A machine that is not set up lacks at least its key: doctor says so, by its status too.
+! inside "gantry-agent doctor $settings" >"$work/doctor-before.log" || die "doctor finds no error on a machine that is not set up"
+grep -q 'gantry-agent setup\|gantry-agent init' "$work/doctor-before.log" || die "doctor does not say how a machine is set up: $(cat "$work/doctor-before.log")"
+# Without answers it changes nothing and names the flags.
+! inside "gantry-agent setup $settings </dev/null" >"$work/setup-unanswered.log" 2>&1 || die "setup goes on without a region"
+grep -q -- --region "$work/setup-unanswered.log" || die "setup does not say what it must know: $(cat "$work/setup-unanswered.log")"
+setup="gantry-agent setup $settings --keypair /root/provider-1.json --region us-west-2 --price 1.00 --hours always --yes"
+# The fresh system has no control groups mounted: setup stops before anything is paid, and goes on where its owner says so.
+! inside "$setup" >"$work/setup-checks.log" 2>&1 || die "setup goes on without control groups"
+grep -q 'mend cgroups .*nothing was paid' "$work/setup-checks.log" || die "setup does not say what is missing: $(cat "$work/setup-checks.log")"
+inside "$setup --accept cgroups" >&2
+inside "$setup --accept cgroups" >"$work/setup-again.log"
+grep -q 'nothing has changed' "$work/setup-again.log" || die "setup does not see that it is done: $(cat "$work/setup-again.log")"
+inside "gantry-agent doctor $settings" >"$work/doctor-after.log" || true
+[ "$(grep -c '^ *error ' "$work/doctor-after.log")" = 1 ] && grep -q '^ *error *cgroups' "$work/doctor-after.log" ||
+  die "doctor finds other errors than the missing control groups: $(cat "$work/doctor-after.log")"
 # As its unit does: jobs are children of their own supervisors, and outlive it.
 run() {
   GANTRY_DATA_DIR=/var/lib/gantry-agent chroot "$fresh" gantry-agent run --no-lease-network >>"$work/agent.log" 2>&1 &

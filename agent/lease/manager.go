@@ -217,6 +217,7 @@ func newEntry(l market.Lease) store.Lease {
 	r := store.Lease{
 		Address: store.Key(l.Address), Order: store.Key(l.Order), Node: store.Key(l.Node), Customer: store.Key(l.Customer),
 		GPUMask: uint64(l.GpuMask), PricePerGPUHour: store.MicroUSDC(l.Price), AwardedAt: time.Unix(l.AwardedAt, 0).UTC(),
+		Found: l.StartedAt != 0,
 	}
 	if l.CheckpointHash != [32]byte{} {
 		r.Checkpoint = hex.EncodeToString(l.CheckpointHash[:])

@@ -142,6 +142,8 @@ type Lease struct {
 	Exit   *Exit   `json:"exit,omitempty"`
 	// RevokedUntil makes void what the customer has granted to gateways until then, unix milliseconds.
 	RevokedUntil int64 `json:"revoked_until,omitempty"`
+	// Found is true of a lease that had started before this file knew it: an earlier file had its job and its receipts.
+	Found bool `json:"found,omitempty"`
 	// Note says why the last change happened, for people.
 	Note    string `json:"note,omitempty"`
 	History []Step `json:"history"`

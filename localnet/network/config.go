@@ -36,6 +36,8 @@ type Config struct {
 	WorkEvery int
 	// KeeperFlags are added to those that every keeper is run with, such as other timing.
 	KeeperFlags []string
+	// Flags are added to those that a named keeper or machine is run with.
+	Flags map[string][]string
 	// Listen are the multiaddresses at which named keepers and machines listen, with a port; the others listen on loopback.
 	Listen map[string]string
 	// KeeperHost is an address of this machine at which keepers reach the node. They take part as on a public cluster then;

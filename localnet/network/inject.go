@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"time"
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/localnet/fault"
@@ -96,4 +97,9 @@ func (n *Network) Restore() error {
 		errs = append(errs, r.Restore())
 	}
 	return errors.Join(errs...)
+}
+
+// Travel moves the chain's clock forward, so that every other clock is behind it. Only surfnet can.
+func (n *Network) Travel(ctx context.Context, by time.Duration) error {
+	return n.engine.Travel(ctx, time.Now().Add(by))
 }

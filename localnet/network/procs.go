@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,7 +81,7 @@ func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	wallet := n.Keys.Keepers[index]
 	args := append(append([]string{"run"}, n.keeperArgs(wallet, n.ofKeepers())...),
 		"--listen", n.listen(wallet.Name), "--localnet", "--work-every", strconv.Itoa(n.cfg.WorkEvery))
-	args = append(args, n.cfg.KeeperFlags...)
+	args = slices.Concat(args, n.cfg.KeeperFlags, n.cfg.Flags[wallet.Name])
 	if n.cfg.OmitBidsOf != "" {
 		m, err := n.Machine(n.cfg.OmitBidsOf)
 		if err != nil {
@@ -159,6 +160,11 @@ func (n *Network) CloseNode(ctx context.Context, m *Machine) error {
 	return n.ownerCommand(ctx, m, "close")
 }
 
+// DrainNode lets a machine serve what it has and take nothing new.
+func (n *Network) DrainNode(ctx context.Context, m *Machine) error {
+	return n.ownerCommand(ctx, m, "update", "--status", "draining")
+}
+
 // ActivateNode lets a machine have work again, with as much of its owner's free stake as it lacks.
 func (n *Network) ActivateNode(ctx context.Context, m *Machine) error {
 	return n.ownerCommand(ctx, m, "update", "--status", "active")
@@ -188,7 +194,7 @@ func (n *Network) Bids(ctx context.Context, m *Machine) (Output, error) {
 // StartAgent starts a machine's agent.
 func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 	args := append([]string{"run"}, n.agentArgs(m, n.relayed())...)
-	args = append(args, "--simulate-silence-file", m.silence)
+	args = slices.Concat(args, []string{"--simulate-silence-file", m.silence}, n.cfg.Flags[m.Name])
 	if !m.Namespaces {
 		// The routes and the firewall of the computer that a local network is tried on are left alone.
 		args = append(args, "--no-lease-network")

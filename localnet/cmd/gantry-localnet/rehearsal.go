@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/localnet/rehearsal"
+)
+
+func rehearsalCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "rehearsal",
+		Usage: "play what operators do in a year on a market under load: handover, upgrades, a parameter, a pause, a lost key, another program, a restore",
+		Flags: []cli.Flag{
+			engineFlag(), stateFlag(), verboseFlag(),
+			&cli.StringFlag{Name: "next", Usage: "`FOLDER` with the next build of gantry-keeper and gantry-agent", Required: true},
+		},
+		Action: func(c *cli.Context) error {
+			kind, err := chosenEngine(c)
+			if err != nil {
+				return err
+			}
+			dir, err := stateDir(c, "gantry-rehearsal")
+			if err != nil {
+				return err
+			}
+			if err := rehearsal.Run(c.Context, rehearsal.Options{Engine: kind, Dir: dir, Next: c.String("next"), Out: c.App.Writer, Log: logger(c)}); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(c.App.Writer, "the rehearsal held")
+			return err
+		},
+	}
+}

@@ -144,11 +144,15 @@ func (k *Keeper) runGuard(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		if err := k.checkVotes(); err != nil {
-			return err
+		err := k.checkVotes()
+		if damage := k.damage.Load(); damage != nil {
+			return *damage
 		}
-		if err := k.damage.Load(); err != nil {
-			return *err
+		switch {
+		case store.IsDamage(err):
+			return err
+		case err != nil: // a signer that does not answer now
+			k.log.Warn().Err(err).Msg("the votes on chain were not compared with those of the store; the keeper tries again")
 		}
 	}
 }

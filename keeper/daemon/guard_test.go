@@ -146,6 +146,29 @@ func TestADuplicateSignerStopsSigning(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrFrozen)
 }
 
+// silentStore does not answer: its signer is being started again.
+type silentStore struct{ signing.Store }
+
+func (silentStore) Voted(records.Period) (records.Hash, error) {
+	return records.Hash{}, errors.New("the signer cannot be reached")
+}
+
+// A signer that does not answer for a while ends no keeper.
+func TestTheGuardOutlivesASilentSigner(t *testing.T) {
+	k, _ := guarded(t)
+	k.clock.o.Every = 20 * time.Millisecond
+	me := &market.Keeper{}
+	me.Address = market.KeeperAddress(k.publicKey())
+	me.Wallet, me.Votes, me.LastVotePeriod = k.publicKey(), 1, uint64(time.Now().Unix()/5)
+	k.view.Put(me.Address, me)
+	k.store = silentStore{k.store}
+	require.Error(t, k.checkVotes())
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, k.runGuard(ctx), context.DeadlineExceeded)
+	require.NoError(t, k.unsafe())
+}
+
 // A copy of the store from before a vote would vote again: the chain has the vote.
 func TestOldCopyOfTheStore(t *testing.T) {
 	k, _ := guarded(t)

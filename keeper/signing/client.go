@@ -84,6 +84,9 @@ func (c *Client) post(path string, in any) (*http.Response, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(holderHeader, c.id.String())
+	// Every request may be made twice: package http then repeats one whose connection was closed by a signer that was
+	// started again. An empty value is not sent.
+	req.Header["Idempotency-Key"] = []string{}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("the signer at %s cannot be reached: %w", c.o.Dial, errors.Unwrap(err))

@@ -126,6 +126,16 @@ func TestAStandbyKeeperTakesOver(t *testing.T) {
 		require.Eventually(t, func() bool { return works() >= 0 }, time.Minute, 20*time.Millisecond)
 		first = works()
 	}
+	// The signer is killed and the keeper stays: it signs again when the signer is back.
+	before := keepers[first].times(t, "keeper works")
+	signer.kill()
+	require.NoError(t, pause(t.Context(), 3*time.Second))
+	signer.start(t)
+	restarted := time.Now()
+	require.Eventually(t, func() bool { return signedAfter(received, wallet, restarted) }, time.Minute, 20*time.Millisecond)
+	require.Equal(t, before, keepers[first].times(t, "keeper works"), "it has not started again")
+	require.Zero(t, keepers[1-first].times(t, "keeper works"), "the other one stands by")
+
 	statements, manifests, wrong := received.count()
 	require.Empty(t, wrong)
 	t.Logf("from a kill until the next statement: %s; %d statements and %d manifests heard", took, statements, manifests)

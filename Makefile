@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease moves fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
+.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -63,6 +63,12 @@ hostile-long: ## the same with a million instructions (nightly; GANTRY_HOSTILE_S
 
 bench: ## benchmarks (BENCH=./package/... for some)
 	@scripts/bench.sh
+
+clients: ## generate the Python and TypeScript clients from the OpenAPI document, check their types, pack them into build/clients
+	@scripts/clients.sh
+
+api-probe: ## Schemathesis against a running gantry serve (URL=http://127.0.0.1:8484 TOKEN_FILE=token)
+	@scripts/clients.sh probe $(or $(URL),http://127.0.0.1:8484) $(or $(TOKEN_FILE),token)
 
 bench-lease: ## leases as containers beside OpenSSH and iperf3; writes docs/reports/leases.md (Linux, root)
 	@scripts/bench-lease.sh $(BENCH_LEASE)

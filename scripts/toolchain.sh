@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
@@ -8,6 +8,7 @@
 #   ssh   OpenSSH's client, rsync and a static busybox, with which tests visit containers; without them they are skipped
 #   dist  nfpm, which makes packages
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
+#   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
 #   promtool  Prometheus's tool, with which the alert rules are tried; without it that test is skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
@@ -206,11 +207,30 @@ need_browser() {
   npm ci --prefix "$root/client/serve/page/testdata/browser" --ignore-scripts --no-audit --no-fund
 }
 
+# The clients are generated and tried with pinned packages, in a virtual environment of the cache.
+need_clients() {
+  local venv=$cache/clients-venv pins=$root/clients/python/requirements.txt
+  if ! have npm || ! python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    say "no Python 3.11 with venv, or no npm: the Python and TypeScript clients will not be tried (on Debian: sudo apt-get install -y --no-install-recommends python3-venv nodejs npm)"
+    return
+  fi
+  if [ "$(cat "$venv/pins" 2>/dev/null)" != "$(key "$pins")" ]; then
+    say "installing what generates and tries the clients"
+    rm -rf "$venv" && python3 -m venv "$venv" &&
+      "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$pins" >"$root/build/logs/clients-pip.log" 2>&1 ||
+      { say "the packages of clients/python/requirements.txt could not be installed, see build/logs/clients-pip.log: the clients will not be tried" && return; }
+    key "$pins" >"$venv/pins"
+  fi
+  printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$venv" >"$tools/gantry-python" && chmod +x "$tools/gantry-python"
+  [ -d "$root/clients/typescript/node_modules/openapi-fetch" ] ||
+    npm ci --prefix "$root/clients/typescript" --ignore-scripts --no-audit --no-fund
+}
+
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser) "need_$part" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients or all" ;;
   esac
 done

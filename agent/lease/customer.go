@@ -206,6 +206,9 @@ func (m *Manager) readStatus(ctx context.Context, lease store.Key) (messages.Lea
 	return m.statusOf(r, job), nil
 }
 
+// maxOffset is more than any job writes, and less than file systems refuse to look for.
+const maxOffset = 1 << 40
+
 // logChunkSize is the most of a job's output that one message carries, bytes.
 const logChunkSize = 64 << 10
 
@@ -216,7 +219,7 @@ func (m *Manager) Logs(ctx context.Context, from solana.PublicKey, req messages.
 		return err
 	}
 	offset := req.Offset
-	if offset > 1<<62 {
+	if offset > maxOffset {
 		return refuse("no output at offset %d", offset)
 	}
 	if err := m.awaitJob(ctx, req); err != nil {

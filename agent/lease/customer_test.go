@@ -93,6 +93,9 @@ func TestManagerRuns(t *testing.T) {
 	require.Equal(t, "output\n", string(got))
 	var refused *RefusedError
 	require.ErrorAs(t, m.Logs(t.Context(), testKey, messages.LogsRequest{Lease: testLease}, nil), &refused)
+	for _, offset := range []uint64{maxOffset + 1, 9_519_702_700_450_718, 1 << 63} { // the second is none that ext4 takes
+		require.ErrorAs(t, m.Logs(t.Context(), testCustomer, messages.LogsRequest{Lease: testLease, Offset: offset}, nil), &refused)
+	}
 	_, err = m.Status(t.Context(), testKey, testLease)
 	require.ErrorAs(t, err, &refused)
 

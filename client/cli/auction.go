@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func auctionCommands(s Streams) []*cli.Command {
@@ -162,7 +163,7 @@ type replayJSON struct {
 	Bids       []bidJSON       `json:"bids"`
 	Violations []violationJSON `json:"violations"`
 	Doubts     []string        `json:"doubts"`
-	Steps      []stepJSON      `json:"steps"`
+	Steps      []service.Step  `json:"steps"`
 	Proof      *sent           `json:"proof,omitempty"`
 }
 
@@ -184,7 +185,7 @@ func (s *session) auctionReplay() error {
 	if err != nil {
 		return err
 	}
-	o, explorer, err := s.auditOptions()
+	o, explorer, err := s.service.AuditOptions(s.ctx)
 	if err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (s *session) auctionReplay() error {
 	a.Replay(r)
 	out := replayJSON{
 		Order: order.String(), OK: a.OK(), Lives: a.Lives, Awards: []awardJSON{}, Bids: describeBids(a, r.Sets), Violations: []violationJSON{},
-		Doubts: append([]string{}, a.Doubts...), Steps: describeSteps(a.Steps, explorer),
+		Doubts: append([]string{}, a.Doubts...), Steps: service.DescribeSteps(a.Steps, explorer),
 	}
 	if !a.Keeper().IsZero() {
 		out.Keeper = a.Keeper().String()

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/audit"
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -31,32 +29,7 @@ func auditCommands(s Streams) []*cli.Command {
 	}}
 }
 
-// stepJSON is a step of an audit as printed.
-type stepJSON struct {
-	Name     string   `json:"name"`
-	Time     string   `json:"time,omitempty"`
-	Text     string   `json:"text"`
-	OK       bool     `json:"ok"`
-	Problems []string `json:"problems,omitempty"`
-	Tx       string   `json:"transaction,omitempty"`
-	Explorer string   `json:"explorer,omitempty"`
-}
-
-func describeSteps(steps []audit.Step, e chain.Explorer) []stepJSON {
-	out := make([]stepJSON, len(steps))
-	for i, st := range steps {
-		out[i] = stepJSON{Name: st.Name, Text: st.Text, OK: st.OK(), Problems: st.Problems}
-		if !st.Time.IsZero() {
-			out[i].Time = st.Time.UTC().Format(time.RFC3339)
-		}
-		if !st.Signature.IsZero() {
-			out[i].Tx, out[i].Explorer = st.Signature.String(), e.Tx(st.Signature)
-		}
-	}
-	return out
-}
-
-func printSteps(w io.Writer, steps []stepJSON) {
+func printSteps(w io.Writer, steps []service.Step) {
 	for i, st := range steps {
 		mark := "✓"
 		if !st.OK {
@@ -74,38 +47,6 @@ func printSteps(w io.Writer, steps []stepJSON) {
 			fmt.Fprintf(w, "              %s\n", st.Explorer)
 		}
 	}
-}
-
-// auditOptions prepares an audit at commitment level confirmed or higher: nodes serve no history below.
-func (s *session) auditOptions() (audit.Options, chain.Explorer, error) {
-	mk, err := s.market()
-	if err != nil {
-		return audit.Options{}, chain.Explorer{}, err
-	}
-	e, err := s.client.Explorer(s.ctx)
-	return audit.Options{Source: s.client, Domain: mk.Domain, Commitment: s.waitLevel(), Params: mk.Params}, e, err
-}
-
-// auditJSON is an audited lease as printed.
-type auditJSON struct {
-	Lease    string     `json:"lease"`
-	Order    string     `json:"order"`
-	Node     string     `json:"node"`
-	Customer string     `json:"customer"`
-	OK       bool       `json:"ok"`
-	Open     bool       `json:"open"`
-	Lives    int        `json:"lives"`
-	Price    string     `json:"pricePerGpuHour"`
-	GPUs     uint8      `json:"gpus"`
-	FeeBPS   uint16     `json:"feeBps"`
-	PaidSecs uint32     `json:"paidSeconds"`
-	Paid     string     `json:"paid"`
-	Provider string     `json:"provider"`
-	Fee      string     `json:"fee"`
-	Refunded string     `json:"refunded"`
-	Leaves   int        `json:"verifiedLeaves"`
-	Steps    []stepJSON `json:"steps"`
-	Explorer string     `json:"explorer"`
 }
 
 // auditAddress is the address that an argument names: a whole one, whose account may be closed, or the first characters
@@ -127,39 +68,23 @@ func (s *session) auditLease() error {
 	if err != nil {
 		return err
 	}
-	o, explorer, err := s.auditOptions()
-	if err != nil {
+	if _, err := s.market(); err != nil {
 		return err
 	}
 	key, err := s.named(args[0], "lease", query.Kind(market.KindLease))
 	if err != nil {
 		return err
 	}
-	if l, exists, err := query.Find[market.Lease](s.ctx, s.client, key, s.waitLevel()); err == nil && exists {
-		o.Lease, o.NodeKey = &l, l.NodeKey
-		if order, exists, err := query.Find[market.Order](s.ctx, s.client, l.Order, s.waitLevel()); err == nil && exists {
-			o.Order = &order
-		}
-	}
-	o.Blocks, o.Nodes = s.client.Blocks(chain.Finalized), s.allNodes
 	stop := s.waiting("the chain's history", "Ctrl-C stops; nothing is changed")
-	a, err := audit.AuditLease(s.ctx, o, key)
+	out, err := s.service.Audit(s.ctx, key)
 	stop()
-	if errors.Is(err, audit.ErrNoHistory) {
-		return refused(fmt.Sprintf("%s is not and was never a lease, as far as this node remembers", key), "check the address; an archive node remembers everything: --url")
-	}
 	if err != nil {
 		return err
 	}
-	out := auditJSON{
-		Lease: a.Address.String(), Order: a.Order.String(), Node: a.Node.String(), Customer: a.Customer.String(), OK: a.OK(), Open: a.Open, Lives: a.Lives,
-		Price: a.Price.String(), GPUs: a.GPUs, FeeBPS: a.FeeBPS, PaidSecs: a.PaidSecs, Paid: a.Paid.Exact(), Provider: a.Provider.Exact(),
-		Fee: a.Fee.Exact(), Refunded: a.Refunded.Exact(), Leaves: a.Leaves, Steps: describeSteps(a.Steps, explorer), Explorer: explorer.Address(a.Address),
-	}
 	err = s.done(out, func(w io.Writer) {
 		fmt.Fprintf(w, "lease %s   order %s   node %s\n", out.Lease, out.Order, out.Node)
-		if a.Lives > 1 {
-			fmt.Fprintf(w, "this address was a lease %d times; the last one is shown\n", a.Lives)
+		if out.Lives > 1 {
+			fmt.Fprintf(w, "this address was a lease %d times; the last one is shown\n", out.Lives)
 		}
 		printSteps(w, out.Steps)
 		if out.PaidSecs > 0 {
@@ -174,19 +99,6 @@ func (s *session) auditLease() error {
 	return err
 }
 
-// allNodes reads every node and model as they are now.
-func (s *session) allNodes(context.Context) ([]market.Node, map[uint16]market.Model, error) {
-	v, err := s.snapshot(only(market.KindNode, market.KindModel))
-	if err != nil {
-		return nil, nil, err
-	}
-	models := map[uint16]market.Model{}
-	for _, m := range v.Models() {
-		models[m.Id] = m
-	}
-	return v.Nodes(), models, nil
-}
-
 func verdict(w io.Writer, ok bool, link string) {
 	if ok {
 		fmt.Fprintf(w, "everything adds up. explorer: %s\n", link)
@@ -197,21 +109,21 @@ func verdict(w io.Writer, ok bool, link string) {
 
 // slashJSON is an audited slash as printed.
 type slashJSON struct {
-	Fault    string     `json:"fault,omitempty"`
-	Proof    string     `json:"proof,omitempty"`
-	Keeper   string     `json:"keeper,omitempty"`
-	Node     string     `json:"node"`
-	Lease    string     `json:"lease,omitempty"`
-	Period   uint64     `json:"period"`
-	Flags    []string   `json:"flags"`
-	State    string     `json:"state"`
-	Amount   string     `json:"amount"`
-	Customer string     `json:"customer"`
-	Finder   string     `json:"finder"`
-	Burned   string     `json:"burned"`
-	OK       bool       `json:"ok"`
-	Steps    []stepJSON `json:"steps"`
-	Explorer string     `json:"explorer"`
+	Fault    string         `json:"fault,omitempty"`
+	Proof    string         `json:"proof,omitempty"`
+	Keeper   string         `json:"keeper,omitempty"`
+	Node     string         `json:"node"`
+	Lease    string         `json:"lease,omitempty"`
+	Period   uint64         `json:"period"`
+	Flags    []string       `json:"flags"`
+	State    string         `json:"state"`
+	Amount   string         `json:"amount"`
+	Customer string         `json:"customer"`
+	Finder   string         `json:"finder"`
+	Burned   string         `json:"burned"`
+	OK       bool           `json:"ok"`
+	Steps    []service.Step `json:"steps"`
+	Explorer string         `json:"explorer"`
 }
 
 func (s *session) auditSlash() error {
@@ -219,7 +131,10 @@ func (s *session) auditSlash() error {
 	if err != nil {
 		return err
 	}
-	o, explorer, err := s.auditOptions()
+	if _, err := s.market(); err != nil {
+		return err
+	}
+	o, explorer, err := s.service.AuditOptions(s.ctx)
 	if err != nil {
 		return err
 	}
@@ -251,7 +166,7 @@ func (s *session) auditSlash() error {
 		out[i] = slashJSON{
 			Proof: x.Proof, Node: x.Node.String(), Period: x.Period, Flags: append([]string{}, x.Flags.Names()...), State: x.State, Amount: x.Amount.String(),
 			Customer: x.Split.Pool.String(), Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(),
-			Steps: describeSteps(x.Steps, explorer),
+			Steps: service.DescribeSteps(x.Steps, explorer),
 		}
 		about := x.Node
 		if !x.Fault.IsZero() {

@@ -133,17 +133,12 @@ func (s *session) extend() error {
 	if err != nil {
 		return err
 	}
-	cost, err := l.Owed(secs)
-	if err != nil {
-		return usage("that costs more than there is money", "give less time")
-	}
-	c, _, err := s.credits(l.Customer)
-	if err != nil {
+	if err := s.mayExtend(&l, secs); err != nil {
 		return err
 	}
-	if c.Free() < cost {
-		return refused(fmt.Sprintf("extension refused: %s USDC needed, %s free%s", cost, c.Free(), reservedBy(c)),
-			fmt.Sprintf("add %s with: gantry credits add %s      or give less time", cost-c.Free(), cost-c.Free()))
+	cost, err := l.Owed(secs)
+	if err != nil {
+		return err
 	}
 	if err := s.confirm("extend   lease %s by %s for %s USDC of the credits", l.Address, span(int64(secs)), cost); err != nil {
 		return err

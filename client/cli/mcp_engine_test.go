@@ -23,9 +23,9 @@ type tools struct {
 	client *sdk.ClientSession
 }
 
-func (s shell) mcp() *tools {
+func (s shell) mcp(flags ...string) *tools {
 	s.t.Helper()
-	cmd := exec.Command(os.Args[0], append(append([]string{}, s.args...), "mcp")...)
+	cmd := exec.Command(os.Args[0], append(append(append([]string{}, s.args...), "mcp"), flags...)...)
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	cmd.Stderr = os.Stderr
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(s.t.Context(), &sdk.CommandTransport{Command: cmd}, nil)

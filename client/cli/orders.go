@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -31,33 +32,13 @@ func orderCommands(s Streams) []*cli.Command {
 
 // orderJSON is an order as printed.
 type orderJSON struct {
-	Address   string `json:"address"`
-	Customer  string `json:"customer"`
-	Status    string `json:"status"`
-	Model     string `json:"model"`
-	Nodes     uint8  `json:"nodes"`
-	Awarded   uint8  `json:"awarded"`
-	Leases    uint8  `json:"liveLeases"`
-	GPUs      uint8  `json:"gpusPerNode"`
-	MaxPrice  string `json:"maxPricePerGpuHour"`
-	Seconds   uint32 `json:"seconds"`
-	Reserved  string `json:"reserved"`
-	CreatedAt int64  `json:"createdAt"`
-	Deadline  int64  `json:"awardDeadline"`
-	Name      string `json:"name,omitempty"`
-	Resume    string `json:"resume,omitempty"` // where the command is that died, if this machine has its record
+	service.PlacedOrder
+	Name   string `json:"name,omitempty"`
+	Resume string `json:"resume,omitempty"` // where the command is that died, if this machine has its record
 }
 
 func describeOrder(v *view.View, o *market.Order) orderJSON {
-	name := "any"
-	if m, ok := v.Model(o.Requirement.Model); ok {
-		name = m.ModelName()
-	}
-	return orderJSON{
-		Address: o.Address.String(), Customer: o.Customer.String(), Status: o.State().String(), Model: name, Nodes: o.NodesWanted,
-		Awarded: o.NodesAwarded, Leases: o.LiveLeases, GPUs: o.GpusPerNode, MaxPrice: market.PricePerHour(o.MaxPrice).String(),
-		Seconds: o.DurationSecs, Reserved: market.USDC(o.Order.Reserved).String(), CreatedAt: o.CreatedAt, Deadline: o.AwardDeadline,
-	}
+	return orderJSON{PlacedOrder: service.DescribeOrder(v, o)}
 }
 
 func (s *session) orders() error {

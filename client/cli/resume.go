@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -296,10 +297,10 @@ func (s *session) withPurchases(v *view.View, orders []orderJSON) ([]orderJSON, 
 		case listed:
 			orders[i].Name, orders[i].Resume = p.Name, standing(v, &p)
 		case p.Stage == purchase.Intended:
-			orders = append(orders, orderJSON{
+			orders = append(orders, orderJSON{Name: p.Name, Resume: standing(v, &p), PlacedOrder: service.PlacedOrder{
 				Address: p.Order.String(), Customer: p.Args.Customer.String(), Status: "not sent", Model: "any", Nodes: p.Args.Nodes, GPUs: p.Args.GPUsPerNode,
-				MaxPrice: p.Args.MaxPrice.String(), Seconds: p.Args.Duration, Reserved: market.USDC(0).String(), CreatedAt: p.Created.Unix(), Name: p.Name, Resume: standing(v, &p),
-			})
+				MaxPrice: p.Args.MaxPrice.String(), Seconds: p.Args.Duration, Reserved: market.USDC(0).String(), CreatedAt: p.Created.Unix(),
+			}})
 		}
 	}
 	return orders, nil

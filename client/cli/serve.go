@@ -74,6 +74,16 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	events, err := serve.OpenEvents(filepath.Join(f.Dir(), "events.db"), customer)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, events.Close()) }()
+	extends, closeBoth, err := s.managerFor(filepath.Join(f.Dir(), "extensions.db"), extensionsKept)
+	if err != nil {
+		return err
+	}
+	defer closeBoth(true)
 	l, err := s.listen()
 	if err != nil {
 		return err
@@ -88,7 +98,10 @@ func (s *session) serve() (err error) {
 			return errors.Join(err, l.Close())
 		}
 	}
-	server := serve.New(serve.Options{Service: s.service, Store: store, Buyer: &buyer{s}, Outputs: &buyer{s}, Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log})
+	server := serve.New(serve.Options{
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Outputs: &buyer{s: s}, Events: events,
+		Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log,
+	})
 	if len(files) > 0 {
 		link, err := server.PageLink()
 		if err != nil {

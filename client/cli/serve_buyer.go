@@ -16,18 +16,24 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 )
 
-// purchasePrefix keeps the names of purchases over HTTP apart from those of --name.
-const purchasePrefix = "http/"
+// Prefixes keep the names of purchases over HTTP and by language models apart from those of --name.
+const (
+	httpPurchases = "http/"
+	mcpPurchases  = "mcp/"
+)
 
 // buyer acts for the server's customer with the flows of the commands: each call is a session of its own, with the server's
 // client, key and folder. What is bought is stored as a command's purchase is, so it is bought once and `gantry resume`
 // knows it.
-type buyer struct{ s *session }
+type buyer struct {
+	s      *session
+	prefix string // of the names of purchases
+}
 
 // Buy implements serve.Buyer.
 func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (serve.Bought, error) {
 	args := []string{
-		"--name=" + purchasePrefix + name, "--detach", "--gpu=" + r.GPU, "--count=" + strconv.Itoa(int(max(r.Count, 1))),
+		"--name=" + b.prefix + name, "--detach", "--gpu=" + r.GPU, "--count=" + strconv.Itoa(int(max(r.Count, 1))), "--nodes=" + strconv.Itoa(int(max(r.Nodes, 1))),
 		fmt.Sprintf("--duration=%ds", r.Seconds),
 	}
 	for flag, value := range map[string]string{"region": r.Region, "max-price": r.MaxPrice, "image": r.Image, "network": r.Network} {

@@ -175,7 +175,9 @@ func TestServeReads(t *testing.T) {
 		Requirement: market.Requirement{Model: testmarket.A100, AllowSimulated: 1},
 	})
 	lease := w.Award(keeper, order, node)
-	require.Equal(t, http.StatusOK, v.ask(http.MethodGet, "/v1/leases", nil, nil, &mine))
+	require.Eventually(t, func() bool { // the server follows the chain
+		return v.ask(http.MethodGet, "/v1/leases", nil, nil, &mine) == http.StatusOK && len(mine.Leases) == 1
+	}, time.Minute, 10*time.Millisecond)
 	var one map[string]any
 	require.Equal(t, http.StatusOK, v.ask(http.MethodGet, "/v1/leases/"+lease.Address.String(), nil, nil, &one))
 	require.Equal(t, []map[string]any{one}, mine.Leases)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/purchase"
@@ -47,6 +48,11 @@ func (s *session) stateRoot() (string, error) {
 
 // manager opens a transaction manager on a store of its own. The returned function closes both; keep leaves the file.
 func (s *session) manager(path string) (m *txm.Manager, closeBoth func(keep bool), err error) {
+	return s.managerFor(path, 0)
+}
+
+// managerFor is manager with a time for which outcomes are kept; 0 for the default.
+func (s *session) managerFor(path string, retain time.Duration) (m *txm.Manager, closeBoth func(keep bool), err error) {
 	key, err := s.wallet()
 	if err != nil {
 		return nil, nil, err
@@ -60,7 +66,7 @@ func (s *session) manager(path string) (m *txm.Manager, closeBoth func(keep bool
 		return nil, nil, err
 	}
 	m, err = txm.New(txm.Options{
-		RPC: s.client, Store: store, Keys: txm.NewKeys(key), Payer: key.PublicKey(), Commitment: s.waitLevel(), Log: s.log, Fees: s.fees,
+		RPC: s.client, Store: store, Keys: txm.NewKeys(key), Payer: key.PublicKey(), Commitment: s.waitLevel(), Log: s.log, Fees: s.fees, Retain: retain,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())

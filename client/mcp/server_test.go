@@ -24,7 +24,7 @@ var (
 // world is a market of one node, where the customer has one lease.
 type world struct{ output string }
 
-func (w *world) Offers(_ context.Context, terms string) (service.Found, error) {
+func (w *world) BestOffers(_ context.Context, terms string, _ int) (service.Found, error) {
 	if _, err := service.ParseTerms(terms); err != nil {
 		return service.Found{}, err
 	}
@@ -48,6 +48,21 @@ func (w *world) Lease(ctx context.Context, who, address solana.PublicKey) (servi
 	}
 	all, err := w.Leases(ctx, who)
 	return all[0], err
+}
+
+func (w *world) Quote(_ context.Context, who, key solana.PublicKey, r service.QuoteRequest) (service.Quote, error) {
+	if r.GPU != "A100" {
+		return service.Quote{}, service.Usage("GPU model is not known", "see search")
+	}
+	return service.Quote{Model: r.GPU, Seconds: r.Seconds, Most: "0.60", Best: []service.Offer{}, Possible: true}, nil
+}
+
+func (w *world) Audit(_ context.Context, lease solana.PublicKey) (service.Audit, error) {
+	return service.Audit{Lease: lease.String(), OK: true, Steps: []service.Step{}}, nil
+}
+
+func (w *world) Cluster(context.Context) (service.Cluster, error) {
+	return service.Cluster{Name: "localnet", Nodes: []string{}, Slot: 7}, nil
 }
 
 func (w *world) Account(_ context.Context, who, key solana.PublicKey) (service.Account, error) {
@@ -88,7 +103,9 @@ func connect(t *testing.T, w *world) *sdk.ClientSession {
 func call(t *testing.T, c *sdk.ClientSession, tool string, args map[string]any, into any) string {
 	t.Helper()
 	r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
-	require.NoError(t, err)
+	if err != nil { // of a tool that there is not
+		return err.Error()
+	}
 	require.Len(t, r.Content, 1)
 	text, ok := r.Content[0].(*sdk.TextContent)
 	require.True(t, ok)
@@ -111,7 +128,7 @@ func TestToolsOnlyRead(t *testing.T) {
 		require.NotEmpty(t, tool.Description, tool.Name)
 		require.NotNil(t, tool.OutputSchema, tool.Name)
 	}
-	require.ElementsMatch(t, []string{"search", "leases", "logs", "costs"}, names)
+	require.ElementsMatch(t, []string{"search", "leases", "logs", "costs", "quote", "status", "audit"}, names)
 }
 
 func TestTools(t *testing.T) {
@@ -141,6 +158,17 @@ func TestTools(t *testing.T) {
 	require.Empty(t, call(t, c, "logs", map[string]any{"lease": mine.String(), "offset": 1, "tail": 4}, &logs))
 	require.Equal(t, serve.Logs{Lease: mine.String(), Offset: 4, Next: 8, Text: "two\n", Ended: true}, logs)
 
+	var quote service.Quote
+	require.Empty(t, call(t, c, "quote", map[string]any{"gpu": "A100", "seconds": 600}, &quote))
+	require.Equal(t, "0.60", quote.Most)
+	var status Status
+	require.Empty(t, call(t, c, "status", nil, &status))
+	require.EqualValues(t, 7, status.Cluster.Slot)
+	require.Nil(t, status.Money)
+	var audit service.Audit
+	require.Empty(t, call(t, c, "audit", map[string]any{"lease": mine.String()}, &audit))
+	require.True(t, audit.OK)
+
 	var costs Costs
 	require.Empty(t, call(t, c, "costs", nil, &costs))
 	require.Equal(t, session.String(), costs.Account.Session.Key)
@@ -158,6 +186,10 @@ func TestErrorsAreAnswers(t *testing.T) {
 	}{
 		{"search", map[string]any{"terms": "colour=red"}, `search term "colour" is not known; `},
 		{"search", map[string]any{"colour": "red"}, "colour"},
+		{"search", map[string]any{"limit": maxOffers + 1}, "limit 201 is not between 1 and 200; "},
+		{"quote", map[string]any{"gpu": "H900", "seconds": 60}, "GPU model is not known; see search"},
+		{"audit", map[string]any{"lease": "x"}, `"x" is not the address of a lease; `},
+		{"deploy", map[string]any{"gpu": "A100"}, "deploy"},
 		{"leases", map[string]any{"lease": "x"}, `"x" is not the address of a lease; the tool leases names them`},
 		{"leases", map[string]any{"lease": session.String()}, "the customer has no lease; look"},
 		{"logs", map[string]any{"lease": session.String()}, "the customer has no lease; look"},

@@ -14,17 +14,26 @@ import (
 const (
 	defaultTail = 16 << 10
 	maxTail     = 256 << 10
+	// defaultOffers and maxOffers are how many nodes a search answers with.
+	defaultOffers, maxOffers = 20, 200
 )
 
 type tools struct{ o Options }
 
 type searchInput struct {
 	Terms string `json:"terms,omitempty" jsonschema:"terms with spaces between, all of which must hold, such as: gpu=H100 count>=8 region=us price<2.6 uptime>=99; all nodes without"`
+	Limit int    `json:"limit,omitempty" jsonschema:"the most nodes that are answered, the best first; 20 by default, 200 at most"`
 }
 
 func (t *tools) search(ctx context.Context, in searchInput) (serve.Offers, error) {
-	found, err := t.o.Market.Offers(ctx, in.Terms)
-	out := serve.Offers{Offers: append([]service.Offer{}, found.Offers...), Unfit: map[string]int{}}
+	if in.Limit == 0 {
+		in.Limit = defaultOffers
+	}
+	if in.Limit < 0 || in.Limit > maxOffers {
+		return serve.Offers{}, service.Usage(fmt.Sprintf("limit %d is not between 1 and %d", in.Limit, maxOffers), "narrow the search by its terms")
+	}
+	found, err := t.o.Market.BestOffers(ctx, in.Terms, in.Limit)
+	out := serve.Offers{Offers: append([]service.Offer{}, found.Offers...), Fit: found.Fit, Unfit: map[string]int{}, At: found.At}
 	maps.Copy(out.Unfit, found.Unfit)
 	return out, err
 }
@@ -108,6 +117,48 @@ func (t *tools) costs(ctx context.Context, _ struct{}) (Costs, error) {
 		out.Leases = append(out.Leases, LeaseCost{l.Address, l.Status, l.GPUs, l.Price, l.Used, l.Cost, l.Paid, l.Reserved})
 	}
 	return out, nil
+}
+
+type quoteInput struct {
+	GPU            string `json:"gpu" jsonschema:"GPU model, or part of its name"`
+	Count          uint8  `json:"count,omitempty" jsonschema:"GPUs on each node, 1 to 8; 1 by default"`
+	Nodes          uint8  `json:"nodes,omitempty" jsonschema:"nodes, all or none; 1 by default"`
+	Region         string `json:"region,omitempty" jsonschema:"prefix of the region"`
+	MaxPrice       string `json:"maxPricePerGpuHour,omitempty" jsonschema:"the most USDC per GPU-hour; the model's reference price by default"`
+	Seconds        uint32 `json:"seconds" jsonschema:"how long, seconds"`
+	Image          bool   `json:"image,omitempty" jsonschema:"for a container"`
+	AllowSimulated bool   `json:"allowSimulated,omitempty" jsonschema:"simulated GPUs too, on local networks"`
+}
+
+func (t *tools) quote(ctx context.Context, in quoteInput) (service.Quote, error) {
+	return t.o.Market.Quote(ctx, t.o.Customer, t.o.Session, service.QuoteRequest(in))
+}
+
+// Status is where the server works, for whom, and with how much.
+type Status struct {
+	Cluster service.Cluster `json:"cluster"`
+	Account service.Account `json:"account"`
+	Money   *Money          `json:"spending,omitempty" jsonschema:"absent for a server that may not spend"`
+}
+
+func (t *tools) status(ctx context.Context, _ struct{}) (out Status, err error) {
+	if out.Cluster, err = t.o.Market.Cluster(ctx); err != nil {
+		return out, err
+	}
+	if out.Account, err = t.o.Market.Account(ctx, t.o.Customer, t.o.Session); err != nil || t.o.Budget == nil {
+		return out, err
+	}
+	money, err := t.o.Budget.money()
+	out.Money = &money
+	return out, err
+}
+
+func (t *tools) audit(ctx context.Context, in leaseInput) (service.Audit, error) {
+	id, err := address(in.Lease)
+	if err != nil {
+		return service.Audit{}, err
+	}
+	return t.o.Market.Audit(ctx, id)
 }
 
 func address(text string) (solana.PublicKey, error) {

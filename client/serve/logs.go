@@ -49,11 +49,14 @@ type logsInput struct {
 	Follow bool   `query:"follow" doc:"Answer with server-sent events until the job ends: output, whose id is the offset behind its text; then end, or problem with an error's document"`
 	Offset uint64 `query:"offset" doc:"Where to begin, bytes from the output's beginning"`
 	Tail   uint32 `query:"tail" minimum:"1" maximum:"262144" default:"65536" doc:"The most that is answered without follow, bytes: the last ones"`
-	Last   string `header:"Last-Event-ID" maxLength:"20" pattern:"^[0-9]*$" doc:"Go on behind this event of a stream; it counts before offset"`
+	Last   string `header:"Last-Event-ID" maxLength:"19" pattern:"^[0-9]*$" doc:"Go on behind this event of a stream; it counts before offset"`
 }
 
 // isStream reports whether a request is answered with a stream, which has no time limit.
 func isStream(r *http.Request) bool {
+	if r.URL.Path == eventsPath {
+		return r.Method == http.MethodGet
+	}
 	follow, err := strconv.ParseBool(r.URL.Query().Get("follow"))
 	return r.Method == http.MethodGet && err == nil && follow && strings.HasPrefix(r.URL.Path, "/v1/leases/") && strings.HasSuffix(r.URL.Path, "/logs")
 }
@@ -77,7 +80,7 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 	}
 	if in.Last != "" {
 		if in.Offset, err = strconv.ParseUint(in.Last, 10, 64); err != nil {
-			return nil, problem(http.StatusBadRequest, "the header Last-Event-ID is not one of a stream of logs", "send the id of the last event")
+			return nil, problem(http.StatusUnprocessableEntity, "the header Last-Event-ID is not one of a stream of logs", "send the id of the last event")
 		}
 	}
 	ctx, done, err := s.streams.open(ctx)

@@ -38,6 +38,10 @@ func (j *job) Output(_ context.Context, lease solana.PublicKey) (Output, error) 
 }
 
 func (j *job) Read(_ context.Context, offset uint64, take func(service.Output) error) (bool, error) {
+	if offset > uint64(len(j.output)) {
+		err := &service.RefusedByNode{Why: "no output at that offset"}
+		return false, service.Network(err.Error(), "try again", err)
+	}
 	for at := int(offset); at < len(j.output); at += j.piece {
 		if err := take(service.Output{Offset: uint64(at), Data: []byte(j.output[at:min(at+j.piece, len(j.output))])}); err != nil {
 			return false, err
@@ -157,8 +161,9 @@ func TestLogsTail(t *testing.T) {
 		require.Equal(t, want, got, query)
 	}
 	require.Equal(t, http.StatusUnprocessableEntity, get("?tail=0", "").StatusCode)
+	require.Equal(t, http.StatusConflict, get("?offset=11", "").StatusCode, "the machine answers: it is no bad gateway")
 	require.Equal(t, http.StatusUnprocessableEntity, get("?follow=true", "x").StatusCode)
-	require.Equal(t, http.StatusBadRequest, get("?follow=true", "99999999999999999999").StatusCode)
+	require.Equal(t, http.StatusUnprocessableEntity, get("?follow=true", "99999999999999999999").StatusCode)
 }
 
 // So many streams are open and no more; one that its client leaves makes room, and the server's end ends the others.

@@ -24,7 +24,9 @@ type Health struct {
 // Offers are the nodes that a search has found.
 type Offers struct {
 	Offers []service.Offer `json:"offers" doc:"The best first"`
+	Fit    int             `json:"fit" doc:"How many nodes fit, also those that are not among the offers"`
 	Unfit  map[string]int  `json:"unfit" doc:"How many nodes do not fit, by the reason"`
+	At     int64           `json:"at" doc:"When the nodes were read, by the cluster's clock, unix seconds: a moment ago, and longer where reading them takes long"`
 }
 
 // Leases are leases of the customer.
@@ -34,7 +36,8 @@ type Leases struct {
 }
 
 type offersInput struct {
-	Q string `query:"q" maxLength:"512" example:"gpu=H100 count>=8 region=us price<2.6" doc:"Terms of gantry search; every one must hold. Empty for all nodes that take work"`
+	Q     string `query:"q" maxLength:"512" example:"gpu=H100 count>=8 region=us price<2.6" doc:"Terms of gantry search; every one must hold. Empty for all nodes that take work"`
+	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"The most offers that are answered"`
 }
 
 type leaseInput struct {
@@ -66,6 +69,9 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, stop, s.stop)
 	s.registerLogs(api)
 	s.registerStatus(api)
+	s.registerEvents(api)
+	s.registerExtend(api)
+	s.registerHistory(api)
 	s.registerPage(api)
 	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)
 }
@@ -84,11 +90,11 @@ func read(id, path, summary string) huma.Operation {
 }
 
 func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], error) {
-	found, err := s.o.Service.Offers(ctx, in.Q)
+	found, err := s.o.Service.BestOffers(ctx, in.Q, in.Limit)
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &reply[Offers]{Offers{Offers: found.Offers, Unfit: found.Unfit}}, nil
+	return &reply[Offers]{Offers{Offers: found.Offers, Fit: found.Fit, Unfit: found.Unfit, At: found.At}}, nil
 }
 
 func (s *Server) leases(ctx context.Context, _ *struct{}) (*reply[Leases], error) {
@@ -122,7 +128,7 @@ func (s *Server) market(ctx context.Context, _ *struct{}) (*reply[service.Market
 func address(text string) (solana.PublicKey, error) {
 	key, err := solana.PublicKeyFromBase58(text)
 	if err != nil {
-		return key, problem(http.StatusBadRequest, text+" is not the address of a lease", "copy it from /v1/leases")
+		return key, problem(http.StatusNotFound, text+" is not the address of a lease", "copy it from /v1/leases")
 	}
 	return key, nil
 }

@@ -18,13 +18,20 @@ import (
 // waitFor is how long a request waits for its purchase before it is answered that the purchase goes on.
 const waitFor = answerWithin - 5*time.Second
 
+// Phases of a purchase.
+const (
+	phaseBuying = "buying"
+	phaseBought = "bought"
+)
+
 // maxPurchases is how many purchases run at once.
 const maxPurchases = 16
 
 // OrderRequest is what a purchase asks for.
 type OrderRequest struct {
 	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model, or part of its name"`
-	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs"`
+	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs on each node"`
+	Nodes           uint8             `json:"nodes,omitempty" default:"1" minimum:"1" maximum:"64" doc:"Nodes, all or none"`
 	Region          string            `json:"region,omitempty" maxLength:"16" doc:"Prefix of the region"`
 	MaxPrice        string            `json:"maxPricePerGpuHour,omitempty" maxLength:"24" example:"2.60" doc:"The most USDC per GPU-hour; the model's reference price by default"`
 	Seconds         uint32            `json:"seconds" minimum:"1" doc:"How long, seconds"`
@@ -139,23 +146,49 @@ type orderOutput struct {
 }
 
 func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error) {
-	b, err := s.orders.run(in.Key, in.Body)
+	out, err := s.orders.buy(ctx, in.Key, in.Body, waitFor)
 	if err != nil {
-		return nil, err
+		return nil, failed(err)
 	}
-	t := time.NewTimer(waitFor)
+	if out.Phase == phaseBuying {
+		return &orderOutput{http.StatusAccepted, out}, nil
+	}
+	if err := s.o.Service.Await(ctx, out.Leases...); err != nil {
+		return nil, failed(err)
+	}
+	return &orderOutput{http.StatusCreated, out}, nil
+}
+
+// buy begins a purchase or joins it, and waits for it so long at most.
+func (o *orders) buy(ctx context.Context, key string, r OrderRequest, wait time.Duration) (Order, error) {
+	b, err := o.run(key, r)
+	if err != nil {
+		return Order{}, err
+	}
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-b.done:
 	case <-ctx.Done():
-		return nil, failed(ctx.Err())
+		return Order{}, ctx.Err()
 	case <-t.C:
-		return &orderOutput{http.StatusAccepted, Order{Key: in.Key, Phase: "buying", Leases: []service.Lease{}}}, nil
+		return Order{Key: key, Phase: phaseBuying, Leases: []service.Lease{}}, nil
 	}
-	if b.err != nil {
-		return nil, failed(b.err)
-	}
-	return &orderOutput{http.StatusCreated, Order{Key: in.Key, Phase: "bought", Order: b.bought.Order, Leases: b.bought.Leases}}, nil
+	return Order{Key: key, Phase: phaseBought, Order: b.bought.Order, Leases: b.bought.Leases}, b.err
+}
+
+// Purchases runs purchases as the HTTP API does, for other interfaces.
+type Purchases struct{ orders orders }
+
+// NewPurchases lets purchases run until ctx ends or end is called, which waits for them.
+func NewPurchases(ctx context.Context, b Buyer) (p *Purchases, end func()) {
+	p = &Purchases{orders: orders{buyer: b, running: map[string]*buying{}}}
+	return p, p.orders.begin(ctx)
+}
+
+// Buy begins a purchase or joins the one of this key, and waits for it so long at most. Errors: Failure, Problem.
+func (p *Purchases) Buy(ctx context.Context, key string, r OrderRequest, wait time.Duration) (Order, error) {
+	return p.orders.buy(ctx, key, r, wait)
 }
 
 func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {
@@ -171,6 +204,9 @@ func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease
 		return &reply[service.Lease]{l}, nil
 	}
 	if l, err = s.o.Buyer.Stop(ctx, id); err != nil {
+		return nil, failed(err)
+	}
+	if err := s.o.Service.Await(ctx, l); err != nil {
 		return nil, failed(err)
 	}
 	return &reply[service.Lease]{l}, nil

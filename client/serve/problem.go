@@ -74,11 +74,17 @@ func failed(err error) error {
 	if err == nil {
 		return nil
 	}
+	var said *Problem
+	if errors.As(err, &said) {
+		return said
+	}
 	f := service.Classify(err)
 	status, known := statuses[f.Code]
 	switch {
 	case errors.Is(err, service.ErrNoLease):
 		status = http.StatusNotFound
+	case errors.As(err, new(*service.RefusedByNode)): // it answers, and would repeat that
+		status = http.StatusConflict
 	case errors.Is(err, context.DeadlineExceeded):
 		status = http.StatusGatewayTimeout
 	case !known:

@@ -25,8 +25,12 @@ type Options struct {
 	Store   *Store
 	// Buyer orders and ends leases for the customer.
 	Buyer Buyer
+	// Extender gives the customer's leases more time.
+	Extender Extender
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
+	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
+	Events *Events
 	// Customer is whom the server acts for.
 	Customer solana.PublicKey
 	// Session is the key that it signs with.
@@ -45,11 +49,12 @@ type Server struct {
 	orders  orders
 	signIns signIns
 	streams streams
+	audits  limit
 }
 
 // New is a server that does not listen yet.
 func New(o Options) *Server {
-	s := &Server{o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}}
+	s := &Server{o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}, audits: make(limit, maxAudits)}
 	mux := http.NewServeMux()
 	s.api(mux)
 	open := map[string]bool{"/openapi.json": true, "/health": true, signInPath: true}
@@ -92,6 +97,10 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	c.Security = []map[string][]string{{"token": {}}}
 	api := humago.New(mux, c)
 	s.register(api)
+	// huma takes an array of bytes for base64; encoding/json writes numbers.
+	if params, ok := api.OpenAPI().Components.Schemas.Map()["Params"]; ok {
+		params.Properties["pad"] = &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeInteger}, Description: "Unused"}
+	}
 	return api
 }
 
@@ -102,6 +111,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 	}
 	srv.RegisterOnShutdown(s.streams.end)
+	if s.o.Events != nil {
+		end, err := s.keepEvents(ctx)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		defer end()
+	}
 	defer s.orders.begin(ctx)()
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()

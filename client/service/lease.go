@@ -76,12 +76,16 @@ func DescribeLease(v *view.View, l *market.Lease, now int64) Lease {
 	if state := market.OutputState(l.Output); state != market.OutputNone {
 		out.Output = state.String()
 	}
-	if n, ok := v.Node(l.Node); ok {
-		if m, ok := v.Model(n.Spec.Model); ok {
+	v.Read(func(a *view.Accounts) {
+		n := a.Nodes[l.Node]
+		if n == nil {
+			return
+		}
+		if m := a.Models[n.Spec.Model]; m != nil {
 			out.Model = m.ModelName()
 		}
 		out.Simulated = n.Spec.Simulated == 1
-	}
+	})
 	return out
 }
 
@@ -97,6 +101,12 @@ func DescribeLeases(v *view.View, all []market.Lease, now int64) []Lease {
 
 // Leases are the leases of a customer that are not closed, the newest first.
 func (s *Service) Leases(ctx context.Context, customer solana.PublicKey) ([]Lease, error) {
+	if v := s.live.Load().of(customer); v != nil {
+		if all := v.LeasesOfCustomer(customer); withNodes(v, all...) {
+			now, err := s.now(ctx)
+			return DescribeLeases(v, all, now), err
+		}
+	}
 	v, now, err := s.SnapshotNow(ctx, view.With([]chain.Filter{query.LeasesOf(customer)}))
 	if err != nil {
 		return nil, err
@@ -104,8 +114,26 @@ func (s *Service) Leases(ctx context.Context, customer solana.PublicKey) ([]Leas
 	return DescribeLeases(v, v.LeasesOfCustomer(customer), now), nil
 }
 
+// withNodes reports whether a view has the nodes of leases, which it learns of a moment later.
+func withNodes(v *view.View, leases ...market.Lease) bool {
+	ok := true
+	v.Read(func(a *view.Accounts) {
+		for i := range leases {
+			n := a.Nodes[leases[i].Node]
+			ok = ok && n != nil && a.Models[n.Spec.Model] != nil
+		}
+	})
+	return ok
+}
+
 // Lease is one lease of a customer. Errors: ErrNoLease when it has none at this address.
 func (s *Service) Lease(ctx context.Context, customer, address solana.PublicKey) (Lease, error) {
+	if v := s.live.Load().of(customer); v != nil {
+		if l, ok := v.Lease(address); ok && l.Customer == customer && withNodes(v, l) {
+			now, err := s.now(ctx)
+			return DescribeLease(v, &l, now), err
+		}
+	} // one that is not there may be on its way
 	v, now, err := s.SnapshotNow(ctx, view.With(nil, address))
 	if err != nil {
 		return Lease{}, err

@@ -101,6 +101,13 @@ func relationsOf(all []market.Relation) []Relation {
 
 // Market describes the market as it is now.
 func (s *Service) Market(ctx context.Context) (Market, error) {
+	if l := s.live.Load(); l != nil {
+		return l.market.get(ctx)
+	}
+	return s.readMarket(ctx)
+}
+
+func (s *Service) readMarket(ctx context.Context) (Market, error) {
 	mk, err := s.Load(ctx)
 	if err != nil {
 		return Market{}, err

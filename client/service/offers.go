@@ -3,13 +3,11 @@ package service
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
-	"github.com/gagliardetto/solana-go"
-
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 )
 
 // Offer is a node: what it offers, what it asks, and what is measured of it.
@@ -87,55 +85,36 @@ func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
 // Found are the nodes that a search has found, the best first, and why the others do not fit.
 type Found struct {
 	Offers []Offer
+	// Fit counts the nodes that fit, also those that are not among the offers.
+	Fit int
 	// Unfit counts the nodes that do not fit, by the reason.
 	Unfit map[string]int
+	// At is the cluster's time at which the nodes were read, unix seconds.
+	At int64
 }
 
 // Offers searches nodes; terms are those of TermList. Errors: Failure, for terms that are not known or a cluster that does
 // not answer.
 func (s *Service) Offers(ctx context.Context, terms string) (Found, error) {
+	return s.BestOffers(ctx, terms, math.MaxInt)
+}
+
+// BestOffers is Offers with so many at most.
+func (s *Service) BestOffers(ctx context.Context, terms string, most int) (Found, error) {
 	q, err := ParseTerms(terms)
 	if err != nil {
 		return Found{}, err
 	}
-	v, now, err := s.SnapshotNow(ctx, view.Only(view.Kinds(market.KindNode, market.KindModel)))
+	r, err := s.ranked(ctx)
 	if err != nil {
 		return Found{}, err
 	}
 	if q.GPU != "" {
-		if _, err := ModelNamed(v, q.GPU); err != nil && !strings.Contains(err.Error(), "not unique") {
+		if _, err := ModelNamed(r.view, q.GPU); err != nil && !strings.Contains(err.Error(), "not unique") {
 			return Found{}, err
 		}
 	}
-	return q.search(v, now), nil
-}
-
-// search orders the nodes of a view that fit as awards would.
-func (q *Terms) search(v *view.View, now int64) Found {
-	var fit []market.Candidate
-	found := Found{Offers: []Offer{}, Unfit: map[string]int{}}
-	for _, n := range v.Nodes() {
-		m, ok := v.Model(n.Spec.Model)
-		if !ok {
-			continue
-		}
-		if reason := q.matches(&n, &m, now); reason != "" {
-			found.Unfit[reason]++
-			continue
-		}
-		c, err := market.NewCandidate(solana.PublicKey{}, n, now)
-		if err != nil {
-			found.Unfit["too dear"]++ // no score fits 64 bits
-			continue
-		}
-		fit = append(fit, c)
-	}
-	slices.SortFunc(fit, market.Candidate.Compare)
-	for _, c := range fit {
-		m, _ := v.Model(c.Node.Spec.Model)
-		found.Offers = append(found.Offers, DescribeNode(&c.Node, &m, now))
-	}
-	return found
+	return r.answer(terms, &q, most), nil
 }
 
 // Unfit lists why nodes do not match: " (3 too dear, 1 hibernated)".

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -13,10 +14,12 @@ import (
 	"github.com/gantry-market/gantry/client/watch"
 )
 
-// Service reads the market on one cluster. It holds nothing of what it has read, and is safe for concurrent use.
+// Service reads the market on one cluster. It holds nothing of what it has read unless it follows a customer, and is safe
+// for concurrent use.
 type Service struct {
 	client *chain.Client
 	log    zerolog.Logger
+	live   atomic.Pointer[live] // nil when it follows no customer
 }
 
 // New is a service on a cluster.

@@ -44,6 +44,13 @@ type Limit struct {
 
 // Cluster describes the cluster. Its endpoints are named by their hosts: what follows in a URL may be a key.
 func (s *Service) Cluster(ctx context.Context) (Cluster, error) {
+	if l := s.live.Load(); l != nil {
+		return l.cluster.get(ctx)
+	}
+	return s.readCluster(ctx)
+}
+
+func (s *Service) readCluster(ctx context.Context) (Cluster, error) {
 	if _, err := s.Load(ctx); err != nil {
 		return Cluster{}, err
 	}
@@ -73,9 +80,14 @@ func (s *Service) Cluster(ctx context.Context) (Cluster, error) {
 
 // Account reads the money of a customer and the cap of its session key. A customer without credits has none of either.
 func (s *Service) Account(ctx context.Context, customer, session solana.PublicKey) (Account, error) {
-	c, _, err := query.Find[market.Credits](ctx, s.client, market.CreditsAddress(customer), s.client.Commitment())
-	if err != nil {
-		return Account{}, err
+	var c market.Credits
+	if v := s.live.Load().of(customer); v != nil {
+		c, _ = v.CreditsOf(customer)
+	} else {
+		var err error
+		if c, _, err = query.Find[market.Credits](ctx, s.client, market.CreditsAddress(customer), s.client.Commitment()); err != nil {
+			return Account{}, err
+		}
 	}
 	k, _ := c.SessionKeyOf(session)
 	spent := min(k.Cap, k.Spent)

@@ -161,13 +161,20 @@ func ParsePercent(s string, more uint16) (uint16, error) {
 	return n + more, nil
 }
 
+// otherModel is why a node does not match whose model is another.
+const otherModel = "other model"
+
+// ofModel reports whether a model is asked for.
+func (q *Terms) ofModel(m *market.Model) bool {
+	return q.GPU == "" || strings.Contains(strings.ToLower(m.ModelName()), strings.ToLower(q.GPU))
+}
+
 // matches says why a node does not match; empty when it does.
 func (q *Terms) matches(n *market.Node, m *market.Model, now int64) string {
-	gpuFits := q.GPU == "" || strings.Contains(strings.ToLower(m.ModelName()), strings.ToLower(q.GPU))
 	price := market.PricePerHour(n.Price)
 	switch {
-	case !gpuFits:
-		return "other model"
+	case !q.ofModel(m):
+		return otherModel
 	case n.State() != market.NodeActive:
 		return n.State().String()
 	case !n.HealthyFor(now, now):
@@ -186,7 +193,7 @@ func (q *Terms) matches(n *market.Node, m *market.Model, now int64) string {
 		return "other region"
 	case q.MaxPrice != 0 && (price > q.MaxPrice || (q.Below && price == q.MaxPrice)):
 		return "too dear"
-	case n.UptimeBps < q.UptimeBPS || n.Reputation(now) < q.Reputation:
+	case n.UptimeBps < q.UptimeBPS || (q.Reputation != 0 && n.Reputation(now) < q.Reputation):
 		return "uptime or reputation"
 	}
 	return ""

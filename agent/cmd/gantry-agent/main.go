@@ -65,7 +65,7 @@ func app() *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			setupCommand(), initCommand(), doctorCommand(), registerCommand(), runCommand(), statusCommand(), bidsCommand(), updateCommand(),
+			setupCommand(), fleetCommand(), enrolCommand(), initCommand(), doctorCommand(), registerCommand(), runCommand(), statusCommand(), bidsCommand(), updateCommand(),
 			statusChange("drain", "serve running leases, take no new ones (before maintenance)", drainTo),
 			statusChange("hibernate", "sleep: neither awarded nor checked", hibernateTo),
 			guaranteeCommand(), checkpointCommand(), endCommand(), reportDeadCommand(), repairedCommand(), retireCommand(), closeCommand(), evidenceCommand(),

@@ -98,10 +98,15 @@ func parseJoin(c *cli.Context) (register.Join, pricing.Policy, error) {
 // prepare refuses GPUs whose driver the sandbox does not know, and completes what it registers with: its model, hardware and ask. It
 // also returns what the market asks for that model, but for one node.
 func (s *env) prepare(ctx context.Context, m *host.Machine, join register.Join, policy pricing.Policy, except solana.PublicKey) (register.Join, pricing.Snapshot, error) {
-	var prices pricing.Snapshot
 	if err := checkDriver(ctx, s.cfg, m); err != nil {
-		return join, prices, err
+		return join, pricing.Snapshot{}, err
 	}
+	return s.complete(ctx, m, join, policy, except, s.cfg.Isolation())
+}
+
+// complete is prepare for a machine that has looked at its driver itself.
+func (s *env) complete(ctx context.Context, m *host.Machine, join register.Join, policy pricing.Policy, except solana.PublicKey, isolation market.Isolation) (register.Join, pricing.Snapshot, error) {
+	var prices pricing.Snapshot
 	if _, err := query.Load(ctx, s.client, chain.Confirmed); err != nil {
 		return join, prices, err
 	}
@@ -118,7 +123,7 @@ func (s *env) prepare(ctx context.Context, m *host.Machine, join register.Join, 
 		return join, prices, err
 	}
 	join.Model, join.Spec, join.Devices = model, m.Spec(model, s.cfg.Region, s.cfg.Site), m.Devices()
-	join.Spec.Isolation = uint8(s.cfg.Isolation())
+	join.Spec.Isolation = uint8(isolation)
 	prices = pricing.Observe(accounts, model.Id, except)
 	if join.Price = policy.Ask(prices); join.Price == 0 {
 		return join, prices, fmt.Errorf("%w: the market has no price to follow yet; give one with --price", pricing.ErrPolicy)

@@ -43,10 +43,8 @@ func runSetup(c *cli.Context) error {
 	if c.Args().Present() {
 		return usage(fmt.Errorf("setup takes no argument (got %q)", c.Args().First()))
 	}
-	for _, id := range c.StringSlice("accept") {
-		if !slices.ContainsFunc(doctor.Checks(), func(k doctor.Check) bool { return k.ID == id }) {
-			return usage(fmt.Errorf("--accept %q: doctor has no such check; see gantry-agent doctor", id))
-		}
+	if err := knownChecks(c.StringSlice("accept")); err != nil {
+		return err
 	}
 	j := &joining{cli: c, asker: setup.NewAsker(c.App.Reader, c.App.Writer, isTerminal(c.App.Reader))}
 	if err := j.answers(); err != nil {
@@ -79,6 +77,16 @@ func runSetup(c *cli.Context) error {
 	}
 	_, err = fmt.Fprintf(w, "\n next       sudo systemctl start gantry-agent; without the package: gantry-agent run --data-dir %s\n", j.cfg.DataDir)
 	return err
+}
+
+// knownChecks refuses names that no check of doctor has.
+func knownChecks(ids []string) error {
+	for _, id := range ids {
+		if !slices.ContainsFunc(doctor.Checks(), func(k doctor.Check) bool { return k.ID == id }) {
+			return usage(fmt.Errorf("--accept %q: doctor has no such check; see gantry-agent doctor", id))
+		}
+	}
+	return nil
 }
 
 // isTerminal reports whether a person answers. A reader of a test may say so itself.
@@ -139,6 +147,7 @@ func (j *joining) answers() error {
 	var missing []string
 	for _, q := range questions(complete) {
 		switch {
+		case j.walletless && q.Flag == "keypair":
 		case c.IsSet(q.Flag):
 			if q.Flag == "url" {
 				continue // settings checks all of them
@@ -163,7 +172,7 @@ func (j *joining) answers() error {
 	if j.cfg, err = settings(c); err != nil {
 		return err
 	}
-	if !j.asker.Terminal() && !c.Bool("yes") && !known(c.Context, j.cfg) {
+	if !j.walletless && !j.asker.Terminal() && !c.Bool("yes") && !known(c.Context, j.cfg) {
 		missing = append(missing, "--yes")
 	}
 	if len(missing) > 0 {

@@ -29,16 +29,18 @@ import (
 
 // joining is a machine on its way into the market. Each step leaves here what later ones need.
 type joining struct {
-	cli     *cli.Context
-	asker   *setup.Asker
-	cfg     config.Config
-	policy  pricing.Policy
-	nodeKey solana.PublicKey
-	machine *host.Machine
-	join    register.Join
-	prices  pricing.Snapshot
-	needs   register.Needs
-	ask     market.PricePerHour
+	cli *cli.Context
+	// walletless is a machine whose owner's wallet is on another computer.
+	walletless bool
+	asker      *setup.Asker
+	cfg        config.Config
+	policy     pricing.Policy
+	nodeKey    solana.PublicKey
+	machine    *host.Machine
+	join       register.Join
+	prices     pricing.Snapshot
+	needs      register.Needs
+	ask        market.PricePerHour
 }
 
 func (j *joining) close() {

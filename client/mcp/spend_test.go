@@ -1,0 +1,181 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/service"
+)
+
+// shop sells leases. It notes what the budget has spent when it is asked: what is not written first is seen.
+type shop struct {
+	world
+	budget *Budget
+	fails  error
+	sold   map[string]bool // purchases that came to something
+	calls  []string
+	atCall []market.USDC
+}
+
+func (s *shop) Buy(_ context.Context, name string, r serve.OrderRequest) (serve.Bought, error) {
+	spent, err := s.budget.Spent()
+	if err != nil {
+		return serve.Bought{}, err
+	}
+	s.calls, s.atCall = append(s.calls, name), append(s.atCall, spent)
+	if s.fails != nil {
+		return serve.Bought{}, s.fails
+	}
+	s.sold[name] = true
+	return serve.Bought{Order: mine.String(), Leases: []service.Lease{{Address: mine.String(), Order: mine.String(), GPUs: 1, Price: "1.80"}}}, nil
+}
+
+func (s *shop) Stop(context.Context, solana.PublicKey) (service.Lease, error) {
+	return service.Lease{Address: mine.String(), Status: "ended"}, nil
+}
+
+func (s *shop) Nothing(name string) (bool, error)           { return !s.sold[name], nil }
+func (s *shop) Bought(order solana.PublicKey) (bool, error) { return order == mine, nil }
+func (s *shop) Lease(ctx context.Context, who, at solana.PublicKey) (service.Lease, error) {
+	l, err := s.world.Lease(ctx, who, at)
+	if l.Order = at.String(); at == session {
+		return service.Lease{Address: at.String(), Order: at.String(), Status: "running"}, nil
+	}
+	return l, err
+}
+
+func (s *shop) Exec(_ context.Context, _ solana.PublicKey, r ExecRequest) (ExecResult, error) {
+	if r.Most != MaxExecOutput || r.Seconds != defaultExec {
+		return ExecResult{}, errors.New("other bounds")
+	}
+	return ExecResult{Stdout: r.Command[0], ExitCode: 3}, nil
+}
+
+// open is a client of a server with a budget, which a restart opens anew.
+func open(t *testing.T, s *shop, path, most string) (c *sdk.ClientSession, end func()) {
+	t.Helper()
+	amount, err := market.ParseUSDC(most)
+	require.NoError(t, err)
+	s.budget, err = OpenBudget(path, session, amount)
+	require.NoError(t, err)
+	within, err := WithinBudget(s, s.budget, func(_ context.Context, r service.QuoteRequest) (market.USDC, error) {
+		return market.USDC(r.Seconds) * 1000, nil // a thousandth of a USDC a second
+	})
+	require.NoError(t, err)
+	purchases, wait := serve.NewPurchases(t.Context(), within)
+	near, far := sdk.NewInMemoryTransports()
+	o := Options{Market: s, Outputs: s, Customer: customer, Session: session, Version: "test", Budget: s.budget, Purchases: purchases, Buyer: s}
+	server, err := New(o).Connect(t.Context(), far, nil)
+	require.NoError(t, err)
+	c, err = sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), near, nil)
+	require.NoError(t, err)
+	return c, func() {
+		_ = c.Close()
+		_ = server.Wait()
+		wait()
+		require.NoError(t, s.budget.Close())
+	}
+}
+
+func buying(key string, seconds int) map[string]any {
+	return map[string]any{"idempotencyKey": key, "gpu": "A100", "seconds": seconds}
+}
+
+// The budget is written before an order is sent, counts a key once, holds over restarts, and gives back what came to
+// nothing; when it is spent, that is an answer.
+func TestBudgetHolds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mcp.db")
+	s := &shop{sold: map[string]bool{}}
+	c, end := open(t, s, path, "2")
+
+	var d Deployed
+	require.Empty(t, call(t, c, "deploy", buying("a", 1000), &d))
+	require.Equal(t, "bought", d.Purchase.Phase)
+	require.Equal(t, mine.String(), d.Purchase.Leases[0].Address)
+	require.Equal(t, []market.USDC{1_000_000}, s.atCall, "counted before the order was sent")
+	require.Equal(t, Money{"2.00", "0.50", "1.50"}, d.Money, "1.80 an hour for 1,000 seconds, not the 1.00 that was reserved")
+	require.Empty(t, call(t, c, "deploy", buying("a", 1000), &d))
+	require.Equal(t, "0.50", d.Money.Spent, "a key counts once")
+	require.Contains(t, call(t, c, "deploy", buying("a", 1001), nil), "stands for another purchase")
+
+	s.fails = service.Refused("no node fits", "wait")
+	require.Equal(t, "no node fits; wait", call(t, c, "deploy", buying("b", 1000), nil))
+	spent, err := s.budget.Spent()
+	require.NoError(t, err)
+	require.EqualValues(t, 500_000, spent, "what came to nothing does not count")
+
+	s.sold["c"] = true // the order is on chain, and the award is not known
+	require.NotEmpty(t, call(t, c, "deploy", buying("c", 1000), nil))
+	end()
+	s.sold["d"], s.fails = false, nil
+
+	c, end = open(t, s, path, "2")
+	var status Status
+	require.Empty(t, call(t, c, "status", nil, &status))
+	require.Equal(t, &Money{"2.00", "1.50", "0.50"}, status.Money, "what may be bought counts after a restart too")
+	calls := len(s.calls)
+	over := call(t, c, "deploy", buying("e", 600), nil)
+	require.Contains(t, over, "the budget of 2.00 USDC has 0.50 left, and the order reserves 0.60; ask for less")
+	require.Contains(t, over, "--budget")
+	require.Len(t, s.calls, calls, "no order was sent")
+	require.Empty(t, call(t, c, "deploy", buying("c", 1000), &d), "what was begun goes on although it would not fit any more")
+	delete(s.sold, "x")
+	require.NoError(t, s.budget.reserve("x", serve.OrderRequest{}, 100_000)) // as a server that was killed leaves it
+	end()
+
+	_, end = open(t, s, path, "3")
+	defer end()
+	spent, err = s.budget.Spent()
+	require.NoError(t, err)
+	require.EqualValues(t, 1_000_000, spent, "two leases of 0.50; what was never sent is given back")
+}
+
+// Tools that spend, end or change something say so, and act on what this server has bought.
+func TestToolsThatChangeThingsSaySo(t *testing.T) {
+	s := &shop{sold: map[string]bool{}}
+	c, end := open(t, s, filepath.Join(t.TempDir(), "mcp.db"), "1")
+	defer end()
+	list, err := c.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	idempotent := map[string]bool{"deploy": true, "stop": true, "exec": false}
+	seen := 0
+	for _, tool := range list.Tools {
+		want, changes := idempotent[tool.Name]
+		require.Equal(t, !changes, tool.Annotations.ReadOnlyHint, tool.Name)
+		if changes {
+			seen++
+			require.True(t, *tool.Annotations.DestructiveHint, tool.Name)
+			require.Equal(t, want, tool.Annotations.IdempotentHint, tool.Name)
+		}
+	}
+	require.Equal(t, 3, seen)
+
+	var l service.Lease
+	require.Empty(t, call(t, c, "stop", map[string]any{"lease": mine.String()}, &l))
+	require.Equal(t, "ended", l.Status)
+	var ran ExecResult
+	require.Empty(t, call(t, c, "exec", map[string]any{"lease": mine.String(), "command": []string{"hostname"}}, &ran))
+	require.Equal(t, ExecResult{Stdout: "hostname", ExitCode: 3}, ran)
+	for _, x := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"stop", map[string]any{"lease": session.String()}, "was not bought by this server; "},
+		{"exec", map[string]any{"lease": session.String(), "command": []string{"true"}}, "was not bought by this server; "},
+		{"exec", map[string]any{"lease": mine.String(), "command": []string{}}, "0 words"},
+		{"exec", map[string]any{"lease": mine.String(), "command": []string{"true"}, "seconds": 601}, "601 seconds"},
+		{"deploy", buying("../x", 10), "is no idempotencyKey; choose"},
+		{"deploy", map[string]any{"gpu": "A100", "seconds": 10}, "idempotencyKey"},
+	} {
+		require.Contains(t, call(t, c, x.tool, x.args, nil), x.want, x.tool)
+	}
+}

@@ -1,0 +1,121 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/audit"
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
+)
+
+// Step is something that happened to a lease or a fault, and whether it adds up.
+type Step struct {
+	Name     string   `json:"name"`
+	Time     string   `json:"time,omitempty" doc:"RFC 3339; absent for a conclusion over several transactions"`
+	Text     string   `json:"text"`
+	OK       bool     `json:"ok"`
+	Problems []string `json:"problems,omitempty" doc:"What does not add up"`
+	Tx       string   `json:"transaction,omitempty"`
+	Explorer string   `json:"explorer,omitempty"`
+}
+
+// DescribeSteps describes the steps of an audit.
+func DescribeSteps(steps []audit.Step, e chain.Explorer) []Step {
+	out := make([]Step, len(steps))
+	for i, st := range steps {
+		out[i] = Step{Name: st.Name, Text: st.Text, OK: st.OK(), Problems: st.Problems}
+		if !st.Time.IsZero() {
+			out[i].Time = st.Time.UTC().Format(time.RFC3339)
+		}
+		if !st.Signature.IsZero() {
+			out[i].Tx, out[i].Explorer = st.Signature.String(), e.Tx(st.Signature)
+		}
+	}
+	return out
+}
+
+// Audit is the history of a lease, rebuilt from its transactions, and whether every amount, signature and proof adds up.
+type Audit struct {
+	Lease    string `json:"lease"`
+	Order    string `json:"order"`
+	Node     string `json:"node"`
+	Customer string `json:"customer"`
+	OK       bool   `json:"ok" doc:"Everything adds up"`
+	Open     bool   `json:"open" doc:"The lease is not closed"`
+	Lives    int    `json:"lives" doc:"How often the address was a lease; this is the last one"`
+	Price    string `json:"pricePerGpuHour"`
+	GPUs     uint8  `json:"gpus"`
+	FeeBPS   uint16 `json:"feeBps"`
+	PaidSecs uint32 `json:"paidSeconds"`
+	Paid     string `json:"paid"`
+	Provider string `json:"provider"`
+	Fee      string `json:"fee"`
+	Refunded string `json:"refunded"`
+	Leaves   int    `json:"verifiedLeaves" doc:"Leaves of reports about the lease whose proofs lead to final roots"`
+	Steps    []Step `json:"steps"`
+	Explorer string `json:"explorer"`
+}
+
+// AuditOptions are those of an audit at commitment level confirmed or higher: clusters serve no history below.
+func (s *Service) AuditOptions(ctx context.Context) (audit.Options, chain.Explorer, error) {
+	mk, err := s.Load(ctx)
+	if err != nil {
+		return audit.Options{}, chain.Explorer{}, err
+	}
+	at := s.client.Commitment()
+	if at == chain.Processed {
+		at = chain.Confirmed
+	}
+	e, err := s.client.Explorer(ctx)
+	return audit.Options{Source: s.client, Domain: mk.Domain, Commitment: at, Params: mk.Params}, e, err
+}
+
+// Audit rebuilds the history of a lease of any customer, also of one that is closed.
+func (s *Service) Audit(ctx context.Context, lease solana.PublicKey) (Audit, error) {
+	o, explorer, err := s.AuditOptions(ctx)
+	if err != nil {
+		return Audit{}, err
+	}
+	if l, exists, err := query.Find[market.Lease](ctx, s.client, lease, o.Commitment); err == nil && exists {
+		o.Lease, o.NodeKey = &l, l.NodeKey
+		if order, exists, err := query.Find[market.Order](ctx, s.client, l.Order, o.Commitment); err == nil && exists {
+			o.Order = &order
+		}
+	}
+	o.Blocks, o.Nodes = s.client.Blocks(chain.Finalized), s.allNodes
+	a, err := audit.AuditLease(ctx, o, lease)
+	if errors.Is(err, audit.ErrNoHistory) {
+		return Audit{}, &Failure{
+			Code: CodeRefused, Reason: fmt.Sprintf("%s is not and was never a lease, as far as this node remembers", lease),
+			Advice: "check the address; an archive node remembers everything: --url", Cause: fmt.Errorf("%w: %w", ErrNoLease, err),
+		}
+	}
+	if err != nil {
+		return Audit{}, err
+	}
+	return Audit{
+		Lease: a.Address.String(), Order: a.Order.String(), Node: a.Node.String(), Customer: a.Customer.String(), OK: a.OK(), Open: a.Open, Lives: a.Lives,
+		Price: a.Price.String(), GPUs: a.GPUs, FeeBPS: a.FeeBPS, PaidSecs: a.PaidSecs, Paid: a.Paid.Exact(), Provider: a.Provider.Exact(),
+		Fee: a.Fee.Exact(), Refunded: a.Refunded.Exact(), Leaves: a.Leaves, Steps: DescribeSteps(a.Steps, explorer), Explorer: explorer.Address(a.Address),
+	}, nil
+}
+
+// allNodes reads every node and model as they are now.
+func (s *Service) allNodes(ctx context.Context) ([]market.Node, map[uint16]market.Model, error) {
+	v, err := s.Snapshot(ctx, view.Only(view.Kinds(market.KindNode, market.KindModel)))
+	if err != nil {
+		return nil, nil, err
+	}
+	models := map[uint16]market.Model{}
+	for _, m := range v.Models() {
+		models[m.Id] = m
+	}
+	return v.Nodes(), models, nil
+}

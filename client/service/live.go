@@ -1,0 +1,157 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/watch"
+)
+
+// seenWithin is how long Await waits for the chain's announcements.
+const seenWithin = 3 * time.Second
+
+// live is what a service that follows a customer keeps in memory: the customer's accounts as they change, and answers
+// about the market for a short time.
+type live struct {
+	customer solana.PublicKey
+	view     *view.View
+	watcher  *watch.Watcher
+	ranking  cached[*ranking]
+	market   cached[Market]
+	cluster  cached[Cluster]
+	clock    cached[instant]
+
+	mu  sync.Mutex
+	ctx context.Context // nil when it has ended
+	wg  sync.WaitGroup
+}
+
+// instant is the cluster's time as it was read.
+type instant struct {
+	unix int64
+	at   time.Time
+}
+
+func (i instant) now() int64 { return i.unix + int64(time.Since(i.at)/time.Second) }
+
+// Follow keeps a customer's orders, leases and credits, and what the service answers about the market, in memory. The
+// view shows the customer's accounts once it is ready. wait ends it all when ctx has ended. It is called once.
+func (s *Service) Follow(ctx context.Context, customer solana.PublicKey) (v *view.View, wait func(), err error) {
+	v = view.New(view.Options{Log: s.log})
+	w, err := watch.New(watch.Options{
+		Client: s.client, Program: market.ProgramID, Commitment: s.client.Commitment(), Log: s.log,
+		Scope: view.With([]chain.Filter{query.OrdersOf(customer), query.LeasesOf(customer)}, market.CreditsAddress(customer)),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &live{customer: customer, view: v, watcher: w, ctx: ctx}
+	l.ranking = newCached(l, s.readRanking)
+	l.market = newCached(l, s.readMarket)
+	l.cluster = newCached(l, s.readCluster)
+	l.clock = newCached(l, s.readClock)
+	l.wg.Go(func() {
+		_ = w.Run(ctx, func(e watch.Event) { // its only error is the context's
+			if err := v.Apply(e); err != nil {
+				s.log.Warn().Str("account", e.Pubkey.String()).Uint64("slot", e.Slot).Err(err).Msg("account does not decode")
+			}
+		})
+	})
+	l.wg.Go(func() {
+		select {
+		case <-w.Ready():
+			v.SetReady()
+		case <-ctx.Done():
+		}
+	})
+	s.live.Store(l)
+	return v, func() {
+		s.live.Store(nil)
+		l.mu.Lock()
+		l.ctx = nil
+		l.mu.Unlock()
+		l.wg.Wait()
+	}, nil
+}
+
+func newCached[T any](l *live, read func(context.Context) (T, error)) cached[T] {
+	return cached[T]{read: read, run: l.run, now: time.Now}
+}
+
+// run runs a read as long as the service follows.
+func (l *live) run(f func(context.Context)) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil || l.ctx.Err() != nil {
+		return false
+	}
+	ctx := l.ctx
+	l.wg.Go(func() { f(ctx) })
+	return true
+}
+
+// of is the view of a customer's accounts if it is up to date; nil otherwise: then the cluster is asked, whose error is
+// the answer when it does not answer.
+func (l *live) of(customer solana.PublicKey) *view.View {
+	if l == nil || customer != l.customer || !l.watcher.Status().Connected {
+		return nil
+	}
+	return l.view
+}
+
+func (s *Service) readClock(ctx context.Context) (instant, error) {
+	at := time.Now()
+	t, err := s.client.ClusterTime(ctx, s.client.Commitment())
+	return instant{t.Unix(), at}, err
+}
+
+// now is the cluster's time, unix seconds.
+func (s *Service) now(ctx context.Context) (int64, error) {
+	read := s.readClock
+	if l := s.live.Load(); l != nil {
+		read = l.clock.get
+	}
+	i, err := read(ctx)
+	return i.now(), err
+}
+
+// Await waits until what the service shows of leases is as new as a document that a transaction has led to, or for a few
+// seconds: what a program reads after it has changed something is what it has changed.
+func (s *Service) Await(ctx context.Context, leases ...Lease) error {
+	l := s.live.Load()
+	if l == nil {
+		return nil
+	}
+	wait, cancel := context.WithTimeout(ctx, seenWithin)
+	defer cancel()
+	err := l.view.WaitFor(wait, func(v *view.View) bool {
+		for i := range leases {
+			key, err := solana.PublicKeyFromBase58(leases[i].Address)
+			if err != nil {
+				continue
+			}
+			cur, ok := v.Lease(key)
+			if !ok || behind(&cur, &leases[i]) {
+				return false
+			}
+		}
+		return true
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// behind reports whether an account is older than what a document says of it.
+func behind(cur *market.Lease, told *Lease) bool {
+	return (told.EndedAt != 0 && cur.EndedAt == 0) || (told.StartedAt != 0 && cur.StartedAt == 0) || cur.FundedUntil < told.FundedUntil
+}

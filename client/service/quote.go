@@ -1,0 +1,118 @@
+package service
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// QuoteRequest is what a quote is asked for.
+type QuoteRequest struct {
+	GPU            string // model, or part of its name
+	Count, Nodes   uint8  // GPUs on each node, and nodes; 0 is 1
+	Region         string // prefix
+	MaxPrice       string // USDC per GPU-hour; the model's reference price where it is empty
+	Seconds        uint32
+	Image          bool // needs nodes that run containers
+	AllowSimulated bool
+}
+
+// Quote is what an order would cost, USDC, and whether it can be placed now.
+type Quote struct {
+	Model    string  `json:"model"`
+	Count    uint8   `json:"gpusPerNode"`
+	Nodes    uint8   `json:"nodes"`
+	Seconds  uint32  `json:"seconds"`
+	MaxPrice string  `json:"maxPricePerGpuHour"`
+	Most     string  `json:"costAtMost" doc:"What the order reserves, fee included; what is not used comes back"`
+	Expected string  `json:"costAtPresentAsks,omitempty" doc:"For the whole time, of the nodes that would be awarded now; absent where too few fit"`
+	Fit      int     `json:"fit" doc:"Nodes that fit now"`
+	Best     []Offer `json:"best" doc:"The nodes that would be awarded now"`
+	Free     string  `json:"freeCredits"`
+	Left     string  `json:"sessionLeft" doc:"What the session key may still reserve"`
+	Possible bool    `json:"possible" doc:"Enough nodes fit, and credits and cap are enough"`
+	Why      string  `json:"why,omitempty" doc:"What is in the way"`
+
+	most market.USDC
+}
+
+// Reserves is what the order reserves.
+func (q *Quote) Reserves() market.USDC { return q.most }
+
+// Quote says what an order would cost, without placing it.
+func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey, r QuoteRequest) (Quote, error) {
+	ranked, err := s.ranked(ctx)
+	if err != nil {
+		return Quote{}, err
+	}
+	m, err := ModelNamed(ranked.view, r.GPU)
+	if err != nil {
+		return Quote{}, err
+	}
+	out := Quote{Model: m.ModelName(), Count: max(r.Count, 1), Nodes: max(r.Nodes, 1), Seconds: r.Seconds}
+	price := market.PricePerHour(m.ReferencePrice)
+	if r.MaxPrice != "" {
+		if price, err = market.ParsePrice(r.MaxPrice); err != nil {
+			return Quote{}, err
+		}
+	}
+	out.MaxPrice = price.String()
+	if r.Seconds == 0 || r.Seconds > market.MaxDurationSecs || out.Count > market.MaxGPUs || out.Nodes > market.MaxOrderNodes || price == 0 {
+		return Quote{}, Usage(fmt.Sprintf("%d nodes of %d GPUs for %d seconds at %s USDC is no order", out.Nodes, out.Count, r.Seconds, price),
+			"ask for 1 to 64 nodes of 1 to 8 GPUs, for up to a year, at a price above zero")
+	}
+	if out.most, err = market.OrderCost(price, out.Count, r.Seconds, out.Nodes); err != nil {
+		return Quote{}, Usage("the order costs more than there is money", "lower the price or the time")
+	}
+	out.Most = out.most.String()
+	terms := Terms{GPU: m.ModelName(), Count: out.Count, Region: r.Region, MaxPrice: price}
+	if r.Image {
+		terms.Isolation = market.Sandbox
+	}
+	if simulated := false; !r.AllowSimulated {
+		terms.Simulated = &simulated
+	}
+	found := ranked.search(&terms, int(out.Nodes))
+	out.Fit, out.Best = found.Fit, found.Offers
+	account, err := s.Account(ctx, customer, session)
+	if err != nil {
+		return Quote{}, err
+	}
+	out.Free, out.Left = account.Free, account.Session.Left
+	return out, out.judge(found)
+}
+
+// judge says what the best nodes would cost, and what is in the way.
+func (q *Quote) judge(found Found) error {
+	if q.Fit < int(q.Nodes) {
+		q.Why = fmt.Sprintf("%d of %d nodes fit now%s", q.Fit, q.Nodes, Unfit(found.Unfit))
+		return nil
+	}
+	var sum market.USDC
+	for _, o := range q.Best {
+		ask, err := market.ParsePrice(o.Price)
+		if err != nil {
+			return fmt.Errorf("ask of node %s: %w", o.Address, err)
+		}
+		cost, err := market.Cost(ask, q.Count, q.Seconds)
+		if err != nil {
+			return fmt.Errorf("cost of node %s: %w", o.Address, err)
+		}
+		sum += cost
+	}
+	q.Expected = sum.String()
+	for what, have := range map[string]string{"credits are free": q.Free, "of the session key's cap are left": q.Left} {
+		amount, err := market.ParseUSDC(have)
+		if err != nil {
+			return err
+		}
+		if amount < q.most {
+			q.Why = fmt.Sprintf("the order reserves %s USDC, and %s USDC %s", q.Most, have, what)
+		}
+	}
+	q.Possible = q.Why == ""
+	return nil
+}

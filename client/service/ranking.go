@@ -1,0 +1,130 @@
+package service
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
+)
+
+// ranking is the market's nodes at one moment, the best first, as awards would have them.
+type ranking struct {
+	view   *view.View // the nodes and models
+	at     int64      // by the cluster's clock, unix seconds
+	nodes  []rankedNode
+	models map[uint16]*market.Model
+	stats  Statistics
+
+	mu    sync.Mutex
+	found map[string]Found // answers to searches, by their terms: they change with the ranking only
+}
+
+// maxFound is how many answers to searches a ranking keeps.
+const maxFound = 64
+
+type rankedNode struct {
+	node   *market.Node
+	scored bool // false for a price that no score of 64 bits fits: no order asks for it
+	score  uint64
+	rep    uint16
+	tie    [32]byte
+}
+
+// ranked reads all nodes, or gives what was read a short time ago.
+func (s *Service) ranked(ctx context.Context) (*ranking, error) {
+	if l := s.live.Load(); l != nil {
+		return l.ranking.get(ctx)
+	}
+	return s.readRanking(ctx)
+}
+
+func (s *Service) readRanking(ctx context.Context) (*ranking, error) {
+	v, now, err := s.SnapshotNow(ctx, view.Only(view.Kinds(market.KindNode, market.KindModel)))
+	if err != nil {
+		return nil, err
+	}
+	return rank(v, now), nil
+}
+
+// rank orders the nodes of a view as market.Candidate.Compare does for an order that is not placed yet.
+func rank(v *view.View, now int64) *ranking {
+	r := &ranking{view: v, at: now, models: map[uint16]*market.Model{}, found: map[string]Found{}}
+	for _, m := range v.Models() {
+		r.models[m.Id] = &m
+	}
+	v.Read(func(a *view.Accounts) {
+		r.nodes = make([]rankedNode, 0, len(a.Nodes))
+		for _, n := range a.Nodes {
+			if _, known := r.models[n.Spec.Model]; !known {
+				continue
+			}
+			x := rankedNode{node: n, rep: n.Reputation(now)}
+			var err error
+			x.score, err = market.Score(n.Ask(), x.rep, n.GuaranteeAt(now))
+			x.scored = err == nil
+			var seed [64]byte // of no order
+			copy(seed[32:], n.Address[:])
+			x.tie = sha256.Sum256(seed[:])
+			r.nodes = append(r.nodes, x)
+		}
+	})
+	slices.SortFunc(r.nodes, func(a, b rankedNode) int {
+		return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(b.rep, a.rep), bytes.Compare(a.tie[:], b.tie[:]))
+	})
+	r.stats = r.statistics()
+	return r
+}
+
+// answer is search for terms as they are written. The answer is shared, and not to be changed.
+func (r *ranking) answer(text string, q *Terms, most int) Found {
+	key := strconv.Itoa(most) + " " + text
+	r.mu.Lock()
+	found, known := r.found[key]
+	r.mu.Unlock()
+	if known {
+		return found
+	}
+	found = r.search(q, most)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.found) < maxFound {
+		r.found[key] = found
+	}
+	return found
+}
+
+// search describes the best nodes that match, as they were at the ranking's time, and counts the others.
+func (r *ranking) search(q *Terms, most int) Found {
+	found := Found{Offers: []Offer{}, Unfit: map[string]int{}, At: r.at}
+	asked := map[uint16]bool{}
+	for id, m := range r.models {
+		asked[id] = q.ofModel(m)
+	}
+	of := *q
+	of.GPU = "" // compared once a model, not once a node
+	for i := range r.nodes {
+		x := &r.nodes[i]
+		if !asked[x.node.Spec.Model] {
+			found.Unfit[otherModel]++
+			continue
+		}
+		m := r.models[x.node.Spec.Model]
+		switch reason := of.matches(x.node, m, r.at); {
+		case reason != "":
+			found.Unfit[reason]++
+		case !x.scored:
+			found.Unfit["too dear"]++
+		default:
+			if found.Fit++; found.Fit <= most {
+				found.Offers = append(found.Offers, DescribeNode(x.node, m, r.at))
+			}
+		}
+	}
+	return found
+}

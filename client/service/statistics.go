@@ -1,0 +1,121 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"math/bits"
+	"slices"
+
+	"github.com/gantry-market/gantry/client/market"
+)
+
+// Statistics are figures of the whole market at one moment, computed from its nodes.
+type Statistics struct {
+	At     int64             `json:"at" doc:"By the cluster's clock, unix seconds"`
+	Total  NodeStatistics    `json:"total"`
+	Models []ModelStatistics `json:"models" doc:"By GPU model, those with most GPUs first"`
+}
+
+// NodeStatistics are figures of several nodes.
+type NodeStatistics struct {
+	Nodes       int    `json:"nodes" doc:"Registered"`
+	Active      int    `json:"activeNodes" doc:"That take orders"`
+	GPUs        int    `json:"gpus" doc:"Of active nodes, and leased ones of others"`
+	Leased      int    `json:"leasedGpus"`
+	Utilisation string `json:"utilisationPercent" doc:"Leased of all GPUs"`
+	Uptime      string `json:"medianUptimePercent,omitempty" doc:"Of active nodes, each as reports have it; absent without one"`
+}
+
+// ModelStatistics are figures of the nodes of a GPU model.
+type ModelStatistics struct {
+	Model string `json:"model"`
+	NodeStatistics
+	Lowest string `json:"lowestAsk,omitempty" doc:"Of active nodes with a free GPU, USDC per GPU-hour; absent without one"`
+	Median string `json:"medianAsk,omitempty" doc:"Of active nodes, USDC per GPU-hour; absent without one"`
+}
+
+// Statistics describes how much of the market is used, and what it asks.
+func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
+	r, err := s.ranked(ctx)
+	if err != nil {
+		return Statistics{}, err
+	}
+	return r.stats, nil
+}
+
+// tally counts nodes.
+type tally struct {
+	out    NodeStatistics
+	asks   []uint64 // of active nodes
+	free   []uint64 // asks of those that have a free GPU
+	uptime []uint16
+}
+
+func (t *tally) add(n *market.Node) {
+	leased := bits.OnesCount16(n.GpuMask)
+	t.out.Nodes++
+	t.out.Leased += leased
+	if n.State() != market.NodeActive {
+		t.out.GPUs += leased
+		return
+	}
+	t.out.Active++
+	t.out.GPUs += int(n.Spec.Gpus)
+	t.asks = append(t.asks, n.Price)
+	t.uptime = append(t.uptime, n.UptimeBps)
+	if n.FreeGPUs() > 0 {
+		t.free = append(t.free, n.Price)
+	}
+}
+
+func (t *tally) figures() NodeStatistics {
+	out := t.out
+	out.Utilisation = Percent(0)
+	if out.GPUs > 0 {
+		out.Utilisation = Percent(uint16(out.Leased * market.BPS / out.GPUs))
+	}
+	if m, ok := median(t.uptime); ok {
+		out.Uptime = Percent(m)
+	}
+	return out
+}
+
+// statistics counts the ranking's nodes.
+func (r *ranking) statistics() Statistics {
+	var all tally
+	models := map[uint16]*tally{}
+	for _, x := range r.nodes {
+		t := models[x.node.Spec.Model]
+		if t == nil {
+			t = &tally{}
+			models[x.node.Spec.Model] = t
+		}
+		t.add(x.node)
+		all.add(x.node)
+	}
+	out := Statistics{At: r.at, Total: all.figures(), Models: []ModelStatistics{}}
+	for id, t := range models {
+		m := r.models[id]
+		s := ModelStatistics{Model: m.ModelName(), NodeStatistics: t.figures()}
+		if len(t.free) > 0 {
+			s.Lowest = market.PricePerHour(slices.Min(t.free)).String()
+		}
+		if price, ok := median(t.asks); ok {
+			s.Median = market.PricePerHour(price).String()
+		}
+		out.Models = append(out.Models, s)
+	}
+	slices.SortFunc(out.Models, func(a, b ModelStatistics) int {
+		return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Model, b.Model))
+	})
+	return out
+}
+
+// median is the lower one where there are two in the middle; ok is false where there is none.
+func median[T cmp.Ordered](all []T) (m T, ok bool) {
+	if len(all) == 0 {
+		return m, false
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2], true
+}

@@ -1,0 +1,200 @@
+/** Rents GPUs on the Gantry market through a `gantry serve`. */
+import createClient, { type Client as Fetcher } from 'openapi-fetch';
+import type { components, paths } from './schema.js';
+
+export type { components, paths } from './schema.js';
+export type Lease = components['schemas']['Lease'];
+export type Offer = components['schemas']['Offer'];
+export type OrderRequest = components['schemas']['OrderRequest'];
+export type Event = components['schemas']['Event'];
+type Problem = components['schemas']['Problem'];
+
+/** What the server refuses: what happened, why, and what to do. */
+export class GantryError extends Error {
+  readonly nextStep: string;
+  readonly status: number;
+
+  constructor(detail: string, nextStep = '', status = 0) {
+    super(nextStep ? `${detail}; ${nextStep}` : detail);
+    this.name = 'GantryError';
+    this.nextStep = nextStep;
+    this.status = status;
+  }
+}
+
+function answer<T>(result: { data?: T; error?: unknown; response: Response }): T {
+  if (result.data === undefined) {
+    const p = result.error as Partial<Problem> | undefined;
+    throw new GantryError(p?.detail ?? `the server answers with status ${result.response.status}`, p?.nextStep, result.response.status);
+  }
+  return result.data;
+}
+
+export interface ClusterOptions {
+  gpuType: string;
+  /** GPUs on each node. */
+  gpuCount?: number;
+  image?: string;
+  region?: string;
+  nodes?: number;
+  /** How long, seconds; an hour by default. */
+  seconds?: number;
+  /** The most USDC per GPU-hour; the model's reference price by default. */
+  maxPrice?: string;
+  command?: string[];
+  env?: Record<string, string>;
+  network?: 'internet' | 'none';
+  runToCompletion?: boolean;
+  allowSimulated?: boolean;
+  /** Names the purchase: a key that is used again never buys twice. */
+  key?: string;
+  /** How long to wait until the machines run, milliseconds; a quarter of an hour by default. */
+  timeout?: number;
+}
+
+/** A gantry serve. */
+export class Gantry {
+  /** Every operation as the OpenAPI document describes it, typed. */
+  readonly api: Fetcher<paths>;
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+
+  constructor(url = process.env['GANTRY_URL'], token = process.env['GANTRY_TOKEN']) {
+    if (!url || !token) throw new GantryError('there is no server to ask', 'set GANTRY_URL and GANTRY_TOKEN to what gantry serve has printed');
+    this.#url = url.replace(/\/$/, '');
+    this.#headers = { Authorization: `Bearer ${token}` };
+    this.api = createClient<paths>({ baseUrl: this.#url, headers: this.#headers });
+  }
+
+  /** The nodes that fit the terms of gantry search, the best first. */
+  async offers(terms = '', limit = 100): Promise<components['schemas']['Offers']> {
+    return answer(await this.api.GET('/v1/offers', { params: { query: { q: terms, limit } } }));
+  }
+
+  /** The customer's leases that are not closed, the newest first. */
+  async leases(): Promise<Lease[]> {
+    return answer(await this.api.GET('/v1/leases')).leases;
+  }
+
+  /** Ends a lease; one that is over already is answered as it is. */
+  async stop(id: string): Promise<Lease> {
+    return answer(await this.api.POST('/v1/leases/{id}/stop', { params: { path: { id } } }));
+  }
+
+  /** Gives a running lease more time, once for a key. */
+  async extend(id: string, seconds: number, key: string = crypto.randomUUID()): Promise<Lease> {
+    return answer(await this.api.POST('/v1/leases/{id}/extend', { params: { path: { id }, header: { 'Idempotency-Key': key } }, body: { seconds } }));
+  }
+
+  /** Changes of leases, orders and credits as they come, behind the event with the id `after`, until the signal aborts. */
+  async *events(after?: string, signal?: AbortSignal): AsyncGenerator<Event> {
+    let last = after;
+    for (;;) {
+      const headers = { ...this.#headers, ...(last && last !== '0' ? { 'Last-Event-ID': last } : {}) };
+      const response = await fetch(`${this.#url}/v1/events${last === '0' ? '?after=0' : ''}`, { headers, signal: signal ?? null });
+      if (!response.ok || !response.body) {
+        const p = (await response.json()) as Problem;
+        throw new GantryError(p.detail, p.nextStep, p.status);
+      }
+      for await (const e of messages(response.body)) {
+        if (e.id) last = e.id;
+        if (e.kind === 'gap' || e.kind === 'problem') {
+          const p = JSON.parse(e.data) as Partial<Problem>;
+          throw new GantryError(p.detail ?? 'the stream broke off', p.nextStep);
+        }
+        if (e.kind !== 'ready') yield JSON.parse(e.data) as Event;
+      }
+    }
+  }
+
+  /** Rents machines, all or none, and resolves when they run. */
+  async createCluster(o: ClusterOptions): Promise<Cluster> {
+    const key = o.key ?? crypto.randomUUID();
+    const body: OrderRequest = {
+      gpu: o.gpuType,
+      count: o.gpuCount ?? 1,
+      nodes: o.nodes ?? 1,
+      seconds: o.seconds ?? 3600,
+      ...(o.image ? { image: o.image } : {}),
+      ...(o.region ? { region: o.region } : {}),
+      ...(o.maxPrice ? { maxPricePerGpuHour: o.maxPrice } : {}),
+      ...(o.command?.length ? { command: o.command } : {}),
+      ...(o.env ? { env: o.env } : {}),
+      ...(o.network ? { network: o.network } : {}),
+      ...(o.runToCompletion ? { runToCompletion: true } : {}),
+      ...(o.allowSimulated ? { allowSimulated: true } : {}),
+    };
+    const late = Date.now() + (o.timeout ?? 900_000);
+    try {
+      for (;;) {
+        const order = answer(await this.api.POST('/v1/orders', { params: { header: { 'Idempotency-Key': key } }, body }));
+        if (order.phase === 'bought') return new Cluster(this, key, order.order ?? '', order.leases);
+        if (Date.now() > late) throw new GantryError('the machines do not run in time', 'call again with the same key');
+      }
+    } catch (e) {
+      throw new GantryError(`${e instanceof Error ? e.message : String(e)} (key ${key}: the same call with it goes on and never buys twice)`, '', e instanceof GantryError ? e.status : 0);
+    }
+  }
+}
+
+/** Machines that run. `await using` ends their leases. */
+export class Cluster {
+  constructor(
+    readonly gantry: Gantry,
+    readonly key: string,
+    readonly order: string,
+    public leases: Lease[],
+  ) {}
+
+  /** The leases as they are now, also those that have moved to another machine. */
+  async refresh(): Promise<Lease[]> {
+    this.leases = (await this.gantry.leases()).filter((l) => l.order === this.order);
+    return this.leases;
+  }
+
+  /** Ends every lease. It tries all of them before it throws. */
+  async stop(): Promise<Lease[]> {
+    const now = await this.refresh();
+    const all = await Promise.allSettled(now.map((l) => this.gantry.stop(l.address)));
+    const failed = all.flatMap((r, i) => (r.status === 'rejected' ? [`${now[i]?.address}: ${String(r.reason)}`] : []));
+    if (failed.length > 0) throw new GantryError(`leases are not ended and are billed: ${failed.join(', ')}`, 'stop them with gantry stop LEASE');
+    this.leases = all.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
+    return this.leases;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+interface Message {
+  kind: string;
+  id: string;
+  data: string;
+}
+
+/** Server-sent events of a body. */
+async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<Message> {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let rest = '';
+  let m: Message = { kind: '', id: '', data: '' };
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        if (line === '' && m.data) {
+          yield m;
+          m = { kind: '', id: '', data: '' };
+        } else if (line.startsWith('event: ')) m.kind = line.slice(7);
+        else if (line.startsWith('id: ')) m.id = line.slice(4);
+        else if (line.startsWith('data: ')) m.data = line.slice(6);
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}

@@ -1,0 +1,55 @@
+//go:build e2e
+
+package scenario
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/localnet/network"
+)
+
+// Programs in Python and TypeScript rent two machines through `gantry serve`, follow its events, extend the leases and end
+// them; Schemathesis then finds nothing wrong with the server.
+func TestClientsRentMachines(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("gantry-python")
+	if err != nil {
+		t.Skip("SKIPPED: the clients are tried after scripts/toolchain.sh clients, which takes Python 3.11 and npm")
+	}
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	run := func(limit time.Duration, env []string, name string, args ...string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Env = append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		t.Logf("%s", out)
+		require.NoError(t, err)
+	}
+	run(10*time.Minute, nil, filepath.Join(root, "scripts/clients.sh"), "generate", "check")
+	nodes := network.DefaultNodes(3)
+	nodes = append(nodes[:1], nodes[2])
+	n, err := network.Start(t.Context(), network.Config{Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: nodes, Log: warnings(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	served, err := n.StartServe(t.Context(), n.Keys.Customers[0], "25")
+	require.NoError(t, err)
+	token, err := os.ReadFile(served.TokenFile)
+	require.NoError(t, err)
+	env := []string{"GANTRY_URL=" + served.URL, "GANTRY_TOKEN=" + strings.TrimSpace(string(token)), "PYTHONPATH=" + filepath.Join(root, "clients/python"), "no_proxy=*"}
+	run(3*time.Minute, env, python, "testdata/clients.py", "2")
+	run(3*time.Minute, env, "node", "testdata/clients.mjs", filepath.Join(root, "clients/typescript/dist/index.js"), "2")
+	require.Len(t, snapshotOf(t, n).LeasesOfCustomer(n.Keys.Customers[0].Address()), 4)
+	run(5*time.Minute, []string{"EXAMPLES=25"}, filepath.Join(root, "scripts/clients.sh"), "probe", served.URL, served.TokenFile)
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Generates the Python and the TypeScript client from the committed OpenAPI document, checks their types and packs them.
+# usage: clients.sh [generate] [check] [pack]          all three without an argument
+#        clients.sh probe URL TOKEN_FILE               Schemathesis against a running gantry serve
+source "$(dirname "$0")/common.sh"
+cd "$root"
+document=client/serve/testdata/openapi.json
+venv=$cache/clients-venv
+
+generate() {
+  "$root/scripts/toolchain.sh" clients
+  [ -x "$tools/gantry-python" ] && have npm || die "the clients need Python 3.11 with venv, node 20 and npm"
+  step "the clients' types, from $document"
+  local core
+  core=$(mktemp -d)
+  (cd "$core" && PATH="$venv/bin:$PATH" "$venv/bin/openapi-python-client" generate --path "$root/$document" --meta none --output-path core)
+  rm -rf clients/python/gantry/core && mv "$core/core" clients/python/gantry/core && rmdir "$core"
+  npm run --silent generate --prefix clients/typescript
+}
+
+check() {
+  step "types of the clients"
+  in_dir clients/python "$venv/bin/mypy" --cache-dir "$cache/mypy" gantry
+  npm run --silent build --prefix clients/typescript
+}
+
+pack() {
+  step "packages of the clients, in build/clients"
+  mkdir -p build/clients
+  "$venv/bin/python" -m build --no-isolation --wheel --outdir build/clients clients/python >build/logs/clients.log 2>&1 || die "the wheel could not be built, see build/logs/clients.log"
+  (cd clients/typescript && npm pack --silent --pack-destination "$root/build/clients")
+}
+
+# Streams are left out: Schemathesis reads no server-sent events. It asks for the oldest lease that there is, and stops it. What is not a failure is in clients/schemathesis.toml.
+probe() {
+  local url=$1
+  GANTRY_TOKEN=$(cat "$2") && export GANTRY_TOKEN
+  "$root/scripts/toolchain.sh" clients
+  GANTRY_LEASE=$("$venv/bin/python" - "$url" <<'END'
+import os, sys, httpx
+leases = httpx.get(sys.argv[1] + "/v1/leases", headers={"Authorization": "Bearer " + os.environ["GANTRY_TOKEN"]}, trust_env=False).raise_for_status().json()["leases"]
+print(leases[-1]["address"] if leases else "11111111111111111111111111111111")
+END
+  ) && export GANTRY_LEASE
+  step "Schemathesis against $url, with the lease $GANTRY_LEASE"
+  (cd build && env no_proxy='*' "$venv/bin/schemathesis" --config-file "$root/clients/schemathesis.toml" run "$root/$document" --url "$url" \
+    --max-examples "${EXAMPLES:-100}" --seed "${SEED:-1}")
+}
+
+if [ "${1:-}" = probe ]; then
+  [ $# = 3 ] || die "usage: clients.sh probe URL TOKEN_FILE"
+  probe "$2" "$3"
+  exit
+fi
+[ $# -gt 0 ] || set -- generate check pack
+for part in "$@"; do
+  case $part in
+    generate | check | pack) "$part" ;;
+    *) die "unknown part $part: want generate, check, pack or probe" ;;
+  esac
+done

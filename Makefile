@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves fuzz nightly evidence-simulation simulation work-table soak kill-test toolchain clean
+.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves fuzz nightly evidence-simulation simulation soak kill-test toolchain clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -87,9 +87,6 @@ evidence-simulation: ## how often and how soon evidence finds out false machines
 
 simulation: ## 200 small markets in virtual time with random faults (SIMULATION="--seed 1000" for others)
 	@go run ./localnet/cmd/gantry-localnet sim --random --runs 200 $(SIMULATION)
-
-work-table: ## time of work proofs and their checks on this machine, and what samples miss
-	@go run ./attest/cmd/work-table
 
 soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)
 	@build/bin/gantry-localnet soak --engine agave $(SOAK)

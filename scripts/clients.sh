@@ -5,11 +5,11 @@
 source "$(dirname "$0")/common.sh"
 cd "$root"
 document=client/serve/testdata/openapi.json
-venv=$cache/clients-venv
+venv=$(clients_venv)
 
 generate() {
   "$root/scripts/toolchain.sh" clients
-  [ -x "$tools/gantry-python" ] && have npm || die "the clients need Python 3.11 with venv, node 20 and npm"
+  [ -e "$venv/whole" ] || die "the clients need Python 3.11 with venv, node 20 and npm"
   step "the clients' types, from $document"
   local core
   core=$(mktemp -d)

@@ -41,6 +41,9 @@ sbf_target() { printf '%s/program/%s' "$cache" "$(key "$root/program/Cargo.lock"
 program_host_target() { printf '%s/program-host/%s' "$cache" "$(key "$root/program/Cargo.lock" "$RUST_SBF")"; }
 program_tests_target() { printf '%s/program-tests/%s' "$cache" "$(key "$root/program/tests/Cargo.lock" "$RUST_HOST")"; }
 
+# clients_venv: Python's virtual environment with what generates and tries the clients.
+clients_venv() { printf '%s/clients-venv/%s' "$cache" "$(key "$root/clients/python/requirements.txt")"; }
+
 # validator: the path of solana-test-validator, empty when it is not installed.
 validator() {
   if [ -n "${GANTRY_SOLANA_TEST_VALIDATOR:-}" ]; then

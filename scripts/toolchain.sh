@@ -209,21 +209,22 @@ need_browser() {
 
 # The clients are generated and tried with pinned packages, in a virtual environment of the cache.
 need_clients() {
-  local venv=$cache/clients-venv pins=$root/clients/python/requirements.txt
+  local venv
+  venv=$(clients_venv)
   if ! have npm || ! python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
     say "no Python 3.11 with venv, or no npm: the Python and TypeScript clients will not be tried (on Debian: sudo apt-get install -y --no-install-recommends python3-venv nodejs npm)"
     return
   fi
-  if [ "$(cat "$venv/pins" 2>/dev/null)" != "$(key "$pins")" ]; then
+  if [ ! -e "$venv/whole" ]; then
     say "installing what generates and tries the clients"
-    rm -rf "$venv" && python3 -m venv "$venv" &&
-      "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$pins" >"$root/build/logs/clients-pip.log" 2>&1 ||
+    rm -rf "$venv" && python3 -m venv "$venv" && "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+      --requirement "$root/clients/python/requirements.txt" >"$root/build/logs/clients-pip.log" 2>&1 ||
       { say "the packages of clients/python/requirements.txt could not be installed, see build/logs/clients-pip.log: the clients will not be tried" && return; }
-    key "$pins" >"$venv/pins"
+    touch "$venv/whole"
   fi
-  printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$venv" >"$tools/gantry-python" && chmod +x "$tools/gantry-python"
   [ -d "$root/clients/typescript/node_modules/openapi-fetch" ] ||
     npm ci --prefix "$root/clients/typescript" --ignore-scripts --no-audit --no-fund
+  printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$venv" >"$tools/gantry-python" && chmod +x "$tools/gantry-python"
 }
 
 [ $# -gt 0 ] || set -- all

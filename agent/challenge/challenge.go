@@ -1,9 +1,9 @@
-// Package challenge answers keepers' challenges: is the node up and how are its leases, what does it have, can it
-// compute what it claims, and what evidence does it have.
+// Package challenge answers keepers' challenges: is the node up and how are its leases, what does it have, and what
+// evidence does it have. How its GPUs are measured is in package measure.
 //
-// Only keepers that are registered on chain are answered. A work proof is computed by one worker, one after the other
+// Only keepers that are registered on chain are answered. Evidence is collected by one worker, one after the other
 // in the order of the challenges, at most one waiting for each keeper. Keepers that ask at the same time are all
-// served, and none can take another's place. The worker gives up on a proof that can no longer be in time.
+// served, and none can take another's place.
 package challenge
 
 import (
@@ -15,10 +15,8 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/guest"
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -29,14 +27,6 @@ type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
 
-// Policy is what the market asks of a work proof for this node's GPU model.
-type Policy struct {
-	// Size is the order of the product.
-	Size uint32
-	// Bound is the longest it may take.
-	Bound time.Duration
-}
-
 // Options of New. All but Evidence, TPM, Guest, Genesis and Now are required.
 type Options struct {
 	// Node is the node account.
@@ -46,15 +36,10 @@ type Options struct {
 	MayChallenge func(solana.PublicKey) bool
 	// Statuses are those of all live leases.
 	Statuses func() []messages.LeaseStatus
-	// Busy says whether a lease is live, so that a work proof must not take the GPUs from it.
+	// Busy says whether a lease is live, so that nothing else must take the GPUs from it.
 	Busy func() bool
 	// Inventory reads what the node has now.
 	Inventory func(context.Context) (messages.Inventory, error)
-	// Policy is false while the node's GPU model is not known.
-	Policy func() (Policy, bool)
-	// Period is the length of a report period; false while the market is not known.
-	Period func() (time.Duration, bool)
-	Prover work.Prover
 	// Evidence collects an encoded bundle for a challenge, with a keeper's statement about the TPM if there is one; nil
 	// means that this node shows none.
 	Evidence func(ctx context.Context, c attest.Challenge, tpmStatement []byte) ([]byte, error)
@@ -62,11 +47,10 @@ type Options struct {
 	TPM TPM
 	// Guest is this process's own key, which the evidence shows; nil where it shows none.
 	Guest *guest.Key
-	// Signer is the machine's own key: it signs its work claims.
+	// Signer is the machine's own key.
 	Signer records.Signer
 	// Genesis is the cluster's hash; used with Evidence.
 	Genesis [32]byte
-	Store   *store.Store
 	Log     zerolog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -76,35 +60,35 @@ type Options struct {
 type Server struct {
 	o             Options
 	since         time.Time
-	workQueue     *queue
-	evidenceQueue *queue // evidence takes longer: no work proof waits for it
+	gpuQueue      *queue // of what computes on the GPUs
+	evidenceQueue *queue
 	count         counts
 }
 
 // New checks the options. Run must be called for work proofs to be computed.
 func New(o Options) (*Server, error) {
 	if o.Node.IsZero() || o.Domain.IsZero() || o.MayChallenge == nil || o.Statuses == nil || o.Busy == nil || o.Inventory == nil ||
-		o.Policy == nil || o.Period == nil || o.Prover == nil || o.Store == nil || o.Signer == nil {
-		return nil, errors.New("challenge: node, domain, MayChallenge, Statuses, Busy, Inventory, Policy, Period, prover, store and signer are required")
+		o.Signer == nil {
+		return nil, errors.New("challenge: node, domain, MayChallenge, Statuses, Busy, Inventory and signer are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Server{o: o, since: o.Now(), workQueue: newQueue(), evidenceQueue: newQueue()}, nil
+	return &Server{o: o, since: o.Now(), gpuQueue: newQueue(), evidenceQueue: newQueue()}, nil
 }
 
-// Run computes work proofs and collects evidence until ctx ends.
+// Run collects evidence, and runs what takes turns on the GPUs, until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.workQueue.run(ctx) })
+	g.Go(func() error { return s.gpuQueue.run(ctx) })
 	g.Go(func() error { return s.evidenceQueue.run(ctx) })
 	return g.Wait()
 }
 
-// InTurn runs f in the queue of work proofs, so that nothing else computes meanwhile. Errors: f's, the context's, and
+// InTurn runs f when nothing else that is run so computes. Errors: f's, the context's, and
 // that another computation of the node's own is in the queue already.
 func (s *Server) InTurn(ctx context.Context, f func(context.Context) error) error {
-	return s.workQueue.do(ctx, s.o.Signer.PublicKey(), func(ctx context.Context) error {
+	return s.gpuQueue.do(ctx, s.o.Signer.PublicKey(), func(ctx context.Context) error {
 		if s.o.Busy() {
 			return errBusy
 		}
@@ -137,10 +121,6 @@ func (s *Server) Answer(ctx context.Context, from solana.PublicKey, req messages
 			resp.Inventory = &inv
 		}
 		s.count.add(req.Kind, err == nil)
-	case messages.CheckWork:
-		proof, why := s.answerWork(ctx, from, req)
-		resp.Work, resp.Refused = proof, why
-		s.count.add(req.Kind, proof != nil)
 	case messages.CheckEvidence:
 		if req.TPM != nil {
 			resp.TPM, resp.Refused = s.answerTPM(ctx, from, req.TPM)
@@ -151,12 +131,14 @@ func (s *Server) Answer(ctx context.Context, from solana.PublicKey, req messages
 	default:
 		resp.Refused = "this node has no answer to this kind of question"
 	}
-	if s.o.Guest != nil && (resp.Inventory != nil || resp.Work != nil) {
+	if s.o.Guest != nil && resp.Inventory != nil {
 		resp.Guest = &messages.GuestSignature{Key: s.o.Guest.Public(), Signature: s.o.Guest.SignAnswer(resp.Nonce, resp.Vouched())}
 	}
 	resp.Refused = printable.Text(resp.Refused)
 	return resp, nil
 }
+
+var errBusy = errors.New(messages.LeaseLive)
 
 func (s *Server) liveness() *messages.Liveness {
 	now := s.o.Now()

@@ -2,19 +2,15 @@ package challenge
 
 import (
 	"sync"
-	"time"
 
 	"github.com/gantry-market/gantry/client/messages"
 )
 
 // Counts says how many questions of each kind were answered since the agent started.
 type Counts struct {
-	Liveness    uint64        `json:"liveness"`
-	Inventory   uint64        `json:"inventory"`
-	Work        uint64        `json:"work"`
-	WorkRefused uint64        `json:"work_refused"`
-	LastWork    time.Duration `json:"last_work_ns"`
-	Evidence    uint64        `json:"evidence"`
+	Liveness  uint64 `json:"liveness"`
+	Inventory uint64 `json:"inventory"`
+	Evidence  uint64 `json:"evidence"`
 }
 
 type counts struct {
@@ -30,19 +26,9 @@ func (c *counts) add(kind messages.CheckKind, answered bool) {
 		c.c.Liveness++
 	case kind == messages.CheckInventory && answered:
 		c.c.Inventory++
-	case kind == messages.CheckWork && answered:
-		c.c.Work++
-	case kind == messages.CheckWork:
-		c.c.WorkRefused++
 	case kind == messages.CheckEvidence && answered:
 		c.c.Evidence++
 	}
-}
-
-func (c *counts) tookWork(d time.Duration) {
-	c.mu.Lock()
-	c.c.LastWork = d
-	c.mu.Unlock()
 }
 
 // Counts returns the figures so far.

@@ -53,7 +53,7 @@ func (s *Server) answerTPM(ctx context.Context, from solana.PublicKey, step *mes
 	return nil, "the TPM does not answer"
 }
 
-// answerEvidence collects a bundle for a keeper, or says why not: one at a time. Its work takes turns with work proofs.
+// answerEvidence collects a bundle for a keeper, or says why not: one at a time.
 func (s *Server) answerEvidence(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) ([]byte, string) {
 	if s.o.Evidence == nil {
 		return nil, "this node shows no evidence"

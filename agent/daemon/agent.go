@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/lease"
+	"github.com/gantry-market/gantry/agent/line"
 	"github.com/gantry-market/gantry/agent/measure"
 	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/agent/pricing"
@@ -24,7 +25,6 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -81,8 +81,6 @@ type Agent struct {
 	runtime runtime.Runtime
 	images  func() (image.Usage, bool, error)
 	trouble []string // with the network of containers
-	prover  work.Prover
-	device  *deviceProver // nil on machines that simulate
 	p2p     *p2p.Node
 
 	node       solana.PublicKey // the node's account
@@ -94,6 +92,7 @@ type Agent struct {
 	receipts   *receipt.Server
 	challenges *challenge.Server
 	measure    *measure.Server
+	line       *line.Server
 	measured   []format.Device // the node's GPUs, in the order of their indices
 	figures    *figures.Server
 	assembled  atomic.Bool            // what needs the node's account is there
@@ -179,9 +178,6 @@ func (a *Agent) open(ctx context.Context) error {
 		return err
 	}
 	a.faults = faults.New(a.machine.Buses(), a.log.With().Str("part", "faults").Logger())
-	if err := a.openProver(ctx); err != nil {
-		return err
-	}
 	return a.openFigures()
 }
 
@@ -264,9 +260,6 @@ func (a *Agent) close() {
 	if a.p2p != nil {
 		warn("network", a.p2p.Close())
 	}
-	if a.device != nil {
-		warn("GPU", a.device.Close())
-	}
 	warn("GPUs", a.closeMeasured())
 	if a.machine != nil {
 		warn("machine", a.machine.Close())
@@ -343,6 +336,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, silence: a.cfg.SilenceFile, asked: &a.asked, log: a.log}
 	h.register(a.p2p, guests)
 	a.measure.Register(a.p2p)
+	a.line.Register(a.p2p)
 	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("agent serves")
 	return nil
 }

@@ -119,13 +119,11 @@ func (a *Agent) assemble(node market.Node) error {
 		return err
 	}
 	o := challenge.Options{
-		Node: node.Address, Domain: a.domain, Prover: a.prover, Store: a.store, Log: a.log,
+		Node: node.Address, Domain: a.domain, Log: a.log,
 		MayChallenge: a.mayChallenge,
 		Statuses:     a.leases.Statuses,
 		Busy:         a.leases.Live,
 		Inventory:    a.claim,
-		Policy:       a.workPolicy,
-		Period:       a.period,
 		Signer:       a.key,
 		Genesis:      a.genesis,
 	}
@@ -142,10 +140,12 @@ func (a *Agent) assemble(node market.Node) error {
 	if a.challenges, err = challenge.New(o); err != nil {
 		return err
 	}
-	if err := a.openOffer(); err != nil {
-		return err
+	for _, open := range []func() error{a.openOffer, a.openMeasure, a.openLine} {
+		if err := open(); err != nil {
+			return err
+		}
 	}
-	return a.openMeasure()
+	return nil
 }
 
 // mayChallenge reports whether a key may ask this node for checks.
@@ -163,12 +163,6 @@ func (a *Agent) checkDevices(node market.Node) error {
 			"serving it would cost its stake. If a GPU has died: gantry-agent report-dead", config.ErrConfig, node.Address, node.Spec.Gpus, len(have), a.cfg.Inventory)
 	}
 	return nil
-}
-
-// workPolicy is what the node was told of its model's work terms, which is what keepers measure it by.
-func (a *Agent) workPolicy() (challenge.Policy, bool) {
-	n, ok := a.view.Node(a.node)
-	return challenge.Policy{Size: n.WorkSize, Bound: time.Duration(n.WorkBoundMs) * time.Millisecond}, ok
 }
 
 func (a *Agent) period() (time.Duration, bool) {

@@ -9,8 +9,12 @@ import (
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/guest"
+	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
 )
+
+// evidenceOrder is the order of the product in a bundle of evidence.
+const evidenceOrder = 256
 
 // evidenceCollector returns what collects a bundle for a keeper's challenge. The challenge server calls it once at a
 // time.
@@ -19,15 +23,14 @@ func (a *Agent) evidenceCollector(
 ) (func(context.Context, attest.Challenge, []byte) ([]byte, error), error) {
 	sources := evidence.Standard(a.machine.Inventory, a.machine, t)
 	sources.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
-		policy, ok := a.workPolicy()
 		length, known := a.period()
-		if !ok || !known {
-			return attest.Evidence{}, fmt.Errorf("the market's policy is not known yet: %w", attest.ErrAbsent)
+		if !known {
+			return attest.Evidence{}, fmt.Errorf("the market's periods are not known yet: %w", attest.ErrAbsent)
 		}
 		var out attest.Evidence
 		err := a.challenges.InTurn(ctx, func(ctx context.Context) (err error) {
 			out, err = evidence.Work(ctx, nonce, evidence.WorkOptions{
-				Prover: a.prover, Key: ed25519.PrivateKey(a.key), Domain: a.domain, Node: node.Address, Order: int(policy.Size),
+				Prover: work.CPU{}, Key: ed25519.PrivateKey(a.key), Domain: a.domain, Node: node.Address, Order: evidenceOrder,
 				Period: uint64(time.Now().Unix()) / uint64(length/time.Second),
 			})
 			return err

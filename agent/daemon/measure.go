@@ -12,8 +12,8 @@ import (
 	"github.com/gantry-market/gantry/agent/measure"
 	"github.com/gantry-market/gantry/attest"
 	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/attest/measure/cuda"
 	cpu "github.com/gantry-market/gantry/attest/measure/processor"
-	"github.com/gantry-market/gantry/attest/work/cuda"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/instant"
@@ -82,6 +82,9 @@ func measuredDevices(cfg config.Config, simulated bool, uuids []string) ([]forma
 				return nil, err
 			}
 			out[i] = d
+			if cfg.SlowFactor > 1 {
+				out[i] = cpu.Slow{Device: d, Factor: cfg.SlowFactor}
+			}
 		default:
 			out[i] = &gpuDevice{uuid: uuid, open: openGPU}
 		}

@@ -23,7 +23,7 @@ func TestMeasuredDevices(t *testing.T) {
 		want      format.Device
 	}{
 		"simulated": {simulated: true, want: one},
-		"slow":      {cfg: config.Config{SlowFactor: 3}, want: one},
+		"slow":      {cfg: config.Config{SlowFactor: 3}, want: cpu.Slow{Device: one, Factor: 3}},
 		"wrong":     {cfg: config.Config{WrongWork: true}, simulated: true, want: cpu.Faulty{}},
 	} {
 		got, err := measuredDevices(c.cfg, c.simulated, []string{"SIM-1", "SIM-2"})

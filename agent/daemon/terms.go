@@ -15,7 +15,7 @@ import (
 // termsEvery is how often the agent looks whether its model has other terms.
 const termsEvery = 15 * time.Second
 
-// followTerms accepts the work terms of the node's model when they have changed: until then keepers measure the node by
+// followTerms accepts the terms of the node's model when they have changed: until then keepers measure the node by
 // the old ones, and it gets no new leases. They were public for a timelock, and change by a factor of two at most.
 func (a *Agent) followTerms(ctx context.Context) error {
 	tick := time.NewTicker(termsEvery)
@@ -46,5 +46,5 @@ func (a *Agent) acceptTerms(ctx context.Context, node market.Node, model market.
 		a.log.Warn().Err(market.Explain(err)).Msg("the node cannot accept its model's terms: it gets no new leases")
 		return
 	}
-	a.log.Info().Uint32("work_size", model.WorkSize).Uint32("work_bound_ms", model.WorkBoundMs).Msg("node accepted the terms of its model")
+	a.log.Info().Uint32("min_operations", model.MinOperations).Uint32("min_bandwidth", model.MinBandwidth).Msg("node accepted the terms of its model")
 }

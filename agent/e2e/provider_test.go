@@ -139,7 +139,7 @@ func TestComingAndGoing(t *testing.T) {
 	require.Contains(t, a.out.String(), "account was closed")
 }
 
-// The simulated cheats: too slow, and silent.
+// The simulated cheats say what they are, and a silent machine answers nothing.
 func TestSimulatedCheats(t *testing.T) {
 	t.Parallel()
 	w := newTestbed(t)
@@ -149,16 +149,8 @@ func TestSimulatedCheats(t *testing.T) {
 	require.Contains(t, a.out.String(), "SIMULATION")
 	_, err := w.ask(a, messages.CheckLiveness, nil)
 	require.NoError(t, err)
-	change, _ := w.workChallenge(a)
-	began := time.Now()
-	resp, err := w.ask(a, messages.CheckWork, change)
-	require.NoError(t, err)
-	require.Nil(t, resp.Work)
-	require.Contains(t, resp.Refused, "in time")
-	require.Greater(t, time.Since(began), 2*time.Second, "it tried for as long as it could matter")
-
 	require.NoError(t, os.WriteFile(silence, nil, 0o600))
-	began = time.Now()
+	began := time.Now()
 	_, err = w.ask(a, messages.CheckLiveness, nil)
 	require.Error(t, err)
 	var refused *p2p.Error

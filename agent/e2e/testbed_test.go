@@ -103,7 +103,7 @@ func testbedOf(t *testing.T, genesis string, change ...func(*bindings.Params)) *
 	for _, f := range change {
 		f(&params)
 	}
-	require.NoError(t, seed.Seed(t.Context(), w.chain, w.keys, params))
+	require.NoError(t, seed.Seed(t.Context(), w.chain, w.keys, params, seed.Models()))
 
 	w.view = view.New(view.Options{Log: log})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -16,11 +16,11 @@ import (
 // The node's side of the protocols. A member joins once, and again when its stream was lost.
 var (
 	joinProtocol = p2p.Protocol{
-		ID: messages.Measure, Since: 6, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: 10 * time.Second,
+		ID: messages.Measure, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: 10 * time.Second,
 		Rate: 1, Burst: 8, Concurrent: 2 * maxMembers, PerPeer: 2,
 	}
 	openProtocol = p2p.Protocol{
-		ID: messages.MeasureOpen, Since: 6, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: 30 * time.Second,
+		ID: messages.MeasureOpen, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: 30 * time.Second,
 		Rate: 2, Burst: 24, Concurrent: 2 * maxMembers, PerPeer: 8,
 	}
 )

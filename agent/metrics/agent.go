@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/agent/line"
 	"github.com/gantry-market/gantry/agent/measure"
 	"github.com/gantry-market/gantry/agent/offer"
 )
@@ -31,6 +32,8 @@ type State struct {
 	Questions challenge.Counts
 	// Measured counts measurements since the start.
 	Measured measure.Counts
+	// Lines counts checks of the line since the start.
+	Lines line.Counts
 	// InFlight are transactions whose outcome is not known yet.
 	InFlight int
 	// Faults are those of the hardware that stand.
@@ -70,7 +73,6 @@ func plain() []figure {
 		{describe("keepers", "Keepers on chain."), func(s State) float64 { return float64(s.Keepers) }},
 		{describe("keepers_connected", "Keepers that have a connection with this node."), func(s State) float64 { return float64(s.Connected) }},
 		{describe("question_age_seconds", "Time since a keeper last asked this node."), func(s State) float64 { return time.Since(s.Asked).Seconds() }},
-		{describe("work_seconds", "How long the last work proof took."), func(s State) float64 { return s.Questions.LastWork.Seconds() }},
 		{describe("transactions_in_flight", "Transactions whose outcome is not known yet."), func(s State) float64 { return float64(s.InFlight) }},
 		{describe("hardware_faults", "Faults of the hardware that stand."), func(s State) float64 { return float64(s.Faults) }},
 		{describe("clock_off_seconds", "What has to be added to this machine's clock to have the chain's; 0 within a few seconds."), func(s State) float64 { return s.ClockOff.Seconds() }},
@@ -153,7 +155,8 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		kind, answered string
 		count          uint64
 	}{
-		{"liveness", "yes", q.Liveness}, {"inventory", "yes", q.Inventory}, {"work", "yes", q.Work}, {"work", "no", q.WorkRefused}, {"evidence", "yes", q.Evidence},
+		{"liveness", "yes", q.Liveness}, {"inventory", "yes", q.Inventory}, {"evidence", "yes", q.Evidence},
+		{"line", "yes", s.Lines.Begun}, {"line", "no", s.Lines.Declined()},
 	} {
 		to <- prometheus.MustNewConstMetric(c.questions, prometheus.CounterValue, float64(n.count), n.kind, n.answered)
 	}

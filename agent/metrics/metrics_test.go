@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/offer"
 )
@@ -19,7 +18,7 @@ func pointer[T any](v T) *T { return &v }
 func TestFigures(t *testing.T) {
 	s := State{
 		Status: "active", Offer: offer.State{Reason: offer.Hours}, PendingFaults: 1, Leases: map[string]int{"running": 2}, Keepers: 3, Connected: 2, Asked: time.Now().Add(-time.Minute),
-		Questions: challenge.Counts{Work: 4, WorkRefused: 1, LastWork: 1500 * time.Millisecond}, DiskFree: 1 << 40,
+		DiskFree: 1 << 40,
 		GPUs: []GPU{
 			{
 				Device: host.GPU{Index: 0, UUID: "GPU-1", Model: "NVIDIA A100", VRAMMiB: 40960, PCIBusID: "0000:01:00.0"},
@@ -67,12 +66,9 @@ gantry_agent_not_offering{reason="used"} 0
 # HELP gantry_agent_offering 1 while the machine takes new leases.
 # TYPE gantry_agent_offering gauge
 gantry_agent_offering 0
-# HELP gantry_agent_work_seconds How long the last work proof took.
-# TYPE gantry_agent_work_seconds gauge
-gantry_agent_work_seconds 1.5
 `
 	require.NoError(t, testutil.GatherAndCompare(r, strings.NewReader(want), "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE",
-		"DCGM_FI_DEV_ROW_REMAP_FAILURE", "DCGM_FI_DEV_FAN_SPEED", "gantry_agent_gpu_missing", "gantry_agent_leases", "gantry_agent_node_status", "gantry_agent_not_offering", "gantry_agent_offering", "gantry_agent_work_seconds"))
+		"DCGM_FI_DEV_ROW_REMAP_FAILURE", "DCGM_FI_DEV_FAN_SPEED", "gantry_agent_gpu_missing", "gantry_agent_leases", "gantry_agent_node_status", "gantry_agent_not_offering", "gantry_agent_offering"))
 
 	there = false
 	n, err := testutil.GatherAndCount(r, "gantry_agent_keepers", "DCGM_FI_DEV_GPU_TEMP")

@@ -34,10 +34,9 @@ var (
 )
 
 var (
-	bucketLeases     = []byte("leases")
-	bucketReceipts   = []byte("receipts")
-	bucketWorkClaims = []byte("work")
-	bucketBids       = []byte("bids")
+	bucketLeases   = []byte("leases")
+	bucketReceipts = []byte("receipts")
+	bucketBids     = []byte("bids")
 )
 
 // Owner says whose file it is.
@@ -72,7 +71,7 @@ func Open(path string, o Options) (*Store, error) {
 	}
 	db, err := boltstore.Open(path, boltstore.Config{
 		Name: "agent store", Schema: Schema, Owner: append(o.Owner.Domain[:], o.Owner.NodeKey[:]...),
-		Buckets:       [][]byte{bucketLeases, bucketReceipts, bucketWorkClaims, bucketBids},
+		Buckets:       [][]byte{bucketLeases, bucketReceipts, bucketBids},
 		DescribeOwner: func(owner []byte) string { return fmt.Sprintf("node %x on cluster %x", owner[8:], owner[:8]) },
 		OtherSchema: "run the version that wrote it until its leases are closed, then move the file away: an agent with a new file knows " +
 			"neither the jobs that run nor the receipts that it signed",

@@ -38,7 +38,6 @@ func fill(t testing.TB, s *Store, count int) []Lease {
 		_, err = s.ReserveReceipt(Key{byte(i + 1)}, 1, uint64(i))
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.PutWorkClaim(WorkClaim{Period: 5, Seed: Key{1}, N: 64, Root: Key{7}}))
 	all, err := s.Leases()
 	require.NoError(t, err)
 	return all
@@ -57,9 +56,6 @@ func TestEntriesSurviveReopening(t *testing.T) {
 	r, err := s.Receipt(Key{3})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, r.Seconds)
-	w, err := s.WorkClaim(5, Key{1})
-	require.NoError(t, err)
-	require.Equal(t, Key{7}, w.Root)
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -194,26 +190,6 @@ func TestReceiptSignatures(t *testing.T) {
 	_, err = s.ReserveReceipt(Key{1}, 2, 20)
 	require.NoError(t, err)
 	require.ErrorIs(t, s.SignReceipt(Key{1}, 1, sig, nil, Key{}), ErrReceipt)
-}
-
-func TestOneRootForOneSeed(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "agent.db"))
-	w := WorkClaim{Period: 7, Seed: Key{1}, N: 64, Root: Key{2}}
-	require.NoError(t, s.PutWorkClaim(w))
-	require.NoError(t, s.PutWorkClaim(w))
-	w.Root = Key{3}
-	require.ErrorIs(t, s.PutWorkClaim(w), ErrExists)
-	w.Seed = Key{9}
-	require.NoError(t, s.PutWorkClaim(w))
-	w.Period = 8
-	require.NoError(t, s.PutWorkClaim(w))
-	n, err := s.PruneWorkClaims(8)
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
-	_, err = s.WorkClaim(7, Key{1})
-	require.ErrorIs(t, err, ErrNotFound)
-	_, err = s.WorkClaim(8, Key{9})
-	require.NoError(t, err)
 }
 
 func TestConcurrentUse(t *testing.T) {

@@ -175,13 +175,3 @@ type SignedReceipt struct {
 	CustomerSignature []byte `json:"customer_signature"`
 	CustomerKey       Key    `json:"customer_key"`
 }
-
-// WorkClaim is what the node signed about a product of a period.
-type WorkClaim struct {
-	Period  uint64        `json:"period"`
-	Seed    Key           `json:"seed"`
-	N       uint32        `json:"n"`
-	Root    Key           `json:"root"`
-	Elapsed time.Duration `json:"elapsed_ns"`
-	At      time.Time     `json:"at"`
-}

@@ -23,6 +23,9 @@ import (
 	"github.com/gantry-market/gantry/attest/work"
 )
 
+// smallOrder is the order of the product in a bundle.
+const smallOrder = 32
+
 // lab is a simulated maker of GPUs and processors, a node, and a keeper's policy.
 type lab struct {
 	at         time.Time

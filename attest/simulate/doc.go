@@ -1,9 +1,7 @@
 // Package simulate measures how often, and how soon, evidence finds out a machine that is not what it claims.
 //
-// The verification is the real code: series of products and their opened rounds, Freivalds over whole products, opened
-// chunks, memory sweeps, bundles judged by a policy, the comparison of devices. What is simulated, and labelled so, is
-// hardware and time: products are of a small order, and how long the claimed sizes would take follows from the data
-// sheets of package class; GPU reports and confidential machines come from authorities that the tests make (nvgputest,
+// The verification is the real code: Freivalds over whole products, opened chunks, bundles judged by a policy, the
+// comparison of devices. What is simulated, and labelled so, is hardware: products are of a small order; GPU reports and confidential machines come from authorities that the tests make (nvgputest,
 // snptest). Nothing here has run on a GPU.
 //
 // A run is determined by its seed but for the keys of the simulated hardware, on which no outcome depends.

@@ -13,46 +13,7 @@ func Scenarios(at time.Time) ([]Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("simulate: %w", err)
 	}
-	return append(append(timedScenarios(), wrongScenarios()...), l.scenarios()...), nil
-}
-
-func timedScenarios() []Scenario {
-	h100, a100, l4, rtx := mustClass("H100-SXM5-80GB"), mustClass("A100-SXM4-80GB"), mustClass("L4-PCIe-24GB"), mustClass("RTX-4090-24GB")
-	const timing, memory = "series of products, timed", "memory sweep"
-	var out []Scenario
-	for _, c := range []struct {
-		name    string
-		m       machine
-		hurries bool
-		honest  bool
-		expect  string
-	}{
-		{"honest H100", machine{class: h100, speed: 1}, false, true, "0 %"},
-		{"false class: L4 as H100, late", machine{class: l4, speed: 1}, false, false, "100 %"},
-		{"false class: L4 as H100, makes up rounds", machine{class: l4, speed: 1}, true, false, ""},
-		{"false class: A100 as H100", machine{class: a100, speed: 1}, true, false, ""},
-		{"false class: RTX 4090 as H100", machine{class: rtx, speed: 1}, true, false, ""},
-		{"slow GPU: H100 at 30 %, makes up rounds", machine{class: h100, speed: 0.3}, true, false, ""},
-		{"slow GPU: H100 at 50 %, makes up rounds", machine{class: h100, speed: 0.5}, true, false, ""},
-		{"slow GPU: H100 at 80 %", machine{class: h100, speed: 0.8}, true, false, ""},
-		{"relayed work: no GPU, an H100 40 ms away", machine{class: h100, speed: 1, relay: 40 * time.Millisecond}, false, false, "0 %"},
-		{"relayed work: no GPU, an L4 40 ms away as H100", machine{class: l4, speed: 1, relay: 40 * time.Millisecond}, false, false, "100 %"},
-	} {
-		expect := c.expect
-		if expect == "" {
-			expect = detectionChance(c.m, h100)
-		}
-		out = append(out, Scenario{Name: c.name, Against: timing, Honest: c.honest, Expect: expect, Play: timed(c.m, h100, c.hurries)})
-	}
-	const pcie4, ddr = 26e9, 400e9
-	return append(
-		out,
-		Scenario{Name: "honest H100", Against: memory, Honest: true, Expect: "0 %", Play: swept(machine{class: h100}, h100, 1, 0, 0)},
-		Scenario{Name: "false class: RTX 4090 as H100", Against: memory, Expect: sampled(0.7, smallBlocks, openedBlocks), Play: swept(machine{class: rtx}, h100, 0.3, 0, 0)},
-		Scenario{Name: "10 % of the memory missing", Against: memory, Expect: sampled(5.0/64, smallBlocks, openedBlocks), Play: swept(machine{class: h100}, h100, 0.9, 0, 0)},
-		Scenario{Name: "RTX 4090 as H100, the rest over PCI Express", Against: memory, Expect: "100 %", Play: swept(machine{class: rtx}, h100, 0.3, 0.7, pcie4)},
-		Scenario{Name: "half of it in host memory read at 400 GB/s", Against: memory, Expect: "0–100 %", Play: swept(machine{class: h100}, h100, 0.5, 0.5, ddr)},
-	)
+	return append(wrongScenarios(), l.scenarios()...), nil
 }
 
 func wrongScenarios() []Scenario {

@@ -110,3 +110,10 @@ func sampled(fraction float64, count, k int) string {
 	}
 	return fmt.Sprintf("%.1f %%", 100*(1-miss))
 }
+
+func draw(rng *rand.Rand) (b [32]byte) {
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	return b
+}

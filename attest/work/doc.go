@@ -9,8 +9,7 @@
 //	A[i][32b+t] = sha256(seed ‖ 'A' ‖ i u32le ‖ b u32le)[t]
 //	B[32b+t][j] = sha256(seed ‖ 'B' ‖ j u32le ‖ b u32le)[t]     0 ≤ t < 32
 //
-// So a row of A and a column of B cost n/32 hashes each, and an on-chain program recomputes one entry of C with n/16
-// SHA-256 calls and n products (prove_bad_work of the protocol).
+// So a row of A and a column of B cost n/32 hashes each.
 //
 // # Work claim
 //

@@ -47,31 +47,6 @@ func (c CPU) Prove(ctx context.Context, seed Seed, n int) (*Proof, error) {
 	return NewProof(seed, n, product)
 }
 
-// Throttled computes every product Repeat times and answers with the last one: correct work by a machine that is Repeat
-// times slower than it claims. It is the local network's cheat and is named as such; it does not sleep.
-type Throttled struct {
-	Prover Prover
-	// Repeat is how often the product is computed; below 1 it counts as 1.
-	Repeat int
-}
-
-var _ Prover = Throttled{}
-
-// Name implements [Prover].
-func (t Throttled) Name() string {
-	return fmt.Sprintf("THROTTLED %d times slower: %s", max(1, t.Repeat), t.Prover.Name())
-}
-
-// Prove implements [Prover].
-func (t Throttled) Prove(ctx context.Context, seed Seed, n int) (*Proof, error) {
-	for i := 1; i < t.Repeat; i++ {
-		if _, err := t.Prover.Prove(ctx, seed, n); err != nil {
-			return nil, err
-		}
-	}
-	return t.Prover.Prove(ctx, seed, n)
-}
-
 // Faulty claims a product of which a fraction of the entries is wrong but in range. It exists to test verifiers.
 type Faulty struct {
 	Prover Prover

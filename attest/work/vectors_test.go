@@ -18,7 +18,6 @@ type vectors struct {
 	Cells    []cellVector    `json:"cells"`
 	Openings []openingVector `json:"openings"`
 	Claims   []string        `json:"claims"`
-	Seeds    []seedVector    `json:"seeds"`
 }
 
 type cellVector struct {
@@ -34,14 +33,6 @@ type openingVector struct {
 	N       int    `json:"n"`
 	Root    string `json:"root"`
 	Opening string `json:"opening"`
-}
-
-type seedVector struct {
-	SlotHash  string `json:"slot_hash"`
-	Node      string `json:"node"`
-	Period    uint64 `json:"period"`
-	Signature string `json:"signature"`
-	Seed      string `json:"seed"`
 }
 
 func makeVectors(t *testing.T) vectors {
@@ -63,12 +54,6 @@ func makeVectors(t *testing.T) vectors {
 		c := p.Claim([8]byte{1, 2}, [32]byte{3, 4}, uint64(i)).Bytes()
 		v.Claims = append(v.Claims, hex.EncodeToString(c[:]))
 	}
-	slot, node, sig := [32]byte(seedOf(10)), [32]byte(seedOf(20)), [64]byte{30, 31}
-	seed := DeriveSeed(slot, node, 1<<40+7, sig)
-	v.Seeds = append(v.Seeds, seedVector{
-		hex.EncodeToString(slot[:]), hex.EncodeToString(node[:]), 1<<40 + 7,
-		hex.EncodeToString(sig[:]), hex.EncodeToString(seed[:]),
-	})
 	return v
 }
 

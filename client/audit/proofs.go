@@ -1,14 +1,10 @@
 package audit
 
 import (
-	"bytes"
-	"crypto/ed25519"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
@@ -16,8 +12,7 @@ import (
 
 // What was proven.
 const (
-	ProvenBadWork              = "bad work"                    // which is a fault besides
-	ProvenWrongCell            = "wrong byte of a measurement" // as well
+	ProvenWrongCell            = "wrong byte of a measurement" // which is a fault besides
 	ProvenEquivocation         = "equivocation"
 	ProvenManifestEquivocation = "manifest equivocation"
 	ProvenUnjustAward          = "unjust award"
@@ -57,62 +52,6 @@ func (s *Slash) checkBond(c *problems, amount, finder, burned uint64) {
 
 func (s *Slash) step(t Tx, c problems, name, format string, args ...any) {
 	s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
-}
-
-// fromWork is how a fault of bad work begins: what the node has signed, and the entry as it should be. until are the node's
-// transactions up to the proof.
-func (s *Slash) fromWork(until []Tx, v *bindings.BadWorkProven, fault *bindings.FaultOpened) {
-	t := until[len(until)-1]
-	s.Proof = ProvenBadWork
-	var c problems
-	c.require(market.WorkFaultAddress(v.Node, v.Finder, v.Period) == v.Fault, "the address is not that of this proof")
-	c.require(fault.Node == v.Node && fault.Lease.IsZero(), "the fault is of another node or of one lease")
-	opened, claim, at, ok := findFraudProof(until, v)
-	c.require(ok, "no fraud proof with a work claim that fits was opened before it")
-	if ok {
-		right, err := work.Cell(claim.Seed, int(claim.N), int(v.Row), int(v.Column))
-		c.require(err == nil && right == v.Right, "the entry is %d, and the program found %d", right, v.Right)
-		c.require(at != v.Right, "what the node signed is right")
-		s.step(opened, nil, "fraud proof", "node %s signed a product of order %d in period %d, with %d at (%d, %d)", v.Node, claim.N, v.Period,
-			v.Claimed, v.Row, v.Column)
-	}
-	s.step(t, c, "proven", "the program computed %d; brought by %s; %s GNT at stake, about the time from %s on, without an appeal", v.Right, v.Finder,
-		s.Amount, clock(fault.WindowFrom))
-}
-
-// findFraudProof finds the last fraud proof that was opened, with the signed work claim of the node and the entry that
-// it claims.
-func findFraudProof(txs []Tx, v *bindings.BadWorkProven) (tx Tx, c work.Claim, claimed int32, ok bool) {
-	const row, column, chunk = 8 + work.ClaimSize, 10 + work.ClaimSize, 12 + work.ClaimSize
-	for _, t := range txs {
-		for _, ix := range t.Instructions {
-			if ix.Program != market.ProgramID || len(ix.Data) < chunk+4*work.ChunkEntries || [8]byte(ix.Data[:8]) != bindings.Instruction_FraudProofOpen {
-				continue
-			}
-			raw := ix.Data[8:row]
-			parsed, err := work.ParseClaim(raw)
-			if err != nil || parsed.Node != v.Node || parsed.Period != v.Period || !signed(t, raw) ||
-				uint32(binary.LittleEndian.Uint16(ix.Data[row:])) != v.Row || uint32(binary.LittleEndian.Uint16(ix.Data[column:])) != v.Column {
-				continue
-			}
-			entry := int32(binary.LittleEndian.Uint32(ix.Data[chunk+4*(v.Column%work.ChunkEntries):]))
-			if entry == v.Claimed {
-				tx, c, claimed, ok = t, parsed, entry, true
-			}
-		}
-	}
-	return tx, c, claimed, ok
-}
-
-// signed reports whether the transaction has a valid signature over the message; the program has checked whose key it
-// is.
-func signed(t Tx, message []byte) bool {
-	for _, s := range signatures(t) {
-		if bytes.Equal(s.Message, message) && ed25519.Verify(ed25519.PublicKey(s.Key[:]), s.Message, s.Sig[:]) {
-			return true
-		}
-	}
-	return false
 }
 
 // manifestEquivocation verifies both manifests again.

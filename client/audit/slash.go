@@ -90,9 +90,8 @@ func auditFault(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpen
 	return s, nil
 }
 
-// opened checks the cause of a fault: a leaf of a final report, an upheld dispute, a broken guarantee, bad work of
-// either kind, or an
-// outage that keepers voted about.
+// opened checks the cause of a fault: a leaf of a final report, an upheld dispute, a broken guarantee, a wrong byte
+// of a measurement, or an outage that keepers voted about.
 func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpened) error {
 	upheld := func(d *bindings.DisputeResolved) bool { return d.Upheld == 1 && d.Lease == v.Lease }
 	if d, _, ok := find([]Tx{opened}, upheld); ok && s.Flags == records.FlagBadOutput {
@@ -102,17 +101,6 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 	broken := func(g *bindings.GuaranteeResolved) bool { return g.Fault == v.Fault }
 	if g, _, ok := find([]Tx{opened}, broken); ok {
 		s.Steps = append(s.Steps, s.fromGuarantee(opened, v, g))
-		return nil
-	}
-	wrong := func(w *bindings.BadWorkProven) bool { return w.Fault == v.Fault }
-	if w, _, ok := find([]Tx{opened}, wrong); ok {
-		// The fraud proof before it is among the node's transactions.
-		txs, err := Read(ctx, o.Source, v.Node, o.Commitment)
-		if err != nil {
-			return err
-		}
-		before := slices.IndexFunc(txs, func(t Tx) bool { return t.Signature == opened.Signature })
-		s.fromWork(append(txs[:max(before, 0):max(before, 0)], opened), w, v)
 		return nil
 	}
 	wrongCell := func(w *bindings.WrongCellProven) bool { return w.Fault == v.Fault }
@@ -146,7 +134,7 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 		if p.Leaf.Node == v.Node && (v.Lease.IsZero() || p.Leaf.Lease == v.Lease) && uint64(p.Leaf.Period) == v.Period {
 			found = true
 			c.require(!final || p.Root() == root, "the proof does not lead to the final root")
-			c.require(p.Leaf.Flags.Has(s.Flags), "the leaf has the flags %s only", p.Leaf.Flags)
+			c.require(p.Leaf.Flags.Has(s.Flags&^records.FlagSlow), "the leaf has the flags %s only", p.Leaf.Flags)
 		}
 	}
 	c.require(found, "the leaf is not in the transaction")
@@ -155,7 +143,12 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 		Text: fmt.Sprintf("%s of node %s in period %d; the leaf's proof leads to the final root; %s GNT at stake, about the time from %s on, appeal until %s",
 			s.Flags, v.Node, v.Period, s.Amount, clock(v.WindowFrom), clock(v.ApplicableAt)),
 	})
-	return nil
+	if !s.Flags.Has(records.FlagSlow) {
+		return nil
+	}
+	figures, err := s.fromFigures(ctx, o, opened, v)
+	s.Steps = append(s.Steps, figures)
+	return err
 }
 
 // fromDispute is the first step of a fault that no leaf shows: keepers have decided a dispute for the customer.

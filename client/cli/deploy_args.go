@@ -38,6 +38,10 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "min-uptime", Usage: "`PERCENT`"},
 			&cli.StringFlag{Name: "min-reputation", Usage: "`PERCENT`"},
 			&cli.UintFlag{Name: "min-vram", Usage: "`GIB` per GPU"},
+			&cli.StringFlag{Name: "min-tops", Usage: "int8 `TOPS` that keepers have measured of each GPU, at least"},
+			&cli.StringFlag{Name: "min-bandwidth", Usage: "`GB/S` of memory that keepers have measured of each GPU, at least"},
+			&cli.StringFlag{Name: "min-down", Usage: "`MBIT/S` to the machine that keepers have measured, at least"},
+			&cli.StringFlag{Name: "min-up", Usage: "`MBIT/S` from the machine that keepers have measured, at least"},
 			&cli.UintFlag{Name: "min-tier", Usage: "evidence tier, 0 to 3"},
 			&cli.StringFlag{Name: "link", Usage: "pcie, nvlink or nvswitch, at least"},
 			&cli.BoolFlag{Name: "guaranteed", Usage: "only nodes whose uptime guarantee covers the order's latest end"},
@@ -334,6 +338,20 @@ func (s *session) requirement(m market.Model) (market.Requirement, error) {
 			}
 		}
 		return bps
+	}
+	for name, figure := range map[string]*uint32{"min-tops": &r.MinOperations, "min-bandwidth": &r.MinBandwidth} {
+		if text := s.cli.String(name); text != "" {
+			if *figure, err = service.ParseThousandths(text); err != nil {
+				return r, usage("--"+name+": "+err.Error(), "")
+			}
+		}
+	}
+	for name, figure := range map[string]*uint32{"min-down": &r.MinDownMbps, "min-up": &r.MinUpMbps} {
+		if text := s.cli.String(name); text != "" {
+			if *figure, err = service.ParseMbps(text); err != nil {
+				return r, usage("--"+name+": "+err.Error(), "")
+			}
+		}
 	}
 	r.MinUptimeBps, r.MinReputationBps = percentFlag("min-uptime"), percentFlag("min-reputation")
 	if err != nil {

@@ -249,10 +249,18 @@ func (s *session) modelPropose() error {
 	if err != nil {
 		return usage("--tflops: "+err.Error(), "")
 	}
-	for _, name := range []string{"vram", "work-size", "work-bound-ms", "min-tier"} {
+	for _, name := range []string{"vram", "min-tier"} {
 		if s.cli.Uint(name) > 1<<31 || (name == "min-tier" && s.cli.Uint(name) > 3) {
 			return usage("--"+name+" is too large", "")
 		}
+	}
+	operations, err := service.ParseThousandths(s.cli.String("min-tops"))
+	if err != nil {
+		return usage("--min-tops: "+err.Error(), "")
+	}
+	bandwidth, err := service.ParseThousandths(s.cli.String("min-bandwidth"))
+	if err != nil {
+		return usage("--min-bandwidth: "+err.Error(), "")
 	}
 	profile, err := profileOf(s.cli.String("profile"))
 	if err != nil {
@@ -260,7 +268,7 @@ func (s *session) modelPropose() error {
 	}
 	instruction, err := ix.GpuModelPropose(ix.GpuModelProposeArgs{
 		Authority: by, ID: id, Name: args[1], VRAMMiB: uint32(s.cli.Uint("vram")), TFLOPSx10: tflops,
-		MinStake: stake, ReferencePrice: price, WorkSize: uint32(s.cli.Uint("work-size")), WorkBoundMS: uint32(s.cli.Uint("work-bound-ms")),
+		MinStake: stake, ReferencePrice: price, MinOperations: operations, MinBandwidth: bandwidth,
 		MinTier: uint8(s.cli.Uint("min-tier")), Profile: profile,
 	})
 	what := fmt.Sprintf("model %d, %s, is proposed; can be applied in %s with: gantry market model apply %d", id, args[1], market.Seconds(mk.Params.TimelockSecs), id)

@@ -61,8 +61,8 @@ func marketCommands(s Streams) []*cli.Command {
 					Flags: []cli.Flag{
 						&cli.UintFlag{Name: "vram", Usage: "`MIB` per GPU"}, &cli.StringFlag{Name: "tflops", Usage: "dense FP16 `TFLOPS`, one decimal"},
 						&cli.StringFlag{Name: "min-stake", Usage: "`GNT` per GPU"}, &cli.StringFlag{Name: "reference-price", Usage: "`USDC` per GPU-hour"},
-						&cli.UintFlag{Name: "work-size", Value: 256, Usage: "side of the work proof's matrices"},
-						&cli.UintFlag{Name: "work-bound-ms", Value: 2000, Usage: "longest time of a work proof"}, &cli.UintFlag{Name: "min-tier"},
+						&cli.StringFlag{Name: "min-tops", Value: "0", Usage: "int8 `TOPS` that a GPU of the class reaches in a measurement; 0 while that is not calibrated on hardware"},
+						&cli.StringFlag{Name: "min-bandwidth", Value: "0", Usage: "`GB/S` of its memory, the same"}, &cli.UintFlag{Name: "min-tier"},
 						&cli.StringFlag{Name: "profile", Value: "1024,4,1024,1000,16,500,16", Usage: "what GPUs are measured by: `N,F,ROWS,CHAIN_MS,K,WALK_MS,LANES`"}, vaultFlag(),
 					},
 					Action: action(s, (*session).modelPropose),
@@ -114,9 +114,9 @@ func printMarket(w io.Writer, m *service.Market) {
 	fmt.Fprintln(w)
 	models := make([][]string, len(m.Models))
 	for i, x := range m.Models {
-		models[i] = []string{fmt.Sprint(x.ID), x.Name, fmt.Sprintf("%d G", x.VRAMMiB/1024), x.TFLOPS, x.MinStake, x.Reference, inForce(&x)}
+		models[i] = []string{fmt.Sprint(x.ID), x.Name, fmt.Sprintf("%d G", x.VRAMMiB/1024), x.TFLOPS, class(x.MinOperations, x.MinBandwidth), x.MinStake, x.Reference, inForce(&x)}
 	}
-	table(w, "MODEL|NAME|VRAM|TFLOPS|STAKE PER GPU|REFERENCE $/GPU-H|IN FORCE", models)
+	table(w, "MODEL|NAME|VRAM|TFLOPS|CLASS|STAKE PER GPU|REFERENCE $/GPU-H|IN FORCE", models)
 	fmt.Fprintln(w, "\nwhat GPUs are measured by: order, fold, rows, ms of the chain, resident rounds, ms of walks, lanes")
 	profiles := make([][]string, len(m.Models))
 	for i, x := range m.Models {
@@ -129,6 +129,14 @@ func printMarket(w io.Writer, m *service.Market) {
 	printRelations(w, m.Relations)
 }
 
+// class is what a GPU of a model is to reach in a measurement.
+func class(operations, bandwidth uint32) string {
+	if operations == 0 && bandwidth == 0 {
+		return "not calibrated"
+	}
+	return market.TOPS(operations) + " TOPS, " + market.GBs(bandwidth) + " GB/s"
+}
+
 // inForce says since when a model's terms hold, and what is proposed.
 func inForce(m *service.Model) string {
 	since := "not yet"
@@ -136,8 +144,8 @@ func inForce(m *service.Model) string {
 		since = "since " + when(m.Since) + " UTC"
 	}
 	if p := m.Pending; p != nil {
-		since += fmt.Sprintf("; from %s UTC on, by gantry market model apply %d: stake %s, reference %s, work %d within %d ms, tier %d",
-			when(m.PendingEta), m.ID, p.MinStake, p.Reference, p.WorkSize, p.WorkBound, p.MinTier)
+		since += fmt.Sprintf("; from %s UTC on, by gantry market model apply %d: stake %s, reference %s, class of %s TOPS and %s GB/s, tier %d",
+			when(m.PendingEta), m.ID, p.MinStake, p.Reference, market.TOPS(p.MinOperations), market.GBs(p.MinBandwidth), p.MinTier)
 	}
 	return since
 }

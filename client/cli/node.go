@@ -118,12 +118,21 @@ func (s *session) nodeShow() error {
 			[2]string{"status", j.Status}, [2]string{"health", healthText(j.Unhealthy)}, [2]string{"ask", j.Price + " USDC per GPU-hour"}, [2]string{"evidence tier", fmt.Sprint(j.Tier)},
 			[2]string{"GPUs that others claim", fmt.Sprint(n.ClaimsMissing)},
 			[2]string{"uptime", j.Uptime + " %"}, [2]string{"checks passed", fmt.Sprintf("%d of %d", j.Passed, j.Checks)},
-			[2]string{"measured", j.Measured + " TFLOPS"}, [2]string{"jobs", fmt.Sprintf("%d completed and paid (%s USDC of fees), %d failed", j.Completed, j.Fees, j.Failed)},
+			[2]string{"claimed", fmt.Sprintf("%s TFLOPS fp16 by the model, network %d Mbit/s down and %d up", j.Claimed.TFLOPS, j.Claimed.DownMbps, j.Claimed.UpMbps)},
+			[2]string{"GPUs measured", n.FiguresText()}, [2]string{"network measured", networkText(&n)}, [2]string{"jobs", fmt.Sprintf("%d completed and paid (%s USDC of fees), %d failed", j.Completed, j.Fees, j.Failed)},
 			[2]string{"rating", j.Rating}, [2]string{"reputation", j.Reputation + " %"}, [2]string{"verified", verified(j.Lacks)},
 			[2]string{"stake needed", j.Stake + " GNT"},
 			[2]string{"uptime guarantee", guarantee},
 			[2]string{"pending faults", fmt.Sprint(j.Faults)}, [2]string{"registered", when(j.Registered) + " UTC"})
 	})
+}
+
+// networkText is what keepers have measured of a node's network.
+func networkText(n *market.Node) string {
+	if n.DownMbps == 0 && n.UpMbps == 0 {
+		return "not yet"
+	}
+	return fmt.Sprintf("%d Mbit/s down, %d up", n.DownMbps, n.UpMbps)
 }
 
 // healthText says whether a report keeps new orders from the machine.

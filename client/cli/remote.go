@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -35,6 +36,7 @@ type remote struct {
 	view    *view.View
 	wallet  solana.PrivateKey
 	keepers []solana.PublicKey
+	log     zerolog.Logger
 }
 
 // dial joins the network as the customer and learns the keepers' addresses from the chain.
@@ -52,18 +54,25 @@ func (s *session) dial(v *view.View) (*remote, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, func() { _ = n.Close() })
-	r := &remote{net: n, view: v, wallet: key}
-	for _, k := range v.Keepers() {
-		if err := n.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {
-			s.log.Debug().Err(err).Str("keeper", k.Wallet.String()).Msg("keeper's address is not usable")
-			continue
-		}
-		r.keepers = append(r.keepers, k.Wallet)
-	}
+	r := &remote{net: n, view: v, wallet: key, log: s.log}
+	r.know(v)
 	if len(r.keepers) == 0 {
 		return nil, network("no keeper of this market gives an address, so its machines cannot be found", "try again later: gantry keeper list", nil)
 	}
 	return r, nil
+}
+
+// know takes the keepers and their addresses from a view.
+func (r *remote) know(v *view.View) {
+	var keepers []solana.PublicKey
+	for _, k := range v.Keepers() {
+		if err := r.net.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {
+			r.log.Debug().Err(err).Str("keeper", k.Wallet.String()).Msg("keeper's address is not usable")
+			continue
+		}
+		keepers = append(keepers, k.Wallet)
+	}
+	r.keepers = keepers
 }
 
 // reach connects to a machine through the keepers, and tries again until ctx ends.

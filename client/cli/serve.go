@@ -99,7 +99,7 @@ func (s *session) serve() (err error) {
 		}
 	}
 	server := serve.New(serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Outputs: &buyer{s: s}, Events: events,
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Page: files, Hosts: s.cli.StringSlice("host"), Log: s.log,
 	})
 	if len(files) > 0 {

@@ -18,6 +18,8 @@ func unsuitable(err error) string {
 		return "without enough free GPUs"
 	case bindings.ErrorCodeUnsuitableHardware:
 		return "simulated or other hardware"
+	case bindings.ErrorCodeUnsuitableFigures:
+		return "not measured to be of their class, or slower than asked for"
 	case bindings.ErrorCodeUnsuitableLocation:
 		return "in another region"
 	case bindings.ErrorCodeUnsuitableReputation:

@@ -95,7 +95,7 @@ type (
 		Meta
 		bindings.Payout
 	}
-	// FraudProof is the first part of a proof of a wrong work claim, or of a wrong byte of a measurement: see ProofEntry.
+	// FraudProof is the first parts of a proof of a wrong byte of a measurement.
 	FraudProof struct {
 		Meta
 		bindings.FraudProof

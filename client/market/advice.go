@@ -80,7 +80,7 @@ var advice = map[Code]string{
 	bindings.ErrorCodeEvidenceTooWeak:      "wait for a final report with evidence of tier 2 or 3 that names the node's devices",
 	bindings.ErrorCodeClaimsStand:          "nothing is left to do, or the present holders have evidence that is as good",
 	bindings.ErrorCodeMigrationNotAllowed:  "end the lease instead and order again",
-	bindings.ErrorCodeInvalidWorkClaim:     "bring what the node of this market signed, byte for byte",
+	bindings.ErrorCodeUnsuitableFigures:    "ask for less, or wait until keepers have measured the node: `gantry node show` has its figures",
 	bindings.ErrorCodeInvalidCommitment:    "bring what the node of this market signed, the entry as it was sent, and the block of its instant, byte for byte",
 	bindings.ErrorCodeUnknownProfile:       "close the fraud proof: the model was measured by another profile, and before that by another; see `gantry market show`",
 	bindings.ErrorCodeWorkIsRight:          "close the fraud proof: what the node signed is right",

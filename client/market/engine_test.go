@@ -235,7 +235,7 @@ func TestReportsAndFaults(t *testing.T) {
 
 	statement := records.CheckStatement{
 		Domain: records.Domain(mk.Domain), Node: cheat.Address, Period: records.Period(first), Kind: records.CheckWork, Passed: true,
-		Measured: 9_000, CheckedAt: w.Now(),
+		Figures: records.Figures{First: 9_000}, CheckedAt: w.Now(),
 	}
 	sig, err := statement.Sign(keeper)
 	require.NoError(t, err)

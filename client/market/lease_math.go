@@ -289,14 +289,17 @@ func (k *Keeper) CanVote(p *Params, period uint64, now int64) error {
 }
 
 // NodeFlags say that the machine is not what it claims.
-const NodeFlags = records.FlagSpecMismatch | records.FlagWorkFailed | records.FlagEvidenceFailed | records.FlagDeviceChanged
+const NodeFlags = records.FlagSlow | records.FlagSpecMismatch | records.FlagWorkFailed | records.FlagEvidenceFailed | records.FlagDeviceChanged
 
 // LeafNews says what applying a leaf brings: whether it is new for its node, new for its lease, and the flags that open
 // a fault. Nothing new means AlreadyApplied. Flags of the machine mean fault_open for the node, and after it what the leaf
 // says of its lease; other flags mean fault_open for the lease; none means report_apply.
-func LeafNews(leaf *records.Leaf, n *Node, l *Lease) (nodeNew, leaseNew bool, flags records.Flags) {
+func LeafNews(leaf *records.Leaf, n *Node, l *Lease, periodSecs uint32) (nodeNew, leaseNew bool, flags records.Flags) {
 	if nodeNew = isNew(n.LastReportPeriod, n.ReportWindow, uint64(leaf.Period)); nodeNew {
 		flags |= leaf.Flags & NodeFlags
+		if n.makesSlow(leaf, periodSecs) {
+			flags |= records.FlagSlow
+		}
 	}
 	if l != nil && !leaf.Lease.IsZero() {
 		if leaseNew = isNew(l.LastReportPeriod, l.ReportWindow, uint64(leaf.Period)); leaseNew {

@@ -38,6 +38,9 @@ func suited(r *Requirement, n *Node, m *Model, site [16]uint8, now, end int64) e
 		n.Spec.Simulated > r.AllowSimulated || n.Spec.Isolation < r.MinIsolation {
 		return bindings.ErrorCodeUnsuitableHardware
 	}
+	if !FiguresSuit(r, n, m.Calibrated()) {
+		return bindings.ErrorCodeUnsuitableFigures
+	}
 	for i, wanted := range r.Region {
 		if wanted != 0 && wanted != n.Spec.Region[i] {
 			return bindings.ErrorCodeUnsuitableLocation

@@ -26,7 +26,7 @@ func scoreThroughout(o *Order, n Node, price PricePerHour, m *Model, since, awar
 	then, known := n.WorstThroughout(since, awardedAt)
 	free, shown := n.FreeThroughout(since, awardedAt)
 	held := n.State() == NodeActive && n.AvailableSince < since && shown && free >= o.GpusPerNode && n.HealthyThroughout(since, o.AskedAt()) && n.Covered() &&
-		n.CoveredSince < since && m.Since < since && n.TermsAt < since && price > 0 && uint64(price) <= o.MaxPrice
+		n.CoveredSince < since && m.Since < since && n.TermsAt < since && n.figuresBefore(since, asksForFigures(&o.Requirement)) && price > 0 && uint64(price) <= o.MaxPrice
 	if !held || !known || suited(&o.Requirement, &then, m, o.siteWanted(n.Spec.Site), since, o.LatestEnd()) != nil {
 		return 0, false
 	}

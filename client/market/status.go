@@ -17,12 +17,6 @@ const (
 	NodeSuspended  NodeStatus = 5 // a report says that the machine is not what it claims
 )
 
-// What a fraud proof is of.
-const (
-	ProofEntry uint8 = 0 // an entry of a work claim
-	ProofCell  uint8 = 1 // a byte of a measurement
-)
-
 // KeeperStatus says whether a keeper's weight counts.
 type KeeperStatus uint8
 

@@ -22,8 +22,8 @@ const budgetSchema = 1
 var bucketPurchases = []byte("purchases") // by the key that the model has named
 
 // Budget is the most that purchases of a session key may reserve over this server in all, and what they have. It is kept in
-// a file and written before an order is sent. The session key's cap on chain holds beside it: that is the one which whoever
-// takes the file or the server over cannot pass.
+// a file and written before an order is sent. The session key's cap on chain holds beside it: an attacker who takes
+// the file or the server over passes the budget, and not the cap.
 type Budget struct {
 	db   *boltstore.DB
 	most market.USDC
@@ -103,7 +103,7 @@ func (b *Budget) reserve(key string, r serve.OrderRequest, amount market.USDC) e
 		}
 		if left := b.most - min(b.most, sum); amount > left {
 			return service.Refused(fmt.Sprintf("the budget of %s USDC has %s left, and the order reserves %s", b.most, left, amount),
-				"ask for less time, fewer GPUs or a lower price; whoever runs the server can raise it with --budget")
+				"ask for less time, fewer GPUs or a lower price; the person who runs the server can raise it with --budget")
 		}
 		return boltstore.PutJSON(tx, bucketPurchases, []byte(key), charge{Request: request, Amount: amount, Created: time.Now().UTC()})
 	})

@@ -17,6 +17,7 @@ const (
 	CheckEvidence  CheckKind = 4
 	CheckHealth    CheckKind = 5
 	CheckOutput    CheckKind = 6
+	CheckNetwork   CheckKind = 7
 )
 
 // ChallengeRequest is one question of a keeper to a node.
@@ -27,8 +28,7 @@ type ChallengeRequest struct {
 	Node   [32]byte `cbor:"3,keyasint"`
 	Period uint64   `cbor:"4,keyasint"`
 	// Nonce is fresh randomness that the answer repeats.
-	Nonce [32]byte       `cbor:"5,keyasint"`
-	Work  *WorkChallenge `cbor:"6,keyasint,omitempty"`
+	Nonce [32]byte `cbor:"5,keyasint"`
 	// Evidence is what a bundle must answer.
 	Evidence *EvidenceChallenge `cbor:"7,keyasint,omitempty"`
 	// TPM is a step of enrolling the node's TPM, in place of Evidence.
@@ -69,29 +69,18 @@ func (c EvidenceChallenge) Of(nodeKey [32]byte) attest.Challenge {
 	}
 }
 
-// WorkChallenge asks for the product of two matrices derived from a seed. The seed is sha256(slot hash ‖ node ‖ period
-// ‖ keeper's signature), so neither side can choose it alone: the node checks that the signature is the keeper's over
-// slot hash ‖ node ‖ period. In place of the hash of a slot, keepers give what they make of one: the seed of the
-// period's instant.
-type WorkChallenge struct {
-	Size            uint32   `cbor:"1,keyasint"`
-	SlotHash        [32]byte `cbor:"2,keyasint"`
-	KeeperSignature [64]byte `cbor:"3,keyasint"`
-}
-
 // ChallengeResponse answers with the part that was asked for.
 type ChallengeResponse struct {
 	Version   uint8      `cbor:"1,keyasint"`
 	Nonce     [32]byte   `cbor:"2,keyasint"`
 	Liveness  *Liveness  `cbor:"3,keyasint,omitempty"`
 	Inventory *Inventory `cbor:"4,keyasint,omitempty"`
-	Work      *WorkProof `cbor:"5,keyasint,omitempty"`
-	// Refused says why there is no answer, such as a work proof asked for while a lease runs.
+	// Refused says why there is no answer, such as evidence asked for while a lease runs.
 	Refused string `cbor:"6,keyasint,omitempty" max:"1024"`
 	// Evidence is an encoded bundle: see package attest/bundle.
 	Evidence []byte     `cbor:"7,keyasint,omitempty" max:"4194304"`
 	TPM      *TPMAnswer `cbor:"8,keyasint,omitempty"`
-	// Guest is by the key of the process that answers with an inventory or work, over Nonce and Vouched.
+	// Guest is by the key of the process that answers with an inventory, over Nonce and Vouched.
 	Guest *GuestSignature `cbor:"9,keyasint,omitempty"`
 }
 
@@ -102,8 +91,7 @@ type GuestSignature struct {
 	Signature [64]byte `cbor:"2,keyasint"`
 }
 
-// Vouched is the digest of what the guest signs of an answer: SHA-256 over what says which GPUs are there, or over the
-// product's order and root.
+// Vouched is the digest of what the guest signs of an answer: SHA-256 over what says which GPUs are there.
 func (r ChallengeResponse) Vouched() [32]byte {
 	var b []byte
 	if i := r.Inventory; i != nil {
@@ -114,11 +102,6 @@ func (r ChallengeResponse) Vouched() [32]byte {
 			b = binary.LittleEndian.AppendUint32(b, uint32(len(g.Name)))
 			b = append(b, g.Name...)
 		}
-	}
-	if w := r.Work; w != nil {
-		b = append(b, byte(CheckWork))
-		b = binary.LittleEndian.AppendUint32(b, w.Size)
-		b = append(b, w.Root[:]...)
 	}
 	return sha256.Sum256(b)
 }
@@ -186,18 +169,4 @@ type GPU struct {
 	Fault uint64 `cbor:"9,keyasint,omitempty"`
 	// MIG: the GPU is split in instances, so that a lease does not get all of it.
 	MIG bool `cbor:"10,keyasint,omitempty"`
-}
-
-// WorkProof is a committed matrix product.
-type WorkProof struct {
-	Size uint32   `cbor:"1,keyasint"`
-	Root [32]byte `cbor:"2,keyasint"`
-	// Product is the whole product in the encoding of attest/work.
-	Product []byte `cbor:"3,keyasint" max:"5242880"`
-	// ElapsedMS is the prover's own measure. The keeper's clock decides.
-	ElapsedMS uint32 `cbor:"4,keyasint"`
-	Prover    string `cbor:"5,keyasint" max:"128"`
-	// Signature is the node key's over the product's work.Claim, which both sides can write down: a wrong product that
-	// the node has signed is proof on chain.
-	Signature [64]byte `cbor:"6,keyasint"`
 }

@@ -7,13 +7,11 @@ package messages
 
 // Version and Minor are the version of everything that this program says to peers, written MAJOR.MINOR. Peers of another
 // major version are refused; those of another minor one work: docs/adr/0019-protocol-versions.md. The Version field of a
-// message is the major version. 2: work proofs are signed. 2.1: gateways. 2.2: use of volumes, notices of a restart. 2.3:
-// ports of customers. 2.4: answers of confidential machines are signed by their guest. 2.5:
-// grants to gateways for leases that go on elsewhere. 2.6: measurements. 2.7: what gateways ask for relaying.
+// message is the major version. 3: statements carry figures, and no products are asked for. 3.1: checks of a node's line.
 const (
-	Version = 2
-	Minor   = 7
+	Version = 3
+	Minor   = 1
 )
 
-// MaxMessage is the largest message, bytes. A work proof's product of side 512 is 1 MiB.
+// MaxMessage is the largest message, bytes.
 const MaxMessage = 5 << 20

@@ -10,6 +10,8 @@ const (
 	Measure = "/gantry/measure/run"
 	// MeasureOpen: keeper → node, draws what is opened of it.
 	MeasureOpen = "/gantry/measure/open"
+	// Line: keeper → node, checks what the node's line moves.
+	Line = "/gantry/line"
 	// Deploy: customer → node.
 	Deploy = "/gantry/lease/deploy"
 	// Status: customer → node.

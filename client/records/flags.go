@@ -17,14 +17,16 @@ const (
 	FlagDeviceChanged  Flags = 16
 	FlagUnhealthy      Flags = 32
 	FlagBadOutput      Flags = 64
+	// FlagSlow is of faults alone, no leaf has it: none of the last measured periods shows the class.
+	FlagSlow Flags = 128
 
-	// KnownFlags has every flag that this version defines.
+	// KnownFlags has every flag that a leaf may have.
 	KnownFlags Flags = 127
 )
 
 var flagNames = [...]string{
 	"offline", "spec-mismatch", "work-failed", "evidence-failed",
-	"device-changed", "unhealthy", "bad-output",
+	"device-changed", "unhealthy", "bad-output", "slow",
 }
 
 // Has reports whether all bits of x are set.

@@ -26,13 +26,16 @@ type Leaf struct {
 	ChecksTotal     uint16
 	Tier            uint8 // without an evidence hash: at most so much, TierNotAsked where nothing is said
 	Flags           Flags
-	Measured        uint32           // TFLOPS x 10, 0 when no work was checked
+	Operations      uint32           // int8 operations of the weakest GPU in 10⁹ a second, 0 when not measured
 	UpSeconds       uint32           // seconds of the period the node was up
 	Lease           solana.PublicKey // the lease account, zero for the node alone
 	VerifiedSeconds uint32           // seconds of the lease seen delivered
 	DowntimeSeconds uint32           // seconds of the lease seen missing
 	DeviceRoot      [32]byte         // root over the node's device identities
 	EvidenceHash    [32]byte         // hash of the evidence bundle, zero if none
+	Bandwidth       uint32           // memory bandwidth of the weakest GPU in 10⁶ bytes a second, 0 when not measured
+	DownMbps        uint32           // Mbit/s to the node, 0 when not measured
+	UpMbps          uint32           // Mbit/s from the node, 0 when not measured
 }
 
 // Encode returns the 176 bytes whose hash is the leaf of the report's tree.
@@ -45,13 +48,16 @@ func (l Leaf) Encode() [LeafSize]byte {
 	le.PutUint16(b[42:44], l.ChecksTotal)
 	b[44] = l.Tier
 	le.PutUint16(b[46:48], uint16(l.Flags))
-	le.PutUint32(b[48:52], l.Measured)
+	le.PutUint32(b[48:52], l.Operations)
 	le.PutUint32(b[52:56], l.UpSeconds)
 	copy(b[56:88], l.Lease[:])
 	le.PutUint32(b[88:92], l.VerifiedSeconds)
 	le.PutUint32(b[92:96], l.DowntimeSeconds)
 	copy(b[96:128], l.DeviceRoot[:])
 	copy(b[128:160], l.EvidenceHash[:])
+	le.PutUint32(b[160:164], l.Bandwidth)
+	le.PutUint32(b[164:168], l.DownMbps)
+	le.PutUint32(b[168:172], l.UpMbps)
 	return b
 }
 
@@ -62,6 +68,8 @@ func (l Leaf) Validate() error {
 		return fmt.Errorf("leaf without a node: %w", ErrValue)
 	case l.ChecksPassed > l.ChecksTotal:
 		return fmt.Errorf("leaf with %d of %d checks passed: %w", l.ChecksPassed, l.ChecksTotal, ErrValue)
+	case l.Operations == 0 && l.Bandwidth != 0:
+		return fmt.Errorf("leaf with a bandwidth and no operations: %w", ErrValue)
 	case l.Flags&^KnownFlags != 0:
 		return fmt.Errorf("leaf with flags %s: %w", l.Flags, ErrValue)
 	case l.Lease.IsZero() && (l.VerifiedSeconds != 0 || l.DowntimeSeconds != 0):
@@ -77,7 +85,7 @@ func DecodeLeaf(b []byte) (Leaf, error) {
 	if len(b) != LeafSize {
 		return l, fmt.Errorf("leaf of %d bytes: %w", len(b), ErrLength)
 	}
-	if b[45] != 0 || !allZero(b[160:176]) {
+	if b[45] != 0 || !allZero(b[172:176]) {
 		return l, fmt.Errorf("leaf: %w", ErrReserved)
 	}
 	le := binary.LittleEndian
@@ -87,13 +95,16 @@ func DecodeLeaf(b []byte) (Leaf, error) {
 	l.ChecksTotal = le.Uint16(b[42:44])
 	l.Tier = b[44]
 	l.Flags = Flags(le.Uint16(b[46:48]))
-	l.Measured = le.Uint32(b[48:52])
+	l.Operations = le.Uint32(b[48:52])
 	l.UpSeconds = le.Uint32(b[52:56])
 	copy(l.Lease[:], b[56:88])
 	l.VerifiedSeconds = le.Uint32(b[88:92])
 	l.DowntimeSeconds = le.Uint32(b[92:96])
 	copy(l.DeviceRoot[:], b[96:128])
 	copy(l.EvidenceHash[:], b[128:160])
+	l.Bandwidth = le.Uint32(b[160:164])
+	l.DownMbps = le.Uint32(b[164:168])
+	l.UpMbps = le.Uint32(b[168:172])
 	if err := l.Validate(); err != nil {
 		return Leaf{}, err
 	}

@@ -22,15 +22,16 @@ const (
 	CheckEvidence  CheckKind = 4
 	CheckHealth    CheckKind = 5
 	CheckOutput    CheckKind = 6
+	CheckNetwork   CheckKind = 7
 )
 
 var checkNames = [...]string{
 	CheckLiveness: "liveness", CheckInventory: "inventory", CheckWork: "work",
-	CheckEvidence: "evidence", CheckHealth: "health", CheckOutput: "output",
+	CheckEvidence: "evidence", CheckHealth: "health", CheckOutput: "output", CheckNetwork: "network",
 }
 
 // Valid reports whether the kind is one of the constants.
-func (k CheckKind) Valid() bool { return k >= CheckLiveness && k <= CheckOutput }
+func (k CheckKind) Valid() bool { return k >= CheckLiveness && k <= CheckNetwork }
 
 // String returns the kind's name, or a number for an unknown kind.
 func (k CheckKind) String() string {
@@ -40,6 +41,14 @@ func (k CheckKind) String() string {
 	return checkNames[k]
 }
 
+// Figures are what a passed check measured; what they are is the kind's, and 0 says that nothing was measured.
+//
+//	work      int8 operations in 10⁹ a second, memory bandwidth in 10⁶ bytes a second, each of the weakest GPU
+//	evidence  the tier, or EvidenceDeviceChanged; 0
+//	network   Mbit/s down, Mbit/s up
+//	other     0, 0
+type Figures struct{ First, Second uint32 }
+
 // CheckStatement is one keeper's signed finding about one node.
 type CheckStatement struct {
 	Domain         Domain
@@ -47,8 +56,7 @@ type CheckStatement struct {
 	Period         Period
 	Kind           CheckKind
 	Passed         bool
-	Measured       uint32           // work: TFLOPS x 10; evidence: tier and EvidenceDeviceChanged; otherwise 0
-	LatencyMS      uint32           // milliseconds until the answer arrived
+	Figures        Figures
 	CoveredSeconds uint32           // liveness: seconds up since this keeper's last check
 	CheckedAt      int64            // unix seconds on the keeper's clock
 	Lease          solana.PublicKey // the lease account checked, zero if none
@@ -68,8 +76,8 @@ func (s CheckStatement) Encode() [StatementSize]byte {
 	if s.Passed {
 		b[57] = 1
 	}
-	le.PutUint32(b[60:64], s.Measured)
-	le.PutUint32(b[64:68], s.LatencyMS)
+	le.PutUint32(b[60:64], s.Figures.First)
+	le.PutUint32(b[64:68], s.Figures.Second)
 	le.PutUint32(b[68:72], s.CoveredSeconds)
 	le.PutUint64(b[72:80], uint64(s.CheckedAt))
 	copy(b[80:112], s.Lease[:])
@@ -89,8 +97,11 @@ func (s CheckStatement) Validate() error {
 		if err := s.validateEvidence(); err != nil {
 			return err
 		}
-	case s.Kind != CheckWork && s.Measured != 0:
-		return fmt.Errorf("statement of kind %s with measured work: %w", s.Kind, ErrValue)
+	case s.Figures == Figures{}:
+	case s.Kind != CheckWork && s.Kind != CheckNetwork:
+		return fmt.Errorf("statement of kind %s with figures: %w", s.Kind, ErrValue)
+	case !s.Passed:
+		return fmt.Errorf("statement of a failed check of kind %s with figures: %w", s.Kind, ErrValue)
 	}
 	switch {
 	case s.Kind != CheckLiveness && s.CoveredSeconds != 0:
@@ -104,7 +115,7 @@ func (s CheckStatement) Validate() error {
 // MaxTier is the highest tier of evidence.
 const MaxTier = 3
 
-// EvidenceDeviceChanged is added to the tier in Measured of a failed evidence check: the machine's devices are not
+// EvidenceDeviceChanged is the first figure of a failed evidence check: the machine's devices are not
 // those that it had or registered.
 const EvidenceDeviceChanged uint32 = 1 << 8
 
@@ -113,20 +124,22 @@ func (s CheckStatement) Tier() uint8 {
 	if s.Kind != CheckEvidence || !s.Passed {
 		return 0
 	}
-	return uint8(min(s.Measured, MaxTier))
+	return uint8(min(s.Figures.First, MaxTier))
 }
 
 // DeviceChanged reports whether a failed evidence check found other devices.
 func (s CheckStatement) DeviceChanged() bool {
-	return s.Kind == CheckEvidence && !s.Passed && s.Measured == EvidenceDeviceChanged
+	return s.Kind == CheckEvidence && !s.Passed && s.Figures.First == EvidenceDeviceChanged
 }
 
 func (s CheckStatement) validateEvidence() error {
 	switch {
-	case s.Passed && s.Measured <= MaxTier:
-	case !s.Passed && (s.Measured == 0 || s.Measured == EvidenceDeviceChanged):
+	case s.Figures.Second != 0:
+		return fmt.Errorf("statement of evidence with a second figure: %w", ErrValue)
+	case s.Passed && s.Figures.First <= MaxTier:
+	case !s.Passed && (s.Figures.First == 0 || s.Figures.First == EvidenceDeviceChanged):
 	default:
-		return fmt.Errorf("statement of evidence with %d as its tier: %w", s.Measured, ErrValue)
+		return fmt.Errorf("statement of evidence with %d as its tier: %w", s.Figures.First, ErrValue)
 	}
 	return nil
 }
@@ -153,8 +166,7 @@ func DecodeStatement(b []byte) (CheckStatement, error) {
 	s.Period = Period(le.Uint64(b[48:56]))
 	s.Kind = CheckKind(b[56])
 	s.Passed = b[57] == 1
-	s.Measured = le.Uint32(b[60:64])
-	s.LatencyMS = le.Uint32(b[64:68])
+	s.Figures = Figures{le.Uint32(b[60:64]), le.Uint32(b[64:68])}
 	s.CoveredSeconds = le.Uint32(b[68:72])
 	s.CheckedAt = int64(le.Uint64(b[72:80]))
 	copy(s.Lease[:], b[80:112])

@@ -29,15 +29,15 @@ var testDomain = Domain{1, 2, 3, 4, 5, 6, 7, 8}
 func sampleStatement() CheckStatement {
 	return CheckStatement{
 		Domain: testDomain, Node: fill(9), Period: 77, Kind: CheckWork, Passed: true,
-		Measured: 3120, LatencyMS: 41, CheckedAt: 1_700_000_000, Lease: fill(3), Detail: [32]byte{5},
+		Figures: Figures{3120, 41}, CheckedAt: 1_700_000_000, Lease: fill(3), Detail: [32]byte{5},
 	}
 }
 
 func sampleLeaf() Leaf {
 	return Leaf{
 		Node: fill(1), Period: 9, ChecksPassed: 2, ChecksTotal: 3, Tier: 1, Flags: FlagWorkFailed | FlagBadOutput,
-		Measured: 3120, UpSeconds: 50, Lease: fill(2), VerifiedSeconds: 40, DowntimeSeconds: 10,
-		DeviceRoot: [32]byte{7}, EvidenceHash: [32]byte{8},
+		Operations: 3120, UpSeconds: 50, Lease: fill(2), VerifiedSeconds: 40, DowntimeSeconds: 10,
+		DeviceRoot: [32]byte{7}, EvidenceHash: [32]byte{8}, Bandwidth: 258, DownMbps: 259, UpMbps: 260,
 	}
 }
 
@@ -96,7 +96,7 @@ func TestStatementLayout(t *testing.T) {
 	require.Equal(t, s, got)
 
 	live := s
-	live.Kind, live.Measured, live.CoveredSeconds = CheckLiveness, 0, 258
+	live.Kind, live.Figures, live.CoveredSeconds = CheckLiveness, Figures{}, 258
 	lb := live.Encode()
 	require.Equal(t, []byte{2, 1, 0, 0}, lb[68:72])
 }
@@ -111,8 +111,10 @@ func TestStatementRefusals(t *testing.T) {
 	require.NoError(t, mutate(func([]byte) {}))
 	require.ErrorIs(t, mutate(func(b []byte) { b[0] = 'X' }), ErrTag)
 	require.ErrorIs(t, mutate(func(b []byte) { b[56] = 0 }), ErrValue)
-	require.ErrorIs(t, mutate(func(b []byte) { b[56] = 7 }), ErrValue)
-	require.ErrorIs(t, mutate(func(b []byte) { b[56] = 1 }), ErrValue, "measured work in a liveness check")
+	require.ErrorIs(t, mutate(func(b []byte) { b[56] = 8 }), ErrValue)
+	require.ErrorIs(t, mutate(func(b []byte) { b[57] = 0 }), ErrValue, "figures of a failed check")
+	require.NoError(t, mutate(func(b []byte) { b[56] = 7 }), "figures of the network")
+	require.ErrorIs(t, mutate(func(b []byte) { b[56] = 1 }), ErrValue, "figures in a liveness check")
 	require.ErrorIs(t, mutate(func(b []byte) { b[57] = 2 }), ErrValue)
 	require.ErrorIs(t, mutate(func(b []byte) { b[58] = 1 }), ErrReserved)
 	require.ErrorIs(t, mutate(func(b []byte) { b[59] = 1 }), ErrReserved)
@@ -145,7 +147,7 @@ func TestLeafLayout(t *testing.T) {
 	require.Equal(t, byte(2), b[56])
 	require.Equal(t, []byte{40, 0, 0, 0, 10, 0, 0, 0, 7}, b[88:97])
 	require.Equal(t, byte(8), b[128])
-	require.True(t, allZero(b[160:]))
+	require.Equal(t, []byte{2, 1, 0, 0, 3, 1, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0}, b[160:])
 	got, err := DecodeLeaf(b[:])
 	require.NoError(t, err)
 	require.Equal(t, l, got)
@@ -157,7 +159,7 @@ func TestLeafRefusals(t *testing.T) {
 		want error
 	}{
 		"padding":    {func(b []byte) { b[45] = 1 }, ErrReserved},
-		"reserved":   {func(b []byte) { b[175] = 1 }, ErrReserved},
+		"reserved":   {func(b []byte) { b[172] = 1 }, ErrReserved},
 		"passed":     {func(b []byte) { b[40] = 4 }, ErrValue},
 		"flags":      {func(b []byte) { b[46] = 128 }, ErrValue},
 		"no node":    {func(b []byte) { clear(b[:32]) }, ErrValue},
@@ -195,7 +197,7 @@ func TestLeafOrder(t *testing.T) {
 func TestFlags(t *testing.T) {
 	require.Equal(t, "none", Flags(0).String())
 	require.Equal(t, "offline,bad-output", (FlagOffline | FlagBadOutput).String())
-	require.Equal(t, "unknown-128", Flags(128).String())
+	require.Equal(t, "unknown-256", Flags(256).String())
 	require.True(t, KnownFlags.Has(FlagUnhealthy))
 	for f := Flags(0); f <= KnownFlags; f++ {
 		got, err := ParseFlags(f.String())
@@ -324,7 +326,7 @@ func TestEvidenceStatements(t *testing.T) {
 		{false, EvidenceDeviceChanged | 1, false, 0, false},
 	} {
 		s := base
-		s.Passed, s.Measured = c.passed, c.measured
+		s.Passed, s.Figures.First = c.passed, c.measured
 		raw := s.Encode()
 		got, err := DecodeStatement(raw[:])
 		if !c.ok {
@@ -337,7 +339,12 @@ func TestEvidenceStatements(t *testing.T) {
 		require.Equal(t, c.changed, got.DeviceChanged())
 	}
 	work := base
-	work.Kind, work.Passed, work.Measured = CheckWork, true, 3
+	second := base
+	second.Passed, second.Figures = true, Figures{1, 1}
+	raw := second.Encode()
+	_, err := DecodeStatement(raw[:])
+	require.ErrorIs(t, err, ErrValue, "evidence has one figure")
+	work.Kind, work.Passed, work.Figures.First = CheckWork, true, 3
 	require.Zero(t, work.Tier(), "of evidence alone")
 }
 

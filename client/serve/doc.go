@@ -6,5 +6,6 @@
 //   - token.go keeps the hash of the token in an embedded database.
 //   - signin.go lets a browser in by a code that is good once; the page that it shows is in client/serve/page.
 //   - problem.go answers every error as application/problem+json with its cause and the next step (RFC 9457).
-//   - operations.go has the operations.
+//   - operations.go has the operations; order.go, extend.go and forward.go those that change something.
+//   - events.go writes the changes of the customer's accounts to eventlog.go's file, and streams them.
 package serve

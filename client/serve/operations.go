@@ -35,9 +35,16 @@ type Leases struct {
 	Leases   []service.Lease `json:"leases" doc:"The newest first; closed ones are not among them"`
 }
 
+// Latencies measures round trips to machines.
+type Latencies interface {
+	// Offers returns the offers with the latency of the first of them, and changes none. Errors: service.Failure.
+	Offers(ctx context.Context, offers []service.Offer) ([]service.Offer, error)
+}
+
 type offersInput struct {
-	Q     string `query:"q" maxLength:"512" example:"gpu=H100 count>=8 region=us price<2.6" doc:"Terms of gantry search; every one must hold. Empty for all nodes that take work"`
-	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"The most offers that are answered"`
+	Q       string `query:"q" maxLength:"512" example:"gpu=H100 count>=8 region=us price<2.6" doc:"Terms of gantry search; every one must hold. Empty for all nodes that take work"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"The most offers that are answered"`
+	Latency bool   `query:"latency" doc:"Measure the round trips between the server and the best 64 of them; machines learn its address by it"`
 }
 
 type leaseInput struct {
@@ -71,6 +78,7 @@ func (s *Server) register(api huma.API) {
 	s.registerStatus(api)
 	s.registerEvents(api)
 	s.registerExtend(api)
+	s.registerForward(api)
 	s.registerHistory(api)
 	s.registerPage(api)
 	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)
@@ -93,6 +101,11 @@ func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], e
 	found, err := s.o.Service.BestOffers(ctx, in.Q, in.Limit)
 	if err != nil {
 		return nil, failed(err)
+	}
+	if in.Latency && s.o.Latencies != nil && len(found.Offers) > 0 {
+		if found.Offers, err = s.o.Latencies.Offers(ctx, found.Offers); err != nil {
+			return nil, failed(err)
+		}
 	}
 	return &reply[Offers]{Offers{Offers: found.Offers, Fit: found.Fit, Unfit: found.Unfit, At: found.At}}, nil
 }

@@ -27,8 +27,12 @@ type Options struct {
 	Buyer Buyer
 	// Extender gives the customer's leases more time.
 	Extender Extender
+	// Forwarder leads ports of this machine into containers.
+	Forwarder Forwarder
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
+	// Latencies measures round trips from here; a server without it measures none.
+	Latencies Latencies
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
 	Events *Events
 	// Customer is whom the server acts for.
@@ -50,6 +54,8 @@ type Server struct {
 	signIns signIns
 	streams streams
 	audits  limit
+	// forwards are the ports that lead into containers.
+	forwards forwards
 }
 
 // New is a server that does not listen yet.
@@ -119,6 +125,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer end()
 	}
 	defer s.orders.begin(ctx)()
+	defer s.forwards.begin(ctx)()
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	select {

@@ -17,9 +17,11 @@ type Model struct {
 	TFLOPS    string `json:"tflops"`
 	MinStake  string `json:"minStake"`
 	Reference string `json:"referencePrice"`
-	WorkSize  uint32 `json:"workSize"`
-	WorkBound uint32 `json:"workBoundMs"`
-	MinTier   uint8  `json:"minTier"`
+	// MinOperations and MinBandwidth are what a GPU of the class is to reach, 10⁹ int8 operations and 10⁶ bytes of memory a
+	// second; 0 while that is not calibrated on hardware.
+	MinOperations uint32 `json:"minGigaOperations"`
+	MinBandwidth  uint32 `json:"minMegabytesPerSecond"`
+	MinTier       uint8  `json:"minTier"`
 	// Profile is what its GPUs are measured by, PreviousProfile what they were measured by before that was changed last.
 	Profile         string `json:"profile"`
 	PreviousProfile string `json:"previousProfile,omitempty"`
@@ -31,19 +33,19 @@ type Model struct {
 
 // ModelTerms is what is proposed for a model.
 type ModelTerms struct {
-	MinStake  string `json:"minStake"`
-	Reference string `json:"referencePrice"`
-	WorkSize  uint32 `json:"workSize"`
-	WorkBound uint32 `json:"workBoundMs"`
-	MinTier   uint8  `json:"minTier"`
-	Profile   string `json:"profile"`
+	MinStake      string `json:"minStake"`
+	Reference     string `json:"referencePrice"`
+	MinOperations uint32 `json:"minGigaOperations"`
+	MinBandwidth  uint32 `json:"minMegabytesPerSecond"`
+	MinTier       uint8  `json:"minTier"`
+	Profile       string `json:"profile"`
 }
 
 func modelOf(m *market.Model) Model {
 	out := Model{
 		ID: m.Id, Name: m.ModelName(), VRAMMiB: m.VramMib, TFLOPS: fmt.Sprintf("%d.%d", m.TflopsX10/10, m.TflopsX10%10),
 		MinStake: market.GNT(m.MinStake).String(), Reference: market.PricePerHour(m.ReferencePrice).String(),
-		WorkSize: m.WorkSize, WorkBound: m.WorkBoundMs, MinTier: m.MinTier, Since: m.Since, Profile: market.ProfileText(m.Profile),
+		MinOperations: m.MinOperations, MinBandwidth: m.MinBandwidth, MinTier: m.MinTier, Since: m.Since, Profile: market.ProfileText(m.Profile),
 	}
 	if m.PreviousProfile != m.Profile && m.Since != 0 {
 		out.PreviousProfile = market.ProfileText(m.PreviousProfile)
@@ -51,7 +53,7 @@ func modelOf(m *market.Model) Model {
 	if p := m.Pending; m.PendingEta != 0 {
 		out.PendingEta = m.PendingEta
 		out.Pending = &ModelTerms{
-			market.GNT(p.MinStake).String(), market.PricePerHour(p.ReferencePrice).String(), p.WorkSize, p.WorkBoundMs, p.MinTier, market.ProfileText(p.Profile),
+			market.GNT(p.MinStake).String(), market.PricePerHour(p.ReferencePrice).String(), p.MinOperations, p.MinBandwidth, p.MinTier, market.ProfileText(p.Profile),
 		}
 	}
 	return out

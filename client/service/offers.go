@@ -36,21 +36,78 @@ type Offer struct {
 	Checks     uint64 `json:"checksTotal"`
 	Completed  uint32 `json:"jobsCompleted"`
 	Failed     uint32 `json:"jobsFailed"`
-	Measured   string `json:"measuredTflops"`
-	CPUCores   uint32 `json:"cpuCores"`
-	RAMMiB     uint32 `json:"ramMib"`
-	DiskGiB    uint32 `json:"diskGib"`
-	Faults     uint16 `json:"pendingFaults"`
-	Registered int64  `json:"registeredAt"`
-	Guarantee  string `json:"guaranteedUptimePercent,omitempty"`
-	Until      int64  `json:"guaranteedUntil,omitempty"`
-	Kept       string `json:"uptimeSinceGuaranteePercent,omitempty"`
+	// Measured is what keepers have measured of it, Claimed what its provider says of its network; nil before the first time.
+	Measured   *Measured `json:"measured,omitempty"`
+	Claimed    Claimed   `json:"claimed"`
+	CPUCores   uint32    `json:"cpuCores"`
+	RAMMiB     uint32    `json:"ramMib"`
+	DiskGiB    uint32    `json:"diskGib"`
+	Faults     uint16    `json:"pendingFaults"`
+	Registered int64     `json:"registeredAt"`
+	Guarantee  string    `json:"guaranteedUptimePercent,omitempty"`
+	Until      int64     `json:"guaranteedUntil,omitempty"`
+	Kept       string    `json:"uptimeSinceGuaranteePercent,omitempty"`
 	// Unhealthy is until when a report keeps new orders from the machine; 0 when it is well.
 	Unhealthy int64 `json:"unhealthyUntil,omitempty"`
 	// Verified is computed from the chain's state; Lacks says what a node without the mark lacks.
 	Verified bool     `json:"verified"`
 	Lacks    []string `json:"lacksForVerified,omitempty"`
 	Fees     string   `json:"feesOfCompletedLeases"`
+	// Latency is measured by this program, where a search asks for it.
+	Latency *Latency `json:"latency,omitempty"`
+}
+
+// Claimed is what a node claims to have, where keepers measure the like.
+type Claimed struct {
+	// TFLOPS are those of its model's data sheet, dense FP16.
+	TFLOPS   string `json:"tflops"`
+	DownMbps uint32 `json:"downMbps"`
+	UpMbps   uint32 `json:"upMbps"`
+}
+
+// Measured is what keepers have measured of a node, last and by its class.
+type Measured struct {
+	// TOPS is 10¹² int8 operations a second of the weakest GPU, Bandwidth 10⁹ bytes of its memory.
+	TOPS      string `json:"tops,omitempty"`
+	Bandwidth string `json:"gigabytesPerSecond,omitempty"`
+	DownMbps  uint32 `json:"downMbps,omitempty"`
+	UpMbps    uint32 `json:"upMbps,omitempty"`
+	// Period is the last one in which its GPUs were measured.
+	Period uint64 `json:"period,omitempty"`
+	// Share is the mean of what it reached of its class in the last measured periods, Shares each of them, the newest first;
+	// they are missing where the class is not calibrated.
+	Share  string   `json:"sharePercent,omitempty"`
+	Shares []string `json:"sharesPercent,omitempty"`
+	// PricePerTOPS is its ask for an hour of one TOPS that was measured.
+	PricePerTOPS string `json:"pricePerTopsHour,omitempty"`
+	// InClass: orders may go to it, by its figures.
+	InClass bool `json:"inClass"`
+}
+
+func claimedOf(n *market.Node, m *market.Model) Claimed {
+	return Claimed{TFLOPS: fmt.Sprintf("%d.%d", m.TflopsX10/10, m.TflopsX10%10), DownMbps: n.Spec.DownMbps, UpMbps: n.Spec.UpMbps}
+}
+
+func measuredOf(n *market.Node) *Measured {
+	if n.Operations == 0 && n.DownMbps == 0 && n.UpMbps == 0 {
+		return nil
+	}
+	out := &Measured{DownMbps: n.DownMbps, UpMbps: n.UpMbps, Period: n.MeasuredPeriod, InClass: n.ClassSince != 0 || !n.Calibrated()}
+	if n.Operations > 0 {
+		out.TOPS, out.Bandwidth, out.PricePerTOPS = market.TOPS(n.Operations), market.GBs(n.Bandwidth), PricePerTOPS(n)
+	}
+	if shares := n.ClassShares(); len(shares) > 0 {
+		out.Share = Percent(n.MeanShare())
+		for _, s := range shares {
+			out.Shares = append(out.Shares, Percent(s))
+		}
+	}
+	return out
+}
+
+// PricePerTOPS is a node's ask, USDC for an hour of one TOPS that was measured.
+func PricePerTOPS(n *market.Node) string {
+	return fmt.Sprintf("%.6f", float64(n.Ask())/1e6/(float64(n.Operations)/1_000))
 }
 
 // DescribeNode describes a node at an instant, unix seconds.
@@ -65,7 +122,7 @@ func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
 		Region: n.Region(), Site: n.Site(), Simulated: n.Spec.Simulated == 1, Isolation: market.Isolation(n.Spec.Isolation).String(), Status: n.State().String(), Tier: n.TierAt(now),
 		Uptime: Percent(n.UptimeBps), Reputation: Percent(n.Reputation(now)), Rating: Rating(n), Price: n.Ask().String(), Score: score,
 		Stake: market.GNT(n.RequiredStake).String(), Passed: n.ChecksPassed, Checks: n.ChecksTotal, Completed: n.JobsCompleted,
-		Failed: n.JobsFailed, Measured: fmt.Sprintf("%d.%d", n.MeasuredTflopsX10/10, n.MeasuredTflopsX10%10),
+		Failed: n.JobsFailed, Measured: measuredOf(n), Claimed: claimedOf(n, m),
 		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, Faults: n.PendingFaults, Registered: n.RegisteredAt,
 		Lacks: n.Unverified(now), Fees: market.USDC(n.FeesCompleted).String(),
 	}

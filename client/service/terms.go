@@ -18,6 +18,10 @@ type Terms struct {
 	UptimeBPS    uint16
 	Reputation   uint16 // basis points
 	VRAMMiB      uint32 // per GPU
+	Operations   uint32 // measured, 10⁹ a second
+	Bandwidth    uint32 // measured, 10⁶ bytes a second
+	DownMbps     uint32 // measured
+	UpMbps       uint32
 	Tier         uint8
 	Interconnect market.Interconnect
 	Isolation    market.Isolation
@@ -25,7 +29,7 @@ type Terms struct {
 }
 
 // TermList lists the terms of a search, for messages.
-const TermList = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tier>=N nvlink nvswitch sandbox volumes simulated|real"
+const TermList = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tops>=N bandwidth>=GBPS down>=MBIT up>=MBIT tier>=N nvlink nvswitch sandbox volumes simulated|real"
 
 // ParseTerms reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by spaces;
 // every one must hold.
@@ -78,7 +82,7 @@ func (q *Terms) term(term string) error {
 // operators says which comparisons each term takes; upper bounds only for prices, lower bounds for the rest.
 var operators = map[string]string{
 	"gpu": " = ", "region": " = ", "count": " >= = > ", "price": " < <= ", "uptime": " >= > ", "rep": " >= > ",
-	"reputation": " >= > ", "vram": " >= > ", "tier": " >= > = ", "link": " = >= ",
+	"reputation": " >= > ", "vram": " >= > ", "tops": " >= ", "bandwidth": " >= ", "down": " >= ", "up": " >= ", "tier": " >= > = ", "link": " = >= ",
 }
 
 func splitTerm(term string) (name, op, value string) {
@@ -133,6 +137,14 @@ func (q *Terms) set(name, op, value string) (err error) {
 		if n, err = whole(strings.TrimRight(strings.ToUpper(value), "GIB"), 1<<20); err == nil {
 			q.VRAMMiB = uint32(n*1024 + more)
 		}
+	case "tops":
+		q.Operations, err = ParseThousandths(value)
+	case "bandwidth":
+		q.Bandwidth, err = ParseThousandths(value)
+	case "down":
+		q.DownMbps, err = ParseMbps(value)
+	case "up":
+		q.UpMbps, err = ParseMbps(value)
 	case "tier":
 		var n uint64
 		if n, err = whole(value, 3); err == nil {
@@ -142,6 +154,24 @@ func (q *Terms) set(name, op, value string) (err error) {
 		q.Interconnect, err = market.ParseInterconnect(value)
 	}
 	return err
+}
+
+// ParseThousandths reads a number with at most three decimals as a thousand times its value: TOPS as 10⁹ operations a second,
+// GB/s as 10⁶ bytes a second.
+func ParseThousandths(s string) (uint32, error) {
+	whole, decimals, _ := strings.Cut(s, ".")
+	if len(decimals) <= 3 {
+		if n, err := strconv.ParseUint(whole+decimals+"000"[len(decimals):], 10, 32); err == nil && whole != "" {
+			return uint32(n), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a number with at most three decimals, up to 4294967", s)
+}
+
+// ParseMbps reads Mbit/s.
+func ParseMbps(s string) (uint32, error) {
+	n, err := whole(s, 1<<30)
+	return uint32(n), err
 }
 
 func whole(s string, most uint64) (uint64, error) {
@@ -185,6 +215,10 @@ func (q *Terms) matches(n *market.Node, m *market.Model, now int64) string {
 		return "GPUs that others claim"
 	case n.Spec.VramMib < q.VRAMMiB || n.TierAt(now) < max(q.Tier, m.MinTier) || market.Interconnect(n.Spec.Interconnect) < q.Interconnect:
 		return "other hardware"
+	case n.Operations < q.Operations || n.Bandwidth < q.Bandwidth || n.DownMbps < q.DownMbps || n.UpMbps < q.UpMbps:
+		return "slower, or not measured"
+	case m.Calibrated() && n.ClassSince == 0:
+		return "not measured to be of its class"
 	case market.Isolation(n.Spec.Isolation) < q.Isolation:
 		return "runs no images"
 	case q.Simulated != nil && *q.Simulated != (n.Spec.Simulated == 1):

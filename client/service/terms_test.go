@@ -17,6 +17,9 @@ func TestParseQuery(t *testing.T) {
 		GPU: "H100", Count: 8, Region: "us", MaxPrice: 2_600_000, Below: true, UptimeBPS: 9_900, Reputation: 9_750, VRAMMiB: 81_920, Tier: 2,
 		Interconnect: market.NVLink, Simulated: &no,
 	}, q)
+	q, err = ParseTerms("tops>=989.5 bandwidth>=2000")
+	require.NoError(t, err)
+	require.Equal(t, Terms{Count: 1, Operations: 989_500, Bandwidth: 2_000_000}, q)
 	q, err = ParseTerms("")
 	require.NoError(t, err)
 	require.Equal(t, Terms{Count: 1}, q)
@@ -36,6 +39,9 @@ func TestParseQuery(t *testing.T) {
 		"uptime>=101":                       "not a percentage from 0 to 100",
 		"uptime>=99.999":                    "at most two decimals",
 		"tier>=4":                           "not a whole number up to 3",
+		"tops>=1.2345":                      "at most three decimals",
+		"bandwidth>=4294968":                "up to 4294967",
+		"tops>=-1":                          "is not a number",
 		"gpu!=A100":                         `search term "gpu" cannot use "!="`,
 		"link=usb":                          "is not an interconnect",
 		"region=" + strings.Repeat("x", 17): "at most 16 characters",
@@ -79,6 +85,27 @@ func TestQueryMatches(t *testing.T) {
 	q, err := ParseTerms("count>=8")
 	require.NoError(t, err)
 	require.Equal(t, "too few free GPUs", q.matches(&n, &m, 0))
+
+	// What keepers have measured.
+	figures := func(text, want string) {
+		t.Helper()
+		q, err := ParseTerms(text)
+		require.NoError(t, err)
+		require.Equal(t, want, q.matches(&n, &m, 0), text)
+	}
+	figures("tops>=1", "slower, or not measured")
+	n.Operations, n.Bandwidth, n.MeasuredPeriod = 1_500_000, 2_500_000, 7
+	figures("tops>=1500 bandwidth>=2500", "")
+	figures("tops>=1500.001", "slower, or not measured")
+	figures("bandwidth>=2500.1", "slower, or not measured")
+	m.MinOperations, n.MinOperations = 1_979_000, 1_979_000
+	figures("", "not measured to be of its class")
+	n.ClassSince, n.Shares, n.SharesLen = 5, [6]uint16{7_579}, 1
+	figures("", "")
+	offer := DescribeNode(&n, &m, 100)
+	require.Equal(t, &Measured{
+		TOPS: "1500.0", Bandwidth: "2500.0", Period: 7, Share: "75.79", Shares: []string{"75.79"}, PricePerTOPS: "0.001333", InClass: true,
+	}, offer.Measured)
 }
 
 func TestRating(t *testing.T) {

@@ -30,7 +30,6 @@ var (
 	Event_AuctionOpened       = [8]byte{25, 230, 140, 215, 100, 193, 14, 70}
 	Event_AuthorityChanged    = [8]byte{31, 19, 174, 152, 4, 82, 215, 226}
 	Event_AuthorityProposed   = [8]byte{244, 117, 94, 112, 53, 151, 35, 89}
-	Event_BadWorkProven       = [8]byte{75, 35, 155, 67, 178, 58, 214, 167}
 	Event_BoughtBack          = [8]byte{188, 156, 61, 154, 116, 184, 186, 21}
 	Event_CreditsClosed       = [8]byte{186, 119, 197, 209, 44, 134, 203, 40}
 	Event_CreditsDeposited    = [8]byte{126, 93, 137, 123, 137, 226, 32, 75}
@@ -48,7 +47,6 @@ var (
 	Event_FraudProofClosed    = [8]byte{133, 183, 173, 78, 16, 156, 26, 112}
 	Event_FraudProofCommitted = [8]byte{208, 187, 187, 147, 207, 57, 150, 95}
 	Event_FraudProofLeafAdded = [8]byte{32, 139, 222, 5, 144, 204, 37, 142}
-	Event_FraudProofOpened    = [8]byte{141, 185, 111, 189, 91, 250, 74, 73}
 	Event_GpuModelApplied     = [8]byte{0, 128, 1, 198, 4, 235, 173, 197}
 	Event_GpuModelProposed    = [8]byte{62, 91, 82, 202, 103, 92, 34, 195}
 	Event_GuaranteeResolved   = [8]byte{160, 77, 246, 104, 231, 134, 181, 158}
@@ -137,7 +135,6 @@ var (
 	Instruction_FraudProofClose        = [8]byte{189, 246, 198, 78, 57, 111, 145, 216}
 	Instruction_FraudProofCommitment   = [8]byte{150, 12, 133, 80, 199, 179, 115, 173}
 	Instruction_FraudProofLeaf         = [8]byte{155, 65, 84, 41, 119, 232, 221, 169}
-	Instruction_FraudProofOpen         = [8]byte{184, 3, 43, 183, 109, 15, 154, 65}
 	Instruction_GpuModelApply          = [8]byte{137, 18, 137, 105, 33, 128, 52, 236}
 	Instruction_GpuModelPropose        = [8]byte{170, 177, 60, 71, 104, 215, 21, 114}
 	Instruction_GuaranteeResolve       = [8]byte{224, 95, 56, 96, 138, 10, 2, 86}
@@ -186,7 +183,6 @@ var (
 	Instruction_OutputResolve          = [8]byte{167, 186, 24, 213, 102, 98, 93, 124}
 	Instruction_OutputReveal           = [8]byte{42, 93, 177, 211, 203, 56, 200, 80}
 	Instruction_PayoutClaim            = [8]byte{245, 117, 170, 236, 236, 239, 99, 252}
-	Instruction_ProveBadWork           = [8]byte{178, 34, 152, 12, 94, 93, 98, 113}
 	Instruction_ProveBetterAsk         = [8]byte{84, 199, 25, 251, 127, 164, 100, 176}
 	Instruction_ProveEquivocation      = [8]byte{132, 143, 67, 207, 63, 146, 173, 92}
 	Instruction_ProveOmittedBid        = [8]byte{255, 69, 181, 164, 178, 84, 139, 120}

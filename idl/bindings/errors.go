@@ -142,11 +142,11 @@ const (
 	ErrorCodeSessionCapExceeded ErrorCode = 6064
 	// ErrorCodeMigrationNotAllowed: The lease may not move to another node: its customer forbade it, or no funded time is left
 	ErrorCodeMigrationNotAllowed ErrorCode = 6065
-	// ErrorCodeInvalidWorkClaim: The work claim is not well formed, or is of another cluster or node
-	ErrorCodeInvalidWorkClaim ErrorCode = 6066
-	// ErrorCodeWorkIsRight: The opened entry is the product's: nothing is wrong with it
+	// ErrorCodeUnsuitableFigures: The machine's GPUs have not been measured since it was last free, or its figures are less than its class or the order asks for
+	ErrorCodeUnsuitableFigures ErrorCode = 6066
+	// ErrorCodeWorkIsRight: The opened byte is right: nothing is wrong with it
 	ErrorCodeWorkIsRight ErrorCode = 6067
-	// ErrorCodeAlreadyProven: A proof came before: only work claims of later periods count
+	// ErrorCodeAlreadyProven: A proof came before: only what was signed in later periods counts
 	ErrorCodeAlreadyProven ErrorCode = 6068
 	// ErrorCodeNoEquivocation: The two statements or manifests are no equivocation
 	ErrorCodeNoEquivocation ErrorCode = 6069
@@ -280,9 +280,9 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeSessionKeyExpired:    {"SessionKeyExpired", "The session key has expired"},
 	ErrorCodeSessionCapExceeded:   {"SessionCapExceeded", "The session key's cap does not allow this"},
 	ErrorCodeMigrationNotAllowed:  {"MigrationNotAllowed", "The lease may not move to another node: its customer forbade it, or no funded time is left"},
-	ErrorCodeInvalidWorkClaim:     {"InvalidWorkClaim", "The work claim is not well formed, or is of another cluster or node"},
-	ErrorCodeWorkIsRight:          {"WorkIsRight", "The opened entry is the product's: nothing is wrong with it"},
-	ErrorCodeAlreadyProven:        {"AlreadyProven", "A proof came before: only work claims of later periods count"},
+	ErrorCodeUnsuitableFigures:    {"UnsuitableFigures", "The machine's GPUs have not been measured since it was last free, or its figures are less than its class or the order asks for"},
+	ErrorCodeWorkIsRight:          {"WorkIsRight", "The opened byte is right: nothing is wrong with it"},
+	ErrorCodeAlreadyProven:        {"AlreadyProven", "A proof came before: only what was signed in later periods counts"},
 	ErrorCodeNoEquivocation:       {"NoEquivocation", "The two statements or manifests are no equivocation"},
 	ErrorCodeScoreTooHigh:         {"ScoreTooHigh", "The node scores worse than the keeper expected; choose again"},
 	ErrorCodeNotContestable:       {"NotContestable", "This award cannot be contested, or not any more"},
@@ -385,7 +385,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeSessionKeyExpired,
 		ErrorCodeSessionCapExceeded,
 		ErrorCodeMigrationNotAllowed,
-		ErrorCodeInvalidWorkClaim,
+		ErrorCodeUnsuitableFigures,
 		ErrorCodeWorkIsRight,
 		ErrorCodeAlreadyProven,
 		ErrorCodeNoEquivocation,

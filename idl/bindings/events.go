@@ -50,13 +50,6 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as AuthorityProposed: %w", err)
 		}
 		return value, nil
-	case Event_BadWorkProven:
-		value := new(BadWorkProven)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as BadWorkProven: %w", err)
-		}
-		return value, nil
 	case Event_BoughtBack:
 		value := new(BoughtBack)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -174,13 +167,6 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 		err := value.UnmarshalWithDecoder(decoder)
 		if err != nil {
 			return nil, fmt.Errorf("failed to unmarshal event as FraudProofLeafAdded: %w", err)
-		}
-		return value, nil
-	case Event_FraudProofOpened:
-		value := new(FraudProofOpened)
-		err := value.UnmarshalWithDecoder(decoder)
-		if err != nil {
-			return nil, fmt.Errorf("failed to unmarshal event as FraudProofOpened: %w", err)
 		}
 		return value, nil
 	case Event_GpuModelApplied:
@@ -749,23 +735,6 @@ func ParseEvent_AuthorityProposed(eventData []byte) (*AuthorityProposed, error) 
 	return event, nil
 }
 
-func ParseEvent_BadWorkProven(eventData []byte) (*BadWorkProven, error) {
-	decoder := binary.NewBorshDecoder(eventData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Event_BadWorkProven {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_BadWorkProven, binary.FormatDiscriminator(discriminator))
-	}
-	event := new(BadWorkProven)
-	err = event.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type BadWorkProven: %w", err)
-	}
-	return event, nil
-}
-
 func ParseEvent_BoughtBack(eventData []byte) (*BoughtBack, error) {
 	decoder := binary.NewBorshDecoder(eventData)
 	discriminator, err := decoder.ReadDiscriminator()
@@ -1051,23 +1020,6 @@ func ParseEvent_FraudProofLeafAdded(eventData []byte) (*FraudProofLeafAdded, err
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type FraudProofLeafAdded: %w", err)
-	}
-	return event, nil
-}
-
-func ParseEvent_FraudProofOpened(eventData []byte) (*FraudProofOpened, error) {
-	decoder := binary.NewBorshDecoder(eventData)
-	discriminator, err := decoder.ReadDiscriminator()
-	if err != nil {
-		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
-	}
-	if discriminator != Event_FraudProofOpened {
-		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_FraudProofOpened, binary.FormatDiscriminator(discriminator))
-	}
-	event := new(FraudProofOpened)
-	err = event.UnmarshalWithDecoder(decoder)
-	if err != nil {
-		return nil, fmt.Errorf("failed to unmarshal event of type FraudProofOpened: %w", err)
 	}
 	return event, nil
 }

@@ -683,146 +683,6 @@ func UnmarshalAvailability(buf []byte) (*Availability, error) {
 	return obj, nil
 }
 
-// A work claim is wrong. What it costs, and who gets what of it, is said by the fault.
-type BadWorkProven struct {
-	Node     solanago.PublicKey `json:"node"`
-	Provider solanago.PublicKey `json:"provider"`
-
-	// Who brought the proof. It has no part of the slash.
-	Finder  solanago.PublicKey `json:"finder"`
-	Fault   solanago.PublicKey `json:"fault"`
-	Period  uint64             `json:"period"`
-	Row     uint32             `json:"row"`
-	Column  uint32             `json:"column"`
-	Claimed int32              `json:"claimed"`
-	Right   int32              `json:"right"`
-}
-
-func (obj BadWorkProven) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `Node`:
-	err = encoder.Encode(obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Serialize `Provider`:
-	err = encoder.Encode(obj.Provider)
-	if err != nil {
-		return errors.NewField("Provider", err)
-	}
-	// Serialize `Finder`:
-	err = encoder.Encode(obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Serialize `Fault`:
-	err = encoder.Encode(obj.Fault)
-	if err != nil {
-		return errors.NewField("Fault", err)
-	}
-	// Serialize `Period`:
-	err = encoder.Encode(obj.Period)
-	if err != nil {
-		return errors.NewField("Period", err)
-	}
-	// Serialize `Row`:
-	err = encoder.Encode(obj.Row)
-	if err != nil {
-		return errors.NewField("Row", err)
-	}
-	// Serialize `Column`:
-	err = encoder.Encode(obj.Column)
-	if err != nil {
-		return errors.NewField("Column", err)
-	}
-	// Serialize `Claimed`:
-	err = encoder.Encode(obj.Claimed)
-	if err != nil {
-		return errors.NewField("Claimed", err)
-	}
-	// Serialize `Right`:
-	err = encoder.Encode(obj.Right)
-	if err != nil {
-		return errors.NewField("Right", err)
-	}
-	return nil
-}
-
-func (obj BadWorkProven) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding BadWorkProven: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *BadWorkProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `Node`:
-	err = decoder.Decode(&obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Deserialize `Provider`:
-	err = decoder.Decode(&obj.Provider)
-	if err != nil {
-		return errors.NewField("Provider", err)
-	}
-	// Deserialize `Finder`:
-	err = decoder.Decode(&obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Deserialize `Fault`:
-	err = decoder.Decode(&obj.Fault)
-	if err != nil {
-		return errors.NewField("Fault", err)
-	}
-	// Deserialize `Period`:
-	err = decoder.Decode(&obj.Period)
-	if err != nil {
-		return errors.NewField("Period", err)
-	}
-	// Deserialize `Row`:
-	err = decoder.Decode(&obj.Row)
-	if err != nil {
-		return errors.NewField("Row", err)
-	}
-	// Deserialize `Column`:
-	err = decoder.Decode(&obj.Column)
-	if err != nil {
-		return errors.NewField("Column", err)
-	}
-	// Deserialize `Claimed`:
-	err = decoder.Decode(&obj.Claimed)
-	if err != nil {
-		return errors.NewField("Claimed", err)
-	}
-	// Deserialize `Right`:
-	err = decoder.Decode(&obj.Right)
-	if err != nil {
-		return errors.NewField("Right", err)
-	}
-	return nil
-}
-
-func (obj *BadWorkProven) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling BadWorkProven: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalBadWorkProven(buf []byte) (*BadWorkProven, error) {
-	obj := new(BadWorkProven)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
 type BoughtBack struct {
 	Buyer  solanago.PublicKey `json:"buyer"`
 	Burned uint64             `json:"burned"`
@@ -3177,45 +3037,38 @@ type FraudProof struct {
 	// Paid the rent. Nobody else can complete the fraud proof, since it pays the fault's rent too and gets this one back.
 	Finder solanago.PublicKey `json:"finder"`
 
-	// Of the product; the instant of a measurement.
+	// The instant of the measurement.
 	Seed [32]uint8 `json:"seed"`
 
-	// Of the work claim; of a measurement, the root over rounds.
+	// The root over rounds.
 	Root [32]uint8 `json:"root"`
 
-	// Hash of the opened chunk of 32 entries; of a measurement, where the leaf and its first siblings lead.
+	// Where the leaf and its first siblings lead.
 	Chunk [32]uint8 `json:"chunk"`
 
-	// Hash of the profile that the entry names; zero in proofs of entries, as is all that is said of rounds.
+	// Hash of the profile that the entry names.
 	Profile [32]uint8 `json:"profile"`
 
 	// Root of the round before.
 	Before [32]uint8 `json:"before"`
 	Period uint64    `json:"period"`
 
-	// Side of the matrices; of a measurement zero, since the model's profile has it.
-	Order uint32 `json:"order"`
-
-	// Of a measurement, row and column are those of the byte in the tree: its leaf, and its place there.
+	// The byte's leaf in the tree, and its place there.
 	Row    uint32 `json:"row"`
 	Column uint32 `json:"column"`
 
-	// The node's entry at (row, column), or the byte.
+	// The byte.
 	Claimed int32 `json:"claimed"`
 
-	// The round that the byte is of, of so many.
+	// The round that it is of, of so many.
 	Round   uint32 `json:"round"`
 	Rounds  uint32 `json:"rounds"`
 	Version uint8  `json:"version"`
 	Bump    uint8  `json:"bump"`
-
-	// `PROOF_*`.
-	Kind uint8 `json:"kind"`
-	Gpu  uint8 `json:"gpu"`
+	Gpu     uint8  `json:"gpu"`
 
 	// How many siblings are climbed already.
-	Level    uint8    `json:"level"`
-	Reserved [3]uint8 `json:"reserved"`
+	Level uint8 `json:"level"`
 }
 
 func (obj FraudProof) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -3259,11 +3112,6 @@ func (obj FraudProof) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Period", err)
 	}
-	// Serialize `Order`:
-	err = encoder.Encode(obj.Order)
-	if err != nil {
-		return errors.NewField("Order", err)
-	}
 	// Serialize `Row`:
 	err = encoder.Encode(obj.Row)
 	if err != nil {
@@ -3299,11 +3147,6 @@ func (obj FraudProof) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Bump", err)
 	}
-	// Serialize `Kind`:
-	err = encoder.Encode(obj.Kind)
-	if err != nil {
-		return errors.NewField("Kind", err)
-	}
 	// Serialize `Gpu`:
 	err = encoder.Encode(obj.Gpu)
 	if err != nil {
@@ -3313,11 +3156,6 @@ func (obj FraudProof) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Level)
 	if err != nil {
 		return errors.NewField("Level", err)
-	}
-	// Serialize `Reserved`:
-	err = encoder.Encode(obj.Reserved)
-	if err != nil {
-		return errors.NewField("Reserved", err)
 	}
 	return nil
 }
@@ -3373,11 +3211,6 @@ func (obj *FraudProof) UnmarshalWithDecoder(decoder *binary.Decoder) (err error)
 	if err != nil {
 		return errors.NewField("Period", err)
 	}
-	// Deserialize `Order`:
-	err = decoder.Decode(&obj.Order)
-	if err != nil {
-		return errors.NewField("Order", err)
-	}
 	// Deserialize `Row`:
 	err = decoder.Decode(&obj.Row)
 	if err != nil {
@@ -3413,11 +3246,6 @@ func (obj *FraudProof) UnmarshalWithDecoder(decoder *binary.Decoder) (err error)
 	if err != nil {
 		return errors.NewField("Bump", err)
 	}
-	// Deserialize `Kind`:
-	err = decoder.Decode(&obj.Kind)
-	if err != nil {
-		return errors.NewField("Kind", err)
-	}
 	// Deserialize `Gpu`:
 	err = decoder.Decode(&obj.Gpu)
 	if err != nil {
@@ -3427,11 +3255,6 @@ func (obj *FraudProof) UnmarshalWithDecoder(decoder *binary.Decoder) (err error)
 	err = decoder.Decode(&obj.Level)
 	if err != nil {
 		return errors.NewField("Level", err)
-	}
-	// Deserialize `Reserved`:
-	err = decoder.Decode(&obj.Reserved)
-	if err != nil {
-		return errors.NewField("Reserved", err)
 	}
 	return nil
 }
@@ -3689,110 +3512,6 @@ func UnmarshalFraudProofLeafAdded(buf []byte) (*FraudProofLeafAdded, error) {
 	return obj, nil
 }
 
-type FraudProofOpened struct {
-	FraudProof solanago.PublicKey `json:"fraudProof"`
-	Node       solanago.PublicKey `json:"node"`
-	Finder     solanago.PublicKey `json:"finder"`
-	Period     uint64             `json:"period"`
-	Row        uint32             `json:"row"`
-	Column     uint32             `json:"column"`
-}
-
-func (obj FraudProofOpened) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
-	// Serialize `FraudProof`:
-	err = encoder.Encode(obj.FraudProof)
-	if err != nil {
-		return errors.NewField("FraudProof", err)
-	}
-	// Serialize `Node`:
-	err = encoder.Encode(obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Serialize `Finder`:
-	err = encoder.Encode(obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Serialize `Period`:
-	err = encoder.Encode(obj.Period)
-	if err != nil {
-		return errors.NewField("Period", err)
-	}
-	// Serialize `Row`:
-	err = encoder.Encode(obj.Row)
-	if err != nil {
-		return errors.NewField("Row", err)
-	}
-	// Serialize `Column`:
-	err = encoder.Encode(obj.Column)
-	if err != nil {
-		return errors.NewField("Column", err)
-	}
-	return nil
-}
-
-func (obj FraudProofOpened) Marshal() ([]byte, error) {
-	buf := bytes.NewBuffer(nil)
-	encoder := binary.NewBorshEncoder(buf)
-	err := obj.MarshalWithEncoder(encoder)
-	if err != nil {
-		return nil, fmt.Errorf("error while encoding FraudProofOpened: %w", err)
-	}
-	return buf.Bytes(), nil
-}
-
-func (obj *FraudProofOpened) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
-	// Deserialize `FraudProof`:
-	err = decoder.Decode(&obj.FraudProof)
-	if err != nil {
-		return errors.NewField("FraudProof", err)
-	}
-	// Deserialize `Node`:
-	err = decoder.Decode(&obj.Node)
-	if err != nil {
-		return errors.NewField("Node", err)
-	}
-	// Deserialize `Finder`:
-	err = decoder.Decode(&obj.Finder)
-	if err != nil {
-		return errors.NewField("Finder", err)
-	}
-	// Deserialize `Period`:
-	err = decoder.Decode(&obj.Period)
-	if err != nil {
-		return errors.NewField("Period", err)
-	}
-	// Deserialize `Row`:
-	err = decoder.Decode(&obj.Row)
-	if err != nil {
-		return errors.NewField("Row", err)
-	}
-	// Deserialize `Column`:
-	err = decoder.Decode(&obj.Column)
-	if err != nil {
-		return errors.NewField("Column", err)
-	}
-	return nil
-}
-
-func (obj *FraudProofOpened) Unmarshal(buf []byte) error {
-	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
-	if err != nil {
-		return fmt.Errorf("error while unmarshaling FraudProofOpened: %w", err)
-	}
-	return nil
-}
-
-func UnmarshalFraudProofOpened(buf []byte) (*FraudProofOpened, error) {
-	obj := new(FraudProofOpened)
-	err := obj.Unmarshal(buf)
-	if err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
 type GpuModel struct {
 	// Stake per GPU, base units of the stake token.
 	MinStake uint64 `json:"minStake"`
@@ -3819,12 +3538,10 @@ type GpuModel struct {
 	// Dense FP16 TFLOPS × 10.
 	TflopsX10 uint32 `json:"tflopsX10"`
 
-	// Side of the work proof's matrices.
-	WorkSize uint32 `json:"workSize"`
-
-	// Longest time a work proof of that size may take, milliseconds.
-	WorkBoundMs uint32 `json:"workBoundMs"`
-	Id          uint16 `json:"id"`
+	// What a GPU of the class reaches, see `ModelTerms`.
+	MinOperations uint32 `json:"minOperations"`
+	MinBandwidth  uint32 `json:"minBandwidth"`
+	Id            uint16 `json:"id"`
 
 	// Evidence tier below which a node of this model is not awarded.
 	MinTier  uint8    `json:"minTier"`
@@ -3884,15 +3601,15 @@ func (obj GpuModel) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("TflopsX10", err)
 	}
-	// Serialize `WorkSize`:
-	err = encoder.Encode(obj.WorkSize)
+	// Serialize `MinOperations`:
+	err = encoder.Encode(obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Serialize `WorkBoundMs`:
-	err = encoder.Encode(obj.WorkBoundMs)
+	// Serialize `MinBandwidth`:
+	err = encoder.Encode(obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	// Serialize `Id`:
 	err = encoder.Encode(obj.Id)
@@ -3983,15 +3700,15 @@ func (obj *GpuModel) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("TflopsX10", err)
 	}
-	// Deserialize `WorkSize`:
-	err = decoder.Decode(&obj.WorkSize)
+	// Deserialize `MinOperations`:
+	err = decoder.Decode(&obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Deserialize `WorkBoundMs`:
-	err = decoder.Decode(&obj.WorkBoundMs)
+	// Deserialize `MinBandwidth`:
+	err = decoder.Decode(&obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	// Deserialize `Id`:
 	err = decoder.Decode(&obj.Id)
@@ -4114,12 +3831,12 @@ type GpuModelArgs struct {
 	// µUSDC per GPU-hour.
 	ReferencePrice uint64 `json:"referencePrice"`
 
-	// Side of the work proof's matrices.
-	WorkSize uint32 `json:"workSize"`
+	// What a GPU of the class reaches, 10⁹ int8 operations a second; 0 while that is not calibrated.
+	MinOperations uint32 `json:"minOperations"`
 
-	// Longest time a work proof of that size may take, milliseconds.
-	WorkBoundMs uint32 `json:"workBoundMs"`
-	MinTier     uint8  `json:"minTier"`
+	// Its memory bandwidth, 10⁶ bytes a second; 0 while that is not calibrated.
+	MinBandwidth uint32 `json:"minBandwidth"`
+	MinTier      uint8  `json:"minTier"`
 
 	// What its GPUs are measured by.
 	Profile MeasureProfile `json:"profile"`
@@ -4156,15 +3873,15 @@ func (obj GpuModelArgs) MarshalWithEncoder(encoder *binary.Encoder) (err error) 
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
 	}
-	// Serialize `WorkSize`:
-	err = encoder.Encode(obj.WorkSize)
+	// Serialize `MinOperations`:
+	err = encoder.Encode(obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Serialize `WorkBoundMs`:
-	err = encoder.Encode(obj.WorkBoundMs)
+	// Serialize `MinBandwidth`:
+	err = encoder.Encode(obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	// Serialize `MinTier`:
 	err = encoder.Encode(obj.MinTier)
@@ -4220,15 +3937,15 @@ func (obj *GpuModelArgs) UnmarshalWithDecoder(decoder *binary.Decoder) (err erro
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
 	}
-	// Deserialize `WorkSize`:
-	err = decoder.Decode(&obj.WorkSize)
+	// Deserialize `MinOperations`:
+	err = decoder.Decode(&obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Deserialize `WorkBoundMs`:
-	err = decoder.Decode(&obj.WorkBoundMs)
+	// Deserialize `MinBandwidth`:
+	err = decoder.Decode(&obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	// Deserialize `MinTier`:
 	err = decoder.Decode(&obj.MinTier)
@@ -4265,8 +3982,8 @@ type GpuModelProposed struct {
 	Eta            int64          `json:"eta"`
 	MinStake       uint64         `json:"minStake"`
 	ReferencePrice uint64         `json:"referencePrice"`
-	WorkSize       uint32         `json:"workSize"`
-	WorkBoundMs    uint32         `json:"workBoundMs"`
+	MinOperations  uint32         `json:"minOperations"`
+	MinBandwidth   uint32         `json:"minBandwidth"`
 	MinTier        uint8          `json:"minTier"`
 	Profile        MeasureProfile `json:"profile"`
 }
@@ -4292,15 +4009,15 @@ func (obj GpuModelProposed) MarshalWithEncoder(encoder *binary.Encoder) (err err
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
 	}
-	// Serialize `WorkSize`:
-	err = encoder.Encode(obj.WorkSize)
+	// Serialize `MinOperations`:
+	err = encoder.Encode(obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Serialize `WorkBoundMs`:
-	err = encoder.Encode(obj.WorkBoundMs)
+	// Serialize `MinBandwidth`:
+	err = encoder.Encode(obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	// Serialize `MinTier`:
 	err = encoder.Encode(obj.MinTier)
@@ -4346,15 +4063,15 @@ func (obj *GpuModelProposed) UnmarshalWithDecoder(decoder *binary.Decoder) (err 
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
 	}
-	// Deserialize `WorkSize`:
-	err = decoder.Decode(&obj.WorkSize)
+	// Deserialize `MinOperations`:
+	err = decoder.Decode(&obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Deserialize `WorkBoundMs`:
-	err = decoder.Decode(&obj.WorkBoundMs)
+	// Deserialize `MinBandwidth`:
+	err = decoder.Decode(&obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	// Deserialize `MinTier`:
 	err = decoder.Decode(&obj.MinTier)
@@ -8136,11 +7853,11 @@ type ModelTerms struct {
 	// Reference price, µUSDC per GPU-hour.
 	ReferencePrice uint64 `json:"referencePrice"`
 
-	// Side of the work proof's matrices.
-	WorkSize uint32 `json:"workSize"`
+	// What a GPU of the class reaches, 10⁹ int8 operations a second; 0 while that is not calibrated.
+	MinOperations uint32 `json:"minOperations"`
 
-	// Longest time a work proof of that size may take, milliseconds.
-	WorkBoundMs uint32 `json:"workBoundMs"`
+	// Its memory bandwidth, 10⁶ bytes a second; 0 while that is not calibrated.
+	MinBandwidth uint32 `json:"minBandwidth"`
 
 	// Evidence tier below which a node of this model is not awarded.
 	MinTier uint8    `json:"minTier"`
@@ -8161,15 +7878,15 @@ func (obj ModelTerms) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
 	}
-	// Serialize `WorkSize`:
-	err = encoder.Encode(obj.WorkSize)
+	// Serialize `MinOperations`:
+	err = encoder.Encode(obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Serialize `WorkBoundMs`:
-	err = encoder.Encode(obj.WorkBoundMs)
+	// Serialize `MinBandwidth`:
+	err = encoder.Encode(obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	// Serialize `MinTier`:
 	err = encoder.Encode(obj.MinTier)
@@ -8210,15 +7927,15 @@ func (obj *ModelTerms) UnmarshalWithDecoder(decoder *binary.Decoder) (err error)
 	if err != nil {
 		return errors.NewField("ReferencePrice", err)
 	}
-	// Deserialize `WorkSize`:
-	err = decoder.Decode(&obj.WorkSize)
+	// Deserialize `MinOperations`:
+	err = decoder.Decode(&obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Deserialize `WorkBoundMs`:
-	err = decoder.Decode(&obj.WorkBoundMs)
+	// Deserialize `MinBandwidth`:
+	err = decoder.Decode(&obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	// Deserialize `MinTier`:
 	err = decoder.Decode(&obj.MinTier)
@@ -8304,7 +8021,7 @@ type Node struct {
 	// When a dispute was last lost, that is, its slash applied.
 	DisputeLostAt int64 `json:"disputeLostAt"`
 
-	// Period in which bad work of this node was last proven; work claims up to it prove nothing more.
+	// Period in which bad work of this node was last proven; what it signed up to then proves nothing more.
 	BadWorkPeriod uint64 `json:"badWorkPeriod"`
 
 	// How many of its GPUs were free, and since when.
@@ -8326,8 +8043,8 @@ type Node struct {
 	JobsFailed    uint32 `json:"jobsFailed"`
 	DisputesLost  uint32 `json:"disputesLost"`
 
-	// Measured at the last work proof, TFLOPS × 10.
-	MeasuredTflopsX10 uint32 `json:"measuredTflopsX10"`
+	// Of the weakest GPU, when they were measured last: 10⁹ int8 operations a second. 0 before.
+	Operations uint32 `json:"operations"`
 
 	// Which of the periods up to the last were applied: see [`crate::math::window`].
 	ReportWindow uint32 `json:"reportWindow"`
@@ -8382,9 +8099,16 @@ type Node struct {
 	// `node_accept_terms`.
 	TermsAt int64 `json:"termsAt"`
 
-	// Side of the work proof's matrices, and the longest time that a proof may take, by these terms.
-	WorkSize    uint32 `json:"workSize"`
-	WorkBoundMs uint32 `json:"workBoundMs"`
+	// What its GPUs are to reach by these terms; 0 where they are held to nothing.
+	MinOperations uint32 `json:"minOperations"`
+	MinBandwidth  uint32 `json:"minBandwidth"`
+
+	// Since when it has been of its class by the leaves that were applied, see state/figures.rs; 0 while it is not.
+	ClassSince int64 `json:"classSince"`
+
+	// When figures of it were last taken over, and the last period with figures of its GPUs.
+	FiguresAt      int64  `json:"figuresAt"`
+	MeasuredPeriod uint64 `json:"measuredPeriod"`
 
 	// The worst records before the present one, the newer first: changes that follow each other, such as a rating
 	// after an end, must not erase what an award was to be judged by.
@@ -8456,6 +8180,15 @@ type Node struct {
 	GuaranteeAppealSecs uint32 `json:"guaranteeAppealSecs"`
 	GuaranteePayoutSecs uint32 `json:"guaranteePayoutSecs"`
 
+	// Memory bandwidth of the weakest GPU, 10⁶ bytes a second, and what the machine's network gave, when they were
+	// measured last; 0 before.
+	Bandwidth uint32 `json:"bandwidth"`
+	DownMbps  uint32 `json:"downMbps"`
+	UpMbps    uint32 `json:"upMbps"`
+
+	// Shares of the class in the last measured periods, newest first, basis points.
+	Shares [6]uint16 `json:"shares"`
+
 	// Leases awarded and not closed; of them, those that a conviction has ended.
 	OpenLeases uint16 `json:"openLeases"`
 	CutLeases  uint16 `json:"cutLeases"`
@@ -8471,8 +8204,11 @@ type Node struct {
 	Deaths   uint16 `json:"deaths"`
 
 	// 1 once a conviction began earlier than one that has ended leases already.
-	Recut uint8    `json:"recut"`
-	Pad   [3]uint8 `json:"pad"`
+	Recut uint8 `json:"recut"`
+
+	// How many of `shares` there are.
+	SharesLen uint8    `json:"sharesLen"`
+	Pad       [2]uint8 `json:"pad"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -8631,10 +8367,10 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("DisputesLost", err)
 	}
-	// Serialize `MeasuredTflopsX10`:
-	err = encoder.Encode(obj.MeasuredTflopsX10)
+	// Serialize `Operations`:
+	err = encoder.Encode(obj.Operations)
 	if err != nil {
-		return errors.NewField("MeasuredTflopsX10", err)
+		return errors.NewField("Operations", err)
 	}
 	// Serialize `ReportWindow`:
 	err = encoder.Encode(obj.ReportWindow)
@@ -8746,15 +8482,30 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("TermsAt", err)
 	}
-	// Serialize `WorkSize`:
-	err = encoder.Encode(obj.WorkSize)
+	// Serialize `MinOperations`:
+	err = encoder.Encode(obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Serialize `WorkBoundMs`:
-	err = encoder.Encode(obj.WorkBoundMs)
+	// Serialize `MinBandwidth`:
+	err = encoder.Encode(obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
+	}
+	// Serialize `ClassSince`:
+	err = encoder.Encode(obj.ClassSince)
+	if err != nil {
+		return errors.NewField("ClassSince", err)
+	}
+	// Serialize `FiguresAt`:
+	err = encoder.Encode(obj.FiguresAt)
+	if err != nil {
+		return errors.NewField("FiguresAt", err)
+	}
+	// Serialize `MeasuredPeriod`:
+	err = encoder.Encode(obj.MeasuredPeriod)
+	if err != nil {
+		return errors.NewField("MeasuredPeriod", err)
 	}
 	// Serialize `Worst`:
 	err = encoder.Encode(obj.Worst)
@@ -8881,6 +8632,26 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("GuaranteePayoutSecs", err)
 	}
+	// Serialize `Bandwidth`:
+	err = encoder.Encode(obj.Bandwidth)
+	if err != nil {
+		return errors.NewField("Bandwidth", err)
+	}
+	// Serialize `DownMbps`:
+	err = encoder.Encode(obj.DownMbps)
+	if err != nil {
+		return errors.NewField("DownMbps", err)
+	}
+	// Serialize `UpMbps`:
+	err = encoder.Encode(obj.UpMbps)
+	if err != nil {
+		return errors.NewField("UpMbps", err)
+	}
+	// Serialize `Shares`:
+	err = encoder.Encode(obj.Shares)
+	if err != nil {
+		return errors.NewField("Shares", err)
+	}
 	// Serialize `OpenLeases`:
 	err = encoder.Encode(obj.OpenLeases)
 	if err != nil {
@@ -8915,6 +8686,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Recut)
 	if err != nil {
 		return errors.NewField("Recut", err)
+	}
+	// Serialize `SharesLen`:
+	err = encoder.Encode(obj.SharesLen)
+	if err != nil {
+		return errors.NewField("SharesLen", err)
 	}
 	// Serialize `Pad`:
 	err = encoder.Encode(obj.Pad)
@@ -9090,10 +8866,10 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("DisputesLost", err)
 	}
-	// Deserialize `MeasuredTflopsX10`:
-	err = decoder.Decode(&obj.MeasuredTflopsX10)
+	// Deserialize `Operations`:
+	err = decoder.Decode(&obj.Operations)
 	if err != nil {
-		return errors.NewField("MeasuredTflopsX10", err)
+		return errors.NewField("Operations", err)
 	}
 	// Deserialize `ReportWindow`:
 	err = decoder.Decode(&obj.ReportWindow)
@@ -9205,15 +8981,30 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("TermsAt", err)
 	}
-	// Deserialize `WorkSize`:
-	err = decoder.Decode(&obj.WorkSize)
+	// Deserialize `MinOperations`:
+	err = decoder.Decode(&obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Deserialize `WorkBoundMs`:
-	err = decoder.Decode(&obj.WorkBoundMs)
+	// Deserialize `MinBandwidth`:
+	err = decoder.Decode(&obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
+	}
+	// Deserialize `ClassSince`:
+	err = decoder.Decode(&obj.ClassSince)
+	if err != nil {
+		return errors.NewField("ClassSince", err)
+	}
+	// Deserialize `FiguresAt`:
+	err = decoder.Decode(&obj.FiguresAt)
+	if err != nil {
+		return errors.NewField("FiguresAt", err)
+	}
+	// Deserialize `MeasuredPeriod`:
+	err = decoder.Decode(&obj.MeasuredPeriod)
+	if err != nil {
+		return errors.NewField("MeasuredPeriod", err)
 	}
 	// Deserialize `Worst`:
 	err = decoder.Decode(&obj.Worst)
@@ -9340,6 +9131,26 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("GuaranteePayoutSecs", err)
 	}
+	// Deserialize `Bandwidth`:
+	err = decoder.Decode(&obj.Bandwidth)
+	if err != nil {
+		return errors.NewField("Bandwidth", err)
+	}
+	// Deserialize `DownMbps`:
+	err = decoder.Decode(&obj.DownMbps)
+	if err != nil {
+		return errors.NewField("DownMbps", err)
+	}
+	// Deserialize `UpMbps`:
+	err = decoder.Decode(&obj.UpMbps)
+	if err != nil {
+		return errors.NewField("UpMbps", err)
+	}
+	// Deserialize `Shares`:
+	err = decoder.Decode(&obj.Shares)
+	if err != nil {
+		return errors.NewField("Shares", err)
+	}
 	// Deserialize `OpenLeases`:
 	err = decoder.Decode(&obj.OpenLeases)
 	if err != nil {
@@ -9374,6 +9185,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Recut)
 	if err != nil {
 		return errors.NewField("Recut", err)
+	}
+	// Deserialize `SharesLen`:
+	err = decoder.Decode(&obj.SharesLen)
+	if err != nil {
+		return errors.NewField("SharesLen", err)
 	}
 	// Deserialize `Pad`:
 	err = decoder.Decode(&obj.Pad)
@@ -13512,7 +13328,7 @@ type Requirement struct {
 	// Dense FP16 TFLOPS × 10 of the model; 0 for any.
 	MinTflopsX10 uint32 `json:"minTflopsX10"`
 
-	// Id of the GPU model; 0 for any that has the TFLOPS.
+	// Id of the GPU model; 0 for any that has the TFLOPS or the operations.
 	Model            uint16 `json:"model"`
 	MinUptimeBps     uint16 `json:"minUptimeBps"`
 	MinReputationBps uint16 `json:"minReputationBps"`
@@ -13532,6 +13348,13 @@ type Requirement struct {
 
 	// At least this isolation, see `NodeSpec::isolation`.
 	MinIsolation uint8 `json:"minIsolation"`
+
+	// What keepers must have measured at least, when they last did: 10⁹ int8 operations and 10⁶ bytes of memory a second
+	// of the weakest GPU, and Mbit/s of the network; 0 for any.
+	MinOperations uint32 `json:"minOperations"`
+	MinBandwidth  uint32 `json:"minBandwidth"`
+	MinDownMbps   uint32 `json:"minDownMbps"`
+	MinUpMbps     uint32 `json:"minUpMbps"`
 }
 
 func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -13594,6 +13417,26 @@ func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.MinIsolation)
 	if err != nil {
 		return errors.NewField("MinIsolation", err)
+	}
+	// Serialize `MinOperations`:
+	err = encoder.Encode(obj.MinOperations)
+	if err != nil {
+		return errors.NewField("MinOperations", err)
+	}
+	// Serialize `MinBandwidth`:
+	err = encoder.Encode(obj.MinBandwidth)
+	if err != nil {
+		return errors.NewField("MinBandwidth", err)
+	}
+	// Serialize `MinDownMbps`:
+	err = encoder.Encode(obj.MinDownMbps)
+	if err != nil {
+		return errors.NewField("MinDownMbps", err)
+	}
+	// Serialize `MinUpMbps`:
+	err = encoder.Encode(obj.MinUpMbps)
+	if err != nil {
+		return errors.NewField("MinUpMbps", err)
 	}
 	return nil
 }
@@ -13668,6 +13511,26 @@ func (obj *Requirement) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.MinIsolation)
 	if err != nil {
 		return errors.NewField("MinIsolation", err)
+	}
+	// Deserialize `MinOperations`:
+	err = decoder.Decode(&obj.MinOperations)
+	if err != nil {
+		return errors.NewField("MinOperations", err)
+	}
+	// Deserialize `MinBandwidth`:
+	err = decoder.Decode(&obj.MinBandwidth)
+	if err != nil {
+		return errors.NewField("MinBandwidth", err)
+	}
+	// Deserialize `MinDownMbps`:
+	err = decoder.Decode(&obj.MinDownMbps)
+	if err != nil {
+		return errors.NewField("MinDownMbps", err)
+	}
+	// Deserialize `MinUpMbps`:
+	err = decoder.Decode(&obj.MinUpMbps)
+	if err != nil {
+		return errors.NewField("MinUpMbps", err)
 	}
 	return nil
 }
@@ -15002,9 +14865,9 @@ func UnmarshalStakeWithdrawn(buf []byte) (*StakeWithdrawn, error) {
 
 // A node is measured by these terms of its model from now on.
 type TermsAccepted struct {
-	Node        solanago.PublicKey `json:"node"`
-	WorkSize    uint32             `json:"workSize"`
-	WorkBoundMs uint32             `json:"workBoundMs"`
+	Node          solanago.PublicKey `json:"node"`
+	MinOperations uint32             `json:"minOperations"`
+	MinBandwidth  uint32             `json:"minBandwidth"`
 }
 
 func (obj TermsAccepted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -15013,15 +14876,15 @@ func (obj TermsAccepted) MarshalWithEncoder(encoder *binary.Encoder) (err error)
 	if err != nil {
 		return errors.NewField("Node", err)
 	}
-	// Serialize `WorkSize`:
-	err = encoder.Encode(obj.WorkSize)
+	// Serialize `MinOperations`:
+	err = encoder.Encode(obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Serialize `WorkBoundMs`:
-	err = encoder.Encode(obj.WorkBoundMs)
+	// Serialize `MinBandwidth`:
+	err = encoder.Encode(obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	return nil
 }
@@ -15042,15 +14905,15 @@ func (obj *TermsAccepted) UnmarshalWithDecoder(decoder *binary.Decoder) (err err
 	if err != nil {
 		return errors.NewField("Node", err)
 	}
-	// Deserialize `WorkSize`:
-	err = decoder.Decode(&obj.WorkSize)
+	// Deserialize `MinOperations`:
+	err = decoder.Decode(&obj.MinOperations)
 	if err != nil {
-		return errors.NewField("WorkSize", err)
+		return errors.NewField("MinOperations", err)
 	}
-	// Deserialize `WorkBoundMs`:
-	err = decoder.Decode(&obj.WorkBoundMs)
+	// Deserialize `MinBandwidth`:
+	err = decoder.Decode(&obj.MinBandwidth)
 	if err != nil {
-		return errors.NewField("WorkBoundMs", err)
+		return errors.NewField("MinBandwidth", err)
 	}
 	return nil
 }

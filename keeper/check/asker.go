@@ -50,7 +50,7 @@ var challengeProtocol = p2p.Protocol{
 	Timeout: time.Minute,
 }
 
-// shortAnswer bounds the answers to questions about leases and inventory, bytes. The others hold products and bundles.
+// shortAnswer bounds the answers to questions about leases and inventory, bytes. The others hold bundles.
 const shortAnswer = 512 << 10
 
 // Ask implements Asker.

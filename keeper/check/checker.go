@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -13,13 +12,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
@@ -32,8 +31,8 @@ type CheckerOptions struct {
 	Secs     uint32
 	Timing   Timing
 	SlotHash func(context.Context) ([32]byte, error) // of a recent final slot
-	// Instants says when in a period work and evidence are drawn, and by what; false while it is not known, or has not come. It is
-	// not called when no work is due.
+	// Instants says when in a period nodes are measured and evidence is drawn, and by what; false while it is not known, or has
+	// not come.
 	Instants func(records.Period) (instant.Instant, bool)
 	Record   func(context.Context, Finding)
 	Now      func() time.Time
@@ -43,13 +42,13 @@ type CheckerOptions struct {
 	// Evidence judges evidence; without it none is asked for. Genesis is the hash of the cluster, for evidence.
 	Evidence Judge
 	Genesis  [32]byte
-	// ProveBadWork brings a wrong signed product on chain; without it a statement says that the work was wrong.
-	ProveBadWork func(ix.BadWork) error
-	// Measure measures nodes in place of asking them for a product: every free one at every period's instant, so that
-	// Timing.WorkEvery does not count. ProveWrongCell brings a wrong byte of a measurement on chain; without it a statement
-	// says that the measurement was wrong.
-	Measure        Measurer
+	// Measure measures nodes: every free one at every period's instant. Only simulations leave it out.
+	Measure Measurer
+	// ProveWrongCell brings a wrong byte of a measurement on chain; without it a statement says that the measurement was
+	// wrong.
 	ProveWrongCell func(ix.WrongCell) error
+	// Line measures lines; without it none is. Instants is asked for those of the running window then.
+	Line Liner
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers
 	// check all nodes.
 	Seeds func(records.Period) (committee.Seed, bool)
@@ -67,7 +66,7 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Genesis", "ProveBadWork", "Measure", "ProveWrongCell", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Genesis", "Measure", "ProveWrongCell", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.
@@ -80,6 +79,7 @@ type Checker struct {
 	round     Round
 	instant   *instant.Instant // of the round's period, once it is known
 	measured  measured
+	lines     lines
 	scanAt    time.Time
 	slots     chan struct{}
 	measuring chan struct{}
@@ -107,9 +107,6 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	if o.Measure != nil {
-		o.Timing.WorkEvery = 0
-	}
 	return &Checker{
 		o: o, nodes: map[solana.PublicKey]*progress{}, planner: NewPlanner(o.Timing, o.Secs),
 		slots: make(chan struct{}, maxAsking), measuring: make(chan struct{}, maxMeasuring),
@@ -119,11 +116,8 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 // Run checks until ctx ends, then waits for the checks in flight.
 func (c *Checker) Run(ctx context.Context) error {
 	defer c.wg.Wait()
-	every := c.o.Timing.tick()
-	if c.o.Measure != nil { // a node's time begins with the instant, not when it is asked
-		every = min(every, measureTick)
-	}
-	return schedule.Every(ctx, every, func() { c.Tick(ctx) })
+	// A node's time begins with the instant, not when it is asked.
+	return schedule.Every(ctx, min(c.o.Timing.tick(), measureTick), func() { c.Tick(ctx) })
 }
 
 // subject is a node that can be checked.
@@ -151,6 +145,7 @@ func (c *Checker) Tick(ctx context.Context) {
 	c.mu.Lock()
 	c.plan(period, now)
 	c.measureAll(ctx, now)
+	c.checkLine(ctx, now)
 	checks, skipped := c.planner.Due(now, cap(c.slots)-len(c.slots))
 	tasks := make([]*progress, len(checks))
 	for i, q := range checks {
@@ -179,11 +174,6 @@ func (c *Checker) begin(ctx context.Context, q Check, p *progress, into time.Dur
 	case records.CheckInventory:
 		if t.model != nil {
 			c.start(ctx, func(ctx context.Context) { c.inventory(ctx, t, period) })
-		}
-	case records.CheckWork:
-		if t.model != nil && c.mayAskForWork(t, q) && c.timeForWork(t, into) {
-			drawn := *c.instant
-			c.start(ctx, func(ctx context.Context) { c.work(ctx, t, drawn) })
 		}
 	case records.CheckEvidence:
 		if t.model != nil && c.stillFree(t) && c.timeForEvidence(into) {
@@ -224,7 +214,7 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 		}
 	}
 	c.scan(now)
-	if c.instant == nil && (c.o.Measure != nil || c.o.Timing.WorkEvery != 0 || c.o.Timing.EvidenceEvery != 0) {
+	if c.instant == nil {
 		if i, ok := c.o.Instants(period); ok {
 			c.instant, c.measured.saw = &i, now
 			c.planner.Instant(i, now)
@@ -281,13 +271,6 @@ func (c *Checker) PeerFailure(by solana.PublicKey, s records.CheckStatement) {
 	}
 }
 
-// timeForWork reports whether a work proof that starts now can be judged before the period ends.
-func (c *Checker) timeForWork(t subject, into time.Duration) bool {
-	need := workWait(t.node) + c.o.Timing.Timeout
-	length := c.length()
-	return into+need < length || into < length/2
-}
-
 // start runs a check beside the others, unless too many are in flight.
 func (c *Checker) start(ctx context.Context, f func(context.Context)) {
 	select {
@@ -340,6 +323,3 @@ func (c *Checker) finish(ctx context.Context, f Finding) {
 	c.mu.Unlock()
 	c.o.Record(ctx, f)
 }
-
-// errNoWork is the error of work checks without a finding.
-var errNoWork = errors.New("work proof not judged")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -13,10 +14,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
@@ -38,23 +37,26 @@ func gone(ctx context.Context) (messages.ChallengeResponse, error) {
 	return messages.ChallengeResponse{}, ctx.Err()
 }
 
-// prove answers a work challenge; change may spoil the product.
-func prove(t *testing.T, req messages.ChallengeRequest, p work.Prover) messages.ChallengeResponse {
-	seed := work.DeriveSeed(req.Work.SlotHash, req.Node, req.Period, req.Work.KeeperSignature)
-	proof, err := p.Prove(context.Background(), seed, int(req.Work.Size))
-	require.NoError(t, err)
-	var b bytes.Buffer
-	_, err = proof.WriteTo(&b)
-	require.NoError(t, err)
-	claim := work.Claim{
-		Domain: records.Domain{1}, Node: req.Node, Period: req.Period, Seed: seed, N: req.Work.Size, Root: proof.Root,
-	}.Bytes()
-	signature, err := nodeKey.Sign(claim[:])
-	require.NoError(t, err)
-	return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Work: &messages.WorkProof{
-		Size: req.Work.Size, Root: proof.Root, Product: b.Bytes(), Prover: p.Name(),
-		Signature: signature,
-	}}
+// question insists on a question that nodes owe an answer to: its finding is of evidence, and failed where it was evaded.
+func (c *Checker) question(ctx context.Context, t subject, drawn instant.Instant) {
+	const wait = 500 * time.Millisecond
+	q := insistence{"question", drawn.Period, wait, func() bool { return c.owes(t, drawn) }}
+	f, ok := c.insist(ctx, t, q, func(ctx context.Context) (Finding, error) {
+		resp, took, err := c.ask(ctx, t.node, messages.ChallengeRequest{Kind: messages.CheckEvidence, Period: uint64(drawn.Period)}, wait)
+		f := Finding{At: c.o.Now(), Latency: took}
+		switch {
+		case err != nil:
+			return f, fmt.Errorf("%w: %w", errEvaded, err)
+		case len(resp.Evidence) == 0:
+			return f, unanswered(resp)
+		}
+		f.Passed = true
+		return f, nil
+	})
+	if ok {
+		f.Node, f.Kind, f.Period = t.node.Address, records.CheckEvidence, drawn.Period
+		c.finish(ctx, f)
+	}
 }
 
 // nodeKey is the tested node's own.
@@ -93,7 +95,7 @@ func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 	got := &collected{}
 	c, err := NewChecker(CheckerOptions{
 		View: x, Asker: ask, Signer: key, Domain: records.Domain{1}, Secs: 60,
-		Timing:   Timing{Every: time.Second, Timeout: 100 * time.Millisecond, WorkEvery: 1},
+		Timing:   Timing{Every: time.Second, Timeout: 100 * time.Millisecond},
 		SlotHash: func(context.Context) ([32]byte, error) { return [32]byte{3}, nil },
 		Instants: func(p records.Period) (instant.Instant, bool) { return drawnIn(p), true },
 		Record:   got.add, Log: zerolog.Nop(), Now: time.Now,
@@ -102,7 +104,8 @@ func newChecker(t *testing.T, ask answers) (*Checker, *collected, subject) {
 	return c, got, subject{node: n, model: m}
 }
 
-func TestWorkIsJudged(t *testing.T) {
+// A question that a node owes an answer to is insisted on, and failed by a node that is up and evades it.
+func TestQuestionsAreInsistedOn(t *testing.T) {
 	type verdict struct{ recorded, passed bool }
 	for name, c := range map[string]struct {
 		ask  func(*testing.T) answers
@@ -110,44 +113,9 @@ func TestWorkIsJudged(t *testing.T) {
 	}{
 		"right and in time": {func(t *testing.T) answers {
 			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-				return prove(t, req, work.CPU{Workers: 1}), nil
+				return shows(req), nil
 			}
 		}, verdict{true, true}},
-		"wrong": {func(t *testing.T) answers {
-			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-				return prove(t, req, work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 0.01}), nil
-			}
-		}, verdict{true, false}},
-		"not signed, as by a version before": {func(t *testing.T) answers {
-			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-				r := prove(t, req, work.CPU{Workers: 1})
-				r.Work.Signature = [64]byte{}
-				return r, nil
-			}
-		}, verdict{true, false}},
-		"signed for another period": {func(t *testing.T) answers {
-			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-				old := req
-				old.Period--
-				r := prove(t, req, work.CPU{Workers: 1})
-				r.Work.Signature = prove(t, old, work.CPU{Workers: 1}).Work.Signature
-				return r, nil
-			}
-		}, verdict{true, false}},
-		"another root": {func(t *testing.T) answers {
-			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-				r := prove(t, req, work.CPU{Workers: 1})
-				r.Work.Root[0] ^= 1
-				return r, nil
-			}
-		}, verdict{true, false}},
-		"cut short": {func(t *testing.T) answers {
-			return func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-				r := prove(t, req, work.CPU{Workers: 1})
-				r.Work.Product = r.Work.Product[:100]
-				return r, nil
-			}
-		}, verdict{true, false}},
 		"late, but there": {func(t *testing.T) answers {
 			return func(ctx context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 				if req.Kind == messages.CheckLiveness {
@@ -161,7 +129,7 @@ func TestWorkIsJudged(t *testing.T) {
 				if req.Kind == messages.CheckLiveness {
 					return alive(req), nil
 				}
-				time.Sleep(350 * time.Millisecond)
+				time.Sleep(150 * time.Millisecond)
 				return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "not finished in time"}, nil
 			}
 		}, verdict{true, false}},
@@ -193,51 +161,20 @@ func TestWorkIsJudged(t *testing.T) {
 			t.Parallel()
 			checker, got, what := newChecker(t, c.ask(t))
 			checker.o.Timing.Every = 100 * time.Millisecond
-			checker.work(t.Context(), what, drawnIn(7))
+			checker.question(t.Context(), what, drawnIn(7))
 			if !c.want.recorded {
 				require.Empty(t, got.all)
 				return
 			}
 			require.Len(t, got.all, 1)
 			require.Equal(t, c.want.passed, got.all[0].Passed)
-			require.Equal(t, records.CheckWork, got.all[0].Kind)
+			require.Equal(t, records.CheckEvidence, got.all[0].Kind)
 			require.EqualValues(t, 7, got.all[0].Period)
 		})
 	}
 }
 
-// A wrong product that is signed becomes a proof for the chain, and no statement: one cause, one slash. Where the proof
-// cannot be kept, a statement says it.
-func TestWrongWorkIsProven(t *testing.T) {
-	for name, stored := range map[string]error{"kept": nil, "not kept": errors.New("disk full")} {
-		t.Run(name, func(t *testing.T) {
-			checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-				return prove(t, req, work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1e-9}), nil
-			})
-			var proof ix.BadWork
-			checker.o.ProveBadWork = func(b ix.BadWork) error { proof = b; return stored }
-			checker.work(t.Context(), what, drawnIn(7))
-			c, err := work.ParseClaim(proof.Claim[:])
-			require.NoError(t, err)
-			require.EqualValues(t, 7, c.Period)
-			opening, err := work.ParseChunkOpening(proof.Opening, int(c.N))
-			require.NoError(t, err)
-			var wrong *work.WrongEntryError
-			require.ErrorAs(t, work.VerifyChunk(c.Seed, int(c.N), c.Root, opening), &wrong)
-			require.Equal(t, wrong.Col, proof.Column)
-			_, err = proof.OpenFraudProof(solana.PublicKey{9})
-			require.NoError(t, err)
-			if stored == nil {
-				require.Empty(t, got.all)
-				return
-			}
-			require.Len(t, got.all, 1)
-			require.False(t, got.all[0].Passed)
-		})
-	}
-}
-
-func TestWorkIsNotHeldAgainstALease(t *testing.T) {
+func TestAQuestionIsNotHeldAgainstALease(t *testing.T) {
 	var checker *Checker
 	var what subject
 	checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
@@ -246,7 +183,7 @@ func TestWorkIsNotHeldAgainstALease(t *testing.T) {
 		checker.o.View.Put(busy.Address, &busy)
 		return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Refused: "a lease is live"}, nil
 	})
-	checker.work(t.Context(), what, drawnIn(7))
+	checker.question(t.Context(), what, drawnIn(7))
 	require.Empty(t, got.all)
 }
 
@@ -319,7 +256,7 @@ func TestRunChecksEveryNodeAndStops(t *testing.T) {
 		}
 		return gone(ctx)
 	})
-	checker.o.Timing.Every, checker.o.Timing.WorkEvery = 60*time.Millisecond, 0
+	checker.o.Timing.Every = 60 * time.Millisecond
 	checker, err := NewChecker(checker.o)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)

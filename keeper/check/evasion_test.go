@@ -16,7 +16,6 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -129,16 +128,17 @@ func aliveBut(evade func(network.Stream, messages.ChallengeRequest)) func(networ
 	}
 }
 
-// A node that is alive and free, and breaks work checks off, has failed. It cannot choose to be judged by nothing.
-func TestA04EvadedWorkIsAFailedCheck(t *testing.T) {
+// A node that is alive and free, and breaks a question off that it owes an answer to, has failed. It cannot choose to be judged
+// by nothing.
+func TestA04AnEvadedQuestionIsAFailedCheck(t *testing.T) {
 	for name, evade := range evasions(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			checker, got, what := onWire(t, aliveBut(evade))
-			checker.work(t.Context(), what, drawnIn(7))
+			checker.question(t.Context(), what, drawnIn(7))
 			require.Len(t, got.all, 1)
 			require.False(t, got.all[0].Passed)
-			require.Equal(t, records.CheckWork, got.all[0].Kind)
+			require.Equal(t, records.CheckEvidence, got.all[0].Kind)
 		})
 	}
 }
@@ -155,7 +155,7 @@ func TestA04EvadedEvidenceIsNoEvidence(t *testing.T) {
 			require.Len(t, got.all, 1)
 			require.Equal(t, records.CheckEvidence, got.all[0].Kind)
 			require.True(t, got.all[0].Passed)
-			require.Zero(t, got.all[0].Measured, "tier 0")
+			require.Zero(t, got.all[0].Figures.First, "tier 0")
 		})
 	}
 }
@@ -174,7 +174,7 @@ func TestA04AnEvadedInventoryIsUnhealthy(t *testing.T) {
 	}
 }
 
-// A node that breaks off a work question and the liveness questions after it as well fails no work check. It is not seen
+// A node that breaks off a question and the liveness questions after it as well fails no check. It is not seen
 // as up either, as often as it does so.
 func TestA04LeavingOutLivenessTooIsNotUp(t *testing.T) {
 	checker, got, what := onWire(t, func(s network.Stream, _ messages.ChallengeRequest) { _ = s.Reset() })
@@ -182,7 +182,7 @@ func TestA04LeavingOutLivenessTooIsNotUp(t *testing.T) {
 	checker.wg.Wait()
 	checker.nodes[what.node.Address].answered = true
 	got.all = nil
-	checker.work(t.Context(), what, drawnIn(7))
+	checker.question(t.Context(), what, drawnIn(7))
 	require.Len(t, got.all, insistMost, "one for each try")
 	for _, f := range got.all {
 		require.Equal(t, records.CheckLiveness, f.Kind)
@@ -277,9 +277,9 @@ func TestA04ABrokenLineIsForgiven(t *testing.T) {
 			_ = s.Conn().Close()
 			return
 		}
-		send(s, 0, prove(t, req, work.CPU{Workers: 1}))
+		send(s, 0, shows(req))
 	})
-	checker.work(t.Context(), what, drawnIn(7))
+	checker.question(t.Context(), what, drawnIn(7))
 	require.Len(t, got.all, 1)
 	require.True(t, got.all[0].Passed)
 }
@@ -303,30 +303,27 @@ var interferences = map[string]struct {
 // often, seldom looks to one keeper like a node that chooses its questions: three tries may be cut by chance beside which
 // liveness is not. More than two thirds of the keepers would have to see that. Each trial draws what is cut by its own
 // seed and no time passes, so that the counts are the same on any machine.
-func TestA01InterferenceFailsNoWorkCheck(t *testing.T) {
+func TestA01InterferenceFailsNoCheck(t *testing.T) {
 	const trials = 1000
 	for how, seen := range map[string]error{"lost": ErrTransport, "turned away": ErrRefused} {
 		for _, c := range []struct{ cut, most float64 }{{1, 0}, {0.9, 0.01}, {0.65, 0.125}, {0.5, 0.1}, {0.2, 0.01}} {
 			t.Run(fmt.Sprint(how, " of ", c.cut), func(t *testing.T) {
 				t.Parallel()
 				var r *rand.Rand
-				var proof *messages.WorkProof // the same for all: it is asked with one seed
 				checker, got, what := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 					switch {
 					case r.Float64() < c.cut:
 						return messages.ChallengeResponse{}, seen
 					case req.Kind == messages.CheckLiveness:
 						return alive(req), nil
-					case proof == nil:
-						proof = prove(t, req, work.CPU{Workers: 1}).Work
 					}
-					return messages.ChallengeResponse{Version: messages.Version, Nonce: req.Nonce, Work: proof}, nil
+					return shows(req), nil
 				})
 				now := time.Now()
 				checker.o.Tasks, checker.o.Now = instantly{}, func() time.Time { return now }
 				for i := range uint64(trials) {
 					r = rand.New(rand.NewPCG(i, 2))
-					checker.work(t.Context(), what, drawnIn(7))
+					checker.question(t.Context(), what, drawnIn(7))
 				}
 				failed := 0
 				for _, f := range got.all {
@@ -350,7 +347,7 @@ func TestA01InterferenceOnTheWire(t *testing.T) {
 			checker, got, what := onWire(t, func(s network.Stream, _ messages.ChallengeRequest) { interference.wire(s) })
 			_, _, err := checker.ask(t.Context(), what.node, messages.ChallengeRequest{Kind: messages.CheckLiveness}, time.Minute)
 			require.ErrorIs(t, err, interference.seen)
-			checker.work(t.Context(), what, drawnIn(7))
+			checker.question(t.Context(), what, drawnIn(7))
 			require.Empty(t, got.all)
 		})
 	}

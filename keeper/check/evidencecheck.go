@@ -38,7 +38,7 @@ var errNoEvidence = errors.New("evidence not judged")
 
 // answered notes whose process gave an answer: evidence of a confidential machine counts for the one that it is of.
 func (c *Checker) answered(n *market.Node, r messages.ChallengeResponse) {
-	if c.o.Evidence == nil || r.Inventory == nil && r.Work == nil {
+	if c.o.Evidence == nil || r.Inventory == nil {
 		return
 	}
 	var key [32]byte
@@ -125,9 +125,9 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	f.Passed, f.Detail = v.Passed, v.Hash
 	switch {
 	case v.Passed:
-		f.Measured = uint32(v.Tier)
+		f.Figures.First = uint32(v.Tier)
 	case v.Changed:
-		f.Measured = records.EvidenceDeviceChanged
+		f.Figures.First = records.EvidenceDeviceChanged
 	}
 	event := c.o.Log.Debug()
 	if !v.Passed {

@@ -156,7 +156,7 @@ func TestEvidenceIsJudged(t *testing.T) {
 			f := got.all[0]
 			require.Equal(t, records.CheckEvidence, f.Kind)
 			require.Equal(t, c.passed, f.Passed)
-			require.Equal(t, c.measured, f.Measured)
+			require.Equal(t, c.measured, f.Figures.First)
 			require.Equal(t, [32]byte{9}, f.Detail)
 			require.EqualValues(t, 5, f.Period)
 			require.Equal(t, work.node.Address, f.Node)
@@ -171,7 +171,7 @@ func TestEvidenceIsJudged(t *testing.T) {
 			own := checker.o.Signer.PublicKey()
 			require.Equal(t, []ed25519.PublicKey{own[:]}, q.Keepers, "one keeper's statement about a TPM is no other's")
 			require.ElementsMatch(t, [][32]byte{{1}, {2}}, q.Devices)
-			s := records.CheckStatement{Node: f.Node, Kind: f.Kind, Passed: f.Passed, Measured: f.Measured, Period: f.Period, Detail: f.Detail}
+			s := records.CheckStatement{Node: f.Node, Kind: f.Kind, Passed: f.Passed, Figures: f.Figures, Period: f.Period, Detail: f.Detail}
 			require.NoError(t, s.Validate())
 		})
 	}
@@ -216,7 +216,7 @@ func TestEvidenceThatDoesNotCome(t *testing.T) {
 			}
 			require.Len(t, got.all, 1)
 			require.True(t, got.all[0].Passed, "to show nothing costs the tier and no stake")
-			require.Zero(t, got.all[0].Measured)
+			require.Zero(t, got.all[0].Figures.First)
 			require.Zero(t, got.all[0].Detail)
 		})
 	}

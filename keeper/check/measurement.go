@@ -1,9 +1,11 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -34,9 +36,8 @@ const (
 	measureLeast = 10 * time.Second
 	// measureTick is how often the instant is looked for at least.
 	measureTick = 250 * time.Millisecond
-	// tflopsUnit is a statement's unit of speed, in operations a second: a tenth of a trillion. It is rounded up: 0 says that
-	// nothing was measured.
-	tflopsUnit = 100_000_000_000
+	// The units of a statement's figures: operations and bytes a second.
+	operationsUnit, bandwidthUnit = 1_000_000_000, 1_000_000
 )
 
 // measured is the state of measurements in a period.
@@ -52,11 +53,16 @@ func (c *Checker) measureAll(ctx context.Context, now time.Time) {
 		return
 	}
 	drawn, saw := *c.instant, c.measured.saw
+	var due []solana.PublicKey
 	for key, p := range c.nodes {
-		t := p.subject
-		if _, ok := c.measured.begun[key]; ok || t.model == nil || !c.planner.nodes[key].sits() || !c.measurable(t.model, drawn) {
-			continue
+		_, begun := c.measured.begun[key]
+		if !begun && p.subject.model != nil && c.planner.nodes[key].sits() && c.measurable(p.subject.model, drawn) {
+			due = append(due, key)
 		}
+	}
+	slices.SortFunc(due, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
+	for _, key := range due {
+		t := c.nodes[key].subject
 		c.measured.begun[key] = struct{}{}
 		select {
 		case c.measuring <- struct{}{}:
@@ -107,7 +113,7 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 	case ctx.Err() != nil:
 		return
 	case r.Outcome == measure.Measured:
-		f.Passed, f.Measured = true, uint32(math.Ceil(r.Figures.Operations/tflopsUnit))
+		f.Passed, f.Figures = true, figuresOf(r.Figures)
 		log.Debug().Float64("operations", r.Figures.Operations).Uint64("memory", r.Figures.Memory).
 			Float64("bandwidth", r.Figures.Bandwidth).Msg("node is measured")
 	case r.Outcome == measure.Wrong && c.proven(t.node, drawn, r.Proof):
@@ -122,6 +128,12 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 		return // nothing is known
 	}
 	c.finish(ctx, f)
+}
+
+// figuresOf are a statement's figures. They are rounded up: 0 says that nothing was measured.
+func figuresOf(f format.Figures) records.Figures {
+	in := func(v, unit float64) uint32 { return uint32(min(max(math.Ceil(v/unit), 1), math.MaxUint32)) }
+	return records.Figures{First: in(f.Operations, operationsUnit), Second: in(f.Bandwidth, bandwidthUnit)}
 }
 
 // excused reports whether a node that refuses may be right: it reads another block at the instant's tick than this keeper
@@ -151,8 +163,8 @@ func (c *Checker) excused(ctx context.Context, t subject, drawn instant.Instant,
 	return c.wasLeased(ctx, t, q, excuse{since: now}, began) || !c.owes(t, drawn)
 }
 
-// proven brings a wrong byte of a measurement on chain, and reports whether that was kept: no statement is made then, as
-// of wrong products.
+// proven brings a wrong byte of a measurement on chain, and reports whether that was kept: no statement is made then,
+// since a report would slash the node again for the same cause.
 func (c *Checker) proven(n *market.Node, drawn instant.Instant, p *measure.Proof) bool {
 	if p == nil || c.o.ProveWrongCell == nil {
 		return false

@@ -76,7 +76,7 @@ func sayRefused(why messages.MeasureRefusal) func(measure.Node, instant.Instant)
 }
 
 func sayMeasured(measure.Node, instant.Instant) measure.Result {
-	return measure.Result{Outcome: measure.Measured, Figures: format.Figures{Operations: 1.25e12, Memory: 1 << 24, Bandwidth: 1e9}}
+	return measure.Result{Outcome: measure.Measured, Figures: format.Figures{Operations: 1.2501e12, Memory: 1 << 24, Bandwidth: 1e9}}
 }
 
 // Every free node is measured once, at the period's instant, with all its GPUs; what it is asked for otherwise is no product.
@@ -90,7 +90,7 @@ func TestEachFreeNodeIsMeasuredOnceAPeriod(t *testing.T) {
 	got := l.worked()
 	require.Len(t, got, 1)
 	require.True(t, got[0].Passed)
-	require.EqualValues(t, 13, got[0].Measured, "tenths of a trillion, rounded up")
+	require.Equal(t, records.Figures{First: 1_251, Second: 1_000}, got[0].Figures, "in 10⁹ and 10⁶ a second, rounded up")
 	require.Equal(t, l.drawn.Period, got[0].Period)
 	require.Len(t, m.asked, 1)
 	require.Equal(t, measure.Node{Account: l.what.node.Address, Key: l.what.node.NodeKey, GPUs: []format.Asked{

@@ -105,10 +105,10 @@ func said(t *testing.T, secs uint32, timing Timing, leases int, w weather) (coun
 // machines and leases together are a thousand.
 func TestA16WhatAnHonestKeeperSaysIsHeld(t *testing.T) {
 	every := func(d time.Duration) Timing {
-		return Timing{Every: d, Timeout: min(d, time.Second), WorkEvery: 1, EvidenceEvery: 1}
+		return Timing{Every: d, Timeout: min(d, time.Second), EvidenceEvery: 1}
 	}
 	hour := publicTiming()
-	hour.WorkEvery, hour.EvidenceEvery = 1, 1
+	hour.EvidenceEvery = 1
 	for _, m := range []struct {
 		secs   uint32
 		timing Timing

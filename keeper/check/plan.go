@@ -8,9 +8,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 // Round is the input of a period's plan, apart from the nodes.
@@ -32,7 +32,8 @@ type Watched struct {
 	Leased bool
 	// Lapses: its tier does soon, so that it is asked for evidence without being drawn.
 	Lapses bool
-	// Left: its owner has taken it out of work in this period. It is asked only for the work that it was drawn for before.
+	// Left: its owner has taken it out of work in this period. It is asked for nothing any more, and still known: it is judged by
+	// an instant before.
 	Left bool
 }
 
@@ -45,15 +46,13 @@ type Check struct {
 	Due   time.Time
 	// Interval is the longest between two such checks of the node, for liveness.
 	Interval time.Duration
-	// Accusers is how many members of the node's committee have signed that its work check failed.
-	Accusers int
 }
 
 // Planner decides which nodes this keeper checks, how and when. It reads no clock and no randomness: what is due is a
 // function of the calls that were made. It is not safe for concurrent use.
 //
 // In a roster of more than committee.Size keepers, a node without a lease is asked by its committee: liveness every
-// Timing.Every by each member, inventory once a period, work when it is drawn at the period's instant. A node with a lease is asked by every
+// Timing.Every by each member, inventory once a period. A node with a lease is asked by every
 // keeper, each less often the more there are (Stretch), since what it is paid depends on what more than two thirds of
 // the weight have seen. Evidence, which decides the tier, is asked for by every keeper when it is drawn at the instant,
 // and the inventory with it. A
@@ -86,8 +85,6 @@ type watch struct {
 	// pays for it with its credit.
 	verified uint8
 	charged  map[records.CheckKind]solana.PublicKey
-	// accusers are the members of its committee that have signed that its work check failed.
-	accusers map[solana.PublicKey]struct{}
 }
 
 // NewPlanner plans with a timing for periods of so many seconds.
@@ -125,17 +122,16 @@ func (p *Planner) Begin(r Round, now time.Time) {
 	p.queue = p.queue[:0]
 	for _, w := range p.nodes {
 		if fresh {
-			w.done, w.verified, w.charged, w.accusers = 0, 0, nil, nil
+			w.done, w.verified, w.charged = 0, 0, nil
 		}
 		p.assign(w, now, true)
 	}
 }
 
-// Instant takes the instant of the running period, and plans the checks of work and evidence of the nodes that are drawn.
+// Instant takes the instant of the running period, and plans the evidence checks of the nodes that are drawn.
 func (p *Planner) Instant(i instant.Instant, now time.Time) {
 	p.instant = &i
 	for _, w := range p.nodes {
-		p.work(w, now)
 		p.evidence(w, now)
 	}
 }
@@ -152,14 +148,6 @@ func (p *Planner) evidence(w *watch, now time.Time) {
 		if w.done&(1<<kind) == 0 {
 			p.push(w, kind, now.Add(time.Duration(at)*quarter+p.draw(w, quarter)), false)
 		}
-	}
-}
-
-// work plans the work check of a node that is drawn, within a moment: the keepers' questions do not all come at once,
-// and the node knows that they come.
-func (p *Planner) work(w *watch, now time.Time) {
-	if p.instant != nil && w.member && w.done&(1<<records.CheckWork) == 0 && p.instant.Due(w.node, p.timing.WorkEvery) {
-		p.push(w, records.CheckWork, now.Add(p.draw(w, time.Duration(p.secs)*time.Second/workSpread)), false)
 	}
 }
 
@@ -230,7 +218,6 @@ func (p *Planner) assign(w *watch, now time.Time, again bool) {
 		}
 		p.push(w, records.CheckInventory, at, false)
 	}
-	p.work(w, now)
 	p.evidence(w, now)
 }
 
@@ -239,9 +226,6 @@ func (p *Planner) interval(w *watch) time.Duration {
 	longest := p.longest(w)
 	return longest - longest*2/11 + p.draw(w, longest*2/11)
 }
-
-// workSpread is the part of a period, 1/n, within which the keepers of a committee ask a node that is drawn for work.
-const workSpread = 120
 
 // Stretch is the factor by which a keeper that is not a member of the committee asks less often, where every keeper
 // watches a node: so that all together ask the node as often as a committee would. It is at most 5, since nobody knows
@@ -291,7 +275,7 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 		next := p.queue[0]
 		w := p.nodes[next.Node]
 		plain := next.Kind == records.CheckLiveness && !next.Point
-		if w == nil || plain && (w.live != next.seq || !p.watches(w)) || w.left && next.Kind != records.CheckWork ||
+		if w == nil || plain && (w.live != next.seq || !p.watches(w)) || w.left ||
 			!plain && !next.Point && w.done&(1<<next.Kind) != 0 {
 			heap.Pop(&p.queue)
 			continue
@@ -315,7 +299,6 @@ func (p *Planner) Due(now time.Time, room int) (out []Check, skipped int) {
 		if !next.Point && !plain {
 			w.done |= 1 << next.Kind
 		}
-		next.Accusers = len(w.accusers)
 		out = append(out, next.Check)
 	}
 	return out, skipped
@@ -348,22 +331,18 @@ func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now
 	if w == nil || s.Passed || s.Period != p.round.Period || by == p.round.Self || p.round.Roster == nil || p.everyone() {
 		return false
 	}
-	all := w.leased && s.Kind == records.CheckLiveness || s.Kind == records.CheckEvidence
+	all := w.leased && s.Kind == records.CheckLiveness
 	if !all && !p.round.Roster.Sits(s.Node, by) || p.round.Roster.Index(by) < 0 {
 		return false
 	}
-	if s.Kind == records.CheckWork {
-		if p.timing.WorkEvery == 0 || p.instant != nil && !p.instant.Due(w.node, p.timing.WorkEvery) {
-			return false // it was asked for nothing, or measured, which is done at its moment
-		}
-		if w.accusers == nil {
-			w.accusers = map[solana.PublicKey]struct{}{}
-		}
-		w.accusers[by] = struct{}{}
+	switch s.Kind {
+	case records.CheckLiveness, records.CheckInventory, records.CheckHealth:
+	default:
+		return false // checked by all, or at a moment that is over
 	}
 	bit := uint8(1) << s.Kind
-	if w.left && s.Kind != records.CheckWork || w.verified&bit != 0 || w.member && s.Kind != records.CheckLiveness || s.Kind == records.CheckOutput || s.Kind == records.CheckEvidence {
-		return false // verified already, checked by this keeper anyway, or by all
+	if w.left || w.verified&bit != 0 || w.member && s.Kind != records.CheckLiveness {
+		return false // verified already, or checked by this keeper anyway
 	}
 	if !p.credit.spend(by) {
 		return false
@@ -381,13 +360,8 @@ func (p *Planner) PeerFailure(by solana.PublicKey, s records.CheckStatement, now
 		w.verified |= bit1
 		p.push(w, records.CheckLiveness, now.Add(p.draw(w, soon)), true)
 	}
-	switch s.Kind {
-	case records.CheckInventory, records.CheckHealth:
+	if s.Kind != records.CheckLiveness {
 		p.push(w, records.CheckInventory, now.Add(soon+p.draw(w, soon)), true)
-	case records.CheckWork:
-		// A machine can make one proof at a time: the keepers' questions are spread over the rest of the period.
-		rest := time.Unix((int64(p.round.Period)+1)*p.secs, 0).Sub(now)
-		p.push(w, records.CheckWork, now.Add(p.draw(w, max(rest, 0)*3/4)), true)
 	}
 	return true
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 func keyOf(n int) solana.PublicKey {
@@ -41,7 +41,7 @@ func planNodes(n int, leased func(int) bool) []Watched {
 }
 
 func publicTiming() Timing {
-	return Timing{Every: time.Minute, Timeout: 10 * time.Second, WorkEvery: 24, EvidenceEvery: 24}
+	return Timing{Every: time.Minute, Timeout: 10 * time.Second, EvidenceEvery: 24}
 }
 
 // play runs a planner over a period and returns the checks with the times at which they were given out.

@@ -157,7 +157,6 @@ func sampleNode() (*market.Node, *market.Model) {
 	n.Node.Status = uint8(market.NodeActive)
 	m := &market.Model{}
 	m.Id, m.Name, m.VramMib = 1, market.Text32("A100-SXM4-40GB"), 40960
-	n.WorkSize, n.WorkBoundMs = 32, 300
 	return n, m
 }
 

@@ -32,9 +32,9 @@ type Finding struct {
 	At      time.Time
 	Latency time.Duration
 	// Period of a check that belongs to one, whenever its answer came; not used for liveness.
-	Period   records.Period
-	Measured uint32
-	Detail   [32]byte
+	Period  records.Period
+	Figures records.Figures
+	Detail  [32]byte
 	// Liveness is the node's answer, if there was one.
 	Liveness *messages.Liveness
 	// Point marks a liveness check of a node that is not ours to watch: it says how the node was at that moment and
@@ -223,8 +223,8 @@ func (r *Recorder) record(batch []Finding) error {
 
 func (r *Recorder) statement(f Finding, lease solana.PublicKey, p records.Period, at int64, covered uint32, passed bool) records.CheckStatement {
 	return records.CheckStatement{
-		Domain: r.o.Domain, Node: f.Node, Period: p, Kind: f.Kind, Passed: passed, Measured: f.Measured,
-		LatencyMS: uint32(max(0, f.Latency.Milliseconds())), CoveredSeconds: covered, CheckedAt: at, Lease: lease, Detail: f.Detail,
+		Domain: r.o.Domain, Node: f.Node, Period: p, Kind: f.Kind, Passed: passed, Figures: f.Figures,
+		CoveredSeconds: covered, CheckedAt: at, Lease: lease, Detail: f.Detail,
 	}
 }
 

@@ -211,11 +211,11 @@ func TestAPointCheckCoversNothing(t *testing.T) {
 
 func TestOtherFindings(t *testing.T) {
 	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 600)
-	work := Finding{Node: solana.PublicKey{1}, Kind: records.CheckWork, Passed: true, At: time.Unix(661, 0), Period: 10, Measured: 9, Detail: [32]byte{5}}
+	work := Finding{Node: solana.PublicKey{1}, Kind: records.CheckWork, Passed: true, At: time.Unix(661, 0), Period: 10, Figures: records.Figures{First: 9, Second: 4}, Detail: [32]byte{5}}
 	require.NoError(t, b.record([]Finding{work}))
 	require.Len(t, b.out, 1)
 	require.EqualValues(t, 660, b.out[0].CheckedAt, "answers that cross the end belong to the period of the question")
-	require.EqualValues(t, 9, b.out[0].Measured)
+	require.Equal(t, records.Figures{First: 9, Second: 4}, b.out[0].Figures)
 	b.out, work.Period = nil, 9
 	require.NoError(t, b.record([]Finding{work}))
 	require.Empty(t, b.out, "too late")

@@ -8,9 +8,8 @@ import (
 
 // Timing is how often nodes are checked.
 type Timing struct {
-	Every     time.Duration // liveness of one node
-	Timeout   time.Duration // of a liveness or inventory answer
-	WorkEvery uint8         // one of so many nodes is drawn at a period's instant; 0 for none
+	Every   time.Duration // liveness of one node
+	Timeout time.Duration // of a liveness or inventory answer
 	// EvidenceEvery: one of so many nodes is drawn to show evidence at a period's instant; 0 for none.
 	EvidenceEvery uint8
 }

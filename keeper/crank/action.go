@@ -49,8 +49,6 @@ const (
 	LeaseOutage     Kind = "lease_outage"
 	OutageClose     Kind = "outage_close"
 	LeaseMigrate    Kind = "lease_migrate"
-	FraudProofOpen  Kind = "fraud_proof_open"
-	ProveBadWork    Kind = "prove_bad_work"
 	FraudProofClose Kind = "fraud_proof_close"
 
 	FraudProofCommitment Kind = "fraud_proof_commitment"
@@ -63,7 +61,7 @@ const (
 
 // Kinds lists all kinds.
 var Kinds = []Kind{
-	OutageVote, LeaseOutage, ProveEquivocation, ProveBadWork, ProveWrongCell, FraudProofLeaf, FraudProofCommitment, FraudProofOpen, ProveBetterAsk, LeaseMigrate,
+	OutageVote, LeaseOutage, ProveEquivocation, ProveWrongCell, FraudProofLeaf, FraudProofCommitment, ProveBetterAsk, LeaseMigrate,
 	KeeperActivate, KeeperSuspend, OrderExpire, LeaseAbort, ReportApply, FaultOpen, NodeSetEvidence, LeaseEnd, LeaseSettleReport, SlashApply, GuaranteeResolve,
 	OutputResolve, OutputForfeit, DisputeVote, SlashAppeal, DisputeResolve, DisputeUphold, SlashCompensate, SlashClose, LeaseClose, AuctionClose, RewardsAccrue, RewardsClaim, PayoutClaim, RewardsBuyBack, EmissionClaim, ReportClose,
 	FraudProofClose, OutageClose,
@@ -183,7 +181,6 @@ var benign = map[Kind][]market.Code{
 	OutageVote:        {market.CodeAlreadyVoted, market.CodeTooEarly, bindings.ErrorCodeWrongNodeStatus},
 	LeaseOutage:       {bindings.ErrorCodeNoOutage, bindings.ErrorCodeWrongLeaseStatus, bindings.ErrorCodeMigrationNotAllowed},
 	OutageClose:       {market.CodeTooEarly},
-	ProveBadWork:      {bindings.ErrorCodeAlreadyProven, market.CodeTooEarly},
 	ProveWrongCell:    {bindings.ErrorCodeAlreadyProven, market.CodeTooEarly},
 	ProveEquivocation: {bindings.ErrorCodeWrongKeeperStatus},
 	ProveBetterAsk:    {bindings.ErrorCodeNotContestable, bindings.ErrorCodeNotBetter},

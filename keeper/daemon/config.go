@@ -50,8 +50,11 @@ type Config struct {
 	TokenPrice, LeastProfit market.USDC
 	// OutageVotes: the keeper watches nodes with leases that may move, and votes that one is away which does not answer.
 	OutageVotes bool
-	// Measure: the keeper has every free node measured at each period's instant, in place of asking some for a product.
-	Measure bool
+	// Lines: the keeper measures what nodes' lines move.
+	Lines bool
+	// Unmeasured simulates, on local networks only, keepers that measure no node: hundreds of simulated machines would take all
+	// processors of one computer.
+	Unmeasured bool
 	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
 	OmitBidsOf solana.PublicKey
 	Log        zerolog.Logger
@@ -63,7 +66,6 @@ type Config struct {
 type Timing struct {
 	CheckInterval time.Duration // liveness of each node
 	CheckTimeout  time.Duration // for an answer
-	WorkEvery     uint          // one of so many nodes is drawn for a work proof in a period
 	EvidenceEvery uint          // one of so many nodes is drawn to show evidence in a period; 0 for none
 	ReportDelay   time.Duration // between a period's end and the first proposal
 	RoundTimeout  time.Duration // before the next keeper proposes
@@ -76,7 +78,7 @@ type Timing struct {
 // DefaultTiming is for public clusters, with periods of an hour.
 func DefaultTiming() Timing {
 	return Timing{
-		CheckInterval: time.Minute, CheckTimeout: 10 * time.Second, WorkEvery: 24, EvidenceEvery: 24,
+		CheckInterval: time.Minute, CheckTimeout: 10 * time.Second, EvidenceEvery: 24,
 		ReportDelay: 20 * time.Second, RoundTimeout: 30 * time.Second, Keep: 26 * time.Hour,
 	}
 }
@@ -84,7 +86,7 @@ func DefaultTiming() Timing {
 // LocalTiming is for local networks, with periods of five seconds.
 func LocalTiming() Timing {
 	return Timing{
-		CheckInterval: 1500 * time.Millisecond, CheckTimeout: time.Second, WorkEvery: 2, EvidenceEvery: 4,
+		CheckInterval: 1500 * time.Millisecond, CheckTimeout: time.Second, EvidenceEvery: 4,
 		ReportDelay: time.Second, RoundTimeout: 1500 * time.Millisecond, Keep: time.Hour,
 	}
 }
@@ -121,14 +123,14 @@ func (t Timing) For(p market.Params) (Timing, error) {
 	if retention := market.Seconds(p.ReportRetentionSecs); t.ReportDelay+2*t.RoundTimeout > retention {
 		return t, fmt.Errorf("%w: reports may be voted on for %s only; shorten --report-delay and --round-timeout", ErrTiming, retention)
 	}
-	if t.WorkEvery > 255 || t.EvidenceEvery > 255 {
-		return t, fmt.Errorf("%w: --work-every and --evidence-every must be at most 255", ErrTiming)
+	if t.EvidenceEvery > 255 {
+		return t, fmt.Errorf("%w: --evidence-every must be at most 255", ErrTiming)
 	}
 	return t, nil
 }
 
 func (t Timing) checks() check.Timing {
-	return check.Timing{Every: t.CheckInterval, Timeout: t.CheckTimeout, WorkEvery: uint8(t.WorkEvery), EvidenceEvery: uint8(t.EvidenceEvery)}
+	return check.Timing{Every: t.CheckInterval, Timeout: t.CheckTimeout, EvidenceEvery: uint8(t.EvidenceEvery)}
 }
 
 func (t Timing) consensus() consensus.Timing {

@@ -57,7 +57,7 @@ func newDishonest(t *testing.T, chain *fakeChain, keepers []*replica) *dishonest
 func (l *dishonest) statement(p uint64, passed bool, latency uint32) messages.SignedStatement {
 	st := records.CheckStatement{
 		Domain: l.domain, Node: retired, Period: records.Period(p), Kind: records.CheckLiveness, Passed: passed,
-		LatencyMS: latency, CheckedAt: int64(p)*periodSecs + 1,
+		CoveredSeconds: latency, CheckedAt: int64(p)*periodSecs + 1,
 	}
 	sig, err := st.Sign(l.wallet)
 	require.NoError(l.t, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/internal/options"
 )
 
-// instantsKept is how many periods' instants are remembered.
-const instantsKept = 4
+// instantsKept is how many periods' instants are remembered: those of the window in which each line is measured once.
+const instantsKept = 24
 
 // instants finds the instant of a period: of its ticks in order, the first whose block makes it. Blocks are confirmed
 // ones, as for draws: by the time that one is final its nodes have known for long that they are drawn.

@@ -9,11 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
@@ -119,60 +117,4 @@ func TestInstantsAreLookedFor(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
 	require.LessOrEqual(t, len(s.known), instantsKept+1)
-}
-
-// A node that reports a dead GPU the moment that it is asked for work has failed the check in the report that all keepers
-// agree on. One that had reported it before is in no report with a failed check.
-func TestR10AReportOfDeathWhenAskedIsAFailedCheckInTheReport(t *testing.T) {
-	t.Parallel()
-	c, keepers := startAll(t, 4, func(r *replica) { r.work = 1 })
-	status := func(node solana.PublicKey, status market.NodeStatus, died time.Time) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		n := *c.accounts[node].(*market.Node)
-		n.Node.Status, n.DiedAt, n.DeadUntil = uint8(status), 0, 0
-		if !died.IsZero() {
-			n.DiedAt, n.DeadUntil = died.Unix(), died.Add(720*time.Hour).Unix()
-		}
-		c.put(node, &n)
-	}
-	cheat := newAgent(t, c, 1, solana.PublicKey{}, keepers)
-	dead := newAgent(t, c, 2, solana.PublicKey{}, keepers)
-	cheat.onWork = func() { status(cheat.account, market.NodeSuspended, time.Now()) }
-	dead.onWork = func() { t.Error("a node that had died before was asked for work") }
-	status(dead.account, market.NodeSuspended, time.Now().Add(-time.Hour))
-	for _, r := range keepers {
-		r.run()
-	}
-	flags := func(p uint64, root records.Hash, node solana.PublicKey) (flags records.Flags) {
-		require.Eventually(t, func() bool { return keepers[0].k.engine.Set(records.Period(p), root) != nil }, waitLimit, 20*time.Millisecond)
-		for _, l := range keepers[0].k.engine.Set(records.Period(p), root).Leaves {
-			if l.Node == node {
-				flags |= l.Flags
-			}
-		}
-		return flags
-	}
-	// On a busy machine fewer than all keepers may have asked in time: then the report does not say so, or too few keepers say the
-	// same for one, and the node is well again and dies again.
-	next, well := period(), time.Now()
-	for end := time.Now().Add(waitLimit); ; time.Sleep(20 * time.Millisecond) {
-		require.True(t, time.Now().Before(end), "no report says that the node failed")
-		p, ok := firstFinal(c, next)
-		if ok {
-			root := c.final()[p]
-			require.Zero(t, flags(p, root, dead.account)&records.FlagWorkFailed)
-			if flags(p, root, cheat.account)&records.FlagWorkFailed != 0 {
-				break
-			}
-			next = p + 1
-		}
-		if ok || time.Since(well) > 4*periodSecs*time.Second {
-			status(cheat.account, market.NodeActive, time.Time{})
-			well = time.Now()
-		}
-	}
-	for _, r := range keepers {
-		r.kill()
-	}
 }

@@ -41,7 +41,6 @@ type replica struct {
 	data   string
 	listen string
 	log    io.Writer // where the keeper logs, if it is read
-	work   uint      // Timing.WorkEvery
 
 	k      *Keeper
 	cancel context.CancelFunc
@@ -67,7 +66,7 @@ func (r *replica) start() {
 		secs: periodSecs, retention: r.chain.market.Params.ReportRetentionSecs, view: view.New(view.Options{Listeners: []view.Listener{matcher}}), matcher: matcher, pool: statement.NewPool(),
 	}
 	timing, err := Timing{
-		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond, WorkEvery: r.work,
+		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond,
 		ReportDelay: 500 * time.Millisecond, RoundTimeout: 800 * time.Millisecond,
 		CrankInterval: 150 * time.Millisecond, CrankStep: 200 * time.Millisecond, Keep: time.Hour,
 	}.For(r.chain.market.Params)
@@ -126,7 +125,6 @@ type agent struct {
 	account solana.PublicKey
 	silent  atomic.Bool
 	claims  atomic.Pointer[messages.Inventory] // shown in place of its own
-	onWork  func()                             // is called when the node is asked for work, which it refuses
 }
 
 // newAgent registers a node with a running lease and connects it to the keepers.
@@ -150,9 +148,6 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 				if !lease.IsZero() {
 					resp.Liveness.Leases = append(resp.Liveness.Leases, messages.LeaseStatus{Lease: lease, State: messages.LeaseRunning})
 				}
-			case messages.CheckWork:
-				a.onWork()
-				resp.Refused = "a GPU has died"
 			case messages.CheckInventory:
 				resp.Inventory = &messages.Inventory{
 					GPUs:     []messages.GPU{{Name: "NVIDIA A100-SXM4-40GB", Identity: identity(n), VRAMMiB: 40960}},
@@ -174,7 +169,6 @@ func newAgent(t *testing.T, chain *fakeChain, n byte, lease solana.PublicKey, ke
 	m.Provider, m.NodeKey = provider, key.PublicKey()
 	m.Node.Status, m.Spec.Model, m.Spec.Gpus, m.Spec.Simulated = uint8(market.NodeActive), 1, 1, 1
 	m.Spec.VramMib, m.RegisteredAt = 40960, time.Now().Unix()-100
-	m.WorkSize, m.WorkBoundMs = 32, 300
 	d := &market.Device{Meta: market.Meta{Address: market.DeviceAddress(identity(n))}, Node: a.account, Identity: identity(n)}
 	chain.mu.Lock()
 	defer chain.mu.Unlock()

@@ -8,17 +8,13 @@ import (
 	"github.com/gantry-market/gantry/keeper/measure"
 )
 
-// openMeasure makes what measures nodes; nil where the operator does not want that.
+// openMeasure makes what measures nodes; nil where none is measured.
 func (k *Keeper) openMeasure() (check.Measurer, error) {
-	if !k.c.Measure {
+	if k.c.Unmeasured {
 		return nil, nil
 	}
-	m, err := measure.New(measure.Options{
+	return measure.New(measure.Options{
 		Domain: k.domain, Network: measure.Peers{Node: k.node}, Now: k.now, Log: k.component("measurements"),
 		Owes: func(node solana.PublicKey, at instant.Instant) bool { return k.checker.Owes(node, at) },
 	})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
 }

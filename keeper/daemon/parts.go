@@ -104,12 +104,16 @@ func (k *Keeper) openChecks() (err error) {
 	if err != nil {
 		return err
 	}
+	liner, err := k.openLine()
+	if err != nil {
+		return err
+	}
 	k.checker, err = check.NewChecker(check.CheckerOptions{
 		View: k.view, Asker: asker, Signer: k.signer, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.checks(), SlotHash: k.slotHash, Instants: k.instants.get, Now: k.now,
 		Record:   func(ctx context.Context, f check.Finding) { k.outages.Heard(f); k.recorder.Add(ctx, f) },
-		Evidence: judge, Genesis: k.genesis, ProveBadWork: k.proofs.BadWork, Seeds: k.seeds.get,
-		Measure: measurer, ProveWrongCell: k.proofs.WrongCell,
+		Evidence: judge, Genesis: k.genesis, Seeds: k.seeds.get,
+		Measure: measurer, ProveWrongCell: k.proofs.WrongCell, Line: liner,
 		Observe: k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
 	})
 	return err

@@ -9,15 +9,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
-	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 const (
-	// seedLead is how long before a period's start the block lies whose hash draws its committees: so long that it is
-	// final when the period starts, and no longer, so that nobody knows the committees much earlier.
-	seedLead = 30 * time.Second
 	// seedRetry is the pause before a seed that could not be found is looked for again.
 	seedRetry = 2 * time.Second
 	// seedsKept is how many are remembered.
@@ -93,7 +90,7 @@ func (s *seeds) find(ctx context.Context, p records.Period) error {
 	if ok {
 		return nil
 	}
-	b, err := chain.FirstBlock(ctx, s.o.Chain, p.Start(time.Duration(s.o.PeriodSecs)*time.Second).Add(-seedLead))
+	b, err := chain.FirstBlock(ctx, s.o.Chain, committee.SeedAt(p, s.o.PeriodSecs))
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.ClaimsMissing = uint8(pick("missing", 0, 0, 0, 0, 1))
 	n.Spec.Region = market.Text16(rapid.SampledFrom([]string{"", "us-west-1", "us-west-2", "us-east-1", "eu"}).Draw(t, "region"))
 	n.Spec.Site = market.Text16(rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "site"))
+	n.Operations, n.Bandwidth = uint32(pick("operations", 0, 500, 1_000)), uint32(pick("bandwidth", 0, 50, 100))
+	n.DownMbps, n.UpMbps = uint32(pick("down", 0, 10)), uint32(pick("up", 0, 10))
+	n.ClassSince = int64(pick("class since", 0, start-5))
 	n.UptimeBps = uint16(pick("uptime", 0, 9_000, 9_999, 10_000))
 	n.FeesFailed = uint64(pick("failed", 0, 0, 3)) * market.PriorFees
 	n.RegisteredAt = start - rapid.SampledFrom([]int64{0, 1, 100_000, market.FullAgeSecs, -5_000, start + math.MaxInt64/2, -math.MaxInt64 / 4}).Draw(t, "age")
@@ -57,6 +60,8 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	r.MinVramMib = uint32(pick("min vram", 0, 0, 80_000))
 	r.MinTflopsX10 = uint32(pick("min tflops", 0, 0, 5_000))
 	r.Model = uint16(pick("wanted model", 0, 0, 1, 2, 3, 4))
+	r.MinOperations, r.MinBandwidth = uint32(pick("min operations", 0, 0, 0, 500, 501)), uint32(pick("min bandwidth", 0, 0, 0, 100))
+	r.MinDownMbps, r.MinUpMbps = uint32(pick("min down", 0, 0, 0, 10)), uint32(pick("min up", 0, 0, 0, 10))
 	r.MinUptimeBps = uint16(pick("min uptime", 0, 0, 9_500))
 	r.MinReputationBps = uint16(pick("min reputation", 0, 0, 8_999, 9_000))
 	r.MinInterconnect = uint8(pick("min interconnect", 0, 0, 1, 2))
@@ -106,7 +111,7 @@ func TestTheAnswerIsThatOfAScan(t *testing.T) {
 		}
 		for id := range 3 {
 			model := &market.Model{}
-			model.Id, model.TflopsX10 = uint16(id+1), uint32(3_000*(id+1))
+			model.Id, model.TflopsX10, model.MinOperations = uint16(id+1), uint32(3_000*(id+1)), uint32(id%2)
 			b.models[model.Id] = model
 			m.PutModel(model.Id, model)
 		}

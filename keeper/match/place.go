@@ -82,6 +82,8 @@ type group struct {
 	minTier uint8
 	// Since when the model's terms are in force: a node that was told older ones gets nothing new.
 	since int64
+	// calibrated: its machines are held to figures; set by enter, too.
+	calibrated bool
 }
 
 // site is where nodes stand together, with the classes of its nodes.

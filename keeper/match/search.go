@@ -145,7 +145,7 @@ func (m *Matcher) enter(s *search, g *group) bool {
 	model := m.models[g.model]
 	g.allowed = model != nil && model.Id == g.model && (s.r.Model == 0 || s.r.Model == g.model) && model.TflopsX10 >= s.r.MinTflopsX10
 	if g.allowed {
-		g.minTier, g.since = max(s.r.MinTier, model.MinTier), model.Since
+		g.minTier, g.since, g.calibrated = max(s.r.MinTier, model.MinTier), model.Since, model.Calibrated()
 	}
 	return g.allowed
 }
@@ -186,7 +186,7 @@ func (s *search) suits(a *attrs, g *group) bool {
 // satisfies checks what is not the same for all nodes of a class.
 func (s *search) satisfies(e *entry) bool {
 	return e.price <= s.q.MaxPrice && e.row.node.TermsAt >= e.row.class.group.since && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
-		e.row.node.HealthyFor(s.q.AskedAt, s.now) && (s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
+		market.FiguresSuit(s.r, e.row.node, e.row.class.group.calibrated) && e.row.node.HealthyFor(s.q.AskedAt, s.now) && (s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key))
 }
 

@@ -26,8 +26,8 @@ var _ Network = Peers{}
 
 // A keeper's side of the protocols. How long is waited is the caller's.
 var (
-	joinProtocol = p2p.Protocol{ID: messages.Measure, Since: 6, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: time.Minute}
-	openProtocol = p2p.Protocol{ID: messages.MeasureOpen, Since: 6, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: time.Minute}
+	joinProtocol = p2p.Protocol{ID: messages.Measure, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: time.Minute}
+	openProtocol = p2p.Protocol{ID: messages.MeasureOpen, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: time.Minute}
 )
 
 // Join implements Network.

@@ -11,8 +11,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -57,7 +57,7 @@ func newFixture(b *testing.B, nodes int) *fixture {
 			sign := func(kind records.CheckKind, lease solana.PublicKey, passed bool, covered uint32, at int64) {
 				s := records.CheckStatement{
 					Domain: domain, Node: node, Period: benchPeriod, Kind: kind, Passed: passed, CoveredSeconds: covered,
-					LatencyMS: uint32(20 + (n+k)%300), CheckedAt: start + at, Lease: lease,
+					CheckedAt: start + at, Lease: lease,
 				}
 				if kind == records.CheckInventory {
 					s.Detail = benchKey("device", n)

@@ -41,7 +41,6 @@ type counter struct {
 	up         uint64
 	leaseUp    uint64
 	leaseDown  uint64
-	measured   []uint32
 	deviceAt   int64
 	evidenceAt int64
 }
@@ -50,7 +49,7 @@ func (c *counter) open(t *Tally, k *keeperCounts, s *records.CheckStatement) {
 	k.nodes = append(k.nodes, nodeCounts{
 		node: t.nodes.id(s.Node), firstLease: uint32(len(k.leases)), bound: t.frame.Secs, device: -1, evidence: -1,
 	})
-	*c = counter{node: &k.nodes[len(k.nodes)-1], measured: c.measured[:0], deviceAt: -1, evidenceAt: -1}
+	*c = counter{node: &k.nodes[len(k.nodes)-1], deviceAt: -1, evidenceAt: -1}
 }
 
 func (c *counter) close(t *Tally, k *keeperCounts) {
@@ -59,10 +58,6 @@ func (c *counter) close(t *Tally, k *keeperCounts) {
 	}
 	c.node.up, _ = clip(c.up, 0, t.frame.Secs)
 	c.closeLease(t, k)
-	if len(c.measured) > 0 {
-		slices.Sort(c.measured)
-		c.node.measured = c.measured[(len(c.measured)-1)/2]
-	}
 }
 
 // clip bounds sums of covered seconds by the period: nobody covers more than there is.
@@ -91,9 +86,9 @@ func (c *counter) add(t *Tally, k *keeperCounts, s *records.CheckStatement) {
 	case records.CheckLiveness:
 		c.live(t, k, s)
 	case records.CheckWork:
-		if s.Passed {
-			c.measured = append(c.measured, s.Measured)
-		}
+		x.work = later(x.work, s)
+	case records.CheckNetwork:
+		x.network = later(x.network, s)
 	case records.CheckInventory:
 		if s.Passed && s.CheckedAt >= c.deviceAt {
 			c.deviceAt, x.device = s.CheckedAt, k.detail(s.Detail)
@@ -104,6 +99,15 @@ func (c *counter) add(t *Tally, k *keeperCounts, s *records.CheckStatement) {
 			c.evidenceAt, x.evidence, x.tier = s.CheckedAt, k.detail(s.Detail), s.Tier()
 		}
 	}
+}
+
+// later returns a check's figures, or those of an earlier one where it measured nothing: statements of one kind come in
+// the order of time. One figure without the other says nothing.
+func later(before records.Figures, s *records.CheckStatement) records.Figures {
+	if s.Passed && s.Figures.First > 0 && s.Figures.Second > 0 {
+		return s.Figures
+	}
+	return before
 }
 
 // live counts liveness, of the node or of a lease; a lease's statements come one after the other.

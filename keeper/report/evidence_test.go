@@ -16,9 +16,9 @@ func proof(keeper, node solana.PublicKey, tier int, at int64) statement.Signed {
 	s := stated(keeper, node, records.CheckEvidence, tier >= 0, 0, at)
 	switch {
 	case tier == -2:
-		s.Statement.Measured = records.EvidenceDeviceChanged
+		s.Statement.Figures.First = records.EvidenceDeviceChanged
 	case tier > 0:
-		s.Statement.Measured = uint32(tier)
+		s.Statement.Figures.First = uint32(tier)
 	}
 	if tier >= 0 {
 		s.Statement.Detail = [32]byte{keeper[0], byte(tier), byte(at)}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 )
 
 // Basis is what leaves follow from, besides statements.
@@ -106,7 +106,9 @@ func (b *builder) node(leaves []records.Leaf, node uint32) []records.Leaf {
 		checks, passes = checks+uint64(a.checks), passes+uint64(a.passes)
 	}
 	leaf.ChecksPassed, leaf.ChecksTotal = capped(passes, checks)
-	leaf.Measured = b.measured(node)
+	work := b.figures(node, func(n *nodeCounts) records.Figures { return n.work })
+	network := b.figures(node, func(n *nodeCounts) records.Figures { return n.network })
+	leaf.Operations, leaf.Bandwidth, leaf.DownMbps, leaf.UpMbps = work.First, work.Second, network.First, network.Second
 	leaf.DeviceRoot = b.device()
 	b.evidence(&leaf)
 	return b.withLeases(append(leaves, leaf), leaf)
@@ -180,15 +182,34 @@ func (b *builder) sits(node uint32, seat int) bool {
 	return false
 }
 
-// measured is the median of what the committee measured: it is shown, and nothing is paid by it.
-func (b *builder) measured(node uint32) uint32 {
-	b.values = b.values[:0]
+// figures are what a node's committee measured: the lower median of each figure over all members, where one that
+// measured nothing counts as zero. So a figure stands only when most members measured, and no node raises its own by being
+// measured by its friends alone. A member of a committee that was drawn has one voice: its weight has drawn it already, and
+// a keeper with a third of the weight, which sits in nearly all, must not decide in all of them alone. Where all keepers
+// measure, without a draw, each has its weight. What holds against dishonest members with less than half of the voices: no figure is
+// above the highest that an honest member measured; and where honest members with more than half of the voices measured, none is below
+// their lowest, nor zero.
+func (b *builder) figures(node uint32, of func(*nodeCounts) records.Figures) records.Figures {
+	b.values, b.downs = b.values[:0], b.downs[:0]
+	everyone := b.basis.Roster.Everyone()
+	silent := uint64(committee.Size)
+	if everyone {
+		silent = b.total
+	}
 	for _, a := range b.accounts {
-		if has(a.passed, records.CheckWork) && b.sits(node, a.by.seat) {
-			b.values = append(b.values, value{a.by.weight, a.measured})
+		if f := of(a.nodeCounts); f.First > 0 && b.sits(node, a.by.seat) {
+			voice := uint64(1)
+			if everyone {
+				voice = a.by.weight
+			}
+			silent -= voice
+			b.values, b.downs = append(b.values, value{voice, f.First}), append(b.downs, value{voice, f.Second})
 		}
 	}
-	return median(b.values)
+	if len(b.values) == 0 {
+		return records.Figures{}
+	}
+	return records.Figures{First: median(append(b.values, value{silent, 0})), Second: median(append(b.downs, value{silent, 0}))}
 }
 
 // device is the device root that keepers with more than half of the weight saw.

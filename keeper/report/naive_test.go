@@ -6,8 +6,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -60,8 +60,8 @@ type tally struct {
 	leases map[solana.PublicKey]*span // of its leases
 	passed map[records.CheckKind]int
 	failed map[records.CheckKind]int
-	// measured by passed work checks, TFLOPS × 10
-	measured []uint32
+	// figures of the last check of a kind that measured
+	figures  map[records.CheckKind]records.CheckStatement
 	device   [32]byte // of the last passed inventory check
 	deviceAt int64
 	// evidence is the last passed evidence check, nil without one
@@ -135,7 +135,8 @@ func collect(in Input) map[solana.PublicKey]map[solana.PublicKey]*tally {
 		if t == nil {
 			t = &tally{
 				weight: in.Weights[s.Keeper], leases: map[solana.PublicKey]*span{},
-				passed: map[records.CheckKind]int{}, failed: map[records.CheckKind]int{}, bound: in.PeriodSecs,
+				passed: map[records.CheckKind]int{}, failed: map[records.CheckKind]int{},
+				figures: map[records.CheckKind]records.CheckStatement{}, bound: in.PeriodSecs,
 			}
 			byKeeper[s.Keeper] = t
 		}
@@ -173,9 +174,9 @@ func (t *tally) add(s records.CheckStatement) {
 		} else {
 			sp.failed += uint64(s.CoveredSeconds)
 		}
-	case records.CheckWork:
-		if s.Passed {
-			t.measured = append(t.measured, s.Measured)
+	case records.CheckWork, records.CheckNetwork:
+		if s.Figures.First > 0 && s.Figures.Second > 0 && s.CheckedAt >= t.figures[s.Kind].CheckedAt {
+			t.figures[s.Kind] = s
 		}
 	case records.CheckInventory:
 		if s.Passed && s.CheckedAt >= t.deviceAt {
@@ -249,17 +250,11 @@ func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*t
 		return nil
 	}
 	leaf.Tier = records.TierNotAsked
-	roster := committee.NewRoster(in.Seed, in.Weights)
 	var checks, passes uint64
-	var measured []value
 	devices := map[[32]byte]uint64{}
 	leases := map[solana.PublicKey]uint64{}
-	for keeper, t := range tallies {
+	for _, t := range tallies {
 		checks, passes = checks+uint64(t.checks), passes+uint64(t.passes)
-		if len(t.measured) > 0 && roster.Sits(node, keeper) {
-			slices.Sort(t.measured)
-			measured = append(measured, value{t.weight, t.measured[(len(t.measured)-1)/2]})
-		}
 		if t.device != [32]byte{} {
 			devices[t.device] += t.weight
 		}
@@ -268,7 +263,8 @@ func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*t
 		}
 	}
 	leaf.ChecksPassed, leaf.ChecksTotal = capped(passes, checks)
-	leaf.Measured = median(measured)
+	work, network := naiveFigures(in, node, tallies, records.CheckWork), naiveFigures(in, node, tallies, records.CheckNetwork)
+	leaf.Operations, leaf.Bandwidth, leaf.DownMbps, leaf.UpMbps = work.First, work.Second, network.First, network.Second
 	for root, weight := range devices {
 		if moreThan(weight, total, 1, 2) {
 			leaf.DeviceRoot = root
@@ -282,6 +278,24 @@ func nodeLeaves(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*t
 		}
 	}
 	return leaves
+}
+
+// naiveFigures asks each member of the committee.
+func naiveFigures(in Input, node solana.PublicKey, tallies map[solana.PublicKey]*tally, kind records.CheckKind) records.Figures {
+	var first, second []value
+	roster := committee.NewRoster(in.Seed, in.Weights)
+	for _, i := range roster.Draw(nil, node) {
+		var f records.Figures
+		if t := tallies[roster.Key(i)]; t != nil {
+			f = t.figures[kind].Figures
+		}
+		w := uint64(1)
+		if roster.Everyone() {
+			w = in.Weights[roster.Key(i)]
+		}
+		first, second = append(first, value{w, f.First}), append(second, value{w, f.Second})
+	}
+	return records.Figures{First: median(first), Second: median(second)}
 }
 
 func naiveEvidence(leaf *records.Leaf, tallies map[solana.PublicKey]*tally, total uint64) {

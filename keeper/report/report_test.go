@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -56,7 +56,7 @@ func TestBuildNodeAndLease(t *testing.T) {
 			of(stated(keeper, node, records.CheckLiveness, false, 5, 60), lease),
 		)
 		work := stated(keeper, node, records.CheckWork, true, 0, 20)
-		work.Statement.Measured = 1000 + uint32(k)
+		work.Statement.Figures = records.Figures{First: 1000 + uint32(k), Second: 50 - uint32(k)}
 		inv := stated(keeper, node, records.CheckInventory, true, 0, 20)
 		inv.Statement.Detail = [32]byte{7}
 		all = append(all, work, inv)
@@ -73,7 +73,9 @@ func TestBuildNodeAndLease(t *testing.T) {
 	require.EqualValues(t, 5, leased.DowntimeSeconds)
 	require.EqualValues(t, 12, own.ChecksPassed)
 	require.EqualValues(t, 18, own.ChecksTotal)
-	require.EqualValues(t, 1001, own.Measured)
+	require.EqualValues(t, 1001, own.Operations)
+	require.EqualValues(t, 49, own.Bandwidth)
+	require.Zero(t, own.DownMbps)
 	require.EqualValues(t, records.TierNotAsked, own.Tier)
 	require.Zero(t, own.EvidenceHash)
 	require.Equal(t, [32]byte{7}, own.DeviceRoot)
@@ -178,7 +180,7 @@ func TestCountsAreCapped(t *testing.T) {
 // genStatements draws what some keepers say about two nodes and a lease, within the period.
 func genStatements(t *rapid.T, keepers int) []statement.Signed {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) statement.Signed {
-		kind := records.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind"))
+		kind := records.CheckKind(rapid.IntRange(1, 7).Draw(t, "kind"))
 		s := stated(key(byte(rapid.IntRange(1, keepers).Draw(t, "keeper"))), key(byte(100+rapid.IntRange(0, 1).Draw(t, "node"))),
 			kind, rapid.Bool().Draw(t, "passed"), 0, int64(rapid.IntRange(0, secs).Draw(t, "at")))
 		if kind == records.CheckLiveness {
@@ -187,8 +189,8 @@ func genStatements(t *rapid.T, keepers int) []statement.Signed {
 				s.Statement.Lease = key(200)
 			}
 		}
-		if kind == records.CheckWork {
-			s.Statement.Measured = rapid.Uint32Range(0, 5).Draw(t, "measured")
+		if s.Statement.Passed && (kind == records.CheckWork || kind == records.CheckNetwork) {
+			s.Statement.Figures = records.Figures{First: rapid.Uint32Range(0, 5).Draw(t, "first"), Second: rapid.Uint32Range(0, 5).Draw(t, "second")}
 		}
 		return s
 	}), 0, 60).Draw(t, "statements")

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
 
@@ -140,8 +140,8 @@ type nodeCounts struct {
 	up               uint32 // seconds
 	bound            uint32 // up for at most so many seconds, by checks that cover no time
 	leaseN           uint16
-	measured         uint32 // lower median of the passed work checks
-	passed, failed   uint8  // kinds of checks, as bits
+	work, network    records.Figures // of the last passed check of each that measured something
+	passed, failed   uint8           // kinds of checks, as bits
 	tier             uint8
 	live             bool  // there are statements about the node's liveness,
 	covers           bool  // and they cover time

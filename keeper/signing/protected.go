@@ -126,7 +126,7 @@ func (p *Protected) kindOf(message []byte) (func([]byte) error, error) {
 		return p.proposal, nil
 	case records.TagBidSet:
 		return p.bidSet, nil
-	case tagWorkChallenge, tagEnrolment:
+	case tagEnrolment:
 		return at(records.TagSize), nil
 	}
 	if string(message[:6]) == "GANTRY" {
@@ -135,8 +135,8 @@ func (p *Protected) kindOf(message []byte) (func([]byte) error, error) {
 	return p.transaction, nil
 }
 
-// The tags of records of attest, which imports nothing of package records.
-var tagWorkChallenge, tagEnrolment = tagOf("work challenge"), tagOf("enrolment of a TPM")
+// tagEnrolment is the tag of a record of attest, which imports nothing of package records.
+var tagEnrolment = tagOf("enrolment of a TPM")
 
 func tagOf(name string) string {
 	for _, x := range records.AllTagged {
@@ -144,7 +144,7 @@ func tagOf(name string) string {
 			return x.Tag
 		}
 	}
-	return name // none has the length of a tag, so that nothing is signed by it; a test signs both
+	return name // none has the length of a tag, so that nothing is signed by it; a test signs it
 }
 
 func (p *Protected) ofCluster(d records.Domain) error {

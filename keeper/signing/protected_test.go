@@ -9,7 +9,6 @@ import (
 	"github.com/gagliardetto/solana-go/programs/system"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/records"
@@ -81,8 +80,7 @@ func TestWhatIsRefused(t *testing.T) {
 	prop, head := records.Proposal{Domain: elsewhere, Period: 6}.Encode(), records.BidSetHead{Domain: elsewhere}.Encode()
 	for name, message := range map[string][]byte{
 		"statement": foreign[:], "manifest": m[:], "proposal": prop[:], "bid set": head[:],
-		"work challenge": work.ChallengeMessage(elsewhere, [32]byte{1}, [32]byte{2}, 3),
-		"nothing":        nil, "text": []byte("please sign"), "short record": []byte(records.TagManifest),
+		"nothing": nil, "text": []byte("please sign"), "short record": []byte(records.TagManifest),
 		"envelope of another kind": append([]byte{6}, "other!payload"...),
 	} {
 		_, err := p.Sign(message)

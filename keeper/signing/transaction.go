@@ -26,8 +26,8 @@ var Transactions = []string{
 	"guarantee_resolve", "node_set_evidence",
 	"dispute_vote", "dispute_resolve", "dispute_uphold", "output_resolve", "output_forfeit",
 	"rewards_accrue", "rewards_claim", "rewards_buy_back", "emission_claim",
-	"fraud_proof_open", "fraud_proof_close", "fraud_proof_commitment", "fraud_proof_leaf",
-	"prove_bad_work", "prove_wrong_cell", "prove_equivocation", "prove_better_ask", "prove_omitted_bid",
+	"fraud_proof_close", "fraud_proof_commitment", "fraud_proof_leaf",
+	"prove_wrong_cell", "prove_equivocation", "prove_better_ask", "prove_omitted_bid",
 	"keeper_activate", "keeper_suspend", "keeper_update",
 }
 

@@ -2,6 +2,7 @@ package slashing
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -67,7 +68,7 @@ func (c wrongCell) of(n *market.Node) ix.WrongCell {
 func (c wrongCell) committed(a *market.FraudProof) bool {
 	signed, err := measure.DecodeCommitment(c.Commitment)
 	entry, wrong := measure.DecodeEntry(c.Entry)
-	return err == nil && wrong == nil && a.Kind == market.ProofCell && a.Period == c.Period && a.Seed == signed.Instant &&
+	return err == nil && wrong == nil && a.Period == c.Period && a.Seed == signed.Instant &&
 		a.Gpu == entry.GPU && a.Root == entry.RoundsRoot && a.Profile == entry.Profile && a.Rounds == entry.Rounds
 }
 
@@ -126,4 +127,40 @@ func (q *due) known(n *market.Node, c wrongCell) bool {
 	}
 	profile := measure.Hash(c.Entry[1:33])
 	return profile == market.ProfileOf(m.Profile).Hash() || profile == market.ProfileOf(m.PreviousProfile).Hash()
+}
+
+// others looks for fraud proofs of other finders against the node. first: there is none. wait: there is one, and its
+// finder still has time to complete it. A finder that opens one and does not complete it delays our proof once only.
+func (q *due) others(node solana.PublicKey) (first, wait bool) {
+	since, known := q.s.others[node]
+	if !known {
+		for _, a := range q.v.FraudProofs {
+			known = known || a.Node == node && a.Finder != q.s.o.Self
+		}
+		if !known {
+			return true, false
+		}
+		q.s.others[node], since = q.now, q.now
+	}
+	return false, q.now < since+int64(q.s.o.Delay/time.Second)
+}
+
+func closing(a *market.FraudProof) string {
+	return fmt.Sprintf("%s/%d/%x", a.Address, a.Period, a.Root[:8])
+}
+
+// leftovers closes own fraud proofs of which the keeper holds no proof any more: another finder was first, or the proof
+// is lost.
+func (q *due) leftovers() {
+	for _, address := range inOrder(q.v.FraudProofs) {
+		a := q.v.FraudProofs[address]
+		if a.Finder != q.s.o.Self {
+			continue
+		}
+		if _, ok := q.s.held[workName(a.Node)]; ok {
+			continue
+		}
+		instruction, err := ix.FraudProofClose(*a)
+		q.add(crank.FraudProofClose, "", closing(a), []solana.Instruction{instruction}, err)
+	}
 }

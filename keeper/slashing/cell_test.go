@@ -46,7 +46,7 @@ func (w *fixture) commitTo(finder solana.PublicKey, c ix.WrongCell) {
 	require.NoError(w.t, err)
 	a := &market.FraudProof{Meta: market.Meta{Address: market.FraudProofAddress(c.Node.Address, finder)}}
 	a.Node, a.Finder, a.Seed, a.Root, a.Profile = c.Node.Address, finder, [32]byte{4}, entry.RoundsRoot, entry.Profile
-	a.Period, a.Rounds, a.Gpu, a.Kind = c.Block.Period, entry.Rounds, entry.GPU, market.ProofCell
+	a.Period, a.Rounds, a.Gpu = c.Block.Period, entry.Rounds, entry.GPU
 	w.v.Put(a.Address, a)
 }
 
@@ -64,7 +64,6 @@ func TestAWrongCellInThreeSteps(t *testing.T) {
 	c := w.wrongCell(t, period)
 	require.NoError(t, w.service.WrongCell(c))
 	require.NoError(t, w.service.WrongCell(w.wrongCell(t, period+1)), "one is enough")
-	require.NoError(t, w.service.BadWork(w.badWork(t, period)), "of whichever kind")
 	require.Equal(t, 1, w.service.Held())
 	step := func(kind crank.Kind, mine bool) {
 		t.Helper()
@@ -97,7 +96,7 @@ func TestAFraudProofOfAnotherCommitmentIsClosed(t *testing.T) {
 	w := newFixture(t, t.TempDir())
 	w.putModel(1000, 1000)
 	require.NoError(t, w.service.WrongCell(w.wrongCell(t, period)))
-	w.openFraudProof(self, w.badWork(t, period))
+	w.commitTo(self, w.wrongCell(t, period-1))
 	require.Equal(t, []crank.Kind{crank.FraudProofClose}, kinds(w.due()))
 	w.execute(w.due()[0])
 	w.commitTo(rival, w.wrongCell(t, period))

@@ -15,18 +15,8 @@ import (
 
 // entry is a proof as it is kept; one of its parts is there.
 type entry struct {
-	Work         *badWork           `cbor:"1,keyasint,omitempty"`
 	Equivocation *equivocationProof `cbor:"2,keyasint,omitempty"`
 	Cell         *wrongCell         `cbor:"3,keyasint,omitempty"`
-}
-
-// badWork is a market.BadWork without the node's account, which is looked up when it is used.
-type badWork struct {
-	Node      [32]byte `cbor:"1,keyasint"`
-	Claim     []byte   `cbor:"2,keyasint"`
-	Signature [64]byte `cbor:"3,keyasint"`
-	Opening   []byte   `cbor:"4,keyasint"`
-	Column    uint32   `cbor:"5,keyasint"`
 }
 
 // equivocationProof is two statements of one keeper, or two manifests.
@@ -38,10 +28,7 @@ type equivocationProof struct {
 
 // name is under which it is kept: one proof is enough against a node or a keeper.
 func (e entry) name() string {
-	switch {
-	case e.Work != nil:
-		return workName(e.Work.Node)
-	case e.Cell != nil:
+	if e.Cell != nil {
 		return workName(e.Cell.Node)
 	}
 	return "equivocation/" + solana.PublicKey(e.Equivocation.Keeper).String()
@@ -53,7 +40,7 @@ func (e entry) encode() ([]byte, error) { return p2p.Encode(e) }
 
 // kinds counts the parts that are there.
 func (e entry) kinds() (n int) {
-	for _, there := range []bool{e.Work != nil, e.Equivocation != nil, e.Cell != nil} {
+	for _, there := range []bool{e.Equivocation != nil, e.Cell != nil} {
 		if there {
 			n++
 		}
@@ -72,21 +59,12 @@ func decode(raw []byte) (entry, error) {
 		return e, fmt.Errorf("%w: proof of %d kinds", store.ErrCorrupt, e.kinds())
 	case e.Cell != nil:
 		return e, e.Cell.check()
-	case e.Work != nil && len(e.Work.Claim) != ix.WorkClaimSize:
-		return e, fmt.Errorf("%w: work claim of %d bytes", store.ErrCorrupt, len(e.Work.Claim))
 	case e.Equivocation != nil:
 		if _, _, err := e.Equivocation.read(); err != nil {
 			return e, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 		}
 	}
 	return e, nil
-}
-
-// of is the proof against the node as it is now.
-func (b badWork) of(n *market.Node) ix.BadWork {
-	return ix.BadWork{
-		Node: *n, Claim: [ix.WorkClaimSize]byte(b.Claim), Signature: b.Signature, Opening: b.Opening, Column: int(b.Column),
-	}
 }
 
 // read returns the statements or the manifests; the other is nil.

@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
@@ -65,14 +64,6 @@ func New(o Options) (*Service, error) {
 		s.held[name] = e
 	}
 	return s, nil
-}
-
-// BadWork takes a wrong product that a node has signed. It is on disk when the call returns without an error.
-func (s *Service) BadWork(b ix.BadWork) error {
-	_, err := s.take(entry{Work: &badWork{
-		Node: b.Node.Address, Claim: b.Claim[:], Signature: b.Signature, Opening: b.Opening, Column: uint32(b.Column),
-	}})
-	return err
 }
 
 // Errors of equivocations that are not kept.
@@ -158,12 +149,9 @@ func (s *Service) Due(v *view.Accounts, now int64) ([]crank.Action, error) {
 	for _, name := range slices.Sorted(maps.Keys(s.held)) {
 		e := s.held[name]
 		done := false
-		switch {
-		case e.Work != nil:
-			done = q.work(*e.Work)
-		case e.Cell != nil:
+		if e.Cell != nil {
 			done = q.cell(*e.Cell)
-		default:
+		} else {
 			done = q.equivocation(*e.Equivocation)
 		}
 		if done {

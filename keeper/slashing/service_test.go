@@ -1,7 +1,6 @@
 package slashing
 
 import (
-	"context"
 	"crypto/ed25519"
 	"errors"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -100,35 +98,9 @@ func (w *fixture) kill() {
 
 func (w *fixture) node() *market.Node { return w.v.Nodes[solana.PublicKey{30}] }
 
-// badWork is a signed wrong product for a period.
-func (w *fixture) badWork(t require.TestingT, period uint64) ix.BadWork {
-	seed := work.Seed{byte(period)}
-	p, err := work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1e-9}.Prove(context.Background(), seed, 64)
-	require.NoError(t, err)
-	var wrong *work.WrongEntryError
-	require.ErrorAs(t, work.Verifier{}.VerifyProof(context.Background(), p), &wrong)
-	c := work.Claim{Domain: domain, Node: w.node().Address, Period: period, Seed: seed, N: 64, Root: p.Root}
-	return ix.BadWork{
-		Node: *w.node(), Claim: c.Bytes(), Signature: c.Sign(ed25519.PrivateKey(nodeKey)), Opening: wrong.Opening.Bytes(), Column: wrong.Col,
-	}
-}
-
-// openFraudProof puts the first half of a proof on chain.
-func (w *fixture) openFraudProof(finder solana.PublicKey, b ix.BadWork) {
-	c, err := work.ParseClaim(b.Claim[:])
-	require.NoError(w.t, err)
-	o, err := work.ParseChunkOpening(b.Opening, int(c.N))
-	require.NoError(w.t, err)
-	a := &market.FraudProof{Meta: market.Meta{Address: market.FraudProofAddress(b.Node.Address, finder)}}
-	a.Node, a.Finder, a.Seed, a.Root = b.Node.Address, finder, c.Seed, c.Root
-	a.Period, a.Order, a.Row, a.Column = c.Period, c.N, o.Row, uint32(b.Column)
-	require.NotContains(w.t, w.v.FraudProofs, a.Address, "the program would refuse a second one")
-	w.v.Put(a.Address, a)
-}
-
 func (w *fixture) closeFraudProof(a *market.FraudProof) { w.v.Put(a.Address, nil) }
 
-// slashNode is prove_bad_work.
+// slashNode is prove_wrong_cell.
 func (w *fixture) slashNode() {
 	n := *w.node()
 	n.BadWorkPeriod = uint64(w.now) / secs
@@ -148,13 +120,11 @@ func (w *fixture) execute(a crank.Action) {
 	accounts := last.Accounts()
 	address := market.FraudProofAddress(w.node().Address, self)
 	switch a.Kind {
-	case crank.FraudProofOpen:
-		for _, r := range w.service.held {
-			if r.Work != nil {
-				w.openFraudProof(self, r.Work.of(w.node()))
-			}
-		}
-	case crank.ProveBadWork:
+	case crank.FraudProofCommitment:
+		w.commitTo(self, w.held())
+	case crank.FraudProofLeaf:
+		w.addLeaf(self, w.held(), 20)
+	case crank.ProveWrongCell:
 		acc := w.v.FraudProofs[address]
 		require.NotNil(w.t, acc)
 		require.Greater(w.t, acc.Period, w.node().BadWorkPeriod)
@@ -170,6 +140,11 @@ func (w *fixture) execute(a crank.Action) {
 	default:
 		w.t.Errorf("unexpected %s", a.Kind)
 	}
+}
+
+// held is the proof against the node that is held.
+func (w *fixture) held() ix.WrongCell {
+	return w.service.held[workName(w.node().Address)].Cell.of(w.node())
 }
 
 func kinds(actions []crank.Action) []crank.Kind {
@@ -194,62 +169,24 @@ func fit(t *testing.T, actions []crank.Action) {
 	}
 }
 
-func TestBadWorkInTwoSteps(t *testing.T) {
-	w := newFixture(t, t.TempDir())
-	require.NoError(t, w.service.BadWork(w.badWork(t, period)))
-	require.NoError(t, w.service.BadWork(w.badWork(t, period+1)), "one is enough")
-	require.Equal(t, 1, w.service.Held())
-	actions := w.due()
-	require.Equal(t, []crank.Kind{crank.FraudProofOpen}, kinds(actions))
-	require.False(t, actions[0].Mine, "keepers take turns")
-	fit(t, actions)
-	w.execute(actions[0])
-	w.kill() // between the two
-	w.open()
-	actions = w.due()
-	require.Equal(t, []crank.Kind{crank.ProveBadWork}, kinds(actions))
-	require.True(t, actions[0].Mine)
-	fit(t, actions)
-	w.execute(actions[0])
-	require.Empty(t, w.due())
-	require.Zero(t, w.service.Held())
-	kept, err := w.store.Proofs()
-	require.NoError(t, err)
-	require.Empty(t, kept)
-	require.NoError(t, w.service.BadWork(w.badWork(t, period)))
-	require.Empty(t, w.due(), "what one proof covers is not proven again")
-	require.Equal(t, 1, w.slash)
-}
-
 func TestAnotherAccusesFirst(t *testing.T) {
 	w := newFixture(t, t.TempDir())
-	require.NoError(t, w.service.BadWork(w.badWork(t, period)))
+	w.putModel(1000, 1000)
+	require.NoError(t, w.service.WrongCell(w.wrongCell(t, period)))
 	first := w.due()[0]
-	w.openFraudProof(rival, w.badWork(t, period))
+	w.commitTo(rival, w.wrongCell(t, period))
 	require.Empty(t, w.due(), "they are left the time")
 	w.now += delay - 1
 	require.Empty(t, w.due())
 	w.now++
 	late := w.due()
-	require.Equal(t, []crank.Kind{crank.FraudProofOpen}, kinds(late))
+	require.Equal(t, []crank.Kind{crank.FraudProofCommitment}, kinds(late))
 	require.NotEqual(t, first.Key, late[0].Key, "an intent that was given up is not the one that is sent now")
 	w.execute(late[0])
 	w.slashNode() // by them, after all
 	require.Equal(t, []crank.Kind{crank.FraudProofClose}, kinds(w.due()), "the rent comes back")
 	w.execute(w.due()[0])
 	require.Empty(t, w.due())
-	require.Zero(t, w.service.Held())
-}
-
-func TestNothingIsProvenAboutTheFuture(t *testing.T) {
-	w := newFixture(t, t.TempDir())
-	require.NoError(t, w.service.BadWork(w.badWork(t, period+1)))
-	w.execute(w.due()[0])
-	require.Empty(t, w.due())
-	w.now += secs
-	require.Equal(t, []crank.Kind{crank.ProveBadWork}, kinds(w.due()))
-	w.v.Put(w.node().Address, nil) // closed
-	require.Equal(t, []crank.Kind{crank.FraudProofClose}, kinds(w.due()))
 	require.Zero(t, w.service.Held())
 }
 
@@ -370,7 +307,7 @@ func (full) PutProof(string, []byte) error { return errors.New("disk full") }
 func TestWhatIsNotOnDiskIsNotHeld(t *testing.T) {
 	w := newFixture(t, t.TempDir())
 	w.service.o.Store = full{w.store}
-	require.ErrorContains(t, w.service.BadWork(w.badWork(t, period)), "disk full")
+	require.ErrorContains(t, w.service.WrongCell(w.wrongCell(t, period)), "disk full")
 	require.Zero(t, w.service.Held())
 }
 
@@ -379,8 +316,9 @@ func TestWhatIsNotOnDiskIsNotHeld(t *testing.T) {
 func TestItEndsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newFixture(t, "")
-		proof := w.badWork(t, period)
-		require.NoError(t, w.service.BadWork(proof))
+		w.putModel(1000, 1000)
+		proof := w.wrongCell(t, period)
+		require.NoError(t, w.service.WrongCell(proof))
 		for range rapid.IntRange(0, 12).Draw(t, "steps") {
 			theirs := w.v.FraudProofs[market.FraudProofAddress(w.node().Address, rival)]
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
@@ -389,7 +327,7 @@ func TestItEndsOnce(t *testing.T) {
 				w.open()
 			case 1:
 				if theirs == nil && w.node().BadWorkPeriod == 0 {
-					w.openFraudProof(rival, proof)
+					w.commitTo(rival, proof)
 				}
 			case 2:
 				if theirs != nil && w.node().BadWorkPeriod == 0 {

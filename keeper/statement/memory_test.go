@@ -14,7 +14,7 @@ import (
 // about is a statement about one of many things, with all fields.
 func about(keeper byte, i int) Signed {
 	s := Signed{Keeper: solana.PublicKey{keeper}, Signature: solana.Signature{1, keeper}, Statement: records.CheckStatement{
-		Domain: domain, Node: solana.PublicKey{1}, Period: 3, Kind: records.CheckLiveness, Passed: i%2 == 0, Measured: 4, LatencyMS: 5,
+		Domain: domain, Node: solana.PublicKey{1}, Period: 3, Kind: records.CheckLiveness, Passed: i%2 == 0,
 		CoveredSeconds: 6, CheckedAt: 7, Detail: [32]byte{8},
 	}}
 	binary.LittleEndian.PutUint64(s.Statement.Lease[:], uint64(i)+1)
@@ -76,7 +76,7 @@ func TestStatementsComeBack(t *testing.T) {
 			_, err := p.Add(s)
 			require.NoError(t, err)
 			if i == 5 {
-				s.Statement.LatencyMS++
+				s.Statement.CoveredSeconds++
 				want[s] = true
 				_, err = p.Add(s)
 				require.ErrorIs(t, err, ErrEquivocation)

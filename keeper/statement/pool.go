@@ -69,23 +69,24 @@ type subject struct {
 }
 
 type content struct {
-	domain                     records.Domain
-	passed                     bool
-	measured, latency, covered uint32
-	detail                     [32]byte
-	signature                  solana.Signature
+	domain    records.Domain
+	passed    bool
+	covered   uint32
+	figures   records.Figures
+	detail    [32]byte
+	signature solana.Signature
 }
 
 func split(s Signed) (subject, content) {
 	x := &s.Statement
 	return subject{x.Node, x.Lease, x.Kind, x.CheckedAt},
-		content{x.Domain, x.Passed, x.Measured, x.LatencyMS, x.CoveredSeconds, x.Detail, s.Signature}
+		content{x.Domain, x.Passed, x.CoveredSeconds, x.Figures, x.Detail, s.Signature}
 }
 
 func (c content) join(keeper solana.PublicKey, p records.Period, about subject) Signed {
 	return Signed{Keeper: keeper, Signature: c.signature, Statement: records.CheckStatement{
-		Domain: c.domain, Node: about.node, Period: p, Kind: about.kind, Passed: c.passed, Measured: c.measured,
-		LatencyMS: c.latency, CoveredSeconds: c.covered, CheckedAt: about.checkedAt, Lease: about.lease, Detail: c.detail,
+		Domain: c.domain, Node: about.node, Period: p, Kind: about.kind, Passed: c.passed, Figures: c.figures,
+		CoveredSeconds: c.covered, CheckedAt: about.checkedAt, Lease: about.lease, Detail: c.detail,
 	}}
 }
 

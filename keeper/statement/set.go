@@ -41,19 +41,19 @@ func (f Frame) Admits(s *records.CheckStatement) bool {
 
 // The bits of an entry's first byte, above the kind in the lowest three.
 const (
-	bitPassed   = 1 << 3
-	bitLease    = 1 << 4
-	bitDetail   = 1 << 5
-	bitMeasured = 1 << 6
+	bitPassed = 1 << 3
+	bitLease  = 1 << 4
+	bitDetail = 1 << 5
+	bitFirst  = 1 << 6
+	bitSecond = 1 << 7
 )
 
 // EncodeSet writes all statements of one keeper about one period, without signatures: those that a report may not count
 // are left out, as is the second of two about the same thing. The set is what the keeper answers for with its Manifest.
 //
 // Statements are sorted by node, lease, kind and second of the check. Each node is its account, 32 bytes, the number of
-// its statements as a uvarint, and those: one byte with the kind and what follows, latency, covered seconds and seconds
-// since the period's start as uvarints, then, where they are not zero, what was measured as a uvarint, lease and
-// detail.
+// its statements as a uvarint, and those: one byte with the kind and what follows, covered seconds and seconds since the
+// period's start as uvarints, then, where they are not zero, the two figures as uvarints, lease and detail.
 func EncodeSet(f Frame, all []records.CheckStatement) (raw []byte, count int) {
 	sorted := make([]*records.CheckStatement, 0, len(all))
 	for i := range all {
@@ -90,15 +90,20 @@ func appendEntry(raw []byte, f Frame, s *records.CheckStatement) []byte {
 	if s.Detail != [32]byte{} {
 		head |= bitDetail
 	}
-	if s.Measured != 0 {
-		head |= bitMeasured
+	if s.Figures.First != 0 {
+		head |= bitFirst
+	}
+	if s.Figures.Second != 0 {
+		head |= bitSecond
 	}
 	raw = append(raw, head)
-	raw = binary.AppendUvarint(raw, uint64(s.LatencyMS))
 	raw = binary.AppendUvarint(raw, uint64(s.CoveredSeconds))
 	raw = binary.AppendUvarint(raw, uint64(s.CheckedAt-f.start()))
-	if head&bitMeasured != 0 {
-		raw = binary.AppendUvarint(raw, uint64(s.Measured))
+	if head&bitFirst != 0 {
+		raw = binary.AppendUvarint(raw, uint64(s.Figures.First))
+	}
+	if head&bitSecond != 0 {
+		raw = binary.AppendUvarint(raw, uint64(s.Figures.Second))
 	}
 	if head&bitLease != 0 {
 		raw = append(raw, s.Lease[:]...)
@@ -185,12 +190,13 @@ func (r *reader) entry(f Frame, s *records.CheckStatement) {
 	}
 	s.Kind = records.CheckKind(head & 7)
 	s.Passed = head&bitPassed != 0
-	s.LatencyMS = uint32(r.number(math.MaxUint32))
 	s.CoveredSeconds = uint32(r.number(uint64(f.Secs)))
 	s.CheckedAt = f.start() + int64(r.number(uint64(f.Secs)))
-	if head&bitMeasured != 0 {
-		s.Measured = uint32(r.number(math.MaxUint32))
-		r.bad = r.bad || s.Measured == 0
+	if head&bitFirst != 0 {
+		s.Figures.First = r.figure()
+	}
+	if head&bitSecond != 0 {
+		s.Figures.Second = r.figure()
 	}
 	if head&bitLease != 0 {
 		s.Lease = r.hash()
@@ -200,7 +206,13 @@ func (r *reader) entry(f Frame, s *records.CheckStatement) {
 		s.Detail = r.hash()
 		r.bad = r.bad || s.Detail == [32]byte{}
 	}
-	r.bad = r.bad || head>>7 != 0
+}
+
+// figure is a number that is not zero.
+func (r *reader) figure() uint32 {
+	n := uint32(r.number(math.MaxUint32))
+	r.bad = r.bad || n == 0
+	return n
 }
 
 func (r *reader) number(most uint64) uint64 {

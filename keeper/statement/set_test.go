@@ -19,18 +19,20 @@ func genStatement(t *rapid.T) records.CheckStatement {
 	}
 	s := records.CheckStatement{
 		Domain: frame.Domain, Period: frame.Period, Node: solana.PublicKey{9, byte(rapid.IntRange(1, 4).Draw(t, "node"))},
-		Kind: records.CheckKind(rapid.IntRange(1, 6).Draw(t, "kind")), Passed: rapid.Bool().Draw(t, "passed"),
-		LatencyMS: rapid.Uint32().Draw(t, "latency"), CheckedAt: 500*3600 + rapid.Int64Range(0, 3600).Draw(t, "at"),
-		Lease: hash("lease"), Detail: hash("detail"),
+		Kind: records.CheckKind(rapid.IntRange(1, 7).Draw(t, "kind")), Passed: rapid.Bool().Draw(t, "passed"),
+		CheckedAt: 500*3600 + rapid.Int64Range(0, 3600).Draw(t, "at"),
+		Lease:     hash("lease"), Detail: hash("detail"),
 	}
 	switch s.Kind {
 	case records.CheckLiveness:
 		s.CoveredSeconds = rapid.Uint32Range(0, 3600).Draw(t, "covered")
-	case records.CheckWork:
-		s.Measured = rapid.Uint32().Draw(t, "measured")
+	case records.CheckWork, records.CheckNetwork:
+		if s.Passed {
+			s.Figures = records.Figures{First: rapid.Uint32().Draw(t, "first"), Second: rapid.Uint32().Draw(t, "second")}
+		}
 	case records.CheckEvidence:
 		if s.Passed {
-			s.Measured = rapid.Uint32Range(0, 3).Draw(t, "tier")
+			s.Figures.First = rapid.Uint32Range(0, 3).Draw(t, "tier")
 		}
 	}
 	return s
@@ -74,7 +76,7 @@ func TestWhatDoesNotBelongIsLeftOut(t *testing.T) {
 		"early":  func(s *records.CheckStatement) { s.CheckedAt-- },
 		"late":   func(s *records.CheckStatement) { s.CheckedAt += 3601 },
 		"covers": func(s *records.CheckStatement) { s.CoveredSeconds = 3601 },
-		"kind":   func(s *records.CheckStatement) { s.Kind = 7 },
+		"kind":   func(s *records.CheckStatement) { s.Kind = 8 },
 	} {
 		bad := good
 		change(&bad)
@@ -132,7 +134,7 @@ func FuzzDecodeSet(f *testing.F) {
 	node := records.CheckStatement{Domain: frame.Domain, Period: 500, Node: solana.PublicKey{1}, Kind: records.CheckLiveness, CheckedAt: 500*3600 + 9, Passed: true}
 	lease, evidence := node, node
 	lease.Lease = solana.PublicKey{2}
-	evidence.Kind, evidence.Measured, evidence.Detail = records.CheckEvidence, 3, [32]byte{5}
+	evidence.Kind, evidence.Figures.First, evidence.Detail = records.CheckEvidence, 3, [32]byte{5}
 	raw, _ := EncodeSet(frame, []records.CheckStatement{node, lease, evidence})
 	f.Add(raw)
 	f.Add([]byte{})

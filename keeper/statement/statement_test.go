@@ -88,20 +88,20 @@ func TestEquivocationDoesNotFillTheMemory(t *testing.T) {
 		pairs = append(pairs, [2]Signed{a, b})
 	}
 	key := newKey(t)
-	signed := func(latency uint32, at int64, passed bool) Signed {
+	signed := func(covered uint32, at int64, passed bool) Signed {
 		s := sample(t, key, at, passed)
-		s.Statement.LatencyMS = latency
+		s.Statement.CoveredSeconds = covered
 		sig, err := s.Statement.Sign(key)
 		require.NoError(t, err)
 		s.Signature = sig
 		return s
 	}
-	for latency := range uint32(100) { // the same check, with 100 latencies
-		s := signed(latency, 10, true)
-		require.Equal(t, latency > 1, p.Drops(s))
+	for covered := range uint32(100) { // the same check, for 100 times
+		s := signed(covered, 10, true)
+		require.Equal(t, covered > 1, p.Drops(s))
 		added, err := p.Add(s)
-		require.Equal(t, latency < 2, added)
-		require.Equal(t, latency == 1, errors.Is(err, ErrEquivocation))
+		require.Equal(t, covered < 2, added)
+		require.Equal(t, covered == 1, errors.Is(err, ErrEquivocation))
 	}
 	require.Equal(t, 2, p.Len())
 	for at := range int64(50) { // and "passed" and "failed" of many checks

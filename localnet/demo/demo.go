@@ -115,7 +115,7 @@ func (d *demo) open(ctx context.Context) error {
 	}
 	n, err := network.Start(ctx, network.Config{
 		Engine: d.opts.Engine, Dir: d.opts.Dir, Log: d.opts.Log, Params: &params, Relay: d.opts.Relay,
-		Keepers: keeperCount, Customers: customerCount, Nodes: machines(why == ""), WorkEvery: 1, Registry: why == "",
+		Keepers: keeperCount, Customers: customerCount, Nodes: machines(why == ""), Models: seed.Calibrated(), Registry: why == "",
 		Reach: []string{strings.TrimPrefix(d.bucket.URL, "http://")},
 	})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// falseClaim follows a node that claims an H100 and computes far too slowly: its work proof comes too late, a report
-// has the failure, and a part of its stake is slashed.
+// falseClaim follows a node that claims an H100 and computes far too slowly: none of six measurements shows its class, and a
+// part of its stake is slashed.
 func (d *demo) falseClaim(ctx context.Context) error {
 	node, err := d.net.Machine(falseH100)
 	if err != nil {
@@ -21,8 +21,12 @@ func (d *demo) falseClaim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, its work proof failed", fault.Period, node.Name), "flag WORK_FAILED, "+d.voters(fault.Period))
-	d.expect.that(records.Flags(fault.Flags)&records.FlagWorkFailed != 0, "the false H100 is caught by its work proof", "flags %v", fault.Flags)
+	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, and none of %d measurements shows one", fault.Period, node.Name, sdk.FigurePeriods), "flag SLOW, "+d.voters(fault.Period))
+	d.expect.that(records.Flags(fault.Flags)&records.FlagSlow != 0, "the false H100 is caught by its figures", "flags %v", fault.Flags)
+	if n, ok := d.view.Node(node.Address); d.expect.that(ok, "the false H100 can be read") {
+		share := sdk.ShareBPS(n.Operations, n.Bandwidth, n.MinOperations, n.MinBandwidth)
+		d.expect.that(n.Operations > 0 && share < sdk.FiguresBPS, "the false H100's figures are on chain, and less than its class", "%s", n.FiguresText())
+	}
 	if err := d.until(ctx, 10*time.Second, node.Name+" to be suspended", func(v *view.View) bool {
 		n, ok := v.Node(node.Address)
 		return ok && n.State() == sdk.NodeSuspended

@@ -160,8 +160,8 @@ func (d *demo) printProof(ctx context.Context, step int, fault sdk.Fault) error 
 	root := proofRoot(o.raw[:], o.path, o.proof)
 	d.expect.that(root == report.Root, "the false H100's leaf leads to the report's root")
 	lines := []string{
-		fmt.Sprintf("proof   leaf  node %s period %d · checks %d of %d · flags %v · measured %.1f TFLOPS", short(o.leaf.Node),
-			o.leaf.Period, o.leaf.ChecksPassed, o.leaf.ChecksTotal, o.leaf.Flags, float64(o.leaf.Measured)/10),
+		fmt.Sprintf("proof   leaf  node %s period %d · checks %d of %d · flags %v · measured %d · 10⁹ operations/s, %d MB/s", short(o.leaf.Node),
+			o.leaf.Period, o.leaf.ChecksPassed, o.leaf.ChecksTotal, o.leaf.Flags, o.leaf.Operations, o.leaf.Bandwidth),
 		fmt.Sprintf("        path  %0*b, %d entries", max(1, len(o.proof)), o.path, len(o.proof)),
 	}
 	for _, sibling := range o.proof {

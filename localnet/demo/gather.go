@@ -64,5 +64,27 @@ func (d *demo) gather(ctx context.Context) error {
 		return err
 	}
 	d.out.begin(fmt.Sprintf("%d customers deposit %s test USDC each", customerCount, deposit), "")
+	return d.measured(ctx)
+}
+
+// measured waits until a report has the figures of all nodes, and shows them: before that orders reach none. The false H100
+// is less than its class from the first one on.
+func (d *demo) measured(ctx context.Context) error {
+	err := d.until(ctx, 60*time.Second, "all nodes to be measured", func(v *view.View) bool {
+		for _, m := range d.net.Nodes {
+			if n, ok := v.Node(m.Address); !ok || n.Operations == 0 || m.Slow <= 1 && n.ClassSince == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	step := d.out.begin(fmt.Sprintf("keepers measure %d nodes at one instant of each period", len(d.net.Nodes)), "simulated GPUs are processors")
+	for _, m := range d.net.Nodes {
+		n, _ := d.view.Node(m.Address)
+		d.out.note(step, m.Name+"  "+n.FiguresText())
+	}
 	return nil
 }

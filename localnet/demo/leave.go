@@ -60,20 +60,10 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 	}); err != nil {
 		return err
 	}
-	if _, err := d.gantry(ctx, owner, "provider", "unstake", sdk.GNT(provider.Stake).String()); err != nil {
-		return err
-	}
-	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be on its way out", func(v *view.View) bool {
-		provider, _ = v.ProviderOf(owner.Address())
-		return provider.UnstakeAt > 0
-	}); err != nil {
-		return err
-	}
-	if err := d.chainPasses(ctx, provider.UnstakeAt); err != nil {
-		return err
-	}
-	if _, err := d.gantry(ctx, owner, "provider", "withdraw"); err != nil {
-		return err
+	if provider.Stake > 0 { // all of it may have been slashed
+		if err := d.unstake(ctx, owner, provider); err != nil {
+			return err
+		}
 	}
 	if _, err := d.gantry(ctx, owner, "provider", "close"); err != nil {
 		return err
@@ -86,6 +76,24 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 	}
 	d.out.begin(owner.Name+" has closed its nodes and left with its stake", "")
 	return nil
+}
+
+// unstake gets a provider's stake back.
+func (d *demo) unstake(ctx context.Context, owner seed.Wallet, provider sdk.Provider) error {
+	if _, err := d.gantry(ctx, owner, "provider", "unstake", sdk.GNT(provider.Stake).String()); err != nil {
+		return err
+	}
+	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be on its way out", func(v *view.View) bool {
+		provider, _ = v.ProviderOf(owner.Address())
+		return provider.UnstakeAt > 0
+	}); err != nil {
+		return err
+	}
+	if err := d.chainPasses(ctx, provider.UnstakeAt); err != nil {
+		return err
+	}
+	_, err := d.gantry(ctx, owner, "provider", "withdraw")
+	return err
 }
 
 func (d *demo) retire(ctx context.Context, m *network.Machine) error {

@@ -10,20 +10,16 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// falseChecks asks machines for work and evidence with what does not fit.
+// falseChecks asks machines for evidence with what does not fit.
 func falseChecks(ctx context.Context, a *attacker, to target, t *tally) {
 	a.connected(ctx, to, t, 10*time.Millisecond, func(h host.Host) error {
 		r := messages.ChallengeRequest{
 			Version: messages.Version, Node: a.Nodes[rand.IntN(len(a.Nodes))], Period: a.period() + uint64(rand.IntN(3)) - 1, Nonce: key32(),
 		}
-		switch rand.IntN(4) {
+		switch rand.IntN(3) {
 		case 0:
-			r.Kind = messages.CheckWork
-			r.Work = &messages.WorkChallenge{Size: 256, SlotHash: key32(), KeeperSignature: [64]byte(junk(64))}
+			r.Kind = messages.CheckWork // asked for by no one
 		case 1:
-			r.Kind = messages.CheckWork
-			r.Work = &messages.WorkChallenge{Size: 1 << 31, SlotHash: key32(), KeeperSignature: [64]byte(junk(64))}
-		case 2:
 			r.Kind = messages.CheckEvidence
 			r.Evidence = &messages.EvidenceChallenge{GenesisHash: key32(), ID: key32(), SlotHash: key32(), Expiry: 1 << 60, TPMStatement: junk(512)}
 		default:

@@ -63,7 +63,7 @@ func (a *attacker) lie(s network.Stream, raw []byte) {
 // lie is an answer to any check; empty for one without end.
 func lie() []byte {
 	r := messages.ChallengeResponse{Version: messages.Version, Nonce: key32()}
-	switch rand.IntN(6) {
+	switch rand.IntN(5) {
 	case 0:
 		r.Liveness = &messages.Liveness{UnixTime: time.Now().Unix(), UpSeconds: 1 << 62}
 		for range 10_000 {
@@ -75,10 +75,8 @@ func lie() []byte {
 			r.Inventory.GPUs = append(r.Inventory.GPUs, messages.GPU{Name: "\x1b[2J", Identity: key32()})
 		}
 	case 2:
-		r.Work = &messages.WorkProof{Size: 256, Root: key32(), Product: junk(512 << 10), Signature: [64]byte(junk(64))}
-	case 3:
 		r.Evidence = junk(900 << 10)
-	case 4:
+	case 3:
 		return append(binary.LittleEndian.AppendUint32(nil, 900<<10), junk(10)...) // the rest does not come
 	default:
 		return nil

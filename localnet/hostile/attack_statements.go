@@ -34,7 +34,7 @@ func (a *attacker) falseStatement(kind int) (messages.SignedStatement, error) {
 	now := time.Now().Unix()
 	s := records.CheckStatement{
 		Domain: a.Domain, Node: a.Nodes[rand.IntN(len(a.Nodes))], Period: records.Period(a.period()), Kind: records.CheckLiveness, CheckedAt: now,
-		LatencyMS: 3, Detail: [32]byte{1},
+		Detail: [32]byte{1},
 	}
 	author := a.Key.PublicKey()
 	switch kind {

@@ -24,6 +24,7 @@ func attacks() []attack {
 		{"false statements", "of honest machines, of invented ones, in the name of others, with wrong signatures", keeperKeys, true, false, false, false, falseStatements},
 		{"false proposals", "manifests and proposals of reports that do not exist", keeperKeys, true, false, false, false, falseProposals},
 		{"false checks", "work is asked for with signatures that do not fit, evidence of other clusters", keeperKeys, false, true, false, false, falseChecks},
+		{"line transfers", "machines are to move bytes for checks of their lines, by invented blocks that draw them", nil, false, true, false, false, lineTransfers},
 		{"lying machine", "wrong nonces and signatures, answers without end, none", []Role{Machine}, true, false, false, true, lyingMachine},
 		{"lying keeper", "the largest set of statements there may be, announced and handed out; answers without end", keeperKeys, true, false, false, true, lyingKeeper},
 		{"reflection", "a victim's address is announced, and keepers are asked to dial it", nil, true, false, false, false, reflection},
@@ -51,7 +52,7 @@ var (
 	}
 	ofMachines = []string{
 		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.LeaseUse, messages.ReceiptOffer, messages.ReceiptSigned,
-		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.Measure, messages.MeasureOpen,
+		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.Measure, messages.MeasureOpen, messages.Line,
 	}
 	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose, messages.GatewayAccount, messages.GatewayPay}
 )

@@ -56,7 +56,7 @@ func newTestbed(t *testing.T) *testbed {
 	require.NoError(t, err)
 	t.Cleanup(w.chain.Close)
 	w.sender, w.params = seed.Sender{Chain: w.chain}, seed.Params()
-	require.NoError(t, seed.Seed(t.Context(), w.chain, w.keys, w.params))
+	require.NoError(t, seed.Seed(t.Context(), w.chain, w.keys, w.params, seed.Models()))
 	w.view = view.New(view.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -129,7 +129,7 @@ func (w *testbed) check(ctx context.Context) {
 	require.NoError(w.t, err)
 	c, err := check.NewChecker(check.CheckerOptions{
 		View: w.view, Asker: check.Network{Node: w.keeper}, Signer: w.keys.Keepers[0].Key, Domain: domain, Secs: w.params.PeriodSecs,
-		Timing:   check.Timing{Every: 300 * time.Millisecond, Timeout: time.Second, WorkEvery: 1},
+		Timing:   check.Timing{Every: 300 * time.Millisecond, Timeout: time.Second},
 		SlotHash: func(context.Context) ([32]byte, error) { return slot, nil },
 		Instants: func(p records.Period) (instant.Instant, bool) {
 			return instant.Instant{Period: p, At: time.Now(), Seed: slot}, true

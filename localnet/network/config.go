@@ -32,8 +32,8 @@ type Config struct {
 	Relay bool
 	// OmitBidsOf names a machine whose sealed bids every keeper acknowledges and leaves out: dishonest keepers.
 	OmitBidsOf string
-	// WorkEvery makes one in so many (node, period) pairs due for a work proof; 0 means 2.
-	WorkEvery int
+	// Models are the GPU models; nil means seed.Models.
+	Models []bindings.GpuModelArgs
 	// KeeperFlags are added to those that every keeper is run with, such as other timing.
 	KeeperFlags []string
 	// Flags are added to those that a named keeper or machine is run with.
@@ -110,8 +110,6 @@ func (s NodeSpec) stake() (sdk.GNT, error) {
 	return 0, fmt.Errorf("node %s: model %d is not seeded", s.Name, id)
 }
 
-const defaultWorkEvery = 2
-
 func (c Config) withDefaults() (Config, error) {
 	if c.Dir == "" {
 		return c, errors.New("network: no state directory given")
@@ -128,8 +126,8 @@ func (c Config) withDefaults() (Config, error) {
 		p := seed.Params()
 		c.Params = &p
 	}
-	if c.WorkEvery <= 0 {
-		c.WorkEvery = defaultWorkEvery
+	if c.Models == nil {
+		c.Models = seed.Models()
 	}
 	if c.Keepers < 1 {
 		return c, errors.New("network: at least one keeper is needed")

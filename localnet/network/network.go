@@ -113,7 +113,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	if err := errors.Join(n.startRelays(ctx), n.startPublic(ctx), n.startRegistry(ctx)); err != nil {
 		return nil, err
 	}
-	if err := seed.Seed(ctx, n.Chain, n.Keys, *cfg.Params); err != nil {
+	if err := seed.Seed(ctx, n.Chain, n.Keys, *cfg.Params, cfg.Models); err != nil {
 		return nil, fmt.Errorf("seed the market: %w", err)
 	}
 	state := n.State()

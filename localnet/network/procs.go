@@ -80,7 +80,7 @@ func (n *Network) keeperCommand(ctx context.Context, wallet seed.Wallet, name st
 func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	wallet := n.Keys.Keepers[index]
 	args := append(append([]string{"run"}, n.keeperArgs(wallet, n.ofKeepers())...),
-		"--listen", n.listen(wallet.Name), "--localnet", "--work-every", strconv.Itoa(n.cfg.WorkEvery))
+		"--listen", n.listen(wallet.Name), "--localnet")
 	args = slices.Concat(args, n.cfg.KeeperFlags, n.cfg.Flags[wallet.Name])
 	if n.cfg.OmitBidsOf != "" {
 		m, err := n.Machine(n.cfg.OmitBidsOf)

@@ -11,22 +11,23 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
-// Programs in Python and TypeScript rent two machines through `gantry serve`, follow its events, extend the leases and end
-// them; Schemathesis then finds nothing wrong with the server.
-func TestClientsRentMachines(t *testing.T) {
-	t.Parallel()
+// clientTest runs programs that use the clients, whose types are generated first; it skips where they cannot.
+func clientTest(t *testing.T) (python, root string, run func(limit time.Duration, env []string, name string, args ...string)) {
+	t.Helper()
 	python, err := exec.LookPath("gantry-python")
 	if err != nil {
 		t.Skip("SKIPPED: the clients are tried after scripts/toolchain.sh clients, which takes Python 3.11 and npm")
 	}
-	root, err := filepath.Abs("../..")
+	root, err = filepath.Abs("../..")
 	require.NoError(t, err)
-	run := func(limit time.Duration, env []string, name string, args ...string) {
+	run = func(limit time.Duration, env []string, name string, args ...string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
@@ -37,19 +38,44 @@ func TestClientsRentMachines(t *testing.T) {
 		require.NoError(t, err)
 	}
 	run(10*time.Minute, nil, filepath.Join(root, "scripts/clients.sh"), "generate", "check")
+	return python, root, run
+}
+
+// clientEnv is what a program needs to reach a server.
+func clientEnv(t *testing.T, served network.Served, root string) []string {
+	t.Helper()
+	token, err := os.ReadFile(served.TokenFile)
+	require.NoError(t, err)
+	return []string{"GANTRY_URL=" + served.URL, "GANTRY_TOKEN=" + strings.TrimSpace(string(token)), "PYTHONPATH=" + filepath.Join(root, "clients/python"), "no_proxy=*"}
+}
+
+// Programs in Python and TypeScript rent two machines through `gantry serve`, follow its events, extend the leases and end
+// them; Schemathesis then finds nothing wrong with the server.
+func TestClientsRentMachines(t *testing.T) {
+	python, root, run := clientTest(t)
 	nodes := network.DefaultNodes(3)
-	nodes = append(nodes[:1], nodes[2])
+	nodes = append(nodes[:1], nodes[2]) // of one model
 	n, err := network.Start(t.Context(), network.Config{Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: nodes, Log: warnings(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
 	served, err := n.StartServe(t.Context(), n.Keys.Customers[0], "25")
 	require.NoError(t, err)
-	token, err := os.ReadFile(served.TokenFile)
-	require.NoError(t, err)
-	env := []string{"GANTRY_URL=" + served.URL, "GANTRY_TOKEN=" + strings.TrimSpace(string(token)), "PYTHONPATH=" + filepath.Join(root, "clients/python"), "no_proxy=*"}
+	env := clientEnv(t, served, root)
 	run(3*time.Minute, env, python, "testdata/clients.py", "2")
 	run(3*time.Minute, env, "node", "testdata/clients.mjs", filepath.Join(root, "clients/typescript/dist/index.js"), "2")
 	require.Len(t, snapshotOf(t, n).LeasesOfCustomer(n.Keys.Customers[0].Address()), 4)
 	run(5*time.Minute, []string{"EXAMPLES=25"}, filepath.Join(root, "scripts/clients.sh"), "probe", served.URL, served.TokenFile)
+}
+
+// A program in Python reaches a web server in a container that it rents at an address of its own machine, as long as the
+// lease runs.
+func TestAClientReachesAPort(t *testing.T) {
+	needsSandbox(t)
+	python, root, run := clientTest(t)
+	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	n, _ := market(t)
+	served, err := n.StartServe(t.Context(), n.Keys.Customers[1], "25")
+	require.NoError(t, err)
+	run(5*time.Minute, clientEnv(t, served, root), python, "testdata/clients_port.py", image)
 }

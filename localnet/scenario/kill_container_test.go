@@ -155,7 +155,7 @@ func newContainerRun(t *testing.T) *containerRun {
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: diaryKeepers, Customers: diaryCustomers + 1, Nodes: nodes, Params: &params, Log: quiet(t),
 		Registry: true, Reach: []string{k.toBucket.Addr()},
-		KeeperFlags: []string{"--outage-votes", "--check-interval", killCheckEvery.String(), "--check-timeout", killCheckEvery.String(), "--work-every", "0", "--evidence-every", "0"},
+		KeeperFlags: []string{"--outage-votes", "--check-interval", killCheckEvery.String(), "--check-timeout", killCheckEvery.String(), "--simulate-unmeasured", "--evidence-every", "0"},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })

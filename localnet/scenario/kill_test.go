@@ -131,7 +131,7 @@ func newKillRun(t *testing.T) *killRun {
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: killKeepers + 1, Customers: killCustomers, Nodes: nodes, Params: &params, Log: quiet(t),
 		// Work proofs on a machine that ten processes share would be late, which is a failed check and no loss.
-		KeeperFlags: []string{"--check-interval", killCheckEvery.String(), "--check-timeout", killCheckEvery.String(), "--work-every", "0", "--evidence-every", "0"},
+		KeeperFlags: []string{"--check-interval", killCheckEvery.String(), "--check-timeout", killCheckEvery.String(), "--simulate-unmeasured", "--evidence-every", "0"},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })

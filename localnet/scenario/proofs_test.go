@@ -13,7 +13,6 @@ import (
 
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -38,39 +37,15 @@ func auditSlash(t *testing.T, n *network.Network, address solana.PublicKey) []au
 	return all
 }
 
-// A node that computes wrongly has signed it: one of the keepers proves it, a product in two transactions, a measurement
-// in three, which slash half of the stake that the node needs at once. No keeper votes, no fault is opened beside it, and
-// the other keepers pay for nothing. The keeper whose turn it is may be killed in between.
-func TestAWrongProductIsProven(t *testing.T) {
-	t.Parallel()
-	wrongWorkIsProven(t, "bad work", func(history invariants.History, node solana.PublicKey) (fault solana.PublicKey, found bool) {
-		_, proven, found := invariants.Find(history, func(e *bindings.BadWorkProven) bool { return e.Node == node })
-		return proven.Fault, found
-	})
-}
-
+// A node that computes wrongly has signed it: one of the keepers proves it in three transactions, which slash half of the stake
+// that the node needs at once. No keeper votes, no fault is opened beside it, and the other keepers pay for nothing. The
+// keeper whose turn it is may be killed in between.
 func TestAWrongMeasurementIsProven(t *testing.T) {
 	t.Parallel()
-	v := wrongWorkIsProven(t, "wrong byte of a measurement", func(history invariants.History, node solana.PublicKey) (fault solana.PublicKey, found bool) {
-		_, proven, found := invariants.Find(history, func(e *bindings.WrongCellProven) bool { return e.Node == node })
-		return proven.Fault, found
-	}, "--measure")
-	for _, n := range v.Nodes() {
-		t.Logf("node %s: %d.%d trillion operations a second", n.Address, n.MeasuredTflopsX10/10, n.MeasuredTflopsX10%10)
-		if n.State() == sdk.NodeActive {
-			require.Positive(t, n.MeasuredTflopsX10, "the honest node's speed is on chain")
-		}
-	}
-}
-
-func wrongWorkIsProven(
-	t *testing.T, what string, find func(history invariants.History, node solana.PublicKey) (fault solana.PublicKey, found bool), keeperFlags ...string,
-) *view.View {
-	t.Helper()
 	nodes := network.DefaultNodes(2)
 	nodes[1].Wrong = true
 	n, err := network.Start(t.Context(), network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, WorkEvery: 1, KeeperFlags: keeperFlags, Log: warnings(t),
+		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, Log: warnings(t),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
@@ -99,8 +74,9 @@ func wrongWorkIsProven(
 
 	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{dishonest.Address}, 0)
 	require.NoError(t, err)
-	fault, found := find(history, dishonest.Address)
+	_, proven, found := invariants.Find(history, func(e *bindings.WrongCellProven) bool { return e.Node == dishonest.Address })
 	require.True(t, found)
+	fault := proven.Fault
 	_, opened, found := invariants.Find(history, func(e *bindings.FaultOpened) bool { return e.Fault == fault })
 	require.True(t, found)
 	require.Equal(t, required*uint64(n.Params().SlashBadWorkBps)/10_000, opened.Amount)
@@ -126,12 +102,14 @@ func wrongWorkIsProven(
 
 	all := auditSlash(t, n, dishonest.Address)
 	require.Len(t, all, 1)
-	require.Equal(t, what, all[0].Proof)
+	require.Equal(t, "wrong byte of a measurement", all[0].Proof)
 	require.True(t, all[0].OK)
 	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
 	require.NoError(t, err)
 	require.Empty(t, invariants.NewChecker().Check(snapshot))
-	return v
+	t.Log(honest.FiguresText())
+	require.Positive(t, honest.Operations, "the honest node's figures are on chain")
+	require.Positive(t, honest.Bandwidth)
 }
 
 // threeKeepersOneStopped is a market of one machine whose third keeper is stopped: the test acts with its wallet.

@@ -74,27 +74,33 @@ const (
 	H100 uint16 = 2
 )
 
-// Models are the GPU models of a local network, with the figures of the makers' data sheets (dense FP16 TFLOPS × 10).
-// The work proof is small enough for a CPU; its time bound leaves a simulated GPU on a busy laptop a margin of an order
-// of magnitude.
+// Models are the GPU models of a local network, with the figures of the makers' data sheets (dense FP16 TFLOPS × 10). They
+// are not calibrated: their machines are measured, and held to nothing.
 func Models() []bindings.GpuModelArgs {
-	const (
-		workSize    = 256
-		workBoundMS = 2_000
-	)
-	// Small enough for a CPU as well: the least order, 2 MiB, and 0.4 s a GPU. Every free GPU of a local network is measured at
+	// Small enough for a processor: the least order, 2 MiB, and 0.4 s a GPU. Every free GPU of a local network is measured at
 	// the same moment on the same few cores, and periods last seconds.
 	profile := bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 250, Resident: 2, WalkMs: 100, Lanes: 16}
 	return []bindings.GpuModelArgs{
 		{
 			Id: A100, Name: modelName("A100-SXM4-40GB"), VramMib: 40_960, TflopsX10: 3_120, MinStake: 100 * GNT,
-			ReferencePrice: 1_300_000, WorkSize: workSize, WorkBoundMs: workBoundMS, Profile: profile,
+			ReferencePrice: 1_300_000, Profile: profile,
 		},
 		{
 			Id: H100, Name: modelName("H100-SXM5-80GB"), VramMib: 81_920, TflopsX10: 9_890, MinStake: 200 * GNT,
-			ReferencePrice: 2_400_000, WorkSize: workSize, WorkBoundMs: workBoundMS, Profile: profile,
+			ReferencePrice: 2_400_000, Profile: profile,
 		},
 	}
+}
+
+// Calibrated are the same models with what one thread of a processor reaches, of which a laptop that measures ten simulated
+// GPUs at once, beside all else of a local network, has a sixteenth to spare: 6·10⁹ operations and 10⁸ bytes of memory a second. A
+// machine that is run with --simulate-slow-factor 8 reaches 2·10⁹ operations, on a processor of any speed.
+func Calibrated() []bindings.GpuModelArgs {
+	all := Models()
+	for i := range all {
+		all[i].MinOperations, all[i].MinBandwidth = 6, 100
+	}
+	return all
 }
 
 func modelName(s string) (name [32]byte) {

@@ -34,7 +34,7 @@ type grant struct {
 
 // Seed makes mints, market, models and funded wallets. The node must be empty, with the program deployed and
 // upgradeable by the authority.
-func Seed(ctx context.Context, client *chain.Client, k Keys, params bindings.Params) error {
+func Seed(ctx context.Context, client *chain.Client, k Keys, params bindings.Params, models []bindings.GpuModelArgs) error {
 	sender := Sender{Chain: client}
 	if err := sender.Airdrop(ctx, k.Faucet.Address(), faucetSOL); err != nil {
 		return fmt.Errorf("fund the faucet: %w", err)
@@ -59,7 +59,7 @@ func Seed(ctx context.Context, client *chain.Client, k Keys, params bindings.Par
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return initMarket(ctx, sender, k, params)
+	return initMarket(ctx, sender, k, params, models)
 }
 
 func createMints(ctx context.Context, s Sender, k Keys) error {
@@ -105,7 +105,7 @@ func Fund(ctx context.Context, s Sender, k Keys, to solana.PublicKey, sol chain.
 	return nil
 }
 
-func initMarket(ctx context.Context, s Sender, k Keys, params bindings.Params) error {
+func initMarket(ctx context.Context, s Sender, k Keys, params bindings.Params, models []bindings.GpuModelArgs) error {
 	genesis, err := s.Chain.Genesis(ctx)
 	if err != nil {
 		return fmt.Errorf("genesis hash: %w", err)
@@ -121,13 +121,13 @@ func initMarket(ctx context.Context, s Sender, k Keys, params bindings.Params) e
 	if _, err := s.Send(ctx, k.Authority.Key, nil, init); err != nil {
 		return fmt.Errorf("market_init: %w", err)
 	}
-	return initModels(ctx, s, k, params)
+	return initModels(ctx, s, k, params, models)
 }
 
 // initModels proposes the GPU models, waits for the timelock, and puts them into force.
-func initModels(ctx context.Context, s Sender, k Keys, params bindings.Params) error {
+func initModels(ctx context.Context, s Sender, k Keys, params bindings.Params, models []bindings.GpuModelArgs) error {
 	var propose, apply []solana.Instruction
-	for _, m := range Models() {
+	for _, m := range models {
 		proposal, err := bindings.NewGpuModelProposeInstruction(m, k.Authority.Address(), sdk.MarketAddress(), sdk.ModelAddress(m.Id), solana.SystemProgramID)
 		if err != nil {
 			return fmt.Errorf("gpu_model_propose: %w", err)

@@ -39,7 +39,7 @@ func TestSeed(t *testing.T) {
 	require.Equal(t, 10*chain.SOL, sol)
 
 	// A second market cannot be made, and the same keys open again.
-	require.ErrorIs(t, seed.Seed(t.Context(), m.Chain, w, seed.Params()), seed.ErrRefused)
+	require.ErrorIs(t, seed.Seed(t.Context(), m.Chain, w, seed.Params(), seed.Models()), seed.ErrRefused)
 	again, err := seed.OpenKeys(m.Dir, counts)
 	require.NoError(t, err)
 	require.Equal(t, w, again)

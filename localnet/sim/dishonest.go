@@ -4,16 +4,17 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/check"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 )
@@ -81,9 +82,12 @@ func (c *collusion) String() string {
 func (c *collusion) falsify(k *keeper, f check.Finding) check.Finding {
 	switch {
 	case c.victims[f.Node]:
-		f.Passed, f.Liveness = false, nil
+		f.Passed, f.Liveness, f.Figures = false, nil, records.Figures{}
 	case c.accomplices[f.Node]:
 		f.Passed = true
+		if f.Kind == records.CheckWork {
+			f.Figures = records.Figures{First: math.MaxUint32, Second: math.MaxUint32}
+		}
 		if f.Kind == records.CheckLiveness {
 			f.Liveness = &messages.Liveness{}
 			k.view.Read(func(v *view.Accounts) {
@@ -262,7 +266,7 @@ func (c *collusion) root(k *keeper, p records.Period) (records.Hash, bool) {
 // would refuse: this keeper has none.
 func (k *keeper) publishOpposite(all []statement.Signed) {
 	s := all[0]
-	s.Statement.Passed = !s.Statement.Passed
+	s.Statement.Passed, s.Statement.Figures = !s.Statement.Passed, records.Figures{}
 	s.Statement.Detail = sha256.Sum256(binary.LittleEndian.AppendUint64(nil, uint64(s.Statement.CheckedAt)))
 	sig, err := s.Statement.Sign(k.key)
 	k.must(err)

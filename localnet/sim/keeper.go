@@ -11,13 +11,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/award"
 	"github.com/gantry-market/gantry/keeper/check"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/crank"
 	"github.com/gantry-market/gantry/keeper/match"
@@ -82,7 +82,7 @@ func (k *keeper) start() error {
 	}
 	if k.checker, err = check.NewChecker(check.CheckerOptions{
 		View: k.view, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
-		Timing:   check.Timing{Every: t.every, Timeout: t.timeout, WorkEvery: 4},
+		Timing: check.Timing{Every: t.every, Timeout: t.timeout}, Measure: k,
 		SlotHash: k.slotHash, Instants: k.instant, Seeds: k.seed, Record: k.record, Skipped: func(n int) { sim.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.rng,
 	}); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (k *keeper) seed(p records.Period) (committee.Seed, bool) {
 	return committee.NewSeed(domain, p, uint64(p), sha256.Sum256(fmt.Appendf(nil, "block/%d/%d", k.sim.o.Seed, p))), known
 }
 
-// instant stands for the blocks that draw who is asked for work: known to all a second after each.
+// instant stands for the blocks of which one is the instant at which nodes are measured: known to all a second after each.
 func (k *keeper) instant(p records.Period) (instant.Instant, bool) {
 	for tick := range instant.Ticks {
 		at := instant.Tick(p, tick, k.sim.secs())

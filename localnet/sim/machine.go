@@ -1,16 +1,14 @@
 package sim
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/attest/work"
+	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/keeper/measure"
 )
 
 // conduct is what a machine is like. The truth of a run.
@@ -22,7 +20,7 @@ const (
 	vanishing conduct = "vanishing" // leaves for good
 	dropping  conduct = "dropping"  // stops serving its leases, and says so, while it is there
 	shrunken  conduct = "shrunken"  // has fewer GPUs than it says, from some time on
-	weak      conduct = "weak"      // its work proofs are wrong or late, from some time on
+	weak      conduct = "weak"      // its GPUs are slower than their class, from some time on
 	selective conduct = "selective" // does not answer some keepers, as many as may be faulty
 	sluggish  conduct = "sluggish"  // answers late, within the timeout
 )
@@ -59,8 +57,8 @@ const (
 	modelName   = "A100-SXM4-40GB"
 	deviceName  = "NVIDIA A100-SXM4-40GB"
 	vramMiB     = 40_960
-	workOrder   = 32 // the smallest, so that thousands of proofs cost little
-	workBound   = 2 * time.Second
+	// What a GPU of the class reaches, 10⁹ operations and 10⁶ bytes a second.
+	minOperations, minBandwidth = 400_000, 1_000_000
 )
 
 func (m *machine) spec() market.NodeSpec {
@@ -86,13 +84,13 @@ func (m *machine) comeBack(now time.Time) {
 func (m *machine) is(c conduct, now time.Time) bool { return m.conduct == c && !now.Before(m.from) }
 
 // answer is what the agent says, and how long it takes to; ok is false when it says nothing.
-func (m *machine) answer(from place, keeper solana.PublicKey, q messages.ChallengeRequest, now time.Time, timeout time.Duration) (r messages.ChallengeResponse, takes time.Duration, ok bool) {
+func (m *machine) answer(from place, q messages.ChallengeRequest, now time.Time, timeout time.Duration) (r messages.ChallengeResponse, takes time.Duration, ok bool) {
 	if !m.up() || m.ignores[from] && !now.Before(m.from) {
 		return r, 0, false
 	}
 	r = messages.ChallengeResponse{Version: messages.Version, Nonce: q.Nonce}
 	takes = time.Millisecond + m.rng.exponential(4*time.Millisecond)
-	if m.is(sluggish, now) && q.Kind != messages.CheckWork {
+	if m.is(sluggish, now) {
 		takes += m.rng.between(timeout/4, timeout*3/5)
 	}
 	switch q.Kind {
@@ -107,19 +105,6 @@ func (m *machine) answer(from place, keeper solana.PublicKey, q messages.Challen
 		}
 	case messages.CheckInventory:
 		r.Inventory = m.inventory(now)
-	case messages.CheckWork:
-		proof, err := m.prove(keeper, q, now)
-		if err != nil {
-			r.Refused = err.Error()
-			break
-		}
-		r.Work = proof
-		takes += m.rng.between(workBound/10, workBound/4)
-		if m.is(weak, now) && m.rng.chance(0.5) {
-			takes += workBound
-		} else if m.is(weak, now) {
-			r.Work.Product[len(r.Work.Product)-1] ^= 1
-		}
 	default:
 		r.Refused = "this machine answers no such question"
 	}
@@ -137,32 +122,22 @@ func (m *machine) inventory(now time.Time) *messages.Inventory {
 	return inv
 }
 
-// prove makes the product that a keeper asked for. With a lease the GPU is the customer's.
-func (m *machine) prove(keeper solana.PublicKey, q messages.ChallengeRequest, now time.Time) (*messages.WorkProof, error) {
-	if len(m.leases) > 0 {
-		return nil, errors.New("a lease runs")
+// measured is what becomes of a measurement, and how long it takes; ok is false when the machine says nothing. With a lease
+// the GPU is the customer's.
+func (m *machine) measured(from place, now time.Time, period time.Duration) (r measure.Result, takes time.Duration, ok bool) {
+	switch {
+	case !m.up() || m.ignores[from] && !now.Before(m.from):
+		return r, 0, false
+	case len(m.leases) > 0:
+		return measure.Result{Outcome: measure.Refused, Why: &measure.RefusedError{Why: messages.MeasureLease}}, time.Millisecond, true
 	}
-	if q.Work == nil {
-		return nil, errors.New("no work was asked for")
+	speed := float64(1+m.rng.IntN(10))/100 + 1 // of what the class is to reach
+	if m.is(weak, now) {
+		speed /= 3
 	}
-	seed := work.DeriveSeed(q.Work.SlotHash, m.account, q.Period, q.Work.KeeperSignature)
-	proof, err := work.CPU{Workers: 1}.Prove(context.Background(), seed, int(q.Work.Size))
-	if err != nil {
-		return nil, err
-	}
-	var body bytes.Buffer
-	if _, err := proof.WriteTo(&body); err != nil {
-		return nil, err
-	}
-	c := work.Claim{Domain: domain, Node: m.account, Period: q.Period, Seed: seed, N: q.Work.Size, Root: proof.Root}
-	signed := c.Bytes()
-	sig, err := m.key.Sign(signed[:])
-	if err != nil {
-		return nil, err
-	}
-	return &messages.WorkProof{
-		Size: q.Work.Size, Root: proof.Root, Product: body.Bytes(), ElapsedMS: 200, Prover: "simulated", Signature: sig,
-	}, nil
+	return measure.Result{
+		Outcome: measure.Measured, Figures: format.Figures{Operations: minOperations * 1e9 * speed, Bandwidth: minBandwidth * 1e6 * speed},
+	}, m.rng.between(period/50, period/20), true
 }
 
 // serves is how many seconds of a window the machine really gave a lease, and how often in it it came or went.

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/committee"
+	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/keeper/committee"
 	"github.com/gantry-market/gantry/keeper/consensus"
+	"github.com/gantry-market/gantry/keeper/measure"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -43,7 +46,7 @@ func (k *keeper) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages
 	var got messages.ChallengeResponse
 	err := k.group.Wait(ctx, func(wake func()) {
 		sim.net.send(k.place, m.place, sim.sizes.request(req), func() {
-			resp, takes, ok := m.answer(k.place, k.wallet(), req, sim.loop.Now(), sim.o.times().timeout)
+			resp, takes, ok := m.answer(k.place, req, sim.loop.Now(), sim.o.times().timeout)
 			if !ok {
 				return
 			}
@@ -56,6 +59,34 @@ func (k *keeper) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages
 		})
 	})
 	return got, err
+}
+
+// Measure implements check.Measurer.
+func (k *keeper) Measure(ctx context.Context, n measure.Node, _ instant.Instant, _ time.Time) measure.Result {
+	const bytes = 100_000 // of roots and openings
+	sim, m := k.sim, k.sim.byKey[n.Key]
+	ctx, cancel := k.group.Timeout(ctx, sim.o.Period/4)
+	defer cancel()
+	got := measure.Result{Outcome: measure.Unknown, Why: measure.ErrLost}
+	// What is lost on the way leaves it as it is.
+	_ = k.group.Wait(ctx, func(wake func()) {
+		sim.net.send(k.place, m.place, 200, func() {
+			r, takes, ok := m.measured(k.place, sim.loop.Now(), sim.o.Period)
+			if !ok {
+				return
+			}
+			sim.loop.After(takes, func() {
+				if !m.up() {
+					return
+				}
+				sim.net.send(m.place, k.place, bytes, func() {
+					got = r
+					wake()
+				})
+			})
+		})
+	})
+	return got
 }
 
 // call asks another keeper. serve runs there, on arrival, and says how long its answer is; take is called when it is

@@ -145,7 +145,8 @@ func (sim *simulation) buildChain() {
 	model := &market.Model{Meta: market.Meta{Address: market.ModelAddress(modelID)}}
 	model.Id, model.Name, model.VramMib, model.TflopsX10 = modelID, market.Text32(modelName), vramMiB, 3_120
 	model.ReferencePrice = 10_000_000
-	model.MinStake, model.WorkSize, model.WorkBoundMs = stake, workOrder, uint32(workBound/time.Millisecond)
+	model.MinStake, model.MinOperations, model.MinBandwidth = stake, minOperations, minBandwidth
+	model.Since = sim.start.Unix() - 86_400
 	sim.chain.Put(model.Address, model)
 }
 
@@ -202,7 +203,7 @@ func (sim *simulation) buildMachines() {
 		p.Wallet, p.Payout, p.Stake, p.LockedStake, p.NodeCount = wallet, wallet, 2*stake, stake, 1
 		sim.chain.Put(p.Address, p)
 		n := &market.Node{Meta: market.Meta{Address: market.NodeAddress(p.Address, m.key.PublicKey())}}
-		n.WorkSize, n.WorkBoundMs = workOrder, uint32(workBound/time.Millisecond)
+		n.MinOperations, n.MinBandwidth = minOperations, minBandwidth
 		n.Node.Provider, n.NodeKey, n.Spec, n.RequiredStake = p.Address, m.key.PublicKey(), m.spec(), stake
 		n.Stake = stake
 		n.Price, n.UptimeBps, n.Tier, n.Node.Status = uint64(1_000_000+d.IntN(500_000)), 9_000, 1, uint8(market.NodeActive)

@@ -116,7 +116,7 @@ func matches(c conduct, kind records.CheckKind) bool {
 }
 
 var flagOf = map[conduct]records.Flags{
-	vanishing: records.FlagOffline, dropping: records.FlagOffline, shrunken: records.FlagSpecMismatch, weak: records.FlagWorkFailed,
+	vanishing: records.FlagOffline, dropping: records.FlagOffline, shrunken: records.FlagSpecMismatch, weak: records.FlagSlow,
 }
 
 // happened hears of every fact of the chain.
@@ -172,7 +172,7 @@ func (t *truth) judgeFault(f chain.Fact) {
 	if o := t.offenceOf(m); o != nil && o.paid.IsZero() && records.Flags(f.Flags)&flagOf[m.conduct] != 0 {
 		o.paid = now
 	}
-	for _, flag := range []records.Flags{records.FlagOffline, records.FlagSpecMismatch, records.FlagWorkFailed, records.FlagEvidenceFailed, records.FlagDeviceChanged, records.FlagBadOutput} {
+	for _, flag := range []records.Flags{records.FlagOffline, records.FlagSpecMismatch, records.FlagWorkFailed, records.FlagEvidenceFailed, records.FlagDeviceChanged, records.FlagBadOutput, records.FlagSlow} {
 		if records.Flags(f.Flags)&flag == 0 || t.guilty(m, flag, f) {
 			continue
 		}
@@ -194,7 +194,7 @@ func (t *truth) guilty(m *machine, flag records.Flags, f chain.Fact) bool {
 		return served <= t.blur()
 	case records.FlagSpecMismatch:
 		return m.conduct == shrunken && m.from.Before(to)
-	case records.FlagWorkFailed:
+	case records.FlagSlow:
 		return m.conduct == weak && m.from.Before(to)
 	}
 	return false

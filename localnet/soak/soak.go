@@ -87,7 +87,7 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 		KeeperFlags: []string{
 			"--check-interval", r.o.CheckEvery.String(), "--check-timeout", min(r.o.CheckEvery, 10*time.Second).String(),
 			// Work and evidence of hundreds of machines would measure nothing but the processors that they share.
-			"--work-every", "0", "--evidence-every", "0",
+			"--simulate-unmeasured", "--evidence-every", "0",
 		},
 	})
 }

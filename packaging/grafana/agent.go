@@ -34,7 +34,7 @@ func agent() Dashboard {
 			{"Measurements an hour", "By why they ended: over is the good end.", "", []Line{
 				{"sum by (why) (rate(gantry_agent_measurements_ended_total" + on + "[1h])) * 3600", "{{why}}"},
 			}},
-			{"Last work proof", "How long it took.", "s", []Line{{"gantry_agent_work_seconds" + on, "{{instance}}"}}},
+			{"Last measurement", "How long it took until it was signed.", "s", []Line{{"gantry_agent_measurement_seconds" + on, "{{instance}}"}}},
 		}},
 		{"GPUs", []Panel{
 			gpu("Temperature", "", "celsius", "GPU_TEMP"), gpu("Power", "", "watt", "POWER_USAGE"),

@@ -68,9 +68,11 @@ pub const QUORUM_BPS_MAX: u16 = 8_000;
 pub const MODEL_STEP: u64 = 2;
 /// What a slash for a machine that is not what it claims must cover of the harm, at the governance price of stake.
 pub const HARM_COVER_BPS: u64 = 25_000;
-/// Bounds of the time that a work proof may take, milliseconds.
-pub const WORK_BOUND_MS_MIN: u32 = 250;
-pub const WORK_BOUND_MS_MAX: u32 = 60_000;
+/// What a machine must reach of its class, basis points: in the mean of its last measured periods to be awarded, and in at
+/// least one of [`FIGURE_PERIODS`] not to be slashed.
+pub const FIGURES_BPS: u16 = 7_000;
+/// So many measured periods count.
+pub const FIGURE_PERIODS: usize = 6;
 /// What a node's reputation starts from, µUSDC of fees: those of 500 GPU-hours at 2.40 USDC and 12 %. Completion and
 /// ratings move away from it only by fees that cannot come back.
 pub const PRIOR_FEES: u64 = 144_000_000;
@@ -87,16 +89,6 @@ pub const RECEIPT_TAG: [u8; 8] = *b"GANTRYR1";
 pub const STATEMENT_TAG: [u8; 8] = *b"GANTRYS1";
 /// First bytes of a manifest, by which a keeper answers for the set of all its statements about a period.
 pub const MANIFEST_TAG: [u8; 8] = *b"GANTRYM1";
-/// First bytes of a work claim that a node signs.
-pub const WORK_TAG: [u8; 8] = *b"GANTRYW1";
-/// Bytes of a work claim.
-pub const WORK_CLAIM_LEN: usize = 128;
-/// Entries of the product in one leaf of a work claim's tree, and bytes of a factor in one hash.
-pub const WORK_CHUNK: u32 = 32;
-/// Bytes of one leaf: 32 entries of 4 bytes.
-pub const WORK_CHUNK_LEN: usize = 128;
-/// The largest order of a product.
-pub const WORK_MAX_ORDER: u32 = 4_096;
 /// Bytes of a leaf of a measurement's round, and of an entry of its commitment.
 pub const MEASURE_LEAF_LEN: usize = 256;
 pub const MEASURE_ENTRY_LEN: usize = 145;
@@ -123,6 +115,8 @@ pub const LEAF_LEN: usize = 176;
 pub const STATEMENT_LEN: usize = 144;
 /// Bytes of a manifest.
 pub const MANIFEST_LEN: usize = 64;
+/// `Statement::kind` of a check of the machine's work.
+pub const KIND_WORK: u8 = 3;
 /// `EquivocationProven::kind` of two manifests; kinds of checks begin with 1.
 pub const KIND_MANIFESTS: u8 = 0;
 
@@ -138,11 +132,13 @@ pub const FLAG_EVIDENCE_FAILED: u16 = 8;
 pub const FLAG_DEVICE_CHANGED: u16 = 16;
 pub const FLAG_UNHEALTHY: u16 = 32;
 pub const FLAG_BAD_OUTPUT: u16 = 64;
-/// Every flag that has a meaning.
+/// Of faults alone, no leaf has it: none of the last measured periods shows the class, by the figures of applied leaves.
+pub const FLAG_SLOW: u16 = 128;
+/// Every flag that a leaf may have.
 pub const FLAGS_KNOWN: u16 = 127;
 /// Flags that say the machine is not what it claims: the node is suspended until the fault is settled.
 pub const FLAGS_NODE: u16 =
-    FLAG_SPEC_MISMATCH | FLAG_WORK_FAILED | FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED;
+    FLAG_SPEC_MISMATCH | FLAG_WORK_FAILED | FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED | FLAG_SLOW;
 
 /// A better ask counts only if all about it held from this long before the order was created: keepers may learn of a
 /// change so late.

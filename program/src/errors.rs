@@ -137,11 +137,11 @@ pub enum MarketError {
     SessionCapExceeded, // 6064
     #[msg("The lease may not move to another node: its customer forbade it, or no funded time is left")]
     MigrationNotAllowed, // 6065
-    #[msg("The work claim is not well formed, or is of another cluster or node")]
-    InvalidWorkClaim, // 6066
-    #[msg("The opened entry is the product's: nothing is wrong with it")]
+    #[msg("The machine's GPUs have not been measured since it was last free, or its figures are less than its class or the order asks for")]
+    UnsuitableFigures, // 6066
+    #[msg("The opened byte is right: nothing is wrong with it")]
     WorkIsRight, // 6067
-    #[msg("A proof came before: only work claims of later periods count")]
+    #[msg("A proof came before: only what was signed in later periods counts")]
     AlreadyProven, // 6068
     #[msg("The two statements or manifests are no equivocation")]
     NoEquivocation, // 6069

@@ -284,20 +284,8 @@ pub mod gantry_market {
         payout_claim::handler(ctx)
     }
 
-    pub fn fraud_proof_open(
-        ctx: &mut Context<FraudProofOpen>,
-        work_claim: [u8; 128],
-        row: u16,
-        column: u16,
-        chunk: [u8; 128],
-    ) -> Result<()> {
-        fraud_proof_open::handler(ctx, work_claim, row, column, chunk)
-    }
     pub fn fraud_proof_close(ctx: &mut Context<FraudProofClose>) -> Result<()> {
         fraud_proof_close::handler(ctx)
-    }
-    pub fn prove_bad_work(ctx: &mut Context<ProveBadWork>, siblings: Vec<[u8; 32]>) -> Result<()> {
-        prove_bad_work::handler(ctx, siblings)
     }
     pub fn fraud_proof_commitment(
         ctx: &mut Context<FraudProofCommitment>,

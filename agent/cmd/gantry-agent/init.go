@@ -199,7 +199,7 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 		fmt.Fprintf(w, " missing    %v\n", err)
 		return nil
 	}
-	fmt.Fprintf(w, " model      %s as the market knows it: %.1f TFLOPS fp16, work proof of order %d within %d ms\n", model.ModelName(), float64(model.TflopsX10)/10, model.WorkSize, model.WorkBoundMs)
+	fmt.Fprintf(w, " model      %s as the market knows it: %.1f TFLOPS fp16; a GPU is to reach %s\n", model.ModelName(), float64(model.TflopsX10)/10, model.ClassText())
 	fmt.Fprintf(w, " needed     stake %s GNT (%d × %s) · %s rent, returned when you leave · %s for the machine's fees\n",
 		market.GNT(model.MinStake)*market.GNT(len(m.Inventory.GPUs)), len(m.Inventory.GPUs), market.GNT(model.MinStake), needs.Rent, needs.NodeFunds)
 	if others := needs.Provider.LockedStake; others > 0 && !needs.IsNode {

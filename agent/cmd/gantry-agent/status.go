@@ -170,8 +170,7 @@ func printStatus(w io.Writer, r screen, now time.Time) {
 		line("agent", "up %s · pid %d · %d of %d keepers connected%s", now.Sub(r.Agent.Since).Round(time.Second), r.Agent.PID, r.Agent.Connected, r.Agent.Keepers, sim)
 		k := r.Agent.Checks
 		line("offers", "%s", offers(r.Agent.Offer))
-		line("answered", "%d liveness · %d inventory · %d work proofs (%d refused, last took %s) · %d bundles of evidence", k.Liveness, k.Inventory, k.Work,
-			k.WorkRefused, k.LastWork.Round(time.Millisecond), k.Evidence)
+		line("answered", "%d liveness · %d inventory · %d bundles of evidence", k.Liveness, k.Inventory, k.Evidence)
 		if i := r.Agent.Images; i != nil {
 			line("images", "%d layers · %d of %d MiB, %d used by leases, %d for pulls under way", i.Layers, i.Bytes>>20, i.Limit>>20, i.InUse>>20, i.Pulling>>20)
 		}
@@ -182,7 +181,8 @@ func printStatus(w io.Writer, r screen, now time.Time) {
 	}
 	if n := r.Node; n != nil {
 		line("node", "%s · %s · asks %s USDC per GPU-hour · %d of %d GPUs free", n.Address, n.State(), n.Ask(), n.FreeGPUs(), n.Spec.Gpus)
-		line("checks", "%d of %d passed · uptime %.2f %% · measured %.1f TFLOPS", n.ChecksPassed, n.ChecksTotal, float64(n.UptimeBps)/100, float64(n.MeasuredTflopsX10)/10)
+		line("checks", "%d of %d passed · uptime %.2f %%", n.ChecksPassed, n.ChecksTotal, float64(n.UptimeBps)/100)
+		line("measured", "%s", n.FiguresText())
 		line("reputation", "%.1f · %d jobs done, %d failed · %d s down in all", float64(n.Reputation(now.Unix()))/100, n.JobsCompleted, n.JobsFailed, n.DowntimeSecs)
 		line("stake", "%s GNT, %s needed, %s held by faults; %s slashed from the provider so far", market.GNT(n.Stake), market.GNT(n.RequiredStake), market.GNT(n.ReservedStake), market.GNT(r.Provider.SlashedTotal))
 	}

@@ -102,17 +102,18 @@ type GpuModelProposeArgs struct {
 	TFLOPSx10      uint32     // dense FP16
 	MinStake       market.GNT // per GPU
 	ReferencePrice market.PricePerHour
-	WorkSize       uint32 // side of the work proof's matrices
-	WorkBoundMS    uint32
-	MinTier        uint8
-	Profile        bindings.MeasureProfile // what its GPUs are measured by
+	// MinOperations and MinBandwidth are what a GPU of the class reaches: 10⁹ int8 operations and 10⁶ bytes of memory a
+	// second; 0 while that is not calibrated.
+	MinOperations, MinBandwidth uint32
+	MinTier                     uint8
+	Profile                     bindings.MeasureProfile // what its GPUs are measured by
 }
 
 // GpuModelPropose replaces a pending proposal for the model, if there is one.
 func GpuModelPropose(a GpuModelProposeArgs) (solana.Instruction, error) {
 	args := bindings.GpuModelArgs{
 		Id: a.ID, Name: market.Text32(a.Name), VramMib: a.VRAMMiB, TflopsX10: a.TFLOPSx10, MinStake: uint64(a.MinStake),
-		ReferencePrice: uint64(a.ReferencePrice), WorkSize: a.WorkSize, WorkBoundMs: a.WorkBoundMS, MinTier: a.MinTier, Profile: a.Profile,
+		ReferencePrice: uint64(a.ReferencePrice), MinOperations: a.MinOperations, MinBandwidth: a.MinBandwidth, MinTier: a.MinTier, Profile: a.Profile,
 	}
 	ix, err := bindings.NewGpuModelProposeInstruction(args, a.Authority, market.MarketAddress(), market.ModelAddress(a.ID), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_GpuModelPropose)

@@ -120,3 +120,9 @@ func (w WrongCell) Prove(finder solana.PublicKey) (solana.Instruction, error) {
 		solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_ProveWrongCell)
 }
+
+// FraudProofClose closes a fraud proof that was not or cannot be completed; its rent comes back.
+func FraudProofClose(a market.FraudProof) (solana.Instruction, error) {
+	ix, err := bindings.NewFraudProofCloseInstruction(a.Finder, a.Address)
+	return finish(ix, err, bindings.Instruction_FraudProofClose)
+}

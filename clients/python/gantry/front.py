@@ -16,6 +16,7 @@ from .core.api.default import (
     audit_lease,
     create_order,
     extend_lease,
+    forward_port,
     get_lease,
     get_logs,
     get_statistics,
@@ -29,6 +30,7 @@ from .core.models import (
     Audit,
     Event,
     ExtendInputBody,
+    ForwardInputBody,
     Lease,
     Offers,
     OrderRequest,
@@ -101,6 +103,10 @@ class Client:
         body = ExtendInputBody(seconds=seconds)
         return _answer(extend_lease.sync(address, client=self.core, body=body, idempotency_key=key or str(uuid.uuid4())))
 
+    def endpoint(self, address: str, port: int) -> str:
+        """Where a port of a lease's container is reached on the server's machine: an address and a port, until the lease ends."""
+        return _answer(forward_port.sync(address, client=self.core, body=ForwardInputBody(port=port))).endpoint
+
     def logs(self, address: str, tail: int = 65536) -> str:
         """The end of the output of a lease's job."""
         return _answer(get_logs.sync(address, client=self.core, tail=tail)).text
@@ -116,7 +122,7 @@ class Client:
         return _answer(audit_lease.sync(address, client=self.core))
 
     def events(self, after: str | None = None) -> Iterator[Event]:
-        """Changes of leases, orders and credits as they come, behind the event with the id `after`. It goes on by itself when
+        """Changes of leases, orders and credits as they come, behind the event with the id `after`. It connects again when
         the connection breaks, and raises Error where events are missing: read the leases then, and begin anew."""
         last = after
         while True:
@@ -150,13 +156,15 @@ class Client:
         network: str | None = None,
         run_to_completion: bool = False,
         allow_simulated: bool = False,
+        port: int | None = None,
         key: str | None = None,
         timeout: float = 900.0,
     ) -> Cluster:
         """Rents `nodes` machines with `gpu_count` GPUs each, all or none, and runs the image on them.
 
         It returns when they run. The most that it can cost is max_price (USDC per GPU-hour; the model's reference price by
-        default) × GPUs × hours. A key that is used again never buys twice.
+        default) × GPUs × hours. `port` is that of the container which cluster.endpoint leads to. A key that is used again never
+        buys twice.
         """
         key = key or str(uuid.uuid4())
         environment = OrderRequestEnv.from_dict(dict(env)) if env else UNSET
@@ -179,7 +187,7 @@ class Client:
             while True:
                 order = _answer(create_order.sync(client=self.core, body=request, idempotency_key=key))
                 if order.phase == "bought":
-                    return Cluster(self, key, str(order.order), list(order.leases))
+                    return Cluster(self, key, str(order.order), list(order.leases), port)
                 if time.monotonic() > late:
                     raise Error(f"the machines do not run after {timeout:.0f} seconds", "call again with the same key")
         except BaseException as e:
@@ -190,8 +198,8 @@ class Client:
 class Cluster:
     """Machines that run. As a context manager it ends their leases."""
 
-    def __init__(self, client: Client, key: str, order: str, leases: list[Lease]) -> None:
-        self.client, self.key, self.order, self.leases = client, key, order, leases
+    def __init__(self, client: Client, key: str, order: str, leases: list[Lease], port: int | None = None) -> None:
+        self.client, self.key, self.order, self.leases, self.port = client, key, order, leases, port
 
     def __enter__(self) -> Self:
         return self
@@ -203,6 +211,18 @@ class Cluster:
             if error is None:
                 raise
             error.add_note(f"and leases of order {self.order} could not be ended: {e}")
+
+    @property
+    def endpoint(self) -> str:
+        """Where the first machine's port is reached on the server's machine, such as 127.0.0.1:40123."""
+        return self.endpoints()[self.leases[0].address]
+
+    def endpoints(self, port: int | None = None) -> dict[str, str]:
+        """Where a port of each machine's container is reached on the server's machine, by the lease's address."""
+        port = port or self.port
+        if port is None:
+            raise Error("no port is named", "name one: create_cluster(port=…) or endpoints(port)")
+        return {x.address: self.client.endpoint(x.address, port) for x in self.leases}
 
     def refresh(self) -> list[Lease]:
         """The leases as they are now, also those that have moved to another machine."""
@@ -247,6 +267,7 @@ def create_cluster(
     network: str | None = None,
     run_to_completion: bool = False,
     allow_simulated: bool = False,
+    port: int | None = None,
     key: str | None = None,
     timeout: float = 900.0,
     client: Client | None = None,
@@ -265,6 +286,7 @@ def create_cluster(
         network=network,
         run_to_completion=run_to_completion,
         allow_simulated=allow_simulated,
+        port=port,
         key=key,
         timeout=timeout,
     )

@@ -86,6 +86,11 @@ export class Gantry {
     return answer(await this.api.POST('/v1/leases/{id}/extend', { params: { path: { id }, header: { 'Idempotency-Key': key } }, body: { seconds } }));
   }
 
+  /** Where a port of a lease's container is reached on the server's machine, such as 127.0.0.1:40123, until the lease ends. */
+  async endpoint(id: string, port: number): Promise<string> {
+    return answer(await this.api.POST('/v1/leases/{id}/forwards', { params: { path: { id } }, body: { port } })).endpoint;
+  }
+
   /** Changes of leases, orders and credits as they come, behind the event with the id `after`, until the signal aborts. */
   async *events(after?: string, signal?: AbortSignal): AsyncGenerator<Event> {
     let last = after;

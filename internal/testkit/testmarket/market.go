@@ -61,7 +61,7 @@ func (bed *Testbed) InitMarket(p market.Params) {
 		{ID: H100, Name: "H100-SXM5-80GB", VRAMMiB: 81_920, TFLOPSx10: 9_890, MinStake: 200 * market.OneGNT, ReferencePrice: 2_400_000},
 	}
 	for _, m := range models {
-		m.Authority, m.WorkSize, m.WorkBoundMS = authority, 256, 2_000
+		m.Authority = authority
 		m.Profile = bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 250, Resident: 2, WalkMs: 100, Lanes: 16}
 		instruction, err := ix.GpuModelPropose(m)
 		bed.Do("gpu_model_propose", sign, instruction, err)

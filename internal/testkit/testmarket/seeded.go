@@ -41,7 +41,7 @@ func NewSeeded(t testing.TB, counts seed.Counts) *Seeded {
 // Seed makes tokens, market and wallets.
 func (m *Seeded) Seed() {
 	m.T.Helper()
-	require.NoError(m.T, seed.Seed(m.T.Context(), m.Chain, m.Keys, seed.Params()))
+	require.NoError(m.T, seed.Seed(m.T.Context(), m.Chain, m.Keys, seed.Params(), seed.Models()))
 }
 
 // Send sends instructions that must succeed. builder and err are what an instruction builder returned.

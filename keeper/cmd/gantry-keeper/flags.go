@@ -135,7 +135,6 @@ func timingFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "localnet", Usage: "timing for local networks with short periods; single flags below still win"},
 		&cli.DurationFlag{Name: "check-interval", Value: d.CheckInterval, Usage: "between liveness checks of a node"},
 		&cli.DurationFlag{Name: "check-timeout", Value: d.CheckTimeout, Usage: "how long to wait for an answer of a node"},
-		&cli.UintFlag{Name: "work-every", Value: d.WorkEvery, Usage: "one of so many nodes is asked for a work proof in a period; 0 for none, at most 255"},
 		&cli.UintFlag{Name: "evidence-every", Value: d.EvidenceEvery, Usage: "one of so many nodes is drawn to show evidence in a period; 0 for none, at most 255"},
 		&cli.DurationFlag{Name: "report-delay", Value: d.ReportDelay, Usage: "between a period's end and the first proposal of its report"},
 		&cli.DurationFlag{Name: "round-timeout", Value: d.RoundTimeout, Usage: "before the next keeper proposes"},
@@ -165,9 +164,6 @@ func timing(c *cli.Context) daemon.Timing {
 	set("crank-step", &t.CrankStep)
 	set("award-step", &t.AwardStep)
 	set("keep", &t.Keep)
-	if c.IsSet("work-every") {
-		t.WorkEvery = c.Uint("work-every")
-	}
 	if c.IsSet("evidence-every") {
 		t.EvidenceEvery = c.Uint("evidence-every")
 	}

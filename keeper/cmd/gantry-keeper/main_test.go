@@ -75,9 +75,8 @@ func TestTimingFlags(t *testing.T) {
 	require.Equal(t, daemon.DefaultTiming(), read())
 	require.Equal(t, daemon.LocalTiming(), read("--localnet"))
 	require.EqualValues(t, 7, read("--evidence-every", "7").EvidenceEvery)
-	local := read("--localnet", "--check-interval", "2s", "--work-every", "0", "--crank-step", "3s")
+	local := read("--localnet", "--check-interval", "2s", "--crank-step", "3s")
 	require.Equal(t, 2*time.Second, local.CheckInterval)
-	require.Zero(t, local.WorkEvery)
 	require.Equal(t, 3*time.Second, local.CrankStep)
 	require.Equal(t, daemon.LocalTiming().ReportDelay, local.ReportDelay)
 }

@@ -24,13 +24,16 @@ func runCommand() *cli.Command {
 		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds, so that its leases move at once (--outage-votes=false: they move after the report of the period)",
 	})
 	flags = append(flags, &cli.BoolFlag{
-		Name: "measure", EnvVars: []string{"GANTRY_KEEPER_MEASURE"},
-		Usage: "have every free node measured at each period's instant, in place of asking some for a product; all keepers of a market have to do the same",
+		Name: "lines", Value: true, EnvVars: []string{"GANTRY_KEEPER_LINES"},
+		Usage: "measure what machines' lines move down and up: 12 MiB with each machine of this keeper's committees a day (--lines=false: none)",
 	})
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
 	})
 	flags = append(flags, signerFlag())
+	flags = append(flags, &cli.BoolFlag{
+		Name: "simulate-unmeasured", Usage: "LOCAL NETWORKS ONLY: measure no node, so that hundreds of simulated ones fit one computer",
+	})
 	flags = append(flags, &cli.DurationFlag{
 		Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative",
 	})
@@ -43,7 +46,7 @@ func runCommand() *cli.Command {
 				return err
 			}
 			defer conf.Client.Close()
-			conf.Timing, conf.OutageVotes, conf.Measure = timing(c), c.Bool("outage-votes"), c.Bool("measure")
+			conf.Timing, conf.OutageVotes, conf.Lines = timing(c), c.Bool("outage-votes"), c.Bool("lines")
 			if err := evidencePolicy(c, &conf); err != nil {
 				return err
 			}
@@ -94,6 +97,12 @@ func simulation(c *cli.Context, out *daemon.Config) error {
 		}
 		out.Now = func() time.Time { return time.Now().Add(ahead) }
 		out.Log.Warn().Bool("simulated", true).Dur("ahead", ahead).Msg("SIMULATION: this keeper's clock is wrong")
+	}
+	if out.Unmeasured = c.Bool("simulate-unmeasured"); out.Unmeasured {
+		if !out.Client.Local() {
+			return fmt.Errorf("%w: --simulate-unmeasured serves local networks only", errFlags)
+		}
+		out.Log.Warn().Bool("simulated", true).Msg("SIMULATION: this keeper measures no node")
 	}
 	name := c.String("simulate-omit-bids")
 	if name == "" {

@@ -51,7 +51,7 @@ func costs(p *market.Params, n *market.Node, l *market.Lease, reference uint64) 
 // cost is what the gravest flag costs.
 func cost(flags records.Flags, costs [4]uint64) (out uint64) {
 	for i, mask := range []records.Flags{
-		records.FlagEvidenceFailed | records.FlagDeviceChanged | records.FlagSpecMismatch, records.FlagWorkFailed, records.FlagBadOutput,
+		records.FlagEvidenceFailed | records.FlagDeviceChanged | records.FlagSpecMismatch | records.FlagSlow, records.FlagWorkFailed, records.FlagBadOutput,
 		records.FlagOffline,
 	} {
 		if flags&mask != 0 {

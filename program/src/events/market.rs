@@ -57,8 +57,8 @@ pub struct GpuModelProposed {
     pub eta: i64,
     pub min_stake: u64,
     pub reference_price: u64,
-    pub work_size: u32,
-    pub work_bound_ms: u32,
+    pub min_operations: u32,
+    pub min_bandwidth: u32,
     pub min_tier: u8,
     pub profile: MeasureProfile,
 }

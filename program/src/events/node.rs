@@ -24,8 +24,8 @@ pub struct NodeUpdated {
 #[event]
 pub struct TermsAccepted {
     pub node: Address,
-    pub work_size: u32,
-    pub work_bound_ms: u32,
+    pub min_operations: u32,
+    pub min_bandwidth: u32,
 }
 
 /// Stake of the provider became the node's own, or was given back: what the node has now.

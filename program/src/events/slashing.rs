@@ -61,16 +61,6 @@ pub struct SlashClosed {
 }
 
 #[event]
-pub struct FraudProofOpened {
-    pub fraud_proof: Address,
-    pub node: Address,
-    pub finder: Address,
-    pub period: u64,
-    pub row: u32,
-    pub column: u32,
-}
-
-#[event]
 pub struct FraudProofClosed {
     pub fraud_proof: Address,
 }
@@ -92,21 +82,6 @@ pub struct FraudProofLeafAdded {
     pub leaf: u32,
     pub group: u8,
     pub claimed: u8,
-}
-
-/// A work claim is wrong. What it costs, and who gets what of it, is said by the fault.
-#[event]
-pub struct BadWorkProven {
-    pub node: Address,
-    pub provider: Address,
-    /// Who brought the proof. It has no part of the slash.
-    pub finder: Address,
-    pub fault: Address,
-    pub period: u64,
-    pub row: u32,
-    pub column: u32,
-    pub claimed: i32,
-    pub right: i32,
 }
 
 /// A byte of a measurement is wrong. What it costs, and who gets what of it, is said by the fault.

@@ -26,31 +26,3 @@ pub fn sha256_of(parts: &[&[u8]]) -> [u8; 32] {
         anchor_lang::prelude::sha256(&whole)
     }
 }
-
-/// `sha256(message)` as four little-endian words: what is to be multiplied wants to lie in registers, not in bytes.
-#[inline(always)]
-pub fn sha256_words(message: &[u8]) -> [u64; 4] {
-    #[cfg(target_os = "solana")]
-    {
-        let mut out = [0u64; 4];
-        let parts: [&[u8]; 1] = [message];
-        // SAFETY: as above; `out` has the 32 bytes that the syscall writes, in the order of this little-endian target.
-        unsafe {
-            pinocchio::syscalls::sol_sha256(
-                parts.as_ptr() as *const u8,
-                parts.len() as u64,
-                out.as_mut_ptr() as *mut u8,
-            );
-        }
-        out
-    }
-    #[cfg(not(target_os = "solana"))]
-    {
-        let hash = sha256_of(&[message]);
-        let mut out = [0u64; 4];
-        for (word, bytes) in out.iter_mut().zip(hash.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        out
-    }
-}

@@ -43,6 +43,7 @@ impl Node {
             let recent = now < self.mended_at.saturating_add(RELAPSE_SECS);
             self.relapses = if recent { self.relapses.saturating_add(1) } else { 1 };
             self.mended_at = now;
+            self.forget_shares();
         }
         self.convicted = 0;
         self.convicted_from = 0;

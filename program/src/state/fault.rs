@@ -5,8 +5,8 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{
-    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
-    FLAG_WORK_FAILED, STAKE_UNIT, VERSION,
+    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SLOW,
+    FLAG_SPEC_MISMATCH, FLAG_WORK_FAILED, STAKE_UNIT, VERSION,
 };
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::FaultOpened;
@@ -19,7 +19,7 @@ pub const FAULT_REPORT: u8 = 1;
 pub const FAULT_DISPUTE: u8 = 2;
 /// An uptime guarantee was broken.
 pub const FAULT_GUARANTEE: u8 = 3;
-/// A work claim was proven wrong.
+/// A byte of a measurement was proven wrong.
 pub const FAULT_WORK: u8 = 4;
 /// Keepers voted that the node was away, and its lease has left it.
 pub const FAULT_OUTAGE: u8 = 5;
@@ -31,7 +31,7 @@ pub const FAULT_APPLIED: u8 = 2;
 
 /// The classes of flags, by what they cost.
 const CLASSES: [u16; 4] = [
-    FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED | FLAG_SPEC_MISMATCH,
+    FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED | FLAG_SPEC_MISMATCH | FLAG_SLOW,
     FLAG_WORK_FAILED,
     FLAG_BAD_OUTPUT,
     FLAG_OFFLINE,

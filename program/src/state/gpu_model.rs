@@ -2,10 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{
-    HARM_COVER_BPS, MODEL_STEP, SECONDS_PER_HOUR, STAKE_UNIT, WORK_BOUND_MS_MAX, WORK_BOUND_MS_MIN,
-    WORK_CHUNK, WORK_MAX_ORDER,
-};
+use crate::constants::{HARM_COVER_BPS, MODEL_STEP, SECONDS_PER_HOUR, STAKE_UNIT};
 use crate::errors::{MarketError, OrOverflow};
 use crate::state::{MeasureProfile, Params};
 
@@ -17,10 +14,10 @@ pub struct ModelTerms {
     pub min_stake: u64,
     /// Reference price, µUSDC per GPU-hour.
     pub reference_price: u64,
-    /// Side of the work proof's matrices.
-    pub work_size: u32,
-    /// Longest time a work proof of that size may take, milliseconds.
-    pub work_bound_ms: u32,
+    /// What a GPU of the class reaches, 10⁹ int8 operations a second; 0 while that is not calibrated.
+    pub min_operations: u32,
+    /// Its memory bandwidth, 10⁶ bytes a second; 0 while that is not calibrated.
+    pub min_bandwidth: u32,
     /// Evidence tier below which a node of this model is not awarded.
     pub min_tier: u8,
     pub pad: [u8; 3],
@@ -33,39 +30,26 @@ pub(crate) fn within_step(a: u64, b: u64) -> bool {
     a <= b.saturating_mul(MODEL_STEP) && b <= a.saturating_mul(MODEL_STEP)
 }
 
+fn calibrates(figure: u32, old: u32) -> bool {
+    old == 0 || within_step(figure as u64, old as u64)
+}
+
 impl ModelTerms {
     /// Refuses values that make no sense, or that no machine could meet.
     pub fn validate(&self) -> Result<()> {
-        let sound = self.min_stake > 0
-            && self.reference_price > 0
-            && (WORK_CHUNK..=WORK_MAX_ORDER).contains(&self.work_size)
-            && self.work_size.is_multiple_of(WORK_CHUNK)
-            && (WORK_BOUND_MS_MIN..=WORK_BOUND_MS_MAX).contains(&self.work_bound_ms)
-            && self.min_tier <= 3;
+        let sound = self.min_stake > 0 && self.reference_price > 0 && self.min_tier <= 3;
         require!(sound, MarketError::ParameterOutOfRange);
         self.profile.validate()
     }
 
-    /// Whether these terms are one step from `old` at most. A work proof takes size³ multiplications: its rate is bound
-    /// as well, or one step in each of the two would make it sixteen times as hard.
+    /// Whether these terms are one step from `old` at most. What is not calibrated may become anything, once.
     pub fn near(&self, old: &Self) -> Result<bool> {
         Ok(within_step(self.min_stake, old.min_stake)
             && within_step(self.reference_price, old.reference_price)
-            && within_step(self.work_size as u64, old.work_size as u64)
-            && within_step(self.work_bound_ms as u64, old.work_bound_ms as u64)
-            && self.work(old.work_bound_ms)?
-                <= old.work(self.work_bound_ms)?.checked_mul(MODEL_STEP as u128).or_overflow()?
+            && calibrates(self.min_operations, old.min_operations)
+            && calibrates(self.min_bandwidth, old.min_bandwidth)
             && self.min_tier <= old.min_tier.saturating_add(1)
             && self.profile.near(&old.profile)?)
-    }
-
-    /// Multiplications of one proof, times another's bound: compares rates without dividing.
-    fn work(&self, bound_ms: u32) -> Result<u128> {
-        let size = self.work_size as u128;
-        size.checked_mul(size)
-            .and_then(|n| n.checked_mul(size))
-            .and_then(|n| n.checked_mul(bound_ms as u128))
-            .or_overflow()
     }
 
     /// Whether the smallest slash for a machine that is not what it claims, at the governance price, is at least
@@ -107,10 +91,9 @@ pub struct GpuModel {
     pub vram_mib: u32,
     /// Dense FP16 TFLOPS × 10.
     pub tflops_x10: u32,
-    /// Side of the work proof's matrices.
-    pub work_size: u32,
-    /// Longest time a work proof of that size may take, milliseconds.
-    pub work_bound_ms: u32,
+    /// What a GPU of the class reaches, see `ModelTerms`.
+    pub min_operations: u32,
+    pub min_bandwidth: u32,
     pub id: u16,
     /// Evidence tier below which a node of this model is not awarded.
     pub min_tier: u8,
@@ -124,12 +107,17 @@ impl GpuModel {
         self.since != 0
     }
 
+    /// Whether its machines are held to figures.
+    pub fn calibrated(&self) -> bool {
+        self.min_operations > 0 || self.min_bandwidth > 0
+    }
+
     pub fn terms(&self) -> ModelTerms {
         ModelTerms {
             min_stake: self.min_stake,
             reference_price: self.reference_price,
-            work_size: self.work_size,
-            work_bound_ms: self.work_bound_ms,
+            min_operations: self.min_operations,
+            min_bandwidth: self.min_bandwidth,
             min_tier: self.min_tier,
             pad: [0; 3],
             profile: self.profile,
@@ -143,15 +131,16 @@ impl GpuModel {
 
     /// The pending terms are in force from `now` on.
     pub fn put_into_force(&mut self, now: i64) {
-        let ModelTerms { min_stake, reference_price, work_size, work_bound_ms, min_tier, profile, .. } =
-            self.pending;
+        let ModelTerms {
+            min_stake, reference_price, min_operations, min_bandwidth, min_tier, profile, ..
+        } = self.pending;
         if profile != self.profile {
             // The first has none before it.
             self.previous_profile = if self.in_force() { self.profile } else { profile };
             self.profile = profile;
         }
         (self.min_stake, self.reference_price) = (min_stake, reference_price);
-        (self.work_size, self.work_bound_ms, self.min_tier) = (work_size, work_bound_ms, min_tier);
+        (self.min_operations, self.min_bandwidth, self.min_tier) = (min_operations, min_bandwidth, min_tier);
         self.pending = bytemuck::Zeroable::zeroed();
         self.pending_eta = 0;
         self.since = now;

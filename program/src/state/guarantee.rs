@@ -63,6 +63,7 @@ impl Node {
     /// Suspends the node until its provider's wallet reactivates it. `convicted` when no appeal can void the fault any
     /// more.
     pub fn suspend(&mut self, convicted: bool, now: i64) {
+        self.class_since = 0;
         if convicted {
             self.convicted = 1;
         }
@@ -109,7 +110,11 @@ impl Node {
         if self.status == NODE_SUSPENDED {
             self.mend(now);
         }
-        if status == NODE_ACTIVE && self.status != NODE_ACTIVE {
+        // Who comes back from a state in which it is not measured is measured before it is awarded anything.
+        if status == NODE_HIBERNATED {
+            self.class_since = 0;
+        }
+        if self.status != NODE_ACTIVE {
             self.available_since = now;
         }
         self.status = status;

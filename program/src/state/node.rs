@@ -2,11 +2,11 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{AVAILABILITY_SECS, MAX_GPUS};
+use crate::constants::{AVAILABILITY_SECS, FIGURE_PERIODS, MAX_GPUS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
 use crate::math::reputation::{dispute_bps, failure_weight, reputation_of};
-use crate::state::{Availability, GpuModel, Guarantee, NodeRecord, ScoreRecord, Unhealthy, WorstRecord};
+use crate::state::{Availability, Guarantee, NodeRecord, ScoreRecord, Unhealthy, WorstRecord};
 
 pub const NODE_ACTIVE: u8 = 1;
 /// Asleep: not awarded, not challenged.
@@ -82,7 +82,7 @@ pub struct Node {
     pub downtime_secs: u64,
     /// When a dispute was last lost, that is, its slash applied.
     pub dispute_lost_at: i64,
-    /// Period in which bad work of this node was last proven; work claims up to it prove nothing more.
+    /// Period in which bad work of this node was last proven; what it signed up to then proves nothing more.
     pub bad_work_period: u64,
     /// How many of its GPUs were free, and since when.
     pub availability: Availability,
@@ -98,8 +98,8 @@ pub struct Node {
     pub jobs_completed: u32,
     pub jobs_failed: u32,
     pub disputes_lost: u32,
-    /// Measured at the last work proof, TFLOPS × 10.
-    pub measured_tflops_x10: u32,
+    /// Of the weakest GPU, when they were measured last: 10⁹ int8 operations a second. 0 before.
+    pub operations: u32,
     /// Which of the periods up to the last were applied: see [`crate::math::window`].
     pub report_window: u32,
     /// Leased GPUs, bit i is GPU i.
@@ -138,9 +138,14 @@ pub struct Node {
     /// When the node was told the terms of its model that it is measured by: at its registration, or by
     /// `node_accept_terms`.
     pub terms_at: i64,
-    /// Side of the work proof's matrices, and the longest time that a proof may take, by these terms.
-    pub work_size: u32,
-    pub work_bound_ms: u32,
+    /// What its GPUs are to reach by these terms; 0 where they are held to nothing.
+    pub min_operations: u32,
+    pub min_bandwidth: u32,
+    /// Since when it has been of its class by the leaves that were applied, see state/figures.rs; 0 while it is not.
+    pub class_since: i64,
+    /// When figures of it were last taken over, and the last period with figures of its GPUs.
+    pub figures_at: i64,
+    pub measured_period: u64,
     /// The worst records before the present one, the newer first: changes that follow each other, such as a rating
     /// after an end, must not erase what an award was to be judged by.
     pub worst: [WorstRecord; 2],
@@ -190,6 +195,13 @@ pub struct Node {
     pub guarantee_settle_secs: u32,
     pub guarantee_appeal_secs: u32,
     pub guarantee_payout_secs: u32,
+    /// Memory bandwidth of the weakest GPU, 10⁶ bytes a second, and what the machine's network gave, when they were
+    /// measured last; 0 before.
+    pub bandwidth: u32,
+    pub down_mbps: u32,
+    pub up_mbps: u32,
+    /// Shares of the class in the last measured periods, newest first, basis points.
+    pub shares: [u16; FIGURE_PERIODS],
     /// Leases awarded and not closed; of them, those that a conviction has ended.
     pub open_leases: u16,
     pub cut_leases: u16,
@@ -202,7 +214,9 @@ pub struct Node {
     pub deaths: u16,
     /// 1 once a conviction began earlier than one that has ended leases already.
     pub recut: u8,
-    pub pad: [u8; 3],
+    /// How many of `shares` there are.
+    pub shares_len: u8,
+    pub pad: [u8; 2],
 }
 
 impl Node {
@@ -241,14 +255,6 @@ impl Node {
         self.live_leases = self.live_leases.checked_sub(1).or_overflow()?;
         self.availability.change(self.free_gpus(), now)?;
         Ok(())
-    }
-
-    /// From `now` on the node is measured by the terms that are in force for its model.
-    pub fn take_terms(&mut self, model: &GpuModel, now: i64) {
-        self.work_size = model.work_size;
-        self.work_bound_ms = model.work_bound_ms;
-        self.reference_price = model.reference_price;
-        self.terms_at = now;
     }
 
     /// What its evidence is worth at `now`. Tier 3 is of GPUs, and each of them counts for one node.
@@ -382,6 +388,8 @@ impl Node {
             && self.reserved_stake <= self.stake
             && self.availability.is_sound(self.free_gpus())?
             && self.cut_leases <= self.open_leases
+            && self.shares_len as usize <= FIGURE_PERIODS
+            && (self.class_since == 0 || self.shares_len > 0)
             && (self.pending_node_faults == 0) == (self.frozen_from == 0)
             && (NODE_ACTIVE..=NODE_SUSPENDED).contains(&self.status);
         require!(sound, MarketError::InvariantBroken);

@@ -26,7 +26,7 @@ pub struct Requirement {
     pub min_vram_mib: u32,
     /// Dense FP16 TFLOPS × 10 of the model; 0 for any.
     pub min_tflops_x10: u32,
-    /// Id of the GPU model; 0 for any that has the TFLOPS.
+    /// Id of the GPU model; 0 for any that has the TFLOPS or the operations.
     pub model: u16,
     pub min_uptime_bps: u16,
     pub min_reputation_bps: u16,
@@ -41,11 +41,17 @@ pub struct Requirement {
     pub guaranteed: u8,
     /// At least this isolation, see `NodeSpec::isolation`.
     pub min_isolation: u8,
+    /// What keepers must have measured at least, when they last did: 10⁹ int8 operations and 10⁶ bytes of memory a second
+    /// of the weakest GPU, and Mbit/s of the network; 0 for any.
+    pub min_operations: u32,
+    pub min_bandwidth: u32,
+    pub min_down_mbps: u32,
+    pub min_up_mbps: u32,
 }
 
 impl Requirement {
     pub fn validate(&self) -> Result<()> {
-        let sound = (self.model != ANY_MODEL || self.min_tflops_x10 > 0)
+        let sound = (self.model != ANY_MODEL || self.min_tflops_x10 > 0 || self.min_operations > 0)
             && (self.min_uptime_bps as u64) <= BPS
             && (self.min_reputation_bps as u64) <= BPS
             && self.min_interconnect <= 2
@@ -56,6 +62,11 @@ impl Requirement {
             && self.min_isolation <= MAX_ISOLATION;
         require!(sound, MarketError::InvalidRequirement);
         Ok(())
+    }
+
+    /// Whether it asks for what keepers have measured.
+    pub fn asks_for_figures(&self) -> bool {
+        (self.min_operations | self.min_bandwidth | self.min_down_mbps | self.min_up_mbps) != 0
     }
 
     /// Whether the node may serve `gpus` GPUs with this record from `now` to `end` at the latest. Its status, price and
@@ -99,6 +110,12 @@ impl Requirement {
             && node.spec.simulated <= self.allow_simulated
             && node.spec.isolation >= self.min_isolation;
         require!(hardware_suits, MarketError::UnsuitableHardware);
+        let figures_suit = (node.class_since != 0 || !model.calibrated())
+            && node.operations >= self.min_operations
+            && node.bandwidth >= self.min_bandwidth
+            && node.down_mbps >= self.min_down_mbps
+            && node.up_mbps >= self.min_up_mbps;
+        require!(figures_suit, MarketError::UnsuitableFigures);
         let region_suits = self
             .region
             .iter()

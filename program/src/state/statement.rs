@@ -4,7 +4,7 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{
     FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
-    FLAG_UNHEALTHY, FLAG_WORK_FAILED, STATEMENT_LEN, STATEMENT_TAG,
+    FLAG_UNHEALTHY, FLAG_WORK_FAILED, KIND_WORK, STATEMENT_LEN, STATEMENT_TAG,
 };
 use crate::errors::MarketError;
 
@@ -19,8 +19,8 @@ struct StatementBytes {
     kind: u8,
     passed: u8,
     reserved: [u8; 2],
-    measured: [u8; 4],
-    latency_ms: [u8; 4],
+    first_figure: [u8; 4],
+    second_figure: [u8; 4],
     covered_secs: [u8; 4],
     checked_at: [u8; 8],
     lease: [u8; 32],
@@ -34,6 +34,10 @@ pub struct Statement {
     pub period: u64,
     pub kind: u8,
     pub passed: bool,
+    /// What the check measured. Of work: 10⁹ int8 operations and 10⁶ bytes of memory a second, of the weakest GPU; of the
+    /// network: Mbit/s down and up.
+    pub first_figure: u32,
+    pub second_figure: u32,
     /// Seconds of the period that the check speaks for.
     pub covered_secs: u32,
     /// Unix second of the check.
@@ -48,7 +52,7 @@ impl Statement {
         let sound = bytes.tag == STATEMENT_TAG
             && bytes.reserved == [0; 2]
             && bytes.passed <= 1
-            && (1..=6).contains(&bytes.kind);
+            && (1..=7).contains(&bytes.kind);
         require!(sound, MarketError::IrrelevantStatement);
         Ok(Self {
             domain: bytes.domain,
@@ -56,6 +60,8 @@ impl Statement {
             period: u64::from_le_bytes(bytes.period),
             kind: bytes.kind,
             passed: bytes.passed == 1,
+            first_figure: u32::from_le_bytes(bytes.first_figure),
+            second_figure: u32::from_le_bytes(bytes.second_figure),
             covered_secs: u32::from_le_bytes(bytes.covered_secs),
             checked_at: i64::from_le_bytes(bytes.checked_at),
             lease: Address::new_from_array(bytes.lease),
@@ -78,7 +84,7 @@ impl Statement {
             && self.passed != other.passed
     }
 
-    /// The faults that a passed check of this kind contradicts. A machine that was up for a part of the period may have
+    /// The faults that a passed check of this kind contradicts, [`FLAG_SLOW`] apart, which depends on figures. A machine that was up for a part of the period may have
     /// been down for the rest: liveness contradicts only when it leaves less than the grace uncovered.
     pub fn contradicts(&self, period_secs: u32, grace_secs: u32) -> u16 {
         if !self.passed {
@@ -87,7 +93,7 @@ impl Statement {
         match self.kind {
             1 if self.covered_secs.saturating_add(grace_secs) >= period_secs => FLAG_OFFLINE,
             2 => FLAG_SPEC_MISMATCH,
-            3 => FLAG_WORK_FAILED,
+            KIND_WORK => FLAG_WORK_FAILED,
             4 => FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED,
             5 => FLAG_UNHEALTHY,
             6 => FLAG_BAD_OUTPUT,

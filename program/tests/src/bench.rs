@@ -5,13 +5,12 @@ use std::path::PathBuf;
 
 use gantry_market::constants::{
     AWARD_VIEW_SECS, FLAG_OFFLINE, FLAG_WORK_FAILED, IDLE_REPORTS, OUTAGE_MOVE_SECS, OUTAGE_SECS,
-    WORK_MAX_ORDER,
 };
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::evidence::device_root;
 use gantry_market::math::merkle::root_of;
 use gantry_market::state::{
-    GpuModel, Market, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING,
+    GpuModel, Market, Node, Outage, Provider, DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING,
 };
 use serde_json::{json, Map, Value};
 use solana_address::Address;
@@ -19,10 +18,9 @@ use solana_signer::Signer;
 
 use crate::ix::signed;
 use crate::leaves::{manifest, statement, LeafData, Proof};
-use crate::measure::{Measured, B200};
+use crate::measure::{Measured, B200, PROCESSORS};
 use crate::setups::ASK;
 use crate::testbed::{program_path, H100};
-use crate::work::Opened;
 use crate::{ix, pda, Actor, Testbed};
 
 /// Siblings in a proof of one leaf among 40,000.
@@ -194,7 +192,14 @@ fn faults(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
     w.ok(ix::lease_checkpoint(w, &lease, [4; 32]), &[&machine.key]);
     let period = w.period();
-    let good = w.good_leaf(machine.node, lease, period);
+    measured(w, &machine.node);
+    let good = LeafData {
+        operations: 1_000,
+        bandwidth: 500,
+        down_mbps: 900,
+        up_mbps: 300,
+        ..w.good_leaf(machine.node, lease, period)
+    };
     let proof = report(w, keepers, good);
     w.ok(ix::report_apply(&proof), &[]);
     w.ok(ix::lease_settle_report(w, &lease), &[]);
@@ -264,10 +269,16 @@ fn evidence(w: &mut Testbed, keepers: &[Actor; 3]) {
     w.ok(register, &[&owner.key, &machine]);
     let node = pda::node(&owner.provider(), &machine.pubkey());
     let device_root = device_root(&devices[..2]).expect("ascending");
+    // With evidence and figures a leaf costs most.
+    measured(w, &node);
     let leaf = LeafData {
         tier: 2,
         device_root,
         evidence_hash: [8; 32],
+        operations: 1_000,
+        bandwidth: 500,
+        down_mbps: 900,
+        up_mbps: 300,
         ..w.good_leaf(node, Address::default(), w.period() + 1)
     };
     let proof = report(w, keepers, leaf);
@@ -275,6 +286,14 @@ fn evidence(w: &mut Testbed, keepers: &[Actor; 3]) {
     let held = pda::node(&squatter.provider(), &junk.pubkey());
     let payer = keepers[0].wallet();
     w.ok(ix::node_set_evidence(&payer, &node, devices, 2, &[held]), &[&keepers[0].key]);
+}
+
+/// The machine is of a calibrated class and was measured for six periods.
+fn measured(w: &mut Testbed, node: &Address) {
+    w.alter(node, |node: &mut Node| {
+        (node.min_operations, node.min_bandwidth, node.terms_at) = (1_000, 500, 0);
+        (node.shares, node.shares_len, node.class_since) = ([9_000; 6], 6, 1);
+    });
 }
 
 /// A machine whose model changes accepts the new terms.
@@ -306,22 +325,15 @@ fn cells(w: &mut Testbed) {
     w.ok(ix::slash_apply(w, &pda::work_fault(&machine.node, &finder.wallet(), measured.period)), &[]);
 }
 
-/// What is proven without anyone's vote: a wrong product of the largest order, and a keeper that equivocates.
+/// What is proven without anyone's vote: a wrong byte of a measurement, and a keeper that equivocates.
 fn proofs(w: &mut Testbed, keepers: &[Actor; 3]) {
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 1);
     let finder = w.actor();
     w.warp(60);
-    let opened = Opened::new(machine.node, w.period(), WORK_MAX_ORDER, (4_095, 4_095), 1);
-    let open = ix::signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened);
-    w.ok_all(&open, &[&finder.key]);
+    let measured = Measured::new(machine.node, w.period(), PROCESSORS, (5, 5), 1);
+    w.accuse(&finder, &machine.key, &measured);
     w.ok(ix::fraud_proof_close(&finder.wallet(), &machine.node), &[&finder.key]);
-    w.ok_all(&open, &[&finder.key]);
-    let proof = ix::prove_bad_work(w, &finder, &machine.node, &opened.siblings);
-    w.ok(proof, &[&finder.key]);
-    w.ok(ix::slash_apply(w, &pda::work_fault(&machine.node, &finder.wallet(), opened.period)), &[]);
-    // What the proof took must be there again before the provider can serve.
-    w.ok(ix::provider_stake(w, &provider, 20_000_000_000), &[&provider.key]);
     cells(w);
     let worse = w.machine_of(&provider, ix::spec(1), 2 * ASK);
     let better = w.provider(10_000_000_000);
@@ -496,7 +508,6 @@ impl Figures {
             ("end and close", end_and_close, 15_000, "400,000"),
             ("vote on a report", self.units("report_vote"), 6_000, "none"),
             ("apply a leaf of a report of 40,000", self.units("report_apply"), 12_000, "none"),
-            ("prove bad work, a product of order 4,096", self.units("prove_bad_work"), 120_000, "none"),
             (
                 "prove a wrong byte of a measurement, order 16,384",
                 self.units("prove_wrong_cell"),

@@ -16,7 +16,7 @@ pub struct LeafData {
     pub checks_total: u16,
     pub tier: u8,
     pub flags: u16,
-    pub measured_tflops_x10: u32,
+    pub operations: u32,
     pub up_secs: u32,
     /// Zero when the leaf is the node's alone.
     pub lease: Address,
@@ -24,6 +24,9 @@ pub struct LeafData {
     pub downtime_secs: u32,
     pub device_root: [u8; 32],
     pub evidence_hash: [u8; 32],
+    pub bandwidth: u32,
+    pub down_mbps: u32,
+    pub up_mbps: u32,
 }
 
 impl LeafData {
@@ -39,13 +42,16 @@ impl LeafData {
         out[42..44].copy_from_slice(&self.checks_total.to_le_bytes());
         out[44] = self.tier;
         out[46..48].copy_from_slice(&self.flags.to_le_bytes());
-        out[48..52].copy_from_slice(&self.measured_tflops_x10.to_le_bytes());
+        out[48..52].copy_from_slice(&self.operations.to_le_bytes());
         out[52..56].copy_from_slice(&self.up_secs.to_le_bytes());
         out[56..88].copy_from_slice(self.lease.as_ref());
         out[88..92].copy_from_slice(&self.verified_secs.to_le_bytes());
         out[92..96].copy_from_slice(&self.downtime_secs.to_le_bytes());
         out[96..128].copy_from_slice(&self.device_root);
         out[128..160].copy_from_slice(&self.evidence_hash);
+        out[160..164].copy_from_slice(&self.bandwidth.to_le_bytes());
+        out[164..168].copy_from_slice(&self.down_mbps.to_le_bytes());
+        out[168..172].copy_from_slice(&self.up_mbps.to_le_bytes());
         out
     }
 }
@@ -115,6 +121,14 @@ pub fn statement(node: &Address, period: u64, kind: u8, passed: bool) -> [u8; 14
     out[48..56].copy_from_slice(&period.to_le_bytes());
     out[56] = kind;
     out[57] = u8::from(passed);
+    out
+}
+
+/// A statement of a check that measured something.
+pub fn measured(node: &Address, period: u64, kind: u8, (first, second): (u32, u32)) -> [u8; 144] {
+    let mut out = statement(node, period, kind, true);
+    out[60..64].copy_from_slice(&first.to_le_bytes());
+    out[64..68].copy_from_slice(&second.to_le_bytes());
     out
 }
 

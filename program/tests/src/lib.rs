@@ -27,7 +27,6 @@ pub mod testbed;
 pub mod tokens;
 pub mod transactions;
 pub mod vectors;
-pub mod work;
 
 pub use actors::Actor;
 pub use errors::{framework, market, Code};

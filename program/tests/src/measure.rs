@@ -8,8 +8,10 @@ use gantry_market::math::measure::{mix, tag};
 use gantry_market::math::merkle::climb;
 use gantry_market::state::{InstantBlock, MeasureProfile};
 use solana_address::Address;
+use solana_keypair::Keypair;
 
 use crate::testbed::DOMAIN;
+use crate::{ix, Actor, Testbed};
 
 /// What processors are asked for: the smallest order.
 pub const PROCESSORS: MeasureProfile = MeasureProfile {
@@ -60,6 +62,15 @@ pub struct Measured {
     pub round_path: Vec<[u8; 32]>,
     /// Hashes of the other GPUs' entries.
     pub others: Vec<[u8; 32]>,
+}
+
+impl Testbed {
+    /// Stores what a proof of this byte needs, which the node's key has signed.
+    pub fn accuse(&mut self, finder: &Actor, key: &Keypair, measured: &Measured) {
+        let both = ix::signed_fraud_proof_commitment(&finder.wallet(), key, measured);
+        self.ok_all(&both, &[&finder.key]);
+        self.ok(ix::fraud_proof_leaf(&finder.wallet(), measured), &[&finder.key]);
+    }
 }
 
 fn siblings(count: u32, first: u8) -> Vec<[u8; 32]> {

@@ -41,7 +41,8 @@ pub(crate) fn seize(w: &mut Testbed) {
     let authority = w.authority.insecure_clone();
     w.ok(ix::market_propose_params(w, worst(&w.params)), &[&authority]);
     let model = ix::h100();
-    let harsh = GpuModelArgs { min_stake: 2 * model.min_stake, work_bound_ms: 1_000, min_tier: 1, ..model };
+    let harsh =
+        GpuModelArgs { min_stake: 2 * model.min_stake, min_operations: u32::MAX, min_tier: 1, ..model };
     w.ok(ix::gpu_model_propose(w, harsh), &[&authority]);
     w.ok(ix::market_propose_roles(w, authority.pubkey(), w.treasury), &[&authority]);
     w.warp(i64::from(w.params.timelock_secs));
@@ -71,10 +72,10 @@ fn c07_a_hostile_authority_slashes_nobody() {
     // The node is measured by the terms that it knows, and needs no more stake than when it registered.
     let node: Node = w.read(&deal.machine.node);
     let model: GpuModel = w.read(&pda::gpu_model(H100));
-    assert!(node.terms_at < model.since && model.work_bound_ms < node.work_bound_ms);
+    assert!(node.terms_at < model.since && model.min_operations > node.min_operations);
     assert_eq!(
-        (node.work_size, node.work_bound_ms, node.required_stake),
-        (terms.work_size, terms.work_bound_ms, terms.required_stake)
+        (node.min_operations, node.min_bandwidth, node.required_stake),
+        (terms.min_operations, terms.min_bandwidth, terms.required_stake)
     );
     // A lease that was agreed keeps its terms.
     let lease: Lease = w.read(&deal.lease);

@@ -15,7 +15,7 @@ const UNREACHABLE: [(&str, &str, &str); 0] = [];
 /// Code that several instructions share, and the tests in which its errors must appear.
 const SHARED: [(&str, &[&str]); 7] = [
     ("award", &["order_award"]),
-    ("bad_work", &["prove_bad_work", "prove_wrong_cell"]),
+    ("bad_work", &["prove_wrong_cell"]),
     ("claims", &["node_register", "node_set_evidence"]),
     ("leaf", &["report_apply"]),
     ("lease_settle", &["lease_settle_receipt", "lease_settle_report"]),

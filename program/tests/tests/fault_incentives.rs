@@ -8,7 +8,7 @@ use gantry_market::state::{
 };
 use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, LeafData};
-use gantry_market_tests::work::Opened;
+use gantry_market_tests::measure::{Measured, PROCESSORS};
 use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 
@@ -363,10 +363,9 @@ fn r03_findings_of_one_cause_cost_what_the_gravest_does() {
 fn r02_proven_bad_work_ends_the_leases_of_the_node() {
     let mut s = scene();
     let finder = s.w.actor();
-    let opened = Opened::new(s.deal.machine.node, s.w.period(), 32, (5, 5), 3);
-    let open = ix::signed_fraud_proof_open(&finder.wallet(), &s.deal.machine.key, &opened);
-    s.w.ok_all(&open, &[&finder.key]);
-    let proof = ix::prove_bad_work(&s.w, &finder, &s.deal.machine.node, &opened.siblings);
+    let measured = Measured::new(s.deal.machine.node, s.w.period(), PROCESSORS, (5, 5), 3);
+    s.w.accuse(&finder, &s.deal.machine.key, &measured);
+    let proof = ix::prove_wrong_cell(&s.w, &finder, &s.deal.machine.node, &measured.siblings().1);
     s.w.ok(proof, &[&finder.key]);
     let node = s.node();
     assert_eq!((node.convicted, node.convicted_from), (1, node.registered_at));
@@ -380,7 +379,7 @@ fn r02_proven_bad_work_ends_the_leases_of_the_node() {
     // It waits for the fault that compensates it.
     let close = ix::lease_close(&s.w, &s.deal.customer.wallet(), &s.deal.lease);
     s.w.warp(121);
-    let fault = pda::work_fault(&s.deal.machine.node, &finder.wallet(), opened.period);
+    let fault = pda::work_fault(&s.deal.machine.node, &finder.wallet(), measured.period);
     if s.deal.state(&s.w).status != LEASE_ENDED {
         s.w.ok(ix::lease_end(&s.w, &stranger.wallet(), &s.deal.lease, 0), &[&stranger.key]);
     }
@@ -396,12 +395,11 @@ fn r01_proven_bad_work_compensates_those_that_paid() {
     let mut s = scene();
     let supply = s.w.supply(&s.w.stake_mint);
     let finder = s.w.actor();
-    let opened = Opened::new(s.deal.machine.node, s.w.period() - 1, 32, (5, 5), 3);
-    let open = ix::signed_fraud_proof_open(&finder.wallet(), &s.deal.machine.key, &opened);
-    s.w.ok_all(&open, &[&finder.key]);
-    let proof = ix::prove_bad_work(&s.w, &finder, &s.deal.machine.node, &opened.siblings);
+    let measured = Measured::new(s.deal.machine.node, s.w.period() - 1, PROCESSORS, (5, 5), 3);
+    s.w.accuse(&finder, &s.deal.machine.key, &measured);
+    let proof = ix::prove_wrong_cell(&s.w, &finder, &s.deal.machine.node, &measured.siblings().1);
     s.w.ok(proof, &[&finder.key]);
-    let fault = pda::work_fault(&s.deal.machine.node, &finder.wallet(), opened.period);
+    let fault = pda::work_fault(&s.deal.machine.node, &finder.wallet(), measured.period);
     s.w.ok(ix::slash_apply(&s.w, &fault), &[]);
     for lease in [s.sham, s.deal.lease] {
         s.compensate(&fault, &lease);

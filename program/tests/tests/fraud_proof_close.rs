@@ -3,8 +3,8 @@ use gantry_market::events::FraudProofClosed;
 use gantry_market_tests::actors::START_LAMPORTS;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
+use gantry_market_tests::measure::{Measured, PROCESSORS};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::work::Opened;
 use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
@@ -14,8 +14,8 @@ fn its_rent_comes_back_to_who_opened_it_and_to_nobody_else() {
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);
     let (finder, other) = (w.actor(), w.actor());
-    let opened = Opened::new(machine.node, w.period(), 32, (1, 2), 0);
-    w.ok_all(&ix::signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
+    let measured = Measured::new(machine.node, w.period(), PROCESSORS, (1, 2), 0);
+    w.accuse(&finder, &machine.key, &measured);
     let fraud_proof = pda::fraud_proof(&machine.node, &finder.wallet());
     let good = ix::fraud_proof_close(&finder.wallet(), &machine.node);
     let silent = unsigned(good.clone(), &finder.wallet());

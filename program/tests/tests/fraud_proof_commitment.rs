@@ -1,6 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::events::FraudProofCommitted;
-use gantry_market::state::{FraudProof, PROOF_CELL};
+use gantry_market::state::FraudProof;
 use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
@@ -28,7 +28,7 @@ fn it_keeps_what_the_node_signed_of_the_gpu() {
     let meta = w.ok_all(&both, &[&finder.key]);
     let fraud_proof = pda::fraud_proof(&machine.node, &finder.wallet());
     let state: FraudProof = w.read(&fraud_proof);
-    assert_eq!((state.node, state.finder, state.kind), (machine.node, finder.wallet(), PROOF_CELL));
+    assert_eq!((state.node, state.finder), (machine.node, finder.wallet()));
     assert_eq!((state.seed, state.root), (measured.instant, measured.rounds_root()));
     assert_eq!((state.profile, state.rounds, state.gpu), (PROCESSORS.hash(), 3, 1));
     assert_eq!((state.period, state.chunk, state.level), (measured.period, [0; 32], 0));

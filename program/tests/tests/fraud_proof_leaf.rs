@@ -6,7 +6,6 @@ use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::measure::{Measured, H100_SXM};
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::work::Opened;
 use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_instruction_error::InstructionError;
 
@@ -64,15 +63,6 @@ fn a_path_deeper_than_any_tree_is_refused() {
     leaf.data.extend_from_slice(&[4; 5 * 32]);
     leaf.data[at..at + 4].copy_from_slice(&25u32.to_le_bytes());
     w.refused(leaf, &[&finder.key], MarketError::InvalidProof);
-}
-
-#[test]
-fn a_proof_of_an_entry_takes_no_leaf() {
-    let (mut w, machine, finder, measured) = ready();
-    w.ok(ix::fraud_proof_close(&finder.wallet(), &machine.node), &[&finder.key]);
-    let opened = Opened::new(machine.node, w.period(), 32, (1, 2), 1);
-    w.ok_all(&ix::signed_fraud_proof_open(&finder.wallet(), &machine.key, &opened), &[&finder.key]);
-    w.refused(ix::fraud_proof_leaf(&finder.wallet(), &measured), &[&finder.key], MarketError::InvalidProof);
 }
 
 #[test]

@@ -6,13 +6,12 @@ use gantry_market_tests::transactions::swap;
 use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 
-/// Twice the work and twice the stake, proposed.
+/// Calibrated, at twice the stake, proposed.
 fn proposed() -> (Testbed, GpuModelArgs) {
     let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let model = ix::h100();
-    let args =
-        GpuModelArgs { min_stake: 2 * model.min_stake, work_bound_ms: model.work_bound_ms / 2, ..model };
+    let args = GpuModelArgs { min_stake: 2 * model.min_stake, min_operations: 1_000, ..model };
     w.ok(ix::gpu_model_propose(&w, args), &[&authority]);
     (w, args)
 }
@@ -23,8 +22,8 @@ fn anyone_applies_once_the_time_has_come() {
     w.warp(i64::from(w.params.timelock_secs));
     w.ok(ix::gpu_model_apply(H100), &[]);
     let model: GpuModel = w.read(&pda::gpu_model(H100));
-    assert_eq!((model.min_stake, model.work_bound_ms), (args.min_stake, args.work_bound_ms));
-    assert_eq!((model.reference_price, model.work_size), (args.reference_price, args.work_size));
+    assert_eq!((model.min_stake, model.min_operations), (args.min_stake, 1_000));
+    assert_eq!((model.reference_price, model.min_bandwidth), (args.reference_price, 0));
     assert_eq!((model.since, model.pending_eta, model.pending.min_stake), (w.now(), 0, 0));
     w.refused(ix::gpu_model_apply(H100), &[], MarketError::NothingPending);
 }
@@ -37,12 +36,12 @@ fn c07_not_a_second_before_the_timelock() {
 }
 
 #[test]
-fn c07_registered_nodes_keep_their_stake_and_their_work_terms() {
+fn c07_registered_nodes_keep_their_stake_and_their_terms() {
     let (mut w, args) = proposed();
     let provider = w.provider(60_000_000_000);
     let machine = w.machine(&provider, 1);
     let before: Node = w.read(&machine.node);
-    assert_eq!((before.work_size, before.work_bound_ms), (args.work_size, ix::h100().work_bound_ms));
+    assert_eq!((before.min_operations, before.min_bandwidth), (0, 0));
     w.warp(i64::from(w.params.timelock_secs));
     w.ok(ix::gpu_model_apply(H100), &[]);
     let after: Node = w.read(&machine.node);
@@ -52,7 +51,7 @@ fn c07_registered_nodes_keep_their_stake_and_their_work_terms() {
         let machine = w.machine(&provider, 1);
         w.read(&machine.node)
     };
-    assert_eq!((later.required_stake, later.work_bound_ms), (args.min_stake, args.work_bound_ms));
+    assert_eq!((later.required_stake, later.min_operations), (args.min_stake, args.min_operations));
 }
 
 #[test]

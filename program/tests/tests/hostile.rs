@@ -12,7 +12,7 @@ use gantry_market_tests::idl::Idl;
 
 /// Stories and steps in each; scripts/hostile.sh plays many more.
 const SCENARIOS: u64 = 8;
-const STEPS: usize = 1_200;
+const STEPS: usize = 1_500;
 
 /// Instructions that need more luck than a short run has, or that never succeed while there is a market.
 const RARE: [&str; 10] = [

@@ -27,9 +27,9 @@ macro_rules! layout {
 fn layouts_stay_where_they_are() {
     let accounts = vec![
         layout!(Market: authority, guardian, payment_mint, stake_mint, treasury, fee_vault, domain, total_weight, params, keeper_slots, keeper_count, paused, version),
-        layout!(GpuModel: min_stake, reference_price, name, vram_mib, tflops_x10, work_size, work_bound_ms, id, min_tier, profile, previous_profile, version),
+        layout!(GpuModel: min_stake, reference_price, name, vram_mib, tflops_x10, min_operations, min_bandwidth, id, min_tier, profile, previous_profile, version),
         layout!(Provider: wallet, payout, stake, unstaking, unstake_at, locked_stake, slashed_total, registered_at, node_count, live_leases, pending_faults, version),
-        layout!(Node: provider, node_key, price, ask_since, available_since, availability, unhealthy, record_since, previous_since, previous, required_stake, last_report_period, spec, gpu_mask, uptime_bps, live_leases, status, tier, version, guaranteed_until, guarantee_bps, guaranteed_since, guarantee_up_secs, guarantee_counted_secs, suspended_at, previous_guarantee, evidence_expiry, evidence_hash, keys_until, claims_missing, devices_seen, device_root),
+        layout!(Node: provider, node_key, price, ask_since, available_since, availability, unhealthy, record_since, previous_since, previous, required_stake, last_report_period, spec, gpu_mask, uptime_bps, live_leases, status, tier, version, guaranteed_until, guarantee_bps, guaranteed_since, guarantee_up_secs, guarantee_counted_secs, suspended_at, previous_guarantee, evidence_expiry, evidence_hash, keys_until, claims_missing, devices_seen, device_root, operations, bandwidth, down_mbps, up_mbps, min_operations, min_bandwidth, class_since, figures_at, measured_period, shares, shares_len),
         layout!(DeviceClaim: node, device, rent_payer, tier, version, key, expiry),
         layout!(Keeper: wallet, bond, weight, active_since, exit_at, multiaddr, index, status, version),
         layout!(Credits: customer, balance, reserved, session_keys, live_orders, live_leases, version),
@@ -37,7 +37,7 @@ fn layouts_stay_where_they_are() {
         layout!(Auction: order, rent_payer, keeper, bids_root, close_at, reveal_until, awarded_at, winner_count, version),
         layout!(Lease: order, node, provider, customer, keeper, price, reserved, paid, started_at, funded_until, ended_at, score, paid_secs, status, version),
         layout!(Report: period, total_weight, finalised_at, rent_payer, root, voters, candidates, status, version),
-        layout!(FraudProof: node, finder, seed, root, chunk, period, order, row, column, claimed, profile, before, round, rounds, kind, gpu, level, version),
+        layout!(FraudProof: node, finder, seed, root, chunk, period, row, column, claimed, profile, before, round, rounds, gpu, level, version),
         layout!(Dispute: lease, node, customer, evidence_hash, upheld_weight, rejected_weight, total_weight, deposit, amount, stake_price, opened_at, closes_at, appeal_secs, quorum_bps, finder_bps, kind, version),
         layout!(Fault: node, provider, lease, finder, rent_payer, period, opened_at, applicable_at, voters_before, window_from, window_until, claims_until, amount, pool, pool_left, flags, gpus, kind, status, version),
         layout!(Payout: beneficiary, source, rent_payer, amount, payable_at),

@@ -4,6 +4,7 @@ use gantry_market::constants::{BPS, FULL_AGE_SECS};
 use gantry_market::instructions::report::leaf::{lease_costs, node_costs};
 use gantry_market::math::bid::price_of;
 use gantry_market::math::fees::bps_of;
+use gantry_market::math::figures::{in_class, none_passes, share_bps};
 use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::periods::{period_end, period_of};
@@ -602,5 +603,38 @@ fn what_an_ended_lease_keeps_is_what_it_may_owe() {
         let most = lease.owed(lease.billable_secs(lease.ended_at)).unwrap();
         assert_eq!(kept + received, most, "pay so far and what is kept are the most that can be owed");
         assert_eq!(kept + received + released, funded, "nothing is lost");
+    }
+}
+
+#[test]
+fn a_share_is_the_lesser_figures_and_never_more_than_the_whole() {
+    let mut r = Random::new(119);
+    for _ in 0..CASES {
+        // Often near to what is asked for, where it matters.
+        let asked = [r.u32() >> r.below(32), r.u32() >> r.below(32)];
+        let figures =
+            asked
+                .map(|asked| if r.below(2) == 0 { r.u32() } else { asked.saturating_sub(r.below(9) as u32) });
+        let one = |at: usize| match asked[at] {
+            0 => 10_000,
+            asked => (u128::from(figures[at]) * 10_000 / u128::from(asked)).min(10_000),
+        };
+        let share = share_bps(figures[0], figures[1], asked[0], asked[1]);
+        assert_eq!(u128::from(share), one(0).min(one(1)));
+        // A better machine never has less.
+        assert!(share_bps(figures[0].saturating_add(1), figures[1], asked[0], asked[1]) >= share);
+    }
+}
+
+#[test]
+fn no_window_is_of_its_class_and_slow() {
+    let mut r = Random::new(120);
+    for _ in 0..CASES {
+        let shares: Vec<u16> = (0..r.below(7)).map(|_| 5_000 + r.below(4_001) as u16).collect();
+        let sum: u64 = shares.iter().map(|share| u64::from(*share)).sum();
+        let of_class = !shares.is_empty() && sum >= 7_000 * shares.len() as u64;
+        assert_eq!(in_class(&shares), of_class);
+        assert_eq!(none_passes(&shares), shares.iter().all(|share| *share < 7_000));
+        assert!(!(in_class(&shares) && none_passes(&shares)));
     }
 }

@@ -9,13 +9,13 @@ use gantry_market_tests::{ix, pda, Actor, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
-/// A node whose model has other terms since it registered: proofs in half the time.
+/// A node whose model has other terms since it registered: it is calibrated.
 fn behind() -> (Testbed, Actor, Machine) {
     let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);
     w.warp(5);
-    w.model(GpuModelArgs { work_bound_ms: 1_000, ..ix::h100() });
+    w.model(GpuModelArgs { min_operations: 1_000, min_bandwidth: 500, ..ix::h100() });
     w.warp(5);
     (w, provider, machine)
 }
@@ -27,16 +27,24 @@ fn wallet_and_agent_accept() {
         let key = if by_agent { &machine.key } else { &provider.key };
         let before: Node = w.read(&machine.node);
         let meta = w.ok(ix::node_accept_terms(&w, &key.pubkey(), &machine.node), &[key]);
-        assert_emitted(&meta, &TermsAccepted { node: machine.node, work_size: 1_024, work_bound_ms: 1_000 });
+        assert_emitted(
+            &meta,
+            &TermsAccepted { node: machine.node, min_operations: 1_000, min_bandwidth: 500 },
+        );
         let node: Node = w.read(&machine.node);
-        assert_eq!((node.work_size, node.work_bound_ms, node.terms_at), (1_024, 1_000, w.now()));
+        assert_eq!((node.min_operations, node.min_bandwidth, node.terms_at), (1_000, 500, w.now()));
         assert_eq!((node.required_stake, node.price), (before.required_stake, before.price));
     }
 }
 
 #[test]
 fn c07_a_node_that_does_not_know_its_terms_gets_nothing_new() {
-    let (mut w, provider, machine) = behind();
+    let mut w = Testbed::new();
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 2);
+    w.warp(5);
+    w.model(GpuModelArgs { min_stake: 9_000_000_000, ..ix::h100() });
+    w.warp(5);
     let keeper = w.keeper(w.params.min_bond);
     let customer = w.customer(100_000_000);
     let order = w.order(&customer, ix::order_args(1));
@@ -53,6 +61,17 @@ fn once_for_each_change() {
     w.ok(accept.clone(), &[&machine.key]);
     w.warp(5);
     w.refused(accept, &[&machine.key], MarketError::AlreadyApplied);
+}
+
+/// What follows from it: `figures::terms_wait_for_a_fault_and_only_other_thresholds_clear_shares`.
+#[test]
+fn not_while_a_fault_of_the_machine_is_open() {
+    let (mut w, _, machine) = behind();
+    w.alter(&machine.node, |n: &mut Node| (n.pending_node_faults, n.frozen_from) = (1, 1));
+    let accept = ix::node_accept_terms(&w, &machine.key.pubkey(), &machine.node);
+    w.refused(accept.clone(), &[&machine.key], MarketError::FaultPending);
+    w.alter(&machine.node, |n: &mut Node| (n.pending_node_faults, n.frozen_from) = (0, 0));
+    w.ok(accept, &[&machine.key]);
 }
 
 #[test]

@@ -2,7 +2,7 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::WrongCellProven;
 use gantry_market::state::{
     Fault, FraudProof, GpuModel, Market, MeasureProfile, Node, Provider, FAULT_WORK, NODE_ACTIVE,
-    NODE_SUSPENDED,
+    NODE_RETIRED, NODE_SUSPENDED,
 };
 use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
 use gantry_market_tests::errors::Code;
@@ -10,7 +10,6 @@ use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::measure::{Measured, B200, H100_SXM, PROCESSORS};
 use gantry_market_tests::testbed::H100;
 use gantry_market_tests::transactions::{swap, unsigned};
-use gantry_market_tests::work::Opened;
 use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
@@ -45,12 +44,7 @@ fn accused_of(profile: MeasureProfile, at: (u32, u8), wrong: u8) -> Case {
 impl Case {
     /// Stores what the proof needs.
     fn accuse(&mut self) {
-        let finder = self.finder.wallet();
-        self.w.ok_all(
-            &ix::signed_fraud_proof_commitment(&finder, &self.machine.key, &self.measured),
-            &[&self.finder.key],
-        );
-        self.w.ok(ix::fraud_proof_leaf(&finder, &self.measured), &[&self.finder.key]);
+        self.w.accuse(&self.finder, &self.machine.key, &self.measured);
     }
 
     /// Another accusation in the place of the one before.
@@ -337,34 +331,20 @@ fn a_profile_that_the_model_never_had_proves_nothing_and_the_one_before_does() {
     c.refused(MarketError::WorkIsRight);
 }
 
-#[test]
-fn the_two_kinds_of_proof_do_not_complete_each_other() {
-    let mut c = accused_of(PROCESSORS, (5, 5), 1);
-    let node = c.machine.node;
-    let cross = ix::prove_bad_work(&c.w, &c.finder, &node, &c.measured.siblings().1);
-    c.w.refused(cross, &[&c.finder.key], MarketError::InvalidProof);
-    c.w.ok(ix::fraud_proof_close(&c.finder.wallet(), &node), &[&c.finder.key]);
-    let opened = Opened::new(node, c.w.period(), 32, (1, 2), 1);
-    let open = ix::signed_fraud_proof_open(&c.finder.wallet(), &c.machine.key, &opened);
-    c.w.ok_all(&open, &[&c.finder.key]);
-    let cross = c.proof_with(&opened.siblings);
-    c.w.refused(cross, &[&c.finder.key], MarketError::InvalidProof);
-}
-
 /// One cause is slashed once, whichever of its signatures shows it.
 #[test]
-fn one_proof_covers_what_was_signed_before_it_of_either_kind() {
+fn one_proof_covers_what_was_signed_before_it() {
     let mut c = accused_of(PROCESSORS, (1, 1), 1);
     let (second, third) = (c.w.actor(), c.w.actor());
     let (node, period) = (c.machine.node, c.measured.period);
-    let earlier = Opened::new(node, period, 32, (5, 5), 3);
-    c.w.ok_all(&ix::signed_fraud_proof_open(&second.wallet(), &c.machine.key, &earlier), &[&second.key]);
-    let same = Measured::new(node, period, PROCESSORS, (2, 2), 1);
-    c.w.ok_all(&ix::signed_fraud_proof_commitment(&third.wallet(), &c.machine.key, &same), &[&third.key]);
-    c.w.ok(ix::fraud_proof_leaf(&third.wallet(), &same), &[&third.key]);
+    let earlier = Measured::new(node, period, PROCESSORS, (5, 5), 3);
+    c.w.accuse(&second, &c.machine.key, &earlier);
     c.w.warp(60);
+    // Of the period of the proof.
+    let same = Measured::new(node, c.w.period(), PROCESSORS, (2, 2), 1);
+    c.w.accuse(&third, &c.machine.key, &same);
     c.slashed();
-    let proof = ix::prove_bad_work(&c.w, &second, &node, &earlier.siblings);
+    let proof = ix::prove_wrong_cell(&c.w, &second, &node, &earlier.siblings().1);
     c.w.refused(proof, &[&second.key], MarketError::AlreadyProven);
     let proof = ix::prove_wrong_cell(&c.w, &third, &node, &same.siblings().1);
     c.w.refused(proof, &[&third.key], MarketError::AlreadyProven);
@@ -405,7 +385,7 @@ fn a_commitment_from_before_the_node_was_mended_is_too_old() {
 
 /// What the key of a node that has left signs says nothing about its machine.
 #[test]
-fn a_key_of_a_retired_node_proves_nothing() {
+fn c06_a_key_of_a_retired_node_proves_nothing() {
     let mut c = accused_of(PROCESSORS, (1, 1), 1);
     c.w.ok(ix::node_retire(&c.provider, &c.machine.node), &[&c.provider.key]);
     c.w.warp(60);
@@ -414,6 +394,98 @@ fn a_key_of_a_retired_node_proves_nothing() {
     // What it signed before it left is the machine's.
     c.accuse_of(Measured::new(c.machine.node, c.w.period() - 1, PROCESSORS, (2, 2), 1));
     c.w.ok(c.proof(), &[&c.finder.key]);
+}
+
+/// A part for who brings the proof would pay a thief of the node's key.
+#[test]
+fn c06_proven_bad_work_has_no_finder() {
+    let mut c = accused_of(PROCESSORS, (1, 1), 1);
+    c.slashed();
+    let fault: Fault = c.w.read(&c.fault());
+    assert_eq!((fault.finder, fault.rent_payer), (Address::default(), c.finder.wallet()));
+    assert!(!c.w.exists(&pda::payout(&c.finder.wallet(), &c.fault())));
+    assert!(!c.w.exists(&pda::payout(&Address::default(), &c.fault())));
+}
+
+/// Whoever has the node's key can sign a wrong byte in every period: until the wallet says that the node is mended it costs
+/// nothing more.
+#[test]
+fn c06_a_stolen_node_key_costs_half_the_stake_once() {
+    let mut c = accused_of(PROCESSORS, (1, 1), 1);
+    c.w.ok(ix::provider_stake(&c.w, &c.provider, 10_000_000_000), &[&c.provider.key]);
+    c.slashed();
+    for _ in 0..3 {
+        c.w.warp(60);
+        c.measured = Measured::new(c.machine.node, c.w.period(), PROCESSORS, (2, 2), 1);
+        c.accuse();
+        c.refused(MarketError::AlreadyProven);
+        c.w.ok(ix::fraud_proof_close(&c.finder.wallet(), &c.machine.node), &[&c.finder.key]);
+    }
+    assert_eq!(c.w.read::<Provider>(&c.provider.provider()).slashed_total, 10_000_000_000);
+}
+
+/// Relapses are forgotten a year after the node was mended.
+#[test]
+fn r03_a_relapse_within_a_year_costs_twice_the_share() {
+    let mut c = accused_of(PROCESSORS, (1, 1), 1);
+    let mended_at = c.w.now() - 31_536_000;
+    for (at, amount) in [(mended_at + 1, 20_000_000_000u64), (mended_at, 10_000_000_000)] {
+        let mut w = c.w.fork();
+        w.alter(&c.machine.node, |n: &mut Node| (n.relapses, n.mended_at) = (1, at));
+        w.ok(c.proof(), &[&c.finder.key]);
+        w.ok(ix::slash_apply(&w, &c.fault()), &[]);
+        assert_eq!(w.read::<Provider>(&c.provider.provider()).slashed_total, amount);
+    }
+    // A graver finding on the same cause costs the difference.
+    c.w.alter(&c.machine.node, |n: &mut Node| n.cause_taken = 4_000_000_000);
+    c.slashed();
+    assert_eq!(c.w.read::<Provider>(&c.provider.provider()).slashed_total, 6_000_000_000);
+}
+
+#[test]
+fn what_an_earlier_life_of_the_node_committed_to_does_not_count() {
+    let mut w = Testbed::new();
+    let provider = w.provider(20_000_000_000);
+    let machine = w.machine(&provider, 2);
+    let finder = w.actor();
+    w.warp(60);
+    let measured = Measured::new(machine.node, w.period(), PROCESSORS, (5, 5), 3);
+    w.ok(ix::node_retire(&provider, &machine.node), &[&provider.key]);
+    w.warp(i64::from(w.params.unstake_cooldown_secs));
+    let key = machine.key.pubkey();
+    w.ok(ix::node_close(&provider, &key, 2), &[&provider.key]);
+    let register = ix::node_register(&provider, &key, ix::spec(2), 2_000_000);
+    w.ok(register, &[&provider.key, &machine.key]);
+    w.accuse(&finder, &machine.key, &measured);
+    let proof = ix::prove_wrong_cell(&w, &finder, &machine.node, &measured.siblings().1);
+    w.refused(proof, &[&finder.key], MarketError::AlreadyProven);
+}
+
+#[test]
+fn r04_other_stake_is_not_touched_and_a_retired_node_stays_retired() {
+    let mut c = accused_of(PROCESSORS, (1, 1), 1);
+    c.w.alter(&c.machine.node, |n: &mut Node| n.stake = 4_000_000_000);
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| {
+        (p.stake, p.locked_stake, p.unstaking) = (5_000_000_000, 4_000_000_000, 15_000_000_000);
+    });
+    c.w.ok(ix::node_retire(&c.provider, &c.machine.node), &[&c.provider.key]);
+    c.slashed();
+    let provider: Provider = c.w.read(&c.provider.provider());
+    assert_eq!(
+        (provider.stake, provider.locked_stake, provider.unstaking),
+        (1_000_000_000, 0, 15_000_000_000)
+    );
+    assert_eq!(c.w.read::<Node>(&c.machine.node).status, NODE_RETIRED);
+}
+
+#[test]
+fn there_is_no_more_to_take_than_there_is() {
+    let mut c = accused_of(PROCESSORS, (1, 1), 1);
+    c.w.alter(&c.machine.node, |n: &mut Node| n.stake = 7);
+    c.w.alter(&c.provider.provider(), |p: &mut Provider| (p.stake, p.locked_stake) = (7, 7));
+    c.slashed();
+    assert_eq!(c.w.read::<Provider>(&c.provider.provider()).stake, 0);
+    assert_eq!(c.w.tokens(&c.finder.stake), START_STAKE);
 }
 
 #[test]

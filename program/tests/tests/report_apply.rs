@@ -51,7 +51,8 @@ fn a_good_period_counts_for_node_and_lease() {
         checks_passed: 4,
         checks_total: 5,
         tier: 2,
-        measured_tflops_x10: 9_000,
+        operations: 9_000,
+        bandwidth: 800,
         up_secs: 30,
         verified_secs: 50,
         downtime_secs: 10,
@@ -62,7 +63,7 @@ fn a_good_period_counts_for_node_and_lease() {
     let meta = w.ok(ix::report_apply(&proof), &[]);
     let node: Node = w.read(&deal.machine.node);
     assert_eq!((node.last_report_period, node.checks_passed, node.checks_total), (leaf.period, 4, 5));
-    assert_eq!((node.tier, node.measured_tflops_x10, node.evidence_hash), (2, 9_000, [6; 32]));
+    assert_eq!((node.tier, node.operations, node.evidence_hash), (2, 9_000, [6; 32]));
     assert_eq!((node.uptime_bps, node.downtime_secs), (9_921, 10));
     let lease: Lease = deal.state(&w);
     assert_eq!((lease.last_report_period, lease.verified_secs, lease.downtime_secs), (leaf.period, 50, 10));
@@ -83,11 +84,11 @@ fn a_good_period_counts_for_node_and_lease() {
 #[test]
 fn what_was_not_measured_stays() {
     let (mut w, keeper, _, machine, leaf) = idle();
-    w.alter(&machine.node, |n: &mut Node| (n.measured_tflops_x10, n.evidence_hash) = (7, [7; 32]));
+    w.alter(&machine.node, |n: &mut Node| (n.operations, n.evidence_hash) = (7, [7; 32]));
     let proof = only(&mut w, &keeper, leaf);
     w.ok(ix::report_apply(&proof), &[]);
     let node: Node = w.read(&machine.node);
-    assert_eq!((node.measured_tflops_x10, node.evidence_hash), (7, [7; 32]));
+    assert_eq!((node.operations, node.evidence_hash), (7, [7; 32]));
 }
 
 #[test]
@@ -150,16 +151,16 @@ fn leaves_apply_in_any_order_within_the_window() {
 #[test]
 fn a_late_leaf_does_not_bring_an_old_tier_back() {
     let (mut w, keeper, _, machine, leaf) = idle();
-    let old = LeafData { tier: 3, measured_tflops_x10: 9_000, evidence_hash: [3; 32], ..leaf };
+    let old = LeafData { tier: 3, operations: 9_000, evidence_hash: [3; 32], ..leaf };
     let late = only(&mut w, &keeper, old);
     let period = leaf.period + 1;
     w.warp_past_period(period);
-    let new = LeafData { tier: 1, measured_tflops_x10: 10, evidence_hash: [1; 32], period, ..leaf };
+    let new = LeafData { tier: 1, operations: 10, evidence_hash: [1; 32], period, ..leaf };
     let newest = only(&mut w, &keeper, new);
     for proof in [newest, late] {
         w.ok(ix::report_apply(&proof), &[]);
         let node: Node = w.read(&machine.node);
-        assert_eq!((node.tier, node.measured_tflops_x10, node.evidence_hash), (1, 10, [1; 32]));
+        assert_eq!((node.tier, node.operations, node.evidence_hash), (1, 10, [1; 32]));
     }
     assert_eq!(w.read::<Node>(&machine.node).checks_total, 10, "its checks count");
 }

@@ -5,6 +5,7 @@ use gantry_market::instructions::lease::lease_settle_receipt::receipt_message;
 use gantry_market::math::bid::{commitment, commitment_message, price_of, reveal_ack_message};
 use gantry_market::math::evidence::{device_root, standing_tier};
 use gantry_market::math::fees::bps_of;
+use gantry_market::math::figures::{in_class, none_passes, share_bps};
 use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::pricing::cost;
@@ -432,13 +433,16 @@ fn leaf(r: &mut Random) -> LeafData {
         checks_total: total,
         tier: r.below(4) as u8,
         flags: r.below(128) as u16,
-        measured_tflops_x10: r.u32(),
+        operations: 1 + r.u32() / 2,
         up_secs: r.below(3_601) as u32,
         lease: if with_lease { Address::new_from_array(r.bytes()) } else { Address::default() },
         verified_secs: verified as u32,
         downtime_secs: downtime as u32,
         device_root: r.bytes(),
         evidence_hash: r.bytes(),
+        bandwidth: r.u32(),
+        down_mbps: r.u32(),
+        up_mbps: r.u32(),
     }
 }
 
@@ -455,17 +459,19 @@ fn leaves() {
             (parsed.checks_passed, parsed.checks_total, parsed.tier),
             (x.checks_passed, x.checks_total, x.tier)
         );
-        assert_eq!(
-            (parsed.flags, parsed.measured_tflops_x10, parsed.up_secs),
-            (x.flags, x.measured_tflops_x10, x.up_secs)
-        );
+        assert_eq!((parsed.flags, parsed.operations, parsed.up_secs), (x.flags, x.operations, x.up_secs));
         assert_eq!((parsed.verified_secs, parsed.downtime_secs), (x.verified_secs, x.downtime_secs));
         assert_eq!((parsed.device_root, parsed.evidence_hash), (x.device_root, x.evidence_hash));
+        assert_eq!(
+            (parsed.bandwidth, parsed.down_mbps, parsed.up_mbps),
+            (x.bandwidth, x.down_mbps, x.up_mbps)
+        );
         cases.push(json!({
             "node": x.node.to_string(), "period": x.period, "checks_passed": x.checks_passed, "checks_total": x.checks_total,
-            "tier": x.tier, "flags": x.flags, "measured_tflops_x10": x.measured_tflops_x10, "up_secs": x.up_secs,
+            "tier": x.tier, "flags": x.flags, "operations": x.operations, "up_secs": x.up_secs,
             "lease": x.lease.to_string(), "verified_secs": x.verified_secs, "downtime_secs": x.downtime_secs,
             "device_root": hex(&x.device_root), "evidence_hash": hex(&x.evidence_hash),
+            "bandwidth": x.bandwidth, "down_mbps": x.down_mbps, "up_mbps": x.up_mbps,
             "bytes": hex(&bytes), "hash": hex(&root_of(&bytes, 0, &[])),
         }));
     }
@@ -488,6 +494,7 @@ fn leaves() {
             b[46] |= 128;
             b
         }),
+        ("bandwidth of what was not measured", LeafData { operations: 0, bandwidth: 1, ..good }.bytes()),
         ("more passed than made", LeafData { checks_passed: 2, checks_total: 1, ..good }.bytes()),
         ("unknown tier", LeafData { tier: 4, ..good }.bytes()),
         ("up for longer than the period", LeafData { up_secs: 3_601, ..good }.bytes()),
@@ -581,15 +588,15 @@ fn statements() {
     let mut r = Random::new(111);
     let mut cases = vec![];
     let covers = [0, PERIOD - GRACE - 1, PERIOD - GRACE, PERIOD, u32::MAX];
-    for kind in 1..=6u8 {
+    for kind in 1..=7u8 {
         for (passed, covered) in [false, true].into_iter().flat_map(|p| covers.map(|c| (p, c))) {
             let (node, period) = (Address::new_from_array(r.bytes()), r.magnitude());
             let mut bytes = statement(&node, period, kind, passed);
-            let (measured, latency, covered) = (r.u32(), r.u32(), covered);
+            let (first, second) = (r.u32(), r.u32());
             let (checked_at, lease, detail) =
                 (r.below(1 << 40) as i64, Address::new_from_array(r.bytes()), r.bytes::<32>());
-            bytes[60..64].copy_from_slice(&measured.to_le_bytes());
-            bytes[64..68].copy_from_slice(&latency.to_le_bytes());
+            bytes[60..64].copy_from_slice(&first.to_le_bytes());
+            bytes[64..68].copy_from_slice(&second.to_le_bytes());
             bytes[68..72].copy_from_slice(&covered.to_le_bytes());
             bytes[72..80].copy_from_slice(&checked_at.to_le_bytes());
             bytes[80..112].copy_from_slice(lease.as_ref());
@@ -597,10 +604,11 @@ fn statements() {
             let parsed = Statement::parse(&bytes).unwrap();
             assert_eq!((parsed.domain, parsed.node, parsed.period), (DOMAIN, node, period));
             assert_eq!((parsed.kind, parsed.passed), (kind, passed));
+            assert_eq!((parsed.first_figure, parsed.second_figure), (first, second));
             let signer = key(u64::from(kind));
             cases.push(json!({
                 "domain": hex(&DOMAIN), "node": node.to_string(), "period": period, "kind": kind, "passed": passed,
-                "measured": measured, "latency_ms": latency, "covered_secs": covered, "checked_at": checked_at,
+                "first_figure": first, "second_figure": second, "covered_secs": covered, "checked_at": checked_at,
                 "lease": lease.to_string(), "detail": hex(&detail), "contradicts": parsed.contradicts(PERIOD, GRACE),
                 "bytes": hex(&bytes), "signer": signer.pubkey().to_string(), "signature": hex(signer.sign_message(&bytes).as_array()),
             }));
@@ -611,7 +619,7 @@ fn statements() {
     for (why, at, value) in [
         ("tag", 0, b'X'),
         ("kind 0", 56, 0),
-        ("kind 7", 56, 7),
+        ("kind 8", 56, 8),
         ("result 2", 57, 2),
         ("reserved", 58, 1),
         ("reserved", 59, 1),
@@ -741,4 +749,72 @@ fn evidence() {
         }
     }
     check("standing_tier", &file("What an evidence tier is worth at a time.", tiers));
+}
+
+/// Shares of a class, and what windows of them say.
+#[test]
+fn figures() {
+    let mut r = Random::new(118);
+    let mut inputs = vec![
+        (0, 0, 0, 0),
+        (1, 0, 0, 0),
+        (0, 0, 1_000, 500),
+        (1_000, 500, 1_000, 500),
+        (2_000, 500, 1_000, 500),
+        (700, 350, 1_000, 500),
+        (699, 500, 1_000, 500),
+        (1_000, 349, 1_000, 500),
+        (700, 0, 1_000, 0),
+        (0, 350, 0, 500),
+        (u32::MAX, u32::MAX, 1, 1),
+        (u32::MAX, u32::MAX, u32::MAX, u32::MAX),
+        (u32::MAX / 3, u32::MAX, u32::MAX, u32::MAX),
+    ];
+    for _ in 0..40 {
+        let mut near = || 1 + r.below(3_000) as u32;
+        inputs.push((near(), near(), near(), near()));
+    }
+    let cases: Vec<Value> = inputs
+        .into_iter()
+        .map(|(operations, bandwidth, min_operations, min_bandwidth)| {
+            let share = share_bps(operations, bandwidth, min_operations, min_bandwidth);
+            json!({
+                "operations": operations, "bandwidth": bandwidth, "min_operations": min_operations,
+                "min_bandwidth": min_bandwidth, "share": share,
+            })
+        })
+        .collect();
+    let mut windows: Vec<Vec<u16>> = vec![
+        vec![],
+        vec![6_999],
+        vec![7_000],
+        vec![10_000, 4_000],
+        vec![10_000, 3_999],
+        vec![0, 10_000, 10_000, 10_000, 10_000, 10_000],
+        vec![0, 0, 10_000, 10_000, 10_000, 10_000],
+        vec![1_000, 1_000, 10_000, 10_000, 10_000, 10_000],
+        vec![6_999; 5],
+        vec![6_999; 6],
+        vec![6_999, 6_999, 6_999, 6_999, 6_999, 7_000],
+        vec![1_666; 6],
+    ];
+    for _ in 0..20 {
+        let len = r.below(7);
+        windows.push((0..len).map(|_| r.below(10_001) as u16).collect());
+    }
+    let windows: Vec<Value> = windows
+        .into_iter()
+        .map(|shares| {
+            let slow = shares.len() == 6 && none_passes(&shares);
+            json!({ "shares": shares, "in_class": in_class(&shares), "slow": slow })
+        })
+        .collect();
+    check(
+        "figures",
+        &json!({
+            "about": "Shares of a class in basis points by a machine's figures; and of windows of shares, newest first, \
+                      whether the machine is of its class, and whether six of them make it slow.",
+            "cases": cases, "windows": windows,
+        }),
+    );
 }

@@ -1,5 +1,5 @@
-//! Anyone puts a proposed GPU model into force once its timelock has passed. Registered nodes keep their stake and their
-//! work terms.
+//! Anyone puts a proposed GPU model into force once its timelock has passed. Registered nodes keep their stake and the
+//! terms that they know.
 
 use anchor_lang::prelude::*;
 

@@ -24,10 +24,10 @@ pub struct GpuModelArgs {
     pub min_stake: u64,
     /// µUSDC per GPU-hour.
     pub reference_price: u64,
-    /// Side of the work proof's matrices.
-    pub work_size: u32,
-    /// Longest time a work proof of that size may take, milliseconds.
-    pub work_bound_ms: u32,
+    /// What a GPU of the class reaches, 10⁹ int8 operations a second; 0 while that is not calibrated.
+    pub min_operations: u32,
+    /// Its memory bandwidth, 10⁶ bytes a second; 0 while that is not calibrated.
+    pub min_bandwidth: u32,
     pub min_tier: u8,
     /// What its GPUs are measured by.
     pub profile: MeasureProfile,
@@ -38,8 +38,8 @@ impl GpuModelArgs {
         ModelTerms {
             min_stake: self.min_stake,
             reference_price: self.reference_price,
-            work_size: self.work_size,
-            work_bound_ms: self.work_bound_ms,
+            min_operations: self.min_operations,
+            min_bandwidth: self.min_bandwidth,
             min_tier: self.min_tier,
             pad: [0; 3],
             profile: self.profile,
@@ -100,8 +100,8 @@ pub(crate) fn handler(ctx: &mut Context<GpuModelPropose>, args: GpuModelArgs) ->
         eta,
         min_stake: args.min_stake,
         reference_price: args.reference_price,
-        work_size: args.work_size,
-        work_bound_ms: args.work_bound_ms,
+        min_operations: args.min_operations,
+        min_bandwidth: args.min_bandwidth,
         min_tier: args.min_tier,
         profile: args.profile,
     });

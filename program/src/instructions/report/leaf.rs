@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{
-    EVIDENCE_SECS, FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, FLAG_UNHEALTHY, LEAF_LEN, MAX_PROOF,
+    EVIDENCE_SECS, FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_OFFLINE, FLAG_SLOW, FLAG_UNHEALTHY, LEAF_LEN, MAX_PROOF,
     SECONDS_PER_HOUR,
 };
 use crate::errors::{fail, MarketError, OrOverflow};
@@ -81,12 +81,13 @@ pub fn apply(
     );
     let leaf = Leaf::parse(data, params.period_secs)?;
     require!(leaf.period == report.period && leaf.node == *node.address(), MarketError::InvalidLeaf);
+    let mut slow = false;
     let node_window = mark(node.last_report_period, node.report_window, leaf.period);
     if let Some((last, window)) = node_window {
         node.last_report_period = last;
         node.report_window = window;
         let record = node.record(now);
-        apply_to_node(&leaf, params, node, now)?;
+        slow = apply_to_node(&leaf, params, node, now)?;
         node.keep_record(&record, now);
     }
     let node_is_new = node_window.is_some();
@@ -106,6 +107,9 @@ pub fn apply(
     let mut flags = 0;
     if node_is_new {
         flags |= leaf.flags & FLAGS_NODE;
+        if slow {
+            flags |= FLAG_SLOW;
+        }
     }
     if lease_is_new {
         flags |= leaf.flags & FLAG_BAD_OUTPUT;
@@ -125,7 +129,8 @@ pub fn apply(
     Ok(Proven { leaf, flags })
 }
 
-fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i64) -> Result<()> {
+/// Returns whether the machine is slow, which is a fault as if the leaf had a flag for it.
+fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i64) -> Result<bool> {
     node.checks_passed = node.checks_passed.checked_add(leaf.checks_passed as u64).or_overflow()?;
     node.checks_total = node.checks_total.checked_add(leaf.checks_total as u64).or_overflow()?;
     let unhealthy = leaf.flags & FLAG_UNHEALTHY != 0;
@@ -134,12 +139,14 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i6
     node.uptime_bps = next_uptime_bps(node.uptime_bps, up_secs, params.period_secs);
     node.downtime_secs = node.downtime_secs.saturating_add(leaf.downtime_secs as u64);
     node.count_period(leaf.period, leaf.up_secs, params.period_secs)?;
-    if leaf.checks_passed > 0 && leaf.flags & FLAGS_NODE == 0 {
+    let (reached, slow) = node.note_figures(leaf, params.period_secs, now)?;
+    if leaf.checks_passed > 0 && leaf.flags & FLAGS_NODE == 0 && reached {
         node.good_since = node.good_since.max(period_end(leaf.period, params.period_secs)?);
     }
     // What a late leaf says of the machine as it is has been overtaken by a later one.
     if leaf.period != node.last_report_period {
-        return node.invariant();
+        node.invariant()?;
+        return Ok(slow);
     }
     node.note_health(unhealthy, leaf.period, params.period_secs, now)?;
     if leaf.evidence_hash == [0; 32] {
@@ -164,10 +171,8 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i6
         }
         node.devices_seen = u8::from(leaf.device_root == node.device_root);
     }
-    if leaf.measured_tflops_x10 != 0 {
-        node.measured_tflops_x10 = leaf.measured_tflops_x10;
-    }
-    node.invariant()
+    node.invariant()?;
+    Ok(slow)
 }
 
 fn apply_to_lease(leaf: &Leaf, params: &Params, lease: &mut Account<Lease>, now: i64) -> Result<()> {

@@ -1,5 +1,4 @@
-//! What follows from a proof that a node has signed a wrong result, whichever it was: an entry of a work claim or a byte of
-//! a measurement.
+//! What follows from a proof that a node has signed a wrong byte of a measurement.
 //!
 //! One proof covers all that was signed up to the period of the proof, and all until the wallet says that the node is
 //! mended: a machine that computes wrongly is slashed once, not once for every keeper that asked it, nor once a period.

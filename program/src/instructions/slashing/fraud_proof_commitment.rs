@@ -8,7 +8,7 @@ use crate::errors::MarketError;
 use crate::events::FraudProofCommitted;
 use crate::seeds;
 use crate::signatures::signed_message;
-use crate::state::{Commitment, FraudProof, InstantBlock, Market, Node, PROOF_CELL};
+use crate::state::{Commitment, FraudProof, InstantBlock, Market, Node};
 
 /// The instruction before this one verifies the node's signature over the commitment, and holds its bytes.
 #[derive(Accounts)]
@@ -55,7 +55,6 @@ pub(crate) fn handler(
     proof.period = block.period;
     proof.rounds = entry.rounds;
     proof.gpu = entry.gpu;
-    proof.kind = PROOF_CELL;
     proof.version = VERSION;
     proof.bump = bump;
     emit!(FraudProofCommitted { fraud_proof: address, node, finder, period: block.period, gpu: entry.gpu });

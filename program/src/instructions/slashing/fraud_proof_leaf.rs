@@ -9,7 +9,7 @@ use crate::constants::{MAX_PROOF, MEASURE_LEAF_LEN};
 use crate::errors::MarketError;
 use crate::events::FraudProofLeafAdded;
 use crate::math::merkle::root_of;
-use crate::state::{FraudProof, PROOF_CELL};
+use crate::state::FraudProof;
 
 #[derive(Accounts)]
 pub struct FraudProofLeaf {
@@ -39,7 +39,7 @@ pub(crate) fn handler(
 ) -> Result<()> {
     let address = *ctx.accounts.fraud_proof.address();
     let proof = &mut ctx.accounts.fraud_proof;
-    require!(proof.kind == PROOF_CELL && siblings.len() <= MAX_PROOF, MarketError::InvalidProof);
+    require!(siblings.len() <= MAX_PROOF, MarketError::InvalidProof);
     let claimed = leaf.get(place.group as usize).ok_or(MarketError::InvalidProof)?;
     proof.claimed = *claimed as i32;
     proof.round = place.round;

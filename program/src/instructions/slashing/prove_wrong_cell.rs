@@ -1,6 +1,5 @@
 //! Convicts a node of a wrong byte in a measurement that it signed, without a vote: the program follows the leaf to the
-//! root over rounds, and computes one row, the byte's columns and the byte itself. What follows is what follows from a wrong
-//! work claim: see bad_work.rs.
+//! root over rounds, and computes one row, the byte's columns and the byte itself. What follows from it is in bad_work.rs.
 //!
 //! The entry must name the profile of the node's model, or the one before it. What names another is nothing that the
 //! program could compute, and nothing that a keeper takes for a measurement.
@@ -18,7 +17,7 @@ use crate::math::measure::{mix, tag};
 use crate::math::merkle::climb;
 use crate::math::periods::period_of;
 use crate::seeds;
-use crate::state::{Fault, FraudProof, GpuModel, Market, MeasureProfile, Node, Provider, PROOF_CELL};
+use crate::state::{Fault, FraudProof, GpuModel, Market, MeasureProfile, Node, Provider};
 
 #[derive(Accounts)]
 pub struct ProveWrongCell {
@@ -82,7 +81,6 @@ fn right(proof: &FraudProof, profile: &MeasureProfile, domain: &[u8; 8]) -> Resu
 
 fn validate(accounts: &ProveWrongCell, siblings: &[[u8; 32]], period: u64) -> Result<(MeasureProfile, u8)> {
     let proof = &accounts.fraud_proof;
-    require!(proof.kind == PROOF_CELL, MarketError::InvalidProof);
     require_fresh(&accounts.market, &accounts.node, proof.period, period)?;
     let profile = accounts.gpu_model.profile_of(&proof.profile).ok_or(MarketError::UnknownProfile)?;
     require!(committed(proof, &profile, siblings), MarketError::InvalidProof);

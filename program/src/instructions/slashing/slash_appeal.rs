@@ -6,8 +6,8 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::{
-    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
-    FLAG_WORK_FAILED, STATEMENT_LEN,
+    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SLOW,
+    FLAG_SPEC_MISMATCH, FLAG_WORK_FAILED, STATEMENT_LEN,
 };
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::{FaultAppealed, FaultVoided};
@@ -19,7 +19,8 @@ use crate::state::{
 };
 
 /// The flags that slash, by what they cost.
-const GRAVEST_FIRST: [u16; 6] = [
+const GRAVEST_FIRST: [u16; 7] = [
+    FLAG_SLOW,
     FLAG_SPEC_MISMATCH,
     FLAG_EVIDENCE_FAILED,
     FLAG_DEVICE_CHANGED,
@@ -58,7 +59,12 @@ fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -
     );
     require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
     let parsed = Statement::parse(statement)?;
-    let flags = parsed.contradicts(fault.period_secs, fault.grace_secs) & fault.flags;
+    let mut flags = parsed.contradicts(fault.period_secs, fault.grace_secs);
+    // That none of the measured periods shows the class is refuted by one that does: the last one, which the fault is of.
+    if accounts.node.shows_class(&parsed) {
+        flags |= FLAG_SLOW;
+    }
+    flags &= fault.flags;
     // One fault after the other: else a statement about another one would reset the count. The gravest first: while it
     // stands, voiding a lesser one would change nothing.
     let first = GRAVEST_FIRST.into_iter().find(|flag| fault.flags & flag != 0).unwrap_or(0);

@@ -16,7 +16,8 @@ use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, NOD
 
 /// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and
 /// the uptime guarantee must not have ended before. The node must have been awardable all that time: active, healthy,
-/// with free GPUs, all claims, enough stake, an unchanged score record and unchanged terms of its model.
+/// with free GPUs, all claims, enough stake, an unchanged score record, unchanged terms of its model, of its class, and
+/// where the order asks for figures with unchanged ones.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 pub fn score_throughout(
@@ -37,6 +38,7 @@ pub fn score_throughout(
         && node.covered_since < since
         && model.since < since
         && node.terms_at < since
+        && node.figures_before(since, order.requirement.asks_for_figures())
         && price > 0
         && price <= order.max_price;
     require!(held, MarketError::NotBetter);

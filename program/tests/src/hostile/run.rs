@@ -152,8 +152,8 @@ fn next(harness: &Harness, random: &mut Random, memory: &mut Memory) -> (Vec<Ste
         }
     }
     let needed = match action.name {
-        "order_create" | "order_award" | "auction_open" | "lease_migrate" | "prove_bad_work"
-        | "prove_wrong_cell" | "prove_better_ask" | "output_commit" => plan.len(),
+        "order_create" | "order_award" | "auction_open" | "lease_migrate" | "prove_wrong_cell"
+        | "prove_better_ask" | "output_commit" => plan.len(),
         "prove_omitted_bid" => BEFORE_PROOFS,
         _ => 0,
     };

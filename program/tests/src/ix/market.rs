@@ -83,7 +83,7 @@ pub fn market_apply_roles() -> Instruction {
     build(accounts::MarketApplyRoles { market: pda::market() }, instruction::MarketApplyRoles {})
 }
 
-/// The model that every testbed has. It is measured by the smallest products, so that random sequences go on quickly.
+/// The model that every testbed has. It is not calibrated, and measured by the smallest products, so that random sequences go on quickly.
 pub fn h100() -> GpuModelArgs {
     let mut name = [0; 32];
     name[..13].copy_from_slice(b"H100 SXM 80GB");
@@ -94,8 +94,8 @@ pub fn h100() -> GpuModelArgs {
         tflops_x10: 9_890,
         min_stake: 10_000_000_000,
         reference_price: 2_500_000,
-        work_size: 1_024,
-        work_bound_ms: 2_000,
+        min_operations: 0,
+        min_bandwidth: 0,
         min_tier: 0,
         profile: PROCESSORS,
     }

@@ -35,6 +35,10 @@ pub fn order_args(nonce: u64) -> OrderArgs {
             allow_simulated: 0,
             guaranteed: 0,
             min_isolation: 0,
+            min_operations: 0,
+            min_bandwidth: 0,
+            min_down_mbps: 0,
+            min_up_mbps: 0,
         },
     }
 }

@@ -4,8 +4,8 @@ use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
 use gantry_market::state::Provider;
 use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, tree, LeafData};
+use gantry_market_tests::measure::{Measured, PROCESSORS};
 use gantry_market_tests::transactions::unsigned;
-use gantry_market_tests::work::Opened;
 use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 
@@ -200,27 +200,28 @@ pub fn r13_a_rivals_network_is_cut() -> Row {
     }
 }
 
-/// Somebody has the key of another's node, signs a wrong product with it and proves it.
+/// Somebody has the key of another's node, signs a wrong measurement with it and proves it.
 pub fn c06_a_stolen_node_key_is_turned_into_a_finders_part() -> Row {
     let mut w = Testbed::new();
     let deal = w.running();
     let thief = w.actor();
     w.warp(60);
     let before = wealth(&w, &[&thief]);
-    for (row, column) in [(5, 5), (6, 6)] {
-        let opened = Opened::new(deal.machine.node, w.period(), 32, (row, column), 3);
-        let open = ix::signed_fraud_proof_open(&thief.wallet(), &deal.machine.key, &opened);
+    for place in [(5, 5), (6, 6)] {
+        let measured = Measured::new(deal.machine.node, w.period(), PROCESSORS, place, 3);
+        let open = ix::signed_fraud_proof_commitment(&thief.wallet(), &deal.machine.key, &measured);
         if w.send(&open, &[&thief.key]).is_err() {
             continue;
         }
-        let proof = ix::prove_bad_work(&w, &thief, &deal.machine.node, &opened.siblings);
+        w.ok(ix::fraud_proof_leaf(&thief.wallet(), &measured), &[&thief.key]);
+        let proof = ix::prove_wrong_cell(&w, &thief, &deal.machine.node, &measured.siblings().1);
         let _once = w.send(&[proof], &[&thief.key]);
-        let fault = pda::work_fault(&deal.machine.node, &thief.wallet(), opened.period);
+        let fault = pda::work_fault(&deal.machine.node, &thief.wallet(), measured.period);
         let _applied = w.send(&[ix::slash_apply(&w, &fault)], &[]);
     }
     Row {
         source: "C 6j",
-        attack: "A thief of a node's key signs a wrong product with it, and proves it twice, for a finder's part of the \
+        attack: "A thief of a node's key signs a wrong measurement with it, and proves it twice, for a finder's part of the \
                  slash (half of 20 of stake)",
         instead: "nothing",
         before: "+2: one for each period",

@@ -4,7 +4,7 @@ use gantry_market::constants::{FLAG_DEVICE_CHANGED, FLAG_OFFLINE, FLAG_WORK_FAIL
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Lease, Payout, DISPUTE_BAD_OUTPUT, LEASE_ENDED, NODE_ACTIVE};
 use gantry_market_tests::leaves::LeafData;
-use gantry_market_tests::work::Opened;
+use gantry_market_tests::measure::{Measured, PROCESSORS};
 use gantry_market_tests::{ix, pda, Actor, Deal, Machine, Testbed};
 use solana_address::Address;
 use solana_signer::Signer;
@@ -432,12 +432,11 @@ pub fn c06_much_harm_leaves_the_finder_nothing() -> Row {
         let finder = c.w.actor();
         let before = wealth(&c.w, &[&finder]);
         let node = c.deal.machine.node;
-        let opened = Opened::new(node, c.w.period(), 32, (5, 5), 3);
-        let open = ix::signed_fraud_proof_open(&finder.wallet(), &c.deal.machine.key, &opened);
-        c.w.ok_all(&open, &[&finder.key]);
-        let proof = ix::prove_bad_work(&c.w, &finder, &node, &opened.siblings);
+        let measured = Measured::new(node, c.w.period(), PROCESSORS, (5, 5), 3);
+        c.w.accuse(&finder, &c.deal.machine.key, &measured);
+        let proof = ix::prove_wrong_cell(&c.w, &finder, &node, &measured.siblings().1);
         c.w.ok(proof, &[&finder.key]);
-        c.w.ok(ix::slash_apply(&c.w, &pda::work_fault(&node, &finder.wallet(), opened.period)), &[]);
+        c.w.ok(ix::slash_apply(&c.w, &pda::work_fault(&node, &finder.wallet(), measured.period)), &[]);
         wealth(&c.w, &[&finder]) - before
     };
     let (with, without) = (part(true), part(false));

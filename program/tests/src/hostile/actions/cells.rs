@@ -1,7 +1,7 @@
 //! Measurements of machines and proofs of wrong bytes in them: mostly right ones, since a machine that computes wrongly is
 //! soon of no use.
 
-use gantry_market::state::{FraudProof, Node, NODE_ACTIVE, PROOF_CELL};
+use gantry_market::state::{FraudProof, Node, NODE_ACTIVE};
 
 use crate::hostile::harness::KEEPERS;
 use crate::hostile::scene::{one, send, Plan, Scene};
@@ -41,8 +41,7 @@ pub fn fraud_proof_commitment(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn fraud_proof_leaf(s: &mut Scene) -> Option<Plan> {
-    let any = s.once_in(8);
-    let (at, proof) = s.any_where::<FraudProof>(|proof| any || proof.kind == PROOF_CELL)?;
+    let (at, proof) = s.any::<FraudProof>()?;
     let mut m = s.memory.measured.get(&at)?.clone();
     match s.below(10) {
         0 => m.at ^= 1,
@@ -52,6 +51,27 @@ pub fn fraud_proof_leaf(s: &mut Scene) -> Option<Plan> {
         _ => {}
     }
     one(ix::fraud_proof_leaf(&proof.finder, &m))
+}
+
+/// Two wallets prove that a machine computed wrongly: the second has no cause left.
+fn proven_twice(s: &mut Scene) -> Option<Plan> {
+    let (node, machine) = s.any_where::<Node>(|node| node.status == NODE_ACTIVE)?;
+    let (first, second) = (s.actor(), s.actor());
+    let period = s.a.w.period();
+    // The same measurement, or one of the period before.
+    let periods = [period, period - u64::from(s.once_in(3))];
+    let (mut plan, mut proofs) = (vec![], vec![]);
+    for (finder, period) in [first, second].into_iter().zip(periods) {
+        let at = (s.below(1_024) as u32, s.below(256) as u8);
+        let m = Measured::new(node, period, PROCESSORS, at, 1);
+        let both = ix::signed_fraud_proof_commitment(&finder.wallet(), s.key(&machine.node_key)?, &m);
+        plan.push(Step::Send(both.to_vec()));
+        plan.push(Step::Send(vec![ix::fraud_proof_leaf(&finder.wallet(), &m)]));
+        let of = (&machine.provider, machine.spec.model);
+        proofs.push(Step::Send(vec![ix::prove_wrong_cell_of(finder, &node, period, of, &m.siblings().1)]));
+    }
+    plan.extend(proofs);
+    Some(plan)
 }
 
 /// From the commitment to the conviction.
@@ -81,11 +101,12 @@ fn proven(s: &mut Scene) -> Option<Plan> {
 }
 
 pub fn prove_wrong_cell(s: &mut Scene) -> Option<Plan> {
-    if s.once_in(3) {
-        return proven(s);
+    match s.below(6) {
+        0 => return proven_twice(s),
+        1 | 2 => return proven(s),
+        _ => {}
     }
-    let any = s.once_in(8);
-    let (at, proof) = s.any_where::<FraudProof>(|proof| any || proof.kind == PROOF_CELL)?;
+    let (at, proof) = s.any::<FraudProof>()?;
     let mut siblings = s.memory.measured.get(&at)?.siblings().1;
     match s.below(16) {
         0 => drop(siblings.pop()),

@@ -82,8 +82,8 @@ pub fn gpu_model_propose(s: &mut Scene) -> Option<Plan> {
     args.id = 1 + s.below(2) as u16;
     args.min_stake = 8_000_000_000 + s.below(10_000_000_000) as u64;
     match s.below(6) {
-        0 => args.work_size = 32 * (1 + s.below(128) as u32),
-        1 => args.work_bound_ms = s.about(8_000) as u32,
+        0 => args.min_operations = s.about(4_000) as u32,
+        1 => args.min_bandwidth = s.about(4_000) as u32,
         2 => args.min_tier = s.below(5) as u8,
         3 => args.vram_mib += 1,
         _ => {}

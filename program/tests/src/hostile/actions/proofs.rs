@@ -3,8 +3,7 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::bid::price_of;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
-use gantry_market::math::work::cell;
-use gantry_market::state::{FraudProof, Lease, Node, Order, Provider, NODE_ACTIVE, PROOF_ENTRY};
+use gantry_market::state::{FraudProof, Lease, Node, Order, Provider, NODE_ACTIVE};
 
 use super::customers::free_nonce;
 use crate::hostile::harness::{ATTACKER, CUSTOMERS, KEEPERS};
@@ -12,7 +11,6 @@ use crate::hostile::scene::{one, send, Plan, Scene, Wanted};
 use crate::hostile::trace::Step;
 use crate::ix::signed;
 use crate::leaves::{manifest, statement};
-use crate::work::Opened;
 use crate::{ix, pda, Actor};
 
 /// Keepers that equivocate: the lightest keeper and newcomers, or reports would soon be nobody's.
@@ -62,73 +60,9 @@ fn two_manifests(s: &mut Scene) -> [Vec<u8>; 2] {
     records
 }
 
-/// Mostly of right work: a machine that computes wrongly is soon of no use.
-pub fn fraud_proof_open(s: &mut Scene) -> Option<Plan> {
-    let finder = s.actor_of(&KEEPERS);
-    let (node, machine) = s.any::<Node>()?;
-    let order = [32, 64, 96][s.below(3)];
-    let place = (s.below(order) as u16, s.below(order) as u16);
-    let period = (s.a.w.period() + u64::from(s.once_in(8))).saturating_sub(s.r.below(2));
-    let wrong = i32::from(s.once_in(5));
-    let opened = Opened::new(node, period, order as u32, place, wrong);
-    let mut open = ix::signed_fraud_proof_open(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec();
-    if s.once_in(10) {
-        let other = s.actor();
-        open[0] = signed(&other.key, &opened.work_claim());
-    }
-    let at = pda::fraud_proof(&node, &finder.wallet());
-    if s.a.ledger.held(&at).is_none() {
-        s.memory.fraud_proofs.insert(at, opened.siblings.clone());
-    }
-    send(open)
-}
-
 pub fn fraud_proof_close(s: &mut Scene) -> Option<Plan> {
     let (_, fraud_proof) = s.any::<FraudProof>()?;
     one(ix::fraud_proof_close(&fraud_proof.finder, &fraud_proof.node))
-}
-
-/// Two wallets prove that a machine computed wrongly: the second has no cause left.
-fn proven_twice(s: &mut Scene) -> Option<Plan> {
-    let (node, machine) = s.any_where::<Node>(|node| node.status == NODE_ACTIVE)?;
-    let (first, second) = (s.actor(), s.actor());
-    let period = s.a.w.period();
-    // The same product, or one of the period before.
-    let periods = [period, period - u64::from(s.once_in(3))];
-    let (mut fraud_proofs, mut proofs) = (vec![], vec![]);
-    for (finder, period) in [first, second].into_iter().zip(periods) {
-        let place = (s.below(32) as u16, s.below(32) as u16);
-        let opened = Opened::new(node, period, 32, place, 1);
-        fraud_proofs.push(Step::Send(
-            ix::signed_fraud_proof_open(&finder.wallet(), s.key(&machine.node_key)?, &opened).to_vec(),
-        ));
-        let (places, provider) = ((&node, &node), &machine.provider);
-        let proof = ix::prove_bad_work_of(finder, places, period, provider, &opened.siblings);
-        proofs.push(Step::Send(vec![proof]));
-    }
-    fraud_proofs.extend(proofs);
-    Some(fraud_proofs)
-}
-
-pub fn prove_bad_work(s: &mut Scene) -> Option<Plan> {
-    if s.once_in(4) {
-        return proven_twice(s);
-    }
-    let any = s.once_in(4);
-    let (at, fraud_proof) = s.any_where::<FraudProof>(|proof| {
-        any || proof.kind == PROOF_ENTRY
-            && proof.claimed != cell(&proof.seed, proof.order, proof.row, proof.column)
-    })?;
-    let mut siblings = s.memory.fraud_proofs.get(&at)?.clone();
-    match s.below(16) {
-        0 => drop(siblings.pop()),
-        1 => siblings.push([1; 32]),
-        2 => siblings.clear(),
-        _ => {}
-    }
-    s.a.ledger.get::<Node>(&fraud_proof.node)?;
-    let finder = s.who(&fraud_proof.finder)?;
-    one(ix::prove_bad_work(&s.a.w, finder, &fraud_proof.node, &siblings))
 }
 
 /// A keeper passes over a node that scored better, or as well: the whole scenario, from the order to the proof.

@@ -1,6 +1,6 @@
 use gantry_market::constants::{
-    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SPEC_MISMATCH,
-    FLAG_WORK_FAILED, HEAD_CANDIDATES,
+    FLAGS_NODE, FLAG_BAD_OUTPUT, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_SLOW,
+    FLAG_SPEC_MISMATCH, FLAG_WORK_FAILED, HEAD_CANDIDATES,
 };
 use gantry_market::state::{
     Fault, Keeper, Lease, Node, Payout, Provider, Report, FAULT_APPLIED, KEEPER_ACTIVE, LEASE_RUNNING,
@@ -49,6 +49,7 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
             leaf.tier = s.below(4) as u8;
             leaf.device_root = if s.once_in(8) { [7; 32] } else { found.device_root };
         }
+        measure(s, &mut leaf);
         if s.once_in(6) {
             leaf.flags = 1 << s.below(7);
             if s.once_in(3) {
@@ -119,6 +120,21 @@ pub fn report_vote(s: &mut Scene) -> Option<Plan> {
     let excess = s.memory.proofs.len().saturating_sub(60);
     s.memory.proofs.drain(..excess);
     Some(plan)
+}
+
+/// What keepers have measured in two thirds of the periods: near to what the node's terms ask for, mostly enough.
+pub fn measure(s: &mut Scene, leaf: &mut LeafData) {
+    let asked = s.a.ledger.get::<Node>(&leaf.node).map(|node| [node.min_operations, node.min_bandwidth]);
+    if s.once_in(3) {
+        return;
+    }
+    let mut near = |asked: u32| {
+        let tenths = if s.once_in(6) { s.r.below(10) } else { 7 + s.r.below(6) };
+        u32::try_from(u64::from(asked.max(10)) * tenths / 10).unwrap_or(u32::MAX)
+    };
+    let [operations, bandwidth] = asked.unwrap_or_default().map(&mut near);
+    (leaf.operations, leaf.bandwidth) = (operations.max(1), bandwidth);
+    (leaf.down_mbps, leaf.up_mbps) = (near(1_000), near(300));
 }
 
 /// Sometimes more actors become keepers than a report has places for roots; the four keepers of the harness outvote
@@ -256,6 +272,7 @@ pub fn payout_claim(s: &mut Scene) -> Option<Plan> {
 /// The check that speaks against the gravest flag.
 fn kind_against(flags: u16) -> u8 {
     let kinds = [
+        (FLAG_SLOW, 3),
         (FLAG_SPEC_MISMATCH, 2),
         (FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED, 4),
         (FLAG_BAD_OUTPUT, 6),
@@ -270,8 +287,15 @@ pub fn slash_appeal(s: &mut Scene) -> Option<Plan> {
     let (at, fault) = s.any::<Fault>()?;
     let (_, keeper) = s.any::<Keeper>()?;
     let who = s.who(&keeper.wallet)?;
-    let kind = if s.once_in(4) { 1 + s.below(6) as u8 } else { kind_against(fault.flags) };
+    let kind = if s.once_in(4) { 1 + s.below(7) as u8 } else { kind_against(fault.flags) };
     let mut text = statement(&fault.node, fault.period, kind, !s.once_in(8));
+    // Figures that are enough, or hardly, or not.
+    let figures = s.a.ledger.get::<Node>(&fault.node).map(|node| [node.min_operations, node.min_bandwidth]);
+    for (at, asked) in figures.unwrap_or_default().into_iter().enumerate() {
+        let tenths = [10, 7, 6][s.below(3)];
+        let figure = u32::try_from(u64::from(asked) * tenths / 10).unwrap_or(u32::MAX);
+        text[60 + 4 * at..64 + 4 * at].copy_from_slice(&figure.to_le_bytes());
+    }
     text[68..72].copy_from_slice(&60u32.to_le_bytes());
     // What is said of a dispute's output is said after the complaint.
     let at_least = if s.once_in(6) { fault.voters_before - 1 } else { s.a.now() };

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use gantry_market::constants::{
-    BPS, FLAGS_NODE, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_SPEC_MISMATCH, FLAG_WORK_FAILED,
-    RELAPSE_SECS,
+    BPS, FLAGS_NODE, FLAG_DEVICE_CHANGED, FLAG_EVIDENCE_FAILED, FLAG_SLOW, FLAG_SPEC_MISMATCH,
+    FLAG_WORK_FAILED, RELAPSE_SECS,
 };
 use gantry_market::state::{Fault, Market, Node, FAULT_APPLIED, FAULT_REPORT, FAULT_WORK, NODE_SUSPENDED};
 use solana_address::Address;
@@ -35,7 +35,7 @@ fn share(market: &Market, fault: &Fault) -> u16 {
         return market.params.slash_bad_work_bps;
     }
     let flags = fault.flags;
-    let fraud = FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED | FLAG_SPEC_MISMATCH;
+    let fraud = FLAG_EVIDENCE_FAILED | FLAG_DEVICE_CHANGED | FLAG_SPEC_MISMATCH | FLAG_SLOW;
     let of = |mask: u16, bps: u16| if flags & mask != 0 { bps } else { 0 };
     of(fraud, market.params.slash_fraud_bps).max(of(FLAG_WORK_FAILED, market.params.slash_work_failed_bps))
 }

@@ -32,11 +32,7 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
         } else {
             let known = matches!(
                 act.name,
-                "dispute_uphold"
-                    | "guarantee_resolve"
-                    | "prove_bad_work"
-                    | "prove_wrong_cell"
-                    | "lease_outage"
+                "dispute_uphold" | "guarantee_resolve" | "prove_wrong_cell" | "lease_outage"
             );
             must!(known, "a fault has its cause", "{}: {at}", act.name);
         }

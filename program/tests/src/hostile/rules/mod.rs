@@ -7,6 +7,7 @@
 mod auctions;
 mod disputes;
 mod faults;
+mod figures;
 mod governance;
 mod guarantees;
 mod health;
@@ -148,6 +149,7 @@ pub fn of_change(act: &Act) -> Verdict {
     money::check(act, market)?;
     providers::check(act, market)?;
     guarantees::check(act, market)?;
+    figures::check(act, market)?;
     health::check(act, market)?;
     leases::check(act, market)?;
     auctions::check(act, market)?;

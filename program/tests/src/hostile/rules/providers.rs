@@ -331,13 +331,13 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         "{}: {at}",
         act.name
     );
-    let terms = |node: &Node| (node.terms_at, node.work_size, node.work_bound_ms);
+    let terms = |node: &Node| (node.terms_at, node.min_operations, node.min_bandwidth);
     if terms(before) != terms(after) {
         must!(by_owner || by_agent, "owner or machine accept other terms", "{}: {at}", act.name);
     }
     if before.status != after.status {
         let fraud_proven = act.changes::<FraudProof>().any(|of| of.closed().is_some_and(|of| of.node == at));
-        let proof = matches!(act.name, "prove_bad_work" | "prove_wrong_cell");
+        let proof = act.name == "prove_wrong_cell";
         let proven = proof && fraud_proven && after.status == NODE_SUSPENDED;
         let dead = act.name == "node_report_dead" && (by_owner || by_agent) && after.status == NODE_SUSPENDED;
         must!(

@@ -247,7 +247,12 @@ fn leaves(act: &Act, market: &Market) -> Verdict {
         must!(proven(&change.at, leaf.period), "a leaf is in a final report", "{}: {}", act.name, change.at);
         let found = |node: &Node| {
             let seen = (node.devices_seen, node.device_root, node.evidence_hash);
-            (node.tier, node.evidence_expiry, node.measured_tflops_x10, seen)
+            (
+                node.tier,
+                node.evidence_expiry,
+                (node.operations, node.bandwidth, node.down_mbps, node.up_mbps),
+                seen,
+            )
         };
         let newest = leaf.period == after.last_report_period;
         must!(newest || found(before) == found(after), "older evidence replaces none", "{}", change.at);

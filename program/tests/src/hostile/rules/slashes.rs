@@ -4,10 +4,9 @@ use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_WORK_FAILED, MODE_INSTANT};
 use gantry_market::math::fees::bps_of;
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
-use gantry_market::math::work::cell;
 use gantry_market::state::{
     Fault, FraudProof, GpuModel, Keeper, Lease, Manifest, Market, MeasureProfile, Node, Order, Provider,
-    Statement, FAULT_WORK, NODE_ACTIVE, OUTPUT_WITHHELD, PROOF_CELL, PROOF_ENTRY,
+    Statement, FAULT_WORK, NODE_ACTIVE, OUTPUT_WITHHELD,
 };
 use solana_address::Address;
 
@@ -129,22 +128,20 @@ pub fn repriced(at: &Address, before: &Lease, after: &Lease, price: u64) -> Verd
 pub fn check(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<FraudProof>() {
         if let Some((before, after)) = change.both() {
-            let fixed = |p: &FraudProof| {
-                (p.node, p.finder, p.seed, p.root, p.profile, (p.period, p.rounds, p.gpu, p.kind))
-            };
-            let leaf =
-                act.name == "fraud_proof_leaf" && before.kind == PROOF_CELL && fixed(before) == fixed(after);
+            let fixed =
+                |p: &FraudProof| (p.node, p.finder, p.seed, p.root, p.profile, (p.period, p.rounds, p.gpu));
+            let leaf = act.name == "fraud_proof_leaf" && fixed(before) == fixed(after);
             must!(leaf, "an fraud_proof stays as it is", "{}: {}", act.name, change.at);
         }
         must!(act.signed(&change.either().finder), "an fraud_proof is its finder's", "{}", change.at);
         if let Some(made) = change.created() {
             let node = act.ledger.get::<Node>(&made.node);
             let signed = node.is_some_and(|node| act.verified.iter().any(|(key, _)| *key == node.node_key));
-            must!(signed, "the machine signed the work claim", "{}", change.at);
+            must!(signed, "the machine signed the commitment", "{}", change.at);
         }
     }
     match act.name {
-        "prove_bad_work" | "prove_wrong_cell" => bad_work(act, market),
+        "prove_wrong_cell" => bad_work(act, market),
         "prove_equivocation" => equivocation(act),
         "prove_better_ask" => better_ask(act),
         "prove_omitted_bid" => omitted::check(act, market),
@@ -184,14 +181,10 @@ fn bad_work(act: &Act, market: &Market) -> Verdict {
     let period = u64::try_from(act.now).expect("after 1970") / u64::from(market.params.period_secs);
     let fresh = shown.period > node.bad_work_period && shown.period <= period;
     must!(fresh, "one proof covers all periods before it", "{}: {}", shown.node, shown.period);
-    let right = if shown.kind == PROOF_ENTRY {
-        cell(&shown.seed, shown.order, shown.row, shown.column)
-    } else {
-        let model = act.ledger.get::<GpuModel>(&pda::gpu_model(node.spec.model));
-        let profile = model.and_then(|model| model.profile_of(&shown.profile));
-        must!(profile.is_some(), "a machine is judged by its model's profile", "{}", shown.node);
-        i32::from(byte(shown, profile.expect("just checked"), market))
-    };
+    let model = act.ledger.get::<GpuModel>(&pda::gpu_model(node.spec.model));
+    let profile = model.and_then(|model| model.profile_of(&shown.profile));
+    must!(profile.is_some(), "a machine is judged by its model's profile", "{}", shown.node);
+    let right = i32::from(byte(shown, profile.expect("just checked"), market));
     must!(right != shown.claimed, "right work is not slashed", "{}: {right}", shown.node);
     let after = act.after::<Node>(&shown.node);
     must!(

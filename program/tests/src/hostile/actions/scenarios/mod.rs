@@ -4,6 +4,7 @@ pub mod cheats;
 mod claims;
 mod disputes;
 mod guarantees;
+mod measured;
 mod moves;
 mod outputs;
 mod rules;
@@ -58,6 +59,8 @@ pub const SCENARIOS: &[fn(&mut Scene) -> Option<Scenario>] = &[
     cheats::retold,
     cheats::appealed,
     cheats::appealed,
+    measured::slow,
+    measured::missed,
 ];
 
 /// The market as it is.
@@ -116,7 +119,23 @@ fn recovered(s: &mut Scene) -> Option<Plan> {
             plan.extend(offered(s, &at, price));
         }
     }
+    plan.extend(measured_again(s).unwrap_or_default());
     Some(plan)
+}
+
+/// Machines that are not of their class are measured well in the running period.
+fn measured_again(s: &mut Scene) -> Option<Plan> {
+    let period = s.a.w.period();
+    let out = |node: &Node| (node.min_operations > 0 || node.min_bandwidth > 0) && node.class_since == 0;
+    let well = |(at, node): (&Address, &Node)| LeafData {
+        operations: node.min_operations.max(1),
+        bandwidth: node.min_bandwidth,
+        ..s.a.w.good_leaf(*at, Address::default(), period)
+    };
+    let leaves: Vec<LeafData> = s.a.ledger.all::<Node>().filter(|(_, node)| out(node)).map(well).collect();
+    let all: Vec<usize> = (0..leaves.len()).collect();
+    all.first()?;
+    reported(s, period, &leaves, &all)
 }
 
 /// A machine is registered, with stake for it and with the devices of a machine, unless it is there.

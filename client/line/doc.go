@@ -1,0 +1,30 @@
+// Package line is what both sides of a check of a node's line have in common: how much is moved, what the bytes are, and
+// what rate follows from when they were sent and answered. docs/adr/0027-lines.md says why.
+//
+// The side that measures, a keeper, sends items of one kind and is answered with items of the other: blocks are answered
+// with their hash (down, towards the node), seeds with the block that is expanded from them (up). Nobody can answer an item before it
+// has it, so that n blocks between the sending of the first and the answer to the last are a lower bound of the line's rate
+// in that time, whatever the node, or a buffer on its way, holds back.
+package line
+
+import "time"
+
+// What one check moves in each direction.
+const (
+	// Block is the size of a block in bytes; SeedBytes and HashBytes are those of what answers it, or asks for it.
+	Block     = 128 << 10
+	SeedBytes = 32
+	HashBytes = 32
+	// Blocks is how many blocks a direction has, InFlight how many of them may wait for their answer: 2 MiB, so that
+	// a round trip of 80 ms bounds the figure at 200 Mbit/s.
+	Blocks   = 48
+	InFlight = 16
+	// Limit is how long a direction may take. A line that has not moved all blocks by then is judged by those that it has.
+	Limit = 10 * time.Second
+)
+
+// PerCheck is how many bytes a check moves at most, both directions and what answers them: a little more than 12 MiB.
+const PerCheck = 2 * Blocks * (Block + HashBytes)
+
+// PerDay is how many bytes all members of a committee together move with one node in a day at most.
+const PerDay = 64 << 20

@@ -13,8 +13,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 )
 
-// LoadKeypair reads a Solana keypair file: a JSON array of 64 numbers, the ed25519 seed followed by the public key.
-// Errors: ErrKeypairMissing, ErrKeypairFormat.
+// LoadKeypair reads a Solana keypair file: a JSON array of 64 numbers, the ed25519 seed followed by the public key; or such a
+// file that age has encrypted with a passphrase, for which it asks as Passphrase says.
+// Errors: ErrKeypairMissing, ErrKeypairFormat, ErrPassphrase.
 func LoadKeypair(path string) (solana.PrivateKey, error) {
 	full, err := ExpandHome(path)
 	if err != nil {
@@ -35,11 +36,22 @@ func LoadKeypair(path string) (solana.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keypair file %s cannot be read (check its permissions): %w", full, err)
 	}
-	key, err := ParseKeypair(raw)
+	key, err := readKeypair(full, raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", full, err)
 	}
 	return key, nil
+}
+
+func readKeypair(path string, raw []byte) (solana.PrivateKey, error) {
+	if !encrypted(raw) {
+		return ParseKeypair(raw)
+	}
+	passphrase, err := Passphrase("passphrase of "+path, false)
+	if err != nil {
+		return nil, err
+	}
+	return decryptKeypair(raw, passphrase)
 }
 
 // ParseKeypair reads the content of a Solana keypair file. The message never quotes the content, because it may hold a
@@ -68,6 +80,19 @@ func ParseKeypair(raw []byte) (solana.PrivateKey, error) {
 // SaveKeypair writes a new keypair file that only its owner can read. It never overwrites: a lost key is lost money.
 // Error: ErrKeypairExists.
 func SaveKeypair(path string, key solana.PrivateKey) error {
+	return saveKeypair(path, []byte(encodeKeypair(key)))
+}
+
+// SaveEncrypted is SaveKeypair for a file that only the passphrase opens. Errors: ErrKeypairExists, ErrPassphrase.
+func SaveEncrypted(path string, key solana.PrivateKey, passphrase string) error {
+	raw, err := EncryptKeypair(key, passphrase)
+	if err != nil {
+		return err
+	}
+	return saveKeypair(path, raw)
+}
+
+func saveKeypair(path string, content []byte) error {
 	full, err := ExpandHome(path)
 	if err != nil {
 		return err
@@ -82,7 +107,7 @@ func SaveKeypair(path string, key solana.PrivateKey) error {
 	if err != nil {
 		return fmt.Errorf("keypair file: %w", err)
 	}
-	_, werr := f.WriteString(encodeKeypair(key))
+	_, werr := f.Write(content)
 	if err := errors.Join(werr, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("keypair file %s: %w", full, err)
 	}

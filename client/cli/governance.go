@@ -18,7 +18,7 @@ func (s *session) marketInit() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	key, err := s.wallet()
+	by, err := s.governor()
 	if err != nil {
 		return err
 	}
@@ -31,12 +31,12 @@ func (s *session) marketInit() error {
 	if err != nil {
 		return err
 	}
-	own := market.TokenAddress(key.PublicKey(), payment)
+	own := market.TokenAddress(by, payment)
 	treasury, err := s.keyFlag("treasury", own)
 	if err != nil {
 		return err
 	}
-	guardian, err := s.keyFlag("guardian", key.PublicKey())
+	guardian, err := s.keyFlag("guardian", by)
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,10 @@ func (s *session) marketInit() error {
 		return refused("the market exists already", "see: gantry market show")
 	}
 	instruction, err := ix.MarketInit(ix.MarketInitArgs{
-		Authority: key.PublicKey(), Guardian: guardian, PaymentMint: payment, StakeMint: stake, Treasury: treasury, Domain: domain, Params: params,
+		Authority: by, Guardian: guardian, PaymentMint: payment, StakeMint: stake, Treasury: treasury, Domain: domain, Params: params,
 	})
 	if err == nil && treasury == own {
-		tx, err := s.send("market_init", []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), key.PublicKey(), payment), instruction})
+		tx, err := s.send("market_init", []solana.Instruction{ix.CreateTokenAccount(by, by, payment), instruction})
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (s *session) marketInit() error {
 }
 
 func (s *session) marketPropose() error {
-	_, mk, key, err := s.begin()
+	_, mk, by, err := s.govern()
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s *session) marketPropose() error {
 	if params == mk.Params {
 		return usage("nothing would change", "give --set NAME=VALUE or --params FILE")
 	}
-	instruction, err := ix.MarketProposeParams(ix.MarketProposeParamsArgs{Authority: key.PublicKey(), Params: params})
+	instruction, err := ix.MarketProposeParams(ix.MarketProposeParamsArgs{Authority: by, Params: params})
 	return s.marketDone("market_propose_params", fmt.Sprintf("proposed; can be applied in %s", market.Seconds(mk.Params.TimelockSecs)), instruction, err)
 }
 
@@ -108,11 +108,14 @@ func (s *session) marketPause() error {
 	if err != nil {
 		return err
 	}
-	_, key, err := s.open()
+	by, err := s.governor()
 	if err != nil {
 		return err
 	}
-	instruction, err := ix.MarketPause(ix.MarketPauseArgs{By: key.PublicKey(), Paused: bits})
+	if _, err := s.market(); err != nil {
+		return err
+	}
+	instruction, err := ix.MarketPause(ix.MarketPauseArgs{By: by, Paused: bits})
 	what := "paused: " + strings.Join(service.PausedNames(bits), ", ")
 	if bits == 0 {
 		what = "nothing is paused"
@@ -121,7 +124,7 @@ func (s *session) marketPause() error {
 }
 
 func (s *session) authoritySet() error {
-	args, _, key, err := s.begin("SUCCESSOR|none")
+	args, _, by, err := s.govern("SUCCESSOR|none")
 	if err != nil {
 		return err
 	}
@@ -133,12 +136,12 @@ func (s *session) authoritySet() error {
 		}
 		what = fmt.Sprintf("%s may now take over with: gantry market authority accept", next)
 	}
-	instruction, err := ix.MarketSetAuthority(ix.MarketSetAuthorityArgs{Authority: key.PublicKey(), Successor: next})
+	instruction, err := ix.MarketSetAuthority(ix.MarketSetAuthorityArgs{Authority: by, Successor: next})
 	return s.marketDone("market_set_authority", what, instruction, err)
 }
 
 func (s *session) rolesPropose() error {
-	_, mk, key, err := s.begin()
+	_, mk, by, err := s.govern()
 	if err != nil {
 		return err
 	}
@@ -153,7 +156,7 @@ func (s *session) rolesPropose() error {
 	if guardian == mk.Guardian && treasury == mk.Treasury && mk.PendingRolesEta == 0 {
 		return usage("nothing would change", "give --guardian ADDRESS or --treasury ACCOUNT")
 	}
-	instruction, err := ix.MarketProposeRoles(ix.MarketProposeRolesArgs{Authority: key.PublicKey(), Guardian: guardian, Treasury: treasury})
+	instruction, err := ix.MarketProposeRoles(ix.MarketProposeRolesArgs{Authority: by, Guardian: guardian, Treasury: treasury})
 	return s.marketDone("market_propose_roles", fmt.Sprintf("proposed; can be applied in %s with: gantry market roles apply", market.Seconds(mk.Params.TimelockSecs)), instruction, err)
 }
 
@@ -185,11 +188,11 @@ func (s *session) due(eta int64) error {
 }
 
 func (s *session) authorityAccept() error {
-	_, _, key, err := s.begin()
+	_, _, by, err := s.govern()
 	if err != nil {
 		return err
 	}
-	instruction, err := ix.MarketAcceptAuthority(key.PublicKey())
+	instruction, err := ix.MarketAcceptAuthority(by)
 	return s.marketDone("market_accept_authority", "you are the market's authority", instruction, err)
 }
 
@@ -223,7 +226,7 @@ func (s *session) modelApply() error {
 }
 
 func (s *session) modelPropose() error {
-	args, mk, key, err := s.begin("ID", "NAME")
+	args, mk, by, err := s.govern("ID", "NAME")
 	if err != nil {
 		return err
 	}
@@ -264,7 +267,7 @@ func (s *session) modelPropose() error {
 		return usage("--profile: "+err.Error(), "")
 	}
 	instruction, err := ix.GpuModelPropose(ix.GpuModelProposeArgs{
-		Authority: key.PublicKey(), ID: id, Name: args[1], VRAMMiB: uint32(s.cli.Uint("vram")), TFLOPSx10: tflops,
+		Authority: by, ID: id, Name: args[1], VRAMMiB: uint32(s.cli.Uint("vram")), TFLOPSx10: tflops,
 		MinStake: stake, ReferencePrice: price, MinOperations: operations, MinBandwidth: bandwidth,
 		MinTier: uint8(s.cli.Uint("min-tier")), Profile: profile,
 	})

@@ -26,18 +26,18 @@ func marketCommands(s Streams) []*cli.Command {
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "payment-mint", Usage: "`MINT` with 6 decimals"}, &cli.StringFlag{Name: "stake-mint", Usage: "`MINT` with 9 decimals"},
 					&cli.StringFlag{Name: "treasury", Usage: "token `ACCOUNT` of the payment mint (default: your own)"},
-					&cli.StringFlag{Name: "guardian", Usage: "`ADDRESS` that may pause (default: yourself)"}, params, set,
+					&cli.StringFlag{Name: "guardian", Usage: "`ADDRESS` that may pause (default: yourself)"}, params, set, vaultFlag(),
 				},
 				Action: action(s, (*session).marketInit),
 			},
-			{Name: "propose", Usage: "propose parameters; they wait for the timelock", Flags: []cli.Flag{params, set}, Action: action(s, (*session).marketPropose)},
+			{Name: "propose", Usage: "propose parameters; they wait for the timelock", Flags: []cli.Flag{params, set, vaultFlag()}, Action: action(s, (*session).marketPropose)},
 			{Name: "apply", Usage: "put proposed parameters into force; anyone may", Action: action(s, (*session).marketApply)},
-			{Name: "pause", Usage: "stop new orders or awards, never refunds and withdrawals", ArgsUsage: "orders|awards|orders,awards|none", Action: action(s, (*session).marketPause)},
+			{Name: "pause", Usage: "stop new orders or awards, never refunds and withdrawals", ArgsUsage: "orders|awards|orders,awards|none", Flags: []cli.Flag{vaultFlag()}, Action: action(s, (*session).marketPause)},
 			{
 				Name: "authority", Usage: "hand governance over in two steps",
 				Subcommands: []*cli.Command{
-					{Name: "set", Usage: "name a successor", ArgsUsage: "SUCCESSOR|none", Action: action(s, (*session).authoritySet)},
-					{Name: "accept", Usage: "take over", Action: action(s, (*session).authorityAccept)},
+					{Name: "set", Usage: "name a successor", ArgsUsage: "SUCCESSOR|none", Flags: []cli.Flag{vaultFlag()}, Action: action(s, (*session).authoritySet)},
+					{Name: "accept", Usage: "take over", Flags: []cli.Flag{vaultFlag()}, Action: action(s, (*session).authorityAccept)},
 				},
 			},
 			{
@@ -47,7 +47,7 @@ func marketCommands(s Streams) []*cli.Command {
 						Name: "propose", Usage: "propose a guardian, a treasury, or both",
 						Flags: []cli.Flag{
 							&cli.StringFlag{Name: "guardian", Usage: "`ADDRESS` that may pause (default: as it is)"},
-							&cli.StringFlag{Name: "treasury", Usage: "token `ACCOUNT` of the payment mint (default: as it is)"},
+							&cli.StringFlag{Name: "treasury", Usage: "token `ACCOUNT` of the payment mint (default: as it is)"}, vaultFlag(),
 						},
 						Action: action(s, (*session).rolesPropose),
 					},
@@ -63,7 +63,7 @@ func marketCommands(s Streams) []*cli.Command {
 						&cli.StringFlag{Name: "min-stake", Usage: "`GNT` per GPU"}, &cli.StringFlag{Name: "reference-price", Usage: "`USDC` per GPU-hour"},
 						&cli.StringFlag{Name: "min-tops", Value: "0", Usage: "int8 `TOPS` that a GPU of the class reaches in a measurement; 0 while that is not calibrated on hardware"},
 						&cli.StringFlag{Name: "min-bandwidth", Value: "0", Usage: "`GB/S` of its memory, the same"}, &cli.UintFlag{Name: "min-tier"},
-						&cli.StringFlag{Name: "profile", Value: "1024,4,1024,1000,16,500,16", Usage: "what GPUs are measured by: `N,F,ROWS,CHAIN_MS,K,WALK_MS,LANES`"},
+						&cli.StringFlag{Name: "profile", Value: "1024,4,1024,1000,16,500,16", Usage: "what GPUs are measured by: `N,F,ROWS,CHAIN_MS,K,WALK_MS,LANES`"}, vaultFlag(),
 					},
 					Action: action(s, (*session).modelPropose),
 				}, {

@@ -27,6 +27,9 @@ type sent = service.Sent
 // errDryRun. When the command is interrupted it says what is known about the transaction. A command that dies leaves its
 // transaction in a store, for the next one to tell what became of it.
 func (s *session) send(kind string, ixs []solana.Instruction, extra ...txm.Signer) (sent, error) {
+	if s.cli.String(flagVault) != "" {
+		return sent{}, s.printForVault(kind, ixs)
+	}
 	if err := s.agreedTo(kind); err != nil {
 		return sent{}, err
 	}

@@ -1,13 +1,18 @@
 package p2p
 
 import (
+	"bytes"
 	stded25519 "crypto/ed25519"
+	"crypto/rand"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/crypto/pb"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // PeerID returns the peer id of a Solana key. Error: ErrIdentity.
@@ -44,15 +49,66 @@ func PublicKey(id peer.ID) (solana.PublicKey, error) {
 	return key, nil
 }
 
-func libp2pKey(key solana.PrivateKey) (crypto.PrivKey, error) {
-	if len(key) != stded25519.PrivateKeySize {
-		return nil, fmt.Errorf("private key of %d bytes: %w", len(key), ErrIdentity)
+func libp2pKey(key records.Signer) (crypto.PrivKey, error) {
+	private, ok := key.(solana.PrivateKey)
+	switch {
+	case key == nil:
+		return nil, fmt.Errorf("no key: %w", ErrIdentity)
+	case !ok:
+		return newSignerKey(key)
+	case len(private) != stded25519.PrivateKeySize:
+		return nil, fmt.Errorf("private key of %d bytes: %w", len(private), ErrIdentity)
 	}
-	k, err := crypto.UnmarshalEd25519PrivateKey(key)
+	k, err := crypto.UnmarshalEd25519PrivateKey(private)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
 	}
 	return k, nil
+}
+
+// signerKey is the identity of a peer whose private key is elsewhere.
+type signerKey struct {
+	signer records.Signer
+	public crypto.PubKey
+	secret [stded25519.PrivateKeySize]byte
+}
+
+func newSignerKey(s records.Signer) (crypto.PrivKey, error) {
+	key := s.PublicKey()
+	public, err := crypto.UnmarshalEd25519PublicKey(key[:])
+	if err != nil || key.IsZero() {
+		return nil, fmt.Errorf("key %s: %w", key, ErrIdentity)
+	}
+	k := &signerKey{signer: s, public: public}
+	if _, err := rand.Read(k.secret[:]); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Sign implements crypto.PrivKey.
+func (k *signerKey) Sign(message []byte) ([]byte, error) {
+	sig, err := k.signer.Sign(message)
+	if err != nil {
+		return nil, fmt.Errorf("sign as a peer: %w", err)
+	}
+	return sig[:], nil
+}
+
+// GetPublic implements crypto.PrivKey.
+func (k *signerKey) GetPublic() crypto.PubKey { return k.public }
+
+// Type implements crypto.Key.
+func (k *signerKey) Type() pb.KeyType { return pb.KeyType_Ed25519 }
+
+// Raw implements crypto.Key. It is not the private key, which nothing here has: libp2p derives secrets of this process
+// from it, such as those of QUIC's stateless resets, for which any secret serves.
+func (k *signerKey) Raw() ([]byte, error) { return bytes.Clone(k.secret[:]), nil }
+
+// Equals implements crypto.Key.
+func (k *signerKey) Equals(o crypto.Key) bool {
+	other, ok := o.(*signerKey)
+	return ok && k.public.Equals(other.public)
 }
 
 // Peer is a peer with the addresses at which it may be reached.

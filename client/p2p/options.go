@@ -9,13 +9,15 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	ma "github.com/multiformats/go-multiaddr"
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // Options describe a node. Key is required.
 type Options struct {
-	Key    solana.PrivateKey
-	Listen []string // multiaddresses; default TCP and QUIC on any port of all interfaces; LoopbackListen for local networks
-	Client bool     // do not listen at all
+	Key    records.Signer // a solana.PrivateKey, or what signs with one that is elsewhere
+	Listen []string       // multiaddresses; default TCP and QUIC on any port of all interfaces; LoopbackListen for local networks
+	Client bool           // do not listen at all
 	// Announce are the multiaddresses at which others reach this node, in place of those that it listens on; for nodes
 	// behind a fixed mapping.
 	Announce []string

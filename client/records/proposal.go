@@ -36,6 +36,21 @@ func (p Proposal) Encode() [ProposalSize]byte {
 	return b
 }
 
+// DecodeProposal reads exactly one proposal. Errors: ErrLength, ErrTag.
+func DecodeProposal(b []byte) (Proposal, error) {
+	if len(b) != ProposalSize {
+		return Proposal{}, fmt.Errorf("proposal of %d bytes: %w", len(b), ErrLength)
+	}
+	if string(b[:8]) != TagProposal {
+		return Proposal{}, fmt.Errorf("proposal: %w", ErrTag)
+	}
+	le := binary.LittleEndian
+	return Proposal{
+		Domain: Domain(b[8:16]), Period: Period(le.Uint64(b[16:24])), Round: le.Uint32(b[24:28]), Manifests: le.Uint32(b[28:32]),
+		Root: Hash(b[32:64]), Seed: [32]byte(b[64:96]), Digest: [32]byte(b[96:128]),
+	}, nil
+}
+
 // Sign signs the proposal's encoding.
 func (p Proposal) Sign(signer Signer) (solana.Signature, error) {
 	b := p.Encode()

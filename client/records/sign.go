@@ -2,10 +2,14 @@ package records
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
 )
+
+// ErrRefused: what holds the key does not sign such a message, however often it is asked.
+var ErrRefused = errors.New("the signer refuses")
 
 // Signer signs bytes with one ed25519 key. solana.PrivateKey is a Signer.
 type Signer interface {

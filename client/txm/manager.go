@@ -77,7 +77,7 @@ func (m *Manager) Close() {
 // If ctx ends first, the manager goes on with the intent; submit the same id again or Wait to learn its outcome.
 //
 // Errors: *txerr.ProgramError, *TxError, ErrMismatch, ErrUncertain,
-// ErrSignerMissing, ErrIntent, ErrTooLarge, ErrFees, ErrClosed, the context's with the last problem.
+// ErrSignerMissing, records.ErrRefused, ErrIntent, ErrTooLarge, ErrFees, ErrClosed, the context's with the last problem.
 func (m *Manager) Submit(ctx context.Context, in Intent) (Result, error) {
 	payer := in.Payer
 	if payer.IsZero() {

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/boltstore"
 )
 
@@ -403,6 +404,25 @@ func TestMissingSigner(t *testing.T) {
 	raw, err := json.Marshal(rec)
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), other.String(), "private keys are not stored")
+}
+
+// refusing holds a key and signs nothing with it.
+type refusing struct{ solana.PrivateKey }
+
+func (refusing) Sign([]byte) (solana.Signature, error) {
+	return solana.Signature{}, fmt.Errorf("%w: not this", records.ErrRefused)
+}
+
+// A signer that refuses a transaction is not asked again and again: whoever waits for it hears of it.
+func TestASignerThatRefuses(t *testing.T) {
+	r := newRig(t)
+	m := r.manager()
+	other, err := solana.NewRandomPrivateKey()
+	require.NoError(t, err)
+	ix := []solana.Instruction{Instruction{Program: testProgram, Payload: []byte("a"), Metas: []AccountMeta{{Key: other.PublicKey(), Signer: true}}}}
+	_, err = m.Submit(ctxFor(t), Intent{ID: "x", Instructions: ix, ExtraSigners: []Signer{refusing{other}}})
+	require.ErrorIs(t, err, records.ErrRefused)
+	require.Zero(t, r.chain.effect("a"))
 }
 
 func TestBadIntents(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // submission carries one intent to its end. Only its goroutine changes the entry; others read snapshots and wait.
@@ -166,7 +167,7 @@ func (f *submission) sendWithRetry(ctx context.Context) {
 			err = f.fail(Failure{Tx: te})
 		case errors.Is(err, ErrUncertain):
 			err = f.fail(Failure{Uncertain: true})
-		case errors.Is(err, ErrSignerMissing), errors.Is(err, ErrTooLarge), errors.Is(err, ErrFees), errors.Is(err, ErrIntent):
+		case errors.Is(err, ErrSignerMissing), errors.Is(err, ErrTooLarge), errors.Is(err, ErrFees), errors.Is(err, ErrIntent), errors.Is(err, records.ErrRefused):
 			f.finish(err)
 			return
 		}

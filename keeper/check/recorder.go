@@ -19,7 +19,7 @@ import (
 
 // Store keeps what was signed. *store.Store is one.
 type Store interface {
-	Sign([]records.CheckStatement, func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error)
+	SignStatements([]records.CheckStatement) ([]store.Signed, []store.Refusal, error)
 	Statements(records.Period) ([]store.Signed, error)
 	Seal(records.Period) error
 }
@@ -53,7 +53,7 @@ type Finding struct {
 type RecorderOptions struct {
 	View    *view.View
 	Store   Store
-	Signer  records.Signer
+	Self    solana.PublicKey // this keeper
 	Domain  records.Domain
 	Secs    uint32
 	Doubt   time.Duration            // before a first failed check that counts as down: the interval of the checks
@@ -313,7 +313,7 @@ func (r *Recorder) sign(statements []records.CheckStatement) error {
 	if len(statements) == 0 {
 		return nil
 	}
-	signed, refused, err := r.o.Store.Sign(statements, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(r.o.Signer) })
+	signed, refused, err := r.o.Store.SignStatements(statements)
 	if err != nil {
 		return err
 	}
@@ -326,7 +326,7 @@ func (r *Recorder) sign(statements []records.CheckStatement) error {
 	}
 	out := make([]statement.Signed, 0, len(signed))
 	for _, s := range signed {
-		out = append(out, statement.Signed{Keeper: r.o.Signer.PublicKey(), Statement: s.Statement, Signature: s.Signature})
+		out = append(out, statement.Signed{Keeper: r.o.Self, Statement: s.Statement, Signature: s.Signature})
 	}
 	if len(out) > 0 {
 		r.o.Publish(out)

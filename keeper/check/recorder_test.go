@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -38,7 +39,7 @@ func newRecorderFixture(t *testing.T, path string, at int64, secs ...uint32) *re
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	b := &recorderFixture{at: time.Unix(at, 0)}
 	b.Recorder, err = NewRecorder(RecorderOptions{
-		View: view.New(view.Options{}), Store: s, Signer: key, Domain: records.Domain{1}, Secs: secs[0], Doubt: 15 * time.Second,
+		View: view.New(view.Options{}), Store: signing.New(s, key, records.Domain{1}), Self: key.PublicKey(), Domain: records.Domain{1}, Secs: secs[0], Doubt: 15 * time.Second,
 		Publish: func(all []statement.Signed) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -227,7 +228,7 @@ func TestOtherFindings(t *testing.T) {
 // damagedStore cannot be trusted.
 type damagedStore struct{ Store }
 
-func (damagedStore) Sign([]records.CheckStatement, func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
+func (damagedStore) SignStatements([]records.CheckStatement) ([]store.Signed, []store.Refusal, error) {
 	return nil, nil, store.ErrCorrupt
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // others are the keepers with weight in a period but us, in one order.
@@ -90,8 +91,8 @@ func (e *Engine) collect(ctx context.Context, c chainFacts) bool {
 
 // propose publishes a proposal of the sets that are here and votes for it.
 func (e *Engine) propose(ctx context.Context, c chainFacts, s *periodState, round uint32) error {
-	if _, err := e.o.Store.Voted(c.period); err == nil {
-		return nil
+	if _, err := e.o.Store.Voted(c.period); !errors.Is(err, store.ErrNotFound) {
+		return err // it has voted, or it is not known whether it has
 	}
 	if _, ok := s.proposals.first(); ok {
 		return nil // a proposal came in meanwhile
@@ -108,16 +109,19 @@ func (e *Engine) propose(ctx context.Context, c chainFacts, s *periodState, roun
 			use = append(use, m)
 		}
 	}
+	if !report.Enough(use, c.weights) {
+		s.proposed = int64(round) - 1 // too few keepers' statements are here; they may still come in this round
+		return nil
+	}
 	m, set, err := report.Propose(tally, c.weights, roster, use, round, e.o.Signer)
 	if errors.Is(err, report.ErrEmpty) {
 		return nil
 	}
+	if err == nil {
+		err = report.Authentic(m, e.o.Domain, c.weights)
+	}
 	if err != nil {
 		return err
-	}
-	if report.Authentic(m, e.o.Domain, c.weights) != nil {
-		s.proposed = int64(round) - 1 // too few keepers' statements are here; they may still come in this round
-		return nil
 	}
 	s.proposals.keep(sound, m, set)
 	e.keepLeaves(set)

@@ -16,12 +16,16 @@ import (
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
+	"github.com/gantry-market/gantry/keeper/signing"
 )
 
 // Config of a keeper. Zero durations take what Timing.For makes of the market's parameters.
 type Config struct {
 	Client *chain.Client
 	Wallet solana.PrivateKey
+	// Signer is the signer that has the wallet's key and the store of what it has signed; nil when this process has them.
+	// Several keepers may share one: one of them works, the others stand by.
+	Signer *signing.Dialer
 	// Data is the folder of the keeper's stores.
 	Data string
 	// Locks are folders for the lock of the wallet, of which the first that can be written is taken, and else Data: beside
@@ -144,6 +148,7 @@ func EvidenceArchive(data string) (*archive.Archive, error) {
 // Files of a keeper's data folder.
 const (
 	fileStore   = "keeper.db"
+	fileSeen    = "signer.seen"
 	fileTxm     = "transactions.db"
 	fileCommand = "commands.db"
 	fileHTTP    = "http.addr"

@@ -99,7 +99,7 @@ func TestA07StatementsAreServedWithinABudget(t *testing.T) {
 			CoveredSeconds: 1, CheckedAt: int64(p)*periodSecs + 1,
 		}
 	}
-	_, refused, err := r.k.store.Sign(statements, func(records.CheckStatement) (solana.Signature, error) { return solana.Signature{1}, nil })
+	_, refused, err := r.k.store.SignStatements(statements)
 	require.NoError(t, err)
 	require.Empty(t, refused)
 	r.run()

@@ -15,25 +15,26 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
 
 // guardedStore is the store, while signing is safe. It remembers whether the disk takes what is written.
 type guardedStore struct {
-	*store.Store
+	signing.Store
 	clock *clock
 
 	mu  sync.Mutex
 	bad error // of the last write
 }
 
-// Sign implements check.Store. Errors: ErrClock, those of store.Sign.
-func (g *guardedStore) Sign(all []records.CheckStatement, sign func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
+// SignStatements implements check.Store. Errors: ErrClock, those of store.Sign.
+func (g *guardedStore) SignStatements(all []records.CheckStatement) ([]store.Signed, []store.Refusal, error) {
 	if err := g.clock.err(); err != nil {
 		return nil, nil, err
 	}
-	signed, refused, err := g.Store.Sign(all, sign)
+	signed, refused, err := g.Store.SignStatements(all)
 	g.keepError(err)
 	return signed, refused, err
 }
@@ -143,11 +144,15 @@ func (k *Keeper) runGuard(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		if err := k.checkVotes(); err != nil {
-			return err
+		err := k.checkVotes()
+		if damage := k.damage.Load(); damage != nil {
+			return *damage
 		}
-		if err := k.damage.Load(); err != nil {
-			return *err
+		switch {
+		case store.IsDamage(err):
+			return err
+		case err != nil: // a signer that does not answer now
+			k.log.Warn().Err(err).Msg("the votes on chain were not compared with those of the store; the keeper tries again")
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -43,13 +44,14 @@ func guarded(t *testing.T) (*Keeper, solana.PrivateKey) {
 	k.timing.Keep = time.Hour
 	signer, err := records.NewSigner(key)
 	require.NoError(t, err)
-	k.signer = signer
 	ahead := time.Duration(0)
 	k.clock = testClock(t, &ahead, zerolog.Nop())
 	s, err := store.Open(filepath.Join(t.TempDir(), fileStore), store.Options{Keeper: key.PublicKey(), Domain: records.Domain{1}, FirstPeriod: 5})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	k.store, k.signing = s, &guardedStore{Store: s, clock: k.clock}
+	protected := signing.New(s, signer, records.Domain{1})
+	k.store, k.signer = protected, protected
+	k.signing = &guardedStore{Store: protected, clock: k.clock}
 	k.watchOwn()
 	return k, key
 }
@@ -75,11 +77,11 @@ func TestClockSkew(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		ahead := c.ahead
-		k, key := guarded(t)
+		k, _ := guarded(t)
 		k.clock = testClock(t, &ahead, zerolog.New(&log))
 		k.signing.clock = k.clock
 		sign := func() error {
-			signed, _, err := k.signing.Sign([]records.CheckStatement{aStatement(6, true)}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
+			signed, _, err := k.signing.SignStatements([]records.CheckStatement{aStatement(6, true)})
 			require.Equal(t, err == nil, len(signed) == 1)
 			return err
 		}
@@ -125,7 +127,7 @@ func TestClockIsNotHasty(t *testing.T) {
 func TestADuplicateSignerStopsSigning(t *testing.T) {
 	k, key := guarded(t)
 	own := aStatement(6, true)
-	signed, _, err := k.signing.Sign([]records.CheckStatement{own}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
+	signed, _, err := k.signing.SignStatements([]records.CheckStatement{own})
 	require.NoError(t, err)
 	add := func(s records.CheckStatement) {
 		sig, err := s.Sign(key)
@@ -140,8 +142,31 @@ func TestADuplicateSignerStopsSigning(t *testing.T) {
 	require.ErrorIs(t, k.unsafe(), store.ErrFrozen)
 	require.Contains(t, k.healthy()[0], "signed with this wallet")
 	require.Contains(t, k.healthy()[0], "move this file away")
-	_, _, err = k.signing.Sign([]records.CheckStatement{aStatement(9, true)}, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(key) })
+	_, _, err = k.signing.SignStatements([]records.CheckStatement{aStatement(9, true)})
 	require.ErrorIs(t, err, store.ErrFrozen)
+}
+
+// silentStore does not answer: its signer is being started again.
+type silentStore struct{ signing.Store }
+
+func (silentStore) Voted(records.Period) (records.Hash, error) {
+	return records.Hash{}, errors.New("the signer cannot be reached")
+}
+
+// A signer that does not answer for a while ends no keeper.
+func TestTheGuardOutlivesASilentSigner(t *testing.T) {
+	k, _ := guarded(t)
+	k.clock.o.Every = 20 * time.Millisecond
+	me := &market.Keeper{}
+	me.Address = market.KeeperAddress(k.publicKey())
+	me.Wallet, me.Votes, me.LastVotePeriod = k.publicKey(), 1, uint64(time.Now().Unix()/5)
+	k.view.Put(me.Address, me)
+	k.store = silentStore{k.store}
+	require.Error(t, k.checkVotes())
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, k.runGuard(ctx), context.DeadlineExceeded)
+	require.NoError(t, k.unsafe())
 }
 
 // A copy of the store from before a vote would vote again: the chain has the vote.

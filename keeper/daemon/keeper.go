@@ -32,6 +32,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/outage"
 	"github.com/gantry-market/gantry/keeper/server"
+	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
@@ -52,7 +53,7 @@ type Keeper struct {
 	matcher *match.Matcher // follows view
 	roles   *roles.Directory
 	pool    *statement.Pool
-	store   *store.Store
+	store   signing.Store
 	signing *guardedStore // the store, while signing is safe
 	clock   *clock
 	lock    *os.File
@@ -89,27 +90,31 @@ type Keeper struct {
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
 	blocks   func(chain.Commitment) chain.BlockSource
 
-	signer *records.ReadySigner // the wallet's
+	key    records.Signer  // the wallet's, with which nothing is signed that may be signed once only; nil with a signer
+	remote *signing.Client // the signer that has the key; nil without one
+	signer records.Signer  // signs for the wallet what package signing lets through
 	damage atomic.Pointer[error]
 }
 
-// Open prepares a keeper: it checks the cluster and the stores and listens. Close must be called.
-// Errors: those of query.Load, store.Open and txm.OpenStore, ErrTiming, ErrNotRegistered.
-func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
+func newKeeper(c Config) *Keeper {
 	k := &Keeper{c: c, log: c.Log, now: c.Now, matcher: match.New(), pool: statement.NewPool(), opened: time.Now()}
 	k.view = view.New(view.Options{Log: c.Log, Listeners: []view.Listener{k.matcher}})
 	if k.now == nil {
 		k.now = time.Now
 	}
-	if k.signer, err = records.NewSigner(c.Wallet); err != nil {
-		return nil, err
-	}
+	return k
+}
+
+// Open prepares a keeper: it checks the cluster and the stores and listens. Close must be called.
+// Errors: those of query.Load, store.Open and txm.OpenStore, ErrTiming, ErrNotRegistered.
+func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
+	k := newKeeper(c)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, k.Close())
 		}
 	}()
-	for _, open := range []func(context.Context) error{k.openMarket, k.openStores, k.openChain, k.openNetwork} {
+	for _, open := range []func(context.Context) error{k.openMarket, k.openKey, k.openStores, k.openChain, k.openNetwork} {
 		if err := open(ctx); err != nil {
 			return nil, err
 		}
@@ -138,24 +143,25 @@ func (k *Keeper) openStores(ctx context.Context) (err error) {
 	if err := os.MkdirAll(k.c.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	if k.lock, err = lockWallet(k.publicKey(), k.domain, append(k.c.Locks, k.c.Data)...); err != nil {
-		return err
+	if k.remote == nil {
+		if k.lock, err = lockWallet(k.key.PublicKey(), k.domain, append(k.c.Locks, k.c.Data)...); err != nil {
+			return err
+		}
 	}
 	if err := k.openStore(ctx); err != nil {
 		return explainStore(err, k.secs)
 	}
-	if err := k.openProofs(); err != nil {
-		return explainStore(err, k.secs)
-	}
-	k.intents, err = txm.OpenStore(k.c.path(fileTxm), k.genesis)
-	return err
+	return explainStore(k.openProofs(), k.secs)
 }
 
 // openChain makes what reads the chain and sends to it, and the metrics that it reports to.
 func (k *Keeper) openChain(context.Context) (err error) {
+	if k.intents, err = txm.OpenStore(k.c.path(fileTxm), k.genesis); err != nil {
+		return err
+	}
 	k.metrics = server.NewMetrics(k.gauges()...)
 	k.txm, err = txm.New(txm.Options{
-		RPC: k.c.Client, Store: k.intents, Keys: txm.NewKeys(k.c.Wallet), Payer: k.c.Wallet.PublicKey(),
+		RPC: k.c.Client, Store: k.intents, Keys: txm.NewKeys(k.signer), Payer: k.publicKey(),
 		Log: k.component("transactions"), Retain: k.timing.Keep, OnLanded: k.metrics.Landed, Fees: k.c.Fees,
 	})
 	if err != nil {
@@ -208,22 +214,35 @@ func (k *Keeper) openStore(ctx context.Context) error {
 	if err := k.clock.measure(ctx); err != nil {
 		return err
 	}
+	if k.remote == nil {
+		first, err := k.firstPeriod(ctx)
+		if err != nil {
+			return err
+		}
+		s, err := store.Open(k.c.path(fileStore), store.Options{Keeper: k.key.PublicKey(), Domain: k.domain, FirstPeriod: first})
+		if err != nil {
+			return err
+		}
+		protected := signing.New(s, k.key, k.domain)
+		k.store, k.signer = protected, protected
+	} else {
+		k.store = k.remote
+	}
+	k.signing = &guardedStore{Store: k.store, clock: k.clock}
+	k.watchOwn()
+	return nil
+}
+
+// firstPeriod is what firstPeriod says of this keeper as it is on chain.
+func (k *Keeper) firstPeriod(ctx context.Context) (records.Period, error) {
 	var me *market.Keeper
-	if found, ok, err := query.Find[market.Keeper](ctx, k.c.Client, market.KeeperAddress(k.publicKey()), chain.Confirmed); err != nil {
-		return err
+	if found, ok, err := query.Find[market.Keeper](ctx, k.c.Client, market.KeeperAddress(k.key.PublicKey()), chain.Confirmed); err != nil {
+		return 0, err
 	} else if ok {
 		me = &found
 	}
 	now := k.now()
-	s, err := store.Open(k.c.path(fileStore), store.Options{
-		Keeper: k.publicKey(), Domain: k.domain, FirstPeriod: firstPeriod(now, now.Add(-k.clock.Ahead()), period, me),
-	})
-	if err != nil {
-		return err
-	}
-	k.store, k.signing = s, &guardedStore{Store: s, clock: k.clock}
-	k.watchOwn()
-	return nil
+	return firstPeriod(now, now.Add(-k.clock.Ahead()), market.Seconds(k.secs), me), nil
 }
 
 // explainStore adds to an error of the store what a person can do about it.
@@ -261,6 +280,8 @@ func (k *Keeper) Close() error {
 	if k.store != nil {
 		errs = errors.Join(errs, k.store.Close())
 		k.store = nil
+	} else if k.remote != nil {
+		errs = errors.Join(errs, k.remote.Close())
 	}
 	if k.lock != nil {
 		errs = errors.Join(errs, k.lock.Close())
@@ -283,6 +304,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 	run := func(f func(context.Context) error) { g.Go(func() error { return f(ctx) }) }
 	if k.http != nil {
 		run(k.http.Run)
+	}
+	if k.remote != nil {
+		run(k.runHold)
 	}
 	run(func(ctx context.Context) error {
 		return k.watcher.Run(ctx, func(e watch.Event) {

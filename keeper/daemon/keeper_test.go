@@ -22,6 +22,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/server"
+	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -64,18 +65,20 @@ func (r *replica) start() {
 		c: Config{Wallet: r.wallet, Data: r.data}, log: log, now: time.Now, domain: r.chain.market.Domain,
 		secs: periodSecs, retention: r.chain.market.Params.ReportRetentionSecs, view: view.New(view.Options{Listeners: []view.Listener{matcher}}), matcher: matcher, pool: statement.NewPool(),
 	}
-	var err error
-	k.signer, err = records.NewSigner(r.wallet)
-	require.NoError(r.t, err)
-	k.timing, err = Timing{
+	timing, err := Timing{
 		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond,
 		ReportDelay: 500 * time.Millisecond, RoundTimeout: 800 * time.Millisecond,
 		CrankInterval: 150 * time.Millisecond, CrankStep: 200 * time.Millisecond, Keep: time.Hour,
 	}.For(r.chain.market.Params)
 	require.NoError(r.t, err)
+	k.timing = timing
 	// A first period of zero: tests do not wait for the next one.
-	k.store, err = store.Open(filepath.Join(r.data, fileStore), store.Options{Keeper: r.wallet.PublicKey(), Domain: k.domain})
+	db, err := store.Open(filepath.Join(r.data, fileStore), store.Options{Keeper: r.wallet.PublicKey(), Domain: k.domain})
 	require.NoError(r.t, err)
+	key, err := records.NewSigner(r.wallet)
+	require.NoError(r.t, err)
+	protected := signing.New(db, key, k.domain)
+	k.store, k.signer = protected, protected
 	k.clock, err = newClock(clockOptions{
 		Chain: func(context.Context) (time.Time, error) { return time.Now().Add(-500 * time.Millisecond), nil },
 		Now:   k.now, Limit: 5 * time.Second, Every: time.Second,

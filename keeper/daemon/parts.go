@@ -68,7 +68,7 @@ func (k *Keeper) openParts() error {
 
 func (k *Keeper) openChecks() (err error) {
 	k.recorder, err = check.NewRecorder(check.RecorderOptions{
-		View: k.view, Store: k.signing, Signer: k.signer, Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
+		View: k.view, Store: k.signing, Self: k.publicKey(), Domain: k.domain, Secs: k.secs, Doubt: k.timing.CheckInterval,
 		Publish: k.gossip.PublishStatements, Sealed: k.gossip.Sealed, Damaged: k.damaged, Log: k.component("statements"), Now: k.now,
 	})
 	if err != nil {
@@ -146,7 +146,7 @@ func (k *Keeper) openDisputes() (err error) {
 	}
 	k.answers.Join(k.node)
 	k.disputes, err = dispute.New(dispute.Options{
-		Store: k.signing, Complaints: k.complaints, Self: k.publicKey(), Signer: k.signer, Domain: k.domain, Secs: k.secs,
+		Store: k.signing, Complaints: k.complaints, Self: k.publicKey(), Domain: k.domain, Secs: k.secs,
 		Publish: k.gossip.PublishStatements, Log: k.component("disputes"), Now: k.now,
 	})
 	return err
@@ -209,7 +209,7 @@ const (
 func (k *Keeper) openAuctions() (err error) {
 	log := k.component("auctions")
 	k.bids, err = auction.New(auction.Options{
-		View: k.view, Store: k.store, Roles: k.roles, PeriodSecs: k.secs, Signer: k.c.Wallet, Domain: k.domain,
+		View: k.view, Store: k.store, Roles: k.roles, PeriodSecs: k.secs, Signer: k.signer, Domain: k.domain,
 		Publish: k.gossip.PublishBids, Damaged: k.damaged, Log: log, Now: k.now, Omit: k.c.OmitBidsOf,
 	})
 	if err != nil {

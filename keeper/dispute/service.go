@@ -23,7 +23,7 @@ import (
 
 // Store has what this keeper has signed. *store.Store is one.
 type Store interface {
-	Sign([]records.CheckStatement, func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error)
+	SignStatements([]records.CheckStatement) ([]store.Signed, []store.Refusal, error)
 	StatementsAbout(p records.Period, node solana.PublicKey) ([]store.Signed, error)
 }
 
@@ -32,7 +32,6 @@ type Options struct {
 	Store      Store
 	Complaints *Complaints
 	Self       solana.PublicKey
-	Signer     records.Signer
 	Domain     records.Domain
 	Secs       uint32
 	Publish    func([]statement.Signed) // after a statement is stored
@@ -135,9 +134,7 @@ func (s *Service) sign(f *market.Fault) (store.Signed, error) {
 		Domain: s.o.Domain, Node: f.Fault.Node, Period: records.Period(now / int64(s.o.Secs)), Kind: records.CheckOutput, Passed: true,
 		CheckedAt: now, Lease: f.Lease,
 	}
-	signed, refused, err := s.o.Store.Sign([]records.CheckStatement{st}, func(st records.CheckStatement) (solana.Signature, error) {
-		return st.Sign(s.o.Signer)
-	})
+	signed, refused, err := s.o.Store.SignStatements([]records.CheckStatement{st})
 	switch {
 	case err != nil:
 		return store.Signed{}, fmt.Errorf("statement about the output of lease %s: %w", f.Lease, err)

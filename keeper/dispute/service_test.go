@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
 )
@@ -28,7 +29,7 @@ const (
 type fixture struct {
 	*view.Accounts
 	service   *Service
-	store     *store.Store
+	store     *signing.Protected
 	key       solana.PrivateKey
 	signer    records.Signer
 	lease     *market.Lease
@@ -47,13 +48,14 @@ func newFixture(t *testing.T) *fixture {
 	require.NoError(t, err)
 	domain := records.Domain{7}
 	f := &fixture{Accounts: view.NewAccounts(), key: key, signer: signer, complaint: []byte("nothing ran")}
-	f.store, err = store.Open(t.TempDir()+"/keeper.db", store.Options{Keeper: key.PublicKey(), Domain: domain})
+	db, err := store.Open(t.TempDir()+"/keeper.db", store.Options{Keeper: key.PublicKey(), Domain: domain})
 	require.NoError(t, err)
+	f.store = signing.New(db, signer, domain)
 	t.Cleanup(func() { require.NoError(t, f.store.Close()) })
 	complaints, err := OpenComplaints(t.TempDir()+"/complaints", f)
 	require.NoError(t, err)
 	f.service, err = New(Options{
-		Store: f.store, Complaints: complaints, Self: key.PublicKey(), Signer: signer, Domain: domain, Secs: secs,
+		Store: f.store, Complaints: complaints, Self: key.PublicKey(), Domain: domain, Secs: secs,
 		Publish: func(all []statement.Signed) { f.published += len(all) },
 		Now:     func() time.Time { return time.Unix(opened+100, 0) },
 	})
@@ -85,7 +87,7 @@ func (f *fixture) saw(t *testing.T, passed bool) {
 			CheckedAt: int64(p+1) * secs, CoveredSeconds: secs,
 		})
 	}
-	_, refused, err := f.store.Sign(all, func(s records.CheckStatement) (solana.Signature, error) { return s.Sign(f.signer) })
+	_, refused, err := f.store.SignStatements(all)
 	require.NoError(t, err)
 	require.Empty(t, refused)
 }

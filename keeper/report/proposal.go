@@ -102,6 +102,23 @@ func Resign(m messages.Proposal, domain records.Domain, round uint32, signer rec
 	return m, err
 }
 
+// Enough reports whether the manifests are those of keepers with so much weight that a proposal of them counts.
+func Enough(manifests []statement.Manifest, w Weights) bool {
+	raw := make([]messages.Manifest, len(manifests))
+	for i, m := range manifests {
+		raw[i] = m.Message()
+	}
+	return enough(raw, w)
+}
+
+func enough(manifests []messages.Manifest, w Weights) bool {
+	var weight uint64
+	for _, m := range manifests {
+		weight += w[solana.PublicKey(m.Keeper)]
+	}
+	return moreThan(weight, w.Total(), 2, 3)
+}
+
 // Authentic checks the proposer's signature, that the proposer is a keeper with weight, and that the manifests are
 // signed by keepers with more than two thirds of the weight, in order. Error: ErrProposal.
 func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
@@ -118,7 +135,6 @@ func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 	if signedRecord(m, domain).Verify(proposer, m.Signature) != nil {
 		return fmt.Errorf("%w: signature", ErrProposal)
 	}
-	var weight uint64
 	for i, raw := range m.Manifests {
 		x := statement.ReadManifest(raw)
 		switch {
@@ -132,9 +148,8 @@ func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 		if err := x.Verify(domain); err != nil {
 			return fmt.Errorf("%w: %w", ErrProposal, err)
 		}
-		weight += w[x.Keeper]
 	}
-	if !moreThan(weight, w.Total(), 2, 3) {
+	if !enough(m.Manifests, w) {
 		return fmt.Errorf("%w: statements of too few keepers", ErrProposal)
 	}
 	return nil

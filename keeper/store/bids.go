@@ -40,7 +40,7 @@ func (s *Store) PutBids(a AuctionKey, bids map[[32]byte][]byte) error {
 				return err
 			}
 		}
-		return nil
+		return bump(tx)
 	})
 	if err != nil {
 		return fmt.Errorf("keep bids of order %s: %w", a.Order, err)
@@ -120,7 +120,11 @@ func (s *Store) PruneBids(before int64) (int, error) {
 			return err
 		}
 		sets, err := boltstore.DeleteBelow(tx.Bucket(bucketBidSets), limit, nil)
-		n = bids + sets
+		if err != nil {
+			return err
+		}
+		heads, err := boltstore.DeleteBelow(tx.Bucket(bucketHeads), limit, nil)
+		n = bids + sets + heads
 		return err
 	})
 	return n, err

@@ -20,7 +20,7 @@ import (
 var keyDigest = []byte("digest")
 
 // promises are the buckets that the digest covers.
-var promises = [][]byte{bucketStatements, bucketPacks, bucketManifests, bucketVotes}
+var promises = [][]byte{bucketStatements, bucketPacks, bucketManifests, bucketVotes, bucketRounds}
 
 func isPromise(bucket []byte) bool {
 	return slices.ContainsFunc(promises, func(p []byte) bool { return bytes.Equal(p, bucket) })
@@ -29,7 +29,11 @@ func isPromise(bucket []byte) bool {
 type digest struct {
 	count uint64
 	sum   [32]byte
+	// sequence grows with each write, so that who has seen the file notices when it finds an older copy in its place.
+	sequence uint64
 }
+
+const digestSize = 8 + 32 + 8
 
 func (d *digest) toggle(bucket, key, entry []byte) {
 	sum := boltstore.Sum(bucket, key, entry)
@@ -41,17 +45,27 @@ func (d *digest) drop(bucket, key, entry []byte) { d.toggle(bucket, key, entry);
 
 func readDigest(tx *bolt.Tx) (digest, error) {
 	v, err := boltstore.Get(tx, bucketMeta, keyDigest)
-	if errors.Is(err, ErrNotFound) || (err == nil && len(v) != 40) {
+	if errors.Is(err, ErrNotFound) || (err == nil && len(v) != digestSize) {
 		err = boltstore.Damaged("digest of %d bytes", len(v))
 	}
 	if err != nil {
 		return digest{}, err
 	}
-	return digest{binary.BigEndian.Uint64(v), [32]byte(v[8:])}, nil
+	return digest{binary.BigEndian.Uint64(v), [32]byte(v[8:40]), binary.BigEndian.Uint64(v[40:])}, nil
 }
 
 func (d *digest) save(tx *bolt.Tx) error {
-	return boltstore.Put(tx, bucketMeta, keyDigest, append(number(d.count), d.sum[:]...))
+	d.sequence++
+	return boltstore.Put(tx, bucketMeta, keyDigest, append(append(number(d.count), d.sum[:]...), number(d.sequence)...))
+}
+
+// bump notes a write of something that the digest does not cover.
+func bump(tx *bolt.Tx) error {
+	all, err := readDigest(tx)
+	if err != nil {
+		return err
+	}
+	return all.save(tx)
 }
 
 // checkDigest recomputes the digest from the entries.
@@ -70,7 +84,7 @@ func checkDigest(tx *bolt.Tx) error {
 			return err
 		}
 	}
-	if have != want {
+	if have.count != want.count || have.sum != want.sum {
 		return boltstore.Damaged("%d promises are there, %d were written, or they have changed", have.count, want.count)
 	}
 	return nil

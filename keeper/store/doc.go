@@ -8,6 +8,8 @@
 //   - a statement for a period that was sealed is refused (ErrSealed), so that what peers were told is complete stays
 //     complete;
 //   - a second manifest of a period is refused (ErrManifest), as is one of a period that is not sealed (ErrOpen);
+//   - a second proposal for a round of a period is refused (ErrProposal), as is a set of other bids of an auction
+//     (ErrBidSet);
 //   - a file that is damaged, or of another keeper or cluster, does not open, and a damaged entry is an error, never an
 //     empty answer (internal/boltstore).
 //

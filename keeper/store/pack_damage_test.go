@@ -156,7 +156,7 @@ func TestDigestOfLargeRecords(t *testing.T) {
 		var d digest
 		d.add([]byte("bucket"), bytes.Repeat([]byte{1}, keySize), value)
 		want := sha256.Sum256(slices.Concat([]byte("bucket"), []byte{0, 0, 0, keySize}, bytes.Repeat([]byte{1}, keySize), value))
-		require.Equal(t, digest{1, want}, d)
+		require.Equal(t, digest{count: 1, sum: want}, d)
 		d.drop([]byte("bucket"), bytes.Repeat([]byte{1}, keySize), value)
 		require.Zero(t, d)
 	}

@@ -154,5 +154,5 @@ func TestOtherSchema(t *testing.T) {
 	require.NoError(t, s.Close())
 	_, err := Open(path, options())
 	require.ErrorIs(t, err, ErrSchema)
-	require.ErrorContains(t, err, "it has 4, this version reads 5")
+	require.ErrorContains(t, err, "it has 5, this version reads 6")
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +16,7 @@ import (
 )
 
 // Schema is the layout of the file.
-const Schema = 5
+const Schema = 6
 
 var (
 	// ErrCorrupt: the file is damaged. The keeper must not sign anything with it.
@@ -34,6 +35,10 @@ var (
 	ErrSealed = errors.New("period is sealed")
 	// ErrEarly: the period is one that a new store may not sign for.
 	ErrEarly = errors.New("a new store cannot know what was signed for this period")
+	// ErrProposal: another proposal was signed for this round of the period.
+	ErrProposal = errors.New("another proposal was signed for this round")
+	// ErrBidSet: another set of bids was signed for this auction.
+	ErrBidSet = errors.New("a bid set with other bids was signed for this auction")
 )
 
 var (
@@ -46,9 +51,12 @@ var (
 	bucketBidSets    = []byte("bid sets")
 	bucketPacks      = []byte("packs")
 	bucketManifests  = []byte("manifests")
+	bucketRounds     = []byte("rounds")
+	bucketHeads      = []byte("bid set heads")
 
 	keyFirst  = []byte("first")
 	keySealed = []byte("sealed")
+	keyFile   = []byte("file")
 )
 
 // Options for Open.
@@ -74,10 +82,12 @@ func Open(path string, o Options) (*Store, error) {
 	s := &Store{pack: packSize}
 	db, err := boltstore.Open(path, boltstore.Config{
 		Name: "keeper store", Schema: Schema, Owner: append(o.Domain[:], o.Keeper[:]...),
-		Buckets: slices.Concat(promises, [][]byte{bucketProposals, bucketProofs, bucketBids, bucketBidSets}),
+		Buckets: slices.Concat(promises, [][]byte{bucketProposals, bucketProofs, bucketBids, bucketBidSets, bucketHeads}),
 		Covered: promises, // by the digest, which takes every byte of them
 		Fill: func(tx *bolt.Tx) error {
-			return errors.Join(putNumber(tx, keyFirst, uint64(o.FirstPeriod)), (&digest{}).save(tx))
+			var file [16]byte
+			_, err := rand.Read(file[:])
+			return errors.Join(err, boltstore.Put(tx, bucketMeta, keyFile, file[:]), putNumber(tx, keyFirst, uint64(o.FirstPeriod)), (&digest{}).save(tx))
 		},
 		Check: func(tx *bolt.Tx) error {
 			first, err := getNumber(tx, keyFirst)

@@ -75,7 +75,7 @@ func (k *keeper) start() error {
 	g, t, secs := k.group, sim.o.times(), sim.secs()
 	var err error
 	if k.recorder, err = check.NewRecorder(check.RecorderOptions{
-		View: k.view, Store: k.store, Signer: k.key, Domain: domain, Secs: secs, Publish: k.publish,
+		View: k.view, Store: signingStore{k.store, k.key}, Self: k.wallet(), Domain: domain, Secs: secs, Publish: k.publish,
 		Sealed: k.audit, Doubt: t.every, Damaged: k.damaged, Log: zerolog.Nop(), Now: k.now,
 	}); err != nil {
 		return err

@@ -44,7 +44,7 @@ func newMemStore(first records.Period) *memStore {
 // FirstPeriod implements consensus.Store.
 func (m *memStore) FirstPeriod() records.Period { return m.first }
 
-// Sign implements check.Store.
+// Sign is what package store does.
 func (m *memStore) Sign(all []records.CheckStatement, sign func(records.CheckStatement) (solana.Signature, error)) ([]store.Signed, []store.Refusal, error) {
 	var out []store.Signed
 	var refused []store.Refusal
@@ -70,6 +70,17 @@ func (m *memStore) Sign(all []records.CheckStatement, sign func(records.CheckSta
 		}
 	}
 	return out, refused, nil
+}
+
+// signingStore signs with a keeper's key what the store takes: package signing's promises without its file.
+type signingStore struct {
+	*memStore
+	key records.Signer
+}
+
+// SignStatements implements check.Store.
+func (s signingStore) SignStatements(all []records.CheckStatement) ([]store.Signed, []store.Refusal, error) {
+	return s.Sign(all, func(st records.CheckStatement) (solana.Signature, error) { return st.Sign(s.key) })
 }
 
 // Statements implements check.Store and consensus.Store: in the order of package store.

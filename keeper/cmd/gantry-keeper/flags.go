@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,15 +18,34 @@ import (
 
 var errFlags = errors.New("wrong flags")
 
-func commonFlags() []cli.Flag {
-	return append([]cli.Flag{
-		&cli.StringFlag{Name: "keypair", Aliases: []string{"k"}, Usage: "keypair `FILE` of the keeper's wallet (default: as solana config says)", EnvVars: []string{"GANTRY_KEYPAIR"}},
-		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "RPC `URL` or moniker; repeat for failover (default: as solana config says)", EnvVars: []string{"GANTRY_URL"}},
-		&cli.StringSliceFlag{Name: "ws", Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS"}},
-		&cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/keeper", Usage: "`FOLDER` of the keeper's stores", EnvVars: []string{"GANTRY_KEEPER_DATA"}},
+func keypairFlag() cli.Flag {
+	return &cli.StringFlag{Name: "keypair", Aliases: []string{"k"}, Usage: "keypair `FILE` of the keeper's wallet (default: as solana config says)", EnvVars: []string{"GANTRY_KEYPAIR"}}
+}
+
+func dataFlag() cli.Flag {
+	return &cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/keeper", Usage: "`FOLDER` of the keeper's stores", EnvVars: []string{"GANTRY_KEEPER_DATA"}}
+}
+
+func logFlags() []cli.Flag {
+	return []cli.Flag{
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "trace, debug, info, warn or error", EnvVars: []string{"GANTRY_LOG"}},
 		&cli.BoolFlag{Name: "log-json", Usage: "logs as JSON lines"},
-	}, feeflags.Flags()...)
+	}
+}
+
+// signerFolderFlags are those of a signer, which does not talk to the chain.
+func signerFolderFlags() []cli.Flag {
+	return append([]cli.Flag{keypairFlag(), dataFlag()}, logFlags()...)
+}
+
+func commonFlags() []cli.Flag {
+	flags := []cli.Flag{
+		keypairFlag(),
+		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "RPC `URL` or moniker; repeat for failover (default: as solana config says)", EnvVars: []string{"GANTRY_URL"}},
+		&cli.StringSliceFlag{Name: "ws", Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS"}},
+		dataFlag(),
+	}
+	return append(append(flags, logFlags()...), feeflags.Flags()...)
 }
 
 func addressFlags() []cli.Flag {
@@ -65,7 +83,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 		return out, err
 	}
 	solana, err := chain.LoadCLIConfig("")
-	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair")) {
+	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair") && c.String("signer") == "") {
 		return out, err
 	}
 	urls, ws := c.StringSlice("url"), c.StringSlice("ws")
@@ -86,20 +104,16 @@ func config(c *cli.Context) (daemon.Config, error) {
 	if keypair == "" {
 		keypair = solana.KeypairPath
 	}
-	if out.Wallet, err = chain.LoadKeypair(keypair); err != nil {
+	if out.Data, err = makeData(c.String("data")); err != nil {
 		return out, err
 	}
-	if keypair, err = chain.ExpandHome(keypair); err != nil {
+	if out.Signer, err = signerOf(c); err != nil {
 		return out, err
 	}
-	if real, err := filepath.EvalSymlinks(keypair); err == nil {
-		out.Locks = []string{filepath.Dir(real)}
-	}
-	if out.Data, err = chain.ExpandHome(c.String("data")); err != nil {
-		return out, err
-	}
-	if err := os.MkdirAll(out.Data, 0o700); err != nil {
-		return out, fmt.Errorf("--data: %w", err)
+	if out.Signer == nil {
+		if out.Wallet, out.Locks, err = wallet(keypair); err != nil {
+			return out, err
+		}
 	}
 	if out.Client, err = chain.New(chain.Options{Endpoints: endpoints, Log: log}); err != nil {
 		return out, err

@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
+	"github.com/gantry-market/gantry/keeper/signing"
 )
 
 // Whatever a person gets wrong is one line that says what to do, and nothing is left behind.
@@ -47,6 +48,9 @@ func TestWrongInput(t *testing.T) {
 		"no such policy":     {[]string{"run", "--keypair", keypair, "--url", nowhere, "--evidence-policy", filepath.Join(dir, "nope.json")}, errFlags, "--evidence-policy"},
 		"not a policy":       {[]string{"run", "--keypair", keypair, "--url", nowhere, "--evidence-policy", broken}, policy.ErrDocument, "broken.json"},
 		"no such collateral": {[]string{"run", "--keypair", keypair, "--url", nowhere, "--evidence-collateral", broken}, errFlags, "--evidence-collateral"},
+		"not a signer":       {[]string{"run", "--url", nowhere, "--signer", "10.0.0.1:7401"}, signing.ErrAddress, "tls://KEY@HOST:PORT"},
+		"no prepared folder": {[]string{"signer", "run", "--keypair", keypair}, daemon.ErrNoSigner, "gantry-keeper signer init"},
+		"no time to hold":    {[]string{"signer", "run", "--keypair", keypair, "--hold", "0s"}, errFlags, "--hold"},
 		"an unknown level":   {[]string{"run", "--log-level", "loud"}, errFlags, "--log-level"},
 	} {
 		t.Run(name, func(t *testing.T) {

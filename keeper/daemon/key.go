@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/signing"
+)
+
+// openKey takes the wallet's key, or waits until the signer that has it answers this keeper.
+func (k *Keeper) openKey(ctx context.Context) (err error) {
+	if k.c.Signer == nil {
+		k.key, err = records.NewSigner(k.c.Wallet)
+		return err
+	}
+	if err := os.MkdirAll(k.c.Data, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	k.remote, err = signing.NewClient(signing.ClientOptions{
+		Dial: *k.c.Signer, Seen: k.c.path(fileSeen), Timeout: signerTimeout, Log: k.component("signer"),
+	})
+	if err != nil {
+		return err
+	}
+	if err := k.remote.Acquire(ctx); err != nil {
+		return explainStore(err, k.secs)
+	}
+	if k.remote.Domain() != k.domain {
+		return fmt.Errorf("%w: it signs for cluster %s, --url is one of %s", ErrSigner, k.remote.Domain(), k.domain)
+	}
+	k.signer = k.remote
+	k.log.Info().Stringer("keeper", k.publicKey()).Msg("keeper has the signer's hold")
+	return nil
+}
+
+// ErrSigner: the signer is of another cluster.
+var ErrSigner = errors.New("this signer does not sign for this market")
+
+// signerTimeout is for one answer of a signer: as long as its disk may take.
+const signerTimeout = 15 * time.Second
+
+// runHold ends the keeper when another one has the signer's hold.
+func (k *Keeper) runHold(ctx context.Context) error {
+	return explainStore(k.remote.Keep(ctx), k.secs)
+}

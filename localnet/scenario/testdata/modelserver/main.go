@@ -53,7 +53,9 @@ func main() {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ok"}`) })
-	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]any{"object": "list", "data": []any{map[string]any{"id": *model, "object": "model"}}}) })
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, map[string]any{"object": "list", "data": []any{map[string]any{"id": *model, "object": "model"}}})
+	})
 	for path, field := range map[string]string{"/v1/chat/completions": "delta", "/v1/completions": "text"} {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 			var c chat

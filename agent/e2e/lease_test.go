@@ -175,7 +175,7 @@ func TestLeaseToCompletion(t *testing.T) {
 
 	screen := a.command("status", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
 	require.Contains(t, screen, "1 of 1 keepers connected")
-	require.Contains(t, screen, "measured  not yet")
+	require.Contains(t, screen, "measured   not yet")
 	a.stop()
 }
 

@@ -17,6 +17,7 @@ var whys = []struct {
 	{messages.MeasureUnready, "unready"},
 	{messages.MeasureFailed, "failed"},
 	{messages.MeasureTooMany, "too_many"},
+	{messages.MeasureJob, "job"},
 }
 
 // measurements are the figures of the node's measurements.

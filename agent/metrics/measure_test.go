@@ -33,6 +33,7 @@ gantry_agent_measurement_openings_total 14
 # TYPE gantry_agent_measurement_refusals_total counter
 gantry_agent_measurement_refusals_total{why="block"} 0
 gantry_agent_measurement_refusals_total{why="failed"} 0
+gantry_agent_measurement_refusals_total{why="job"} 0
 gantry_agent_measurement_refusals_total{why="lease"} 0
 gantry_agent_measurement_refusals_total{why="over"} 0
 gantry_agent_measurement_refusals_total{why="too_many"} 7
@@ -47,6 +48,7 @@ gantry_agent_measurements_committed_total 3
 # TYPE gantry_agent_measurements_ended_total counter
 gantry_agent_measurements_ended_total{why="block"} 0
 gantry_agent_measurements_ended_total{why="failed"} 0
+gantry_agent_measurements_ended_total{why="job"} 0
 gantry_agent_measurements_ended_total{why="lease"} 2
 gantry_agent_measurements_ended_total{why="over"} 3
 gantry_agent_measurements_ended_total{why="too_many"} 0

@@ -71,7 +71,7 @@ func TestAFailedLease(t *testing.T) {
 		Node: node.Address, Period: p + 1, ChecksTotal: 2, Lease: lease.Address, DowntimeSeconds: up, Flags: records.FlagOffline,
 	})
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.PaidSecs == up })
-	_, _, flags := market.LeafNews(&proof.Leaf, &node, &lease, 5)
+	_, _, flags := market.LeafNews(&proof.Leaf, &node, &lease, &market.Params{PeriodSecs: 5})
 	require.Equal(t, records.FlagOffline, flags)
 	instruction, err = ix.FaultOpen(ix.FaultOpenArgs{Payer: keeper.PublicKey(), Node: node, Proof: proof})
 	w.Do("fault_open", sign, instruction, err)

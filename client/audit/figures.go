@@ -14,7 +14,7 @@ import (
 )
 
 // fromFigures checks the fault of a slow machine again: by the figures of the leaves that were applied to the node, in their
-// order, and the terms that it knew, none of the last measured periods shows its class.
+// order, and the terms that it knew, no measured period of a long enough row shows its class.
 func (s *Slash) fromFigures(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpened) (Step, error) {
 	txs, err := Read(ctx, o.Source, v.Node, o.Commitment)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s *Slash) fromFigures(ctx context.Context, o Options, opened Tx, v *bindin
 	for i, share := range n.found {
 		text[i] = fmt.Sprintf("%d.%02d %%", share/100, share%100)
 	}
-	c.require(len(n.found) == market.FigurePeriods, "the leaves have figures of %d periods, not of %d", len(n.found), market.FigurePeriods)
-	c.require(market.NonePasses(n.found), "one of the figures shows the class")
+	needed := int(market.SlowPeriods(&o.Params))
+	c.require(len(n.found) == needed, "the leaves have figures of %d periods in a row that show less than the class, not of %d", len(n.found), needed)
 	return Step{
 		Name: "figures", Time: opened.Time, Signature: opened.Signature, Problems: c,
 		Text: fmt.Sprintf("of a class of %s TOPS and %s GB/s, the last measured periods show %s", market.TOPS(n.terms.operations),
@@ -56,7 +56,7 @@ type measuredNode struct {
 	terms  classTerms
 	since  int64 // when the node knew them
 	seen   map[records.Period]bool
-	shares []uint16 // newest first
+	row    []uint16 // shares in a row that are too little, newest first
 	found  []uint16 // those that made it slow last
 }
 
@@ -69,12 +69,12 @@ func (n *measuredNode) take(t Tx) error {
 				if err != nil {
 					return err
 				}
-				n.terms, n.since, n.shares = terms, t.Time.Unix(), nil
+				n.terms, n.since, n.row = terms, t.Time.Unix(), nil
 			}
 		case *bindings.TermsAccepted:
 			if v.Node == n.of {
 				if terms := (classTerms{v.MinOperations, v.MinBandwidth}); terms != n.terms {
-					n.terms, n.shares = terms, nil
+					n.terms, n.row = terms, nil
 				}
 				n.since = t.Time.Unix()
 			}
@@ -95,11 +95,12 @@ func (n *measuredNode) take(t Tx) error {
 			continue
 		}
 		share := market.ShareBPS(l.Operations, l.Bandwidth, n.terms.operations, n.terms.bandwidth)
-		n.shares = slices.Insert(n.shares, 0, share)
-		n.shares = n.shares[:min(len(n.shares), market.FigurePeriods)]
+		if n.row = slices.Insert(n.row, 0, share); share >= market.FiguresBPS {
+			n.row = nil
+		}
 	}
 	if slow {
-		n.found, n.shares = n.shares, nil
+		n.found, n.row = n.row, nil
 	}
 	return nil
 }

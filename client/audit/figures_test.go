@@ -49,21 +49,21 @@ func TestFiguresAreFoundAgain(t *testing.T) {
 	take(at(10, &bindings.NodeRegistered{Node: node, Model: 7}))
 	require.Equal(t, classTerms{100, 10}, n.terms)
 	take(applied(9, 1)) // began before the node was registered
-	require.Empty(t, n.shares)
+	require.Empty(t, n.row)
 	for i := range records.Period(5) {
 		take(applied(10+i, 60))
 		take(applied(10+i, 90)) // the leaf of a lease, after the node's
 	}
 	take(applied(15, 0))
-	require.Equal(t, []uint16{6_000, 6_000, 6_000, 6_000, 6_000}, n.shares)
+	require.Equal(t, []uint16{6_000, 6_000, 6_000, 6_000, 6_000}, n.row)
 	last := applied(16, 50)
 	last.Events = append(last.Events, market.Event{Value: &bindings.FaultOpened{Node: node, Flags: uint16(records.FlagSlow)}})
 	take(last)
 	require.Equal(t, []uint16{5_000, 6_000, 6_000, 6_000, 6_000, 6_000}, n.found)
-	require.Empty(t, n.shares)
+	require.Empty(t, n.row)
 	take(applied(17, 60))
 	take(at(18, &bindings.TermsAccepted{Node: node, MinOperations: 200, MinBandwidth: 10}))
-	require.Empty(t, n.shares, "of other terms")
+	require.Empty(t, n.row, "of other terms")
 	take(applied(18, 60))
-	require.Equal(t, []uint16{3_000}, n.shares)
+	require.Equal(t, []uint16{3_000}, n.row)
 }

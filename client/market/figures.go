@@ -9,11 +9,20 @@ import (
 )
 
 // FiguresBPS is what a machine must reach of its class, in basis points: in the mean of its last measured periods to be
-// awarded, and in one of FigurePeriods at least not to be slashed.
+// awarded, and now and then not to be slashed.
 const FiguresBPS = 7_000
 
-// FigurePeriods is how many measured periods count.
+// FigurePeriods is how many measured periods the mean is of.
 const FigurePeriods = len(bindings.Node{}.Shares)
+
+// SlowPeriods is in how many measured periods in a row a slow machine reaches too little. It is the twin of
+// Params::slow_periods.
+func SlowPeriods(p *Params) uint8 {
+	if p.AllowSimulated == 0 {
+		return 16
+	}
+	return 6
+}
 
 // ShareBPS is the share of its class that a machine reaches, in basis points, rounded down: the lesser one of its two figures,
 // each at most the whole, and the whole where the class asks for nothing. It is the twin of share_bps.
@@ -35,16 +44,6 @@ func InClass(shares []uint16) bool {
 		sum += int(s)
 	}
 	return len(shares) > 0 && sum >= FiguresBPS*len(shares)
-}
-
-// NonePasses reports whether none of these shares is enough. It is the twin of none_passes.
-func NonePasses(shares []uint16) bool {
-	for _, s := range shares {
-		if s >= FiguresBPS {
-			return false
-		}
-	}
-	return true
 }
 
 // Calibrated reports whether the model's machines are held to figures.
@@ -71,13 +70,14 @@ func (n *Node) MeanShare() uint16 {
 
 // ForgetShares lets what was measured before not count any more.
 func (n *Node) ForgetShares() {
-	n.Shares, n.SharesLen, n.ClassSince = [FigurePeriods]uint16{}, 0, 0
+	n.Shares, n.SharesLen, n.SlowPeriods, n.ClassSince = [FigurePeriods]uint16{}, 0, 0, 0
 }
 
 // NoteFigures takes over what a leaf has measured, after its period was marked as applied. It says whether the leaf does not
 // show that the machine is less than its class, and whether it makes the machine slow. It is the twin of
 // Node::note_figures.
-func (n *Node) NoteFigures(leaf *records.Leaf, periodSecs uint32, now int64) (reached, slow bool) {
+func (n *Node) NoteFigures(leaf *records.Leaf, p *Params, now int64) (reached, slow bool) {
+	periodSecs := p.PeriodSecs
 	newest := uint64(leaf.Period) == n.LastReportPeriod
 	if newest {
 		n.takeFigures(leaf, now)
@@ -97,7 +97,10 @@ func (n *Node) NoteFigures(leaf *records.Leaf, periodSecs uint32, now int64) (re
 	copy(n.Shares[1:], n.Shares[:FigurePeriods-1])
 	n.Shares[0], n.SharesLen = share, min(n.SharesLen+1, uint8(FigurePeriods))
 	reached = share >= FiguresBPS
-	if int(n.SharesLen) == FigurePeriods && NonePasses(n.Shares[:]) {
+	if n.SlowPeriods++; reached {
+		n.SlowPeriods = 0
+	}
+	if n.SlowPeriods >= SlowPeriods(p) {
 		n.ForgetShares()
 		return reached, true
 	}
@@ -122,8 +125,8 @@ func (n *Node) takeFigures(leaf *records.Leaf, now int64) {
 }
 
 // makesSlow reports whether a leaf that is new for the node makes it slow.
-func (n Node) makesSlow(leaf *records.Leaf, periodSecs uint32) bool {
-	_, slow := n.NoteFigures(leaf, periodSecs, math.MaxInt64)
+func (n Node) makesSlow(leaf *records.Leaf, p *Params) bool {
+	_, slow := n.NoteFigures(leaf, p, math.MaxInt64)
 	return slow
 }
 

@@ -3,6 +3,7 @@ package market_test
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,25 +28,27 @@ func TestVectorsFigures(t *testing.T) {
 		Windows []struct {
 			Shares  []uint16
 			InClass bool `json:"in_class"`
-			Slow    bool
 		}
 	}
 	require.NoError(t, json.Unmarshal(raw, &doc))
 	require.NotEmpty(t, doc.Windows)
 	for i, w := range doc.Windows {
 		require.Equal(t, w.InClass, market.InClass(w.Shares), "window %d", i)
-		require.Equal(t, w.Slow, len(w.Shares) == market.FigurePeriods && market.NonePasses(w.Shares), "window %d", i)
 	}
 }
 
 // measuredIn is a node of a class that a sequence of leaves of one period each was applied to.
+// The market allows simulated GPUs.
 func measuredIn(n *market.Node, first uint64, figures ...uint32) (slow int) {
-	const secs = 60
+	return measuredBy(&market.Params{PeriodSecs: 60, AllowSimulated: 1}, n, first, figures...)
+}
+
+func measuredBy(p *market.Params, n *market.Node, first uint64, figures ...uint32) (slow int) {
 	for i, f := range figures {
 		leaf := &records.Leaf{Period: records.Period(first + uint64(i)), Operations: f, Bandwidth: f}
-		_, _, flags := market.LeafNews(leaf, n, nil, secs)
+		_, _, flags := market.LeafNews(leaf, n, nil, p)
 		n.LastReportPeriod, n.ReportWindow = uint64(leaf.Period), ^uint32(0)
-		_, was := n.NoteFigures(leaf, secs, int64(uint64(leaf.Period)+1)*secs)
+		_, was := n.NoteFigures(leaf, p, int64(uint64(leaf.Period)+1)*int64(p.PeriodSecs))
 		if was {
 			slow++
 		}
@@ -78,6 +81,20 @@ func TestFiguresMakeAndBreakAClass(t *testing.T) {
 	require.Empty(t, n.ClassShares())
 	require.Zero(t, n.ClassSince)
 	require.Zero(t, measuredIn(n, 109, 690, 690, 690, 690, 690), "five are too few")
+}
+
+// In a market of real GPUs a machine is slow after sixteen small shares in a row.
+func TestARowOfSixteenIsSlow(t *testing.T) {
+	p := &market.Params{PeriodSecs: 60}
+	n := classNode()
+	fifteen := slices.Repeat([]uint32{690}, 15)
+	require.Zero(t, measuredBy(p, n, 100, fifteen...))
+	require.Zero(t, measuredBy(p, n, 115, 700), "one that is enough")
+	require.Zero(t, n.SlowPeriods)
+	require.Zero(t, measuredBy(p, n, 116, fifteen...))
+	require.Equal(t, 1, measuredBy(p, n, 131, 690))
+	require.Zero(t, n.SlowPeriods)
+	require.Empty(t, n.ClassShares())
 }
 
 // A machine that was wholly free for a period, and was not measured in it, is not awarded before it is measured again.

@@ -294,10 +294,10 @@ const NodeFlags = records.FlagSlow | records.FlagSpecMismatch | records.FlagWork
 // LeafNews says what applying a leaf brings: whether it is new for its node, new for its lease, and the flags that open
 // a fault. Nothing new means AlreadyApplied. Flags of the machine mean fault_open for the node, and after it what the leaf
 // says of its lease; other flags mean fault_open for the lease; none means report_apply.
-func LeafNews(leaf *records.Leaf, n *Node, l *Lease, periodSecs uint32) (nodeNew, leaseNew bool, flags records.Flags) {
+func LeafNews(leaf *records.Leaf, n *Node, l *Lease, p *Params) (nodeNew, leaseNew bool, flags records.Flags) {
 	if nodeNew = isNew(n.LastReportPeriod, n.ReportWindow, uint64(leaf.Period)); nodeNew {
 		flags |= leaf.Flags & NodeFlags
-		if n.makesSlow(leaf, periodSecs) {
+		if n.makesSlow(leaf, p) {
 			flags |= records.FlagSlow
 		}
 	}

@@ -183,7 +183,7 @@ func TestVectorsWindow(t *testing.T) {
 	}](t, "window.json") {
 		node := market.Node{}
 		node.LastReportPeriod, node.ReportWindow = c.Last, c.Window
-		fresh, _, _ := market.LeafNews(&records.Leaf{Period: records.Period(c.Period)}, &node, nil, 3_600)
+		fresh, _, _ := market.LeafNews(&records.Leaf{Period: records.Period(c.Period)}, &node, nil, &market.Params{PeriodSecs: 3_600})
 		require.Equal(t, c.Fresh, fresh, "case %d", i)
 	}
 }

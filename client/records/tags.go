@@ -85,6 +85,7 @@ var AllLabels = []Label{
 	{"gantry-guest-1", "what a guest's key signs in a bundle", "attest/guest"},
 	{"gantry-guest-answer-1", "what a guest's key signs of an answer", "attest/guest"},
 	{"gantry-instant-1", "seed of a tick of a period, which may be its instant", "client/market/instant, program/src/state"},
+	{"gantry-lease-instant-1", "instant of a measurement that a lease's customer asks for", "client/market/instant"},
 	{"gantry-nvgpu-device-1", "GPU by the key of its certificate", "attest/nvgpu"},
 	{"gantry-others-1", "digest of all evidence of a bundle but the TPM's", "attest/bundle"},
 	{"gantry-p2p-1", "connection hash of a lease", "agent/lease"},

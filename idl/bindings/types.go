@@ -8207,8 +8207,11 @@ type Node struct {
 	Recut uint8 `json:"recut"`
 
 	// How many of `shares` there are.
-	SharesLen uint8    `json:"sharesLen"`
-	Pad       [2]uint8 `json:"pad"`
+	SharesLen uint8 `json:"sharesLen"`
+
+	// In how many measured periods in a row it has reached too little of its class, up to the last.
+	SlowPeriods uint8    `json:"slowPeriods"`
+	Pad         [1]uint8 `json:"pad"`
 }
 
 func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -8691,6 +8694,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.SharesLen)
 	if err != nil {
 		return errors.NewField("SharesLen", err)
+	}
+	// Serialize `SlowPeriods`:
+	err = encoder.Encode(obj.SlowPeriods)
+	if err != nil {
+		return errors.NewField("SlowPeriods", err)
 	}
 	// Serialize `Pad`:
 	err = encoder.Encode(obj.Pad)
@@ -9190,6 +9198,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.SharesLen)
 	if err != nil {
 		return errors.NewField("SharesLen", err)
+	}
+	// Deserialize `SlowPeriods`:
+	err = decoder.Decode(&obj.SlowPeriods)
+	if err != nil {
+		return errors.NewField("SlowPeriods", err)
 	}
 	// Deserialize `Pad`:
 	err = decoder.Decode(&obj.Pad)

@@ -44,7 +44,7 @@ func (d *due) leavesOf(set *report.Set) {
 			if l != nil && (l.Node != leaf.Node || l.StartedAt == 0) {
 				continue
 			}
-			nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l, d.v.Market.Params.PeriodSecs)
+			nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l, &d.v.Market.Params)
 			ofNode := flags&market.NodeFlags != 0
 			if !nodeNew && !leaseNew || l == nil && !leaf.Lease.IsZero() && !ofNode {
 				continue

@@ -10,7 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// falseClaim follows a node that claims an H100 and computes far too slowly: none of six measurements shows its class, and a
+// falseClaim follows a node that claims an H100 and computes far too slowly: no measurement of a row shows its class, and a
 // part of its stake is slashed.
 func (d *demo) falseClaim(ctx context.Context) error {
 	node, err := d.net.Machine(falseH100)
@@ -21,7 +21,8 @@ func (d *demo) falseClaim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, and none of %d measurements shows one", fault.Period, node.Name, sdk.FigurePeriods), "flag SLOW, "+d.voters(fault.Period))
+	params := d.net.Params()
+	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, and none of %d measurements shows one", fault.Period, node.Name, sdk.SlowPeriods(&params)), "flag SLOW, "+d.voters(fault.Period))
 	d.expect.that(records.Flags(fault.Flags)&records.FlagSlow != 0, "the false H100 is caught by its figures", "flags %v", fault.Flags)
 	if n, ok := d.view.Node(node.Address); d.expect.that(ok, "the false H100 can be read") {
 		share := sdk.ShareBPS(n.Operations, n.Bandwidth, n.MinOperations, n.MinBandwidth)

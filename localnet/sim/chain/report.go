@@ -232,7 +232,7 @@ func (t *tx) applyLeaf(report, node, lease solana.PublicKey, body []byte) (recor
 			return leaf, bindings.ErrorCodeInvalidLeaf
 		}
 	}
-	nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l, m.Params.PeriodSecs)
+	nodeNew, leaseNew, flags := market.LeafNews(&leaf, n, l, &m.Params)
 	if !nodeNew && !leaseNew {
 		return leaf, bindings.ErrorCodeAlreadyApplied
 	}
@@ -270,7 +270,7 @@ func (t *tx) applyToNode(leaf *records.Leaf, n *market.Node, p *market.Params) {
 	}
 	n.UptimeBps = market.NextUptimeBPS(n.UptimeBps, up, p.PeriodSecs)
 	n.DowntimeSecs += uint64(leaf.DowntimeSeconds)
-	n.NoteFigures(leaf, p.PeriodSecs, t.now)
+	n.NoteFigures(leaf, p, t.now)
 	if uint64(leaf.Period) == n.LastReportPeriod {
 		n.NoteHealth(unhealthy, uint64(leaf.Period), p.PeriodSecs, t.now)
 		if leaf.EvidenceHash == [32]byte{} {

@@ -19,8 +19,3 @@ pub fn in_class(shares: &[u16]) -> bool {
     let sum = shares.iter().fold(0u64, |sum, share| sum.saturating_add(*share as u64));
     !shares.is_empty() && sum >= (FIGURES_BPS as u64).saturating_mul(shares.len() as u64)
 }
-
-/// Whether none of these shares reaches [`FIGURES_BPS`].
-pub fn none_passes(shares: &[u16]) -> bool {
-    shares.iter().all(|share| *share < FIGURES_BPS)
-}

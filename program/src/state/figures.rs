@@ -3,16 +3,16 @@
 //! Each period in which it was measured gives a share of what its model's terms ask for: its weakest GPU's, at most the
 //! whole. A machine is awarded nothing while the mean of its last shares is too small, before it has any, or after a whole
 //! period in which it was free and yet not measured: nodes that take turns with one GPU are not sold together. It is slow,
-//! which is a fault, when none of [`FIGURE_PERIODS`] shares is enough: a machine that is hot or busy for some hours loses
-//! work and no stake.
+//! which is a fault, when none of [`Params::slow_periods`] shares in a row is enough: a machine that is hot or busy for some
+//! hours loses work and no stake, and keepers that lie must have had most of its committee so often in a row.
 
 use anchor_lang::prelude::*;
 
 use crate::constants::{FIGURES_BPS, FIGURE_PERIODS, KIND_WORK};
 use crate::errors::OrOverflow;
-use crate::math::figures::{in_class, none_passes, share_bps};
+use crate::math::figures::{in_class, share_bps};
 use crate::math::periods::{period_end, period_of};
-use crate::state::{GpuModel, Leaf, Node, Statement, NODE_ACTIVE, NODE_DRAINING};
+use crate::state::{GpuModel, Leaf, Node, Params, Statement, NODE_ACTIVE, NODE_DRAINING};
 
 impl Node {
     /// Whether it is held to figures.
@@ -43,13 +43,15 @@ impl Node {
     pub fn forget_shares(&mut self) {
         self.shares = [0; FIGURE_PERIODS];
         self.shares_len = 0;
+        self.slow_periods = 0;
         self.class_since = 0;
     }
 
     /// Takes over what a leaf has measured. Returns whether it does not show that the machine is less than its class, and
     /// whether it makes the machine slow: then all shares are used up.
     #[inline(never)]
-    pub fn note_figures(&mut self, leaf: &Leaf, period_secs: u32, now: i64) -> Result<(bool, bool)> {
+    pub fn note_figures(&mut self, leaf: &Leaf, params: &Params, now: i64) -> Result<(bool, bool)> {
+        let period_secs = params.period_secs;
         let newest = leaf.period == self.last_report_period;
         if newest {
             self.take_figures(leaf, now);
@@ -77,7 +79,8 @@ impl Node {
         }
         self.shares_len = self.shares_len.saturating_add(1).min(FIGURE_PERIODS as u8);
         let reached = share >= FIGURES_BPS;
-        if self.shares_len as usize == FIGURE_PERIODS && none_passes(&self.shares) {
+        self.slow_periods = if reached { 0 } else { self.slow_periods.saturating_add(1) };
+        if self.slow_periods >= params.slow_periods() {
             self.forget_shares();
             return Ok((reached, true));
         }

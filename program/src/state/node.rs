@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{AVAILABILITY_SECS, FIGURE_PERIODS, MAX_GPUS};
+use crate::constants::{AVAILABILITY_SECS, FIGURE_PERIODS, MAX_GPUS, SLOW_PERIODS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
 use crate::math::reputation::{dispute_bps, failure_weight, reputation_of};
@@ -216,7 +216,9 @@ pub struct Node {
     pub recut: u8,
     /// How many of `shares` there are.
     pub shares_len: u8,
-    pub pad: [u8; 2],
+    /// In how many measured periods in a row it has reached too little of its class, up to the last.
+    pub slow_periods: u8,
+    pub pad: [u8; 1],
 }
 
 impl Node {
@@ -389,6 +391,7 @@ impl Node {
             && self.availability.is_sound(self.free_gpus())?
             && self.cut_leases <= self.open_leases
             && self.shares_len as usize <= FIGURE_PERIODS
+            && self.slow_periods < SLOW_PERIODS
             && (self.class_since == 0 || self.shares_len > 0)
             && (self.pending_node_faults == 0) == (self.frozen_from == 0)
             && (NODE_ACTIVE..=NODE_SUSPENDED).contains(&self.status);

@@ -4,7 +4,8 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{
     APPEAL_SECS_MIN, BPS, BUY_BACK_LAST_BPS, CHALLENGE_SECS_MIN, EMISSION_BPS_MAX, FEE_BPS_MAX, FEE_BPS_MIN,
-    FINDER_BPS_MAX, MAX_WAIT_SECS, QUORUM_BPS_MAX, QUORUM_BPS_MIN, TIMELOCK_SECS_MIN,
+    FINDER_BPS_MAX, MAX_WAIT_SECS, QUORUM_BPS_MAX, QUORUM_BPS_MIN, SLOW_PERIODS,
+    SLOW_PERIODS_SIMULATED, TIMELOCK_SECS_MIN,
 };
 use crate::errors::MarketError;
 
@@ -167,6 +168,15 @@ impl Params {
         self.timelock_secs >= TIMELOCK_SECS_MIN
             && self.appeal_secs >= APPEAL_SECS_MIN
             && self.challenge_secs >= CHALLENGE_SECS_MIN
+    }
+
+    /// In how many measured periods in a row a machine that is slow reaches too little.
+    pub fn slow_periods(&self) -> u8 {
+        if self.allow_simulated == 0 {
+            SLOW_PERIODS
+        } else {
+            SLOW_PERIODS_SIMULATED
+        }
     }
 
     /// Seconds after a lease's end in which its last claims may still be settled.

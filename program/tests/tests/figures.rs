@@ -6,7 +6,7 @@ use gantry_market::events::{FaultOpened, FaultVoided};
 use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Fault, Node, Provider, Requirement, FAULT_REPORT, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED,
+    Fault, Market, Node, Provider, Requirement, FAULT_REPORT, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED,
     NODE_SUSPENDED,
 };
 use gantry_market_tests::errors::Code;
@@ -171,6 +171,24 @@ fn each_measured_period_gives_the_share_of_the_lesser_figure() {
 }
 
 #[test]
+fn a_machine_of_a_real_market_is_slow_after_sixteen_periods_in_a_row() {
+    let (mut s, machine) = Scene::with_machine();
+    s.w.alter(&pda::market(), |m: &mut Market| m.params.allow_simulated = 0);
+    s.shares(&machine, &[1_000; 15]);
+    assert_eq!((s.node(&machine).slow_periods, s.node(&machine).pending_faults), (15, 0));
+    // One that is enough ends the row.
+    s.shares(&machine, &[7_000]);
+    assert_eq!(s.node(&machine).slow_periods, 0);
+    s.shares(&machine, &[6_999; 15]);
+    assert_eq!((s.node(&machine).slow_periods, s.node(&machine).pending_faults), (15, 0));
+    let proof = s.slow(&machine, 6_999);
+    s.w.refused(ix::report_apply(&proof), &[], MarketError::LeafCarriesFault);
+    let fault = s.open(&proof);
+    assert_eq!(s.w.read::<Fault>(&fault).flags, FLAG_SLOW);
+    assert_eq!((s.node(&machine).slow_periods, s.node(&machine).shares_len), (0, 0));
+}
+
+#[test]
 fn the_network_is_taken_over_and_has_no_share() {
     let (mut s, machine) = Scene::with_machine();
     let leaf = LeafData { down_mbps: 900, up_mbps: 300, ..s.leaf(&machine, (0, 0)) };
@@ -315,7 +333,7 @@ fn an_appeal_rests_on_figures_of_the_last_period() {
     let keepers = [4, 3, 3].map(|weight| w.keeper(weight * unit));
     let provider = w.provider(400_000_000_000);
     let machine = w.machine(&provider, 2);
-    w.alter(&machine.node, |n: &mut Node| (n.shares, n.shares_len) = ([0; 6], 5));
+    w.alter(&machine.node, |n: &mut Node| (n.shares, n.shares_len, n.slow_periods) = ([0; 6], 5, 5));
     w.warp(60);
     let period = w.period();
     w.warp_past_period(period);

@@ -5,7 +5,7 @@ use gantry_market::instructions::lease::lease_settle_receipt::receipt_message;
 use gantry_market::math::bid::{commitment, commitment_message, price_of, reveal_ack_message};
 use gantry_market::math::evidence::{device_root, standing_tier};
 use gantry_market::math::fees::bps_of;
-use gantry_market::math::figures::{in_class, none_passes, share_bps};
+use gantry_market::math::figures::{in_class, share_bps};
 use gantry_market::math::guarantee::{discount_bps, kept};
 use gantry_market::math::merkle::root_of;
 use gantry_market::math::pricing::cost;
@@ -804,16 +804,13 @@ fn figures() {
     }
     let windows: Vec<Value> = windows
         .into_iter()
-        .map(|shares| {
-            let slow = shares.len() == 6 && none_passes(&shares);
-            json!({ "shares": shares, "in_class": in_class(&shares), "slow": slow })
-        })
+        .map(|shares| json!({ "shares": shares, "in_class": in_class(&shares) }))
         .collect();
     check(
         "figures",
         &json!({
             "about": "Shares of a class in basis points by a machine's figures; and of windows of shares, newest first, \
-                      whether the machine is of its class, and whether six of them make it slow.",
+                      whether the machine is of its class.",
             "cases": cases, "windows": windows,
         }),
     );

@@ -139,7 +139,7 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i6
     node.uptime_bps = next_uptime_bps(node.uptime_bps, up_secs, params.period_secs);
     node.downtime_secs = node.downtime_secs.saturating_add(leaf.downtime_secs as u64);
     node.count_period(leaf.period, leaf.up_secs, params.period_secs)?;
-    let (reached, slow) = node.note_figures(leaf, params.period_secs, now)?;
+    let (reached, slow) = node.note_figures(leaf, params, now)?;
     if leaf.checks_passed > 0 && leaf.flags & FLAGS_NODE == 0 && reached {
         node.good_since = node.good_since.max(period_end(leaf.period, params.period_secs)?);
     }

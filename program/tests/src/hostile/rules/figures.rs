@@ -50,6 +50,15 @@ fn calibrated(node: &Node) -> bool {
     (node.min_operations, node.min_bandwidth) != (0, 0)
 }
 
+/// In how many measured periods in a row a slow machine reaches too little.
+fn slow_periods(market: &Market) -> u8 {
+    if market.params.allow_simulated == 0 {
+        16
+    } else {
+        6
+    }
+}
+
 fn shares(node: &Node) -> &[u16] {
     &node.shares[..usize::from(node.shares_len)]
 }
@@ -66,7 +75,7 @@ fn noted(act: &Act, market: &Market, at: &Address, before: &Node, after: &Node) 
     let told = leaf(act, market);
     if shares(before) != shares(after) || before.shares_len != after.shares_len {
         match &told {
-            Some(leaf) => shared(act, at, before, after, leaf)?,
+            Some(leaf) => shared(act, market, at, before, after, leaf)?,
             None => {
                 let forgets = matches!(act.name, "node_accept_terms" | "node_update");
                 must!(forgets && shares(after).is_empty(), "shares come from reports", "{}: {at}", act.name);
@@ -76,8 +85,7 @@ fn noted(act: &Act, market: &Market, at: &Address, before: &Node, after: &Node) 
     let sum: u64 = shares(after).iter().map(|share| u64::from(*share)).sum();
     let enough = after.shares_len > 0 && sum >= 7_000 * u64::from(after.shares_len);
     must!(after.class_since == 0 || enough, "a machine is of its class by its shares", "{}: {at}", act.name);
-    let slow = after.shares_len == 6 && shares(after).iter().all(|share| *share < 7_000);
-    must!(!slow, "a slow machine has its fault", "{}: {at}", act.name);
+    must!(after.slow_periods < slow_periods(market), "a slow machine has its fault", "{}: {at}", act.name);
     let asleep = matches!(after.status, NODE_HIBERNATED | NODE_SUSPENDED);
     must!(!asleep || after.class_since == 0, "who is asleep is measured again", "{}: {at}", act.name);
     if after.class_since != before.class_since && after.class_since != 0 {
@@ -97,21 +105,23 @@ fn noted(act: &Act, market: &Market, at: &Address, before: &Node, after: &Node) 
     Ok(())
 }
 
-/// A leaf gives one share, the newest; six that are too little are the fault's.
-fn shared(act: &Act, at: &Address, before: &Node, after: &Node, leaf: &Leaf) -> Verdict {
+/// A leaf gives one share, the newest; small ones in a row, of which there are as many as the market wants, are the fault's.
+fn shared(act: &Act, market: &Market, at: &Address, before: &Node, after: &Node, leaf: &Leaf) -> Verdict {
     let measured = leaf.operations != 0 && calibrated(before);
     must!(measured, "what was not measured has no share", "{}: {at}", act.name);
     let mut all = vec![share(before, leaf.operations, leaf.bandwidth)];
     all.extend(shares(before));
     all.truncate(6);
     if shares(after).is_empty() {
-        let slow = all.len() == 6 && all.iter().all(|share| *share < 7_000);
-        must!(slow && act.name == "fault_open", "six small shares are one fault", "{}: {at}", act.name);
+        let slow = before.slow_periods + 1 == slow_periods(market) && all.iter().all(|share| *share < 7_000);
+        must!(slow && act.name == "fault_open", "small shares in a row are one fault", "{}: {at}", act.name);
         let fault = pda::fault(at, &Address::default(), leaf.period);
         let flagged = act.after::<Fault>(&fault).is_some_and(|fault| fault.flags & FLAG_SLOW != 0);
         must!(flagged, "a slow machine has its fault", "{}: {at}", act.name);
     } else {
         must!(shares(after) == all, "a leaf gives the share of its figures", "{}: {at}", act.name);
+        let row = if all[0] < 7_000 { before.slow_periods + 1 } else { 0 };
+        must!(after.slow_periods == row, "small shares in a row are counted", "{}: {at}", act.name);
     }
     Ok(())
 }

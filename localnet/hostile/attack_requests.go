@@ -64,6 +64,8 @@ func (a *attacker) wellFormed(to target) []request {
 	grant := a.grant(to)
 	bodies[messages.Measure] = messages.MeasureRequest{Version: v, Node: node, Period: period, Slot: 1, BlockHash: key32()}
 	bodies[messages.MeasureOpen] = messages.MeasureOpenRequest{Version: v, Node: node, Period: period, Challenge: key32()}
+	bodies[messages.LeaseMeasure] = messages.LeaseMeasureRequest{Version: v, Lease: a.Lease, Nonce: key32(), Beside: true}
+	bodies[messages.LeaseMeasureOpen] = messages.LeaseMeasureOpenRequest{Version: v, Lease: a.Lease, Nonce: key32(), Challenge: key32()}
 	bodies[messages.Line] = a.lineRequest()
 	bodies[messages.Guest] = messages.GuestRequest{Version: v, Grant: grant}
 	bodies[messages.Revoke] = messages.RevokeRequest{Version: v, Lease: a.Lease, Until: time.Now().UnixMilli()}

@@ -52,7 +52,7 @@ var (
 	}
 	ofMachines = []string{
 		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.LeaseUse, messages.ReceiptOffer, messages.ReceiptSigned,
-		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.Measure, messages.MeasureOpen, messages.Line,
+		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.LeaseMeasure, messages.LeaseMeasureOpen, messages.Measure, messages.MeasureOpen, messages.Line,
 	}
 	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose, messages.GatewayAccount, messages.GatewayPay}
 )

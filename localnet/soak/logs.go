@@ -32,7 +32,6 @@ var explained = []struct{ message, why string }{
 		"a test validator on a busy computer makes slots more slowly than it should, so that its clock falls behind",
 	},
 	{"node is up and evades the question", lateWork},
-	{"the work proof was not finished in time", lateWork},
 }
 
 const lateWork = "hundreds of machines share this computer's processors; a late proof is a failed check and no fault by itself"

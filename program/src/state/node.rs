@@ -344,8 +344,7 @@ impl Node {
         self.worst = if full { [latest, newer] } else { [latest, older] };
     }
 
-    /// A record that is no better than either: the one with the lower reputation, with the lesser of all that orders
-    /// ask for by itself.
+    /// A record no better than either: the one of lower reputation, with the lesser of all that orders ask for.
     fn worse_of(&self, one: &NodeRecord, other: &NodeRecord, now: i64) -> NodeRecord {
         let worth = |record: &NodeRecord| reputation_of(&record.score, self.registered_at, now);
         let mut worse = if worth(one) < worth(other) { *one } else { *other };

@@ -50,14 +50,14 @@ type classTerms struct{ operations, bandwidth uint32 }
 
 // measuredNode follows what was measured of a node through its transactions.
 type measuredNode struct {
-	read   func(model uint16) ([]Tx, error) // the model's transactions
-	of     solana.PublicKey
-	secs   int64 // of a period
-	terms  classTerms
-	since  int64 // when the node knew them
-	seen   map[records.Period]bool
-	row    []uint16 // shares in a row that are too little, newest first
-	found  []uint16 // those that made it slow last
+	read  func(model uint16) ([]Tx, error) // the model's transactions
+	of    solana.PublicKey
+	secs  int64 // of a period
+	terms classTerms
+	since int64 // when the node knew them
+	seen  map[records.Period]bool
+	row   []uint16 // shares in a row that are too little, newest first
+	found []uint16 // those that made it slow last
 }
 
 func (n *measuredNode) take(t Tx) error {

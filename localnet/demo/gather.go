@@ -70,7 +70,7 @@ func (d *demo) gather(ctx context.Context) error {
 // measured waits until a report has the figures of all nodes, and shows them: before that orders reach none. The false H100
 // is less than its class from the first one on.
 func (d *demo) measured(ctx context.Context) error {
-	err := d.until(ctx, 60*time.Second, "all nodes to be measured", func(v *view.View) bool {
+	err := d.until(ctx, 3*time.Minute, "all nodes to be measured", func(v *view.View) bool {
 		for _, m := range d.net.Nodes {
 			if n, ok := v.Node(m.Address); !ok || n.Operations == 0 || m.Slow <= 1 && n.ClassSince == 0 {
 				return false

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -53,12 +54,13 @@ func newDishonest(t *testing.T, chain *fakeChain, keepers []*replica) *dishonest
 	return l
 }
 
-// statement signs a statement about a check in a period.
-func (l *dishonest) statement(p uint64, passed bool, latency uint32) messages.SignedStatement {
+// statement signs a statement about a check in a period. Those of another number differ.
+func (l *dishonest) statement(p uint64, passed bool, number uint32) messages.SignedStatement {
 	st := records.CheckStatement{
 		Domain: l.domain, Node: retired, Period: records.Period(p), Kind: records.CheckLiveness, Passed: passed,
-		CoveredSeconds: latency, CheckedAt: int64(p)*periodSecs + 1,
+		CheckedAt: int64(p)*periodSecs + 1,
 	}
+	binary.LittleEndian.PutUint32(st.Detail[:], number)
 	sig, err := st.Sign(l.wallet)
 	require.NoError(l.t, err)
 	return statement.Signed{Keeper: l.wallet.PublicKey(), Statement: st, Signature: sig}.Message()

@@ -22,7 +22,7 @@ import (
 )
 
 // containerWait bounds waits for containers, whose image is fetched first.
-const containerWait = time.Minute
+const containerWait = 3 * time.Minute
 
 // The web server's page, and the port where it is.
 const (

@@ -104,7 +104,8 @@ func TestA01StrangersTakeNobodysPlace(t *testing.T) {
 	require.Zero(t, got["liveness failed"]+got["work failed"]+got["health failed"]+got["inventory failed"])
 	require.LessOrEqual(t, got["liveness unknown"], got["liveness passed"]/20, "what a busy machine itself loses")
 	require.Greater(t, got["liveness passed"], 40)
-	require.NotZero(t, got["work passed"])
+	require.NotZero(t, got["health passed"])
+	require.NotZero(t, got["inventory passed"]) // this keeper measures nothing; TestHostileNetwork has keepers that do
 	require.Greater(t, asked.Load(), int64(3))
 	require.Equal(t, asked.Load(), answered.Load())
 

@@ -65,7 +65,7 @@ type Server struct {
 	count         counts
 }
 
-// New checks the options. Run must be called for work proofs to be computed.
+// New checks the options. Run must be called for evidence to be collected, and for anything to take its turn on the GPUs.
 func New(o Options) (*Server, error) {
 	if o.Node.IsZero() || o.Domain.IsZero() || o.MayChallenge == nil || o.Statuses == nil || o.Busy == nil || o.Inventory == nil ||
 		o.Signer == nil {

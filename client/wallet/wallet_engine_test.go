@@ -20,15 +20,15 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
-// desk is a builder for a wallet whose key the test has.
-type desk struct {
+// testWallet is a builder for a wallet, with the wallet's key.
+type testWallet struct {
 	*wallet.Builder
 	t   *testing.T
 	w   *testmarket.Testbed
 	key solana.PrivateKey
 }
 
-func open(t *testing.T, w *testmarket.Testbed, key solana.PrivateKey, session solana.PublicKey) *desk {
+func open(t *testing.T, w *testmarket.Testbed, key solana.PrivateKey, session solana.PublicKey) *testWallet {
 	t.Helper()
 	genesis, err := w.Client.Genesis(w.Ctx)
 	require.NoError(t, err)
@@ -40,10 +40,10 @@ func open(t *testing.T, w *testmarket.Testbed, key solana.PrivateKey, session so
 	b := wallet.New(wallet.Options{
 		Client: w.Client, Service: service.New(w.Client, zerolog.Nop()), Manager: m, Customer: key.PublicKey(), Session: session, Now: time.Now,
 	})
-	return &desk{b, t, w, key}
+	return &testWallet{b, t, w, key}
 }
 
-func (d *desk) build(r wallet.Request) wallet.Transaction {
+func (d *testWallet) build(r wallet.Request) wallet.Transaction {
 	d.t.Helper()
 	tx, err := d.Build(d.w.Ctx, r)
 	require.NoError(d.t, err)
@@ -51,7 +51,7 @@ func (d *desk) build(r wallet.Request) wallet.Transaction {
 }
 
 // sign signs as a wallet does.
-func (d *desk) sign(tx wallet.Transaction, by solana.PrivateKey) []byte {
+func (d *testWallet) sign(tx wallet.Transaction, by solana.PrivateKey) []byte {
 	d.t.Helper()
 	raw := bytes.Clone(tx.Bytes)
 	sig, err := by.Sign(raw[65:])
@@ -60,7 +60,7 @@ func (d *desk) sign(tx wallet.Transaction, by solana.PrivateKey) []byte {
 	return raw
 }
 
-func (d *desk) do(r wallet.Request) wallet.Transaction {
+func (d *testWallet) do(r wallet.Request) wallet.Transaction {
 	d.t.Helper()
 	tx := d.build(r)
 	_, err := d.Submit(d.w.Ctx, tx.ID, d.sign(tx, d.key))
@@ -68,14 +68,14 @@ func (d *desk) do(r wallet.Request) wallet.Transaction {
 	return tx
 }
 
-func (d *desk) credits() market.Credits {
+func (d *testWallet) credits() market.Credits {
 	d.t.Helper()
 	c, _, err := query.Find[market.Credits](d.w.Ctx, d.w.Client, market.CreditsAddress(d.key.PublicKey()), chain.Confirmed)
 	require.NoError(d.t, err)
 	return c
 }
 
-func (d *desk) refused(r wallet.Request, why string) {
+func (d *testWallet) refused(r wallet.Request, why string) {
 	d.t.Helper()
 	_, err := d.Build(d.w.Ctx, r)
 	require.ErrorContains(d.t, err, why)

@@ -11,8 +11,6 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-type leaseOf = sdk.Lease
-
 // reports is which periods had a final report; their accounts close long before the rehearsal is over.
 type reports struct {
 	mu    sync.Mutex

@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -48,7 +48,7 @@ type rehearsal struct {
 	loader  loader
 	vault   seed.Wallet // governs after the handover, as the vault of a multisig would
 	load    load
-	long    leaseOf
+	long    sdk.Lease
 	reports reports
 }
 
@@ -89,7 +89,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	runCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	g, gctx := errgroup.WithContext(runCtx)
-	g.Go(func() error { return r.view.Run(gctx, view.Source{Client: r.net.Chain, Scope: watch.Scope{}}) })
+	g.Go(func() error { return r.view.Run(gctx, view.Source{Client: r.net.Chain}) })
 	g.Go(func() error { return r.followReports(gctx) })
 	g.Go(func() error {
 		defer stop()
@@ -116,14 +116,15 @@ func (r *rehearsal) play(ctx context.Context) error {
 	for _, m := range r.net.Nodes {
 		r.net.UseBuild(m.Name, r.o.Next)
 	}
-	tradeCtx, close := context.WithCancel(ctx)
-	defer close()
+	steps := r.steps()
+	last := len(steps) - 1
+	tradeCtx, end := context.WithCancel(ctx)
+	defer end()
 	g, gctx := errgroup.WithContext(tradeCtx)
 	g.Go(func() error { return r.shortOrders(gctx, r.net.Keys.Customers[1]) })
 	g.Go(func() error {
-		defer close()
-		steps := r.steps()
-		for i, s := range steps[:len(steps)-1] {
+		defer end()
+		for i, s := range steps[:last] {
 			if err := r.one(gctx, i, s); err != nil {
 				return err
 			}
@@ -133,8 +134,7 @@ func (r *rehearsal) play(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	last := len(r.steps()) - 1
-	return r.one(ctx, last, r.steps()[last])
+	return r.one(ctx, last, steps[last])
 }
 
 func (r *rehearsal) one(ctx context.Context, i int, s step) error {

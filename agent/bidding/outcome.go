@@ -8,6 +8,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
@@ -78,7 +79,7 @@ func (b *Bidder) handleOutcome(key auction, k solana.PublicKey, s messages.Signe
 	}
 	var o records.Outcome
 	if err == nil {
-		o, err = sealedbid.ReadOutcome(&s)
+		o, err = sealedbid.ReadOutcome(&s, roles.Names{View: b.o.View}.Keys)
 	}
 	if err != nil || s.Keeper != k || o.Commitment != records.Hash(x.Commitment) {
 		b.o.Log.Debug().Err(err).Stringer("order", key.order).Stringer("keeper", k).Msg("the keeper's outcome cannot be used")

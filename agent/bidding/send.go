@@ -7,6 +7,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
@@ -117,7 +118,7 @@ func (b *Bidder) handleAnswer(key auction, k solana.PublicKey, stage records.Ack
 	switch {
 	case answer.Ack != nil:
 		a := *answer.Ack
-		if _, err := sealedbid.Ack(&a, commitment); err != nil || a.Keeper != k || a.Stage != uint8(stage) {
+		if _, err := sealedbid.Ack(&a, commitment, roles.Names{View: b.o.View}.Keys); err != nil || a.Keeper != k || a.Stage != uint8(stage) {
 			b.o.Log.Warn().Stringer("keeper", k).Msg("the keeper's acknowledgement is invalid")
 			return
 		}
@@ -125,7 +126,7 @@ func (b *Bidder) handleAnswer(key auction, k solana.PublicKey, stage records.Ack
 			s.Acks = append(s.Acks, store.BidAck{Keeper: a.Keeper, Stage: a.Stage, ReceivedAt: a.ReceivedAt, Signature: a.Signature[:]})
 		})
 	case answer.Outcome != nil:
-		o, err := sealedbid.ReadOutcome(answer.Outcome)
+		o, err := sealedbid.ReadOutcome(answer.Outcome, roles.Names{View: b.o.View}.Keys)
 		if err != nil || answer.Outcome.Keeper != k || o.Commitment != commitment {
 			b.o.Log.Warn().Stringer("keeper", k).Msg("the keeper's refusal is not signed by it")
 			return

@@ -27,6 +27,7 @@ import (
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -238,7 +239,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 
 func (a *Agent) openNetwork(ctx context.Context) error {
 	pc := p2p.Options{
-		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Known: a.mayVisit, First: a.comesFirst, Allow: a.allowance,
+		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Names: roles.Names{View: a.view}, Known: a.mayVisit, First: a.comesFirst, Allow: a.allowance,
 		PublicOnly: chain.ClusterOf(a.genesis) != chain.ClusterLocal, Log: a.log.With().Str("part", "p2p").Logger(),
 	}.ForNode(a.local)
 	var err error

@@ -23,6 +23,15 @@ type Replay struct {
 	// Nodes finds the accounts that are there now, which may be none: what needs them is then reported as not checked.
 	Nodes  sealedbid.Lookup
 	Market market.Market
+	// Keys are the keepers' keys; nil means their wallets.
+	Keys records.Keys
+}
+
+func (r Replay) keys() records.Keys {
+	if r.Keys == nil {
+		return records.Wallets
+	}
+	return r.Keys
 }
 
 // Replay recomputes winner and price from the published bids and finds violations: a keeper that left out or added bids
@@ -68,7 +77,7 @@ func (a *Auction) readable(r Replay, of sealedbid.Auction) []sealedbid.Set {
 	var out []sealedbid.Set
 	for i := range r.Sets {
 		s := r.Sets[i]
-		if err := s.Verify(of); err != nil {
+		if err := s.Verify(of, r.keys()); err != nil {
 			a.Doubts = append(a.Doubts, fmt.Sprintf("a set of bids of keeper %s is left out: %v", s.Keeper, err))
 			continue
 		}
@@ -115,7 +124,7 @@ func (a *Auction) checkSet(r Replay, of sealedbid.Auction, own *sealedbid.Set) {
 			a.violation(keeper, "keeper", nil, "published a bid that node %s did not make: %v", node, err)
 		}
 		for j := range b.Acks {
-			_, err := sealedbid.Ack(&b.Acks[j], b.Commitment)
+			_, err := sealedbid.Ack(&b.Acks[j], b.Commitment, r.keys())
 			c.require(err == nil, "an acknowledgement of keeper %s for node %s does not verify", solana.PublicKey(b.Acks[j].Keeper), node)
 		}
 	}
@@ -284,7 +293,7 @@ func (a *Auction) checkOmissions(r Replay, of sealedbid.Auction, own *sealedbid.
 		if j := own.Find(node); j != nil && j.Bid.Commitment == b.Commitment && j.Bid.Reveal != nil {
 			continue
 		}
-		if ack := validAck(b, own.Keeper, a); ack != nil {
+		if ack := validAck(b, own.Keeper, a, r.keys()); ack != nil {
 			a.violation(own.Keeper, "keeper", b, "left out the bid of node %s (%s USDC per GPU-hour): it acknowledged the reveal at %s%s",
 				node, market.PricePerHour(b.Reveal.Price), clock(ack.ReceivedAt), a.effectOf(own, sets, b))
 			continue
@@ -295,13 +304,13 @@ func (a *Auction) checkOmissions(r Replay, of sealedbid.Auction, own *sealedbid.
 }
 
 // validAck is a keeper's acknowledgement of a bid's reveal within the window.
-func validAck(b *messages.Bid, keeper solana.PublicKey, a *Auction) *messages.BidAck {
+func validAck(b *messages.Bid, keeper solana.PublicKey, a *Auction, keys records.Keys) *messages.BidAck {
 	for i := range b.Acks {
 		x := &b.Acks[i]
 		if x.Keeper != keeper || x.Stage != uint8(records.AckReveal) || x.ReceivedAt <= a.CloseAt || x.ReceivedAt > a.RevealUntil {
 			continue
 		}
-		if _, err := sealedbid.Ack(x, b.Commitment); err == nil {
+		if _, err := sealedbid.Ack(x, b.Commitment, keys); err == nil {
 			return x
 		}
 	}

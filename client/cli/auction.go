@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/service"
 )
@@ -206,7 +207,7 @@ func (s *session) auctionReplay() error {
 	if err != nil {
 		return err
 	}
-	r := audit.Replay{Domain: mk.Domain, Market: mk, Nodes: lookupNodes(v)}
+	r := audit.Replay{Domain: mk.Domain, Market: mk, Nodes: lookupNodes(v), Keys: roles.Names{View: v}.Keys}
 	if r.Sets, err = s.publishedBids(v, a); err != nil {
 		return err
 	}

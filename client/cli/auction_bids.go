@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -170,6 +171,7 @@ func (s *session) dialAny(v *view.View) (*p2p.Node, error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, func() { _ = n.Close() })
+	n.Know(roles.Names{View: v})
 	for _, k := range v.Keepers() {
 		if err := n.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {
 			s.log.Debug().Err(err).Stringer("keeper", k.Wallet).Msg("keeper's address is not usable")

@@ -6,8 +6,10 @@ import (
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
@@ -64,7 +66,10 @@ func omittedBid(v *view.View, mk market.Market, a *audit.Auction, b *messages.Bi
 	if n, named := v.Node(x.BarNode); named {
 		bar = &n
 	}
-	return sealedbid.Omitted(&mk, &o, &x, &l, bar, b, lookupNodes(v))
+	if p, ok = sealedbid.Omitted(&mk, &o, &x, &l, bar, b, lookupNodes(v)); ok {
+		_, p.Signer, _ = sealedbid.AckBy(sealedbid.FindAck(b.Acks, x.Keeper, records.AckReveal), b.Commitment, roles.Names{View: v}.Keys)
+	}
+	return p, ok
 }
 
 // proofLine says what a proof did.

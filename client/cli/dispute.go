@@ -263,11 +263,11 @@ func (s *session) keeperVoteDispute() error {
 	if err != nil {
 		return err
 	}
-	wallet := key.PublicKey()
-	k, err := s.mustKeeper(wallet)
+	k, err := s.signedFor(key.PublicKey())
 	if err != nil {
 		return err
 	}
+	wallet := k.Wallet
 	v, err := s.snapshot(aboutDispute(args[0]))
 	if err != nil {
 		return err
@@ -291,7 +291,7 @@ func (s *session) keeperVoteDispute() error {
 	case market.Is(err, market.CodeAlreadyVoted):
 		return refused(fmt.Sprintf("keeper %s has voted on this dispute", wallet), "a vote cannot be changed; see: gantry dispute show "+d.Lease.String())
 	}
-	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: wallet, Dispute: d.Address, Uphold: uphold})
+	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: wallet, Signer: key.PublicKey(), Dispute: d.Address, Uphold: uphold})
 	tx, err := s.sendOne("dispute_vote", instruction, err)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -193,6 +194,20 @@ func (s *session) faultClose() error {
 	})
 }
 
+// signerOf is the key of a keeper with which verify has no error; zero when there is none.
+func (s *session) signerOf(keeper solana.PublicKey, verify func(solana.PublicKey) error) (solana.PublicKey, error) {
+	k, known, err := query.Find[market.Keeper](s.ctx, s.client, market.KeeperAddress(keeper), s.waitLevel())
+	if err != nil || !known {
+		return solana.PublicKey{}, err
+	}
+	for _, key := range k.Liable(time.Now().Unix()) {
+		if verify(key) == nil {
+			return key, nil
+		}
+	}
+	return solana.PublicKey{}, nil
+}
+
 func (s *session) faultAppeal() error {
 	raw, err := hex.DecodeString(s.cli.String("statement"))
 	if err != nil {
@@ -210,14 +225,18 @@ func (s *session) faultAppeal() error {
 	if err != nil {
 		return err
 	}
-	if err := statement.Verify(keeper, sig); err != nil {
+	by, err := s.signerOf(keeper, func(key solana.PublicKey) error { return statement.Verify(key, sig) })
+	if err != nil {
+		return err
+	}
+	if by.IsZero() {
 		return usage("the signature is not the keeper's over this statement", "check --keeper, --statement and --signature")
 	}
 	f, err := s.fault()
 	if err != nil {
 		return err
 	}
-	ixs, err := ix.SlashAppeal(ix.SlashAppealArgs{Fault: f, Keeper: keeper, Statement: statement, Signature: sig})
+	ixs, err := ix.SlashAppeal(ix.SlashAppealArgs{Fault: f, Keeper: keeper, Signer: by, Statement: statement, Signature: sig})
 	if err != nil {
 		return err
 	}

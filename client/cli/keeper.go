@@ -77,6 +77,33 @@ func (s *session) mustKeeper(wallet solana.PublicKey) (market.Keeper, error) {
 	return k, err
 }
 
+// signedFor finds the keeper for which a key signs: the wallet's own, or the one whose wallet has named the key.
+func (s *session) signedFor(key solana.PublicKey) (market.Keeper, error) {
+	if _, err := s.market(); err != nil {
+		return market.Keeper{}, err
+	}
+	k, ok, err := query.Find[market.Keeper](s.ctx, s.client, market.KeeperAddress(key), s.waitLevel())
+	switch {
+	case err != nil || ok && k.SigningKey() == key:
+		return k, err
+	case ok:
+		return k, refused(fmt.Sprintf("keeper %s is signed for by %s, not by its wallet", k.Wallet, k.SigningKey()), "give --keypair with that key's file")
+	}
+	all, err := query.Select[market.Keeper](s.ctx, s.client, query.KeepersSignedBy(key), s.waitLevel())
+	if err != nil || len(all) == 1 {
+		return first(all), err
+	}
+	return s.mustKeeper(key)
+}
+
+// first is the first of some keepers; none of none.
+func first(all []market.Keeper) (k market.Keeper) {
+	if len(all) > 0 {
+		k = all[0]
+	}
+	return k
+}
+
 func (s *session) keeperShow() error {
 	wallet, err := s.walletArg()
 	if err != nil {
@@ -92,10 +119,13 @@ func (s *session) keeperShow() error {
 	}
 	j := service.DescribeKeeper(&mk, &k)
 	return s.done(j, func(w io.Writer) {
-		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"status", j.Status}, [2]string{"bond", j.Bond + " GNT"},
+		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"signer", j.Signer}, [2]string{"account", j.Account}, [2]string{"status", j.Status}, [2]string{"bond", j.Bond + " GNT"},
 			[2]string{"weight", j.Weight + " GNT"}, [2]string{"votes", fmt.Sprintf("%d, %d missed, last in period %d", j.Votes, j.Misses, j.LastVote)},
 			[2]string{"idle", idleness(&mk, &k)},
 			[2]string{"address", j.Addr}, [2]string{"registered", when(j.Registered) + " UTC"}, [2]string{"active since", when(j.Active)}, [2]string{"exit at", when(j.ExitAt)})
+		if j.SignerUntil != 0 {
+			pairs(w, [2]string{"former", fmt.Sprintf("%s, for which the bond answers until %s UTC", j.FormerSigner, when(j.SignerUntil))})
+		}
 		if j.PaidOutAt != 0 {
 			pairs(w, [2]string{"slashed", fmt.Sprintf("%s GNT of the bond went to finders, the last at %s UTC", j.PaidOut, when(j.PaidOutAt))})
 		}
@@ -168,11 +198,11 @@ func (s *session) keeperActivate() error {
 	if err != nil {
 		return err
 	}
-	wallet := key.PublicKey()
-	k, err := s.mustKeeper(wallet)
+	k, err := s.signedFor(key.PublicKey())
 	if err != nil {
 		return err
 	}
+	wallet := k.Wallet
 	now, err := s.now()
 	if err != nil {
 		return err
@@ -184,7 +214,7 @@ func (s *session) keeperActivate() error {
 	case now < at:
 		return refused(fmt.Sprintf("keeper %s can be activated at %s UTC, in %s", wallet, when(at), span(at-now)), "come back then")
 	}
-	instruction, err := ix.KeeperActivate(wallet)
+	instruction, err := ix.KeeperActivateBy(wallet, key.PublicKey())
 	return s.keeperDone(wallet, "keeper_activate", "is active", []solana.Instruction{instruction}, err)
 }
 
@@ -196,14 +226,18 @@ func (s *session) keeperUpdate() error {
 	if err != nil {
 		return err
 	}
-	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: key.PublicKey(), Multiaddr: s.cli.String("addr")})
+	if _, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: key.PublicKey(), Multiaddr: s.cli.String("addr")}); err != nil {
+		return err
+	}
+	k, err := s.signedFor(key.PublicKey())
 	if err != nil {
 		return err
 	}
-	if _, err := s.mustKeeper(key.PublicKey()); err != nil {
+	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: k.Wallet, Signer: key.PublicKey(), Multiaddr: s.cli.String("addr")})
+	if err != nil {
 		return err
 	}
-	return s.keeperDone(key.PublicKey(), "keeper_update", "is at "+s.cli.String("addr"), []solana.Instruction{instruction}, nil)
+	return s.keeperDone(k.Wallet, "keeper_update", "is at "+s.cli.String("addr"), []solana.Instruction{instruction}, nil)
 }
 
 func (s *session) keeperExit() error {

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -101,6 +102,7 @@ func (s *session) join(key solana.PrivateKey) (*p2p.Node, error) {
 
 // know takes the keepers and their addresses from a view.
 func (r *remote) know(v *view.View) {
+	r.net.Know(roles.Names{View: v})
 	var keepers []solana.PublicKey
 	for _, k := range v.Keepers() {
 		if err := r.net.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {

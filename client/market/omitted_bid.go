@@ -18,6 +18,8 @@ type OmittedBid struct {
 	// ReceivedAt and Ack are the keeper's acknowledgement of the reveal.
 	ReceivedAt int64
 	Ack        solana.Signature
+	// Signer is the key that acknowledged; zero is the keeper's wallet.
+	Signer solana.PublicKey
 }
 
 // scoreThroughout is the score of a price that a node asked or bid, at its worst from since to the award; ok is false

@@ -87,7 +87,7 @@ const openTimeout = 10 * time.Second
 // dropRelay closes a relayed connection on which an answer did not come in time: the relay may be gone, which libp2p
 // notices only half a minute later. The next call finds another path.
 func (n *Node) dropRelay(ctx context.Context, to solana.PublicKey) {
-	id, err := PeerID(to)
+	id, err := n.id(to)
 	if err != nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || n.Path(to) != Relayed {
 		return
 	}
@@ -133,7 +133,7 @@ func (n *Node) watchRelay(ctx context.Context, c network.Conn) {
 // open dials if needed, opens a stream and sends the request. stay keeps our side of the stream open, so that the peer
 // notices when we close it.
 func open(ctx context.Context, n *Node, to solana.PublicKey, p Protocol, req any, stay bool) (network.Stream, func(), error) {
-	id, err := PeerID(to)
+	id, err := n.id(to)
 	if err != nil {
 		return nil, nil, err
 	}

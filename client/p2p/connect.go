@@ -32,7 +32,7 @@ type keptPeer struct{ cancel context.CancelFunc }
 func (n *Node) Keep(peers []Peer) error {
 	want := map[peer.ID]peer.AddrInfo{}
 	for _, p := range peers {
-		info, err := p.info()
+		info, err := n.info(p)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ const renewPause = 100 * time.Millisecond
 // Renew closes all connections with a peer and waits until there is a new one, whichever side makes it. Error: the context's,
 // with that of the last attempt.
 func (n *Node) Renew(ctx context.Context, key solana.PublicKey) error {
-	id, err := PeerID(key)
+	id, err := n.id(key)
 	if err != nil {
 		return err
 	}

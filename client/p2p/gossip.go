@@ -164,13 +164,13 @@ func (t *Topic[M]) validate(ctx context.Context, from peer.ID, msg *pubsub.Messa
 	if len(msg.Data) > t.cfg.MaxSize {
 		return drop(ReasonSize, pubsub.ValidationReject)
 	}
-	author, err := PublicKey(msg.GetFrom())
+	author, err := t.n.name(msg.GetFrom())
 	if err != nil {
 		return drop(ReasonStranger, pubsub.ValidationReject)
 	}
-	own := author == t.n.key
+	own := msg.GetFrom() == t.n.host.ID()
 	if t.cfg.Known != nil && !own {
-		relay, err := PublicKey(from)
+		relay, err := t.n.name(from)
 		if err != nil {
 			return drop(ReasonStranger, pubsub.ValidationReject)
 		}

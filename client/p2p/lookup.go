@@ -38,7 +38,7 @@ func (n *Node) ServeLookup(relay bool) {
 			return lookupResponse{}, Refuse(CodeBadRequest, "key of %d bytes", len(req.Key))
 		}
 		key := solana.PublicKeyFromBytes(req.Key)
-		id, err := PeerID(key)
+		id, err := n.id(key)
 		if err != nil {
 			return lookupResponse{}, Refuse(CodeBadRequest, "not a key")
 		}
@@ -79,7 +79,7 @@ func (n *Node) Lookup(ctx context.Context, keeper, key solana.PublicKey) (Peer, 
 		return Peer{}, fmt.Errorf("lookup at %s: %d addresses: %w", keeper, len(resp.Addrs), ErrTooBig)
 	}
 	p := Peer{Key: key}
-	id, err := PeerID(key)
+	id, err := n.id(key)
 	if err != nil {
 		return p, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p"
@@ -20,6 +21,7 @@ import (
 type Node struct {
 	host    host.Host
 	key     solana.PublicKey
+	names   atomic.Pointer[Names]
 	log     zerolog.Logger
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -44,6 +46,7 @@ type Node struct {
 // New starts a node.
 func New(cfg Options) (*Node, error) {
 	cfg.setDefaults()
+	cfg.useNames()
 	opts, err := cfg.options()
 	if err != nil {
 		return nil, err
@@ -54,6 +57,9 @@ func New(cfg Options) (*Node, error) {
 		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(), limits: cfg.limits, version: cfg.version,
 	}
 	n.gate.publicOnly = cfg.PublicOnly
+	if cfg.Names != nil {
+		n.Know(cfg.Names)
+	}
 	n.budget = newBudget(n.gate, &cfg)
 	opts = append(opts, n.relayOptions(cfg)...)
 	opts = append(opts, libp2p.ConnectionGater(n.gate))
@@ -111,7 +117,7 @@ func (n *Node) spawn(f func()) bool {
 // Host gives the libp2p host for what this package does not cover.
 func (n *Node) Host() host.Host { return n.host }
 
-// Key returns the node's public key.
+// Key returns the node's public key, which is not its name where it has another one.
 func (n *Node) Key() solana.PublicKey { return n.key }
 
 // ID returns the node's peer id.
@@ -135,7 +141,7 @@ func (n *Node) Addrs() []string {
 
 // Remember notes a peer's addresses for later calls.
 func (n *Node) Remember(p Peer) error {
-	info, err := p.info()
+	info, err := n.info(p)
 	if err != nil {
 		return err
 	}
@@ -145,7 +151,7 @@ func (n *Node) Remember(p Peer) error {
 
 // Connect connects to a peer now. Error: ErrUnknown without any address.
 func (n *Node) Connect(ctx context.Context, p Peer) error {
-	info, err := p.info()
+	info, err := n.info(p)
 	if err != nil {
 		return err
 	}
@@ -160,7 +166,7 @@ func (n *Node) Connect(ctx context.Context, p Peer) error {
 
 // Connected reports whether there is a connection to the peer.
 func (n *Node) Connected(key solana.PublicKey) bool {
-	id, err := PeerID(key)
+	id, err := n.id(key)
 	if err != nil {
 		return false
 	}
@@ -172,7 +178,7 @@ func (n *Node) Connected(key solana.PublicKey) bool {
 func (n *Node) Peers() []solana.PublicKey {
 	var out []solana.PublicKey
 	for _, id := range n.host.Network().Peers() {
-		if key, err := PublicKey(id); err == nil {
+		if key, err := n.name(id); err == nil {
 			out = append(out, key)
 		}
 	}
@@ -181,7 +187,7 @@ func (n *Node) Peers() []solana.PublicKey {
 
 // Disconnect closes all connections to a peer.
 func (n *Node) Disconnect(key solana.PublicKey) error {
-	id, err := PeerID(key)
+	id, err := n.id(key)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,9 @@ type Options struct {
 	HolePunching bool // upgrade relayed connections to direct ones
 	UseRelays    bool // find out by AutoNAT whether others can reach this node, and if not, keep reservations at peers given to Keep
 
+	// Names says under which key a peer is known, where that is not its own. nil: every peer is known by its own key.
+	Names Names
+
 	// Known reports whether a key takes part in the market; nil takes all. Others are strangers: they get few
 	// connections for StrangerGrace, no answers and no relaying. It must be quick and not call the node.
 	Known func(solana.PublicKey) bool

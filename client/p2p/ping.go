@@ -22,7 +22,7 @@ const (
 // bytes, so that it cannot answer early; it can answer late. A relayed connection is given a moment to become direct. Errors:
 // ErrUnknown without a connection, the context's, those of the stream.
 func (n *Node) RoundTrip(ctx context.Context, key solana.PublicKey) (time.Duration, Path, error) {
-	id, err := PeerID(key)
+	id, err := n.id(key)
 	if err != nil {
 		return 0, NoPath, err
 	}

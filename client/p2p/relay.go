@@ -116,7 +116,7 @@ func (p Path) String() string { return [...]string{"not connected", "relayed", "
 
 // Path returns how a peer is reached now.
 func (n *Node) Path(key solana.PublicKey) Path {
-	id, err := PeerID(key)
+	id, err := n.id(key)
 	if err != nil {
 		return NoPath
 	}
@@ -173,7 +173,7 @@ func (n *Node) Relaying() (own, carried int) {
 
 // Via returns the addresses of the connections to a peer.
 func (n *Node) Via(key solana.PublicKey) []string {
-	id, err := PeerID(key)
+	id, err := n.id(key)
 	if err != nil {
 		return nil
 	}

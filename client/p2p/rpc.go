@@ -214,7 +214,7 @@ const gracePoll = 100 * time.Millisecond
 
 // awaitKnown waits until the peer is one that is answered, or the grace is over.
 func (v *server[Req]) awaitKnown(ctx context.Context, remote peer.ID) {
-	from, err := PublicKey(remote)
+	from, err := v.n.name(remote)
 	if v.p.Grace <= 0 || v.p.Public || err != nil {
 		return
 	}
@@ -233,7 +233,7 @@ func (v *server[Req]) awaitKnown(ctx context.Context, remote peer.ID) {
 // admit decides whether the peer may make a request now. free gives its place back.
 func (v *server[Req]) admit(c network.Conn) (from solana.PublicKey, free func(), no *refusal) {
 	remote := c.RemotePeer()
-	from, err := PublicKey(remote)
+	from, err := v.n.name(remote)
 	if err != nil {
 		return from, nil, &refusal{ReasonStranger, Refuse(CodeRefused, "identity is not an ed25519 key")}
 	}

@@ -54,7 +54,7 @@ const strangerScore = -1000
 // standing is the score of a peer before it has done anything. It is computed again at every message, so that a peer
 // that registers is heard at once.
 func (n *Node) standing(id peer.ID) float64 {
-	key, err := PublicKey(id)
+	key, err := n.name(id)
 	if err != nil {
 		return strangerScore
 	}
@@ -85,7 +85,7 @@ const scoresEvery = time.Second
 func (n *Node) noteScores(all map[peer.ID]float64) {
 	out := make(map[solana.PublicKey]float64, len(all))
 	for id, s := range all {
-		if key, err := PublicKey(id); err == nil {
+		if key, err := n.name(id); err == nil {
 			out[key] = s
 		}
 	}

@@ -59,7 +59,7 @@ func versionIn(ids []protocol.ID, major uint) (newest Version, ok bool) {
 
 // unsupported says why a peer does not speak a protocol.
 func (n *Node) unsupported(p Protocol, to solana.PublicKey) error {
-	id, err := PeerID(to)
+	id, err := n.id(to)
 	if err != nil {
 		return err
 	}

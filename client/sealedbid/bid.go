@@ -51,10 +51,22 @@ func (a Auction) Check(b *messages.Bid, nodeKey solana.PublicKey) error {
 	return nil
 }
 
-// Ack reads an acknowledgement and verifies the keeper's signature. Errors: records.ErrValue, records.ErrSignature.
-func Ack(a *messages.BidAck, commitment records.Hash) (records.Ack, error) {
+// anyPeriod is the period for which keys are looked up here: nothing of an auction is about one, so that either key of a
+// keeper will do, for as long as the chain shows both.
+const anyPeriod records.Period = 0
+
+// Ack reads an acknowledgement and verifies the keeper's signature, by any of its keys. Errors: records.ErrValue,
+// records.ErrSignature.
+func Ack(a *messages.BidAck, commitment records.Hash, keys records.Keys) (records.Ack, error) {
+	w, _, err := AckBy(a, commitment, keys)
+	return w, err
+}
+
+// AckBy also returns the key that signed.
+func AckBy(a *messages.BidAck, commitment records.Hash, keys records.Keys) (records.Ack, solana.PublicKey, error) {
 	w := records.Ack{Stage: records.AckStage(a.Stage), Commitment: commitment, ReceivedAt: a.ReceivedAt}
-	return w, w.Verify(a.Keeper, a.Signature)
+	key, err := keys.Find(a.Keeper, anyPeriod, func(key solana.PublicKey) error { return w.Verify(key, a.Signature) })
+	return w, key, err
 }
 
 // SignAck acknowledges.
@@ -75,12 +87,13 @@ func FindAck(acks []messages.BidAck, keeper solana.PublicKey, stage records.AckS
 }
 
 // ReadOutcome decodes and verifies a keeper's signed outcome of a bid.
-func ReadOutcome(s *messages.SignedOutcome) (records.Outcome, error) {
+func ReadOutcome(s *messages.SignedOutcome, keys records.Keys) (records.Outcome, error) {
 	o, err := records.DecodeOutcome(s.Outcome)
 	if err != nil {
 		return o, err
 	}
-	return o, o.Verify(s.Keeper, s.Signature)
+	_, err = keys.Find(s.Keeper, anyPeriod, func(key solana.PublicKey) error { return o.Verify(key, s.Signature) })
+	return o, err
 }
 
 // SignOutcome signs the outcome of a bid.

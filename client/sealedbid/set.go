@@ -35,12 +35,12 @@ func SignSet(a Auction, judged []messages.JudgedBid, at int64, s records.Signer)
 
 // Verify checks that these are the bids that the keeper signed for, of this auction. It does not judge them.
 // Errors: ErrSet, records.ErrSignature.
-func (s *Set) Verify(a Auction) error {
+func (s *Set) Verify(a Auction, keys records.Keys) error {
 	h := s.Head
 	if h.Domain != a.Domain || h.Order != a.Order || h.CloseAt != a.CloseAt {
 		return fmt.Errorf("bids of another auction: %w", ErrSet)
 	}
-	if err := h.Verify(s.Keeper, s.Signature); err != nil {
+	if _, err := keys.Find(s.Keeper, anyPeriod, func(key solana.PublicKey) error { return h.Verify(key, s.Signature) }); err != nil {
 		return err
 	}
 	root, err := Root(s.Bids)
@@ -106,11 +106,11 @@ func (a *Assembler) Add(p messages.BidSetPart) error {
 }
 
 // Set is the whole, verified. Errors: those of Set.Verify.
-func (a *Assembler) Set(of Auction) (Set, error) {
+func (a *Assembler) Set(of Auction, keys records.Keys) (Set, error) {
 	if !a.have {
 		return Set{}, fmt.Errorf("no head: %w", ErrSet)
 	}
-	return a.set, a.set.Verify(of)
+	return a.set, a.set.Verify(of, keys)
 }
 
 // Unverified is the whole as it came: the caller must call Verify. Error: ErrSet for no parts at all.

@@ -14,14 +14,18 @@ import (
 
 // Keeper is a keeper.
 type Keeper struct {
-	Wallet  string `json:"wallet"`
-	Account string `json:"account"`
-	Index   uint16 `json:"index"`
-	Status  string `json:"status"`
-	Bond    string `json:"bond"`
-	Weight  string `json:"weight"`
-	Votes   uint64 `json:"votes"`
-	Misses  uint64 `json:"misses"`
+	Wallet string `json:"wallet"`
+	// Signer is the key that signs for it. FormerSigner did before, and the bond answers for it until SignerUntil.
+	Signer       string `json:"signer"`
+	FormerSigner string `json:"formerSigner,omitempty"`
+	SignerUntil  int64  `json:"signerUntil,omitempty"`
+	Account      string `json:"account"`
+	Index        uint16 `json:"index"`
+	Status       string `json:"status"`
+	Bond         string `json:"bond"`
+	Weight       string `json:"weight"`
+	Votes        uint64 `json:"votes"`
+	Misses       uint64 `json:"misses"`
 	// Missed is how many reports became final since it last voted in time; it loses its weight when they are too many.
 	Missed     uint64 `json:"missedReports"`
 	LastVote   uint64 `json:"lastVotePeriod"`
@@ -37,9 +41,12 @@ type Keeper struct {
 // DescribeKeeper describes a keeper.
 func DescribeKeeper(m *market.Market, k *market.Keeper) Keeper {
 	out := Keeper{
-		Wallet: k.Wallet.String(), Account: k.Address.String(), Index: k.Index, Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
+		Wallet: k.Wallet.String(), Signer: k.SigningKey().String(), Account: k.Address.String(), Index: k.Index, Status: k.State().String(), Bond: market.GNT(k.Bond).String(),
 		Weight: market.GNT(k.Weight).String(), Votes: k.Votes, Misses: k.Misses, Missed: k.MissedReports(m), LastVote: k.LastVotePeriod, Addr: k.Addr(),
 		Registered: k.RegisteredAt, Active: k.ActiveSince, ExitAt: k.ExitAt,
+	}
+	if k.SignerUntil != 0 {
+		out.FormerSigner, out.SignerUntil = k.FormerSigner.String(), k.SignerUntil
 	}
 	if k.PaidOutAt != 0 {
 		out.PaidOut, out.PaidOutAt = market.GNT(k.PaidOut).String(), k.PaidOutAt

@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -110,6 +111,7 @@ func (b *buyer) run(ctx context.Context, lease market.Lease, job messages.JobSpe
 		return err
 	}
 	defer network.Close()
+	network.Know(roles.Names{View: b.view})
 	var keepers []solana.PublicKey
 	for _, k := range b.view.Keepers() {
 		if network.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}) == nil {

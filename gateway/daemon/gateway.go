@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/client/guest"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -110,7 +111,7 @@ func (g *Gateway) open(ctx context.Context) error {
 
 func (g *Gateway) openNetwork(local bool) (err error) {
 	o := p2p.Options{
-		Key: g.c.Key, Listen: []string{g.c.Listen}, UserAgent: "gantry-gateway", Known: g.knows, PublicOnly: !local,
+		Key: g.c.Key, Listen: []string{g.c.Listen}, UserAgent: "gantry-gateway", Names: roles.Names{View: g.view}, Known: g.knows, PublicOnly: !local,
 		Log: g.c.Log.With().Str("part", "p2p").Logger(),
 	}
 	if g.c.Announce != "" {

@@ -53,6 +53,7 @@ var (
 	Event_KeeperActivated     = [8]byte{143, 22, 33, 148, 199, 4, 130, 117}
 	Event_KeeperExitRequested = [8]byte{131, 107, 181, 71, 70, 83, 118, 179}
 	Event_KeeperRegistered    = [8]byte{92, 176, 91, 165, 217, 103, 54, 208}
+	Event_KeeperSignerSet     = [8]byte{99, 83, 83, 217, 50, 64, 83, 120}
 	Event_KeeperSuspended     = [8]byte{157, 86, 9, 203, 99, 154, 145, 55}
 	Event_KeeperUpdated       = [8]byte{66, 246, 222, 123, 98, 93, 174, 230}
 	Event_KeeperWithdrawn     = [8]byte{234, 1, 28, 13, 49, 51, 158, 101}
@@ -140,6 +141,7 @@ var (
 	Instruction_GuaranteeResolve       = [8]byte{224, 95, 56, 96, 138, 10, 2, 86}
 	Instruction_KeeperActivate         = [8]byte{153, 84, 108, 56, 151, 192, 136, 68}
 	Instruction_KeeperRegister         = [8]byte{137, 179, 135, 236, 110, 248, 31, 168}
+	Instruction_KeeperSetSigner        = [8]byte{226, 228, 95, 146, 72, 186, 107, 180}
 	Instruction_KeeperRequestExit      = [8]byte{121, 110, 237, 239, 68, 45, 79, 241}
 	Instruction_KeeperSuspend          = [8]byte{81, 63, 138, 244, 62, 115, 44, 144}
 	Instruction_KeeperUpdate           = [8]byte{207, 42, 106, 14, 75, 183, 166, 132}

@@ -210,6 +210,8 @@ const (
 	ErrorCodeInvalidCommitment ErrorCode = 6098
 	// ErrorCodeUnknownProfile: The entry names neither the profile of the node's model nor the one before it
 	ErrorCodeUnknownProfile ErrorCode = 6099
+	// ErrorCodeSignerStands: The key signs for this keeper already
+	ErrorCodeSignerStands ErrorCode = 6100
 )
 
 // errorTexts has name and message of every error.
@@ -314,6 +316,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeNoOutage:             {"NoOutage", "No outage of the node stands that more than two thirds of the keepers' weight saw, or it began before the lease"},
 	ErrorCodeInvalidCommitment:    {"InvalidCommitment", "The commitment is not well formed, is of another cluster, node or instant, or does not hold the entry"},
 	ErrorCodeUnknownProfile:       {"UnknownProfile", "The entry names neither the profile of the node's model nor the one before it"},
+	ErrorCodeSignerStands:         {"SignerStands", "The key signs for this keeper already"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -419,6 +422,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeNoOutage,
 		ErrorCodeInvalidCommitment,
 		ErrorCodeUnknownProfile,
+		ErrorCodeSignerStands,
 	}
 }
 

@@ -211,6 +211,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as KeeperRegistered: %w", err)
 		}
 		return value, nil
+	case Event_KeeperSignerSet:
+		value := new(KeeperSignerSet)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as KeeperSignerSet: %w", err)
+		}
+		return value, nil
 	case Event_KeeperSuspended:
 		value := new(KeeperSuspended)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1122,6 +1129,23 @@ func ParseEvent_KeeperRegistered(eventData []byte) (*KeeperRegistered, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type KeeperRegistered: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_KeeperSignerSet(eventData []byte) (*KeeperSignerSet, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_KeeperSignerSet {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_KeeperSignerSet, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(KeeperSignerSet)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type KeeperSignerSet: %w", err)
 	}
 	return event, nil
 }

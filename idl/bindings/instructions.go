@@ -19,7 +19,7 @@ func NewAuctionAwardInstruction(
 	bidsRootParam [32]uint8,
 
 	// Accounts:
-	walletAccount solanago.PublicKey,
+	signerAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	orderAccount solanago.PublicKey,
@@ -63,9 +63,9 @@ func NewAuctionAwardInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "wallet": Writable, Signer, Required
+		// Account 0 "signer": Writable, Signer, Required
 		// Pays the lease's rent and gets it back at its close.
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		accounts__.Append(solanago.NewAccountMeta(signerAccount, true, true))
 		// Account 1 "keeper": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
 		// Account 2 "market": Read-only, Non-signer, Required
@@ -570,7 +570,7 @@ func NewDisputeVoteInstruction(
 	upholdParam uint8,
 
 	// Accounts:
-	walletAccount solanago.PublicKey,
+	signerAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	disputeAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -593,8 +593,8 @@ func NewDisputeVoteInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "wallet": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
+		// Account 0 "signer": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(signerAccount, false, true))
 		// Account 1 "keeper": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
 		// Account 2 "dispute": Writable, Non-signer, Required
@@ -970,7 +970,7 @@ func NewGuaranteeResolveInstruction(
 
 // Builds a "keeper_activate" instruction.
 func NewKeeperActivateInstruction(
-	walletAccount solanago.PublicKey,
+	signerAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
@@ -979,8 +979,8 @@ func NewKeeperActivateInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "wallet": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
+		// Account 0 "signer": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(signerAccount, false, true))
 		// Account 1 "market": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
 		// Account 2 "keeper": Writable, Non-signer, Required
@@ -1003,6 +1003,7 @@ func NewKeeperRegisterInstruction(
 	bondParam uint64,
 	multiaddrParam [128]uint8,
 	multiaddrLenParam uint8,
+	signerParam solanago.PublicKey,
 
 	// Accounts:
 	walletAccount solanago.PublicKey,
@@ -1011,6 +1012,7 @@ func NewKeeperRegisterInstruction(
 	keeperAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
 	fromAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
 	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
@@ -1038,6 +1040,11 @@ func NewKeeperRegisterInstruction(
 		if err != nil {
 			return nil, errors.NewField("multiaddrLenParam", err)
 		}
+		// Serialize `signerParam`:
+		err = enc__.Encode(signerParam)
+		if err != nil {
+			return nil, errors.NewField("signerParam", err)
+		}
 	}
 	accounts__ := solanago.AccountMetaSlice{}
 
@@ -1056,10 +1063,63 @@ func NewKeeperRegisterInstruction(
 		// Account 5 "from": Writable, Non-signer, Required
 		// Stake tokens of the wallet.
 		accounts__.Append(solanago.NewAccountMeta(fromAccount, true, false))
-		// Account 6 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 6 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
+		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
-		// Account 7 "system_program": Read-only, Non-signer, Required
+		// Account 8 "system_program": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(systemProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
+	), nil
+}
+
+// Builds a "keeper_set_signer" instruction.
+func NewKeeperSetSignerInstruction(
+	// Params:
+	signerParam solanago.PublicKey,
+
+	// Accounts:
+	walletAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+	instructionsAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_KeeperSetSigner[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `signerParam`:
+		err = enc__.Encode(signerParam)
+		if err != nil {
+			return nil, errors.NewField("signerParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "wallet": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "keeper": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
+		// Account 3 "stake_vault": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, false, false))
+		// Account 4 "instructions": Read-only, Non-signer, Required, Address: Sysvar1nstructions1111111111111111111111111
+		accounts__.Append(solanago.NewAccountMeta(instructionsAccount, false, false))
 	}
 
 	// Create the instruction.
@@ -1132,7 +1192,7 @@ func NewKeeperUpdateInstruction(
 	multiaddrLenParam uint8,
 
 	// Accounts:
-	walletAccount solanago.PublicKey,
+	signerAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	buf__ := new(bytes.Buffer)
@@ -1159,8 +1219,8 @@ func NewKeeperUpdateInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "wallet": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
+		// Account 0 "signer": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(signerAccount, false, true))
 		// Account 1 "keeper": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
 	}
@@ -1218,7 +1278,7 @@ func NewLeaseAbortInstruction(
 	nodeAccount solanago.PublicKey,
 	providerAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
-	keeperWalletAccount solanago.PublicKey,
+	rentPayerAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	accounts__ := solanago.AccountMetaSlice{}
 
@@ -1238,8 +1298,8 @@ func NewLeaseAbortInstruction(
 		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
 		// Account 6 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
-		// Account 7 "keeper_wallet": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(keeperWalletAccount, true, false))
+		// Account 7 "rent_payer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
 	}
 
 	// Create the instruction.
@@ -1307,7 +1367,7 @@ func NewLeaseCloseInstruction(
 	providerAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
 	leaseAccount solanago.PublicKey,
-	keeperWalletAccount solanago.PublicKey,
+	rentPayerAccount solanago.PublicKey,
 	tokenProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
 	accounts__ := solanago.AccountMetaSlice{}
@@ -1343,8 +1403,8 @@ func NewLeaseCloseInstruction(
 		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
 		// Account 12 "lease": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
-		// Account 13 "keeper_wallet": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(keeperWalletAccount, true, false))
+		// Account 13 "rent_payer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
 		// Account 14 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
 	}
@@ -1457,7 +1517,7 @@ func NewLeaseExtendInstruction(
 
 // Builds a "lease_migrate" instruction.
 func NewLeaseMigrateInstruction(
-	walletAccount solanago.PublicKey,
+	signerAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	orderAccount solanago.PublicKey,
@@ -1475,9 +1535,9 @@ func NewLeaseMigrateInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "wallet": Writable, Signer, Required
+		// Account 0 "signer": Writable, Signer, Required
 		// Pays the new lease's rent and gets it back at its close.
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		accounts__.Append(solanago.NewAccountMeta(signerAccount, true, true))
 		// Account 1 "keeper": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
 		// Account 2 "market": Read-only, Non-signer, Required
@@ -1515,7 +1575,7 @@ func NewLeaseMigrateInstruction(
 
 // Builds a "lease_outage" instruction.
 func NewLeaseOutageInstruction(
-	walletAccount solanago.PublicKey,
+	signerAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	outageAccount solanago.PublicKey,
@@ -1530,9 +1590,9 @@ func NewLeaseOutageInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "wallet": Writable, Signer, Required
+		// Account 0 "signer": Writable, Signer, Required
 		// Pays the fault's rent and gets it back.
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		accounts__.Append(solanago.NewAccountMeta(signerAccount, true, true))
 		// Account 1 "keeper": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
 		// Account 2 "market": Read-only, Non-signer, Required
@@ -2437,7 +2497,7 @@ func NewOrderAwardInstruction(
 	maxScoreParam uint64,
 
 	// Accounts:
-	walletAccount solanago.PublicKey,
+	signerAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	orderAccount solanago.PublicKey,
@@ -2467,9 +2527,9 @@ func NewOrderAwardInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "wallet": Writable, Signer, Required
+		// Account 0 "signer": Writable, Signer, Required
 		// Pays the lease's rent and gets it back at its close.
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		accounts__.Append(solanago.NewAccountMeta(signerAccount, true, true))
 		// Account 1 "keeper": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
 		// Account 2 "market": Read-only, Non-signer, Required
@@ -2663,7 +2723,7 @@ func NewOutageVoteInstruction(
 	lastAnswerParam int64,
 
 	// Accounts:
-	walletAccount solanago.PublicKey,
+	signerAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	nodeAccount solanago.PublicKey,
@@ -2689,8 +2749,8 @@ func NewOutageVoteInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "wallet": Writable, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		// Account 0 "signer": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(signerAccount, true, true))
 		// Account 1 "keeper": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, false, false))
 		// Account 2 "market": Read-only, Non-signer, Required
@@ -3527,7 +3587,7 @@ func NewReportVoteInstruction(
 	rootParam [32]uint8,
 
 	// Accounts:
-	walletAccount solanago.PublicKey,
+	signerAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
 	reportAccount solanago.PublicKey,
@@ -3557,8 +3617,8 @@ func NewReportVoteInstruction(
 
 	// Add the accounts to the instruction.
 	{
-		// Account 0 "wallet": Writable, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
+		// Account 0 "signer": Writable, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(signerAccount, true, true))
 		// Account 1 "keeper": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
 		// Account 2 "market": Writable, Non-signer, Required

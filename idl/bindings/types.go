@@ -4393,7 +4393,7 @@ func UnmarshalInstantBlock(buf []byte) (*InstantBlock, error) {
 }
 
 type Keeper struct {
-	// Signs statements and transactions; also the keeper's network identity.
+	// Owner of the bond, and what leases, events and rewards name.
 	Wallet solanago.PublicKey `json:"wallet"`
 	Bond   uint64             `json:"bond"`
 
@@ -4442,6 +4442,20 @@ type Keeper struct {
 	PaidOut   uint64 `json:"paidOut"`
 	PaidOutAt int64  `json:"paidOutAt"`
 	PaidOutOf uint64 `json:"paidOutOf"`
+
+	// Signs statements and the transactions of a running keeper; also the keeper's network identity. The wallet, unless it
+	// has named another key.
+	Signer solanago.PublicKey `json:"signer"`
+
+	// The signer before it, which answers with the bond until `signer_until` as well; zero before the first change.
+	FormerSigner solanago.PublicKey `json:"formerSigner"`
+
+	// When the signer became it.
+	SignerSince int64 `json:"signerSince"`
+
+	// Until then the signer does not change again, so that no more than two keys ever answer for a keeper; 0 before the
+	// first change.
+	SignerUntil int64 `json:"signerUntil"`
 }
 
 func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -4574,6 +4588,26 @@ func (obj Keeper) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.PaidOutOf)
 	if err != nil {
 		return errors.NewField("PaidOutOf", err)
+	}
+	// Serialize `Signer`:
+	err = encoder.Encode(obj.Signer)
+	if err != nil {
+		return errors.NewField("Signer", err)
+	}
+	// Serialize `FormerSigner`:
+	err = encoder.Encode(obj.FormerSigner)
+	if err != nil {
+		return errors.NewField("FormerSigner", err)
+	}
+	// Serialize `SignerSince`:
+	err = encoder.Encode(obj.SignerSince)
+	if err != nil {
+		return errors.NewField("SignerSince", err)
+	}
+	// Serialize `SignerUntil`:
+	err = encoder.Encode(obj.SignerUntil)
+	if err != nil {
+		return errors.NewField("SignerUntil", err)
 	}
 	return nil
 }
@@ -4718,6 +4752,26 @@ func (obj *Keeper) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.PaidOutOf)
 	if err != nil {
 		return errors.NewField("PaidOutOf", err)
+	}
+	// Deserialize `Signer`:
+	err = decoder.Decode(&obj.Signer)
+	if err != nil {
+		return errors.NewField("Signer", err)
+	}
+	// Deserialize `FormerSigner`:
+	err = decoder.Decode(&obj.FormerSigner)
+	if err != nil {
+		return errors.NewField("FormerSigner", err)
+	}
+	// Deserialize `SignerSince`:
+	err = decoder.Decode(&obj.SignerSince)
+	if err != nil {
+		return errors.NewField("SignerSince", err)
+	}
+	// Deserialize `SignerUntil`:
+	err = decoder.Decode(&obj.SignerUntil)
+	if err != nil {
+		return errors.NewField("SignerUntil", err)
 	}
 	return nil
 }
@@ -4873,6 +4927,7 @@ func UnmarshalKeeperExitRequested(buf []byte) (*KeeperExitRequested, error) {
 type KeeperRegistered struct {
 	Keeper solanago.PublicKey `json:"keeper"`
 	Wallet solanago.PublicKey `json:"wallet"`
+	Signer solanago.PublicKey `json:"signer"`
 	Index  uint16             `json:"index"`
 	Bond   uint64             `json:"bond"`
 }
@@ -4887,6 +4942,11 @@ func (obj KeeperRegistered) MarshalWithEncoder(encoder *binary.Encoder) (err err
 	err = encoder.Encode(obj.Wallet)
 	if err != nil {
 		return errors.NewField("Wallet", err)
+	}
+	// Serialize `Signer`:
+	err = encoder.Encode(obj.Signer)
+	if err != nil {
+		return errors.NewField("Signer", err)
 	}
 	// Serialize `Index`:
 	err = encoder.Encode(obj.Index)
@@ -4922,6 +4982,11 @@ func (obj *KeeperRegistered) UnmarshalWithDecoder(decoder *binary.Decoder) (err 
 	if err != nil {
 		return errors.NewField("Wallet", err)
 	}
+	// Deserialize `Signer`:
+	err = decoder.Decode(&obj.Signer)
+	if err != nil {
+		return errors.NewField("Signer", err)
+	}
 	// Deserialize `Index`:
 	err = decoder.Decode(&obj.Index)
 	if err != nil {
@@ -4945,6 +5010,90 @@ func (obj *KeeperRegistered) Unmarshal(buf []byte) error {
 
 func UnmarshalKeeperRegistered(buf []byte) (*KeeperRegistered, error) {
 	obj := new(KeeperRegistered)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+type KeeperSignerSet struct {
+	Keeper       solanago.PublicKey `json:"keeper"`
+	Signer       solanago.PublicKey `json:"signer"`
+	FormerSigner solanago.PublicKey `json:"formerSigner"`
+
+	// Until then the bond answers for the former signer as well.
+	Until int64 `json:"until"`
+}
+
+func (obj KeeperSignerSet) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Keeper`:
+	err = encoder.Encode(obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Serialize `Signer`:
+	err = encoder.Encode(obj.Signer)
+	if err != nil {
+		return errors.NewField("Signer", err)
+	}
+	// Serialize `FormerSigner`:
+	err = encoder.Encode(obj.FormerSigner)
+	if err != nil {
+		return errors.NewField("FormerSigner", err)
+	}
+	// Serialize `Until`:
+	err = encoder.Encode(obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	return nil
+}
+
+func (obj KeeperSignerSet) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding KeeperSignerSet: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *KeeperSignerSet) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Keeper`:
+	err = decoder.Decode(&obj.Keeper)
+	if err != nil {
+		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `Signer`:
+	err = decoder.Decode(&obj.Signer)
+	if err != nil {
+		return errors.NewField("Signer", err)
+	}
+	// Deserialize `FormerSigner`:
+	err = decoder.Decode(&obj.FormerSigner)
+	if err != nil {
+		return errors.NewField("FormerSigner", err)
+	}
+	// Deserialize `Until`:
+	err = decoder.Decode(&obj.Until)
+	if err != nil {
+		return errors.NewField("Until", err)
+	}
+	return nil
+}
+
+func (obj *KeeperSignerSet) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling KeeperSignerSet: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalKeeperSignerSet(buf []byte) (*KeeperSignerSet, error) {
+	obj := new(KeeperSignerSet)
 	err := obj.Unmarshal(buf)
 	if err != nil {
 		return nil, err
@@ -5244,8 +5393,11 @@ type Lease struct {
 	Provider solanago.PublicKey `json:"provider"`
 	Customer solanago.PublicKey `json:"customer"`
 
-	// Keeper's wallet: it awarded the lease and paid its rent.
+	// Wallet of the keeper that awarded the lease.
 	Keeper solanago.PublicKey `json:"keeper"`
+
+	// Signer of that keeper at the award.
+	RentPayer solanago.PublicKey `json:"rentPayer"`
 
 	// sha256 of how to reach the container, signed in by the node at the start.
 	ConnectionHash [32]uint8 `json:"connectionHash"`
@@ -5419,6 +5571,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Keeper)
 	if err != nil {
 		return errors.NewField("Keeper", err)
+	}
+	// Serialize `RentPayer`:
+	err = encoder.Encode(obj.RentPayer)
+	if err != nil {
+		return errors.NewField("RentPayer", err)
 	}
 	// Serialize `ConnectionHash`:
 	err = encoder.Encode(obj.ConnectionHash)
@@ -5763,6 +5920,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.Keeper)
 	if err != nil {
 		return errors.NewField("Keeper", err)
+	}
+	// Deserialize `RentPayer`:
+	err = decoder.Decode(&obj.RentPayer)
+	if err != nil {
+		return errors.NewField("RentPayer", err)
 	}
 	// Deserialize `ConnectionHash`:
 	err = decoder.Decode(&obj.ConnectionHash)

@@ -84,7 +84,7 @@ func TestUnsuitableNodes(t *testing.T) {
 	o := w.order(1, func(o *market.Order) { o.Requirement.MinVramMib = 1 })
 	a, err := w.keepers[0].service.Commit(t.Context(), w.nodes[0].key.PublicKey(), w.nodes[0].request(o, 1, false))
 	require.Equal(t, records.OutcomeUnsuitable, refused(w, w.keepers[0], a, err))
-	out, err := sealedbid.ReadOutcome(a.Outcome)
+	out, err := sealedbid.ReadOutcome(a.Outcome, records.Wallets)
 	require.NoError(t, err)
 	require.Contains(t, sealedbid.Explain(out), "UnsuitableHardware")
 	require.Zero(t, w.keepers[0].service.Len())

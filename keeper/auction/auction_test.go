@@ -35,7 +35,7 @@ func (b *bidder) told(w *cluster, k *member, o *market.Order, price uint64) reco
 	}
 	s, err := k.service.Outcome(context.Background(), b.key.PublicKey(), req)
 	require.NoError(w.t, err)
-	out, err := sealedbid.ReadOutcome(&s)
+	out, err := sealedbid.ReadOutcome(&s, records.Wallets)
 	require.NoError(w.t, err)
 	return out
 }
@@ -82,7 +82,7 @@ func TestAuction(t *testing.T) {
 	require.True(t, p2p.IsCode(err, p2p.CodeRefused), "%v", err)
 	var set sealedbid.Assembler
 	require.NoError(t, w.keepers[0].service.ServeBidSet(t.Context(), solana.PublicKey{9}, messages.BidSetRequest{Order: o.Address}, set.Add))
-	_, err = set.Set(sealedbid.AuctionOf(domain, o))
+	_, err = set.Set(sealedbid.AuctionOf(domain, o), records.Wallets)
 	require.NoError(t, err)
 }
 

@@ -27,8 +27,8 @@ import (
 // AwarderOptions of an Awarder; all but Fetch, Log and Tasks are required.
 type AwarderOptions struct {
 	View   *view.View
-	Bids   *Service // holds the bids
-	Self   solana.PublicKey
+	Bids   *Service         // holds the bids
+	Self   solana.PublicKey // this keeper's wallet
 	Submit func(context.Context, txm.Intent) (txm.Result, error)
 	// Step is how long each rank waits before it awards what the ranks before it did not. It should be longer than an
 	// award takes to be confirmed: the first award decides which keeper makes the others of its order.
@@ -209,7 +209,7 @@ func (a *Awarder) send(ctx context.Context, l snapshot, c *closed) (int, error) 
 }
 
 func (a *Awarder) intent(l snapshot, c *closed, winner int, first bool) (in txm.Intent, done bool, err error) {
-	args := ix.AuctionAwardArgs{Keeper: a.o.Self, Order: *l.order, BidsRoot: c.set.Head.Root}
+	args := ix.AuctionAwardArgs{Keeper: a.o.Self, Signer: signerOf(a.o.View, a.o.Self), Order: *l.order, BidsRoot: c.set.Head.Root}
 	of := sealedbid.AuctionOf(a.o.Bids.o.Domain, l.order)
 	node := solana.PublicKey(c.set.Bids[winner].Bid.Node)
 	lease := market.LeaseAddress(l.key.Order, node)

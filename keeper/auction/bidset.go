@@ -123,7 +123,7 @@ func (s *Service) own(key store.AuctionKey) (*closed, error) {
 			return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 		}
 	}
-	set, err := a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt})
+	set, err := a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt}, s.o.Roles.Keys)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
@@ -182,7 +182,7 @@ func (s *Service) Missing(key store.AuctionKey, keeper solana.PublicKey) bool {
 
 // Take keeps another keeper's set, after checking that it is what that keeper signed.
 func (s *Service) Take(key store.AuctionKey, from solana.PublicKey, a *sealedbid.Assembler) error {
-	set, err := a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt})
+	set, err := a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt}, s.o.Roles.Keys)
 	switch {
 	case err != nil:
 		return err

@@ -379,7 +379,7 @@ func acked(w *cluster, k *member, a messages.BidAnswer, err error, req messages.
 	w.t.Helper()
 	require.NoError(w.t, err)
 	require.NotNil(w.t, a.Ack, "%v", a.Outcome)
-	read, err := sealedbid.Ack(a.Ack, req.Bid.Commitment)
+	read, err := sealedbid.Ack(a.Ack, req.Bid.Commitment, records.Wallets)
 	require.NoError(w.t, err)
 	require.Equal(w.t, stage, read.Stage)
 	require.Equal(w.t, k.wallet.PublicKey(), solana.PublicKey(a.Ack.Keeper))
@@ -392,7 +392,7 @@ func refused(w *cluster, k *member, a messages.BidAnswer, err error) records.Out
 	require.NoError(w.t, err)
 	require.Nil(w.t, a.Ack)
 	require.NotNil(w.t, a.Outcome)
-	o, err := sealedbid.ReadOutcome(a.Outcome)
+	o, err := sealedbid.ReadOutcome(a.Outcome, records.Wallets)
 	require.NoError(w.t, err)
 	require.Equal(w.t, k.wallet.PublicKey(), solana.PublicKey(a.Outcome.Keeper))
 	return o.Code

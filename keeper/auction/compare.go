@@ -31,7 +31,7 @@ func (s *Service) set(key store.AuctionKey, keeper solana.PublicKey) (sealedbid.
 			return sealedbid.Set{}, err
 		}
 	}
-	return a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt})
+	return a.Set(sealedbid.Auction{Domain: s.o.Domain, Order: key.Order, CloseAt: key.CloseAt}, s.o.Roles.Keys)
 }
 
 // compare checks the awarding keeper's bid set: its root is the one on chain, and it contains all revealed bids that

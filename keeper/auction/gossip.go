@@ -51,7 +51,7 @@ func (s *Service) validate(author solana.PublicKey, m *messages.BidGossip, b *me
 		if a.Keeper != author {
 			return p2p.Reject
 		}
-		if _, err := sealedbid.Ack(a, b.Commitment); err != nil {
+		if _, err := sealedbid.Ack(a, b.Commitment, s.o.Roles.Keys); err != nil {
 			return p2p.Reject
 		}
 		late := a.ReceivedAt > m.CloseAt

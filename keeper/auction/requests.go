@@ -134,7 +134,7 @@ func (s *Service) vouched(req messages.BidRequest) []messages.BidAck {
 	var out []messages.BidAck
 	for _, a := range req.Bid.Acks {
 		if a.Stage == uint8(records.AckCommitment) && a.ReceivedAt <= req.CloseAt && s.mayAcknowledge(a.Keeper) {
-			if _, err := sealedbid.Ack(&a, req.Bid.Commitment); err == nil {
+			if _, err := sealedbid.Ack(&a, req.Bid.Commitment, s.o.Roles.Keys); err == nil {
 				out = s.withAck(out, a)
 			}
 		}

@@ -49,9 +49,10 @@ type Options struct {
 	// Roles says whose acknowledgements count. *roles.Directory is one.
 	Roles interface {
 		Role(key solana.PublicKey, p records.Period) roles.Role
+		Keys(keeper solana.PublicKey, p records.Period) []solana.PublicKey
 	}
 	PeriodSecs uint32
-	Signer     records.Signer
+	Signer     records.Signer // in the name of the keeper's wallet: records.As
 	Domain     records.Domain
 	// Publish tells the other keepers; it must not block.
 	Publish func(messages.BidGossip)

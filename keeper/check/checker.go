@@ -26,7 +26,7 @@ import (
 type CheckerOptions struct {
 	View     *view.View
 	Asker    Asker
-	Signer   records.Signer
+	Signer   records.Signer // in the name of the keeper's wallet: records.As
 	Domain   records.Domain
 	Secs     uint32
 	Timing   Timing
@@ -42,6 +42,8 @@ type CheckerOptions struct {
 	// Evidence judges evidence; without it none is asked for. Genesis is the hash of the cluster, for evidence.
 	Evidence Judge
 	Genesis  [32]byte
+	// Key signs statements about TPMs in its own name, which say what key signed them; nil takes Signer.
+	Key records.Signer
 	// Measure measures nodes: every free one at every period's instant. Only simulations leave it out.
 	Measure Measurer
 	// ProveWrongCell brings a wrong byte of a measurement on chain; without it a statement says that the measurement was
@@ -66,7 +68,7 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Genesis", "Measure", "ProveWrongCell", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Key", "Genesis", "Measure", "ProveWrongCell", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.
@@ -104,6 +106,9 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 		return nil, err
 	}
 	o.Tasks = schedule.Or(o.Tasks)
+	if o.Key == nil {
+		o.Key = o.Signer
+	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}

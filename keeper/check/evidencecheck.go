@@ -104,7 +104,7 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	q := evidence.Question{Account: t.node.Address, Challenge: ask.Of(t.node.NodeKey)}
 	// Of the keepers' statements about TPMs only our own count here: every keeper sees TPMs activated itself. If those
 	// of any one counted, one bad keeper could lift tiers with all. Auditors choose whom to believe.
-	own := c.o.Signer.PublicKey()
+	own := c.o.Key.PublicKey()
 	q.Keepers = []ed25519.PublicKey{own[:]}
 	c.o.View.Read(func(v *view.Accounts) {
 		n, ok := v.Nodes[t.node.Address]
@@ -170,5 +170,5 @@ func (c *Checker) enrol(ctx context.Context, n *market.Node, subject tpm.Subject
 	if err != nil {
 		return err
 	}
-	return finish(opened.Secret, c.o.Signer, c.o.Now())
+	return finish(opened.Secret, c.o.Key, c.o.Now())
 }

@@ -30,7 +30,7 @@ func (e *Engine) authentic(m messages.Proposal) bool {
 	if !ok || now.Unix() > c.end+retention || int64(m.Round) > c.round(now, e.o.Timing)+1 {
 		return false
 	}
-	if err := report.Authentic(m, e.o.Domain, c.weights); err != nil {
+	if err := report.Authentic(m, e.o.Domain, c.weights, e.o.Keys); err != nil {
 		e.o.Log.Debug().Err(err).Uint64("period", m.Period).Msg("the keeper drops a proposal")
 		return false
 	}

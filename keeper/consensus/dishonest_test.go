@@ -137,7 +137,7 @@ func TestEquivocatingKeeperIsLeftOut(t *testing.T) {
 			defer mu.Unlock()
 			require.Equal(t, equivocating.wallet(), one.Keeper)
 			require.True(t, one.Contradicts(other))
-			require.NoError(t, errors.Join(one.Verify(domain), other.Verify(domain)))
+			require.NoError(t, errors.Join(one.Verify(domain, records.Wallets), other.Verify(domain, records.Wallets)))
 			caught[p] = true
 		}
 	}

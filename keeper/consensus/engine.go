@@ -69,6 +69,9 @@ func New(o Options) (*Engine, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if o.Keys == nil {
+		o.Keys = records.Wallets
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -90,7 +90,7 @@ func (e *Engine) addVerified(got []messages.Manifest, p records.Period) {
 	}
 	for _, raw := range got[:min(len(got), maxManifests*report.MaxManifests)] {
 		m := statement.ReadManifest(raw)
-		if m.Period != p || e.cache.hasManifest(m) || c.weights[m.Keeper] == 0 || m.Verify(e.o.Domain) != nil {
+		if m.Period != p || e.cache.hasManifest(m) || c.weights[m.Keeper] == 0 || m.Verify(e.o.Domain, e.o.Keys) != nil {
 			continue
 		}
 		e.addManifest(m)

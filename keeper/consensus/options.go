@@ -73,7 +73,7 @@ func (t Timing) grace() time.Duration { return max(t.Delay/2, t.Round/10) }
 type Options struct {
 	View   *view.View
 	Store  Store
-	Signer records.Signer
+	Signer records.Signer // in the name of the keeper's wallet: records.As
 	Domain records.Domain
 	Timing Timing
 	Peers  Peers
@@ -91,6 +91,10 @@ type Options struct {
 	// Equivocation is called with two different manifests that another keeper has signed for one period, again whenever
 	// one of them comes in. It may be called from any goroutine and must not wait for the engine. May be nil.
 	Equivocation func(one, other statement.Manifest)
+	// Keys are the keys that speak for keepers; nil means their wallets.
+	Keys records.Keys
+	// Key is the signer's own key, which sends the votes; zero means the name in which it signs.
+	Key solana.PublicKey
 	// Tasks runs what takes time; nil means goroutines and the wall clock. A caller that sets another calls Tick and
 	// Drain in place of Run, and waits for what Tasks has started.
 	Tasks schedule.Runner

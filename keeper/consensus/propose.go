@@ -118,7 +118,7 @@ func (e *Engine) propose(ctx context.Context, c chainFacts, s *periodState, roun
 		return nil
 	}
 	if err == nil {
-		err = report.Authentic(m, e.o.Domain, c.weights)
+		err = report.Authentic(m, e.o.Domain, c.weights, e.o.Keys)
 	}
 	if err != nil {
 		return err

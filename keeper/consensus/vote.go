@@ -50,7 +50,7 @@ func (e *Engine) cast(ctx context.Context, c chainFacts, s *periodState, m messa
 
 // sendVote sends the vote that the store holds.
 func (e *Engine) sendVote(ctx context.Context, p records.Period, s *periodState, root records.Hash) {
-	instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: e.o.Signer.PublicKey(), Period: uint64(p), Root: root})
+	instruction, err := ix.ReportVote(ix.ReportVoteArgs{Keeper: e.o.Signer.PublicKey(), Signer: e.o.Key, Period: uint64(p), Root: root})
 	if err != nil {
 		e.o.Log.Error().Err(err).Uint64("period", uint64(p)).Msg("vote cannot be built")
 		return

@@ -67,6 +67,9 @@ type due struct {
 	err     error
 }
 
+// signer is the key that signs what this keeper sends, and pays for it.
+func (d *due) signer() solana.PublicKey { return d.v.SignerOf(d.self) }
+
 // add appends an action; one that cannot be built is an error of ours, reported and left out.
 func (d *due) add(a Action, instruction solana.Instruction, err error) {
 	if err != nil {
@@ -97,7 +100,7 @@ func (d *due) keepers() {
 	inOrder(d.v.Keepers, func(wallet solana.PublicKey, k *market.Keeper) {
 		// No other keeper can: one that was suspended comes back as soon as it runs again.
 		if wallet == d.self && k.CanActivate(d.params, d.now) == nil {
-			instruction, err := ix.KeeperActivate(wallet)
+			instruction, err := ix.KeeperActivateBy(wallet, d.signer())
 			d.add(Action{Kind: KeeperActivate, Key: fmt.Sprintf("%s/%d", wallet, k.PendingSince), Mine: true}, instruction, err)
 		}
 		if wallet != d.self && k.CanSuspend(d.v.Market, d.now) == nil {
@@ -160,16 +163,16 @@ func (d *due) leases() {
 			since = n.BillingUntil
 		}
 		if stopped || l.CanEndByAnyone(n, d.now) == nil {
-			instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: d.self, Lease: *l})
+			instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: d.signer(), Lease: *l})
 			d.add(Action{Kind: LeaseEnd, Key: id, Since: since}, instruction, err)
 			return
 		}
 		if d.settle(id, l, n) {
 			return
 		}
-		if hasOrder && l.CanClose(d.self, n, d.params, d.now) == nil {
+		if hasOrder && l.CanClose(d.signer(), n, d.params, d.now) == nil {
 			instruction, err := ix.LeaseClose(ix.LeaseCloseArgs{
-				Authority: d.self, Lease: *l, OrderRentPayer: d.rentPayer(l), KeeperGone: d.v.Keepers[l.Lease.Keeper] == nil,
+				Authority: d.signer(), Lease: *l, OrderRentPayer: d.rentPayer(l), KeeperGone: d.v.Keepers[l.Lease.Keeper] == nil,
 				Emission: d.params.EmissionBps > 0,
 			})
 			d.add(Action{Kind: LeaseClose, Key: id, Since: l.EndedAt}, instruction, err)
@@ -202,7 +205,7 @@ func (d *due) faults() {
 		id := fmt.Sprintf("%s/%d", key, f.ApplicableAt)
 		switch {
 		case f.CanApply(d.now) == nil:
-			instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: d.self, Fault: *f, StakeMint: mint})
+			instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: d.signer(), Fault: *f, StakeMint: mint})
 			d.add(Action{Kind: SlashApply, Key: id, Since: f.ApplicableAt}, instruction, err)
 		case f.Applied() && !d.compensate(id, f) && f.CanClose(d.now) == nil:
 			instruction, err := ix.SlashClose(*f, mint)
@@ -220,7 +223,7 @@ func (d *due) compensate(id string, f *market.Fault) bool {
 			return
 		}
 		left = true
-		instruction, err := ix.SlashCompensate(ix.SlashCompensateArgs{Payer: d.self, Fault: *f, Lease: *l})
+		instruction, err := ix.SlashCompensate(ix.SlashCompensateArgs{Payer: d.signer(), Fault: *f, Lease: *l})
 		d.add(Action{Kind: SlashCompensate, Key: fmt.Sprintf("%s/%s/%d", id, key, l.AwardedAt), Since: f.ApplicableAt}, instruction, err)
 	})
 	return left
@@ -233,11 +236,11 @@ func (d *due) payouts() {
 	}
 	mint := d.v.Market.StakeMint
 	inOrder(d.v.Payouts, func(key solana.PublicKey, p *market.Payout) {
-		if d.now < p.PayableAt || p.Beneficiary != d.self && p.RentPayer != d.self {
+		if d.now < p.PayableAt || p.Beneficiary != d.signer() && p.RentPayer != d.signer() {
 			return
 		}
 		a := Action{Kind: PayoutClaim, Key: fmt.Sprintf("%s/%d", key, p.PayableAt), Mine: true, Since: p.PayableAt}
-		a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, p.Beneficiary, mint))
+		a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.signer(), p.Beneficiary, mint))
 		instruction, err := ix.PayoutClaim(*p, mint)
 		d.add(a, instruction, err)
 	})
@@ -252,7 +255,7 @@ func (d *due) guarantees() {
 		}
 		since, _ := n.ResolvesAt()
 		a := Action{Kind: GuaranteeResolve, Key: fmt.Sprintf("%s/%d", key, n.GuaranteedUntil), Since: since}
-		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Payer: d.self, Node: *n, Leases: d.guaranteedLeases(n)})
+		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Payer: d.signer(), Node: *n, Leases: d.guaranteedLeases(n)})
 		d.add(a, instruction, err)
 	})
 }

@@ -33,7 +33,7 @@ func (d *due) evidence() {
 		if !better {
 			return
 		}
-		instruction, err := ix.NodeSetEvidence(ix.NodeSetEvidenceArgs{Payer: d.self, Node: *n, Devices: devices, Losers: losers})
+		instruction, err := ix.NodeSetEvidence(ix.NodeSetEvidenceArgs{Payer: d.signer(), Node: *n, Devices: devices, Losers: losers})
 		d.add(Action{Kind: NodeSetEvidence, Key: fmt.Sprintf("%s/%d/%d/%d", key, tier, n.EvidenceExpiry, n.ClaimsMissing)}, instruction, err)
 	})
 }
@@ -53,7 +53,7 @@ func (d *due) keys(key solana.PublicKey, n *market.Node) bool {
 	if len(keys) == 0 {
 		return false // not known here
 	}
-	instruction, err := ix.NodeSetKeys(ix.NodeSetKeysArgs{Payer: d.self, Node: *n, Keys: keys})
+	instruction, err := ix.NodeSetKeys(ix.NodeSetKeysArgs{Payer: d.signer(), Node: *n, Keys: keys})
 	d.add(Action{Kind: NodeSetEvidence, Key: fmt.Sprintf("%s/keys/%d", key, n.EvidenceExpiry)}, instruction, err)
 	return true
 }

@@ -52,9 +52,9 @@ func (g *Gains) buyBack(d *due) {
 		return
 	}
 	a := Action{Kind: RewardsBuyBack, Key: fmt.Sprintf("%d/%d", r.BuyBackSince, r.BuyBack)}
-	a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, d.self, d.v.Market.PaymentMint))
+	a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.signer(), d.signer(), d.v.Market.PaymentMint))
 	instruction, err := ix.RewardsBuyBack(ix.RewardsBuyBackArgs{
-		Buyer: d.self, PaymentMint: d.v.Market.PaymentMint, StakeMint: d.v.Market.StakeMint, MaxBurn: cost,
+		Buyer: d.signer(), PaymentMint: d.v.Market.PaymentMint, StakeMint: d.v.Market.StakeMint, MaxBurn: cost,
 	})
 	d.add(a, instruction, err)
 }

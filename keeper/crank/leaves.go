@@ -76,6 +76,6 @@ func (d *due) leaf(set *report.Set, i uint32, leaf records.Leaf, n *market.Node,
 		a.Key = fmt.Sprintf("%d/%s", set.Period, leaf.Node)
 	}
 	a.Kind, a.Group = FaultOpen, ""
-	instruction, err := ix.FaultOpen(ix.FaultOpenArgs{Payer: d.self, Node: *n, OfNode: ofNode, Proof: p})
+	instruction, err := ix.FaultOpen(ix.FaultOpenArgs{Payer: d.signer(), Node: *n, OfNode: ofNode, Proof: p})
 	d.add(a, instruction, err)
 }

@@ -22,7 +22,7 @@ func (d *due) migrate(id string, l *market.Lease) (ok bool) {
 	if !ok {
 		return false
 	}
-	instruction, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Failed: *l, Node: to})
+	instruction, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Signer: d.signer(), Failed: *l, Node: to})
 	d.add(Action{
 		Kind: LeaseMigrate, Key: fmt.Sprintf("%s/%s", id, to.Address), Group: "migrate/" + id, Since: l.EndedAt,
 	}, instruction, err)

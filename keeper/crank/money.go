@@ -46,7 +46,7 @@ func (d *due) rewards() {
 
 func (d *due) claim(k *market.Keeper, period uint64, key string) {
 	a := Action{Kind: RewardsClaim, Key: key}
-	a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.self, k.Wallet, d.v.Market.PaymentMint))
+	a.Instructions = append(a.Instructions, ix.CreateTokenAccount(d.signer(), k.Wallet, d.v.Market.PaymentMint))
 	instruction, err := ix.RewardsClaim(ix.RewardsClaimArgs{Keeper: k.Wallet, PaymentMint: d.v.Market.PaymentMint, Period: period})
 	d.add(a, instruction, err)
 }
@@ -61,7 +61,7 @@ func (d *due) disputes() {
 		id := fmt.Sprintf("%s/%d", key, q.OpenedAt)
 		switch verdict := q.Verdict(); {
 		case verdict == market.VerdictUpheld:
-			instruction, err := ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: d.self, Dispute: *q, Lease: *l, Model: d.node(l.Node).Spec.Model})
+			instruction, err := ix.DisputeUphold(ix.DisputeUpholdArgs{Payer: d.signer(), Dispute: *q, Lease: *l, Model: d.node(l.Node).Spec.Model})
 			d.add(Action{Kind: DisputeUphold, Key: id}, instruction, err)
 		case verdict == market.VerdictRejected || d.now >= q.ClosesAt:
 			p, ok := d.v.Providers[l.Provider]

@@ -59,13 +59,13 @@ func (d *due) leave(n *market.Node, o *market.Outage, l *market.Lease) {
 		Kind: LeaseOutage, Key: fmt.Sprintf("%s/%d/%s", l.Address, l.AwardedAt, to.Address),
 		Group: fmt.Sprintf("migrate/%s/%d", l.Address, l.AwardedAt), Since: o.SeenAt,
 	}
-	fail, err := ix.LeaseOutage(ix.LeaseOutageArgs{Keeper: d.self, Lease: *l, Model: n.Spec.Model})
+	fail, err := ix.LeaseOutage(ix.LeaseOutageArgs{Keeper: d.self, Signer: d.signer(), Lease: *l, Model: n.Spec.Model})
 	if err != nil {
 		d.add(a, nil, err)
 		return
 	}
 	a.Instructions = append(a.Instructions, fail)
-	move, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Failed: failed, Node: to})
+	move, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Signer: d.signer(), Failed: failed, Node: to})
 	d.add(a, move, err)
 }
 

@@ -112,10 +112,11 @@ func (r *Runner) Tick(ctx context.Context) {
 	now := r.o.Now()
 	var actions []Action
 	var keepers []solana.PublicKey
+	var payer solana.PublicKey
 	var err error
 	r.o.View.Read(func(v *view.Accounts) {
 		actions, err = r.due(v, now.Unix())
-		keepers = v.ActiveKeepers()
+		keepers, payer = v.ActiveKeepers(), v.SignerOf(r.o.Self)
 	})
 	if err != nil {
 		r.o.Log.Error().Err(err).Msg("crank action cannot be built")
@@ -136,7 +137,7 @@ func (r *Runner) Tick(ctx context.Context) {
 	maps.DeleteFunc(r.kinds, func(group string, _ Kind) bool { return !groups[group] })
 	r.stagger.Keep(groups)
 	r.forget(keys)
-	for _, b := range Pack(mine, r.o.Self, maxBatch, r.alone) {
+	for _, b := range Pack(mine, payer, maxBatch, r.alone) {
 		if !r.take(b) {
 			return // enough actions are in flight
 		}

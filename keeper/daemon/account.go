@@ -60,8 +60,17 @@ func (a *Account) Close() error {
 // Wallet is the keeper's.
 func (a *Account) Wallet() solana.PublicKey { return a.c.Wallet.PublicKey() }
 
-// Keeper reads the keeper; false when the wallet is none.
+// Keeper reads the keeper of the wallet, or for which the key signs; false when there is none.
 func (a *Account) Keeper(ctx context.Context) (market.Keeper, bool, error) {
+	wallet, err := keeperOf(ctx, a.c, a.Wallet())
+	if err != nil {
+		return market.Keeper{}, false, err
+	}
+	return query.Find[market.Keeper](ctx, a.c.Client, market.KeeperAddress(wallet), chain.Confirmed)
+}
+
+// own reads the keeper of the wallet; false when it has none. What only the wallet may do is not the signer's.
+func (a *Account) own(ctx context.Context) (market.Keeper, bool, error) {
 	return query.Find[market.Keeper](ctx, a.c.Client, market.KeeperAddress(a.Wallet()), chain.Confirmed)
 }
 
@@ -74,20 +83,21 @@ func (a *Account) send(ctx context.Context, id, kind string, ixs ...solana.Instr
 	return res, market.Explain(err)
 }
 
-// Register bonds the wallet, or writes a new address when it is bonded already. It reports whether it was new.
-func (a *Account) Register(ctx context.Context, bond market.GNT) (fresh bool, err error) {
+// Register bonds the wallet, with a signer apart from it where a consent is given, or writes a new address when it is bonded
+// already and signs for itself. It reports whether it was new. Errors: ErrConsent, the chain's.
+func (a *Account) Register(ctx context.Context, bond market.GNT, signer Consent) (fresh bool, err error) {
 	addr, err := announce(a.c.Announce, a.c.Listen, nil)
 	if err != nil {
 		return false, err
 	}
-	k, exists, err := a.Keeper(ctx)
+	k, exists, err := a.own(ctx)
 	if err != nil {
 		return false, err
 	}
 	stamp := a.now().UnixNano()
 	if exists {
-		if k.Addr() == addr {
-			return false, nil
+		if k.Addr() == addr || k.SigningKey() != a.Wallet() {
+			return false, nil // a running keeper writes its address itself
 		}
 		instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: a.Wallet(), Multiaddr: addr})
 		if err != nil {
@@ -97,28 +107,32 @@ func (a *Account) Register(ctx context.Context, bond market.GNT) (fresh bool, er
 		return false, err
 	}
 	instruction, err := ix.KeeperRegister(ix.KeeperRegisterArgs{
-		Wallet: a.Wallet(), StakeMint: a.market.StakeMint, Bond: bond, Multiaddr: addr,
+		Wallet: a.Wallet(), StakeMint: a.market.StakeMint, Bond: bond, Multiaddr: addr, Signer: signer.Key,
 	})
 	if err != nil {
 		return false, err
 	}
+	ixs, err := signer.before(a.market.Domain, a.Wallet())
+	if err != nil {
+		return false, err
+	}
 	// The account itself makes the intent unique: a second registration finds it there.
-	_, err = a.send(ctx, fmt.Sprintf("register/%d", stamp), "keeper_register", instruction)
+	_, err = a.send(ctx, fmt.Sprintf("register/%d", stamp), "keeper_register", append(ixs, instruction)...)
 	return err == nil, err
 }
 
 // Activate waits for the activation delay, then lets the weight count.
 func (a *Account) Activate(ctx context.Context) (market.Keeper, error) {
 	for {
-		k, ok, err := a.Keeper(ctx)
+		k, ok, err := a.own(ctx)
 		if err != nil {
 			return k, err
 		}
 		if !ok {
 			return k, ErrNotRegistered
 		}
-		if k.State() != market.KeeperPending {
-			return k, nil
+		if k.State() != market.KeeperPending || k.SigningKey() != a.Wallet() {
+			return k, nil // its signer activates it
 		}
 		if now := a.now().Unix(); k.CanActivate(&a.market.Params, now-1) == nil {
 			instruction, err := ix.KeeperActivate(a.Wallet())
@@ -139,7 +153,7 @@ func (a *Account) Activate(ctx context.Context) (market.Keeper, error) {
 
 // Exit asks to leave: the weight counts no more at once, the bond stays until the time returned.
 func (a *Account) Exit(ctx context.Context) (time.Time, error) {
-	k, ok, err := a.Keeper(ctx)
+	k, ok, err := a.own(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -154,7 +168,7 @@ func (a *Account) Exit(ctx context.Context) (time.Time, error) {
 		if _, err := a.send(ctx, fmt.Sprintf("exit/%d", k.RegisteredAt), "keeper_request_exit", instruction); err != nil {
 			return time.Time{}, err
 		}
-		if k, _, err = a.Keeper(ctx); err != nil {
+		if k, _, err = a.own(ctx); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -163,7 +177,7 @@ func (a *Account) Exit(ctx context.Context) (time.Time, error) {
 
 // Withdraw takes bond and rent after the exit time.
 func (a *Account) Withdraw(ctx context.Context) (market.GNT, error) {
-	k, ok, err := a.Keeper(ctx)
+	k, ok, err := a.own(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -22,7 +22,10 @@ import (
 // Config of a keeper. Zero durations take what Timing.For makes of the market's parameters.
 type Config struct {
 	Client *chain.Client
+	// Wallet is the key that signs for the keeper: its wallet's, or that of its signer.
 	Wallet solana.PrivateKey
+	// Keeper is the wallet of the keeper; zero is found on chain by the key.
+	Keeper solana.PublicKey
 	// Signer is the signer that has the wallet's key and the store of what it has signed; nil when this process has them.
 	// Several keepers may share one: one of them works, the others stand by.
 	Signer *signing.Dialer

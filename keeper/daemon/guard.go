@@ -144,7 +144,12 @@ func (k *Keeper) runGuard(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		err := k.checkVotes()
+		var me *market.Keeper
+		k.view.Read(func(v *view.Accounts) { me = v.Keepers[k.publicKey()] })
+		if err := k.checkKey(me); err != nil {
+			return err
+		}
+		err := k.compareVotes(me)
 		if damage := k.damage.Load(); damage != nil {
 			return *damage
 		}

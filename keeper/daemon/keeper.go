@@ -90,9 +90,11 @@ type Keeper struct {
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
 	blocks   func(chain.Commitment) chain.BlockSource
 
-	key    records.Signer  // the wallet's, with which nothing is signed that may be signed once only; nil with a signer
-	remote *signing.Client // the signer that has the key; nil without one
-	signer records.Signer  // signs for the wallet what package signing lets through
+	wallet solana.PublicKey // names the keeper; its signer's key may be another
+	key    records.Signer   // the signer's, with which nothing is signed that may be signed once only; nil with a signer
+	remote *signing.Client  // the signer that has the key; nil without one
+	signer records.Signer   // signs what package signing lets through
+	named  records.Signer   // does so in the wallet's name
 	damage atomic.Pointer[error]
 }
 
@@ -144,7 +146,7 @@ func (k *Keeper) openStores(ctx context.Context) (err error) {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	if k.remote == nil {
-		if k.lock, err = lockWallet(k.key.PublicKey(), k.domain, append(k.c.Locks, k.c.Data)...); err != nil {
+		if k.lock, err = lockWallet(k.wallet, k.domain, append(k.c.Locks, k.c.Data)...); err != nil {
 			return err
 		}
 	}
@@ -161,7 +163,7 @@ func (k *Keeper) openChain(context.Context) (err error) {
 	}
 	k.metrics = server.NewMetrics(k.gauges()...)
 	k.txm, err = txm.New(txm.Options{
-		RPC: k.c.Client, Store: k.intents, Keys: txm.NewKeys(k.signer), Payer: k.publicKey(),
+		RPC: k.c.Client, Store: k.intents, Keys: txm.NewKeys(k.signer), Payer: k.signer.PublicKey(),
 		Log: k.component("transactions"), Retain: k.timing.Keep, OnLanded: k.metrics.Landed, Fees: k.c.Fees,
 	})
 	if err != nil {
@@ -219,7 +221,7 @@ func (k *Keeper) openStore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s, err := store.Open(k.c.path(fileStore), store.Options{Keeper: k.key.PublicKey(), Domain: k.domain, FirstPeriod: first})
+		s, err := store.Open(k.c.path(fileStore), store.Options{Keeper: k.wallet, Domain: k.domain, FirstPeriod: first})
 		if err != nil {
 			return err
 		}
@@ -228,6 +230,7 @@ func (k *Keeper) openStore(ctx context.Context) error {
 	} else {
 		k.store = k.remote
 	}
+	k.named = records.As(k.wallet, k.signer)
 	k.signing = &guardedStore{Store: k.store, clock: k.clock}
 	k.watchOwn()
 	return nil
@@ -236,7 +239,7 @@ func (k *Keeper) openStore(ctx context.Context) error {
 // firstPeriod is what firstPeriod says of this keeper as it is on chain.
 func (k *Keeper) firstPeriod(ctx context.Context) (records.Period, error) {
 	var me *market.Keeper
-	if found, ok, err := query.Find[market.Keeper](ctx, k.c.Client, market.KeeperAddress(k.key.PublicKey()), chain.Confirmed); err != nil {
+	if found, ok, err := query.Find[market.Keeper](ctx, k.c.Client, market.KeeperAddress(k.wallet), chain.Confirmed); err != nil {
 		return 0, err
 	} else if ok {
 		me = &found
@@ -369,4 +372,4 @@ func (k *Keeper) damaged(err error) {
 }
 
 // publicKey is the keeper's wallet.
-func (k *Keeper) publicKey() solana.PublicKey { return k.signer.PublicKey() }
+func (k *Keeper) publicKey() solana.PublicKey { return k.wallet }

@@ -7,6 +7,11 @@ import (
 	"os"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/signing"
 )
@@ -14,7 +19,10 @@ import (
 // openKey takes the wallet's key, or waits until the signer that has it answers this keeper.
 func (k *Keeper) openKey(ctx context.Context) (err error) {
 	if k.c.Signer == nil {
-		k.key, err = records.NewSigner(k.c.Wallet)
+		if k.key, err = records.NewSigner(k.c.Wallet); err != nil {
+			return err
+		}
+		k.wallet, err = keeperOf(ctx, k.c, k.key.PublicKey())
 		return err
 	}
 	if err := os.MkdirAll(k.c.Data, 0o700); err != nil {
@@ -33,6 +41,9 @@ func (k *Keeper) openKey(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: it signs for cluster %s, --url is one of %s", ErrSigner, k.remote.Domain(), k.domain)
 	}
 	k.signer = k.remote
+	if k.wallet, err = keeperOf(ctx, k.c, k.remote.PublicKey()); err != nil {
+		return err
+	}
 	k.log.Info().Stringer("keeper", k.publicKey()).Msg("keeper has the signer's hold")
 	return nil
 }
@@ -42,6 +53,43 @@ var ErrSigner = errors.New("this signer does not sign for this market")
 
 // signerTimeout is for one answer of a signer: as long as its disk may take.
 const signerTimeout = 15 * time.Second
+
+// ErrKeepers: a key signs for several keepers.
+var ErrKeepers = errors.New("this key signs for several keepers")
+
+// keeperOf is the wallet of the keeper for which a key signs: its own where it is a keeper's or nobody's. Errors: ErrKeepers, the
+// chain's.
+func keeperOf(ctx context.Context, c Config, key solana.PublicKey) (solana.PublicKey, error) {
+	if !c.Keeper.IsZero() {
+		return c.Keeper, nil
+	}
+	own, ok, err := query.Find[market.Keeper](ctx, c.Client, market.KeeperAddress(key), chain.Confirmed)
+	if err != nil || ok && own.SigningKey() == key {
+		return key, err
+	}
+	all, err := query.Select[market.Keeper](ctx, c.Client, query.KeepersSignedBy(key), chain.Confirmed)
+	switch {
+	case err != nil:
+		return key, err
+	case len(all) == 1:
+		return all[0].Wallet, nil
+	case len(all) > 1:
+		return key, fmt.Errorf("%w: %s signs for %d; give --keeper with the wallet of one", ErrKeepers, key, len(all))
+	}
+	return key, nil
+}
+
+// ErrKey: the keeper's wallet has named another key.
+var ErrKey = errors.New("another key signs for this keeper")
+
+// checkKey reports that the keeper's wallet has named another key. Error: ErrKey.
+func (k *Keeper) checkKey(me *market.Keeper) error {
+	if me == nil || me.SigningKey() == k.signer.PublicKey() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has named %s at %s, and this process has %s; start it with the keypair file of that key and the same --data folder", ErrKey,
+		k.wallet, me.SigningKey(), time.Unix(me.SignerSince, 0).UTC().Format(time.RFC3339), k.signer.PublicKey())
+}
 
 // runHold ends the keeper when another one has the signer's hold.
 func (k *Keeper) runHold(ctx context.Context) error {

@@ -12,7 +12,7 @@ import (
 // networkConfig is how a keeper takes part in the network. local is a cluster on this machine.
 func (k *Keeper) networkConfig(local bool) p2p.Options {
 	c := p2p.Options{
-		Key: k.signer, Listen: []string{k.c.Listen}, UserAgent: "gantry-keeper", Known: k.mayConnect, Allow: k.allowance, PublicOnly: chain.ClusterOf(k.genesis) != chain.ClusterLocal, Log: k.component("network"),
+		Key: k.signer, Names: roles.Names{View: k.view}, Listen: []string{k.c.Listen}, UserAgent: "gantry-keeper", Known: k.mayConnect, Allow: k.allowance, PublicOnly: chain.ClusterOf(k.genesis) != chain.ClusterLocal, Log: k.component("network"),
 	}
 	if k.c.Announce != "" {
 		c.Announce = []string{k.c.Announce}

@@ -40,7 +40,7 @@ func (k *Keeper) openRoles() (err error) {
 // openGossip makes what talks to the other keepers; it hears nothing before all parts are open.
 func (k *Keeper) openGossip() (err error) {
 	k.gossip, err = gossip.New(gossip.Options{
-		Node: k.node, View: k.view, Roles: k.roles, Pool: k.pool, Store: k.store, Proofs: k.proofs, Metrics: k.metrics,
+		Node: k.node, Self: k.publicKey(), View: k.view, Roles: k.roles, Pool: k.pool, Store: k.store, Proofs: k.proofs, Metrics: k.metrics,
 		Domain: k.domain, PeriodSecs: k.secs, Retention: market.Seconds(k.retention), AuditDelay: k.timing.ReportDelay,
 		Log: k.component("gossip"), Now: k.now,
 	})
@@ -109,7 +109,7 @@ func (k *Keeper) openChecks() (err error) {
 		return err
 	}
 	k.checker, err = check.NewChecker(check.CheckerOptions{
-		View: k.view, Asker: asker, Signer: k.signer, Domain: k.domain, Secs: k.secs,
+		View: k.view, Asker: asker, Signer: k.named, Key: k.signer, Domain: k.domain, Secs: k.secs,
 		Timing: k.timing.checks(), SlotHash: k.slotHash, Instants: k.instants.get, Now: k.now,
 		Record:   func(ctx context.Context, f check.Finding) { k.outages.Heard(f); k.recorder.Add(ctx, f) },
 		Evidence: judge, Genesis: k.genesis, Seeds: k.seeds.get,
@@ -121,7 +121,7 @@ func (k *Keeper) openChecks() (err error) {
 
 func (k *Keeper) openEngine() (err error) {
 	k.engine, err = consensus.New(consensus.Options{
-		View: k.view, Pool: k.pool, Store: k.signing, Signer: k.signer, Domain: k.domain, Timing: k.timing.consensus(),
+		View: k.view, Pool: k.pool, Store: k.signing, Signer: k.named, Key: k.signer.PublicKey(), Keys: k.roles.Keys, Domain: k.domain, Timing: k.timing.consensus(),
 		Peers: k.gossip, Submit: k.submit, Damaged: k.damaged, Observe: k.metrics, Log: k.component("reports"), Now: k.now,
 		Seeds: k.seeds.get, Equivocation: k.gossip.ManifestEquivocation,
 		DuplicateSigner: func(m statement.Manifest) {
@@ -209,7 +209,7 @@ const (
 func (k *Keeper) openAuctions() (err error) {
 	log := k.component("auctions")
 	k.bids, err = auction.New(auction.Options{
-		View: k.view, Store: k.store, Roles: k.roles, PeriodSecs: k.secs, Signer: k.signer, Domain: k.domain,
+		View: k.view, Store: k.store, Roles: k.roles, PeriodSecs: k.secs, Signer: k.named, Domain: k.domain,
 		Publish: k.gossip.PublishBids, Damaged: k.damaged, Log: log, Now: k.now, Omit: k.c.OmitBidsOf,
 	})
 	if err != nil {

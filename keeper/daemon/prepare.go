@@ -37,7 +37,7 @@ func (k *Keeper) prepare(ctx context.Context) error {
 	case me.State() == market.KeeperExiting:
 		return fmt.Errorf("%w; take the bond back with `gantry-keeper withdraw` after %s", ErrLeaving, time.Unix(me.ExitAt, 0).UTC().Format(time.RFC3339))
 	}
-	if err := k.checkVotes(); err != nil {
+	if err := errors.Join(k.checkKey(me), k.checkVotes()); err != nil {
 		return err
 	}
 	addr, err := announce(k.c.Announce, k.c.Listen, k.node.Addrs())
@@ -47,7 +47,7 @@ func (k *Keeper) prepare(ctx context.Context) error {
 	if addr == me.Addr() {
 		return nil
 	}
-	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: k.publicKey(), Multiaddr: addr})
+	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: k.publicKey(), Signer: k.signer.PublicKey(), Multiaddr: addr})
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (k *Keeper) prepare(ctx context.Context) error {
 	return nil
 }
 
-// announce returns the address that others dial, without the peer id, which is derived from the wallet.
+// announce returns the address that others dial, without the peer id, which is derived from the signer's key.
 func announce(given, listen string, actual []string) (string, error) {
 	if given != "" {
 		return WithoutPeer(given)

@@ -27,7 +27,8 @@ const fileSigner = "signer.json"
 var ErrNoSigner = errors.New("this folder is not prepared for a signer")
 
 type signerFile struct {
-	Keeper solana.PublicKey `json:"keeper"`
+	Keeper solana.PublicKey `json:"keeper"` // wallet
+	Key    solana.PublicKey `json:"key"`    // that signs for it
 	Domain string           `json:"domain"`
 	Period uint32           `json:"period_secs"`
 }
@@ -43,7 +44,7 @@ func InitSigner(ctx context.Context, c Config) (first records.Period, err error)
 			return 0, err
 		}
 	}
-	raw, err := json.Marshal(signerFile{k.publicKey(), k.domain.String(), k.secs})
+	raw, err := json.Marshal(signerFile{k.publicKey(), k.signer.PublicKey(), k.domain.String(), k.secs})
 	if err != nil {
 		return 0, err
 	}
@@ -95,17 +96,18 @@ func OpenSigner(c SignerConfig) (_ *Signer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if key.PublicKey() != about.Keeper {
-		return nil, fmt.Errorf("%w: it is of keeper %s, the key is %s; give another --data folder", ErrNoSigner, about.Keeper, key.PublicKey())
+	if key.PublicKey() != about.Key {
+		return nil, fmt.Errorf("%w: it is of keeper %s and key %s, the key is %s; give another --data folder, or run `gantry-keeper signer init` after the wallet has named this key",
+			ErrNoSigner, about.Keeper, about.Key, key.PublicKey())
 	}
-	if s.lock, err = lockWallet(key.PublicKey(), domain, append(c.Locks, c.Data)...); err != nil {
+	if s.lock, err = lockWallet(about.Keeper, domain, append(c.Locks, c.Data)...); err != nil {
 		return nil, err
 	}
 	// A signer never begins a store: it could not say from which period on.
 	if _, err := os.Stat(conf.path(fileStore)); err != nil {
 		return nil, fmt.Errorf("%w: %w; run `gantry-keeper signer init` again: a new store signs from a later period on", ErrNoSigner, err)
 	}
-	if s.store, err = store.Open(conf.path(fileStore), store.Options{Keeper: key.PublicKey(), Domain: domain}); err != nil {
+	if s.store, err = store.Open(conf.path(fileStore), store.Options{Keeper: about.Keeper, Domain: domain}); err != nil {
 		return nil, explainStore(err, about.Period)
 	}
 	s.server, err = signing.NewServer(signing.ServerOptions{Key: signing.New(s.store, key, domain), TTL: c.TTL, Log: c.Log})

@@ -35,7 +35,7 @@ func (k *Keeper) runTokens(ctx context.Context) error {
 		if !ok {
 			return
 		}
-		account := market.TokenAddress(k.publicKey(), mk.StakeMint)
+		account := market.TokenAddress(k.signer.PublicKey(), mk.StakeMint)
 		found, err := k.c.Client.Accounts(ctx, []solana.PublicKey{account}, chain.Confirmed)
 		if err != nil {
 			k.log.Warn().Err(err).Msg("the wallet's stake tokens cannot be counted")

@@ -97,7 +97,7 @@ func (s *Service) vote(v *view.Accounts, d *market.Dispute) (crank.Action, error
 	if err != nil || j.Opinion == Abstain {
 		return crank.Action{}, err
 	}
-	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: s.o.Self, Dispute: d.Address, Uphold: j.Opinion == Uphold})
+	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: s.o.Self, Signer: v.SignerOf(s.o.Self), Dispute: d.Address, Uphold: j.Opinion == Uphold})
 	key := fmt.Sprintf("%s/%s/%d", crank.DisputeVote, d.Address, d.OpenedAt)
 	return crank.Action{Kind: crank.DisputeVote, Key: key, Group: key, Mine: true, Instructions: []solana.Instruction{instruction}}, err
 }
@@ -121,7 +121,9 @@ func (s *Service) appeal(v *view.Accounts, f *market.Fault) (crank.Action, error
 		}
 		s.appealed[f.Address] = signed
 	}
-	both, err := ix.SlashAppeal(ix.SlashAppealArgs{Fault: *f, Keeper: s.o.Self, Statement: signed.Statement, Signature: signed.Signature})
+	both, err := ix.SlashAppeal(ix.SlashAppealArgs{
+		Fault: *f, Keeper: s.o.Self, Signer: v.SignerOf(s.o.Self), Statement: signed.Statement, Signature: signed.Signature,
+	})
 	key := fmt.Sprintf("%s/%s/%d", crank.SlashAppeal, f.Address, f.ApplicableAt)
 	return crank.Action{Kind: crank.SlashAppeal, Key: key, Group: key, Mine: true, Instructions: both}, err
 }

@@ -84,7 +84,7 @@ func (g *Gossip) ask(ctx context.Context, keeper solana.PublicKey, p records.Per
 		}
 		for _, raw := range got.Statements {
 			s, err := statement.Read(raw)
-			if err != nil || s.Statement.Period != p || g.o.Pool.Has(s) || !g.counts(s) || s.Verify(g.o.Domain) != nil {
+			if err != nil || s.Statement.Period != p || g.o.Pool.Has(s) || !g.counts(s) || s.Verify(g.o.Domain, g.o.Roles.Keys) != nil {
 				continue
 			}
 			if _, err := g.o.Pool.Add(s); err != nil {

@@ -43,7 +43,7 @@ func (g *Gossip) readEquivocation(m messages.EquivocationProof) (one, other stat
 	if one.Keeper != other.Keeper || !market.StatementsEquivocate(one.Statement, other.Statement) {
 		return one, other, slashing.ErrNoProof
 	}
-	return one, other, errors.Join(one.Verify(g.o.Domain), other.Verify(g.o.Domain))
+	return one, other, errors.Join(one.Verify(g.o.Domain, g.o.Roles.Keys), other.Verify(g.o.Domain, g.o.Roles.Keys))
 }
 
 // validateEquivocation lets the first proof against each keeper pass.

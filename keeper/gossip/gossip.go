@@ -44,8 +44,11 @@ var errNotJoined = errors.New("gossip: the keeper has not joined the topics yet"
 // New returns a Gossip that can ask other keepers. It hears and publishes nothing before Join. Error:
 // options.ErrMissing.
 func New(o Options) (*Gossip, error) {
-	if err := options.Complete("gossip", o, "Log"); err != nil {
+	if err := options.Complete("gossip", o, "Self", "Log"); err != nil {
 		return nil, err
+	}
+	if o.Self.IsZero() {
+		o.Self = o.Node.Key()
 	}
 	return &Gossip{
 		o: o, outbox: make(chan []statement.Signed, 1024), proofs: make(chan messages.EquivocationProof, 64),
@@ -79,7 +82,7 @@ func (g *Gossip) Run(ctx context.Context) error {
 }
 
 // self is this keeper's wallet.
-func (g *Gossip) self() solana.PublicKey { return g.o.Node.Key() }
+func (g *Gossip) self() solana.PublicKey { return g.o.Self }
 
 // period is the running one.
 func (g *Gossip) period() records.Period {

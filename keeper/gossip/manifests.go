@@ -51,7 +51,7 @@ func (g *Gossip) validateManifest(_ context.Context, author solana.PublicKey, m 
 		return p2p.Reject
 	case !g.current(m.Manifests[0].Period) || !g.o.Roles.Role(author, records.Period(m.Manifests[0].Period)).May(roles.Sign):
 		return p2p.Ignore
-	case statement.ReadManifest(m.Manifests[0]).Verify(g.o.Domain) != nil:
+	case statement.ReadManifest(m.Manifests[0]).Verify(g.o.Domain, g.o.Roles.Keys) != nil:
 		g.o.Metrics.Rejected()
 		return p2p.Reject
 	}

@@ -25,6 +25,8 @@ type View interface {
 // Roles says what a key is in a period. *roles.Directory is one.
 type Roles interface {
 	Role(key solana.PublicKey, p records.Period) roles.Role
+	// Keys are the keys that speak for a keeper about a period.
+	Keys(keeper solana.PublicKey, p records.Period) []solana.PublicKey
 }
 
 // Pool holds verified statements. *statement.Pool is one.
@@ -56,9 +58,10 @@ type Metrics interface {
 	Statements(own bool, n int)
 }
 
-// Options of a Gossip; all but Log are required.
+// Options of a Gossip; all but Self and Log are required.
 type Options struct {
 	Node    *p2p.Node
+	Self    solana.PublicKey // this keeper's wallet; zero takes the node's key
 	View    View
 	Roles   Roles
 	Pool    Pool

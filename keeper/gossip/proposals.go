@@ -52,7 +52,7 @@ func (g *Gossip) validateProposal(_ context.Context, author solana.PublicKey, m 
 	if proposer, ok := report.Proposer(p, m.Round, weights); !ok || proposer != author {
 		return p2p.Ignore // the round is another keeper's
 	}
-	if report.Authentic(m, g.o.Domain, weights) != nil {
+	if report.Authentic(m, g.o.Domain, weights, g.o.Roles.Keys) != nil {
 		return p2p.Ignore // another keeper may know a keeper that the proposal names before us
 	}
 	return p2p.Accept

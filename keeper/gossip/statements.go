@@ -65,7 +65,7 @@ func (g *Gossip) validateStatements(_ context.Context, author solana.PublicKey, 
 		if g.o.Pool.Drops(s) {
 			return p2p.Ignore // one equivocation is passed on, and no more; and no more statements than there can be
 		}
-		if s.Verify(g.o.Domain) != nil {
+		if s.Verify(g.o.Domain, g.o.Roles.Keys) != nil {
 			g.o.Metrics.Rejected()
 			return p2p.Reject
 		}

@@ -35,7 +35,7 @@ func (w *Watch) Due(v *view.Accounts, now int64) ([]crank.Action, error) {
 			}
 			window = o.OpenedAt
 		}
-		instruction, err := ix.OutageVote(ix.OutageVoteArgs{Keeper: w.o.Self, Node: key, LastAnswer: last})
+		instruction, err := ix.OutageVote(ix.OutageVoteArgs{Keeper: w.o.Self, Signer: me.SigningKey(), Node: key, LastAnswer: last})
 		if err != nil {
 			return out, fmt.Errorf("vote about node %s: %w", key, err)
 		}

@@ -198,7 +198,7 @@ func BenchmarkSignature(b *testing.B) {
 	require.NoError(b, err)
 	began := cpu(b)
 	for b.Loop() {
-		require.NoError(b, s.Verify(domain))
+		require.NoError(b, s.Verify(domain, records.Wallets))
 	}
 	perOp(b, began)
 }

@@ -121,7 +121,7 @@ func enough(manifests []messages.Manifest, w Weights) bool {
 
 // Authentic checks the proposer's signature, that the proposer is a keeper with weight, and that the manifests are
 // signed by keepers with more than two thirds of the weight, in order. Error: ErrProposal.
-func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
+func Authentic(m messages.Proposal, domain records.Domain, w Weights, keys records.Keys) error {
 	if m.Version != messages.Version {
 		return fmt.Errorf("%w: version %d", ErrProposal, m.Version)
 	}
@@ -132,7 +132,9 @@ func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 	if len(m.Manifests) > MaxManifests {
 		return fmt.Errorf("%w: %d manifests", ErrProposal, len(m.Manifests))
 	}
-	if signedRecord(m, domain).Verify(proposer, m.Signature) != nil {
+	record := signedRecord(m, domain)
+	_, err := keys.Find(proposer, record.Period, func(key solana.PublicKey) error { return record.Verify(key, m.Signature) })
+	if err != nil {
 		return fmt.Errorf("%w: signature", ErrProposal)
 	}
 	for i, raw := range m.Manifests {
@@ -145,7 +147,7 @@ func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 		case w[x.Keeper] == 0:
 			return fmt.Errorf("%w: statements of %s, which is not an active keeper", ErrProposal, x.Keeper)
 		}
-		if err := x.Verify(domain); err != nil {
+		if err := x.Verify(domain, keys); err != nil {
 			return fmt.Errorf("%w: %w", ErrProposal, err)
 		}
 	}
@@ -155,6 +157,13 @@ func Authentic(m messages.Proposal, domain records.Domain, w Weights) error {
 	return nil
 }
 
+// same reports whether two manifests say the same, whichever of the keeper's keys has signed them.
+func same(own statement.Manifest, other messages.Manifest) bool {
+	x := statement.ReadManifest(other)
+	x.Signature = own.Signature
+	return x == own
+}
+
 // Check decides whether to vote for an authentic proposal: the committees are those that we draw, our own statements
 // are among those that count, and the root is what follows. own is our manifest; nil when we have none.
 // Errors: ErrSeed, ErrOmission, ErrMissing, ErrLeaves.
@@ -162,7 +171,7 @@ func Check(m messages.Proposal, t *Tally, w Weights, roster *committee.Roster, o
 	if committee.Seed(m.Seed) != roster.Seed() {
 		return nil, ErrSeed
 	}
-	if own != nil && w[own.Keeper] > 0 && !slices.Contains(m.Manifests, own.Message()) {
+	if own != nil && w[own.Keeper] > 0 && !slices.ContainsFunc(m.Manifests, func(x messages.Manifest) bool { return same(*own, x) }) {
 		return nil, ErrOmission
 	}
 	leaves, err := t.Build(Basis{Weights: w, Roster: roster, Sets: Refs(m.Manifests)})

@@ -372,7 +372,7 @@ func TestProposalIsCheckedInFull(t *testing.T) {
 		return Propose(d, w, roster, manifests, 1, keys[0])
 	}
 	check := func(m messages.Proposal, own *statement.Manifest) error {
-		if err := Authentic(m, domain, w); err != nil {
+		if err := Authentic(m, domain, w, records.Wallets); err != nil {
 			return err
 		}
 		_, err := Check(m, d, w, roster, own)

@@ -50,7 +50,7 @@ func (q *due) awards() {
 		if _, ok := proof.Score(q.now); !ok {
 			continue
 		}
-		prove, err := ix.ProveBetterAsk(proof, q.s.o.Self)
+		prove, err := ix.ProveBetterAsk(proof, q.finder())
 		key := fmt.Sprintf("%s/%d/%s", address, l.AwardedAt, better)
 		q.add(crank.ProveBetterAsk, "award/"+key, key, []solana.Instruction{prove}, err)
 	}

@@ -86,9 +86,9 @@ func (q *due) cell(c wrongCell) (done bool) {
 		delete(q.s.others, c.Node)
 		return true // closed, proven by another finder, or of a profile that the program has forgotten; leftovers closes a fraud proof of ours
 	}
-	mine := q.v.FraudProofs[market.FraudProofAddress(c.Node, q.s.o.Self)]
+	mine := q.v.FraudProofs[market.FraudProofAddress(c.Node, q.finder())]
 	group := fmt.Sprintf("work/%s", n.Address)
-	id := fmt.Sprintf("%s/%s/%d/%d/%x", q.s.o.Self, n.Address, c.Period, c.Entry[0], c.Entry[69:77])
+	id := fmt.Sprintf("%s/%s/%d/%d/%x", q.finder(), n.Address, c.Period, c.Entry[0], c.Entry[69:77])
 	proof := c.of(n)
 	switch {
 	case mine == nil:
@@ -99,20 +99,20 @@ func (q *due) cell(c wrongCell) (done bool) {
 		if !first {
 			id += "/late" // the first try may have been given up for theirs
 		}
-		ixs, err := proof.Commit(q.s.o.Self)
+		ixs, err := proof.Commit(q.finder())
 		q.add(crank.FraudProofCommitment, group, id, ixs, err)
 	case !c.committed(mine):
 		instruction, err := ix.FraudProofClose(*mine)
 		q.add(crank.FraudProofClose, "", closing(mine), []solana.Instruction{instruction}, err)
 	case !c.opened(mine):
-		instruction, err := proof.AddLeaf(q.s.o.Self)
+		instruction, err := proof.AddLeaf(q.finder())
 		q.add(crank.FraudProofLeaf, "", id, []solana.Instruction{instruction}, err)
 	default:
 		if current, err := market.PeriodOf(q.now, q.v.Market.Params.PeriodSecs); err != nil || current < c.Period {
 			q.fail(err)
 			return false // the chain's clock is not there yet
 		}
-		instruction, err := proof.Prove(q.s.o.Self)
+		instruction, err := proof.Prove(q.finder())
 		q.add(crank.ProveWrongCell, "", id, []solana.Instruction{instruction}, err)
 	}
 	return false
@@ -135,7 +135,7 @@ func (q *due) others(node solana.PublicKey) (first, wait bool) {
 	since, known := q.s.others[node]
 	if !known {
 		for _, a := range q.v.FraudProofs {
-			known = known || a.Node == node && a.Finder != q.s.o.Self
+			known = known || a.Node == node && a.Finder != q.finder()
 		}
 		if !known {
 			return true, false
@@ -154,7 +154,7 @@ func closing(a *market.FraudProof) string {
 func (q *due) leftovers() {
 	for _, address := range inOrder(q.v.FraudProofs) {
 		a := q.v.FraudProofs[address]
-		if a.Finder != q.s.o.Self {
+		if a.Finder != q.finder() {
 			continue
 		}
 		if _, ok := q.s.held[workName(a.Node)]; ok {

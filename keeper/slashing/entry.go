@@ -90,18 +90,18 @@ func (c equivocationProof) read() (statements []market.SignedStatement, manifest
 	return statements, manifests, nil
 }
 
-// prove is the three instructions that bring it on chain.
-func (c equivocationProof) prove(finder, stakeMint solana.PublicKey) ([]solana.Instruction, error) {
+// prove is the three instructions that bring it on chain; keys are those that the keeper answers for.
+func (c equivocationProof) prove(finder, stakeMint solana.PublicKey, keys []solana.PublicKey) ([]solana.Instruction, error) {
 	statements, manifests, err := c.read()
 	switch {
 	case err != nil:
 		return nil, err
 	case statements != nil:
 		return ix.ProveEquivocation(ix.ProveEquivocationArgs{
-			Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: statements[0], Other: statements[1],
+			Finder: finder, Keeper: c.Keeper, Keys: keys, StakeMint: stakeMint, One: statements[0], Other: statements[1],
 		})
 	}
 	return ix.ProveManifestEquivocation(ix.ProveManifestEquivocationArgs{
-		Finder: finder, Keeper: c.Keeper, StakeMint: stakeMint, One: manifests[0], Other: manifests[1],
+		Finder: finder, Keeper: c.Keeper, Keys: keys, StakeMint: stakeMint, One: manifests[0], Other: manifests[1],
 	})
 }

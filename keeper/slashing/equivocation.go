@@ -17,7 +17,7 @@ func (q *due) equivocation(c equivocationProof) (done bool) {
 	if !ok || k.State() == market.KeeperSlashed {
 		return true
 	}
-	ixs, err := c.prove(q.s.o.Self, q.mint)
+	ixs, err := c.prove(q.finder(), q.mint, k.Liable(q.now))
 	// A keeper that was expelled and came back is another life of the address.
 	key := fmt.Sprintf("%s/%d", wallet, k.RegisteredAt)
 	q.add(crank.ProveEquivocation, "equivocation/"+key, key, ixs, err)

@@ -174,6 +174,9 @@ type due struct {
 	err  error
 }
 
+// finder is the key that brings the proofs: this keeper's signer.
+func (q *due) finder() solana.PublicKey { return q.v.SignerOf(q.s.o.Self) }
+
 func (q *due) fail(err error) { q.err = errors.Join(q.err, err) }
 
 // add appends an action of these instructions. group is what keepers are ranked by; empty when no other keeper can do it.

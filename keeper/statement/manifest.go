@@ -44,9 +44,11 @@ func NewManifest(f Frame, raw []byte, count int, signer records.Signer) (Manifes
 	return m, err
 }
 
-// Verify checks the bounds and the signature. Error: ErrManifest.
-func (m Manifest) Verify(domain records.Domain) error {
-	if m.Size > MaxSet || m.Keeper.IsZero() || m.Signed(domain).Verify(m.Keeper, m.Signature) != nil {
+// Verify checks the bounds and the signature, by any of the keeper's keys. Error: ErrManifest.
+func (m Manifest) Verify(domain records.Domain, keys records.Keys) error {
+	signed := m.Signed(domain)
+	_, err := keys.Find(m.Keeper, m.Period, func(key solana.PublicKey) error { return signed.Verify(key, m.Signature) })
+	if m.Size > MaxSet || m.Keeper.IsZero() || err != nil {
 		return fmt.Errorf("%w: of keeper %s about period %d", ErrManifest, m.Keeper, m.Period)
 	}
 	return nil

@@ -43,12 +43,13 @@ func Read(m messages.SignedStatement) (Signed, error) {
 	return Signed{Keeper: solana.PublicKey(m.Keeper), Statement: st, Signature: solana.Signature(m.Signature)}, nil
 }
 
-// Verify checks domain and signature. Errors: records.ErrDomain, records.ErrSignature.
-func (s Signed) Verify(domain records.Domain) error {
+// Verify checks domain and signature, by any of the keeper's keys. Errors: records.ErrDomain, records.ErrSignature.
+func (s Signed) Verify(domain records.Domain, keys records.Keys) error {
 	if s.Statement.Domain != domain {
 		return records.ErrDomain
 	}
-	return s.Statement.Verify(s.Keeper, s.Signature)
+	_, err := keys.Find(s.Keeper, s.Statement.Period, func(key solana.PublicKey) error { return s.Statement.Verify(key, s.Signature) })
+	return err
 }
 
 // Message is the statement as it travels.

@@ -33,10 +33,10 @@ func TestMessageRoundTrip(t *testing.T) {
 	got, err := Read(s.Message())
 	require.NoError(t, err)
 	require.Equal(t, s, got)
-	require.NoError(t, got.Verify(domain))
+	require.NoError(t, got.Verify(domain, records.Wallets))
 	require.ErrorIs(t, got.Verify(records.Domain{8}), records.ErrDomain)
 	got.Statement.Passed = false
-	require.ErrorIs(t, got.Verify(domain), records.ErrSignature)
+	require.ErrorIs(t, got.Verify(domain, records.Wallets), records.ErrSignature)
 
 	m := s.Message()
 	m.Version++
@@ -114,8 +114,8 @@ func TestEquivocationDoesNotFillTheMemory(t *testing.T) {
 	require.NotEqual(t, pairs[1][0].Statement.Passed, pairs[1][1].Statement.Passed)
 	require.Equal(t, pairs[1][0].Key(), pairs[1][1].Key())
 	for _, pair := range pairs {
-		require.NoError(t, pair[0].Verify(domain))
-		require.NoError(t, pair[1].Verify(domain))
+		require.NoError(t, pair[0].Verify(domain, records.Wallets))
+		require.NoError(t, pair[1].Verify(domain, records.Wallets))
 	}
 }
 

@@ -8,9 +8,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/statement"
 )
 
 // statementsProtocol is how anyone on the network asks a keeper for the statements behind a report.
@@ -35,6 +37,8 @@ func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) e
 	}
 	slow := map[solana.PublicKey]records.CheckStatement{}
 	class, _ := d.view.Node(fault.Node)
+	names := roles.Names{View: d.view}
+	node.Know(names)
 	for _, k := range d.view.Keepers() {
 		if err := node.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {
 			return err
@@ -51,7 +55,7 @@ func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) e
 			if s.Node != fault.Node || s.Kind != records.CheckWork || !s.Passed {
 				continue
 			}
-			signed := s.Domain == domain && s.Verify(solana.PublicKey(m.Keeper), solana.Signature(m.Signature)) == nil
+			signed := statement.Signed{Keeper: m.Keeper, Statement: s, Signature: m.Signature}.Verify(domain, names.Keys) == nil
 			if d.expect.that(signed, "every statement against the false H100 is signed by its keeper for this cluster") {
 				slow[solana.PublicKey(m.Keeper)] = s
 				share := sdk.ShareBPS(s.Figures.First, s.Figures.Second, class.MinOperations, class.MinBandwidth)

@@ -47,7 +47,7 @@ type listener struct {
 
 func (l *listener) statements(_ context.Context, _ solana.PublicKey, m messages.StatementsAnswer) {
 	for _, raw := range m.Statements {
-		if s, err := statement.Read(raw); err == nil && s.Verify(l.domain) == nil {
+		if s, err := statement.Read(raw); err == nil && s.Verify(l.domain, records.Wallets) == nil {
 			l.add(s)
 		}
 	}

@@ -126,7 +126,7 @@ func (k *keeper) Manifests(ctx context.Context, to solana.PublicKey, p records.P
 func (k *keeper) Announce(_ context.Context, m messages.Manifest) error {
 	k.sim.net.gossip(k.place, k.sim.sizes.manifest, func(to place) bool {
 		o := k.sim.keepers[to]
-		if !o.up() || !o.inTime(m.Period) || statement.ReadManifest(m).Verify(domain) != nil {
+		if !o.up() || !o.inTime(m.Period) || statement.ReadManifest(m).Verify(domain, records.Wallets) != nil {
 			return false
 		}
 		o.engine.HandleManifest(o.group.Context(), m)
@@ -186,7 +186,7 @@ func (k *keeper) spreadProposal(m messages.Proposal, only func(place) bool) {
 		}
 		var weights report.Weights
 		o.view.Read(func(v *view.Accounts) { weights = v.Weights(int64(m.Period+1) * int64(sim.secs())) })
-		if report.Authentic(m, domain, weights) != nil {
+		if report.Authentic(m, domain, weights, records.Wallets) != nil {
 			return false
 		}
 		o.engine.HandleProposal(o.group.Context(), m)

@@ -317,7 +317,7 @@ func (sim *simulation) genuine(s statement.Signed) bool {
 	if sim.verified[s.Statement.Period][digest(s)] {
 		return true
 	}
-	return s.Verify(domain) == nil
+	return s.Verify(domain, records.Wallets) == nil
 }
 
 func (sim *simulation) allFinal() bool {

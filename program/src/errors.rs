@@ -209,6 +209,8 @@ pub enum MarketError {
     InvalidCommitment, // 6098
     #[msg("The entry names neither the profile of the node's model nor the one before it")]
     UnknownProfile, // 6099
+    #[msg("The key signs for this keeper already")]
+    SignerStands, // 6100
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

@@ -133,8 +133,12 @@ pub mod gantry_market {
         bond: u64,
         multiaddr: [u8; 128],
         multiaddr_len: u8,
+        signer: Address,
     ) -> Result<()> {
-        keeper_register::handler(ctx, bond, multiaddr, multiaddr_len)
+        keeper_register::handler(ctx, bond, multiaddr, multiaddr_len, signer)
+    }
+    pub fn keeper_set_signer(ctx: &mut Context<KeeperSetSigner>, signer: Address) -> Result<()> {
+        keeper_set_signer::handler(ctx, signer)
     }
     pub fn keeper_update(
         ctx: &mut Context<KeeperUpdate>,

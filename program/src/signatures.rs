@@ -49,16 +49,15 @@ pub fn signer_of(instructions: &SysvarInstructions, offset: i64, message: &[u8])
     }
 }
 
-/// The message, of whatever length, whose signature by `key` the instruction `offset` places from this one verified:
-/// for messages that would not fit a transaction twice.
+/// The message, of whatever length, whose signature the instruction `offset` places from this one verified, and the key
+/// that made it: for messages that would not fit a transaction twice.
 #[inline(never)]
-pub fn signed_message(instructions: &SysvarInstructions, offset: i64, key: &Address) -> Result<Vec<u8>> {
+pub fn signed_message(instructions: &SysvarInstructions, offset: i64) -> Result<(Address, Vec<u8>)> {
     if let Ok(verified) = instructions.get_instruction_relative(offset) {
         let data = verified.get_instruction_data();
-        let matches = take::<32>(data, KEY).is_ok_and(|found| found == key.to_bytes());
-        if let (true, Some(message)) = (matches, data.get(MESSAGE..)) {
+        if let (Ok(key), Some(message)) = (take::<32>(data, KEY), data.get(MESSAGE..)) {
             if checks_one(verified.get_program_id(), data, message.len()) {
-                return Ok(message.to_vec());
+                return Ok((Address::new_from_array(key), message.to_vec()));
             }
         }
     }

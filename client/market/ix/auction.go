@@ -29,6 +29,7 @@ func AuctionOpen(a AuctionOpenArgs) (solana.Instruction, error) {
 // AuctionAwardArgs give a sealed order, or one node's part of it, to the node of a winning bid.
 type AuctionAwardArgs struct {
 	Keeper   solana.PublicKey // wallet
+	Signer   solana.PublicKey // of the keeper; zero takes its wallet
 	Order    market.Order
 	Winner   market.SealedBid
 	Loser    *market.SealedBid // the best losing bid; nil when every bid won, and after the order's first award
@@ -72,7 +73,7 @@ func AuctionAward(a AuctionAwardArgs) ([]solana.Instruction, error) {
 		return nil, err
 	}
 	ix, err := bindings.NewAuctionAwardInstruction(bindings.Reveal{Price: w.Bid.Price, Salt: w.Bid.Salt}, losing, a.BidsRoot,
-		a.Keeper, market.KeeperAddress(a.Keeper), market.MarketAddress(), a.Order.Address, market.AuctionAddress(a.Order.Address),
+		or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(), a.Order.Address, market.AuctionAddress(a.Order.Address),
 		market.CreditsAddress(a.Order.Customer), w.Node.Address, w.Node.Provider, market.ModelAddress(w.Node.Spec.Model),
 		optional(loser), optional(model), market.LeaseAddress(a.Order.Address, w.Node.Address), solana.SysVarInstructionsPubkey,
 		solana.SystemProgramID)

@@ -25,13 +25,14 @@ func DisputeOpen(a DisputeOpenArgs) (solana.Instruction, error) {
 // DisputeVoteArgs are a keeper's vote.
 type DisputeVoteArgs struct {
 	Keeper  solana.PublicKey // wallet
+	Signer  solana.PublicKey // of the keeper; zero takes its wallet
 	Dispute solana.PublicKey
 	Uphold  bool // for the customer
 }
 
 // DisputeVote is a keeper's.
 func DisputeVote(a DisputeVoteArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewDisputeVoteInstruction(flag(a.Uphold), a.Keeper, market.KeeperAddress(a.Keeper), a.Dispute)
+	ix, err := bindings.NewDisputeVoteInstruction(flag(a.Uphold), or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), a.Dispute)
 	return finish(ix, err, bindings.Instruction_DisputeVote)
 }
 

@@ -12,8 +12,10 @@ import (
 
 // ProveEquivocationArgs show that a keeper signed two contradicting statements of one check.
 type ProveEquivocationArgs struct {
-	Finder    solana.PublicKey // gets its share on its associated stake-token account, which must exist
-	Keeper    solana.PublicKey // wallet
+	Finder solana.PublicKey // gets its share on its associated stake-token account, which must exist
+	Keeper solana.PublicKey // wallet
+	// Keys are those that the keeper answers for; none stand for its wallet.
+	Keys      []solana.PublicKey
 	StakeMint solana.PublicKey
 	One       market.SignedStatement
 	Other     market.SignedStatement
@@ -26,13 +28,15 @@ func ProveEquivocation(a ProveEquivocationArgs) ([]solana.Instruction, error) {
 		return nil, fmt.Errorf("%w: the statements do not contradict each other", ErrInstruction)
 	}
 	one, other := a.One.Statement.Encode(), a.Other.Statement.Encode()
-	return proveEquivocation(a.Finder, a.Keeper, a.StakeMint, signedRecord{one[:], a.One.Signature}, signedRecord{other[:], a.Other.Signature})
+	return proveEquivocation(a.Finder, a.Keeper, a.StakeMint, a.Keys, signedRecord{one[:], a.One.Signature}, signedRecord{other[:], a.Other.Signature})
 }
 
 // ProveManifestEquivocationArgs show that a keeper signed two manifests of one period.
 type ProveManifestEquivocationArgs struct {
-	Finder    solana.PublicKey // gets its share on its associated stake-token account, which must exist
-	Keeper    solana.PublicKey // wallet
+	Finder solana.PublicKey // gets its share on its associated stake-token account, which must exist
+	Keeper solana.PublicKey // wallet
+	// Keys are those that the keeper answers for; none stand for its wallet.
+	Keys      []solana.PublicKey
 	StakeMint solana.PublicKey
 	One       market.SignedManifest
 	Other     market.SignedManifest
@@ -45,7 +49,7 @@ func ProveManifestEquivocation(a ProveManifestEquivocationArgs) ([]solana.Instru
 		return nil, fmt.Errorf("%w: the manifests do not contradict each other", ErrInstruction)
 	}
 	one, other := a.One.Manifest.Encode(), a.Other.Manifest.Encode()
-	return proveEquivocation(a.Finder, a.Keeper, a.StakeMint, signedRecord{one[:], a.One.Signature}, signedRecord{other[:], a.Other.Signature})
+	return proveEquivocation(a.Finder, a.Keeper, a.StakeMint, a.Keys, signedRecord{one[:], a.One.Signature}, signedRecord{other[:], a.Other.Signature})
 }
 
 // signedRecord is the encoding of a record and the keeper's signature over it.
@@ -54,13 +58,27 @@ type signedRecord struct {
 	signature solana.Signature
 }
 
-func proveEquivocation(finder, wallet, stakeMint solana.PublicKey, signedBy ...signedRecord) ([]solana.Instruction, error) {
-	var out []solana.Instruction
-	for _, w := range signedBy {
-		if !w.signature.Verify(wallet, w.message) {
-			return nil, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, records.ErrSignature)
+// by is the key that signed: of the keeper's, which are its wallet alone where none are given. Error: records.ErrSignature.
+func (r signedRecord) by(keys []solana.PublicKey) (solana.PublicKey, error) {
+	for _, key := range keys {
+		if r.signature.Verify(key, r.message) {
+			return key, nil
 		}
-		signed, err := VerifySignature(wallet, w.signature, w.message)
+	}
+	return solana.PublicKey{}, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, records.ErrSignature)
+}
+
+func proveEquivocation(finder, wallet, stakeMint solana.PublicKey, keys []solana.PublicKey, signedBy ...signedRecord) ([]solana.Instruction, error) {
+	var out []solana.Instruction
+	if len(keys) == 0 {
+		keys = []solana.PublicKey{wallet}
+	}
+	for _, w := range signedBy {
+		key, err := w.by(keys)
+		if err != nil {
+			return nil, err
+		}
+		signed, err := VerifySignature(key, w.signature, w.message)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -24,6 +25,9 @@ type KeeperRegisterArgs struct {
 	From              solana.PublicKey // stake tokens; zero takes the wallet's associated account
 	Bond              market.GNT
 	Multiaddr         string
+	// Signer is the key that is to sign for the keeper; zero takes the wallet. The check of another's consent goes right
+	// before: see SignerConsent.
+	Signer solana.PublicKey
 }
 
 // KeeperRegister creates the keeper; its weight counts after keeper_activate. Error: ErrInstruction.
@@ -33,14 +37,34 @@ func KeeperRegister(a KeeperRegisterArgs) (solana.Instruction, error) {
 		return nil, err
 	}
 	keeper := market.KeeperAddress(a.Wallet)
-	ix, err := bindings.NewKeeperRegisterInstruction(uint64(a.Bond), addr, n, a.Wallet, market.MarketAddress(), a.StakeMint, keeper,
-		market.StakeVaultAddress(keeper), or(a.From, market.TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID, solana.SystemProgramID)
+	ix, err := bindings.NewKeeperRegisterInstruction(uint64(a.Bond), addr, n, or(a.Signer, a.Wallet), a.Wallet, market.MarketAddress(), a.StakeMint, keeper,
+		market.StakeVaultAddress(keeper), or(a.From, market.TokenAddress(a.Wallet, a.StakeMint)), solana.SysVarInstructionsPubkey,
+		solana.TokenProgramID, solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_KeeperRegister)
+}
+
+// SignerConsent makes the runtime check that a key agreed to sign for a keeper: right before KeeperRegister and
+// KeeperSetSigner, unless the key is the wallet. Errors: ErrInstruction, records.ErrSignature.
+func SignerConsent(c records.Consent, signer solana.PublicKey, consent solana.Signature) (solana.Instruction, error) {
+	if err := c.Verify(signer, consent); err != nil {
+		return nil, fmt.Errorf("%w: consent of the signer: %w", ErrInstruction, err)
+	}
+	message := c.Encode()
+	return VerifySignature(signer, consent, message[:])
+}
+
+// KeeperSetSigner has another key sign for the wallet's keeper. The wallet sends it, with SignerConsent before it.
+func KeeperSetSigner(wallet, signer solana.PublicKey) (solana.Instruction, error) {
+	keeper := market.KeeperAddress(wallet)
+	ix, err := bindings.NewKeeperSetSignerInstruction(signer, wallet, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper),
+		solana.SysVarInstructionsPubkey)
+	return finish(ix, err, bindings.Instruction_KeeperSetSigner)
 }
 
 // KeeperUpdateArgs say where a keeper is.
 type KeeperUpdateArgs struct {
 	Wallet    solana.PublicKey
+	Signer    solana.PublicKey // of the keeper; zero takes its wallet
 	Multiaddr string
 }
 
@@ -50,14 +74,19 @@ func KeeperUpdate(a KeeperUpdateArgs) (solana.Instruction, error) {
 	if err != nil {
 		return nil, err
 	}
-	ix, err := bindings.NewKeeperUpdateInstruction(addr, n, a.Wallet, market.KeeperAddress(a.Wallet))
+	ix, err := bindings.NewKeeperUpdateInstruction(addr, n, or(a.Signer, a.Wallet), market.KeeperAddress(a.Wallet))
 	return finish(ix, err, bindings.Instruction_KeeperUpdate)
 }
 
-// KeeperActivate lets the weight of the wallet's keeper count, after the activation delay.
+// KeeperActivate lets the weight of a keeper count whose wallet signs for it, after the activation delay.
 func KeeperActivate(wallet solana.PublicKey) (solana.Instruction, error) {
+	return KeeperActivateBy(wallet, wallet)
+}
+
+// KeeperActivateBy is KeeperActivate for a keeper with a signer.
+func KeeperActivateBy(wallet, signer solana.PublicKey) (solana.Instruction, error) {
 	keeper := market.KeeperAddress(wallet)
-	ix, err := bindings.NewKeeperActivateInstruction(wallet, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper))
+	ix, err := bindings.NewKeeperActivateInstruction(signer, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper))
 	return finish(ix, err, bindings.Instruction_KeeperActivate)
 }
 

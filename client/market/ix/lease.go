@@ -33,7 +33,7 @@ type LeaseAbortArgs struct {
 func LeaseAbort(a LeaseAbortArgs) (solana.Instruction, error) {
 	l := a.Lease
 	ix, err := bindings.NewLeaseAbortInstruction(market.MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
-		market.CreditsAddress(l.Customer), l.Node, l.Provider, l.Address, l.Keeper)
+		market.CreditsAddress(l.Customer), l.Node, l.Provider, l.Address, l.RentPayer)
 	return finish(ix, err, bindings.Instruction_LeaseAbort)
 }
 
@@ -74,6 +74,7 @@ func LeaseCheckpoint(l market.Lease, hash [32]byte) (solana.Instruction, error) 
 // LeaseMigrateArgs move the remaining time of a failed lease to another node.
 type LeaseMigrateArgs struct {
 	Keeper solana.PublicKey // wallet
+	Signer solana.PublicKey // of the keeper; zero takes its wallet
 	Failed market.Lease
 	Node   market.Node
 }
@@ -85,7 +86,7 @@ func LeaseMigrate(a LeaseMigrateArgs) (solana.Instruction, error) {
 	if other == n.Provider {
 		other = solana.PublicKey{}
 	}
-	ix, err := bindings.NewLeaseMigrateInstruction(a.Keeper, market.KeeperAddress(a.Keeper), market.MarketAddress(), f.Order,
+	ix, err := bindings.NewLeaseMigrateInstruction(or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(), f.Order,
 		market.CreditsAddress(f.Customer), f.Address, f.Node, optional(other), n.Address, n.Provider, market.ModelAddress(n.Spec.Model),
 		market.MovedLeaseAddress(f.Address, n.Address), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_LeaseMigrate)
@@ -125,7 +126,7 @@ func LeaseClose(a LeaseCloseArgs) (solana.Instruction, error) {
 	}
 	ix, err := bindings.NewLeaseCloseInstruction(a.Authority, market.MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
 		credits, market.CreditsVaultAddress(credits), market.FeeVaultAddress(), market.RewardsAddress(), keeper, gone, provider, l.Node, l.Address,
-		l.Keeper, solana.TokenProgramID)
+		l.RentPayer, solana.TokenProgramID)
 	return finish(ix, err, bindings.Instruction_LeaseClose)
 }
 

@@ -22,14 +22,15 @@ func ProveOmittedBid(b market.OmittedBid, finder solana.PublicKey, now int64) ([
 		return nil, err
 	}
 	ack := records.Ack{Stage: records.AckReveal, Commitment: b.Omitted.Bid.Commitment(), ReceivedAt: b.ReceivedAt}
-	if err := ack.Verify(b.Lease.Keeper, b.Ack); err != nil {
+	by := or(b.Signer, b.Lease.Keeper)
+	if err := ack.Verify(by, b.Ack); err != nil {
 		return nil, fmt.Errorf("%w: keeper's acknowledgement: %w", ErrInstruction, err)
 	}
 	message, err := ack.Encode()
 	if err != nil {
 		return nil, err
 	}
-	ackSig, err := VerifySignature(b.Lease.Keeper, b.Ack, message[:])
+	ackSig, err := VerifySignature(by, b.Ack, message[:])
 	if err != nil {
 		return nil, err
 	}

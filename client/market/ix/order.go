@@ -63,6 +63,7 @@ func OrderReopen(o market.Order, authority solana.PublicKey) (solana.Instruction
 // OrderAwardArgs give an order, or one node's part of it, to a node.
 type OrderAwardArgs struct {
 	Keeper solana.PublicKey // wallet
+	Signer solana.PublicKey // of the keeper; zero takes its wallet
 	Order  market.Order
 	Node   market.Node
 	// MaxScore is the score that the keeper chose the node by: should the node have got worse since, the award is
@@ -76,7 +77,7 @@ func OrderAward(a OrderAwardArgs) (solana.Instruction, error) {
 	if limit == 0 {
 		limit = math.MaxUint64
 	}
-	ix, err := bindings.NewOrderAwardInstruction(limit, a.Keeper, market.KeeperAddress(a.Keeper), market.MarketAddress(), a.Order.Address,
+	ix, err := bindings.NewOrderAwardInstruction(limit, or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(), a.Order.Address,
 		market.CreditsAddress(a.Order.Customer), a.Node.Address, a.Node.Provider, market.ModelAddress(a.Node.Spec.Model),
 		market.LeaseAddress(a.Order.Address, a.Node.Address), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_OrderAward)

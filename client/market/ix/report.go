@@ -13,13 +13,14 @@ import (
 // ReportVoteArgs vote for the root of a period's report.
 type ReportVoteArgs struct {
 	Keeper solana.PublicKey // wallet
+	Signer solana.PublicKey // of the keeper; zero takes its wallet
 	Period uint64
 	Root   [32]byte
 }
 
 // ReportVote creates the report with its first vote.
 func ReportVote(a ReportVoteArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewReportVoteInstruction(a.Period, a.Root, a.Keeper, market.KeeperAddress(a.Keeper), market.MarketAddress(),
+	ix, err := bindings.NewReportVoteInstruction(a.Period, a.Root, or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(),
 		market.ReportAddress(a.Period), solana.SystemProgramID)
 	return finish(ix, err, bindings.Instruction_ReportVote)
 }
@@ -151,6 +152,7 @@ func PayoutClaim(p market.Payout, stakeMint solana.PublicKey) (solana.Instructio
 type SlashAppealArgs struct {
 	Fault     market.Fault
 	Keeper    solana.PublicKey // wallet of the keeper that signed
+	Signer    solana.PublicKey // the key that it signed with; zero takes its wallet
 	Statement records.CheckStatement
 	Signature solana.Signature
 }
@@ -158,11 +160,11 @@ type SlashAppealArgs struct {
 // SlashAppeal returns two instructions that belong together: the check of the keeper's signature and the appeal; anyone
 // may send them. Errors: ErrInstruction, records.ErrSignature.
 func SlashAppeal(a SlashAppealArgs) ([]solana.Instruction, error) {
-	if err := a.Statement.Verify(a.Keeper, a.Signature); err != nil {
+	if err := a.Statement.Verify(or(a.Signer, a.Keeper), a.Signature); err != nil {
 		return nil, fmt.Errorf("%w: keeper's signature: %w", ErrInstruction, err)
 	}
 	f, message := a.Fault, a.Statement.Encode()
-	signed, err := VerifySignature(a.Keeper, a.Signature, message[:])
+	signed, err := VerifySignature(or(a.Signer, a.Keeper), a.Signature, message[:])
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,11 @@ func NodesWithKey(key solana.PublicKey) chain.Filter {
 	return having(market.KindNode, at(unsafe.Offsetof(bindings.Node{}.NodeKey), key[:]))
 }
 
+// KeepersSignedBy are the keepers for which a key signs.
+func KeepersSignedBy(key solana.PublicKey) chain.Filter {
+	return having(market.KindKeeper, at(unsafe.Offsetof(bindings.Keeper{}.Signer), key[:]))
+}
+
 // NodesOf are the nodes of a provider account.
 func NodesOf(provider solana.PublicKey) chain.Filter {
 	return having(market.KindNode, at(unsafe.Offsetof(bindings.Node{}.Provider), provider[:]))

@@ -143,6 +143,17 @@ func New(o Options) (*Directory, error) {
 	return &Directory{o}, nil
 }
 
+// Keys are the keys that speak for a keeper about a period: its signer, and the one before it about a period that began
+// before the change. It is a records.Keys.
+func (d *Directory) Keys(keeper solana.PublicKey, p records.Period) (keys []solana.PublicKey) {
+	d.o.View.Read(func(v *view.Accounts) {
+		if k, ok := v.Keepers[keeper]; ok {
+			keys = k.SignersAt(uint64(p), d.o.PeriodSecs)
+		}
+	})
+	return keys
+}
+
 // Role is what the key is in a period. The status of a keeper is the one that the chain shows now; its weight is that
 // of the period.
 func (d *Directory) Role(key solana.PublicKey, p records.Period) (r Role) {

@@ -13,13 +13,15 @@ type Accounts struct {
 	Nodes     map[solana.PublicKey]*market.Node
 	Providers map[solana.PublicKey]*market.Provider
 	Keepers   map[solana.PublicKey]*market.Keeper // by wallet
-	Orders    map[solana.PublicKey]*market.Order
-	Leases    map[solana.PublicKey]*market.Lease
-	Reports   map[uint64]*market.Report // by period
-	Faults    map[solana.PublicKey]*market.Fault
-	Auctions  map[solana.PublicKey]*market.Auction // by order
-	Rewards   *market.Rewards
-	Disputes  map[solana.PublicKey]*market.Dispute
+	// KeepersOfSigner are the wallets of the keepers for which a key signs: one, unless their owner shares it.
+	KeepersOfSigner map[solana.PublicKey]set
+	Orders          map[solana.PublicKey]*market.Order
+	Leases          map[solana.PublicKey]*market.Lease
+	Reports         map[uint64]*market.Report // by period
+	Faults          map[solana.PublicKey]*market.Fault
+	Auctions        map[solana.PublicKey]*market.Auction // by order
+	Rewards         *market.Rewards
+	Disputes        map[solana.PublicKey]*market.Dispute
 	// FraudProofs are those that are not completed.
 	FraudProofs map[solana.PublicKey]*market.FraudProof
 	Payouts     map[solana.PublicKey]*market.Payout
@@ -53,22 +55,23 @@ type set = map[solana.PublicKey]struct{}
 // NewAccounts returns an empty set of accounts.
 func NewAccounts() *Accounts {
 	return &Accounts{
-		Models:      map[uint16]*market.Model{},
-		Nodes:       map[solana.PublicKey]*market.Node{},
-		Providers:   map[solana.PublicKey]*market.Provider{},
-		Keepers:     map[solana.PublicKey]*market.Keeper{},
-		Orders:      map[solana.PublicKey]*market.Order{},
-		Leases:      map[solana.PublicKey]*market.Lease{},
-		Reports:     map[uint64]*market.Report{},
-		Faults:      map[solana.PublicKey]*market.Fault{},
-		Auctions:    map[solana.PublicKey]*market.Auction{},
-		Disputes:    map[solana.PublicKey]*market.Dispute{},
-		FraudProofs: map[solana.PublicKey]*market.FraudProof{},
-		Payouts:     map[solana.PublicKey]*market.Payout{},
-		Credits:     map[solana.PublicKey]*market.Credits{},
-		Devices:     map[[32]byte]*market.Device{},
-		Keys:        map[[32]byte]*market.Device{},
-		Outages:     map[solana.PublicKey]*market.Outage{},
+		Models:          map[uint16]*market.Model{},
+		Nodes:           map[solana.PublicKey]*market.Node{},
+		Providers:       map[solana.PublicKey]*market.Provider{},
+		Keepers:         map[solana.PublicKey]*market.Keeper{},
+		KeepersOfSigner: map[solana.PublicKey]set{},
+		Orders:          map[solana.PublicKey]*market.Order{},
+		Leases:          map[solana.PublicKey]*market.Lease{},
+		Reports:         map[uint64]*market.Report{},
+		Faults:          map[solana.PublicKey]*market.Fault{},
+		Auctions:        map[solana.PublicKey]*market.Auction{},
+		Disputes:        map[solana.PublicKey]*market.Dispute{},
+		FraudProofs:     map[solana.PublicKey]*market.FraudProof{},
+		Payouts:         map[solana.PublicKey]*market.Payout{},
+		Credits:         map[solana.PublicKey]*market.Credits{},
+		Devices:         map[[32]byte]*market.Device{},
+		Keys:            map[[32]byte]*market.Device{},
+		Outages:         map[solana.PublicKey]*market.Outage{},
 
 		NodesOfModel:   map[uint16]set{},
 		LeasesOfNode:   map[solana.PublicKey]set{},
@@ -119,6 +122,7 @@ func (v *Accounts) add(key solana.PublicKey, value any) {
 		v.Providers[key] = a
 	case *market.Keeper:
 		v.Keepers[a.Wallet] = a
+		link(v.KeepersOfSigner, a.SigningKey(), a.Wallet)
 	case *market.Order:
 		v.Orders[key] = a
 	case *market.Lease:
@@ -179,6 +183,7 @@ func (v *Accounts) remove(key solana.PublicKey, value any) {
 		delete(v.Providers, key)
 	case *market.Keeper:
 		delete(v.Keepers, a.Wallet)
+		unlink(v.KeepersOfSigner, a.SigningKey(), a.Wallet)
 	case *market.Order:
 		delete(v.Orders, key)
 	case *market.Lease:

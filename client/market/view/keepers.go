@@ -41,6 +41,25 @@ func (v *Accounts) ActiveKeepers() []solana.PublicKey {
 	return out
 }
 
+// SignerOf is the key that signs for a keeper; the wallet itself where it is no keeper.
+func (v *Accounts) SignerOf(wallet solana.PublicKey) solana.PublicKey {
+	if k, ok := v.Keepers[wallet]; ok {
+		return k.SigningKey()
+	}
+	return wallet
+}
+
+// KeeperOfSigner returns the wallet of the keeper for which a key signs; false when it signs for none. Of several, whose
+// owner shares the key, it is one and the same for everybody.
+func (v *Accounts) KeeperOfSigner(key solana.PublicKey) (wallet solana.PublicKey, ok bool) {
+	for w := range v.KeepersOfSigner[key] {
+		if !ok || bytes.Compare(w[:], wallet[:]) < 0 {
+			wallet, ok = w, true
+		}
+	}
+	return wallet, ok
+}
+
 // RunningLeases returns a node's leases that run, in one order.
 func (v *Accounts) RunningLeases(node solana.PublicKey) []*market.Lease {
 	var out []*market.Lease

@@ -38,7 +38,7 @@ func withAccount(f func(*cli.Context, *daemon.Account, daemon.Config) error) cli
 func registerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "register", Usage: "bond this wallet as a keeper and write its address on chain",
-		Flags: append(append(commonFlags(), addressFlags()...), jsonFlag(),
+		Flags: append(append(commonFlags(), addressFlags()...), jsonFlag(), hotFlag(),
 			&cli.StringFlag{Name: "bond", Usage: "stake tokens to bond, such as 1000 (default: the market's minimum)"},
 			&cli.BoolFlag{Name: "no-wait", Usage: "do not wait until the weight counts"},
 		),
@@ -50,7 +50,11 @@ func registerCommand() *cli.Command {
 					return fmt.Errorf("--bond: %w", err)
 				}
 			}
-			fresh, err := a.Register(c.Context, bond)
+			signer, err := hot(c, a.Market().Domain, a.Wallet())
+			if err != nil {
+				return err
+			}
+			fresh, err := a.Register(c.Context, bond, signer)
 			if err != nil {
 				return err
 			}
@@ -113,18 +117,22 @@ func withdrawCommand() *cli.Command {
 
 // status is a keeper as shown.
 type status struct {
-	Wallet     solana.PublicKey `json:"wallet"`
-	Account    solana.PublicKey `json:"account"`
-	State      string           `json:"state"`
-	Bond       string           `json:"bond_gnt"`
-	Weight     string           `json:"weight_gnt"`
-	Index      uint16           `json:"index"`
-	Address    string           `json:"address"`
-	Registered time.Time        `json:"registered_at"`
-	ExitAt     *time.Time       `json:"exit_at,omitempty"`
-	Votes      uint64           `json:"votes"`
-	Misses     uint64           `json:"misses"`
-	LastPeriod uint64           `json:"last_vote_period"`
+	Wallet  solana.PublicKey `json:"wallet"`
+	Account solana.PublicKey `json:"account"`
+	// Signer signs for the keeper; FormerSigner is liable until SignerUntil as well.
+	Signer       solana.PublicKey  `json:"signer"`
+	FormerSigner *solana.PublicKey `json:"former_signer,omitempty"`
+	SignerUntil  *time.Time        `json:"signer_until,omitempty"`
+	State        string            `json:"state"`
+	Bond         string            `json:"bond_gnt"`
+	Weight       string            `json:"weight_gnt"`
+	Index        uint16            `json:"index"`
+	Address      string            `json:"address"`
+	Registered   time.Time         `json:"registered_at"`
+	ExitAt       *time.Time        `json:"exit_at,omitempty"`
+	Votes        uint64            `json:"votes"`
+	Misses       uint64            `json:"misses"`
+	LastPeriod   uint64            `json:"last_vote_period"`
 	// Missed is how many reports became final since it last voted in time.
 	Missed uint64 `json:"missed_reports"`
 	SOL    string `json:"sol"`
@@ -138,7 +146,7 @@ func readStatus(ctx context.Context, a *daemon.Account, conf daemon.Config) (sta
 	if !ok {
 		return status{}, fmt.Errorf("%w: %s; bond it with `gantry-keeper register --bond N`", daemon.ErrNotRegistered, a.Wallet())
 	}
-	balance, err := conf.Client.Balance(ctx, a.Wallet(), chain.Confirmed)
+	balance, err := conf.Client.Balance(ctx, k.SigningKey(), chain.Confirmed)
 	if err != nil {
 		return status{}, err
 	}
@@ -148,6 +156,10 @@ func readStatus(ctx context.Context, a *daemon.Account, conf daemon.Config) (sta
 		Weight: market.GNT(k.Weight).String(), Index: k.Index, Address: k.Addr(),
 		Registered: time.Unix(k.RegisteredAt, 0).UTC(), Votes: k.Votes, Misses: k.Misses, LastPeriod: k.LastVotePeriod,
 		SOL: balance.String(), Missed: k.MissedReports(&mk),
+	}
+	s.Signer = k.SigningKey()
+	if until := time.Unix(k.SignerUntil, 0).UTC(); time.Now().Before(until) {
+		s.FormerSigner, s.SignerUntil = &k.FormerSigner, &until
 	}
 	if k.ExitAt != 0 {
 		at := time.Unix(k.ExitAt, 0).UTC()
@@ -165,9 +177,12 @@ func printStatus(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
 		return writeJSON(c.App.Writer, s)
 	}
 	w := c.App.Writer
-	fmt.Fprintf(w, "wallet      %s\naccount     %s\nstate       %s\nbond        %s GNT\nweight      %s GNT\nindex       %d\naddress     %s\n",
-		s.Wallet, s.Account, s.State, s.Bond, s.Weight, s.Index, s.Address)
+	fmt.Fprintf(w, "wallet      %s\nsigner      %s\naccount     %s\nstate       %s\nbond        %s GNT\nweight      %s GNT\nindex       %d\naddress     %s\n",
+		s.Wallet, s.Signer, s.Account, s.State, s.Bond, s.Weight, s.Index, s.Address)
 	fmt.Fprintf(w, "votes       %d (missed %d, last in period %d)\nbalance     %s\n", s.Votes, s.Misses, s.LastPeriod, s.SOL)
+	if s.SignerUntil != nil {
+		fmt.Fprintf(w, "former      %s, for which the bond answers until %s\n", s.FormerSigner, s.SignerUntil.Format(time.RFC3339))
+	}
 	if s.Missed > 0 {
 		fmt.Fprintf(w, "idle        %d final reports without its vote; above %d anyone may suspend it\n", s.Missed, market.IdleReports)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	solanago "github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
@@ -107,7 +108,15 @@ func config(c *cli.Context) (daemon.Config, error) {
 	if out.Data, err = makeData(c.String("data")); err != nil {
 		return out, err
 	}
-	if out.Signer, err = signerOf(c); err != nil {
+	if text := c.String("keeper"); text != "" {
+		if out.Keeper, err = solanago.PublicKeyFromBase58(text); err != nil {
+			return out, fmt.Errorf("%w: --keeper %q is no address", errFlags, text)
+		}
+	}
+	if c.Command.Name == "run" { // `register` and `set-signer` have another flag of this name
+		out.Signer, err = signerOf(c)
+	}
+	if err != nil {
 		return out, err
 	}
 	if out.Signer == nil {

@@ -37,7 +37,7 @@ func app() *cli.App {
 		Usage:  "awards orders, checks nodes, agrees on reports and keeps the Gantry market moving",
 		Writer: printable.Writer(os.Stdout), ErrWriter: printable.Writer(os.Stderr),
 		Commands: []*cli.Command{
-			runCommand(), registerCommand(), statusCommand(), exitCommand(), withdrawCommand(), evidenceCommand(), signerCommand(),
+			runCommand(), registerCommand(), statusCommand(), exitCommand(), withdrawCommand(), consentCommand(), setSignerCommand(), evidenceCommand(), signerCommand(),
 		},
 		// Errors are printed once, by main.
 		ExitErrHandler:       func(*cli.Context, error) {},

@@ -30,7 +30,7 @@ func runCommand() *cli.Command {
 	flags = append(flags, &cli.StringFlag{
 		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
 	})
-	flags = append(flags, signerFlag())
+	flags = append(flags, signerFlag(), keeperFlag())
 	flags = append(flags, &cli.BoolFlag{
 		Name: "simulate-unmeasured", Usage: "LOCAL NETWORKS ONLY: measure no node, so that hundreds of simulated ones fit one computer",
 	})

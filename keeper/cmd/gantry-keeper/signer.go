@@ -27,12 +27,20 @@ func signerFlag() cli.Flag {
 	}
 }
 
+// keeperFlag says which keeper a key is for.
+func keeperFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "keeper", EnvVars: []string{"GANTRY_KEEPER_WALLET"},
+		Usage: "`WALLET` of the keeper, where --keypair is the key of its signer (default: the one keeper for which the key signs)",
+	}
+}
+
 func signerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "signer", Usage: "hold a keeper's key apart from the keepers that use it: see docs/operate/keys.md",
 		Subcommands: []*cli.Command{
 			{
-				Name: "init", Usage: "prepare the data folder: read the market and make the store of what the key signs, unless one is there", Flags: append(commonFlags(), jsonFlag()),
+				Name: "init", Usage: "prepare the data folder: read the market and make the store of what the key signs, unless one is there", Flags: append(commonFlags(), jsonFlag(), keeperFlag()),
 				Action: initSigner,
 			},
 			{

@@ -6,8 +6,18 @@ use anchor_lang::prelude::*;
 pub struct KeeperRegistered {
     pub keeper: Address,
     pub wallet: Address,
+    pub signer: Address,
     pub index: u16,
     pub bond: u64,
+}
+
+#[event]
+pub struct KeeperSignerSet {
+    pub keeper: Address,
+    pub signer: Address,
+    pub former_signer: Address,
+    /// Until then the bond answers for the former signer as well.
+    pub until: i64,
 }
 
 #[event]

@@ -5,6 +5,7 @@ use anchor_lang::prelude::*;
 use crate::constants::{BOND_PAYOUT_BPS, IDLE_REPORTS};
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::math::fees::bps_of;
+use crate::math::periods::period_of;
 
 pub const KEEPER_PENDING: u8 = 1;
 pub const KEEPER_ACTIVE: u8 = 2;
@@ -14,7 +15,7 @@ pub const KEEPER_SLASHED: u8 = 4;
 
 #[account]
 pub struct Keeper {
-    /// Signs statements and transactions; also the keeper's network identity.
+    /// Owner of the bond, and what leases, events and rewards name.
     pub wallet: Address,
     pub bond: u64,
     /// What the keeper's votes count; part of `Market::total_weight` while active, else 0.
@@ -53,6 +54,16 @@ pub struct Keeper {
     pub paid_out: u64,
     pub paid_out_at: i64,
     pub paid_out_of: u64,
+    /// Signs statements and the transactions of a running keeper; also the keeper's network identity. The wallet, unless it
+    /// has named another key.
+    pub signer: Address,
+    /// The signer before it, which answers with the bond until `signer_until` as well; zero before the first change.
+    pub former_signer: Address,
+    /// When the signer became it.
+    pub signer_since: i64,
+    /// Until then the signer does not change again, so that no more than two keys ever answer for a keeper; 0 before the
+    /// first change.
+    pub signer_until: i64,
 }
 
 impl Keeper {
@@ -95,6 +106,28 @@ impl Keeper {
             && now > over)
     }
 
+    /// Names another signer. What the former one has signed counts for `secs` more.
+    pub fn change_signer(&mut self, signer: &Address, secs: u32, now: i64) -> Result<()> {
+        require!(*signer != self.signer, MarketError::SignerStands);
+        require!(now >= self.signer_until, MarketError::TooEarly);
+        self.former_signer = self.signer;
+        self.signer = *signer;
+        self.signer_since = now;
+        self.signer_until = now.checked_add(secs as i64).or_overflow()?;
+        Ok(())
+    }
+
+    /// Whether the bond answers for what this key has signed.
+    pub fn answers_for(&self, key: &Address, now: i64) -> bool {
+        *key == self.signer || (*key == self.former_signer && now < self.signer_until)
+    }
+
+    /// Whether this key, for which the bond answers, speaks for the keeper about a period: the former signer about none
+    /// that began after it. A stolen key that was replaced has no say in what comes later.
+    pub fn speaks(&self, key: &Address, period: u64, period_secs: u32) -> Result<bool> {
+        Ok(*key == self.signer || period <= period_of(self.signer_since, period_secs)?)
+    }
+
     /// Gives it another weight.
     pub fn weigh(&mut self, weight: u64, now: i64) {
         if self.weight != weight {
@@ -109,7 +142,9 @@ impl Keeper {
     pub fn invariant(&self, vault: u64) -> Result<()> {
         let sound = vault >= self.bond
             && self.weight <= self.bond
-            && (self.status == KEEPER_ACTIVE || self.weight == 0);
+            && (self.status == KEEPER_ACTIVE || self.weight == 0)
+            && self.signer != Address::default()
+            && self.signer != self.former_signer;
         require!(sound, MarketError::InvariantBroken);
         Ok(())
     }

@@ -41,8 +41,10 @@ pub struct Lease {
     pub node: Address,
     pub provider: Address,
     pub customer: Address,
-    /// Keeper's wallet: it awarded the lease and paid its rent.
+    /// Wallet of the keeper that awarded the lease.
     pub keeper: Address,
+    /// Signer of that keeper at the award.
+    pub rent_payer: Address,
     /// sha256 of how to reach the container, signed in by the node at the start.
     pub connection_hash: [u8; 32],
     /// sha256 of the last checkpoint that the node has put down; zero when there is none.

@@ -19,16 +19,32 @@ pub struct Actor {
     pub payment: Address,
     /// Token account of the stake mint.
     pub stake: Address,
+    /// What signs for the actor's keeper, where it is not the wallet.
+    pub hot: Option<Keypair>,
 }
 
 impl Actor {
     /// The same actor again, for a copy of the testbed.
     pub fn again(&self) -> Self {
-        Self { key: self.key.insecure_clone(), payment: self.payment, stake: self.stake }
+        Self {
+            key: self.key.insecure_clone(),
+            payment: self.payment,
+            stake: self.stake,
+            hot: self.hot.as_ref().map(Keypair::insecure_clone),
+        }
     }
 
     pub fn wallet(&self) -> Address {
         self.key.pubkey()
+    }
+
+    /// The key that signs for the actor's keeper.
+    pub fn signing(&self) -> &Keypair {
+        self.hot.as_ref().unwrap_or(&self.key)
+    }
+
+    pub fn signer(&self) -> Address {
+        self.signing().pubkey()
     }
 
     pub fn provider(&self) -> Address {
@@ -66,7 +82,7 @@ impl Testbed {
         self.svm.airdrop(&wallet, START_LAMPORTS).expect("airdrop");
         let payment = self.token_account(self.payment_mint, wallet, START_PAYMENT);
         let stake = self.token_account(self.stake_mint, wallet, START_STAKE);
-        Actor { key, payment, stake }
+        Actor { key, payment, stake, hot: None }
     }
 
     /// A registered provider with `stake` base units of stake.
@@ -93,6 +109,29 @@ impl Testbed {
         self.warp(i64::from(self.params.keeper_activation_secs));
         self.ok(ix::keeper_activate(&actor), &[&actor.key]);
         actor
+    }
+
+    /// A key with lamports and nothing else.
+    pub fn hot_key(&mut self) -> Keypair {
+        let key = self.fresh_key();
+        self.svm.airdrop(&key.pubkey(), START_LAMPORTS).expect("airdrop");
+        key
+    }
+
+    /// An active keeper with a signer apart from its wallet.
+    pub fn hot_keeper(&mut self, bond: u64) -> Actor {
+        let mut actor = self.actor();
+        actor.hot = Some(self.hot_key());
+        self.ok_all(&ix::keeper_register_with(self, &actor, bond, actor.signing()), &[&actor.key]);
+        self.warp(i64::from(self.params.keeper_activation_secs));
+        self.ok(ix::keeper_activate(&actor), &[actor.signing()]);
+        actor
+    }
+
+    /// The keeper's wallet names another signer, which is from now on the actor's.
+    pub fn rotate(&mut self, keeper: &mut Actor, to: &Keypair) {
+        self.ok_all(&ix::keeper_rotation(keeper, to), &[&keeper.key]);
+        keeper.hot = Some(to.insecure_clone());
     }
 
     /// A customer with `deposit` µUSDC of credits.

@@ -61,7 +61,7 @@ impl Testbed {
         machine: &Machine,
     ) -> Address {
         let award = ix::order_award(keeper, customer, order, &provider.provider(), &machine.node);
-        self.ok(award, &[&keeper.key]);
+        self.ok(award, &[keeper.signing()]);
         pda::lease(order, &machine.node)
     }
 
@@ -109,7 +109,7 @@ impl Testbed {
         let period = self.period();
         self.warp_past_period(period);
         for keeper in keepers {
-            self.ok(ix::report_vote(keeper, period, [5; 32]), &[&keeper.key]);
+            self.ok(ix::report_vote(keeper, period, [5; 32]), &[keeper.signing()]);
         }
         period
     }
@@ -200,7 +200,7 @@ impl Testbed {
     /// same period, which must have ended.
     pub fn finalise(&mut self, keeper: &Actor, leaves: &[LeafData]) -> Vec<Proof> {
         let (root, proofs) = tree(leaves);
-        self.ok(ix::report_vote(keeper, leaves[0].period, root), &[&keeper.key]);
+        self.ok(ix::report_vote(keeper, leaves[0].period, root), &[keeper.signing()]);
         proofs
     }
 
@@ -212,7 +212,7 @@ impl Testbed {
         self.show_gpus(keeper, node, tier, device_root, &keys[..state.spec.gpus as usize]);
         if tier == 3 && state.spec.simulated == 0 {
             let claim = ix::node_set_keys(&keeper.wallet(), node, keys, state.spec.gpus);
-            self.ok(claim, &[&keeper.key]);
+            self.ok(claim, &[keeper.signing()]);
         }
     }
 
@@ -319,7 +319,7 @@ impl Silence {
         w.set_now(w.now().max(self.answer + OUTAGE_SECS));
         for keeper in &self.keepers[..keepers] {
             let vote = ix::outage_vote(keeper, &self.deal.machine.node, self.answer);
-            w.ok(vote, &[&keeper.key]);
+            w.ok(vote, &[keeper.signing()]);
         }
     }
 

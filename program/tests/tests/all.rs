@@ -36,6 +36,7 @@ mod hostile;
 mod keeper_activate;
 mod keeper_register;
 mod keeper_request_exit;
+mod keeper_set_signer;
 mod keeper_suspend;
 mod keeper_update;
 mod keeper_withdraw;

@@ -143,6 +143,25 @@ fn c01_no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
     c.w.refused_all(&proof, &[&c.finder.key], MarketError::NotBetter);
 }
 
+/// A keeper answers for what its former signer has acknowledged, as long as that one is liable.
+#[test]
+fn an_acknowledgement_by_either_key_counts() {
+    for by_former in [true, false] {
+        let mut c = awarded();
+        let (hot, by_wallet) = (c.w.hot_key(), c.proof());
+        c.w.rotate(&mut c.keeper, &hot);
+        let proof = if by_former { by_wallet } else { c.proof() };
+        c.w.ok_all(&proof, &[&c.finder.key]);
+    }
+    let mut c = awarded();
+    let (hot, by_wallet) = (c.w.hot_key(), c.proof());
+    c.w.rotate(&mut c.keeper, &hot);
+    let now = c.w.now();
+    c.w.alter(&c.keeper.keeper(), |k: &mut Keeper| k.signer_until = now);
+    c.refused_as(&by_wallet, MarketError::InvalidSignature);
+    c.ok();
+}
+
 #[test]
 fn a_better_bid_than_the_winners_counts() {
     let mut c = awarded();

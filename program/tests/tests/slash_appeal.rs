@@ -16,6 +16,7 @@ use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction::{AccountMeta, Instruction};
 use solana_instruction_error::InstructionError;
+use solana_keypair::Keypair;
 use solana_signer::Signer;
 
 struct Case {
@@ -118,6 +119,45 @@ fn more_than_a_third_voids_the_fault() {
     // Its leaf was applied and opens nothing again.
     c.w.warp(300);
     assert!(!c.w.exists(&c.fault));
+}
+
+/// A former signer speaks about the periods that it had begun to sign, as long as it is liable, and about no later one.
+#[test]
+fn either_key_of_a_keeper_speaks() {
+    let mut c = faulted(FLAG_WORK_FAILED, false);
+    let former = c.keepers[1].key.insecure_clone();
+    let next = c.w.hot_key();
+    c.w.rotate(&mut c.keepers[1], &next);
+    let text = c.passed(3);
+    let appeal = |c: &Case, by: &Keypair| {
+        vec![signed(by, &text), ix::slash_appeal(&c.w, &c.fault, &c.keepers[1], text)]
+    };
+    // A keeper has one voice, by whichever key.
+    c.w.ok_all(&appeal(&c, &former), &[]);
+    c.w.refused_all(&appeal(&c, &next), &[], MarketError::AlreadyCounted);
+    assert_eq!(c.state().appeal_weight, 3 * c.w.params.min_bond);
+    // One that was replaced before the period began has no say about it, though it is liable still.
+    let mut c = faulted(FLAG_WORK_FAILED, false);
+    let former = c.keepers[1].key.insecure_clone();
+    c.w.rotate(&mut c.keepers[1], &next);
+    let begun = c.period as i64 * 60;
+    for (since, refused) in [(begun - 1, true), (begun, false)] {
+        c.w.alter(&c.keepers[1].keeper(), |k: &mut Keeper| k.signer_since = since);
+        let instructions = appeal(&c, &former);
+        if refused {
+            c.w.refused_all(&instructions, &[], MarketError::InvalidSignature);
+        } else {
+            c.w.ok_all(&instructions, &[]);
+        }
+    }
+    // And none at all once it is not liable any more.
+    let mut c = faulted(FLAG_WORK_FAILED, false);
+    let former = c.keepers[1].key.insecure_clone();
+    c.w.rotate(&mut c.keepers[1], &next);
+    let now = c.w.now();
+    c.w.alter(&c.keepers[1].keeper(), |k: &mut Keeper| k.signer_until = now);
+    c.w.refused_all(&appeal(&c, &former), &[], MarketError::InvalidSignature);
+    c.w.ok_all(&appeal(&c, &next), &[]);
 }
 
 #[test]

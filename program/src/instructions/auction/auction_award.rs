@@ -35,8 +35,8 @@ pub struct Reveal {
 pub struct AuctionAward {
     /// Pays the lease's rent and gets it back at its close.
     #[account(mut)]
-    pub wallet: Signer,
-    #[account(constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub signer: Signer,
+    #[account(constraint = keeper.signer == *signer.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     pub market: Account<Market>,
     #[account(mut)]
@@ -57,7 +57,7 @@ pub struct AuctionAward {
     pub loser_model: Option<Account<GpuModel>>,
     #[account(
         init,
-        payer = wallet,
+        payer = signer,
         seeds = [seeds::LEASE, order.address().as_ref(), node.address().as_ref()],
         bump
     )]
@@ -133,7 +133,7 @@ pub(crate) fn handler(
     let now = Clock::get()?.unix_timestamp;
     validate(&ctx.accounts, now)?;
     let winner = standing(&ctx.accounts, &ctx.accounts.node, &bid, -1, now)?;
-    let keeper = *ctx.accounts.wallet.address();
+    let (keeper, payer) = (ctx.accounts.keeper.wallet, *ctx.accounts.signer.address());
     if ctx.accounts.auction.winner_count == 0 {
         let bar = best_loser(&ctx.accounts, &losing_bid, now)?;
         let challenge = ctx.accounts.market.params.challenge_secs as i64;
@@ -171,6 +171,7 @@ pub(crate) fn handler(
     let parties = Parties {
         market: &accounts.market,
         keeper: &keeper,
+        payer: &payer,
         order: &mut accounts.order,
         node: &mut accounts.node,
         provider: &mut accounts.provider,

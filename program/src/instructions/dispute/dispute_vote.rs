@@ -8,8 +8,8 @@ use crate::state::{Dispute, Keeper, KEEPER_ACTIVE};
 
 #[derive(Accounts)]
 pub struct DisputeVote {
-    pub wallet: Signer,
-    #[account(constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub signer: Signer,
+    #[account(constraint = keeper.signer == *signer.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     #[account(mut)]
     pub dispute: Account<Dispute>,
@@ -32,9 +32,8 @@ fn validate(accounts: &DisputeVote, uphold: u8, now: i64) -> Result<()> {
 pub(crate) fn handler(ctx: &mut Context<DisputeVote>, uphold: u8) -> Result<()> {
     validate(&ctx.accounts, uphold, Clock::get()?.unix_timestamp)?;
     let accounts = &mut ctx.accounts;
-    let wallet = *accounts.wallet.address();
     let (keeper, dispute) = (&accounts.keeper, &mut accounts.dispute);
     dispute.vote(uphold == 1, keeper.index, keeper.weight)?;
-    emit!(DisputeVoted { dispute: *dispute.address(), keeper: wallet, uphold, weight: keeper.weight });
+    emit!(DisputeVoted { dispute: *dispute.address(), keeper: keeper.wallet, uphold, weight: keeper.weight });
     dispute.invariant()
 }

@@ -1,4 +1,4 @@
-//! A keeper's wallet lets its weight count once its activation delay has passed. Nobody else can: weight that nobody
+//! A keeper's signer lets its weight count once its activation delay has passed. Nobody else can: weight that nobody
 //! votes with raises the quorum for everyone.
 
 use anchor_lang::prelude::*;
@@ -11,10 +11,10 @@ use crate::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_PENDING};
 
 #[derive(Accounts)]
 pub struct KeeperActivate {
-    pub wallet: Signer,
+    pub signer: Signer,
     #[account(mut)]
     pub market: Account<Market>,
-    #[account(mut, constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    #[account(mut, constraint = keeper.signer == *signer.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     #[account(seeds = [seeds::STAKE_VAULT, keeper.address().as_ref()], bump = keeper.vault_bump)]
     pub stake_vault: Account<TokenAccount>,

@@ -1,4 +1,4 @@
-//! A wallet bonds itself as a keeper and takes a place among the voters. Its weight counts after the activation delay,
+//! A wallet bonds itself as a keeper, names the key that signs for it, and takes a place among the voters. Its weight counts after the activation delay,
 //! so that nobody buys a vote on a period that has already happened.
 
 use anchor_lang::prelude::*;
@@ -7,6 +7,7 @@ use anchor_spl::token::{self, Mint, Token, TokenAccount};
 use crate::constants::VERSION;
 use crate::errors::MarketError;
 use crate::events::KeeperRegistered;
+use crate::instructions::keeper::keeper_set_signer::require_consent;
 use crate::seeds;
 use crate::state::{Keeper, Market, KEEPER_PENDING};
 use crate::token::{require_token_account, transfer};
@@ -14,6 +15,7 @@ use crate::token::{require_token_account, transfer};
 /// A keeper's libp2p address, padded with zeroes.
 pub type Multiaddr = [u8; 128];
 
+/// The instruction before this one verifies the signer's consent, unless it is the wallet.
 #[derive(Accounts)]
 pub struct KeeperRegister {
     #[account(mut)]
@@ -36,6 +38,7 @@ pub struct KeeperRegister {
     /// Stake tokens of the wallet.
     #[account(mut)]
     pub from: Account<TokenAccount>,
+    pub instructions: Sysvar<SysvarInstructions>,
     pub token_program: Program<Token>,
     pub system_program: Program<System>,
 }
@@ -54,7 +57,15 @@ pub fn require_multiaddr(multiaddr: &Multiaddr, len: u8) -> Result<()> {
     Ok(())
 }
 
-fn validate(accounts: &KeeperRegister, bond: u64, multiaddr: &Multiaddr, len: u8) -> Result<()> {
+fn validate(
+    accounts: &KeeperRegister,
+    bond: u64,
+    multiaddr: &Multiaddr,
+    len: u8,
+    signer: &Address,
+) -> Result<()> {
+    let (market, wallet) = (&accounts.market, accounts.wallet.address());
+    require_consent(&accounts.instructions, &market.domain, wallet, signer)?;
     require!(bond >= accounts.market.params.min_bond, MarketError::BondTooSmall);
     require_multiaddr(multiaddr, len)?;
     require_token_account(&accounts.from, &accounts.market.stake_mint, accounts.wallet.address())?;
@@ -67,8 +78,9 @@ pub(crate) fn handler(
     bond: u64,
     multiaddr: Multiaddr,
     multiaddr_len: u8,
+    signer: Address,
 ) -> Result<()> {
-    validate(&ctx.accounts, bond, &multiaddr, multiaddr_len)?;
+    validate(&ctx.accounts, bond, &multiaddr, multiaddr_len, &signer)?;
     let now = Clock::get()?.unix_timestamp;
     let accounts = &mut ctx.accounts;
     transfer(
@@ -84,6 +96,8 @@ pub(crate) fn handler(
     let address = *accounts.keeper.address();
     let keeper = &mut accounts.keeper;
     keeper.wallet = wallet;
+    keeper.signer = signer;
+    keeper.signer_since = now;
     keeper.bond = bond;
     keeper.registered_at = now;
     keeper.pending_since = now;
@@ -94,7 +108,7 @@ pub(crate) fn handler(
     keeper.version = VERSION;
     keeper.bump = ctx.bumps.keeper;
     keeper.vault_bump = ctx.bumps.stake_vault;
-    emit!(KeeperRegistered { keeper: address, wallet, index, bond });
+    emit!(KeeperRegistered { keeper: address, wallet, signer, index, bond });
     keeper.invariant(accounts.stake_vault.amount())?;
     accounts.market.invariant()
 }

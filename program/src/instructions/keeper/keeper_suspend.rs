@@ -1,4 +1,4 @@
-//! Anyone takes the weight of a keeper that does not vote. Its bond stays, and its wallet may activate it again after
+//! Anyone takes the weight of a keeper that does not vote. Its bond stays, and its signer may activate it again after
 //! the delay: less than a third of the weight delays reports only for as long as it takes to leave it out.
 
 use anchor_lang::prelude::*;

@@ -9,8 +9,8 @@ use crate::state::Keeper;
 
 #[derive(Accounts)]
 pub struct KeeperUpdate {
-    pub wallet: Signer,
-    #[account(mut, constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub signer: Signer,
+    #[account(mut, constraint = keeper.signer == *signer.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
 }
 

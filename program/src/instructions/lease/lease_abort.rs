@@ -22,10 +22,10 @@ pub struct LeaseAbort {
     pub node: Account<Node>,
     #[account(mut, address = lease.provider @ MarketError::WrongAccount)]
     pub provider: Account<Provider>,
-    #[account(mut, close = keeper_wallet)]
+    #[account(mut, close = rent_payer)]
     pub lease: Account<Lease>,
-    #[account(mut, unsafe(dup), address = lease.keeper @ MarketError::WrongAccount)]
-    pub keeper_wallet: UncheckedAccount,
+    #[account(mut, unsafe(dup), address = lease.rent_payer @ MarketError::WrongAccount)]
+    pub rent_payer: UncheckedAccount,
 }
 
 /// Whether the node should have started. An expired order was never awarded in full: its nodes are not.

@@ -48,10 +48,10 @@ pub struct LeaseClose {
     pub provider: Option<UncheckedAccount>,
     #[account(mut, address = lease.node @ MarketError::WrongAccount)]
     pub node: Account<Node>,
-    #[account(mut, close = keeper_wallet)]
+    #[account(mut, close = rent_payer)]
     pub lease: Account<Lease>,
-    #[account(mut, unsafe(dup), address = lease.keeper @ MarketError::WrongAccount)]
-    pub keeper_wallet: UncheckedAccount,
+    #[account(mut, unsafe(dup), address = lease.rent_payer @ MarketError::WrongAccount)]
+    pub rent_payer: UncheckedAccount,
     pub token_program: Program<Token>,
 }
 

@@ -21,8 +21,8 @@ use crate::state::{
 pub struct LeaseMigrate {
     /// Pays the new lease's rent and gets it back at its close.
     #[account(mut)]
-    pub wallet: Signer,
-    #[account(constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub signer: Signer,
+    #[account(constraint = keeper.signer == *signer.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     pub market: Account<Market>,
     #[account(mut, address = failed.order @ MarketError::WrongAccount)]
@@ -44,7 +44,7 @@ pub struct LeaseMigrate {
     pub gpu_model: Account<GpuModel>,
     #[account(
         init,
-        payer = wallet,
+        payer = signer,
         seeds = [seeds::LEASE, failed.address().as_ref(), node.address().as_ref()],
         bump
     )]
@@ -103,7 +103,8 @@ pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
         &mut accounts.lease,
         Parties {
             market: &accounts.market,
-            keeper: accounts.wallet.address(),
+            keeper: &accounts.keeper.wallet,
+            payer: accounts.signer.address(),
             order: &mut accounts.order,
             node: &mut accounts.node,
             provider: &mut accounts.provider,

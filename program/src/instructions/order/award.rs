@@ -52,6 +52,8 @@ pub struct Parties<'a> {
     pub market: &'a Market,
     /// The keeper's wallet.
     pub keeper: &'a Address,
+    /// Pays the lease's rent.
+    pub payer: &'a Address,
     pub order: &'a mut Account<Order>,
     pub node: &'a mut Account<Node>,
     pub provider: &'a mut Account<Provider>,
@@ -61,7 +63,7 @@ pub struct Parties<'a> {
 #[inline(never)]
 pub fn write_lease(
     lease: &mut Account<Lease>,
-    Parties { market, keeper, order, node, provider }: Parties,
+    Parties { market, keeper, payer, order, node, provider }: Parties,
     terms: &Terms,
     now: i64,
     bump: u8,
@@ -78,6 +80,7 @@ pub fn write_lease(
     lease.provider = *provider.address();
     lease.customer = order.customer;
     lease.keeper = *keeper;
+    lease.rent_payer = *payer;
     lease.checkpoint_hash = terms.checkpoint_hash;
     lease.node_key = node.node_key;
     lease.domain = market.domain;

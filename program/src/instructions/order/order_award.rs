@@ -16,8 +16,8 @@ use crate::state::{Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provid
 pub struct OrderAward {
     /// Pays the lease's rent and gets it back at its close.
     #[account(mut)]
-    pub wallet: Signer,
-    #[account(constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub signer: Signer,
+    #[account(constraint = keeper.signer == *signer.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     pub market: Account<Market>,
     #[account(mut)]
@@ -32,7 +32,7 @@ pub struct OrderAward {
     pub gpu_model: Account<GpuModel>,
     #[account(
         init,
-        payer = wallet,
+        payer = signer,
         seeds = [seeds::LEASE, order.address().as_ref(), node.address().as_ref()],
         bump
     )]
@@ -67,7 +67,8 @@ pub(crate) fn handler(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<(
     let accounts = &mut ctx.accounts;
     let parties = Parties {
         market: &accounts.market,
-        keeper: accounts.wallet.address(),
+        keeper: &accounts.keeper.wallet,
+        payer: accounts.signer.address(),
         order: &mut accounts.order,
         node: &mut accounts.node,
         provider: &mut accounts.provider,
@@ -87,7 +88,7 @@ pub fn award(
     now: i64,
     bump: u8,
 ) -> Result<()> {
-    let Parties { market, keeper, order, node, provider } = parties;
+    let Parties { market, keeper, payer, order, node, provider } = parties;
     let gpus = order.gpus_per_node;
     let held = cost(order.max_price, gpus, order.duration_secs)?;
     let reserved = cost(price, gpus, order.duration_secs)?;
@@ -105,7 +106,7 @@ pub fn award(
     }
     let duration_secs = order.duration_secs;
     let terms = Terms { price, reserved, duration_secs, continues: 0, checkpoint_hash: [0; 32] };
-    write_lease(lease, Parties { market, keeper, order, node, provider }, &terms, now, bump)?;
+    write_lease(lease, Parties { market, keeper, payer, order, node, provider }, &terms, now, bump)?;
     lease.score = score(price, reputation_bps(node, now), node.record(now).guarantee.bps_at(now))?;
     (lease.award_price, lease.award_score) = (price, lease.score);
     emit!(LeaseAwarded {

@@ -22,8 +22,8 @@ use crate::state::{
 pub struct LeaseOutage {
     /// Pays the fault's rent and gets it back.
     #[account(mut)]
-    pub wallet: Signer,
-    #[account(constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub signer: Signer,
+    #[account(constraint = keeper.signer == *signer.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     pub market: Account<Market>,
     #[account(constraint = outage.node == *node.address() @ MarketError::WrongAccount)]
@@ -38,7 +38,7 @@ pub struct LeaseOutage {
     pub lease: Account<Lease>,
     #[account(
         init,
-        payer = wallet,
+        payer = signer,
         seeds = [seeds::OUTAGE_FAULT, lease.address().as_ref()],
         bump
     )]
@@ -103,7 +103,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseOutage>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     fail(&mut accounts.lease, accounts.outage.last_answer, accounts.market.params.period_secs, now)?;
     let terms = terms(accounts)?;
-    let payer = *accounts.wallet.address();
+    let payer = *accounts.signer.address();
     let fault = &mut accounts.fault;
     fault.write(&terms, &accounts.market.params, &payer, now, bump)?;
     let (address, cost, node) = (*fault.address(), fault.cost(), &mut accounts.node);

@@ -12,14 +12,14 @@ use crate::state::{Keeper, Market, Node, Outage, KEEPER_ACTIVE};
 #[derive(Accounts)]
 pub struct OutageVote {
     #[account(mut)]
-    pub wallet: Signer,
-    #[account(constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub signer: Signer,
+    #[account(constraint = keeper.signer == *signer.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     pub market: Account<Market>,
     #[account(mut)]
     pub node: Account<Node>,
     /// The first vote creates it, and its sender gets the rent back.
-    #[account(init_if_needed, payer = wallet, seeds = [seeds::OUTAGE, node.address().as_ref()], bump)]
+    #[account(init_if_needed, payer = signer, seeds = [seeds::OUTAGE, node.address().as_ref()], bump)]
     pub outage: Account<Outage>,
     pub system_program: Program<System>,
 }
@@ -40,9 +40,10 @@ pub(crate) fn handler(ctx: &mut Context<OutageVote>, last_answer: i64) -> Result
     validate(&ctx.accounts, last_answer, now)?;
     let bump = ctx.bumps.outage;
     let accounts = &mut ctx.accounts;
-    let (address, keeper, outage) = (*accounts.node.address(), &accounts.keeper, &mut accounts.outage);
+    let (address, payer) = (*accounts.node.address(), *accounts.signer.address());
+    let (keeper, outage) = (&accounts.keeper, &mut accounts.outage);
     if outage.over(now)? {
-        outage.begin(address, keeper.wallet, bump, now);
+        outage.begin(address, payer, bump, now);
     }
     let params = &accounts.market.params;
     let seen = outage.vote(keeper, last_answer, accounts.market.total_weight, params.quorum_bps, now)?;

@@ -22,8 +22,8 @@ use crate::state::{
 #[instruction(period: u64)]
 pub struct ReportVote {
     #[account(mut)]
-    pub wallet: Signer,
-    #[account(mut, constraint = keeper.wallet == *wallet.address() @ MarketError::Unauthorised)]
+    pub signer: Signer,
+    #[account(mut, constraint = keeper.signer == *signer.address() @ MarketError::Unauthorised)]
     pub keeper: Account<Keeper>,
     /// Counts the reports that become final.
     #[account(mut)]
@@ -54,23 +54,23 @@ pub(crate) fn handler(ctx: &mut Context<ReportVote>, period: u64, root: [u8; 32]
     validate(&ctx.accounts, period, now)?;
     let bump = ctx.bumps.report;
     let accounts = &mut ctx.accounts;
-    let (wallet, keeper) = (*accounts.wallet.account(), &mut accounts.keeper);
+    let (payer, keeper) = (*accounts.signer.account(), &mut accounts.keeper);
     let mut view = *accounts.report.account();
     if view.data_len() == 0 {
-        create_report(&mut view, &wallet, period, bump)?;
+        create_report(&mut view, &payer, period, bump)?;
         let mut data = view.try_borrow_mut()?;
         let (report, _) = report_parts(&mut data)?;
         report.period = period;
         report.total_weight = accounts.market.total_weight;
         report.created_at = now;
-        report.rent_payer = keeper.wallet;
+        report.rent_payer = *payer.address();
         report.status = REPORT_OPEN;
         report.version = VERSION;
         report.bump = bump;
     } else if !view.owned_by(&crate::ID) {
         return Err(ProgramError::IllegalOwner);
     }
-    let ballot = vote(&mut view, &wallet, &root, keeper)?;
+    let ballot = vote(&mut view, &payer, &root, keeper)?;
     if matches!(ballot, Ballot::Again) {
         return Ok(());
     }

@@ -37,7 +37,8 @@ pub(crate) fn handler(
     let bump = ctx.bumps.fraud_proof;
     let accounts = &mut ctx.accounts;
     let node = *accounts.node.address();
-    let signed = signed_message(&accounts.instructions, -1, &accounts.node.node_key)?;
+    let (key, signed) = signed_message(&accounts.instructions, -1)?;
+    require!(key == accounts.node.node_key, MarketError::InvalidSignature);
     let commitment = Commitment::parse(&signed)?;
     let domain = &accounts.market.domain;
     let sound = commitment.domain == *domain

@@ -13,7 +13,7 @@ use crate::signatures::signed_message;
 use crate::slashing::*;
 use crate::state::{Keeper, Manifest, Market, Statement, KEEPER_SLASHED};
 
-/// The two instructions before this one verify the keeper's signature over one statement each, or over one manifest
+/// The two instructions before this one verify a signature of the keeper over one statement each, or over one manifest
 /// each. They are read from there: twice they would not fit a transaction.
 #[derive(Accounts)]
 pub struct ProveEquivocation {
@@ -59,12 +59,15 @@ fn period(domain: &[u8; 8], one: &[u8; MANIFEST_LEN], other: &[u8; MANIFEST_LEN]
     Ok(About { node, lease, period: one.period, kind: KIND_MANIFESTS, checked_at: 0 })
 }
 
-fn validate(accounts: &ProveEquivocation) -> Result<About> {
+fn validate(accounts: &ProveEquivocation, now: i64) -> Result<About> {
     let keeper = &accounts.keeper;
     // A second proof takes no more: the first took the share that contradicting oneself costs, and the vote.
     require!(keeper.status != KEEPER_SLASHED, MarketError::WrongKeeperStatus);
-    let one = signed_message(&accounts.instructions, -2, &keeper.wallet)?;
-    let other = signed_message(&accounts.instructions, -1, &keeper.wallet)?;
+    // By either of its keys: a change of the signer is no way to say the opposite.
+    let (first, one) = signed_message(&accounts.instructions, -2)?;
+    let (second, other) = signed_message(&accounts.instructions, -1)?;
+    let liable = keeper.answers_for(&first, now) && keeper.answers_for(&second, now);
+    require!(liable, MarketError::InvalidSignature);
     let domain = &accounts.market.domain;
     if let (Ok(one), Ok(other)) = (one[..].try_into(), other[..].try_into()) {
         return check(domain, one, other);
@@ -76,8 +79,8 @@ fn validate(accounts: &ProveEquivocation) -> Result<About> {
 }
 
 pub(crate) fn handler(ctx: &mut Context<ProveEquivocation>) -> Result<()> {
-    let about = validate(&ctx.accounts)?;
     let now = Clock::get()?.unix_timestamp;
+    let about = validate(&ctx.accounts, now)?;
     let accounts = &mut ctx.accounts;
     let finder = *accounts.finder.address();
     let params = &accounts.market.params;

@@ -15,7 +15,7 @@ use crate::instructions::auction::auction_award::Reveal;
 use crate::instructions::slashing::unjust::{score_throughout, Unjust};
 use crate::math::bid::{commitment, commitment_message, reveal_ack_message};
 use crate::seeds;
-use crate::signatures::require_signed;
+use crate::signatures::{require_signed, signer_of};
 use crate::slashing::*;
 use crate::state::{Auction, GpuModel, Keeper, Lease, Market, Node, Order, Provider};
 
@@ -94,7 +94,8 @@ fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64
     let hidden =
         commitment(domain, &auction.order, omitted.address(), auction.close_at, bid.price, &bid.salt);
     let acknowledged = reveal_ack_message(&hidden, received_at);
-    require_signed(&accounts.instructions, -1, &lease.keeper, &acknowledged)?;
+    let signer = signer_of(&accounts.instructions, -1, &acknowledged)?;
+    require!(accounts.keeper.answers_for(&signer, now), MarketError::InvalidSignature);
     require_signed(&accounts.instructions, -2, &omitted.node_key, &commitment_message(&hidden))?;
     // The winner's bid and the bar were not omitted.
     let counted = *omitted.address() == lease.node || *omitted.address() == auction.bar_node;

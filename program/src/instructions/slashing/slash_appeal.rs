@@ -12,7 +12,7 @@ use crate::constants::{
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::{FaultAppealed, FaultVoided};
 use crate::instructions::slashing::slash_apply::{lease_of, settle_fault};
-use crate::signatures::require_signed;
+use crate::signatures::signer_of;
 use crate::state::{
     add_voter, Fault, Keeper, Lease, Market, Node, Provider, Statement, FAULT_DISPUTE, FAULT_PENDING,
     KEEPER_ACTIVE,
@@ -57,8 +57,11 @@ fn validate(accounts: &SlashAppeal, statement: &[u8; STATEMENT_LEN], now: i64) -
         accounts.keeper.status == KEEPER_ACTIVE && accounts.keeper.active_since < fault.voters_before,
         MarketError::KeeperNotActive
     );
-    require_signed(&accounts.instructions, -1, &accounts.keeper.wallet, statement)?;
+    let signer = signer_of(&accounts.instructions, -1, statement)?;
+    require!(accounts.keeper.answers_for(&signer, now), MarketError::InvalidSignature);
     let parsed = Statement::parse(statement)?;
+    let speaks = accounts.keeper.speaks(&signer, parsed.period, fault.period_secs)?;
+    require!(speaks, MarketError::InvalidSignature);
     let mut flags = parsed.contradicts(fault.period_secs, fault.grace_secs);
     // That none of the measured periods shows the class is refuted by one that does: the last one, which the fault is of.
     if accounts.node.shows_class(&parsed) {

@@ -81,6 +81,8 @@ const REGISTERED: usize = 5;
 pub const CUSTOMERS: [usize; 3] = [0, 1, 4];
 pub const PROVIDERS: [usize; 3] = [2, 3, 4];
 pub const KEEPERS: [usize; 4] = [5, 6, 7, 8];
+/// Keys that may sign for keepers apart from their wallets.
+pub const HOT: [u64; 3] = [81_001, 81_002, 81_003];
 /// Customer, provider and keeper in one: the one who tries to cheat with every role at once.
 pub const ATTACKER: usize = 4;
 const ACTORS: usize = 10;
@@ -158,6 +160,11 @@ impl Harness {
         }
         for who in [&w.authority, &w.guardian] {
             keys.insert(who.pubkey(), who.insecure_clone());
+        }
+        for number in HOT {
+            let hot = key(number);
+            w.svm.airdrop(&hot.pubkey(), crate::actors::START_LAMPORTS).expect("airdrop");
+            keys.insert(hot.pubkey(), hot);
         }
         // Token accounts that are not what they look like.
         let thief = actors[ATTACKER].wallet();

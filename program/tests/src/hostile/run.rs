@@ -1,5 +1,7 @@
 //! Plays sequences: from a seed, or from a record.
 
+use gantry_market::state::Keeper;
+use gantry_market::ID;
 use solana_instruction::Instruction;
 
 use super::actions::{ACTIONS, BEFORE_PROOFS};
@@ -10,8 +12,21 @@ use super::scenario::{self, Scenario};
 use super::scene::{Memory, Scene};
 use super::trace::Step;
 use super::wind_down::nothing_is_stuck;
+use crate::ix::name_of;
 use crate::random::Random;
 
+/// What a running keeper sends; its signer is the first account.
+const BY_SIGNER: [&str; 9] = [
+    "report_vote",
+    "order_award",
+    "auction_award",
+    "lease_migrate",
+    "lease_outage",
+    "outage_vote",
+    "dispute_vote",
+    "keeper_update",
+    "keeper_activate",
+];
 /// Steps between two times that everybody is made to leave, on a copy.
 const STUCK_EVERY: usize = 1_000;
 
@@ -110,6 +125,7 @@ pub fn replay_only(start: &Harness, steps: &[Step]) -> (Harness, Option<Failure>
 fn next(harness: &Harness, random: &mut Random, memory: &mut Memory) -> (Vec<Step>, usize) {
     let mut s = Scene { a: harness, r: random, memory };
     if let Some(mut plan) = scenario::next(&mut s) {
+        by_signers(harness, &mut plan);
         if s.once_in(8) {
             let at = s.below(plan.len());
             if let Some(Step::Send(instructions)) = plan.get_mut(at) {
@@ -143,6 +159,7 @@ fn next(harness: &Harness, random: &mut Random, memory: &mut Memory) -> (Vec<Ste
         })
         .expect("weights add up");
     let Some(mut plan) = (action.plan)(&mut s) else { return (vec![], 0) };
+    by_signers(harness, &mut plan);
     // Of a long plan most steps stay right, or its end would never be reached.
     let sends = plan.iter().filter(|step| step.instructions() > 0).count() as u64;
     for step in &mut plan {
@@ -158,6 +175,20 @@ fn next(harness: &Harness, random: &mut Random, memory: &mut Memory) -> (Vec<Ste
         _ => 0,
     };
     (plan, needed)
+}
+
+/// Generators have a keeper's wallet sign; where it has named another key, that one signs.
+fn by_signers(harness: &Harness, plan: &mut [Step]) {
+    for step in plan {
+        let Step::Send(instructions) = step else { continue };
+        for instruction in instructions.iter_mut().filter(|i| i.program_id == ID) {
+            let run = name_of(&instruction.data).is_some_and(|name| BY_SIGNER.contains(&name));
+            let Some(by) = instruction.accounts.first_mut().filter(|_| run) else { continue };
+            if let Some((_, keeper)) = harness.ledger.all::<Keeper>().find(|(_, k)| k.wallet == by.pubkey) {
+                by.pubkey = keeper.signer;
+            }
+        }
+    }
 }
 
 /// Right as it is, spoiled, or with company.

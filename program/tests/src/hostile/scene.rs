@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market::state::{Node, Order, Provider, NODE_ACTIVE};
+use gantry_market::state::{Keeper, Node, Order, Provider, NODE_ACTIVE};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_keypair::Keypair;
@@ -161,6 +161,12 @@ impl<'a> Scene<'a> {
 
     pub fn who(&self, wallet: &Address) -> Option<&'a Actor> {
         self.a.actors.iter().find(|actor| actor.wallet() == *wallet)
+    }
+
+    /// The key that signs for an actor's keeper now, or, where it has none, its wallet's.
+    pub fn signing(&self, actor: &'a Actor) -> &'a Keypair {
+        let keeper = self.a.ledger.get::<Keeper>(&actor.keeper());
+        keeper.and_then(|keeper| self.key(&keeper.signer)).unwrap_or(&actor.key)
     }
 
     pub fn key(&self, of: &Address) -> Option<&'a Keypair> {

@@ -130,7 +130,7 @@ pub fn auction_award_of(
     let loser_model = losing.map(|losing| losing.state.spec.model).filter(|other| *other != model);
     build(
         accounts::AuctionAward {
-            wallet: keeper.wallet(),
+            signer: keeper.signer(),
             keeper: keeper.keeper(),
             market: pda::market(),
             order: *order,
@@ -235,5 +235,5 @@ pub fn omitted(
     let order = w.read::<Lease>(lease).order;
     let ack = reveal_ack_message(&bid.commitment(w, &order), received_at);
     let proof = prove_omitted_bid(w, finder, lease, bid, received_at);
-    [bid.check(w, &order), signed(&keeper.key, &ack), proof]
+    [bid.check(w, &order), signed(keeper.signing(), &ack), proof]
 }

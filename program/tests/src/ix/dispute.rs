@@ -26,7 +26,7 @@ pub fn dispute_open(w: &Testbed, lease: &Address, kind: u8, evidence_hash: [u8; 
 pub fn dispute_vote(keeper: &Actor, lease: &Address, uphold: u8) -> Instruction {
     build(
         accounts::DisputeVote {
-            wallet: keeper.wallet(),
+            signer: keeper.signer(),
             keeper: keeper.keeper(),
             dispute: pda::dispute(lease),
         },

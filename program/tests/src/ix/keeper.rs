@@ -1,8 +1,11 @@
 use gantry_market::{accounts, instruction};
 use solana_address::Address;
 use solana_instruction::Instruction;
+use solana_keypair::Keypair;
+use solana_signer::Signer;
 
-use super::{build, system_program};
+use super::{build, instructions_sysvar, signed, system_program};
+use crate::testbed::DOMAIN;
 use crate::tokens::token_program;
 use crate::{pda, Actor, Testbed};
 
@@ -35,16 +38,48 @@ pub fn keeper_register_at(
             keeper: who.keeper(),
             stake_vault: who.keeper_vault(),
             from: who.stake,
+            instructions: instructions_sysvar(),
             token_program: token_program(),
             system_program: system_program(),
         },
-        instruction::KeeperRegister { bond, multiaddr, multiaddr_len },
+        instruction::KeeperRegister { bond, multiaddr, multiaddr_len, signer: who.signer() },
     )
+}
+
+/// What a key signs to sign for the keeper of a wallet on this cluster.
+pub fn consent(wallet: &Address) -> Vec<u8> {
+    [&b"GANTRYH1"[..], &DOMAIN, wallet.as_ref()].concat()
+}
+
+/// The consent of the key, and the registration that names it.
+pub fn keeper_register_with(w: &Testbed, who: &Actor, bond: u64, hot: &Keypair) -> [Instruction; 2] {
+    let mut named = who.again();
+    named.hot = Some(hot.insecure_clone());
+    [signed(hot, &consent(&who.wallet())), keeper_register(w, &named, bond)]
+}
+
+/// The wallet names another signer; without the consent that a key other than the wallet's must have given before.
+pub fn keeper_set_signer(who: &Actor, signer: &Address) -> Instruction {
+    build(
+        accounts::KeeperSetSigner {
+            wallet: who.wallet(),
+            market: pda::market(),
+            keeper: who.keeper(),
+            stake_vault: who.keeper_vault(),
+            instructions: instructions_sysvar(),
+        },
+        instruction::KeeperSetSigner { signer: *signer },
+    )
+}
+
+/// The consent of the new signer, and the change.
+pub fn keeper_rotation(who: &Actor, to: &Keypair) -> [Instruction; 2] {
+    [signed(to, &consent(&who.wallet())), keeper_set_signer(who, &to.pubkey())]
 }
 
 pub fn keeper_update(who: &Actor, multiaddr: [u8; 128], multiaddr_len: u8) -> Instruction {
     build(
-        accounts::KeeperUpdate { wallet: who.wallet(), keeper: who.keeper() },
+        accounts::KeeperUpdate { signer: who.signer(), keeper: who.keeper() },
         instruction::KeeperUpdate { multiaddr, multiaddr_len },
     )
 }
@@ -52,7 +87,7 @@ pub fn keeper_update(who: &Actor, multiaddr: [u8; 128], multiaddr_len: u8) -> In
 pub fn keeper_activate(who: &Actor) -> Instruction {
     build(
         accounts::KeeperActivate {
-            wallet: who.wallet(),
+            signer: who.signer(),
             market: pda::market(),
             keeper: who.keeper(),
             stake_vault: who.keeper_vault(),

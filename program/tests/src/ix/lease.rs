@@ -47,7 +47,7 @@ pub fn lease_abort(w: &Testbed, lease: &Address) -> Instruction {
             node: state.node,
             provider: state.provider,
             lease: *lease,
-            keeper_wallet: state.keeper,
+            rent_payer: state.rent_payer,
         },
         instruction::LeaseAbort {},
     )
@@ -143,7 +143,7 @@ pub fn lease_migrate(w: &Testbed, keeper: &Actor, failed: &Address, node: &Addre
     let to: Node = w.read(node);
     build(
         accounts::LeaseMigrate {
-            wallet: keeper.wallet(),
+            signer: keeper.signer(),
             keeper: keeper.keeper(),
             market: pda::market(),
             order: state.order,
@@ -190,7 +190,7 @@ pub fn lease_close(w: &Testbed, authority: &Address, lease: &Address) -> Instruc
             provider: (w.market().params.emission_bps > 0).then_some(state.provider),
             node: state.node,
             lease: *lease,
-            keeper_wallet: state.keeper,
+            rent_payer: state.rent_payer,
             token_program: token_program(),
         },
         instruction::LeaseClose {},

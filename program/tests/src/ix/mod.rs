@@ -96,6 +96,7 @@ names! {
     NodeClose => "node_close",
     KeeperRegister => "keeper_register",
     KeeperUpdate => "keeper_update",
+    KeeperSetSigner => "keeper_set_signer",
     KeeperActivate => "keeper_activate",
     KeeperSuspend => "keeper_suspend",
     KeeperRequestExit => "keeper_request_exit",

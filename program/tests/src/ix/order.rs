@@ -115,7 +115,7 @@ pub fn order_award_at(
 ) -> Instruction {
     build(
         accounts::OrderAward {
-            wallet: keeper.wallet(),
+            signer: keeper.signer(),
             keeper: keeper.keeper(),
             market: pda::market(),
             order: *order,

@@ -9,7 +9,7 @@ use crate::{pda, Actor, Testbed};
 pub fn outage_vote(keeper: &Actor, node: &Address, last_answer: i64) -> Instruction {
     build(
         accounts::OutageVote {
-            wallet: keeper.wallet(),
+            signer: keeper.signer(),
             keeper: keeper.keeper(),
             market: pda::market(),
             node: *node,
@@ -26,7 +26,7 @@ pub fn lease_outage(w: &Testbed, keeper: &Actor, lease: &Address) -> Instruction
     let state: Node = w.read(&node);
     build(
         accounts::LeaseOutage {
-            wallet: keeper.wallet(),
+            signer: keeper.signer(),
             keeper: keeper.keeper(),
             market: pda::market(),
             outage: pda::outage(&node),

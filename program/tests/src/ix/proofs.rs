@@ -37,7 +37,7 @@ pub fn equivocation(
     other: &[u8],
 ) -> [Instruction; 3] {
     let proof = prove_equivocation(w, finder, &keeper.keeper());
-    [signed(&keeper.key, one), signed(&keeper.key, other), proof]
+    [signed(keeper.signing(), one), signed(keeper.signing(), other), proof]
 }
 
 pub fn prove_better_ask(w: &Testbed, finder: &Actor, lease: &Address, better: &Address) -> Instruction {

@@ -13,7 +13,7 @@ use crate::{pda, Actor, Testbed};
 pub fn report_vote(keeper: &Actor, period: u64, root: [u8; 32]) -> Instruction {
     build(
         accounts::ReportVote {
-            wallet: keeper.wallet(),
+            signer: keeper.signer(),
             keeper: keeper.keeper(),
             market: pda::market(),
             report: pda::report(period),

@@ -1,10 +1,11 @@
 use gantry_market::constants::IDLE_REPORTS;
 use gantry_market::state::{Keeper, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING};
 
-use crate::hostile::harness::{ATTACKER, KEEPERS};
-use crate::hostile::scene::{one, Plan, Scene};
+use crate::hostile::harness::{ATTACKER, HOT, KEEPERS};
+use crate::hostile::scene::{one, send, Plan, Scene};
 use crate::hostile::trace::Step;
-use crate::ix;
+use crate::ix::{self, signed};
+use crate::testbed::key;
 
 /// Mostly actors that are no keepers yet: a stranger, the attacker.
 const NEWCOMERS: [usize; 3] = [9, 9, ATTACKER];
@@ -26,6 +27,23 @@ pub fn keeper_update(s: &mut Scene) -> Option<Plan> {
     let who = s.actor_of(&KEEPERS);
     let (bytes, len) = ix::multiaddr("/dns4/keeper.example/tcp/4001");
     one(ix::keeper_update(who, bytes, len))
+}
+
+/// Mostly the lightest keeper, which nothing depends on: a key of its own or its wallet, and now and then one that has not
+/// agreed, or has agreed to sign for another.
+pub fn keeper_set_signer(s: &mut Scene) -> Option<Plan> {
+    let usual = if s.once_in(4) { KEEPERS } else { [8, 8, 8, ATTACKER] };
+    let who = s.actor_of(&usual);
+    let hot = key(HOT[s.below(HOT.len())]);
+    let mut plan = ix::keeper_rotation(who, &hot).to_vec();
+    match s.below(8) {
+        0 => plan = vec![ix::keeper_set_signer(who, &who.wallet())],
+        1 => plan = vec![plan.remove(1)],
+        2 => plan[0] = signed(&hot, &ix::consent(&s.actor().wallet())),
+        3 => plan[0] = signed(&s.actor().key, &ix::consent(&who.wallet())),
+        _ => {}
+    }
+    send(plan)
 }
 
 pub fn keeper_activate(s: &mut Scene) -> Option<Plan> {

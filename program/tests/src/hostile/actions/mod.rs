@@ -65,6 +65,7 @@ pub const ACTIONS: &[Action] = &[
     action("guarantee_resolve", 6, providers::guarantee_resolve),
     action("keeper_register", 3, keepers::keeper_register),
     action("keeper_update", 1, keepers::keeper_update),
+    action("keeper_set_signer", 2, keepers::keeper_set_signer),
     action("keeper_activate", 4, keepers::keeper_activate),
     action("keeper_suspend", 3, keepers::keeper_suspend),
     action("keeper_request_exit", 2, keepers::keeper_request_exit),

@@ -3,7 +3,7 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::bid::price_of;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
-use gantry_market::state::{FraudProof, Lease, Node, Order, Provider, NODE_ACTIVE};
+use gantry_market::state::{FraudProof, Keeper, Lease, Node, Order, Provider, NODE_ACTIVE};
 
 use super::customers::free_nonce;
 use crate::hostile::harness::{ATTACKER, CUSTOMERS, KEEPERS};
@@ -23,6 +23,12 @@ pub fn prove_equivocation(s: &mut Scene) -> Option<Plan> {
     s.a.ledger.held(&keeper.keeper())?;
     let records = if s.once_in(2) { two_manifests(s) } else { two_statements(s, keeper)? };
     let mut proof = ix::equivocation(&s.a.w, finder, keeper, &records[0], &records[1]).to_vec();
+    // By its signer, the one before, or its wallet, which may be neither.
+    for (place, record) in records.iter().enumerate() {
+        let state = s.a.ledger.get::<Keeper>(&keeper.keeper())?;
+        let by = [state.signer, state.signer, state.former_signer, state.wallet][s.below(4)];
+        proof[place] = signed(s.key(&by).unwrap_or(&keeper.key), record);
+    }
     if s.once_in(10) {
         // Somebody else records one of them.
         let other = s.actor();

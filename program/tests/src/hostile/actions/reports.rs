@@ -303,5 +303,5 @@ pub fn slash_appeal(s: &mut Scene) -> Option<Plan> {
     text[80..112].copy_from_slice(fault.lease.as_ref());
     let appeal = ix::slash_appeal(&s.a.w, &at, who, text);
     let signer = if s.once_in(8) { s.actor() } else { who };
-    send(vec![signed(&signer.key, &text), appeal])
+    send(vec![signed(s.signing(signer), &text), appeal])
 }

@@ -110,7 +110,7 @@ fn awarded(
     };
     must!(order.auction_close == before.close_at, "an award is of the order's own auction", "{at}");
     must!(act.now > before.reveal_until, "reveals have their time", "{at}: {}", act.now);
-    must!(act.signed(&lease.keeper), "who awards has signed", "{at}");
+    must!(act.signed(&lease.rent_payer), "who awards has signed", "{at}");
     let own = lease.keeper == after.keeper;
     must!(own == (lease.of_first_keeper == 1), "a lease knows who stops its auction", "{at}");
     if !own {

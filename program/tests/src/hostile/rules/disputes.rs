@@ -150,7 +150,7 @@ fn voted(act: &Act, change: &Change<Dispute>, before: &Dispute, after: &Dispute)
     must!(fresh.len() == 1, "a keeper votes once", "{at}: {fresh:?}");
     let keeper = act.ledger.all::<Keeper>().find(|(_, keeper)| keeper.index == fresh[0]).map(|(_, k)| k);
     let fit = keeper.is_some_and(|keeper| {
-        keeper.status == KEEPER_ACTIVE && keeper.active_since < before.opened_at && act.signed(&keeper.wallet)
+        keeper.status == KEEPER_ACTIVE && keeper.active_since < before.opened_at && act.signed(&keeper.signer)
     });
     must!(fit && act.now < before.closes_at, "keepers active before a dispute vote in time", "{at}");
     let keeper = keeper.expect("just checked");

@@ -1,5 +1,6 @@
 //! Keepers: bonds stay until their time, weight is what bonds weigh.
 
+use gantry_market::constants::CONSENT_TAG;
 use gantry_market::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED};
 
 use super::money::amount;
@@ -8,16 +9,25 @@ use super::{must, Act, Verdict};
 use crate::hostile::entity::Token;
 use crate::pda;
 
+/// Whether the keeper's signer has agreed to be it.
+fn consented(act: &Act, market: &Market, keeper: &Keeper) -> bool {
+    let consent = [&CONSENT_TAG[..], &market.domain, keeper.wallet.as_ref()].concat();
+    keeper.signer == keeper.wallet || act.verified(&keeper.signer, &consent)
+}
+
 pub fn check(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<Keeper>() {
         let at = change.at;
         let by_owner = act.signed(&change.either().wallet);
+        let by_signer = act.signed(&change.either().signer);
         let vault = pda::stake_vault(&at);
         let lost = amount(act.ledger.get::<Token>(&vault)) - amount(act.after::<Token>(&vault));
         if let Some(keeper) = change.created() {
             must!(by_owner && keeper.bond >= market.params.min_bond, "a keeper bonds itself", "{at}");
             must!(-lost >= i128::from(keeper.bond), "the bond is in its vault", "{at}");
             must!(keeper.weight == 0 && keeper.status == KEEPER_PENDING, "a new bond weighs nothing", "{at}");
+            let first = (keeper.signer_since, keeper.signer_until) == (act.now, 0);
+            must!(first && consented(act, market, keeper), "a signer has agreed", "{at}");
             continue;
         }
         if let Some(keeper) = change.closed() {
@@ -39,6 +49,16 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             "a keeper keeps its place",
             "{at}"
         );
+        let keys = |k: &Keeper| (k.signer, k.former_signer, k.signer_since, k.signer_until);
+        if keys(before) != keys(after) {
+            let params = &market.params;
+            let records = params.period_secs + params.report_retention_secs + params.appeal_secs;
+            let until = act.now + i64::from(records.max(params.keeper_exit_secs));
+            let turn = (after.former_signer, after.signer_since, after.signer_until);
+            must!(by_owner && turn == (before.signer, act.now, until), "its wallet names a signer", "{at}");
+            must!(act.now >= before.signer_until, "two keys at most are liable", "{at}");
+            must!(consented(act, market, after), "a signer has agreed", "{at}");
+        }
         let bond = i128::from(before.bond) - i128::from(after.bond);
         let cut = cut_of(act, market).filter(|cut| cut.from == at);
         let costs = cut.as_ref().map_or(0, |cut| i128::from(cut.amount));
@@ -68,7 +88,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
                 (KEEPER_PENDING, KEEPER_ACTIVE) => {
                     let due = before.pending_since + i64::from(market.params.keeper_activation_secs);
                     must!(act.now >= due, "a new bond waits", "{at}: {} of {due}", act.now);
-                    must!(by_owner, "who does not run is not counted", "{at}");
+                    must!(by_signer, "who does not run is not counted", "{at}");
                     let weight = after.bond.min(market.params.weight_cap);
                     must!(
                         after.weight == weight && after.active_since == act.now,
@@ -107,7 +127,7 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             must!(before.exit_at == after.exit_at, "an exit's time stays", "{}: {at}", act.name);
         }
         let moved = before.multiaddr != after.multiaddr;
-        must!(!moved || by_owner, "a keeper says where it is", "{}: {at}", act.name);
+        must!(!moved || by_signer, "a keeper says where it is", "{}: {at}", act.name);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use gantry_market::constants::{AWARD_VIEW_SECS, MODE_SEALED};
 use gantry_market::math::bid::{commitment, commitment_message, reveal_ack_message};
 use gantry_market::math::reputation::reputation_of;
 use gantry_market::math::score::score;
-use gantry_market::state::{Auction, GpuModel, Lease, Market, Node, Order, NODE_ACTIVE};
+use gantry_market::state::{Auction, GpuModel, Keeper, Lease, Market, Node, Order, NODE_ACTIVE};
 use solana_address::Address;
 
 use super::slashes::{repriced, unjust_cut, Cut};
@@ -77,7 +77,12 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     let hidden = commitment(&market.domain, &before.order, &bid.node, auction.close_at, bid.price, &bid.salt);
     let late = bid.received_at > auction.reveal_until;
     must!(!late, "a reveal counts that came in time", "{} of {}", bid.received_at, auction.reveal_until);
-    let acknowledged = act.verified(&before.keeper, &reveal_ack_message(&hidden, bid.received_at));
+    let ack = reveal_ack_message(&hidden, bid.received_at);
+    let acknowledged = act.ledger.get::<Keeper>(&pda::keeper(&before.keeper)).is_some_and(|keeper| {
+        [keeper.signer, keeper.former_signer]
+            .iter()
+            .any(|key| act.verified(key, &ack) && keeper.answers_for(key, act.now))
+    });
     must!(acknowledged, "the keeper that awarded acknowledged the bid", "{}", before.keeper);
     let node = act.ledger.get::<Node>(&bid.node);
     let signed = node.is_some_and(|node| act.verified(&node.node_key, &commitment_message(&hidden)));

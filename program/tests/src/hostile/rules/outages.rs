@@ -51,12 +51,12 @@ fn voted(act: &Act, market: &Market, change: &Change<Outage>, after: &Outage) ->
     let keeper = act
         .ledger
         .all::<Keeper>()
-        .find(|(_, keeper)| act.signed(&keeper.wallet) && act.name == "outage_vote");
+        .find(|(_, keeper)| act.signed(&keeper.signer) && act.name == "outage_vote");
     must!(keeper.is_some(), "keepers vote about outages", "{}: {at}", act.name);
     let before = change.before.filter(|before| after.opened_at == before.opened_at);
     let (weight, count) = before.map_or((0, 0), |before| (before.weight, voters(before)));
     let by = act.ledger.all::<Keeper>().any(|(_, keeper)| {
-        act.signed(&keeper.wallet)
+        act.signed(&keeper.signer)
             && keeper.status == KEEPER_ACTIVE
             && keeper.active_since < after.opened_at
             && after.weight == weight + keeper.weight

@@ -24,7 +24,7 @@ fn receiver(act: &Act, held: &Held) -> Option<Address> {
         Entity::Keeper(found) => Some(found.wallet),
         Entity::Credits(found) => Some(found.customer),
         Entity::Order(found) => Some(found.rent_payer),
-        Entity::Lease(found) => Some(found.keeper),
+        Entity::Lease(found) => Some(found.rent_payer),
         Entity::Report(found) => Some(found.rent_payer),
         Entity::Fault(found) => Some(found.rent_payer),
         Entity::Payout(found) => Some(found.rent_payer),

@@ -74,7 +74,7 @@ fn voter<'a>(act: &'a Act, market: &Market, report: &Report, index: u16) -> Resu
     let (at, keeper) = at.expect("just checked");
     let end = period_end(report.period, market.params.period_secs).expect("fits");
     let fit = keeper.status == KEEPER_ACTIVE && keeper.active_since < end && act.now >= end;
-    must!(fit && act.signed(&keeper.wallet), "keepers active in the period vote after it", "{at}");
+    must!(fit && act.signed(&keeper.signer), "keepers active in the period vote after it", "{at}");
     Ok(keeper)
 }
 
@@ -192,7 +192,7 @@ fn records(act: &Act) -> Verdict {
         let same = (before.misses, before.last_vote_period) == (after.misses, after.last_vote_period);
         must!(same || votes > before.votes, "a record changes by a first vote", "{at}");
         let took_part = (before.voted_at, before.voted_reports) != (after.voted_at, after.voted_reports);
-        let by_owner = act.signed(&after.wallet) && matches!(act.name, "report_vote" | "keeper_activate");
+        let by_owner = act.signed(&after.signer) && matches!(act.name, "report_vote" | "keeper_activate");
         must!(!took_part || by_owner, "who takes part does so itself", "{}: {at}", act.name);
     }
     Ok(())

@@ -236,13 +236,13 @@ fn equivocation(act: &Act) -> Verdict {
     let statements: Vec<Statement> = act
         .verified
         .iter()
-        .filter(|(key, _)| *key == before.wallet)
+        .filter(|(key, _)| before.answers_for(key, act.now))
         .filter_map(|(_, text)| Statement::parse(&<[u8; 144]>::try_from(text.as_slice()).ok()?).ok())
         .collect();
     let manifests: Vec<Manifest> = act
         .verified
         .iter()
-        .filter(|(key, _)| *key == before.wallet)
+        .filter(|(key, _)| before.answers_for(key, act.now))
         .filter_map(|(_, text)| Manifest::parse(&<[u8; 64]>::try_from(text.as_slice()).ok()?).ok())
         .collect();
     let by_manifests = manifests.iter().any(|one| {

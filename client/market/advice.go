@@ -82,6 +82,7 @@ var advice = map[Code]string{
 	bindings.ErrorCodeMigrationNotAllowed:  "end the lease instead and order again",
 	bindings.ErrorCodeUnsuitableFigures:    "ask for less, or wait until keepers have measured the node: `gantry node show` has its figures",
 	bindings.ErrorCodeInvalidCommitment:    "bring what the node of this market signed, the entry as it was sent, and the block of its instant, byte for byte",
+	bindings.ErrorCodeSignerStands:         "nothing is left to do; `gantry keeper show` has the keeper's signer",
 	bindings.ErrorCodeUnknownProfile:       "close the fraud proof: the model was measured by another profile, and before that by another; see `gantry market show`",
 	bindings.ErrorCodeWorkIsRight:          "close the fraud proof: what the node signed is right",
 	bindings.ErrorCodeAlreadyProven:        "nothing is left to do: close the fraud proof for its rent",

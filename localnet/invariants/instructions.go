@@ -9,7 +9,7 @@ import (
 var instructions = []string{
 	"market_init", "market_propose_params", "market_apply_params", "market_pause", "market_set_authority",
 	"market_accept_authority", "market_propose_roles", "market_apply_roles", "gpu_model_propose", "gpu_model_apply",
-	"keeper_register", "keeper_activate", "keeper_suspend", "keeper_update", "keeper_request_exit", "keeper_withdraw",
+	"keeper_register", "keeper_activate", "keeper_suspend", "keeper_update", "keeper_set_signer", "keeper_request_exit", "keeper_withdraw",
 	"provider_register", "provider_set_payout", "provider_stake", "provider_request_unstake", "provider_withdraw_stake",
 	"provider_close",
 	"node_register", "node_set_evidence", "node_update", "node_accept_terms", "node_guarantee", "guarantee_resolve",

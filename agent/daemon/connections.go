@@ -21,12 +21,13 @@ func keepersOf(v *view.View) []p2p.Peer {
 		}
 		peer, err := p2p.ParsePeer(k.Addr())
 		if err != nil {
-			// An address without the trailing identity is accepted: the identity is the wallet.
-			peer = p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}
+			// An address without the trailing identity is accepted: the identity is the signer.
+			peer = p2p.Peer{Key: k.SigningKey(), Addrs: []string{k.Addr()}}
 		}
-		if peer.Key != k.Wallet || k.Addr() == "" {
+		if peer.Key != k.SigningKey() || k.Addr() == "" {
 			continue
 		}
+		peer.Key, peer.As = k.Wallet, k.SigningKey()
 		out = append(out, peer)
 	}
 	return out
@@ -40,7 +41,7 @@ func (a *Agent) keepConnections(ctx context.Context) error {
 		peers := a.keepers()
 		now := make([]string, len(peers))
 		for i, p := range peers {
-			now[i] = fmt.Sprint(p.Key, p.Addrs)
+			now[i] = fmt.Sprint(p.Key, p.As, p.Addrs)
 		}
 		if !slices.Equal(now, last) {
 			last = now

@@ -114,7 +114,8 @@ func (k *signerKey) Equals(o crypto.Key) bool {
 // Peer is a peer with the addresses at which it may be reached.
 type Peer struct {
 	Key   solana.PublicKey
-	Addrs []string // multiaddresses, with or without the trailing /p2p/ID
+	As    solana.PublicKey // its key as a peer, where the caller knows that; zero: see Names
+	Addrs []string         // multiaddresses, with or without the trailing /p2p/ID
 }
 
 // ParsePeer reads a full address: /ip4/…/tcp/…/p2p/ID. Error: ErrAddress.

@@ -38,7 +38,9 @@ func (n *Node) name(id peer.ID) (solana.PublicKey, error) {
 
 // info is where a peer is reached. Errors: ErrIdentity, ErrAddress.
 func (n *Node) info(p Peer) (peer.AddrInfo, error) {
-	if names := n.names.Load(); names != nil {
+	if names := n.names.Load(); !p.As.IsZero() {
+		p.Key = p.As
+	} else if names != nil {
 		p.Key = (*names).Peer(p.Key)
 	}
 	return p.info()

@@ -236,7 +236,7 @@ func (g *Gateway) peers() []p2p.Peer {
 	var out []p2p.Peer
 	for _, k := range g.view.Keepers() {
 		if k.State().Dialled() && k.Addr() != "" {
-			out = append(out, p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}})
+			out = append(out, p2p.Peer{Key: k.Wallet, As: k.SigningKey(), Addrs: []string{k.Addr()}})
 		}
 	}
 	return out
@@ -255,7 +255,7 @@ func (g *Gateway) keepConnections(ctx context.Context) error {
 	for {
 		changed := g.view.Changed()
 		now := g.peers()
-		if !slices.EqualFunc(now, last, func(a, b p2p.Peer) bool { return a.Key == b.Key && slices.Equal(a.Addrs, b.Addrs) }) {
+		if !slices.EqualFunc(now, last, func(a, b p2p.Peer) bool { return a.Key == b.Key && a.As == b.As && slices.Equal(a.Addrs, b.Addrs) }) {
 			last = now
 			var good []p2p.Peer
 			for _, p := range now {

@@ -26,7 +26,7 @@ func (g *Gossip) runPeers(ctx context.Context) error {
 		g.o.View.Read(func(v *view.Accounts) {
 			for wallet, k := range v.Keepers {
 				if addr := k.Addr(); wallet != g.self() && addr != "" && k.State().Dialled() {
-					peers = append(peers, p2p.Peer{Key: wallet, Addrs: []string{addr}})
+					peers = append(peers, p2p.Peer{Key: wallet, As: k.SigningKey(), Addrs: []string{addr}})
 				}
 			}
 		})

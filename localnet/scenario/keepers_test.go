@@ -67,7 +67,7 @@ func (l *listener) sets(_ context.Context, _ solana.PublicKey, m messages.Manife
 	defer l.mu.Unlock()
 	for _, raw := range m.Manifests {
 		x := statement.ReadManifest(raw)
-		if x.Verify(l.domain) != nil {
+		if x.Verify(l.domain, records.Wallets) != nil {
 			continue
 		}
 		key := manifestKey{x.Keeper, x.Period}

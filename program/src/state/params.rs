@@ -166,7 +166,8 @@ impl Params {
     /// For how long a keeper answers for what its former signer has signed: as long as its bond would take to leave, and
     /// until a report of the running period is applied and the appeal after that is over.
     pub fn signer_secs(&self) -> u32 {
-        let reports = self.period_secs.saturating_add(self.report_retention_secs).saturating_add(self.appeal_secs);
+        let reports =
+            self.period_secs.saturating_add(self.report_retention_secs).saturating_add(self.appeal_secs);
         self.keeper_exit_secs.max(reports)
     }
 

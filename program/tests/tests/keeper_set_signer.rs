@@ -35,15 +35,14 @@ fn the_wallet_signs_until_it_names_another_key() {
     let meta = w.ok_all(&ix::keeper_rotation(&who, &hot), &[&who.key]);
     let keeper = state(&w, &who);
     let until = w.now() + LIABLE;
-    assert_eq!((keeper.wallet, keeper.signer, keeper.former_signer), (who.wallet(), hot.pubkey(), who.wallet()));
+    assert_eq!(
+        (keeper.wallet, keeper.signer, keeper.former_signer),
+        (who.wallet(), hot.pubkey(), who.wallet())
+    );
     assert_eq!((keeper.signer_since, keeper.signer_until), (w.now(), until));
     assert_eq!((keeper.bond, keeper.weight, keeper.status), (BOND, BOND, KEEPER_ACTIVE));
-    let event = KeeperSignerSet {
-        keeper: who.keeper(),
-        signer: hot.pubkey(),
-        former_signer: who.wallet(),
-        until,
-    };
+    let event =
+        KeeperSignerSet { keeper: who.keeper(), signer: hot.pubkey(), former_signer: who.wallet(), until };
     assert_emitted(&meta, &event);
     // Back to the wallet, which needs no consent, once the former key answers for nothing any more.
     who.hot = Some(hot);
@@ -70,10 +69,9 @@ fn two_keys_at_most_are_liable() {
     let (first, second) = (w.hot_key(), w.hot_key());
     w.rotate(&mut who, &first);
     w.warp(LIABLE - 1);
-    for instructions in [
-        ix::keeper_rotation(&who, &second).to_vec(),
-        vec![ix::keeper_set_signer(&who, &who.wallet())],
-    ] {
+    for instructions in
+        [ix::keeper_rotation(&who, &second).to_vec(), vec![ix::keeper_set_signer(&who, &who.wallet())]]
+    {
         w.refused_all(&instructions, &[&who.key], MarketError::TooEarly);
     }
     w.warp(1);
@@ -160,10 +158,8 @@ fn a_key_signs_for_a_keeper_only_if_it_agreed_to() {
         w.refused_all(&instructions, &[&who.key], MarketError::InvalidSignature);
     }
     // What another's signer agreed to with its own owner.
-    let theirs = [
-        signed(honest.signing(), &consent(&honest.wallet())),
-        ix::keeper_set_signer(&who, &honest.signer()),
-    ];
+    let theirs =
+        [signed(honest.signing(), &consent(&honest.wallet())), ix::keeper_set_signer(&who, &honest.signer())];
     w.refused_all(&theirs, &[&who.key], MarketError::InvalidSignature);
     assert_eq!(state(&w, &who).signer, who.wallet());
 }
@@ -178,7 +174,10 @@ fn a_keeper_registers_with_a_signer() {
     w.refused_all(&wrong, &[&who.key], MarketError::InvalidSignature);
     w.ok_all(&[agreed, register], &[&who.key]);
     let keeper = state(&w, &who);
-    assert_eq!((keeper.wallet, keeper.signer, keeper.former_signer), (who.wallet(), hot.pubkey(), Address::default()));
+    assert_eq!(
+        (keeper.wallet, keeper.signer, keeper.former_signer),
+        (who.wallet(), hot.pubkey(), Address::default())
+    );
     assert_eq!((keeper.signer_since, keeper.signer_until), (w.now(), 0));
     who.hot = Some(hot);
     w.warp(i64::from(w.params.keeper_activation_secs));

@@ -5,8 +5,8 @@ use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
 
 use crate::constants::CONSENT_TAG;
-use crate::events::KeeperSignerSet;
 use crate::errors::MarketError;
+use crate::events::KeeperSignerSet;
 use crate::seeds;
 use crate::signatures::require_signed;
 use crate::state::{Keeper, Market};

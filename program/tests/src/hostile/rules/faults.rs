@@ -135,7 +135,8 @@ fn compensated(act: &Act, at: &Address, before: &Fault, after: &Fault) -> Verdic
 fn appeal(act: &Act, change: &Change<Fault>, before: &Fault) -> Verdict {
     let at = change.at;
     must!(act.now < before.applicable_at, "appeals are in time", "{at}");
-    let named = |k: &Keeper| act.instruction.accounts.iter().any(|meta| meta.pubkey == pda::keeper(&k.wallet));
+    let named =
+        |k: &Keeper| act.instruction.accounts.iter().any(|meta| meta.pubkey == pda::keeper(&k.wallet));
     let signer = act.verified.first().and_then(|(key, _)| {
         act.ledger.all::<Keeper>().find(|(_, k)| named(k) && k.answers_for(key, act.now))
     });

@@ -40,9 +40,8 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
     must!(lease.continues == 0 || moved.is_some(), "what continues has failed before", "{at}");
     must!(market.paused & 2 == 0, "no awards while paused", "{at}");
     let keepers = act.ledger.all::<Keeper>();
-    let awards = |k: &Keeper| {
-        k.wallet == lease.keeper && k.signer == lease.rent_payer && k.status == KEEPER_ACTIVE
-    };
+    let awards =
+        |k: &Keeper| k.wallet == lease.keeper && k.signer == lease.rent_payer && k.status == KEEPER_ACTIVE;
     let by_keeper = keepers.filter(|(_, k)| awards(k)).count() == 1;
     must!(by_keeper && act.signed(&lease.rent_payer), "the signer of an active keeper awards", "{at}");
     let waits = order.status == ORDER_OPEN && act.now <= order.award_deadline;

@@ -239,7 +239,7 @@ func TestSet(t *testing.T) {
 				return Set{}, err
 			}
 		}
-		return a.Set(auction)
+		return a.Set(auction, records.Wallets)
 	}
 	back, err := whole(func([]messages.BidSetPart) {})
 	require.NoError(t, err)
@@ -269,10 +269,10 @@ func TestSet(t *testing.T) {
 	}
 	other := auction
 	other.CloseAt++
-	require.ErrorIs(t, set.Verify(other), ErrSet)
+	require.ErrorIs(t, set.Verify(other, records.Wallets), ErrSet)
 	_, err = Root([]messages.JudgedBid{judged[1], judged[0]})
 	require.ErrorIs(t, err, ErrSet)
-	_, err = new(Assembler).Set(auction)
+	_, err = new(Assembler).Set(auction, records.Wallets)
 	require.ErrorIs(t, err, ErrSet)
 }
 
@@ -289,7 +289,7 @@ func TestTheRootIsOfTheBidsAlone(t *testing.T) {
 	two, err := Root(b)
 	require.NoError(t, err)
 	require.Equal(t, one, two)
-	read, err := Ack(FindAck(b[0].Bid.Acks, k.PublicKey(), records.AckReveal), a[0].Bid.Commitment)
+	read, err := Ack(FindAck(b[0].Bid.Acks, k.PublicKey(), records.AckReveal), a[0].Bid.Commitment, records.Wallets)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, read.ReceivedAt)
 	require.Nil(t, FindAck(b[0].Bid.Acks, k.PublicKey(), records.AckCommitment))
@@ -374,7 +374,7 @@ func TestEvidence(t *testing.T) {
 	o := records.Outcome{Commitment: b.Commitment, Code: records.OutcomeOutbid, Price: 1_260_000, Root: records.Hash{1}}
 	s, err := SignOutcome(k, o)
 	require.NoError(t, err)
-	read, err := ReadOutcome(&s)
+	read, err := ReadOutcome(&s, records.Wallets)
 	require.NoError(t, err)
 	require.Equal(t, o, read)
 	w, err := DescribeOutcome(s.Keeper, s.Outcome, s.Signature)

@@ -64,7 +64,7 @@ func TestAuction(t *testing.T) {
 		c, err := k.service.own(key(o))
 		require.NoError(t, err)
 		require.Len(t, c.set.Bids, 4)
-		require.NoError(t, c.set.Verify(sealedbid.AuctionOf(domain, o)))
+		require.NoError(t, c.set.Verify(sealedbid.AuctionOf(domain, o), records.Wallets))
 		roots = append(roots, c.set.Head.Root)
 		require.Equal(t, records.OutcomeWon, w.nodes[1].told(w, k, o, 400).Code)
 		lost := w.nodes[0].told(w, k, o, 500)

@@ -95,7 +95,7 @@ func (p *participant) manifest(period records.Period) messages.Manifest {
 
 func TestMissingDependenciesAreErrors(t *testing.T) {
 	p := newParticipant(t, view.New(view.Options{}))
-	options.Without(p.o, []string{"Log"}, func(field string, o Options) {
+	options.Without(p.o, []string{"Self", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})

@@ -234,6 +234,39 @@ func TestEquivocationIsProven(t *testing.T) {
 	require.ErrorIs(t, err, ErrOwn)
 }
 
+// A keeper that says the opposite with the key that its wallet has named since is brought with both keys, for as long as it answers
+// for both.
+func TestAContradictionAcrossTwoKeysIsProven(t *testing.T) {
+	w := newFixture(t, t.TempDir())
+	var keys [2]solana.PrivateKey
+	for i := range keys {
+		key, err := solana.NewRandomPrivateKey()
+		require.NoError(t, err)
+		keys[i] = key
+	}
+	wallet := solana.PublicKey{77}
+	yes, no := signed(t, keys[0], true), signed(t, keys[1], false)
+	yes.Keeper, no.Keeper = wallet, wallet
+	k := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(wallet)}}
+	k.Wallet, k.Signer, k.FormerSigner, k.SignerUntil = wallet, keys[1].PublicKey(), keys[0].PublicKey(), now+10
+	k.Keeper.Status = uint8(market.KeeperActive)
+	w.v.Put(k.Address, k)
+	fresh, err := w.service.Statements(yes, no)
+	require.NoError(t, err)
+	require.True(t, fresh)
+	actions := w.due()
+	require.Equal(t, []crank.Kind{crank.ProveEquivocation}, kinds(actions))
+	fit(t, actions)
+	for i, key := range keys {
+		data, err := actions[0].Instructions[i].Data()
+		require.NoError(t, err)
+		require.Equal(t, key.PublicKey(), solana.PublicKeyFromBytes(data[16:48]), "each record is checked with its own key")
+	}
+	k.SignerUntil = now - 10
+	_, err = w.service.Due(w.v, now)
+	require.Error(t, err, "the former key's record is worth nothing any more")
+}
+
 func listed(t require.TestingT, key solana.PrivateKey, p records.Period, raw string) statement.Manifest {
 	m, err := statement.NewManifest(statement.Frame{Domain: domain, Period: p, Secs: secs}, []byte(raw), 1, key)
 	require.NoError(t, err)

@@ -93,11 +93,11 @@ func TestManifests(t *testing.T) {
 	require.NoError(t, err)
 	m, err := NewManifest(frame, []byte("set"), 7, key)
 	require.NoError(t, err)
-	require.NoError(t, m.Verify(frame.Domain))
+	require.NoError(t, m.Verify(frame.Domain, records.Wallets))
 	require.Equal(t, m, ReadManifest(m.Message()))
 	require.True(t, m.Covers([]byte("set")))
 	require.False(t, m.Covers([]byte("sez")))
-	require.ErrorIs(t, m.Verify(records.Domain{}), ErrManifest)
+	require.ErrorIs(t, m.Verify(records.Domain{}, records.Wallets), ErrManifest)
 	for name, change := range map[string]func(*Manifest){
 		"keeper": func(m *Manifest) { m.Keeper[0] ^= 1 }, "period": func(m *Manifest) { m.Period++ },
 		"count": func(m *Manifest) { m.Count++ }, "size": func(m *Manifest) { m.Size++ },
@@ -105,7 +105,7 @@ func TestManifests(t *testing.T) {
 	} {
 		bad := m
 		change(&bad)
-		require.ErrorIs(t, bad.Verify(frame.Domain), ErrManifest, name)
+		require.ErrorIs(t, bad.Verify(frame.Domain, records.Wallets), ErrManifest, name)
 	}
 	for name, change := range map[string]func(*Manifest){
 		"nothing": func(*Manifest) {}, "signature": func(m *Manifest) { m.Signature[0]++ }, "keeper": func(m *Manifest) { m.Keeper[0]++ },
@@ -127,7 +127,7 @@ func TestManifests(t *testing.T) {
 	huge.Size = MaxSet + 1
 	huge.Signature, err = huge.Signed(frame.Domain).Sign(key)
 	require.NoError(t, err)
-	require.ErrorIs(t, huge.Verify(frame.Domain), ErrManifest, "nobody is made to fetch more than the bound")
+	require.ErrorIs(t, huge.Verify(frame.Domain, records.Wallets), ErrManifest, "nobody is made to fetch more than the bound")
 }
 
 func FuzzDecodeSet(f *testing.F) {

@@ -34,7 +34,7 @@ func TestMessageRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s, got)
 	require.NoError(t, got.Verify(domain, records.Wallets))
-	require.ErrorIs(t, got.Verify(records.Domain{8}), records.ErrDomain)
+	require.ErrorIs(t, got.Verify(records.Domain{8}, records.Wallets), records.ErrDomain)
 	got.Statement.Passed = false
 	require.ErrorIs(t, got.Verify(domain, records.Wallets), records.ErrSignature)
 

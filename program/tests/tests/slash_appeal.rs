@@ -133,8 +133,9 @@ fn either_key_of_a_keeper_speaks() {
         vec![signed(by, &text), ix::slash_appeal(&c.w, &c.fault, &c.keepers[1], text)]
     };
     // A keeper has one voice, by whichever key.
-    c.w.ok_all(&appeal(&c, &former), &[]);
-    c.w.refused_all(&appeal(&c, &next), &[], MarketError::AlreadyCounted);
+    let (by_former, by_next) = (appeal(&c, &former), appeal(&c, &next));
+    c.w.ok_all(&by_former, &[]);
+    c.w.refused_all(&by_next, &[], MarketError::AlreadyCounted);
     assert_eq!(c.state().appeal_weight, 3 * c.w.params.min_bond);
     // One that was replaced before the period began has no say about it, though it is liable still.
     let mut c = faulted(FLAG_WORK_FAILED, false);
@@ -156,8 +157,9 @@ fn either_key_of_a_keeper_speaks() {
     c.w.rotate(&mut c.keepers[1], &next);
     let now = c.w.now();
     c.w.alter(&c.keepers[1].keeper(), |k: &mut Keeper| k.signer_until = now);
-    c.w.refused_all(&appeal(&c, &former), &[], MarketError::InvalidSignature);
-    c.w.ok_all(&appeal(&c, &next), &[]);
+    let (by_former, by_next) = (appeal(&c, &former), appeal(&c, &next));
+    c.w.refused_all(&by_former, &[], MarketError::InvalidSignature);
+    c.w.ok_all(&by_next, &[]);
 }
 
 #[test]

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/p2p"
@@ -61,13 +63,19 @@ func (g *Gossip) keep(peers []p2p.Peer) error {
 
 // Connected counts the other keepers that there is a connection to.
 func (g *Gossip) Connected() (count int) {
+	var others []solana.PublicKey
 	g.o.View.Read(func(v *view.Accounts) {
 		for wallet := range v.Keepers {
-			if wallet != g.self() && g.o.Node.Connected(wallet) {
-				count++
+			if wallet != g.self() {
+				others = append(others, wallet)
 			}
 		}
 	})
+	for _, wallet := range others { // the node reads the view as well
+		if g.o.Node.Connected(wallet) {
+			count++
+		}
+	}
 	return count
 }
 

@@ -48,6 +48,10 @@ func (a *Agent) figuresNow() (metrics.State, bool) {
 	s.Connected, s.Keepers = a.connected()
 	if n, ok := a.view.Node(a.node); ok {
 		s.Status, s.PendingFaults = n.State().String(), int(n.PendingFaults)
+		if shares := n.ClassShares(); n.Calibrated() && len(shares) > 0 {
+			share := float64(shares[0]) / market.BPS
+			s.Share, s.SlowPeriods = &share, int(n.SlowPeriods)
+		}
 	}
 	var disk unix.Statfs_t
 	if unix.Statfs(a.cfg.DataDir, &disk) == nil {

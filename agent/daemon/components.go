@@ -124,8 +124,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Statuses:     a.leases.Statuses,
 		Busy:         a.leases.Live,
 		Inventory:    a.claim,
-		Signer:       a.key,
-		Genesis:      a.genesis,
+		Signer:       a.key, Genesis: a.genesis,
 	}
 	t := evidence.NewTPM(a.machine.Inventory)
 	if t != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -73,6 +74,7 @@ func (v *remembering) Verify(e attest.Evidence, b attest.Binding, now time.Time)
 type original struct {
 	lab    *lab
 	bundle *bundle.Bundle
+	by     attest.Kind // what vouches for it: a TEE, or a TPM
 	tier   uint8
 	// sealed is what its guest has vouched for, or its TPM has quoted.
 	sealed    [32]byte
@@ -117,7 +119,7 @@ func originals(t *testing.T) []original {
 
 // original makes the machine's bundle: of its TPM when it is by that, else of its confidential machine.
 func (l *tpmLab) original(by attest.Kind, machine int) original {
-	o := original{lab: l.lab, tier: 3}
+	o := original{lab: l.lab, by: by, tier: 3}
 	keepers := []ed25519.PublicKey{l.keeper.Public().(ed25519.PublicKey)}
 	var err error
 	if by == attest.KindTPM {
@@ -182,6 +184,9 @@ func copied(e attest.Evidence) attest.Evidence {
 	}
 	return e
 }
+
+// unreadable is what came of a mutant that is no bundle.
+const unreadable = "no bundle"
 
 // mutations each change one thing; some may change nothing.
 var mutations = []func(*mutant){
@@ -312,8 +317,8 @@ func (m *mutant) inventory() {
 
 // judgeMutant makes a mutant of a seed and has it judged as a keeper does: it fails if one reaches tier 3 by other claims
 // than those that its guest has seen, tier 2 by other evidence than its TPM has quoted, or any tier without the node's
-// signature over it. It reports whether the mutant still is what was vouched for.
-func judgeMutant(all []original, seed uint64) (genuine bool, err error) {
+// signature over it. It says what came of the mutant, and whether that still is what was vouched for.
+func judgeMutant(all []original, seed uint64) (what string, genuine bool, err error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	o := all[rng.IntN(len(all))]
 	b := *o.bundle
@@ -328,26 +333,27 @@ func judgeMutant(all []original, seed uint64) (genuine bool, err error) {
 	b.Sort()
 	signs := rng.IntN(16) != 0
 	if signs && b.Sign(o.lab.key) != nil {
-		return false, nil
+		return unreadable, false, nil
 	}
 	raw, err := b.Encode()
 	if err != nil {
-		return false, nil
+		return unreadable, false, nil
 	}
 	read, err := bundle.Parse(raw)
 	if err != nil {
-		return false, nil
+		return unreadable, false, nil
 	}
 	c, _ := Evaluate(read, o.lab.policy, o.verifiers, o.lab.now)
+	what = fmt.Sprintf("by %s: tier %d of %d, %s", o.by, c.Tier, o.tier, c.Verdict)
 	if c.Tier == 0 {
-		return false, nil
+		return what, false, nil
 	}
 	if read.VerifySignature() != nil {
-		return false, fmt.Errorf("tier %d without the node's signature", c.Tier)
+		return what, false, fmt.Errorf("tier %d without the node's signature", c.Tier)
 	}
 	sealed, err := o.seal(read)
 	if err != nil {
-		return false, err
+		return what, false, err
 	}
 	genuine = sealed == o.sealed
 	if o.tier == 3 {
@@ -357,9 +363,9 @@ func judgeMutant(all []original, seed uint64) (genuine bool, err error) {
 		})
 	}
 	if c.Tier > 1 && (!genuine || c.Tier != o.tier) {
-		return false, fmt.Errorf("tier %d for other evidence than what was vouched for: %v", c.Tier, c.Attested())
+		return what, false, fmt.Errorf("tier %d for other evidence than what was vouched for: %v", c.Tier, c.Attested())
 	}
-	return genuine && c.Tier == o.tier, nil
+	return what, genuine && c.Tier == o.tier, nil
 }
 
 // No bundle that was changed or put together of genuine pieces after a guest or a TPM has answered reaches tier 3 or 2. The
@@ -374,13 +380,14 @@ func TestB03MutatedBundlesAreNotAccepted(t *testing.T) {
 	all := originals(t)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	same := 0
+	same, outcomes := 0, map[string]int{}
 	workers := uint64(runtime.GOMAXPROCS(0))
 	for w := range workers {
 		wg.Go(func() {
 			for seed := w; seed < count; seed += workers {
-				genuine, err := judgeMutant(all, seed)
+				what, genuine, err := judgeMutant(all, seed)
 				mu.Lock()
+				outcomes[what]++
 				if genuine {
 					same++
 				}
@@ -393,6 +400,9 @@ func TestB03MutatedBundlesAreNotAccepted(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	for _, what := range slices.Sorted(maps.Keys(outcomes)) {
+		t.Logf("%8d %s", outcomes[what], what)
+	}
 	t.Logf("%d bundles, %d of which still say what guest or TPM has seen, none accepted besides", count, same)
 	require.Positive(t, same, "the originals are accepted, and changes besides the claims leave them so")
 	require.Less(t, uint64(same), count/5)

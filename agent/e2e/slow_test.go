@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -73,6 +74,9 @@ func TestASlowMachineLeavesTheMarket(t *testing.T) {
 		return containsAll(a.command(append([]string{"status"}, at...)...), "offers     no: 3 measured periods in a row were below 70 % of its class, the last at 50.0 %; at 6 it costs stake")
 	}, 20*time.Second, 500*time.Millisecond)
 	require.FileExists(t, filepath.Join(a.dir, "slow"))
+	code, body := a.figures("/readyz")
+	require.NotEqual(t, http.StatusOK, code, "nobody wanted it so")
+	require.Contains(t, body, "below 70 % of its class")
 
 	a.command(append([]string{"update", "--status", "active"}, at...)...)
 	a.becomes(market.NodeActive)

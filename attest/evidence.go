@@ -22,15 +22,13 @@ const (
 	KindSNP Kind = 4
 	// KindTDX is an Intel TDX quote.
 	KindTDX Kind = 5
-	// KindWork is a work claim, signed by the node, with opened chunks of the product.
-	KindWork Kind = 6
 	// KindGuest is a key that a process in a confidential machine made and keeps to itself, and its signature.
-	KindGuest Kind = 7
+	KindGuest Kind = 6
 )
 
 var kindNames = map[Kind]string{
 	KindInventory: "inventory", KindNVGPU: "NVIDIA GPU report", KindTPM: "TPM quote", KindSNP: "SEV-SNP report", KindTDX: "TDX quote",
-	KindWork: "work proof", KindGuest: "guest key",
+	KindGuest: "guest key",
 }
 
 func (k Kind) String() string {

@@ -13,19 +13,20 @@ type Challenge struct {
 	GenesisHash, Program [32]byte
 	// ID is the challenge's own: random, or derived from a keeper's signature.
 	ID [32]byte
-	// NodeKey is the ed25519 key of the node that must answer.
-	NodeKey [32]byte
+	// Node is the account of the node that must answer, NodeKey its ed25519 key. A machine that two owners register under
+	// one key is asked as each of them.
+	Node, NodeKey [32]byte
 	// SlotHash is a finalised slot's hash: it was not known before.
 	SlotHash [32]byte
 	// Expiry is the unix second after which an answer is worth nothing.
 	Expiry int64
 }
 
-// Nonce is sha256("gantry-evidence-1" ‖ genesis ‖ program ‖ id ‖ node key ‖ slot hash ‖ expiry i64le).
+// Nonce is sha256("gantry-evidence-2" ‖ genesis ‖ program ‖ id ‖ node ‖ node key ‖ slot hash ‖ expiry i64le).
 func (c Challenge) Nonce() [32]byte {
 	h := sha256.New()
-	h.Write([]byte("gantry-evidence-1"))
-	for _, part := range [][32]byte{c.GenesisHash, c.Program, c.ID, c.NodeKey, c.SlotHash} {
+	h.Write([]byte("gantry-evidence-2"))
+	for _, part := range [][32]byte{c.GenesisHash, c.Program, c.ID, c.Node, c.NodeKey, c.SlotHash} {
 		h.Write(part[:])
 	}
 	var t [8]byte
@@ -36,18 +37,13 @@ func (c Challenge) Nonce() [32]byte {
 
 // Binding is what evidence that answers the challenge carries. The side that knows Keys and Others adds them.
 func (c Challenge) Binding() Binding {
-	return Binding{Nonce: c.Nonce(), Node: c.NodeKey, Domain: [8]byte(c.GenesisHash[:8])}
+	return Binding{Nonce: c.Nonce()}
 }
 
 // Binding is what evidence of one challenge must carry under its signatures.
 type Binding struct {
 	// Nonce of the challenge.
 	Nonce [32]byte
-	// Node is the ed25519 key of the node that answers: what the node itself signs, such as a work claim, is signed by
-	// it.
-	Node [32]byte
-	// Domain is the first bytes of the cluster's genesis hash, as in every record that the node signs.
-	Domain [8]byte
 	// Claims is the digest of all evidence but that which vouches for it: the guest's key, a TEE's report and a TPM's
 	// quote.
 	Claims [32]byte

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change: many random cases of the property tests, all bit flips of the real evidence
 # samples, hostile sequences and mutants, then every fuzz target for a while.
-# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|work|measure|sim|kill|nat|hostile|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
+# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|kill|nat|hostile|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
 # nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go
 cd "$root"
-[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles work measure sim kill network nat hostile verify agave fuzz
+[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim kill network nat hostile verify agave fuzz
 
 exhaustive() { GANTRY_EXHAUSTIVE=1 go test -count=1 "$@"; }
 
@@ -26,9 +26,8 @@ for part in "$@"; do
   nvgpu) exhaustive -timeout 3h ./attest/nvgpu ;;
   snp | tdx) exhaustive -timeout 1h "./attest/$part" ;;
   tpm) exhaustive -run Recorded -timeout 30m ./attest/tpm ;;
-  # A million bundles that are changed, or put together of genuine pieces, after the guest has answered.
+  # A million bundles that are changed, or put together of genuine pieces, after guest or TPM have answered.
   bundles) GANTRY_BUNDLES=${GANTRY_BUNDLES:-1000000} go test -count=1 -timeout 2h -run MutatedBundles -v ./attest/policy ;;
-  work) exhaustive -timeout 1h ./attest/work ;;
   # A million answers that machines and those between could change.
   measure) exhaustive -timeout 3h -run Cheats ./attest/measure/processor ;;
   sim) exhaustive -timeout 1h ./localnet/sim && go run ./localnet/cmd/gantry-localnet sim --random --runs 200 --seed "$(date +%s)" ;;
@@ -42,7 +41,7 @@ for part in "$@"; do
   verify) "$root/scripts/program-verify.sh" ;;
   agave) "$root/scripts/agave-next.sh" ;;
   fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
-  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, work, measure, sim, kill, network, nat, hostile, verify, agave and fuzz" ;;
+  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, kill, network, nat, hostile, verify, agave and fuzz" ;;
   esac || failed+=("$part")
 done
 [ ${#failed[@]} -eq 0 ] || die "nightly: failed: ${failed[*]}"

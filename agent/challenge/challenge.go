@@ -85,19 +85,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// InTurn runs f when nothing else that is run so computes. Errors: f's, the context's, that a lease
-// is live, and that another computation of the node's own is in the queue already.
-func (s *Server) InTurn(ctx context.Context, f func(context.Context) error) error {
-	return s.Alone(ctx, s.o.Signer.PublicKey(), func(ctx context.Context) error {
-		if s.o.Busy() {
-			return errBusy
-		}
-		return f(ctx)
-	})
-}
-
-// Alone runs f as InTurn does, whatever leases there are. Errors: f's, the context's, and that another computation for the
-// key is in the queue already.
+// Alone runs f when nothing else that is run so computes on the GPUs, one for each key at a time. Errors: f's, the context's,
+// and that another computation for the key is in the queue already.
 func (s *Server) Alone(ctx context.Context, key solana.PublicKey, f func(context.Context) error) error {
 	return s.gpuQueue.do(ctx, key, f)
 }
@@ -144,6 +133,7 @@ func (s *Server) Answer(ctx context.Context, from solana.PublicKey, req messages
 	return resp, nil
 }
 
+// errBusy: a lease is live.
 var errBusy = errors.New(messages.LeaseLive)
 
 func (s *Server) liveness() *messages.Liveness {

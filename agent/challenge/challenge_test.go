@@ -127,22 +127,38 @@ func TestNewNeedsEveryDependency(t *testing.T) {
 	}
 }
 
-// What takes turns on the GPUs runs one after the other, and not while a lease has them.
-func TestInTurn(t *testing.T) {
-	f := newFixture(t, 1)
+// What takes turns on the GPUs runs one after the other, one for each key at a time.
+func TestAloneRunsOneAfterTheOther(t *testing.T) {
+	f := newFixture(t, 2)
+	first, second := f.keepers[0].PublicKey(), f.keepers[1].PublicKey()
 	ctx, cancel := context.WithCancel(t.Context())
 	began := make(chan struct{})
+	var running atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = f.InTurn(ctx, func(ctx context.Context) error { close(began); <-ctx.Done(); return ctx.Err() })
+		_ = f.Alone(ctx, first, func(ctx context.Context) error {
+			running.Store(true)
+			close(began)
+			<-ctx.Done()
+			running.Store(false)
+			return ctx.Err()
+		})
 	})
 	<-began
-	require.ErrorIs(t, f.InTurn(t.Context(), func(context.Context) error { return nil }), errQueued)
+	require.ErrorIs(t, f.Alone(t.Context(), first, func(context.Context) error { return nil }), errQueued)
+	wg.Go(func() {
+		if err := f.Alone(t.Context(), second, func(context.Context) error {
+			if running.Load() {
+				return errors.New("two at once")
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	})
 	cancel()
 	wg.Wait()
-	require.NoError(t, f.InTurn(t.Context(), func(context.Context) error { return nil }))
-	f.busy.Store(true)
-	require.ErrorIs(t, f.InTurn(t.Context(), func(context.Context) error { return nil }), errBusy)
+	require.NoError(t, f.Alone(t.Context(), first, func(context.Context) error { return nil }))
 }
 
 func TestInventoryThatCannotBeRead(t *testing.T) {

@@ -76,7 +76,7 @@ func (s *Server) answerEvidence(ctx context.Context, from solana.PublicKey, req 
 		if s.o.Busy() {
 			return errBusy
 		}
-		out, err = s.o.Evidence(ctx, req.Evidence.Of(s.o.Signer.PublicKey()), req.Evidence.TPMStatement)
+		out, err = s.o.Evidence(ctx, req.Evidence.Of(s.o.Node, s.o.Signer.PublicKey()), req.Evidence.TPMStatement)
 		return err
 	})
 	switch {

@@ -22,7 +22,7 @@ func TestEvidence(t *testing.T) {
 	f.o.Now = func() time.Time { return now }
 	var asked attest.Challenge
 	var fails, most, running atomic.Int32
-	f.o.Evidence = func(ctx context.Context, c attest.Challenge, _ []byte) ([]byte, error) {
+	f.o.Evidence = func(_ context.Context, c attest.Challenge, _ []byte) ([]byte, error) {
 		if n := running.Add(1); n > most.Load() {
 			most.Store(n)
 		}
@@ -30,9 +30,6 @@ func TestEvidence(t *testing.T) {
 		asked = c
 		if fails.Load() > 0 {
 			return nil, errors.New("secret detail")
-		}
-		if err := f.InTurn(ctx, func(context.Context) error { return nil }); err != nil {
-			return nil, err
 		}
 		return []byte("bundle"), nil
 	}
@@ -52,7 +49,7 @@ func TestEvidence(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bundle", string(resp.Evidence))
 	require.Empty(t, resp.Refused)
-	require.Equal(t, good.Of(f.key.PublicKey()), asked)
+	require.Equal(t, good.Of(node, f.key.PublicKey()), asked)
 	require.EqualValues(t, 1, f.Counts().Evidence)
 
 	for name, c := range map[string]struct {

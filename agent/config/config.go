@@ -70,6 +70,8 @@ type Config struct {
 	// always, and for the machine's own zone.
 	Hours    string `yaml:"hours,omitempty"`
 	TimeZone string `yaml:"time_zone,omitempty"`
+	// StayWhenSlow keeps a node in the market that keepers measure below its class, until that costs stake.
+	StayWhenSlow bool `yaml:"stay_when_slow,omitempty"`
 	// PauseWhenUsed takes no new leases while somebody uses a GPU beside leases, and until nobody did for QuietTime.
 	PauseWhenUsed bool          `yaml:"pause_when_used,omitempty"`
 	QuietTime     time.Duration `yaml:"quiet_time,omitempty"`
@@ -294,5 +296,6 @@ func (c Config) GPUsDir() string      { return filepath.Join(c.DataDir, "gpus") 
 func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.json") }
 func (c Config) BidsPath() string     { return filepath.Join(c.DataDir, "bids.json") }
 func (c Config) OfferPath() string    { return filepath.Join(c.DataDir, "withdrawn") }
+func (c Config) SlowPath() string     { return filepath.Join(c.DataDir, "slow") }
 func (c Config) RepairedPath() string { return filepath.Join(c.DataDir, "repaired.json") }
 func (c Config) BenchPath() string    { return filepath.Join(c.DataDir, "benchmark.json") }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/agent/device"
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/image"
@@ -24,6 +25,7 @@ import (
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/attest/guest"
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market/query"
@@ -97,6 +99,7 @@ type Agent struct {
 	measured   []format.Device // the node's GPUs, in the order of their indices
 	figures    *figures.Server
 	assembled  atomic.Bool            // what needs the node's account is there
+	guest      *guest.Key             // of this process; its evidence shows it
 	guests     atomic.Pointer[guests] // nil until the node knows its account
 	asked      atomic.Int64           // when a keeper last asked, unix nanoseconds
 	awake      atomic.Int64           // when the node last ended a hibernation, the same; 0 if it did not
@@ -261,7 +264,7 @@ func (a *Agent) close() {
 	if a.p2p != nil {
 		warn("network", a.p2p.Close())
 	}
-	warn("GPUs", a.closeMeasured())
+	warn("GPUs", device.Close(a.measured))
 	if a.machine != nil {
 		warn("machine", a.machine.Close())
 	}

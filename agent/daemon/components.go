@@ -124,17 +124,17 @@ func (a *Agent) assemble(node market.Node) error {
 		Statuses:     a.leases.Statuses,
 		Busy:         a.leases.Live,
 		Inventory:    a.claim,
-		Signer:       a.key,
-		Genesis:      a.genesis,
+		Signer:       a.key, Genesis: a.genesis,
 	}
 	t := evidence.NewTPM(a.machine.Inventory)
 	if t != nil {
 		o.TPM = t
 	}
-	if o.Guest, err = guest.NewKey(); err != nil {
+	if a.guest, err = guest.NewKey(); err != nil {
 		return err
 	}
-	if o.Evidence, err = a.evidenceCollector(node, t, o.Guest); err != nil {
+	o.Guest = a.guest
+	if o.Evidence, err = a.evidenceCollector(t); err != nil {
 		return err
 	}
 	if a.challenges, err = challenge.New(o); err != nil {
@@ -163,11 +163,6 @@ func (a *Agent) checkDevices(node market.Node) error {
 			"serving it would cost its stake. If a GPU has died: gantry-agent report-dead", config.ErrConfig, node.Address, node.Spec.Gpus, len(have), a.cfg.Inventory)
 	}
 	return nil
-}
-
-func (a *Agent) period() (time.Duration, bool) {
-	p, ok := a.view.Params()
-	return market.Seconds(p.PeriodSecs), ok && p.PeriodSecs > 0
 }
 
 // settleInterval is short where transactions cost nothing.

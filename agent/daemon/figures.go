@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/metrics"
+	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/figures"
 )
@@ -48,6 +49,10 @@ func (a *Agent) figuresNow() (metrics.State, bool) {
 	s.Connected, s.Keepers = a.connected()
 	if n, ok := a.view.Node(a.node); ok {
 		s.Status, s.PendingFaults = n.State().String(), int(n.PendingFaults)
+		if shares := n.ClassShares(); n.Calibrated() && len(shares) > 0 {
+			share := float64(shares[0]) / market.BPS
+			s.Share, s.SlowPeriods = &share, int(n.SlowPeriods)
+		}
 	}
 	var disk unix.Statfs_t
 	if unix.Statfs(a.cfg.DataDir, &disk) == nil {
@@ -94,7 +99,11 @@ func (a *Agent) ready() []string {
 		return []string{"the agent does not serve yet: it has not read the chain, or the machine is not registered (gantry-agent register)"}
 	}
 	wrong := a.healthy()
-	withdrawn := a.offer.State().Withdrawn // as its owner wants it, and keepers do not ask then
+	state := a.offer.State()
+	withdrawn := state.Withdrawn // as its owner wants it, and keepers do not ask then
+	if state.Reason == offer.Slow {
+		wrong = append(wrong, state.Text)
+	}
 	if connected, all := a.connected(); all > 0 && connected == 0 {
 		wrong = append(wrong, fmt.Sprintf("connected to none of %d keepers", all))
 	}

@@ -125,7 +125,7 @@ func (a *Agent) mayVisit(key solana.PublicKey) bool {
 func (a *Agent) allowance(key solana.PublicKey) p2p.Allowance {
 	g := a.guests.Load()
 	switch {
-	case g == nil || g.challenges(key): // products and evidence
+	case g == nil || g.challenges(key): // measurements and evidence
 		return p2p.Allowance{Rate: 4 << 20, Burst: 64 << 20}
 	case g.leases(key):
 		return p2p.Allowance{Rate: 8 << 20, Burst: 64 << 20}

@@ -26,6 +26,16 @@ func (a *Agent) openOffer() error {
 		},
 		Now: a.clock.Now, Log: a.log.With().Str("part", "offer").Logger(),
 	}
+	if !a.cfg.StayWhenSlow {
+		o.Slow = offer.SlowFile(a.cfg.SlowPath())
+		o.SlowLimit = func() uint8 {
+			p, ok := a.view.Params()
+			if !ok {
+				return 0
+			}
+			return market.SlowPeriods(&p)
+		}
+	}
 	if a.cfg.PauseWhenUsed {
 		o.Use = a.usedBy
 	}

@@ -83,6 +83,11 @@ func newTestbed(t *testing.T, change ...func(*bindings.Params)) *testbed {
 
 // testbedOf is a market on a cluster whose genesis hash is another; empty for the node's own.
 func testbedOf(t *testing.T, genesis string, change ...func(*bindings.Params)) *testbed {
+	return testbedWith(t, genesis, seed.Models(), change...)
+}
+
+// testbedWith is testbedOf with GPU models of its own.
+func testbedWith(t *testing.T, genesis string, models []bindings.GpuModelArgs, change ...func(*bindings.Params)) *testbed {
 	require.NoError(t, built.err)
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	w := &testbed{t: t, dir: t.TempDir()}
@@ -103,7 +108,7 @@ func testbedOf(t *testing.T, genesis string, change ...func(*bindings.Params)) *
 	for _, f := range change {
 		f(&params)
 	}
-	require.NoError(t, seed.Seed(t.Context(), w.chain, w.keys, params, seed.Models()))
+	require.NoError(t, seed.Seed(t.Context(), w.chain, w.keys, params, models))
 
 	w.view = view.New(view.Options{Log: log})
 	ctx, cancel := context.WithCancel(context.Background())

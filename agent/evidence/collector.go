@@ -48,8 +48,6 @@ type TPM interface {
 type Sources struct {
 	// Inventory reads what the machine is.
 	Inventory func(context.Context) (inventory.Inventory, error)
-	// Work makes a work proof for a nonce; attest.ErrAbsent with a reason when it must not now.
-	Work func(ctx context.Context, nonce [32]byte) (attest.Evidence, error)
 	// GPUs asks the GPUs for reports over a nonce.
 	GPUs func(ctx context.Context, nonce [32]byte) ([]GPUReport, error)
 	// TEE asks the confidential machine for a report over 64 bytes.
@@ -93,7 +91,6 @@ func New(o Options) (*Collector, error) {
 func (c *Collector) Collect(ctx context.Context, challenge attest.Challenge) (*bundle.Bundle, []Finding, error) {
 	r := collection{sources: c.o.Sources, guest: c.o.Guest, ctx: ctx, binding: challenge.Binding(), b: &bundle.Bundle{Challenge: challenge}}
 	r.inventory()
-	r.work()
 	r.gpus()
 	ak := r.attestationKey()
 	r.tee()
@@ -168,19 +165,6 @@ func simulated(i inventory.Inventory) string {
 		return "; the GPUs are SIMULATED"
 	}
 	return ""
-}
-
-func (r *collection) work() {
-	if r.sources.Work == nil {
-		r.missing(attest.KindWork, 0, errNotAsked)
-		return
-	}
-	e, err := r.sources.Work(r.ctx, r.binding.Nonce)
-	if err != nil {
-		r.missing(attest.KindWork, 0, err)
-		return
-	}
-	r.add(e, "%d bytes", size(e))
 }
 
 func (r *collection) gpus() {

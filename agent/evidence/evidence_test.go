@@ -26,7 +26,6 @@ import (
 	"github.com/gantry-market/gantry/attest/snp/snptest"
 	"github.com/gantry-market/gantry/attest/tdx/tdxtest"
 	"github.com/gantry-market/gantry/attest/tpm"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 // configfs imitates the kernel's report interface.
@@ -150,7 +149,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{
 		t: t, key: key, now: now,
 		challenge: attest.Challenge{
-			GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: [32]byte{3}, SlotHash: [32]byte{4},
+			GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: [32]byte{3}, SlotHash: [32]byte{4}, Node: [32]byte{8},
 			NodeKey: [32]byte(key.Public().(ed25519.PublicKey)), Expiry: now.Unix() + 60,
 		},
 		inv: inventory.Inventory{
@@ -165,13 +164,6 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) collector(s Sources) *Collector {
 	s.Inventory = func(context.Context) (inventory.Inventory, error) { return r.inv, nil }
-	if s.Work == nil {
-		s.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
-			return Work(ctx, nonce, WorkOptions{
-				Prover: work.CPU{Workers: 1}, Key: r.key, Domain: [8]byte(r.challenge.GenesisHash[:8]), Node: [32]byte{8}, Order: 32, Period: 3,
-			})
-		}
-	}
 	c, err := New(Options{Sources: s, Key: r.key})
 	require.NoError(r.t, err)
 	return c
@@ -210,7 +202,7 @@ func TestConfidentialMachine(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, tsm.entries, "the kernel's entry is removed")
 	require.Equal(t, map[attest.Kind]State{
-		attest.KindInventory: Found, attest.KindWork: Found, attest.KindNVGPU: Found, attest.KindGuest: Found, attest.KindSNP: Found, attest.KindTPM: Absent,
+		attest.KindInventory: Found, attest.KindNVGPU: Found, attest.KindGuest: Found, attest.KindSNP: Found, attest.KindTPM: Absent,
 	}, states(findings))
 
 	found := map[string][]byte{}
@@ -248,15 +240,12 @@ func TestBareMachine(t *testing.T) {
 	require.NoError(t, err)
 	c := r.collector(Sources{
 		GPUs: GPUs(driver), TEE: TSM{Path: t.TempDir() + "/none"}.Report, TPM: noTPM{},
-		Work: func(context.Context, [32]byte) (attest.Evidence, error) {
-			return attest.Evidence{}, errors.Join(errors.New("a lease is live"), attest.ErrAbsent)
-		},
 	})
 	b, findings, err := c.Collect(context.Background(), r.challenge)
 	require.NoError(t, err)
 	require.NoError(t, b.VerifySignature())
 	require.Len(t, b.Evidence, 1)
-	require.Len(t, findings, 5)
+	require.Len(t, findings, 4)
 	for _, f := range findings {
 		if f.Kind != attest.KindInventory {
 			require.Equal(t, Absent, f.State, f)

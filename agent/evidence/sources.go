@@ -2,14 +2,11 @@ package evidence
 
 import (
 	"context"
-	"crypto/ed25519"
-	"fmt"
 
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 // GPUReport is one GPU's evidence.
@@ -72,27 +69,4 @@ func clean(s string) string {
 		}
 	}
 	return string(out)
-}
-
-// WorkOptions of Work.
-type WorkOptions struct {
-	Prover work.Prover
-	Key    ed25519.PrivateKey
-	Domain [8]byte
-	// Node is the node's account.
-	Node [32]byte
-	// Order of the product and the report period that it is made in.
-	Order  int
-	Period uint64
-}
-
-// Work makes a work proof's evidence.
-func Work(ctx context.Context, nonce [32]byte, o WorkOptions) (attest.Evidence, error) {
-	p, err := o.Prover.Prove(ctx, work.EvidenceSeed(nonce), o.Order)
-	if err != nil {
-		return attest.Evidence{}, fmt.Errorf("work proof: %w", err)
-	}
-	return work.NewEvidence(nonce, p, o.Domain, o.Node, o.Period, func(m []byte) ([64]byte, error) {
-		return [64]byte(ed25519.Sign(o.Key, m)), nil
-	})
 }

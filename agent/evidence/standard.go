@@ -10,7 +10,7 @@ import (
 	"github.com/gantry-market/gantry/attest/tpm/device"
 )
 
-// Standard are the sources of a machine, without work: its own hardware at the usual places, and the TPM that is given.
+// Standard are the sources of a machine: its own hardware at the usual places, and the TPM that is given.
 // The TEE of a machine with simulated GPUs is real, so it is left out: a simulated machine must not look proven.
 func Standard(inv host.Inventory, gpus Attester, t *MachineTPM) Sources {
 	s := Sources{

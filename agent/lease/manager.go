@@ -281,7 +281,7 @@ func (m *Manager) Statuses() []messages.LeaseStatus {
 	return out
 }
 
-// Live reports whether any lease holds GPUs or a job. It asks both the chain and the store, so that a work proof is
+// Live reports whether any lease holds GPUs or a job. It asks both the chain and the store, so that a measurement is
 // refused from the moment a lease is awarded.
 func (m *Manager) Live() bool {
 	for _, l := range m.o.Chain.Leases() {

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -132,11 +133,14 @@ func (s *Server) commit(ctx context.Context, r *run, runs []format.Run, began ti
 	if err != nil {
 		return fmt.Errorf("sign the measurement: %w", err)
 	}
+	m := &messages.MeasureCommitment{Commitment: c.Bytes(), Signature: signature, Entries: encoded}
+	if s.o.Guest != nil {
+		m.Guest = &messages.GuestSignature{Key: s.o.Guest.Public(), Signature: s.o.Guest.SignAnswer(r.place.Instant, sha256.Sum256(c.Bytes()))}
+	}
 	now := s.o.Now()
 	s.count.committed(Last{Took: now.Sub(began), Figures: least(r.gpus, entries, began, now, r.came)})
 	r.update(func() {
-		r.commitment, r.life = c, ctx
-		r.signed = &messages.MeasureCommitment{Commitment: c.Bytes(), Signature: signature, Entries: encoded}
+		r.commitment, r.life, r.signed = c, ctx, m
 	})
 	return nil
 }

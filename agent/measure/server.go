@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/attest/guest"
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
@@ -42,13 +43,15 @@ type Instants interface {
 	Is(ctx context.Context, claimed instant.Instant) (bool, error)
 }
 
-// Options of New. All but Leases, Turn, Hold, OpenFor, Now and Log are required.
+// Options of New. All but Guest, Leases, Turn, Hold, OpenFor, Now and Log are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
 	Domain records.Domain
 	// Signer is the node's key.
 	Signer records.Signer
+	// Guest is this process's own key, which the node's evidence shows; nil where it shows none.
+	Guest *guest.Key
 	// Member says whether a key may ask: that of an active keeper whose records count in this period.
 	Member   func(solana.PublicKey) bool
 	Instants Instants
@@ -85,7 +88,7 @@ type Server struct {
 
 // New checks the options. Run must be called for runs to be made. Error: options.ErrMissing.
 func New(o Options) (*Server, error) {
-	if err := options.Complete("measure", o, "Leases", "Turn", "Hold", "OpenFor", "Now", "Log"); err != nil {
+	if err := options.Complete("measure", o, "Guest", "Leases", "Turn", "Hold", "OpenFor", "Now", "Log"); err != nil {
 		return nil, err
 	}
 	if o.Turn == nil {

@@ -20,6 +20,10 @@ type State struct {
 	Status string
 	// Offer says whether the machine takes new leases.
 	Offer offer.State
+	// Share is what the weakest GPU reached of its class when keepers measured it last, at most 1; nil where the node is held to
+	// nothing, or was not measured. SlowPeriods are the measured periods in a row in which that was too little.
+	Share       *float64
+	SlowPeriods int
 	// PendingFaults are faults on chain that hold stake and are not decided.
 	PendingFaults int
 	// Leases counts those that the agent keeps by state.
@@ -69,6 +73,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 func plain() []figure {
 	return append(lastMeasured(), []figure{
 		{describe("offering", "1 while the machine takes new leases."), func(s State) float64 { return truth(s.Offer.Offering) }},
+		{describe("slow_periods", "Measured periods in a row in which keepers found the GPUs below 0.7 of their class; a row of sixteen costs stake."), func(s State) float64 { return float64(s.SlowPeriods) }},
 		{describe("pending_faults", "Faults on chain that hold this node's stake and are not decided."), func(s State) float64 { return float64(s.PendingFaults) }},
 		{describe("keepers", "Keepers on chain."), func(s State) float64 { return float64(s.Keepers) }},
 		{describe("keepers_connected", "Keepers that have a connection with this node."), func(s State) float64 { return float64(s.Connected) }},

@@ -22,7 +22,7 @@ var whys = []struct {
 
 // measurements are the figures of the node's measurements.
 type measurements struct {
-	committed, ended, refused, opened *prometheus.Desc
+	committed, ended, refused, opened, share *prometheus.Desc
 }
 
 func newMeasurements() measurements {
@@ -30,12 +30,13 @@ func newMeasurements() measurements {
 		committed: describe("measurements_committed_total", "Measurements whose commitment was signed since the agent started."),
 		ended:     describe("measurements_ended_total", "Measurements since the agent started, by why they ended; over is the good end.", "why"),
 		refused:   describe("measurement_refusals_total", "Answers that refuse a keeper a measurement or an opening, by why.", "why"),
+		share:     describe("class_share_ratio", "What the weakest GPU reached of its class when keepers measured it last, at most 1; not there while the class asks for nothing."),
 		opened:    describe("measurement_openings_total", "Openings of measurements that keepers were sent."),
 	}
 }
 
 func (m measurements) describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.committed, m.ended, m.refused, m.opened} {
+	for _, d := range []*prometheus.Desc{m.committed, m.ended, m.refused, m.opened, m.share} {
 		to <- d
 	}
 }
@@ -43,6 +44,9 @@ func (m measurements) describe(to chan<- *prometheus.Desc) {
 func (m measurements) collect(to chan<- prometheus.Metric, s State) {
 	count := func(d *prometheus.Desc, n uint64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	if s.Share != nil {
+		to <- prometheus.MustNewConstMetric(m.share, prometheus.GaugeValue, *s.Share)
 	}
 	count(m.committed, s.Measured.Committed)
 	count(m.opened, s.Measured.Opened)

@@ -17,6 +17,8 @@ const (
 	Hours Reason = "hours"
 	// Used: the owner uses a GPU, or did so a moment ago.
 	Used Reason = "used"
+	// Slow: keepers have measured the machine below its class, several times in a row.
+	Slow Reason = "slow"
 	// Fault: a GPU has a fault.
 	Fault Reason = "fault"
 	// Status: on chain the node is not active, and the agent did not make it so.
@@ -24,7 +26,7 @@ const (
 )
 
 // Reasons are all of them.
-func Reasons() []Reason { return []Reason{Hours, Used, Fault, Status} }
+func Reasons() []Reason { return []Reason{Hours, Used, Slow, Fault, Status} }
 
 // State says whether a machine takes new leases.
 type State struct {
@@ -46,6 +48,7 @@ type facts struct {
 	// used says who uses which GPU; empty for nobody. quiet is when the quiet time after it is over.
 	used  string
 	quiet time.Time
+	slow  string // empty unless the machine has to leave because it is measured below its class
 	fault string
 	node  market.Node
 	// withdrawn: the agent took the node out of the market.
@@ -63,7 +66,7 @@ func decide(f facts) (State, market.NodeStatus) {
 	if status == market.NodeSuspended || status == market.NodeRetired {
 		return State{Reason: Status, Text: "the node is " + status.String() + " on chain"}, 0
 	}
-	out := s.Reason == Hours || s.Reason == Used
+	out := s.Reason == Hours || s.Reason == Used || s.Reason == Slow
 	want := market.NodeStatus(0)
 	switch {
 	case out && status == market.NodeActive && f.now.Unix() < f.node.GuaranteedUntil:
@@ -97,6 +100,8 @@ func (f facts) state() State {
 		return State{Reason: Used, Text: f.used}
 	case f.now.Before(f.quiet):
 		return State{Reason: Used, Text: "a GPU was used a moment ago", Until: f.quiet}
+	case f.slow != "":
+		return State{Reason: Slow, Text: f.slow}
 	case f.fault != "":
 		return State{Reason: Fault, Text: f.fault}
 	case changes:
@@ -107,7 +112,7 @@ func (f facts) state() State {
 
 // Withholds says why a machine must not bid for an order whose lease ends at latestEnd, unix seconds, at the latest; empty if it may.
 func withholds(s State, h hours.Schedule, now time.Time, latestEnd int64) string {
-	if s.Reason == Hours || s.Reason == Used {
+	if s.Reason == Hours || s.Reason == Used || s.Reason == Slow {
 		return s.Text
 	}
 	end := time.Unix(latestEnd, 0)

@@ -1,5 +1,6 @@
 // Package offer takes a machine out of the market while its owner wants it for something else, and brings it back: outside of the
-// hours that were named, and while somebody uses the GPUs beside leases. Leases that run go on to their end.
+// hours that were named, and while somebody uses the GPUs beside leases. It takes one out, too, that keepers measure below its
+// class, before that costs stake; that one its owner brings back. Leases that run go on to their end.
 package offer
 
 import (
@@ -26,13 +27,18 @@ const (
 	sendAgain = 20 * time.Second
 )
 
-// Options of New. All but Use and Quiet are required.
+// Options of New. All but Use, Quiet, SlowLimit and Slow are required.
 type Options struct {
 	Hours hours.Schedule
 	// Use says who uses a GPU beside leases and the agent; empty for nobody. Nil: the owner's use does not count.
 	Use func(context.Context) (string, error)
 	// Quiet is how long the GPUs must be unused; 0 for DefaultQuiet.
 	Quiet time.Duration
+	// SlowLimit is how many measured periods below the class in a row cost stake, 0 while that is not known. Nil: the machine stays,
+	// whatever it reaches.
+	SlowLimit func() uint8
+	// Slow is the file that remembers why a slow machine left; used with SlowLimit.
+	Slow SlowFile
 	// Fault says what is broken; empty for nothing.
 	Fault func() string
 	// Node is this machine's node; false while it is not known.
@@ -57,6 +63,9 @@ type Offer struct {
 	looks  int
 	looked bool
 	last   time.Time
+	// slow is why a machine that is measured below its class leaves, warned the last period that was said to be below it.
+	slow   string
+	warned uint64
 	// sent is the status that was sent last, at the time at.
 	sent market.NodeStatus
 	at   time.Time
@@ -64,8 +73,8 @@ type Offer struct {
 
 // New checks the options. Run follows clock and use.
 func New(o Options) (*Offer, error) {
-	if o.Fault == nil || o.Node == nil || o.Set == nil || o.Mark == "" || o.Now == nil {
-		return nil, errors.New("offer: Fault, Node, Set, Mark and Now are required")
+	if o.Fault == nil || o.Node == nil || o.Set == nil || o.Mark == "" || o.Now == nil || o.SlowLimit != nil && o.Slow == "" {
+		return nil, errors.New("offer: Fault, Node, Set, Mark and Now are required, and Slow with SlowLimit")
 	}
 	if o.Quiet == 0 {
 		o.Quiet = DefaultQuiet
@@ -115,6 +124,10 @@ func (f *Offer) look(ctx context.Context) {
 	}
 	f.mu.Lock()
 	now := f.o.Now()
+	if !f.notice(node) {
+		f.mu.Unlock()
+		return
+	}
 	facts := f.facts(now)
 	facts.node, facts.withdrawn = node, f.o.Mark.Set()
 	state, want := decide(facts)
@@ -185,7 +198,7 @@ func (f *Offer) observe(ctx context.Context) {
 
 // facts are those of the machine. The caller holds mu.
 func (f *Offer) facts(now time.Time) facts {
-	out := facts{now: now, hours: f.o.Hours, fault: f.o.Fault()}
+	out := facts{now: now, hours: f.o.Hours, slow: f.slow, fault: f.o.Fault()}
 	if f.looks >= usedLooks {
 		out.used = f.used
 	}

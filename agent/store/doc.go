@@ -1,4 +1,4 @@
-// Package store keeps what an agent is held to: its leases, the receipts and the work claims that it signed, and its
+// Package store keeps what an agent is held to: its leases, the receipts that it signed, and its
 // bids.
 //
 // The rule is write first, act second: a state change is on disk before the process is started, the receipt is released

@@ -12,8 +12,9 @@ import (
 	"github.com/gantry-market/gantry/attest"
 )
 
-// Version of the format. In version 1 a TEE's report covered nonce and keys alone.
-const Version = 2
+// Version of the format. In version 1 a TEE's report covered nonce and keys alone, up to version 2 a challenge named no
+// account.
+const Version = 3
 
 // Limits of a bundle.
 const (

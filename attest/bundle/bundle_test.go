@@ -23,7 +23,7 @@ func sample(t testing.TB) *Bundle {
 	key := nodeKey(7)
 	b := &Bundle{
 		Challenge: attest.Challenge{
-			GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: [32]byte{3}, SlotHash: [32]byte{5}, Expiry: 1_800_000_000,
+			GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: [32]byte{3}, Node: [32]byte{4}, SlotHash: [32]byte{5}, Expiry: 1_800_000_000,
 			NodeKey: [32]byte(key.Public().(ed25519.PublicKey)),
 		},
 		Created: 1_799_999_990,
@@ -218,8 +218,8 @@ func TestForeignEncodings(t *testing.T) {
 		"another tag":     {patch(0, 'X'), "not an evidence bundle"},
 		"another version": {patch(8, 1), "version 1"},
 		"reserved":        {patch(10, 1), "reserved"},
-		"counts":          {patch(252, 0xff, 0xff), "at most"},
-		"no evidence":     {append(append(bytes.Clone(raw[:252]), 0, 0, 0, 0), []byte{}...), "without evidence"},
+		"counts":          {patch(284, 0xff, 0xff), "at most"},
+		"no evidence":     {append(append(bytes.Clone(raw[:284]), 0, 0, 0, 0), []byte{}...), "without evidence"},
 		"empty":           {nil, "not an evidence bundle"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,6 +236,7 @@ func TestSignature(t *testing.T) {
 	require.ErrorIs(t, b.Sign(nodeKey(8)), ErrSignature, "the challenge is for another key")
 	for name, change := range map[string]func(*Bundle){
 		"another challenge": func(b *Bundle) { b.Challenge.ID[0]++ },
+		"another account":   func(b *Bundle) { b.Challenge.Node[0]++ },
 		"another node":      func(b *Bundle) { b.Challenge.NodeKey = [32]byte(nodeKey(8).Public().(ed25519.PublicKey)) },
 		"another time":      func(b *Bundle) { b.Created++ },
 		"other evidence":    func(b *Bundle) { b.Evidence[0].Items[0].Data = []byte("{ }") },
@@ -371,7 +372,7 @@ func TestAnyBundle(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	raw := encode(f, sample(f))
 	f.Add(raw)
-	f.Add(raw[:256])
+	f.Add(raw[:288])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b, err := Parse(data)

@@ -1,25 +1,26 @@
 // Package bundle is the container of everything that a machine says in answer to one challenge, and of what was needed
 // to judge it, so that an auditor can judge it again years later, offline, for a time of their choice.
 //
-// # Format, version 2
+// # Format, version 3
 //
 // Integers are little-endian.
 //
 //	head
 //	  0    8  tag "GANTRYE1"
-//	  8    2  version, 2
+//	  8    2  version, 3
 //	 10    2  zero
 //	 12   32  genesis hash of the cluster
 //	 44   32  program
 //	 76   32  id of the challenge
-//	108   32  node key (ed25519)
-//	140   32  hash of a finalised slot
-//	172    8  expiry of the challenge, unix seconds
-//	180    8  created, unix seconds of the node's clock
-//	188   64  signature of the node key, see below
-//	252    2  number of pieces of evidence E, at least 1
-//	254    2  number of collateral items C
-//	256       E pieces: kind u16, instance u16, number of items u16 (at least 1), and for each item the length of its
+//	108   32  node's account
+//	140   32  node key (ed25519)
+//	172   32  hash of a finalised slot
+//	204    8  expiry of the challenge, unix seconds
+//	212    8  created, unix seconds of the node's clock
+//	220   64  signature of the node key, see below
+//	284    2  number of pieces of evidence E, at least 1
+//	286    2  number of collateral items C
+//	288       E pieces: kind u16, instance u16, number of items u16 (at least 1), and for each item the length of its
 //	          name u8, the name, the length of its data u32, the data
 //	          C references: length of the key u8, the key, size of the data u32, sha256 of the data
 //	body

@@ -15,7 +15,7 @@ import (
 const (
 	tag          = "GANTRYE1" // of a bundle
 	signatureTag = "GANTRYN1" // of what the node signs
-	fixedLen     = 256
+	fixedLen     = 288
 )
 
 // Encode returns the one encoding of the bundle. Error: attest.ErrMalformed when order or limits are not kept.
@@ -102,7 +102,7 @@ func (b *Bundle) writeHead(w io.Writer) {
 	out = le.AppendUint16(out, Version)
 	out = le.AppendUint16(out, 0)
 	c := b.Challenge
-	for _, part := range [][32]byte{c.GenesisHash, c.Program, c.ID, c.NodeKey, c.SlotHash} {
+	for _, part := range [][32]byte{c.GenesisHash, c.Program, c.ID, c.Node, c.NodeKey, c.SlotHash} {
 		out = append(out, part[:]...)
 	}
 	out = le.AppendUint64(out, uint64(c.Expiry))

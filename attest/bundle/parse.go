@@ -42,7 +42,7 @@ func (r *reader) head() (*Bundle, []reference, error) {
 	}
 	b := &Bundle{}
 	for _, part := range []*[32]byte{
-		&b.Challenge.GenesisHash, &b.Challenge.Program, &b.Challenge.ID, &b.Challenge.NodeKey, &b.Challenge.SlotHash,
+		&b.Challenge.GenesisHash, &b.Challenge.Program, &b.Challenge.ID, &b.Challenge.Node, &b.Challenge.NodeKey, &b.Challenge.SlotHash,
 	} {
 		copy(part[:], r.take(32))
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/gantry-market/gantry/attest"
 )
 
-// BenchmarkJudge is the whole verdict on a bundle of tier 3: two GPUs with manifests, a TEE, work, inventory.
+// BenchmarkJudge is the whole verdict on a bundle of tier 3: two GPUs with manifests, a TEE, inventory.
 func BenchmarkJudge(b *testing.B) {
 	for _, tee := range []attest.Kind{attest.KindSNP, attest.KindTDX} {
 		b.Run(tee.String(), func(b *testing.B) {

@@ -12,14 +12,6 @@ import (
 	"github.com/gantry-market/gantry/attest/tpm"
 )
 
-// Names of the checks of a work proof's evidence.
-const (
-	checkWorkSigner = "node signature"
-	checkWorkSeed   = "seed"
-	checkWorkOrder  = "order"
-	checkWorkChunks = "opened chunks"
-)
-
 // Verdict is what can be said of a bundle as a whole.
 type Verdict uint8
 
@@ -45,13 +37,10 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
-// blames lists the checks that a node can make true by itself: that evidence answers its challenge, and that its own
-// work is right. Whatever else fails can be the fault of time, of what the verifier trusts, or of a format too new for
-// it.
+// blames lists the checks that a node can make true by itself: that evidence answers its challenge, and the rest of the
+// bundle. Whatever else fails can be the fault of time, of what the verifier trusts, or of a format too new for it.
 func blames(kind attest.Kind) []string {
 	switch kind {
-	case attest.KindWork:
-		return []string{checkWorkSigner, checkWorkSeed, checkWorkChunks}
 	case attest.KindNVGPU:
 		return []string{nvgpu.CheckNonce}
 	case attest.KindTPM:

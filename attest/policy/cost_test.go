@@ -61,7 +61,7 @@ func costly(t testing.TB) map[string]func() (*lab, *bundle.Bundle) {
 		"eight genuine GPUs, TDX":     func() (*lab, *bundle.Bundle) { l := machine(inventory.MaxGPUs); return l, l.bundle(attest.KindTDX) },
 		"copies of a GPU report":      copies(attest.KindNVGPU),
 		"copies of a TEE's report":    copies(attest.KindSNP),
-		"copies of work":              copies(attest.KindWork),
+		"copies of a guest's key":     copies(attest.KindGuest),
 		"manifests of junk": collateral(func(l *lab) {
 			junk := []byte("<SoftwareIdentity>" + strings.Repeat(`<a b="c"/>`, (nvgpu.MaxRIMSize-100)/10) + "</SoftwareIdentity>")
 			for key := range l.collateral {

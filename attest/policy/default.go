@@ -7,7 +7,6 @@ import (
 	"github.com/gantry-market/gantry/attest/snp"
 	"github.com/gantry-market/gantry/attest/tdx"
 	"github.com/gantry-market/gantry/attest/tpm"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 // Fingerprints of the makers' roots that this software has built in.
@@ -31,7 +30,6 @@ func Default() Policy {
 			SNP: []string{amdMilanRoot, amdGenoaRoot}, TDX: []string{intelRoot},
 		},
 		Require: StandardRequire(),
-		Work:    Work{MinOrder: work.ChunkEntries},
 	}
 }
 
@@ -40,7 +38,6 @@ func Default() Policy {
 func StandardRequire() map[string][]string {
 	return map[string][]string{
 		"inventory": {inventory.CheckFormat},
-		"work":      {checkWorkSigner, checkWorkSeed, checkWorkOrder, checkWorkChunks},
 		"gpu": {
 			nvgpu.CheckNonce, nvgpu.CheckChain, nvgpu.CheckSignature, nvgpu.CheckChip, nvgpu.CheckDriver, nvgpu.CheckVBIOS,
 			nvgpu.CheckDriverRIM, nvgpu.CheckVBIOSRIM, nvgpu.CheckMeasurements, nvgpu.CheckMode,

@@ -4,11 +4,13 @@
 // # Tiers
 //
 //	0  simulated GPUs, nothing, or evidence that is false
-//	1  an inventory and a work proof that the node has signed
-//	2  the same, and a quote of a TPM that signs a digest over both, by a key that a keeper saw to live in that TPM, of a
+//	1  an inventory that the node has signed
+//	2  the same, and a quote of a TPM that signs a digest over it, by a key that a keeper saw to live in that TPM, of a
 //	   maker whom the policy names. Its state is as known as the policy's PCR values make it
-//	3  an inventory and a work proof, a confidential virtual machine (SEV-SNP or TDX) that vouches for the certificate
+//	3  an inventory, a confidential virtual machine (SEV-SNP or TDX) that vouches for the certificate
 //	   of each GPU, and for each GPU a report of its confidential mode whose measurements match the maker's references
+//
+// No tier says how fast a machine is: keepers measure that (package measure).
 //
 // A TPM tells nodes apart; it does not prove that the GPUs are in its machine, as a host can relay a request for a
 // quote to a TPM elsewhere.
@@ -26,7 +28,7 @@
 // # What failing means
 //
 // Evidence that says something false over the node's own signature ([False]: malformed, of another challenge, one
-// device as two, a wrong product) is not the same as evidence that proves nothing here ([Unproven]: an unknown root,
+// device as two) is not the same as evidence that proves nothing here ([Unproven]: an unknown root,
 // missing collateral, an old driver). Only the first can be held against a node. In both cases [Evaluate] returns an
 // error.
 package policy

@@ -20,7 +20,6 @@ import (
 func floor() map[string][]string {
 	return map[string][]string{
 		"inventory": {inventory.CheckFormat},
-		"work":      {checkWorkSigner, checkWorkSeed, checkWorkChunks},
 		"gpu":       {nvgpu.CheckNonce, nvgpu.CheckChain, nvgpu.CheckSignature, nvgpu.CheckMeasurements, nvgpu.CheckMode},
 		"tpm":       {tpm.CheckEKChain, tpm.CheckAK, tpm.CheckActivation, tpm.CheckSignature, tpm.CheckFreshness, tpm.CheckHierarchy},
 		"guest":     {guest.CheckSignature},

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -21,6 +22,8 @@ import (
 	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
+	"github.com/gantry-market/gantry/attest/tpm"
+	"github.com/gantry-market/gantry/attest/tpm/tpmtest"
 )
 
 // remembering verifies each piece of evidence once for what its verifier reads of the bundle: verifiers are functions of
@@ -44,6 +47,8 @@ func (v *remembering) Verify(e attest.Evidence, b attest.Binding, now time.Time)
 		key.Write(b.Claims[:])
 	case attest.KindSNP, attest.KindTDX:
 		key.Write(data[:])
+	case attest.KindTPM:
+		key.Write(b.Others[:])
 	}
 	for _, item := range e.Items {
 		fmt.Fprintf(&key, " %s %d %s", item.Name, len(item.Data), item.Data)
@@ -65,16 +70,19 @@ func (v *remembering) Verify(e attest.Evidence, b attest.Binding, now time.Time)
 	return r, got.err
 }
 
-// original is a genuine bundle of tier 3 and what a keeper judges answers to its challenge with.
+// original is a genuine bundle of tier 2 or 3 and what a keeper judges answers to its challenge with.
 type original struct {
-	lab       *lab
-	bundle    *bundle.Bundle
-	claims    [32]byte
-	guest     attest.Evidence
+	lab    *lab
+	bundle *bundle.Bundle
+	by     attest.Kind // what vouches for it: a TEE, or a TPM
+	tier   uint8
+	// sealed is what its guest has vouched for, or its TPM has quoted.
+	sealed    [32]byte
+	guest     []attest.Item
 	verifiers []attest.Verifier
 }
 
-// originals are bundles of two machines, each by SEV-SNP and TDX and for two challenges.
+// originals are bundles of two machines, each by SEV-SNP, by TDX and by its TPM alone, and for two challenges.
 func originals(t *testing.T) []original {
 	h, err := theHardware()
 	require.NoError(t, err)
@@ -88,41 +96,60 @@ func originals(t *testing.T) []original {
 			require.NoError(t, err)
 			gpus = append(gpus, g)
 		}
-		for _, tee := range []attest.Kind{attest.KindSNP, attest.KindTDX} {
+		for _, by := range []attest.Kind{attest.KindSNP, attest.KindTDX, attest.KindTPM} {
 			for challenge := range byte(2) {
-				l := newLab(t)
+				made := newTPMLab(t)
+				l := made.lab
 				l.guest, l.gpus = own, gpus
 				if machine == 1 {
-					l.key, l.account = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{8}, ed25519.SeedSize)), [32]byte{8}
-					l.challenge.NodeKey = [32]byte(l.key.Public().(ed25519.PublicKey))
+					l.key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{8}, ed25519.SeedSize))
+					l.challenge.Node, l.challenge.NodeKey = [32]byte{8}, [32]byte(l.key.Public().(ed25519.PublicKey))
 					l.inv.GPUs = slices.Clone(l.inv.GPUs)
 					for i := range l.inv.GPUs {
 						l.inv.GPUs[i].UUID = fmt.Sprintf("GPU-99999999-0000-4000-8000-%012d", i)
 					}
 				}
 				l.challenge.ID = [32]byte{40 + challenge}
-				out = append(out, l.original(tee))
+				out = append(out, made.original(by, machine))
 			}
 		}
 	}
 	return out
 }
 
-func (l *lab) original(tee attest.Kind) original {
-	o := original{lab: l, bundle: l.bundle(tee)}
+// original makes the machine's bundle: of its TPM when it is by that, else of its confidential machine.
+func (l *tpmLab) original(by attest.Kind, machine int) original {
+	o := original{lab: l.lab, by: by, tier: 3}
+	keepers := []ed25519.PublicKey{l.keeper.Public().(ed25519.PublicKey)}
 	var err error
-	o.claims, err = bundle.Claims(o.bundle.Evidence)
+	if by == attest.KindTPM {
+		o.tier = 2
+		chip := []*tpmtest.TPM{&l.mine, &l.next}[machine]
+		chip.Statements = []tpm.Statement{l.statement(chip, l.subject())}
+		o.bundle = l.with(chip, l.plain())
+	} else {
+		o.bundle = l.bundle(by)
+		o.guest = o.bundle.OfKind(attest.KindGuest)[0].Items
+	}
+	o.sealed, err = o.seal(o.bundle)
 	require.NoError(l.t, err)
-	o.guest = o.bundle.OfKind(attest.KindGuest)[0]
-	verifiers, err := Standard(l.policy, l.collateral, Subject{Challenge: l.challenge, Account: &l.account})
+	verifiers, err := Standard(l.policy, l.collateral, Subject{Challenge: l.challenge, Keepers: keepers})
 	require.NoError(l.t, err)
 	for _, v := range verifiers {
 		o.verifiers = append(o.verifiers, &remembering{Verifier: v, known: map[[32]byte]outcome{}})
 	}
 	c, err := Evaluate(o.bundle, l.policy, o.verifiers, l.now)
 	require.NoError(l.t, err)
-	require.EqualValues(l.t, 3, c.Tier, c.Why)
+	require.Equal(l.t, o.tier, c.Tier, c.Why)
 	return o
+}
+
+// seal is the digest of what a bundle's guest must have vouched for, or its TPM have quoted.
+func (o *original) seal(b *bundle.Bundle) ([32]byte, error) {
+	if o.tier == 2 {
+		return bundle.Others(b.Evidence)
+	}
+	return bundle.Claims(b.Evidence)
 }
 
 // mutant is a copy of an original, changed by who has the node's key and all bundles, but neither a GPU's key, nor the
@@ -158,6 +185,9 @@ func copied(e attest.Evidence) attest.Evidence {
 	return e
 }
 
+// unreadable is what came of a mutant that is no bundle.
+const unreadable = "no bundle"
+
 // mutations each change one thing; some may change nothing.
 var mutations = []func(*mutant){
 	func(m *mutant) { // another genuine piece in its place
@@ -170,6 +200,21 @@ var mutations = []func(*mutant){
 			}
 		}
 		e.Instance = instance
+	},
+	func(m *mutant) { // the whole inventory of another genuine bundle, after guest or TPM have answered
+		for i := range m.b.Evidence {
+			if m.b.Evidence[i].Kind == attest.KindInventory {
+				m.b.Evidence[i] = m.other(attest.KindInventory)
+			}
+		}
+	},
+	func(m *mutant) { // everything of a kind from another genuine bundle: its GPUs, its guest, its TEE, its TPM
+		kind := m.piece().Kind
+		from := m.all[m.rng.IntN(len(m.all))].bundle.OfKind(kind)
+		m.b.Evidence = slices.DeleteFunc(m.b.Evidence, func(e attest.Evidence) bool { return e.Kind == kind })
+		for _, e := range from {
+			m.b.Evidence = append(m.b.Evidence, copied(e))
+		}
 	},
 	func(m *mutant) { // a genuine piece more
 		e := m.other(0)
@@ -215,7 +260,7 @@ var mutations = []func(*mutant){
 		}
 	},
 	func(m *mutant) { // kinds
-		m.piece().Kind = attest.Kind(m.rng.IntN(9))
+		m.piece().Kind = attest.Kind(m.rng.IntN(8))
 	},
 	(*mutant).inventory,
 	func(m *mutant) { // a guest's key that the host made
@@ -271,9 +316,9 @@ func (m *mutant) inventory() {
 }
 
 // judgeMutant makes a mutant of a seed and has it judged as a keeper does: it fails if one reaches tier 3 by other claims
-// than those that its guest has seen, or any tier without the node's signature over it. It reports whether the mutant
-// still is what the guest vouched for.
-func judgeMutant(all []original, seed uint64) (genuine bool, err error) {
+// than those that its guest has seen, tier 2 by other evidence than its TPM has quoted, or any tier without the node's
+// signature over it. It says what came of the mutant, and whether that still is what was vouched for.
+func judgeMutant(all []original, seed uint64) (what string, genuine bool, err error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	o := all[rng.IntN(len(all))]
 	b := *o.bundle
@@ -288,39 +333,43 @@ func judgeMutant(all []original, seed uint64) (genuine bool, err error) {
 	b.Sort()
 	signs := rng.IntN(16) != 0
 	if signs && b.Sign(o.lab.key) != nil {
-		return false, nil
+		return unreadable, false, nil
 	}
 	raw, err := b.Encode()
 	if err != nil {
-		return false, nil
+		return unreadable, false, nil
 	}
 	read, err := bundle.Parse(raw)
 	if err != nil {
-		return false, nil
+		return unreadable, false, nil
 	}
 	c, _ := Evaluate(read, o.lab.policy, o.verifiers, o.lab.now)
+	what = fmt.Sprintf("by %s: tier %d of %d, %s", o.by, c.Tier, o.tier, c.Verdict)
 	if c.Tier == 0 {
-		return false, nil
+		return what, false, nil
 	}
 	if read.VerifySignature() != nil {
-		return false, fmt.Errorf("tier %d without the node's signature", c.Tier)
+		return what, false, fmt.Errorf("tier %d without the node's signature", c.Tier)
 	}
-	claims, err := bundle.Claims(read.Evidence)
+	sealed, err := o.seal(read)
 	if err != nil {
-		return false, err
+		return what, false, err
 	}
-	keys := read.OfKind(attest.KindGuest)
-	genuine = claims == o.claims && len(keys) == 1 && slices.EqualFunc(keys[0].Items, o.guest.Items, func(x, y attest.Item) bool {
-		return x.Name == y.Name && bytes.Equal(x.Data, y.Data)
-	})
-	if c.Tier == 3 && !genuine {
-		return false, fmt.Errorf("tier 3 for other claims than the guest's: %v", c.Attested())
+	genuine = sealed == o.sealed
+	if o.tier == 3 {
+		keys := read.OfKind(attest.KindGuest)
+		genuine = genuine && len(keys) == 1 && slices.EqualFunc(keys[0].Items, o.guest, func(x, y attest.Item) bool {
+			return x.Name == y.Name && bytes.Equal(x.Data, y.Data)
+		})
 	}
-	return genuine && c.Tier == 3, nil
+	if c.Tier > 1 && (!genuine || c.Tier != o.tier) {
+		return what, false, fmt.Errorf("tier %d for other evidence than what was vouched for: %v", c.Tier, c.Attested())
+	}
+	return what, genuine && c.Tier == o.tier, nil
 }
 
-// No bundle that was changed or put together of genuine pieces after a guest has answered reaches tier 3. The nightly run
-// draws a million (GANTRY_BUNDLES).
+// No bundle that was changed or put together of genuine pieces after a guest or a TPM has answered reaches tier 3 or 2. The
+// nightly run draws a million (GANTRY_BUNDLES).
 func TestB03MutatedBundlesAreNotAccepted(t *testing.T) {
 	count := uint64(3000)
 	if s := os.Getenv("GANTRY_BUNDLES"); s != "" {
@@ -331,13 +380,14 @@ func TestB03MutatedBundlesAreNotAccepted(t *testing.T) {
 	all := originals(t)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	same := 0
+	same, outcomes := 0, map[string]int{}
 	workers := uint64(runtime.GOMAXPROCS(0))
 	for w := range workers {
 		wg.Go(func() {
 			for seed := w; seed < count; seed += workers {
-				genuine, err := judgeMutant(all, seed)
+				what, genuine, err := judgeMutant(all, seed)
 				mu.Lock()
+				outcomes[what]++
 				if genuine {
 					same++
 				}
@@ -350,7 +400,10 @@ func TestB03MutatedBundlesAreNotAccepted(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("%d bundles, %d of which still say what their guest has seen, none accepted besides", count, same)
+	for _, what := range slices.Sorted(maps.Keys(outcomes)) {
+		t.Logf("%8d %s", outcomes[what], what)
+	}
+	t.Logf("%d bundles, %d of which still say what guest or TPM has seen, none accepted besides", count, same)
 	require.Positive(t, same, "the originals are accepted, and changes besides the claims leave them so")
 	require.Less(t, uint64(same), count/5)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/bundle"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 func TestTiersOfHonestMachines(t *testing.T) {
@@ -22,16 +21,14 @@ func TestTiersOfHonestMachines(t *testing.T) {
 		tier  uint8
 		why   string
 	}{
-		"inventory alone":       {[]attest.Kind{attest.KindInventory}, 0, "no work proof"},
-		"work alone":            {[]attest.Kind{attest.KindWork}, 0, "no inventory"},
-		"one":                   {tierOneKinds, 1, "not tier 2: no TPM quote"},
-		"two":                   {tierTwoKinds, 2, "not tier 3: no confidential virtual machine"},
-		"three":                 {tierThreeKinds, 3, ""},
-		"three with TDX":        {append([]attest.Kind{attest.KindTDX, attest.KindNVGPU}, tierOneKinds...), 3, ""},
-		"everything":            {everything, 3, ""},
-		"GPUs without a TEE":    {append([]attest.Kind{attest.KindNVGPU, attest.KindTPM}, tierOneKinds...), 2, "no confidential virtual machine"},
-		"a TEE without GPUs":    {append([]attest.Kind{attest.KindSNP}, tierTwoKinds...), 2, "not tier 3: no NVIDIA GPU report"},
-		"hardware without work": {[]attest.Kind{attest.KindInventory, attest.KindSNP, attest.KindNVGPU, attest.KindTPM}, 0, "no work proof"},
+		"one":                {tierOneKinds, 1, "not tier 2: no TPM quote"},
+		"two":                {tierTwoKinds, 2, "not tier 3: no confidential virtual machine"},
+		"three":              {tierThreeKinds, 3, ""},
+		"three with TDX":     {append([]attest.Kind{attest.KindTDX, attest.KindNVGPU}, tierOneKinds...), 3, ""},
+		"everything":         {everything, 3, ""},
+		"GPUs without a TEE": {append([]attest.Kind{attest.KindNVGPU, attest.KindTPM}, tierOneKinds...), 2, "no confidential virtual machine"},
+		"a TEE without GPUs": {append([]attest.Kind{attest.KindSNP}, tierTwoKinds...), 2, "not tier 3: no NVIDIA GPU report"},
+		"no inventory":       {[]attest.Kind{attest.KindSNP, attest.KindNVGPU, attest.KindTPM}, 0, "no inventory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTestbed(t)
@@ -156,14 +153,6 @@ func TestAttacks(t *testing.T) {
 				drop(b, attest.KindTPM)
 				resign(w, b)
 			}, False, 0, attest.ErrStale, "something false",
-		},
-		"a wrong product": {
-			func(w *testbed, b *bundle.Bundle) {
-				drop(b, attest.KindTPM)
-				drop(b, attest.KindWork)
-				b.Evidence = append(b.Evidence, w.work(work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1}))
-				resign(w, b)
-			}, False, 0, attest.ErrUntrusted, "something false",
 		},
 		"an unknown root": {
 			func(w *testbed, _ *bundle.Bundle) {
@@ -368,7 +357,7 @@ func TestTierNeverExceedsItsParts(t *testing.T) {
 			return false
 		}
 		most := uint8(0)
-		switch base := has(attest.KindInventory) && has(attest.KindWork); {
+		switch base := has(attest.KindInventory); {
 		case base && has(attest.KindSNP) && has(attest.KindNVGPU):
 			most = 3
 		case base && has(attest.KindTPM):

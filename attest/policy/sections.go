@@ -5,12 +5,6 @@ import (
 	"slices"
 )
 
-// Work is what a work proof must be.
-type Work struct {
-	// MinOrder is the least order of the product.
-	MinOrder int `json:"min_order"`
-}
-
 // GPU is what a GPU's report must say. Versions are as NVIDIA writes them.
 type GPU struct {
 	// Chips and Boards ("project_sku_chip") that are acceptable; no chips means those whose reports are understood, no

@@ -17,24 +17,16 @@ import (
 	"github.com/gantry-market/gantry/attest/snp"
 	"github.com/gantry-market/gantry/attest/tdx"
 	"github.com/gantry-market/gantry/attest/tpm"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 // Subject is what a verifier knows of the node besides the bundle.
 type Subject struct {
 	// Challenge that the bundle must answer.
 	Challenge attest.Challenge
-	// Account is the node's account; nil where it is not known: then a work proof may name any.
-	Account *[32]byte
 	// Enrolled looks up which attestation keys this verifier saw activated. May be nil.
 	Enrolled func(ak tpm.Name) (tpm.Enrolment, bool)
 	// Keepers are those whose statements about activations count.
 	Keepers []ed25519.PublicKey
-	// Whole and Took are what was seen of the work proof when it was received: see [work.EvidenceOptions]. May be nil.
-	Whole func(root work.Hash) bool
-	Took  func(root work.Hash) (time.Duration, bool)
-	// Bound is the most that the work may have taken; used with Took.
-	Bound time.Duration
 }
 
 // RootKey is the key under which [attest.Collateral] has a root certificate, DER, that this software does not have
@@ -48,7 +40,7 @@ func Standard(p Policy, c attest.Collateral, s Subject) ([]attest.Verifier, erro
 	if err := errors.Join(p.check(), p.checkFloor()); err != nil {
 		return nil, err
 	}
-	out := []attest.Verifier{inventory.Verifier{}, workVerifier{p, s}, guest.Verifier{}}
+	out := []attest.Verifier{inventory.Verifier{}, guest.Verifier{}}
 	for _, build := range []func(Policy, attest.Collateral, Subject) (attest.Verifier, error){newGPU, newTPM, newSNP, newTDX} {
 		v, err := build(p, c, s)
 		if err != nil {
@@ -109,32 +101,6 @@ next:
 func fingerprint(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:])
-}
-
-// workVerifier checks work against the account that is known, or against the one that the work claim names.
-type workVerifier struct {
-	p Policy
-	s Subject
-}
-
-func (workVerifier) Kind() attest.Kind { return attest.KindWork }
-
-func (w workVerifier) Verify(e attest.Evidence, b attest.Binding, now time.Time) (attest.Result, error) {
-	o := work.EvidenceOptions{
-		Domain: b.Domain, NodeKey: b.Node, MinN: w.p.Work.MinOrder, Whole: w.s.Whole, Took: w.s.Took, Bound: w.s.Bound,
-	}
-	if w.s.Account != nil {
-		o.Node = *w.s.Account
-		return work.NewEvidenceVerifier(o).Verify(e, b, now)
-	}
-	if raw, ok := e.Item(work.ItemClaim); ok {
-		if c, err := work.ParseClaim(raw); err == nil {
-			o.Node = c.Node
-		}
-	}
-	r, err := work.NewEvidenceVerifier(o).Verify(e, b, now)
-	r.Skip("node account", "the account that the work claim names was not compared with the chain")
-	return r, err
 }
 
 // foreignRoot marks results that rest on a root which is not the maker's.

@@ -21,7 +21,6 @@ import (
 	"github.com/gantry-market/gantry/attest/snp/snptest"
 	"github.com/gantry-market/gantry/attest/tdx"
 	"github.com/gantry-market/gantry/attest/tdx/tdxtest"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 func TestDefaultNamesTheBuiltInRoots(t *testing.T) {
@@ -45,7 +44,7 @@ func TestDefaultNamesTheBuiltInRoots(t *testing.T) {
 	require.Equal(t, []string{fingerprint(intel)}, p.Roots.TDX)
 	verifiers, err := Standard(p, nil, Subject{})
 	require.NoError(t, err)
-	require.Len(t, verifiers, 7)
+	require.Len(t, verifiers, 6)
 }
 
 // collateralMap is collateral of tests.
@@ -143,7 +142,7 @@ func (l *lab) bundle(tee attest.Kind) *bundle.Bundle {
 	binding := l.challenge.Binding()
 	inv, err := l.inv.Evidence()
 	require.NoError(l.t, err)
-	b.Evidence = append(b.Evidence, inv, l.work(work.CPU{Workers: 1}))
+	b.Evidence = append(b.Evidence, inv)
 	for i, g := range l.gpus {
 		e, err := g.Evidence(uint16(i), binding)
 		require.NoError(l.t, err)
@@ -165,7 +164,7 @@ func (l *lab) tee(kind attest.Kind) func([64]byte) (attest.Evidence, error) {
 }
 
 func (l *lab) judge(b *bundle.Bundle) (Claims, *bundle.Bundle, error) {
-	return Judge(b, l.policy, Subject{Challenge: l.challenge, Account: &l.account}, l.now, l.collateral)
+	return Judge(b, l.policy, Subject{Challenge: l.challenge}, l.now, l.collateral)
 }
 
 func TestWholeWayToTierThree(t *testing.T) {
@@ -238,7 +237,7 @@ func TestReplayedHardwareEvidenceIsFalse(t *testing.T) {
 	old := l.bundle(attest.KindSNP)
 	l.challenge.ID[7]++
 	fresh := l.bundle(attest.KindSNP)
-	for _, kind := range []attest.Kind{attest.KindNVGPU, attest.KindSNP, attest.KindWork} {
+	for _, kind := range []attest.Kind{attest.KindNVGPU, attest.KindSNP, attest.KindGuest} {
 		b := *fresh
 		b.Evidence = append([]attest.Evidence(nil), fresh.Evidence...)
 		drop(&b, kind)
@@ -271,16 +270,24 @@ func TestRelayedGPUReport(t *testing.T) {
 	require.Equal(t, False, c.Verdict)
 }
 
-func TestNodeAccount(t *testing.T) {
+// Two owners may register a machine under one key. What it answers as the node of one is no answer as that of the other, and
+// its devices have not signed it there.
+func TestABundleCountsForOneAccount(t *testing.T) {
 	l := newLab(t)
 	b := l.bundle(attest.KindSNP)
-	other := [32]byte{77}
-	c, _, err := Judge(b, l.policy, Subject{Challenge: l.challenge, Account: &other}, l.now, l.collateral)
-	require.ErrorIs(t, err, attest.ErrPolicy)
+	other := l.challenge
+	other.Node[0]++
+	c, _, err := Judge(b, l.policy, Subject{Challenge: other}, l.now, l.collateral)
+	require.ErrorIs(t, err, attest.ErrStale)
+	require.Equal(t, Unproven, c.Verdict)
 	require.Zero(t, c.Tier)
-	c, _, err = Judge(b, l.policy, Subject{Challenge: l.challenge}, l.now, l.collateral)
-	require.NoError(t, err)
-	require.Contains(t, c.Of(attest.KindWork)[0].Uncovered(), "node account")
+
+	b.Challenge = other
+	require.NoError(t, b.Sign(l.key))
+	c, _, err = Judge(b, l.policy, Subject{Challenge: other}, l.now, l.collateral)
+	require.ErrorIs(t, err, attest.ErrStale)
+	require.Equal(t, False, c.Verdict)
+	require.Zero(t, c.Tier)
 }
 
 func TestPoliciesThatCannotBeUsed(t *testing.T) {

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/inventory"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 // fake is a verifier whose evidence is honest exactly when its item "signed" holds what the binding asks for. It stands
@@ -60,7 +58,6 @@ type testbed struct {
 	t         testing.TB
 	key       ed25519.PrivateKey
 	guest     *guest.Key
-	account   [32]byte
 	challenge attest.Challenge
 	inv       inventory.Inventory
 	now       time.Time
@@ -73,9 +70,9 @@ func newTestbed(t testing.TB) *testbed {
 	own, err := guest.NewKey()
 	require.NoError(t, err)
 	w := &testbed{
-		t: t, key: key, guest: own, account: [32]byte{9}, now: time.Unix(1_790_000_000, 0),
+		t: t, key: key, guest: own, now: time.Unix(1_790_000_000, 0),
 		challenge: attest.Challenge{
-			GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: [32]byte{4}, SlotHash: [32]byte{5},
+			GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: [32]byte{4}, SlotHash: [32]byte{5}, Node: [32]byte{9},
 			NodeKey: [32]byte(key.Public().(ed25519.PublicKey)), Expiry: 1_790_000_030,
 		},
 		inv: inventory.Inventory{
@@ -85,24 +82,20 @@ func newTestbed(t testing.TB) *testbed {
 			},
 		},
 		policy: Policy{
-			Version: Version, Name: "test", MaxAgeSecs: 3600, WindowSecs: 60, Work: Work{MinOrder: 32},
+			Version: Version, Name: "test", MaxAgeSecs: 3600, WindowSecs: 60,
 			Require: map[string][]string{
 				"snp": {"report data", "measurement"}, "tdx": {"report data", "measurement"}, "gpu": {"measurement"},
-				"tpm": {"measurement"}, "work": {"seed", "opened chunks"},
+				"tpm": {"measurement"},
 			},
 		},
 	}
-	domain := [8]byte(w.challenge.GenesisHash[:8])
 	w.verifiers = map[attest.Kind]attest.Verifier{
 		attest.KindInventory: inventory.Verifier{},
-		attest.KindWork: work.NewEvidenceVerifier(work.EvidenceOptions{
-			Domain: domain, Node: w.account, NodeKey: w.challenge.NodeKey, MinN: 32,
-		}),
-		attest.KindGuest: guest.Verifier{},
-		attest.KindNVGPU: fake{kind: attest.KindNVGPU, want: gpuWant},
-		attest.KindTPM:   fake{kind: attest.KindTPM, want: tpmWant},
-		attest.KindSNP:   fake{kind: attest.KindSNP, want: teeWant},
-		attest.KindTDX:   fake{kind: attest.KindTDX, want: teeWant},
+		attest.KindGuest:     guest.Verifier{},
+		attest.KindNVGPU:     fake{kind: attest.KindNVGPU, want: gpuWant},
+		attest.KindTPM:       fake{kind: attest.KindTPM, want: tpmWant},
+		attest.KindSNP:       fake{kind: attest.KindSNP, want: teeWant},
+		attest.KindTDX:       fake{kind: attest.KindTDX, want: teeWant},
 	}
 	return w
 }
@@ -119,9 +112,6 @@ func (w *testbed) bundle(kinds ...attest.Kind) *bundle.Bundle {
 		e, err := w.inv.Evidence()
 		require.NoError(w.t, err)
 		b.Evidence = append(b.Evidence, e)
-	}
-	if has[attest.KindWork] {
-		b.Evidence = append(b.Evidence, w.work(work.CPU{Workers: 1}))
 	}
 	if has[attest.KindNVGPU] {
 		for i := range w.inv.GPUs {
@@ -168,19 +158,6 @@ func (w *testbed) signGPU(e *attest.Evidence) {
 	e.Items[1].Data = slices.Concat(gpuWant(w.challenge.Binding()), e.Items[0].Data)
 }
 
-func (w *testbed) work(p work.Prover) attest.Evidence { return w.product(p, 32) }
-
-func (w *testbed) product(p work.Prover, n int) attest.Evidence {
-	nonce := w.challenge.Nonce()
-	proof, err := p.Prove(context.Background(), work.EvidenceSeed(nonce), n)
-	require.NoError(w.t, err)
-	e, err := work.NewEvidence(nonce, proof, [8]byte(w.challenge.GenesisHash[:8]), w.account, 7, func(m []byte) ([64]byte, error) {
-		return [64]byte(ed25519.Sign(w.key, m)), nil
-	})
-	require.NoError(w.t, err)
-	return e
-}
-
 func (w *testbed) evaluate(b *bundle.Bundle) (Claims, error) {
 	all := make([]attest.Verifier, 0, len(w.verifiers))
 	for _, v := range w.verifiers {
@@ -190,7 +167,7 @@ func (w *testbed) evaluate(b *bundle.Bundle) (Claims, error) {
 }
 
 var (
-	tierOneKinds   = []attest.Kind{attest.KindInventory, attest.KindWork}
+	tierOneKinds   = []attest.Kind{attest.KindInventory}
 	tierTwoKinds   = append([]attest.Kind{attest.KindTPM}, tierOneKinds...)
 	tierThreeKinds = append([]attest.Kind{attest.KindSNP, attest.KindNVGPU}, tierOneKinds...)
 	everything     = append([]attest.Kind{attest.KindTPM}, tierThreeKinds...)

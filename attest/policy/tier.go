@@ -75,7 +75,7 @@ func (e *evaluation) needs(kind attest.Kind) []string {
 }
 
 func (e *evaluation) tierOne() []string {
-	out := append(e.needs(attest.KindInventory), e.needs(attest.KindWork)...)
+	out := e.needs(attest.KindInventory)
 	if e.inv != nil && !realDevices(e.inv) && !e.c.Simulated {
 		out = append(out, "the inventory has no GPU")
 	}

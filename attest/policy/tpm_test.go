@@ -14,7 +14,6 @@ import (
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/attest/tpm/tpmtest"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 // tpms are made once: RSA keys cost time.
@@ -76,17 +75,17 @@ func (l *tpmLab) with(made *tpmtest.TPM, b *bundle.Bundle) *bundle.Bundle {
 	return b
 }
 
-// plain is an inventory and a work proof.
+// plain is an inventory.
 func (l *tpmLab) plain() *bundle.Bundle {
 	b := &bundle.Bundle{Challenge: l.challenge, Created: l.now.Unix()}
 	inv, err := l.inv.Evidence()
 	require.NoError(l.t, err)
-	b.Evidence = append(b.Evidence, inv, l.work(work.CPU{Workers: 1}))
+	b.Evidence = append(b.Evidence, inv)
 	return b
 }
 
 func (l *tpmLab) judge(b *bundle.Bundle) (Claims, error) {
-	s := Subject{Challenge: l.challenge, Account: &l.account, Keepers: []ed25519.PublicKey{l.keeper.Public().(ed25519.PublicKey)}}
+	s := Subject{Challenge: l.challenge, Keepers: []ed25519.PublicKey{l.keeper.Public().(ed25519.PublicKey)}}
 	c, _, err := Judge(b, l.policy, s, l.now, l.collateral)
 	return c, err
 }

@@ -20,11 +20,7 @@ import (
 	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/snp/snptest"
-	"github.com/gantry-market/gantry/attest/work"
 )
-
-// smallOrder is the order of the product in a bundle.
-const smallOrder = 32
 
 // lab is a simulated maker of GPUs and processors, a node, and a keeper's policy.
 type lab struct {
@@ -36,7 +32,6 @@ type lab struct {
 	policy     policy.Policy
 	key        ed25519.PrivateKey
 	guest      *guest.Key
-	account    [32]byte
 }
 
 type collateralMap map[string][]byte
@@ -59,7 +54,7 @@ func (m collateralMap) root(c *x509.Certificate) []string {
 
 // newLab makes the hardware; its keys take seconds.
 func newLab(at time.Time) (*lab, error) {
-	l := &lab{at: at.UTC().Truncate(time.Second), collateral: collateralMap{}, account: [32]byte{7}}
+	l := &lab{at: at.UTC().Truncate(time.Second), collateral: collateralMap{}}
 	l.key = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{3}, ed25519.SeedSize))
 	var err error
 	if l.guest, err = guest.NewKey(); err != nil {
@@ -85,7 +80,6 @@ func newLab(at time.Time) (*lab, error) {
 	}
 	l.policy = policy.Default()
 	l.policy.AllowSynthetic = true
-	l.policy.Work.MinOrder = smallOrder
 	roots := l.authority.Roots()
 	l.policy.Roots.GPU, l.policy.Roots.RIM = l.collateral.root(roots.Device), l.collateral.root(roots.RIM)
 	for _, r := range l.host.Roots() {
@@ -100,7 +94,7 @@ func newLab(at time.Time) (*lab, error) {
 
 func (l *lab) challenge(rng *rand.Rand) attest.Challenge {
 	return attest.Challenge{
-		GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: draw(rng), SlotHash: draw(rng),
+		GenesisHash: [32]byte{1}, Program: [32]byte{2}, ID: draw(rng), Node: [32]byte{7}, SlotHash: draw(rng),
 		NodeKey: [32]byte(l.key.Public().(ed25519.PublicKey)), Expiry: l.at.Unix() + 30,
 	}
 }
@@ -115,24 +109,14 @@ func machineOf(uuid string) (attest.Evidence, error) {
 
 // make answers a challenge. The inventory always names the same GPU; confidential machines add the report of the GPU
 // that is really there.
-func (l *lab) make(ctx context.Context, c attest.Challenge, gpu *nvgputest.GPU) (*bundle.Bundle, error) {
+func (l *lab) make(c attest.Challenge, gpu *nvgputest.GPU) (*bundle.Bundle, error) {
 	b := &bundle.Bundle{Challenge: c, Created: l.at.Unix()}
 	binding := c.Binding()
 	inv, err := machineOf("GPU-00000000-0000-4000-8000-000000000001")
 	if err != nil {
 		return nil, err
 	}
-	proof, err := work.CPU{Workers: 1}.Prove(ctx, work.EvidenceSeed(binding.Nonce), smallOrder)
-	if err != nil {
-		return nil, err
-	}
-	w, err := work.NewEvidence(binding.Nonce, proof, binding.Domain, l.account, 1, func(m []byte) ([64]byte, error) {
-		return [64]byte(ed25519.Sign(l.key, m)), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	b.Evidence = append(b.Evidence, inv, w)
+	b.Evidence = append(b.Evidence, inv)
 	if gpu != nil {
 		e, err := gpu.Evidence(0, binding)
 		if err != nil {
@@ -150,14 +134,14 @@ func (l *lab) make(ctx context.Context, c attest.Challenge, gpu *nvgputest.GPU) 
 }
 
 func (l *lab) judge(c attest.Challenge, b *bundle.Bundle) (policy.Claims, error) {
-	claims, _, err := policy.Judge(b, l.policy, policy.Subject{Challenge: c, Account: &l.account}, l.at, l.collateral)
+	claims, _, err := policy.Judge(b, l.policy, policy.Subject{Challenge: c}, l.at, l.collateral)
 	return claims, err
 }
 
 // ask is one challenge whose bundle must be sound and reach a tier.
-func (l *lab) ask(ctx context.Context, rng *rand.Rand, gpu *nvgputest.GPU, tier uint8) (policy.Claims, error) {
+func (l *lab) ask(rng *rand.Rand, gpu *nvgputest.GPU, tier uint8) (policy.Claims, error) {
 	c := l.challenge(rng)
-	b, err := l.make(ctx, c, gpu)
+	b, err := l.make(c, gpu)
 	if err != nil {
 		return policy.Claims{}, err
 	}
@@ -173,32 +157,43 @@ func (l *lab) ask(ctx context.Context, rng *rand.Rand, gpu *nvgputest.GPU, tier 
 
 // honest answers at its tier.
 func (l *lab) honest(gpu *nvgputest.GPU, tier uint8) func(context.Context, *rand.Rand) (string, error) {
-	return func(ctx context.Context, rng *rand.Rand) (string, error) {
-		_, err := l.ask(ctx, rng, gpu, tier)
+	return func(_ context.Context, rng *rand.Rand) (string, error) {
+		_, err := l.ask(rng, gpu, tier)
 		return "", err
 	}
 }
 
-// relayed has its work done by another machine. At tier 1 that is the same bytes: nothing in them could differ. At tier
-// 3 it must show a GPU, and has another machine's report made for its own challenge; its own guest vouches for none.
-func (l *lab) relayed(tier uint8) func(context.Context, *rand.Rand) (string, error) {
-	return func(ctx context.Context, rng *rand.Rand) (string, error) {
-		if tier < 3 {
-			_, err := l.ask(ctx, rng, nil, 1)
-			return "", err
-		}
-		c := l.challenge(rng)
-		b, err := l.make(ctx, c, l.own)
-		if err != nil {
-			return "", err
-		}
-		report, err := l.other.Evidence(0, c.Binding())
-		if err != nil {
-			return "", err
-		}
-		replace(b, report)
-		return l.refused(c, b)
+// borrowed has another machine's GPU report made for its own challenge; its own guest vouches for none.
+func (l *lab) borrowed(_ context.Context, rng *rand.Rand) (string, error) {
+	c := l.challenge(rng)
+	b, err := l.make(c, l.own)
+	if err != nil {
+		return "", err
 	}
+	report, err := l.other.Evidence(0, c.Binding())
+	if err != nil {
+		return "", err
+	}
+	replace(b, report)
+	return l.refused(c, b)
+}
+
+// invented has no GPU at all, and names one.
+func (l *lab) invented(_ context.Context, rng *rand.Rand) (string, error) {
+	_, err := l.ask(rng, nil, 1)
+	return "", err
+}
+
+// otherAccount shows the bundle that it made as the node of one owner as that of another, signed anew.
+func (l *lab) otherAccount(_ context.Context, rng *rand.Rand) (string, error) {
+	c := l.challenge(rng)
+	b, err := l.make(c, l.own)
+	if err != nil {
+		return "", err
+	}
+	c.Node[0]++
+	b.Challenge = c
+	return l.refused(c, b)
 }
 
 // replace puts a piece in place of that of its kind and signs again.
@@ -209,9 +204,9 @@ func replace(b *bundle.Bundle, e attest.Evidence) {
 
 // exchanged has the guest answer honestly, puts another genuine piece of this challenge in place of one, and signs again.
 func (l *lab) exchanged(kind attest.Kind) func(context.Context, *rand.Rand) (string, error) {
-	return func(ctx context.Context, rng *rand.Rand) (string, error) {
+	return func(_ context.Context, rng *rand.Rand) (string, error) {
 		c := l.challenge(rng)
-		b, err := l.make(ctx, c, l.own)
+		b, err := l.make(c, l.own)
 		if err != nil {
 			return "", err
 		}
@@ -259,16 +254,16 @@ func (l *lab) refused(c attest.Challenge, b *bundle.Bundle) (string, error) {
 
 // swapped has its GPU exchanged between two challenges, and says nothing of it.
 func (l *lab) swapped(tier uint8) func(context.Context, *rand.Rand) (string, error) {
-	return func(ctx context.Context, rng *rand.Rand) (string, error) {
+	return func(_ context.Context, rng *rand.Rand) (string, error) {
 		first, second := l.own, l.other
 		if tier < 3 {
 			first, second = nil, nil
 		}
-		before, err := l.ask(ctx, rng, first, tier)
+		before, err := l.ask(rng, first, tier)
 		if err != nil {
 			return "", err
 		}
-		after, err := l.ask(ctx, rng, second, tier)
+		after, err := l.ask(rng, second, tier)
 		if err != nil {
 			return "", err
 		}
@@ -281,8 +276,8 @@ func (l *lab) swapped(tier uint8) func(context.Context, *rand.Rand) (string, err
 
 // replayed answers with an older challenge's bundle, or with a new one that holds an older piece of evidence.
 func (l *lab) replayed(kind attest.Kind) func(context.Context, *rand.Rand) (string, error) {
-	return func(ctx context.Context, rng *rand.Rand) (string, error) {
-		old, err := l.make(ctx, l.challenge(rng), l.own)
+	return func(_ context.Context, rng *rand.Rand) (string, error) {
+		old, err := l.make(l.challenge(rng), l.own)
 		if err != nil {
 			return "", err
 		}
@@ -294,11 +289,18 @@ func (l *lab) replayed(kind attest.Kind) func(context.Context, *rand.Rand) (stri
 			}
 			return "", err
 		}
-		b, err := l.make(ctx, c, l.own)
+		b, err := l.make(c, l.own)
 		if err != nil {
 			return "", err
 		}
 		replace(b, old.OfKind(kind)[0])
 		return l.refused(c, b)
 	}
+}
+
+func draw(rng *rand.Rand) (b [32]byte) {
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	return b
 }

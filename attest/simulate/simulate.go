@@ -34,8 +34,6 @@ type Scenario struct {
 	Honest bool
 	// Expect is what theory says of the rate in one challenge, "" where it says nothing.
 	Expect string
-	// Costly scenarios run with a tenth of the machines.
-	Costly bool
 	// Play is one challenge of one machine: the reason why it was found out, or "".
 	Play func(ctx context.Context, rng *rand.Rand) (string, error)
 }
@@ -56,13 +54,9 @@ type Row struct {
 func Run(ctx context.Context, o Options, scenarios []Scenario) ([]Row, error) {
 	rows := make([]Row, 0, len(scenarios))
 	for i, s := range scenarios {
-		machines := o.Machines
-		if s.Costly {
-			machines = max(1, machines/10)
-		}
-		row := Row{Scenario: s, Machines: machines, Reasons: map[string]int{}}
+		row := Row{Scenario: s, Machines: o.Machines, Reasons: map[string]int{}}
 		var took []int
-		for m := range machines {
+		for m := range o.Machines {
 			rng := rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(m)))
 			for c := 1; c <= o.Challenges; c++ {
 				why, err := s.Play(ctx, rng)

@@ -34,7 +34,7 @@ func evidenceCommands(s Streams) []*cli.Command {
 				&cli.StringFlag{Name: "at", Usage: "`TIME` to check for: RFC 3339, unix seconds, or now (default: when the bundle was made)"},
 				&cli.StringFlag{Name: "nonce", Usage: "`HEX` that the challenge must come to"},
 				&cli.StringFlag{Name: "node", Usage: "`KEY` of the node that must have answered"},
-				&cli.StringFlag{Name: "account", Usage: "`ADDRESS` of the node's account, which the work proof must name"},
+				&cli.StringFlag{Name: "account", Usage: "`ADDRESS` of the node's account that must have answered"},
 				&cli.StringFlag{Name: "hash", Usage: "evidence hash in `HEX`, as on chain"},
 				&cli.StringSliceFlag{Name: "keeper", Usage: "`KEY` of a keeper whose word on TPM enrolments counts; repeat for several"},
 				&cli.IntFlag{Name: "tier", Usage: "refuse evidence below this `TIER`"},
@@ -54,8 +54,8 @@ type evidenceRequest struct {
 	atGiven bool
 	subject policy.Subject
 	// expected values; nil for any
-	nonce, hash, node *[32]byte
-	tier              int
+	nonce, hash, node, account *[32]byte
+	tier                       int
 }
 
 // evidenceCheck is one line of the answer.
@@ -75,6 +75,7 @@ type evidenceJSON struct {
 	Why        []string          `json:"why"`
 	Hash       string            `json:"evidenceHash"`
 	Nonce      string            `json:"nonce"`
+	Account    string            `json:"node"`
 	Node       string            `json:"nodeKey"`
 	Created    string            `json:"created"`
 	Expires    string            `json:"expires"`
@@ -139,6 +140,9 @@ func (r *evidenceRequest) expected(c *policy.Claims, out *evidenceJSON) (problem
 	if r.node != nil {
 		line("expected node", *r.node == r.bundle.Challenge.NodeKey, "the bundle's is "+solana.PublicKey(r.bundle.Challenge.NodeKey).String())
 	}
+	if r.account != nil {
+		line("expected account", *r.account == r.bundle.Challenge.Node, "the bundle's is "+solana.PublicKey(r.bundle.Challenge.Node).String())
+	}
 	if r.hash != nil {
 		line("expected hash", *r.hash == c.EvidenceHash, fmt.Sprintf("the bundle's is %x", c.EvidenceHash))
 	}
@@ -152,6 +156,7 @@ func describeEvidence(r *evidenceRequest, c *policy.Claims) evidenceJSON {
 	out := evidenceJSON{
 		File: r.file, Verdict: c.Verdict.String(), Tier: c.Tier, Why: []string{}, Hash: fmt.Sprintf("%x", c.EvidenceHash),
 		Nonce: fmt.Sprintf("%x", r.bundle.Challenge.Nonce()), Node: solana.PublicKey(r.bundle.Challenge.NodeKey).String(),
+		Account: solana.PublicKey(r.bundle.Challenge.Node).String(),
 		Created: rfc(r.bundle.Created), Expires: rfc(c.Expiry), At: r.at.UTC().Format(time.RFC3339), Policy: printable.Text(r.policy.Name),
 		PolicyHash: fmt.Sprintf("%x", c.PolicyHash), DeviceRoot: fmt.Sprintf("%x", c.DeviceRoot), Simulated: c.Simulated,
 		Claims: map[string]string{}, Checks: []evidenceCheck{},
@@ -198,7 +203,7 @@ func printEvidence(w io.Writer, out evidenceJSON, atGiven bool) {
 	pairs(w,
 		[2]string{"tier", fmt.Sprintf("%d%s", out.Tier, simulated)}, [2]string{"verdict", out.Verdict},
 		[2]string{"checks", fmt.Sprintf("%d passed, %d FAILED, %d not covered", count[attest.Passed.String()], count[attest.Failed.String()], count[attest.NotCovered.String()])},
-		[2]string{"checked for", at}, [2]string{"worth", "until " + out.Expires}, [2]string{"node key", out.Node},
+		[2]string{"checked for", at}, [2]string{"worth", "until " + out.Expires}, [2]string{"node", out.Account}, [2]string{"node key", out.Node},
 		[2]string{"evidence hash", out.Hash}, [2]string{"nonce", out.Nonce}, [2]string{"device root", out.DeviceRoot},
 		[2]string{"policy", fmt.Sprintf("%s   %s", out.Policy, out.PolicyHash)},
 	)
@@ -235,7 +240,7 @@ func readEvidenceRequest(c *cli.Context) (*evidenceRequest, error) {
 			*target = &value
 		}
 	}
-	for name, target := range map[string]**[32]byte{"node": &r.node, "account": &r.subject.Account} {
+	for name, target := range map[string]**[32]byte{"node": &r.node, "account": &r.account} {
 		if text := c.String(name); text != "" {
 			key, err := address(text, "node")
 			if err != nil {

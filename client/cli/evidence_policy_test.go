@@ -82,7 +82,7 @@ func TestEvidencePolicyCheck(t *testing.T) {
 		"unknown field":   strings.Replace(template, `"version"`, `"verison"`, 1),
 		"half a root":     strings.Replace(filled, strings.Repeat("ab", 32), "abab", 1),
 		"half an image":   strings.Replace(filled, strings.Repeat("cd", 48), "cdcd", 1),
-		"below the floor": strings.Replace(template, `"work": [`, `"wrok": [`, 1),
+		"below the floor": strings.Replace(template, `"guest's signature"`, `"format"`, 1),
 		"empty":           "",
 	} {
 		code, _, errs = runPolicy("--check", write(bad))

@@ -17,25 +17,19 @@ import (
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 // evidenceFile writes the bundle of an honest tier 1 machine.
 func evidenceFile(t *testing.T, change func(*bundle.Bundle)) (path string, b *bundle.Bundle) {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{6}, ed25519.SeedSize))
 	b = &bundle.Bundle{
-		Challenge: attest.Challenge{ID: [32]byte{1}, NodeKey: [32]byte(key.Public().(ed25519.PublicKey)), Expiry: 1_700_000_030},
+		Challenge: attest.Challenge{ID: [32]byte{1}, Node: [32]byte{44}, NodeKey: [32]byte(key.Public().(ed25519.PublicKey)), Expiry: 1_700_000_030},
 		Created:   1_700_000_000,
 	}
 	inv := inventory.Inventory{Version: inventory.Version, Cores: 4, RAMMiB: 1024, GPUs: []inventory.GPU{{Model: "NVIDIA A100", UUID: "GPU-00000000-0000-4000-8000-000000000001"}}}
 	e, err := inv.Evidence()
 	require.NoError(t, err)
-	nonce := b.Challenge.Nonce()
-	proof, err := work.CPU{Workers: 1}.Prove(context.Background(), work.EvidenceSeed(nonce), 32)
-	require.NoError(t, err)
-	w, err := work.NewEvidence(nonce, proof, [8]byte{}, [32]byte{44}, 1, func(m []byte) ([64]byte, error) { return [64]byte(ed25519.Sign(key, m)), nil })
-	require.NoError(t, err)
-	b.Evidence = []attest.Evidence{e, w}
+	b.Evidence = []attest.Evidence{e}
 	require.NoError(t, b.Sign(key))
 	if change != nil {
 		change(b)
@@ -86,7 +80,7 @@ func TestEvidenceRefused(t *testing.T) {
 	other := solana.PublicKey{9}.String()
 	zero := fmt.Sprintf("%064x", 0)
 	strict := policy.Default()
-	strict.Work.MinOrder = 4096
+	strict.WindowSecs = 1
 	raw, err := strict.Encode()
 	require.NoError(t, err)
 	strictPath := filepath.Join(t.TempDir(), "policy.json")
@@ -101,11 +95,11 @@ func TestEvidenceRefused(t *testing.T) {
 		"nonce":      {[]string{path, "--nonce", zero}, "expected nonce"},
 		"hash":       {[]string{path, "--hash", zero}, "expected hash"},
 		"node":       {[]string{path, "--node", other}, "expected node"},
-		"account":    {[]string{path, "--account", other}, "another cluster or node"},
+		"account":    {[]string{path, "--account", other}, "expected account"},
 		"tier":       {[]string{path, "--tier", "2"}, "expected tier"},
 		"too late":   {[]string{path, "--at", "now"}, "freshness"},
 		"too early":  {[]string{path, "--at", "1"}, "freshness"},
-		"policy":     {[]string{path, "--policy", strictPath}, "below 4096"},
+		"policy":     {[]string{path, "--policy", strictPath}, "more than 1s before"},
 		"no bundle":  {[]string{text}, "is not a bundle"},
 		"also as in": {[]string{path, "--tier", "3", "--json"}, "expected tier"},
 	} {

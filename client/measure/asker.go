@@ -93,7 +93,7 @@ func (k *Asker) Measure(ctx context.Context, a Asked, line Line) Result {
 	c := newCollected(a.GPUs, k.o.Now)
 	all, err := k.measure(ctx, a, line, c)
 	if err == nil {
-		return Result{Outcome: Measured, Figures: least(all), GPUs: all}
+		return Result{Outcome: Measured, Figures: least(all), GPUs: all, Guest: c.guest}
 	}
 	r := Result{Outcome: Unknown, Why: err}
 	var f *failure

@@ -1,11 +1,13 @@
 package measure
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/gantry-market/gantry/attest/guest"
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/messages"
 )
@@ -22,8 +24,10 @@ type collected struct {
 	came  [][]time.Time     // when they did, at first
 	next  []uint32          // of each GPU in the running stream
 	// signed is the commitment, at when it came.
-	signed  *format.Signed
-	at      time.Time
+	signed *format.Signed
+	at     time.Time
+	// guest is the key that has signed the commitment too, zero for none.
+	guest   [32]byte
 	refused messages.MeasureRefusal
 }
 
@@ -48,7 +52,7 @@ func (c *collected) item(m messages.MeasureItem) error {
 		if err != nil {
 			return fail(Wrong, err)
 		}
-		c.signed, c.at = signed, now
+		c.signed, c.at, c.guest = signed, now, guestOf(*m.Commitment)
 		return errEnd
 	case m.Refused != 0 && m.Roots == nil && m.Commitment == nil:
 		c.refused = m.Refused
@@ -82,6 +86,15 @@ func (c *collected) take(m messages.MeasureRoots, now time.Time) error {
 	}
 	c.next[i] += uint32(n)
 	return nil
+}
+
+// guestOf is the key of a guest that has signed a commitment, zero where none has.
+func guestOf(m messages.MeasureCommitment) [32]byte {
+	c, err := format.DecodeCommitment(m.Commitment)
+	if g := m.Guest; err == nil && g != nil && guest.VerifyAnswer(g.Key, c.Instant, sha256.Sum256(m.Commitment), g.Signature) {
+		return g.Key
+	}
+	return [32]byte{}
 }
 
 func decodeSigned(m messages.MeasureCommitment) (*format.Signed, error) {

@@ -1,11 +1,13 @@
 package measure
 
 import (
+	"crypto/sha256"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest/guest"
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/attest/measure/processor"
 	"github.com/gantry-market/gantry/client/messages"
@@ -44,6 +46,36 @@ func TestOtherRootsAfterALostStream(t *testing.T) {
 	other := *all[0].Roots
 	other.Roots = make([]byte, 32)
 	require.ErrorIs(t, c.item(messages.MeasureItem{Roots: &other}), format.ErrSeen)
+}
+
+// A guest's signature counts for this commitment and its instant alone.
+func TestB03AGuestsSignatureOverAnotherMeasurementIsNone(t *testing.T) {
+	own, err := guest.NewKey()
+	require.NoError(t, err)
+	all := recorded(t)
+	signed := *all[len(all)-1].Commitment
+	sign := func(instant [32]byte, b []byte) *messages.GuestSignature {
+		return &messages.GuestSignature{Key: own.Public(), Signature: own.SignAnswer(instant, sha256.Sum256(b))}
+	}
+	for name, c := range map[string]struct {
+		guest *messages.GuestSignature
+		want  [32]byte
+	}{
+		"signed":                {sign([32]byte{}, signed.Commitment), own.Public()},
+		"none":                  {},
+		"another instant":       {guest: sign([32]byte{1}, signed.Commitment)},
+		"another commitment":    {guest: sign([32]byte{}, signed.Commitment[1:])},
+		"another's key":         {guest: &messages.GuestSignature{Key: [32]byte{1}, Signature: sign([32]byte{}, signed.Commitment).Signature}},
+		"answer to a challenge": {guest: &messages.GuestSignature{Key: own.Public(), Signature: own.SignAnswer([32]byte{}, [32]byte{})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := signed
+			m.Guest = c.guest
+			got := newSmall(time.Now)
+			require.ErrorIs(t, got.item(messages.MeasureItem{Commitment: &m}), errEnd)
+			require.Equal(t, c.want, got.guest)
+		})
+	}
 }
 
 // Roots count from when they came first, and the walk from when the commitment did.

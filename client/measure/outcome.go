@@ -42,6 +42,8 @@ type Result struct {
 	// Figures are the least of the GPUs that were measured, GPUs those of each in the order in which they were asked for.
 	Figures format.Figures
 	GPUs    []format.Figures
+	// Guest is the key of the process that signed what was measured beside the machine's own; zero for none.
+	Guest [32]byte
 	// Why says what was wrong, refused or not known.
 	Why error
 	// Proof is there when a cell was wrong: anyone can check it.

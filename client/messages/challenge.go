@@ -35,7 +35,7 @@ type ChallengeRequest struct {
 	TPM *TPMStep `cbor:"8,keyasint,omitempty"`
 }
 
-// EvidenceChallenge, with the node's key, is the challenge of an evidence bundle: see package attest.
+// EvidenceChallenge, with the node's account and key, is the challenge of an evidence bundle: see package attest.
 type EvidenceChallenge struct {
 	GenesisHash [32]byte `cbor:"1,keyasint"`
 	Program     [32]byte `cbor:"2,keyasint"`
@@ -62,10 +62,10 @@ type TPMAnswer struct {
 	Secret []byte `cbor:"4,keyasint,omitempty" max:"1024"`
 }
 
-// Of is the challenge for a node key.
-func (c EvidenceChallenge) Of(nodeKey [32]byte) attest.Challenge {
+// Of is the challenge for a node's account and key.
+func (c EvidenceChallenge) Of(node, nodeKey [32]byte) attest.Challenge {
 	return attest.Challenge{
-		GenesisHash: c.GenesisHash, Program: c.Program, ID: c.ID, NodeKey: nodeKey, SlotHash: c.SlotHash, Expiry: c.Expiry,
+		GenesisHash: c.GenesisHash, Program: c.Program, ID: c.ID, Node: node, NodeKey: nodeKey, SlotHash: c.SlotHash, Expiry: c.Expiry,
 	}
 }
 

@@ -48,6 +48,8 @@ type MeasureCommitment struct {
 	Signature  [64]byte `cbor:"2,keyasint"`
 	// Entries are those of the GPUs, 145 bytes each.
 	Entries []byte `cbor:"3,keyasint" max:"1160"`
+	// Guest is by the key of the process that answers, over the instant and SHA-256 of the commitment.
+	Guest *GuestSignature `cbor:"4,keyasint,omitempty"`
 }
 
 // MeasureRefusal says why a node is not measured, or does not open what it is asked for.

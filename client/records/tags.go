@@ -64,8 +64,6 @@ var AllTagged = []Tagged{
 	{TagStatement, "check statement", 144, "domain 8 ‖ node 32 ‖ period u64 ‖ kind u8 ‖ passed u8 ‖ zero 2 ‖ two figures u32 ‖ covered u32 ‖ checked at i64 ‖ lease 32 ‖ detail 32", "keeper", "field", "program, keeper/statement", "STATEMENT_TAG"},
 	{"GANTRYT1", "enrolment of a TPM", 210, "genesis hash 32 ‖ program 32 ‖ node key 32 ‖ endorsement key 32 ‖ name of the attestation key 34 ‖ seen at i64 ‖ keeper 32", "keeper", "genesis hash, program", "attest/tpm", ""},
 	{TagOutputCommitment, "output commitment", 112, "domain 8 ‖ lease 32 ‖ output 32 ‖ salt 32", "hashed: binds a node to its output", "field", "program, client/audit", "OUTPUT_TAG"},
-	{"GANTRYW1", "work claim", 128, "domain 8 ‖ node 32 ‖ period u64 ‖ seed 32 ‖ order u32 ‖ zero 4 ‖ root 32", "node key", "field", "attest/work", ""},
-	{"GANTRYX1", "product", 80, "order u32 ‖ zero 4 ‖ seed 32 ‖ root 32, then the entries", "neither: opens a stream", "in the seed", "attest/work", ""},
 	{TagGrant, "grant of a gateway", 0, "canonical CBOR of the grant", "customer", "field", "agent/lease", ""},
 }
 
@@ -79,9 +77,8 @@ var AllLabels = []Label{
 	{"gantry-committee-1", "number of a keeper or node in the draw of committees", "client/market/committee"},
 	{"gantry-device", "device identity on chain", "agent/host, attest/policy"},
 	{"gantry-draw-1", "seed of the draw of a redundant order's nodes", "client/market"},
-	{"gantry-evidence-1", "nonce of an evidence challenge", "attest"},
+	{"gantry-evidence-2", "nonce of an evidence challenge", "attest"},
 	{"gantry-evidence-all-1", "digest of all evidence of a bundle", "attest/bundle"},
-	{"gantry-freivalds", "random vector of the check of a product", "attest/work"},
 	{"gantry-gateway-payment-1", "purpose of a payment to a gateway", "client/records"},
 	{"gantry-gateway-ssh-1", "SSH host key of a gateway's jump host", "gateway/daemon"},
 	{"gantry-guest-1", "what a guest's key signs in a bundle", "attest/guest"},
@@ -91,7 +88,6 @@ var AllLabels = []Label{
 	{"gantry-nvgpu-device-1", "GPU by the key of its certificate", "attest/nvgpu"},
 	{"gantry-others-1", "digest of all evidence of a bundle but the TPM's", "attest/bundle"},
 	{"gantry-p2p-1", "connection hash of a lease", "agent/lease"},
-	{"gantry-sample", "choice of the chunks to open", "attest/work"},
 	{"gantry-seed-1", "seed of a period's committees", "client/market/committee"},
 	{"gantry-simulated-gpu", "UUID of a simulated GPU", "agent/host"},
 	{"gantry-snapshot-1", "keys that name and encrypt the parts of a snapshot (HKDF-SHA256)", "client/snapshot"},
@@ -102,6 +98,4 @@ var AllLabels = []Label{
 	{"gantry-tpm-1", "qualifying data of a TPM quote", "attest"},
 	{"gantry-tpm-ek-1", "identity of a TPM's endorsement key", "attest/tpm"},
 	{"gantry-volume-1", "key of a lease's volume (HKDF-SHA256)", "client/cli"},
-	{"gantry-work-evidence-1", "seed of a product that is evidence", "attest/work"},
-	{"gantry-work-openings-1", "secret that selects a bundle's openings", "attest/work"},
 }

@@ -101,7 +101,7 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 	case len(resp.Evidence) == 0:
 		return f, unanswered(resp)
 	}
-	q := evidence.Question{Account: t.node.Address, Challenge: ask.Of(t.node.NodeKey)}
+	q := evidence.Question{Account: t.node.Address, Challenge: ask.Of(t.node.Address, t.node.NodeKey)}
 	// Of the keepers' statements about TPMs only our own count here: every keeper sees TPMs activated itself. If those
 	// of any one counted, one bad keeper could lift tiers with all. Auditors choose whom to believe.
 	own := c.o.Key.PublicKey()

@@ -163,7 +163,7 @@ func TestEvidenceIsJudged(t *testing.T) {
 
 			require.Len(t, j.asked, 1)
 			q := j.asked[0]
-			require.Equal(t, sent.Evidence.Of(work.node.NodeKey), q.Challenge)
+			require.Equal(t, sent.Evidence.Of(work.node.Address, work.node.NodeKey), q.Challenge)
 			require.Equal(t, [32]byte{6}, q.Challenge.GenesisHash)
 			require.Equal(t, [32]byte(market.ProgramID), q.Challenge.Program)
 			require.Equal(t, [32]byte{3}, q.Challenge.SlotHash)

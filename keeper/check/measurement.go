@@ -114,6 +114,9 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 		return
 	case r.Outcome == measure.Measured:
 		f.Passed, f.Figures = true, figuresOf(r.Figures)
+		if c.o.Evidence != nil {
+			c.o.Evidence.Answered(t.node.Address, r.Guest)
+		}
 		log.Debug().Float64("operations", r.Figures.Operations).Uint64("memory", r.Figures.Memory).
 			Float64("bandwidth", r.Figures.Bandwidth).Msg("node is measured")
 	case r.Outcome == measure.Wrong && c.proven(t.node, drawn, r.Proof):

@@ -53,7 +53,7 @@ func newMeasuring(t *testing.T, says func(n measure.Node, at instant.Instant) me
 	model.Since, model.Profile = l.now.Unix()-5000, testProfile
 	l.o.View.Put(solana.PublicKey{50}, &model)
 	l.says = func(req messages.ChallengeRequest) messages.ChallengeResponse {
-		require.NotEqual(t, messages.CheckWork, req.Kind, "no product is asked for")
+		require.NotEqual(t, messages.CheckWork, req.Kind, "work is measured, and not asked for")
 		return refusing("an inventory is not at hand")(req)
 	}
 	return l, m
@@ -80,7 +80,7 @@ func sayMeasured(measure.Node, instant.Instant) measure.Result {
 	return measure.Result{Outcome: measure.Measured, Figures: format.Figures{Operations: 1.2501e12, Memory: 1 << 24, Bandwidth: 1e9}}
 }
 
-// Every free node is measured once, at the period's instant, with all its GPUs; what it is asked for otherwise is no product.
+// Every free node is measured once, at the period's instant, with all its GPUs, and asked for no work otherwise.
 func TestEachFreeNodeIsMeasuredOnceAPeriod(t *testing.T) {
 	l, m := newMeasuring(t, sayMeasured)
 	for range 3 {
@@ -103,6 +103,22 @@ func TestEachFreeNodeIsMeasuredOnceAPeriod(t *testing.T) {
 	l.drawn = instant.Instant{Period: l.drawn.Period + 1, At: l.now, Slot: 9000, Seed: [32]byte{4}}
 	l.Tick(t.Context())
 	require.Len(t, l.worked(), 2, "and again in the next period")
+}
+
+// A keeper notes whose process has computed: that of evidence of tier 3, or another.
+func TestB03TheGuestOfAMeasurementIsNoted(t *testing.T) {
+	for name, own := range map[string][32]byte{"a guest": {7}, "none": {}} {
+		l, _ := newMeasuring(t, func(n measure.Node, at instant.Instant) measure.Result {
+			r := sayMeasured(n, at)
+			r.Guest = own
+			return r
+		})
+		j := &judge{}
+		l.Checker.o.Evidence = j
+		l.Tick(t.Context())
+		require.Len(t, l.worked(), 1, name)
+		require.Equal(t, [][32]byte{own}, j.guests, name)
+	}
 }
 
 // What a node did itself fails it; what may be the network's doing, a lease's or this keeper's says nothing.

@@ -55,8 +55,9 @@ func TestKeysAreNotForgotten(t *testing.T) {
 		"no reports once": func(b *bundle.Bundle) { without(b, attest.KindNVGPU, attest.KindGuest, attest.KindSNP) },
 		"junk once":       junk,
 		"no TEE once":     func(b *bundle.Bundle) { without(b, attest.KindSNP) },
-		"nothing but work": func(b *bundle.Bundle) {
+		"nothing but junk": func(b *bundle.Bundle) {
 			without(b, attest.KindNVGPU, attest.KindGuest, attest.KindSNP, attest.KindInventory)
+			junk(b)
 		},
 		"no inventory that can be read": func(b *bundle.Bundle) {
 			for i := range b.Evidence {

@@ -17,7 +17,6 @@ import (
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/attest/tpm/device"
 	"github.com/gantry-market/gantry/attest/tpm/swtpm"
-	"github.com/gantry-market/gantry/attest/work"
 )
 
 // A machine with a software TPM, enrolled by one keeper, has tier 2 for that keeper and for one that reads its
@@ -52,12 +51,7 @@ func TestTPMReachesTierTwo(t *testing.T) {
 	collect := func(q Question) []byte {
 		c, err := evidence.New(evidence.Options{Key: m.key, Sources: evidence.Sources{
 			Inventory: func(context.Context) (inventory.Inventory, error) { return m.inv, nil },
-			Work: func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
-				return evidence.Work(ctx, nonce, evidence.WorkOptions{
-					Prover: m.prover, Key: m.key, Domain: [8]byte(q.Challenge.GenesisHash[:8]), Node: m.account, Order: work.ChunkEntries,
-				})
-			},
-			TPM: source,
+			TPM:       source,
 		}})
 		require.NoError(t, err)
 		b, findings, err := c.Collect(context.Background(), q.Challenge)

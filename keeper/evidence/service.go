@@ -111,12 +111,11 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 	if err != nil {
 		return Verdict{Passed: true, Why: []string{err.Error()}}, nil
 	}
-	account := [32]byte(q.Account)
 	subject := subjectOf(q)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	claims, sealed, failed := policy.Judge(b, s.policy, policy.Subject{
-		Challenge: q.Challenge, Account: &account, Keepers: q.Keepers, Enrolled: s.lookup(subject),
+		Challenge: q.Challenge, Keepers: q.Keepers, Enrolled: s.lookup(subject),
 	}, now, s.sources...)
 	for _, p := range claims.Of(attest.KindTPM) {
 		if p.Claims["activated by"] == "" {

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"bytes"
-	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,7 +20,6 @@ import (
 	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/snp/snptest"
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
 )
@@ -32,7 +30,6 @@ type machine struct {
 	key     ed25519.PrivateKey
 	account solana.PublicKey
 	inv     inventory.Inventory
-	prover  work.Prover
 	gpus    []*nvgputest.GPU
 	tee     *snptest.Machine
 	guest   *guest.Key
@@ -45,7 +42,6 @@ func newMachine(t *testing.T, n byte) *machine {
 	require.NoError(t, err)
 	return &machine{
 		t: t, guest: own, key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize)), account: solana.PublicKey{n}, now: time.Now().Truncate(time.Second),
-		prover: work.CPU{Workers: 1},
 		inv: inventory.Inventory{
 			Version: inventory.Version, Cores: 4, RAMMiB: 4096, Driver: nvgputest.Driver, GPUs: []inventory.GPU{
 				{Index: 0, Model: "NVIDIA H100", UUID: "GPU-00000000-0000-4000-8000-00000000000" + string('a'+n)},
@@ -66,7 +62,7 @@ func (m *machine) devices() [][32]byte {
 func (m *machine) question(devices [][32]byte) Question {
 	m.asked++
 	return Question{Account: m.account, Devices: devices, Challenge: attest.Challenge{
-		GenesisHash: [32]byte{1}, ID: [32]byte{m.asked}, NodeKey: [32]byte(m.key.Public().(ed25519.PublicKey)), Expiry: m.now.Unix() + 60,
+		GenesisHash: [32]byte{1}, ID: [32]byte{m.asked}, Node: m.account, NodeKey: [32]byte(m.key.Public().(ed25519.PublicKey)), Expiry: m.now.Unix() + 60,
 	}}
 }
 
@@ -75,13 +71,7 @@ func (m *machine) answer(q Question) []byte {
 	binding := q.Challenge.Binding()
 	inv, err := m.inv.Evidence()
 	require.NoError(m.t, err)
-	proof, err := m.prover.Prove(context.Background(), work.EvidenceSeed(binding.Nonce), 32)
-	require.NoError(m.t, err)
-	w, err := work.NewEvidence(binding.Nonce, proof, binding.Domain, m.account, 1, func(x []byte) ([64]byte, error) {
-		return [64]byte(ed25519.Sign(m.key, x)), nil
-	})
-	require.NoError(m.t, err)
-	b.Evidence = []attest.Evidence{inv, w}
+	b.Evidence = []attest.Evidence{inv}
 	for i, g := range m.gpus {
 		e, err := g.Evidence(uint16(i), binding)
 		require.NoError(m.t, err)
@@ -92,6 +82,18 @@ func (m *machine) answer(q Question) []byte {
 	}
 	require.NoError(m.t, b.Sign(m.key))
 	raw, err := b.Encode()
+	require.NoError(m.t, err)
+	return raw
+}
+
+// altered changes a bundle of the machine's, and signs it as an answer to a question.
+func (m *machine) altered(raw []byte, q Question, change func(*bundle.Bundle)) []byte {
+	b, err := bundle.Parse(raw)
+	require.NoError(m.t, err)
+	b.Challenge = q.Challenge
+	change(b)
+	require.NoError(m.t, b.Sign(m.key))
+	raw, err = b.Encode()
 	require.NoError(m.t, err)
 	return raw
 }
@@ -192,25 +194,25 @@ func TestWhatIsFalseAndWhatIsNot(t *testing.T) {
 		tier   uint8
 		kept   bool
 	}{
-		"wrong product": {func(m *machine, q Question) []byte {
-			m.prover = work.Faulty{Prover: work.CPU{Workers: 1}, Fraction: 1}
-			return m.answer(q)
+		"a second inventory": {func(m *machine, q Question) []byte {
+			return m.altered(m.answer(q), q, func(b *bundle.Bundle) {
+				second := b.Evidence[0]
+				second.Instance = 1
+				b.Evidence = append(b.Evidence, second)
+			})
 		}, false, 0, true},
-		"work of another challenge under this one": {func(m *machine, q Question) []byte {
-			old, err := bundle.Parse(m.answer(m.question(nil)))
+		"what a guest has seen of another challenge, under this one": {func(m *machine, q Question) []byte {
+			var err error
+			m.tee, err = snptest.New(m.now)
 			require.NoError(m.t, err)
-			old.Challenge = q.Challenge
-			require.NoError(m.t, old.Sign(m.key))
-			raw, err := old.Encode()
-			require.NoError(m.t, err)
-			return raw
+			return m.altered(m.answer(m.question(nil)), q, func(*bundle.Bundle) {})
 		}, false, 0, true},
 		"replayed bundle":     {func(m *machine, _ Question) []byte { return m.answer(m.question(nil)) }, true, 0, false},
-		"another account":     {func(m *machine, q Question) []byte { m.account[5]++; return m.answer(q) }, true, 0, true},
+		"another account":     {func(m *machine, q Question) []byte { q.Challenge.Node[5]++; return m.answer(q) }, true, 0, false},
 		"unreadable":          {func(*machine, Question) []byte { return []byte("bundle") }, true, 0, false},
 		"nothing":             {func(*machine, Question) []byte { return nil }, true, 0, false},
 		"clock far behind":    {func(m *machine, q Question) []byte { m.now = m.now.Add(-time.Hour); return m.answer(q) }, true, 0, true},
-		"signature of none":   {func(m *machine, q Question) []byte { raw := m.answer(q); raw[200] ^= 1; return raw }, true, 0, true},
+		"signature of none":   {func(m *machine, q Question) []byte { raw := m.answer(q); raw[230] ^= 1; return raw }, true, 0, true},
 		"one byte of the end": {func(m *machine, q Question) []byte { raw := m.answer(q); return raw[:len(raw)-1] }, true, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

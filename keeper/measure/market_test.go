@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agent "github.com/gantry-market/gantry/agent/measure"
+	"github.com/gantry-market/gantry/attest/guest"
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/attest/measure/processor"
 	"github.com/gantry-market/gantry/client/market/instant"
@@ -71,9 +72,10 @@ func (s stuck) Run(ctx context.Context, _ format.Task, ended func(uint32, format
 
 // machine is a node and its peer. Its agent runs where start was called.
 type machine struct {
-	peer *p2p.Node
-	key  solana.PrivateKey
-	gpus []agent.GPU
+	peer  *p2p.Node
+	key   solana.PrivateKey
+	guest *guest.Key // nil for none
+	gpus  []agent.GPU
 
 	mu      sync.Mutex
 	lease   bool
@@ -121,7 +123,7 @@ func processors(t *testing.T) *counted {
 func (m *machine) agent(t *testing.T, ctx context.Context) *agent.Server {
 	t.Helper()
 	s, err := agent.New(agent.Options{
-		Node: account, Domain: domain, Signer: m.key,
+		Node: account, Domain: domain, Signer: m.key, Guest: m.guest,
 		Member:   func(solana.PublicKey) bool { return true },
 		Instants: onlyInstant{},
 		GPUs:     func() ([]agent.GPU, error) { return m.gpus, nil },

@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/measure/processor"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/messages"
@@ -46,6 +47,23 @@ func TestMembersMeasureAMachine(t *testing.T) {
 	}
 	require.EqualValues(t, 1, one.runs.Load())
 	require.EqualValues(t, 1, two.runs.Load())
+}
+
+// What the process of a confidential machine has made is signed by its own key: keepers learn whose it is.
+func TestB03TheGuestSignsMeasurements(t *testing.T) {
+	m := newMachine(t, processors(t))
+	var err error
+	m.guest, err = guest.NewKey()
+	require.NoError(t, err)
+	m.start(t)
+	r := m.member(t).asks(t, m)
+	require.Equal(t, Measured, r.Outcome, "%v", r.Why)
+	require.Equal(t, m.guest.Public(), r.Guest)
+
+	none := newMachine(t, processors(t)).start(t)
+	r = none.member(t).asks(t, none)
+	require.Equal(t, Measured, r.Outcome, "%v", r.Why)
+	require.Zero(t, r.Guest)
 }
 
 // A machine whose second GPU makes its bytes up is found, with all that proves it.

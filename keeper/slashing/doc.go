@@ -1,4 +1,4 @@
-// Package slashing brings on chain what proves itself: products that a node has signed and that are wrong, statements
+// Package slashing brings on chain what proves itself: wrong bytes of measurements that a node has signed, statements
 // or manifests by which a keeper equivocates, and awards to a node that was not the best. No vote is needed, so one
 // honest keeper is enough.
 //

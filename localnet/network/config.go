@@ -77,7 +77,7 @@ type NodeSpec struct {
 	// LinkMbits has such a machine be reached by a link of so many Mbit/s each way, in place of loopback, from the network
 	// namespace that the local network runs in: that must not be the computer's own.
 	LinkMbits int
-	// Wrong makes its work proofs wrong in some entries.
+	// Wrong has it make up what it computes in measurements.
 	Wrong bool
 }
 

@@ -203,7 +203,8 @@ func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 		args = append(args, "--listen", at)
 	}
 	if m.Slow > 1 {
-		args = append(args, "--simulate-slow-factor", strconv.Itoa(m.Slow))
+		// As a cheat would: an honest machine leaves before that costs stake.
+		args = append(args, "--simulate-slow-factor", strconv.Itoa(m.Slow), "--stay-when-slow")
 	}
 	if m.Wrong {
 		args = append(args, "--simulate-wrong-work")

@@ -130,7 +130,7 @@ func newKillRun(t *testing.T) *killRun {
 	}
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: killKeepers + 1, Customers: killCustomers, Nodes: nodes, Params: &params, Log: quiet(t),
-		// Work proofs on a machine that ten processes share would be late, which is a failed check and no loss.
+		// Measurements on a machine that ten processes share would find nothing but their load.
 		KeeperFlags: []string{"--check-interval", killCheckEvery.String(), "--check-timeout", killCheckEvery.String(), "--simulate-unmeasured", "--evidence-every", "0"},
 	})
 	require.NoError(t, err)

@@ -6,7 +6,8 @@
 // The real code is package check (what to ask and when, judging, statements), statement (the pool), report (leaves,
 // proposals and their checks), consensus (who proposes, votes), crank and award (what to send, whom to award). The
 // keeper's process around it, its connections and its transaction manager are stood in for by keeper.go; the chain is
-// the model in package chain; machines answer with the agent's messages and make real work proofs of a small order.
+// the model in package chain; machines answer with the agent's messages, and say what a
+// measurement of them would find.
 //
 // The simulation knows the truth: when each machine was there and what it is. Whatever the chain paid or took counts as
 // unjust when the truth does not support it, beyond what checks at intervals cannot see.

@@ -13,7 +13,7 @@ func agent() Dashboard {
 	return Dashboard{Daemon: "agent", Alive: "gantry_agent_chain_slot", Rows: []Row{
 		{"Market", []Panel{
 			{"Status of the node", "1 for the status that the node has on chain.", "", []Line{{"gantry_agent_node_status" + on + " == 1", "{{instance}} {{status}}"}}},
-			{"Takes new leases", "1 while it does; otherwise why not: outside of the hours, in use by its owner, a fault, or its status on chain.", "", []Line{
+			{"Takes new leases", "1 while it does; otherwise why not: outside of the hours, in use by its owner, below its class, a fault, or its status on chain.", "", []Line{
 				{"gantry_agent_offering" + on, "{{instance}} offering"}, {"gantry_agent_not_offering" + on + " == 1", "{{instance}} not: {{reason}}"},
 			}},
 			{"Leases", "By state. A node earns while leases run.", "", []Line{{"sum by (instance, state) (gantry_agent_leases" + on + ")", "{{instance}} {{state}}"}}},
@@ -34,6 +34,7 @@ func agent() Dashboard {
 			{"Measurements an hour", "By why they ended: over is the good end.", "", []Line{
 				{"sum by (why) (rate(gantry_agent_measurements_ended_total" + on + "[1h])) * 3600", "{{why}}"},
 			}},
+			{"Share of its class", "What keepers measured last, of what the class asks for; orders want a mean of 0.7.", "", []Line{{"gantry_agent_class_share_ratio" + on, "{{instance}}"}}},
 			{"Last measurement", "How long it took until it was signed.", "s", []Line{{"gantry_agent_measurement_seconds" + on, "{{instance}}"}}},
 		}},
 		{"GPUs", []Panel{

@@ -61,6 +61,8 @@ var faults = map[string][]fault{
 		of("GantryAgentFaultPending", "gantry_agent_pending_faults", "", "0x10 1x20", "2m", "3m"),
 		of("GantryAgentSuspended", "gantry_agent_node_status", "status=suspended", "_x10 1x20", "2m", "3m"),
 		of("GantryAgentAlone", "gantry_agent_keepers_connected", "", "1x12 0x60", "3m", "7m").with(`gantry_agent_keepers{instance="one"}`, "3x80"),
+		of("GantryAgentSlow", "gantry_agent_slow_periods", "", "0x10 1x20", "2m", "3m"),
+		of("GantryAgentLeftSlow", "gantry_agent_not_offering", "reason=slow", "0x10 1x20", "2m", "3m"),
 		of("GantryAgentNotOffering", "gantry_agent_not_offering", "reason=used", "0x10 1x3200", "12h", "13h").
 			with(`gantry_agent_node_status{instance="one",status="hibernated"}`, "0x10 1x3200"). // by the agent itself
 			with(`gantry_agent_not_offering{instance="two",reason="status"}`, "1x3300").         // by the owner, on purpose

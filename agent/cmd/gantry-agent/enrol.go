@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,7 +23,6 @@ func enrolCommand() *cli.Command {
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),
 			&cli.BoolFlag{Name: "sign", Usage: "sign this machine's registration"},
 			&cli.StringSliceFlag{Name: "accept", Usage: "go on although this `CHECK` of doctor finds an error; may be repeated"},
-			&cli.DurationFlag{Name: "benchmark-budget", Usage: "`TIME` for the benchmark", Value: 10 * time.Second},
 		}, append(machineFlags(), hoursFlags()...)...)...),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
@@ -17,7 +16,6 @@ import (
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/attest/work"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 )
@@ -34,7 +32,6 @@ func evidenceCommand() *cli.Command {
 				"Check it with: gantry evidence verify FILE",
 			Flags: commonFlags(append([]cli.Flag{
 				&cli.StringFlag{Name: "out", Usage: "`FILE` for the bundle (default: evidence.bundle in the data folder)"},
-				&cli.IntFlag{Name: "order", Usage: "order of the work proof's product, a multiple of 32; 0 for none", Value: 256},
 				&cli.BoolFlag{Name: "json", Usage: "one JSON document on standard output"},
 			}, machineFlags()...)...),
 			Action: collectEvidence,
@@ -60,12 +57,6 @@ func collectEvidence(c *cli.Context) error {
 	if c.Args().Present() {
 		return usage(fmt.Errorf("evidence collect takes no argument, got %q", c.Args().First()))
 	}
-	order := c.Int("order")
-	if order != 0 {
-		if err := work.CheckOrder(order); err != nil {
-			return usage(fmt.Errorf("--order %d: %w", order, err))
-		}
-	}
 	cfg, err := settings(c)
 	if err != nil {
 		return err
@@ -85,13 +76,7 @@ func collectEvidence(c *cli.Context) error {
 	if _, err := rand.Read(challenge.ID[:]); err != nil {
 		return err
 	}
-	sources := evidence.Standard(m.Inventory, m, evidence.NewTPM(m.Inventory))
-	if order != 0 {
-		sources.Work = func(ctx context.Context, nonce [32]byte) (attest.Evidence, error) {
-			return evidence.Work(ctx, nonce, evidence.WorkOptions{Prover: work.CPU{}, Key: ed25519.PrivateKey(key), Order: order})
-		}
-	}
-	collector, err := evidence.New(evidence.Options{Sources: sources, Key: ed25519.PrivateKey(key)})
+	collector, err := evidence.New(evidence.Options{Sources: evidence.Standard(m.Inventory, m, evidence.NewTPM(m.Inventory)), Key: ed25519.PrivateKey(key)})
 	if err != nil {
 		return err
 	}

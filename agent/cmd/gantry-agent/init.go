@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +31,6 @@ func initCommand() *cli.Command {
 		Flags: commonFlags(append([]cli.Flag{
 			walletFlag(),
 			&cli.BoolFlag{Name: "skip-benchmark", Usage: "do not measure"},
-			&cli.DurationFlag{Name: "benchmark-budget", Usage: "`TIME` for the benchmark", Value: 10 * time.Second},
 		}, machineFlags()...)...),
 		Action: runInit,
 	}
@@ -65,12 +63,13 @@ func runInit(c *cli.Context) error {
 	}
 	defer m.Close()
 	printDetected(w, m)
+	var figures bench.Result
 	if !c.Bool("skip-benchmark") {
-		if err := benchmark(c, cfg, m); err != nil {
+		if figures, err = benchmark(c, cfg, m); err != nil {
 			return err
 		}
 	}
-	return printNeeds(c, cfg, m, key.PublicKey())
+	return printNeeds(c, cfg, m, key.PublicKey(), figures)
 }
 
 // nodeKey loads the machine's key, or makes one that only its owner can read.
@@ -119,48 +118,9 @@ func orUnknown(s string) string {
 	return s
 }
 
-const benchDisk = 128 << 20
-
-func benchmark(c *cli.Context, cfg config.Config, m *host.Machine) error {
-	start := time.Now()
-	r, err := bench.Run(c.Context, bench.Options{
-		Budget: c.Duration("benchmark-budget"), DiskPath: cfg.DataDir, DiskBytes: benchDisk,
-		Progress: func(step string, done float64) {
-			if !onTerminal(os.Stderr) {
-				return
-			}
-			fmt.Fprintf(os.Stderr, "\r\033[K benchmark  %3.0f %%  %s", 100*done, step)
-			if done >= 1 {
-				fmt.Fprint(os.Stderr, "\r\033[K")
-			}
-		},
-	})
-	if err != nil {
-		return err
-	}
-	raw, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("benchmark: %w", err)
-	}
-	if err := os.WriteFile(cfg.BenchPath(), append(raw, '\n'), 0o600); err != nil {
-		return fmt.Errorf("benchmark: %w", err)
-	}
-	w := c.App.Writer
-	fmt.Fprintf(w, " benchmark  int8 product on the %s: %.1f GOPS (every product verified)", r.Prover, r.Peak())
-	if r.Disk.Measured {
-		fmt.Fprintf(w, " · disk %.0f MB/s write, %.0f MB/s read", r.Disk.WriteMBps, r.Disk.ReadMBps)
-	} else {
-		fmt.Fprintf(w, " · disk %s", r.Disk.Note)
-	}
-	fmt.Fprintf(w, " · %s\n", time.Since(start).Round(100*time.Millisecond))
-	if len(m.Inventory.GPUs) > 0 {
-		fmt.Fprintln(w, "            the GPUs' own speed is not measured by this command")
-	}
-	return nil
-}
-
-// printNeeds says what is missing and what comes next. An unreachable network is no error here: the rest is printed.
-func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey solana.PublicKey) error {
+// printNeeds says what is missing and what comes next. An unreachable network is no error here: the rest is printed. figures
+// are of the benchmark, nothing where it was skipped.
+func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey solana.PublicKey, figures bench.Result) error {
 	w := c.App.Writer
 	client, err := newClient(cfg, zerolog.Nop())
 	if err != nil {
@@ -182,6 +142,9 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 		return nil
 	}
 	model, err := m.Model(accounts.Models())
+	if err == nil {
+		printClass(w, figures, model, accounts.Models())
+	}
 	if err != nil {
 		fmt.Fprintf(w, " missing    %v\n", err)
 		return nil

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
@@ -33,7 +32,6 @@ func setupCommand() *cli.Command {
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),
 			&cli.BoolFlag{Name: "yes", Usage: "agree to the stake and the fees, without a question"},
 			&cli.StringSliceFlag{Name: "accept", Usage: "go on although this `CHECK` of doctor finds an error; may be repeated"},
-			&cli.DurationFlag{Name: "benchmark-budget", Usage: "`TIME` for the benchmark", Value: 10 * time.Second},
 		}, slices.Concat(machineFlags(), hoursFlags())...)...),
 		Action: runSetup,
 	}

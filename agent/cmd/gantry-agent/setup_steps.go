@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,6 +36,7 @@ type joining struct {
 	policy     pricing.Policy
 	nodeKey    solana.PublicKey
 	machine    *host.Machine
+	figures    bench.Result
 	join       register.Join
 	prices     pricing.Snapshot
 	needs      register.Needs
@@ -88,21 +88,15 @@ func (j *joining) hardware(ctx context.Context) (string, bool, error) {
 
 // benchmark keeps a result that is whole: an interrupted measurement leaves none, or one that does not parse.
 func (j *joining) benchmark(context.Context) (string, bool, error) {
-	if r, ok := measured(j.cfg.BenchPath()); ok {
-		return fmt.Sprintf("int8 product on the %s: %.1f GOPS, measured at %s", r.Prover, r.Peak(), r.At.UTC().Format("2006-01-02 15:04")), false, nil
+	if r, ok := benchmarkOf(j.cfg.BenchPath()); ok {
+		j.figures = r
+		return fmt.Sprintf("%s, measured at %s", benchmarkText(r), r.At.UTC().Format("2006-01-02 15:04")), false, nil
 	}
-	if err := benchmark(j.cli, j.cfg, j.machine); err != nil {
+	var err error
+	if j.figures, err = benchmark(j.cli, j.cfg, j.machine); err != nil {
 		return "", false, err
 	}
 	return "written to " + j.cfg.BenchPath(), true, nil
-}
-
-func measured(path string) (r bench.Result, ok bool) {
-	raw, err := os.ReadFile(path)
-	if err != nil || json.Unmarshal(raw, &r) != nil {
-		return r, false
-	}
-	return r, r.Peak() > 0 && !r.At.IsZero()
 }
 
 // checks prints what doctor finds wrong, and ends setup where the machine could not serve: before anything is paid.
@@ -156,6 +150,7 @@ func (j *joining) register(ctx context.Context) (string, bool, error) {
 	if j.join, j.prices, err = s.prepare(ctx, j.machine, j.join, j.policy, own); err != nil {
 		return "", false, err
 	}
+	printClass(j.cli.App.Writer, j.figures, j.join.Model, []market.Model{j.join.Model})
 	if s.wallet.IsZero() {
 		if j.needs.Market, err = query.Load(ctx, s.client, chain.Confirmed); err != nil {
 			return "", false, err

@@ -72,7 +72,7 @@ func TestSetup(t *testing.T) {
 	m.Seed()
 	at, wallet := m.Chain.Endpoints()[0], m.Keys.Providers[0]
 	dir := filepath.Join(t.TempDir(), "agent")
-	always := []string{"--data-dir", dir, "--ws", at.WS, "--inventory", "simulated:A100:2", "--benchmark-budget", "100ms"}
+	always := []string{"--data-dir", dir, "--ws", at.WS, "--inventory", "simulated:A100:2"}
 	accepted := []string{}
 	for _, k := range doctor.Checks() { // this machine may lack anything that setup itself does not make
 		if k.ID != "rpc" && k.ID != "data-folder" && k.ID != "node-key" {

@@ -122,7 +122,7 @@ func todo(r screen) []string {
 	case market.NodeSuspended:
 		out = append(out, "keepers found that the machine is not what it claims: see gantry fault list; when it is settled: gantry-agent update --status active")
 	case market.NodeDraining, market.NodeHibernated:
-		if r.Running && r.Agent.Offer.Withdrawn {
+		if r.Running && r.Agent.Offer.Withdrawn && r.Agent.Offer.Reason != offer.Slow {
 			break // the agent brings it back
 		}
 		out = append(out, "no new leases while "+r.Node.State().String()+": gantry-agent update --status active")

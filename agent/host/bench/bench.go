@@ -2,96 +2,126 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/agent/device"
 	"github.com/gantry-market/gantry/agent/host"
-	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/attest/measure/check"
+	"github.com/gantry-market/gantry/attest/measure/class"
+	"github.com/gantry-market/gantry/attest/measure/processor"
 )
+
+// What computed.
+const (
+	// ByGPUs: the GPUs of the inventory.
+	ByGPUs = "GPUs"
+	// BySimulation: a thread of the processor in place of each simulated GPU.
+	BySimulation = "processor threads in place of SIMULATED GPUs"
+	// ByProcessor: all threads of the processor, since there is no GPU. A market rents none.
+	ByProcessor = "processor, as there is no GPU"
+)
+
+const (
+	// chainMs and walkMs are the times that a GPU computes here: a part of what keepers ask for.
+	chainMs, walkMs = 3000, 500
+	// checks is how often a processor is measured: once is a twentieth of a second, and others use it too.
+	checks = 8
+)
+
+// ErrFigures: the result of a benchmark cannot be what a device has made.
+var ErrFigures = errors.New("bench: the devices made nothing that can be measured")
 
 // Options for Run.
 type Options struct {
-	// Prover does the work; nil means the processor.
-	Prover work.Prover
-	// Sizes are the orders of the products; empty means 256, 512, 1024.
-	Sizes []int
-	// Budget ends the work part: a size whose expected time does not fit into what is left is skipped, and the result
-	// says so. 0 means 10 seconds.
-	Budget time.Duration
+	// Devices are the machine's, one for each GPU: see package device. Without any the processor is measured.
+	Devices []measure.Device
+	// Simulated says that the devices stand in for GPUs.
+	Simulated bool
 	// DiskPath is measured unless DiskBytes is 0.
 	DiskPath  string
 	DiskBytes int64
-	// Seed of the products; a fixed one makes runs comparable.
-	Seed work.Seed
 	// Progress is called when a step starts, with the share that is done; may be nil.
 	Progress func(step string, done float64)
 }
 
-// Work is the measurement at one size.
-type Work struct {
-	N       int           `json:"n"`
-	Elapsed time.Duration `json:"elapsed_ns"`
-	// GOPS is 10⁹ operations (2n³ in all) a second, commitment included.
-	GOPS float64   `json:"gops"`
-	Root work.Hash `json:"root"`
-	// VerifyElapsed is what checking it took on this machine.
-	VerifyElapsed time.Duration `json:"verify_elapsed_ns"`
-	// Skipped says why there is no figure; empty if there is one.
-	Skipped string `json:"skipped,omitempty"`
+// GPU is what one of them reached while all of them computed.
+type GPU struct {
+	// Operations is 10⁹ int8 operations a second, two for each multiplication, Bandwidth 10⁶ bytes a second under dependent
+	// access: the units in which keepers state them and models ask for them.
+	Operations uint32 `json:"operations_g"`
+	Bandwidth  uint32 `json:"bandwidth_m"`
+	// MemoryMiB was resident meanwhile.
+	MemoryMiB uint64 `json:"memory_mib"`
 }
 
 // Result of a benchmark.
 type Result struct {
-	Prover string         `json:"prover"`
-	Work   []Work         `json:"work"`
-	Disk   host.DiskSpeed `json:"disk"`
-	At     time.Time      `json:"at"`
+	// By says what computed: one of ByGPUs, BySimulation and ByProcessor.
+	By   string         `json:"by"`
+	GPUs []GPU          `json:"gpus"`
+	Disk host.DiskSpeed `json:"disk"`
+	At   time.Time      `json:"at"`
 }
 
-// Run measures. A product that does not verify is an error: a machine that computes wrong must not be registered.
+// Weakest is the least of the GPUs in each figure: a market looks at no other.
+func (r Result) Weakest() GPU {
+	if len(r.GPUs) == 0 {
+		return GPU{}
+	}
+	w := r.GPUs[0]
+	for _, g := range r.GPUs[1:] {
+		w = GPU{min(w.Operations, g.Operations), min(w.Bandwidth, g.Bandwidth), min(w.MemoryMiB, g.MemoryMiB)}
+	}
+	return w
+}
+
+// Complete reports whether the result is that of a whole benchmark.
+func (r Result) Complete() bool {
+	w := r.Weakest()
+	return w.Operations > 0 && w.Bandwidth > 0 && w.MemoryMiB > 0 && !r.At.IsZero()
+}
+
+// Run measures. A device that computes wrongly is an error: a machine with one must not be registered.
 func Run(ctx context.Context, o Options) (Result, error) {
-	if o.Prover == nil {
-		o.Prover = work.CPU{}
-	}
-	if len(o.Sizes) == 0 {
-		o.Sizes = []int{256, 512, 1024}
-	}
-	if o.Budget <= 0 {
-		o.Budget = 10 * time.Second
-	}
-	for _, n := range o.Sizes {
-		if err := work.CheckOrder(n); err != nil {
-			return Result{}, fmt.Errorf("bench: %w", err)
-		}
-	}
 	report := func(step string, done float64) {
 		if o.Progress != nil {
 			o.Progress(step, done)
 		}
 	}
-	r := Result{Prover: o.Prover.Name(), At: time.Now().UTC()}
-	steps := float64(len(o.Sizes) + 1)
-	end := time.Now().Add(o.Budget)
-	rate := 0.0 // operations a second, from the last size
-	for i, n := range o.Sizes {
-		report(fmt.Sprintf("int8 product of order %d", n), float64(i)/steps)
-		expected := time.Duration(0)
-		if rate > 0 {
-			expected = time.Duration(work.Ops(n) / rate * float64(time.Second))
-		}
-		if left := time.Until(end); expected > left {
-			r.Work = append(r.Work, Work{N: n, Skipped: fmt.Sprintf("would take about %v, %v left", expected.Round(time.Millisecond), max(0, left).Round(time.Millisecond))})
-			continue
-		}
-		w, err := measure(ctx, o, n)
+	r := Result{By: ByGPUs, At: time.Now().UTC()}
+	devices := o.Devices
+	switch {
+	case len(devices) == 0:
+		r.By = ByProcessor
+		all, err := processor.New(0)
 		if err != nil {
-			return Result{}, err
+			return Result{}, fmt.Errorf("bench: %w", err)
 		}
-		r.Work = append(r.Work, w)
-		rate = w.GOPS * 1e9
+		devices = []measure.Device{all}
+	case o.Simulated:
+		r.By = BySimulation
 	}
-	report("disk", float64(len(o.Sizes))/steps)
+	report(fmt.Sprintf("arithmetic and memory of %d × %s", len(devices), r.By), 0)
+	// All at once, as keepers measure them: what they share, such as power, shows.
+	r.GPUs = make([]GPU, len(devices))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, d := range devices {
+		g.Go(func() (err error) {
+			if r.GPUs[i], err = one(gctx, d); err != nil {
+				return fmt.Errorf("bench: GPU %d: %w", i, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return Result{}, err
+	}
+	report("disk", 0.8)
 	if o.DiskBytes > 0 {
 		var err error
 		if r.Disk, err = host.MeasureDisk(ctx, o.DiskPath, o.DiskBytes); err != nil {
@@ -104,30 +134,31 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		r.Disk.Note = "not measured: not asked for"
 	}
 	report("done", 1)
+	if !r.Complete() {
+		return Result{}, ErrFigures
+	}
 	return r, nil
 }
 
-func measure(ctx context.Context, o Options, n int) (Work, error) {
-	start := time.Now()
-	p, err := o.Prover.Prove(ctx, o.Seed, n)
-	if err != nil {
-		return Work{}, fmt.Errorf("bench: %w", err)
+// one measures a device: a GPU once, by the profile of its size, a processor several times, of which the medians count.
+func one(ctx context.Context, d measure.Device) (GPU, error) {
+	p, times := class.Profile, checks
+	if gpu, ok := d.(*device.GPU); ok {
+		var err error
+		if p, err = gpu.Profile(ctx); err != nil {
+			return GPU{}, err
+		}
+		p.ChainMs, p.WalkMs, times = chainMs, walkMs, 1
 	}
-	w := Work{N: n, Elapsed: time.Since(start), Root: p.Root}
-	w.GOPS = work.GOPS(n, w.Elapsed)
-	start = time.Now()
-	if err := (work.Verifier{}).VerifyProof(ctx, p); err != nil {
-		return Work{}, fmt.Errorf("bench: order %d: %w", n, err)
+	var operations, bandwidth []float64
+	for range times {
+		c, err := check.Device(ctx, d, p)
+		if err != nil {
+			return GPU{}, err
+		}
+		operations, bandwidth = append(operations, c.Figures.Operations), append(bandwidth, c.Figures.Bandwidth)
 	}
-	w.VerifyElapsed = time.Since(start)
-	return w, nil
-}
-
-// Peak is the best throughput over all sizes, in 10⁹ operations a second.
-func (r Result) Peak() float64 {
-	best := 0.0
-	for _, w := range r.Work {
-		best = math.Max(best, w.GOPS)
-	}
-	return best
+	return GPU{
+		Operations: uint32(class.Median(operations) / 1e9), Bandwidth: uint32(class.Median(bandwidth) / 1e6), MemoryMiB: p.Memory() >> 20,
+	}, nil
 }

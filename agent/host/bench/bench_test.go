@@ -2,63 +2,94 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/attest/work"
+	"github.com/gantry-market/gantry/agent/device"
+	"github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/attest/measure/class"
+	"github.com/gantry-market/gantry/attest/measure/processor"
 )
 
-func TestRun(t *testing.T) {
+func simulated(t *testing.T, o device.Options) Options {
+	o.Simulated, o.UUIDs = true, []string{"SIM-1", "SIM-2"}
+	devices, err := device.New(o)
+	require.NoError(t, err)
+	return Options{Devices: devices, Simulated: true, DiskPath: t.TempDir(), DiskBytes: 2 << 20}
+}
+
+func TestEachGPUIsMeasured(t *testing.T) {
+	o := simulated(t, device.Options{})
 	var steps []string
 	last := -1.0
-	r, err := Run(context.Background(), Options{
-		Sizes: []int{32, 64, 128}, DiskPath: t.TempDir(), DiskBytes: 2 << 20, Seed: work.Seed{1},
-		Progress: func(s string, done float64) {
-			steps = append(steps, s)
-			require.Greater(t, done, last)
-			last = done
-		},
-	})
-	require.NoError(t, err)
-	require.Len(t, r.Work, 3)
-	for _, w := range r.Work {
-		require.Positive(t, w.GOPS)
-		require.Positive(t, w.VerifyElapsed)
-		p, err := work.CPU{}.Prove(context.Background(), work.Seed{1}, w.N)
-		require.NoError(t, err)
-		require.Equal(t, p.Root, w.Root)
+	o.Progress = func(s string, done float64) {
+		steps = append(steps, s)
+		require.Greater(t, done, last)
+		last = done
 	}
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, BySimulation, r.By)
+	require.Contains(t, r.By, "SIMULATED")
+	require.Len(t, r.GPUs, 2)
+	for _, g := range r.GPUs {
+		require.EqualValues(t, class.Profile.Memory()>>20, g.MemoryMiB)
+	}
+	require.True(t, r.Complete())
 	require.True(t, r.Disk.Measured)
 	require.Equal(t, "done", steps[len(steps)-1])
 	require.InDelta(t, 1, last, 0)
-	require.Positive(t, r.Peak())
-}
 
-func TestWrongMachineIsNotBenchmarked(t *testing.T) {
-	_, err := Run(context.Background(), Options{Sizes: []int{64}, Prover: work.Faulty{Prover: work.CPU{}}})
-	require.ErrorIs(t, err, work.ErrWrongProduct)
-}
-
-func TestBudgetSkipsWhatDoesNotFit(t *testing.T) {
-	r, err := Run(context.Background(), Options{Sizes: []int{64, 4096}, Budget: 300 * time.Millisecond})
+	raw, err := json.Marshal(r)
 	require.NoError(t, err)
-	require.Empty(t, r.Work[0].Skipped)
-	require.Contains(t, r.Work[1].Skipped, "would take")
-	require.Zero(t, r.Work[1].GOPS)
+	var again Result
+	require.NoError(t, json.Unmarshal(raw, &again))
+	require.Equal(t, r, again)
+}
+
+// What keepers find slow is slow here: the figures are those of the device, whatever the machine could do. A slow one makes
+// as few rounds as it may in eight times the time.
+func TestASlowGPUIsSlowHereToo(t *testing.T) {
+	r, err := Run(t.Context(), simulated(t, device.Options{Slow: 8}))
+	require.NoError(t, err)
+	p := class.Profile
+	rounds := 2 * float64(p.Resident) * float64(p.Rows) * float64(p.Order) * float64(p.Order)
+	require.LessOrEqual(t, float64(r.Weakest().Operations), 1.05*rounds/(8*float64(p.ChainMs)/1000)/1e9)
+}
+
+func TestAMachineThatComputesWronglyIsNotBenchmarked(t *testing.T) {
+	_, err := Run(t.Context(), simulated(t, device.Options{Wrong: true}))
+	var wrong *measure.WrongCell
+	require.ErrorAs(t, err, &wrong)
+}
+
+func TestWithoutAGPUTheProcessorIsMeasured(t *testing.T) {
+	r, err := Run(t.Context(), Options{})
+	require.NoError(t, err)
+	require.Equal(t, ByProcessor, r.By)
+	require.Len(t, r.GPUs, 1)
 	require.False(t, r.Disk.Measured)
 	require.NotEmpty(t, r.Disk.Note)
 }
 
-func TestBadOptions(t *testing.T) {
-	_, err := Run(context.Background(), Options{Sizes: []int{33}})
-	require.ErrorIs(t, err, work.ErrOrder)
-	ctx, cancel := context.WithCancel(context.Background())
+func TestWeakest(t *testing.T) {
+	require.Zero(t, Result{}.Weakest())
+	r := Result{GPUs: []GPU{{5, 80, 9}, {7, 60, 9}}}
+	require.Equal(t, GPU{5, 60, 9}, r.Weakest())
+	require.False(t, r.Complete(), "it has no time")
+}
+
+func TestBenchmarksThatEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Run(ctx, Options{})
+	_, err := Run(ctx, simulated(t, device.Options{}))
 	require.ErrorIs(t, err, context.Canceled)
-	r, err := Run(context.Background(), Options{Sizes: []int{32}, DiskPath: "/no/such/dir", DiskBytes: 1})
+	d, err := processor.New(1)
 	require.NoError(t, err)
+	r, err := Run(t.Context(), Options{Devices: []measure.Device{d}, DiskPath: "/no/such/dir", DiskBytes: 1})
+	require.NoError(t, err)
+	require.Equal(t, ByGPUs, r.By)
 	require.Contains(t, r.Disk.Note, "not measured")
 }

@@ -25,7 +25,7 @@ func run() error {
 	defer stop()
 	o := simulate.Defaults()
 	flag.Uint64Var(&o.Seed, "seed", o.Seed, "what all draws follow from")
-	flag.IntVar(&o.Machines, "machines", o.Machines, "machines of each kind (a tenth where bundles are judged)")
+	flag.IntVar(&o.Machines, "machines", o.Machines, "machines of each kind")
 	flag.IntVar(&o.Challenges, "challenges", o.Challenges, "challenges of each machine at most")
 	flag.Parse()
 	if o.Machines < 1 || o.Challenges < 1 || flag.NArg() != 0 {
@@ -39,7 +39,6 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Seed %d, %d machines of each kind (%d where bundles are judged), a challenge every %v.\n\n",
-		o.Seed, o.Machines, max(1, o.Machines/10), o.Every)
+	fmt.Printf("Seed %d, %d machines of each kind, a challenge every %v.\n\n", o.Seed, o.Machines, o.Every)
 	return simulate.Table(os.Stdout, o, rows)
 }

@@ -9,24 +9,9 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/attest"
-	"github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/attest/measure/check"
 	"github.com/gantry-market/gantry/attest/measure/cuda"
 )
-
-// profileOf is what a GPU is calibrated with: the profile of its size in docs/protocol/measurement.md, with 90 % of its memory.
-func profileOf(i cuda.Info) measure.Profile {
-	p := measure.Profile{Order: 8192, Fold: 4, Rows: 1 << 15, ChainMs: 15000, WalkMs: 1500, Lanes: 1 << 15}
-	switch {
-	case i.Capability >= 100:
-		p.Order, p.Fold, p.Rows, p.Lanes = 16384, 2, 1<<18, 1<<17
-	case i.Capability >= 90:
-		p.Rows, p.Lanes = 1<<18, 1<<17
-	case i.Memory >= 40<<30 || i.Capability == 89:
-		p.Rows, p.Lanes = 1<<17, 1<<17
-	}
-	p.Resident = uint32(min(max(i.Memory*9/10/p.SlotBytes(), 1), measure.MaxRounds))
-	return p
-}
 
 // gpuTable measures every GPU of this machine and prints the figures that classes are made of.
 func gpuTable(ctx context.Context, repeat int, report string) error {
@@ -63,15 +48,15 @@ func oneGPU(ctx context.Context, index, repeat int) (row string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	p := profileOf(d.Info)
+	p := d.Info.Profile()
 	var operations, bandwidth []float64
 	for range repeat {
-		c, err := check(ctx, d, p)
+		c, err := check.Device(ctx, d, p)
 		if err != nil {
 			return "", fmt.Errorf("GPU %d (%s): %w", index, d.Info.Name, err)
 		}
-		operations, bandwidth = append(operations, c.figures.Operations), append(bandwidth, c.figures.Bandwidth)
-		fmt.Fprintf(os.Stderr, "GPU %d (%s): %.4g operations, %.4g bytes a second\n", index, d.Info.Name, c.figures.Operations, c.figures.Bandwidth)
+		operations, bandwidth = append(operations, c.Figures.Operations), append(bandwidth, c.Figures.Bandwidth)
+		fmt.Fprintf(os.Stderr, "GPU %d (%s): %.4g operations, %.4g bytes a second\n", index, d.Info.Name, c.Figures.Operations, c.Figures.Bandwidth)
 	}
 	fields := []uint32{p.Order, uint32(p.Fold), p.Rows, p.ChainMs, p.Resident, p.WalkMs, p.Lanes}
 	return fmt.Sprintf("| %s | %d.%d | %s | %s | %s |\n", d.Info.Name, d.Info.Driver/1000, d.Info.Driver%1000/10,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gantry-market/gantry/attest/measure/check"
 	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/attest/measure/processor"
 )
@@ -20,9 +21,9 @@ const (
 // machine is one of a number of threads.
 type machine struct {
 	threads int
-	trials  [][]checked // of class.Checks checks each
-	tried   int         // checks that were made
-	void    int         // trials that were given up: no check of maxTries counted
+	trials  [][]check.Result // of class.Checks checks each
+	tried   int              // checks that were made
+	void    int              // trials that were given up: no check of maxTries counted
 }
 
 // try makes trials with a machine.
@@ -32,14 +33,14 @@ func (m *machine) try(ctx context.Context, trials int, said func(done int)) erro
 		return err
 	}
 	for len(m.trials)+m.void < trials {
-		trial := make([]checked, 0, class.Checks)
+		trial := make([]check.Result, 0, class.Checks)
 		for tries := 0; len(trial) < class.Checks && tries < maxTries; tries++ {
-			c, err := check(ctx, d, class.Profile)
+			c, err := check.Device(ctx, d, class.Profile)
 			if err != nil {
 				return fmt.Errorf("machine of %d threads: %w", m.threads, err)
 			}
 			m.tried++
-			if c.busy >= gate*float64(m.threads) {
+			if c.Busy >= gate*float64(m.threads) {
 				trial, tries = append(trial, c), 0
 			}
 		}
@@ -67,7 +68,7 @@ func (m *machine) claims(c class.Class) claims {
 		shares := make([]float64, len(trial))
 		best := 0.0
 		for i, one := range trial {
-			shares[i] = c.Share(one.figures)
+			shares[i] = c.Share(one.Figures)
 			best = max(best, shares[i])
 			if shares[i] >= class.Least {
 				out.above++
@@ -85,7 +86,7 @@ func (m *machine) claims(c class.Class) claims {
 func (m *machine) figures() (operations, bandwidth []float64) {
 	for _, trial := range m.trials {
 		for _, c := range trial {
-			operations, bandwidth = append(operations, c.figures.Operations), append(bandwidth, c.figures.Bandwidth)
+			operations, bandwidth = append(operations, c.Figures.Operations), append(bandwidth, c.Figures.Bandwidth)
 		}
 	}
 	return operations, bandwidth

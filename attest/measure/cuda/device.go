@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/measure"
 )
 
 const (
@@ -50,6 +51,22 @@ type Info struct {
 	Memory     uint64 // bytes
 	Capability int    // 90 is 9.0
 	Driver     int    // 12040 is 12.4
+}
+
+// Profile is what GPUs of the device's size are asked for, with 90 % of its memory: those of docs/protocol/measurement.md.
+// A market's models may ask for another.
+func (i Info) Profile() measure.Profile {
+	p := measure.Profile{Order: 8192, Fold: 4, Rows: 1 << 15, ChainMs: 15000, WalkMs: 1500, Lanes: 1 << 15}
+	switch {
+	case i.Capability >= 100:
+		p.Order, p.Fold, p.Rows, p.Lanes = 16384, 2, 1<<18, 1<<17
+	case i.Capability >= 90:
+		p.Rows, p.Lanes = 1<<18, 1<<17
+	case i.Memory >= 40<<30 || i.Capability == 89:
+		p.Rows, p.Lanes = 1<<17, 1<<17
+	}
+	p.Resident = uint32(min(max(i.Memory*9/10/p.SlotBytes(), 1), measure.MaxRounds))
+	return p
 }
 
 // Device is an open GPU.

@@ -38,7 +38,7 @@ func TestAssembler(t *testing.T) {
 	if ptxas == "" {
 		found, err := exec.LookPath("ptxas")
 		if err != nil {
-			t.Skip("no ptxas: set GANTRY_PTXAS to the one in the nvidia-cuda-nvcc-cu12 wheel (see docs/protocol/work-proof.md)")
+			t.Skip("no ptxas: set GANTRY_PTXAS to the one in the nvidia-cuda-nvcc-cu12 wheel (see docs/protocol/measurement.md)")
 		}
 		ptxas = found
 	}

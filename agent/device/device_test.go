@@ -1,4 +1,4 @@
-package daemon
+package device
 
 import (
 	"context"
@@ -8,33 +8,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/config"
-	format "github.com/gantry-market/gantry/attest/measure"
-	cpu "github.com/gantry-market/gantry/attest/measure/processor"
+	"github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/attest/measure/processor"
 )
 
 // Simulated machines never touch a GPU, and each GPU of a real one is measured by itself.
-func TestMeasuredDevices(t *testing.T) {
-	one, err := cpu.New(1)
+func TestDevices(t *testing.T) {
+	one, err := processor.New(1)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
-		cfg       config.Config
-		simulated bool
-		want      format.Device
+		o    Options
+		want measure.Device
 	}{
-		"simulated": {simulated: true, want: one},
-		"slow":      {cfg: config.Config{SlowFactor: 3}, want: cpu.Slow{Device: one, Factor: 3}},
-		"wrong":     {cfg: config.Config{WrongWork: true}, simulated: true, want: cpu.Faulty{}},
+		"simulated": {Options{Simulated: true}, one},
+		"slow":      {Options{Slow: 3}, processor.Slow{Device: one, Factor: 3}},
+		"wrong":     {Options{Simulated: true, Wrong: true}, processor.Faulty{}},
 	} {
-		got, err := measuredDevices(c.cfg, c.simulated, []string{"SIM-1", "SIM-2"})
+		c.o.UUIDs = []string{"SIM-1", "SIM-2"}
+		got, err := New(c.o)
 		require.NoError(t, err)
-		require.Equal(t, []format.Device{c.want, c.want}, got, name)
+		require.Equal(t, []measure.Device{c.want, c.want}, got, name)
 	}
-	got, err := measuredDevices(config.Config{}, false, []string{"GPU-1", "GPU-2"})
+	got, err := New(Options{UUIDs: []string{"GPU-1", "GPU-2"}})
 	require.NoError(t, err)
 	for i, uuid := range []string{"GPU-1", "GPU-2"} {
-		require.Equal(t, uuid, got[i].(*gpuDevice).uuid)
+		require.Equal(t, uuid, got[i].(*GPU).uuid)
 	}
+	require.NoError(t, Close(got), "none was opened")
 }
 
 // countedGPU makes nothing, and counts how often it is given back.
@@ -42,40 +42,47 @@ type countedGPU struct {
 	runs, closed int
 }
 
-func (c *countedGPU) Run(context.Context, format.Task, func(uint32, format.Hash)) (format.Run, error) {
+func (c *countedGPU) Run(context.Context, measure.Task, func(uint32, measure.Hash)) (measure.Run, error) {
 	c.runs++
 	return nil, nil
 }
 
 func (c *countedGPU) Close() error { c.closed++; return nil }
 
+func (c *countedGPU) Profile() measure.Profile { return measure.Profile{Order: 7} }
+
 // A GPU is opened at its first measurement, tried again at the next one where that failed, and given back once.
 func TestAGPUStaysOpen(t *testing.T) {
-	broken, opened := errors.New("out of memory"), 0
+	broken, opens := errors.New("out of memory"), 0
 	fake, fails := &countedGPU{}, true
-	g := &gpuDevice{uuid: "GPU-7", open: func(_ context.Context, uuid string) (openedGPU, error) {
+	g := &GPU{uuid: "GPU-7", open: func(_ context.Context, uuid string) (opened, error) {
 		require.Equal(t, "GPU-7", uuid)
-		opened++
+		opens++
 		if fails {
 			return nil, broken
 		}
 		return fake, nil
 	}}
-	a := &Agent{measured: []format.Device{g}}
-	_, err := g.Run(t.Context(), format.Task{}, nil)
+	_, err := g.Run(t.Context(), measure.Task{}, nil)
 	require.ErrorIs(t, err, broken)
 	require.ErrorContains(t, err, "GPU-7")
+	_, err = g.Profile(t.Context())
+	require.ErrorIs(t, err, broken)
 	fails = false
 	for range 2 {
-		_, err := g.Run(t.Context(), format.Task{}, nil)
+		_, err := g.Run(t.Context(), measure.Task{}, nil)
 		require.NoError(t, err)
 	}
-	require.Equal(t, 2, opened)
+	p, err := g.Profile(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 7, p.Order)
+	require.Equal(t, 3, opens)
 	require.Equal(t, 2, fake.runs)
-	a.close()
-	a.close()
+	for range 2 {
+		require.NoError(t, Close([]measure.Device{processor.Faulty{}, g}))
+	}
 	require.Equal(t, 1, fake.closed)
-	_, err = g.Run(t.Context(), format.Task{}, nil)
+	_, err = g.Run(t.Context(), measure.Task{}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

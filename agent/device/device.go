@@ -1,0 +1,152 @@
+// Package device is what computes when a machine is measured, one device for each of its GPUs: CUDA, or a thread of the
+// processor in place of a simulated GPU.
+package device
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/attest/measure/cuda"
+	"github.com/gantry-market/gantry/attest/measure/processor"
+)
+
+// Options of New.
+type Options struct {
+	// UUIDs are those of the GPUs, in the order of their indices.
+	UUIDs []string
+	// Simulated GPUs are measured by the processor, one thread each.
+	Simulated bool
+	// Slow above 1 makes a simulated GPU so many times slower, Wrong makes it compute wrongly: for local networks.
+	Slow  int
+	Wrong bool
+}
+
+// New returns a device for each GPU. No GPU is touched before it is measured.
+func New(o Options) ([]measure.Device, error) {
+	out := make([]measure.Device, len(o.UUIDs))
+	for i, uuid := range o.UUIDs {
+		switch {
+		case o.Wrong:
+			out[i] = processor.Faulty{}
+		case o.Simulated || o.Slow > 1:
+			d, err := processor.New(1)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = d
+			if o.Slow > 1 {
+				out[i] = processor.Slow{Device: d, Factor: o.Slow}
+			}
+		default:
+			out[i] = &GPU{uuid: uuid, open: openGPU}
+		}
+	}
+	return out, nil
+}
+
+// Close gives the GPUs back that were measured. Nothing may be measured on them meanwhile.
+func Close(devices []measure.Device) (err error) {
+	for _, d := range devices {
+		if g, ok := d.(*GPU); ok {
+			err = errors.Join(err, g.close())
+		}
+	}
+	return err
+}
+
+// opened is a GPU that computes.
+type opened interface {
+	measure.Device
+	Close() error
+	Profile() measure.Profile
+}
+
+// GPU is a GPU that is opened when it is measured first, and stays open: loading the kernels would count.
+type GPU struct {
+	uuid string
+	open func(ctx context.Context, uuid string) (opened, error)
+
+	mu     sync.Mutex
+	held   opened
+	closed bool
+}
+
+// Run implements [measure.Device].
+func (g *GPU) Run(ctx context.Context, t measure.Task, ended func(uint32, measure.Hash)) (measure.Run, error) {
+	d, err := g.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.Run(ctx, t, ended)
+}
+
+// Profile is what a GPU of this kind is asked for, see [cuda.Info.Profile]. It opens the GPU.
+func (g *GPU) Profile(ctx context.Context) (measure.Profile, error) {
+	d, err := g.use(ctx)
+	if err != nil {
+		return measure.Profile{}, err
+	}
+	return d.Profile(), nil
+}
+
+func (g *GPU) use(ctx context.Context) (opened, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, context.Canceled
+	}
+	if g.held == nil {
+		d, err := g.open(ctx, g.uuid)
+		if err != nil {
+			return nil, fmt.Errorf("GPU %s cannot be measured: %w", g.uuid, err)
+		}
+		g.held = d
+	}
+	return g.held, nil
+}
+
+func (g *GPU) close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	if g.held == nil {
+		return nil
+	}
+	d := g.held
+	g.held = nil
+	return d.Close()
+}
+
+// cudaGPU is a GPU that was found.
+type cudaGPU struct{ *cuda.Device }
+
+func (c cudaGPU) Profile() measure.Profile { return c.Info.Profile() }
+
+// openGPU finds a GPU by its UUID: CUDA numbers them otherwise than NVML does.
+func openGPU(ctx context.Context, uuid string) (opened, error) {
+	for i := 0; ; i++ {
+		d, err := cuda.Open(ctx, cuda.Options{Index: i})
+		switch {
+		case errors.Is(err, attest.ErrAbsent):
+			return nil, fmt.Errorf("CUDA shows no such GPU among %d: %w", i, err)
+		case err != nil:
+			return nil, err
+		case sameUUID(uuid, d.Info.UUID):
+			return cudaGPU{d}, nil
+		}
+		if err := d.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// sameUUID compares NVML's text with CUDA's bytes.
+func sameUUID(text string, b [16]byte) bool {
+	return strings.EqualFold(strings.ReplaceAll(strings.TrimPrefix(text, "GPU-"), "-", ""), hex.EncodeToString(b[:]))
+}

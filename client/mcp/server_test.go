@@ -24,7 +24,7 @@ var (
 // world is a market of one node, where the customer has one lease.
 type world struct{ output string }
 
-func (w *world) BestOffers(_ context.Context, terms string, _ int) (service.Found, error) {
+func (w *world) BestOffers(_ context.Context, terms string, _ service.SortBy, _ int) (service.Found, error) {
 	if _, err := service.ParseTerms(terms); err != nil {
 		return service.Found{}, err
 	}

@@ -30,8 +30,8 @@ type Class struct {
 	// Price is assumed, USDC per GPU-hour; Stake is the least stake of a GPU at it, by the parameters that are given.
 	Price string `json:"assumedPricePerGpuHour"`
 	Stake string `json:"leastStake,omitempty"`
-	// Alike are the classes that figures do not tell from this one.
-	Alike []string `json:"alike,omitempty"`
+	// PassFor are the classes that cost no more and reach what this one asks for: figures do not keep them from being sold as it.
+	PassFor []string `json:"classesThatPassForIt,omitempty"`
 }
 
 // Classes describes the committed table of classes, with stakes by a market's parameters.
@@ -57,21 +57,22 @@ func Classes(p *market.Params) ([]Class, error) {
 			out[i].Stake = stake.String()
 		}
 		for j := range all {
-			if i != j && alike(g, &all[j]) {
-				out[i].Alike = append(out[i].Alike, all[j].Name)
+			other, err := market.ParsePrice(all[j].Price)
+			if err != nil {
+				return nil, fmt.Errorf("price of %s: %w", all[j].Name, err)
+			}
+			if i != j && other <= price && passesFor(&all[j], g) {
+				out[i].PassFor = append(out[i].PassFor, all[j].Name)
 			}
 		}
 	}
 	return out, nil
 }
 
-// alike reports whether figures cannot tell two classes apart: each reaches what the other is asked for, which is 0.7 of it, and has the
-// memory that the other keeps rounds in.
-func alike(a, b *class.GPU) bool {
-	passes := func(x, as *class.GPU) bool {
-		return x.Sheet.Int8TOPS*10 >= as.Sheet.Int8TOPS*7 && x.Sheet.GigabytesPerSecond*10 >= as.Sheet.GigabytesPerSecond*7 && x.MemoryMiB*10 >= as.MemoryMiB*9
-	}
-	return passes(a, b) && passes(b, a)
+// passesFor reports whether a GPU reaches what another class asks for, by the data sheets: 0.7 of both figures, and the memory that its rounds
+// are kept in.
+func passesFor(x, as *class.GPU) bool {
+	return x.Sheet.Int8TOPS*10 >= as.Sheet.Int8TOPS*7 && x.Sheet.GigabytesPerSecond*10 >= as.Sheet.GigabytesPerSecond*7 && x.MemoryMiB*10 >= as.MemoryMiB*9
 }
 
 // ClassProfile is what GPUs of a class are measured by, as the program has it.

@@ -74,18 +74,19 @@ since the list may be incomplete. GPUs without boards here sign no report.
 	}
 	b.WriteString("\nNot supported yet:\n")
 	for _, u := range class.GPUs().Unsupported {
-		fmt.Fprintf(&b, "- AMD's %s (%s): %s;\n", u.Name, strings.Join(u.PCIIDs, ", "), u.Why)
+		fmt.Fprintf(&b, "- AMD's %s (%s): %s\n", u.Name, strings.Join(u.PCIIDs, ", "), u.Why)
 	}
 	b.WriteString(`
 ## Classes that figures do not tell apart
-Each of them reaches 0.7 of the other's data sheet and has its memory. Where that matters, make one model of both, or ask for tier 3.
+A GPU of the right column costs no more than one of the left, reaches 0.7 of its data sheet and has nine tenths of its memory: it can be sold as one. Where that
+matters, make one model of both, or ask for tier 3, whose reports name the board. All others are told apart by a figure.
 
-| class | not told from |
+| class | passes for it |
 | --- | --- |
 `)
 	for _, c := range all {
-		if len(c.Alike) > 0 {
-			fmt.Fprintf(&b, "| %s | %s |\n", c.Name, strings.Join(c.Alike, ", "))
+		if len(c.PassFor) > 0 {
+			fmt.Fprintf(&b, "| %s | %s |\n", c.Name, strings.Join(c.PassFor, ", "))
 		}
 	}
 	fmt.Fprintf(&b, `
@@ -130,13 +131,18 @@ func TestClassesByName(t *testing.T) {
 	}
 }
 
-// What the design says of classes that figures do not separate, and of those that they do.
-func TestAlikeClasses(t *testing.T) {
-	of := func(a, b string) bool { return alike(class.GPUs().Named(a), class.GPUs().Named(b)) }
-	for _, c := range [][2]string{{"A100-PCIe-40GB", "A100-SXM4-40GB"}, {"A100-PCIe-80GB", "A100-SXM4-80GB"}} {
+// Which classes figures separate, and which they do not: a 3090 passes for an L4, a 4090 for no H100.
+func TestClassesThatPassForOthers(t *testing.T) {
+	of := func(a, b string) bool { return passesFor(class.GPUs().Named(a), class.GPUs().Named(b)) }
+	for _, c := range [][2]string{
+		{"A100-PCIe-40GB", "A100-SXM4-40GB"}, {"A100-PCIe-80GB", "A100-SXM4-80GB"}, {"RTX-3090", "L4"}, {"RTX-3090", "A10"}, {"H100-NVL-94GB", "H100-SXM5-80GB"},
+	} {
 		require.True(t, of(c[0], c[1]), c)
 	}
-	for _, c := range [][2]string{{"A10", "RTX-3090"}, {"L40S", "A100-PCIe-40GB"}, {"H100-PCIe-80GB", "H100-SXM5-80GB"}, {"RTX-4090", "H100-SXM5-80GB"}, {"H200-SXM5-141GB", "B200-SXM6-180GB"}} {
+	for _, c := range [][2]string{
+		{"A10", "RTX-3090"}, {"L40S", "A100-PCIe-40GB"}, {"H100-PCIe-80GB", "H100-SXM5-80GB"}, {"RTX-4090", "H100-SXM5-80GB"}, {"RTX-5090", "A100-PCIe-40GB"},
+		{"H200-SXM5-141GB", "B200-SXM6-180GB"}, {"H100-SXM5-80GB", "H200-SXM5-141GB"},
+	} {
 		require.False(t, of(c[0], c[1]), c)
 	}
 }

@@ -14,7 +14,7 @@ func TestParseQuery(t *testing.T) {
 	require.NoError(t, err)
 	no := false
 	require.Equal(t, Terms{
-		GPU: "H100", Count: 8, Region: "us", MaxPrice: 2_600_000, Below: true, UptimeBPS: 9_900, Reputation: 9_750, VRAMMiB: 81_920, Tier: 2,
+		GPU: "H100", Count: 8, Region: "us", MaxPrice: 2_600_000, Below: true, UptimeBPS: 9_900, Reputation: 9_750, VRAMMiB: 76_185, Tier: 2,
 		Interconnect: market.NVLink, Simulated: &no,
 	}, q)
 	q, err = ParseTerms("tops>=989.5 bandwidth>=2000")

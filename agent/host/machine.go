@@ -138,8 +138,9 @@ func (m *Machine) Devices() [][32]byte {
 	return out
 }
 
-// Model finds the market's model of this machine's GPUs: that of their class, where the table of classes has it by PCI id or name, and
-// else the same name; and memory within six per cent, because a driver shows a little less than the data sheet. Errors: ErrNoGPUs, ErrMixed, ErrSplit, ErrUnknownModel.
+// Model finds the market's model of this machine's GPUs: that of their class, where the table of classes has it by PCI
+// id or name, and else the same name; and memory within seven per cent, because a driver shows a little less than the
+// data sheet, and a fifteenth less with error correction. Errors: ErrNoGPUs, ErrMixed, ErrSplit, ErrUnknownModel.
 func (m *Machine) Model(models []market.Model) (market.Model, error) {
 	gpus := m.Inventory.GPUs
 	if len(gpus) == 0 {
@@ -158,7 +159,7 @@ func (m *Machine) Model(models []market.Model) (market.Model, error) {
 	if len(gpus) > market.MaxGPUs {
 		return market.Model{}, fmt.Errorf("%w: %d GPUs, a node has at most %d", ErrNoGPUs, len(gpus), market.MaxGPUs)
 	}
-	const tolerance = 0.06
+	const tolerance = 0.07
 	best, distance := market.Model{}, math.Inf(1)
 	known := make([]string, 0, len(models))
 	of := class.GPUs().Device(gpus[0].PCIID, gpus[0].Model)

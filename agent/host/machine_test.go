@@ -131,7 +131,8 @@ func TestNewNeedsADiskPath(t *testing.T) {
 	require.ErrorContains(t, err, "disk path")
 }
 
-// Every class of the table can be registered: its device, with the memory that its driver shows, is of its own model among all of them.
+// Every class of the table can be registered: its device, with the memory that its driver shows, is of its own model
+// among all of them.
 func TestEveryClassFindsItsModel(t *testing.T) {
 	m := newMachine(t, Source{Simulated: true, Model: SimulatedH100, Count: 1})
 	all := class.GPUs().Classes
@@ -150,6 +151,11 @@ func TestEveryClassFindsItsModel(t *testing.T) {
 				require.Equal(t, g.Name, model.ModelName(), driver)
 			}
 		}
+	}
+	for name, shown := range map[string]uint64{"NVIDIA L4": 24_570, "NVIDIA A10": 24_564, "NVIDIA L40S": 49_140} { // error correction is off
+		m.Inventory.GPUs[0] = GPU{Model: name, VRAMMiB: shown}
+		_, err := m.Model(known)
+		require.NoError(t, err, name)
 	}
 	m.Inventory.GPUs[0] = GPU{Model: "NVIDIA H100 80GB HBM3", VRAMMiB: 81_559, PCIID: "10de:2330"}
 	_, err := m.Model([]market.Model{known[11]})

@@ -49,8 +49,8 @@ const (
 	lightResident             = 2
 )
 
-// Light is what is asked of GPUs that have a job at the same time: a few seconds, and two rounds in memory. It says what they compute, and
-// nothing of the memory's size.
+// Light is what is asked of GPUs that have a job at the same time: a few seconds, and two rounds in memory. It says
+// what they compute, and nothing of the memory's size.
 func (p Profile) Light() Profile {
 	p.ChainMs, p.WalkMs, p.Resident = min(p.ChainMs, lightChainMs), min(p.WalkMs, lightWalkMs), min(p.Resident, lightResident)
 	return p

@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
-// Every class of the table can be a model: the program takes its memory, its profile, and the stake that the formula says; none has
-// thresholds, since none was measured.
+// Every class of the table can be a model: the program takes its memory, its profile, and the stake that the formula
+// says; none has thresholds, since none was measured.
 func TestEveryClassCanBeAModel(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	p := market.DefaultParams()

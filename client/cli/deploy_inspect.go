@@ -16,7 +16,8 @@ import (
 const (
 	flagInspect = "inspect"
 
-	// besideShare is the part of what was promised, in percent, that a machine must reach beside a job, which may have most of the GPU.
+	// besideShare is the part of what was promised, in percent, that a machine must reach beside a job, which may have
+	// most of the GPU.
 	besideShare = 10
 	// inspections is how often a machine is tried that does not pass at once, inspectPause lies between two tries.
 	inspections  = 3
@@ -25,8 +26,8 @@ const (
 	inspectSlack = 2 * time.Second
 )
 
-// inspecting inspects a lease beside what the caller does. The returned function ends that and returns what is to be said of the machine;
-// nil for one that has passed, or was not inspected.
+// inspecting inspects a lease beside what the caller does. The returned function ends that and returns what is to be
+// said of the machine; nil for one that has passed, or was not inspected.
 func (d *deployment) inspecting(ctx context.Context, l market.Lease, halt func()) func() error {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan error, 1)
@@ -45,8 +46,8 @@ func (d *deployment) inspecting(ctx context.Context, l market.Lease, halt func()
 	}
 }
 
-// inspectLater waits until a second of the lease that it draws, if the lease is drawn at all, and has the machine measured then, beside
-// the job. Error: *badMachine, after the lease was ended; ctx's when the job is over before.
+// inspectLater waits until a second of the lease that it draws, if the lease is drawn at all, and has the machine
+// measured then, beside the job. Error: *badMachine, after the lease was ended; ctx's when the job is over before.
 func (d *deployment) inspectLater(ctx context.Context, l market.Lease, halt func()) error {
 	cur, ok := d.v.Lease(l.Address)
 	if !ok || cur.State() != market.LeaseRunning || (d.p.Inspect != verifyAlways && d.p.Inspect != verifyAuto) {
@@ -108,8 +109,8 @@ func drawWait(left time.Duration) (time.Duration, error) {
 	return time.Duration(n.Int64()), nil
 }
 
-// inspect measures a machine beside its job. why is why it does not pass; nil also where the job has left it no memory, which a machine
-// cannot be blamed for.
+// inspect measures a machine beside its job. why is why it does not pass; nil also where the job has left it no memory,
+// which a machine cannot be blamed for.
 func (d *deployment) inspect(ctx context.Context, l market.Lease, m *measurement) (why, err error) {
 	m.beside, m.promise.Least = true, besideShare
 	for i := range inspections {

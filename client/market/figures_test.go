@@ -145,8 +145,9 @@ func TestTurnsAreNoClass(t *testing.T) {
 	})
 }
 
-// Whatever a free machine refuses, it is of its class in the periods alone that follow one in which it was measured, with a mean that is
-// enough: each refusal takes it out, and none puts it in. Who shows one GPU as several machines and refuses for the others sells as one that sleeps.
+// Whatever a free machine refuses, it is of its class in the periods alone that follow one in which it was measured,
+// with a mean that is enough: each refusal takes it out, and none puts it in. Who shows one GPU as several machines and
+// refuses for the others sells as one that sleeps.
 func TestRefusingNeverPays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := classNode()

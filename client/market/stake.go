@@ -15,15 +15,16 @@ func assumedCheat(price PricePerHour) Cheat {
 	return Cheat{Gain: float64(price) / float64(OneUSDC) * assumedGainBPS / BPS, Detections: 1.0 / (24 * assumedDetectedDays)}
 }
 
-// LeastStakeUSD is the stake of a GPU, USD at stake_price, from which on a cheat loses: S ≥ (g − c) ÷ (d · σ · b), where σ is
-// slash_bad_work and b the part of a slash that is burned. It is +Inf where nothing is found or slashed.
+// LeastStakeUSD is the stake of a GPU, USD at stake_price, from which on a cheat loses: S ≥ (g − c) ÷ (d · σ · b),
+// where σ is slash_bad_work and b the part of a slash that is burned. It is +Inf where nothing is found or slashed.
 func LeastStakeUSD(p *Params, c Cheat) float64 {
 	lost := c.Detections * float64(p.SlashBadWorkBps) / BPS * burnedBPS / BPS
 	return max(0, c.Gain-c.Cost) / lost
 }
 
-// LeastStake is the least stake of a GPU at a reference price, in whole tokens: a cheat as the relations assume it loses, and the smallest
-// slash covers the harm of two periods, which the program asks for. ok is false where no stake is enough.
+// LeastStake is the least stake of a GPU at a reference price, in whole tokens: a cheat as the relations assume it
+// loses, and the smallest slash covers the harm of two periods, which the program asks for. ok is false where no stake
+// is enough.
 func LeastStake(p *Params, price PricePerHour) (stake GNT, ok bool) {
 	const hour = 3_600
 	usd := max(LeastStakeUSD(p, assumedCheat(price)),

@@ -9,7 +9,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 )
 
-// The figures of the design: a 4090 sold as an H100 gains 1.15 USD an hour; half of the stake is slashed, and half of that is burned.
+// The figures of the design: a 4090 sold as an H100 gains 1.15 USD an hour; half of the stake is slashed, and half of
+// that is burned.
 func TestLeastStakeOfACheat(t *testing.T) {
 	p := market.DefaultParams()
 	of := func(hours float64) float64 { return market.LeastStakeUSD(&p, market.Cheat{Gain: 1.15, Detections: 1 / hours}) }

@@ -38,7 +38,8 @@ type Lease struct {
 	// Address is the lease's, Node the node's account, Key the machine's.
 	Address, Node, Key solana.PublicKey
 	GPUs               []format.Asked
-	// Beside has it measured while the lease's job has the GPUs, by the profile's light form: it shows little of the memory.
+	// Beside has it measured while the lease's job has the GPUs, by the profile's light form: it shows little of the
+	// memory.
 	Beside bool
 	// Began, if not nil, is called once, when the machine has begun: from then on an honest one holds the start.
 	Began func()

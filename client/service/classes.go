@@ -30,7 +30,8 @@ type Class struct {
 	// Price is assumed, USDC per GPU-hour; Stake is the least stake of a GPU at it, by the parameters that are given.
 	Price string `json:"assumedPricePerGpuHour"`
 	Stake string `json:"leastStake,omitempty"`
-	// PassFor are the classes that cost no more and reach what this one asks for: figures do not keep them from being sold as it.
+	// PassFor are the classes that cost no more and reach what this one asks for: figures do not keep them from being
+	// sold as it.
 	PassFor []string `json:"classesThatPassForIt,omitempty"`
 }
 
@@ -69,8 +70,8 @@ func Classes(p *market.Params) ([]Class, error) {
 	return out, nil
 }
 
-// passesFor reports whether a GPU reaches what another class asks for, by the data sheets: 0.7 of both figures, and the memory that its rounds
-// are kept in.
+// passesFor reports whether a GPU reaches what another class asks for, by the data sheets: 0.7 of both figures, and the
+// memory that its rounds are kept in.
 func passesFor(x, as *class.GPU) bool {
 	return x.Sheet.Int8TOPS*10 >= as.Sheet.Int8TOPS*7 && x.Sheet.GigabytesPerSecond*10 >= as.Sheet.GigabytesPerSecond*7 && x.MemoryMiB*10 >= as.MemoryMiB*9
 }
@@ -81,7 +82,8 @@ func ClassProfile(g *class.GPU) bindings.MeasureProfile {
 	return bindings.MeasureProfile{Order: p.Order, Fold: p.Fold, Rows: p.Rows, ChainMs: p.ChainMs, Resident: p.Resident, WalkMs: p.WalkMs, Lanes: p.Lanes}
 }
 
-// ClassNamed finds a class of the table by its name or a part of it. Errors: Failure, for one that is not supported, not there, or not unique.
+// ClassNamed finds a class of the table by its name or a part of it. Errors: Failure, for one that is not supported,
+// not there, or not unique.
 func ClassNamed(text string) (*class.GPU, error) {
 	table := class.GPUs()
 	if err := Unsupported(text); err != nil {

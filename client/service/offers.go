@@ -62,8 +62,9 @@ type Offer struct {
 type Claimed struct {
 	// TFLOPS are those of its model's data sheet, dense FP16.
 	TFLOPS string `json:"tflops"`
-	// TOPS and Bandwidth are those of its class's data sheet, dense int8 and 10⁹ bytes a second of memory: what the figures that were
-	// measured can be held against. They are missing for a model that the table of classes does not have.
+	// TOPS and Bandwidth are those of its class's data sheet, dense int8 and 10⁹ bytes a second of memory: what the
+	// figures that were measured can be held against. They are missing for a model that the table of classes does not
+	// have.
 	TOPS      string `json:"tops,omitempty"`
 	Bandwidth string `json:"gigabytesPerSecond,omitempty"`
 	DownMbps uint32 `json:"downMbps"`
@@ -117,7 +118,8 @@ func measuredOf(n *market.Node) *Measured {
 	return out
 }
 
-// pricePer is a node's ask, USDC for an hour of one of what was measured, of which the figure is in thousandths; empty of nothing.
+// pricePer is a node's ask, USDC for an hour of one of what was measured, of which the figure is in thousandths; empty
+// of nothing.
 func pricePer(n *market.Node, figure uint32) string {
 	if figure == 0 {
 		return ""

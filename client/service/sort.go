@@ -13,8 +13,8 @@ import (
 // SortBy is what the answer to a search is sorted by, the best first.
 type SortBy string
 
-// Orders of answers. Nodes of which keepers have measured nothing are behind all others where a figure sorts, and nodes that are equal are
-// in the order of awards.
+// Orders of answers. Nodes of which keepers have measured nothing are behind all others where a figure sorts, and nodes
+// that are equal are in the order of awards.
 const (
 	SortAward     SortBy = ""          // as an order is awarded: by price and reputation
 	SortTOPSPrice SortBy = "tops-price" // USDC for an hour of one TOPS that was measured

@@ -168,8 +168,8 @@ func ParseThousandths(s string) (uint32, error) {
 	return 0, fmt.Errorf("%q is not a number with at most three decimals, up to 4294967", s)
 }
 
-// shownPercent is what drivers show at least of the memory that a GPU is sold with: error correction and the driver take the rest. A GPU of
-// 24 GB shows 23,028 MiB.
+// shownPercent is what drivers show at least of the memory that a GPU is sold with: error correction and the driver
+// take the rest. A GPU of 24 GB shows 23,028 MiB.
 const shownPercent = 93
 
 // MemoryMiB is what the driver of a GPU shows that is sold with so many GiB, at least.

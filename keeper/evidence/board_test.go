@@ -11,7 +11,8 @@ import (
 	"github.com/gantry-market/gantry/attest/snp/snptest"
 )
 
-// A genuine report of an H100 PCIe, from a machine that is registered as something else, is evidence of nothing that it sells.
+// A genuine report of an H100 PCIe, from a machine that is registered as something else, is evidence of nothing that it
+// sells.
 func TestB04TheBoardInTheReportIsTheModels(t *testing.T) {
 	tee, err := snptest.New(time.Now())
 	require.NoError(t, err)

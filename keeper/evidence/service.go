@@ -85,7 +85,8 @@ type Question struct {
 	// Root is of the devices that the node registered, for a node that does not hold all their claims; zero otherwise.
 	// Only evidence of exactly these lifts it above tier 1: it would take the claims from those who have them.
 	Root [32]byte
-	// Boards are those that signed reports of the node's GPUs may name, by its model; none for a model of which that is not known.
+	// Boards are those that signed reports of the node's GPUs may name, by its model; none for a model of which that is
+	// not known.
 	Boards []string
 	// HeldBy is the node that holds the claim of a GPU's key by evidence of tier 3 that stands; nil where it is not known.
 	HeldBy func(key [32]byte) (solana.PublicKey, bool)
@@ -170,8 +171,9 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 	return v, writeEntry(s.archive, entry)
 }
 
-// otherBoard says which signed report of a GPU names a board that the node's model does not have; "" for none. Such evidence is genuine, and
-// of another GPU than the market sells: it is worth nothing, and costs nothing, since a table of boards may be incomplete.
+// otherBoard says which signed report of a GPU names a board that the node's model does not have; "" for none. Such
+// evidence is genuine, and of another GPU than the market sells: it is worth nothing, and costs nothing, since a table
+// of boards may be incomplete.
 func otherBoard(c *policy.Claims, boards []string) string {
 	if len(boards) == 0 {
 		return ""

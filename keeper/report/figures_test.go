@@ -162,9 +162,9 @@ func TestTheLaterFigureCounts(t *testing.T) {
 	require.EqualValues(t, 6, leaf.Bandwidth)
 }
 
-// All members of a committee state that a free machine has refused. Where everybody sits in it, that is a failed check, which costs stake.
-// Where it was drawn from more keepers, the committee is no two thirds of the weight: there is no flag, and no figure either, by which
-// the machine leaves its class and is awarded nothing.
+// All members of a committee state that a free machine has refused. Where everybody sits in it, that is a failed check,
+// which costs stake. Where it was drawn from more keepers, the committee is no two thirds of the weight: there is no
+// flag, and no figure either, by which the machine leaves its class and is awarded nothing.
 func TestARefusedMeasurementSellsNothing(t *testing.T) {
 	for keepers, flagged := range map[int]bool{4: true, 20: false} {
 		w := Weights{}

@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
-// A customer has its machine measured at a random second of the lease, beside the job: an honest one passes and goes on, one that
-// makes its bytes up loses the lease.
+// A customer has its machine measured at a random second of the lease, beside the job: an honest one passes and goes
+// on, one that makes its bytes up loses the lease.
 func TestCustomersInspectTheirMachines(t *testing.T) {
 	t.Parallel()
 	nodes := network.DefaultNodes(2)

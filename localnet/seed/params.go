@@ -85,8 +85,8 @@ func model(id uint16, name string, stake, price uint64) bindings.GpuModelArgs {
 	g := class.GPUs().Named(name)
 	return bindings.GpuModelArgs{
 		Id: id, Name: modelName(g.Name), VramMib: g.MemoryMiB, TflopsX10: 10 * g.Sheet.FP16TFLOPS, MinStake: stake, ReferencePrice: price,
-		// Small enough for a processor: the least order, 2 MiB, and 0.4 s a GPU. Every free GPU of a local network is measured at
-		// the same moment on the same few cores, and periods last seconds.
+		// Small enough for a processor: the least order, 2 MiB, and 0.4 s a GPU. Every free GPU of a local network is
+		// measured at the same moment on the same few cores, and periods last seconds.
 		Profile: bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 250, Resident: 2, WalkMs: 100, Lanes: 16},
 	}
 }

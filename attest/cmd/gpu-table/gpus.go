@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/attest/measure/cuda"
 )
 
-// profileOf is what a GPU is calibrated with: the profile of its class, or, of one that the table of classes does not have, that of its
-// size in docs/protocol/measurement.md with 90 % of its memory.
+// profileOf is what a GPU is calibrated with: the profile of its class, or, of one that the table of classes does not
+// have, that of its size in docs/protocol/measurement.md with 90 % of its memory.
 func profileOf(i cuda.Info) measure.Profile {
 	if g := class.GPUs().Device("", i.Name); g != nil {
 		return g.Profile.Format()
@@ -33,8 +33,8 @@ func profileOf(i cuda.Info) measure.Profile {
 	return p
 }
 
-// gpuTable measures every GPU of this machine, prints the figures that classes are made of, and writes them into the table of classes
-// that is in a file, if one is named.
+// gpuTable measures every GPU of this machine, prints the figures that classes are made of, and writes them into the
+// table of classes that is in a file, if one is named.
 func gpuTable(ctx context.Context, repeat int, report, classes string) error {
 	table, err := readTable(classes)
 	if err != nil {

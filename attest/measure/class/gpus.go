@@ -29,13 +29,14 @@ type GPU struct {
 	Chip    string   `json:"chip"`
 	// PCIIDs are vendor:device in hexadecimal digits.
 	PCIIDs []string `json:"pci_ids"`
-	// Boards are the boards (project_sku_chip) that a signed report of the GPU may name; none where GPUs of the class sign none.
+	// Boards are the boards (project_sku_chip) that a signed report of the GPU may name; none where GPUs of the class
+	// sign none.
 	Boards []string `json:"boards"`
 	// MemoryMiB is what the driver shows.
 	MemoryMiB uint32 `json:"memory_mib"`
 	Sheet     Sheet  `json:"sheet"`
-	// Price is what a proposal of the model takes as its reference price where nobody says otherwise, USDC per GPU-hour: an
-	// assumption, by which the stake is computed too.
+	// Price is what a proposal of the model takes as its reference price where nobody says otherwise, USDC per
+	// GPU-hour: an assumption, by which the stake is computed too.
 	Price   string  `json:"price"`
 	Profile Asked  `json:"profile"`
 	// Measured is what GPUs of the class were measured to do; nil as long as that is not calibrated on hardware.
@@ -156,7 +157,8 @@ func (p Asked) Format() measure.Profile {
 	return measure.Profile{Order: p.Order, Fold: p.Fold, Rows: p.Rows, ChainMs: p.ChainMs, Resident: p.Resident, WalkMs: p.WalkMs, Lanes: p.Lanes}
 }
 
-// Named is the class of a model's name, in any case and however its words are parted; nil for one that the table does not have.
+// Named is the class of a model's name, in any case and however its words are parted; nil for one that the table does
+// not have.
 func (t *Table) Named(model string) *GPU {
 	for i := range t.Classes {
 		if plain(t.Classes[i].Name) == plain(model) {
@@ -166,8 +168,8 @@ func (t *Table) Named(model string) *GPU {
 	return nil
 }
 
-// Device is the class of a device by its PCI id ("10de:2330"), or, where that is not known, by the name that its driver gives it; nil for
-// one that the table does not have. Names of simulated GPUs are those of real ones behind a word.
+// Device is the class of a device by its PCI id ("10de:2330"), or, where that is not known, by the name that its driver
+// gives it; nil for one that the table does not have. Names of simulated GPUs are those of real ones behind a word.
 func (t *Table) Device(pciID, driver string) *GPU {
 	for i := range t.Classes {
 		if pciID != "" && slices.Contains(t.Classes[i].PCIIDs, strings.ToLower(pciID)) {
@@ -194,7 +196,8 @@ func (t *Table) Refused(text string) *Unsupported {
 	return nil
 }
 
-// Record notes what GPUs of the class of a driver's name were measured to do, and returns the table as it is committed. Error: ErrTable.
+// Record notes what GPUs of the class of a driver's name were measured to do, and returns the table as it is committed.
+// Error: ErrTable.
 func (t *Table) Record(driver string, c Calibration) ([]byte, error) {
 	g := t.Device("", driver)
 	if g == nil {

@@ -50,9 +50,9 @@ type GPU struct {
 	Model string `json:"model"`
 	UUID  string `json:"uuid"`
 	// VRAMMiB is the whole memory, not what is free.
-	VRAMMiB      uint64       `json:"vram_mib"`
-	Architecture string       `json:"architecture"`
-	PCIBusID     string       `json:"pci_bus_id"`
+	VRAMMiB      uint64 `json:"vram_mib"`
+	Architecture string `json:"architecture"`
+	PCIBusID     string `json:"pci_bus_id"`
 	// PCIID is vendor:device, such as 10de:2330; empty where the driver does not say.
 	PCIID        string       `json:"pci_id,omitempty"`
 	Interconnect Interconnect `json:"interconnect"`

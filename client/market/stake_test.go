@@ -13,7 +13,9 @@ import (
 // that is burned.
 func TestLeastStakeOfACheat(t *testing.T) {
 	p := market.DefaultParams()
-	of := func(hours float64) float64 { return market.LeastStakeUSD(&p, market.Cheat{Gain: 1.15, Detections: 1 / hours}) }
+	of := func(hours float64) float64 {
+		return market.LeastStakeUSD(&p, market.Cheat{Gain: 1.15, Detections: 1 / hours})
+	}
 	require.InDelta(t, 115, of(25), 1e-9)
 	require.InDelta(t, 3_312, of(720), 1e-9)
 	require.Zero(t, market.LeastStakeUSD(&p, market.Cheat{Gain: 1, Cost: 2, Detections: 1}), "a relay that costs more than it brings needs no stake")

@@ -67,8 +67,8 @@ type Claimed struct {
 	// have.
 	TOPS      string `json:"tops,omitempty"`
 	Bandwidth string `json:"gigabytesPerSecond,omitempty"`
-	DownMbps uint32 `json:"downMbps"`
-	UpMbps   uint32 `json:"upMbps"`
+	DownMbps  uint32 `json:"downMbps"`
+	UpMbps    uint32 `json:"upMbps"`
 }
 
 // Measured is what keepers have measured of a node, last and by its class.

@@ -16,7 +16,7 @@ type SortBy string
 // Orders of answers. Nodes of which keepers have measured nothing are behind all others where a figure sorts, and nodes
 // that are equal are in the order of awards.
 const (
-	SortAward     SortBy = ""          // as an order is awarded: by price and reputation
+	SortAward     SortBy = ""           // as an order is awarded: by price and reputation
 	SortTOPSPrice SortBy = "tops-price" // USDC for an hour of one TOPS that was measured
 	SortGBsPrice  SortBy = "gbs-price"  // USDC for an hour of one GB/s of memory that was measured
 	SortTOPS      SortBy = "tops"

@@ -37,7 +37,7 @@ type GPU struct {
 	Sheet     Sheet  `json:"sheet"`
 	// Price is what a proposal of the model takes as its reference price where nobody says otherwise, USDC per
 	// GPU-hour: an assumption, by which the stake is computed too.
-	Price   string  `json:"price"`
+	Price   string `json:"price"`
 	Profile Asked  `json:"profile"`
 	// Measured is what GPUs of the class were measured to do; nil as long as that is not calibrated on hardware.
 	Measured *Calibration `json:"measured"`

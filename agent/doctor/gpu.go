@@ -48,10 +48,10 @@ func checkMissing(ctx context.Context, m *Machine) Finding {
 	onBus, other := 0, ""
 	classes, _ := filepath.Glob(m.path("/sys/bus/pci/devices/*/class"))
 	for _, file := range classes {
-		class, _ := os.ReadFile(file)
+		kind, _ := os.ReadFile(file)
 		vendor, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "vendor"))
 		// Display controllers: VGA (0300) and 3D (0302).
-		if strings.TrimSpace(string(vendor)) == "0x10de" && (strings.HasPrefix(string(class), "0x0300") || strings.HasPrefix(string(class), "0x0302")) {
+		if strings.TrimSpace(string(vendor)) == "0x10de" && (strings.HasPrefix(string(kind), "0x0300") || strings.HasPrefix(string(kind), "0x0302")) {
 			onBus++
 		}
 		device, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "device"))

@@ -36,58 +36,76 @@ func (d *deployment) inspecting(ctx context.Context, l market.Lease, halt func()
 		cancel()
 		err := <-over
 		var bad *badMachine
-		switch {
-		case errors.As(err, &bad):
+		if errors.As(err, &bad) {
 			return refused(bad.Error(), "its lease was ended, and what is not billed is free again; look at the machine with: gantry audit "+l.Address.String())
-		case errors.Is(err, context.Canceled):
-			return nil
 		}
 		return err
 	}
 }
 
-// inspectLater waits until a second of the lease that it draws, if the lease is drawn at all, and has the machine
-// measured then, beside the job. Error: *badMachine, after the lease was ended; ctx's when the job is over before.
+// inspectLater has the machine measured beside the job at the second of the lease that was drawn, if the lease was drawn
+// at all. Error: *badMachine, after the lease was ended, or why it could not be.
 func (d *deployment) inspectLater(ctx context.Context, l market.Lease, halt func()) error {
-	cur, ok := d.v.Lease(l.Address)
-	if !ok || cur.State() != market.LeaseRunning || (d.p.Inspect != verifyAlways && d.p.Inspect != verifyAuto) {
+	why, err := d.inspectOnce(ctx, l)
+	switch {
+	case ctx.Err() != nil: // the job was over before
+		return nil
+	case err != nil: // this command's own trouble says nothing of the machine
+		d.s.say(" · inspected not: %v", err)
+		return nil
+	case why == nil:
 		return nil
 	}
-	if d.p.Inspect == verifyAuto {
-		n, ok := d.v.Node(l.Node)
-		var drawn [1]byte
-		if _, err := rand.Read(drawn[:]); err != nil {
-			return fmt.Errorf("random number: %w", err)
-		}
-		if !ok || n.Spec.Simulated == 1 || drawn[0]%inspectedOneIn != 0 {
-			return nil
-		}
+	halt() // no receipt is signed any more
+	return d.leave(ctx, l, why)
+}
+
+// inspectOnce draws whether and when the lease is inspected, waits, and returns why its machine does not pass; nil for
+// one that does, and for a lease that was not drawn.
+func (d *deployment) inspectOnce(ctx context.Context, l market.Lease) (why, err error) {
+	cur, ok := d.v.Lease(l.Address)
+	n, known := d.v.Node(l.Node)
+	if !ok || !known || cur.State() != market.LeaseRunning {
+		return nil, nil
+	}
+	var drawn [1]byte
+	if _, err := rand.Read(drawn[:]); err != nil {
+		return nil, fmt.Errorf("random number: %w", err)
+	}
+	if !drawnFor(d.p.Inspect, &n, drawn[0]) {
+		return nil, nil
 	}
 	now, err := d.s.now()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m, err := measuredLease(d.v, d.mk, l)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	wait, err := drawWait(market.Seconds(uint32(max(0, cur.FundedUntil-now))) - m.takes())
+	wait, err := drawWait(time.Duration(max(0, cur.FundedUntil-now))*time.Second - m.takes())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	case <-t.C:
 	}
-	why, err := d.inspect(ctx, l, m)
-	if err != nil || why == nil || ctx.Err() != nil {
-		return err
+	return d.inspect(ctx, l, m)
+}
+
+// drawnFor reports whether a lease of a node is inspected, with a byte that is drawn. Simulated GPUs have nothing to show.
+func drawnFor(mode string, n *market.Node, drawn byte) bool {
+	switch mode {
+	case verifyAlways:
+		return true
+	case verifyAuto:
+		return n.Spec.Simulated == 0 && drawn%inspectedOneIn == 0
 	}
-	halt() // no receipt is signed any more
-	return d.leave(ctx, l, why)
+	return false
 }
 
 // takes is how long a measurement beside a job takes at most, if the machine is honest.

@@ -105,4 +105,22 @@ func TestInspectionsAreDrawn(t *testing.T) {
 	wait, err := drawWait(0)
 	require.NoError(t, err)
 	require.Zero(t, wait)
+	wait, err = drawWait(-time.Hour)
+	require.NoError(t, err)
+	require.Zero(t, wait, "what is left is less than an inspection takes")
+
+	var real, simulated market.Node
+	simulated.Spec.Simulated = 1
+	count := map[string]int{}
+	for drawn := range 256 {
+		for _, mode := range []string{verifyAuto, verifyAlways, verifyNever, ""} {
+			if drawnFor(mode, &real, byte(drawn)) {
+				count[mode]++
+			}
+			if drawnFor(mode, &simulated, byte(drawn)) {
+				count[mode+" simulated"]++
+			}
+		}
+	}
+	require.Equal(t, map[string]int{"auto": 32, "always": 256, "always simulated": 256}, count)
 }

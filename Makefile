@@ -94,8 +94,8 @@ measure-report: ## a million changed answers, and what measurements cost keepers
 gpu-table: ## what measurements tell apart, on processors in place of GPUs (5 min; TRIALS=20 for fewer); writes docs/reports/gpu-table.md
 	@scripts/gpu-table.sh -report docs/reports/gpu-table.md $(if $(TRIALS),-trials $(TRIALS))
 
-gpu-calibrate: ## figures of this machine's GPUs, for the table of classes; writes build/gpu-classes.md
-	@mkdir -p build && go run ./attest/cmd/gpu-table -gpus -report build/gpu-classes.md
+gpu-calibrate: ## measure this machine's GPUs; writes build/gpu-classes.md, and their figures into the table of classes (attest/measure/class/gpus.json)
+	@mkdir -p build && go run ./attest/cmd/gpu-table -gpus -report build/gpu-classes.md -classes attest/measure/class/gpus.json
 
 soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)
 	@build/bin/gantry-localnet soak --engine agave $(SOAK)

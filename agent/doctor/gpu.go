@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/agent/host"
+	"github.com/gantry-market/gantry/attest/measure/class"
 )
 
 // each judges every GPU that answers; what is wrong with several is one finding with the worst result.
@@ -44,19 +45,24 @@ func checkMissing(ctx context.Context, m *Machine) Finding {
 	if m.simulated() {
 		return none("simulated GPUs are on no bus")
 	}
-	onBus := 0
+	onBus, other := 0, ""
 	classes, _ := filepath.Glob(m.path("/sys/bus/pci/devices/*/class"))
 	for _, file := range classes {
-		class, _ := os.ReadFile(file)
+		kind, _ := os.ReadFile(file)
 		vendor, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "vendor"))
 		// Display controllers: VGA (0300) and 3D (0302).
-		if strings.TrimSpace(string(vendor)) == "0x10de" && (strings.HasPrefix(string(class), "0x0300") || strings.HasPrefix(string(class), "0x0302")) {
+		if strings.TrimSpace(string(vendor)) == "0x10de" && (strings.HasPrefix(string(kind), "0x0300") || strings.HasPrefix(string(kind), "0x0302")) {
 			onBus++
+		}
+		device, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "device"))
+		hex := func(raw []byte) string { return strings.TrimPrefix(strings.TrimSpace(string(raw)), "0x") }
+		if u := class.GPUs().Refused(hex(vendor) + ":" + hex(device)); u != nil {
+			other = fmt.Sprintf("; AMD's %s is not supported yet: %s", u.Name, u.Why)
 		}
 	}
 	r := m.conditions(ctx)
 	if onBus == 0 && len(r.gpus) == 0 {
-		return bad("lspci -d 10de:", "there is no NVIDIA GPU on the PCI bus")
+		return bad("lspci -d 10de:", "there is no NVIDIA GPU on the PCI bus%s", other)
 	}
 	answer := 0
 	for _, c := range r.gpus {

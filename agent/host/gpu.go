@@ -50,9 +50,11 @@ type GPU struct {
 	Model string `json:"model"`
 	UUID  string `json:"uuid"`
 	// VRAMMiB is the whole memory, not what is free.
-	VRAMMiB      uint64       `json:"vram_mib"`
-	Architecture string       `json:"architecture"`
-	PCIBusID     string       `json:"pci_bus_id"`
+	VRAMMiB      uint64 `json:"vram_mib"`
+	Architecture string `json:"architecture"`
+	PCIBusID     string `json:"pci_bus_id"`
+	// PCIID is vendor:device, such as 10de:2330; empty where the driver does not say.
+	PCIID        string       `json:"pci_id,omitempty"`
 	Interconnect Interconnect `json:"interconnect"`
 	// NVLinks is the number of active links.
 	NVLinks int `json:"nvlinks"`
@@ -199,6 +201,9 @@ func (g *GPUs) describe(i int, d nvml.Device) (GPU, error) {
 	}
 	if p, ret := d.GetPciInfo(); ret == nvml.SUCCESS {
 		out.PCIBusID = cString(p.BusId[:])
+		if p.PciDeviceId != 0 { // the device in the upper half, the vendor in the lower
+			out.PCIID = fmt.Sprintf("%04x:%04x", p.PciDeviceId&0xffff, p.PciDeviceId>>16)
+		}
 	}
 	if g.has("nvmlDeviceGetMigMode") {
 		if now, _, ret := d.GetMigMode(); ret == nvml.SUCCESS {

@@ -80,8 +80,8 @@ func TestMissingDriverIsAStatement(t *testing.T) {
 
 func TestSimulatedMachines(t *testing.T) {
 	for model, want := range map[SimulatedModel]GPU{
-		SimulatedA100: {Model: "SIMULATED NVIDIA A100-SXM4-40GB", VRAMMiB: 40960, Architecture: "Ampere", NVLinks: 12, PCIBusID: "0000:01:00.0"},
-		SimulatedH100: {Model: "SIMULATED NVIDIA H100 80GB HBM3", VRAMMiB: 81559, Architecture: "Hopper", NVLinks: 18, PCIBusID: "0000:19:00.0"},
+		SimulatedA100: {Model: "SIMULATED NVIDIA A100-SXM4-40GB", VRAMMiB: 40960, Architecture: "Ampere", NVLinks: 12, PCIBusID: "0000:01:00.0", PCIID: "10de:20b0"},
+		SimulatedH100: {Model: "SIMULATED NVIDIA H100 80GB HBM3", VRAMMiB: 81559, Architecture: "Hopper", NVLinks: 18, PCIBusID: "0000:19:00.0", PCIID: "10de:2330"},
 	} {
 		inv, err := Detect(context.Background(), DetectOptions{NVML: simulate(t, model, 3, 1)})
 		require.NoError(t, err)

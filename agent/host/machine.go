@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/attest"
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
 )
@@ -137,8 +138,9 @@ func (m *Machine) Devices() [][32]byte {
 	return out
 }
 
-// Model finds the market's model of this machine's GPUs: the same name, and memory within six per cent, because a
-// driver shows a little less than the data sheet. Errors: ErrNoGPUs, ErrMixed, ErrSplit, ErrUnknownModel.
+// Model finds the market's model of this machine's GPUs: that of their class, where the table of classes has it by PCI
+// id or name, and else the same name; and memory within seven per cent, because a driver shows a little less than the
+// data sheet, and a fifteenth less with error correction. Errors: ErrNoGPUs, ErrMixed, ErrSplit, ErrUnknownModel.
 func (m *Machine) Model(models []market.Model) (market.Model, error) {
 	gpus := m.Inventory.GPUs
 	if len(gpus) == 0 {
@@ -157,12 +159,13 @@ func (m *Machine) Model(models []market.Model) (market.Model, error) {
 	if len(gpus) > market.MaxGPUs {
 		return market.Model{}, fmt.Errorf("%w: %d GPUs, a node has at most %d", ErrNoGPUs, len(gpus), market.MaxGPUs)
 	}
-	const tolerance = 0.06
+	const tolerance = 0.07
 	best, distance := market.Model{}, math.Inf(1)
 	known := make([]string, 0, len(models))
+	of := class.GPUs().Device(gpus[0].PCIID, gpus[0].Model)
 	for _, candidate := range models {
 		known = append(known, candidate.ModelName())
-		if !market.SameModel(gpus[0].Model, candidate.ModelName()) || candidate.VramMib == 0 {
+		if !market.DeviceOfModel(of, gpus[0].Model, candidate.ModelName()) || candidate.VramMib == 0 {
 			continue
 		}
 		off := math.Abs(float64(gpus[0].VRAMMiB)-float64(candidate.VramMib)) / float64(candidate.VramMib)
@@ -171,7 +174,11 @@ func (m *Machine) Model(models []market.Model) (market.Model, error) {
 		}
 	}
 	if math.IsInf(distance, 1) {
-		return best, fmt.Errorf("%w: %s with %d MiB; it knows %s", ErrUnknownModel, gpus[0].Model, gpus[0].VRAMMiB, strings.Join(known, ", "))
+		what := gpus[0].Model
+		if of != nil {
+			what += ", which is a " + of.Name + ","
+		}
+		return best, fmt.Errorf("%w: %s with %d MiB; it knows %s", ErrUnknownModel, what, gpus[0].VRAMMiB, strings.Join(known, ", "))
 	}
 	return best, nil
 }

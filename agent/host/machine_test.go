@@ -7,6 +7,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/client/market"
 )
 
@@ -128,4 +129,37 @@ func TestThisMachinesClaim(t *testing.T) {
 func TestNewNeedsADiskPath(t *testing.T) {
 	_, err := New(t.Context(), Options{})
 	require.ErrorContains(t, err, "disk path")
+}
+
+// Every class of the table can be registered: its device, with the memory that its driver shows, is of its own model
+// among all of them.
+func TestEveryClassFindsItsModel(t *testing.T) {
+	m := newMachine(t, Source{Simulated: true, Model: SimulatedH100, Count: 1})
+	all := class.GPUs().Classes
+	var known []market.Model
+	for i, g := range all {
+		var model market.Model
+		model.Id, model.Name, model.VramMib = uint16(i+1), market.Text32(g.Name), g.MemoryMiB
+		known = append(known, model)
+	}
+	for _, g := range all {
+		for _, driver := range g.Drivers {
+			for _, pciID := range append([]string{""}, g.PCIIDs...) {
+				m.Inventory.GPUs[0] = GPU{Model: driver, VRAMMiB: uint64(g.MemoryMiB), PCIID: pciID}
+				model, err := m.Model(known)
+				require.NoError(t, err, driver)
+				require.Equal(t, g.Name, model.ModelName(), driver)
+			}
+		}
+	}
+	for name, shown := range map[string]uint64{"NVIDIA L4": 24_570, "NVIDIA A10": 24_564, "NVIDIA L40S": 49_140} { // error correction is off
+		m.Inventory.GPUs[0] = GPU{Model: name, VRAMMiB: shown}
+		_, err := m.Model(known)
+		require.NoError(t, err, name)
+	}
+	m.Inventory.GPUs[0] = GPU{Model: "NVIDIA H100 80GB HBM3", VRAMMiB: 81_559, PCIID: "10de:2330"}
+	_, err := m.Model([]market.Model{known[11]})
+	require.Equal(t, "H100-PCIe-80GB", known[11].ModelName())
+	require.ErrorIs(t, err, ErrUnknownModel)
+	require.ErrorContains(t, err, "which is a H100-SXM5-80GB")
 }

@@ -46,17 +46,22 @@ type rented struct {
 	key           solana.PrivateKey
 	began         atomic.Bool
 	first         *device // of another lease
+	profile       format.Profile
+	beside        bool
 }
 
-func newRented(t *testing.T, device format.Device) *rented {
+func newRented(t *testing.T, device format.Device, mod ...func(*format.Profile)) *rented {
 	t.Helper()
-	m := &rented{leases: newLeases(), first: newDevice()}
+	m := &rented{leases: newLeases(), first: newDevice(), profile: small}
+	for _, change := range mod {
+		change(&m.profile)
+	}
 	m.machine, m.key = peerOf(t)
 	m.peer, _ = peerOf(t)
 	f := newFixture(t, right1, func(o *Options) {
 		o.Leases, o.Signer = anyones{m.leases}, m.key
 		o.GPUs = func() ([]GPU, error) {
-			return []GPU{{Index: 0, Profile: small, Device: m.first}, {Index: 3, Profile: small, Device: device}}, nil
+			return []GPU{{Index: 0, Profile: small, Device: m.first}, {Index: 3, Profile: m.profile, Device: device}}, nil
 		}
 	})
 	f.sets(true)
@@ -72,8 +77,8 @@ func (m *rented) measures(ctx context.Context, mod ...func(*asking.Options)) ask
 		change(&o)
 	}
 	return asking.New(o).MeasureLease(ctx, m.peer, asking.Lease{
-		Domain: domain, Address: leased, Node: account, Key: m.key.PublicKey(), GPUs: []format.Asked{{GPU: 3, Profile: small}},
-		Began: func() { m.began.Store(true) },
+		Domain: domain, Address: leased, Node: account, Key: m.key.PublicKey(), GPUs: []format.Asked{{GPU: 3, Profile: m.profile}},
+		Beside: m.beside, Began: func() { m.began.Store(true) },
 	})
 }
 
@@ -103,6 +108,22 @@ func TestACustomerMeasuresAnHonestAndASlowMachine(t *testing.T) {
 	require.NoError(t, asking.Promise{Operations: r.Figures.Operations / 0.71}.Hold(r.Figures), "what clocks and lines take")
 	require.ErrorIs(t, asking.Promise{Operations: 2 * r.Figures.Operations}.Hold(r.Figures), asking.ErrSlow)
 	require.ErrorIs(t, asking.Promise{Bandwidth: 2 * r.Figures.Bandwidth}.Hold(r.Figures), asking.ErrSlow)
+}
+
+// Beside a job both sides take the light form of the profile: a customer who asks for it has figures, of two rounds in memory.
+func TestACustomerMeasuresBesideTheJob(t *testing.T) {
+	m := newRented(t, cpu(t), func(p *format.Profile) { p.Resident = 5 })
+	m.sets(func(l *leases) { l.job = true })
+	r := m.measures(t.Context())
+	require.Equal(t, asking.Refused, r.Outcome)
+	m.beside = true
+	r = m.measures(t.Context())
+	require.NoError(t, r.Why)
+	require.Equal(t, asking.Measured, r.Outcome)
+	require.Len(t, r.GPUs, 1)
+	require.EqualValues(t, 2*m.profile.SlotBytes(), r.GPUs[0].Memory, "not the five of the whole one")
+	require.NoError(t, asking.Promise{Operations: 9 * r.Figures.Operations, Least: 10}.Hold(r.Figures), "a tenth is enough")
+	require.ErrorIs(t, asking.Promise{Operations: 11 * r.Figures.Operations, Least: 10}.Hold(r.Figures), asking.ErrSlow)
 }
 
 // A customer waits for another lease's, who measures the same machine.

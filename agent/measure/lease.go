@@ -174,6 +174,9 @@ func (s *Server) startLease(from solana.PublicKey, req messages.LeaseMeasureRequ
 	longest := time.Duration(0)
 	for _, g := range all {
 		if t.GPUs&(1<<g.Index) != 0 {
+			if req.Beside {
+				g.Profile = g.Profile.Light()
+			}
 			gpus = append(gpus, g)
 			longest = max(longest, time.Duration(g.Profile.ChainMs+g.Profile.WalkMs)*time.Millisecond)
 		}

@@ -43,6 +43,19 @@ type Profile struct {
 	Lanes uint32
 }
 
+// Of the light form of a profile: what a job can spare.
+const (
+	lightChainMs, lightWalkMs = 3000, 500
+	lightResident             = 2
+)
+
+// Light is what is asked of GPUs that have a job at the same time: a few seconds, and two rounds in memory. It says
+// what they compute, and nothing of the memory's size.
+func (p Profile) Light() Profile {
+	p.ChainMs, p.WalkMs, p.Resident = min(p.ChainMs, lightChainMs), min(p.WalkMs, lightWalkMs), min(p.Resident, lightResident)
+	return p
+}
+
 // ProfileBytes is the length of an encoded profile.
 const ProfileBytes = 25
 

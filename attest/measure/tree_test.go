@@ -107,3 +107,19 @@ func TestWrongEncodings(t *testing.T) {
 		}
 	}
 }
+
+// The light form asks for a few seconds and two rounds, is another profile than the whole one, and is itself light.
+func TestTheLightForm(t *testing.T) {
+	whole := Profile{Order: 8192, Fold: 4, Rows: 1 << 18, ChainMs: 15000, Resident: 35, WalkMs: 1500, Lanes: 1 << 17}
+	light := whole.Light()
+	if light.ChainMs != 3000 || light.WalkMs != 500 || light.Resident != 2 || light.Validate() != nil {
+		t.Errorf("%+v", light)
+	}
+	if light.Hash() == whole.Hash() || light.Light() != light {
+		t.Error("the light form passes as the whole one, or has a lighter one")
+	}
+	small := Profile{Order: 1024, Fold: 4, Rows: 1024, ChainMs: 250, Resident: 2, WalkMs: 100, Lanes: 16}
+	if small.Light() != small {
+		t.Error("a light profile was changed")
+	}
+}

@@ -55,9 +55,13 @@ func (d *deployment) attendOne(ctx context.Context, l market.Lease) (messages.Le
 	if d.r.args.Nodes > 1 {
 		out = &prefixed{w: out, prefix: "[" + short(l.Node) + "] "}
 	}
+	inspected := d.inspecting(ctx, l, halt)
 	err := d.followUntilFailed(ctx, l, out)
 	if p, ok := out.(*prefixed); ok {
 		p.flush()
+	}
+	if bad := inspected(); bad != nil {
+		return messages.LeaseStatus{}, bad
 	}
 	if err != nil {
 		var refusal *service.RefusedByNode

@@ -38,7 +38,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.BoolFlag{Name: "allow-simulated", Usage: "simulated GPUs will do (local networks)"},
 			&cli.StringFlag{Name: "min-uptime", Usage: "`PERCENT`"},
 			&cli.StringFlag{Name: "min-reputation", Usage: "`PERCENT`"},
-			&cli.UintFlag{Name: "min-vram", Usage: "`GIB` per GPU"},
+			&cli.UintFlag{Name: "min-vram", Usage: "`GIB` per GPU, as it is sold; drivers show up to 7 % less"},
 			&cli.StringFlag{Name: "min-tops", Usage: "int8 `TOPS` that keepers have measured of each GPU, at least"},
 			&cli.StringFlag{Name: "min-bandwidth", Usage: "`GB/S` of memory that keepers have measured of each GPU, at least"},
 			&cli.StringFlag{Name: "min-down", Usage: "`MBIT/S` to the machine that keepers have measured, at least"},
@@ -62,6 +62,10 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{
 				Name: flagVerify, Value: verifyAuto,
 				Usage: "measure the machine before it is paid, while it fetches the image: auto (if its figure is old, and one lease in eight), always or `never`; a lease whose machine does not pass is ended",
+			},
+			&cli.StringFlag{
+				Name: flagInspect, Value: verifyNever,
+				Usage: "measure the machine once at a random second of the lease, beside the job, from which it takes a little memory and a few seconds: `auto` (one lease in eight), always or never; a lease whose machine does not pass is ended. While this command attends it",
 			},
 			&cli.DurationFlag{Name: "receipt-every", Value: 3 * time.Second, Usage: "how often receipts are signed while attached"},
 		),
@@ -127,7 +131,7 @@ func (s *session) request(v *view.View) (request, error) {
 	if s.cli.String("gpu") == "" {
 		return r, usage("--gpu is missing", "name a model; see: gantry search")
 	}
-	if err := checkVerify(s.cli.String(flagVerify)); err != nil {
+	if err := s.checkMeasuring(); err != nil {
 		return r, err
 	}
 	count, nodes := s.cli.Uint("count"), s.cli.Uint("nodes")
@@ -330,68 +334,4 @@ func (s *session) network(job *messages.JobSpec) error {
 		job.Network = kind
 	}
 	return nil
-}
-
-func (s *session) requirement(m market.Model) (market.Requirement, error) {
-	r := market.Requirement{Model: m.Id}
-	region := s.cli.String("region")
-	if len(region) > len(r.Region) {
-		return r, usage(fmt.Sprintf("--region %q has more than 16 characters", region), "")
-	}
-	r.Region = market.Text16(region)
-	vram, tier := s.cli.Uint("min-vram"), s.cli.Uint("min-tier")
-	if vram > 1<<20 || tier > 3 {
-		return r, usage(fmt.Sprintf("--min-vram %d or --min-tier %d is out of range", vram, tier), "memory in GiB; tiers are 0 to 3")
-	}
-	r.MinVramMib, r.MinTier = uint32(vram)*1024, uint8(tier)
-	var err error
-	percentFlag := func(name string) (bps uint16) {
-		if text := s.cli.String(name); text != "" && err == nil {
-			if bps, err = service.ParsePercent(text, 0); err != nil {
-				err = usage("--"+name+": "+err.Error(), "")
-			}
-		}
-		return bps
-	}
-	for name, figure := range map[string]*uint32{"min-tops": &r.MinOperations, "min-bandwidth": &r.MinBandwidth} {
-		if text := s.cli.String(name); text != "" {
-			if *figure, err = service.ParseThousandths(text); err != nil {
-				return r, usage("--"+name+": "+err.Error(), "")
-			}
-		}
-	}
-	for name, figure := range map[string]*uint32{"min-down": &r.MinDownMbps, "min-up": &r.MinUpMbps} {
-		if text := s.cli.String(name); text != "" {
-			if *figure, err = service.ParseMbps(text); err != nil {
-				return r, usage("--"+name+": "+err.Error(), "")
-			}
-		}
-	}
-	r.MinUptimeBps, r.MinReputationBps = percentFlag("min-uptime"), percentFlag("min-reputation")
-	if err != nil {
-		return r, err
-	}
-	if text := s.cli.String("link"); text != "" {
-		link, err := market.ParseInterconnect(text)
-		if err != nil {
-			return r, usage("--link: "+err.Error(), "")
-		}
-		r.MinInterconnect = uint8(link)
-	}
-	if s.cli.String("image") != "" {
-		r.MinIsolation = uint8(market.Sandbox)
-	}
-	if s.cli.IsSet(flagVolume) {
-		r.MinIsolation = uint8(market.Volumes)
-	}
-	if s.cli.Bool("guaranteed") {
-		r.Guaranteed = 1
-	}
-	if s.cli.Bool("same-site") {
-		r.SameSite = 1
-	}
-	if s.cli.Bool("allow-simulated") {
-		r.AllowSimulated = 1
-	}
-	return r, nil
 }

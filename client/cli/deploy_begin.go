@@ -109,7 +109,7 @@ func (s *session) newPurchase(v *view.View, mk market.Market, r request, held *p
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
 	p.Registry = s.cli.String("registry-credentials")
 	p.Detach, p.Receipts, p.Stage = s.cli.Bool("detach"), s.cli.Duration("receipt-every"), purchase.Intended
-	p.Verify = s.cli.String(flagVerify)
+	p.Verify, p.Inspect = s.cli.String(flagVerify), s.cli.String(flagInspect)
 	if r.job.Volume != nil {
 		p.Secret = make([]byte, volumeSecretBytes)
 		if _, err := rand.Read(p.Secret); err != nil {

@@ -27,12 +27,25 @@ const (
 	inspectedOneIn = 8
 )
 
-func checkVerify(mode string) error {
+// checkMeasuring checks the flags that say when machines are measured.
+func (s *session) checkMeasuring() error {
+	for _, flag := range []string{flagVerify, flagInspect} {
+		if err := checkMode(flag, s.cli.String(flag)); err != nil {
+			return err
+		}
+	}
+	if s.cli.String(flagInspect) != verifyNever && s.cli.Bool("detach") {
+		return usage("--inspect measures while the command attends the lease", "leave --detach out, or measure later with: gantry verify LEASE --beside-job")
+	}
+	return nil
+}
+
+func checkMode(flag, mode string) error {
 	switch mode {
 	case verifyAuto, verifyAlways, verifyNever:
 		return nil
 	}
-	return usage(fmt.Sprintf("--verify is %q", mode), "give auto, always or never")
+	return usage(fmt.Sprintf("--%s is %q", flag, mode), "give auto, always or never")
 }
 
 // badMachine is the error of a lease whose machine did not pass.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
@@ -226,7 +227,7 @@ func (s *session) modelApply() error {
 }
 
 func (s *session) modelPropose() error {
-	args, mk, by, err := s.govern("ID", "NAME")
+	args, g, err := s.classArgs()
 	if err != nil {
 		return err
 	}
@@ -237,16 +238,39 @@ func (s *session) modelPropose() error {
 	if len(args[1]) > 32 {
 		return usage("the name has more than 32 bytes", "")
 	}
-	stake, err := market.ParseGNT(s.cli.String("min-stake"))
+	by, err := s.governor()
 	if err != nil {
-		return usage("--min-stake: "+err.Error(), "")
+		return err
 	}
-	price, err := market.ParsePrice(s.cli.String("reference-price"))
+	mk, err := s.market()
 	if err != nil {
+		return err
+	}
+	a := ix.GpuModelProposeArgs{Authority: by, ID: id, Name: args[1], MinTier: uint8(s.cli.Uint("min-tier"))}
+	if err := s.modelTerms(&a, g, &mk.Params); err != nil {
+		return err
+	}
+	instruction, err := ix.GpuModelPropose(a)
+	what := fmt.Sprintf("model %d, %s, is proposed; can be applied in %s with: gantry market model apply %d", id, args[1], market.Seconds(mk.Params.TimelockSecs), id)
+	return s.marketDone("gpu_model_propose", what, instruction, err)
+}
+
+// modelTerms reads the flags of a model; what is not given is taken from its class, where one is named.
+func (s *session) modelTerms(a *ix.GpuModelProposeArgs, g *class.GPU, p *market.Params) (err error) {
+	price := s.orClass("reference-price", g, func(g *class.GPU) string { return g.Price })
+	if a.ReferencePrice, err = market.ParsePrice(price); err != nil {
 		return usage("--reference-price: "+err.Error(), "")
 	}
-	tflops, err := tenths(s.cli.String("tflops"))
-	if err != nil {
+	stake := s.cli.String("min-stake")
+	if g != nil && !s.cli.IsSet("min-stake") {
+		if stake, err = classStake(p, price); err != nil {
+			return err
+		}
+	}
+	if a.MinStake, err = market.ParseGNT(stake); err != nil {
+		return usage("--min-stake: "+err.Error(), "")
+	}
+	if a.TFLOPSx10, err = tenths(s.orClass("tflops", g, func(g *class.GPU) string { return fmt.Sprint(g.Sheet.FP16TFLOPS) })); err != nil {
 		return usage("--tflops: "+err.Error(), "")
 	}
 	for _, name := range []string{"vram", "min-tier"} {
@@ -254,25 +278,26 @@ func (s *session) modelPropose() error {
 			return usage("--"+name+" is too large", "")
 		}
 	}
-	operations, err := service.ParseThousandths(s.cli.String("min-tops"))
-	if err != nil {
-		return usage("--min-tops: "+err.Error(), "")
+	a.VRAMMiB = uint32(s.cli.Uint("vram"))
+	if g != nil && !s.cli.IsSet("vram") {
+		a.VRAMMiB = g.MemoryMiB
 	}
-	bandwidth, err := service.ParseThousandths(s.cli.String("min-bandwidth"))
-	if err != nil {
-		return usage("--min-bandwidth: "+err.Error(), "")
+	if g != nil && g.Measured != nil {
+		a.MinOperations, a.MinBandwidth = g.Measured.Thresholds()
 	}
-	profile, err := profileOf(s.cli.String("profile"))
-	if err != nil {
+	for name, figure := range map[string]*uint32{"min-tops": &a.MinOperations, "min-bandwidth": &a.MinBandwidth} {
+		if g != nil && !s.cli.IsSet(name) {
+			continue
+		}
+		if *figure, err = service.ParseThousandths(s.cli.String(name)); err != nil {
+			return usage("--"+name+": "+err.Error(), "")
+		}
+	}
+	profile := s.orClass("profile", g, func(g *class.GPU) string { return market.ProfileText(service.ClassProfile(g)) })
+	if a.Profile, err = profileOf(profile); err != nil {
 		return usage("--profile: "+err.Error(), "")
 	}
-	instruction, err := ix.GpuModelPropose(ix.GpuModelProposeArgs{
-		Authority: by, ID: id, Name: args[1], VRAMMiB: uint32(s.cli.Uint("vram")), TFLOPSx10: tflops,
-		MinStake: stake, ReferencePrice: price, MinOperations: operations, MinBandwidth: bandwidth,
-		MinTier: uint8(s.cli.Uint("min-tier")), Profile: profile,
-	})
-	what := fmt.Sprintf("model %d, %s, is proposed; can be applied in %s with: gantry market model apply %d", id, args[1], market.Seconds(mk.Params.TimelockSecs), id)
-	return s.marketDone("gpu_model_propose", what, instruction, err)
+	return nil
 }
 
 // profileOf reads a profile as the command line has it: docs/protocol/measurement.md.

@@ -21,6 +21,7 @@ func marketCommands(s Streams) []*cli.Command {
 		Subcommands: []*cli.Command{
 			{Name: "show", Usage: "mints, parameters, models", Action: action(s, (*session).marketShow)},
 			programCommand(s),
+			classesCommand(s),
 			{
 				Name: "init", Usage: "create the market; by the program's upgrade authority",
 				Flags: []cli.Flag{
@@ -57,8 +58,9 @@ func marketCommands(s Streams) []*cli.Command {
 			{
 				Name: "model", Usage: "GPU models; a change waits for the timelock",
 				Subcommands: []*cli.Command{{
-					Name: "propose", Usage: "propose a GPU model, or other terms for one", ArgsUsage: "ID NAME",
+					Name: "propose", Usage: "propose a GPU model, or other terms for one", ArgsUsage: "ID NAME, or ID --class CLASS",
 					Flags: []cli.Flag{
+						&cli.StringFlag{Name: flagClass, Usage: "`NAME` of the table (gantry market classes): name, memory, TFLOPS, profile, and, where you give none, price and stake are taken from it"},
 						&cli.UintFlag{Name: "vram", Usage: "`MIB` per GPU"}, &cli.StringFlag{Name: "tflops", Usage: "dense FP16 `TFLOPS`, one decimal"},
 						&cli.StringFlag{Name: "min-stake", Usage: "`GNT` per GPU"}, &cli.StringFlag{Name: "reference-price", Usage: "`USDC` per GPU-hour"},
 						&cli.StringFlag{Name: "min-tops", Value: "0", Usage: "int8 `TOPS` that a GPU of the class reaches in a measurement; 0 while that is not calibrated on hardware"},
@@ -114,7 +116,7 @@ func printMarket(w io.Writer, m *service.Market) {
 	fmt.Fprintln(w)
 	models := make([][]string, len(m.Models))
 	for i, x := range m.Models {
-		models[i] = []string{fmt.Sprint(x.ID), x.Name, fmt.Sprintf("%d G", x.VRAMMiB/1024), x.TFLOPS, class(x.MinOperations, x.MinBandwidth), x.MinStake, x.Reference, inForce(&x)}
+		models[i] = []string{fmt.Sprint(x.ID), x.Name, fmt.Sprintf("%d G", x.VRAMMiB/1024), x.TFLOPS, classText(x.MinOperations, x.MinBandwidth), x.MinStake, x.Reference, inForce(&x)}
 	}
 	table(w, "MODEL|NAME|VRAM|TFLOPS|CLASS|STAKE PER GPU|REFERENCE $/GPU-H|IN FORCE", models)
 	fmt.Fprintln(w, "\nwhat GPUs are measured by: order, fold, rows, ms of the chain, resident rounds, ms of walks, lanes")
@@ -129,8 +131,8 @@ func printMarket(w io.Writer, m *service.Market) {
 	printRelations(w, m.Relations)
 }
 
-// class is what a GPU of a model is to reach in a measurement.
-func class(operations, bandwidth uint32) string {
+// classText is what a GPU of a model is to reach in a measurement.
+func classText(operations, bandwidth uint32) string {
 	if operations == 0 && bandwidth == 0 {
 		return "not calibrated"
 	}

@@ -22,6 +22,7 @@ func searchCommand(s Streams) *cli.Command {
 		Name: "search", Usage: "find nodes, the best first", ArgsUsage: "['gpu=H100 count>=8 region=us price<2.6 uptime>=99']",
 		Description: "Terms: " + service.TermList + "\nEvery term must hold. Without terms all nodes that take work are listed.",
 		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "sort", Value: "award", Usage: "what comes first: award (as orders are awarded), or by what keepers have measured: `tops-price` or gbs-price ($ an hour for one TOPS or GB/s), tops, bandwidth, down, up"},
 			&cli.BoolFlag{Name: "latency", Usage: "measure the round trip from here to the best 64 of them; machines learn your address by it"},
 		},
 		Action: action(s, (*session).search),
@@ -29,7 +30,11 @@ func searchCommand(s Streams) *cli.Command {
 }
 
 func (s *session) search() error {
-	found, err := s.service.Offers(s.ctx, strings.Join(s.cli.Args().Slice(), " "))
+	by, err := service.ParseSort(s.cli.String("sort"))
+	if err != nil {
+		return err
+	}
+	found, err := s.service.Offers(s.ctx, strings.Join(s.cli.Args().Slice(), " "), by)
 	if err != nil {
 		return err
 	}
@@ -121,19 +126,19 @@ func nodeTable(w io.Writer, nodes []service.Offer) {
 		if n.Simulated {
 			tier += " simulated"
 		}
-		m := service.Measured{TOPS: "-", Bandwidth: "-", PricePerTOPS: "-"}
+		m := service.Measured{TOPS: "-", Bandwidth: "-", PricePerTOPS: "-", PricePerGBs: "-"}
 		if n.Measured != nil && n.Measured.TOPS != "" {
 			m = *n.Measured
 		}
 		rows[i] = []string{
-			n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), n.Link, n.Region, tier, m.TOPS, m.Bandwidth, line(n), n.Uptime,
-			n.Rating, n.Price, m.PricePerTOPS, n.Stake, n.Reputation, mark(n.Verified), n.Status,
+			n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), n.Link, n.Region, tier, beside(m.TOPS, n.Claimed.TOPS), beside(m.Bandwidth, n.Claimed.Bandwidth), line(n), n.Uptime,
+			n.Rating, n.Price, m.PricePerTOPS, m.PricePerGBs, n.Stake, n.Reputation, mark(n.Verified), n.Status,
 		}
 		if n.Latency != nil {
 			latency = true
 		}
 	}
-	heads := "NODE|GPUS|VRAM|LINK|REGION|TIER|TOPS|GB/S|DOWN/UP MBIT/S|UPTIME|RATING|$/GPU-H|$/TOPS-H|STAKE|REP|VERIFIED|STATUS"
+	heads := "NODE|GPUS|VRAM|LINK|REGION|TIER|TOPS (SHEET)|GB/S (SHEET)|DOWN/UP MBIT/S (CLAIMED)|UPTIME|RATING|$/GPU-H|$/TOPS-H|$/GB/S-H|STAKE|REP|VERIFIED|STATUS"
 	if latency {
 		heads += "|LATENCY"
 		for i, n := range nodes {
@@ -143,12 +148,21 @@ func nodeTable(w io.Writer, nodes []service.Offer) {
 	table(w, heads, rows)
 }
 
-// line is what keepers have measured of a machine's line or, in brackets, what it claims.
-func line(n service.Offer) string {
-	if m := n.Measured; m != nil && m.DownMbps > 0 {
-		return fmt.Sprintf("%d/%d", m.DownMbps, m.UpMbps)
+// beside is a figure that keepers have measured and, in brackets, that of the data sheet.
+func beside(measured, sheet string) string {
+	if sheet == "" {
+		return measured
 	}
-	return fmt.Sprintf("(%d/%d)", n.Claimed.DownMbps, n.Claimed.UpMbps)
+	return measured + " (" + sheet + ")"
+}
+
+// line is what keepers have measured of a machine's line and, in brackets, what it claims.
+func line(n service.Offer) string {
+	measured := "-"
+	if m := n.Measured; m != nil && m.DownMbps > 0 {
+		measured = fmt.Sprintf("%d/%d", m.DownMbps, m.UpMbps)
+	}
+	return fmt.Sprintf("%s (%d/%d)", measured, n.Claimed.DownMbps, n.Claimed.UpMbps)
 }
 
 // roundTrip is a latency in a table.

@@ -36,13 +36,15 @@ func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (ser
 		"--name=" + b.prefix + name, "--detach", "--gpu=" + r.GPU, "--count=" + strconv.Itoa(int(max(r.Count, 1))), "--nodes=" + strconv.Itoa(int(max(r.Nodes, 1))),
 		fmt.Sprintf("--duration=%ds", r.Seconds),
 	}
-	for flag, value := range map[string]string{"region": r.Region, "max-price": r.MaxPrice, "image": r.Image, "network": r.Network, flagVolume: r.Volume} {
+	for flag, value := range map[string]string{"region": r.Region, "max-price": r.MaxPrice, "image": r.Image, "network": r.Network, flagVolume: r.Volume, "min-tops": r.MinTOPS, "min-bandwidth": r.MinBandwidth} {
 		if value != "" {
 			args = append(args, "--"+flag+"="+value)
 		}
 	}
-	if r.MinMemory > 0 {
-		args = append(args, "--min-vram="+strconv.Itoa(int(r.MinMemory)))
+	for flag, value := range map[string]uint{"min-vram": r.MinMemory, "min-down": uint(r.MinDown), "min-up": uint(r.MinUp)} {
+		if value > 0 {
+			args = append(args, "--"+flag+"="+strconv.FormatUint(uint64(value), 10))
+		}
 	}
 	for flag, set := range map[string]bool{"run-to-completion": r.RunToCompletion, "allow-simulated": r.AllowSimulated} {
 		if set {

@@ -89,6 +89,7 @@ func TestServeBuysOnce(t *testing.T) {
 		"a path":        {"../x", request, http.StatusUnprocessableEntity, "validation"},
 		"no model":      {"k", map[string]any{"seconds": 600}, http.StatusUnprocessableEntity, "validation"},
 		"unknown":       {"k", map[string]any{"gpu": "A100", "seconds": 600, "colour": "red"}, http.StatusUnprocessableEntity, "validation"},
+		"bad figure":    {"k", map[string]any{"gpu": "A100", "seconds": 600, "minTops": "many", "command": []string{"true"}}, http.StatusBadRequest, "--min-tops"},
 		"unknown model": {"k", map[string]any{"gpu": "H900", "seconds": 600, "command": []string{"true"}}, http.StatusBadRequest, "is not known"},
 		"over the cap":  {"k", map[string]any{"gpu": "A100", "seconds": 60_000, "maxPricePerGpuHour": "4", "command": []string{"true"}, "allowSimulated": true}, http.StatusConflict, "order refused"},
 	} {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,7 +78,49 @@ func TestVerifyJudges(t *testing.T) {
 
 func TestVerifyModes(t *testing.T) {
 	for _, mode := range []string{"auto", "always", "never"} {
-		require.NoError(t, checkVerify(mode))
+		require.NoError(t, checkMode(flagVerify, mode))
 	}
-	require.Equal(t, ExitUsage, classify(checkVerify("sometimes")).Code)
+	err := checkMode(flagInspect, "sometimes")
+	require.Equal(t, ExitUsage, classify(err).Code)
+	require.ErrorContains(t, err, "--inspect")
+}
+
+// The second of an inspection is anywhere in what is left of the lease, and never after it.
+func TestInspectionsAreDrawn(t *testing.T) {
+	const left = time.Hour
+	early, late := 0, 0
+	for range 400 {
+		wait, err := drawWait(left)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, wait, time.Duration(0))
+		require.Less(t, wait, left)
+		if wait < left/2 {
+			early++
+		} else {
+			late++
+		}
+	}
+	require.Greater(t, early, 100)
+	require.Greater(t, late, 100)
+	wait, err := drawWait(0)
+	require.NoError(t, err)
+	require.Zero(t, wait)
+	wait, err = drawWait(-time.Hour)
+	require.NoError(t, err)
+	require.Zero(t, wait, "what is left is less than an inspection takes")
+
+	var real, simulated market.Node
+	simulated.Spec.Simulated = 1
+	count := map[string]int{}
+	for drawn := range 256 {
+		for _, mode := range []string{verifyAuto, verifyAlways, verifyNever, ""} {
+			if drawnFor(mode, &real, byte(drawn)) {
+				count[mode]++
+			}
+			if drawnFor(mode, &simulated, byte(drawn)) {
+				count[mode+" simulated"]++
+			}
+		}
+	}
+	require.Equal(t, map[string]int{"auto": 32, "always": 256, "always simulated": 256}, count)
 }

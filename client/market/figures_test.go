@@ -144,3 +144,29 @@ func TestTurnsAreNoClass(t *testing.T) {
 		require.LessOrEqual(t, in, 1)
 	})
 }
+
+// Whatever a free machine refuses, it is of its class in the periods alone that follow one in which it was measured,
+// with a mean that is enough: each refusal takes it out, and none puts it in. Who shows one GPU as several machines and
+// refuses for the others sells as one that sleeps.
+func TestRefusingNeverPays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := classNode()
+		n.Spec.Gpus = 1
+		n.StartAvailability(50 * 60)
+		sold, measured := 0, 0
+		for period := uint64(100); period < 100+uint64(rapid.IntRange(1, 30).Draw(t, "periods")); period++ {
+			figure := rapid.SampledFrom([]uint32{0, 300, 1_000}).Draw(t, "figure, 0 for a refusal")
+			require.GreaterOrEqual(t, measuredIn(n, period, figure), 0)
+			if figure == 0 {
+				require.False(t, market.FiguresSuit(&market.Requirement{}, n, true), "awarded after a refusal")
+				continue
+			}
+			measured++
+			if market.FiguresSuit(&market.Requirement{}, n, true) {
+				require.True(t, market.InClass(n.ClassShares()))
+				sold++
+			}
+		}
+		require.LessOrEqual(t, sold, measured)
+	})
+}

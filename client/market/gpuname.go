@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/gantry-market/gantry/attest/measure/class"
 )
 
 var (
@@ -22,6 +24,16 @@ func SameModel(device, model string) bool {
 	d, formOfDevice := gpuName(device)
 	m, formOfModel := gpuName(model)
 	return m != "" && d == m && (formOfDevice == "" || formOfModel == "" || formOfDevice == formOfModel)
+}
+
+// DeviceOfModel reports whether a device is of a model of the market. Where the table of classes knows both, they must
+// be of the same class: a driver's "NVIDIA H100 80GB HBM3" has no form in it, and is no H100 PCIe. Else their names
+// decide. of is the device's class, nil where the table has none.
+func DeviceOfModel(of *class.GPU, device, model string) bool {
+	if as := class.GPUs().Named(model); of != nil && as != nil {
+		return of == as
+	}
+	return SameModel(device, model)
 }
 
 // gpuName is what a name says of the chip, and of the board's form; "" where it says nothing.

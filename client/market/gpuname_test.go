@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/attest/measure/class"
 )
 
 // Drivers write names in their own way; each of them is of one model of the market, and of no other.
@@ -66,4 +68,20 @@ func TestB04ADeviceIsOfOneModel(t *testing.T) {
 	} {
 		require.False(t, SameModel(c[0], c[1]), "%s is no %s", c[0], c[1])
 	}
+}
+
+// Every device that the table of classes knows is of its own class among all the table's models, and of no other.
+func TestB04ADeviceOfTheTableIsOfItsOwnClass(t *testing.T) {
+	table := class.GPUs()
+	for i := range table.Classes {
+		of := &table.Classes[i]
+		for _, driver := range of.Drivers {
+			for _, as := range table.Classes {
+				require.Equal(t, of.Name == as.Name, DeviceOfModel(table.Device("", driver), driver, as.Name), "%s as %s", driver, as.Name)
+			}
+			require.True(t, SameModel(driver, of.Name), "%s is a %s by its name too", driver, of.Name)
+		}
+	}
+	require.True(t, DeviceOfModel(nil, "NVIDIA L40", "L40"), "what the table does not have is told by its name")
+	require.False(t, DeviceOfModel(table.Device("", "NVIDIA L40S"), "NVIDIA L40S", "L40"))
 }

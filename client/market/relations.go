@@ -91,11 +91,10 @@ func ModelRelations(p *Params, m *Model) []Relation {
 	if slash > 0 {
 		least = harm / slash
 	}
-	gain := price * assumedGainBPS / BPS
-	perDetection := stake * float64(p.SlashBadWorkBps) / BPS * burnedBPS / BPS
+	needed := LeastStakeUSD(p, assumedCheat(PricePerHour(m.ReferencePrice)))
 	days := 0.0
-	if gain > 0 {
-		days = perDetection / (gain * 24)
+	if needed > 0 {
+		days = stake / needed * assumedDetectedDays
 	}
 	return []Relation{
 		{
@@ -105,7 +104,7 @@ func ModelRelations(p *Params, m *Model) []Relation {
 		},
 		{
 			m.ModelName() + ": cheating loses", days >= assumedDetectedDays,
-			fmt.Sprintf("S = %.2f USD ≥ %.2f USD; holds down to one detection in %.1f days", stake, gain*24*assumedDetectedDays/(float64(p.SlashBadWorkBps)/BPS*burnedBPS/BPS), days),
+			fmt.Sprintf("S = %.2f USD ≥ (g − c) ÷ (d·σ·b) = %.2f USD; holds down to one detection in %.1f days", stake, needed, days),
 			"one detection a day; a cheat saves half of the reference price; σ is slash_bad_work; only what is burned counts", false,
 		},
 	}

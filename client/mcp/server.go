@@ -20,7 +20,7 @@ const instructions = "Gantry is a market for GPU time on Solana; the tools work 
 
 // Market is what the tools read of the market; service.Service is one.
 type Market interface {
-	BestOffers(ctx context.Context, terms string, most int) (service.Found, error)
+	BestOffers(ctx context.Context, terms string, by service.SortBy, most int) (service.Found, error)
 	Quote(ctx context.Context, customer, session solana.PublicKey, r service.QuoteRequest) (service.Quote, error)
 	Audit(ctx context.Context, lease solana.PublicKey) (service.Audit, error)
 	Cluster(ctx context.Context) (service.Cluster, error)

@@ -24,7 +24,7 @@ var (
 // world is a market of one node, where the customer has one lease.
 type world struct{ output string }
 
-func (w *world) BestOffers(_ context.Context, terms string, _ int) (service.Found, error) {
+func (w *world) BestOffers(_ context.Context, terms string, _ service.SortBy, _ int) (service.Found, error) {
 	if _, err := service.ParseTerms(terms); err != nil {
 		return service.Found{}, err
 	}
@@ -186,6 +186,7 @@ func TestErrorsAreAnswers(t *testing.T) {
 	}{
 		{"search", map[string]any{"terms": "colour=red"}, `search term "colour" is not known; `},
 		{"search", map[string]any{"colour": "red"}, "colour"},
+		{"search", map[string]any{"sort": "colour"}, `answers cannot be sorted by "colour"; sort by award, tops-price`},
 		{"search", map[string]any{"limit": maxOffers + 1}, "limit 201 is not between 1 and 200; "},
 		{"quote", map[string]any{"gpu": "H900", "seconds": 60}, "GPU model is not known; see search"},
 		{"audit", map[string]any{"lease": "x"}, `"x" is not the address of a lease; `},

@@ -70,12 +70,13 @@ type deployInput struct {
 	Network         string            `json:"network,omitempty" jsonschema:"internet or none: what a container may reach; internet by default"`
 	RunToCompletion bool              `json:"runToCompletion,omitempty" jsonschema:"the lease ends with the job"`
 	AllowSimulated  bool              `json:"allowSimulated,omitempty" jsonschema:"simulated GPUs too, on local networks"`
+	service.Figures
 }
 
 func (in *deployInput) request() serve.OrderRequest {
 	return serve.OrderRequest{
 		GPU: in.GPU, Count: in.Count, Nodes: in.Nodes, Region: in.Region, MaxPrice: in.MaxPrice, Seconds: in.Seconds, Image: in.Image,
-		Command: in.Command, Env: in.Env, Network: in.Network, RunToCompletion: in.RunToCompletion, AllowSimulated: in.AllowSimulated,
+		Command: in.Command, Env: in.Env, Network: in.Network, RunToCompletion: in.RunToCompletion, AllowSimulated: in.AllowSimulated, Figures: in.Figures,
 	}
 }
 

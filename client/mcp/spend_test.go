@@ -22,6 +22,7 @@ type shop struct {
 	fails  error
 	sold   map[string]bool // purchases that came to something
 	calls  []string
+	asked  []serve.OrderRequest
 	atCall []market.USDC
 }
 
@@ -30,7 +31,7 @@ func (s *shop) Buy(_ context.Context, name string, r serve.OrderRequest) (serve.
 	if err != nil {
 		return serve.Bought{}, err
 	}
-	s.calls, s.atCall = append(s.calls, name), append(s.atCall, spent)
+	s.calls, s.atCall, s.asked = append(s.calls, name), append(s.atCall, spent), append(s.asked, r)
 	if s.fails != nil {
 		return serve.Bought{}, s.fails
 	}
@@ -178,4 +179,16 @@ func TestToolsThatChangeThingsSaySo(t *testing.T) {
 	} {
 		require.Contains(t, call(t, c, x.tool, x.args, nil), x.want, x.tool)
 	}
+}
+
+// Figures that a model asks for reach the order.
+func TestFiguresReachTheOrder(t *testing.T) {
+	s := &shop{sold: map[string]bool{}}
+	c, end := open(t, s, filepath.Join(t.TempDir(), "mcp.db"), "2")
+	defer end()
+	in := buying("figures", 100)
+	in["minTops"], in["minGigabytesPerSecond"], in["minDownMbps"], in["minUpMbps"] = "1200.5", "900", 500, 100
+	require.Empty(t, call(t, c, "deploy", in, nil))
+	require.Len(t, s.asked, 1)
+	require.Equal(t, service.Figures{MinTOPS: "1200.5", MinBandwidth: "900", MinDown: 500, MinUp: 100}, s.asked[0].Figures)
 }

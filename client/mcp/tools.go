@@ -22,6 +22,7 @@ type tools struct{ o Options }
 
 type searchInput struct {
 	Terms string `json:"terms,omitempty" jsonschema:"terms with spaces between, all of which must hold, such as: gpu=H100 count>=8 region=us price<2.6 uptime>=99; all nodes without"`
+	Sort  string `json:"sort,omitempty" jsonschema:"what comes first: award (as orders are awarded, the default), or by what keepers have measured: tops-price, gbs-price (USDC an hour for one measured TOPS or GB/s), tops, bandwidth, down, up"`
 	Limit int    `json:"limit,omitempty" jsonschema:"the most nodes that are answered, the best first; 20 by default, 200 at most"`
 }
 
@@ -32,7 +33,11 @@ func (t *tools) search(ctx context.Context, in searchInput) (serve.Offers, error
 	if in.Limit < 0 || in.Limit > maxOffers {
 		return serve.Offers{}, service.Usage(fmt.Sprintf("limit %d is not between 1 and %d", in.Limit, maxOffers), "narrow the search by its terms")
 	}
-	found, err := t.o.Market.BestOffers(ctx, in.Terms, in.Limit)
+	by, err := service.ParseSort(in.Sort)
+	if err != nil {
+		return serve.Offers{}, err
+	}
+	found, err := t.o.Market.BestOffers(ctx, in.Terms, by, in.Limit)
 	out := serve.Offers{Offers: append([]service.Offer{}, found.Offers...), Fit: found.Fit, Unfit: map[string]int{}, At: found.At}
 	maps.Copy(out.Unfit, found.Unfit)
 	return out, err
@@ -128,6 +133,7 @@ type quoteInput struct {
 	Seconds        uint32 `json:"seconds" jsonschema:"how long, seconds"`
 	Image          bool   `json:"image,omitempty" jsonschema:"for a container"`
 	AllowSimulated bool   `json:"allowSimulated,omitempty" jsonschema:"simulated GPUs too, on local networks"`
+	service.Figures
 }
 
 func (t *tools) quote(ctx context.Context, in quoteInput) (service.Quote, error) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -37,7 +38,8 @@ type Lease struct {
 	// Address is the lease's, Node the node's account, Key the machine's.
 	Address, Node, Key solana.PublicKey
 	GPUs               []format.Asked
-	// Beside has it measured while the lease's job has the GPUs.
+	// Beside has it measured while the lease's job has the GPUs, by the profile's light form: it shows little of the
+	// memory.
 	Beside bool
 	// Began, if not nil, is called once, when the machine has begun: from then on an honest one holds the start.
 	Began func()
@@ -66,9 +68,15 @@ func (k *Asker) measureLease(ctx context.Context, n *p2p.Node, l Lease) Result {
 	if _, err := rand.Read(line.nonce[:]); err != nil {
 		return Result{Outcome: Unknown, Why: fmt.Errorf("there is no randomness: %w", err)}
 	}
+	asked := slices.Clone(l.GPUs)
+	for i := range asked {
+		if l.Beside {
+			asked[i].Profile = asked[i].Profile.Light()
+		}
+	}
 	r := k.Measure(ctx, Asked{
 		Place: format.Place{Domain: l.Domain, Instant: instant.OfLease(l.Domain, l.Address, line.nonce), Node: l.Node},
-		Key:   l.Key, GPUs: l.GPUs, Start: k.o.Now(),
+		Key:   l.Key, GPUs: asked, Start: k.o.Now(),
 	}, line)
 	if r.Outcome != Refused { // one that is silent may have begun
 		line.done(ctx)

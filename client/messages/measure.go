@@ -118,7 +118,8 @@ type LeaseMeasureRequest struct {
 	Lease   [32]byte `cbor:"2,keyasint"`
 	// Nonce is 32 random bytes: with the lease they make the instant.
 	Nonce [32]byte `cbor:"3,keyasint"`
-	// Beside asks for it while the lease's job has the GPUs. It takes memory and time from the job.
+	// Beside asks for it while the lease's job has the GPUs, by the light form of the profile. It takes memory and time
+	// from the job.
 	Beside bool `cbor:"4,keyasint,omitempty"`
 }
 

@@ -57,7 +57,9 @@ type Purchase struct {
 	Registry string        `json:"registry,omitempty"`
 	Receipts time.Duration `json:"receipts,omitempty"` // how often they are signed
 	// Verify says when the leases' GPUs are measured before they are paid: auto, always or never.
-	Verify  string    `json:"verify,omitempty"`
+	Verify string `json:"verify,omitempty"`
+	// Inspect says the same of a measurement at a random second of the lease, while a command attends it.
+	Inspect string    `json:"inspect,omitempty"`
 	Stage   Stage     `json:"stage"`
 	Created time.Time `json:"created"`
 	// Bought says that a machine has taken the job; only for a purchase that is over without that does a repeated command

@@ -44,6 +44,7 @@ type Latencies interface {
 type offersInput struct {
 	Q       string `query:"q" maxLength:"512" example:"gpu=H100 count>=8 region=us price<2.6" doc:"Terms of gantry search; every one must hold. Empty for all nodes that take work"`
 	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"The most offers that are answered"`
+	Sort    string `query:"sort" enum:"award,tops-price,gbs-price,tops,bandwidth,down,up" default:"award" doc:"What comes first: as orders are awarded, or by what keepers have measured; tops-price and gbs-price are USDC an hour for one measured TOPS or GB/s"`
 	Latency bool   `query:"latency" doc:"Measure the round trips between the server and the best 64 of them; machines learn its address by it"`
 }
 
@@ -100,7 +101,11 @@ func read(id, path, summary string) huma.Operation {
 }
 
 func (s *Server) offers(ctx context.Context, in *offersInput) (*reply[Offers], error) {
-	found, err := s.o.Service.BestOffers(ctx, in.Q, in.Limit)
+	by, err := service.ParseSort(in.Sort)
+	if err != nil {
+		return nil, failed(err)
+	}
+	found, err := s.o.Service.BestOffers(ctx, in.Q, by, in.Limit)
 	if err != nil {
 		return nil, failed(err)
 	}

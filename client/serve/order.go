@@ -43,6 +43,7 @@ type OrderRequest struct {
 	MinMemory       uint              `json:"minMemoryGiB,omitempty" maximum:"1024" doc:"Of each GPU"`
 	RunToCompletion bool              `json:"runToCompletion,omitempty" doc:"The lease ends with the job"`
 	AllowSimulated  bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
+	service.Figures
 }
 
 // Order is a purchase.

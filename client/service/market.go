@@ -184,5 +184,8 @@ func ModelNamed(v *view.View, text string) (market.Model, error) {
 	case len(found) > 1 && text != "":
 		return market.Model{}, Usage(fmt.Sprintf("GPU model %q is not unique", text), known)
 	}
+	if err := Unsupported(text); err != nil {
+		return market.Model{}, err
+	}
 	return market.Model{}, Usage(fmt.Sprintf("GPU model %q is not known", text), known)
 }

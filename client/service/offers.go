@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/client/market"
 )
 
@@ -60,9 +61,14 @@ type Offer struct {
 // Claimed is what a node claims to have, where keepers measure the like.
 type Claimed struct {
 	// TFLOPS are those of its model's data sheet, dense FP16.
-	TFLOPS   string `json:"tflops"`
-	DownMbps uint32 `json:"downMbps"`
-	UpMbps   uint32 `json:"upMbps"`
+	TFLOPS string `json:"tflops"`
+	// TOPS and Bandwidth are those of its class's data sheet, dense int8 and 10⁹ bytes a second of memory: what the
+	// figures that were measured can be held against. They are missing for a model that the table of classes does not
+	// have.
+	TOPS      string `json:"tops,omitempty"`
+	Bandwidth string `json:"gigabytesPerSecond,omitempty"`
+	DownMbps  uint32 `json:"downMbps"`
+	UpMbps    uint32 `json:"upMbps"`
 }
 
 // Measured is what keepers have measured of a node, last and by its class.
@@ -80,12 +86,18 @@ type Measured struct {
 	Shares []string `json:"sharesPercent,omitempty"`
 	// PricePerTOPS is its ask for an hour of one TOPS that was measured.
 	PricePerTOPS string `json:"pricePerTopsHour,omitempty"`
+	// PricePerGBs is its ask for an hour of one GB/s of memory that was measured.
+	PricePerGBs string `json:"pricePerGigabytePerSecondHour,omitempty"`
 	// InClass: orders may go to it, by its figures.
 	InClass bool `json:"inClass"`
 }
 
 func claimedOf(n *market.Node, m *market.Model) Claimed {
-	return Claimed{TFLOPS: fmt.Sprintf("%d.%d", m.TflopsX10/10, m.TflopsX10%10), DownMbps: n.Spec.DownMbps, UpMbps: n.Spec.UpMbps}
+	out := Claimed{TFLOPS: fmt.Sprintf("%d.%d", m.TflopsX10/10, m.TflopsX10%10), DownMbps: n.Spec.DownMbps, UpMbps: n.Spec.UpMbps}
+	if g := class.GPUs().Named(m.ModelName()); g != nil {
+		out.TOPS, out.Bandwidth = fmt.Sprint(g.Sheet.Int8TOPS), fmt.Sprint(g.Sheet.GigabytesPerSecond)
+	}
+	return out
 }
 
 func measuredOf(n *market.Node) *Measured {
@@ -94,7 +106,8 @@ func measuredOf(n *market.Node) *Measured {
 	}
 	out := &Measured{DownMbps: n.DownMbps, UpMbps: n.UpMbps, Period: n.MeasuredPeriod, InClass: n.ClassSince != 0 || !n.Calibrated()}
 	if n.Operations > 0 {
-		out.TOPS, out.Bandwidth, out.PricePerTOPS = market.TOPS(n.Operations), market.GBs(n.Bandwidth), PricePerTOPS(n)
+		out.TOPS, out.Bandwidth = market.TOPS(n.Operations), market.GBs(n.Bandwidth)
+		out.PricePerTOPS, out.PricePerGBs = pricePer(n, n.Operations), pricePer(n, n.Bandwidth)
 	}
 	if shares := n.ClassShares(); len(shares) > 0 {
 		out.Share = Percent(n.MeanShare())
@@ -105,9 +118,13 @@ func measuredOf(n *market.Node) *Measured {
 	return out
 }
 
-// PricePerTOPS is a node's ask, USDC for an hour of one TOPS that was measured.
-func PricePerTOPS(n *market.Node) string {
-	return fmt.Sprintf("%.6f", float64(n.Ask())/1e6/(float64(n.Operations)/1_000))
+// pricePer is a node's ask, USDC for an hour of one of what was measured, of which the figure is in thousandths; empty
+// of nothing.
+func pricePer(n *market.Node, figure uint32) string {
+	if figure == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.6f", float64(n.Ask())/1e6/(float64(figure)/1_000))
 }
 
 // DescribeNode describes a node at an instant, unix seconds.
@@ -152,12 +169,12 @@ type Found struct {
 
 // Offers searches nodes; terms are those of TermList. Errors: Failure, for terms that are not known or a cluster that does
 // not answer.
-func (s *Service) Offers(ctx context.Context, terms string) (Found, error) {
-	return s.BestOffers(ctx, terms, math.MaxInt)
+func (s *Service) Offers(ctx context.Context, terms string, by SortBy) (Found, error) {
+	return s.BestOffers(ctx, terms, by, math.MaxInt)
 }
 
 // BestOffers is Offers with so many at most.
-func (s *Service) BestOffers(ctx context.Context, terms string, most int) (Found, error) {
+func (s *Service) BestOffers(ctx context.Context, terms string, by SortBy, most int) (Found, error) {
 	q, err := ParseTerms(terms)
 	if err != nil {
 		return Found{}, err
@@ -171,7 +188,7 @@ func (s *Service) BestOffers(ctx context.Context, terms string, most int) (Found
 			return Found{}, err
 		}
 	}
-	return r.answer(terms, &q, most), nil
+	return r.answer(terms, &q, by, most), nil
 }
 
 // Unfit lists why nodes do not match: " (3 too dear, 1 hibernated)".

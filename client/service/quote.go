@@ -18,6 +18,7 @@ type QuoteRequest struct {
 	Seconds        uint32
 	Image          bool // needs nodes that run containers
 	AllowSimulated bool
+	Figures
 }
 
 // Quote is what an order would cost, USDC, and whether it can be placed now.
@@ -69,13 +70,16 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 	}
 	out.Most = out.most.String()
 	terms := Terms{GPU: m.ModelName(), Count: out.Count, Region: r.Region, MaxPrice: price}
+	if err := r.Figures.into(&terms); err != nil {
+		return Quote{}, err
+	}
 	if r.Image {
 		terms.Isolation = market.Sandbox
 	}
 	if simulated := false; !r.AllowSimulated {
 		terms.Simulated = &simulated
 	}
-	found := ranked.search(&terms, int(out.Nodes))
+	found := ranked.search(&terms, SortAward, int(out.Nodes))
 	out.Fit, out.Best = found.Fit, found.Offers
 	account, err := s.Account(ctx, customer, session)
 	if err != nil {

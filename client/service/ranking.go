@@ -22,7 +22,8 @@ type ranking struct {
 	stats  Statistics
 
 	mu    sync.Mutex
-	found map[string]Found // answers to searches, by their terms: they change with the ranking only
+	found map[string]Found        // answers to searches, by their terms: they change with the ranking only
+	by    map[SortBy][]rankedNode // nodes in other orders
 }
 
 // maxFound is how many answers to searches a ranking keeps.
@@ -82,15 +83,15 @@ func rank(v *view.View, now int64) *ranking {
 }
 
 // answer is search for terms as they are written. The answer is shared, and not to be changed.
-func (r *ranking) answer(text string, q *Terms, most int) Found {
-	key := strconv.Itoa(most) + " " + text
+func (r *ranking) answer(text string, q *Terms, by SortBy, most int) Found {
+	key := strconv.Itoa(most) + " " + string(by) + " " + text
 	r.mu.Lock()
 	found, known := r.found[key]
 	r.mu.Unlock()
 	if known {
 		return found
 	}
-	found = r.search(q, most)
+	found = r.search(q, by, most)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.found) < maxFound {
@@ -100,7 +101,7 @@ func (r *ranking) answer(text string, q *Terms, most int) Found {
 }
 
 // search describes the best nodes that match, as they were at the ranking's time, and counts the others.
-func (r *ranking) search(q *Terms, most int) Found {
+func (r *ranking) search(q *Terms, by SortBy, most int) Found {
 	found := Found{Offers: []Offer{}, Unfit: map[string]int{}, At: r.at}
 	asked := map[uint16]bool{}
 	for id, m := range r.models {
@@ -108,8 +109,9 @@ func (r *ranking) search(q *Terms, most int) Found {
 	}
 	of := *q
 	of.GPU = "" // compared once a model, not once a node
-	for i := range r.nodes {
-		x := &r.nodes[i]
+	nodes := r.sorted(by)
+	for i := range nodes {
+		x := &nodes[i]
 		if !asked[x.node.Spec.Model] {
 			found.Unfit[otherModel]++
 			continue

@@ -35,10 +35,10 @@ func TestBestOffersAreTheFirstOfAll(t *testing.T) {
 	r := rank(v, 1000)
 	q, err := ParseTerms("gpu=h100 region=us price<2.5")
 	require.NoError(t, err)
-	all := r.search(&q, 1<<30)
+	all := r.search(&q, SortAward, 1<<30)
 	require.NotEmpty(t, all.Offers)
 	require.Len(t, all.Offers, all.Fit)
-	best := r.answer("gpu=h100 region=us price<2.5", &q, 5)
+	best := r.answer("gpu=h100 region=us price<2.5", &q, SortAward, 5)
 	require.Equal(t, all.Offers[:5], best.Offers)
 	require.Equal(t, all.Fit, best.Fit)
 	require.Equal(t, all.Unfit, best.Unfit)
@@ -48,7 +48,7 @@ func TestBestOffersAreTheFirstOfAll(t *testing.T) {
 		total += n
 	}
 	require.Equal(t, 300, total)
-	require.Equal(t, best, r.answer("gpu=h100 region=us price<2.5", &q, 5))
+	require.Equal(t, best, r.answer("gpu=h100 region=us price<2.5", &q, SortAward, 5))
 
 	var want []market.Candidate
 	for _, n := range v.Nodes() {
@@ -102,6 +102,6 @@ func BenchmarkSearch(b *testing.B) {
 	q, err := ParseTerms("region=us price<3")
 	require.NoError(b, err)
 	for b.Loop() {
-		r.search(&q, 100)
+		r.search(&q, SortAward, 100)
 	}
 }

@@ -135,7 +135,7 @@ func (q *Terms) set(name, op, value string) (err error) {
 	case "vram":
 		var n uint64
 		if n, err = whole(strings.TrimRight(strings.ToUpper(value), "GIB"), 1<<20); err == nil {
-			q.VRAMMiB = uint32(n*1024 + more)
+			q.VRAMMiB = MemoryMiB(n + more)
 		}
 	case "tops":
 		q.Operations, err = ParseThousandths(value)
@@ -166,6 +166,15 @@ func ParseThousandths(s string) (uint32, error) {
 		}
 	}
 	return 0, fmt.Errorf("%q is not a number with at most three decimals, up to 4294967", s)
+}
+
+// shownPercent is what drivers show at least of the memory that a GPU is sold with: error correction and the driver
+// take the rest. A GPU of 24 GB shows 23,028 MiB.
+const shownPercent = 93
+
+// MemoryMiB is what the driver of a GPU shows that is sold with so many GiB, at least.
+func MemoryMiB(gib uint64) uint32 {
+	return uint32(min(gib*1024*shownPercent/100, 1<<32-1))
 }
 
 // ParseMbps reads Mbit/s.

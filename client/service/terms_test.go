@@ -14,7 +14,7 @@ func TestParseQuery(t *testing.T) {
 	require.NoError(t, err)
 	no := false
 	require.Equal(t, Terms{
-		GPU: "H100", Count: 8, Region: "us", MaxPrice: 2_600_000, Below: true, UptimeBPS: 9_900, Reputation: 9_750, VRAMMiB: 81_920, Tier: 2,
+		GPU: "H100", Count: 8, Region: "us", MaxPrice: 2_600_000, Below: true, UptimeBPS: 9_900, Reputation: 9_750, VRAMMiB: 76_185, Tier: 2,
 		Interconnect: market.NVLink, Simulated: &no,
 	}, q)
 	q, err = ParseTerms("tops>=989.5 bandwidth>=2000")
@@ -74,7 +74,7 @@ func TestQueryMatches(t *testing.T) {
 	n.Spec = market.NodeSpec{Gpus: 8, VramMib: 81_920, Region: market.Text16("us-west-2")}
 	for text, want := range map[string]string{
 		"": "", "gpu=h100": "", "gpu=A100": "other model", "count>=8": "", "price<2": "too dear", "price<=2": "", "region=us-w": "",
-		"region=eu": "other region", "uptime>=99": "", "uptime>99": "uptime or reputation", "vram>=81": "other hardware",
+		"region=eu": "other region", "uptime>=99": "", "uptime>99": "uptime or reputation", "vram>=80": "", "vram>=87": "other hardware",
 		"simulated": "simulated or not", "real": "", "nvlink": "other hardware", "tier>=1": "other hardware",
 	} {
 		q, err := ParseTerms(text)
@@ -104,7 +104,7 @@ func TestQueryMatches(t *testing.T) {
 	figures("", "")
 	offer := DescribeNode(&n, &m, 100)
 	require.Equal(t, &Measured{
-		TOPS: "1500.0", Bandwidth: "2500.0", Period: 7, Share: "75.79", Shares: []string{"75.79"}, PricePerTOPS: "0.001333", InClass: true,
+		TOPS: "1500.0", Bandwidth: "2500.0", Period: 7, Share: "75.79", Shares: []string{"75.79"}, PricePerTOPS: "0.001333", PricePerGBs: "0.000800", InClass: true,
 	}, offer.Measured)
 }
 

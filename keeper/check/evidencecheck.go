@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/attest/guest"
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -117,6 +118,11 @@ func (c *Checker) evidenceOnce(ctx context.Context, t subject, period records.Pe
 		}
 	})
 	q.HeldBy = c.heldBy
+	if t.model != nil {
+		if of := class.GPUs().Named(t.model.ModelName()); of != nil {
+			q.Boards = of.Boards
+		}
+	}
 	v, err := c.o.Evidence.Judge(q, resp.Evidence, c.o.Now())
 	if err != nil {
 		c.o.Log.Warn().Err(err).Stringer("node", t.node.Address).Msg("evidence was judged and could not be stored")

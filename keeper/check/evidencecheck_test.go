@@ -262,3 +262,18 @@ func TestEvidenceSchedule(t *testing.T) {
 	checker.o.Evidence = nil
 	require.False(t, checker.timeForEvidence(31*time.Second), "without a judge")
 }
+
+// The keeper asks which boards the node's model has, by the table of classes.
+func TestB04EvidenceIsJudgedWithTheModelsBoards(t *testing.T) {
+	for model, want := range map[string][]string{"H100-SXM5-80GB": {"G520_0200_885"}, "RTX-4090": nil, "a model of no class": nil} {
+		checker, _, work := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
+			return shows(req), nil
+		})
+		j := &judge{verdict: evidence.Verdict{Passed: true, Tier: 1}}
+		checker.o.Evidence = j
+		work.model.Name = market.Text32(model)
+		checker.evidence(context.Background(), work, 5)
+		require.Len(t, j.asked, 1)
+		require.ElementsMatch(t, want, j.asked[0].Boards, model)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -33,7 +34,7 @@ func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, ho
 	}
 	held := 0
 	for i, g := range inv.GPUs {
-		if !market.SameModel(g.Name, m.ModelName()) {
+		if !market.DeviceOfModel(class.GPUs().Device("", g.Name), g.Name, m.ModelName()) {
 			differs("GPU %d is %s, not %s", i, printable.Text(g.Name), m.ModelName())
 		}
 		if g.VRAMMiB*100 < uint64(n.Spec.VramMib)*vramPercent {

@@ -14,6 +14,7 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/inventory"
+	"github.com/gantry-market/gantry/attest/nvgpu"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/tpm"
 	"github.com/gantry-market/gantry/client/market"
@@ -84,6 +85,9 @@ type Question struct {
 	// Root is of the devices that the node registered, for a node that does not hold all their claims; zero otherwise.
 	// Only evidence of exactly these lifts it above tier 1: it would take the claims from those who have them.
 	Root [32]byte
+	// Boards are those that signed reports of the node's GPUs may name, by its model; none for a model of which that is
+	// not known.
+	Boards []string
 	// HeldBy is the node that holds the claim of a GPU's key by evidence of tier 3 that stands; nil where it is not known.
 	HeldBy func(key [32]byte) (solana.PublicKey, bool)
 	// Keepers are those whose statements about TPM enrolments count.
@@ -147,6 +151,10 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 		v.Tier = 1
 		v.Why = append(v.Why, "not tier 2: the node registered other devices, which others claim")
 	}
+	if why := otherBoard(&claims, q.Boards); why != "" {
+		v.Tier = 0
+		v.Why = append(v.Why, why)
+	}
 	if !v.Passed {
 		v.Tier = 0
 	}
@@ -160,6 +168,21 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 		return v, err
 	}
 	return v, writeEntry(s.archive, entry)
+}
+
+// otherBoard says which signed report of a GPU names a board that the node's model does not have; "" for none. Such
+// evidence is genuine, and of another GPU than the market sells: it is worth nothing, and costs nothing, since a table
+// of boards may be incomplete.
+func otherBoard(c *policy.Claims, boards []string) string {
+	if len(boards) == 0 {
+		return ""
+	}
+	for _, p := range c.Of(attest.KindNVGPU) {
+		if board := p.Claims[nvgpu.ClaimBoard]; board != "" && !slices.Contains(boards, board) {
+			return fmt.Sprintf("tier 0: the report of GPU %d is of board %s, the node's model has %s", p.Instance, board, strings.Join(boards, ", "))
+		}
+	}
+	return ""
 }
 
 // maxGuests is how many guests' keys are told apart of a node between two bundles: it has one until it starts anew.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
@@ -159,4 +160,39 @@ func TestTheLaterFigureCounts(t *testing.T) {
 	leaf := Build(input(w, all...))[0]
 	require.EqualValues(t, 5, leaf.Operations)
 	require.EqualValues(t, 6, leaf.Bandwidth)
+}
+
+// All members of a committee state that a free machine has refused. Where everybody sits in it, that is a failed check,
+// which costs stake. Where it was drawn from more keepers, the committee is no two thirds of the weight: there is no
+// flag, and no figure either, by which the machine leaves its class and is awarded nothing.
+func TestARefusedMeasurementSellsNothing(t *testing.T) {
+	for keepers, flagged := range map[int]bool{4: true, 20: false} {
+		w := Weights{}
+		for k := range keepers {
+			w[key(byte(k+1))] = 1
+		}
+		node := key(100)
+		in := input(w, seen(w, node)...)
+		in.Seed = committee.Seed{7}
+		roster := committee.NewRoster(in.Seed, w)
+		for k := range w {
+			if roster.Sits(node, k) {
+				in.Statements = append(in.Statements, stated(k, node, records.CheckWork, false, 0, 30))
+			}
+		}
+		leaves := Build(in)
+		require.Len(t, leaves, 1)
+		leaf := &leaves[0]
+		require.Zero(t, leaf.Operations)
+		require.Equal(t, flagged, leaf.Flags.Has(records.FlagWorkFailed), "%d keepers", keepers)
+
+		p := &market.Params{PeriodSecs: secs}
+		n := &market.Node{}
+		n.Spec.Gpus, n.MinOperations, n.Operations, n.ClassSince = 1, 1_000, 1_000, 5
+		n.Status, n.LastReportPeriod = uint8(market.NodeActive), uint64(leaf.Period)
+		n.StartAvailability(1)
+		require.True(t, market.FiguresSuit(&market.Requirement{}, n, true))
+		n.NoteFigures(leaf, p, int64(leaf.Period+1)*secs)
+		require.False(t, market.FiguresSuit(&market.Requirement{}, n, true), "%d keepers", keepers)
+	}
 }

@@ -3,6 +3,7 @@ package seed
 import (
 	"time"
 
+	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -74,21 +75,19 @@ const (
 	H100 uint16 = 2
 )
 
-// Models are the GPU models of a local network, with the figures of the makers' data sheets (dense FP16 TFLOPS × 10). They
+// Models are the GPU models of a local network: classes of the table, with stakes and prices of their own. They
 // are not calibrated: their machines are measured, and held to nothing.
 func Models() []bindings.GpuModelArgs {
-	// Small enough for a processor: the least order, 2 MiB, and 0.4 s a GPU. Every free GPU of a local network is measured at
-	// the same moment on the same few cores, and periods last seconds.
-	profile := bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 250, Resident: 2, WalkMs: 100, Lanes: 16}
-	return []bindings.GpuModelArgs{
-		{
-			Id: A100, Name: modelName("A100-SXM4-40GB"), VramMib: 40_960, TflopsX10: 3_120, MinStake: 100 * GNT,
-			ReferencePrice: 1_300_000, Profile: profile,
-		},
-		{
-			Id: H100, Name: modelName("H100-SXM5-80GB"), VramMib: 81_920, TflopsX10: 9_890, MinStake: 200 * GNT,
-			ReferencePrice: 2_400_000, Profile: profile,
-		},
+	return []bindings.GpuModelArgs{model(A100, "A100-SXM4-40GB", 100*GNT, 1_300_000), model(H100, "H100-SXM5-80GB", 200*GNT, 2_400_000)}
+}
+
+func model(id uint16, name string, stake, price uint64) bindings.GpuModelArgs {
+	g := class.GPUs().Named(name)
+	return bindings.GpuModelArgs{
+		Id: id, Name: modelName(g.Name), VramMib: g.MemoryMiB, TflopsX10: 10 * g.Sheet.FP16TFLOPS, MinStake: stake, ReferencePrice: price,
+		// Small enough for a processor: the least order, 2 MiB, and 0.4 s a GPU. Every free GPU of a local network is
+		// measured at the same moment on the same few cores, and periods last seconds.
+		Profile: bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 250, Resident: 2, WalkMs: 100, Lanes: 16},
 	}
 }
 

@@ -34,11 +34,12 @@ func run(ctx context.Context) error {
 	trials := flag.Int("trials", 200, "trials of each machine, of six checks each")
 	report := flag.String("report", "", "`FILE` that the table is written to, too")
 	gpus := flag.Bool("gpus", false, "measure the GPUs of this machine")
+	classes := flag.String("classes", "", "with -gpus: `FILE` with the table of classes, which the figures are written into")
 	repeat := flag.Int("repeat", 10, "with -gpus: measurements of each GPU")
 	calibrate := flag.Bool("calibrate", false, "print the figures of this machine's threads, for attest/measure/class, and hold nothing against them")
 	flag.Parse()
 	if *gpus {
-		return gpuTable(ctx, *repeat, *report)
+		return gpuTable(ctx, *repeat, *report, *classes)
 	}
 	if runtime.NumCPU() < 2 {
 		return errors.New("a machine of two threads needs two processors")

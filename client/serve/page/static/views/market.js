@@ -3,15 +3,19 @@ import { get } from '../api.js';
 import { choice, el, field, fill, simulated } from '../dom.js';
 import { plural } from '../show.js';
 
+// beside is what keepers have measured, and what the data sheet or the provider says of it.
+const beside = (measured, claimed) => [measured ?? 'not yet', claimed && el('span', { class: 'note' }, ` of ${claimed}`)];
+
 const columns = [
   { name: 'Model', of: (o) => o.model, cell: (o) => [o.model, ' ', o.simulated && simulated(), ' ', o.verified && el('span', { class: 'badge verified' }, 'verified')] },
   { name: 'Price', unit: 'USDC/GPU-hour', number: true, of: (o) => Number(o.pricePerGpuHour), cell: (o) => o.pricePerGpuHour },
   { name: 'Free GPUs', number: true, of: (o) => o.freeGpus, cell: (o) => `${o.freeGpus} of ${o.gpus}` },
   { name: 'Tier', number: true, of: (o) => o.tier, cell: (o) => o.tier },
   { name: 'Region', of: (o) => o.region, cell: (o) => [o.region, o.site && el('span', { class: 'note' }, ` ${o.site}`)] },
-  { name: 'Measured', unit: 'TOPS int8', number: true, of: (o) => Number(o.measured?.tops ?? 0), cell: (o) => o.measured?.tops ?? 'not yet' },
-  { name: 'Memory', unit: 'GB/s', number: true, of: (o) => Number(o.measured?.gigabytesPerSecond ?? 0), cell: (o) => o.measured?.gigabytesPerSecond ?? 'not yet' },
+  { name: 'Measured', unit: 'TOPS int8', number: true, of: (o) => Number(o.measured?.tops ?? 0), cell: (o) => beside(o.measured?.tops, o.claimed.tops) },
+  { name: 'Memory', unit: 'GB/s', number: true, of: (o) => Number(o.measured?.gigabytesPerSecond ?? 0), cell: (o) => beside(o.measured?.gigabytesPerSecond, o.claimed.gigabytesPerSecond) },
   { name: 'Price', unit: 'USDC / TOPS-hour', number: true, of: (o) => Number(o.measured?.pricePerTopsHour ?? Infinity), cell: (o) => o.measured?.pricePerTopsHour ?? '–' },
+  { name: 'Line', unit: 'down/up, Mbit/s', number: true, of: (o) => o.measured?.downMbps ?? 0, cell: (o) => beside(o.measured?.downMbps && `${o.measured.downMbps}/${o.measured.upMbps}`, `${o.claimed.downMbps}/${o.claimed.upMbps}`) },
   { name: 'Uptime', unit: '%', number: true, of: (o) => Number(o.uptimePercent), cell: (o) => o.uptimePercent },
   { name: 'Reputation', unit: '%', number: true, of: (o) => Number(o.reputationPercent), cell: (o) => o.reputationPercent },
   { name: 'Checks', number: true, of: (o) => (o.checksTotal ? o.checksPassed / o.checksTotal : 0), unit: 'passed', cell: (o) => `${o.checksPassed} of ${o.checksTotal}` },
@@ -99,7 +103,7 @@ export async function market({ root, signal, every }) {
     }, 250);
   });
   root.append(el('h1', { tabindex: -1 }, 'Market'), form, failure, summary, table,
-    el('p', { class: 'note' }, 'Measured is what keepers have measured of a node in its checks. Tier 0 is what its provider says; higher tiers show evidence of their hardware.'));
+    el('p', { class: 'note' }, 'Measured is what keepers have measured of a node in its checks, beside what its data sheet or, of its line, its provider says. Tier 0 is what its provider says; higher tiers show evidence of their hardware.'));
   await load();
   every(5000, load);
 }

@@ -48,6 +48,9 @@ function request(f) {
   if (!price) throw new Error('the price must be an amount of USDC with at most six decimals, such as 2.60');
   r.maxPricePerGpuHour = text('price');
   if (text('region')) r.region = text('region');
+  if (text('tops')) r.minTops = text('tops');
+  if (text('bandwidth')) r.minGigabytesPerSecond = text('bandwidth');
+  if (text('down')) r.minDownMbps = Number(text('down'));
   if (text('image')) r.image = text('image');
   const command = words(f.elements.command.value);
   if (command.length) r.command = command;
@@ -83,6 +86,9 @@ export async function order({ root, query, signal }) {
     field('Unit of the time', choice('unit', [['60', 'minutes'], ['3600', 'hours'], ['86400', 'days']], local ? '60' : '3600')),
     field('At most, USDC per GPU-hour', price, 'The order goes to the best offer at or below this price, at the price that it asks.'),
     field('Region begins with', el('input', { name: 'region', autocomplete: 'off', maxlength: 16 }), 'Empty: any.'),
+    field('Measured TOPS, at least', el('input', { name: 'tops', inputmode: 'decimal', autocomplete: 'off', maxlength: 12 }), 'Int8 operations of each GPU, as keepers have measured them. Empty: any.'),
+    field('Measured GB/s, at least', el('input', { name: 'bandwidth', inputmode: 'decimal', autocomplete: 'off', maxlength: 12 }), 'Of each GPU’s memory. Empty: any.'),
+    field('Measured Mbit/s down, at least', el('input', { name: 'down', type: 'number', min: 1 }), 'To the machine. Empty: any.'),
     field('Image', el('input', { name: 'image', autocomplete: 'off', spellcheck: 'false', maxlength: 512 }),
       local ? 'A container image. Without one, machines of a local network run a command as it is.' : 'A container image, such as python:3.13-slim.'),
     field('Command', el('input', { name: 'command', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 }), 'Split at spaces; quotes hold a part together. Empty: the image’s own.'),
@@ -113,7 +119,8 @@ export async function order({ root, query, signal }) {
     try {
       if (pending()) throw new Error('a purchase is under way: look at it, or forget it there, before the next one');
       const r = request(form);
-      const terms = [`gpu=${r.gpu.replace(/\s/g, '')}`, `price<=${r.maxPricePerGpuHour}`, `count>=${r.count}`, r.region && `region=${r.region}`, r.image && 'sandbox', !r.allowSimulated && 'real'];
+      const terms = [`gpu=${r.gpu.replace(/\s/g, '')}`, `price<=${r.maxPricePerGpuHour}`, `count>=${r.count}`, r.region && `region=${r.region}`, r.minTops && `tops>=${r.minTops}`,
+        r.minGigabytesPerSecond && `bandwidth>=${r.minGigabytesPerSecond}`, r.minDownMbps && `down>=${r.minDownMbps}`, r.image && 'sandbox', !r.allowSimulated && 'real'];
       const { offers } = await get(`/v1/offers?${new URLSearchParams({ q: terms.filter(Boolean).join(' ') })}`, signal);
       const yes = await confirmed({
         title: 'Buy this?', yes: 'Buy', no: 'Change it',

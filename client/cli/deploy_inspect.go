@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/measure"
+	"github.com/gantry-market/gantry/client/messages"
+)
+
+const (
+	flagInspect = "inspect"
+
+	// besideShare is the part of what was promised, in percent, that a machine must reach beside a job, which may have
+	// most of the GPU.
+	besideShare = 10
+	// inspections is how often a machine is tried that does not pass at once, inspectPause lies between two tries.
+	inspections  = 3
+	inspectPause = 5 * time.Second
+	// inspectSlack is what an inspection takes beyond what its profile asks for.
+	inspectSlack = 2 * time.Second
+)
+
+// inspecting inspects a lease beside what the caller does. The returned function ends that and returns what is to be
+// said of the machine; nil for one that has passed, or was not inspected.
+func (d *deployment) inspecting(ctx context.Context, l market.Lease, halt func()) func() error {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan error, 1)
+	go func() { over <- d.inspectLater(ctx, l, halt) }()
+	return func() error {
+		cancel()
+		err := <-over
+		var bad *badMachine
+		if errors.As(err, &bad) {
+			return refused(bad.Error(), "its lease was ended, and what is not billed is free again; look at the machine with: gantry audit "+l.Address.String())
+		}
+		return err
+	}
+}
+
+// inspectLater has the machine measured beside the job at the second of the lease that was drawn, if the lease was drawn
+// at all. Error: *badMachine, after the lease was ended, or why it could not be.
+func (d *deployment) inspectLater(ctx context.Context, l market.Lease, halt func()) error {
+	why, err := d.inspectOnce(ctx, l)
+	switch {
+	case ctx.Err() != nil: // the job was over before
+		return nil
+	case err != nil: // this command's own trouble says nothing of the machine
+		d.s.say(" · inspected not: %v", err)
+		return nil
+	case why == nil:
+		return nil
+	}
+	halt() // no receipt is signed any more
+	return d.leave(ctx, l, why)
+}
+
+// inspectOnce draws whether and when the lease is inspected, waits, and returns why its machine does not pass; nil for
+// one that does, and for a lease that was not drawn.
+func (d *deployment) inspectOnce(ctx context.Context, l market.Lease) (why, err error) {
+	cur, ok := d.v.Lease(l.Address)
+	n, known := d.v.Node(l.Node)
+	if !ok || !known || cur.State() != market.LeaseRunning {
+		return nil, nil
+	}
+	var drawn [1]byte
+	if _, err := rand.Read(drawn[:]); err != nil {
+		return nil, fmt.Errorf("random number: %w", err)
+	}
+	if !drawnFor(d.p.Inspect, &n, drawn[0]) {
+		return nil, nil
+	}
+	now, err := d.s.now()
+	if err != nil {
+		return nil, err
+	}
+	m, err := measuredLease(d.v, d.mk, l)
+	if err != nil {
+		return nil, err
+	}
+	wait, err := drawWait(time.Duration(max(0, cur.FundedUntil-now))*time.Second - m.takes())
+	if err != nil {
+		return nil, err
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-t.C:
+	}
+	return d.inspect(ctx, l, m)
+}
+
+// drawnFor reports whether a lease of a node is inspected, with a byte that is drawn. Simulated GPUs have nothing to show.
+func drawnFor(mode string, n *market.Node, drawn byte) bool {
+	switch mode {
+	case verifyAlways:
+		return true
+	case verifyAuto:
+		return n.Spec.Simulated == 0 && drawn%inspectedOneIn == 0
+	}
+	return false
+}
+
+// takes is how long a measurement beside a job takes at most, if the machine is honest.
+func (m *measurement) takes() time.Duration {
+	longest := uint32(0)
+	for _, g := range m.lease.GPUs {
+		p := g.Profile.Light()
+		longest = max(longest, p.ChainMs+p.WalkMs)
+	}
+	return 2*time.Duration(longest)*time.Millisecond + inspectSlack
+}
+
+// drawWait is a random time within what is left of a lease.
+func drawWait(left time.Duration) (time.Duration, error) {
+	n, err := rand.Int(rand.Reader, big.NewInt(int64(max(left, 1))))
+	if err != nil {
+		return 0, fmt.Errorf("random number: %w", err)
+	}
+	return time.Duration(n.Int64()), nil
+}
+
+// inspect measures a machine beside its job. why is why it does not pass; nil also where the job has left it no memory,
+// which a machine cannot be blamed for.
+func (d *deployment) inspect(ctx context.Context, l market.Lease, m *measurement) (why, err error) {
+	m.beside, m.promise.Least = true, besideShare
+	for i := range inspections {
+		if i > 0 {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(inspectPause):
+			}
+		}
+		m.run(ctx, d.remote, nil)
+		if why = m.why(); why == nil {
+			d.s.say(" ✓ inspected %s: %s", short(l.Node), figuresText(m.result.Figures))
+			return nil, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if m.result.Outcome == measure.Wrong { // a right machine is never wrong
+			return why, nil
+		}
+	}
+	var answer *measure.RefusedError
+	if errors.As(why, &answer) && answer.Why == messages.MeasureFailed {
+		d.s.say(" · inspected not: %s says that its GPU could not compute beside the job; if the job leaves it memory, look at the machine: gantry verify %s --%s", short(l.Node), l.Address, flagBeside)
+		return nil, nil
+	}
+	return why, nil
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 const (
@@ -98,4 +99,13 @@ func (b *buyer) Forward(ctx context.Context, lease solana.PublicKey, port uint16
 		ss.close()
 	}()
 	return l.Addr().String(), done, nil
+}
+
+// publicNames are the addresses that gateways have given to ports of an order of the server's customer.
+func (s *session) publicNames(order solana.PublicKey) (map[uint16]string, error) {
+	f, err := s.grantsOf(market.Lease{Lease: bindings.Lease{Customer: s.actsFor, Order: order}})
+	if err != nil {
+		return nil, err
+	}
+	return f.Published(order, time.Now())
 }

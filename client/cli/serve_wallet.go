@@ -110,3 +110,12 @@ func (s *session) page(f *purchase.Folder, o *serve.Options) (end func(), err er
 	o.Wallet = wallet.New(wallet.Options{Client: s.client, Service: s.service, Manager: m, Customer: o.Customer, Session: o.Session, Now: time.Now})
 	return end, nil
 }
+
+// samples opens what the server has noted down of the market.
+func (s *session) samples(f *purchase.Folder) (*serve.Samples, error) {
+	genesis, err := s.client.Genesis(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return serve.OpenSamples(filepath.Join(f.Dir(), "statistics.db"), genesis)
+}

@@ -14,6 +14,7 @@ type Statistics struct {
 	At     int64             `json:"at" doc:"By the cluster's clock, unix seconds"`
 	Total  NodeStatistics    `json:"total"`
 	Models []ModelStatistics `json:"models" doc:"By GPU model, those with most GPUs first"`
+	Starts Starts            `json:"starts"`
 }
 
 // NodeStatistics are figures of several nodes.
@@ -40,7 +41,13 @@ func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
 	if err != nil {
 		return Statistics{}, err
 	}
-	return r.stats, nil
+	read := s.readStarts
+	if l := s.live.Load(); l != nil {
+		read = l.starts.get
+	}
+	out := r.stats
+	out.Starts, err = read(ctx)
+	return out, err
 }
 
 // tally counts nodes.

@@ -35,7 +35,6 @@ type Forward struct {
 // urlOf is where a browser on this machine finds an endpoint.
 func urlOf(endpoint string) string { return "http://" + endpoint + "/" }
 
-
 // forwards are the ports that are forwarded, as long as the server runs.
 type forwards struct {
 	mu      sync.Mutex

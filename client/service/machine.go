@@ -78,7 +78,7 @@ func machineOf(v *view.View, n *market.Node, p *market.Provider, now int64) (Mac
 	for i := range faults {
 		out.Open = append(out.Open, DescribeFault(&faults[i]))
 	}
-	out.ToDo = toDo(n, p, faults, leases, now)
+	out.ToDo = ToDoOf(n, p, faults, leases, now)
 	return out, sum
 }
 

@@ -21,7 +21,7 @@ func TestEarnedOf(t *testing.T) {
 	require.Equal(t, earned{54_000, 36_000, 45_000}, earnedOf(&l, 1_150))
 	l.DowntimeSecs = 50 // nothing more can be owed
 	require.Equal(t, earned{54_000, 36_000, 0}, earnedOf(&l, 1_150))
-	l.Output = uint8(market.OutputAwaited)
+	l.Output = uint8(market.OutputWanted)
 	require.Equal(t, earned{54_000, 0, 0}, earnedOf(&l, 1_150), "outputs that are not compared are paid nothing")
 	require.Equal(t, earned{}, earnedOf(&market.Lease{}, 1_150))
 }
@@ -40,21 +40,21 @@ func TestToDo(t *testing.T) {
 	var n market.Node
 	var p market.Provider
 	n.Status, n.RequiredStake, n.Stake, n.AvailableSince = uint8(market.NodeActive), 100, 100, 1
-	require.Empty(t, toDo(&n, &p, nil, nil, 1_000))
+	require.Empty(t, ToDoOf(&n, &p, nil, nil, 1_000))
 	n.Status, n.Stake, p.Stake = uint8(market.NodeSuspended), 40, 10
 	n.MinOperations = 5
 	var f market.Fault
 	f.Flags, f.Amount, f.Period, f.ApplicableAt = uint16(records.FlagWorkFailed), uint64(60*market.OneGNT), 7, 2_000
-	got := toDo(&n, &p, []market.Fault{f}, nil, 1_000)
+	got := ToDoOf(&n, &p, []market.Fault{f}, nil, 1_000)
 	require.Len(t, got, 3)
 	require.Contains(t, got[0].What, "60 GNT of stake will be slashed from 1970-01-01 00:33 UTC on: work-failed in period 7")
 	require.Contains(t, got[0].Do, "computes wrong results")
 	require.Contains(t, got[1].What, "suspended")
 	require.Contains(t, got[2].Do, "gantry provider stake 0.00000005, then")
 	n.Status, n.Stake = uint8(market.NodeActive), 100
-	require.Contains(t, toDo(&n, &p, nil, nil, 1_000)[0].What, "not measured yet")
+	require.Contains(t, ToDoOf(&n, &p, nil, nil, 1_000)[0].What, "not measured yet")
 	n.Shares, n.SharesLen = [6]uint16{5_000}, 1
-	require.Contains(t, toDo(&n, &p, nil, nil, 1_000)[0].What, "50.00 % of its class")
+	require.Contains(t, ToDoOf(&n, &p, nil, nil, 1_000)[0].What, "50.00 % of its class")
 }
 
 // Periods without a report are named between those that have one, and payments are added up by day.

@@ -52,6 +52,7 @@ export async function lease({ root, argument, signal, every }) {
         ['State', stateOf(l)], ['', phases[l.status]], ['Detail', l.detail],
         ['GPUs', [`${l.gpus} × ${l.model ?? 'GPU'} `, l.simulated && simulated()]],
         ['Exit code', l.exitCode], ['Output', l.output]),
+      el('div', { class: 'buttons' }, stopButton(l, failure, load), el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit' }, 'Audit this lease')),
       el('h2', {}, 'Money'),
       describe(
         ['Price', `${usdc(l.pricePerGpuHour)} per GPU-hour`], ['Price of the award', l.awardPricePerGpuHour && `${usdc(l.awardPricePerGpuHour)} per GPU-hour`],
@@ -62,8 +63,7 @@ export async function lease({ root, argument, signal, every }) {
         ['Used', span(l.usedSeconds)], ['Paid', span(l.paidSeconds)], ['Receipts say', span(l.receiptSeconds)], ['Keepers confirm', span(l.verifiedSeconds)],
         ['Down', l.downtimeSeconds ? span(l.downtimeSeconds) : ''], ['Rating', l.rating && `${l.rating} of 5`]),
       el('h2', {}, 'Addresses'),
-      describe(['Lease', code(l.address)], ['Order', code(l.order)], ['Node', el('a', { href: `#/machine/${encodeURIComponent(l.node)}`, 'data-key': 'node' }, l.node)], ['Customer', code(l.customer)], ['Snapshot', code(l.snapshot)]),
-      el('div', { class: 'buttons' }, stopButton(l, failure, load), el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit' }, 'Audit this lease')));
+      describe(['Lease', code(l.address)], ['Order', code(l.order)], ['Node', el('a', { href: `#/machine/${encodeURIComponent(l.node)}`, 'data-key': 'node' }, l.node)], ['Customer', code(l.customer)], ['Snapshot', code(l.snapshot)]));
   };
   // parts are what is not drawn anew with every figure.
   let leave = new AbortController();

@@ -18,9 +18,8 @@ const columns = [
   { name: 'Memory', unit: 'GB/s', number: true, of: (o) => Number(o.measured?.gigabytesPerSecond ?? 0), cell: (o) => o.measured?.gigabytesPerSecond ?? el('span', { class: 'dim' }, 'not measured') },
   { name: 'Unit price', unit: 'USDC/TOPS-hour', number: true, of: (o) => Number(o.measured?.pricePerTopsHour ?? Infinity), cell: (o) => o.measured?.pricePerTopsHour ?? '–' },
   { name: 'Network', unit: 'Mbit/s, down / up', number: true, of: (o) => o.measured?.downMbps ?? 0, cell: (o) => beside(o.measured?.downMbps ? `${o.measured.downMbps} / ${o.measured.upMbps}` : null, `claims ${o.claimed.downMbps} / ${o.claimed.upMbps}`) },
-  { name: 'Uptime', unit: '%', number: true, of: (o) => Number(o.uptimePercent), cell: (o) => o.uptimePercent },
+  { name: 'Uptime', unit: '%', number: true, of: (o) => Number(o.uptimePercent), cell: (o) => beside(o.uptimePercent, `${o.checksPassed} of ${o.checksTotal} checks`) },
   { name: 'Reputation', unit: '%', number: true, of: (o) => Number(o.reputationPercent), cell: (o) => o.reputationPercent },
-  { name: 'Checks', number: true, of: (o) => (o.checksTotal ? o.checksPassed / o.checksTotal : 0), unit: 'passed', cell: (o) => `${o.checksPassed} of ${o.checksTotal}` },
   { name: 'Runs', of: (o) => o.isolation, cell: (o) => ({ process: 'commands', sandbox: 'images', volumes: 'images, volumes' })[o.isolation] ?? o.isolation },
 ];
 

@@ -168,9 +168,7 @@ func (s *session) gatewayOpen() error {
 	for i, p := range grant.Ports {
 		out.URLs[p.Port] = answer.URLs[i]
 	}
-	if f, err := s.grantsOf(c.lease); err != nil {
-		return err
-	} else if err := f.Publish(c.lease.Order, purchase.Names{Issued: grant.IssuedAt, Until: grant.Expiry, URLs: out.URLs}); err != nil {
+	if err := s.publish(c.lease, purchase.Names{Issued: grant.IssuedAt, Until: grant.Expiry, URLs: out.URLs}); err != nil {
 		return err
 	}
 	if len(grant.SSHKeys) > 0 {

@@ -69,16 +69,11 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	events, err := serve.OpenEvents(filepath.Join(f.Dir(), "events.db"), customer)
+	events, samples, closeSeen, err := s.seen(f, customer)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, events.Close()) }()
-	samples, err := s.samples(f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, samples.Close()) }()
+	defer func() { err = errors.Join(err, closeSeen()) }()
 	extends, closeBoth, err := s.managerFor(filepath.Join(f.Dir(), "extensions.db"), extensionsKept)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
@@ -108,4 +109,13 @@ func (s *session) publicNames(order solana.PublicKey) (map[uint16]string, error)
 		return nil, err
 	}
 	return f.Published(order, time.Now())
+}
+
+// publish keeps the names that a gateway has given to a lease, for the server's page.
+func (s *session) publish(l market.Lease, n purchase.Names) error {
+	f, err := s.grantsOf(l)
+	if err != nil {
+		return err
+	}
+	return f.Publish(l.Order, n)
 }

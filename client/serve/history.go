@@ -50,7 +50,7 @@ type samplesInput struct {
 
 // SamplesAnswer is what the server has noted down of the market.
 type SamplesAnswer struct {
-	Samples []Sample `json:"samples" doc:"The oldest first, evenly thinned out to 500. Noted each minute while the server runs; of days before the last one an hour is kept, for a year"`
+	Samples []Sample `json:"samples" doc:"The oldest first, evenly thinned out to 500. Noted each minute in which somebody asks for the market, and each hour while the server runs; of days before the last one an hour is kept, for a year"`
 }
 
 func (s *Server) samples(_ context.Context, in *samplesInput) (*reply[SamplesAnswer], error) {

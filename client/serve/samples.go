@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,10 +16,12 @@ import (
 const (
 	// samplesSchema is the layout of the file.
 	samplesSchema = 1
-	// sampleEvery is how often the market is noted down. After fullFor one an hour is kept, after keptFor none.
-	sampleEvery = time.Minute
-	fullFor     = 24 * time.Hour
-	keptFor     = 366 * 24 * time.Hour
+	// sampleEvery is how often the market is noted down while its nodes are read for somebody; they are read for it once in
+	// sampleAtLeast. After fullFor one an hour is kept, after keptFor none.
+	sampleEvery   = time.Minute
+	sampleAtLeast = time.Hour
+	fullFor       = 24 * time.Hour
+	keptFor       = 366 * 24 * time.Hour
 	// samplesAnswered is how many are answered at most.
 	samplesAnswered = 500
 )
@@ -142,15 +143,21 @@ func (s *Server) beginSamples(ctx context.Context) (end func()) {
 func (s *Server) keepSamples(ctx context.Context) {
 	t := time.NewTicker(sampleEvery)
 	defer t.Stop()
+	var noted time.Time
 	for {
-		wait, cancel := context.WithTimeout(ctx, sampleEvery)
-		x, err := s.o.Service.Statistics(wait)
-		cancel()
-		if err == nil {
-			err = s.o.Samples.note(Sample{At: x.At, Total: x.Total, Models: x.Models})
+		x, seen := s.o.Service.SeenStatistics(sampleEvery)
+		var err error
+		if !seen && time.Since(noted) >= sampleAtLeast {
+			wait, cancel := context.WithTimeout(ctx, sampleEvery)
+			x, err = s.o.Service.Statistics(wait)
+			cancel()
+			seen = err == nil
 		}
-		if err != nil && !errors.Is(err, context.Canceled) {
-			s.o.Log.Warn().Err(err).Msg("the market's figures of this minute are missing from the history")
+		if seen {
+			noted, err = time.Now(), s.o.Samples.note(Sample{At: x.At, Total: x.Total, Models: x.Models})
+		}
+		if err != nil && ctx.Err() == nil {
+			s.o.Log.Warn().Err(err).Msg("the market's figures are missing from the history")
 		}
 		select {
 		case <-ctx.Done():

@@ -77,7 +77,9 @@ func TestRecord(t *testing.T) {
 	day := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	a, b := solana.PublicKey{1}, solana.PublicKey{2}
 	require.Equal(t, []Day{{"2026-03-01", "0.300000", 2}, {"2026-02-28", "0.500000", 1}}, daysOf([]audit.Payment{
-		{Lease: a, Amount: 100_000, Time: day}, {Lease: b, Amount: 150_000, Time: day}, {Lease: a, Amount: 50_000, Time: day.Add(-time.Hour)},
+		{Lease: a, Amount: 100_000, Time: day},
+		{Lease: b, Amount: 150_000, Time: day},
+		{Lease: a, Amount: 50_000, Time: day.Add(-time.Hour)},
 		{Lease: a, Amount: 500_000, Time: day.Add(-13 * time.Hour)},
 	}))
 	require.Equal(t, []Day{}, daysOf(nil))

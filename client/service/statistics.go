@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/gantry-market/gantry/client/market"
 )
@@ -48,6 +49,20 @@ func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
 	out := r.stats
 	out.Starts, err = read(ctx)
 	return out, err
+}
+
+// SeenStatistics are figures that were read for somebody within a time, without Starts; ok is false where there are none.
+// Nothing is read for it: all nodes of a large market are tens of megabytes.
+func (s *Service) SeenStatistics(within time.Duration) (out Statistics, ok bool) {
+	l := s.live.Load()
+	if l == nil {
+		return out, false
+	}
+	r, age, ok := l.ranking.peek()
+	if !ok || age > within {
+		return out, false
+	}
+	return r.stats, true
 }
 
 // tally counts nodes.

@@ -33,5 +33,5 @@ export function history(models, signal) {
   hours.addEventListener('change', load);
   load();
   return el('section', {}, el('h2', {}, 'Prices and use'), el('form', { class: 'row', 'aria-label': 'History', on: { submit: (e) => e.preventDefault() } }, field('GPU of the charts', model), field('Time', hours)), body,
-    el('p', { class: 'note' }, 'This server notes the market down each minute while it runs; for the time before, or while it was off, it has nothing.'));
+    el('p', { class: 'note' }, 'This server notes the market down each minute in which somebody looks at it, else each hour; for the time when it did not run, it has nothing.'));
 }

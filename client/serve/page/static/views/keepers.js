@@ -44,5 +44,5 @@ export async function keepers({ root, signal, every }) {
   };
   let slashed = '';
   slashes();
-  every(15_000, slashes);
+  every(60_000, slashes);
 }

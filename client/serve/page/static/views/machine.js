@@ -71,5 +71,5 @@ export async function machine({ root, argument, signal, every }) {
     if (signal.aborted) return;
     fill(history, problem(err));
   }
-  every(10_000, load);
+  every(60_000, load); // each reads some hundred transactions
 }

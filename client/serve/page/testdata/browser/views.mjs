@@ -44,9 +44,16 @@ await look(page, 'provider');
 await shot(page, 'provider', true);
 await card.getByRole('link').first().click();
 await heading(page, 'Machine');
-await page.getByRole('region', { name: 'Earned by day' }).getByRole('row').nth(1).waitFor({ timeout: 40_000 });
+const days = page.getByRole('region', { name: 'Earned by day' });
+const measured = page.getByRole('region', { name: 'Checks' }).getByRole('row', { name: /TOPS/ });
+for (let n = 0; n < 20 && (await days.count() === 0 || await measured.count() === 0); n++) { // settled and measured a period later
+  await page.waitForTimeout(3000);
+  await page.reload();
+  await page.getByText(/transactions (that|were read)/).waitFor();
+}
+await days.getByRole('row').nth(1).waitFor();
+await measured.first().waitFor();
 await page.getByRole('region', { name: 'Checks' }).getByText('all passed').first().waitFor();
-await page.waitForFunction(() => [...document.querySelectorAll('[aria-label="Checks"] tbody tr')].some((r) => /TOPS/.test(r.textContent)), null, { timeout: 40_000 });
 await look(page, 'machine');
 await shot(page, 'machine', true);
 step('an honest provider');
@@ -61,7 +68,12 @@ await shot(page, 'provider-fault', true);
 // The slash is among the past ones, with its proof.
 await open(page, 'Keepers');
 const past = page.getByRole('region', { name: 'Past slashes' });
-await past.getByRole('row', { name: /fault of a node/ }).first().waitFor({ timeout: 90_000 });
+for (let n = 0; n < 40 && (await past.count()) === 0; n++) { // it takes effect when its appeal window is over
+  await page.waitForTimeout(3000);
+  await page.reload();
+  await page.getByText(/Nobody was slashed yet|None among the last|The newest first\. (These are all|There may)/).first().waitFor();
+}
+await past.getByRole('row', { name: /fault of a node/ }).first().waitFor();
 await look(page, 'keepers');
 await shot(page, 'keepers', true);
 await past.getByRole('link', { name: /^Audit / }).first().click();

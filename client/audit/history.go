@@ -44,10 +44,18 @@ const parallel = 8
 
 // Read returns the successful transactions that name an account, oldest first.
 func Read(ctx context.Context, src Source, key solana.PublicKey, at chain.Commitment) ([]Tx, error) {
-	infos, err := src.History(ctx, key, at, 0)
+	txs, _, err := ReadLast(ctx, src, key, at, 0)
+	return txs, err
+}
+
+// ReadLast is Read of the last transactions, so many at most, failed ones among them; 0 for all. more says that there may be
+// older ones.
+func ReadLast(ctx context.Context, src Source, key solana.PublicKey, at chain.Commitment, most int) (txs []Tx, more bool, err error) {
+	infos, err := src.History(ctx, key, at, most)
 	if err != nil {
-		return nil, fmt.Errorf("history of %s: %w", key, err)
+		return nil, false, fmt.Errorf("history of %s: %w", key, err)
 	}
+	more = most > 0 && len(infos) >= most
 	slices.Reverse(infos)
 	infos = slices.DeleteFunc(infos, func(i chain.SignatureInfo) bool { return i.Err != nil })
 	out := make([]Tx, len(infos))
@@ -71,12 +79,12 @@ func Read(ctx context.Context, src Source, key solana.PublicKey, at chain.Commit
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, fmt.Errorf("history of %s: %w", key, err)
+		return nil, false, fmt.Errorf("history of %s: %w", key, err)
 	}
 	// Nodes list a slot's transactions in an order of their own; the sort is stable, so that theirs stays within a
 	// slot.
 	slices.SortStableFunc(out, func(a, b Tx) int { return cmp.Compare(a.Slot, b.Slot) })
-	return out, nil
+	return out, more, nil
 }
 
 func read(l chain.Landed) (Tx, error) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -107,35 +105,12 @@ func verdict(w io.Writer, ok bool, link string) {
 	fmt.Fprintf(w, "NOT everything adds up. explorer: %s\n", link)
 }
 
-// slashJSON is an audited slash as printed.
-type slashJSON struct {
-	Fault    string         `json:"fault,omitempty"`
-	Proof    string         `json:"proof,omitempty"`
-	Keeper   string         `json:"keeper,omitempty"`
-	Node     string         `json:"node"`
-	Lease    string         `json:"lease,omitempty"`
-	Period   uint64         `json:"period"`
-	Flags    []string       `json:"flags"`
-	State    string         `json:"state"`
-	Amount   string         `json:"amount"`
-	Customer string         `json:"customer"`
-	Finder   string         `json:"finder"`
-	Burned   string         `json:"burned"`
-	OK       bool           `json:"ok"`
-	Steps    []service.Step `json:"steps"`
-	Explorer string         `json:"explorer"`
-}
-
 func (s *session) auditSlash() error {
 	args, err := s.args("FAULT|NODE|KEEPER")
 	if err != nil {
 		return err
 	}
 	if _, err := s.market(); err != nil {
-		return err
-	}
-	o, explorer, err := s.service.AuditOptions(s.ctx)
-	if err != nil {
 		return err
 	}
 	key, err := s.auditAddress(args[0], "fault, node or keeper", only(market.KindNode, market.KindKeeper, market.KindFault), func(v *view.View) []solana.PublicKey {
@@ -147,38 +122,14 @@ func (s *session) auditSlash() error {
 		return err
 	}
 	stop := s.waiting("the chain's history", "Ctrl-C stops; nothing is changed")
-	slashes, err := audit.AuditSlash(s.ctx, o, key)
-	if errors.Is(err, audit.ErrNoHistory) { // a keeper may be named by its wallet
-		slashes, err = audit.AuditSlash(s.ctx, o, market.KeeperAddress(key))
-	}
+	out, err := s.service.AuditSlash(s.ctx, key)
 	stop()
-	if errors.Is(err, audit.ErrNoHistory) {
-		return refused(fmt.Sprintf("no fault of %s was ever opened and nothing was proven against it, as far as this node remembers", key),
-			"give a fault, a node or a keeper")
-	}
 	if err != nil {
 		return err
 	}
 	ok := true
-	out := make([]slashJSON, len(slashes))
-	for i, x := range slashes {
-		ok = ok && x.OK()
-		out[i] = slashJSON{
-			Proof: x.Proof, Node: x.Node.String(), Period: x.Period, Flags: append([]string{}, x.Flags.Names()...), State: x.State, Amount: x.Amount.String(),
-			Customer: x.Split.Pool.String(), Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(),
-			Steps: service.DescribeSteps(x.Steps, explorer),
-		}
-		about := x.Node
-		if !x.Fault.IsZero() {
-			out[i].Fault, about = x.Fault.String(), x.Fault
-		}
-		if !x.Keeper.IsZero() {
-			out[i].Keeper, about = x.Keeper.String(), x.Keeper
-		}
-		out[i].Explorer = explorer.Address(about)
-		if !x.Lease.IsZero() {
-			out[i].Lease = x.Lease.String()
-		}
+	for i := range out {
+		ok = ok && out[i].OK
 	}
 	err = s.done(out, func(w io.Writer) {
 		for _, x := range out {

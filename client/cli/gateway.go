@@ -168,6 +168,9 @@ func (s *session) gatewayOpen() error {
 	for i, p := range grant.Ports {
 		out.URLs[p.Port] = answer.URLs[i]
 	}
+	if err := s.publish(c.lease, purchase.Names{Issued: grant.IssuedAt, Until: grant.Expiry, URLs: out.URLs}); err != nil {
+		return err
+	}
 	if len(grant.SSHKeys) > 0 {
 		if out.SSH, err = c.jumpBlocks(at, answer); err != nil {
 			return err

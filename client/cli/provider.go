@@ -10,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func providerCommands(s Streams) []*cli.Command {
@@ -29,33 +30,9 @@ func providerCommands(s Streams) []*cli.Command {
 
 // providerJSON is a provider as printed.
 type providerJSON struct {
-	Wallet     string `json:"wallet"`
-	Account    string `json:"account"`
-	Payout     string `json:"payout,omitempty"`
-	Stake      string `json:"stake"`
-	Locked     string `json:"lockedStake"`
-	Unstaking  string `json:"unstaking"`
-	UnstakeAt  int64  `json:"unstakeAt,omitempty"`
-	Slashed    string `json:"slashedTotal"`
-	Nodes      uint32 `json:"nodes"`
-	Leases     uint32 `json:"liveLeases"`
-	Faults     uint32 `json:"pendingFaults"`
-	Registered int64  `json:"registeredAt,omitempty"`
-	Exists     bool   `json:"exists"`
-	Tx         *sent  `json:"transaction,omitempty"`
-}
-
-func describeProvider(wallet solana.PublicKey, p market.Provider, exists bool) providerJSON {
-	out := providerJSON{
-		Wallet: wallet.String(), Account: market.ProviderAddress(wallet).String(), Stake: market.GNT(p.Stake).String(),
-		Locked: market.GNT(p.LockedStake).String(), Unstaking: market.GNT(p.Unstaking).String(), UnstakeAt: p.UnstakeAt,
-		Slashed: market.GNT(p.SlashedTotal).String(), Nodes: p.NodeCount, Leases: p.LiveLeases, Faults: p.PendingFaults,
-		Registered: p.RegisteredAt, Exists: exists,
-	}
-	if exists {
-		out.Payout = p.Payout.String()
-	}
-	return out
+	service.ProviderAccount
+	Exists bool  `json:"exists"`
+	Tx     *sent `json:"transaction,omitempty"`
 }
 
 func (s *session) provider(wallet solana.PublicKey) (market.Provider, bool, error) {
@@ -83,8 +60,7 @@ func (s *session) providerDone(wallet solana.PublicKey, kind, what string, ixs [
 	if err != nil {
 		return err
 	}
-	j := describeProvider(wallet, p, exists)
-	j.Tx = &tx
+	j := providerJSON{service.DescribeProvider(wallet, &p, exists), exists, &tx}
 	return s.done(j, func(w io.Writer) {
 		fmt.Fprintf(w, "%s   stake %s, locked %s, unstaking %s GNT   tx %s\n", what, j.Stake, j.Locked, j.Unstaking, tx.Signature)
 	})
@@ -223,16 +199,22 @@ func (s *session) providerShow() error {
 	if _, err := s.market(); err != nil {
 		return err
 	}
-	p, err := s.mustProvider(wallet)
+	j, err := s.service.Provider(s.ctx, wallet)
 	if err != nil {
 		return err
 	}
-	j := describeProvider(wallet, p, true)
 	return s.done(j, func(w io.Writer) {
 		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"earnings go to", j.Payout},
 			[2]string{"stake", j.Stake + " GNT"}, [2]string{"locked stake", j.Locked + " GNT"},
 			[2]string{"unstaking", j.Unstaking + " GNT, free at " + when(j.UnstakeAt)}, [2]string{"slashed so far", j.Slashed + " GNT"},
-			[2]string{"nodes", fmt.Sprint(j.Nodes)}, [2]string{"running leases", fmt.Sprint(j.Leases)}, [2]string{"pending faults", fmt.Sprint(j.Faults)})
+			[2]string{"nodes", fmt.Sprint(j.Nodes)}, [2]string{"running leases", fmt.Sprint(j.Leases)}, [2]string{"pending faults", fmt.Sprint(j.Faults)},
+			[2]string{"earned", fmt.Sprintf("%s USDC settled, %s claimed, at most %s more; of leases that are not closed", j.Earned.Settled, j.Earned.Claimed, j.Earned.Unclaimed)})
+		for _, m := range j.Machines {
+			fmt.Fprintf(w, "node %s   %d×%s   %s   tier %d   %s USDC per GPU-hour   %s\n", m.Address, m.GPUs, m.Model, m.Status, m.Tier, m.Price, plural(len(m.Leases), "open lease"))
+			for _, d := range m.ToDo {
+				fmt.Fprintf(w, "  to do  %s: %s\n", d.What, d.Do)
+			}
+		}
 	})
 }
 

@@ -69,11 +69,11 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	events, err := serve.OpenEvents(filepath.Join(f.Dir(), "events.db"), customer)
+	events, samples, closeSeen, err := s.seen(f, customer)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, events.Close()) }()
+	defer func() { err = errors.Join(err, closeSeen()) }()
 	extends, closeBoth, err := s.managerFor(filepath.Join(f.Dir(), "extensions.db"), extensionsKept)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	o := serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events,
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Samples: samples, Names: s.publicNames,
 		Inference: models, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}

@@ -197,6 +197,8 @@ func TestServeReads(t *testing.T) {
 	other := &served{t: t, url: v.url, token: "gantry_wrong"}
 	require.Equal(t, http.StatusUnauthorized, other.ask(http.MethodGet, "/v1/leases", nil, nil, &p))
 
+	v.showsProvider(me, provider.PublicKey().String(), node.Address.String(), lease.Address.String())
+
 	var shown, answered any
 	me.ok(&shown, "market", "show")
 	require.Equal(t, http.StatusOK, v.ask(http.MethodGet, "/v1/market", nil, nil, &answered))

@@ -11,7 +11,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 const (
@@ -98,4 +100,22 @@ func (b *buyer) Forward(ctx context.Context, lease solana.PublicKey, port uint16
 		ss.close()
 	}()
 	return l.Addr().String(), done, nil
+}
+
+// publicNames are the addresses that gateways have given to ports of an order of the server's customer.
+func (s *session) publicNames(order solana.PublicKey) (map[uint16]string, error) {
+	f, err := s.grantsOf(market.Lease{Lease: bindings.Lease{Customer: s.actsFor, Order: order}})
+	if err != nil {
+		return nil, err
+	}
+	return f.Published(order, time.Now())
+}
+
+// publish keeps the names that a gateway has given to a lease, for the server's page.
+func (s *session) publish(l market.Lease, n purchase.Names) error {
+	f, err := s.grantsOf(l)
+	if err != nil {
+		return err
+	}
+	return f.Publish(l.Order, n)
 }

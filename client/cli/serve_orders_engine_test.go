@@ -198,7 +198,9 @@ func TestServeBuysOnce(t *testing.T) {
 		return
 	}
 	ran := make(chan error, 1)
-	go func() { ran <- v.examples("LEASE=" + second.Address.String()) }()
+	go func() {
+		ran <- v.examples("LEASE="+second.Address.String(), "PROVIDER="+m.provider.PublicKey().String(), "NODE="+node.Address.String())
+	}()
 	m.award(customer.PublicKey(), node)
 	require.NoError(t, <-ran)
 }

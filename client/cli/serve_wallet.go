@@ -110,3 +110,18 @@ func (s *session) page(f *purchase.Folder, o *serve.Options) (end func(), err er
 	o.Wallet = wallet.New(wallet.Options{Client: s.client, Service: s.service, Manager: m, Customer: o.Customer, Session: o.Session, Now: time.Now})
 	return end, nil
 }
+
+// seen opens what the server keeps of what it has seen: the changes of the customer's accounts, and the market's figures.
+func (s *session) seen(f *purchase.Folder, customer solana.PublicKey) (events *serve.Events, samples *serve.Samples, end func() error, err error) {
+	genesis, err := s.client.Genesis(s.ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if events, err = serve.OpenEvents(filepath.Join(f.Dir(), "events.db"), customer); err != nil {
+		return nil, nil, nil, err
+	}
+	if samples, err = serve.OpenSamples(filepath.Join(f.Dir(), "statistics.db"), genesis); err != nil {
+		return nil, nil, nil, errors.Join(err, events.Close())
+	}
+	return events, samples, func() error { return errors.Join(samples.Close(), events.Close()) }, nil
+}

@@ -83,6 +83,7 @@ func TestOrdersByTemplate(t *testing.T) {
 	require.Equal(t, OrderRequest{
 		GPU: "A100", Count: 1, MaxPrice: "2.00", Seconds: 1800, Image: "docker.io/vllm/vllm-openai:latest", Network: "internet", MinMemory: 24, AllowSimulated: true,
 		Command: []string{"--model", "a/b", "--gpu-memory-utilization", "0.9", "--tensor-parallel-size", "1", "--max-model-len", "100"},
+		Ports:   []template.Port{{Name: "api", Port: 8000}},
 	}, b.asked[0])
 	header["Idempotency-Key"] = "l"
 	w, _ = ask(t, s, http.MethodPost, "/v1/templates/ssh/orders", `{"gpu": "H100", "seconds": 60, "volume": "x:1GiB", "network": "none", "image": "debian@sha256:0"}`, header)

@@ -29,7 +29,11 @@ type Forward struct {
 	Lease    string `json:"lease"`
 	Port     uint16 `json:"port" doc:"In the container"`
 	Endpoint string `json:"endpoint" doc:"Address and port on the server's machine, on loopback; it ends with the lease and with the server"`
+	URL      string `json:"url" doc:"The endpoint for a browser on the server's machine, where the port speaks HTTP"`
 }
+
+// urlOf is where a browser on this machine finds an endpoint.
+func urlOf(endpoint string) string { return "http://" + endpoint + "/" }
 
 // forwards are the ports that are forwarded, as long as the server runs.
 type forwards struct {
@@ -95,7 +99,27 @@ func (f *forwards) open(ctx context.Context, by Forwarder, lease solana.PublicKe
 	case <-ctx.Done():
 		return key, ctx.Err()
 	}
-	return Forward{key.Lease, key.Port, x.endpoint}, x.err
+	return Forward{key.Lease, key.Port, x.endpoint, urlOf(x.endpoint)}, x.err
+}
+
+// of are the endpoints of a lease's ports that are open.
+func (f *forwards) of(lease solana.PublicKey) map[uint16]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := map[uint16]string{}
+	for key, x := range f.running {
+		if key.Lease != lease.String() {
+			continue
+		}
+		select {
+		case <-x.opened:
+			if x.err == nil {
+				out[key.Port] = x.endpoint
+			}
+		default:
+		}
+	}
+	return out
 }
 
 type forwardInput struct {
@@ -112,6 +136,7 @@ func (s *Server) registerForward(api huma.API) {
 		Description:  "As gantry port: every program of the server's machine can connect. A port that is forwarded already is answered as it is. It ends with the lease and with the server.",
 		MaxBodyBytes: maxBody, Errors: append(slices.Clone(mistakes), http.StatusRequestEntityTooLarge, http.StatusServiceUnavailable),
 	}, s.forward)
+	huma.Register(api, read("list-ports", "/v1/leases/{id}/forwards", "Ports of a lease's container: declared ones, those that are forwarded, those with a public name"), s.leasePorts)
 }
 
 func (s *Server) forward(ctx context.Context, in *forwardInput) (*reply[Forward], error) {

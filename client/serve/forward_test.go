@@ -51,10 +51,13 @@ func TestForwardsAreBounded(t *testing.T) {
 		for port := range uint16(maxForwards) {
 			got, err := f.open(t.Context(), p, solana.PublicKey{7}, port+1)
 			require.NoError(t, err)
-			require.Equal(t, Forward{solana.PublicKey{7}.String(), port + 1, fmt.Sprintf("127.0.0.1:%d", 40_001+int(port))}, got)
+			require.Equal(t, Forward{solana.PublicKey{7}.String(), port + 1, fmt.Sprintf("127.0.0.1:%d", 40_001+int(port)), fmt.Sprintf("http://127.0.0.1:%d/", 40_001+int(port))}, got)
 		}
 	}
 	require.Equal(t, maxForwards, p.calls)
+	require.Len(t, f.of(solana.PublicKey{7}), maxForwards)
+	require.Equal(t, "127.0.0.1:40002", f.of(solana.PublicKey{7})[2])
+	require.Empty(t, f.of(solana.PublicKey{8}), "of another lease")
 	_, err = f.open(t.Context(), p, solana.PublicKey{7}, 99)
 	requireStatus(t, err, http.StatusServiceUnavailable)
 	close(p.ends[3])

@@ -29,6 +29,7 @@ func (l limit) take(what string) (give func(), err error) {
 // registerHistory adds what is computed from the whole market, and from a lease's transactions.
 func (s *Server) registerHistory(api huma.API) {
 	huma.Register(api, read("get-statistics", "/v1/statistics", "How much of the market is used, and what it asks"), s.statistics)
+	huma.Register(api, read("get-statistics-history", "/v1/statistics/history", "What the market was while this server ran"), s.samples)
 	op := read("audit-lease", "/v1/audit/{id}", "The history of a lease, rebuilt from its transactions and checked")
 	op.Description = "Of any lease, also of one that is closed and of other customers: every amount, signature and proof is checked. The cluster must still have the transactions."
 	op.Errors = append(op.Errors, http.StatusServiceUnavailable)
@@ -41,6 +42,26 @@ func (s *Server) statistics(ctx context.Context, _ *struct{}) (*reply[service.St
 		return nil, failed(err)
 	}
 	return &reply[service.Statistics]{all}, nil
+}
+
+type samplesInput struct {
+	Hours int `query:"hours" minimum:"1" maximum:"8784" default:"24" doc:"How far back"`
+}
+
+// SamplesAnswer is what the server has noted down of the market.
+type SamplesAnswer struct {
+	Samples []Sample `json:"samples" doc:"The oldest first, evenly thinned out to 500. Noted each minute in which somebody asks for the market, and each hour while the server runs; of days before the last one an hour is kept, for a year"`
+}
+
+func (s *Server) samples(_ context.Context, in *samplesInput) (*reply[SamplesAnswer], error) {
+	if s.o.Samples == nil {
+		return nil, problem(http.StatusServiceUnavailable, "this server keeps no history of the market", "ask gantry serve")
+	}
+	all, err := s.o.Samples.last(in.Hours, samplesAnswered)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &reply[SamplesAnswer]{SamplesAnswer{Samples: all}}, nil
 }
 
 func (s *Server) audit(ctx context.Context, in *leaseInput) (*reply[service.Audit], error) {

@@ -83,6 +83,7 @@ func (s *Server) register(api huma.API) {
 	s.registerExtend(api)
 	s.registerForward(api)
 	s.registerHistory(api)
+	s.registerProvider(api)
 	s.registerPage(api)
 	huma.Register(api, read("get-market", "/v1/market", "The market: parameters, models, relations"), s.market)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
 )
 
 // waitFor is how long a request waits for its purchase before it is answered that the purchase goes on.
@@ -41,6 +42,7 @@ type OrderRequest struct {
 	Network         string            `json:"network,omitempty" enum:"internet,none" doc:"What a container may reach; internet by default"`
 	Volume          string            `json:"volume,omitempty" maxLength:"256" doc:"NAME:SIZE[:PATH]: an encrypted file system for the container, as long as the job runs"`
 	MinMemory       uint              `json:"minMemoryGiB,omitempty" maximum:"1024" doc:"Of each GPU"`
+	Ports           []template.Port   `json:"ports,omitempty" maxItems:"16" doc:"That the program listens on: what a list of the lease's ports begins with. They change nothing of the order"`
 	RunToCompletion bool              `json:"runToCompletion,omitempty" doc:"The lease ends with the job"`
 	AllowSimulated  bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
 	service.Figures
@@ -74,6 +76,8 @@ type Buyer interface {
 // begun it is gone, until the server ends.
 type orders struct {
 	buyer Buyer
+	// bought is told of purchases that have come to leases; nil for nothing.
+	bought func(Bought, OrderRequest)
 
 	mu      sync.Mutex
 	ctx     context.Context // of the server; nil when it does not serve
@@ -130,6 +134,9 @@ func (o *orders) run(key string, r OrderRequest) (*buying, error) {
 	ctx := o.ctx
 	o.wg.Go(func() {
 		b.bought, b.err = o.buyer.Buy(ctx, key, r)
+		if b.err == nil && o.bought != nil {
+			o.bought(b.bought, r)
+		}
 		o.mu.Lock()
 		delete(o.running, key)
 		o.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -81,7 +82,7 @@ func failed(err error) error {
 	f := service.Classify(err)
 	status, known := statuses[f.Code]
 	switch {
-	case errors.Is(err, service.ErrNoLease):
+	case errors.Is(err, service.ErrNoLease), errors.Is(err, service.ErrNoProvider), errors.Is(err, service.ErrNoNode), errors.Is(err, audit.ErrNoHistory):
 		status = http.StatusNotFound
 	case errors.As(err, new(*service.RefusedByNode)): // it answers, and would repeat that
 		status = http.StatusConflict

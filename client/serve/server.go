@@ -31,6 +31,8 @@ type Options struct {
 	Extender Extender
 	// Forwarder leads ports of this machine into containers.
 	Forwarder Forwarder
+	// Names finds the public addresses that gateways have given to ports of an order's leases; nil for none.
+	Names func(order solana.PublicKey) (map[uint16]string, error)
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
 	// Machines speaks with the machines of leases for the page; nil where there is none.
@@ -39,6 +41,8 @@ type Options struct {
 	Latencies Latencies
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.
 	Events *Events
+	// Samples keeps what the market was; nil for a server without a history of it.
+	Samples *Samples
 	// Inference has the deployments, whose requests come to /openai/v1; nil for none.
 	Inference *inference.Service
 	// Templates may be ordered by name.
@@ -78,6 +82,7 @@ func New(o Options) *Server {
 		o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, audits: make(limit, maxAudits),
 		signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}, challenges: newChallenges(time.Now),
 	}
+	s.orders.bought = s.declared
 	mux := http.NewServeMux()
 	s.api(mux)
 	open := map[string]bool{"/openapi.json": true, "/health": true, signInPath: true}
@@ -156,6 +161,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	defer s.orders.begin(ctx)()
 	defer s.forwards.begin(ctx)()
+	if s.o.Samples != nil {
+		defer s.beginSamples(ctx)()
+	}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	select {

@@ -94,7 +94,7 @@ func orderOf(t *template.Template, o TemplateOrder) (OrderRequest, template.Job,
 	}
 	r := OrderRequest{
 		GPU: o.GPU, Count: max(o.Count, j.GPUs), Region: o.Region, MaxPrice: o.MaxPrice, Seconds: o.Seconds, Image: or(o.Image, j.Image), Command: j.Command, Env: j.Env,
-		Network: or(o.Network, j.Network), Volume: or(o.Volume, j.Volume), MinMemory: j.MemoryGiB, RunToCompletion: j.ToEnd, AllowSimulated: o.AllowSimulated,
+		Network: or(o.Network, j.Network), Volume: or(o.Volume, j.Volume), MinMemory: j.MemoryGiB, Ports: j.Ports, RunToCompletion: j.ToEnd, AllowSimulated: o.AllowSimulated,
 	}
 	if r.GPU == "" {
 		r.GPU, r.MaxPrice = j.Try.GPU, or(r.MaxPrice, j.Try.MaxPrice)

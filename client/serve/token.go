@@ -39,7 +39,7 @@ type tokenEntry struct {
 // among them ErrLocked where another server uses the file.
 func OpenStore(path string, session solana.PublicKey) (*Store, error) {
 	db, err := boltstore.Open(path, boltstore.Config{
-		Name: "server's database", Schema: schema, Owner: session[:], Buckets: [][]byte{bucketTokens},
+		Name: "server's database", Schema: schema, Owner: session[:], Buckets: [][]byte{bucketTokens, bucketPorts},
 		DescribeOwner: func(key []byte) string { return "the session key " + solana.PublicKeyFromBytes(key).String() },
 		OtherProcess:  "another gantry serve runs with this session key: stop it first",
 		OtherOwner:    "choose another --state-dir",

@@ -69,6 +69,13 @@ func (c *cached[T]) get(ctx context.Context) (T, error) {
 	}
 }
 
+// peek is the value that was read last, and how long ago; ok is false where none was. It reads nothing.
+func (c *cached[T]) peek() (value T, age time.Duration, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.value, c.now().Sub(c.at), !c.at.IsZero()
+}
+
 // begin begins a read, or finds the one that runs; nil when the owner has ended. The caller holds the lock.
 func (c *cached[T]) begin() *flight {
 	if c.flight != nil {

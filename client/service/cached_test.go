@@ -62,6 +62,9 @@ func (s *source) read(ctx context.Context) (int, error) {
 // and an older one never.
 func TestCachedAnswersAreFresh(t *testing.T) {
 	s, c := newSource()
+	_, _, ok := c.peek()
+	require.False(t, ok)
+	require.Empty(t, s.began, "a look reads nothing")
 	got := make(chan int, 3)
 	for range 3 {
 		go func() {
@@ -81,6 +84,10 @@ func TestCachedAnswersAreFresh(t *testing.T) {
 	require.Empty(t, s.began)
 
 	s.pass(freshFor / 4)
+	v, age, ok := c.peek()
+	require.True(t, ok)
+	require.Equal(t, 1, v)
+	require.Equal(t, freshFor/4, age)
 	v, err := c.get(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, v)

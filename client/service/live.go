@@ -28,6 +28,7 @@ type live struct {
 	market   cached[Market]
 	cluster  cached[Cluster]
 	clock    cached[instant]
+	starts   cached[Starts]
 
 	mu  sync.Mutex
 	ctx context.Context // nil when it has ended
@@ -58,6 +59,7 @@ func (s *Service) Follow(ctx context.Context, customer solana.PublicKey) (v *vie
 	l.market = newCached(l, s.readMarket)
 	l.cluster = newCached(l, s.readCluster)
 	l.clock = newCached(l, s.readClock)
+	l.starts = newCached(l, s.readStarts)
 	l.wg.Go(func() {
 		_ = w.Run(ctx, func(e watch.Event) { // its only error is the context's
 			if err := v.Apply(e); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/gantry-market/gantry/client/market"
 )
@@ -14,6 +15,7 @@ type Statistics struct {
 	At     int64             `json:"at" doc:"By the cluster's clock, unix seconds"`
 	Total  NodeStatistics    `json:"total"`
 	Models []ModelStatistics `json:"models" doc:"By GPU model, those with most GPUs first"`
+	Starts Starts            `json:"starts"`
 }
 
 // NodeStatistics are figures of several nodes.
@@ -40,7 +42,27 @@ func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
 	if err != nil {
 		return Statistics{}, err
 	}
-	return r.stats, nil
+	read := s.readStarts
+	if l := s.live.Load(); l != nil {
+		read = l.starts.get
+	}
+	out := r.stats
+	out.Starts, err = read(ctx)
+	return out, err
+}
+
+// SeenStatistics are figures that were read for somebody within a time, without Starts; ok is false where there are none.
+// Nothing is read for it: all nodes of a large market are tens of megabytes.
+func (s *Service) SeenStatistics(within time.Duration) (out Statistics, ok bool) {
+	l := s.live.Load()
+	if l == nil {
+		return out, false
+	}
+	r, age, ok := l.ranking.peek()
+	if !ok || age > within {
+		return out, false
+	}
+	return r.stats, true
 }
 
 // tally counts nodes.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/localnet/network"
 )
 
 // browserTest is the folder of what tries the page in a browser.
@@ -64,6 +65,34 @@ func TestPageInABrowser(t *testing.T) {
 	require.NoError(t, err)
 	inBrowser(t, chromium, "page.mjs", served.Page, served.TokenFile)
 	require.Len(t, snapshotOf(t, n).LeasesOfCustomer(n.Keys.Customers[1].Address()), 1)
+	if times := os.Getenv("GANTRY_PAINT"); times != "" { // how often the first paint is measured
+		path, err := filepath.Abs(filepath.Join(browserTest, "paint.mjs"))
+		require.NoError(t, err)
+		out, err := exec.CommandContext(t.Context(), "node", path, chromium, served.URL, served.TokenFile, times).CombinedOutput()
+		t.Logf("%s", out)
+		require.NoError(t, err)
+	}
+}
+
+// A person looks at providers, one of whom is slashed, at the templates, and makes a deployment, in a browser.
+func TestPageOfProvidersAndDeployments(t *testing.T) {
+	t.Parallel()
+	chromium := browser(t)
+	nodes := network.DefaultNodes(1)
+	nodes = append(nodes, network.NodeSpec{Name: "node-2", Provider: 1, GPU: "A100", Count: 1, Region: "eu-central-1", Price: 1_900_000, Wrong: true})
+	n, err := network.Start(t.Context(), network.Config{Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 2, Nodes: nodes, Log: warnings(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	ok(t, n, n.Keys.Customers[0], "credits", "add", "10")
+	ok(t, n, n.Keys.Customers[0], deploy("1.30", "A100", "--run-to-completion")...)
+	served, err := n.StartServe(t.Context(), n.Keys.Customers[1], "25")
+	require.NoError(t, err)
+	wallets := map[string]string{}
+	for _, m := range n.Nodes {
+		wallets[m.Name] = m.Owner.Address().String()
+	}
+	inBrowser(t, chromium, "views.mjs", served.Page, wallets["node-1"], wallets["node-2"])
 }
 
 // A person with a wallet that has no credits signs in with it, deposits, authorises the server's session key and has a

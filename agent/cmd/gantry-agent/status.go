@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 func statusCommand() *cli.Command {
@@ -36,6 +38,7 @@ type screen struct {
 	// Payout is what the account that earnings go to holds now.
 	Payout market.USDC    `json:"payout_micro_usdc"`
 	Leases []market.Lease `json:"leases"`
+	Faults []market.Fault `json:"faults"` // open ones of the machine
 	ToDo   []string       `json:"to_do"`
 }
 
@@ -83,8 +86,13 @@ func runStatus(c *cli.Context) error {
 		if r.Leases, err = query.Select[market.Lease](c.Context, client, query.LeasesAt(r.Node.Address), chain.Confirmed); err != nil {
 			return err
 		}
+		faults, err := query.Select[market.Fault](c.Context, client, query.FaultsOf(r.Node.Node.Provider), chain.Confirmed)
+		if err != nil {
+			return err
+		}
+		r.Faults = slices.DeleteFunc(faults, func(f market.Fault) bool { return f.Fault.Node != r.Node.Address })
 	}
-	r.ToDo = todo(r)
+	r.ToDo = todo(r, time.Now().Unix())
 	if c.Bool("json") {
 		e := json.NewEncoder(c.App.Writer)
 		e.SetIndent("", "  ")
@@ -95,7 +103,7 @@ func runStatus(c *cli.Context) error {
 }
 
 // todo says what is wrong and how to correct it.
-func todo(r screen) []string {
+func todo(r screen, now int64) []string {
 	out := []string{}
 	if !r.Running {
 		out = append(out, "the agent does not run: gantry-agent run")
@@ -118,29 +126,11 @@ func todo(r screen) []string {
 	if r.Balance < chain.SOL/200 {
 		out = append(out, fmt.Sprintf("the machine's key has %s for fees: send some SOL to %s", r.Balance, r.Node.NodeKey))
 	}
-	switch r.Node.State() {
-	case market.NodeSuspended:
-		out = append(out, "keepers found that the machine is not what it claims: see gantry fault list; when it is settled: gantry-agent update --status active")
-	case market.NodeDraining, market.NodeHibernated:
-		if r.Running && r.Agent.Offer.Withdrawn && r.Agent.Offer.Reason != offer.Slow {
-			break // the agent brings it back
+	for _, d := range service.ToDoOf(r.Node, r.Provider, r.Faults, r.Leases, now) {
+		if d.Kind == service.ToDoWithdrawn && r.Running && r.Agent.Offer.Withdrawn && r.Agent.Offer.Reason != offer.Slow {
+			continue // the agent brings it back
 		}
-		out = append(out, "no new leases while "+r.Node.State().String()+": gantry-agent update --status active")
-	case market.NodeRetired:
-		out = append(out, "the node is retired: gantry-agent close")
-	}
-	if missing := r.Node.MissingStake(); missing > 0 {
-		topUp := "gantry-agent update --status active"
-		if free := r.Provider.FreeStake(); free < missing {
-			topUp = fmt.Sprintf("gantry provider stake %s, then %s", missing-free, topUp)
-		}
-		out = append(out, fmt.Sprintf("the machine's stake is %s GNT too low, so nothing is awarded: %s", missing, topUp))
-	}
-	for _, l := range r.Leases {
-		if l.Repriced() && l.State() == market.LeaseRunning {
-			out = append(out, fmt.Sprintf("the award of lease %s was unjust: what is not paid yet is worth %s instead of %s USDC per GPU-hour; if that is too little: gantry-agent end %s",
-				l.Address, market.PricePerHour(l.Price), market.PricePerHour(l.AwardPrice), l.Address))
-		}
+		out = append(out, d.What+": "+d.Do)
 	}
 	return out
 }

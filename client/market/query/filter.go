@@ -57,6 +57,16 @@ func LeasesOf(customer solana.PublicKey) chain.Filter {
 	return having(market.KindLease, at(unsafe.Offsetof(bindings.Lease{}.Customer), customer[:]))
 }
 
+// LeasesServedBy are the leases of a provider account.
+func LeasesServedBy(provider solana.PublicKey) chain.Filter {
+	return having(market.KindLease, at(unsafe.Offsetof(bindings.Lease{}.Provider), provider[:]))
+}
+
+// FaultsOf are the faults of a provider account.
+func FaultsOf(provider solana.PublicKey) chain.Filter {
+	return having(market.KindFault, at(unsafe.Offsetof(bindings.Fault{}.Provider), provider[:]))
+}
+
 // LeasesOfOrder are the leases of an order.
 func LeasesOfOrder(order solana.PublicKey) chain.Filter {
 	return having(market.KindLease, at(unsafe.Offsetof(bindings.Lease{}.Order), order[:]))

@@ -27,6 +27,9 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 	closedOrder.Status, closedOrder.Requirement.Model = uint8(market.OrderOpen), 516
 	var credits bindings.Credits
 	credits.SessionKeys[2].Key = key
+	var served bindings.Lease
+	var fault bindings.Fault
+	served.Provider, fault.Provider = key, key
 	type account struct {
 		kind  market.Kind
 		value any
@@ -43,6 +46,8 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 		{market.KindOrder, awarded},
 		{market.KindOrder, closedOrder},
 		{market.KindCredits, credits},
+		{market.KindLease, served},
+		{market.KindFault, fault},
 	}
 	for name, c := range map[string]struct {
 		filter chain.Filter
@@ -56,6 +61,8 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 		"leases at":        {query.LeasesAt(key), []int{3}},
 		"leases of":        {query.LeasesOf(key), []int{4}},
 		"leases of order":  {query.LeasesOfOrder(key), []int{5}},
+		"leases served":    {query.LeasesServedBy(key), []int{11}},
+		"faults of":        {query.FaultsOf(key), []int{12}},
 		"orders of":        {query.OrdersOf(key), []int{6}},
 		"open orders":      {query.OpenOrders(515), []int{7}},
 		"session key":      {query.CreditsNaming(key)[2], []int{10}},

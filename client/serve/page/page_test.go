@@ -92,7 +92,7 @@ var (
 	// inline is what a browser would refuse: handlers, styles and scripts in the document.
 	inline = regexp.MustCompile(`(?i)\son[a-z]+\s*=|\sstyle\s*=|<style|<script(?:[^>]*)>[^<]`)
 	// imported is what a module loads, or the document.
-	imported = regexp.MustCompile(`(?:from|import\()\s*'([^']+)'|(?:src|href)="([^"]+)"`)
+	imported = regexp.MustCompile(`(?m)(?:^import [^']*from\s*|import\()'([^']+)'|(?:src|href)="([^"]+)"`)
 )
 
 // No file asks another host, turns a text into markup, or has a script or style where the browser refuses it; and what one

@@ -2,8 +2,8 @@
 // chain by strangers.
 
 const attributes = new Set([
-  'accept', 'autocomplete', 'class', 'colspan', 'for', 'href', 'id', 'inputmode', 'max', 'maxlength', 'min', 'name', 'placeholder',
-  'required', 'role', 'rows', 'scope', 'spellcheck', 'step', 'tabindex', 'type', 'value',
+  'accept', 'autocomplete', 'class', 'colspan', 'for', 'href', 'id', 'inputmode', 'max', 'maxlength', 'min', 'name', 'open', 'pattern', 'placeholder',
+  'required', 'role', 'rows', 'scope', 'spellcheck', 'step', 'tabindex', 'title', 'type', 'value',
 ]);
 
 // el makes an element. Attributes that are null or false are left out; on is an object of listeners; links lead to views.
@@ -23,6 +23,19 @@ export function el(tag, attrs = {}, ...children) {
   return e;
 }
 
+// outside is a link that leaves the page: to a port that is forwarded to this machine, or to a gateway's name. What is neither
+// is shown as text.
+export function outside(url, ...children) {
+  const at = URL.canParse(url) ? new URL(url) : null;
+  const forwarded = at?.protocol === 'http:' && at.hostname === '127.0.0.1';
+  if (!forwarded && at?.protocol !== 'https:') return el('code', {}, url);
+  const a = el('a', {}, ...children);
+  a.href = at.href;
+  a.target = '_blank';
+  a.rel = 'noopener noreferrer';
+  return a;
+}
+
 // nodes are children that append takes: nodes as they are, the rest as text.
 function nodes(children) {
   return children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c)));
@@ -37,7 +50,7 @@ export function fill(e, ...children) {
 
 // describe makes a list of names and values; those without a value are left out.
 export function describe(...pairs) {
-  return el('dl', {}, pairs.filter(([, v]) => v !== undefined && v !== null && v !== '').map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
+  return el('dl', {}, pairs.filter(([, v]) => v !== undefined && v !== null && v !== false && v !== '').map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
 }
 
 // figure is a short name above a value.

@@ -3,18 +3,29 @@ import { ask, forget, get, keep, signedIn, signInPath } from './api.js';
 import { el, fill, say } from './dom.js';
 import { problem } from './show.js';
 import { disconnect, listen } from './wallet.js';
-import { audit } from './views/audit.js';
-import { keepers } from './views/keepers.js';
-import { lease } from './views/lease.js';
-import { leases } from './views/leases.js';
-import { market } from './views/market.js';
-import { order } from './views/order.js';
-import { purchase } from './views/purchase.js';
 import { signIn } from './views/signin.js';
-import { status } from './views/status.js';
-import { wallet } from './views/wallet.js';
 
-const views = { market, order, purchase, leases, lease, wallet, audit, keepers, status };
+// views are loaded when they are first shown.
+const views = {
+  market: async () => (await import('./views/market.js')).market,
+  order: async () => (await import('./views/order.js')).order,
+  purchase: async () => (await import('./views/purchase.js')).purchase,
+  leases: async () => (await import('./views/leases.js')).leases,
+  lease: async () => (await import('./views/lease.js')).lease,
+  deployments: async () => (await import('./views/deployments.js')).deployments,
+  deploy: async () => (await import('./views/deploy.js')).deploy,
+  deployment: async () => (await import('./views/deployment.js')).deployment,
+  provider: async () => (await import('./views/provider.js')).provider,
+  machine: async () => (await import('./views/machine.js')).machine,
+  wallet: async () => (await import('./views/wallet.js')).wallet,
+  audit: async () => (await import('./views/audit.js')).audit,
+  slash: async () => (await import('./views/slash.js')).slash,
+  keepers: async () => (await import('./views/keepers.js')).keepers,
+  status: async () => (await import('./views/status.js')).status,
+};
+
+// parents are the views in the navigation to which the others belong.
+const parents = { lease: 'leases', purchase: 'order', deploy: 'deployments', deployment: 'deployments', machine: 'provider', slash: 'keepers' };
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
 const out = document.getElementById('out');
@@ -36,9 +47,12 @@ async function show(failure) {
   nav.hidden = out.hidden = !signedIn();
   const { name, argument, query } = parse();
   for (const a of nav.querySelectorAll('a')) {
-    const here = a.getAttribute('href') === `#/${name === 'lease' ? 'leases' : name}`;
-    if (here) a.setAttribute('aria-current', 'page');
-    else a.removeAttribute('aria-current');
+    const here = a.getAttribute('href') === `#/${parents[name] ?? name}`;
+    if (here) {
+      a.setAttribute('aria-current', 'page');
+      a.scrollIntoView({ block: 'nearest', inline: 'nearest' }); // on a narrow screen the list scrolls
+    }
+    if (!here) a.removeAttribute('aria-current');
   }
   if (!signedIn()) {
     where.textContent = '';
@@ -57,7 +71,9 @@ async function show(failure) {
   const root = el('div');
   fill(main, root);
   try {
-    await views[name]({ root, argument, query, signal, every: (ms, f) => every(ms, f, signal, root) });
+    const view = await views[name]();
+    if (signal.aborted) return;
+    await view({ root, argument, query, signal, every: (ms, f) => every(ms, f, signal, root) });
   } catch (err) {
     if (signal.aborted) return;
     root.append(problem(err));

@@ -18,7 +18,8 @@ export function amount(n) {
 // cost is price × GPUs × seconds / 3600, rounded down, as the program reckons it; all in millionths of USDC.
 export const cost = (price, gpus, seconds) => (price * BigInt(gpus) * BigInt(seconds)) / 3600n;
 
-export const usdc = (text) => `${text} USDC`;
+// usdc writes an amount without the zeros that say nothing.
+export const usdc = (text) => `${micro(text) === null ? text : amount(micro(text))} USDC`;
 
 export const short = (address) => (address.length > 12 ? `${address.slice(0, 4)}…${address.slice(-4)}` : address);
 
@@ -41,3 +42,6 @@ export function problem(err) {
     b.program && el('p', { class: 'note' }, `The market program's error: ${b.program} (${b.code})`),
     Array.isArray(b.errors) && el('ul', {}, b.errors.map((e) => el('li', {}, [e.location, e.message].filter(Boolean).join(': ')))));
 }
+
+// sum adds amounts up, exactly.
+export const sum = (texts) => amount(texts.reduce((n, t) => n + (micro(t) ?? 0n), 0n));

@@ -2,15 +2,7 @@
 import { get } from '../api.js';
 import { describe, el, field, figure, fill } from '../dom.js';
 import { problem, span, usdc } from '../show.js';
-
-const heads = ['What', 'When', 'Adds up', 'Figures', 'Transaction'];
-
-function row(s) {
-  return el('tr', {}, el('th', { scope: 'row' }, s.name), el('td', {}, s.time && new Date(s.time).toLocaleString()),
-    el('td', {}, s.ok ? el('span', { class: 'badge verified' }, 'yes') : el('span', { class: 'badge bad' }, 'no')),
-    el('td', { class: 'text' }, s.text, s.problems?.length > 0 && el('ul', {}, s.problems.map((p) => el('li', {}, p)))),
-    el('td', { class: 'text' }, s.transaction && el('code', {}, s.transaction)));
-}
+import { steps } from './steps.js';
 
 export async function audit({ root, argument, signal }) {
   const id = decodeURIComponent(argument);
@@ -36,9 +28,7 @@ export async function audit({ root, argument, signal }) {
     el('p', { role: 'status', class: a.ok ? 'verdict good' : 'verdict bad' }, a.ok ? 'Everything adds up.' : 'NOT everything adds up: see the steps below.'),
     el('div', { class: 'figures' }, figure('Paid for the time', usdc(a.paid)), figure('To the provider', usdc(a.provider)), figure('Fee', usdc(a.fee)), figure('Came back', usdc(a.refunded))),
     el('p', {}, `${span(a.paidSeconds)} × ${a.gpus} GPU${a.gpus === 1 ? '' : 's'} × ${a.pricePerGpuHour} USDC per GPU-hour = ${a.paid} USDC = ${a.provider} for the provider + ${a.fee} fee (${(a.feeBps / 100).toFixed(2)} %).`),
-    el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Steps' }, el('table', {},
-      el('caption', {}, `From the first to the last${a.lives > 1 ? `; this address was a lease ${a.lives} times, the last one is shown` : ''}${a.open ? '; the lease is not closed yet' : ''}.`),
-      el('thead', {}, el('tr', {}, heads.map((h) => el('th', { scope: 'col' }, h)))), el('tbody', {}, a.steps.map(row)))),
-    describe(['Proofs of reports', a.verifiedLeaves], ['Order', code(a.order)], ['Node', code(a.node)], ['Customer', code(a.customer)], ['Look it up at', code(a.explorer)]),
+    steps(a.steps, `From the first to the last${a.lives > 1 ? `; this address was a lease ${a.lives} times, the last one is shown` : ''}${a.open ? '; the lease is not closed yet' : ''}.`),
+    describe(['Proofs of reports', a.verifiedLeaves], ['Order', code(a.order)], ['Node', el('a', { href: `#/machine/${encodeURIComponent(a.node)}` }, a.node)], ['Customer', code(a.customer)], ['Look it up at', code(a.explorer)]),
     el('p', { class: 'note' }, 'The same without this server: ', code(`gantry audit ${a.lease}`), '.'));
 }

@@ -5,6 +5,7 @@ import { span, usdc, when } from '../show.js';
 import { extendForm, judgeForms } from './actions.js';
 import { stateOf } from './leases.js';
 import { logs } from './logs.js';
+import { ports } from './ports.js';
 import { stopButton } from './stop.js';
 import { terminal } from './terminal.js';
 import { use } from './use.js';
@@ -17,7 +18,7 @@ const phases = {
 
 export async function lease({ root, argument, signal, every }) {
   const id = decodeURIComponent(argument);
-  const body = el('div');
+  const body = el('section', { class: 'card', 'aria-label': 'Details' });
   const failure = el('div');
   const live = el('div');
   const acts = el('div');
@@ -51,6 +52,7 @@ export async function lease({ root, argument, signal, every }) {
         ['State', stateOf(l)], ['', phases[l.status]], ['Detail', l.detail],
         ['GPUs', [`${l.gpus} × ${l.model ?? 'GPU'} `, l.simulated && simulated()]],
         ['Exit code', l.exitCode], ['Output', l.output]),
+      el('div', { class: 'buttons' }, stopButton(l, failure, load), el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit' }, 'Audit this lease')),
       el('h2', {}, 'Money'),
       describe(
         ['Price', `${usdc(l.pricePerGpuHour)} per GPU-hour`], ['Price of the award', l.awardPricePerGpuHour && `${usdc(l.awardPricePerGpuHour)} per GPU-hour`],
@@ -61,8 +63,7 @@ export async function lease({ root, argument, signal, every }) {
         ['Used', span(l.usedSeconds)], ['Paid', span(l.paidSeconds)], ['Receipts say', span(l.receiptSeconds)], ['Keepers confirm', span(l.verifiedSeconds)],
         ['Down', l.downtimeSeconds ? span(l.downtimeSeconds) : ''], ['Rating', l.rating && `${l.rating} of 5`]),
       el('h2', {}, 'Addresses'),
-      describe(['Lease', code(l.address)], ['Order', code(l.order)], ['Node', code(l.node)], ['Customer', code(l.customer)], ['Snapshot', code(l.snapshot)]),
-      el('div', { class: 'buttons' }, stopButton(l, failure, load), el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit' }, 'Audit this lease')));
+      describe(['Lease', code(l.address)], ['Order', code(l.order)], ['Node', el('a', { href: `#/machine/${encodeURIComponent(l.node)}`, 'data-key': 'node' }, l.node)], ['Customer', code(l.customer)], ['Snapshot', code(l.snapshot)]));
   };
   // parts are what is not drawn anew with every figure.
   let leave = new AbortController();
@@ -72,7 +73,7 @@ export async function lease({ root, argument, signal, every }) {
     leave = new AbortController();
     const running = l.status === 'running';
     fill(live,
-      running && [el('h2', {}, 'Now'), use(l.address, leave.signal)],
+      running && [el('h2', {}, 'Now'), use(l.address, leave.signal), el('h2', {}, 'Ports'), ports(l.address, leave.signal)],
       l.status !== 'awarded' && [el('h2', {}, 'Output'), logs(l.address, leave.signal)],
       running && [el('h2', {}, 'Terminal'), el('p', { class: 'note' }, 'A shell in the container, where the lease is one of an image.'), terminal(l.address, leave.signal)]);
   };

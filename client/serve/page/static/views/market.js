@@ -2,23 +2,24 @@
 import { get } from '../api.js';
 import { choice, el, field, fill, simulated } from '../dom.js';
 import { plural } from '../show.js';
+import { history } from './history.js';
+import { regions, tiers } from './regions.js';
 
-// beside is what keepers have measured, and what the data sheet or the provider says of it.
-const beside = (measured, claimed) => [measured ?? 'not yet', claimed && el('span', { class: 'note' }, ` of ${claimed}`)];
+// beside shows a figure with what is claimed below it.
+const beside = (measured, claimed) => [measured ?? el('span', { class: 'dim' }, 'not measured'), claimed && el('div', { class: 'note' }, claimed)];
 
 const columns = [
-  { name: 'Model', of: (o) => o.model, cell: (o) => [o.model, ' ', o.simulated && simulated(), ' ', o.verified && el('span', { class: 'badge verified' }, 'verified')] },
+  { name: 'Model', of: (o) => o.model, cell: (o) => [el('a', { href: `#/machine/${encodeURIComponent(o.address)}`, 'data-key': `machine-${o.address}` }, `${o.gpus} × ${o.model}`), ' ', o.simulated && simulated(), ' ', o.verified && el('span', { class: 'badge verified' }, 'verified'), el('div', { class: 'note' }, `${Math.round(o.vramMib / 1024)} GiB each`)] },
   { name: 'Price', unit: 'USDC/GPU-hour', number: true, of: (o) => Number(o.pricePerGpuHour), cell: (o) => o.pricePerGpuHour },
   { name: 'Free GPUs', number: true, of: (o) => o.freeGpus, cell: (o) => `${o.freeGpus} of ${o.gpus}` },
   { name: 'Tier', number: true, of: (o) => o.tier, cell: (o) => o.tier },
-  { name: 'Region', of: (o) => o.region, cell: (o) => [o.region, o.site && el('span', { class: 'note' }, ` ${o.site}`)] },
-  { name: 'Measured', unit: 'TOPS int8', number: true, of: (o) => Number(o.measured?.tops ?? 0), cell: (o) => beside(o.measured?.tops, o.claimed.tops) },
-  { name: 'Memory', unit: 'GB/s', number: true, of: (o) => Number(o.measured?.gigabytesPerSecond ?? 0), cell: (o) => beside(o.measured?.gigabytesPerSecond, o.claimed.gigabytesPerSecond) },
-  { name: 'Price', unit: 'USDC / TOPS-hour', number: true, of: (o) => Number(o.measured?.pricePerTopsHour ?? Infinity), cell: (o) => o.measured?.pricePerTopsHour ?? '–' },
-  { name: 'Line', unit: 'down/up, Mbit/s', number: true, of: (o) => o.measured?.downMbps ?? 0, cell: (o) => beside(o.measured?.downMbps && `${o.measured.downMbps}/${o.measured.upMbps}`, `${o.claimed.downMbps}/${o.claimed.upMbps}`) },
-  { name: 'Uptime', unit: '%', number: true, of: (o) => Number(o.uptimePercent), cell: (o) => o.uptimePercent },
+  { name: 'Region', of: (o) => o.region, cell: (o) => [o.region, o.site && el('div', { class: 'note' }, ` ${o.site}`)] },
+  { name: 'Measured', unit: 'TOPS int8', number: true, of: (o) => Number(o.measured?.tops ?? 0), cell: (o) => beside(o.measured?.tops, o.claimed.tops && `data sheet ${o.claimed.tops}`) },
+  { name: 'Memory', unit: 'GB/s', number: true, of: (o) => Number(o.measured?.gigabytesPerSecond ?? 0), cell: (o) => beside(o.measured?.gigabytesPerSecond, o.claimed.gigabytesPerSecond && `data sheet ${o.claimed.gigabytesPerSecond}`) },
+  { name: 'Unit price', unit: 'USDC/TOPS-hour', number: true, of: (o) => Number(o.measured?.pricePerTopsHour ?? Infinity), cell: (o) => o.measured?.pricePerTopsHour ?? '–' },
+  { name: 'Network', unit: 'Mbit/s, down / up', number: true, of: (o) => o.measured?.downMbps ?? 0, cell: (o) => beside(o.measured?.downMbps ? `${o.measured.downMbps} / ${o.measured.upMbps}` : null, `claims ${o.claimed.downMbps} / ${o.claimed.upMbps}`) },
+  { name: 'Uptime', unit: '%', number: true, of: (o) => Number(o.uptimePercent), cell: (o) => beside(o.uptimePercent, `${o.checksPassed} of ${o.checksTotal} checks`) },
   { name: 'Reputation', unit: '%', number: true, of: (o) => Number(o.reputationPercent), cell: (o) => o.reputationPercent },
-  { name: 'Checks', number: true, of: (o) => (o.checksTotal ? o.checksPassed / o.checksTotal : 0), unit: 'passed', cell: (o) => `${o.checksPassed} of ${o.checksTotal}` },
   { name: 'Runs', of: (o) => o.isolation, cell: (o) => ({ process: 'commands', sandbox: 'images', volumes: 'images, volumes' })[o.isolation] ?? o.isolation },
 ];
 
@@ -40,8 +41,9 @@ export async function market({ root, signal, every }) {
   const m = await get('/v1/market', signal);
   let found = { offers: [], unfit: {} };
   let sorted = { column: null, down: false };
-  const table = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Offers' });
+  const table = el('div', { class: 'scroll offers', tabindex: 0, role: 'region', 'aria-label': 'Offers' });
   const summary = el('p', { role: 'status' });
+  const places = el('section');
 
   const draw = () => {
     const offers = [...found.offers];
@@ -60,7 +62,7 @@ export async function market({ root, signal, every }) {
       el('th', { scope: 'col' }, el('span', { class: 'unseen' }, 'Order')))),
       el('tbody', {}, offers.map((o) => el('tr', {}, columns.map((c, i) => el(i === 0 ? 'th' : 'td', { scope: i === 0 && 'row', class: c.number && 'number' }, c.cell(o))),
         el('td', {}, o.freeGpus > 0 && el('a', {
-          href: `#/order?${new URLSearchParams({ gpu: o.model, price: o.pricePerGpuHour, simulated: o.simulated ? '1' : '' })}`, 'data-key': `order-${o.address}`,
+          class: 'button', href: `#/order?${new URLSearchParams({ gpu: o.model, price: o.pricePerGpuHour, simulated: o.simulated ? '1' : '' })}`, 'data-key': `order-${o.address}`,
           'aria-label': `Order ${o.model} at ${o.pricePerGpuHour} USDC`,
         }, 'Order')))))));
   };
@@ -85,9 +87,11 @@ export async function market({ root, signal, every }) {
     const mine = ++asked;
     const answer = await get(`/v1/offers?${new URLSearchParams({ q: terms(form) })}`, signal);
     if (mine !== asked) return; // the filter has changed meanwhile
-    const changed = JSON.stringify(answer) !== JSON.stringify(found);
+    const before = JSON.stringify([found.offers, found.unfit]); // at is another each second
     found = answer;
-    if (changed || !table.firstChild) draw();
+    if (before === JSON.stringify([found.offers, found.unfit]) && table.firstChild) return;
+    draw();
+    fill(places, found.offers.length > 0 && [el('h2', {}, 'By region'), regions(found.offers)]);
   };
   let typing;
   form.addEventListener('input', () => {
@@ -103,7 +107,8 @@ export async function market({ root, signal, every }) {
     }, 250);
   });
   root.append(el('h1', { tabindex: -1 }, 'Market'), form, failure, summary, table,
-    el('p', { class: 'note' }, 'Measured is what keepers have measured of a node in its checks, beside what its data sheet or, of its line, its provider says. Tier 0 is what its provider says; higher tiers show evidence of their hardware.'));
+    el('p', { class: 'note' }, 'Measured is what keepers have measured of a node’s weakest GPU and of its line; beside it is what the data sheet or, of its line, the provider says. The unit price is the ask for an hour of one TOPS that was measured.'),
+    tiers(), history(m.models.map((x) => x.name), signal), places);
   await load();
   every(5000, load);
 }

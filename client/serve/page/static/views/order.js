@@ -3,6 +3,7 @@ import { get } from '../api.js';
 import { confirmed } from '../dialog.js';
 import { choice, describe, el, field, fill } from '../dom.js';
 import { amount, cost, micro, plural, problem, span, usdc } from '../show.js';
+import { needs, parameters, values } from './parameters.js';
 import { begin, pending } from './pending.js';
 import { mayOrder } from './wallet.js';
 
@@ -37,8 +38,8 @@ export function environment(text) {
   return out;
 }
 
-// request is what the API's order takes, from the form.
-function request(f) {
+// request is what the API's order takes, from the form; of a template, what an order of it takes.
+function request(f, t) {
   const text = (name) => f.elements[name].value.trim();
   const hours = Number(text('time'));
   const seconds = Math.round(hours * Number(text('unit')));
@@ -51,14 +52,19 @@ function request(f) {
   if (text('tops')) r.minTops = text('tops');
   if (text('bandwidth')) r.minGigabytesPerSecond = text('bandwidth');
   if (text('down')) r.minDownMbps = Number(text('down'));
+  if (f.elements.simulated.checked) r.allowSimulated = true;
+  if (text('network') === 'none') r.network = 'none';
+  if (text('volume')) r.volume = text('volume');
   if (text('image')) r.image = text('image');
+  if (t) {
+    const set = values(f, t);
+    return Object.keys(set).length ? { ...r, set } : r;
+  }
   const command = words(f.elements.command.value);
   if (command.length) r.command = command;
   const env = environment(f.elements.env.value);
   if (Object.keys(env).length) r.env = env;
-  if (text('network') === 'none') r.network = 'none';
   if (f.elements.completion.checked) r.runToCompletion = true;
-  if (f.elements.simulated.checked) r.allowSimulated = true;
   return r;
 }
 
@@ -66,13 +72,15 @@ const most = (r) => cost(micro(r.maxPricePerGpuHour), r.count, r.seconds);
 
 export async function order({ root, query, signal }) {
   const waiting = pending();
-  const [m, status] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal)]);
+  const [m, status, { templates }] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal), get('/v1/templates', signal)]);
   const local = status.cluster.name === 'localnet';
   const models = m.models.map((x) => [x.name, `${x.name} (reference ${x.referencePrice} USDC)`]);
+  const t = templates.find((x) => x.name === query.get('template'));
   const price = el('input', { name: 'price', required: true, inputmode: 'decimal', autocomplete: 'off', maxlength: 24 });
-  const gpu = choice('gpu', models, query.get('gpu') ?? undefined);
+  const wanted = query.get('gpu') ?? m.models.find((x) => x.name.includes(t?.try.gpu))?.name;
+  const gpu = choice('gpu', models, wanted);
   const reference = () => m.models.find((x) => x.name === gpu.value)?.referencePrice ?? '';
-  price.value = query.get('price') || reference();
+  price.value = query.get('price') || (t && wanted?.includes(t.try.gpu) ? t.try.maxPricePerGpuHour : reference());
   const ticked = (name, on) => {
     const box = el('input', { name, type: 'checkbox' });
     box.checked = on;
@@ -80,28 +88,36 @@ export async function order({ root, query, signal }) {
   };
   const total = el('div', { class: 'figures wide' });
   const failure = el('div', { class: 'wide' });
+  const minutes = t?.try.minutes ?? (local ? 10 : 60);
+  const what = choice('what', [['', 'an image or a command'], ...templates.map((x) => [x.name, x.title])], t?.name ?? '');
+  what.addEventListener('change', () => {
+    location.hash = `#/order?${new URLSearchParams({ ...Object.fromEntries(query), template: what.value })}`;
+  });
   const form = el('form', { class: 'tall' },
-    field('GPU', gpu), field('How many, on one machine', el('input', { name: 'count', type: 'number', min: 1, max: 8, value: 1, required: true })),
-    field('For how long', el('input', { name: 'time', inputmode: 'decimal', required: true, value: local ? '10' : '1', maxlength: 12 })),
-    field('Unit of the time', choice('unit', [['60', 'minutes'], ['3600', 'hours'], ['86400', 'days']], local ? '60' : '3600')),
+    el('div', { class: 'wide' }, field('What runs', what), t && [el('p', {}, t.description), needs(t)]),
+    t && parameters(t),
+    field('GPU', gpu), field('How many, on one machine', el('input', { name: 'count', type: 'number', min: 1, max: 8, value: t?.gpu.count ?? 1, required: true })),
+    field('For how long', el('input', { name: 'time', inputmode: 'decimal', required: true, value: minutes % 60 ? minutes : minutes / 60, maxlength: 12 })),
+    field('Unit of the time', choice('unit', [['60', 'minutes'], ['3600', 'hours'], ['86400', 'days']], minutes % 60 ? '60' : '3600')),
     field('At most, USDC per GPU-hour', price, 'The order goes to the best offer at or below this price, at the price that it asks.'),
     field('Region begins with', el('input', { name: 'region', autocomplete: 'off', maxlength: 16 }), 'Empty: any.'),
     field('Measured TOPS, at least', el('input', { name: 'tops', inputmode: 'decimal', autocomplete: 'off', maxlength: 12 }), 'Int8 operations of each GPU, as keepers have measured them. Empty: any.'),
     field('Measured GB/s, at least', el('input', { name: 'bandwidth', inputmode: 'decimal', autocomplete: 'off', maxlength: 12 }), 'Of each GPU’s memory. Empty: any.'),
     field('Measured Mbit/s down, at least', el('input', { name: 'down', type: 'number', min: 1 }), 'To the machine. Empty: any.'),
     field('Image', el('input', { name: 'image', autocomplete: 'off', spellcheck: 'false', maxlength: 512 }),
-      local ? 'A container image. Without one, machines of a local network run a command as it is.' : 'A container image, such as python:3.13-slim.'),
-    field('Command', el('input', { name: 'command', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 }), 'Split at spaces; quotes hold a part together. Empty: the image’s own.'),
-    field('Environment', el('textarea', { name: 'env', rows: 3, spellcheck: 'false', autocomplete: 'off' }), 'A line for each: NAME=VALUE. The machine’s provider could read it.'),
-    field('Network', choice('network', [['internet', 'internet'], ['none', 'none']])),
-    field('The lease ends with the job', ticked('completion', true), 'Else the machine is kept until the time is over or the lease is stopped.'),
+      t ? 'Empty: the template’s.' : local ? 'A container image. Without one, machines of a local network run a command as it is.' : 'A container image, such as python:3.13-slim.'),
+    !t && field('Command', el('input', { name: 'command', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 }), 'Split at spaces; quotes hold a part together. Empty: the image’s own.'),
+    !t && field('Environment', el('textarea', { name: 'env', rows: 3, spellcheck: 'false', autocomplete: 'off' }), 'A line for each: NAME=VALUE. The machine’s provider could read it.'),
+    field('Volume', el('input', { name: 'volume', autocomplete: 'off', spellcheck: 'false', maxlength: 256, placeholder: t?.volume ?? 'data:50GiB:/data' }), `NAME:SIZE:PATH, an encrypted disk for the container. Empty: ${t?.volume ? 'the template’s' : 'none'}.`),
+    field('Network', choice('network', [['internet', t && t.network === 'none' ? 'the template’s: none' : 'internet'], ['none', 'none']])),
+    !t && field('The lease ends with the job', ticked('completion', true), 'Else the machine is kept until the time is over or the lease is stopped.'),
     field('Simulated GPUs too', ticked('simulated', query.get('simulated') === '1'), 'For local networks: such a machine has no GPU.'),
     total, failure, el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));
 
   const draw = () => {
     let text = '–';
     try {
-      text = usdc(amount(most(request(form))));
+      text = usdc(amount(most(request(form, t))));
     } catch { /* it is said when the form is sent */ }
     total.replaceChildren(...['Costs at most', 'Free credits', 'Left of the session key’s cap'].map((name, i) =>
       el('div', {}, el('span', { class: 'note' }, name), el('span', {}, [text, usdc(status.account.free), usdc(status.account.session.left)][i]))));
@@ -118,21 +134,21 @@ export async function order({ root, query, signal }) {
     failure.replaceChildren();
     try {
       if (pending()) throw new Error('a purchase is under way: look at it, or forget it there, before the next one');
-      const r = request(form);
+      const r = request(form, t);
       const terms = [`gpu=${r.gpu.replace(/\s/g, '')}`, `price<=${r.maxPricePerGpuHour}`, `count>=${r.count}`, r.region && `region=${r.region}`, r.minTops && `tops>=${r.minTops}`,
-        r.minGigabytesPerSecond && `bandwidth>=${r.minGigabytesPerSecond}`, r.minDownMbps && `down>=${r.minDownMbps}`, r.image && 'sandbox', !r.allowSimulated && 'real'];
+        r.minGigabytesPerSecond && `bandwidth>=${r.minGigabytesPerSecond}`, r.minDownMbps && `down>=${r.minDownMbps}`, (t || r.image) && 'sandbox', !r.allowSimulated && 'real'];
       const { offers } = await get(`/v1/offers?${new URLSearchParams({ q: terms.filter(Boolean).join(' ') })}`, signal);
       const yes = await confirmed({
         title: 'Buy this?', yes: 'Buy', no: 'Change it',
         body: el('div', {}, describe(
-          ['GPUs', `${r.count} × ${r.gpu}`], ['Time', span(r.seconds)],
+          ['Template', t?.title], ['GPUs', `${r.count} × ${r.gpu}`], ['Time', span(r.seconds)],
           ['Price', offers.length ? `${usdc(offers[0].pricePerGpuHour)} per GPU-hour is what the best of ${plural(offers.length, 'node')} asks` : 'no node fits now: the order will be refused'],
           ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`],
-          ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Image', r.image], ['Command', r.command && el('code', {}, JSON.stringify(r.command))],
+          ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Image', r.image ?? t?.image], ['Volume', r.volume], ['Command', r.command && el('code', {}, JSON.stringify(r.command))],
           ['Simulated', r.allowSimulated && 'a machine without a GPU may be awarded']),
         el('p', {}, 'The most that it can cost is reserved from the credits now. What is paid is the time that the machine has served; the rest comes back. The server signs with its session key.')),
       });
-      if (yes) begin(r);
+      if (yes) begin(r, t ? `/v1/templates/${encodeURIComponent(t.name)}/orders` : undefined);
     } catch (err) {
       if (!signal.aborted) failure.replaceChildren(err.body ? problem(err) : problem({ body: { title: 'Not ordered', detail: err.message } }));
     }

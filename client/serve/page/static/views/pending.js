@@ -11,9 +11,9 @@ export function pending() {
 
 export const over = () => sessionStorage.removeItem(where);
 
-// begin notes the request with a key of its own, then has it sent.
-export function begin(request) {
+// begin notes the request with a key of its own, then has it sent to a path.
+export function begin(request, path = '/v1/orders') {
   const key = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
-  sessionStorage.setItem(where, JSON.stringify({ key, request }));
+  sessionStorage.setItem(where, JSON.stringify({ key, path, request }));
   location.hash = `#/purchase/${key}`;
 }

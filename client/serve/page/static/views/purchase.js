@@ -16,12 +16,12 @@ export async function purchase({ root, argument, signal }) {
     return;
   }
   const r = p.request;
-  const what = describe(['GPUs', `${r.count} × ${r.gpu}`], ['Time', span(r.seconds)], ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`], ['Name', el('code', {}, `http/${p.key}`)]);
+  const what = describe(['GPUs', `${r.count || 1} × ${r.gpu}`], ['Time', span(r.seconds)], ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`], ['Name', el('code', {}, `http/${p.key}`)]);
   const go = async () => {
     fill(body, el('p', { role: 'status' }, 'Ordering, and waiting until the machine has started. A reload goes on with this purchase and buys nothing twice.'), what);
     try {
       for (;;) {
-        const { status, body: o } = await ask('POST', '/v1/orders', { body: r, headers: { 'Idempotency-Key': p.key }, signal });
+        const { status, body: o } = await ask('POST', p.path, { body: r, headers: { 'Idempotency-Key': p.key }, signal });
         if (status !== 201) continue; // the server has waited already
         over();
         location.replace(o.leases.length === 1 ? `#/lease/${encodeURIComponent(o.leases[0].address)}` : '#/leases');

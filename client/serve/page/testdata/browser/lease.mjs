@@ -24,7 +24,7 @@ await open(page, 'Order');
 await page.getByLabel('GPU', { exact: true }).selectOption({ index: 0 });
 await page.getByLabel('At most, USDC per GPU-hour').fill('3');
 await page.getByLabel('Image', { exact: true }).fill(image);
-await page.getByLabel('Command').fill(`/bin/sh -c 'i=0; while :; do i=$((i+1)); echo "line $i"; sleep 1; done'`);
+await page.getByLabel('Command').fill(`/bin/sh -c 'mkdir -p /tmp/www; echo hello from the port >/tmp/www/index.html; httpd -p 8080 -h /tmp/www; i=0; while :; do i=$((i+1)); echo "line $i"; sleep 1; done'`);
 await page.getByLabel('Network').selectOption('none');
 await page.getByLabel('Simulated GPUs too').check();
 await page.getByRole('button', { name: 'Go on' }).click();
@@ -44,6 +44,24 @@ await page.getByText('Processors busy').waitFor();
 await page.getByText(/^GPU 0/).waitFor();
 assert.ok(await page.locator('.figures .simulated').count() > 0, 'simulated GPUs are marked');
 step('output and use');
+
+// A port leads here: what the container serves is behind the link, which the page's policy lets a person follow.
+await page.getByLabel('Another port').fill('8080');
+await page.getByRole('button', { name: 'Open', exact: true }).click();
+const link = page.locator('.ports a');
+await link.waitFor();
+assert.match(await link.getAttribute('href'), /^http:\/\/127\.0\.0\.1:\d+\/$/);
+assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+const served = async () => {
+  try {
+    return await (await fetch(await link.getAttribute('href'))).text();
+  } catch (err) {
+    return String(err); // the server in the container begins a moment later
+  }
+};
+for (let n = 0; !(await served()).includes('hello from the port') && n < 50; n++) await page.waitForTimeout(200);
+assert.match(await served(), /hello from the port/);
+step('a port as a link');
 
 // A terminal: what is typed runs, and what it shows obeys the screen.
 await page.getByRole('button', { name: 'Open a terminal' }).click();

@@ -42,11 +42,19 @@ await other.context().close();
 step('the link is good once; the token signs in as well');
 
 // The market: what the API says, sorted and filtered.
-const price = async () => page.locator('tbody tr td.number:nth-child(2)').allTextContents();
+const price = async () => page.locator('.offers tbody tr td.number:nth-child(2)').allTextContents();
 await page.getByRole('columnheader', { name: /^Price/ }).getByRole('button').click();
 assert.equal(await page.getByRole('columnheader', { name: /^Price/ }).getAttribute('aria-sort'), 'ascending');
 assert.deepEqual(await price(), (await price()).toSorted((a, b) => a - b));
 assert.ok(await page.locator('tbody .simulated').count() > 0, 'simulated machines are marked');
+await page.getByRole('region', { name: 'Regions' }).getByRole('row', { name: /us-west-2/ }).waitFor();
+await page.getByText('What a tier means').click();
+await page.getByText('Tier 3', { exact: true }).waitFor();
+await page.getByText('What a tier means').click();
+// What the server has noted down of the market: use by all, prices by model.
+await page.locator('.bars span').first().waitFor();
+await page.getByLabel('GPU of the charts').selectOption({ index: 1 });
+await page.getByText('Median ask', { exact: false }).first().waitFor();
 await look(page, 'market');
 await shot(page, 'market');
 await page.getByLabel('GPUs', { exact: true }).selectOption('real');
@@ -60,6 +68,7 @@ step('market');
 
 await open(page, 'Status');
 await page.getByText('This is a network for tests').waitFor();
+await page.getByText('no lease to tell it by').waitFor(); // no number is made up
 await look(page, 'status');
 
 // Functions of the form, on their own.
@@ -165,7 +174,7 @@ await page.route(poisoned, async (route) => {
     await route.fulfill({ response: res, json: poison(await res.json()) });
   } catch { /* the page is loaded anew, and asks again */ }
 });
-for (const hash of ['market', 'order', 'leases', 'wallet', 'keepers', 'status', `lease/${listed[0].address}`, `audit/${listed[0].address}`]) {
+for (const hash of ['market', 'order', 'deploy', 'leases', 'provider', `machine/${listed[0].node}`, 'wallet', 'keepers', 'status', `lease/${listed[0].address}`, `audit/${listed[0].address}`, `slash/${listed[0].node}`]) {
   await page.goto(`${origin}/#/${hash}`);
   await page.reload();
   await page.getByRole('heading', { level: 1 }).waitFor();
@@ -190,10 +199,17 @@ await phone.goto(`${origin}/`);
 await heading(phone, 'Sign in');
 await phone.getByLabel('Token of the server').fill(readFileSync(tokenFile, 'utf8').trim());
 await phone.keyboard.press('Enter');
-for (const hash of ['market', 'order', 'leases', `lease/${listed[0].address}`, 'wallet', `audit/${listed[0].address}`, 'keepers', 'status']) {
-  await phone.goto(`${origin}/#/${hash}`);
-  await phone.locator('main h1').waitFor();
-  assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${hash} is too wide`);
+await heading(phone, 'Market');
+const views = ['market', 'order', 'order?template=vllm', 'deploy', 'deployments', 'leases', `lease/${listed[0].address}`, 'provider', `machine/${listed[0].node}`, 'wallet', `audit/${listed[0].address}`, 'keepers', 'status'];
+for (const width of [360, 390, 768, 1920]) {
+  await phone.setViewportSize({ width, height: 800 });
+  for (const hash of views) {
+    await phone.goto(`${origin}/#/${hash}`);
+    await phone.reload();
+    await phone.locator('main h1').waitFor();
+    assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${hash} is too wide for ${width}`);
+    if (width === 390) await shot(phone, `narrow-${hash.replace(/\W.*/, '')}`, true);
+  }
 }
 
 await end();

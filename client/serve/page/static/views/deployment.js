@@ -1,0 +1,88 @@
+// One deployment: its replicas, what requests have used, how clients reach it, and its end.
+import { ask, get } from '../api.js';
+import { confirmed } from '../dialog.js';
+import { describe, el, figure, fill } from '../dom.js';
+import { problem, short, sum, usdc, when } from '../show.js';
+import { table } from '../table.js';
+import { replicasOf } from './deployments.js';
+
+const total = (usage, field) => usage.reduce((n, u) => n + (u[field] ?? 0), 0);
+
+const mean = (all, n) => (n > 0 ? `${Math.round(all / n)} ms` : '–');
+
+// hours are the sums of all tokens by hour.
+function hours(usage) {
+  const by = new Map();
+  for (const u of usage) by.set(u.hour, [...(by.get(u.hour) ?? []), u]);
+  return [...by].sort(([a], [b]) => b - a);
+}
+
+function usageOf(usage) {
+  const [requests, tokens] = [total(usage, 'requests'), total(usage, 'completionTokens')];
+  return [el('div', { class: 'figures' }, figure('Requests', requests), figure('Failed', total(usage, 'failed')), figure('Tokens read', total(usage, 'promptTokens')), figure('Tokens written', tokens),
+    figure('First token, mean', mean(total(usage, 'firstTokenMilliseconds'), requests)), figure('Their cost', usdc(sum(usage.map((u) => u.cost))))),
+  usage.length > 0 && table('Use by hour', 'The last 24 hours, all tokens together. Time in which replicas idle is in no request’s cost; leases have all of it.',
+    ['Hour', 'Requests #', 'Failed #', 'Tokens read #', 'Tokens written #', 'Cost, USDC #'],
+    hours(usage).map(([hour, all]) => [when(hour), total(all, 'requests'), total(all, 'failed'), total(all, 'promptTokens'), total(all, 'completionTokens'), sum(all.map((u) => u.cost))]))];
+}
+
+export async function deployment({ root, argument, signal, every }) {
+  const name = decodeURIComponent(argument);
+  const path = `/v1/deployments/${encodeURIComponent(name)}`;
+  const failure = el('div');
+  const body = el('div');
+  const secret = el('div', { role: 'status' });
+  const act = (f) => async () => {
+    failure.replaceChildren();
+    try {
+      await f();
+      await load();
+    } catch (err) {
+      if (!signal.aborted) failure.replaceChildren(problem(err));
+    }
+  };
+  const stop = el('button', { type: 'button', class: 'danger', on: { click: act(async () => {
+    const yes = await confirmed({
+      title: `Stop ${name}?`, yes: 'Stop the deployment', no: 'Let it run', danger: true,
+      body: el('p', {}, 'Requests that wait are refused, those that are answered go on for up to ten minutes, then its leases end. What they have not used comes back.'),
+    });
+    if (yes) await ask('DELETE', path);
+  }) } }, 'Stop the deployment');
+  const token = el('button', { type: 'button', on: { click: act(async () => {
+    const { body: made } = await ask('POST', '/v1/inference/tokens', { body: { name: `page, for ${name}`.slice(0, 64), deployments: [name] } });
+    fill(secret, el('p', {}, 'Token ', el('code', {}, made.token), '. It is not shown again, and opens this deployment alone.'));
+  }) } }, 'Make a token for clients');
+  const acts = el('div', { class: 'buttons' }, token, stop);
+  root.append(el('h1', { tabindex: -1 }, `Deployment ${name}`), failure, body, secret, acts);
+  let shown = '';
+  const load = async () => {
+    let d;
+    let usage;
+    try {
+      [d, { usage }] = await Promise.all([get(path, signal), get(`${path}/usage?hours=24`, signal)]);
+    } catch (err) {
+      if (err.status !== 404 || !shown) throw err;
+      fill(body, el('p', { role: 'status' }, 'The deployment is gone, and its leases are over. ', el('a', { href: '#/deployments' }, 'The others'), '.'));
+      acts.remove();
+      return;
+    }
+    const now = JSON.stringify([d, usage]);
+    if (now === shown) return;
+    shown = now;
+    if (d.deleting) stop.remove();
+    fill(body,
+      el('div', { class: 'figures' }, figure('Replicas', replicasOf(d)), figure('Requests now', d.activeRequests), figure('Waiting', d.waitingRequests),
+        figure('Costs now, an hour', usdc(sum(d.replicas.map((r) => r.pricePerHour ?? '0'))))),
+      d.deleting && el('p', { role: 'status' }, 'It is being stopped.'),
+      d.reason && el('p', { class: 'warn' }, 'The last replica did not serve: ', d.reason, d.retryAt && `. The next begins at ${when(d.retryAt)}`),
+      el('h2', {}, 'Replicas'),
+      d.replicas.length === 0 ? el('p', {}, 'None: the first request begins one.') : table('Replicas', 'Each is a lease.', ['Replica', 'State', 'Lease', 'Requests #', 'USDC an hour #', 'Paid until', 'Note *'],
+        d.replicas.map((r) => [r.id, r.phase, r.lease && el('a', { href: `#/lease/${encodeURIComponent(r.lease)}`, 'data-key': `replica-${r.id}` }, short(r.lease)), r.activeRequests, r.pricePerHour, when(r.fundedUntil), r.reason])),
+      el('h2', {}, 'Use'), usageOf(usage),
+      el('h2', {}, 'For clients'),
+      describe(['Address', el('code', {}, `${location.origin}/openai/v1`)], ['Model', el('code', {}, name)], ['Since', when(d.createdAt)]),
+      el('details', {}, el('summary', {}, 'What was asked for'), el('pre', { class: 'logs' }, JSON.stringify(d.request, null, 2))));
+  };
+  await load();
+  every(2000, load);
+}

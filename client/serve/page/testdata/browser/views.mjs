@@ -1,0 +1,147 @@
+// Tries the page's views of providers, slashes, templates and deployments in a browser, against a running `gantry serve` on a
+// local network with a machine whose work is wrong.
+//
+// usage: node views.mjs CHROMIUM LINK HONEST_WALLET WRONG_WALLET [FOLDER]; the honest one's machine has served a lease; FOLDER
+// takes screenshots.
+import assert from 'node:assert/strict';
+import { begin, heading, open } from './lib.mjs';
+
+const [executablePath, link, honest, wrong, folder] = process.argv.slice(2);
+const { origin } = new URL(link);
+const { tab, shot, look, step, end } = await begin(executablePath, origin, folder);
+const page = await tab();
+await page.goto(link);
+await heading(page, 'Market');
+
+// The customer's wallet is no provider; the calculator is there all the same.
+await open(page, 'Provider');
+await page.getByText('This wallet is no provider.').waitFor();
+await page.getByLabel('Wallet of the owner').fill('nobody');
+await page.getByRole('button', { name: 'Show' }).click();
+await page.getByRole('alert').waitFor();
+
+// An honest one has earned, and has nothing to do.
+await open(page, 'Provider');
+await page.getByLabel('Wallet of the owner').fill(honest);
+await page.getByRole('button', { name: 'Show' }).click();
+const card = page.locator('article.card');
+await card.getByText('active').waitFor();
+assert.equal(await card.locator('.todo').count(), 0);
+const returns = page.getByRole('form', { name: 'Expected return' });
+await returns.getByLabel('GPUs', { exact: true }).fill('2');
+await returns.getByLabel('Price, USDC per GPU-hour').fill('1.50');
+await returns.getByLabel('Use, %').fill('50');
+await returns.getByText('12.00 % = 131.40 USDC').waitFor();
+await returns.getByText('963.60 USDC').waitFor(); // 2 × 1.50 × 730 × 0.5, less 12 %
+await returns.getByLabel('Power of a GPU at work, W').fill('400');
+await returns.getByLabel('Power of an idle GPU, W').fill('100');
+await returns.getByLabel('Price of power, USDC per kWh').fill('0.30');
+await returns.getByText('365.0 kWh = 109.50 USDC').waitFor();
+await returns.getByText('854.10 USDC').waitFor();
+await returns.getByLabel('What the GPUs have cost, USDC').fill('20000');
+await returns.getByText('23.4 months').waitFor();
+await look(page, 'provider');
+await shot(page, 'provider', true);
+await card.getByRole('link').first().click();
+await heading(page, 'Machine');
+const days = page.getByRole('region', { name: 'Earned by day' });
+const measured = page.getByRole('region', { name: 'Checks' }).getByRole('row', { name: /TOPS/ });
+for (let n = 0; n < 20 && (await days.count() === 0 || await measured.count() === 0); n++) { // settled and measured a period later
+  await page.waitForTimeout(3000);
+  await page.reload();
+  await page.getByText(/transactions (that|were read)/).waitFor();
+}
+await days.getByRole('row').nth(1).waitFor();
+await measured.first().waitFor();
+await page.getByRole('region', { name: 'Checks' }).getByText('all passed').first().waitFor();
+await look(page, 'machine');
+await shot(page, 'machine', true);
+step('an honest provider');
+
+// One whose machine computes wrong results is told what it costs, and what to do.
+await page.goto(`${origin}/#/provider/${wrong}`);
+await card.locator('.todo').getByText(/GNT of stake (will be|are) slashed/).first().waitFor({ timeout: 60_000 });
+await card.locator('.todo').getByText(/gantry-agent doctor/).first().waitFor();
+await look(page, 'provider with a fault');
+await shot(page, 'provider-fault', true);
+
+// The slash is among the past ones, with its proof.
+await open(page, 'Keepers');
+const past = page.getByRole('region', { name: 'Past slashes' });
+for (let n = 0; n < 40 && (await past.count()) === 0; n++) { // it takes effect when its appeal window is over
+  await page.waitForTimeout(3000);
+  await page.reload();
+  await page.getByText(/Nobody was slashed yet|None among the last|The newest first\. (These are all|There may)/).first().waitFor();
+}
+await past.getByRole('row', { name: /fault of a node/ }).first().waitFor();
+await look(page, 'keepers');
+await shot(page, 'keepers', true);
+await past.getByRole('link', { name: /^Audit / }).first().click();
+await heading(page, 'Slash');
+await page.getByText('Everything adds up.').first().waitFor({ timeout: 40_000 });
+const steps = await page.locator('tbody tr th').allTextContents();
+for (const name of ['fault', 'slashed']) assert.ok(steps.includes(name), `${name} of ${steps}`);
+await look(page, 'slash');
+await shot(page, 'slash', true);
+step('a slash with its proof');
+
+// A template: what it needs, what a try costs, its parameters.
+await open(page, 'Order');
+await page.getByLabel('What runs').selectOption('jupyter');
+await page.getByText(/A try of 30 min on 1 × A100 costs at most 1\.00 USDC/).waitFor();
+await page.getByText(/listens on 8888 \(notebook\)/).waitFor();
+await page.getByLabel('token', { exact: true }).fill('short');
+assert.equal(await page.getByLabel('token', { exact: true }).evaluate((e) => e.checkValidity()), false);
+await page.getByLabel('token', { exact: true }).fill('0123456789abcdef');
+await page.getByLabel('Simulated GPUs too').check();
+await look(page, 'order of a template');
+await shot(page, 'template', true);
+const sent = [];
+page.on('request', (r) => r.method() === 'POST' && r.url().includes('/v1/templates/') && sent.push(r.postDataJSON()));
+await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('dialog').getByText('JupyterLab').waitFor();
+await page.getByRole('button', { name: 'Buy' }).click();
+await heading(page, 'Purchase'); // no machine of this network runs images: the market's refusal is shown
+await page.getByRole('alert').waitFor({ timeout: 60_000 });
+assert.deepEqual(sent[0].set, { token: '0123456789abcdef' });
+step('a template');
+
+// A deployment that waits for its first request costs nothing; its name is shown to clients, and a token is made for them.
+await open(page, 'Deployments');
+await page.getByText('This server has none.').waitFor();
+await page.getByRole('link', { name: 'New deployment' }).click();
+await heading(page, 'New deployment');
+await page.getByLabel('Template').selectOption('llama-cpp');
+await page.getByText(/llama/i).first().waitFor();
+await page.getByLabel('Name', { exact: true }).fill('words');
+await page.getByLabel('At most, USDC per GPU-hour').fill('2');
+await page.getByLabel('Replicas, at most').fill('3');
+await page.getByText('6.00 USDC').waitFor();
+await look(page, 'new deployment');
+await shot(page, 'deploy', true);
+await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('dialog').getByText('0 to 3, each 1 ×').waitFor();
+await page.getByRole('button', { name: 'Create', exact: true }).click();
+await heading(page, 'Deployment words');
+await page.getByText('None: the first request begins one.').waitFor();
+await page.getByRole('button', { name: 'Make a token for clients' }).click();
+const made = page.getByText(/^Token /).locator('code');
+await made.waitFor();
+const models = await fetch(`${origin}/openai/v1/models`, { headers: { Authorization: `Bearer ${await made.innerText()}` } });
+assert.deepEqual((await models.json()).data.map((m) => m.id), ['words'], 'the token opens the deployment');
+await look(page, 'deployment');
+await shot(page, 'deployment', true);
+await open(page, 'Deployments');
+await page.getByRole('row', { name: /words/ }).getByText('0 of 0 serve (0 to 3)').waitFor();
+await look(page, 'deployments');
+await page.getByRole('link', { name: 'words' }).click();
+await page.getByRole('button', { name: 'Stop the deployment' }).click();
+await page.getByRole('dialog').getByRole('button', { name: 'Stop the deployment' }).click();
+await page.getByText('The deployment is gone').waitFor();
+step('a deployment');
+
+await open(page, 'Status');
+await page.getByText(/of \d+ leases?$/).first().waitFor();
+await look(page, 'status');
+await shot(page, 'status', true);
+await end();

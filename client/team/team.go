@@ -257,7 +257,7 @@ func (d *document) caller(hash [32]byte, now time.Time) (Caller, error) {
 	if err != nil {
 		return Caller{}, fmt.Errorf("%w: the member %s is gone", ErrEnded, t.Member)
 	}
-	return m.caller(t), nil
+	return m.caller(&t.Token), nil
 }
 
 // caller is a member with a token: what both may do. A budget that the member has no longer is none.

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/serve"
-	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
@@ -95,14 +94,10 @@ func (s *session) serve() (err error) {
 	defer closeBoth(true)
 	s.joined = &joined{}
 	defer s.joined.close()
-	t, err := team.Open(f.Dir())
+	b, err := s.budgets(f)
 	if err != nil {
 		return err
 	}
-	if err := t.CloseOpen(); err != nil {
-		return err
-	}
-	b := &budgets{s: s, team: t, opened: map[string]*budget{}}
 	defer b.close()
 	models, closeModels, err := s.models(f, store, b)
 	if err != nil {
@@ -115,7 +110,7 @@ func (s *session) serve() (err error) {
 	}
 	o := serve.Options{
 		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events,
-		Inference: models, Team: t, Budgets: b, Templates: templates, Latencies: &latencies{s: s},
+		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}
 	if !s.cli.Bool("no-page") {
@@ -129,27 +124,32 @@ func (s *session) serve() (err error) {
 	if err != nil {
 		return err
 	}
-	out := serveJSON{URL: s.address(l), Customer: customer.String(), Session: key.PublicKey().String()}
-	if err := s.token(store, &out); err != nil {
-		return errors.Join(err, l.Close())
-	}
 	server := serve.New(o)
-	if len(o.Page) > 0 {
-		link, err := server.PageLink()
-		if err != nil {
-			return errors.Join(err, l.Close())
-		}
-		out.Page = out.URL + link
-	}
-	states, err := server.BudgetStates(s.ctx)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
-	out.Keys, out.AtRisk, out.SOL = len(states.Budgets), states.AtRisk, states.SOL
-	if err := s.done(out, out.print); err != nil {
+	if err := s.announce(server, &o, l); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return runBoth(s.ctx, models.Run, func(ctx context.Context) error { return server.Serve(ctx, l) })
+}
+
+// announce prints where the server answers, with what opens it, and what it puts at risk.
+func (s *session) announce(server *serve.Server, o *serve.Options, l net.Listener) error {
+	out := serveJSON{URL: s.address(l), Customer: o.Customer.String(), Session: o.Session.String()}
+	states, err := server.BudgetStates(s.ctx)
+	if err != nil {
+		return err
+	}
+	out.Keys, out.AtRisk, out.SOL = len(states.Budgets), states.AtRisk, states.SOL
+	if err := s.token(o.Store, &out); err != nil {
+		return err
+	}
+	if len(o.Page) > 0 {
+		link, err := server.PageLink()
+		if err != nil {
+			return err
+		}
+		out.Page = out.URL + link
+	}
+	return s.done(out, out.print)
 }
 
 // runBoth runs two services until ctx ends, or one of them fails.

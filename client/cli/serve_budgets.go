@@ -33,6 +33,15 @@ type budget struct {
 	close func()
 }
 
+// budgets opens the team in the server's folder. What a server before was killed in is said in its log.
+func (s *session) budgets(f *purchase.Folder) (*budgets, error) {
+	t, err := team.Open(f.Dir())
+	if err != nil {
+		return nil, err
+	}
+	return &budgets{s: s, team: t, opened: map[string]*budget{}}, t.CloseOpen()
+}
+
 // close ends what was opened.
 func (b *budgets) close() {
 	b.mu.Lock()

@@ -197,9 +197,10 @@ func TestServeBuysOnce(t *testing.T) {
 		return
 	}
 	ran := make(chan error, 1)
-	go func() { ran <- v.examples("LEASE=" + second.Address.String()) }()
+	go func() { ran <- v.examples("serve.md", "LEASE="+second.Address.String()) }()
 	m.award(customer.PublicKey(), node)
 	require.NoError(t, <-ran)
+	require.NoError(t, v.examples("teams.md"))
 }
 
 // open counts the orders of a customer that wait for their award.

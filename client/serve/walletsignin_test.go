@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/client/wallet"
 )
 
@@ -90,9 +91,9 @@ func TestWalletSignsIn(t *testing.T) {
 	require.Equal(t, "solana:localnet", c.ChainID)
 	code, token, _ := answerTo(t, s, key, c, c.Message, nil)
 	require.Equal(t, http.StatusOK, code)
-	admitted, err := s.admits(token)
+	who, err := s.caller(token)
 	require.NoError(t, err)
-	require.True(t, admitted)
+	require.Equal(t, owner(team.MemberCustomer, team.TokenPage), who)
 
 	code, token, why := answerTo(t, s, key, c, c.Message, nil)
 	require.Equal(t, http.StatusUnauthorized, code)

@@ -156,13 +156,13 @@ func (s *session) teamTokenAdd() error {
 	if err != nil {
 		return err
 	}
-	ask := team.Token{Member: args[0], Name: args[1], Role: team.Role(s.cli.String(flagRole)), Budget: s.cli.String(flagBudget)}
+	ask := team.MemberToken{Member: args[0], Name: args[1], Role: team.Role(s.cli.String(flagRole)), Budget: s.cli.String(flagBudget)}
 	x, text, err := t.AddToken(byCommand(), ask, s.cli.Duration("expires"))
 	if err != nil {
 		return teamRefused(err)
 	}
 	out := struct {
-		team.Token
+		team.MemberToken
 		Text string `json:"token"`
 	}{x, text}
 	return s.done(out, func(w io.Writer) {

@@ -78,6 +78,15 @@ func (s *Server) ofLease(ctx context.Context, id solana.PublicKey, read bool) (s
 	return l, a, err
 }
 
+// actorOf is who acts on a lease, as ofLease says. Without budgets there is one, which looks for the lease itself.
+func (s *Server) actorOf(ctx context.Context, id solana.PublicKey, read bool) (Actor, error) {
+	if s.o.Budgets == nil {
+		return s.actor("")
+	}
+	_, a, err := s.ofLease(ctx, id, read)
+	return a, err
+}
+
 // ReplicaOrder is what a deployment's replicas are bought with.
 type ReplicaOrder struct {
 	OrderRequest

@@ -40,7 +40,7 @@ func (s *Server) extend(ctx context.Context, in *extendInput) (*reply[service.Le
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := s.ofLease(ctx, id, false); err != nil {
+	if _, err := s.actorOf(ctx, id, false); err != nil {
 		return nil, err
 	}
 	a, err := s.mine(ctx)

@@ -83,7 +83,7 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 			return nil, problem(http.StatusUnprocessableEntity, "the header Last-Event-ID is not one of a stream of logs", "send the id of the last event")
 		}
 	}
-	_, a, err := s.ofLease(ctx, id, true)
+	a, err := s.actorOf(ctx, id, true)
 	if err != nil {
 		return nil, err
 	}

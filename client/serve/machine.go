@@ -39,7 +39,7 @@ func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
 		if err != nil {
 			return nil, err
 		}
-		_, a, err := s.ofLease(ctx, id, true)
+		a, err := s.actorOf(ctx, id, true)
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ type TeamTokenRequest struct {
 
 // NewTeamToken is a token with its text.
 type NewTeamToken struct {
-	team.Token
+	team.MemberToken
 	Text string `json:"token" doc:"It is not shown again"`
 }
 
@@ -68,7 +68,7 @@ type Changes struct {
 }
 
 type logInput struct {
-	After uint64 `query:"after" doc:"Number of the line behind which to begin; the last lines without it"`
+	After uint64 `query:"after" maximum:"9007199254740991" doc:"Number of the line behind which to begin; the last lines without it"`
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most lines that are answered"`
 }
 
@@ -111,8 +111,8 @@ func (s *Server) registerTeam(api huma.API) {
 	huma.Register(api, token, func(ctx context.Context, in *struct{ Body TeamTokenRequest }) (*reply[NewTeamToken], error) {
 		return teamReply(s, func(t *team.Store) (out NewTeamToken, err error) {
 			c, _ := callerOf(ctx)
-			ask := team.Token{Name: in.Body.Name, Member: in.Body.Member, Role: in.Body.Role, Budget: in.Body.Budget}
-			out.Token, out.Text, err = t.AddToken(c, ask, time.Duration(in.Body.Seconds)*time.Second)
+			ask := team.MemberToken{Name: in.Body.Name, Member: in.Body.Member, Role: in.Body.Role, Budget: in.Body.Budget}
+			out.MemberToken, out.Text, err = t.AddToken(c, ask, time.Duration(in.Body.Seconds)*time.Second)
 			return out, err
 		})
 	})
@@ -172,6 +172,8 @@ func teamFailed(err error) error {
 		return problem(http.StatusNotFound, err.Error(), "see /v1/team")
 	case errors.Is(err, team.ErrExists):
 		return problem(http.StatusConflict, err.Error(), "choose another name")
+	case errors.Is(err, team.ErrFull):
+		return problem(http.StatusConflict, err.Error(), "take one out that is not needed: see /v1/team")
 	case errors.Is(err, team.ErrInvalid):
 		return problem(http.StatusUnprocessableEntity, err.Error(), "compare the request with /v1/team")
 	case errors.Is(err, team.ErrLog):

@@ -58,7 +58,7 @@ func teamServer(t *testing.T) (s *Server, teams *team.Store, token func(member s
 	require.NoError(t, err)
 	return s, teams, func(member string, role team.Role, budget string) string {
 		require.NoError(t, teams.PutMember(by, team.Member{Name: member, Role: role, Budget: budget}))
-		_, text, err := teams.AddToken(by, team.Token{Name: member + "-ci", Member: member}, time.Hour)
+		_, text, err := teams.AddToken(by, team.MemberToken{Name: member + "-ci", Member: member}, time.Hour)
 		require.NoError(t, err)
 		return text
 	}, bought

@@ -85,7 +85,7 @@ func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	_, a, err := s.ofLease(r.Context(), id, false)
+	a, err := s.actorOf(r.Context(), id, false)
 	if err != nil {
 		var p *Problem
 		if errors.As(err, &p) {

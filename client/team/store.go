@@ -147,14 +147,14 @@ func (s *Store) write(d document) error {
 func (s *Store) Team() (Team, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := Team{Members: []Member{}, Tokens: []Token{}, Budgets: []Budget{}}
+	out := Team{Members: []Member{}, Tokens: []MemberToken{}, Budgets: []Budget{}}
 	if err := s.load(); err != nil {
 		return out, err
 	}
 	out.Members = append(out.Members, s.doc.Members...)
 	out.Budgets = append(out.Budgets, s.doc.Budgets...)
 	for _, t := range s.doc.Tokens {
-		out.Tokens = append(out.Tokens, t.Token)
+		out.Tokens = append(out.Tokens, t.MemberToken)
 	}
 	return out, nil
 }
@@ -180,7 +180,7 @@ func (s *Store) Signed(name string) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	return m.caller(&Token{Name: TokenPage, Role: m.Role, Budget: m.Budget}), nil
+	return m.caller(&MemberToken{Name: TokenPage, Role: m.Role, Budget: m.Budget}), nil
 }
 
 // ByWallet is the name of the member with a wallet. Error: ErrUnknown.
@@ -211,16 +211,16 @@ func (s *Store) RemoveMember(by Caller, name string) error {
 
 // AddToken makes a token for a member and returns its text, which is kept nowhere. Role and Budget may be empty: those of
 // the member. Errors: ErrUnknown, ErrInvalid, ErrExists.
-func (s *Store) AddToken(by Caller, t Token, lasts time.Duration) (Token, string, error) {
+func (s *Store) AddToken(by Caller, t MemberToken, lasts time.Duration) (MemberToken, string, error) {
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {
-		return Token{}, "", fmt.Errorf("random number: %w", err)
+		return MemberToken{}, "", fmt.Errorf("random number: %w", err)
 	}
 	text := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
-	k := kept{Token: t, Hash: sha256.Sum256([]byte(text))}
+	k := kept{MemberToken: t, Hash: sha256.Sum256([]byte(text))}
 	line := Line{Caller: by, Action: "add-token", To: fmt.Sprintf("%s of %s", t.Name, t.Member)}
 	err := s.change(line, func(d *document, now time.Time) error { return d.add(&k, lasts, now) })
-	return k.Token, text, err
+	return k.MemberToken, text, err
 }
 
 // RevokeToken ends a token. Error: ErrUnknown.
@@ -246,7 +246,7 @@ func (s *Store) AddBudget(by Caller, name string) (out Budget, err error) {
 			return fmt.Errorf("budget %q: %w", name, ErrExists)
 		}
 		if len(d.Budgets)+1 >= MaxBudgets {
-			return fmt.Errorf("%w: a customer names %d session keys on chain, and so many budgets there are", ErrInvalid, MaxBudgets)
+			return fmt.Errorf("%w: a customer names %d session keys on chain, and so many budgets there are with main", ErrFull, MaxBudgets)
 		}
 		key, err := s.budgetKey(name)
 		if err != nil {

@@ -21,6 +21,8 @@ var (
 	ErrInvalid = errors.New("it cannot be")
 	// ErrExists: the name is taken.
 	ErrExists = errors.New("the name is taken")
+	// ErrFull: there are as many as there may be.
+	ErrFull = errors.New("there are too many")
 )
 
 const (
@@ -44,8 +46,8 @@ type Member struct {
 	Created time.Time `json:"created"`
 }
 
-// Token is what a program of a member shows. Its text is shown once; its hash alone is kept.
-type Token struct {
+// MemberToken is what a program of a member shows. Its text is shown once; its hash alone is kept.
+type MemberToken struct {
 	Name   string `json:"name" doc:"By which the log names it"`
 	Member string `json:"member"`
 	// Role is the most that it may do; never more than its member.
@@ -57,7 +59,7 @@ type Token struct {
 }
 
 // ended says why a token is worth nothing any more; empty while it is.
-func (t *Token) ended(now time.Time) string {
+func (t *MemberToken) ended(now time.Time) string {
 	switch {
 	case !t.Revoked.IsZero():
 		return fmt.Sprintf("the token %s of %s was revoked at %s", t.Name, t.Member, t.Revoked.UTC().Format(time.RFC3339))
@@ -77,13 +79,13 @@ type Budget struct {
 // Team is all of it, without secrets.
 type Team struct {
 	Members []Member `json:"members" doc:"By name"`
-	Tokens  []Token  `json:"tokens" doc:"By name; those that ended in the last 90 days are among them"`
+	Tokens  []MemberToken  `json:"tokens" doc:"By name; those that ended in the last 90 days are among them"`
 	Budgets []Budget `json:"budgets" doc:"By name; without main, the server's own session key"`
 }
 
 // kept is a token in the file.
 type kept struct {
-	Token
+	MemberToken
 	Hash [32]byte `json:"hash"`
 }
 
@@ -162,7 +164,7 @@ func (d *document) put(m Member, now time.Time) error {
 		return nil
 	}
 	if len(d.Members) >= MaxMembers {
-		return fmt.Errorf("%w: there are %d members already", ErrInvalid, MaxMembers)
+		return fmt.Errorf("%w: %d members", ErrFull, MaxMembers)
 	}
 	m.Created = now
 	d.Members = append(d.Members, m)
@@ -211,7 +213,7 @@ func (d *document) add(t *kept, lasts time.Duration, now time.Time) error {
 	case slices.ContainsFunc(d.Tokens, func(x kept) bool { return x.Name == t.Name }):
 		return fmt.Errorf("token %q: %w; names of tokens that have ended are free after %d days", t.Name, ErrExists, int(keptAfter.Hours()/24))
 	case len(d.Tokens) >= MaxTokens:
-		return fmt.Errorf("%w: there are %d tokens already", ErrInvalid, MaxTokens)
+		return fmt.Errorf("%w: %d tokens, those that ended in the last %d days included", ErrFull, MaxTokens, int(keptAfter.Hours()/24))
 	}
 	t.Created, t.Expires = now, now.Add(lasts)
 	d.Tokens = append(d.Tokens, *t)
@@ -257,11 +259,11 @@ func (d *document) caller(hash [32]byte, now time.Time) (Caller, error) {
 	if err != nil {
 		return Caller{}, fmt.Errorf("%w: the member %s is gone", ErrEnded, t.Member)
 	}
-	return m.caller(&t.Token), nil
+	return m.caller(&t.MemberToken), nil
 }
 
 // caller is a member with a token: what both may do. A budget that the member has no longer is none.
-func (m *Member) caller(t *Token) Caller {
+func (m *Member) caller(t *MemberToken) Caller {
 	c := Caller{Member: m.Name, Token: t.Name, Role: t.Role, Budget: t.Budget}
 	if !m.Role.Covers(t.Role) {
 		c.Role = m.Role

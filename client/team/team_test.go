@@ -27,7 +27,7 @@ func newTeam(t *testing.T) (s *Store, dir string, tokens map[string]string) {
 	tokens = map[string]string{}
 	for _, m := range []Member{{Name: "ada", Role: Owner}, {Name: "dan", Role: Deployer, Budget: "ops"}, {Name: "vic", Role: Viewer}} {
 		require.NoError(t, s.PutMember(me, m))
-		_, text, err := s.AddToken(me, Token{Member: m.Name, Name: m.Name + "-ci"}, 24*time.Hour)
+		_, text, err := s.AddToken(me, MemberToken{Member: m.Name, Name: m.Name + "-ci"}, 24*time.Hour)
 		require.NoError(t, err)
 		tokens[m.Name] = text
 	}
@@ -50,7 +50,7 @@ func TestTokensAreTheirMembers(t *testing.T) {
 		require.ErrorIs(t, err, ErrUnknown, text)
 	}
 	// Less than its member may: a role of the token.
-	_, low, err := s.AddToken(me, Token{Member: "ada", Name: "reads", Role: Viewer}, time.Hour)
+	_, low, err := s.AddToken(me, MemberToken{Member: "ada", Name: "reads", Role: Viewer}, time.Hour)
 	require.NoError(t, err)
 	got, err := s.Caller(low)
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestTokensAreTheirMembers(t *testing.T) {
 	require.NoError(t, other.RemoveMember(me, "dan"))
 	_, err = s.Caller(tokens["dan"])
 	require.ErrorIs(t, err, ErrEnded)
-	_, short, err := s.AddToken(me, Token{Member: "ada", Name: "short"}, time.Second)
+	_, short, err := s.AddToken(me, MemberToken{Member: "ada", Name: "short"}, time.Second)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { _, err = s.Caller(short); return err != nil }, 5*time.Second, 20*time.Millisecond)
 	require.ErrorIs(t, err, ErrEnded)
@@ -92,24 +92,24 @@ func TestWhatCannotBe(t *testing.T) {
 	} {
 		require.ErrorIs(t, s.PutMember(me, m), ErrInvalid, what)
 	}
-	for what, x := range map[string]Token{
+	for what, x := range map[string]MemberToken{
 		"more than its member": {Name: "x", Member: "vic", Role: Deployer, Budget: "ops"}, "another's budget": {Name: "x", Member: "dan", Budget: MainBudget},
 	} {
 		_, _, err := s.AddToken(me, x, time.Hour)
 		require.ErrorIs(t, err, ErrInvalid, what)
 	}
-	_, _, err = s.AddToken(me, Token{Name: "x", Member: "ada"}, 2*LongestToken)
+	_, _, err = s.AddToken(me, MemberToken{Name: "x", Member: "ada"}, 2*LongestToken)
 	require.ErrorIs(t, err, ErrInvalid)
-	_, _, err = s.AddToken(me, Token{Name: "ada-ci", Member: "ada"}, time.Hour)
+	_, _, err = s.AddToken(me, MemberToken{Name: "ada-ci", Member: "ada"}, time.Hour)
 	require.ErrorIs(t, err, ErrExists)
-	_, _, err = s.AddToken(me, Token{Name: "x", Member: "nobody"}, time.Hour)
+	_, _, err = s.AddToken(me, MemberToken{Name: "x", Member: "nobody"}, time.Hour)
 	require.ErrorIs(t, err, ErrUnknown)
 	for _, name := range []string{"two", "three"} {
 		_, err = s.AddBudget(me, name)
 		require.NoError(t, err)
 	}
 	_, err = s.AddBudget(me, "four")
-	require.ErrorIs(t, err, ErrInvalid, "a customer has four session keys, and main is one")
+	require.ErrorIs(t, err, ErrFull, "a customer has four session keys, and main is one")
 	first, err := s.AddBudget(me, "two")
 	require.NoError(t, err)
 	again, err := s.AddBudget(me, "two")

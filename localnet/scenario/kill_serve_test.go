@@ -119,7 +119,7 @@ func (k *serveKills) request(what, token, path, key string, body any, i int) (an
 	}
 }
 
-// buy buys one lease, extends every fifth, and stops it.
+// buy buys one lease, extends every third, and stops it.
 func (k *serveKills) buy(i int) {
 	b := &bought{key: fmt.Sprintf("key-%d", i), budget: []string{"main", "ops"}[i%2]}
 	b.book = filepath.Join(k.n.Dir(), "books", b.key)
@@ -134,7 +134,7 @@ func (k *serveKills) buy(i int) {
 		Order  string
 		Leases []struct{ Address string }
 	}
-	extends := i%5 == 4
+	extends := i%3 == 2
 	what := "order"
 	if extends {
 		what = "order that is extended" // bought in peace
@@ -146,8 +146,10 @@ func (k *serveKills) buy(i int) {
 	if extends {
 		b.extended = true
 		path := "/v1/leases/" + b.lease + "/extend"
-		k.request("extension", token, path, b.key, map[string]any{"seconds": serveMore}, i/5)
+		k.request("extension", token, path, b.key, map[string]any{"seconds": serveMore}, i/3)
 	}
+	job := purchase{book: b.book}
+	require.Eventually(k.t, func() bool { return len(job.lines("starts")) > 0 }, time.Minute, 50*time.Millisecond, "the job of %s does not start", b.key)
 	status, answer, err := k.ask(http.MethodPost, "/v1/leases/"+b.lease+"/stop", token, "", nil)
 	require.NoError(k.t, err)
 	require.Equal(k.t, http.StatusOK, status, "%s", answer)

@@ -20,6 +20,7 @@ import (
 
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -264,7 +265,7 @@ func (k *serveKills) print(took time.Duration, drawn, keys uint64) {
 }
 
 // teamNetwork is a market with machines that run jobs as processes.
-func teamNetwork(t *testing.T, params sdk.Params, machines int) *network.Network {
+func teamNetwork(t *testing.T, params bindings.Params, machines int) *network.Network {
 	nodes := make([]network.NodeSpec, machines)
 	for i := range nodes {
 		nodes[i] = network.NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i, GPU: "A100", Count: 4, Region: "us-west-2", Price: sdk.PricePerHour(1_260_000)}

@@ -208,7 +208,9 @@ func (s *session) teamLog() error {
 		if err != nil {
 			return refused(err.Error(), "somebody has changed team.log: compare it with a backup")
 		}
-		return s.done(logJSON{Checked: c}, func(w io.Writer) { fmt.Fprintf(w, "%d lines, none changed or missing; the last has the hash %s\n", c.Lines, c.Head) })
+		return s.done(logJSON{Checked: c}, func(w io.Writer) {
+			fmt.Fprintf(w, "%d lines, none changed or missing; the last has the hash %s\n", c.Lines, c.Head)
+		})
 	}
 	limit := s.cli.Int("limit")
 	if limit < 1 {

@@ -104,7 +104,9 @@ func (o *orders) begin(ctx context.Context) (end func()) {
 }
 
 // run begins a purchase by the buyer, or finds the one of the key that runs.
-func (o *orders) run(key string, r OrderRequest) (*buying, error) { return o.runBy(o.buyer, "", key, r) }
+func (o *orders) run(key string, r OrderRequest) (*buying, error) {
+	return o.runBy(o.buyer, "", key, r)
+}
 
 // runBy is run with another buyer, whose keys are its budget's own.
 func (o *orders) runBy(buyer Buyer, budget, key string, r OrderRequest) (*buying, error) {

@@ -78,9 +78,9 @@ type Budget struct {
 
 // Team is all of it, without secrets.
 type Team struct {
-	Members []Member `json:"members" doc:"By name"`
-	Tokens  []MemberToken  `json:"tokens" doc:"By name; those that ended in the last 90 days are among them"`
-	Budgets []Budget `json:"budgets" doc:"By name; without main, the server's own session key"`
+	Members []Member      `json:"members" doc:"By name"`
+	Tokens  []MemberToken `json:"tokens" doc:"By name; those that ended in the last 90 days are among them"`
+	Budgets []Budget      `json:"budgets" doc:"By name; without main, the server's own session key"`
 }
 
 // kept is a token in the file.

@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	teamKeepers = 2
+	teamKeepers = 1
 	teamDeposit = 150 * sdk.OneUSDC
 )
 

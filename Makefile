@@ -100,7 +100,7 @@ gpu-calibrate: ## measure this machine's GPUs; writes build/gpu-classes.md, and 
 soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)
 	@build/bin/gantry-localnet soak --engine agave $(SOAK)
 
-kill-test: ## kill daemons and commands while leases are bought, run and settled (KILLS=200; PART=containers: all that containers need; KILLS_REPORT=FILE)
+kill-test: ## kill daemons and commands while leases are bought, run and settled (KILLS=200; PART=containers: all that containers need; PART=serve: the HTTP server while it buys; KILLS_REPORT=FILE)
 	@scripts/kill-test.sh $(or $(PART),processes) $(or $(KILLS),200) $(KILLS_REPORT)
 
 toolchain: ## install the pinned tools

@@ -3,14 +3,16 @@
 # PART processes: keepers, agents and commands of customers, while leases are bought, run, settled and closed.
 # PART containers: agents, supervisors, sandboxes, whole machines, the gateway, the registry, the bucket and commands, while
 # containers with volumes are pulled, started, run, kept and moved. It needs root, runsc and the registry of toolchain.sh.
+# PART serve: the HTTP server, at every transaction and write of buying and extending, for two budgets.
 # FILE gets the part's section of the page with the result; GANTRY_KILL_SEED repeats a seed.
 source "$(dirname "$0")/common.sh"
 cd "$root"
-[ $# -ge 2 ] || die "which part, and how many kills? usage: kill-test.sh processes|containers KILLS [FILE]"
+[ $# -ge 2 ] || die "which part, and how many kills? usage: kill-test.sh processes|containers|serve KILLS [FILE]"
 case $1 in
 processes) test=TestA10KilledProcessesLoseNothing count=GANTRY_KILLS ;;
 containers) test=TestA10KilledContainersLoseNothing count=GANTRY_CONTAINER_KILLS ;;
-*) die "no part is called $1: want processes or containers" ;;
+serve) test=TestAKilledServerBuysOnce count=GANTRY_SERVE_KILLS ;;
+*) die "no part is called $1: want processes, containers or serve" ;;
 esac
 "$root/scripts/build.sh" surfnet go
 page=${3:-}

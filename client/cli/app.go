@@ -86,7 +86,7 @@ func New(s Streams) *cli.App {
 		},
 	}
 	app.Commands = slices.Concat(
-		customerCommands(s), shellCommands(s), gatewayCommands(s), sessionKeyCommands(s), orderCommands(s), providerCommands(s), nodeCommands(s), keeperCommands(s), marketCommands(s), keyCommands(s),
+		customerCommands(s), shellCommands(s), gatewayCommands(s), sessionKeyCommands(s), teamCommands(s), orderCommands(s), providerCommands(s), nodeCommands(s), keeperCommands(s), marketCommands(s), keyCommands(s),
 		faultCommands(s), payoutCommands(s), disputeCommands(s), rewardsCommands(s), auctionCommands(s), auditCommands(s), evidenceCommands(s), completionCommands(s),
 	)
 	onUsage(app.Commands)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,12 @@ import (
 
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/internal/atomicfile"
+)
+
+// Flags of gantry serve for TLS.
+const (
+	flagTLSCert = "tls-cert"
+	flagTLSKey  = "tls-key"
 )
 
 func serveCommand(s Streams) *cli.Command {
@@ -29,6 +36,8 @@ func serveCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
 			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of a template of your own, beside those that gantry comes with; repeat"},
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
+			&cli.StringFlag{Name: flagTLSCert, Usage: "speak TLS with the certificates of this `FILE` (PEM)"},
+			&cli.StringFlag{Name: flagTLSKey, Usage: "key `FILE` of the certificate (PEM)"},
 			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
 		),
 		Action: action(s, (*session).serve),
@@ -44,6 +53,10 @@ type serveJSON struct {
 	TokenFile string `json:"tokenFile,omitempty"`
 	// Page signs one browser in, once and for a short time.
 	Page string `json:"page,omitempty"`
+	// AtRisk is what somebody with a copy of the folder can spend: what is left of the caps of Keys session keys, and their SOL.
+	Keys   int    `json:"keys"`
+	AtRisk string `json:"atRisk"`
+	SOL    string `json:"solAtRisk"`
 }
 
 func (s *session) serve() (err error) {
@@ -81,7 +94,12 @@ func (s *session) serve() (err error) {
 	defer closeBoth(true)
 	s.joined = &joined{}
 	defer s.joined.close()
-	models, closeModels, err := s.models(f, store)
+	b, err := s.budgets(f)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	models, closeModels, err := s.models(f, store, b)
 	if err != nil {
 		return err
 	}
@@ -92,7 +110,7 @@ func (s *session) serve() (err error) {
 	}
 	o := serve.Options{
 		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Samples: samples, Names: s.publicNames,
-		Inference: models, Templates: templates, Latencies: &latencies{s: s},
+		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}
 	if !s.cli.Bool("no-page") {
@@ -106,22 +124,32 @@ func (s *session) serve() (err error) {
 	if err != nil {
 		return err
 	}
-	out := serveJSON{URL: "http://" + l.Addr().String(), Customer: customer.String(), Session: key.PublicKey().String()}
-	if err := s.token(store, &out); err != nil {
-		return errors.Join(err, l.Close())
-	}
 	server := serve.New(o)
-	if len(o.Page) > 0 {
-		link, err := server.PageLink()
-		if err != nil {
-			return errors.Join(err, l.Close())
-		}
-		out.Page = out.URL + link
-	}
-	if err := s.done(out, out.print); err != nil {
+	if err := s.announce(server, &o, l); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return runBoth(s.ctx, models.Run, func(ctx context.Context) error { return server.Serve(ctx, l) })
+}
+
+// announce prints where the server answers, with what opens it, and what it puts at risk.
+func (s *session) announce(server *serve.Server, o *serve.Options, l net.Listener) error {
+	out := serveJSON{URL: s.address(l), Customer: o.Customer.String(), Session: o.Session.String()}
+	states, err := server.BudgetStates(s.ctx)
+	if err != nil {
+		return err
+	}
+	out.Keys, out.AtRisk, out.SOL = len(states.Budgets), states.AtRisk, states.SOL
+	if err := s.token(o.Store, &out); err != nil {
+		return err
+	}
+	if len(o.Page) > 0 {
+		link, err := server.PageLink()
+		if err != nil {
+			return err
+		}
+		out.Page = out.URL + link
+	}
+	return s.done(out, out.print)
 }
 
 // runBoth runs two services until ctx ends, or one of them fails.
@@ -139,15 +167,50 @@ func (s *session) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, usage(fmt.Sprintf("--listen %q is not an address and port", text), "such as --listen 127.0.0.1:8484")
 	}
-	if !addr.IP.IsLoopback() && !s.cli.Bool("insecure-listen") {
+	secure, err := s.tls()
+	if err != nil {
+		return nil, err
+	}
+	if !addr.IP.IsLoopback() && secure == nil && !s.cli.Bool("insecure-listen") {
 		return nil, usage(fmt.Sprintf("--listen %q is not on loopback, and the server speaks plain HTTP", text),
-			"put a proxy with TLS on this machine before it, or pass --insecure-listen in a network that is trusted")
+			"give it a certificate with --tls-cert and --tls-key, put a proxy with TLS on this machine before it, or pass --insecure-listen in a network that is trusted")
 	}
 	l, err := net.ListenTCP("tcp", addr)
 	if err != nil {
 		return nil, usage(fmt.Sprintf("cannot listen on %s: %v", text, err), "choose another --listen")
 	}
+	if secure != nil {
+		return tls.NewListener(l, secure), nil
+	}
 	return l, nil
+}
+
+// tls is how the server is spoken with; nil for plain HTTP.
+func (s *session) tls() (*tls.Config, error) {
+	cert, key := s.cli.String(flagTLSCert), s.cli.String(flagTLSKey)
+	switch {
+	case cert == "" && key == "":
+		return nil, nil
+	case cert == "" || key == "":
+		return nil, usage("--tls-cert and --tls-key belong together", "give both")
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, usage(fmt.Sprintf("the certificate cannot be used: %v", err), "give PEM files of one certificate, with those that have signed it behind it, and of its key")
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// address is where the server answers.
+func (s *session) address(l net.Listener) string {
+	if s.cli.String(flagTLSCert) == "" {
+		return "http://" + l.Addr().String()
+	}
+	host, port, err := net.SplitHostPort(l.Addr().String())
+	if names := s.cli.StringSlice("host"); err == nil && len(names) > 0 {
+		host = names[0] // the certificate is for a name
+	}
+	return "https://" + net.JoinHostPort(host, port)
 }
 
 // token makes a token where there is none, or where a new one is wanted.
@@ -170,6 +233,7 @@ func (s *session) token(store *serve.Store, out *serveJSON) error {
 
 func (j serveJSON) print(w io.Writer) {
 	fmt.Fprintf(w, "serving   %s for customer %s with session key %s\n", j.URL, j.Customer, j.Session)
+	fmt.Fprintf(w, "at risk   %s USDC, and %s SOL for fees: what a copy of the server's folder with its %d session keys can spend\n", j.AtRisk, j.SOL, j.Keys)
 	switch {
 	case j.Token != "":
 		fmt.Fprintf(w, "token     %s   (it is not shown again; gantry serve --new-token makes another)\n", j.Token)

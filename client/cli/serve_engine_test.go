@@ -247,9 +247,9 @@ func TestServeReads(t *testing.T) {
 
 var shBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// examples runs the examples of the page as a reader would; none of them may fail.
-func (v *served) examples(env ...string) error {
-	page, err := os.ReadFile("../../docs/operate/serve.md")
+// examples runs the examples of a page as a reader would; none of them may fail.
+func (v *served) examples(name string, env ...string) error {
+	page, err := os.ReadFile(filepath.Join("../../docs/operate", name))
 	if err != nil {
 		return err
 	}

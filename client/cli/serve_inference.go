@@ -22,7 +22,7 @@ import (
 )
 
 // models is the service of models on leases, with its database in the folder; the returned function closes that.
-func (s *session) models(f *purchase.Folder, store *serve.Store) (*inference.Service, func() error, error) {
+func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets) (*inference.Service, func() error, error) {
 	key, err := s.wallet()
 	if err != nil {
 		return nil, nil, err
@@ -31,23 +31,48 @@ func (s *session) models(f *purchase.Folder, store *serve.Store) (*inference.Ser
 	if err != nil {
 		return nil, nil, err
 	}
-	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{&buyer{s: s}}, Admits: store.Admits, Log: s.log})
+	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{&buyer{s: s}, b}, Admits: serve.OpenAI(store, b.team), Log: s.log})
 	if err != nil {
 		return nil, nil, errors.Join(err, deployments.Close())
 	}
 	return models, deployments.Close, nil
 }
 
-// renter rents replicas with the flows of the commands.
-type renter struct{ *buyer }
+// renter rents replicas with the flows of the commands, each with the key of its deployment's budget.
+type renter struct {
+	*buyer
+	budgets *budgets
+}
+
+// of is who acts on a lease: with the key with which it was bought.
+func (b renter) of(ctx context.Context, lease solana.PublicKey) (*buyer, service.Lease, error) {
+	l, err := b.s.service.Lease(ctx, b.s.actsFor, lease)
+	if err != nil {
+		return nil, l, err
+	}
+	order, err := solana.PublicKeyFromBase58(l.Order)
+	if err != nil {
+		return nil, l, fmt.Errorf("order of lease %s: %w", lease, err)
+	}
+	name, err := b.budgets.Bought(order)
+	if err != nil {
+		return nil, l, err
+	}
+	by, err := b.budgets.of(b.buyer, name)
+	return by, l, err
+}
 
 // Buy implements inference.Compute.
 func (b renter) Buy(ctx context.Context, name string, order json.RawMessage) (string, error) {
-	var r serve.OrderRequest
+	var r serve.ReplicaOrder
 	if err := json.Unmarshal(order, &r); err != nil {
 		return "", fmt.Errorf("order of %s: %w", name, err)
 	}
-	bought, err := b.buyer.Buy(ctx, name, r)
+	by, err := b.budgets.of(b.buyer, r.Budget)
+	if err != nil {
+		return "", err
+	}
+	bought, err := (&buyer{s: by.s}).Buy(ctx, name, r.OrderRequest)
 	if err != nil {
 		return "", err
 	}
@@ -63,6 +88,15 @@ func (b renter) Buy(ctx context.Context, name string, order json.RawMessage) (st
 
 // Abandon implements inference.Compute.
 func (b renter) Abandon(ctx context.Context, name string) error {
+	// Its name is known to the budget that has bought it; to the others it is none.
+	all, err := b.budgets.all(b.buyer)
+	for _, by := range all {
+		err = errors.Join(err, by.abandon(ctx, name))
+	}
+	return err
+}
+
+func (b *buyer) abandon(ctx context.Context, name string) error {
 	ss, _, err := b.session(ctx, &cli.Command{Name: "abandon", Flags: asSession()}, nil, nil)
 	if err != nil {
 		return err
@@ -104,20 +138,28 @@ func (b renter) Stop(ctx context.Context, lease string) error {
 	if err != nil {
 		return fmt.Errorf("lease %q: %w", lease, err)
 	}
-	l, err := b.s.service.Lease(ctx, b.s.actsFor, key)
+	by, l, err := b.of(ctx, key)
 	if errors.Is(err, service.ErrNoLease) || (err == nil && l.Status == market.LeaseEnded.String()) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	_, err = b.buyer.Stop(ctx, key)
+	_, err = by.Stop(ctx, key)
 	return err
 }
 
 // Connect implements inference.Compute.
 func (b renter) Connect(ctx context.Context, lease string) (inference.Connection, error) {
-	ss, _, err := b.session(ctx, &cli.Command{Name: "port", Flags: asSession()}, nil, nil)
+	key, err := solana.PublicKeyFromBase58(lease)
+	if err != nil {
+		return nil, fmt.Errorf("lease %q: %w", lease, err)
+	}
+	by, _, err := b.of(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	ss, _, err := by.session(ctx, &cli.Command{Name: "port", Flags: asSession()}, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -84,6 +84,15 @@ func (f *Folder) All() ([]Purchase, error) {
 	return out, errors.Join(bad...)
 }
 
+// Has reports whether an order was bought from this folder.
+func (f *Folder) Has(order solana.PublicKey) (bool, error) {
+	_, err := os.Stat(filepath.Join(f.dir, orders, order.String(), fileRecord))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Hold takes the purchase of an order for this process until Release. Error: ErrHeld.
 func (f *Folder) Hold(order solana.PublicKey) (*Held, error) {
 	dir := filepath.Join(f.dir, orders, order.String())

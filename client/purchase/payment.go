@@ -12,6 +12,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 const (
@@ -46,7 +47,7 @@ func (f *Folder) HoldPayment(gateway solana.PublicKey) (*HeldPayment, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of gateway %s: %w", gateway, err)
 	}
-	if err := syncFolder(f.dir); err != nil {
+	if err := atomicfile.SyncFolder(f.dir); err != nil {
 		return nil, fmt.Errorf("folder of gateway %s: %w", gateway, err)
 	}
 	lock, err := lockFile(filepath.Join(dir, fileLock))
@@ -100,7 +101,7 @@ func (h *HeldPayment) Write(p Payment) error {
 func (h *HeldPayment) Forget() error {
 	err := os.Remove(h.Path())
 	if err == nil {
-		err = syncFolder(h.dir)
+		err = atomicfile.SyncFolder(h.dir)
 	}
 	if err == nil {
 		err = os.Remove(h.Transactions())

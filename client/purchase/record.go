@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 // Stage is how far a purchase is, as far as its last command knew. The chain may be further.
@@ -120,29 +120,8 @@ func write(dir string, p Purchase) error {
 
 // writeFile replaces a file of an order's folder; when it returns nil, a power cut does not undo it.
 func writeFile(dir, name string, raw []byte) error {
-	f, err := os.CreateTemp(dir, name+".*") // mode 0600
-	if err != nil {
+	if err := atomicfile.WriteSynced(filepath.Join(dir, name), raw); err != nil {
 		return err
 	}
-	_, err = f.Write(raw)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	for _, folder := range []string{dir, filepath.Dir(dir)} { // the name of the file, and that of its folder
-		if err := syncFolder(folder); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return atomicfile.SyncFolder(filepath.Dir(dir)) // which has the folder's name
 }

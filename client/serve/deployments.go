@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/gantry-market/gantry/client/inference"
+	"github.com/gantry-market/gantry/client/team"
 )
 
 // DeploymentRequest is a model server by its template, how many replicas it may have, and what each may cost. Its replicas are
@@ -158,12 +159,13 @@ func (s *Server) getDeployment(_ context.Context, in *deploymentInput) (*reply[D
 	return &reply[Deployment]{Deployment{DeploymentStatus: status, Request: spec.Asked}}, nil
 }
 
-func (s *Server) createDeployment(_ context.Context, in *createDeploymentInput) (*deploymentOutput, error) {
+func (s *Server) createDeployment(ctx context.Context, in *createDeploymentInput) (*deploymentOutput, error) {
 	d, err := s.deployments()
 	if err != nil {
 		return nil, err
 	}
-	spec, err := s.deploymentSpec(in.Name, in.Body)
+	c, _ := callerOf(ctx)
+	spec, err := s.deploymentSpec(in.Name, in.Body, c.Budget)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +181,7 @@ func (s *Server) createDeployment(_ context.Context, in *createDeploymentInput) 
 }
 
 // deploymentSpec is a deployment of a template: what its replicas are bought with, and how they are reached.
-func (s *Server) deploymentSpec(name string, r DeploymentRequest) (inference.Spec, error) {
+func (s *Server) deploymentSpec(name string, r DeploymentRequest, budget string) (inference.Spec, error) {
 	var spec inference.Spec
 	t, err := s.template(r.Template)
 	if err != nil {
@@ -195,6 +197,9 @@ func (s *Server) deploymentSpec(name string, r DeploymentRequest) (inference.Spe
 	if j.OpenAI == nil || j.Health == nil {
 		return spec, problem(http.StatusUnprocessableEntity, fmt.Sprintf("the template %s is none of a model server", t.Name), "order it with /v1/templates/"+t.Name+"/orders")
 	}
+	if budget == team.MainBudget {
+		budget = ""
+	}
 	shown := r
 	shown.Set = maps.Clone(r.Set)
 	for key, p := range t.Parameters {
@@ -205,7 +210,7 @@ func (s *Server) deploymentSpec(name string, r DeploymentRequest) (inference.Spe
 	if spec.Asked, err = json.Marshal(shown); err != nil {
 		return spec, fmt.Errorf("request: %w", err)
 	}
-	if spec.Order, err = json.Marshal(order); err != nil {
+	if spec.Order, err = json.Marshal(ReplicaOrder{OrderRequest: order, Budget: budget}); err != nil {
 		return spec, fmt.Errorf("order: %w", err)
 	}
 	spec.Name, spec.Port, spec.Path, spec.Model = name, j.OpenAI.Port, j.OpenAI.Path, j.OpenAI.Model
@@ -218,7 +223,7 @@ func (s *Server) deploymentSpec(name string, r DeploymentRequest) (inference.Spe
 	return spec, nil
 }
 
-func (s *Server) deleteDeployment(_ context.Context, in *deploymentInput) (*deploymentOutput, error) {
+func (s *Server) deleteDeployment(ctx context.Context, in *deploymentInput) (*deploymentOutput, error) {
 	d, err := s.deployments()
 	if err != nil {
 		return nil, err
@@ -226,6 +231,9 @@ func (s *Server) deleteDeployment(_ context.Context, in *deploymentInput) (*depl
 	_, spec, err := d.Deployment(in.Name)
 	if err != nil {
 		return nil, inferenceFailed(err)
+	}
+	if p := others(ctx, "the deployment "+in.Name, budgetOf(spec)); p != nil {
+		return nil, p
 	}
 	status, err := d.Delete(in.Name)
 	if err != nil {
@@ -246,9 +254,12 @@ func (s *Server) usage(_ context.Context, in *usageInput) (*reply[UsageAnswer], 
 	return &reply[UsageAnswer]{UsageAnswer{Usage: all}}, nil
 }
 
-func (s *Server) newInferenceToken(_ context.Context, in *struct{ Body TokenRequest }) (*reply[NewInferenceToken], error) {
+func (s *Server) newInferenceToken(ctx context.Context, in *struct{ Body TokenRequest }) (*reply[NewInferenceToken], error) {
 	d, err := s.deployments()
 	if err != nil {
+		return nil, err
+	}
+	if err := s.ofDeployments(ctx, d, in.Body.Deployments); err != nil {
 		return nil, err
 	}
 	t, text, err := d.NewToken(in.Body.Name, slices.Clone(in.Body.Deployments))
@@ -270,10 +281,19 @@ func (s *Server) inferenceTokens(context.Context, *struct{}) (*reply[InferenceTo
 	return &reply[InferenceTokens]{InferenceTokens{Tokens: all}}, nil
 }
 
-func (s *Server) deleteInferenceToken(_ context.Context, in *inferenceTokenInput) (*struct{}, error) {
+func (s *Server) deleteInferenceToken(ctx context.Context, in *inferenceTokenInput) (*struct{}, error) {
 	d, err := s.deployments()
 	if err != nil {
 		return nil, err
+	}
+	all, err := d.Tokens()
+	if err != nil {
+		return nil, inferenceFailed(err)
+	}
+	if i := slices.IndexFunc(all, func(t inference.Token) bool { return t.ID == in.ID }); i >= 0 {
+		if err := s.ofDeployments(ctx, d, all[i].Deployments); err != nil {
+			return nil, err
+		}
 	}
 	if err := d.RemoveToken(in.ID); err != nil {
 		return nil, inferenceFailed(err)

@@ -8,6 +8,8 @@
 //   - walletsignin.go lets one in by the signature of the customer's wallet; wallet.go passes on what the wallet signs
 //     (client/wallet).
 //   - machine.go and terminal.go speak with the machines of leases for the page: what they use, a shell.
+//   - caller.go says who calls and which role an operation needs; actor.go who acts for a budget; changes.go has each change
+//     in the log of the team (client/team) before it is made; team.go has the operations of the team.
 //   - problem.go answers every error as application/problem+json with its cause and the next step (RFC 9457).
 //   - operations.go has the operations; order.go, extend.go and forward.go those that change something.
 //   - events.go writes the changes of the customer's accounts to eventlog.go's file, and streams them.

@@ -40,7 +40,14 @@ func (s *Server) extend(ctx context.Context, in *extendInput) (*reply[service.Le
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.o.Extender.Extend(ctx, in.Key, id, in.Body.Seconds)
+	if _, err := s.actorOf(ctx, id, false); err != nil {
+		return nil, err
+	}
+	a, err := s.mine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, err := a.Extender.Extend(ctx, in.Key, id, in.Body.Seconds)
 	if err != nil {
 		return nil, failed(err)
 	}

@@ -144,14 +144,14 @@ func (s *Server) forward(ctx context.Context, in *forwardInput) (*reply[Forward]
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.o.Service.Lease(ctx, s.o.Customer, id)
+	l, a, err := s.ofLease(ctx, id, false)
 	if err != nil {
-		return nil, failed(err)
+		return nil, err
 	}
 	if l.Status != market.LeaseRunning.String() {
 		return nil, failed(service.Refused(fmt.Sprintf("lease %s is %s, and has no container", in.ID, l.Status), "ask while it runs"))
 	}
-	f, err := s.forwards.open(ctx, s.o.Forwarder, id, in.Body.Port)
+	f, err := s.forwards.open(ctx, a.Forwarder, id, in.Body.Port)
 	if err != nil {
 		return nil, failed(err)
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/inference"
+	"github.com/gantry-market/gantry/client/team"
 )
 
 const (
@@ -26,7 +28,7 @@ const (
 type guard struct {
 	hosts  []string        // by which the server may be called, lower case and without port
 	open   map[string]bool // paths that need no token
-	admits func(token string) (bool, error)
+	caller func(token string) (team.Caller, error)
 	next   http.Handler
 	openai http.Handler // answers /openai/v1, with tokens and limits of its own; nil for none
 }
@@ -44,7 +46,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.openai.ServeHTTP(w, r)
 		return
 	}
-	if p := g.refuse(r); p != nil {
+	c, p := g.refuse(r)
+	if p != nil {
 		if p.Status == http.StatusUnauthorized {
 			h.Set("WWW-Authenticate", `Bearer realm="gantry"`)
 		}
@@ -56,6 +59,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if c != nil {
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, *c))
+	}
 	if isStream(r) || isMachineStream(r) {
 		g.next.ServeHTTP(w, r)
 		return
@@ -65,11 +71,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// refuse says why a request is not answered; nil when it is. Host and Origin come before the token, so that a page of
+// refuse says why a request is not answered; nil when it is, and then who has sent it, where a token is needed. Host and Origin come before the token, so that a page of
 // somebody else learns nothing, not even whether it has guessed one.
-func (g *guard) refuse(r *http.Request) *Problem {
+func (g *guard) refuse(r *http.Request) (*team.Caller, *Problem) {
 	if p := g.foreign(r); p != nil {
-		return p
+		return nil, p
 	}
 	return g.stranger(r)
 }
@@ -91,23 +97,25 @@ func (g *guard) foreign(r *http.Request) *Problem {
 	return nil
 }
 
-// stranger says why a request has no token that counts.
-func (g *guard) stranger(r *http.Request) *Problem {
+// stranger says why a request has no token that counts, or whose it is.
+func (g *guard) stranger(r *http.Request) (*team.Caller, *Problem) {
 	if g.open[r.URL.Path] && (r.URL.Path != signInPath || r.Method == http.MethodPost) {
-		return nil
+		return nil, nil
 	}
 	token, ok := tokenOf(r)
 	if !ok {
-		return problem(http.StatusUnauthorized, "the request has no token", "send the header Authorization: Bearer TOKEN; gantry serve --new-token makes one")
+		return nil, problem(http.StatusUnauthorized, "the request has no token", "send the header Authorization: Bearer TOKEN; gantry serve --new-token makes one, and owners of a team make others")
 	}
-	admitted, err := g.admits(token)
+	c, err := g.caller(token)
 	switch {
+	case errors.Is(err, team.ErrUnknown):
+		return nil, problem(http.StatusUnauthorized, "the token is not one of this server", "gantry serve --new-token makes the server's own in place of the old one; owners make those of a team: gantry team token add")
+	case errors.Is(err, team.ErrEnded):
+		return nil, problem(http.StatusUnauthorized, err.Error(), "ask an owner of the team for another one: gantry team token add")
 	case err != nil:
-		return problem(http.StatusInternalServerError, "the token cannot be compared: "+err.Error(), "look at the server's log")
-	case !admitted:
-		return problem(http.StatusUnauthorized, "the token is not that of this server", "gantry serve --new-token makes one in place of the old one")
+		return nil, problem(http.StatusInternalServerError, "the token cannot be compared: "+err.Error(), "look at the server's log")
 	}
-	return nil
+	return &c, nil
 }
 
 // called reports whether the server may be called by a Host header.

@@ -83,11 +83,15 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 			return nil, problem(http.StatusUnprocessableEntity, "the header Last-Event-ID is not one of a stream of logs", "send the id of the last event")
 		}
 	}
+	a, err := s.actorOf(ctx, id, true)
+	if err != nil {
+		return nil, err
+	}
 	ctx, done, err := s.streams.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.o.Outputs.Output(ctx, id)
+	out, err := a.Outputs.Output(ctx, id)
 	if err != nil {
 		done()
 		return nil, failed(err)

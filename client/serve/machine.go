@@ -39,6 +39,10 @@ func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
 		if err != nil {
 			return nil, err
 		}
+		a, err := s.actorOf(ctx, id, true)
+		if err != nil {
+			return nil, err
+		}
 		ctx, done, err := s.streams.open(ctx)
 		if err != nil {
 			return nil, err
@@ -48,7 +52,7 @@ func (s *Server) registerMachines(api huma.API, mux *http.ServeMux) {
 			_, w := humago.Unwrap(h)
 			out := newStream(w, done)
 			defer out.beats(ctx)()
-			err := s.o.Machines.Use(ctx, id, func(u service.Use) error { return out.send("use", "", u) })
+			err := a.Machines.Use(ctx, id, func(u service.Use) error { return out.send("use", "", u) })
 			if err != nil && ctx.Err() == nil && out.err() == nil {
 				_ = out.send("problem", "", failed(err))
 			}

@@ -108,8 +108,13 @@ func (o *orders) begin(ctx context.Context) (end func()) {
 	}
 }
 
-// run begins a purchase, or finds the one of the key that runs.
+// run begins a purchase by the buyer, or finds the one of the key that runs.
 func (o *orders) run(key string, r OrderRequest) (*buying, error) {
+	return o.runBy(o.buyer, "", key, r)
+}
+
+// runBy is run with another buyer, whose keys are its budget's own.
+func (o *orders) runBy(buyer Buyer, budget, key string, r OrderRequest) (*buying, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("request: %w", err)
@@ -120,7 +125,8 @@ func (o *orders) run(key string, r OrderRequest) (*buying, error) {
 		return nil, problem(http.StatusServiceUnavailable, "the server ends", "repeat the request with the same key when it runs again")
 	}
 	request := sha256.Sum256(raw)
-	if b, runs := o.running[key]; runs {
+	name := budget + "/" + key
+	if b, runs := o.running[name]; runs {
 		if b.request != request {
 			return nil, problem(http.StatusConflict, fmt.Sprintf("the key %q stands for another purchase, which runs", key), "choose another Idempotency-Key")
 		}
@@ -130,15 +136,15 @@ func (o *orders) run(key string, r OrderRequest) (*buying, error) {
 		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("%d purchases run already", len(o.running)), "repeat the request with the same key when one is done")
 	}
 	b := &buying{request: request, done: make(chan struct{})}
-	o.running[key] = b
+	o.running[name] = b
 	ctx := o.ctx
 	o.wg.Go(func() {
-		b.bought, b.err = o.buyer.Buy(ctx, key, r)
+		b.bought, b.err = buyer.Buy(ctx, key, r)
 		if b.err == nil && o.bought != nil {
 			o.bought(b.bought, r)
 		}
 		o.mu.Lock()
-		delete(o.running, key)
+		delete(o.running, name)
 		o.mu.Unlock()
 		close(b.done)
 	})
@@ -156,10 +162,16 @@ type orderOutput struct {
 }
 
 func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error) {
-	out, err := s.orders.buy(ctx, in.Key, in.Body, waitFor)
+	a, err := s.mine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, _ := callerOf(ctx)
+	out, err := s.orders.buy(ctx, a.Buyer, c.Budget, in.Key, in.Body, waitFor)
 	if err != nil {
 		return nil, failed(err)
 	}
+	bought(ctx, out)
 	if out.Phase == phaseBuying {
 		return &orderOutput{http.StatusAccepted, out}, nil
 	}
@@ -170,8 +182,8 @@ func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error
 }
 
 // buy begins a purchase or joins it, and waits for it so long at most.
-func (o *orders) buy(ctx context.Context, key string, r OrderRequest, wait time.Duration) (Order, error) {
-	b, err := o.run(key, r)
+func (o *orders) buy(ctx context.Context, buyer Buyer, budget, key string, r OrderRequest, wait time.Duration) (Order, error) {
+	b, err := o.runBy(buyer, budget, key, r)
 	if err != nil {
 		return Order{}, err
 	}
@@ -198,7 +210,7 @@ func NewPurchases(ctx context.Context, b Buyer) (p *Purchases, end func()) {
 
 // Buy begins a purchase or joins the one of this key, and waits for it so long at most. Errors: Failure, Problem.
 func (p *Purchases) Buy(ctx context.Context, key string, r OrderRequest, wait time.Duration) (Order, error) {
-	return p.orders.buy(ctx, key, r, wait)
+	return p.orders.buy(ctx, p.orders.buyer, "", key, r, wait)
 }
 
 func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {
@@ -206,14 +218,14 @@ func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.o.Service.Lease(ctx, s.o.Customer, id)
+	l, a, err := s.ofLease(ctx, id, false)
 	if err != nil {
-		return nil, failed(err)
+		return nil, err
 	}
 	if l.Status == market.LeaseEnded.String() {
 		return &reply[service.Lease]{l}, nil
 	}
-	if l, err = s.o.Buyer.Stop(ctx, id); err != nil {
+	if l, err = a.Buyer.Stop(ctx, id); err != nil {
 		return nil, failed(err)
 	}
 	if err := s.o.Service.Await(ctx, l); err != nil {

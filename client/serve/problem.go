@@ -52,7 +52,8 @@ var settings = sync.OnceFunc(func() {
 			var d huma.ErrorDetailer
 			switch {
 			case errors.As(err, &d):
-				p.Errors = append(p.Errors, d.ErrorDetail())
+				// Not with the value: it may be a secret of the request, and clients write problems into their logs.
+				p.Errors = append(p.Errors, &huma.ErrorDetail{Message: d.ErrorDetail().Message, Location: d.ErrorDetail().Location})
 			case err != nil:
 				p.Errors = append(p.Errors, &huma.ErrorDetail{Message: err.Error()})
 			}

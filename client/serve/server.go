@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/version"
 )
@@ -45,6 +46,10 @@ type Options struct {
 	Samples *Samples
 	// Inference has the deployments, whose requests come to /openai/v1; nil for none.
 	Inference *inference.Service
+	// Team has the members with their tokens, and the log of changes; nil for none of it.
+	Team *team.Store
+	// Budgets are those of the team; a server without them has its own session key alone.
+	Budgets Budgets
 	// Templates may be ordered by name.
 	Templates template.Set
 	// Customer is whom the server acts for.
@@ -80,7 +85,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, audits: make(limit, maxAudits),
-		signIns: signIns{now: time.Now, tokens: map[[32]byte]time.Time{}}, challenges: newChallenges(time.Now),
+		signIns: signIns{now: time.Now, tokens: map[[32]byte]signedInAs{}}, challenges: newChallenges(time.Now),
 	}
 	s.orders.bought = s.declared
 	mux := http.NewServeMux()
@@ -101,20 +106,12 @@ func New(o Options) *Server {
 	for _, h := range o.Hosts {
 		hosts = append(hosts, strings.ToLower(h))
 	}
-	g := &guard{hosts: hosts, open: open, admits: s.admits, next: found(mux)}
+	g := &guard{hosts: hosts, open: open, caller: s.caller, next: s.logged(found(mux))}
 	if o.Inference != nil {
 		g.openai = o.Inference
 	}
 	s.handler = s.recovered(g)
 	return s
-}
-
-// admits reports whether a token is the server's, or that of a browser that is signed in.
-func (s *Server) admits(token string) (bool, error) {
-	if s.signIns.admits(token) {
-		return true, nil
-	}
-	return s.o.Store.Admits(token)
 }
 
 // ServeHTTP answers one request.
@@ -131,6 +128,7 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
 	c.Security = []map[string][]string{{"token": {}}}
 	api := humago.New(mux, c)
+	api.UseMiddleware(authorise)
 	s.register(api)
 	if s.o.Wallet != nil {
 		s.registerWallet(api)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/gantry-market/gantry/client/team"
 )
 
 const (
@@ -33,7 +35,13 @@ type signIns struct {
 	mu     sync.Mutex
 	code   [32]byte // sha256; zero where there is none
 	until  time.Time
-	tokens map[[32]byte]time.Time // sha256 of a token, and when it ends
+	tokens map[[32]byte]signedInAs // by sha256 of a token
+}
+
+// signedInAs is a browser's member, until when.
+type signedInAs struct {
+	member string
+	until  time.Time
 }
 
 func secret(prefix string) (string, error) {
@@ -64,40 +72,40 @@ func (s *signIns) exchange(code string) (token string, until time.Time, ok bool,
 	if s.code == [32]byte{} || !s.now().Before(s.until) || subtle.ConstantTimeCompare(got[:], s.code[:]) != 1 {
 		return "", time.Time{}, false, nil
 	}
-	if token, until, err = s.add(); err == nil {
+	if token, until, err = s.add(team.MemberServer); err == nil {
 		s.code = [32]byte{}
 	}
 	return token, until, err == nil, err
 }
 
-// admit makes a token for a browser that has shown otherwise that it may have one.
-func (s *signIns) admit() (token string, until time.Time, err error) {
+// admit makes a token for a browser that has shown otherwise that it is a member's.
+func (s *signIns) admit(member string) (token string, until time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.add()
+	return s.add(member)
 }
 
 // add makes a token. The caller holds mu.
-func (s *signIns) add() (token string, until time.Time, err error) {
+func (s *signIns) add(member string) (token string, until time.Time, err error) {
 	if token, err = secret(tokenPrefix + "page_"); err != nil {
 		return "", time.Time{}, err
 	}
 	until = s.now().Add(signedIn)
-	s.tokens[sha256.Sum256([]byte(token))] = until
+	s.tokens[sha256.Sum256([]byte(token))] = signedInAs{member, until}
 	return token, until, nil
 }
 
-// admits reports whether a token is one of a browser that is signed in.
-func (s *signIns) admits(token string) bool {
+// member is whose browser has a token; ok is false where none has.
+func (s *signIns) member(token string) (name string, ok bool) {
 	key := sha256.Sum256([]byte(token))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until, known := s.tokens[key]
-	if known && !s.now().Before(until) {
+	as, known := s.tokens[key]
+	if known && !s.now().Before(as.until) {
 		delete(s.tokens, key)
 		known = false
 	}
-	return known
+	return as.member, known
 }
 
 // end signs a browser out.
@@ -136,6 +144,10 @@ func (s *Server) registerPage(api huma.API) {
 		if !ok {
 			return nil, problem(http.StatusUnauthorized, fmt.Sprintf("the code in the page's address is used, or older than %s", codeLasts),
 				"give the server's token instead, or start gantry serve again and open the link that it prints")
+		}
+		if err := s.signedIn(team.MemberServer); err != nil {
+			s.signIns.end(token)
+			return nil, failed(err)
 		}
 		return &reply[signInReply]{signInReply{Token: token, Until: until.Unix()}}, nil
 	})

@@ -18,7 +18,7 @@ type Status struct {
 
 // registerStatus adds the operation.
 func (s *Server) registerStatus(api huma.API) {
-	huma.Register(api, read("get-status", "/v1/status", "The cluster, the customer's credits and the session key's cap"), s.status)
+	huma.Register(api, read("get-status", "/v1/status", "The cluster, the customer's credits and the cap of the session key of the token's budget"), s.status)
 }
 
 func (s *Server) status(ctx context.Context, _ *struct{}) (*reply[Status], error) {
@@ -26,7 +26,11 @@ func (s *Server) status(ctx context.Context, _ *struct{}) (*reply[Status], error
 	if err != nil {
 		return nil, failed(err)
 	}
-	account, err := s.o.Service.Account(ctx, s.o.Customer, s.o.Session)
+	a, err := s.mine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	account, err := s.o.Service.Account(ctx, s.o.Customer, a.Session)
 	if err != nil {
 		return nil, failed(err)
 	}

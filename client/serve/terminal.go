@@ -80,6 +80,19 @@ func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	c, _ := callerOf(r.Context())
+	if p := permitted(c, opTerminal); p != nil {
+		p.write(w)
+		return
+	}
+	a, err := s.actorOf(r.Context(), id, false)
+	if err != nil {
+		var p *Problem
+		if errors.As(err, &p) {
+			p.write(w)
+		}
+		return
+	}
 	// The guard has compared the origin.
 	up := websocket.Upgrader{Subprotocols: []string{terminalProtocol}, CheckOrigin: func(*http.Request) bool { return true }, HandshakeTimeout: writeWithin}
 	conn, err := up.Upgrade(w, r, nil)
@@ -87,26 +100,26 @@ func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
 		return // it has answered
 	}
 	defer func() { _ = conn.Close() }()
-	c := &screen{conn: conn}
+	sc := &screen{conn: conn}
 	ctx, done, err := s.streams.open(r.Context())
 	if err != nil {
-		c.end(err)
+		sc.end(err)
 		return
 	}
 	defer done()
 	in, typed := io.Pipe()
 	resized := make(chan Size, 1)
-	t := Terminal{In: in, Out: c, Resized: resized}
-	if t.Size, err = c.first(); err != nil {
-		c.end(err)
+	t := Terminal{In: in, Out: sc, Resized: resized}
+	if t.Size, err = sc.first(); err != nil {
+		sc.end(err)
 		return
 	}
 	var wg sync.WaitGroup
-	wg.Go(func() { c.read(typed, resized); done() })
-	wg.Go(func() { c.ping(ctx) })
-	err = s.o.Machines.Terminal(ctx, id, t)
+	wg.Go(func() { sc.read(typed, resized); done() })
+	wg.Go(func() { sc.ping(ctx) })
+	err = a.Machines.Terminal(ctx, id, t)
 	if ctx.Err() == nil {
-		c.end(failed(err))
+		sc.end(failed(err))
 	}
 	done()
 	_ = in.CloseWithError(io.ErrClosedPipe)

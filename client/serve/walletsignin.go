@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/team"
 )
 
 const (
@@ -131,6 +134,7 @@ type challengeInput struct {
 type walletSignInInput struct {
 	hosted
 	Body struct {
+		Account   string `json:"account,omitempty" maxLength:"44" doc:"The wallet; the customer's by default"`
 		Nonce     string `json:"nonce" maxLength:"56"`
 		IssuedAt  string `json:"issuedAt" maxLength:"32"`
 		Message   []byte `json:"message" doc:"What the wallet has signed"`
@@ -138,13 +142,30 @@ type walletSignInInput struct {
 	}
 }
 
+// walletOf is the member whose wallet it is.
+func (s *Server) walletOf(account string) (member string, p *Problem) {
+	if account == s.o.Customer.String() {
+		return team.MemberCustomer, nil
+	}
+	if s.o.Team != nil {
+		member, err := s.o.Team.ByWallet(account)
+		switch {
+		case err == nil:
+			return member, nil
+		case !errors.Is(err, team.ErrUnknown):
+			return "", problem(http.StatusInternalServerError, err.Error(), "look at the server's log")
+		}
+	}
+	return "", problem(http.StatusForbidden, "this server acts for another wallet than "+account,
+		"connect the wallet that it was started for or one of its team, or start one for this wallet: gantry serve --customer "+account)
+}
+
 // registerWalletSignIn adds the operations that sign a browser in by its wallet; they need no token.
 func (s *Server) registerWalletSignIn(api huma.API) {
 	ask := huma.Operation{OperationID: "sign-in-challenge", Method: http.MethodPost, Path: challengePath, Hidden: true}
 	huma.Register(api, ask, func(ctx context.Context, in *challengeInput) (*reply[Challenge], error) {
-		if in.Body.Account != s.o.Customer.String() {
-			return nil, problem(http.StatusForbidden, "this server acts for another wallet than "+in.Body.Account,
-				"connect the wallet that it was started for, or start one for this wallet: gantry serve --customer "+in.Body.Account)
+		if _, p := s.walletOf(in.Body.Account); p != nil {
+			return nil, p
 		}
 		chain, err := s.o.Wallet.Chain(ctx)
 		if err != nil {
@@ -158,14 +179,29 @@ func (s *Server) registerWalletSignIn(api huma.API) {
 		if err != nil {
 			return nil, failed(err)
 		}
+		account := in.Body.Account
+		if account == "" {
+			account = s.o.Customer.String()
+		}
+		member, p := s.walletOf(account)
+		if p != nil {
+			return nil, p
+		}
+		key, err := solana.PublicKeyFromBase58(account)
+		if err != nil {
+			return nil, problem(http.StatusUnauthorized, account+" is no wallet", "sign in again")
+		}
 		why := "the signature has not 64 bytes"
 		if len(in.Body.Signature) == 64 {
-			why = s.challenges.take(in.host, chain, s.o.Customer, in.Body.Nonce, in.Body.IssuedAt, in.Body.Message, solana.SignatureFromBytes(in.Body.Signature))
+			why = s.challenges.take(in.host, chain, key, in.Body.Nonce, in.Body.IssuedAt, in.Body.Message, solana.SignatureFromBytes(in.Body.Signature))
 		}
 		if why != "" {
 			return nil, problem(http.StatusUnauthorized, why, "sign in again")
 		}
-		token, until, err := s.signIns.admit()
+		if err := s.signedIn(member); err != nil {
+			return nil, failed(err)
+		}
+		token, until, err := s.signIns.admit(member)
 		if err != nil {
 			return nil, failed(err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/client/wallet"
 )
 
@@ -75,11 +76,42 @@ func answerTo(t *testing.T, s *Server, key solana.PrivateKey, c Challenge, text 
 	sig, err := key.Sign([]byte(text))
 	require.NoError(t, err)
 	w, _ := ask(t, s, http.MethodPost, walletPath, body(t, map[string]string{
-		"nonce": c.Nonce, "issuedAt": c.IssuedAt, "message": base64.StdEncoding.EncodeToString([]byte(text)), "signature": base64.StdEncoding.EncodeToString(sig[:]),
+		"account": c.Address, "nonce": c.Nonce, "issuedAt": c.IssuedAt, "message": base64.StdEncoding.EncodeToString([]byte(text)), "signature": base64.StdEncoding.EncodeToString(sig[:]),
 	}), jsonHeader(header))
 	var out struct{ Token, Detail string }
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &out))
 	return w.Code, out.Token, out.Detail
+}
+
+// A member's wallet signs its browser in, with the member's role; another wallet's signature does not.
+func TestAMembersWalletSignsIn(t *testing.T) {
+	s, _, _ := walletSigned(t)
+	teams, err := team.Open(t.TempDir())
+	require.NoError(t, err)
+	s.o.Team = teams
+	mine, other := solana.NewWallet(), solana.NewWallet()
+	by := team.Caller{Member: team.MemberServer}
+	for name, w := range map[string]*solana.Wallet{"vic": mine, "eve": other} {
+		require.NoError(t, teams.PutMember(by, team.Member{Name: name, Role: team.Viewer, Wallet: w.PublicKey().String()}))
+	}
+	c := challengeOf(t, s, mine.PrivateKey, nil)
+	code, _, _ := answerTo(t, s, other.PrivateKey, c, c.Message, nil)
+	require.Equal(t, http.StatusUnauthorized, code)
+	code, token, _ := answerTo(t, s, mine.PrivateKey, c, c.Message, nil)
+	require.Equal(t, http.StatusOK, code)
+	who, err := s.caller(token)
+	require.NoError(t, err)
+	require.Equal(t, team.Caller{Member: "vic", Token: team.TokenPage, Role: team.Viewer}, who)
+	lines, _, err := teams.Lines(0, true, 2)
+	require.NoError(t, err)
+	require.Equal(t, "sign-in", lines[0].Action)
+	require.Equal(t, "vic", lines[0].Member)
+	// The page's transactions are the customer's.
+	w, _ := ask(t, s, http.MethodPost, "/page/transactions", `{"kind": "deposit"}`, jsonHeader(map[string]string{"Authorization": "Bearer " + token}))
+	require.Equal(t, http.StatusForbidden, w.Code, w.Body)
+	require.NoError(t, teams.RemoveMember(by, "vic"))
+	_, err = s.caller(token)
+	require.ErrorIs(t, err, team.ErrEnded)
 }
 
 // A wallet signs a browser in with a text that is good once.
@@ -90,9 +122,9 @@ func TestWalletSignsIn(t *testing.T) {
 	require.Equal(t, "solana:localnet", c.ChainID)
 	code, token, _ := answerTo(t, s, key, c, c.Message, nil)
 	require.Equal(t, http.StatusOK, code)
-	admitted, err := s.admits(token)
+	who, err := s.caller(token)
 	require.NoError(t, err)
-	require.True(t, admitted)
+	require.Equal(t, owner(team.MemberCustomer, team.TokenPage), who)
 
 	code, token, why := answerTo(t, s, key, c, c.Message, nil)
 	require.Equal(t, http.StatusUnauthorized, code)

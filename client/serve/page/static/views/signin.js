@@ -10,7 +10,7 @@ async function byWallet(wallet, about) {
   const who = await connect(wallet, about.chain);
   const { body: challenge } = await ask('POST', '/page/challenge', { body: { account: who.account.address } });
   const answer = await signText(who, challenge);
-  const { body } = await ask('POST', '/page/session/wallet', { body: { nonce: challenge.nonce, issuedAt: challenge.issuedAt, ...answer } });
+  const { body } = await ask('POST', '/page/session/wallet', { body: { account: challenge.address, nonce: challenge.nonce, issuedAt: challenge.issuedAt, ...answer } });
   keep(body.token);
 }
 

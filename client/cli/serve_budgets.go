@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/team"
+)
+
+// budgets act with the session keys of a team: each in a session of its own, with its key, its folder of purchases and its
+// membership of the network. The server's own key is not among them.
+type budgets struct {
+	s    *session // of the server
+	team *team.Store
+
+	mu     sync.Mutex
+	opened map[string]*budget
+}
+
+type budget struct {
+	actor serve.Actor
+	buyer *buyer
+	state *purchase.Folder
+	close func()
+}
+
+// budgets opens the team in the server's folder. What a server before was killed in is said in its log.
+func (s *session) budgets(f *purchase.Folder) (*budgets, error) {
+	t, err := team.Open(f.Dir())
+	if err != nil {
+		return nil, err
+	}
+	return &budgets{s: s, team: t, opened: map[string]*budget{}}, t.CloseOpen()
+}
+
+// close ends what was opened.
+func (b *budgets) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, x := range b.opened {
+		x.close()
+	}
+	b.opened = nil
+}
+
+// Actor implements serve.Budgets.
+func (b *budgets) Actor(name string) (serve.Actor, error) {
+	x, err := b.named(name)
+	if err != nil {
+		return serve.Actor{}, err
+	}
+	return x.actor, nil
+}
+
+// Bought implements serve.Budgets.
+func (b *budgets) Bought(order solana.PublicKey) (string, error) {
+	if has, err := b.s.state.Has(order); has || err != nil {
+		return team.MainBudget, err
+	}
+	t, err := b.team.Team()
+	if err != nil {
+		return "", err
+	}
+	for _, one := range t.Budgets {
+		x, err := b.named(one.Name)
+		if err != nil {
+			return "", err
+		}
+		if has, err := x.state.Has(order); has || err != nil {
+			return one.Name, err
+		}
+	}
+	return "", nil
+}
+
+// named is a budget, which is opened where it is asked for first. Error: team.ErrUnknown.
+func (b *budgets) named(name string) (*budget, error) {
+	t, err := b.team.Team()
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if x, ok := b.opened[name]; ok {
+		return x, nil
+	}
+	for _, one := range t.Budgets {
+		if one.Name != name {
+			continue
+		}
+		x, err := b.open(one)
+		if err == nil {
+			b.opened[name] = x
+		}
+		return x, err
+	}
+	return nil, fmt.Errorf("budget %q: %w", name, team.ErrUnknown)
+}
+
+// open begins the session of a budget.
+func (b *budgets) open(one team.Budget) (*budget, error) {
+	path := b.team.KeyFile(one.Name)
+	key, err := chain.LoadKeypair(path)
+	if err != nil {
+		return nil, fmt.Errorf("key of the budget %q: %w", one.Name, err)
+	}
+	if key.PublicKey().String() != one.Key {
+		return nil, fmt.Errorf("key of the budget %q: %s has %s, and the team %s", one.Name, path, key.PublicKey(), one.Key)
+	}
+	set := flag.NewFlagSet("serve", flag.ContinueOnError)
+	for _, f := range asSession() {
+		if err := f.Apply(set); err != nil {
+			return nil, fmt.Errorf("flags of a budget: %w", err)
+		}
+	}
+	if err := set.Parse([]string{"--" + flagSession + "=" + path}); err != nil {
+		return nil, fmt.Errorf("flags of a budget: %w", err)
+	}
+	ss := *b.s
+	ss.cli, ss.key, ss.state, ss.joined, ss.closers = cli.NewContext(b.s.cli.App, set, b.s.cli), key, nil, &joined{}, nil
+	ss.cli.Command = b.s.cli.Command
+	f, err := ss.folder()
+	if err != nil {
+		return nil, err
+	}
+	extends, closeBoth, err := ss.managerFor(filepath.Join(f.Dir(), "extensions.db"), extensionsKept)
+	if err != nil {
+		return nil, err
+	}
+	// A key of an API's request stands for one order of the customer: those of budgets have names of their own.
+	by := &buyer{&ss, httpPurchases + one.Name + "/"}
+	return &budget{
+		actor: serve.Actor{Session: key.PublicKey(), Buyer: by, Extender: &extender{buyer{s: &ss}, extends}, Forwarder: by, Outputs: by, Machines: by},
+		buyer: by, state: f, close: func() { closeBoth(true); ss.joined.close() },
+	}, nil
+}
+
+// of is who acts with the key of a budget: the server's own for main.
+func (b *budgets) of(own *buyer, name string) (*buyer, error) {
+	if name == "" || name == team.MainBudget {
+		return own, nil
+	}
+	x, err := b.named(name)
+	if err != nil {
+		return nil, err
+	}
+	return x.buyer, nil
+}
+
+// all are the server's own and the buyers of all budgets.
+func (b *budgets) all(own *buyer) ([]*buyer, error) {
+	out := []*buyer{own}
+	t, err := b.team.Team()
+	if err != nil {
+		return nil, err
+	}
+	var bad []error
+	for _, one := range t.Budgets {
+		x, err := b.named(one.Name)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		out = append(out, x.buyer)
+	}
+	return out, errors.Join(bad...)
+}

@@ -22,7 +22,7 @@ func serveCommand(s Streams) *cli.Command {
 			"key and never with your wallet: whoever takes the server over can reserve at most what is left of the key's cap.\n" +
 			"Requests need a token, which is printed once, or written to --token-file. With --customer WALLET and without --session it\n" +
 			"makes a session key of its own, which that wallet authorises on the server's page.",
-		Flags: asSession(
+		Flags: asSession(append(fundingFlags(),
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8484", Usage: "`ADDRESS` and port; port 0 takes a free one"},
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
 			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
@@ -30,7 +30,7 @@ func serveCommand(s Streams) *cli.Command {
 			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of a template of your own, beside those that gantry comes with; repeat"},
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
-		),
+		)...),
 		Action: action(s, (*session).serve),
 	}
 }
@@ -102,6 +102,11 @@ func (s *session) serve() (err error) {
 		}
 		defer closeWallet()
 	}
+	endFunding, err := s.funding(f, &o)
+	if err != nil {
+		return err
+	}
+	defer endFunding()
 	l, err := s.listen()
 	if err != nil {
 		return err

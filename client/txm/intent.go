@@ -14,7 +14,8 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// Signer signs with one key. solana.PrivateKey is a Signer.
+// Signer signs with one key. solana.PrivateKey is a Signer. One that asks a person answers ErrStale to be asked anew with a
+// newer blockhash, and a *TxError where the person refuses.
 type Signer interface {
 	PublicKey() solana.PublicKey
 	Sign(message []byte) (solana.Signature, error)

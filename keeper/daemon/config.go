@@ -23,6 +23,8 @@ import (
 type Config struct {
 	Client *chain.Client
 	Wallet solana.PrivateKey
+	// Owner signs the transactions of an Account in place of Wallet, such as a wallet in a browser; nil for none.
+	Owner txm.Signer
 	// Signer is the signer that has the wallet's key and the store of what it has signed; nil when this process has them.
 	// Several keepers may share one: one of them works, the others stand by.
 	Signer *signing.Dialer

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/client/browserwallet"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -83,7 +84,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 		return out, err
 	}
 	solana, err := chain.LoadCLIConfig("")
-	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair") && c.String("signer") == "") {
+	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair") && c.String("signer") == "" && c.String(browserwallet.Flag) == "") {
 		return out, err
 	}
 	urls, ws := c.StringSlice("url"), c.StringSlice("ws")
@@ -110,7 +111,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 	if out.Signer, err = signerOf(c); err != nil {
 		return out, err
 	}
-	if out.Signer == nil {
+	if out.Signer == nil && c.String(browserwallet.Flag) == "" {
 		if out.Wallet, out.Locks, err = wallet(keypair); err != nil {
 			return out, err
 		}

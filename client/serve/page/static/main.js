@@ -4,6 +4,7 @@ import { el, fill, say } from './dom.js';
 import { problem } from './show.js';
 import { disconnect, listen } from './wallet.js';
 import { audit } from './views/audit.js';
+import { credits } from './views/credits.js';
 import { keepers } from './views/keepers.js';
 import { lease } from './views/lease.js';
 import { leases } from './views/leases.js';
@@ -14,7 +15,7 @@ import { signIn } from './views/signin.js';
 import { status } from './views/status.js';
 import { wallet } from './views/wallet.js';
 
-const views = { market, order, purchase, leases, lease, wallet, audit, keepers, status };
+const views = { market, order, purchase, leases, lease, wallet, credits, audit, keepers, status };
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
 const out = document.getElementById('out');

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -23,12 +24,15 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/gagliardetto/solana-go/programs/token"
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/cli"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/internal/testkit/browser"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
@@ -251,6 +255,8 @@ func TestOnramp(t *testing.T) {
 	require.Equal(t, notice{ID: "stripe/evt_1", State: "arrived", Reported: "999999", Arrived: "7.00"}, arrived()[0], "the chain's amount counts")
 	require.Equal(t, market.OneUSDC, creditsOf(t, w, customer.PublicKey()), "a webhook moves nothing")
 
+	v.inBrowser()
+
 	var p struct{ ID, Link, State, Transaction string }
 	require.Equal(t, http.StatusCreated, v.ask(http.MethodPost, "/v1/credits/payments", map[string]any{"amount": arrived()[0].Arrived}, nil, &p))
 	require.Equal(t, "waiting", p.State)
@@ -275,6 +281,35 @@ func TestOnramp(t *testing.T) {
 	require.Contains(t, refusal.NextStep, "--public-url")
 	code, _ = webhook(t, v.url, "evt_2", customer.PublicKey(), sent.Signature)
 	require.NotEqual(t, http.StatusOK, code, "a server without the secret takes no webhook")
+}
+
+// inBrowser opens a payment on the page, where there is a browser; another program reads its QR code.
+func (v *served) inBrowser() {
+	v.t.Run("page", func(t *testing.T) {
+		chromium, folder := browser.Find(t)
+		picture := filepath.Join(t.TempDir(), "code.png")
+		args := []string{filepath.Join(folder, "credits.mjs"), chromium, v.page, picture}
+		if pictures := os.Getenv("GANTRY_SCREENSHOTS"); pictures != "" {
+			args = append(args, pictures)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, "node", args...).CombinedOutput()
+		t.Logf("%s", out)
+		require.NoError(t, err)
+		_, link, found := strings.Cut(string(out), "link ")
+		require.True(t, found)
+		f, err := os.Open(picture)
+		require.NoError(t, err)
+		defer f.Close()
+		img, err := png.Decode(f)
+		require.NoError(t, err)
+		bits, err := gozxing.NewBinaryBitmapFromImage(img)
+		require.NoError(t, err)
+		read, err := qrcode.NewQRCodeReader().Decode(bits, nil)
+		require.NoError(t, err)
+		require.Equal(t, strings.TrimSpace(link), read.GetText())
+	})
 }
 
 func freeAddress(t *testing.T) string {

@@ -59,11 +59,6 @@ func (p *Payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Payments) post(w http.ResponseWriter, r *http.Request, id string) {
-	if !p.posts.Allow() {
-		w.Header().Set("Retry-After", "2")
-		answer(w, http.StatusTooManyRequests, message("Too many wallets ask at once. Try again."))
-		return
-	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
 		answer(w, http.StatusRequestEntityTooLarge, message("The request is too large."))
@@ -87,6 +82,9 @@ func (p *Payments) post(w http.ResponseWriter, r *http.Request, id string) {
 	var why refusal
 	var f *service.Failure
 	switch {
+	case errors.Is(err, errBusy):
+		w.Header().Set("Retry-After", "2")
+		answer(w, http.StatusTooManyRequests, message("Too many wallets ask at once. Try again."))
 	case errors.As(err, &why):
 		answer(w, http.StatusForbidden, message(string(why)))
 	case errors.As(err, &f) && (f.Code == service.CodeRefused || f.Code == service.CodeUsage):

@@ -223,7 +223,10 @@ func deposits(l *chain.Landed, customer solana.PublicKey, amount market.USDC) bo
 	return false
 }
 
-// fetch hands out a payment's transaction to an account. Errors: refusal, those of Build.
+// errBusy means that too many transactions are asked for at once: each takes a simulation.
+var errBusy = errors.New("too many requests")
+
+// fetch hands out a payment's transaction to an account. Errors: refusal, errBusy, those of Build.
 func (p *Payments) fetch(ctx context.Context, id string, account solana.PublicKey) (wallet.Transaction, market.USDC, error) {
 	p.mu.Lock()
 	x, known := p.open[id]
@@ -240,6 +243,9 @@ func (p *Payments) fetch(ctx context.Context, id string, account solana.PublicKe
 		why = refusal("This deposit is for the wallet " + p.o.Customer.String() + ". Choose that account in your wallet.")
 	case x.fetched >= fetches:
 		why = "This link has been followed too often. Ask for a new one."
+	case !p.posts.Allow(): // after all else: strangers use nothing of it up
+		p.mu.Unlock()
+		return wallet.Transaction{}, 0, errBusy
 	default:
 		x.fetched++
 	}

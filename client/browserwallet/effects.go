@@ -43,8 +43,8 @@ func (c call) account(n int) string {
 	return c.accounts[n].String()
 }
 
-// Describe says what a transaction's message does, one sentence an instruction, and what it costs. An instruction that it
-// does not know is named as such, with its program. Errors: it is no message.
+// Describe says what a transaction's message does, one sentence an instruction, and what it costs. An instruction that
+// it does not know is named as such, with its program. Errors: it is no message.
 func Describe(raw []byte) ([]string, error) {
 	m, err := decode(raw)
 	if err != nil {

@@ -26,7 +26,8 @@ func NewFlag() cli.Flag {
 // ErrFlag means that --sign-with names no wallet that there is.
 var ErrFlag = errors.New("--sign-with is browser, or browser:ADDRESS")
 
-// Parse reads the value of a flag --sign-with: "browser", or "browser:" with the account that has to be connected. Error: ErrFlag.
+// Parse reads the value of a flag --sign-with: "browser", or "browser:" with the account that has to be connected.
+// Error: ErrFlag.
 func Parse(text string) (expect solana.PublicKey, err error) {
 	name, account, named := strings.Cut(text, ":")
 	if name != "browser" {
@@ -41,8 +42,8 @@ func Parse(text string) (expect solana.PublicKey, err error) {
 	return expect, nil
 }
 
-// FromFlag opens the wallet of a flag --sign-with for a command on a cluster, and writes where its page is. Errors: ErrFlag, those
-// of Open and of the chain.
+// FromFlag opens the wallet of a flag --sign-with for a command on a cluster, and writes where its page is. Errors:
+// ErrFlag, those of Open and of the chain.
 func FromFlag(ctx context.Context, text string, c *chain.Client, command string, out io.Writer, log zerolog.Logger) (*Wallet, error) {
 	expect, err := Parse(text)
 	if err != nil {

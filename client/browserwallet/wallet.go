@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// freshFor is how old a transaction may be when the wallet is asked: the person then has most of the minute for which
-	// its blockhash is good.
+	// freshFor is how old a transaction may be when the wallet is asked: the person then has most of the minute for
+	// which its blockhash is good.
 	freshFor = 5 * time.Second
 	// signWithin is how long a person may take in all.
 	signWithin = 15 * time.Minute
@@ -49,8 +49,8 @@ type Options struct {
 	Log      zerolog.Logger
 }
 
-// Wallet is a txm.Signer whose key is in a wallet of a browser. It is safe for concurrent use; one transaction is asked for
-// at a time.
+// Wallet is a txm.Signer whose key is in a wallet of a browser. It is safe for concurrent use; one transaction is
+// asked for at a time.
 type Wallet struct {
 	o       Options
 	srv     *http.Server
@@ -88,8 +88,8 @@ type outcome struct {
 	err       error
 }
 
-// Open serves the page and waits until a wallet is connected. The wallet works until ctx ends or Close. Errors: ErrNobody,
-// those of the listener.
+// Open serves the page and waits until a wallet is connected. The wallet works until ctx ends or Close. Errors:
+// ErrNobody, those of the listener.
 func Open(ctx context.Context, o Options) (*Wallet, error) {
 	files, err := page.Signing(o.Local)
 	if err != nil {
@@ -155,8 +155,8 @@ func (w *Wallet) PublicKey() solana.PublicKey {
 	return w.account
 }
 
-// Sign has the wallet sign a transaction's message. It waits for the person. Errors: *txm.TxError where the wallet refuses or
-// nobody answers, txm.ErrStale to be asked again with a newer blockhash.
+// Sign has the wallet sign a transaction's message. It waits for the person. Errors: *txm.TxError where the wallet
+// refuses or nobody answers, txm.ErrStale to be asked again with a newer blockhash.
 func (w *Wallet) Sign(message []byte) (solana.Signature, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()

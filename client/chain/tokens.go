@@ -18,9 +18,8 @@ type tokenBalance struct {
 	} `json:"uiTokenAmount"`
 }
 
-// TokensReceived is how many tokens of a mint the accounts of an owner have more by a transaction, base units; 0 where they
-// have not more, or it failed. at must be Confirmed or Finalized.
-// Errors: ErrNotFound, ErrUnreadable.
+// TokensReceived is how many tokens of a mint the accounts of an owner have more by a transaction, base units; 0 where
+// they have not more, or it failed. at must be Confirmed or Finalized. Errors: ErrNotFound, ErrUnreadable.
 func (c *Client) TokensReceived(ctx context.Context, sig solana.Signature, owner, mint solana.PublicKey, at Commitment) (uint64, error) {
 	var out *struct {
 		Meta *struct {

@@ -53,6 +53,20 @@ func (s *session) base() (*url.URL, error) {
 	return base, nil
 }
 
+// entrances prepares the page, unless there is none, and how money comes in. The returned function ends both.
+func (s *session) entrances(f *purchase.Folder, o *serve.Options) (end func(), err error) {
+	endFunding, err := s.funding(f, o)
+	if err != nil || s.cli.Bool("no-page") {
+		return endFunding, err
+	}
+	endPage, err := s.page(f, o)
+	if err != nil {
+		endFunding()
+		return nil, err
+	}
+	return func() { endPage(); endFunding() }, nil
+}
+
 // funding prepares how money comes to the credits of the server's customer. The returned function ends it.
 func (s *session) funding(f *purchase.Folder, o *serve.Options) (end func(), err error) {
 	base, err := s.base()
@@ -74,32 +88,38 @@ func (s *session) funding(f *purchase.Folder, o *serve.Options) (end func(), err
 		o.Funding.Payments = payments
 		o.Hosts = append(o.Hosts, base.Hostname())
 	}
+	endInbox, err := s.inbox(f, o)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	ends = append(ends, endInbox)
+	return end, nil
+}
+
+// inbox takes the webhooks of on-ramps, where some are named. The returned function ends it.
+func (s *session) inbox(f *purchase.Folder, o *serve.Options) (end func(), err error) {
 	providers, err := s.onramps()
 	if err != nil || len(providers) == 0 {
-		if err != nil {
-			end()
-		}
-		return end, err
+		return func() {}, err
 	}
 	mk, err := s.market()
 	if err != nil {
-		end()
 		return nil, err
 	}
-	store, err := onramp.OpenStore(filepath.Join(f.Dir(), "onramp.db"), o.Customer)
+	customer := o.Customer
+	store, err := onramp.OpenStore(filepath.Join(f.Dir(), "onramp.db"), customer)
 	if err != nil {
-		end()
 		return nil, err
 	}
-	ends = append(ends, func() { _ = store.Close() }) // every notice is synced already
 	o.Funding.Onramps = onramp.New(onramp.Options{
-		Store: store, Providers: providers, Customer: o.Customer, Now: time.Now, Log: s.log,
+		Store: store, Providers: providers, Customer: customer, Now: time.Now, Log: s.log,
 		Received: func(ctx context.Context, sig solana.Signature) (market.USDC, error) {
-			n, err := s.client.TokensReceived(ctx, sig, o.Customer, mk.PaymentMint, chain.Confirmed)
+			n, err := s.client.TokensReceived(ctx, sig, customer, mk.PaymentMint, chain.Confirmed)
 			return market.USDC(n), err
 		},
 	})
-	return end, nil
+	return func() { _ = store.Close() }, nil // every notice is synced already
 }
 
 // onramps reads the secrets of on-ramps.
@@ -124,7 +144,8 @@ func (s *session) onramps() (all []onramp.Provider, err error) {
 	return all, nil
 }
 
-// payments are deposits of a customer, whose wallet fetches and signs them. The returned function ends what builds them.
+// payments are deposits of a customer, whose wallet fetches and signs them. The returned function ends what builds
+// them.
 func (s *session) payments(base *url.URL, customer solana.PublicKey) (*solanapay.Payments, func(), error) {
 	genesis, err := s.client.Genesis(s.ctx)
 	if err != nil {

@@ -39,7 +39,8 @@ import (
 // stockClient is the folder of the stock Solana Pay client.
 const stockClient = "../solanapay/testdata/client"
 
-// tlsProxy is a proxy with TLS, as one stands before a server whose --public-url wallets ask. The server may come later.
+// tlsProxy is a proxy with TLS, as one stands before a server whose --public-url wallets ask. The server may come
+// later.
 type tlsProxy struct {
 	*httptest.Server
 	cert string // file of its certificate
@@ -107,8 +108,8 @@ func creditsOf(t *testing.T, w *testmarket.Testbed, customer solana.PublicKey) m
 	return market.USDC(c.Balance)
 }
 
-// A wallet on a phone follows the link of `gantry credits pay`, by the stock client: its credits rise, and the command says
-// so. Another account gets nothing to sign.
+// A wallet on a phone follows the link of `gantry credits pay`, by the stock client: its credits rise, and the command
+// says so. Another account gets nothing to sign.
 func TestCreditsPay(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	w.InitMarket(testmarket.FastParams())
@@ -185,8 +186,9 @@ func (v *served) notices() []notice {
 	return out.Notices
 }
 
-// An on-ramp delivers USDC to the customer's own wallet, and says so by a webhook: the server looks at the chain, prepares
-// the deposit, a stock Solana Pay client signs it, and the credits rise. Killed at any moment, it takes no event twice.
+// An on-ramp delivers USDC to the customer's own wallet, and says so by a webhook: the server looks at the chain,
+// prepares the deposit, a stock Solana Pay client signs it, and the credits rise. Killed at any moment, it takes no
+// event twice.
 func TestOnramp(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	w.InitMarket(testmarket.FastParams())

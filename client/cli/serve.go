@@ -95,18 +95,11 @@ func (s *session) serve() (err error) {
 		Inference: models, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}
-	if !s.cli.Bool("no-page") {
-		closeWallet, err := s.page(f, &o)
-		if err != nil {
-			return err
-		}
-		defer closeWallet()
-	}
-	endFunding, err := s.funding(f, &o)
+	endEntrances, err := s.entrances(f, &o)
 	if err != nil {
 		return err
 	}
-	defer endFunding()
+	defer endEntrances()
 	l, err := s.listen()
 	if err != nil {
 		return err

@@ -170,7 +170,8 @@ func TestRefusals(t *testing.T) {
 	require.NotContains(t, b.log.String(), secret)
 }
 
-// An event is taken once: delivered at once many times, again after the store was opened anew, and with a new signature.
+// An event is taken once: delivered at once many times, again after the store was opened anew, and with a new
+// signature.
 func TestReplays(t *testing.T) {
 	b := newBox(t)
 	body := session("evt_1", "fulfillment_complete", customer.String(), transfer)

@@ -24,8 +24,8 @@ func mac(key, payload string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// Fixed vectors: computed once from the documented formulas with another program (openssl dgst -sha256 -hmac SECRET), not
-// by a provider.
+// Fixed vectors: computed once from the documented formulas with another program (openssl dgst -sha256 -hmac SECRET),
+// not by a provider.
 func TestVectors(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	body := []byte(`{"id":"evt_1"}`)

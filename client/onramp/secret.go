@@ -9,7 +9,8 @@ import (
 // maxSecret is how long a secret may be, bytes.
 const maxSecret = 4 << 10
 
-// ReadSecret reads the file of a webhook's secret, which only its owner may read. Error: ErrSecret, which never quotes it.
+// ReadSecret reads the file of a webhook's secret, which only its owner may read. Error: ErrSecret, which never quotes
+// it.
 func ReadSecret(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {

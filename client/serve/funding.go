@@ -129,8 +129,8 @@ func (s *Server) notices(ctx context.Context, _ *struct{}) (*reply[Notices], err
 	return &reply[Notices]{out}, nil
 }
 
-// public answers what needs no token and checks its callers by itself: wallets, which have none, and webhooks, which are
-// signed. Pages of other sites may ask here too, so that Origin says nothing; Host is compared as anywhere.
+// public answers what needs no token and checks its callers by itself: wallets, which have none, and webhooks, which
+// are signed. Pages of other sites may ask here too, so that Origin says nothing; Host is compared as anywhere.
 func (s *Server) public(g *guard) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var h http.Handler

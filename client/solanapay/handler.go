@@ -31,8 +31,8 @@ const (
 //go:embed icon.svg
 var icon []byte
 
-// ServeHTTP answers wallets: GET says who asks, POST hands out the transaction. Wallets in browsers are on pages of other
-// sites, which may read the answers: they hold nothing but what whoever has the link may know.
+// ServeHTTP answers wallets: GET says who asks, POST hands out the transaction. Wallets in browsers are on pages of
+// other sites, which may read the answers: they hold nothing but what whoever has the link may know.
 func (p *Payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")

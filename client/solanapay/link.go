@@ -33,8 +33,8 @@ func ParseBase(text string) (*url.URL, error) {
 // RequestLink is the link of a transaction request. The address has no query, so that it need not be encoded.
 func RequestLink(at *url.URL) string { return "solana:" + at.String() }
 
-// TransferLink is a transfer request: it asks any wallet to send tokens to a wallet's own account. A zero amount lets the
-// sender choose.
+// TransferLink is a transfer request: it asks any wallet to send tokens to a wallet's own account. A zero amount lets
+// the sender choose.
 func TransferLink(to, mint solana.PublicKey, amount market.USDC, label string) string {
 	q := url.Values{"spl-token": {mint.String()}}
 	if amount > 0 {

@@ -76,11 +76,12 @@ func (q QR) PNG(scale int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// halves are two modules of a column, one above the other, in a character: neither, the upper, the lower, both are light.
+// halves are two modules of a column, one above the other, in a character: neither, the upper, the lower, both are
+// light.
 var halves = [4]string{" ", "▀", "▄", "█"}
 
-// Terminal is the picture in characters, two rows of modules a line. Light modules are drawn, as most terminals are dark;
-// where light is not dark's opposite, readers take the inverse too.
+// Terminal is the picture in characters, two rows of modules a line. Light modules are drawn, as most terminals are
+// dark; where light is not dark's opposite, readers take the inverse too.
 func (q QR) Terminal() string {
 	var b strings.Builder
 	for y := 0; y < q.Size; y += 2 {

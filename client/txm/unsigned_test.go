@@ -117,8 +117,8 @@ func (s *slow) Sign(message []byte) (solana.Signature, error) {
 	return s.PrivateKey.Sign(message)
 }
 
-// A signer that asks a person gets the transaction anew, with a newer blockhash; one that refuses is asked once, also by the
-// process after.
+// A signer that asks a person gets the transaction anew, with a newer blockhash; one that refuses is asked once, also
+// by the process after.
 func TestSlowSigner(t *testing.T) {
 	r := newRig(t)
 	s := &slow{PrivateKey: testKey}

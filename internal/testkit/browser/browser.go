@@ -17,8 +17,8 @@ import (
 // scripts is the folder of what runs in a browser, from the root of the repository.
 const scripts = "client/serve/page/testdata/browser"
 
-// Sign connects a wallet on the page to which a link leads, and signs the transactions that come: each has to have one of the
-// sentences among its effects, in order. The test is skipped where there is no browser.
+// Sign connects a wallet on the page to which a link leads, and signs the transactions that come: each has to have one
+// of the sentences among its effects, in order. The test is skipped where there is no browser.
 func Sign(t testing.TB, link, keyFile string, sentences ...string) {
 	t.Helper()
 	chromium, folder := Find(t)

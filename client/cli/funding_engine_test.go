@@ -204,7 +204,7 @@ func TestOnramp(t *testing.T) {
 	args := []string{"--public-url", proxy.URL, "--onramp", "stripe=" + secret}
 	v := me.serve(args...)
 	proxy.leadTo(t, v.url)
-	token := v.token
+	kept := v.token
 
 	var ways struct {
 		Wallet, Transfer string
@@ -237,7 +237,7 @@ func TestOnramp(t *testing.T) {
 		v.kill()
 		<-done
 		v = me.serve(args...)
-		v.token = token
+		v.token = kept
 		proxy.leadTo(t, v.url)
 	}
 	code, _ = webhook(t, v.url, "evt_1", customer.PublicKey(), sent.Signature)
@@ -278,7 +278,7 @@ func TestOnramp(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, v.ask(http.MethodGet, "/v1/credits/payments/AAAAAAAAAAAAAAAAAAAAAA", nil, nil, &refusal))
 	v.kill()
 	v = me.serve()
-	v.token = token
+	v.token = kept
 	require.Equal(t, http.StatusConflict, v.ask(http.MethodPost, "/v1/credits/payments", map[string]any{"amount": "1"}, nil, &refusal))
 	require.Contains(t, refusal.NextStep, "--public-url")
 	code, _ = webhook(t, v.url, "evt_2", customer.PublicKey(), sent.Signature)

@@ -112,6 +112,7 @@ func (s *slow) Sign(message []byte) (solana.Signature, error) {
 	case s.refuses:
 		return solana.Signature{}, &TxError{Name: "NotSigned"}
 	case len(s.asked) < 3:
+		time.Sleep(20 * time.Millisecond) // blocks of the chain behind this come every millisecond
 		return solana.Signature{}, ErrStale
 	}
 	return s.PrivateKey.Sign(message)

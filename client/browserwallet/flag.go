@@ -15,12 +15,9 @@ import (
 	"github.com/gantry-market/gantry/client/wallet"
 )
 
-// Flag is the name of the flag of commands that a wallet in a browser may sign for.
-const Flag = "sign-with"
-
-// NewFlag is that flag.
-func NewFlag() cli.Flag {
-	return &cli.StringFlag{Name: Flag, Usage: "sign transactions with a wallet in a browser on this machine, in place of a key file: `browser`, or browser:ADDRESS for that account alone"}
+// NewFlag is the flag of commands for which a wallet in a browser may sign.
+func NewFlag(name string) cli.Flag {
+	return &cli.StringFlag{Name: name, Usage: "sign transactions with a wallet in a browser on this machine, in place of a key file: `browser`, or browser:ADDRESS for that account alone"}
 }
 
 // ErrFlag means that --sign-with names no wallet that there is.

@@ -139,7 +139,7 @@ func (s *session) wallet() (txm.Signer, error) {
 	if s.browser != nil {
 		return s.browser, nil
 	}
-	if s.key == nil && s.cli.String(browserwallet.Flag) != "" && s.cli.String(flagSession) == "" {
+	if s.key == nil && s.cli.String(flagSignWith) != "" && s.cli.String(flagSession) == "" {
 		return s.openBrowser()
 	}
 	return s.keyFile()
@@ -151,7 +151,7 @@ func (s *session) keyFile() (solana.PrivateKey, error) {
 	if s.key != nil {
 		return s.key, nil
 	}
-	if s.cli.String(browserwallet.Flag) != "" && s.cli.String(flagSession) == "" {
+	if s.cli.String(flagSignWith) != "" && s.cli.String(flagSession) == "" {
 		return nil, usage("--sign-with signs transactions alone, and this command signs more: receipts, or what machines are asked",
 			"use a key file, or a session key: gantry session add, with --sign-with, then --session")
 	}

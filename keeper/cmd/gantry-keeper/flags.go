@@ -10,12 +10,14 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/client/browserwallet"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/keeper/daemon"
 )
+
+// flagSignWith has a wallet in a browser sign in place of a key file.
+const flagSignWith = "sign-with"
 
 var errFlags = errors.New("wrong flags")
 
@@ -84,7 +86,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 		return out, err
 	}
 	solana, err := chain.LoadCLIConfig("")
-	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair") && c.String("signer") == "" && c.String(browserwallet.Flag) == "") {
+	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair") && c.String("signer") == "" && c.String(flagSignWith) == "") {
 		return out, err
 	}
 	urls, ws := c.StringSlice("url"), c.StringSlice("ws")
@@ -111,7 +113,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 	if out.Signer, err = signerOf(c); err != nil {
 		return out, err
 	}
-	if out.Signer == nil && c.String(browserwallet.Flag) == "" {
+	if out.Signer == nil && c.String(flagSignWith) == "" {
 		if out.Wallet, out.Locks, err = wallet(keypair); err != nil {
 			return out, err
 		}

@@ -78,7 +78,8 @@ func (p *tlsProxy) leadTo(t *testing.T, at string) {
 func stockPay(t *testing.T, w *testmarket.Testbed, p *tlsProxy, link string, key solana.PrivateKey, more ...string) (out struct {
 	Label, Signature string
 	Signers          []string
-}, err error) {
+}, err error,
+) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("SKIPPED: no node, with which the stock Solana Pay client runs")

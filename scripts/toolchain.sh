@@ -238,6 +238,8 @@ need_clients() {
   fi
   [ -d "$root/clients/typescript/node_modules/openapi-fetch" ] ||
     npm ci --prefix "$root/clients/typescript" --ignore-scripts --no-audit --no-fund
+  [ -d "$root/client/solanapay/testdata/client/node_modules/@solana/pay" ] ||
+    npm ci --prefix "$root/client/solanapay/testdata/client" --ignore-scripts --no-audit --no-fund
   printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$venv" >"$tools/gantry-python" && chmod +x "$tools/gantry-python"
 }
 

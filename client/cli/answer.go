@@ -39,7 +39,11 @@ func (s *session) disputeAnswer() error {
 	if err != nil {
 		return err
 	}
-	mk, key, err := s.open()
+	key, err := s.keyFile()
+	if err != nil {
+		return err
+	}
+	mk, err := s.market()
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/browserwallet"
 	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -35,6 +36,7 @@ const (
 	flagWS         = "ws"
 	flagKeypair    = "keypair"
 	flagConfig     = "config"
+	flagSignWith   = "sign-with"
 	flagCommitment = "commitment"
 	flagJSON       = "json"
 	flagDryRun     = "dry-run"
@@ -50,6 +52,7 @@ func globalFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: flagWS, Usage: "WebSocket `URL` of each --url (default: derived)"},
 		&cli.StringFlag{Name: flagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: solana config)"},
 		&cli.StringFlag{Name: flagConfig, Aliases: []string{"C"}, Usage: "`PATH` of the solana config file"},
+		browserwallet.NewFlag(flagSignWith),
 		&cli.StringFlag{Name: flagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
 		&cli.BoolFlag{Name: flagJSON, Usage: "print one JSON document on standard output"},
 		&cli.BoolFlag{Name: flagDryRun, Usage: "simulate the first transaction and print its cost and log; send nothing"},

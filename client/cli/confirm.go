@@ -37,7 +37,7 @@ func (s *session) confirm(format string, args ...any) error {
 	what := fmt.Sprintf(format, args...)
 	s.say(" · %s", what)
 	s.say(" · cluster  %s (genesis %.8s…)   wallet %s", chain.ClusterOf(genesis), genesis, key.PublicKey())
-	if s.yes {
+	if s.yes || s.browser != nil { // who signs in a browser agrees there
 		s.agreed = true
 		return nil
 	}

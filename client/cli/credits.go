@@ -17,6 +17,7 @@ func creditsCommand(s Streams) *cli.Command {
 		Name: "credits", Usage: "money that orders are paid from",
 		Subcommands: []*cli.Command{
 			{Name: "add", Usage: "deposit USDC of your wallet", ArgsUsage: "AMOUNT", Action: action(s, (*session).creditsAdd)},
+			creditsPayCommand(s),
 			{Name: "withdraw", Usage: "take out what no order and no lease holds", ArgsUsage: "AMOUNT|all", Action: action(s, (*session).creditsWithdraw)},
 			{Name: "show", Usage: "what is there, reserved and free", Action: action(s, (*session).creditsShow)},
 			{Name: "close", Usage: "take everything out, rent included", Action: action(s, (*session).creditsClose)},

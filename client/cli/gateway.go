@@ -132,7 +132,7 @@ func (s *session) gatewayOpen() error {
 	if err != nil {
 		return err
 	}
-	key, err := s.wallet()
+	key, err := s.keyFile()
 	if err != nil {
 		return err
 	}

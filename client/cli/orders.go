@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/market"
@@ -13,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -86,7 +86,7 @@ func (s *session) orders() error {
 
 // ownOrder reads the order that the command names, by its address or the beginning of it, and the key that acts for the
 // customer.
-func (s *session) ownOrder() (o market.Order, v *view.View, key solana.PrivateKey, err error) {
+func (s *session) ownOrder() (o market.Order, v *view.View, key txm.Signer, err error) {
 	args, err := s.args("ORDER")
 	if err != nil {
 		return o, nil, nil, err

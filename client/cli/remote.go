@@ -43,7 +43,7 @@ type remote struct {
 
 // dial joins the network as the customer and learns the keepers' addresses from the chain.
 func (s *session) dial(v *view.View) (*remote, error) {
-	key, err := s.wallet()
+	key, err := s.keyFile()
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func serveCommand(s Streams) *cli.Command {
 			"key and never with your wallet: whoever takes the server over can reserve at most what is left of the key's cap.\n" +
 			"Requests need a token, which is printed once, or written to --token-file. With --customer WALLET and without --session it\n" +
 			"makes a session key of its own, which that wallet authorises on the server's page.",
-		Flags: asSession(
+		Flags: asSession(append(fundingFlags(),
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8484", Usage: "`ADDRESS` and port; port 0 takes a free one"},
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
 			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
@@ -39,7 +39,7 @@ func serveCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: flagTLSCert, Usage: "speak TLS with the certificates of this `FILE` (PEM)"},
 			&cli.StringFlag{Name: flagTLSKey, Usage: "key `FILE` of the certificate (PEM)"},
 			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
-		),
+		)...),
 		Action: action(s, (*session).serve),
 	}
 }
@@ -113,13 +113,11 @@ func (s *session) serve() (err error) {
 		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}
-	if !s.cli.Bool("no-page") {
-		closeWallet, err := s.page(f, &o)
-		if err != nil {
-			return err
-		}
-		defer closeWallet()
+	endEntrances, err := s.entrances(f, &o)
+	if err != nil {
+		return err
 	}
+	defer endEntrances()
 	l, err := s.listen()
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (s *session) served() (solana.PublicKey, solana.PrivateKey, error) {
 			return named, nil, err
 		}
 	}
-	key, err := s.wallet()
+	key, err := s.keyFile()
 	if err != nil {
 		return named, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/browserwallet"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/client/market"
@@ -42,6 +43,7 @@ type session struct {
 	client  *chain.Client
 	service *service.Service
 	key     solana.PrivateKey
+	browser *browserwallet.Wallet // with --sign-with, once it is connected
 	mk      *market.Market
 	actsFor solana.PublicKey // whom a session key acts for, once it was looked up
 	state   *purchase.Folder
@@ -132,10 +134,26 @@ func (s *session) close() {
 	}
 }
 
-// wallet reads the keypair file once: of a session key, where one is named.
-func (s *session) wallet() (solana.PrivateKey, error) {
+// wallet signs what the command sends: the key of a file, or with --sign-with a wallet in the person's browser.
+func (s *session) wallet() (txm.Signer, error) {
+	if s.browser != nil {
+		return s.browser, nil
+	}
+	if s.key == nil && s.cli.String(flagSignWith) != "" && s.cli.String(flagSession) == "" {
+		return s.openBrowser()
+	}
+	return s.keyFile()
+}
+
+// keyFile reads the keypair file once: of a session key, where one is named. Commands take it that sign more than
+// transactions: receipts, or what peers say to each other.
+func (s *session) keyFile() (solana.PrivateKey, error) {
 	if s.key != nil {
 		return s.key, nil
+	}
+	if s.cli.String(flagSignWith) != "" && s.cli.String(flagSession) == "" {
+		return nil, usage("--sign-with signs transactions alone, and this command signs more: receipts, or what machines are asked",
+			"use a key file, or a session key: gantry session add, with --sign-with, then --session")
 	}
 	path := s.config.KeypairPath
 	if session := s.cli.String(flagSession); session != "" {
@@ -172,7 +190,7 @@ func (s *session) missing(at solana.PublicKey) (bool, error) {
 }
 
 // open is what most commands begin with: the market, and the wallet.
-func (s *session) open() (market.Market, solana.PrivateKey, error) {
+func (s *session) open() (market.Market, txm.Signer, error) {
 	key, err := s.wallet()
 	if err != nil {
 		return market.Market{}, nil, err
@@ -182,7 +200,7 @@ func (s *session) open() (market.Market, solana.PrivateKey, error) {
 }
 
 // begin is open for a command with arguments; names are those of args.
-func (s *session) begin(names ...string) ([]string, market.Market, solana.PrivateKey, error) {
+func (s *session) begin(names ...string) ([]string, market.Market, txm.Signer, error) {
 	args, err := s.args(names...)
 	if err != nil {
 		return nil, market.Market{}, nil, err

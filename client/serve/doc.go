@@ -12,5 +12,7 @@
 //     in the log of the team (client/team) before it is made; team.go has the operations of the team.
 //   - problem.go answers every error as application/problem+json with its cause and the next step (RFC 9457).
 //   - operations.go has the operations; order.go, extend.go and forward.go those that change something.
+//   - funding.go brings money in: payments that wallets fetch (client/solanapay) and webhooks of on-ramps
+//     (client/onramp), which need no token.
 //   - events.go writes the changes of the customer's accounts to eventlog.go's file, and streams them.
 package serve

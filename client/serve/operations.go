@@ -80,6 +80,7 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, stop, s.stop)
 	s.registerLogs(api)
 	s.registerStatus(api)
+	s.registerFunding(api)
 	s.registerEvents(api)
 	s.registerExtend(api)
 	s.registerForward(api)

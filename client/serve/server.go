@@ -62,6 +62,8 @@ type Options struct {
 	Page []*page.File
 	// Wallet is for what the customer's own key signs, in a browser; nil where there is no page.
 	Wallet Wallet
+	// Funding brings money to the customer's credits from outside.
+	Funding Funding
 	// Local says that the cluster is a local network.
 	Local bool
 	Log   zerolog.Logger
@@ -110,7 +112,7 @@ func New(o Options) *Server {
 	if o.Inference != nil {
 		g.openai = o.Inference
 	}
-	s.handler = s.recovered(g)
+	s.handler = s.recovered(s.public(g))
 	return s
 }
 

@@ -27,6 +27,8 @@ var (
 	ErrIntent        = errors.New("invalid intent")
 	ErrFees          = errors.New("transaction costs more than it may")
 	ErrTooLarge      = errors.New("transaction exceeds 1232 bytes")
+	// ErrStale is what a Signer answers that wants the transaction with a newer blockhash: its person has taken a while.
+	ErrStale = errors.New("the transaction is to be built anew before it is signed")
 )
 
 // TxError is a refusal of the transaction as a whole by the runtime.

@@ -14,7 +14,8 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// Signer signs with one key. solana.PrivateKey is a Signer.
+// Signer signs with one key. solana.PrivateKey is a Signer. One that asks a person answers ErrStale to be asked anew
+// with a newer blockhash, and a *TxError where the person refuses.
 type Signer interface {
 	PublicKey() solana.PublicKey
 	Sign(message []byte) (solana.Signature, error)
@@ -43,7 +44,8 @@ func (k Keys) Signer(key solana.PublicKey) (Signer, bool) {
 	return s, ok
 }
 
-// ReadBack looks at the chain and reports whether the intent's effect is there already, also if another sender caused it.
+// ReadBack looks at the chain and reports whether the intent's effect is there already, also if another sender caused
+// it.
 type ReadBack func(ctx context.Context) (done bool, err error)
 
 // Intent is something to be done on chain exactly once.

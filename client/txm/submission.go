@@ -161,6 +161,9 @@ func (f *submission) sendWithRetry(ctx context.Context) {
 		case errors.Is(err, errStop):
 			f.finish(nil)
 			return
+		case errors.Is(err, ErrStale):
+			f.m.hash.drop()
+			continue
 		case errors.As(err, &pe):
 			err = f.fail(Failure{Program: pe})
 		case errors.As(err, &te) && !te.retryable():

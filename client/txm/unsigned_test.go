@@ -3,6 +3,7 @@ package txm
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
@@ -96,4 +97,46 @@ func TestSignedElsewhereTooLate(t *testing.T) {
 	var pe *txerr.ProgramError
 	require.ErrorAs(t, err, &pe, "it is simulated before anyone is asked to sign")
 	require.EqualValues(t, 7, pe.Code)
+}
+
+// slow is a signer whose person takes a while, and then refuses or signs.
+type slow struct {
+	solana.PrivateKey
+	asked   [][]byte
+	refuses bool
+}
+
+func (s *slow) Sign(message []byte) (solana.Signature, error) {
+	s.asked = append(s.asked, bytes.Clone(message))
+	switch {
+	case s.refuses:
+		return solana.Signature{}, &TxError{Name: "NotSigned"}
+	case len(s.asked) < 3:
+		time.Sleep(20 * time.Millisecond) // blocks of the chain behind this come every millisecond
+		return solana.Signature{}, ErrStale
+	}
+	return s.PrivateKey.Sign(message)
+}
+
+// A signer that asks a person gets the transaction anew, with a newer blockhash; one that refuses is asked once, also
+// by the process after.
+func TestSlowSigner(t *testing.T) {
+	r := newRig(t)
+	s := &slow{PrivateKey: testKey}
+	m := r.manager(func(o *Options) { o.Keys, o.BlockhashTTL = NewKeys(s), time.Hour })
+	_, err := m.Submit(ctxFor(t), Intent{ID: "one", Instructions: do("a")})
+	require.NoError(t, err)
+	require.Equal(t, 1, r.chain.effect("a"))
+	require.Len(t, s.asked, 3)
+	require.NotEqual(t, s.asked[0], s.asked[2])
+
+	s.refuses = true
+	_, err = m.Submit(ctxFor(t), Intent{ID: "two", Instructions: do("b")})
+	var refused *TxError
+	require.ErrorAs(t, err, &refused)
+	e, err := m.Get("two")
+	require.NoError(t, err)
+	require.Equal(t, StateFailed, e.State, "it does not wait for the next process")
+	require.Len(t, s.asked, 4)
+	require.Equal(t, 0, r.chain.effect("b"))
 }

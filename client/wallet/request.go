@@ -95,6 +95,10 @@ func (b *Builder) deposit(ctx context.Context, p *plan, text string, exists bool
 	if err != nil {
 		return err
 	}
+	return b.depositOf(ctx, p, amount, exists)
+}
+
+func (b *Builder) depositOf(ctx context.Context, p *plan, amount market.USDC, exists bool) error {
 	if amount == 0 {
 		return service.Usage("a deposit of 0 moves nothing", "give an amount such as 25 or 12.50")
 	}

@@ -79,23 +79,32 @@ func (b *Builder) Build(ctx context.Context, r Request) (Transaction, error) {
 	if err != nil {
 		return Transaction{}, err
 	}
-	chainName, err := b.Chain(ctx)
+	t, u, err := b.build(ctx, p)
 	if err != nil {
 		return Transaction{}, err
 	}
+	b.remember(t.ID, &built{at: b.o.Now(), kind: p.kind, tx: u})
+	return t, nil
+}
+
+// build builds the transaction of a plan.
+func (b *Builder) build(ctx context.Context, p *plan) (Transaction, *txm.Unsigned, error) {
+	chainName, err := b.Chain(ctx)
+	if err != nil {
+		return Transaction{}, nil, err
+	}
 	var raw [8]byte
 	if _, err := rand.Read(raw[:]); err != nil {
-		return Transaction{}, fmt.Errorf("random number: %w", err)
+		return Transaction{}, nil, fmt.Errorf("random number: %w", err)
 	}
 	id := p.kind + "-" + hex.EncodeToString(raw[:])
 	u, err := b.o.Manager.Build(ctx, txm.Intent{ID: id, Kind: p.kind, Instructions: p.instructions, Payer: b.o.Customer})
 	if err != nil {
-		return Transaction{}, market.Explain(err)
+		return Transaction{}, nil, market.Explain(err)
 	}
-	b.remember(id, &built{at: b.o.Now(), kind: p.kind, tx: u})
 	return Transaction{
 		ID: id, Kind: p.kind, Bytes: u.Bytes, Chain: chainName, Effects: p.effects, USDC: p.usdc.String(), SOL: (p.sol + u.Fee).String(), Fee: u.Fee.String(),
-	}, nil
+	}, u, nil
 }
 
 // remember keeps a transaction, and forgets those that are too old or too many.

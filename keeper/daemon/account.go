@@ -42,7 +42,7 @@ func OpenAccount(ctx context.Context, c Config) (*Account, error) {
 		return nil, err
 	}
 	a.txm, err = txm.New(txm.Options{
-		RPC: c.Client, Store: a.intents, Keys: txm.NewKeys(c.Wallet), Payer: c.Wallet.PublicKey(), Log: c.Log, Fees: c.Fees,
+		RPC: c.Client, Store: a.intents, Keys: txm.NewKeys(a.owner()), Payer: a.Wallet(), Log: c.Log, Fees: c.Fees,
 	})
 	if err != nil {
 		_ = a.intents.Close()
@@ -57,8 +57,16 @@ func (a *Account) Close() error {
 	return a.intents.Close()
 }
 
+// owner signs what the account sends.
+func (a *Account) owner() txm.Signer {
+	if a.c.Owner != nil {
+		return a.c.Owner
+	}
+	return a.c.Wallet
+}
+
 // Wallet is the keeper's.
-func (a *Account) Wallet() solana.PublicKey { return a.c.Wallet.PublicKey() }
+func (a *Account) Wallet() solana.PublicKey { return a.owner().PublicKey() }
 
 // Keeper reads the keeper of the wallet, or for which the key signs; false when there is none.
 func (a *Account) Keeper(ctx context.Context) (market.Keeper, bool, error) {

@@ -26,6 +26,8 @@ type Config struct {
 	Wallet solana.PrivateKey
 	// Keeper is the wallet of the keeper; zero is found on chain by the key.
 	Keeper solana.PublicKey
+	// Owner signs the transactions of an Account in place of Wallet, such as a wallet in a browser; nil for none.
+	Owner txm.Signer
 	// Signer is the signer that has the wallet's key and the store of what it has signed; nil when this process has them.
 	// Several keepers may share one: one of them works, the others stand by.
 	Signer *signing.Dialer

@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/client/browserwallet"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/txm"
@@ -56,18 +57,21 @@ func openWith(c *cli.Context, cfg config.Config, wallet bool) (*env, error) {
 		}
 		return nil, err
 	}
-	signers := []txm.Signer{s.nodeKey}
-	payer, owner := s.nodeKey.PublicKey(), solana.PublicKey{}
-	if key, err := chain.LoadKeypair(cfg.Wallet); err == nil {
-		signers = append(signers, key)
-		payer, owner = key.PublicKey(), key.PublicKey()
-	} else if wallet || c.IsSet("keypair") {
-		return nil, err
-	}
-	s.wallet = owner
 	if s.client, err = newClient(cfg, log); err != nil {
 		return nil, err
 	}
+	signers := []txm.Signer{s.nodeKey}
+	payer, owner := s.nodeKey.PublicKey(), solana.PublicKey{}
+	key, closeKey, err := s.walletKey(c, log)
+	switch {
+	case err == nil:
+		signers = append(signers, key)
+		payer, owner = key.PublicKey(), key.PublicKey()
+	case wallet || c.IsSet("keypair") || c.IsSet(flagSignWith):
+		s.client.Close()
+		return nil, err
+	}
+	s.wallet = owner
 	genesis, err := s.client.Genesis(c.Context)
 	if err != nil {
 		return nil, err
@@ -88,6 +92,7 @@ func openWith(c *cli.Context, cfg config.Config, wallet bool) (*env, error) {
 		return nil, err
 	}
 	s.close = func() {
+		closeKey()
 		m.Close()
 		if err := store.Close(); err != nil {
 			log.Warn().Err(err).Msg("closing the transaction store failed")
@@ -95,6 +100,20 @@ func openWith(c *cli.Context, cfg config.Config, wallet bool) (*env, error) {
 		s.client.Close()
 	}
 	return s, nil
+}
+
+// walletKey is the provider's wallet: a key file, or with --sign-with a wallet in a browser. The returned function ends that.
+func (s *env) walletKey(c *cli.Context, log zerolog.Logger) (txm.Signer, func(), error) {
+	with := c.String(flagSignWith)
+	if with == "" {
+		key, err := chain.LoadKeypair(s.cfg.Wallet)
+		return key, func() {}, err
+	}
+	w, err := browserwallet.FromFlag(c.Context, with, s.client, c.Command.HelpName, c.App.ErrWriter, log)
+	if err != nil {
+		return nil, func() {}, usage(err)
+	}
+	return w, w.Close, nil
 }
 
 func newClient(cfg config.Config, log zerolog.Logger) (*chain.Client, error) {
@@ -150,7 +169,7 @@ func openMachine(ctx context.Context, cfg config.Config, nodeKey solana.PublicKe
 func updateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "update", Usage: "set the ask, the status, or how jobs are isolated",
-		Flags: commonFlags(walletFlag(),
+		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(flagSignWith),
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto and auto:FLOOR follow the market from the next start"),
 			&cli.StringFlag{Name: "status", Usage: "`STATUS`: active, draining or hibernated"},
 			&cli.StringFlag{Name: "isolation", Usage: "`HOW` jobs run: volumes (containers from images, in gVisor, with encrypted volumes), sandbox (without volumes), process, or auto for the best that this machine can"}),
@@ -243,7 +262,7 @@ const (
 func statusChange(name, text string, to market.NodeStatus) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: text + "; back with: gantry-agent update --status active",
-		Flags:  commonFlags(walletFlag()),
+		Flags:  commonFlags(walletFlag(), browserwallet.NewFlag(flagSignWith)),
 		Action: func(c *cli.Context) error { return apply(c, register.Change{Status: to}, nil) },
 	}
 }
@@ -270,7 +289,7 @@ func reportDeadCommand() *cli.Command {
 func retireCommand() *cli.Command {
 	return &cli.Command{
 		Name: "retire", Usage: "take the machine out of the market for good, once its leases are over",
-		Flags: commonFlags(walletFlag()),
+		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(flagSignWith)),
 		Action: func(c *cli.Context) error {
 			s, err := open(c, true)
 			if err != nil {
@@ -286,7 +305,7 @@ func retireCommand() *cli.Command {
 func closeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "close", Usage: "close a retired machine: its rent comes back",
-		Flags: commonFlags(walletFlag(), &cli.DurationFlag{Name: "wait", Usage: "keep trying for this `TIME` until the cool-down of its stake is over"}),
+		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(flagSignWith), &cli.DurationFlag{Name: "wait", Usage: "keep trying for this `TIME` until the cool-down of its stake is over"}),
 		Action: func(c *cli.Context) error {
 			s, err := open(c, true)
 			if err != nil {

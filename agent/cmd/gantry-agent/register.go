@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
+	"github.com/gantry-market/gantry/client/browserwallet"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
@@ -23,7 +24,7 @@ func registerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "register", Usage: "register this machine: provider, stake, node, and a little SOL for the machine's key",
 		Flags: commonFlags(append([]cli.Flag{
-			walletFlag(),
+			walletFlag(), browserwallet.NewFlag(flagSignWith),
 			&cli.StringFlag{Name: "stake", Usage: "the provider's whole stake in `GNT`; auto is what is needed", Value: "auto"},
 			&cli.BoolFlag{Name: "over-claims", Usage: "register GPUs that another node claims without evidence; needs evidence of tier 2"},
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),

@@ -56,9 +56,9 @@ func Files(local bool) ([]*File, error) {
 		if err != nil {
 			return err
 		}
-		f := &File{Path: Prefix + name[len("static/"):], raw: raw, kind: types[path.Ext(name)], etag: fmt.Sprintf(`"%x"`, sha256.Sum256(raw))}
-		if f.kind == "" {
-			return fmt.Errorf("%s: no content type is known", name)
+		f, err := file(Prefix+name[len("static/"):], name, raw)
+		if err != nil {
+			return err
 		}
 		if f.Path == Prefix+"index.html" {
 			f.Path = "/"
@@ -70,6 +70,15 @@ func Files(local bool) ([]*File, error) {
 		return nil, fmt.Errorf("files of the page: %w", err)
 	}
 	return out, nil
+}
+
+// file is what a browser finds at a path.
+func file(at, name string, raw []byte) (*File, error) {
+	f := &File{Path: at, raw: raw, kind: types[path.Ext(name)], etag: fmt.Sprintf(`"%x"`, sha256.Sum256(raw))}
+	if f.kind == "" {
+		return nil, fmt.Errorf("%s: no content type is known", name)
+	}
+	return f, nil
 }
 
 // ServeHTTP answers with the file. A browser asks each time whether it is still the same: a newer server has newer files.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
-	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
@@ -23,14 +22,14 @@ type Seeded struct {
 	sender seed.Sender
 }
 
-// NewSeeded starts the embedded engine with the program, or skips the test when it is not built; Seed makes the market.
+// NewSeeded starts the engine of EngineVariable with the program, or skips the test when it is not built; Seed makes the market.
 func NewSeeded(t testing.TB, counts seed.Counts) *Seeded {
 	t.Helper()
 	m := &Seeded{T: t, Dir: filepath.Join(t.TempDir(), "keys")}
 	var err error
 	m.Keys, err = seed.OpenKeys(m.Dir, counts)
 	require.NoError(t, err)
-	at := localnode.Start(t, engine.Surfnet, localnode.Market(t, m.Keys.Authority.Address()))
+	at := localnode.Start(t, chosen(), localnode.Market(t, m.Keys.Authority.Address()))
 	m.Chain, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: at.RPC, WS: at.WS}}})
 	require.NoError(t, err)
 	t.Cleanup(m.Chain.Close)

@@ -66,14 +66,18 @@ func New(t testing.TB, o Options) *Testbed {
 	if !o.NoProgram {
 		programs = append(programs, localnode.Market(t, bed.Authority.PublicKey()))
 	}
-	kind := engine.Surfnet
-	if chosen := os.Getenv(EngineVariable); chosen != "" {
-		kind = engine.Kind(chosen)
-	}
-	bed.Endpoint = localnode.Start(t, kind, programs...)
+	bed.Endpoint = localnode.Start(t, chosen(), programs...)
 	bed.connect()
 	bed.Fund(bed.Authority.PublicKey())
 	return bed
+}
+
+// chosen is the engine of EngineVariable.
+func chosen() engine.Kind {
+	if kind := os.Getenv(EngineVariable); kind != "" {
+		return engine.Kind(kind)
+	}
+	return engine.Surfnet
 }
 
 // Key makes a random key.

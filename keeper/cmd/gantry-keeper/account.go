@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/browserwallet"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/daemon"
@@ -26,6 +27,14 @@ func withAccount(f func(*cli.Context, *daemon.Account, daemon.Config) error) cli
 			return err
 		}
 		defer conf.Client.Close()
+		if with := c.String(flagSignWith); with != "" {
+			w, err := browserwallet.FromFlag(c.Context, with, conf.Client, c.Command.HelpName, c.App.ErrWriter, conf.Log)
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			conf.Owner = w
+		}
 		a, err := daemon.OpenAccount(c.Context, conf)
 		if err != nil {
 			return err
@@ -38,7 +47,7 @@ func withAccount(f func(*cli.Context, *daemon.Account, daemon.Config) error) cli
 func registerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "register", Usage: "bond this wallet as a keeper and write its address on chain",
-		Flags: append(append(commonFlags(), addressFlags()...), jsonFlag(), hotFlag(),
+		Flags: append(append(commonFlags(), addressFlags()...), jsonFlag(), hotFlag(), browserwallet.NewFlag(flagSignWith),
 			&cli.StringFlag{Name: "bond", Usage: "stake tokens to bond, such as 1000 (default: the market's minimum)"},
 			&cli.BoolFlag{Name: "no-wait", Usage: "do not wait until the weight counts"},
 		),
@@ -84,7 +93,7 @@ func statusCommand() *cli.Command {
 
 func exitCommand() *cli.Command {
 	return &cli.Command{
-		Name: "exit", Usage: "stop counting as a keeper and begin to wait for the bond", Flags: append(commonFlags(), jsonFlag()),
+		Name: "exit", Usage: "stop counting as a keeper and begin to wait for the bond", Flags: append(commonFlags(), jsonFlag(), browserwallet.NewFlag(flagSignWith)),
 		Action: withAccount(func(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
 			at, err := a.Exit(c.Context)
 			if err != nil {
@@ -100,7 +109,7 @@ func exitCommand() *cli.Command {
 
 func withdrawCommand() *cli.Command {
 	return &cli.Command{
-		Name: "withdraw", Usage: "take the bond back after the exit time", Flags: append(commonFlags(), jsonFlag()),
+		Name: "withdraw", Usage: "take the bond back after the exit time", Flags: append(commonFlags(), jsonFlag(), browserwallet.NewFlag(flagSignWith)),
 		Action: withAccount(func(c *cli.Context, a *daemon.Account, _ daemon.Config) error {
 			bond, err := a.Withdraw(c.Context)
 			if err != nil {

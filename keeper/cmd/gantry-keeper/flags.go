@@ -17,6 +17,9 @@ import (
 	"github.com/gantry-market/gantry/keeper/daemon"
 )
 
+// flagSignWith has a wallet in a browser sign in place of a key file.
+const flagSignWith = "sign-with"
+
 var errFlags = errors.New("wrong flags")
 
 func keypairFlag() cli.Flag {
@@ -84,7 +87,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 		return out, err
 	}
 	solana, err := chain.LoadCLIConfig("")
-	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair") && c.String("signer") == "") {
+	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair") && c.String("signer") == "" && c.String(flagSignWith) == "") {
 		return out, err
 	}
 	urls, ws := c.StringSlice("url"), c.StringSlice("ws")
@@ -119,7 +122,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 	if err != nil {
 		return out, err
 	}
-	if out.Signer == nil {
+	if out.Signer == nil && c.String(flagSignWith) == "" {
 		if out.Wallet, out.Locks, err = wallet(keypair); err != nil {
 			return out, err
 		}

@@ -18,6 +18,7 @@ const views = {
   provider: async () => (await import('./views/provider.js')).provider,
   machine: async () => (await import('./views/machine.js')).machine,
   wallet: async () => (await import('./views/wallet.js')).wallet,
+  credits: async () => (await import('./views/credits.js')).credits,
   audit: async () => (await import('./views/audit.js')).audit,
   slash: async () => (await import('./views/slash.js')).slash,
   keepers: async () => (await import('./views/keepers.js')).keepers,
@@ -25,7 +26,7 @@ const views = {
 };
 
 // parents are the views in the navigation to which the others belong.
-const parents = { lease: 'leases', purchase: 'order', deploy: 'deployments', deployment: 'deployments', machine: 'provider', slash: 'keepers' };
+const parents = { lease: 'leases', purchase: 'order', deploy: 'deployments', deployment: 'deployments', machine: 'provider', slash: 'keepers', credits: 'wallet' };
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
 const out = document.getElementById('out');

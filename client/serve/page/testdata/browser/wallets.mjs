@@ -43,11 +43,12 @@ export async function install(page, { name, key, signIn = false, chain = 'solana
         version: '1.0.0', supportedTransactionVersions: ['legacy', 0],
         signTransaction: async ({ account: by, transaction, chain: on }) => {
           if (by !== account || on !== chain) throw new Error('not this account, or not this chain');
-          const { bytes, signature } = await ask('transaction', transaction.slice(65), {});
-          const signedTransaction = new Uint8Array(65 + bytes.length);
-          signedTransaction.set([1], 0);
+          const head = 1 + 64 * transaction[0]; // the wallet pays, and signs first
+          const { bytes, signature } = await ask('transaction', transaction.slice(head), {});
+          const signedTransaction = new Uint8Array(head + bytes.length);
+          signedTransaction.set(transaction.slice(0, head), 0);
           signedTransaction.set(signature, 1);
-          signedTransaction.set(bytes, 65);
+          signedTransaction.set(bytes, head);
           return [{ signedTransaction }];
         },
       },

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/solanapay"
+	"github.com/gantry-market/gantry/internal/atomicfile"
+)
+
+func creditsPayCommand(s Streams) *cli.Command {
+	return &cli.Command{
+		Name: "pay", Usage: "deposit with a wallet on a phone: a Solana Pay link and its QR code", ArgsUsage: "AMOUNT",
+		Description: "A server on this machine hands the wallet a deposit, which it signs and sends; the command ends when it is on chain. Only the\n" +
+			"customer's own account gets it. Wallets ask HTTPS addresses alone: have a proxy with TLS lead --public-url to --listen, or give\n" +
+			"--tls-cert and --tls-key that the wallet trusts. Without them, --transfer shows a link that sends USDC to the wallet itself.",
+		Flags: []cli.Flag{
+			publicURLFlag(),
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "`ADDRESS` and port that the proxy, or the wallet, asks"},
+			&cli.StringFlag{Name: "tls-cert", Usage: "`FILE` of a certificate for the host of --public-url"},
+			&cli.StringFlag{Name: "tls-key", Usage: "`FILE` of its key"},
+			&cli.StringFlag{Name: flagCustomer, Usage: "`WALLET` that pays and whose credits rise (default: that of your keypair file)"},
+			&cli.DurationFlag{Name: "lasts", Value: 15 * time.Minute, Usage: "`TIME` that the link lasts, 1m to 1h"},
+			&cli.StringFlag{Name: "qr-file", Usage: "write the QR code to this `FILE`, an .svg or a .png"},
+			&cli.BoolFlag{Name: "transfer", Usage: "only show a link and a QR code that send USDC to the customer's wallet, from where `gantry credits add` deposits it"},
+		},
+		Action: action(s, (*session).creditsPay),
+	}
+}
+
+// payJSON is what the command prints when the link works; with --transfer it is all.
+type payJSON struct {
+	Customer string `json:"customer"`
+	Amount   string `json:"amount"`
+	Link     string `json:"link"`
+	Expires  int64  `json:"expires,omitempty"`
+	QRFile   string `json:"qrFile,omitempty"`
+}
+
+func (s *session) creditsPay() error {
+	args, err := s.args("AMOUNT")
+	if err != nil {
+		return err
+	}
+	amount, err := market.ParseUSDC(args[0])
+	if err != nil {
+		return err
+	}
+	if file := s.cli.String("qr-file"); file != "" && !strings.HasSuffix(file, ".svg") && !strings.HasSuffix(file, ".png") {
+		return usage(fmt.Sprintf("--qr-file %q is neither an .svg nor a .png", file), "")
+	}
+	customer, err := s.payer()
+	if err != nil {
+		return err
+	}
+	mk, err := s.market()
+	if err != nil {
+		return err
+	}
+	if s.cli.Bool("transfer") {
+		link := solanapay.TransferLink(customer, mk.PaymentMint, amount, "USDC to your wallet")
+		return s.showLink(payJSON{Customer: customer.String(), Amount: amount.String(), Link: link})
+	}
+	base, err := s.base()
+	if err != nil {
+		return err
+	}
+	if base == nil {
+		return usage("--public-url is missing: wallets fetch the deposit from an https:// address", "see gantry credits pay --help; without one: gantry credits pay --transfer AMOUNT")
+	}
+	payments, end, err := s.payments(base, customer)
+	if err != nil {
+		return err
+	}
+	defer end()
+	p, err := payments.Open(amount, s.cli.Duration("lasts"))
+	if errors.Is(err, solanapay.ErrAmount) || errors.Is(err, solanapay.ErrLasts) {
+		return usage(err.Error(), "")
+	}
+	if err != nil {
+		return err
+	}
+	l, err := s.listenFor()
+	if err != nil {
+		return err
+	}
+	if err := s.showLink(payJSON{Customer: p.Customer, Amount: p.Amount, Link: p.Link, Expires: p.Expires}); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return s.servePayment(payments, p, l, base.Hostname())
+}
+
+// payer is the account that is asked to pay.
+func (s *session) payer() (solana.PublicKey, error) {
+	if text := s.cli.String(flagCustomer); text != "" {
+		return address(text, "wallet")
+	}
+	key, err := s.wallet()
+	if err != nil {
+		return solana.PublicKey{}, err
+	}
+	return key.PublicKey(), nil
+}
+
+// listenFor opens the port. One that is not on loopback speaks TLS: what wallets sign passes there.
+func (s *session) listenFor() (net.Listener, error) {
+	cert, key := s.cli.String("tls-cert"), s.cli.String("tls-key")
+	if (cert == "") != (key == "") {
+		return nil, usage("one of --tls-cert and --tls-key is missing", "give both, or neither behind a proxy")
+	}
+	text := s.cli.String("listen")
+	addr, err := net.ResolveTCPAddr("tcp", text)
+	if err != nil {
+		return nil, usage(fmt.Sprintf("--listen %q is not an address and port", text), "such as --listen 127.0.0.1:8485")
+	}
+	if !addr.IP.IsLoopback() && cert == "" {
+		return nil, usage(fmt.Sprintf("--listen %q is not on loopback, and without --tls-cert it is plain HTTP", text), "give a certificate, or put a proxy with TLS on this machine")
+	}
+	var pair tls.Certificate
+	if cert != "" {
+		if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
+			return nil, usage("--tls-cert: "+err.Error(), "")
+		}
+	}
+	l, err := net.ListenTCP("tcp", addr)
+	switch {
+	case err != nil:
+		return nil, usage(fmt.Sprintf("cannot listen on %s: %v", text, err), "choose another --listen")
+	case cert == "":
+		return l, nil
+	}
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}), nil
+}
+
+// calledAs answers requests for a host, which a proxy may call by an address of loopback.
+func calledAs(host string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.Host
+		if h, _, err := net.SplitHostPort(name); err == nil {
+			name = h
+		}
+		if ip := net.ParseIP(strings.Trim(name, "[]")); !strings.EqualFold(name, host) && name != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			http.Error(w, "this server is not "+host, http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// showLink prints a link with its QR code.
+func (s *session) showLink(out payJSON) error {
+	code, err := solanapay.NewQR(out.Link)
+	if err != nil {
+		return err
+	}
+	if out.QRFile = s.cli.String("qr-file"); out.QRFile != "" {
+		picture := code.SVG()
+		if strings.HasSuffix(out.QRFile, ".png") {
+			if picture, err = code.PNG(8); err != nil {
+				return err
+			}
+		}
+		if err := atomicfile.Write(out.QRFile, picture); err != nil {
+			return err
+		}
+	}
+	return s.done(out, func(w io.Writer) {
+		fmt.Fprint(w, code.Terminal())
+		fmt.Fprintf(w, "link      %s\n", out.Link)
+		fmt.Fprintf(w, "for       %s USDC of the wallet %s\n", out.Amount, out.Customer)
+		if out.QRFile != "" {
+			fmt.Fprintf(w, "QR code   %s\n", out.QRFile)
+		}
+	})
+}
+
+// errEnded ends the server of a payment.
+var errEnded = errors.New("ended")
+
+// servePayment answers wallets until the payment is on chain, or its time is over.
+func (s *session) servePayment(payments *solanapay.Payments, p solanapay.Payment, l net.Listener, host string) error {
+	srv := &http.Server{
+		Handler: calledAs(host, payments), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
+	}
+	g, ctx := errgroup.WithContext(s.ctx)
+	g.Go(func() error {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("server: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		return srv.Shutdown(wait)
+	})
+	var last solanapay.Payment
+	g.Go(func() error {
+		for last = p; last.State != solanapay.Paid && last.State != solanapay.Expired; {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Second):
+			}
+			now, err := payments.Look(ctx, p.ID)
+			if err != nil {
+				if ctx.Err() == nil {
+					s.say(" · the network does not answer: %v", err)
+				}
+				continue
+			}
+			if now.State != last.State && now.State == solanapay.Fetched {
+				s.say(" · a wallet has fetched the deposit; it is to be confirmed there")
+			}
+			last = now
+		}
+		return errEnded
+	})
+	switch err := g.Wait(); {
+	case s.ctx.Err() != nil:
+		return interrupted("interrupted; the link works no more", "a deposit that is signed already may still take effect: gantry credits show")
+	case err != nil && !errors.Is(err, errEnded):
+		return err
+	case last.State == solanapay.Expired:
+		return refused("nobody has paid in time", "begin again with: gantry credits pay "+last.Amount)
+	}
+	fmt.Fprintf(s.err, " · paid     %s USDC are in the credits of %s   tx %s\n", last.Amount, last.Customer, last.Transaction)
+	return nil
+}

@@ -81,7 +81,8 @@ func (s *session) serve() (err error) {
 	defer closeBoth(true)
 	s.joined = &joined{}
 	defer s.joined.close()
-	models, closeModels, err := s.models(f, store)
+	x := &extender{buyer{s: s}, extends}
+	models, closeModels, err := s.models(f, store, x)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	o := serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events,
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: x, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events,
 		Inference: models, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}

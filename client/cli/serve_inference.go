@@ -22,7 +22,7 @@ import (
 )
 
 // models is the service of models on leases, with its database in the folder; the returned function closes that.
-func (s *session) models(f *purchase.Folder, store *serve.Store) (*inference.Service, func() error, error) {
+func (s *session) models(f *purchase.Folder, store *serve.Store, x *extender) (*inference.Service, func() error, error) {
 	key, err := s.wallet()
 	if err != nil {
 		return nil, nil, err
@@ -31,7 +31,7 @@ func (s *session) models(f *purchase.Folder, store *serve.Store) (*inference.Ser
 	if err != nil {
 		return nil, nil, err
 	}
-	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{&buyer{s: s}}, Admits: store.Admits, Log: s.log})
+	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{&x.buyer, x}, Admits: store.Admits, Log: s.log})
 	if err != nil {
 		return nil, nil, errors.Join(err, deployments.Close())
 	}
@@ -39,7 +39,10 @@ func (s *session) models(f *purchase.Folder, store *serve.Store) (*inference.Ser
 }
 
 // renter rents replicas with the flows of the commands.
-type renter struct{ *buyer }
+type renter struct {
+	*buyer
+	x *extender
+}
 
 // Buy implements inference.Compute.
 func (b renter) Buy(ctx context.Context, name string, order json.RawMessage) (string, error) {
@@ -84,18 +87,40 @@ func (b renter) Lease(ctx context.Context, lease string) (inference.Lease, error
 	if err != nil {
 		return inference.Lease{}, err
 	}
+	return replicaLease(&l)
+}
+
+// replicaLease is what a replica has to know of a lease.
+func replicaLease(l *service.Lease) (inference.Lease, error) {
 	if l.Status != market.LeaseAwarded.String() && l.Status != market.LeaseRunning.String() {
 		return inference.Lease{}, fmt.Errorf("%w: it is %s", inference.ErrOver, l.Status)
 	}
 	price, err := market.ParsePrice(l.Price)
 	if err != nil {
-		return inference.Lease{}, fmt.Errorf("price of lease %s: %w", lease, err)
+		return inference.Lease{}, fmt.Errorf("price of lease %s: %w", l.Address, err)
 	}
 	out := inference.Lease{PerHour: market.USDC(uint64(price) * uint64(l.GPUs)), Until: time.Unix(l.FundedUntil, 0)}
 	if l.FundedUntil == 0 {
 		out.Until = time.Time{}
 	}
 	return out, nil
+}
+
+// Extend implements inference.Compute.
+func (b renter) Extend(ctx context.Context, key, lease string, by time.Duration) (inference.Lease, error) {
+	address, err := solana.PublicKeyFromBase58(lease)
+	if err != nil {
+		return inference.Lease{}, fmt.Errorf("lease %q: %w", lease, err)
+	}
+	l, err := b.x.Extend(ctx, key, address, uint32(by/time.Second))
+	if err != nil {
+		return inference.Lease{}, err
+	}
+	// A service that shows the time of before would have it extended again, by the same key.
+	if err := b.s.service.Await(ctx, l); err != nil {
+		return inference.Lease{}, err
+	}
+	return replicaLease(&l)
 }
 
 // Stop implements inference.Compute.

@@ -72,6 +72,9 @@ func (c *benchCompute) Buy(context.Context, string, json.RawMessage) (string, er
 	c.sold++
 	return fmt.Sprint(c.sold - 1), nil
 }
+func (c *benchCompute) Extend(ctx context.Context, _, lease string, _ time.Duration) (Lease, error) {
+	return c.Lease(ctx, lease)
+}
 func (c *benchCompute) Abandon(context.Context, string) error { return nil }
 func (c *benchCompute) Stop(context.Context, string) error    { return nil }
 func (c *benchCompute) Lease(context.Context, string) (Lease, error) {

@@ -43,6 +43,9 @@ func (p *processes) Buy(ctx context.Context, name string, order json.RawMessage)
 	p.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return "lease", nil
 }
+func (p *processes) Extend(ctx context.Context, _, lease string, _ time.Duration) (Lease, error) {
+	return p.Lease(ctx, lease)
+}
 func (p *processes) Abandon(context.Context, string) error { return nil }
 func (p *processes) Stop(context.Context, string) error    { return nil }
 func (p *processes) Lease(context.Context, string) (Lease, error) {

@@ -33,7 +33,7 @@ type DeploymentRequest struct {
 	Concurrency    int               `json:"concurrency,omitempty" minimum:"0" maximum:"1024" doc:"Requests that one replica answers at once; the template's by default"`
 	IdleSeconds    uint32            `json:"idleSeconds,omitempty" minimum:"1" maximum:"604800" default:"300" doc:"How long replicas are kept that are not needed"`
 	WaitSeconds    uint32            `json:"waitSeconds,omitempty" minimum:"1" maximum:"3600" default:"60" doc:"How long a request waits for a replica before it is answered with 503"`
-	LeaseSeconds   uint32            `json:"leaseSeconds,omitempty" minimum:"60" maximum:"31536000" default:"86400" doc:"For how long each lease is paid in advance; what is not used comes back. It is replaced before it ends"`
+	LeaseSeconds   uint32            `json:"leaseSeconds,omitempty" minimum:"60" maximum:"31536000" default:"86400" doc:"For how long each lease is paid in advance; what is not used comes back. It is extended by as much before it ends"`
 }
 
 // Deployment is one as it is now.
@@ -214,6 +214,7 @@ func (s *Server) deploymentSpec(name string, r DeploymentRequest) (inference.Spe
 	if spec.Concurrency == 0 {
 		spec.Concurrency = j.OpenAI.Concurrency
 	}
+	spec.Lease = time.Duration(order.Seconds) * time.Second
 	spec.Idle, spec.Wait = time.Duration(r.IdleSeconds)*time.Second, time.Duration(r.WaitSeconds)*time.Second
 	return spec, nil
 }

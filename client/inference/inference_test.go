@@ -433,7 +433,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	w := start(t, c)
 	w.create(spec("small", func(s *Spec) { s.Min, s.Wait = 1, time.Second }))
 	w.create(spec("other", nil))
-	_, narrow, err := w.store.NewToken("narrow", []string{"other"})
+	_, narrow, err := w.store.NewToken("narrow", []string{"other"}, 0)
 	require.NoError(t, err)
 	w.serving("small", 1)
 	chat := map[string]any{"model": "small", "messages": []any{}}
@@ -487,6 +487,42 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	require.Equal(t, 200, status)
 }
 
+// A token with a budget is answered until it has used it, also by a server that is started again.
+func TestATokenHasABudget(t *testing.T) {
+	c := newCompute(t)
+	c.usage = true
+	path := filepath.Join(t.TempDir(), "inference.db")
+	w := open(t, path, c)
+	w.create(spec("small", func(s *Spec) { s.Min = 1 }))
+	w.serving("small", 1)
+	token, text, err := w.NewToken("bounded", nil, 20)
+	require.NoError(t, err)
+	ask := func() (int, string) {
+		res, err := w.post("/chat/completions", text, map[string]any{"model": "small", "messages": []any{}, "max_tokens": 5})
+		require.NoError(t, err)
+		defer res.Body.Close()
+		raw, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		return res.StatusCode, string(raw)
+	}
+	for i := range 2 { // of ten tokens each
+		status, answer := ask()
+		require.Equal(t, http.StatusOK, status, answer)
+		require.Eventually(t, func() bool { return w.meter.used(token.ID) == uint64(10*(i+1)) }, 5*time.Second, time.Millisecond)
+	}
+	status, answer := ask()
+	require.Equal(t, http.StatusTooManyRequests, status)
+	require.Contains(t, answer, `"code":"insufficient_quota"`)
+	require.Contains(t, answer, "20 of its 20 tokens")
+	w.end()
+	w = open(t, path, c)
+	w.serving("small", 1)
+	status, _ = ask()
+	require.Equal(t, http.StatusTooManyRequests, status)
+	status, answer, _ = w.chat("small", "x", true, 2) // with another token
+	require.Equal(t, http.StatusOK, status, answer)
+}
+
 func TestDeploymentsAreCreatedOnce(t *testing.T) {
 	w := start(t, newCompute(t))
 	w.create(spec("small", nil))
@@ -515,7 +551,7 @@ func TestDeploymentsAreCreatedOnce(t *testing.T) {
 func TestTokensAreKeptAsHashes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inference.db")
 	s := openStore(t, path)
-	token, text, err := s.NewToken("app", []string{"small"})
+	token, text, err := s.NewToken("app", []string{"small"}, 0)
 	require.NoError(t, err)
 	found, err := s.Token(text)
 	require.NoError(t, err)

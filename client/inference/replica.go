@@ -158,7 +158,7 @@ func (r *replica) run() {
 // buy brings the purchase to a lease. A purchase that fails is tried again under the same name, which never buys twice.
 func (r *replica) buy() bool {
 	for try := 0; r.quit.Err() == nil; try++ {
-		lease, err := r.d.s.o.Compute.Buy(r.quit, r.rec.Name, r.d.rec.Spec.Order)
+		lease, err := r.d.s.buy(r.quit, r.rec.Name, r.d.rec.Spec.Order)
 		if err == nil {
 			rec := r.rec
 			rec.Lease = lease

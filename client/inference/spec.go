@@ -23,6 +23,8 @@ const (
 	maxDeployments = 64
 	// maxReplicas is how many one deployment has.
 	maxReplicas = 64
+	// maxBuying is how many leases are bought at once.
+	maxBuying = 16
 	// maxConcurrency is how many requests one replica answers at once.
 	maxConcurrency = 1024
 )

@@ -75,6 +75,7 @@ type UsageAnswer struct {
 type TokenRequest struct {
 	Name        string   `json:"name" minLength:"1" maxLength:"64" doc:"For people"`
 	Deployments []string `json:"deployments,omitempty" maxItems:"64" doc:"That it may use; all by default"`
+	MaxTokens   uint64   `json:"maxTokens,omitempty" maximum:"1000000000000000" doc:"Tokens of models, of prompts and answers together, that it may use in all; any number by default"`
 }
 
 // NewInferenceToken is a token with its text.
@@ -252,7 +253,7 @@ func (s *Server) newInferenceToken(_ context.Context, in *struct{ Body TokenRequ
 	if err != nil {
 		return nil, err
 	}
-	t, text, err := d.NewToken(in.Body.Name, slices.Clone(in.Body.Deployments))
+	t, text, err := d.NewToken(in.Body.Name, slices.Clone(in.Body.Deployments), in.Body.MaxTokens)
 	if err != nil {
 		return nil, inferenceFailed(err)
 	}

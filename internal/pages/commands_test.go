@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```")
+var block = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```")
 
 // interfaces are the pages of what people and programs type at gantry serve and gantry mcp, and the test that runs their
 // examples: those in blocks marked sh.
@@ -28,8 +28,8 @@ func TestCommandsAreRunOrMarked(t *testing.T) {
 			continue
 		}
 		run, marked := 0, 0
-		for _, block := range fence.FindAllStringSubmatch(p.text, -1) {
-			switch language, body := block[1], block[2]; {
+		for _, found := range block.FindAllStringSubmatch(p.text, -1) {
+			switch language, body := found[1], found[2]; {
 			case language == "sh":
 				run++
 			case language == "" && strings.HasPrefix(body, "$ "):

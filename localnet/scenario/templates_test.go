@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/imagetest"
@@ -140,15 +141,36 @@ os.execvp("jupyter", ["jupyter", "lab", "--ServerApp.ip=0.0.0.0", "--ServerApp.o
 	require.Equal(t, http.StatusForbidden, w.ask(http.MethodGet, "/api/status", "", nil))
 	w.headers["Authorization"] = "token " + token
 	require.Equal(t, http.StatusOK, w.ask(http.MethodGet, "/api/status", "", nil))
-	var kernel struct {
-		ID    string
-		State string `json:"execution_state"`
-	}
+	var kernel struct{ ID string }
 	require.Equal(t, http.StatusCreated, w.ask(http.MethodPost, "/api/kernels", "{}", &kernel))
-	require.Eventually(t, func() bool {
-		return w.ask(http.MethodGet, "/api/kernels/"+kernel.ID, "", &kernel) == http.StatusOK && kernel.State == "idle"
-	}, 2*time.Minute, time.Second)
-	t.Logf("Jupyter Server %s runs a kernel", is.Version)
+	require.Equal(t, "42\n", w.run(kernel.ID, "print(6 * 7)"))
+	t.Logf("Jupyter Server %s runs code", is.Version)
+}
+
+// run has a kernel of Jupyter run code, and returns what that prints.
+func (w *web) run(kernel, code string) string {
+	w.t.Helper()
+	conn, res, err := websocket.DefaultDialer.DialContext(w.t.Context(), "ws://"+w.at+"/api/kernels/"+kernel+"/channels", http.Header{"Authorization": {w.headers["Authorization"]}})
+	require.NoError(w.t, err)
+	defer res.Body.Close()
+	defer conn.Close()
+	require.NoError(w.t, conn.SetReadDeadline(time.Now().Add(2*time.Minute)))
+	require.NoError(w.t, conn.WriteJSON(map[string]any{
+		"channel": "shell", "parent_header": map[string]any{}, "metadata": map[string]any{}, "content": map[string]any{"code": code},
+		"header": map[string]any{"msg_id": "1", "msg_type": "execute_request", "username": "x", "session": "1", "date": time.Now().Format(time.RFC3339), "version": "5.3"},
+	}))
+	for {
+		var message struct {
+			Header struct {
+				Type string `json:"msg_type"`
+			}
+			Content struct{ Text string }
+		}
+		require.NoError(w.t, conn.ReadJSON(&message))
+		if message.Header.Type == "stream" {
+			return message.Content.Text
+		}
+	}
 }
 
 // Ray starts as its template says, and runs a job that is submitted to its dashboard.

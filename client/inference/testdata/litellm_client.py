@@ -27,15 +27,14 @@ assert litellm.embedding(model=name, input=["six"], encoding_format="float", **a
 def fails(kind, call):
     try:
         call()
-    except kind as e:
-        return e
+    except kind:
+        return
     raise AssertionError(f"no {kind.__name__}")
 
 
 fails(litellm.NotFoundError, lambda: litellm.completion(model="openai/none", messages=question, **at))
 fails(litellm.AuthenticationError, lambda: litellm.completion(model=name, messages=question, api_base=url, api_key=token + "x", max_retries=0))
-e = fails(litellm.exceptions.APIError, lambda: litellm.completion(model="openai/nothing", messages=question, **at))
-assert e.status_code == 503, e
+fails(litellm.ServiceUnavailableError, lambda: litellm.completion(model="openai/nothing", messages=question, **at))
 
 # Its router goes on with another deployment where one has no replica.
 router = litellm.Router(

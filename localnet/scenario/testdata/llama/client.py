@@ -11,6 +11,12 @@ from openai import OpenAI
 url, token, model = sys.argv[1:4]
 client = OpenAI(base_url=url, api_key=token, max_retries=0)
 question = [{"role": "user", "content": "hello"}]
+
+
+def same(one, other):
+    """Tokens are bytes: the last character may not be whole, which a stream leaves out."""
+    return one.rstrip("\ufffd") == other.rstrip("\ufffd")
+
 assert [m.id for m in client.models.list()] == [model]
 
 answer = client.chat.completions.create(model=model, messages=question, max_tokens=8, temperature=0)
@@ -19,7 +25,7 @@ assert answer.choices[0].finish_reason == "length", answer
 
 chunks = list(client.chat.completions.create(model=model, messages=question, max_tokens=8, temperature=0, stream=True, stream_options={"include_usage": True}))
 text = "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
-assert text == answer.choices[0].message.content, (text, answer)
+assert same(text, answer.choices[0].message.content), (text, answer)
 assert chunks[-1].usage.completion_tokens == 8, chunks[-1]
 chunks = list(client.chat.completions.create(model=model, messages=question, max_tokens=8, stream=True))
 assert all(c.usage is None and c.choices for c in chunks), "usage that nobody has asked for"
@@ -27,7 +33,7 @@ assert all(c.usage is None and c.choices for c in chunks), "usage that nobody ha
 done = client.completions.create(model=model, prompt="hello", max_tokens=5, temperature=0)
 assert done.usage.completion_tokens == 5, done
 said = "".join(c.choices[0].text for c in client.completions.create(model=model, prompt="hello", max_tokens=5, temperature=0, stream=True))
-assert said == done.choices[0].text, (said, done)
+assert same(said, done.choices[0].text), (said, done)
 
 one, two, other = (client.embeddings.create(model=model, input=t, encoding_format="float").data[0].embedding for t in ("six", "six", "seven"))
 assert len(one) == 64 and max(abs(a - b) for a, b in zip(one, two)) < 1e-4 < max(abs(a - b) for a, b in zip(one, other))
@@ -36,7 +42,7 @@ at = {"api_base": url, "api_key": token, "max_retries": 0}
 answer = litellm.completion(model="openai/" + model, messages=question, max_tokens=8, temperature=0, **at)
 assert answer.usage.completion_tokens == 8, answer
 chunks = list(litellm.completion(model="openai/" + model, messages=question, max_tokens=8, temperature=0, stream=True, **at))
-assert "".join(c.choices[0].delta.content or "" for c in chunks) == answer.choices[0].message.content, chunks
+assert same("".join(c.choices[0].delta.content or "" for c in chunks), answer.choices[0].message.content), chunks
 assert len(litellm.embedding(model="openai/" + model, input=["six"], encoding_format="float", **at).data[0]["embedding"]) == 64
 print("asking", flush=True)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [ray] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
@@ -9,7 +9,8 @@
 #   dist  nfpm, which makes packages
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
-#   openai  the stock OpenAI client for Python, with which /openai/v1 is tried; without it that test is skipped
+#   openai  the stock OpenAI client for Python and LiteLLM, with which /openai/v1 is tried; without them those tests are skipped
+#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter, ray  those programs for the same. Without them those tests are skipped
 #   promtool  Prometheus's tool, with which the alert rules are tried; without it that test is skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
@@ -208,17 +209,27 @@ need_browser() {
   npm ci --prefix "$root/client/serve/page/testdata/browser" --ignore-scripts --no-audit --no-fund
 }
 
-# The client is wanted, not needed: without Python, or its index, that test is skipped.
-need_openai() {
-  [ "$(cat "$tools/openai-python.version" 2>/dev/null)" = "$OPENAI" ] && "$tools/openai-python" -c 'import openai' 2>/dev/null && return
-  local dir=$cache/openai-$OPENAI
-  if have python3 && python3 -m venv "$dir" >"$root/build/logs/openai.log" 2>&1 &&
-    "$dir/bin/pip" install --disable-pip-version-check --quiet "openai==$OPENAI" >>"$root/build/logs/openai.log" 2>&1; then
-    printf '#!/bin/sh\nexec "%s" "$@"\n' "$dir/bin/python" >"$tools/openai-python" && chmod +x "$tools/openai-python" &&
-      printf '%s\n' "$OPENAI" >"$tools/openai-python.version"
-    return
+# Programs in Python are wanted, not needed: without Python, or its index, the tests that use them are skipped. Each part has a
+# virtual environment of its own, of the packages in scripts/python, all of which are pinned.
+need_openai() { python_tool openai "the stock OpenAI client and LiteLLM"; }
+need_model() { python_tool model "llama.cpp's server"; }
+need_jupyter() { python_tool jupyter "JupyterLab"; }
+need_ray() { python_tool ray "Ray"; }
+
+# python_tool PART WHAT: the command PART-python, which is Python with the packages of scripts/python/PART.txt.
+python_tool() {
+  local packages=$root/scripts/python/$1.txt dir log=$root/build/logs/$1.log
+  dir=$cache/python/$1-$(key "$packages")
+  if [ ! -e "$dir/whole" ]; then
+    say "installing $2"
+    rm -rf "$cache/python/$1"-* && python3 -m venv "$dir" >"$log" 2>&1 &&
+      "$dir/bin/pip" install --disable-pip-version-check --quiet --no-deps --requirement "$packages" >>"$log" 2>&1 && touch "$dir/whole" || {
+      say "no $2: the tests with it will be skipped (they need Python 3.11 or newer; on Debian: sudo apt-get install -y --no-install-recommends python3-venv; see build/logs/$1.log)"
+      rm -f "$tools/$1-python"
+      return 0
+    }
   fi
-  say "no stock OpenAI client: the test of /openai/v1 with it will be skipped (on Debian: sudo apt-get install -y --no-install-recommends python3-venv; see build/logs/openai.log)"
+  printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$dir" >"$tools/$1-python" && chmod +x "$tools/$1-python"
 }
 
 # The clients are generated and tried with pinned packages, in a virtual environment of the cache.
@@ -246,8 +257,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai) "need_$part" ;;
-    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai or all" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | ray) "need_$part" ;;
+    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai && need_model && need_jupyter ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, ray or all" ;;
   esac
 done

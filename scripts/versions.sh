@@ -19,5 +19,3 @@ NFPM=v2.45.0
 GVISOR=v0.0.0-20260905035102-160fafc42237
 # The real validator, used when it is installed.
 AGAVE=4.2.2
-# The stock OpenAI client for Python, with which /openai/v1 is tried.
-OPENAI=3.54.0

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -24,6 +25,9 @@ type soldOut struct{}
 
 func (soldOut) Buy(context.Context, string, json.RawMessage) (string, error) {
 	return "", errors.New("no node fits")
+}
+func (soldOut) Extend(context.Context, string, string, time.Duration) (inference.Lease, error) {
+	return inference.Lease{}, inference.ErrOver
 }
 func (soldOut) Abandon(context.Context, string) error { return nil }
 func (soldOut) Stop(context.Context, string) error    { return nil }

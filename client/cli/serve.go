@@ -99,7 +99,8 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer b.close()
-	models, closeModels, err := s.models(f, store, b)
+	x := &extender{buyer{s: s}, extends}
+	models, closeModels, err := s.models(f, store, b, x)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	o := serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: &extender{buyer{s: s}, extends}, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Samples: samples, Names: s.publicNames,
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: x, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Samples: samples, Names: s.publicNames,
 		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}

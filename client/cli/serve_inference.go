@@ -19,10 +19,11 @@ import (
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/team"
 )
 
 // models is the service of models on leases, with its database in the folder; the returned function closes that.
-func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets) (*inference.Service, func() error, error) {
+func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets, x *extender) (*inference.Service, func() error, error) {
 	key, err := s.wallet()
 	if err != nil {
 		return nil, nil, err
@@ -31,7 +32,7 @@ func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets) (*i
 	if err != nil {
 		return nil, nil, err
 	}
-	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{&buyer{s: s}, b}, Admits: serve.OpenAI(store, b.team), Log: s.log})
+	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{&x.buyer, b, x}, Admits: serve.OpenAI(store, b.team), Log: s.log})
 	if err != nil {
 		return nil, nil, errors.Join(err, deployments.Close())
 	}
@@ -42,24 +43,31 @@ func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets) (*i
 type renter struct {
 	*buyer
 	budgets *budgets
+	x       *extender // with the server's own key
 }
 
 // of is who acts on a lease: with the key with which it was bought.
 func (b renter) of(ctx context.Context, lease solana.PublicKey) (*buyer, service.Lease, error) {
-	l, err := b.s.service.Lease(ctx, b.s.actsFor, lease)
-	if err != nil {
-		return nil, l, err
-	}
-	order, err := solana.PublicKeyFromBase58(l.Order)
-	if err != nil {
-		return nil, l, fmt.Errorf("order of lease %s: %w", lease, err)
-	}
-	name, err := b.budgets.Bought(order)
+	name, l, err := b.budget(ctx, lease)
 	if err != nil {
 		return nil, l, err
 	}
 	by, err := b.budgets.of(b.buyer, name)
 	return by, l, err
+}
+
+// budget is the one that has bought a lease.
+func (b renter) budget(ctx context.Context, lease solana.PublicKey) (string, service.Lease, error) {
+	l, err := b.s.service.Lease(ctx, b.s.actsFor, lease)
+	if err != nil {
+		return "", l, err
+	}
+	order, err := solana.PublicKeyFromBase58(l.Order)
+	if err != nil {
+		return "", l, fmt.Errorf("order of lease %s: %w", lease, err)
+	}
+	name, err := b.budgets.Bought(order)
+	return name, l, err
 }
 
 // Buy implements inference.Compute.
@@ -118,18 +126,54 @@ func (b renter) Lease(ctx context.Context, lease string) (inference.Lease, error
 	if err != nil {
 		return inference.Lease{}, err
 	}
+	return replicaLease(&l)
+}
+
+// replicaLease is what a replica has to know of a lease.
+func replicaLease(l *service.Lease) (inference.Lease, error) {
 	if l.Status != market.LeaseAwarded.String() && l.Status != market.LeaseRunning.String() {
 		return inference.Lease{}, fmt.Errorf("%w: it is %s", inference.ErrOver, l.Status)
 	}
 	price, err := market.ParsePrice(l.Price)
 	if err != nil {
-		return inference.Lease{}, fmt.Errorf("price of lease %s: %w", lease, err)
+		return inference.Lease{}, fmt.Errorf("price of lease %s: %w", l.Address, err)
 	}
 	out := inference.Lease{PerHour: market.USDC(uint64(price) * uint64(l.GPUs)), Until: time.Unix(l.FundedUntil, 0)}
 	if l.FundedUntil == 0 {
 		out.Until = time.Time{}
 	}
 	return out, nil
+}
+
+// extender is who extends a lease: the budget that has bought it pays for more of it.
+func (b renter) extender(ctx context.Context, lease solana.PublicKey) (serve.Extender, error) {
+	name, _, err := b.budget(ctx, lease)
+	if err != nil || name == "" || name == team.MainBudget {
+		return b.x, err
+	}
+	a, err := b.budgets.Actor(name)
+	return a.Extender, err
+}
+
+// Extend implements inference.Compute.
+func (b renter) Extend(ctx context.Context, key, lease string, by time.Duration) (inference.Lease, error) {
+	address, err := solana.PublicKeyFromBase58(lease)
+	if err != nil {
+		return inference.Lease{}, fmt.Errorf("lease %q: %w", lease, err)
+	}
+	extender, err := b.extender(ctx, address)
+	if err != nil {
+		return inference.Lease{}, err
+	}
+	l, err := extender.Extend(ctx, key, address, uint32(by/time.Second))
+	if err != nil {
+		return inference.Lease{}, err
+	}
+	// A service that shows the time of before would have it extended again, by the same key.
+	if err := b.s.service.Await(ctx, l); err != nil {
+		return inference.Lease{}, err
+	}
+	return replicaLease(&l)
 }
 
 // Stop implements inference.Compute.

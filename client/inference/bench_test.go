@@ -9,10 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +73,9 @@ func (c *benchCompute) Buy(context.Context, string, json.RawMessage) (string, er
 	defer c.mu.Unlock()
 	c.sold++
 	return fmt.Sprint(c.sold - 1), nil
+}
+func (c *benchCompute) Extend(ctx context.Context, _, lease string, _ time.Duration) (Lease, error) {
+	return c.Lease(ctx, lease)
 }
 func (c *benchCompute) Abandon(context.Context, string) error { return nil }
 func (c *benchCompute) Stop(context.Context, string) error    { return nil }
@@ -183,12 +188,13 @@ func firstBytes(b *testing.B, token string, url func(i int) string, let func()) 
 }
 
 // BenchmarkStreams measures the time to the first token of 2,000 streams that are open at once: of the model servers alone, and
-// through the API, in the same run and process.
+// through the API, in the same run and process. Beside it, a plain reverse proxy of the standard library, which does nothing but
+// forward.
 func BenchmarkStreams(b *testing.B) {
-	for _, way := range []string{"direct", "tunnel"} {
+	for _, way := range []string{"proxy", "direct", "tunnel"} {
 		b.Run(way, func(b *testing.B) {
 			for range b.N {
-				alone, through := benchRun(b, way == "tunnel")
+				alone, through := benchRun(b, way)
 				p := func(t []time.Duration, q int) float64 { return float64(t[len(t)*q/100].Microseconds()) / 1000 }
 				b.ReportMetric(p(alone, 50), "alone-p50-ms")
 				b.ReportMetric(p(through, 50), "gateway-p50-ms")
@@ -200,7 +206,7 @@ func BenchmarkStreams(b *testing.B) {
 	}
 }
 
-func benchRun(b *testing.B, tunnel bool) (alone, through []time.Duration) {
+func benchRun(b *testing.B, way string) (alone, through []time.Duration) {
 	b.Helper()
 	servers := func() ([]*httptest.Server, func(), func()) {
 		let := make(chan struct{})
@@ -220,9 +226,14 @@ func benchRun(b *testing.B, tunnel bool) (alone, through []time.Duration) {
 	end()
 
 	all, let, end = servers()
+	if way == "proxy" {
+		through = throughProxy(b, all, let)
+		end()
+		return alone, through
+	}
 	store, err := OpenStore(filepath.Join(b.TempDir(), "inference.db"), [32]byte{1})
 	require.NoError(b, err)
-	s, err := New(Options{Store: store, Compute: &benchCompute{servers: all, tunnel: tunnel}, Log: zerolog.Nop()})
+	s, err := New(Options{Store: store, Compute: &benchCompute{servers: all, tunnel: way == "tunnel"}, Log: zerolog.Nop()})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
@@ -230,7 +241,7 @@ func benchRun(b *testing.B, tunnel bool) (alone, through []time.Duration) {
 	_, _, err = s.Create(spec("small", func(s *Spec) { s.Min, s.Max, s.Concurrency, s.Wait = benchReplicas, benchReplicas, 768, time.Minute }))
 	require.NoError(b, err)
 	require.Eventually(b, func() bool { st, _, _ := s.Deployment("small"); return st.Serving == benchReplicas }, time.Minute, 10*time.Millisecond)
-	_, token, err := s.NewToken("bench", nil)
+	_, token, err := s.NewToken("bench", nil, 0)
 	require.NoError(b, err)
 	gateway := httptest.NewServer(s)
 	through = firstBytes(b, token, func(int) string { return gateway.URL + Prefix + "/chat/completions" }, let)
@@ -240,4 +251,20 @@ func benchRun(b *testing.B, tunnel bool) (alone, through []time.Duration) {
 	end()
 	require.NoError(b, store.Close())
 	return alone, through
+}
+
+// throughProxy is what a reverse proxy does that flushes each piece.
+func throughProxy(b *testing.B, all []*httptest.Server, let func()) []time.Duration {
+	b.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: benchStreams, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	var next atomic.Uint64
+	gateway := httptest.NewServer(&httputil.ReverseProxy{
+		FlushInterval: -1, Transport: transport,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL.Scheme, p.Out.URL.Host = "http", all[next.Add(1)%benchReplicas].Listener.Addr().String()
+		},
+	})
+	defer gateway.Close()
+	return firstBytes(b, "", func(int) string { return gateway.URL + "/v1/chat/completions" }, let)
 }

@@ -22,6 +22,9 @@ type Compute interface {
 	Abandon(ctx context.Context, name string) error
 	// Lease is the present state of a lease. Error: ErrOver.
 	Lease(ctx context.Context, lease string) (Lease, error)
+	// Extend pays for more time of a running lease, once for a key, also when an earlier call, or one of another process, has
+	// sent it already. It returns the lease as it is then.
+	Extend(ctx context.Context, key, lease string, by time.Duration) (Lease, error)
 	// Stop ends a lease; one that is over already is no error.
 	Stop(ctx context.Context, lease string) error
 	// Connect is the way to the container of a lease.

@@ -30,13 +30,21 @@ type decision struct {
 	replaced bool
 }
 
-// decide says how many replicas begin and end. As many are wanted as requests fill, at once; fewer when as few would have
-// done for the idle time.
+// spare is how many places are kept free while there are requests, of a replica that has so many: the next replica begins
+// before requests wait for it, where it answers several at once.
+func spare(concurrency int) int { return concurrency / 4 }
+
+// decide says how many replicas begin and end. As many are wanted as requests fill, and a few free places, at once; fewer
+// when as few would have done for the idle time.
 func decide(s scale, f facts) (scale, decision) {
 	if f.deleting {
 		return scale{}, decision{drain: f.serving + f.coming, replaced: true}
 	}
-	needed := (f.active + f.waiting + f.concurrency - 1) / f.concurrency
+	places := f.active + f.waiting
+	if places > 0 {
+		places += spare(f.concurrency)
+	}
+	needed := (places + f.concurrency - 1) / f.concurrency
 	needed = min(max(needed, f.min), f.max)
 	switch {
 	case s.since.IsZero() || needed >= s.target:

@@ -137,11 +137,15 @@ type compute struct {
 	over    map[string]bool
 	orders  []string
 	stopped []string
-	until   time.Duration
+	// Leases are paid for so long, from their purchase.
+	paid     time.Duration
+	until    map[string]time.Time
+	stingy   bool            // it extends nothing
+	extended map[string]bool // keys
 }
 
 func newCompute(t *testing.T) *compute {
-	c := &compute{t: t, asked: make(chan string, 1000), bought: map[string]string{}, servers: map[string]*modelServer{}, over: map[string]bool{}, until: 24 * time.Hour}
+	c := &compute{t: t, asked: make(chan string, 1000), bought: map[string]string{}, servers: map[string]*modelServer{}, over: map[string]bool{}, paid: 24 * time.Hour, until: map[string]time.Time{}, extended: map[string]bool{}}
 	t.Cleanup(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -178,7 +182,7 @@ func (c *compute) Buy(ctx context.Context, name string, order json.RawMessage) (
 	if c.prepare != nil {
 		c.prepare(len(c.bought), m)
 	}
-	c.bought[name], c.servers[lease] = lease, m
+	c.bought[name], c.servers[lease], c.until[lease] = lease, m, time.Now().Add(c.paid)
 	c.orders = append(c.orders, string(order))
 	return lease, nil
 }
@@ -199,7 +203,22 @@ func (c *compute) Lease(_ context.Context, lease string) (Lease, error) {
 	if c.over[lease] {
 		return Lease{}, ErrOver
 	}
-	return Lease{PerHour: 3600 * market.OneUSDC, Until: time.Now().Add(c.until)}, nil
+	return Lease{PerHour: 3600 * market.OneUSDC, Until: c.until[lease]}, nil
+}
+
+// Extend gives a key its time once, as the market does.
+func (c *compute) Extend(ctx context.Context, key, lease string, by time.Duration) (Lease, error) {
+	c.mu.Lock()
+	stingy := c.stingy
+	if !stingy && !c.extended[key] {
+		c.extended[key] = true
+		c.until[lease] = c.until[lease].Add(by)
+	}
+	c.mu.Unlock()
+	if stingy {
+		return Lease{}, errors.New("0.10 USDC needed, 0.00 free")
+	}
+	return c.Lease(ctx, lease)
 }
 
 func (c *compute) Stop(_ context.Context, lease string) error {
@@ -300,7 +319,7 @@ func open(t *testing.T, path string, c Compute) *site {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	_, w.token, err = w.store.NewToken("test", nil)
+	_, w.token, err = w.store.NewToken("test", nil, 0)
 	require.NoError(t, err)
 	w.end = sync.OnceFunc(func() {
 		cancel()
@@ -321,7 +340,7 @@ func start(t *testing.T, c Compute) *site {
 func spec(name string, change func(*Spec)) Spec {
 	s := Spec{
 		Name: name, Asked: json.RawMessage(`{"template":"x"}`), Order: json.RawMessage(`{"secret":"hunter2"}`), Port: 8000, Path: "/v1", Model: "upstream/model",
-		HealthPort: 8000, HealthPath: "/health", Deadline: 2 * time.Second, Min: 0, Max: 2, Concurrency: 2, Idle: time.Second, Wait: 5 * time.Second,
+		HealthPort: 8000, HealthPath: "/health", Deadline: 2 * time.Second, Min: 0, Max: 2, Concurrency: 2, Idle: time.Second, Wait: 5 * time.Second, Lease: time.Hour,
 	}
 	if change != nil {
 		change(&s)

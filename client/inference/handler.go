@@ -120,6 +120,10 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, t *Token, endp
 	}
 	began := time.Now()
 	c := http.NewResponseController(w)
+	if err := s.mayAsk(t); err != nil {
+		asAPIError(err).write(w)
+		return
+	}
 	raw, done, err := s.read(w, r)
 	// A deadline that passes while the answer is made would end the request.
 	_ = c.SetReadDeadline(time.Time{})

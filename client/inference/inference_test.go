@@ -225,7 +225,7 @@ func TestARestartBuysNothingTwice(t *testing.T) {
 	require.Empty(t, replicas["small"])
 }
 
-// A lease that ends is replaced; one that ends soon is replaced before it does.
+// A lease that ends is replaced; one that ends soon and cannot be extended is replaced before it does.
 func TestLeasesAreReplaced(t *testing.T) {
 	c := newCompute(t)
 	w := start(t, c)
@@ -233,20 +233,43 @@ func TestLeasesAreReplaced(t *testing.T) {
 	w.serving("small", 1)
 	c.mu.Lock()
 	c.over["lease-0"] = true
-	c.until = 10 * time.Second
 	c.mu.Unlock()
+	has := func(id uint64) func() bool {
+		return func() bool {
+			st, _, _ := w.Deployment("small")
+			return len(st.Replicas) == 1 && st.Replicas[0].ID == id && st.Serving == 1
+		}
+	}
+	require.Eventually(t, has(1), 10*time.Second, 10*time.Millisecond)
+	c.mu.Lock()
+	c.stingy, c.until["lease-1"] = true, time.Now().Add(3*time.Second)
+	c.mu.Unlock()
+	require.Eventually(t, has(2), 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, 1, strings.Count(w.log.String(), "0.10 USDC needed, 0.00 free"), "it is said once")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.False(t, c.over["lease-2"])
+	require.True(t, time.Now().Before(c.until["lease-1"]), "before the money has ended")
+}
+
+// A lease that nears its end is extended, once, and its replica stays.
+func TestLeasesAreExtended(t *testing.T) {
+	c := newCompute(t)
+	c.paid = 5 * time.Second // of an hour's lease: it is replaced 4 s before its end, and extended 8 s before
+	w := start(t, c)
+	w.create(spec("small", func(s *Spec) { s.Min = 1 }))
 	require.Eventually(t, func() bool {
 		st, _, _ := w.Deployment("small")
-		return len(st.Replicas) == 1 && st.Replicas[0].ID == 1 && st.Serving == 1
+		return len(st.Replicas) == 1 && st.Replicas[0].Until > time.Now().Add(50*time.Minute).Unix()
 	}, 10*time.Second, 10*time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // it is looked at every 50 ms
+	st := w.serving("small", 1)
+	require.EqualValues(t, 0, st.Replicas[0].ID)
+	bought, stopped := c.count()
+	require.Equal(t, []int{1, 0}, []int{bought, stopped})
 	c.mu.Lock()
-	c.until = 100 * time.Millisecond // of all leases that there are and will be, as far as they are looked at
-	c.mu.Unlock()
-	require.Eventually(t, func() bool { st, _, _ := w.Deployment("small"); return len(st.Replicas) > 1 }, 10*time.Second, time.Millisecond)
-	c.mu.Lock()
-	c.until = time.Hour
-	c.mu.Unlock()
-	w.serving("small", 1)
+	defer c.mu.Unlock()
+	require.Len(t, c.extended, 1)
 }
 
 // A model server that never serves ends, and the next one waits longer each time. Who asks is told why.
@@ -410,7 +433,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	w := start(t, c)
 	w.create(spec("small", func(s *Spec) { s.Min, s.Wait = 1, time.Second }))
 	w.create(spec("other", nil))
-	_, narrow, err := w.store.NewToken("narrow", []string{"other"})
+	_, narrow, err := w.store.NewToken("narrow", []string{"other"}, 0)
 	require.NoError(t, err)
 	w.serving("small", 1)
 	chat := map[string]any{"model": "small", "messages": []any{}}
@@ -464,6 +487,42 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	require.Equal(t, 200, status)
 }
 
+// A token with a budget is answered until it has used it, also by a server that is started again.
+func TestATokenHasABudget(t *testing.T) {
+	c := newCompute(t)
+	c.usage = true
+	path := filepath.Join(t.TempDir(), "inference.db")
+	w := open(t, path, c)
+	w.create(spec("small", func(s *Spec) { s.Min = 1 }))
+	w.serving("small", 1)
+	token, text, err := w.NewToken("bounded", nil, 20)
+	require.NoError(t, err)
+	ask := func() (int, string) {
+		res, err := w.post("/chat/completions", text, map[string]any{"model": "small", "messages": []any{}, "max_tokens": 5})
+		require.NoError(t, err)
+		defer res.Body.Close()
+		raw, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		return res.StatusCode, string(raw)
+	}
+	for i := range 2 { // of ten tokens each
+		status, answer := ask()
+		require.Equal(t, http.StatusOK, status, answer)
+		require.Eventually(t, func() bool { return w.meter.used(token.ID) == uint64(10*(i+1)) }, 5*time.Second, time.Millisecond)
+	}
+	status, answer := ask()
+	require.Equal(t, http.StatusTooManyRequests, status)
+	require.Contains(t, answer, `"code":"insufficient_quota"`)
+	require.Contains(t, answer, "20 of its 20 tokens")
+	w.end()
+	w = open(t, path, c)
+	w.serving("small", 1)
+	status, _ = ask()
+	require.Equal(t, http.StatusTooManyRequests, status)
+	status, answer, _ = w.chat("small", "x", true, 2) // with another token
+	require.Equal(t, http.StatusOK, status, answer)
+}
+
 func TestDeploymentsAreCreatedOnce(t *testing.T) {
 	w := start(t, newCompute(t))
 	w.create(spec("small", nil))
@@ -492,7 +551,7 @@ func TestDeploymentsAreCreatedOnce(t *testing.T) {
 func TestTokensAreKeptAsHashes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inference.db")
 	s := openStore(t, path)
-	token, text, err := s.NewToken("app", []string{"small"})
+	token, text, err := s.NewToken("app", []string{"small"}, 0)
 	require.NoError(t, err)
 	found, err := s.Token(text)
 	require.NoError(t, err)

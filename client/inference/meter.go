@@ -53,9 +53,28 @@ type meter struct {
 	store *Store
 	mu    sync.Mutex
 	sums  map[usageKey]*Usage
+	total map[string]uint64 // tokens of models by id of the token, in all
 }
 
-func newMeter(s *Store) *meter { return &meter{store: s, sums: map[usageKey]*Usage{}} }
+// newMeter goes on from what is stored.
+func newMeter(s *Store) (*meter, error) {
+	m := &meter{store: s, sums: map[usageKey]*Usage{}, total: map[string]uint64{}}
+	err := s.db.View(func(tx *bolt.Tx) error {
+		return each(tx, bucketUsage, func(key []byte, u stored) {
+			if parts := strings.SplitN(string(key), "\x00", 3); len(parts) == 3 {
+				m.total[parts[1]] += u.Prompt + u.Completion
+			}
+		})
+	})
+	return m, err
+}
+
+// used is how many tokens of models a token has used in all.
+func (m *meter) used(token string) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.total[token]
+}
 
 // measured is what one request has used.
 type measured struct {
@@ -79,6 +98,7 @@ func (m *meter) add(deployment, token string, x measured) {
 	u.Requests++
 	u.Prompt += x.prompt
 	u.Completion += x.completion
+	m.total[token] += x.prompt + x.completion
 	u.Retried += uint64(x.retries)
 	if x.failed {
 		u.Failed++

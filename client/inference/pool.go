@@ -131,7 +131,7 @@ func (d *deployment) pick(affinity uint64, exclude []uint64) *replica {
 	if preferred == nil {
 		return least
 	}
-	if slack := max(1, d.rec.Spec.Concurrency/4); preferred.active > least.active+slack {
+	if slack := max(1, spare(d.rec.Spec.Concurrency)); preferred.active > least.active+slack {
 		return least
 	}
 	return preferred

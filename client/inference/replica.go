@@ -21,6 +21,8 @@ const (
 	healthWithin = 5 * time.Second
 	// dialWithin is how long a connection may take.
 	dialWithin = 5 * time.Second
+	// refreshWithin is how long reading a lease, and extending it, may take.
+	refreshWithin = 30 * time.Second
 	// stopWithin is how long one try to end a lease may take.
 	stopWithin = time.Minute
 )
@@ -48,6 +50,8 @@ type replica struct {
 	depart context.CancelFunc
 	nudge  chan struct{} // the worker looks again
 	client *http.Client  // to the model server; set before it serves
+	// refused: the last try to extend the lease has failed. The worker's own.
+	refused bool
 
 	way struct { // to the container
 		sync.Mutex
@@ -63,8 +67,7 @@ type replica struct {
 	reason  string
 	perHour market.USDC
 	until   time.Time
-	lead    time.Duration // how long before until it is replaced
-	shared  float64       // see account
+	shared  float64 // see account
 	counted time.Time
 }
 
@@ -105,7 +108,7 @@ func (r *replica) down(reason string) {
 
 // expires reports whether its money ends soon. The caller holds the deployment's lock.
 func (r *replica) expires(now time.Time) bool {
-	return !r.until.IsZero() && now.After(r.until.Add(-r.lead))
+	return !r.until.IsZero() && now.After(r.until.Add(-r.d.rec.Spec.lead()))
 }
 
 // phase is where it is. The caller holds the deployment's lock.
@@ -155,7 +158,7 @@ func (r *replica) run() {
 // buy brings the purchase to a lease. A purchase that fails is tried again under the same name, which never buys twice.
 func (r *replica) buy() bool {
 	for try := 0; r.quit.Err() == nil; try++ {
-		lease, err := r.d.s.o.Compute.Buy(r.quit, r.rec.Name, r.d.rec.Spec.Order)
+		lease, err := r.d.s.buy(r.quit, r.rec.Name, r.d.rec.Spec.Order)
 		if err == nil {
 			rec := r.rec
 			rec.Lease = lease
@@ -251,22 +254,43 @@ func (r *replica) up() {
 	}
 }
 
-// refresh reads the lease's state.
+// refresh reads the lease's state, and extends a lease that nears its end.
 func (r *replica) refresh() error {
-	ctx, cancel := context.WithTimeout(r.lost, 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.lost, refreshWithin)
 	defer cancel()
 	l, err := r.d.s.o.Compute.Lease(ctx, r.rec.Lease)
 	if err != nil {
 		return err
 	}
+	if !r.paid(l) {
+		return nil
+	}
+	// A key for each end: what was sent for this end is not sent again, whatever became of the answer.
+	spec := &r.d.rec.Spec
+	key := fmt.Sprintf("%s/%d", r.rec.Name, l.Until.Unix())
+	log := r.d.s.o.Log.With().Str("deployment", spec.Name).Uint64("replica", r.rec.ID).Str("lease", r.rec.Lease).Logger()
+	if l, err = r.d.s.o.Compute.Extend(ctx, key, r.rec.Lease, spec.Lease); err != nil {
+		// It is tried again, and replaced where that does not help.
+		if !r.refused {
+			log.Warn().Str("reason", printable.Text(err.Error())).Msg("lease is not extended")
+		}
+		r.refused = true
+		return nil
+	}
+	r.refused = false
+	log.Info().Time("until", l.Until).Msg("lease is extended")
+	r.paid(l)
+	return nil
+}
+
+// paid takes over what a lease costs and until when it is paid, and reports whether it is to be extended: a replica that
+// serves and is wanted, and whose money ends in twice the time in which it would be replaced.
+func (r *replica) paid(l Lease) (extend bool) {
 	r.d.mu.Lock()
 	defer r.d.mu.Unlock()
 	r.account(time.Now())
-	if r.until.IsZero() { // what a replacement takes, or a tenth of a short lease
-		r.lead = min(2*r.d.rec.Spec.Deadline, time.Until(l.Until)/10)
-	}
 	r.perHour, r.until = l.PerHour, l.Until
-	return nil
+	return r.serving && !r.leaving && !l.Until.IsZero() && time.Now().After(l.Until.Add(-2*r.d.rec.Spec.lead()))
 }
 
 // drain waits until the requests of a replica that leaves are done, not for ever.

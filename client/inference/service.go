@@ -3,6 +3,7 @@ package inference
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -44,6 +45,7 @@ type Service struct {
 	proxy   http.Handler
 	bodies  *semaphore.Weighted // bytes of requests in memory
 	streams chan struct{}       // requests at once
+	buying  chan struct{}       // purchases at once
 
 	mu          sync.Mutex
 	ctx         context.Context // of Run; nil when it does not run
@@ -63,8 +65,12 @@ func New(o Options) (*Service, error) {
 	if o.Admits == nil {
 		o.Admits = func(string) (bool, error) { return false, nil }
 	}
+	m, err := newMeter(o.Store)
+	if err != nil {
+		return nil, err
+	}
 	s := &Service{
-		o: o, meter: newMeter(o.Store), bodies: semaphore.NewWeighted(maxBodies), streams: make(chan struct{}, maxStreams),
+		o: o, meter: m, bodies: semaphore.NewWeighted(maxBodies), streams: make(chan struct{}, maxStreams), buying: make(chan struct{}, maxBuying),
 		deployments: map[string]*deployment{},
 	}
 	s.proxy = s.newProxy()
@@ -201,9 +207,33 @@ func (s *Service) admit(text string) (Token, error) {
 
 func sortedKeys[V any](m map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(m)) }
 
-// NewToken makes a token and returns its text, which is kept nowhere.
-func (s *Service) NewToken(name string, deployments []string) (Token, string, error) {
-	return s.o.Store.NewToken(name, deployments)
+// NewToken makes a token and returns its text, which is kept nowhere. It may use so many tokens of models in all; 0 for any
+// number.
+func (s *Service) NewToken(name string, deployments []string, maxTokens uint64) (Token, string, error) {
+	return s.o.Store.NewToken(name, deployments, maxTokens)
+}
+
+// buy is Compute's, a few at once: each reads the market, and many would wait for each other.
+func (s *Service) buy(ctx context.Context, name string, order json.RawMessage) (string, error) {
+	select {
+	case s.buying <- struct{}{}:
+		defer func() { <-s.buying }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	return s.o.Compute.Buy(ctx, name, order)
+}
+
+// mayAsk reports why a token may use no more. Requests that are answered at once may exceed its budget together: what they use
+// is known behind them.
+func (s *Service) mayAsk(t *Token) error {
+	if used := s.meter.used(t.ID); t.MaxTokens > 0 && used >= t.MaxTokens {
+		return &apiError{
+			status: http.StatusTooManyRequests, Type: "insufficient_quota", Code: "insufficient_quota",
+			Message: fmt.Sprintf("this token has used %d of its %d tokens; ask the server's owner for another one", used, t.MaxTokens),
+		}
+	}
+	return nil
 }
 
 // Tokens are all of them, the oldest first.

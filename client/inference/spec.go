@@ -23,6 +23,8 @@ const (
 	maxDeployments = 64
 	// maxReplicas is how many one deployment has.
 	maxReplicas = 64
+	// maxBuying is how many leases are bought at once.
+	maxBuying = 16
 	// maxConcurrency is how many requests one replica answers at once.
 	maxConcurrency = 1024
 )
@@ -55,6 +57,8 @@ type Spec struct {
 	Concurrency int `json:"concurrency"`
 	// Idle is how long replicas are kept that are not needed.
 	Idle time.Duration `json:"idle"`
+	// Lease is for how long each replica's lease is paid in advance, and by how much it is extended near its end.
+	Lease time.Duration `json:"lease"`
 	// Wait is how long a request waits for a replica.
 	Wait    time.Duration `json:"wait"`
 	Created time.Time     `json:"created"`
@@ -74,6 +78,8 @@ func (s *Spec) Check() error {
 		return fail("has %d to %d replicas; there are at most %d, and at least one may be", s.Min, s.Max, maxReplicas)
 	case s.Concurrency < 1 || s.Concurrency > maxConcurrency:
 		return fail("lets a replica answer %d requests at once; write 1 to %d", s.Concurrency, maxConcurrency)
+	case s.Lease < time.Second:
+		return fail("pays its leases for less than a second")
 	case s.Idle < time.Second || s.Wait < time.Second:
 		return fail("waits less than a second before it ends a replica, or for one")
 	case len(s.Order) == 0:
@@ -81,6 +87,10 @@ func (s *Spec) Check() error {
 	}
 	return nil
 }
+
+// lead is how long before the end of its money a replica is replaced: what the next one takes to serve, or a tenth of a short
+// lease. It is extended from twice as long before its end, so that there is time to try again.
+func (s *Spec) lead() time.Duration { return min(2*s.Deadline, s.Lease/10) }
 
 // same reports whether a request for a deployment is the one that it was created by.
 func (s *Spec) same(o *Spec) bool {

@@ -161,6 +161,8 @@ type Token struct {
 	// Deployments that it may use; none for all.
 	Deployments []string  `json:"deployments,omitempty"`
 	Created     time.Time `json:"created"`
+	// MaxTokens are the tokens of models, of prompts and answers together, that it may use in all; 0 for any number.
+	MaxTokens uint64 `json:"maxTokens,omitempty" doc:"Tokens of models, of prompts and answers together, that it may use in all"`
 }
 
 // Admits reports whether it may use a deployment.
@@ -173,14 +175,14 @@ func (t *Token) Admits(deployment string) bool {
 const tokenPrefix = "sk-gantry-"
 
 // NewToken makes a token and returns its text, which has 256 random bits, so that one pass of sha256 is enough.
-func (s *Store) NewToken(name string, deployments []string) (Token, string, error) {
+func (s *Store) NewToken(name string, deployments []string, maxTokens uint64) (Token, string, error) {
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return Token{}, "", fmt.Errorf("random number: %w", err)
 	}
 	text := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 	hash := sha256.Sum256([]byte(text))
-	t := Token{ID: hex.EncodeToString(hash[:6]), Name: name, Deployments: deployments, Created: time.Now().UTC()}
+	t := Token{ID: hex.EncodeToString(hash[:6]), Name: name, Deployments: deployments, Created: time.Now().UTC(), MaxTokens: maxTokens}
 	err := s.db.Update(func(tx *bolt.Tx) error { return boltstore.PutJSON(tx, bucketTokens, hash[:], t) })
 	return t, text, err
 }

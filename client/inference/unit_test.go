@@ -32,6 +32,7 @@ func TestDecide(t *testing.T) {
 		"at least":                {scale{}, func(f *facts) { f.min = 2 }, 2, decision{start: 2}},
 		"the first request":       {scale{since: at}, func(f *facts) { f.waiting = 1 }, 1, decision{start: 1}},
 		"as requests fill":        {scale{target: 1, since: at}, func(f *facts) { f.active, f.waiting, f.serving = 10, 11, 1 }, 3, decision{start: 2}},
+		"before requests wait":    {scale{target: 1, since: at}, func(f *facts) { f.active, f.serving = 9, 1 }, 2, decision{start: 1}},
 		"at most":                 {scale{}, func(f *facts) { f.waiting = 1000 }, 4, decision{start: 4}},
 		"those that come count":   {scale{target: 3, since: at}, func(f *facts) { f.active, f.waiting, f.serving, f.coming = 10, 11, 1, 2 }, 3, decision{}},
 		"kept while idle":         {scale{target: 3, since: at.Add(-59 * time.Second)}, func(f *facts) { f.serving = 3 }, 3, decision{replaced: true}},

@@ -34,7 +34,7 @@ type DeploymentRequest struct {
 	Concurrency    int               `json:"concurrency,omitempty" minimum:"0" maximum:"1024" doc:"Requests that one replica answers at once; the template's by default"`
 	IdleSeconds    uint32            `json:"idleSeconds,omitempty" minimum:"1" maximum:"604800" default:"300" doc:"How long replicas are kept that are not needed"`
 	WaitSeconds    uint32            `json:"waitSeconds,omitempty" minimum:"1" maximum:"3600" default:"60" doc:"How long a request waits for a replica before it is answered with 503"`
-	LeaseSeconds   uint32            `json:"leaseSeconds,omitempty" minimum:"60" maximum:"31536000" default:"86400" doc:"For how long each lease is paid in advance; what is not used comes back. It is replaced before it ends"`
+	LeaseSeconds   uint32            `json:"leaseSeconds,omitempty" minimum:"60" maximum:"31536000" default:"86400" doc:"For how long each lease is paid in advance; what is not used comes back. It is extended by as much before it ends"`
 }
 
 // Deployment is one as it is now.
@@ -76,6 +76,7 @@ type UsageAnswer struct {
 type TokenRequest struct {
 	Name        string   `json:"name" minLength:"1" maxLength:"64" doc:"For people"`
 	Deployments []string `json:"deployments,omitempty" maxItems:"64" doc:"That it may use; all by default"`
+	MaxTokens   uint64   `json:"maxTokens,omitempty" maximum:"1000000000000000" doc:"Tokens of models, of prompts and answers together, that it may use in all; any number by default"`
 }
 
 // NewInferenceToken is a token with its text.
@@ -219,6 +220,7 @@ func (s *Server) deploymentSpec(name string, r DeploymentRequest, budget string)
 	if spec.Concurrency == 0 {
 		spec.Concurrency = j.OpenAI.Concurrency
 	}
+	spec.Lease = time.Duration(order.Seconds) * time.Second
 	spec.Idle, spec.Wait = time.Duration(r.IdleSeconds)*time.Second, time.Duration(r.WaitSeconds)*time.Second
 	return spec, nil
 }
@@ -262,7 +264,7 @@ func (s *Server) newInferenceToken(ctx context.Context, in *struct{ Body TokenRe
 	if err := s.ofDeployments(ctx, d, in.Body.Deployments); err != nil {
 		return nil, err
 	}
-	t, text, err := d.NewToken(in.Body.Name, slices.Clone(in.Body.Deployments))
+	t, text, err := d.NewToken(in.Body.Name, slices.Clone(in.Body.Deployments), in.Body.MaxTokens)
 	if err != nil {
 		return nil, inferenceFailed(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -24,6 +25,9 @@ type noCompute struct{}
 
 func (noCompute) Buy(context.Context, string, json.RawMessage) (string, error) {
 	return "", errors.New("no node fits")
+}
+func (noCompute) Extend(context.Context, string, string, time.Duration) (inference.Lease, error) {
+	return inference.Lease{}, inference.ErrOver
 }
 func (noCompute) Abandon(context.Context, string) error { return nil }
 func (noCompute) Stop(context.Context, string) error    { return nil }

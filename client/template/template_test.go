@@ -31,8 +31,8 @@ func TestBuiltinTemplatesAreAsDocumented(t *testing.T) {
 			command: "start-notebook.py --IdentityProvider.token=0123456789abcdef",
 		},
 		"llama-cpp": {
-			image:   "ghcr.io/ggml-org/llama.cpp:server-cuda",
-			command: "-hf ggml-org/gemma-3-1b-it-GGUF:Q4_K_M --host 0.0.0.0 --port 8080 --ctx-size 16384 --parallel 4 --n-gpu-layers 99",
+			set: map[string]string{"pooling": "mean"}, image: "ghcr.io/ggml-org/llama.cpp:server-cuda",
+			command: "-hf ggml-org/gemma-3-1b-it-GGUF:Q4_K_M --host 0.0.0.0 --port 8080 --ctx-size 16384 --parallel 4 --n-gpu-layers 99 --embeddings --pooling mean",
 		},
 		"ray": {
 			image:   "docker.io/rayproject/ray:latest-gpu",

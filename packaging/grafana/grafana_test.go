@@ -45,7 +45,7 @@ func TestGrafanasSchemasTakeTheFiles(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, read(raw), d.Daemon)
 		for _, wrong := range [][2]string{
-			{`"legendFormat"`, `"legend_format"`}, {`"fillOpacity": 10`, `"fillOpacity": "10"`}, {`"showLegend": true`, `"shown": true`}, {`"w": 24`, `"w": 25`},
+			{`"legendFormat"`, `"legend_format"`}, {`"fillOpacity": 10`, `"fillOpacity": "10"`}, {`"showLegend": true`, `"shown": true`},
 		} {
 			require.Contains(t, string(raw), wrong[0])
 			require.Error(t, read([]byte(strings.Replace(string(raw), wrong[0], wrong[1], 1))), "%s: %s", d.Daemon, wrong[1])

@@ -5,6 +5,7 @@ package scenario
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ var nothingToShow = map[string]string{
 	"{{instance}} not: {{reason}}":     "every machine takes leases",
 	"{{instance}} signer answers":      "these keepers have their keys themselves",
 	"DCGM_FI_DEV_":                     "simulated GPUs have no readings",
+	"gantry_gateway_relayed_bytes_":    "no lease is a container, which a gateway needs",
 }
 
 // A Prometheus server scrapes a market's daemons and evaluates the rules that are shipped. All targets are up, all rules are
@@ -55,12 +57,19 @@ func TestAPrometheusServerReadsAMarket(t *testing.T) {
 	ok(t, n, customer, "credits", "add", "20")
 	cert, key := filepath.Join(dir, "gateway.pem"), filepath.Join(dir, "gateway-key.pem")
 	require.NoError(t, selfsigned.Write(cert, key, "*."+gatewayDomain))
+	visitors := freeAddr(t)
 	require.NoError(t, n.StartGateway(ctx, operator, "--domain", gatewayDomain, "--cert", cert, "--cert-key", key,
-		"--listen", "/ip4/127.0.0.1/tcp/"+portOf(freeAddr(t)), "--tls", freeAddr(t), "--ssh", freeAddr(t)))
+		"--listen", "/ip4/127.0.0.1/tcp/"+portOf(freeAddr(t)), "--tls", visitors, "--ssh", freeAddr(t)))
 	p := startPrometheus(t, n, map[string][]string{
 		"gantry-agent": {"node-1", "node-2"}, "gantry-keeper": {"keeper-1", "keeper-2", "keeper-3"}, "gantry-gateway": {network.GatewayName},
 	})
 	ok(t, n, customer, "deploy", "--gpu", "A100", "--max-price", "2", "--duration", "10m", "--allow-simulated", "--run-to-completion", "--", "sleep", "3")
+	ok(t, n, customer, "deploy", "--gpu", "H100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--detach", "--", "sleep", "600")
+	conn, err := tls.Dial("tcp", visitors, &tls.Config{ServerName: "nobody." + gatewayDomain, InsecureSkipVerify: true}) // a visitor of no lease
+	if err == nil {
+		_, _ = conn.Write([]byte("GET / HTTP/1.1\r\nHost: nobody." + gatewayDomain + "\r\n\r\n"))
+		require.NoError(t, conn.Close())
+	}
 
 	var targets struct {
 		ActiveTargets []struct{ Health, LastError, ScrapeURL string }

@@ -98,7 +98,7 @@ func TestAnOverloadedKeeperRaisesItsAlert(t *testing.T) {
 	ctx := t.Context()
 	nodes := make([]network.NodeSpec, overloading)
 	for i := range nodes {
-		nodes[i] = network.NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i / 20, GPU: "A100", Region: "us-west-2", Price: 1_260_000}
+		nodes[i] = network.NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i / 10, GPU: "A100", Region: "us-west-2", Price: 1_260_000}
 	}
 	n, err := network.Start(ctx, network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Nodes: nodes, Fleet: true, Log: warnings(t),

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
+.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -96,6 +96,9 @@ gpu-table: ## what measurements tell apart, on processors in place of GPUs (5 mi
 
 gpu-calibrate: ## measure this machine's GPUs; writes build/gpu-classes.md, and their figures into the table of classes (attest/measure/class/gpus.json)
 	@mkdir -p build && go run ./attest/cmd/gpu-table -gpus -report build/gpu-classes.md -classes attest/measure/class/gpus.json
+
+sizing: build ## what daemons take in markets of 4 and of 100 machines; prints the table of docs/operate/sizing.md (SIZING="--machines 4 --for 1m" for less)
+	@build/bin/gantry-localnet sizing $(SIZING)
 
 soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)
 	@build/bin/gantry-localnet soak --engine agave $(SOAK)

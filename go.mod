@@ -23,6 +23,7 @@ require (
 	github.com/google/go-tpm v0.9.8
 	github.com/google/nftables v0.3.0
 	github.com/gorilla/websocket v1.5.3
+	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	github.com/klauspost/compress v1.19.1
 	github.com/letsencrypt/pebble/v2 v2.10.1
 	github.com/libp2p/go-libp2p v0.51.0

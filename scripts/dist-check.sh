@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs the packages of build/dist in a fresh Debian without a compiler, and uses them there as an owner of a machine would: doctor,
-# setup, run until keepers have checked it, a job of a customer, an upgrade while the job runs. The market is a local network of
-# this checkout; GPUs are simulated. The services do not run under systemd here: their units are verified, and the commands are
-# run as the units run them. Linux, root.
+# setup, run until keepers have checked it, a job of a customer, an upgrade while the job runs. Then a keeper of the market moves into
+# it, with its key at a signer, and a gateway; both are upgraded, brought back, and tried with a build whose stores have another
+# layout. The market is a local network of this checkout; GPUs are simulated. The services do not run under systemd here: their
+# units are verified, and the commands are run as the units run them. Linux, root.
 source "$(dirname "$0")/common.sh"
 cd "$root"
 [ "$(id -u)" = 0 ] || die "a root file system is made: run it as root"
 ls build/dist/*.deb >/dev/null 2>&1 || "$root/scripts/dist.sh"
+have curl && have openssl || die "curl and openssl are missing: apt-get install curl openssl"
 have debootstrap || { apt-get update && apt-get install -y --no-install-recommends debootstrap; } >build/logs/apt.log 2>&1 ||
   die "debootstrap is missing: apt-get install debootstrap"
 "$root/scripts/build.sh" surfnet go
@@ -54,14 +56,14 @@ mkdir "$fresh/packages" && cp build/dist/*.deb "$fresh/packages/"
 inside 'DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; apt-get -qq update; apt-get install -y --no-install-recommends /packages/*.deb' >"$work/install.log" 2>&1
 ! inside 'command -v gcc cc go' || die "there is a compiler"
 inside 'systemd-analyze verify /lib/systemd/system/gantry-*.service'
-for name in keeper gateway; do
+for name in keeper signer gateway; do
   # Exposure of 0 to 10, times ten. The agent runs containers as root, and is not judged by it.
   inside "systemd-analyze security --no-pager --offline=true --threshold=20 /lib/systemd/system/gantry-$name.service" >"$work/security.log"
 done
 inside 'for p in gantry gantry-agent gantry-keeper gantry-gateway; do $p --version; done' >&2
 
 step "a market"
-build/bin/gantry-localnet up --state "$work/market" --agents 2 --customers 1 >"$work/network.log" 2>&1 &
+build/bin/gantry-localnet up --state "$work/market" --agents 2 --customers 2 >"$work/network.log" 2>&1 &
 network=$!
 until_seen "the market is up" "grep -q '^ready after' '$work/network.log'"
 rpc=$(sed -n 's/^rpc *//p' "$work/network.log") ws=$(sed -n 's/^ws *//p' "$work/network.log")
@@ -93,19 +95,29 @@ run
 until_seen "keepers have checked it, and reported" "inside 'gantry-agent status' | grep -E '[1-9][0-9]* of [0-9]+ passed'"
 say "from nothing to a machine that keepers have checked: $((SECONDS - begin)) s"
 
+# next PACKAGE PROGRAM...: a package of the next version, which differs in every program by a byte after its end.
+next() {
+  local package=$1 program dir=$work/next/$1
+  shift
+  mkdir -p "$work/next" && dpkg-deb -R build/dist/"$package"_*.deb "$dir"
+  sed -i 's/^Version: .*/&+next/' "$dir/DEBIAN/control"
+  for program in "$@"; do printf '\0' >>"$dir/usr/$program"; done
+  pack "$dir" "$package-next"
+}
+# pack FOLDER NAME: makes a package of an unpacked one, for the fresh system.
+pack() {
+  (cd "$1" && find usr -type f -exec md5sum {} + >DEBIAN/md5sums)
+  dpkg-deb -Zgzip -b "$1" "$fresh/packages/$2.deb" >/dev/null
+}
+
 step "a customer's job on it, and an upgrade meanwhile"
-# The next version differs in every program: a byte after the end of each.
-mkdir "$work/next" && dpkg-deb -R build/dist/gantry-agent_*.deb "$work/next/agent"
-sed -i 's/^Version: .*/&+next/' "$work/next/agent/DEBIAN/control"
-for program in gantry-agent gantry-shell runsc; do printf '\0' >>"$work/next/agent/usr/lib/gantry/$program"; done
-(cd "$work/next/agent" && find usr -type f -exec md5sum {} + >DEBIAN/md5sums)
-dpkg-deb -Zgzip -b "$work/next/agent" "$fresh/packages/next.deb" >/dev/null
+next gantry-agent lib/gantry/gantry-agent lib/gantry/gantry-shell lib/gantry/runsc
 customer="gantry --url $rpc --ws $ws --keypair /root/customer-1.json"
 inside "$customer credits add 5 --yes >/dev/null"
 inside "$customer deploy --gpu A100 --max-price 1.10 --duration 10m --allow-simulated --run-to-completion --yes -- sh -c 'date +\"began at %s\"; sleep 25; echo ended'" >"$work/job.log" 2>&1 &
 job=$!
 until_seen "the job runs" "grep -q '^began at' '$work/job.log'"
-inside 'dpkg -i /packages/next.deb' >"$work/upgrade.log" 2>&1
+inside 'dpkg -i /packages/gantry-agent-next.deb' >"$work/upgrade.log" 2>&1
 before=$(running gantry-agent run --no-lease-network)
 kill -TERM "$before" # what systemctl try-restart does
 until_seen "the agent of the previous version has stopped" "[ ! -d /proc/$before ]"
@@ -113,4 +125,126 @@ run
 wait "$job" || die "the job did not survive the upgrade"
 [ "$(grep -c '^began at' "$work/job.log")" = 1 ] && grep -q '^ended$' "$work/job.log" || die "the job did not run once, from its start to its end: $(cat "$work/job.log")"
 until_seen "the machine is checked after the upgrade" "inside 'gantry-agent status' | grep -E 'agent +up'"
+
+step "a keeper, its signer and a gateway"
+next gantry-keeper bin/gantry-keeper
+next gantry-gateway bin/gantry-gateway
+# A build of the same sources whose stores have another layout, as a later version's may.
+mkdir "$work/later" && for file in keeper/store/store.go gateway/toll/book.go; do
+  sed 's/^\(const Schema\|\tschema \) *= [0-9]*$/\1 = 99/' "$file" >"$work/later/$(basename "$file")"
+  ! cmp -s "$file" "$work/later/$(basename "$file")" || die "$file names no schema as it did"
+done
+printf '{"Replace":{"%s":"%s","%s":"%s"}}' "$root/keeper/store/store.go" "$work/later/store.go" "$root/gateway/toll/book.go" "$work/later/book.go" >"$work/later/overlay.json"
+CGO_ENABLED=0 go build -overlay "$work/later/overlay.json" -o "$work/later/" ./keeper/cmd/gantry-keeper ./gateway/cmd/gantry-gateway
+for name in gantry-keeper gantry-gateway; do
+  dpkg-deb -R build/dist/"$name"_*.deb "$work/later/$name.d"
+  sed -i 's/^Version: .*/&+next+later/' "$work/later/$name.d/DEBIAN/control"
+  cp "$work/later/$name" "$work/later/$name.d/usr/bin/$name"
+  pack "$work/later/$name.d" "$name-later"
+done
+mkdir "$fresh/packages/first" && mv "$fresh"/packages/gantry-keeper_*.deb "$fresh"/packages/gantry-gateway_*.deb "$fresh/packages/first/"
+
+# serve USER LOG SETTING... -- COMMAND...: runs a command as its unit does: as its user, without capabilities.
+serve() {
+  local user=$1 log=$2 settings=()
+  shift 2
+  while [ "$1" != -- ]; do settings+=("$1") && shift; done
+  shift
+  chroot "$fresh" setpriv --reuid="$user" --regid="$user" --clear-groups --no-new-privs --bounding-set=-all \
+    env "GANTRY_URL=$rpc" "GANTRY_WS=$ws" "${settings[@]}" "$@" >>"$work/$log.log" 2>&1
+}
+# ended PROGRAM...: ends a program of the fresh system as a restart of its service does, and waits.
+ended() {
+  local pid left=60
+  for pid in $(running "$@"); do
+    kill -TERM "$pid"
+    while [ -d "/proc/$pid" ]; do ((left--)) || die "$* does not end"; sleep 0.5; done
+  done
+}
+signer_port=$((20000 + RANDOM % 10000)) figures=$((31000 + RANDOM % 1000))
+# The third keeper of the market moves here with all that it has, its key and its store to a signer.
+keeper=$(cat "$work/market/pids/keeper-3.pid")
+kill -TERM "$keeper"
+until_seen "the market's third keeper has stopped" "[ ! -d /proc/$keeper ]"
+cp -a "$work/market/keepers/keeper-3" "$fresh/var/lib/gantry-signer"
+inside 'install -d -m 0700 -o gantry-keeper -g gantry-keeper /var/lib/gantry-keeper; install -d -m 0711 /run/keys'
+cp "$work/market/keys/keeper-3.json" "$fresh/etc/gantry/signer.json"
+inside "gantry-keeper signer init --url $rpc --ws $ws --keypair /etc/gantry/signer.json --data /var/lib/gantry-signer; chown -R gantry-signer: /var/lib/gantry-signer; install -m 0400 -o gantry-signer /etc/gantry/signer.json /run/keys/signer" >"$work/init.log" 2>&1
+link=$(inside 'setpriv --reuid=gantry-keeper --regid=gantry-keeper --clear-groups gantry-keeper signer key --data /var/lib/gantry-keeper')
+signer=$(inside 'setpriv --reuid=gantry-signer --regid=gantry-signer --clear-groups gantry-keeper signer key --data /var/lib/gantry-signer')
+sign() {
+  serve gantry-signer signer GANTRY_KEEPER_DATA=/var/lib/gantry-signer GANTRY_KEYPAIR=/run/keys/signer GANTRY_SIGNER_SOCKET=off \
+    "GANTRY_SIGNER_LISTEN=127.0.0.1:$signer_port" "GANTRY_SIGNER_ALLOW=$link" -- gantry-keeper signer run
+}
+keep() {
+  serve gantry-keeper keeper GANTRY_KEEPER_DATA=/var/lib/gantry-keeper "GANTRY_KEEPER_SIGNER=tls://$signer@127.0.0.1:$signer_port" \
+    "GANTRY_KEEPER_METRICS=127.0.0.1:$figures" -- gantry-keeper run --localnet
+}
+# figure NAME: a figure of the keeper.
+figure() { curl -sf "http://127.0.0.1:$figures/metrics" | sed -n "s/^gantry_keeper_$1 //p"; }
+# votes WHAT: both run, and the keeper's vote makes a later report final: three keepers have a quorum together only.
+votes() {
+  sign &
+  keep &
+  until_seen "$1 is ready" "curl -sf http://127.0.0.1:$figures/readyz"
+  local from
+  from=$(figure last_final_period)
+  until_seen "$1 votes for reports" "[ \"\$(figure last_final_period)\" -gt $((from + 1)) ] && curl -sf http://127.0.0.1:$figures/metrics | grep '^gantry_keeper_votes_total.* [1-9]'"
+}
+votes "the keeper that has moved, with a signer,"
+refused() { # NAME COMMAND: fails within seconds and says that a store has another layout.
+  ! timeout 20 bash -c "$(declare -f serve "$2"); rpc=$rpc ws=$ws work=$work fresh=$fresh signer_port=$signer_port link=$link gateway_port=$gateway_port; $2" ||
+    die "$1 with a store of another layout runs"
+  tail -n 1 "$work/$3.log" | grep -q 'file has another schema: it has [0-9]*, this version reads [0-9]*.*version that wrote it' || die "$1 does not say what to do: $(tail -n 1 "$work/$3.log")"
+}
+
+# A gateway with a price, which keeps a book of what it is paid.
+gateway_port=$((33000 + RANDOM % 1000))
+cp "$work/market/keys/customer-2.json" "$fresh/root/"
+inside "gantry --url $rpc --ws $ws --keypair /root/customer-2.json credits add 1 --yes" >"$work/gateway-credits.log"
+inside 'install -d -m 0700 -o gantry-gateway -g gantry-gateway /var/lib/gantry-gateway; install -m 0400 -o gantry-gateway /root/customer-2.json /run/keys/gateway'
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=gw.test -addext 'subjectAltName=DNS:*.gw.test' \
+  -keyout "$fresh/etc/gantry/gw.key" -out "$fresh/etc/gantry/gw.pem" 2>"$work/openssl.log"
+inside 'chown gantry-gateway: /etc/gantry/gw.key'
+gate() {
+  serve gantry-gateway gateway GANTRY_GATEWAY_DATA=/var/lib/gantry-gateway GANTRY_KEYPAIR=/run/keys/gateway GANTRY_GATEWAY_DOMAIN=gw.test GANTRY_GATEWAY_PRICE=0.05 \
+    GANTRY_GATEWAY_CERT=/etc/gantry/gw.pem GANTRY_GATEWAY_CERT_KEY=/etc/gantry/gw.key -- \
+    gantry-gateway run --listen "/ip4/127.0.0.1/tcp/$gateway_port" --tls "127.0.0.1:$((gateway_port + 1))" --metrics "127.0.0.1:$((gateway_port + 2))" --ssh off
+}
+# gates WHAT: it runs, with the book of payments that it has.
+gates() {
+  gate &
+  until_seen "$1 is ready" "curl -sf http://127.0.0.1:$((gateway_port + 2))/readyz"
+  [ -s "$fresh/var/lib/gantry-gateway/payments.db" ] || die "$1 has no book of payments"
+}
+gates "a gateway that has a price"
+stop_services() {
+  ended gantry-keeper run --localnet
+  ended gantry-keeper signer run
+  ended gantry-gateway run --listen "/ip4/127.0.0.1/tcp/$gateway_port" --tls "127.0.0.1:$((gateway_port + 1))" --metrics "127.0.0.1:$((gateway_port + 2))" --ssh off
+}
+
+step "both upgraded, and back"
+inside 'dpkg -i /packages/gantry-keeper-next.deb /packages/gantry-gateway-next.deb' >"$work/upgrade-keeper.log" 2>&1
+stop_services
+votes "the keeper of the next build"
+gates "the gateway of the next build"
+inside 'dpkg -i /packages/first/*.deb' >>"$work/upgrade-keeper.log" 2>&1
+stop_services
+votes "the keeper that was brought back"
+gates "the gateway that was brought back"
+
+step "a build whose stores have another layout"
+inside 'dpkg -i /packages/gantry-keeper-later.deb /packages/gantry-gateway-later.deb' >>"$work/upgrade-keeper.log" 2>&1
+stop_services
+before=$(sha256sum "$fresh/var/lib/gantry-signer/keeper.db" "$fresh/var/lib/gantry-gateway/payments.db")
+refused "a later signer" sign signer
+refused "a later gateway" gate gateway
+[ "$before" = "$(sha256sum "$fresh/var/lib/gantry-signer/keeper.db" "$fresh/var/lib/gantry-gateway/payments.db")" ] || die "a build that refuses a store has changed it"
+inside "gantry-keeper signer init --url $rpc --ws $ws --keypair /etc/gantry/signer.json --data /var/lib/gantry-later" >>"$work/init.log" 2>&1
+inside 'dpkg -i /packages/first/*.deb' >>"$work/upgrade-keeper.log" 2>&1
+! inside 'gantry-keeper signer run --keypair /etc/gantry/signer.json --data /var/lib/gantry-later' >"$work/back.log" 2>&1 || die "a signer runs with the store of a later build"
+grep -q 'it has 99, this version reads' "$work/back.log" || die "a signer does not say that a later build wrote its store: $(cat "$work/back.log")"
+votes "the keeper, with the store that was refused,"
+gates "the gateway, with the payments that were refused,"
 say "packages work: $((SECONDS - begin)) s in all"

@@ -11,7 +11,7 @@
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
 #   openai  the stock OpenAI client for Python and LiteLLM, with which /openai/v1 is tried; without them those tests are skipped
 #   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter, ray  those programs for the same. Without them those tests are skipped
-#   promtool  Prometheus's tool, with which the alert rules are tried; without it that test is skipped
+#   promtool  Prometheus and its tool, with which alert rules and dashboards are tried; without them those tests are skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
 source "$(dirname "$0")/common.sh"
@@ -163,15 +163,16 @@ EOF
 
 # Prometheus is unpacked and not installed: that would start it.
 need_promtool() {
-  have promtool || unpack_promtool || say "no promtool: alert rules will not be tried (on Debian: sudo apt-get install -y --no-install-recommends prometheus)"
+  if have promtool && have prometheus; then return; fi
+  unpack_prometheus || say "no promtool: alert rules will not be tried (on Debian: sudo apt-get install -y --no-install-recommends prometheus)"
 }
 
-unpack_promtool() {
+unpack_prometheus() {
   have apt-get && have dpkg || return 1
   local dir=$cache/prometheus
   rm -rf "$dir" && mkdir -p "$dir" "$root/build/logs" || return 1
   (cd "$dir" && apt-get download prometheus && dpkg -x prometheus_*.deb .) >"$root/build/logs/prometheus.log" 2>&1 &&
-    mv "$dir/usr/bin/promtool" "$tools/promtool" && rm -rf "$dir"
+    mv "$dir/usr/bin/promtool" "$dir/usr/bin/prometheus" "$tools/" && rm -rf "$dir"
 }
 
 need_sandbox() {

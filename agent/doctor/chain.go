@@ -21,7 +21,7 @@ func checkClockSync(_ context.Context, m *Machine) Finding {
 		return poor("timedatectl", "the kernel does not say whether the clock is synchronised: %v", err)
 	}
 	if state == unix.TIME_ERROR || t.Status&unix.STA_UNSYNC != 0 {
-		return poor(clockCommand, "the clock is not synchronised")
+		return automatic(poor(clockCommand, "the clock is not synchronised"))
 	}
 	return good("synchronised, within %v by the kernel's estimate", time.Duration(t.Maxerror)*time.Microsecond)
 }
@@ -46,7 +46,7 @@ func checkClockChain(ctx context.Context, m *Machine) Finding {
 	case m.local(ctx, client):
 		return poor(clockCommand, "%v from the chain's newest block; a local network's engine may have moved it", off)
 	default:
-		return bad(clockCommand, "%v from the chain's newest block; signed messages with this clock are refused", off)
+		return automatic(bad(clockCommand, "%v from the chain's newest block; signed messages with this clock are refused", off))
 	}
 }
 

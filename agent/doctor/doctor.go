@@ -29,6 +29,9 @@ type Finding struct {
 	Cause string `json:"cause"`
 	// Fix is the command for Debian and Ubuntu that mends it; empty unless Result is Warning or Error.
 	Fix string `json:"fix,omitempty"`
+	// Automatic says that setup may run Fix by itself: it installs packages of the sources that the system has, or loads modules of the
+	// kernel, and asks for no restart.
+	Automatic bool `json:"automatic,omitempty"`
 }
 
 // Check looks at one thing. It must be safe beside all others.
@@ -130,6 +133,12 @@ func none(format string, args ...any) Finding {
 
 func poor(fix, format string, args ...any) Finding {
 	return Finding{Result: Warning, Cause: fmt.Sprintf(format, args...), Fix: fix}
+}
+
+// automatic marks a finding whose fix setup may run.
+func automatic(f Finding) Finding {
+	f.Automatic = true
+	return f
 }
 
 func bad(fix, format string, args ...any) Finding {

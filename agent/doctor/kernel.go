@@ -24,7 +24,7 @@ func checkNetwork(_ context.Context, m *Machine) Finding {
 		return bad(asRoot, "containers have no network: the agent does not run as root")
 	}
 	if err := m.Network(); err != nil {
-		return bad("sudo modprobe -a veth nf_tables nft_ct nft_fib_inet nft_reject_inet nft_masq", "containers have no network: %v", err)
+		return automatic(bad("sudo modprobe -a veth nf_tables nft_ct nft_fib_inet nft_reject_inet nft_masq", "containers have no network: %v", err))
 	}
 	return good("namespaces, virtual interfaces and nftables work")
 }
@@ -34,7 +34,7 @@ func checkVolumes(_ context.Context, m *Machine) Finding {
 		return poor(asRoot, "orders with encrypted volumes go elsewhere: the agent does not run as root")
 	}
 	if err := m.Volumes(); err != nil {
-		return poor("sudo apt-get install -y e2fsprogs && sudo modprobe -a loop ext4", "orders with encrypted volumes go elsewhere: %v", err)
+		return automatic(poor("sudo apt-get install -y e2fsprogs && sudo modprobe -a loop ext4", "orders with encrypted volumes go elsewhere: %v", err))
 	}
 	return good("an encrypted volume was made in memory and dropped")
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/internal/figures"
+	"github.com/gantry-market/gantry/keeper/server"
 	"github.com/gantry-market/gantry/keeper/signing"
 )
 
@@ -34,7 +36,7 @@ func (k *Keeper) openKey(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := k.remote.Acquire(ctx); err != nil {
+	if err := k.standBy(ctx); err != nil {
 		return explainStore(err, k.secs)
 	}
 	if k.remote.Domain() != k.domain {
@@ -46,6 +48,40 @@ func (k *Keeper) openKey(ctx context.Context) (err error) {
 	}
 	k.log.Info().Stringer("keeper", k.publicKey()).Msg("keeper has the signer's hold")
 	return nil
+}
+
+// standBy waits for the signer's hold, and shows meanwhile that the keeper stands by.
+func (k *Keeper) standBy(ctx context.Context) (err error) {
+	if k.c.HTTP == "" {
+		return k.remote.Acquire(ctx)
+	}
+	shown, err := figures.New(figures.Options{
+		Addr: k.c.HTTP, Registry: server.NewStandby(append(ofSigner(k.remote), standby(1))...),
+		Healthy: func() []string { return nil },
+		Ready: func() []string {
+			text := "keeper stands by"
+			if why := k.remote.Waits(); why != nil {
+				text += ": " + why.Error()
+			}
+			return []string{text}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	showCtx, end := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- shown.Run(showCtx) }()
+	defer func() {
+		end() // the keeper that works listens at the same address
+		if stopped := <-done; !errors.Is(stopped, context.Canceled) {
+			err = errors.Join(err, stopped)
+		}
+	}()
+	if err := shown.WriteAddr(k.c.path(fileHTTP)); err != nil {
+		return err
+	}
+	return k.remote.Acquire(ctx)
 }
 
 // ErrSigner: the signer is of another cluster.

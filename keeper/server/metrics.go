@@ -73,13 +73,31 @@ func NewMetrics(gauges ...Gauge) *Metrics {
 		fees:       counter("transaction_fees_lamports_total", "Fees that the keeper paid, in lamports.").WithLabelValues(),
 	}
 	for _, g := range gauges {
-		m.collectors = append(m.collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: g.Name, Help: g.Help}, g.Read))
+		m.collectors = append(m.collectors, g.collector())
 	}
 	m.collectors = append(m.collectors, m.checks, m.skipped, m.duties, m.latency, m.statements, m.rejected, m.proposals, m.refusals, m.votes,
 		m.finals, m.finalLag, m.lastFinal, m.cranked, m.crankTook, m.crankLag, m.awards, m.awardLag, m.units, m.fees)
 	m.Registry.MustRegister(m.collectors...)
-	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.Registry.MustRegister(ofProcess()...)
 	return m
+}
+
+// NewStandby has the figures of a keeper that stands by: of its process, and the given ones.
+func NewStandby(gauges ...Gauge) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(ofProcess()...)
+	for _, g := range gauges {
+		r.MustRegister(g.collector())
+	}
+	return r
+}
+
+func ofProcess() []prometheus.Collector {
+	return []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
+}
+
+func (g Gauge) collector() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: g.Name, Help: g.Help}, g.Read)
 }
 
 // Names lists the figures of the keeper, with the namespace.

@@ -38,8 +38,10 @@ type Client struct {
 	id   Holder
 	seen *watermark
 
-	first atomic.Uint64
-	ttl   atomic.Int64 // nanoseconds
+	first   atomic.Uint64
+	ttl     atomic.Int64 // nanoseconds
+	answers atomic.Bool
+	waits   atomic.Pointer[error]
 
 	mu     sync.Mutex
 	key    solana.PublicKey // zero before the first answer
@@ -88,6 +90,7 @@ func (c *Client) post(path string, in any) (*http.Response, error) {
 	// started again. An empty value is not sent.
 	req.Header["Idempotency-Key"] = []string{}
 	resp, err := c.http.Do(req)
+	c.answers.Store(err == nil)
 	if err != nil {
 		return nil, fmt.Errorf("the signer at %s cannot be reached: %w", c.o.Dial, errors.Unwrap(err))
 	}
@@ -143,10 +146,23 @@ func (c *Client) Hold() error {
 	return nil
 }
 
+// Answers reports whether the signer answered the last request.
+func (c *Client) Answers() bool { return c.answers.Load() }
+
+// Waits is why Acquire waits; nil while it does not.
+func (c *Client) Waits() error {
+	if why := c.waits.Load(); why != nil {
+		return *why
+	}
+	return nil
+}
+
 // Acquire waits until this keeper has the hold. Errors: of ctx, and those of Hold that waiting does not mend.
 func (c *Client) Acquire(ctx context.Context) error {
+	defer c.waits.Store(nil)
 	for waits := false; ; {
 		err := c.Hold()
+		c.waits.Store(&err)
 		switch {
 		case err == nil:
 			return nil

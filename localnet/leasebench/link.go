@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/localnet/machine"
+	"github.com/gantry-market/gantry/localnet/peers"
 )
 
 // A second machine is reached by a link as between two computers.
@@ -87,7 +88,7 @@ func (b *bench) linkedIperf(ctx context.Context) (stop func(), err error) {
 		return nil, fmt.Errorf("the agent of %s: %w", linkedName, err)
 	}
 	cmd := exec.Command("nsenter", "--net=/proc/"+agent+"/ns/net", "iperf3", "-s", "-p", linkPort)
-	return serve(ctx, cmd, machine.LinkHost+":"+linkPort)
+	return peers.Serve(ctx, cmd, machine.LinkHost+":"+linkPort)
 }
 
 // firstChild is the process that another one has started first. Those whose parents have ended come later.

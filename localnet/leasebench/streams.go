@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/gantry-market/gantry/localnet/peers"
 )
 
 // copiedMB is the size of the file that is copied.
@@ -96,11 +98,11 @@ func (b *bench) inTurns(t *Table, ways []way) error {
 
 // forwarded has OpenSSH's client forward a port of this computer to one of the server's until stop is called.
 func forwarded(ctx context.Context, client []string, to string) (port string, stop func(), err error) {
-	if port, err = freePort(); err != nil {
+	if port, err = peers.FreePort(); err != nil {
 		return "", nil, err
 	}
 	args := append([]string{"-o", "ExitOnForwardFailure=yes", "-N", "-L", "127.0.0.1:" + port + ":127.0.0.1:" + to}, client...)
-	stop, err = serve(ctx, exec.Command("ssh", args...), "127.0.0.1:"+port)
+	stop, err = peers.Serve(ctx, exec.Command("ssh", args...), "127.0.0.1:"+port)
 	return port, stop, err
 }
 

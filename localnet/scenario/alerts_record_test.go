@@ -32,8 +32,8 @@ const tick = 500 * time.Millisecond
 
 // recorder samples the figures of daemons as Prometheus would, also those that are gone.
 type recorder struct {
-	net     *network.Network
-	targets map[string]string // job by name of the process
+	metrics func(name string) (string, error) // URL
+	targets map[string]string                 // job by name of the process
 
 	mu     sync.Mutex
 	ticks  int
@@ -42,7 +42,11 @@ type recorder struct {
 
 // record samples until the test ends.
 func record(t *testing.T, n *network.Network, targets map[string]string) *recorder {
-	r := &recorder{net: n, targets: targets, series: map[string][]string{}}
+	return recordAt(t, n.Metrics, targets)
+}
+
+func recordAt(t *testing.T, metrics func(name string) (string, error), targets map[string]string) *recorder {
+	r := &recorder{metrics: metrics, targets: targets, series: map[string][]string{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -95,7 +99,7 @@ func (r *recorder) sample(ctx context.Context) {
 }
 
 func (r *recorder) scrape(ctx context.Context, name string) (map[string]*dto.MetricFamily, error) {
-	at, err := r.net.Metrics(name)
+	at, err := r.metrics(name)
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +144,20 @@ func (r *recorder) now() int {
 	return r.ticks
 }
 
-// shown waits until a figure of a process has a value that a condition takes.
-func (r *recorder) shown(t *testing.T, name, figure string, cond func(float64) bool) {
+// shown waits until a figure of a process, with labels such as status="active", has a value that a condition takes.
+func (r *recorder) shown(t *testing.T, name, figure string, cond func(float64) bool, labels ...string) {
+	t.Helper()
+	r.shownWithin(t, 2*time.Minute, name, figure, cond, labels...)
+}
+
+func (r *recorder) shownWithin(t *testing.T, most time.Duration, name, figure string, cond func(float64) bool, labels ...string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for key, values := range r.series {
-			if !strings.HasPrefix(key, figure+"{") || !strings.Contains(key, fmt.Sprintf("instance=%q", name)) {
+			lacks := func(label string) bool { return !strings.Contains(key, label) }
+			if !strings.HasPrefix(key, figure+"{") || lacks(fmt.Sprintf("instance=%q", name)) || slices.ContainsFunc(labels, lacks) {
 				continue
 			}
 			if v, err := strconv.ParseFloat(values[len(values)-1], 64); err == nil && cond(v) {
@@ -155,7 +165,7 @@ func (r *recorder) shown(t *testing.T, name, figure string, cond func(float64) b
 			}
 		}
 		return false
-	}, 2*time.Minute, tick, "%s of %s", figure, name)
+	}, most, tick, "%s of %s", figure, name)
 }
 
 // alert is one that a fault has caused: it was quiet at one tick, and fires at a later one, each tick being as long as step.
@@ -164,6 +174,8 @@ type alert struct {
 	daemon         string
 	step           time.Duration
 	quiet, fires   int
+	// shorter puts a threshold in seconds in the place of one of minutes; empty leaves the rule as it is.
+	shorter [2]string
 }
 
 // judge has Prometheus's own tool try an alert on what was recorded.
@@ -190,12 +202,27 @@ func (r *recorder) firing(a alert, tick int, want bool) map[string]any {
 	}
 }
 
+// rules is the file of the alert's rule.
+func (a alert) rules(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../packaging/prometheus/" + a.daemon + ".rules.yml")
+	require.NoError(t, err)
+	if a.shorter[0] == "" {
+		return path
+	}
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(raw), a.shorter[0]), "%s in %s", a.shorter[0], path)
+	path = filepath.Join(t.TempDir(), "rules.yml")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(raw), a.shorter[0], a.shorter[1], 1)), 0o600))
+	return path
+}
+
 func (r *recorder) promtool(t *testing.T, a alert, last int, expect ...map[string]any) {
 	t.Helper()
 	promtool, err := exec.LookPath("promtool")
 	require.NoError(t, err)
-	rules, err := filepath.Abs("../../packaging/prometheus/" + a.daemon + ".rules.yml")
-	require.NoError(t, err)
+	rules := a.rules(t)
 	var input []any
 	r.mu.Lock()
 	for _, key := range slices.Sorted(maps.Keys(r.series)) {

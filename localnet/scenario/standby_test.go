@@ -4,6 +4,8 @@ package scenario
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +25,7 @@ import (
 type daemon struct {
 	name string
 	log  string // file
+	data string // folder; of a keeper
 	args []string
 	cmd  *exec.Cmd
 }
@@ -49,6 +52,25 @@ func (d *daemon) times(t *testing.T, message string) int {
 	raw, err := os.ReadFile(d.log)
 	require.NoError(t, err)
 	return strings.Count(string(raw), message)
+}
+
+// url is where the keeper shows something of itself.
+func (d *daemon) url(what string) (string, error) {
+	addr, err := os.ReadFile(filepath.Join(d.data, "http.addr"))
+	return "http://" + strings.TrimSpace(string(addr)) + "/" + what, err
+}
+
+// asked is what the keeper answers about its health.
+func (d *daemon) asked(t *testing.T, what string) (code int, said string) {
+	t.Helper()
+	at, err := d.url(what)
+	require.NoError(t, err)
+	resp, err := http.Get(at)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(raw)
 }
 
 // takeovers is how often the keeper that works is killed.
@@ -102,6 +124,11 @@ func TestAStandbyKeeperTakesOver(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return works() >= 0 }, time.Minute, 50*time.Millisecond)
 	first := works()
+	code, answer := keepers[1-first].asked(t, "healthz")
+	require.Equal(t, http.StatusOK, code, answer)
+	code, answer = keepers[1-first].asked(t, "readyz")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Contains(t, answer, "keeper stands by: another keeper has the signer's hold")
 	var took []string
 	for range takeovers {
 		active, other := keepers[first], keepers[1-first]
@@ -122,15 +149,37 @@ func TestAStandbyKeeperTakesOver(t *testing.T) {
 		active.start(t) // and stands by now
 		first = 1 - first
 	}
-	// The signer is killed and the keeper stays: it signs again when the signer is back.
+	// The signer is killed and the keeper stays: it signs again when the signer is back. Both keepers' alert fires meanwhile.
 	before := keepers[first].times(t, "keeper works")
+	r := recordAt(t, func(name string) (string, error) {
+		for _, k := range keepers {
+			if k.name == name {
+				return k.url("metrics")
+			}
+		}
+		return "", fmt.Errorf("no keeper %s", name)
+	}, map[string]string{"one": "gantry-keeper", "two": "gantry-keeper"})
+	for i, k := range keepers {
+		r.shown(t, k.name, "gantry_keeper_signer_answers", equals(1))
+		r.shown(t, k.name, "gantry_keeper_standby", func(v float64) bool { return v == 1 == (i != first) })
+	}
+	from := r.now() - 1
 	signer.kill()
-	require.NoError(t, pause(t.Context(), 3*time.Second))
+	for _, k := range keepers {
+		r.shown(t, k.name, "gantry_keeper_signer_answers", equals(0))
+	}
+	away := r.now()
+	require.Eventually(t, func() bool { return r.now() > away+7 }, time.Minute, tick)
 	signer.start(t)
 	restarted := time.Now()
 	require.Eventually(t, func() bool { return signedAfter(received, wallet, restarted) }, time.Minute, 20*time.Millisecond)
 	require.Equal(t, before, keepers[first].times(t, "keeper works"), "it has not started again")
 	require.Zero(t, keepers[1-first].times(t, "keeper works"), "the other one stands by")
+	if _, err := exec.LookPath("promtool"); err == nil {
+		for _, k := range keepers {
+			r.judge(t, alert{daemon: "keeper", name: "GantryKeeperSignerAway", instance: k.name, step: 15 * time.Second, quiet: from, fires: away + 6})
+		}
+	}
 
 	statements, manifests, wrong := received.count()
 	require.Empty(t, wrong)
@@ -139,6 +188,32 @@ func TestAStandbyKeeperTakesOver(t *testing.T) {
 	for _, d := range append(keepers, signer) {
 		d.kill()
 	}
+	knowsAll(t, received, folder, wallet, domain)
+
+	// The signer's machine is lost with its store. Another one is made of the wallet's file: it signs from a later period on, and
+	// nothing that was signed before is contradicted.
+	another := filepath.Join(t.TempDir(), "another")
+	init = &daemon{log: init.log, args: append(init.args[:len(init.args)-1:len(init.args)-1], another)}
+	init.start(t)
+	require.NoError(t, init.cmd.Wait())
+	signer = &daemon{name: "signer", log: signer.log, args: []string{
+		"signer", "run", "--keypair", wallet.Path, "--data", another, "--socket", socket, "--hold", "2s", "--log-json",
+	}}
+	lost := time.Now()
+	signer.start(t)
+	keepers[0].start(t)
+	require.Eventually(t, func() bool { return signedAfter(received, wallet, lost) }, time.Minute, 50*time.Millisecond)
+	t.Logf("a new signer: %s until the next statement", time.Since(lost).Round(time.Millisecond))
+	require.NoError(t, pause(t.Context(), 2*period)) // manifests of whole periods
+	_, _, wrong = received.count()
+	require.Empty(t, wrong)
+	keepers[0].kill()
+	signer.kill()
+}
+
+// knowsAll checks that all that the network heard of a keeper is in its signer's store.
+func knowsAll(t *testing.T, received *listener, folder string, wallet seed.Wallet, domain records.Domain) {
+	t.Helper()
 	s, err := store.Open(filepath.Join(folder, "keeper.db"), store.Options{Keeper: wallet.Address(), Domain: domain})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
@@ -156,8 +231,9 @@ func TestAStandbyKeeperTakesOver(t *testing.T) {
 // standby is one of several processes that are the same keeper.
 func standby(t *testing.T, n *network.Network, name, socket string) *daemon {
 	dir := t.TempDir()
-	return &daemon{name: name, log: filepath.Join(dir, "log"), args: []string{
-		"run", "--url", n.At.RPC, "--ws", n.At.WS, "--signer", "unix:" + socket, "--data-dir", filepath.Join(dir, "data"), "--log-json",
+	data := filepath.Join(dir, "data")
+	return &daemon{name: name, log: filepath.Join(dir, "log"), data: data, args: []string{
+		"run", "--url", n.At.RPC, "--ws", n.At.WS, "--signer", "unix:" + socket, "--data-dir", data, "--log-json",
 		"--listen", "/ip4/127.0.0.1/tcp/0", "--localnet",
 	}}
 }

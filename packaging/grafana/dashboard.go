@@ -71,7 +71,7 @@ func (d Dashboard) JSON() ([]byte, error) {
 				"id": id, "type": "timeseries", "title": p.Title, "description": p.Help, "datasource": source, "targets": targets,
 				"gridPos":     object{"x": i * width, "y": y, "w": width, "h": height},
 				"fieldConfig": object{"defaults": object{"unit": p.Unit, "custom": object{"fillOpacity": 10, "showPoints": "never"}}, "overrides": []object{}},
-				"options":     object{"legend": object{"displayMode": "list", "placement": "bottom"}, "tooltip": object{"mode": "multi", "sort": "desc"}},
+				"options":     object{"legend": object{"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []string{}}, "tooltip": object{"mode": "multi", "sort": "desc"}},
 			})
 		}
 		y += height

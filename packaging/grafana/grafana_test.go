@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
@@ -24,6 +26,30 @@ func TestFilesAreUpToDate(t *testing.T) {
 		require.NoError(t, err, "go generate ./packaging/grafana")
 		require.Equal(t, string(want), string(got), "go generate ./packaging/grafana")
 		require.True(t, json.Valid(got))
+	}
+}
+
+// Grafana's own types, which are generated from its schemas, read every dashboard without a field that they do not know, down to
+// the options of panels and the queries of Prometheus, and find none missing. They do not look at the values of enumerations.
+func TestGrafanasSchemasTakeTheFiles(t *testing.T) {
+	plugins.RegisterDefaultPlugins()
+	read := func(raw []byte) error {
+		var d dashboard.Dashboard
+		if err := d.UnmarshalJSONStrict(raw); err != nil && err.Error() != "" { // it returns an empty list of errors for none
+			return err
+		}
+		return d.Validate()
+	}
+	for _, d := range All() {
+		raw, err := d.JSON()
+		require.NoError(t, err)
+		require.NoError(t, read(raw), d.Daemon)
+		for _, wrong := range [][2]string{
+			{`"legendFormat"`, `"legend_format"`}, {`"fillOpacity": 10`, `"fillOpacity": "10"`}, {`"showLegend": true`, `"shown": true`},
+		} {
+			require.Contains(t, string(raw), wrong[0])
+			require.Error(t, read([]byte(strings.Replace(string(raw), wrong[0], wrong[1], 1))), "%s: %s", d.Daemon, wrong[1])
+		}
 	}
 }
 

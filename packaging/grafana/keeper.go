@@ -6,10 +6,13 @@ func keeper() Dashboard {
 	p95 := func(metric, by string) Line {
 		return Line{"histogram_quantile(0.95, sum by (" + by + ", le) (rate(gantry_keeper_" + metric + "_bucket" + on + "[1h])))", "{{" + by + "}}"}
 	}
-	return Dashboard{Daemon: "keeper", Alive: "gantry_keeper_chain_slot", Rows: []Row{
+	return Dashboard{Daemon: "keeper", Alive: "gantry_keeper_standby", Rows: []Row{
 		{"Safety", []Panel{
 			{"Signs", "0 while the keeper must not sign: its store is damaged, or its clock is off.", "", []Line{{"gantry_keeper_signing" + on, "{{instance}}"}}},
 			{"Store can be written", "", "", []Line{{"gantry_keeper_store_writable" + on, "{{instance}}"}}},
+			{"Standby", "1 while the keeper stands by; and whether the signer answers, of keepers that have one.", "", []Line{
+				{"gantry_keeper_standby" + on, "{{instance}} stands by"}, {"gantry_keeper_signer_answers" + on, "{{instance}} signer answers"},
+			}},
 			{"Clock", "How far it is ahead of the chain's.", "s", []Line{{"gantry_keeper_clock_ahead_seconds" + on, "{{instance}}"}}},
 			{"Other keepers connected", "", "", []Line{{"gantry_keeper_keepers_connected" + on, "{{instance}}"}}},
 		}},

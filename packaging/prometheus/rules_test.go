@@ -77,6 +77,7 @@ var faults = map[string][]fault{
 	"keeper": {
 		of("GantryKeeperDown", "up", "job=gantry-keeper", "1x10 0x20", "2m", "5m"),
 		of("GantryKeeperSignsNothing", "gantry_keeper_signing", "", "1x10 0x20", "2m", "3m"),
+		of("GantryKeeperSignerAway", "gantry_keeper_signer_answers", "", "1x10 0x20", "2m", "5m"),
 		of("GantryKeeperStoreReadOnly", "gantry_keeper_store_writable", "", "1x10 0x20", "2m", "3m"),
 		of("GantryKeeperAlone", "gantry_keeper_keepers_connected", "", "2x10 0x60", "4m", "8m"),
 		of("GantryKeeperChainStopped", "gantry_keeper_chain_slot", "", "1+40x20 900x40", "4m", "11m"),

@@ -2,4 +2,10 @@
 # Before the package is removed, not before an upgrade: an upgrade starts the service again once the new files are there.
 set -e
 [ "$1" = remove ] || exit 0
-if [ -d /run/systemd/system ]; then systemctl disable --now "${DPKG_MAINTSCRIPT_PACKAGE:?}.service"; fi
+name=${DPKG_MAINTSCRIPT_PACKAGE:?}
+services=$name.service
+if [ "$name" = gantry-keeper ]; then services="$services gantry-signer.service"; fi
+if [ -d /run/systemd/system ]; then
+  # shellcheck disable=SC2086
+  systemctl disable --now $services
+fi

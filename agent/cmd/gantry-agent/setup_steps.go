@@ -105,13 +105,17 @@ func (j *joining) checks(ctx context.Context) (string, bool, error) {
 	if err != nil {
 		return "", false, err
 	}
-	found := doctor.Run(ctx, m, doctor.Checks(), doctor.Limit)
+	found, wrong := j.look(ctx, m)
 	if err := ctx.Err(); err != nil {
 		return "", false, err
 	}
-	wrong := slices.DeleteFunc(slices.Clone(found), func(f doctor.Finding) bool { return f.Result != doctor.Error && f.Result != doctor.Warning })
-	for _, f := range wrong {
-		fmt.Fprintf(j.cli.App.Writer, "   %-14s %-18s %s\n   %-33s → %s\n", f.Result, f.ID, strings.ReplaceAll(f.Cause, "\n", "; "), "", f.Fix)
+	switch mended, err := j.mend(ctx, wrong); {
+	case err != nil:
+		return "", false, err
+	case mended:
+		if found, wrong = j.look(ctx, m); ctx.Err() != nil {
+			return "", false, ctx.Err()
+		}
 	}
 	var stops []string
 	for _, f := range wrong {
@@ -124,6 +128,41 @@ func (j *joining) checks(ctx context.Context) (string, bool, error) {
 	}
 	errs, warnings := doctor.Count(found)
 	return fmt.Sprintf("%d checks: %d errors, accepted; %d warnings", len(found), errs, warnings), false, nil
+}
+
+// look runs all checks and prints what is wrong.
+func (j *joining) look(ctx context.Context, m *doctor.Machine) (found, wrong []doctor.Finding) {
+	found = doctor.Run(ctx, m, doctor.Checks(), doctor.Limit)
+	wrong = slices.DeleteFunc(slices.Clone(found), func(f doctor.Finding) bool { return f.Result != doctor.Error && f.Result != doctor.Warning })
+	for _, f := range wrong {
+		fmt.Fprintf(j.cli.App.Writer, "   %-14s %-18s %s\n   %-33s → %s\n", f.Result, f.ID, strings.ReplaceAll(f.Cause, "\n", "; "), "", f.Fix)
+	}
+	return found, wrong
+}
+
+// mend runs what installs what is missing, where the owner agrees: by --install, or when asked.
+func (j *joining) mend(ctx context.Context, wrong []doctor.Finding) (bool, error) {
+	var commands []string
+	for _, f := range wrong {
+		if f.Automatic {
+			commands = append(commands, f.Fix)
+		}
+	}
+	if len(commands) == 0 || os.Geteuid() != 0 {
+		return false, nil
+	}
+	if !j.cli.Bool("install") {
+		if !j.asker.Terminal() {
+			return false, nil
+		}
+		fmt.Fprintf(j.cli.App.Writer, "   %d of these commands install what is missing and need no restart: run them now?\n   ", len(commands))
+		if err := j.asker.Agree(ctx); errors.Is(err, setup.ErrDeclined) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+	return true, setup.Mend(ctx, j.cli.App.Writer, commands)
 }
 
 // register shows what registering costs and where, asks, and does it.

@@ -1,0 +1,156 @@
+//go:build e2e
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/selfsigned"
+)
+
+func needsPromtool(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("promtool"); err != nil {
+		t.Skip("SKIPPED: promtool is missing: scripts/toolchain.sh promtool")
+	}
+}
+
+// Alerts about what the market does with a machine, and about strangers, by the daemons' own figures, as in
+// TestAlertsFireByTheirFaults.
+func TestAlertsOfTheMarketFireByTheirFaults(t *testing.T) {
+	needsPromtool(t)
+	ctx, dir := t.Context(), stateDir(t)
+	nodes := network.DefaultNodes(2)
+	nodes[1].Slow = 8 // it claims an H100: the demo says why eight
+	n, err := network.Start(ctx, network.Config{Engine: kind(t), Dir: dir, Keepers: 4, Customers: 1, Nodes: nodes, Log: warnings(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(ctx))
+	operator := n.Keys.Customers[0]
+	ok(t, n, operator, "credits", "add", "1")
+	cert, key := filepath.Join(dir, "gateway.pem"), filepath.Join(dir, "gateway-key.pem")
+	require.NoError(t, selfsigned.Write(cert, key, "*."+gatewayDomain))
+	listens := "/ip4/127.0.0.1/tcp/" + portOf(freeAddr(t))
+	require.NoError(t, n.StartGateway(ctx, operator, "--domain", gatewayDomain, "--cert", cert, "--cert-key", key, "--listen", listens, "--tls", freeAddr(t), "--ssh", "off"))
+	r := record(t, n, map[string]string{"node-1": "gantry-agent", "node-2": "gantry-agent", network.GatewayName: "gantry-gateway"})
+	var alerts []alert
+	quiet := func() int { return r.now() - 1 }
+	lasts := func(a alert, ticks int) {
+		t.Helper()
+		a.fires = a.quiet + ticks
+		require.Eventually(t, func() bool { return r.now() > a.fires+1 }, 5*time.Minute, tick)
+		alerts = append(alerts, a)
+	}
+
+	// A machine that claims more than it computes is suspended, and a part of its stake is held.
+	r.shown(t, "node-2", "gantry_agent_pending_faults", func(v float64) bool { return v > 0 })
+	held := r.now() - 1
+	lasts(alert{daemon: "agent", name: "GantryAgentFaultPending", instance: "node-2", step: 15 * time.Second, quiet: 0}, held)
+	r.shown(t, "node-2", "gantry_agent_node_status", equals(1), `status="suspended"`)
+	lasts(alert{daemon: "agent", name: "GantryAgentSuspended", instance: "node-2", step: 15 * time.Second, quiet: 0}, r.now()-1)
+
+	// Strangers take the places that the gateway has for them, each with a key of its own.
+	r.shown(t, network.GatewayName, "gantry_gateway_strangers", equals(0))
+	from := quiet()
+	flood, end := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	strangers(flood, t, &wg, operator.Address(), listens)
+	r.shown(t, network.GatewayName, "gantry_gateway_strangers", func(v float64) bool { return v > 100 })
+	lasts(alert{daemon: "gateway", name: "GantryGatewayStrangers", instance: network.GatewayName, step: time.Minute, quiet: from}, r.now()-from+14)
+	end()
+	wg.Wait()
+
+	// Nobody asks any more. The rule's quarter of an hour is a quarter of a minute here.
+	r.shown(t, "node-1", "gantry_agent_question_age_seconds", func(v float64) bool { return v < 5 })
+	from = quiet()
+	for _, k := range n.Keys.Keepers {
+		require.NoError(t, n.Stop(ctx, k.Name))
+	}
+	r.shown(t, "node-1", "gantry_agent_question_age_seconds", func(v float64) bool { return v > 15 })
+	lasts(alert{
+		daemon: "agent", name: "GantryAgentNotAsked", instance: "node-1", step: 15 * time.Second, quiet: from,
+		shorter: [2]string{"gantry_agent_question_age_seconds > 900", "gantry_agent_question_age_seconds > 15"},
+	}, r.now()-from)
+	for _, a := range alerts {
+		t.Run(a.name, func(t *testing.T) { r.judge(t, a) })
+	}
+}
+
+// overloading is more machines than the checks that a keeper has in flight at once (256).
+const overloading = 280
+
+// A keeper of more machines than it can ask at once leaves checks out while none of them answers.
+func TestAnOverloadedKeeperRaisesItsAlert(t *testing.T) {
+	needsPromtool(t)
+	ctx := t.Context()
+	nodes := make([]network.NodeSpec, overloading)
+	for i := range nodes {
+		nodes[i] = network.NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i / 10, GPU: "A100", Region: "us-west-2", Price: 1_260_000}
+	}
+	n, err := network.Start(ctx, network.Config{
+		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Nodes: nodes, Fleet: true, Log: warnings(t),
+		KeeperFlags: []string{"--simulate-unmeasured", "--evidence-every", "0", "--lines=false", "--check-interval", "2s", "--check-timeout", "10s"},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.LaunchKeepers(ctx))
+	const keeper = "keeper-1"
+	r := record(t, n, map[string]string{keeper: "gantry-keeper"})
+	require.NoError(t, n.LaunchAgents(ctx))
+	r.shownWithin(t, 8*time.Minute, keeper, "gantry_keeper_nodes_watched", func(v float64) bool { return v >= overloading }, `duty="all"`)
+	r.shown(t, keeper, "gantry_keeper_checks_skipped_total", equals(0))
+	from := r.now() - 1
+	for _, m := range n.Nodes {
+		require.NoError(t, n.Silence(m, true))
+	}
+	r.shown(t, keeper, "gantry_keeper_checks_skipped_total", func(v float64) bool { return v > 0 })
+	end := r.now() + 16
+	require.Eventually(t, func() bool { return r.now() > end+1 }, time.Minute, tick)
+	r.judge(t, alert{daemon: "keeper", name: "GantryKeeperOverloaded", instance: keeper, step: time.Minute, quiet: from, fires: end})
+}
+
+// strangers are peers that no one knows, each there for less than the time that they are let. Sixteen addresses with eight
+// keys each are as many as a gateway takes.
+func strangers(ctx context.Context, t *testing.T, wg *sync.WaitGroup, gateway [32]byte, at string) {
+	t.Helper()
+	id, err := p2p.PeerID(gateway)
+	require.NoError(t, err)
+	address, err := ma.NewMultiaddr(at)
+	require.NoError(t, err)
+	for ip := range 16 {
+		for i := range 8 {
+			wg.Go(func() {
+				for first := true; ctx.Err() == nil; first = false {
+					h, err := libp2p.New(libp2p.ListenAddrStrings(fmt.Sprintf("/ip4/127.0.7.%d/tcp/0", ip+1)), libp2p.DisableMetrics(), libp2p.DisableRelay())
+					if err != nil {
+						t.Errorf("a stranger: %v", err)
+						return
+					}
+					_ = h.Connect(ctx, peer.AddrInfo{ID: id, Addrs: []ma.Multiaddr{address}}) // refused while another one has its place
+					for began, stays := time.Now(), 20*time.Second; len(h.Network().Conns()) > 0 && time.Since(began) < stays; {
+						if first {
+							stays = 5*time.Second + time.Duration(i)*2*time.Second // so that they do not all go at once
+						}
+						if pause(ctx, 100*time.Millisecond) != nil {
+							break
+						}
+					}
+					_ = h.Close()
+				}
+			})
+		}
+	}
+}

@@ -83,11 +83,6 @@ func newTestbed(t *testing.T, change ...func(*bindings.Params)) *testbed {
 
 // testbedOf is a market on a cluster whose genesis hash is another; empty for the node's own.
 func testbedOf(t *testing.T, genesis string, change ...func(*bindings.Params)) *testbed {
-	return testbedWith(t, genesis, seed.Models(), change...)
-}
-
-// testbedWith is testbedOf with GPU models of its own.
-func testbedWith(t *testing.T, genesis string, models []bindings.GpuModelArgs, change ...func(*bindings.Params)) *testbed {
 	require.NoError(t, built.err)
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	w := &testbed{t: t, dir: t.TempDir()}
@@ -108,7 +103,7 @@ func testbedWith(t *testing.T, genesis string, models []bindings.GpuModelArgs, c
 	for _, f := range change {
 		f(&params)
 	}
-	require.NoError(t, seed.Seed(t.Context(), w.chain, w.keys, params, models))
+	require.NoError(t, seed.Seed(t.Context(), w.chain, w.keys, params, seed.Models()))
 
 	w.view = view.New(view.Options{Log: log})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -22,7 +22,7 @@ var ErrNoNode = errors.New("no such node")
 type Machine struct {
 	Offer
 	Wallet string         `json:"wallet" doc:"Of its owner"`
-	Class  Class          `json:"class"`
+	Class  ClassTerms     `json:"class"`
 	Own    string         `json:"stake" doc:"The node's own stake, GNT"`
 	Held   string         `json:"stakeHeldByFaults"`
 	Lacks  string         `json:"missingStake" doc:"Without it the node is awarded nothing"`
@@ -32,8 +32,8 @@ type Machine struct {
 	ToDo   []ToDo         `json:"toDo" doc:"What keeps it from earning, and what to do about it"`
 }
 
-// Class is what a GPU of the node's model is to reach, by the terms that the node has accepted.
-type Class struct {
+// ClassTerms are what a GPU of the node's model is to reach, by the terms that the node has accepted.
+type ClassTerms struct {
 	Calibrated bool   `json:"calibrated" doc:"Whether anything is asked for: false until the class is measured on hardware"`
 	TOPS       string `json:"tops,omitempty" doc:"10¹² int8 operations a second"`
 	Bandwidth  string `json:"gigabytesPerSecond,omitempty"`
@@ -82,8 +82,8 @@ func machineOf(v *view.View, n *market.Node, p *market.Provider, now int64) (Mac
 	return out, sum
 }
 
-func classOf(n *market.Node) Class {
-	out := Class{Calibrated: n.Calibrated()}
+func classOf(n *market.Node) ClassTerms {
+	out := ClassTerms{Calibrated: n.Calibrated()}
 	if out.Calibrated {
 		out.TOPS, out.Bandwidth, out.Needed = market.TOPS(n.MinOperations), market.GBs(n.MinBandwidth), Percent(market.FiguresBPS)
 	}

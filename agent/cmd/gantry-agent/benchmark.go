@@ -109,6 +109,6 @@ func printClass(w io.Writer, figures bench.Result, own market.Model, all []marke
 	if share < market.FiguresBPS {
 		verdict = "NOT enough: this machine would get no orders, and lose stake if it stays so; look for other programs on it, its power limit and its cooling"
 	}
-	fmt.Fprintf(w, "            %.1f %% of what %s is to reach (%s); %d %% are needed: %s\n",
+	fmt.Fprintf(w, "            %.2f %% of what %s is to reach (%s); %d %% are needed: %s\n",
 		float64(share)/100, own.ModelName(), own.ClassText(), market.FiguresBPS/100, verdict)
 }

@@ -102,7 +102,7 @@ func TestRealNames(t *testing.T) {
 		vram uint64
 		want uint16
 	}{
-		"NVIDIA A100-SXM4-40GB": {40_536, 1}, "NVIDIA A100-SXM4-80GB": {81_251, 3}, "NVIDIA H100 80GB HBM3": {81_559, 2}, "NVIDIA L40": {46_068, 0}, "NVIDIA RTX A1000": {40_960, 0},
+		"NVIDIA A100-SXM4-40GB": {40_536, 1}, "NVIDIA A100-SXM4-80GB": {81_251, 3}, "NVIDIA H100 80GB HBM3": {81_559, 2}, "NVIDIA L40": {46_068, 4}, "NVIDIA RTX A1000": {40_960, 0},
 	} {
 		m := &Machine{Inventory: Inventory{GPUs: []GPU{{Model: name, VRAMMiB: c.vram}}}}
 		model, err := m.Model(models())

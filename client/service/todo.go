@@ -75,7 +75,7 @@ func ToDoOf(n *market.Node, p *market.Provider, faults []market.Fault, leases []
 	}
 	switch n.State() {
 	case market.NodeSuspended:
-		add(ToDoSuspended, "settle the fault, then gantry-agent update --status active", "the node is suspended: keepers found that the machine is not what it claims")
+		add(ToDoSuspended, "mend what they found (gantry audit slash "+n.Address.String()+"), then gantry-agent update --status active", "the node is suspended: keepers found that the machine is not what it claims")
 	case market.NodeDraining, market.NodeHibernated:
 		add(ToDoWithdrawn, "gantry-agent update --status active; hours and your own use of the machine bring it back by themselves", "no new leases while the node is %s", n.State())
 	case market.NodeRetired:

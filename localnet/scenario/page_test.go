@@ -42,7 +42,7 @@ func browser(t *testing.T) string {
 // inBrowser runs a script of the folder. GANTRY_SCREENSHOTS names a folder for pictures.
 func inBrowser(t *testing.T, chromium, script string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	path, err := filepath.Abs(filepath.Join(browserTest, script))
 	require.NoError(t, err)
@@ -85,7 +85,8 @@ func TestPageOfProvidersAndDeployments(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
 	ok(t, n, n.Keys.Customers[0], "credits", "add", "10")
-	ok(t, n, n.Keys.Customers[0], deploy("1.30", "A100", "--run-to-completion")...)
+	args := deploy("1.30", "A100", "--run-to-completion")
+	ok(t, n, n.Keys.Customers[0], append(args[:len(args)-1], "sleep", "12")...) // some seconds are paid
 	served, err := n.StartServe(t.Context(), n.Keys.Customers[1], "25")
 	require.NoError(t, err)
 	wallets := map[string]string{}

@@ -34,7 +34,12 @@ export async function begin(executablePath, origin, folder) {
     return page;
   }
 
-  const shot = (page, name, fullPage = false) => folder && page.screenshot({ path: `${folder}/${name}.png`, fullPage });
+  // shot takes a picture; of a whole page from its top, where the header is.
+  async function shot(page, name, fullPage = false) {
+    if (!folder) return;
+    if (fullPage) await page.evaluate(() => scrollTo(0, 0));
+    await page.screenshot({ path: `${folder}/${name}.png`, fullPage });
+  }
 
   // look has axe-core look a view over.
   async function look(page, view) {

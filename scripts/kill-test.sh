@@ -11,7 +11,7 @@ cd "$root"
 case $1 in
 processes) test=TestA10KilledProcessesLoseNothing count=GANTRY_KILLS ;;
 containers) test=TestA10KilledContainersLoseNothing count=GANTRY_CONTAINER_KILLS ;;
-serve) test=TestAKilledServerBuysOnce count=GANTRY_SERVE_KILLS ;;
+serve) test='TestAKilledServerBuysOnce|TestATeamSharesAServer' count=GANTRY_SERVE_KILLS ;;
 *) die "no part is called $1: want processes, containers or serve" ;;
 esac
 "$root/scripts/build.sh" surfnet go

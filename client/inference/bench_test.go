@@ -75,6 +75,7 @@ func (c *benchCompute) Buy(context.Context, string, json.RawMessage) (string, er
 	c.sold++
 	return fmt.Sprint(c.sold - 1), nil
 }
+
 func (c *benchCompute) Extend(ctx context.Context, _, lease string, _ time.Duration) (Lease, error) {
 	return c.Lease(ctx, lease)
 }

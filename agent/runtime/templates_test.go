@@ -136,24 +136,6 @@ os.execvp("jupyter", ["jupyter", "lab", "--ServerApp.ip=0.0.0.0", "--ServerApp.o
 	}
 }
 
-// Ray's dashboard runs a job that is submitted to it.
-func TestRayInAContainer(t *testing.T) {
-	x := started(t, "ray", "ray", nil, nil, func(string) v1.Config {
-		return v1.Config{User: "1000:100", Env: []string{"HOME=/tmp"}, WorkingDir: "/tmp"}
-	})
-	var job struct {
-		ID     string `json:"submission_id"`
-		Status string
-	}
-	require.Equal(t, http.StatusOK, x.ask(http.MethodPost, "/api/jobs/", `{"entrypoint": "echo a job ran"}`, &job))
-	require.Eventually(t, func() bool {
-		return x.ask(http.MethodGet, "/api/jobs/"+job.ID, "", &job) == http.StatusOK && job.Status == "SUCCEEDED"
-	}, 3*time.Minute, time.Second)
-	var logs struct{ Logs string }
-	require.Equal(t, http.StatusOK, x.ask(http.MethodGet, "/api/jobs/"+job.ID+"/logs", "", &logs))
-	require.Contains(t, logs.Logs, "a job ran")
-}
-
 // llama.cpp's server answers with a model that is made here, of random weights.
 func TestLlamaInAContainer(t *testing.T) {
 	const dir = "../../localnet/scenario/testdata/llama/"

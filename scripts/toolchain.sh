@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [ray] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
@@ -10,7 +10,7 @@
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
 #   openai  the stock OpenAI client for Python and LiteLLM, with which /openai/v1 is tried; without them those tests are skipped
-#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter, ray  those programs for the same. Without them those tests are skipped
+#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab for the same. Without them those tests are skipped
 #   promtool  Prometheus and its tool, with which alert rules and dashboards are tried; without them those tests are skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
@@ -215,7 +215,6 @@ need_browser() {
 need_openai() { python_tool openai "the stock OpenAI client and LiteLLM"; }
 need_model() { python_tool model "llama.cpp's server"; }
 need_jupyter() { python_tool jupyter "JupyterLab"; }
-need_ray() { python_tool ray "Ray"; }
 
 # python_tool PART WHAT: the command PART-python, which is Python with the packages of scripts/python/PART.txt.
 python_tool() {
@@ -258,8 +257,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | ray) "need_$part" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai && need_model && need_jupyter ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, ray or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter or all" ;;
   esac
 done

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"archive/tar"
 	"context"
 	"encoding/json"
 	"io"
@@ -36,7 +37,8 @@ type program struct {
 func started(t *testing.T, name, part string, set, files map[string]string, config func(python string) v1.Config) *program {
 	t.Helper()
 	p, _ := containers(t)
-	entries, python := imagetest.Python(t, part+"-python", part)
+	own, python := imagetest.Python(t, part+"-python", part)
+	entries := append([]imagetest.Entry{{Header: tar.Header{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir}}}, own...)
 	for path, content := range files {
 		if strings.HasPrefix(path, "usr/local/bin/") {
 			content = "#!" + python + "\n" + content
@@ -64,7 +66,13 @@ func started(t *testing.T, name, part string, set, files map[string]string, conf
 		printed: func() string { return printed(t, p, "l") },
 	}
 	began := time.Now()
-	require.Eventually(t, func() bool { return x.ask(http.MethodGet, job.Health.Path, "", nil) == http.StatusOK }, 5*time.Minute, 250*time.Millisecond, "%s", lazy(func() []string { return []string{x.printed()} }))
+	require.Eventually(t, func() bool {
+		st, err := p.Status(background(t), "l")
+		return err != nil || st.Exit != nil || x.ask(http.MethodGet, job.Health.Path, "", nil) == http.StatusOK
+	}, 5*time.Minute, 250*time.Millisecond)
+	st, err := p.Status(background(t), "l")
+	require.NoError(t, err)
+	require.Nil(t, st.Exit, "%s has ended: %s", name, lazy(func() []string { return []string{x.printed()} }))
 	t.Logf("%s serves after %s", name, time.Since(began).Round(100*time.Millisecond))
 	return x
 }
@@ -108,7 +116,7 @@ os.execvp("jupyter", ["jupyter", "lab", "--ServerApp.ip=0.0.0.0", "--ServerApp.o
 	require.NoError(t, err)
 	defer res.Body.Close()
 	defer conn.Close()
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(2*time.Minute)))
+	defer time.AfterFunc(2*time.Minute, func() { conn.Close() }).Stop()
 	require.NoError(t, conn.WriteJSON(map[string]any{
 		"channel": "shell", "parent_header": map[string]any{}, "metadata": map[string]any{}, "content": map[string]any{"code": "print(6 * 7)"},
 		"header": map[string]any{"msg_id": "1", "msg_type": "execute_request", "username": "x", "session": "1", "date": time.Now().Format(time.RFC3339), "version": "5.3"},
@@ -126,24 +134,6 @@ os.execvp("jupyter", ["jupyter", "lab", "--ServerApp.ip=0.0.0.0", "--ServerApp.o
 			return
 		}
 	}
-}
-
-// Ray's dashboard runs a job that is submitted to it.
-func TestRayInAContainer(t *testing.T) {
-	x := started(t, "ray", "ray", nil, nil, func(string) v1.Config {
-		return v1.Config{User: "1000:100", Env: []string{"HOME=/tmp"}, WorkingDir: "/tmp"}
-	})
-	var job struct {
-		ID     string `json:"submission_id"`
-		Status string
-	}
-	require.Equal(t, http.StatusOK, x.ask(http.MethodPost, "/api/jobs/", `{"entrypoint": "echo a job ran"}`, &job))
-	require.Eventually(t, func() bool {
-		return x.ask(http.MethodGet, "/api/jobs/"+job.ID, "", &job) == http.StatusOK && job.Status == "SUCCEEDED"
-	}, 3*time.Minute, time.Second)
-	var logs struct{ Logs string }
-	require.Equal(t, http.StatusOK, x.ask(http.MethodGet, "/api/jobs/"+job.ID+"/logs", "", &logs))
-	require.Contains(t, logs.Logs, "a job ran")
 }
 
 // llama.cpp's server answers with a model that is made here, of random weights.

@@ -26,6 +26,7 @@ type soldOut struct{}
 func (soldOut) Buy(context.Context, string, json.RawMessage) (string, error) {
 	return "", errors.New("no node fits")
 }
+
 func (soldOut) Extend(context.Context, string, string, time.Duration) (inference.Lease, error) {
 	return inference.Lease{}, inference.ErrOver
 }

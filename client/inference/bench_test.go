@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,6 +75,7 @@ func (c *benchCompute) Buy(context.Context, string, json.RawMessage) (string, er
 	c.sold++
 	return fmt.Sprint(c.sold - 1), nil
 }
+
 func (c *benchCompute) Extend(ctx context.Context, _, lease string, _ time.Duration) (Lease, error) {
 	return c.Lease(ctx, lease)
 }
@@ -187,6 +189,14 @@ func firstBytes(b *testing.B, token string, url func(i int) string, let func()) 
 	return times
 }
 
+// processorTime is what this process has used until now.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // BenchmarkStreams measures the time to the first token of 2,000 streams that are open at once: of the model servers alone, and
 // through the API, in the same run and process. Beside it, a plain reverse proxy of the standard library, which does nothing but
 // forward.
@@ -194,7 +204,9 @@ func BenchmarkStreams(b *testing.B) {
 	for _, way := range []string{"proxy", "direct", "tunnel"} {
 		b.Run(way, func(b *testing.B) {
 			for range b.N {
+				began := processorTime(b)
 				alone, through := benchRun(b, way)
+				b.ReportMetric(float64((processorTime(b)-began).Microseconds())/1000/benchStreams, "cpu-ms/stream")
 				p := func(t []time.Duration, q int) float64 { return float64(t[len(t)*q/100].Microseconds()) / 1000 }
 				b.ReportMetric(p(alone, 50), "alone-p50-ms")
 				b.ReportMetric(p(through, 50), "gateway-p50-ms")

@@ -153,9 +153,9 @@ func TestLiteLLM(t *testing.T) {
 	require.Eventually(t, func() bool { return w.used("words").Requests == 5 }, 5*time.Second, 10*time.Millisecond)
 }
 
-// llama.cpp's server, with a model that is made here of random weights: as processes of this machine, where a scenario has it
-// in containers. The stock OpenAI client and LiteLLM use it while a replica is killed; no request fails that has not begun to
-// answer. Then the deployment goes down to no replica, and comes back when it is asked.
+// llama.cpp's server, with a model that is made here of random weights: as processes of this machine; a test of
+// agent/runtime has it in a container. The stock OpenAI client and LiteLLM use it while a replica is killed; no request fails
+// that has not begun to answer. Then the deployment goes down to no replica, and comes back when it is asked.
 func TestARealModelServer(t *testing.T) {
 	python, err := exec.LookPath("model-python")
 	if err != nil {

@@ -26,6 +26,7 @@ type noCompute struct{}
 func (noCompute) Buy(context.Context, string, json.RawMessage) (string, error) {
 	return "", errors.New("no node fits")
 }
+
 func (noCompute) Extend(context.Context, string, string, time.Duration) (inference.Lease, error) {
 	return inference.Lease{}, inference.ErrOver
 }

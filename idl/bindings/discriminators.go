@@ -141,8 +141,8 @@ var (
 	Instruction_GuaranteeResolve       = [8]byte{224, 95, 56, 96, 138, 10, 2, 86}
 	Instruction_KeeperActivate         = [8]byte{153, 84, 108, 56, 151, 192, 136, 68}
 	Instruction_KeeperRegister         = [8]byte{137, 179, 135, 236, 110, 248, 31, 168}
-	Instruction_KeeperSetSigner        = [8]byte{226, 228, 95, 146, 72, 186, 107, 180}
 	Instruction_KeeperRequestExit      = [8]byte{121, 110, 237, 239, 68, 45, 79, 241}
+	Instruction_KeeperSetSigner        = [8]byte{226, 228, 95, 146, 72, 186, 107, 180}
 	Instruction_KeeperSuspend          = [8]byte{81, 63, 138, 244, 62, 115, 44, 144}
 	Instruction_KeeperUpdate           = [8]byte{207, 42, 106, 14, 75, 183, 166, 132}
 	Instruction_KeeperWithdraw         = [8]byte{191, 82, 130, 117, 193, 212, 189, 201}

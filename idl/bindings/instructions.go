@@ -1079,6 +1079,35 @@ func NewKeeperRegisterInstruction(
 	), nil
 }
 
+// Builds a "keeper_request_exit" instruction.
+func NewKeeperRequestExitInstruction(
+	walletAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	keeperAccount solanago.PublicKey,
+	stakeVaultAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "wallet": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
+		// Account 1 "market": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
+		// Account 2 "keeper": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
+		// Account 3 "stake_vault": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		nil,
+	), nil
+}
+
 // Builds a "keeper_set_signer" instruction.
 func NewKeeperSetSignerInstruction(
 	// Params:
@@ -1127,35 +1156,6 @@ func NewKeeperSetSignerInstruction(
 		ProgramID,
 		accounts__,
 		buf__.Bytes(),
-	), nil
-}
-
-// Builds a "keeper_request_exit" instruction.
-func NewKeeperRequestExitInstruction(
-	walletAccount solanago.PublicKey,
-	marketAccount solanago.PublicKey,
-	keeperAccount solanago.PublicKey,
-	stakeVaultAccount solanago.PublicKey,
-) (solanago.Instruction, error) {
-	accounts__ := solanago.AccountMetaSlice{}
-
-	// Add the accounts to the instruction.
-	{
-		// Account 0 "wallet": Read-only, Signer, Required
-		accounts__.Append(solanago.NewAccountMeta(walletAccount, false, true))
-		// Account 1 "market": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
-		// Account 2 "keeper": Writable, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
-		// Account 3 "stake_vault": Read-only, Non-signer, Required
-		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, false, false))
-	}
-
-	// Create the instruction.
-	return solanago.NewInstruction(
-		ProgramID,
-		accounts__,
-		nil,
 	), nil
 }
 

@@ -44,7 +44,7 @@ func newRecorderFixture(t *testing.T, path string, at int64, secs ...uint32) *re
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			for _, x := range all {
-				require.NoError(t, x.Verify(records.Domain{1}))
+				require.NoError(t, x.Verify(records.Domain{1}, records.Wallets))
 				b.out = append(b.out, x.Statement)
 			}
 		},

@@ -12,7 +12,6 @@ use solana_address::Address;
 
 use super::{broken, Flows, IDLE};
 use crate::hostile::rules::{Act, Verdict};
-use crate::pda;
 
 #[derive(Clone, Default)]
 pub struct Idle {
@@ -76,11 +75,10 @@ impl Idle {
             if act.name == "report_vote" {
                 let grace = i64::from(market.params.period_secs / 60).max(5);
                 let in_time = known.is_none_or(|at| act.now <= at + grace);
-                let voter =
-                    act.signers.iter().find(|key| act.ledger.get::<Keeper>(&pda::keeper(key)).is_some());
+                let voter = act.keeper().map(|keeper| keeper.wallet);
                 let root = act.instruction.data.get(16..48).and_then(|root| <[u8; 32]>::try_from(root).ok());
                 if let (Some(voter), Some(root)) = (voter, root) {
-                    let vote = self.votes.entry((change.at, *voter)).or_insert((root, in_time));
+                    let vote = self.votes.entry((change.at, voter)).or_insert((root, in_time));
                     if vote.0 != root {
                         *vote = (root, in_time);
                     }

@@ -110,8 +110,9 @@ impl Verdicts {
         for change in act.changes::<Fault>() {
             if act.name == "slash_appeal" {
                 let signer = act.verified.first().map(|(key, _)| *key);
-                if let (Some(signer), Some((_, speakers))) = (signer, self.faults.get_mut(&change.at)) {
-                    speakers.insert(signer, weighs(act, &signer));
+                let keeper = signer.and_then(|key| appellant(act, &key));
+                if let (Some(keeper), Some((_, speakers))) = (keeper, self.faults.get_mut(&change.at)) {
+                    speakers.insert(keeper, weighs(act, &keeper));
                 }
             }
             let less = change.both().is_some_and(|(before, after)| before.flags & !after.flags != 0);
@@ -129,9 +130,16 @@ impl Verdicts {
     }
 }
 
-/// The keeper that signed.
+/// The wallet of the keeper that acts.
 fn speaker(act: &Act) -> Option<Address> {
-    act.signers.iter().copied().find(|key| act.ledger.get::<Keeper>(&pda::keeper(key)).is_some())
+    act.keeper().map(|keeper| keeper.wallet)
+}
+
+/// The wallet of the keeper that an appeal names, if the key has signed for it.
+fn appellant(act: &Act, key: &Address) -> Option<Address> {
+    let mut named = act.instruction.accounts.iter().filter_map(|meta| act.ledger.get::<Keeper>(&meta.pubkey));
+    let signs = |keeper: &&Keeper| keeper.signer == *key || keeper.former_signer == *key;
+    named.find(signs).map(|keeper| keeper.wallet)
 }
 
 /// The root that a vote is for.

@@ -26,7 +26,7 @@ mod state;
 
 use std::collections::BTreeSet;
 
-use gantry_market::state::{Credits, Market};
+use gantry_market::state::{Credits, Keeper, Market};
 use solana_address::Address;
 use solana_instruction::Instruction;
 
@@ -117,6 +117,13 @@ impl Act<'_> {
 
     pub fn signed(&self, who: &Address) -> bool {
         self.signers.contains(who)
+    }
+
+    /// The keeper that the instruction names and whose signer signed, before the act.
+    pub fn keeper(&self) -> Option<&Keeper> {
+        let mut named =
+            self.instruction.accounts.iter().filter_map(|meta| self.ledger.get::<Keeper>(&meta.pubkey));
+        named.find(|keeper| self.signed(&keeper.signer))
     }
 
     pub fn verified(&self, who: &Address, message: &[u8]) -> bool {

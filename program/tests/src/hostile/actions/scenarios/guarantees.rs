@@ -92,7 +92,7 @@ fn leaf_about(s: &mut Scene, node: &Address, up: bool, flags: u16) -> Option<Pla
     reported(s, period, &[leaf], &[0])
 }
 
-/// What a failed work proof costs, when its time has come.
+/// What a failed measurement costs, when its time has come.
 fn slashed(s: &mut Scene, node: &Address) -> Option<Plan> {
     let (at, fault) = s.any_where::<Fault>(|fault| fault.node == *node)?;
     let payer = s.actor().wallet();

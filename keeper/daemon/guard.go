@@ -133,9 +133,13 @@ func (k *Keeper) duplicateSigner(why string) error {
 
 // runGuard compares clock and votes until ctx ends. Its error ends the keeper.
 func (k *Keeper) runGuard(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- k.clock.run(ctx) }()
-	defer func() { <-done }()
+	defer func() {
+		end()
+		<-done
+	}()
 	tick := time.NewTicker(k.clock.o.Every)
 	defer tick.Stop()
 	for {

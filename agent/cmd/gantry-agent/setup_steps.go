@@ -140,11 +140,12 @@ func (j *joining) look(ctx context.Context, m *doctor.Machine) (found, wrong []d
 	return found, wrong
 }
 
-// mend runs what installs what is missing, where the owner agrees: by --install, or when asked.
+// mend runs what installs what is missing, where the owner agrees: by --install, or when asked. What the owner accepts as it is
+// stays so.
 func (j *joining) mend(ctx context.Context, wrong []doctor.Finding) (bool, error) {
 	var commands []string
 	for _, f := range wrong {
-		if f.Automatic {
+		if f.Automatic && !slices.Contains(j.cli.StringSlice("accept"), f.ID) {
 			commands = append(commands, f.Fix)
 		}
 	}

@@ -32,7 +32,7 @@ await other.getByRole('alert').getByText('is used, or older than').waitFor();
 await look(other, 'sign in');
 await other.getByLabel('Token of the server').fill('gantry_wrong');
 await other.keyboard.press('Enter');
-await other.getByRole('alert').getByText('the token is not that of this server').waitFor();
+await other.getByRole('alert').getByText('the token is not one of this server').waitFor();
 await other.getByLabel('Token of the server').fill(readFileSync(tokenFile, 'utf8').trim());
 await other.keyboard.press('Enter');
 await heading(other, 'Market');

@@ -32,7 +32,7 @@ func (s *session) requirement(m market.Model) (market.Requirement, error) {
 	for name, figure := range map[string]*uint32{"min-tops": &r.MinOperations, "min-bandwidth": &r.MinBandwidth} {
 		if text := s.cli.String(name); text != "" {
 			if *figure, err = service.ParseThousandths(text); err != nil {
-				return r, usage("--"+name+": "+err.Error(), "")
+				return r, usage("--"+name+": "+err.Error(), "a number with at most three decimals, such as 1.5")
 			}
 		}
 	}

@@ -248,14 +248,14 @@ func TestServeReads(t *testing.T) {
 var shBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // examples runs the examples of a page as a reader would; none of them may fail.
-func (v *served) examples(name string, env ...string) error {
-	page, err := os.ReadFile(filepath.Join("../../docs/operate", name))
+func (v *served) examples(path string, env ...string) error {
+	page, err := os.ReadFile(filepath.Join("../..", path))
 	if err != nil {
 		return err
 	}
 	blocks := shBlock.FindAllSubmatch(page, -1)
-	if len(blocks) < 6 {
-		return fmt.Errorf("the page has %d examples", len(blocks))
+	if len(blocks) == 0 {
+		return fmt.Errorf("%s has no examples", path)
 	}
 	for _, b := range blocks {
 		cmd := exec.Command("sh", "-euc", string(b[1]))

@@ -199,11 +199,11 @@ func TestServeBuysOnce(t *testing.T) {
 	}
 	ran := make(chan error, 1)
 	go func() {
-		ran <- v.examples("serve.md", "LEASE="+second.Address.String(), "PROVIDER="+m.provider.PublicKey().String(), "NODE="+node.Address.String())
+		ran <- v.examples("docs/operate/serve.md", "LEASE="+second.Address.String(), "PROVIDER="+m.provider.PublicKey().String(), "NODE="+node.Address.String())
 	}()
 	m.award(customer.PublicKey(), node)
 	require.NoError(t, <-ran)
-	require.NoError(t, v.examples("teams.md"))
+	require.NoError(t, v.examples("docs/operate/teams.md"))
 }
 
 // open counts the orders of a customer that wait for their award.

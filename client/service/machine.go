@@ -93,7 +93,7 @@ func classOf(n *market.Node) ClassTerms {
 // Machine describes a node, anybody's. Errors: ErrNoNode, and those of the cluster.
 func (s *Service) Machine(ctx context.Context, address solana.PublicKey) (Machine, error) {
 	n, found, err := query.Find[market.Node](ctx, s.client, address, s.client.Commitment())
-	if err != nil {
+	if err != nil && !errors.Is(err, market.ErrUnknownAccount) {
 		return Machine{}, err
 	}
 	none := &Failure{

@@ -15,7 +15,8 @@ var block = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```")
 var interfaces = map[string]string{
 	"docs/operate/inference.md": "localnet/scenario/inference_test.go",
 	"docs/operate/templates.md": "localnet/scenario/templates_test.go",
-	"docs/operate/serve.md":     "client/cli/serve_engine_test.go",
+	"docs/operate/serve.md":     "client/cli/serve_orders_engine_test.go",
+	"docs/operate/teams.md":     "client/cli/serve_orders_engine_test.go",
 	"docs/operate/mcp.md":       "",
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change: many random cases of the property tests, all bit flips of the real evidence
 # samples, hostile sequences and mutants, then every fuzz target for a while.
-# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|kill|nat|hostile|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
+# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|kill|nat|hostile|templates|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
 # nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go
 cd "$root"
-[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim kill network nat hostile verify agave fuzz
+[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim kill network nat hostile templates verify agave fuzz
 
 exhaustive() { GANTRY_EXHAUSTIVE=1 go test -count=1 "$@"; }
 
@@ -37,11 +37,13 @@ for part in "$@"; do
   nat) if [ "$(id -u)" = 0 ]; then "$root/scripts/nat.sh"; else say "SKIPPED nat: it needs root, to make network namespaces"; fi ;;
   # A million hostile instructions and every mutant: minutes each on an idle machine, too long for every change.
   hostile) GANTRY_HOSTILE_INSTRUCTIONS=${GANTRY_HOSTILE_INSTRUCTIONS:-1000000} "$root/scripts/hostile.sh" ;;
+  # Programs of templates in containers, and llama.cpp's server as processes.
+  templates) "$root/scripts/toolchain.sh" sandbox registry openai model jupyter && GANTRY_TEMPLATES=1 go test -count=1 -timeout 30m -run 'Container|RealModel' ./agent/runtime ./client/inference ;;
   # The program's bytes from a place that shares nothing with this one, and the program on the next release of Agave.
   verify) "$root/scripts/program-verify.sh" ;;
   agave) "$root/scripts/agave-next.sh" ;;
   fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
-  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, kill, network, nat, hostile, verify, agave and fuzz" ;;
+  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, kill, network, nat, hostile, templates, verify, agave and fuzz" ;;
   esac || failed+=("$part")
 done
 [ ${#failed[@]} -eq 0 ] || die "nightly: failed: ${failed[*]}"

@@ -10,7 +10,7 @@
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
 #   openai  the stock OpenAI client for Python and LiteLLM, with which /openai/v1 is tried; without them those tests are skipped
-#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab for the same. Without them those tests are skipped
+#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab for the same. Not in all; without them those tests are skipped
 #   promtool  Prometheus and its tool, with which alert rules and dashboards are tried; without them those tests are skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
@@ -258,7 +258,7 @@ need_clients() {
 for part in "$@"; do
   case $part in
     go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter) "need_$part" ;;
-    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai && need_model && need_jupyter ;;
+    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
     *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter or all" ;;
   esac
 done

@@ -40,7 +40,7 @@ func testClock(t *testing.T, ahead *time.Duration, log zerolog.Logger) *clock {
 
 func guarded(t *testing.T) (*Keeper, solana.PrivateKey) {
 	key := newWallet(t)
-	k := &Keeper{c: Config{Wallet: key}, log: zerolog.Nop(), now: time.Now, view: view.New(view.Options{}), pool: statement.NewPool(), secs: 5}
+	k := &Keeper{c: Config{Wallet: key}, wallet: key.PublicKey(), log: zerolog.Nop(), now: time.Now, view: view.New(view.Options{}), pool: statement.NewPool(), secs: 5}
 	k.timing.Keep = time.Hour
 	signer, err := records.NewSigner(key)
 	require.NoError(t, err)
@@ -51,6 +51,7 @@ func guarded(t *testing.T) (*Keeper, solana.PrivateKey) {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	protected := signing.New(s, signer, records.Domain{1})
 	k.store, k.signer = protected, protected
+	k.named = records.As(k.wallet, k.signer)
 	k.signing = &guardedStore{Store: protected, clock: k.clock}
 	k.watchOwn()
 	return k, key

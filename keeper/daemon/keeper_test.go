@@ -62,7 +62,7 @@ func (r *replica) start() {
 	}
 	matcher := match.New()
 	k := &Keeper{
-		c: Config{Wallet: r.wallet, Data: r.data}, log: log, now: time.Now, domain: r.chain.market.Domain,
+		c: Config{Wallet: r.wallet, Data: r.data}, wallet: r.wallet.PublicKey(), log: log, now: time.Now, domain: r.chain.market.Domain,
 		secs: periodSecs, retention: r.chain.market.Params.ReportRetentionSecs, view: view.New(view.Options{Listeners: []view.Listener{matcher}}), matcher: matcher, pool: statement.NewPool(),
 	}
 	timing, err := Timing{
@@ -79,6 +79,7 @@ func (r *replica) start() {
 	require.NoError(r.t, err)
 	protected := signing.New(db, key, k.domain)
 	k.store, k.signer = protected, protected
+	k.named = records.As(k.wallet, k.signer)
 	k.clock, err = newClock(clockOptions{
 		Chain: func(context.Context) (time.Time, error) { return time.Now().Add(-500 * time.Millisecond), nil },
 		Now:   k.now, Limit: 5 * time.Second, Every: time.Second,

@@ -35,7 +35,7 @@ func TestOpenSigner(t *testing.T) {
 	_, err := OpenSigner(conf)
 	require.ErrorIs(t, err, ErrNoSigner)
 	require.ErrorContains(t, err, "gantry-keeper signer init")
-	about := `{"keeper":"` + key.PublicKey().String() + `","domain":"` + records.Domain{1}.String() + `","period_secs":5}`
+	about := `{"keeper":"` + key.PublicKey().String() + `","key":"` + key.PublicKey().String() + `","domain":"` + records.Domain{1}.String() + `","period_secs":5}`
 	require.NoError(t, os.WriteFile(filepath.Join(dir, fileSigner), []byte(about), 0o600))
 	_, err = OpenSigner(conf)
 	require.ErrorIs(t, err, ErrNoSigner)

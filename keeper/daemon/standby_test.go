@@ -21,7 +21,7 @@ import (
 // A keeper that stands by is healthy and not ready, says why, and gives its address to the keeper that works.
 func TestAKeeperThatStandsByShowsIt(t *testing.T) {
 	key, folder := newWallet(t), t.TempDir()
-	about := `{"keeper":"` + key.PublicKey().String() + `","domain":"` + records.Domain{1}.String() + `","period_secs":5}`
+	about := `{"keeper":"` + key.PublicKey().String() + `","key":"` + key.PublicKey().String() + `","domain":"` + records.Domain{1}.String() + `","period_secs":5}`
 	require.NoError(t, os.WriteFile(filepath.Join(folder, fileSigner), []byte(about), 0o600))
 	s, err := store.Open(filepath.Join(folder, fileStore), store.Options{Keeper: key.PublicKey(), Domain: records.Domain{1}, FirstPeriod: 7})
 	require.NoError(t, err)

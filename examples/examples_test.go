@@ -68,7 +68,7 @@ func TestVerifyEvidence(t *testing.T) {
 	key, bundle := filepath.Join(dir, "node.json"), filepath.Join(dir, "evidence.bundle")
 	require.NoError(t, chain.SaveKeypair(key, solana.NewWallet().PrivateKey))
 	collected, err := exec.CommandContext(t.Context(), agent, "evidence", "collect", "--data-dir", dir, "--node-key", key,
-		"--inventory", "simulated:A100:1", "--order", "64", "--out", bundle).CombinedOutput()
+		"--inventory", "simulated:A100:1", "--out", bundle).CombinedOutput()
 	require.NoError(t, err, "%s", collected)
 
 	out, err := run(t, "verify-evidence", bundle)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/localnet/selfsigned"
 )
 
@@ -35,7 +36,7 @@ func TestAlertsOfTheMarketFireByTheirFaults(t *testing.T) {
 	ctx, dir := t.Context(), stateDir(t)
 	nodes := network.DefaultNodes(2)
 	nodes[1].Slow = 8 // it claims an H100: the demo says why eight
-	n, err := network.Start(ctx, network.Config{Engine: kind(t), Dir: dir, Keepers: 4, Customers: 1, Nodes: nodes, Log: warnings(t)})
+	n, err := network.Start(ctx, network.Config{Engine: kind(t), Dir: dir, Keepers: 4, Customers: 1, Nodes: nodes, Models: seed.Calibrated(), Log: warnings(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(ctx))
@@ -87,39 +88,6 @@ func TestAlertsOfTheMarketFireByTheirFaults(t *testing.T) {
 	for _, a := range alerts {
 		t.Run(a.name, func(t *testing.T) { r.judge(t, a) })
 	}
-}
-
-// overloading is more machines than the checks that a keeper has in flight at once (256).
-const overloading = 280
-
-// A keeper of more machines than it can ask at once leaves checks out while none of them answers.
-func TestAnOverloadedKeeperRaisesItsAlert(t *testing.T) {
-	needsPromtool(t)
-	ctx := t.Context()
-	nodes := make([]network.NodeSpec, overloading)
-	for i := range nodes {
-		nodes[i] = network.NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i / 10, GPU: "A100", Region: "us-west-2", Price: 1_260_000}
-	}
-	n, err := network.Start(ctx, network.Config{
-		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Nodes: nodes, Fleet: true, Log: warnings(t),
-		KeeperFlags: []string{"--simulate-unmeasured", "--evidence-every", "0", "--lines=false", "--check-interval", "2s", "--check-timeout", "10s"},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	require.NoError(t, n.LaunchKeepers(ctx))
-	const keeper = "keeper-1"
-	r := record(t, n, map[string]string{keeper: "gantry-keeper"})
-	require.NoError(t, n.LaunchAgents(ctx))
-	r.shownWithin(t, 8*time.Minute, keeper, "gantry_keeper_nodes_watched", func(v float64) bool { return v >= overloading }, `duty="all"`)
-	r.shown(t, keeper, "gantry_keeper_checks_skipped_total", equals(0))
-	from := r.now() - 1
-	for _, m := range n.Nodes {
-		require.NoError(t, n.Silence(m, true))
-	}
-	r.shown(t, keeper, "gantry_keeper_checks_skipped_total", func(v float64) bool { return v > 0 })
-	end := r.now() + 16
-	require.Eventually(t, func() bool { return r.now() > end+1 }, time.Minute, tick)
-	r.judge(t, alert{daemon: "keeper", name: "GantryKeeperOverloaded", instance: keeper, step: time.Minute, quiet: from, fires: end})
 }
 
 // strangers are peers that no one knows, each there for less than the time that they are let. Sixteen addresses with eight

@@ -147,11 +147,6 @@ func (r *recorder) now() int {
 // shown waits until a figure of a process, with labels such as status="active", has a value that a condition takes.
 func (r *recorder) shown(t *testing.T, name, figure string, cond func(float64) bool, labels ...string) {
 	t.Helper()
-	r.shownWithin(t, 2*time.Minute, name, figure, cond, labels...)
-}
-
-func (r *recorder) shownWithin(t *testing.T, most time.Duration, name, figure string, cond func(float64) bool, labels ...string) {
-	t.Helper()
 	require.Eventually(t, func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -165,7 +160,7 @@ func (r *recorder) shownWithin(t *testing.T, most time.Duration, name, figure st
 			}
 		}
 		return false
-	}, most, tick, "%s of %s", figure, name)
+	}, 2*time.Minute, tick, "%s of %s", figure, name)
 }
 
 // alert is one that a fault has caused: it was quiet at one tick, and fires at a later one, each tick being as long as step.

@@ -194,7 +194,8 @@ func (n *Network) Bids(ctx context.Context, m *Machine) (Output, error) {
 // StartAgent starts a machine's agent.
 func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 	args := append([]string{"run"}, n.agentArgs(m, n.relayed())...)
-	args = slices.Concat(args, []string{"--simulate-silence-file", m.silence}, n.cfg.Flags[m.Name])
+	// A cheat does not leave because it is slow, and a machine that shares its processor with the whole network does not either.
+	args = slices.Concat(args, []string{"--stay-when-slow", "--simulate-silence-file", m.silence}, n.cfg.Flags[m.Name])
 	if !m.Namespaces {
 		// The routes and the firewall of the computer that a local network is tried on are left alone.
 		args = append(args, "--no-lease-network")
@@ -203,8 +204,7 @@ func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
 		args = append(args, "--listen", at)
 	}
 	if m.Slow > 1 {
-		// As a cheat would: an honest machine leaves before that costs stake.
-		args = append(args, "--simulate-slow-factor", strconv.Itoa(m.Slow), "--stay-when-slow")
+		args = append(args, "--simulate-slow-factor", strconv.Itoa(m.Slow))
 	}
 	if m.Wrong {
 		args = append(args, "--simulate-wrong-work")

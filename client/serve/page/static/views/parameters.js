@@ -2,13 +2,16 @@
 import { choice, el, field } from '../dom.js';
 import { amount, cost, micro, span, usdc } from '../show.js';
 
+// escaped is a pattern as browsers take it, which ignore one with a bare hyphen at the end of a class.
+const escaped = (pattern) => pattern.replace(/([^\\])-\]/g, '$1\\-]');
+
 function control(name, p) {
   if (p.type === 'choice') return choice(`set.${name}`, p.choices.map((c) => [c, c]), p.default);
   if (p.type === 'boolean') return choice(`set.${name}`, [['true', 'yes'], ['false', 'no']], p.default || 'false');
   const number = p.type === 'integer' || p.type === 'number';
   return el('input', {
     name: `set.${name}`, value: p.default, required: p.required, autocomplete: p.secret ? 'new-password' : 'off', spellcheck: 'false', maxlength: 4096,
-    type: p.secret ? 'password' : number ? 'number' : 'text', min: number && p.min, max: number && p.max, step: p.type === 'integer' ? 1 : number && 'any', pattern: !number && p.pattern,
+    type: p.secret ? 'password' : number ? 'number' : 'text', min: number && p.min, max: number && p.max, step: p.type === 'integer' ? 1 : number && 'any', pattern: !number && p.pattern && escaped(p.pattern),
   });
 }
 

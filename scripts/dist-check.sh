@@ -180,8 +180,8 @@ keep() {
   serve gantry-keeper keeper GANTRY_KEEPER_DATA=/var/lib/gantry-keeper "GANTRY_KEEPER_SIGNER=tls://$signer@127.0.0.1:$signer_port" \
     "GANTRY_KEEPER_METRICS=127.0.0.1:$figures" -- gantry-keeper run --localnet
 }
-# figure NAME: a figure of the keeper.
-figure() { curl -sf "http://127.0.0.1:$figures/metrics" | sed -n "s/^gantry_keeper_$1 //p"; }
+# figure NAME: a figure of the keeper, which large ones show with an exponent.
+figure() { curl -sf "http://127.0.0.1:$figures/metrics" | awk -v name="gantry_keeper_$1" '$1 == name { printf "%d\n", $2 }'; }
 # votes WHAT: both run, and the keeper's vote makes a later report final: three keepers have a quorum together only.
 votes() {
   sign &

@@ -23,6 +23,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/localnet/selfsigned"
 	"github.com/gantry-market/gantry/packaging/grafana"
 )
@@ -46,7 +47,7 @@ func TestAPrometheusServerReadsAMarket(t *testing.T) {
 	ctx, dir := t.Context(), stateDir(t)
 	lost := filepath.Join(dir, "lost-gpu")
 	n, err := network.Start(ctx, network.Config{
-		Engine: kind(t), Dir: dir, Keepers: 3, Customers: 2, Nodes: network.DefaultNodes(2), Log: warnings(t),
+		Models: seed.Calibrated(), Engine: kind(t), Dir: dir, Keepers: 3, Customers: 2, Nodes: network.DefaultNodes(2), Log: warnings(t),
 		Flags: map[string][]string{"node-2": {"--simulate-lost-gpu-file", lost, "--report-dead-after", "-1s"}},
 	})
 	require.NoError(t, err)

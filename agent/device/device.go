@@ -86,7 +86,7 @@ func (g *GPU) Run(ctx context.Context, t measure.Task, ended func(uint32, measur
 	return d.Run(ctx, t, ended)
 }
 
-// Profile is what a GPU of this kind is asked for, see [cuda.Info.Profile]. It opens the GPU.
+// Profile is what the GPU is asked for, see [cuda.Info.Profile]. It opens the GPU.
 func (g *GPU) Profile(ctx context.Context) (measure.Profile, error) {
 	d, err := g.use(ctx)
 	if err != nil {

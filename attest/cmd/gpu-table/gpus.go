@@ -9,20 +9,10 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/attest"
-	"github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/attest/measure/check"
 	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/attest/measure/cuda"
 )
-
-// profileOf is what a GPU is calibrated with: the profile of its class, or, of one that the table of classes does not
-// have, that of its size.
-func profileOf(i cuda.Info) measure.Profile {
-	if g := class.GPUs().Device("", i.Name); g != nil {
-		return g.Profile.Format()
-	}
-	return i.Profile()
-}
 
 // gpuTable measures every GPU of this machine, prints the figures that classes are made of, and writes them into the
 // table of classes that is in a file, if one is named.
@@ -104,7 +94,7 @@ func oneGPU(ctx context.Context, index, repeat int) (m measuredGPU, err error) {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	p := profileOf(d.Info)
+	p := d.Info.Profile()
 	var operations, bandwidth []float64
 	for range repeat {
 		c, err := check.Device(ctx, d, p)

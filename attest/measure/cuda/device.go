@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/attest/measure/class"
 )
 
 const (
@@ -53,9 +54,12 @@ type Info struct {
 	Driver     int    // 12040 is 12.4
 }
 
-// Profile is what GPUs of the device's size are asked for, with 90 % of its memory: those of docs/protocol/measurement.md.
-// A market's models may ask for another.
+// Profile is what the device is asked for where no market says it: the profile of its class or, for a device that the
+// table of classes does not have, one by its size, with 90 % of its memory (docs/protocol/measurement.md).
 func (i Info) Profile() measure.Profile {
+	if g := class.GPUs().Device("", i.Name); g != nil {
+		return g.Profile.Format()
+	}
 	p := measure.Profile{Order: 8192, Fold: 4, Rows: 1 << 15, ChainMs: 15000, WalkMs: 1500, Lanes: 1 << 15}
 	switch {
 	case i.Capability >= 100:

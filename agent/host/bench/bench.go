@@ -26,12 +26,8 @@ const (
 	ByProcessor = "processor, as there is no GPU"
 )
 
-const (
-	// chainMs and walkMs are the times that a GPU computes here: a part of what keepers ask for.
-	chainMs, walkMs = 3000, 500
-	// checks is how often a processor is measured: once is a twentieth of a second, and others use it too.
-	checks = 8
-)
+// checks is how often a processor is measured: once is a twentieth of a second, and others use it too.
+const checks = 8
 
 // ErrFigures: the result of a benchmark cannot be what a device has made.
 var ErrFigures = errors.New("bench: the devices made nothing that can be measured")
@@ -140,7 +136,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return r, nil
 }
 
-// one measures a device: a GPU once, by the profile of its size, a processor several times, of which the medians count.
+// one measures a device: a GPU once, by its own profile in the times of the light form, a processor several times, of
+// which the medians count.
 func one(ctx context.Context, d measure.Device) (GPU, error) {
 	p, times := class.Profile, checks
 	if gpu, ok := d.(*device.GPU); ok {
@@ -148,7 +145,8 @@ func one(ctx context.Context, d measure.Device) (GPU, error) {
 		if p, err = gpu.Profile(ctx); err != nil {
 			return GPU{}, err
 		}
-		p.ChainMs, p.WalkMs, times = chainMs, walkMs, 1
+		light := p.Light()
+		p.ChainMs, p.WalkMs, times = light.ChainMs, light.WalkMs, 1
 	}
 	var operations, bandwidth []float64
 	for range times {

@@ -178,7 +178,7 @@ func (s *Server) startLease(from solana.PublicKey, req messages.LeaseMeasureRequ
 				g.Profile = g.Profile.Light()
 			}
 			gpus = append(gpus, g)
-			longest = max(longest, time.Duration(g.Profile.ChainMs+g.Profile.WalkMs)*time.Millisecond)
+			longest = max(longest, g.Profile.Time())
 		}
 	}
 	if err != nil || len(gpus) == 0 || len(gpus) > format.MaxGPUs {

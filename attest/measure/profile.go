@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"time"
 )
 
 // Bounds of a profile and of a run.
@@ -123,6 +124,11 @@ func (p Profile) Memory() uint64 { return uint64(p.Resident) * p.SlotBytes() }
 
 // Items is the number of items that a walk chooses from.
 func (p Profile) Items() uint64 { return p.Memory() / ItemBytes }
+
+// Time is how long rounds and walks are begun, together: a measurement takes a little longer.
+func (p Profile) Time() time.Duration {
+	return (time.Duration(p.ChainMs) + time.Duration(p.WalkMs)) * time.Millisecond
+}
 
 // SlotRound is the round whose bytes lie in a slot after a number of rounds: the last that was written there.
 func (p Profile) SlotRound(slot, rounds uint32) uint32 {

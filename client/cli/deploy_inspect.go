@@ -110,12 +110,11 @@ func drawnFor(mode string, n *market.Node, drawn byte) bool {
 
 // takes is how long a measurement beside a job takes at most, if the machine is honest.
 func (m *measurement) takes() time.Duration {
-	longest := uint32(0)
+	var longest time.Duration
 	for _, g := range m.lease.GPUs {
-		p := g.Profile.Light()
-		longest = max(longest, p.ChainMs+p.WalkMs)
+		longest = max(longest, g.Profile.Light().Time())
 	}
-	return 2*time.Duration(longest)*time.Millisecond + inspectSlack
+	return 2*longest + inspectSlack
 }
 
 // drawWait is a random time within what is left of a lease.

@@ -160,7 +160,7 @@ func (k *Asker) measure(ctx context.Context, a Asked, line Line, c *collected) (
 func (k *Asker) limit(asked []format.Asked) time.Duration {
 	var longest time.Duration
 	for _, a := range asked {
-		longest = max(longest, time.Duration(a.Profile.ChainMs)*time.Millisecond+time.Duration(a.Profile.WalkMs)*time.Millisecond)
+		longest = max(longest, a.Profile.Time())
 	}
 	return 2*longest + k.o.Slack
 }

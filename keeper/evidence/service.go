@@ -143,7 +143,7 @@ func (s *Service) Judge(q Question, raw []byte, now time.Time) (Verdict, error) 
 		v.Tier, entry.Proven = 1, nil
 		v.Why = append(v.Why, why)
 	}
-	if s.elsewhere(q.Account, entry) && v.Tier == 3 {
+	if s.answeredByAnother(q.Account, entry) && v.Tier == 3 {
 		v.Tier = 1
 		v.Why = append(v.Why, "not tier 3: another process than the guest has answered since the last bundle")
 	}
@@ -203,10 +203,10 @@ func (s *Service) Answered(node solana.PublicKey, guest [32]byte) {
 	keys[guest] = true
 }
 
-// elsewhere reports whether answers since a node's last bundle came from a process that no bundle vouches for: neither
+// answeredByAnother reports whether answers since a node's last bundle came from a process that no bundle vouches for: neither
 // this one nor the last of tier 3, from before a start. Otherwise a machine without the GPUs could answer, and the
 // guest show evidence.
-func (s *Service) elsewhere(account solana.PublicKey, r Entry) bool {
+func (s *Service) answeredByAnother(account solana.PublicKey, r Entry) bool {
 	last := s.entries[account]
 	for key := range s.answered[account] {
 		if k := hexOf(key); k != r.Guest && (last.Tier < 3 || k != last.Guest) {

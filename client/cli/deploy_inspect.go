@@ -16,9 +16,9 @@ import (
 const (
 	flagInspect = "inspect"
 
-	// besideShare is the part of what was promised, in percent, that a machine must reach beside a job, which may have
-	// most of the GPU.
-	besideShare = 10
+	// inspectedShare is the part of what was promised, in percent, that a machine must reach while a job may have most
+	// of the GPU.
+	inspectedShare = 10
 	// inspections is how often a machine is tried that does not pass at once, inspectPause lies between two tries.
 	inspections  = 3
 	inspectPause = 5 * time.Second
@@ -68,11 +68,11 @@ func (d *deployment) inspectOnce(ctx context.Context, l market.Lease) (why, err 
 	if !ok || !known || cur.State() != market.LeaseRunning {
 		return nil, nil
 	}
-	var drawn [1]byte
-	if _, err := rand.Read(drawn[:]); err != nil {
-		return nil, fmt.Errorf("random number: %w", err)
+	drawn, err := drawByte()
+	if err != nil {
+		return nil, err
 	}
-	if !drawnFor(d.p.Inspect, &n, drawn[0]) {
+	if !drawnFor(d.p.Inspect, &n, drawn) {
 		return nil, nil
 	}
 	now, err := d.s.now()
@@ -103,7 +103,7 @@ func drawnFor(mode string, n *market.Node, drawn byte) bool {
 	case verifyAlways:
 		return true
 	case verifyAuto:
-		return n.Spec.Simulated == 0 && drawn%inspectedOneIn == 0
+		return n.Spec.Simulated == 0 && drawn%drawnOneIn == 0
 	}
 	return false
 }
@@ -129,7 +129,7 @@ func drawWait(left time.Duration) (time.Duration, error) {
 // inspect measures a machine beside its job. why is why it does not pass; nil also where the job has left it no memory,
 // which a machine cannot be blamed for.
 func (d *deployment) inspect(ctx context.Context, l market.Lease, m *measurement) (why, err error) {
-	m.beside, m.promise.Least = true, besideShare
+	m.lease.Beside, m.promise.Least = true, inspectedShare
 	for i := range inspections {
 		if i > 0 {
 			select {

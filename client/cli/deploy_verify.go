@@ -22,9 +22,9 @@ const (
 
 	// figureAge is how many periods old a figure may be for auto.
 	figureAge = 2
-	// inspectedOneIn is the share of leases, 1/n, that auto measures whatever is known of the machine: one that relays its
+	// drawnOneIn is the share of leases, 1/n, that auto measures whatever is known of the machine: one that relays its
 	// work must have the other machine ready at all times.
-	inspectedOneIn = 8
+	drawnOneIn = 8
 )
 
 // checkMeasuring checks the flags that say when machines are measured.
@@ -73,27 +73,36 @@ func (d *deployment) wantsMeasured(ctx context.Context, l market.Lease) (bool, e
 	if err != nil {
 		return false, fmt.Errorf("node %s of lease %s is not seen on chain: %w", l.Node, l.Address, err)
 	}
-	var drawn [1]byte
-	if _, err := rand.Read(drawn[:]); err != nil {
-		return false, fmt.Errorf("random number: %w", err)
+	drawn, err := drawByte()
+	if err != nil {
+		return false, err
 	}
 	now, err := d.s.now()
 	if err != nil {
 		return false, err
 	}
-	return d.p.Verify == verifyAlways || inspects(&n, uint64(now)/uint64(max(d.mk.Params.PeriodSecs, 1)), drawn[0]), nil
+	return d.p.Verify == verifyAlways || verifies(&n, uint64(now)/uint64(max(d.mk.Params.PeriodSecs, 1)), drawn), nil
 }
 
-// inspects reports whether auto measures a lease of a node in a period, with a byte that is drawn. Simulated GPUs have nothing to
+// drawByte is a byte at random.
+func drawByte() (byte, error) {
+	var b [1]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 0, fmt.Errorf("random number: %w", err)
+	}
+	return b[0], nil
+}
+
+// verifies reports whether auto measures a lease of a node in a period, with a byte that is drawn. Simulated GPUs have nothing to
 // show.
-func inspects(n *market.Node, period uint64, drawn byte) bool {
+func verifies(n *market.Node, period uint64, drawn byte) bool {
 	switch {
 	case n.Spec.Simulated == 1:
 		return false
 	case n.MeasuredPeriod == 0, period > n.MeasuredPeriod+figureAge:
 		return true
 	}
-	return drawn%inspectedOneIn == 0
+	return drawn%drawnOneIn == 0
 }
 
 // startOne has a lease's machine measured if that is wanted, brings the job, and waits until it runs. The job is brought when the

@@ -131,7 +131,7 @@ func nodeTable(w io.Writer, nodes []service.Offer) {
 			m = *n.Measured
 		}
 		rows[i] = []string{
-			n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), n.Link, n.Region, tier, beside(m.TOPS, n.Claimed.TOPS), beside(m.Bandwidth, n.Claimed.Bandwidth), line(n), n.Uptime,
+			n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), n.Link, n.Region, tier, withSheet(m.TOPS, n.Claimed.TOPS), withSheet(m.Bandwidth, n.Claimed.Bandwidth), line(n), n.Uptime,
 			n.Rating, n.Price, m.PricePerTOPS, m.PricePerGBs, n.Stake, n.Reputation, mark(n.Verified), n.Status,
 		}
 		if n.Latency != nil {
@@ -148,8 +148,8 @@ func nodeTable(w io.Writer, nodes []service.Offer) {
 	table(w, heads, rows)
 }
 
-// beside is a figure that keepers have measured and, in brackets, that of the data sheet.
-func beside(measured, sheet string) string {
+// withSheet is a figure that keepers have measured and, in brackets, that of the data sheet.
+func withSheet(measured, sheet string) string {
 	if sheet == "" {
 		return measured
 	}

@@ -76,7 +76,7 @@ func (s *session) verify() error {
 	if err != nil {
 		return err
 	}
-	m.beside = s.cli.Bool(flagBeside)
+	m.lease.Beside = s.cli.Bool(flagBeside)
 	stop := s.waiting("the machine to compute", "Ctrl-C ends the measurement")
 	m.run(s.ctx, r, nil)
 	stop()
@@ -95,7 +95,6 @@ type measurement struct {
 	node    string
 	promise measure.Promise
 	sim     bool
-	beside  bool
 
 	result measure.Result
 	slow   error // ErrSlow of measured figures
@@ -129,7 +128,7 @@ func promiseOf(n *market.Node) measure.Promise {
 
 // run measures; began is called when the machine has begun.
 func (m *measurement) run(ctx context.Context, r *remote, began func()) {
-	m.lease.Began, m.lease.Beside = began, m.beside
+	m.lease.Began = began
 	if err := r.reach(ctx, m.lease.Key); err != nil {
 		m.result = measure.Result{Outcome: measure.Unknown, Why: err}
 		return
@@ -164,7 +163,7 @@ func (m *measurement) judged() error {
 		return nil
 	case errors.As(why, &answer) && answer.Why == messages.MeasureJob:
 		return refused("the lease's job has the GPUs", "measure when it is over, or beside it, which takes memory and time from it: --"+flagBeside)
-	case m.slow != nil && m.beside:
+	case m.slow != nil && m.lease.Beside:
 		return refused("the machine is slower than promised beside the job: "+why.Error(), "measure again when the job is over")
 	}
 	return refused(fmt.Sprintf("the machine of lease %s does not pass: %s", m.lease.Address, why), "end the lease with: gantry stop "+m.lease.Address.String())
@@ -172,7 +171,7 @@ func (m *measurement) judged() error {
 
 func (m *measurement) describe() measuredJSON {
 	out := measuredJSON{
-		Lease: m.lease.Address.String(), Node: m.node, Simulated: m.sim, Outcome: m.outcome(), BesideJob: m.beside,
+		Lease: m.lease.Address.String(), Node: m.node, Simulated: m.sim, Outcome: m.outcome(), BesideJob: m.lease.Beside,
 		PromisedOperations: m.promise.Operations, PromisedBandwidth: m.promise.Bandwidth,
 	}
 	if why := m.why(); why != nil {

@@ -32,7 +32,7 @@ func TestAutoMeasuresOldFiguresAndOneInEight(t *testing.T) {
 	} {
 		got := 0
 		for drawn := range 256 {
-			if inspects(c.n, 100, byte(drawn)) {
+			if verifies(c.n, 100, byte(drawn)) {
 				got++
 			}
 		}

@@ -28,6 +28,9 @@ const (
 // Reasons are all of them.
 func Reasons() []Reason { return []Reason{Hours, Used, Slow, Fault, Status} }
 
+// leaves reports whether a machine leaves the market for the reason.
+func (r Reason) leaves() bool { return r == Hours || r == Used || r == Slow }
+
 // State says whether a machine takes new leases.
 type State struct {
 	Offering bool `json:"offering"`
@@ -66,7 +69,7 @@ func decide(f facts) (State, market.NodeStatus) {
 	if status == market.NodeSuspended || status == market.NodeRetired {
 		return State{Reason: Status, Text: "the node is " + status.String() + " on chain"}, 0
 	}
-	out := s.Reason == Hours || s.Reason == Used || s.Reason == Slow
+	out := s.Reason.leaves()
 	want := market.NodeStatus(0)
 	switch {
 	case out && status == market.NodeActive && f.now.Unix() < f.node.GuaranteedUntil:
@@ -112,7 +115,7 @@ func (f facts) state() State {
 
 // Withholds says why a machine must not bid for an order whose lease ends at latestEnd, unix seconds, at the latest; empty if it may.
 func withholds(s State, h hours.Schedule, now time.Time, latestEnd int64) string {
-	if s.Reason == Hours || s.Reason == Used || s.Reason == Slow {
+	if s.Reason.leaves() {
 		return s.Text
 	}
 	end := time.Unix(latestEnd, 0)

@@ -57,7 +57,7 @@ func checkMissing(ctx context.Context, m *Machine) Finding {
 		device, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "device"))
 		hex := func(raw []byte) string { return strings.TrimPrefix(strings.TrimSpace(string(raw)), "0x") }
 		if u := class.GPUs().Refused(hex(vendor) + ":" + hex(device)); u != nil {
-			other = fmt.Sprintf("; AMD's %s is not supported yet: %s", u.Name, u.Why)
+			other = "; " + u.Text()
 		}
 	}
 	r := m.conditions(ctx)

@@ -113,7 +113,7 @@ func ClassNamed(text string) (*class.GPU, error) {
 // Unsupported refuses a GPU that no market can have. Error: Failure.
 func Unsupported(text string) error {
 	if u := class.GPUs().Refused(text); u != nil {
-		return Usage(fmt.Sprintf("AMD's %s is not supported yet: %s", u.Name, u.Why), "classes that are supported: gantry market classes")
+		return Usage(u.Text(), "classes that are supported: gantry market classes")
 	}
 	return nil
 }

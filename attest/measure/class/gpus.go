@@ -87,6 +87,11 @@ type Unsupported struct {
 	Why    string   `json:"why"`
 }
 
+// Text says that the GPU is not supported, and why: all entries are of one maker.
+func (u *Unsupported) Text() string {
+	return fmt.Sprintf("AMD's %s is not supported yet: %s", u.Name, u.Why)
+}
+
 // Table is what gpus.json holds.
 type Table struct {
 	Classes     []GPU         `json:"classes"`
@@ -168,7 +173,7 @@ func (t *Table) Named(model string) *GPU {
 	return nil
 }
 
-// Device is the class of a device by its PCI id ("10de:2330"), or, where that is not known, by the name that its driver
+// Device is the class of a device by its PCI id ("10de:2330") or, where no class has that, by the name that its driver
 // gives it; nil for one that the table does not have. Names of simulated GPUs are those of real ones behind a word.
 func (t *Table) Device(pciID, driver string) *GPU {
 	for i := range t.Classes {

@@ -142,13 +142,11 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 		return nil
 	}
 	model, err := m.Model(accounts.Models())
-	if err == nil {
-		printClass(w, figures, model, accounts.Models())
-	}
 	if err != nil {
 		fmt.Fprintf(w, " missing    %v\n", err)
 		return nil
 	}
+	printClass(w, figures, model, accounts.Models())
 	plan := register.PlanOptions{Chain: client, NodeKey: nodeKey}
 	if key, err := chain.LoadKeypair(cfg.Wallet); err == nil {
 		plan.Wallet = key.PublicKey()

@@ -29,13 +29,13 @@ attack by which an owner gets a part of its own slash is compared with not cheat
 ";
 
 const WHERE: &str = "
-## What is not in the program yet
+## What other tests hold, and what is not in the program
 
 | source | attack | state |
 | --- | --- | --- |
-| R 11 | six nodes share one GPU, and the best of six checks counts | not yet in the program: comes with measuring GPUs |
-| R 11 | a node that is drawn for work is silent, or has one of its own GPUs rented when a keeper asks: keepers ask nodes without a lease only, and silence proves nothing | not yet in the program: comes with measuring GPUs |
-| R 12 | a relay stands by for checks and is elsewhere during leases | not yet in the program: comes with measuring GPUs |
+| R 11 | six nodes share one GPU, and the best of six checks counts | in the program: the mean of six periods counts, each measured at one instant of the market ([tests](../../program/tests/tests/figures.rs): `six_nodes_that_share_a_gpu_sell_nothing_and_lose_their_stake`, `nodes_that_take_turns_with_a_gpu_sell_one_at_a_time`) |
+| R 11 | a node that is drawn for work is silent, or has one of its own GPUs rented when a keeper asks: keepers ask nodes without a lease only, and silence proves nothing | in the program, where the class has thresholds: a machine that was free and not measured is awarded nothing until it is (`who_is_free_and_not_measured_is_awarded_nothing_until_it_is`). A lease of its own excuses it, and costs it the fee ([0026](../adr/0026-measuring.md#what-it-does-not-do)) |
+| R 12 | a relay stands by for checks and is elsewhere during leases | not in the program: the customer's own client inspects ([0034](../adr/0034-inspections.md)); inspections by keepers are [designed and not built](../adr/0034-inspections.md#keepers-inspections) |
 | R 20 | a few hold enough shares of a sealed job to open it | not yet in the program: there are no sealed jobs. The other half of R 20, that a gateway's key signs nothing for a lease, holds: neither the program nor a node takes a gateway's signature ([findings](../findings.md)) |
 ";
 

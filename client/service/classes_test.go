@@ -57,7 +57,7 @@ Memory is what drivers show, with error correction where it is on by default. Or
 24 × 1024 × 0.93 MiB.
 
 ## How a device is told
-The agent finds the class of a device by its PCI id, or by the driver's name where the driver says no id, and registers it under the
+The agent finds the class of a device by its PCI id, or by the driver's name where no class has that id, and registers it under the
 model of that class alone. Both are the machine's word. Keepers compare the driver's name in the inventory, and the **board** in the GPU's signed report (project, SKU
 and chip, as NVIDIA's manifests name them): a genuine report of a board that the model does not have is worth no tier. It costs no stake,
 since the list may be incomplete. GPUs without boards here sign no report.

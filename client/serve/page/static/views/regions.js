@@ -19,7 +19,7 @@ export function regions(offers) {
 // tiers says what each means.
 export const tiers = () => el('details', { class: 'card' }, el('summary', {}, 'What a tier means'), el('dl', { class: 'stack' },
   [['Tier 0', 'Nothing is shown: the GPUs are simulated, or there is no evidence, or it is false. What the machine is, its provider says.'],
-    ['Tier 1', 'An inventory and a work proof, signed by the node’s key: somebody whom the node reaches computed it. What the machine is, it says itself.'],
+    ['Tier 1', 'An inventory, signed by the node’s key: the key stands for what the machine says of itself.'],
     ['Tier 2', 'The same, and a quote of the machine’s TPM: one particular machine, with a maker’s TPM and a measured start, stands behind the answer.'],
     ['Tier 3', 'A confidential virtual machine with an expected image vouches for it all, and each GPU for its confidential mode: the code that answered is known, and runs where the machine’s owner cannot look.']]
     .map(([t, d]) => [el('dt', {}, t), el('dd', {}, d)])),

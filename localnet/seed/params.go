@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
+	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -84,7 +85,7 @@ func Models() []bindings.GpuModelArgs {
 func model(id uint16, name string, stake, price uint64) bindings.GpuModelArgs {
 	g := class.GPUs().Named(name)
 	return bindings.GpuModelArgs{
-		Id: id, Name: modelName(g.Name), VramMib: g.MemoryMiB, TflopsX10: 10 * g.Sheet.FP16TFLOPS, MinStake: stake, ReferencePrice: price,
+		Id: id, Name: sdk.Text32(g.Name), VramMib: g.MemoryMiB, TflopsX10: 10 * g.Sheet.FP16TFLOPS, MinStake: stake, ReferencePrice: price,
 		// Small enough for a processor: the least order, 2 MiB, and 0.4 s a GPU. Every free GPU of a local network is
 		// measured at the same moment on the same few cores, and periods last seconds.
 		Profile: bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 250, Resident: 2, WalkMs: 100, Lanes: 16},
@@ -100,9 +101,4 @@ func Calibrated() []bindings.GpuModelArgs {
 		all[i].MinOperations, all[i].MinBandwidth = 5, 50
 	}
 	return all
-}
-
-func modelName(s string) (name [32]byte) {
-	copy(name[:], s)
-	return name
 }

@@ -165,8 +165,9 @@ func (p Asked) Format() measure.Profile {
 // Named is the class of a model's name, in any case and however its words are parted; nil for one that the table does
 // not have.
 func (t *Table) Named(model string) *GPU {
+	name := plain(model)
 	for i := range t.Classes {
-		if plain(t.Classes[i].Name) == plain(model) {
+		if plain(t.Classes[i].Name) == name {
 			return &t.Classes[i]
 		}
 	}
@@ -225,7 +226,7 @@ func (t *Table) Encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
+var partings = strings.NewReplacer("-", "", " ", "", "_", "")
+
 // plain is a name without what parts its words.
-func plain(s string) string {
-	return strings.ToUpper(strings.NewReplacer("-", "", " ", "", "_", "").Replace(s))
-}
+func plain(s string) string { return strings.ToUpper(partings.Replace(s)) }

@@ -213,8 +213,7 @@ func (a *auditor) compared(t Tx, v *bindings.OutputsResolved) {
 // saltOf reads the salt beside an output in a transaction: outputStatereveal carries output ‖ salt.
 func saltOf(t Tx, output [32]byte) (salt [32]byte, ok bool) {
 	for _, ix := range t.Instructions {
-		if ix.Program == market.ProgramID && len(ix.Data) == 72 && [8]byte(ix.Data[:8]) == bindings.Instruction_OutputReveal &&
-			[32]byte(ix.Data[8:40]) == output {
+		if ix.is(bindings.Instruction_OutputReveal, 0) && len(ix.Data) == 72 && [32]byte(ix.Data[8:40]) == output {
 			return [32]byte(ix.Data[40:72]), true
 		}
 	}

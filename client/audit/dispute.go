@@ -210,7 +210,7 @@ func (a *auditor) compared(t Tx, v *bindings.OutputsResolved) {
 	a.step(t, "output", c, "%s: %s", a.outputState, text)
 }
 
-// saltOf reads the salt beside an output in a transaction: outputStatereveal carries output ‖ salt.
+// saltOf reads the salt beside an output in a transaction: output_reveal carries output ‖ salt.
 func saltOf(t Tx, output [32]byte) (salt [32]byte, ok bool) {
 	for _, ix := range t.Instructions {
 		if ix.is(bindings.Instruction_OutputReveal, 0) && len(ix.Data) == 72 && [32]byte(ix.Data[8:40]) == output {

@@ -22,7 +22,7 @@ func searchCommand(s Streams) *cli.Command {
 		Name: "search", Usage: "find nodes, the best first", ArgsUsage: "['gpu=H100 count>=8 region=us price<2.6 uptime>=99']",
 		Description: "Terms: " + service.TermList + "\nEvery term must hold. Without terms all nodes that take work are listed.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "sort", Value: "award", Usage: "what comes first: award (as orders are awarded), or by what keepers have measured: `tops-price` or gbs-price ($ an hour for one TOPS or GB/s), tops, bandwidth, down, up"},
+			&cli.StringFlag{Name: "sort", Value: "award", Usage: "what comes first, by `ORDER`: award (as orders are awarded), or by what keepers have measured: tops-price or gbs-price ($ an hour for one TOPS or GB/s), tops, bandwidth, down, up"},
 			&cli.BoolFlag{Name: "latency", Usage: "measure the round trip from here to the best 64 of them; machines learn your address by it"},
 		},
 		Action: action(s, (*session).search),
@@ -131,7 +131,7 @@ func nodeTable(w io.Writer, nodes []service.Offer) {
 			m = *n.Measured
 		}
 		rows[i] = []string{
-			n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), n.Link, n.Region, tier, beside(m.TOPS, n.Claimed.TOPS), beside(m.Bandwidth, n.Claimed.Bandwidth), line(n), n.Uptime,
+			n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), n.Link, n.Region, tier, withSheet(m.TOPS, n.Claimed.TOPS), withSheet(m.Bandwidth, n.Claimed.Bandwidth), line(n), n.Uptime,
 			n.Rating, n.Price, m.PricePerTOPS, m.PricePerGBs, n.Stake, n.Reputation, mark(n.Verified), n.Status,
 		}
 		if n.Latency != nil {
@@ -148,8 +148,8 @@ func nodeTable(w io.Writer, nodes []service.Offer) {
 	table(w, heads, rows)
 }
 
-// beside is a figure that keepers have measured and, in brackets, that of the data sheet.
-func beside(measured, sheet string) string {
+// withSheet is a figure that keepers have measured and, in brackets, that of the data sheet.
+func withSheet(measured, sheet string) string {
 	if sheet == "" {
 		return measured
 	}

@@ -54,7 +54,7 @@ export async function provider({ root, argument, signal, every }) {
   }
   let shown = '';
   const load = async () => {
-    const now = JSON.stringify(p.machines) + JSON.stringify(p.earned);
+    const now = JSON.stringify({ ...p, at: 0 }); // at is another each second
     if (now !== shown) draw(p);
     shown = now;
   };

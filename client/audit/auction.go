@@ -155,7 +155,7 @@ func (a *Auction) created(t Tx, v *bindings.OrderCreated) {
 // orderArgs reads the arguments of an order's creation.
 func orderArgs(t Tx, order solana.PublicKey) (*bindings.OrderArgs, bool) {
 	for _, ix := range t.Instructions {
-		if ix.Program == market.ProgramID && len(ix.Data) > 8 && [8]byte(ix.Data[:8]) == bindings.Instruction_OrderCreate && slices.Contains(ix.Accounts, order) {
+		if ix.is(bindings.Instruction_OrderCreate, 0) && len(ix.Data) > 8 && slices.Contains(ix.Accounts, order) {
 			args, err := bindings.UnmarshalOrderArgs(ix.Data[8:])
 			return args, err == nil
 		}
@@ -216,8 +216,7 @@ func (a *Auction) awarded(t Tx, v *bindings.AuctionAwarded, domain records.Domai
 // awardBids finds the bids that an award proves: the winner's, and the loser's where one is named.
 func awardBids(t Tx, node solana.PublicKey, of sealedbid.Auction) (winner shownBid, loser *shownBid, err error) {
 	for i, ix := range t.Instructions {
-		if ix.Program != market.ProgramID || len(ix.Data) != 8+2*revealSize+32 || [8]byte(ix.Data[:8]) != bindings.Instruction_AuctionAward ||
-			len(ix.Accounts) <= awardLoser || ix.Accounts[awardNode] != node {
+		if !ix.is(bindings.Instruction_AuctionAward, awardLoser+1) || len(ix.Data) != 8+2*revealSize+32 || ix.Accounts[awardNode] != node {
 			continue
 		}
 		if winner, err = signedBid(t, i-1, ix.Accounts[awardNode], ix.Data[8:], of); err != nil {

@@ -210,11 +210,10 @@ func (a *auditor) compared(t Tx, v *bindings.OutputsResolved) {
 	a.step(t, "output", c, "%s: %s", a.outputState, text)
 }
 
-// saltOf reads the salt beside an output in a transaction: outputStatereveal carries output ‖ salt.
+// saltOf reads the salt beside an output in a transaction: output_reveal carries output ‖ salt.
 func saltOf(t Tx, output [32]byte) (salt [32]byte, ok bool) {
 	for _, ix := range t.Instructions {
-		if ix.Program == market.ProgramID && len(ix.Data) == 72 && [8]byte(ix.Data[:8]) == bindings.Instruction_OutputReveal &&
-			[32]byte(ix.Data[8:40]) == output {
+		if ix.is(bindings.Instruction_OutputReveal, 0) && len(ix.Data) == 72 && [32]byte(ix.Data[8:40]) == output {
 			return [32]byte(ix.Data[40:72]), true
 		}
 	}

@@ -39,6 +39,11 @@ type Instruction struct {
 	Data     []byte
 }
 
+// is reports whether the instruction is one of the market's with this discriminator and at least so many accounts.
+func (in *Instruction) is(discriminator [8]byte, accounts int) bool {
+	return in.Program == market.ProgramID && len(in.Data) >= 8 && [8]byte(in.Data[:8]) == discriminator && len(in.Accounts) >= accounts
+}
+
 // parallel is how many transactions are read at the same time.
 const parallel = 8
 

@@ -108,11 +108,7 @@ const (
 // settledAt reports whether a transaction settles a lease of a node: it may settle those of other nodes beside it.
 func settledAt(t Tx, lease, node solana.PublicKey) bool {
 	return slices.ContainsFunc(t.Instructions, func(in Instruction) bool {
-		if in.Program != market.ProgramID || len(in.Data) < 8 || len(in.Accounts) <= nodeInSettle {
-			return false
-		}
-		d := [8]byte(in.Data[:8])
-		return (d == bindings.Instruction_LeaseSettleReceipt || d == bindings.Instruction_LeaseSettleReport) &&
+		return (in.is(bindings.Instruction_LeaseSettleReceipt, nodeInSettle+1) || in.is(bindings.Instruction_LeaseSettleReport, nodeInSettle+1)) &&
 			in.Accounts[leaseInSettle] == lease && in.Accounts[nodeInSettle] == node
 	})
 }

@@ -75,8 +75,7 @@ func slashesOf(t Tx) (out []PastSlash) {
 // appliedTo are the node and the lease of a fault that a transaction applies; the lease is zero for a fault of the machine.
 func appliedTo(t Tx, fault solana.PublicKey) (node, lease solana.PublicKey) {
 	for _, in := range t.Instructions {
-		if in.Program != market.ProgramID || len(in.Data) < 8 || [8]byte(in.Data[:8]) != bindings.Instruction_SlashApply ||
-			len(in.Accounts) <= faultInApply || in.Accounts[faultInApply] != fault {
+		if !in.is(bindings.Instruction_SlashApply, faultInApply+1) || in.Accounts[faultInApply] != fault {
 			continue
 		}
 		if lease = in.Accounts[leaseInApply]; lease == market.ProgramID { // how an absent account is written

@@ -7,7 +7,6 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 )
 
@@ -116,7 +115,7 @@ func (r *Run) earlierIn(txs []Tx) map[solana.PublicKey]bool {
 }
 
 func orderCreate(in Instruction) (*bindings.OrderArgs, bool) {
-	if in.Program != market.ProgramID || len(in.Data) < 8 || [8]byte(in.Data[:8]) != bindings.Instruction_OrderCreate || len(in.Accounts) <= orderInCreate {
+	if !in.is(bindings.Instruction_OrderCreate, orderInCreate+1) {
 		return nil, false
 	}
 	args, err := bindings.UnmarshalOrderArgs(in.Data[8:])
@@ -124,7 +123,7 @@ func orderCreate(in Instruction) (*bindings.OrderArgs, bool) {
 }
 
 func orderAward(in Instruction) (n RunNode, order solana.PublicKey, ok bool) {
-	if in.Program != market.ProgramID || len(in.Data) < 8 || [8]byte(in.Data[:8]) != bindings.Instruction_OrderAward || len(in.Accounts) <= providerInAward {
+	if !in.is(bindings.Instruction_OrderAward, providerInAward+1) {
 		return n, order, false
 	}
 	return RunNode{in.Accounts[nodeInAward], in.Accounts[providerInAward]}, in.Accounts[orderInAward], true

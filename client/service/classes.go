@@ -38,13 +38,16 @@ type Class struct {
 // Classes describes the committed table of classes, with stakes by a market's parameters.
 func Classes(p *market.Params) ([]Class, error) {
 	all := class.GPUs().Classes
+	prices := make([]market.PricePerHour, len(all))
+	for i := range all {
+		var err error
+		if prices[i], err = market.ParsePrice(all[i].Price); err != nil {
+			return nil, fmt.Errorf("price of %s: %w", all[i].Name, err)
+		}
+	}
 	out := make([]Class, len(all))
 	for i := range all {
-		g := &all[i]
-		price, err := market.ParsePrice(g.Price)
-		if err != nil {
-			return nil, fmt.Errorf("price of %s: %w", g.Name, err)
-		}
+		g, price := &all[i], prices[i]
 		out[i] = Class{
 			Name: g.Name, Drivers: g.Drivers, PCIIDs: g.PCIIDs, Boards: g.Boards, MemoryMiB: g.MemoryMiB, Int8TOPS: g.Sheet.Int8TOPS,
 			GigabytesPerSecond: g.Sheet.GigabytesPerSecond, FP16TFLOPS: g.Sheet.FP16TFLOPS, Source: g.Sheet.Source,
@@ -58,11 +61,7 @@ func Classes(p *market.Params) ([]Class, error) {
 			out[i].Stake = stake.String()
 		}
 		for j := range all {
-			other, err := market.ParsePrice(all[j].Price)
-			if err != nil {
-				return nil, fmt.Errorf("price of %s: %w", all[j].Name, err)
-			}
-			if i != j && other <= price && passesFor(&all[j], g) {
+			if i != j && prices[j] <= price && passesFor(&all[j], g) {
 				out[i].PassFor = append(out[i].PassFor, all[j].Name)
 			}
 		}

@@ -3,12 +3,31 @@ package service
 import (
 	"fmt"
 	"math/bits"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/market"
 )
 
 // Percent writes basis points with two decimals: 9997 is "99.97".
 func Percent(bps uint16) string { return fmt.Sprintf("%d.%02d", bps/100, bps%100) }
+
+// addressOf is an address as text, and empty for none.
+func addressOf(key solana.PublicKey) string {
+	if key.IsZero() {
+		return ""
+	}
+	return key.String()
+}
+
+// unixOf is a time in unix seconds, and 0 for one that is not known.
+func unixOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
 
 // Rating writes the average of stars with one decimal, and nothing without ratings.
 func Rating(n *market.Node) string {

@@ -116,13 +116,10 @@ func DescribeFault(f *market.Fault) Fault {
 		Address: f.Address.String(), Node: f.Node.String(), Provider: f.Provider.String(), Period: f.Period, Cause: f.Cause(), State: "pending",
 		Flags: records.Flags(f.Flags).Names(), Amount: market.GNT(f.Amount).String(), Pool: market.GNT(f.Pool).String(),
 		PoolLeft: market.GNT(f.PoolLeft).String(), WindowFrom: f.WindowFrom, WindowUntil: f.WindowUntil, OpenedAt: f.OpenedAt,
-		ApplicableAt: f.ApplicableAt, ClaimsUntil: f.ClaimsUntil, AppealWeight: market.GNT(f.AppealWeight).String(), TotalWeight: market.GNT(f.TotalWeight).String(),
+		ApplicableAt: f.ApplicableAt, ClaimsUntil: f.ClaimsUntil, Finder: addressOf(f.Finder), AppealWeight: market.GNT(f.AppealWeight).String(), TotalWeight: market.GNT(f.TotalWeight).String(),
 	}
 	if f.HasLease() {
 		out.Lease = f.Lease.String()
-	}
-	if !f.Finder.IsZero() {
-		out.Finder = f.Finder.String()
 	}
 	if f.Applied() {
 		out.State = "applied"

@@ -92,26 +92,22 @@ func classOf(n *market.Node) ClassTerms {
 
 // Machine describes a node, anybody's. Errors: ErrNoNode, and those of the cluster.
 func (s *Service) Machine(ctx context.Context, address solana.PublicKey) (Machine, error) {
-	n, found, err := query.Find[market.Node](ctx, s.client, address, s.client.Commitment())
-	if err != nil && !errors.Is(err, market.ErrUnknownAccount) {
-		return Machine{}, err
-	}
-	none := &Failure{
-		Code: CodeUsage, Reason: fmt.Sprintf("there is no node %s, or it is closed", address), Advice: "copy the address from the offers, or from gantry node list",
-		Cause: ErrNoNode,
-	}
-	if !found {
-		return Machine{}, none
-	}
-	v, now, err := s.SnapshotNow(ctx, view.With([]chain.Filter{query.LeasesAt(address), query.FaultsOf(n.Node.Provider)}, address))
+	v, now, err := s.SnapshotNow(ctx, view.With([]chain.Filter{query.LeasesAt(address), query.FaultsAt(address)}, address))
 	if err != nil {
 		return Machine{}, err
 	}
 	n, ok := v.Node(address)
 	p, known := v.Provider(n.Node.Provider)
 	if !ok || !known {
-		return Machine{}, none
+		return Machine{}, noNode(address)
 	}
 	m, _ := machineOf(v, &n, &p, now)
 	return m, nil
+}
+
+func noNode(address solana.PublicKey) error {
+	return &Failure{
+		Code: CodeUsage, Reason: fmt.Sprintf("there is no node %s, or it is closed", address), Advice: "copy the address from the offers, or from gantry node list",
+		Cause: ErrNoNode,
+	}
 }

@@ -123,13 +123,10 @@ func (s *Service) readMarket(ctx context.Context) (Market, error) {
 		return Market{}, err
 	}
 	out := Market{
-		Program: market.ProgramID.String(), Address: mk.Address.String(), Authority: mk.Authority.String(), Guardian: mk.Guardian.String(),
+		Program: market.ProgramID.String(), Address: mk.Address.String(), Authority: mk.Authority.String(), Pending: addressOf(mk.PendingAuthority), Guardian: mk.Guardian.String(),
 		PaymentMint: mk.PaymentMint.String(), StakeMint: mk.StakeMint.String(), Treasury: mk.Treasury.String(), FeeVault: mk.FeeVault.String(),
 		Fees: market.USDC(fees).String(), Paused: PausedNames(mk.Paused), Keepers: mk.KeeperCount, Weight: market.GNT(mk.TotalWeight).String(),
 		Params: mk.Params, Models: []Model{},
-	}
-	if !mk.PendingAuthority.IsZero() {
-		out.Pending = mk.PendingAuthority.String()
 	}
 	if mk.PendingEta != 0 {
 		out.PendingEta, out.PendingPars = mk.PendingEta, &mk.PendingParams

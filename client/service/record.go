@@ -65,11 +65,10 @@ func (s *Service) Record(ctx context.Context, node solana.PublicKey, most int) (
 	if err != nil {
 		return MachineRecord{}, err
 	}
-	out := MachineRecord{Machine: m, Checks: checksOf(n.Periods), Days: daysOf(n.Payments), History: History{Whole: !n.More, Awards: n.Awards, Unreadable: n.Unreadable}}
-	if !n.Since.IsZero() {
-		out.History.Since = n.Since.Unix()
-	}
-	return out, nil
+	return MachineRecord{
+		Machine: m, Checks: checksOf(n.Periods), Days: daysOf(n.Payments),
+		History: History{Since: unixOf(n.Since), Whole: !n.More, Awards: n.Awards, Unreadable: n.Unreadable},
+	}, nil
 }
 
 // undecidedShown is how many periods in a row without a report are listed.
@@ -86,11 +85,8 @@ func checksOf(periods []audit.NodePeriod) []PeriodChecks {
 			}
 		}
 		c := PeriodChecks{
-			Period: uint64(l.Period), Report: market.ReportAddress(uint64(l.Period)).String(), Passed: l.ChecksPassed, Failed: l.ChecksTotal - l.ChecksPassed,
+			Period: uint64(l.Period), Report: market.ReportAddress(uint64(l.Period)).String(), At: unixOf(periods[i].Time), Passed: l.ChecksPassed, Failed: l.ChecksTotal - l.ChecksPassed,
 			UpSeconds: l.UpSeconds, Flags: append([]string{}, l.Flags.Names()...), Advice: adviceFor(l.Flags), Measured: l.Operations > 0, Tx: periods[i].Signature.String(),
-		}
-		if !periods[i].Time.IsZero() {
-			c.At = periods[i].Time.Unix()
 		}
 		if c.Measured {
 			c.TOPS, c.Bandwidth = market.TOPS(l.Operations), market.GBs(l.Bandwidth)

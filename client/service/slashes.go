@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,19 +54,10 @@ func (s *Service) AuditSlash(ctx context.Context, address solana.PublicKey) ([]S
 	out := make([]SlashAudit, len(slashes))
 	for i, x := range slashes {
 		out[i] = SlashAudit{
-			Proof: x.Proof, Node: x.Node.String(), Period: x.Period, Flags: append([]string{}, x.Flags.Names()...), State: x.State, Amount: x.Amount.String(),
-			Customer: x.Split.Pool.String(), Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(), Steps: DescribeSteps(x.Steps, explorer),
-		}
-		about := x.Node
-		if !x.Fault.IsZero() {
-			out[i].Fault, about = x.Fault.String(), x.Fault
-		}
-		if !x.Keeper.IsZero() {
-			out[i].Keeper, about = x.Keeper.String(), x.Keeper
-		}
-		out[i].Explorer = explorer.Address(about)
-		if !x.Lease.IsZero() {
-			out[i].Lease = x.Lease.String()
+			Fault: addressOf(x.Fault), Proof: x.Proof, Keeper: addressOf(x.Keeper), Node: x.Node.String(), Lease: addressOf(x.Lease), Period: x.Period,
+			Flags: append([]string{}, x.Flags.Names()...), State: x.State, Amount: x.Amount.String(), Customer: x.Split.Pool.String(),
+			Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(), Steps: DescribeSteps(x.Steps, explorer),
+			Explorer: explorer.Address(cmp.Or(x.Keeper, x.Fault, x.Node)),
 		}
 	}
 	return out, nil
@@ -103,20 +95,10 @@ func (s *Service) PastSlashes(ctx context.Context, most int) (PastSlashes, error
 	}
 	out := PastSlashes{Slashes: []PastSlash{}, Whole: !more}
 	for _, x := range all {
-		p := PastSlash{
-			Address: x.Address.String(), Proof: x.Proof, Amount: x.Amount.String(), Harmed: x.Split.Pool.String(), Finder: x.Split.Finder.String(),
-			Burned: x.Split.Burned.String(), Tx: x.Signature.String(),
-		}
-		if !x.Node.IsZero() {
-			p.Node = x.Node.String()
-		}
-		if !x.Lease.IsZero() {
-			p.Lease = x.Lease.String()
-		}
-		if !x.Time.IsZero() {
-			p.At = x.Time.Unix()
-		}
-		out.Slashes = append(out.Slashes, p)
+		out.Slashes = append(out.Slashes, PastSlash{
+			Address: x.Address.String(), Proof: x.Proof, Node: addressOf(x.Node), Lease: addressOf(x.Lease), Amount: x.Amount.String(), Harmed: x.Split.Pool.String(),
+			Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), At: unixOf(x.Time), Tx: x.Signature.String(),
+		})
 	}
 	return out, nil
 }

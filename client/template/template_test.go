@@ -3,6 +3,7 @@ package template
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,29 @@ func TestBuiltinTemplatesAreAsDocumented(t *testing.T) {
 	_, err = all.Named("vlm")
 	require.ErrorIs(t, err, ErrNotFound)
 	require.ErrorContains(t, err, "llama-cpp, ray")
+}
+
+// Browsers check values by the patterns of these templates. In a class they take no bare - ( ) [ { } / or |, and they ignore
+// a pattern that has one.
+func TestBuiltinPatternsAreOnesThatBrowsersTake(t *testing.T) {
+	all, err := Builtin()
+	require.NoError(t, err)
+	classes := regexp.MustCompile(`\\.|\[\^?((?:\\.|[^\]\\])*)\]`)
+	escapesAndRanges := regexp.MustCompile(`\\.|\w-\w`)
+	bare := func(pattern string) (found bool) {
+		for _, m := range classes.FindAllStringSubmatch(pattern, -1) {
+			found = found || strings.ContainsAny(escapesAndRanges.ReplaceAllString(m[1], ""), "-()[{}/|")
+		}
+		return found
+	}
+	require.True(t, bare(`[a-z._-]+`))
+	require.True(t, bare(`x[a-z/]`))
+	require.False(t, bare(`\[[^a-z\-\/]+(/|-){1,2}`))
+	for _, tpl := range all {
+		for key, p := range tpl.Parameters {
+			require.False(t, bare(p.Pattern), "%s: parameter %s: %s", tpl.Name, key, p.Pattern)
+		}
+	}
 }
 
 const minimal = `

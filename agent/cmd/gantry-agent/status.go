@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -86,11 +85,9 @@ func runStatus(c *cli.Context) error {
 		if r.Leases, err = query.Select[market.Lease](c.Context, client, query.LeasesAt(r.Node.Address), chain.Confirmed); err != nil {
 			return err
 		}
-		faults, err := query.Select[market.Fault](c.Context, client, query.FaultsOf(r.Node.Node.Provider), chain.Confirmed)
-		if err != nil {
+		if r.Faults, err = query.Select[market.Fault](c.Context, client, query.FaultsAt(r.Node.Address), chain.Confirmed); err != nil {
 			return err
 		}
-		r.Faults = slices.DeleteFunc(faults, func(f market.Fault) bool { return f.Fault.Node != r.Node.Address })
 	}
 	r.ToDo = todo(r, time.Now().Unix())
 	if c.Bool("json") {

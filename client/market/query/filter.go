@@ -67,6 +67,11 @@ func FaultsOf(provider solana.PublicKey) chain.Filter {
 	return having(market.KindFault, at(unsafe.Offsetof(bindings.Fault{}.Provider), provider[:]))
 }
 
+// FaultsAt are the faults of a node account.
+func FaultsAt(node solana.PublicKey) chain.Filter {
+	return having(market.KindFault, at(unsafe.Offsetof(bindings.Fault{}.Node), node[:]))
+}
+
 // LeasesOfOrder are the leases of an order.
 func LeasesOfOrder(order solana.PublicKey) chain.Filter {
 	return having(market.KindLease, at(unsafe.Offsetof(bindings.Lease{}.Order), order[:]))

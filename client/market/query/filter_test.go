@@ -28,8 +28,8 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 	var credits bindings.Credits
 	credits.SessionKeys[2].Key = key
 	var served bindings.Lease
-	var fault bindings.Fault
-	served.Provider, fault.Provider = key, key
+	var fault, faultAt bindings.Fault
+	served.Provider, fault.Provider, faultAt.Node = key, key, key
 	type account struct {
 		kind  market.Kind
 		value any
@@ -48,6 +48,7 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 		{market.KindCredits, credits},
 		{market.KindLease, served},
 		{market.KindFault, fault},
+		{market.KindFault, faultAt},
 	}
 	for name, c := range map[string]struct {
 		filter chain.Filter
@@ -63,6 +64,7 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 		"leases of order":  {query.LeasesOfOrder(key), []int{5}},
 		"leases served":    {query.LeasesServedBy(key), []int{11}},
 		"faults of":        {query.FaultsOf(key), []int{12}},
+		"faults at":        {query.FaultsAt(key), []int{13}},
 		"orders of":        {query.OrdersOf(key), []int{6}},
 		"open orders":      {query.OpenOrders(515), []int{7}},
 		"session key":      {query.CreditsNaming(key)[2], []int{10}},

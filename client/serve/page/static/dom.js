@@ -78,6 +78,8 @@ export function choice(name, options, chosen) {
   return s;
 }
 
+export const code = (text) => text && el('code', {}, text);
+
 export const simulated = () => el('span', { class: 'badge simulated' }, 'simulated');
 
 // say has a screen reader read a text.

@@ -33,9 +33,9 @@ export function span(seconds) {
 
 export const plural = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`;
 
-// problem shows an error as the API has written it.
-export function problem(err) {
-  const b = err.body ?? { title: 'The page has a fault', detail: String(err?.message ?? err) };
+// problem shows an error as the API has written it, or one of the page under a title.
+export function problem(err, title = 'The page has a fault') {
+  const b = err.body ?? { title, detail: String(err?.message ?? err) };
   return el('div', { class: 'problem', role: 'alert' },
     el('p', {}, el('strong', {}, b.title ?? 'Error'), ': ', b.detail ?? ''),
     b.nextStep && el('p', {}, 'Next: ', b.nextStep),

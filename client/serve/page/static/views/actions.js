@@ -6,6 +6,7 @@ import { choice, describe, el, field, fill } from '../dom.js';
 import { amount, cost, micro, problem, span, usdc } from '../show.js';
 import { signed } from '../sign.js';
 import { current } from '../wallet.js';
+import { newKey } from './pending.js';
 
 // doing runs one thing at a time, and shows what goes wrong.
 function doing(failure) {
@@ -17,13 +18,11 @@ function doing(failure) {
     try {
       await f();
     } catch (err) {
-      if (err.name !== 'AbortError') failure.replaceChildren(problem(err.body ? err : { body: { title: 'Not done', detail: err.message } }));
+      if (err.name !== 'AbortError') failure.replaceChildren(problem(err, 'Not done'));
     }
     busy = false;
   };
 }
-
-const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
 
 // extend asks for more time. A request that got no answer is repeated with its key, with which it extends once.
 export function extendForm(l, done) {

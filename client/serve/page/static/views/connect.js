@@ -17,7 +17,7 @@ export function chooser({ about, verb, filter = () => true, chosen, signal }) {
     try {
       await chosen(wallet);
     } catch (err) {
-      if (!signal?.aborted) failure.replaceChildren(problem(err.body ? err : { body: { title: 'Not connected', detail: err.message } }));
+      if (!signal?.aborted) failure.replaceChildren(problem(err, 'Not connected'));
     }
     busy = false;
   };

@@ -1,18 +1,18 @@
 // The form of a deployment.
 import { ask, get } from '../api.js';
 import { confirmed } from '../dialog.js';
-import { choice, describe, el, field, fill } from '../dom.js';
+import { choice, describe, el, field, figure, fill } from '../dom.js';
 import { amount, cost, micro, problem, span, usdc } from '../show.js';
+import { gpuAndPrice, priceOf, tried } from './gpu.js';
 import { needs, parameters, values } from './parameters.js';
 import { mayOrder } from './wallet.js';
 
 function request(f, t) {
   const text = (name) => f.elements[name].value.trim();
   const r = {
-    template: t.name, gpu: text('gpu'), count: Number(text('count')), maxPricePerGpuHour: text('price'), minReplicas: Number(text('min')), maxReplicas: Number(text('max')),
+    template: t.name, gpu: text('gpu'), count: Number(text('count')), maxPricePerGpuHour: priceOf(f), minReplicas: Number(text('min')), maxReplicas: Number(text('max')),
     idleSeconds: Number(text('idle')) * 60, leaseSeconds: Number(text('lease')) * 60,
   };
-  if (!micro(r.maxPricePerGpuHour)) throw new Error('the price must be an amount of USDC with at most six decimals, such as 2.60');
   if (r.minReplicas > r.maxReplicas) throw new Error('the least replicas are more than the most');
   const set = values(f, t);
   if (Object.keys(set).length) r.set = set;
@@ -38,11 +38,8 @@ export async function deploy({ root, query, signal }) {
   what.addEventListener('change', () => {
     location.hash = `#/deploy?template=${encodeURIComponent(what.value)}`;
   });
-  const gpu = choice('gpu', m.models.map((x) => [x.name, `${x.name} (reference ${x.referencePrice} USDC)`]), m.models.find((x) => x.name.includes(t.try.gpu))?.name);
-  const price = el('input', { name: 'price', required: true, inputmode: 'decimal', autocomplete: 'off', maxlength: 24, value: t.try.maxPricePerGpuHour });
-  gpu.addEventListener('change', () => {
-    price.value = m.models.find((x) => x.name === gpu.value)?.referencePrice ?? '';
-  });
+  const { gpu, price } = gpuAndPrice(m, tried(m, t));
+  price.value = t.try.maxPricePerGpuHour;
   const number = (name, value, min, max) => el('input', { name, type: 'number', min, max, value, required: true });
   const name = el('input', { name: 'name', required: true, pattern: '[a-z0-9][a-z0-9._\\-]{0,62}', maxlength: 63, autocomplete: 'off', spellcheck: 'false', placeholder: 'words' });
   const total = el('div', { class: 'figures wide' });
@@ -59,13 +56,12 @@ export async function deploy({ root, query, signal }) {
     field('Simulated GPUs too', el('input', { name: 'simulated', type: 'checkbox' }), 'For local networks: such a machine has no GPU.'),
     total, failure, el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));
   const draw = () => {
-    let figures = ['–', '–'];
+    let [least, most] = ['–', '–'];
     try {
       const r = request(form, t);
-      figures = [hourly(r, r.minReplicas), hourly(r, r.maxReplicas)];
+      [least, most] = [hourly(r, r.minReplicas), hourly(r, r.maxReplicas)];
     } catch { /* it is said when the form is sent */ }
-    fill(total, ['An hour costs at least, idle', 'An hour costs at most', 'Left of the session key’s cap'].map((n, i) =>
-      el('div', {}, el('span', { class: 'note' }, n), el('span', {}, [...figures, usdc(status.account.session.left)][i]))));
+    fill(total, figure('An hour costs at least, idle', least), figure('An hour costs at most', most), figure('Left of the session key’s cap', usdc(status.account.session.left)));
   };
   form.addEventListener('input', draw);
   let busy = false;
@@ -87,7 +83,7 @@ export async function deploy({ root, query, signal }) {
         location.hash = `#/deployment/${encodeURIComponent(name.value)}`;
       }
     } catch (err) {
-      if (!signal.aborted) failure.replaceChildren(err.body ? problem(err) : problem({ body: { title: 'Not created', detail: err.message } }));
+      if (!signal.aborted) failure.replaceChildren(problem(err, 'Not created'));
     }
     busy = false;
   });

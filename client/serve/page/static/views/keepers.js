@@ -1,11 +1,9 @@
 // The keepers: what each weighs and has missed, the reports that they have voted on, and whom it has cost stake.
 import { get } from '../api.js';
-import { el, fill } from '../dom.js';
+import { code, el, fill } from '../dom.js';
 import { problem, short, when } from '../show.js';
 import { table } from '../table.js';
 import { faultTable, pastTable } from './faults.js';
-
-const code = (text) => text && el('code', {}, text);
 
 // votes says which root has which weight, and by whom.
 const votes = (r) => el('ul', {}, r.candidates.map((c) => el('li', {}, code(c.root.slice(0, 12)), ` ${c.weight} GNT, by `, c.voters.map(short).join(', '))));

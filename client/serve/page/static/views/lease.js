@@ -1,6 +1,6 @@
 // One lease.
 import { get } from '../api.js';
-import { describe, el, fill, simulated } from '../dom.js';
+import { code, describe, el, fill, simulated } from '../dom.js';
 import { span, usdc, when } from '../show.js';
 import { extendForm, judgeForms } from './actions.js';
 import { stateOf } from './leases.js';
@@ -38,7 +38,6 @@ export async function lease({ root, argument, signal, every }) {
     const now = JSON.stringify(l);
     if (now === shown && anew !== true) return;
     shown = now;
-    const code = (text) => text && el('code', {}, text);
     if (status !== l.status) { // what is live changes with the state alone
       parts(l);
       status = l.status;

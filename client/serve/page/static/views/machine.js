@@ -1,12 +1,10 @@
 // One machine: what keepers have measured and checked, its faults, its leases, and what it has earned by day.
 import { get } from '../api.js';
-import { describe, el, figure, fill, simulated } from '../dom.js';
+import { code, describe, el, figure, fill, simulated } from '../dom.js';
 import { plural, problem, short, span, sum, usdc, when } from '../show.js';
 import { table } from '../table.js';
 import { stateOf, tasks } from './provider.js';
 import { faultTable } from './faults.js';
-
-const code = (text) => text && el('code', {}, text);
 
 // shares are those of its class, one bar for each measured period.
 function shares(m) {

@@ -1,12 +1,12 @@
 // The nodes that are offered, the best first, as `gantry search` shows them.
 import { get } from '../api.js';
 import { choice, el, field, fill, simulated } from '../dom.js';
-import { plural } from '../show.js';
+import { plural, problem } from '../show.js';
 import { history } from './history.js';
 import { regions, tiers } from './regions.js';
 
-// beside shows a figure with what is claimed below it.
-const beside = (measured, claimed) => [measured ?? el('span', { class: 'dim' }, 'not measured'), claimed && el('div', { class: 'note' }, claimed)];
+// withClaim is a figure with what is claimed below it.
+const withClaim = (measured, claimed) => [measured ?? el('span', { class: 'dim' }, 'not measured'), claimed && el('div', { class: 'note' }, claimed)];
 
 const columns = [
   { name: 'Model', of: (o) => o.model, cell: (o) => [el('a', { href: `#/machine/${encodeURIComponent(o.address)}`, 'data-key': `machine-${o.address}` }, `${o.gpus} × ${o.model}`), ' ', o.simulated && simulated(), ' ', o.verified && el('span', { class: 'badge verified' }, 'verified'), el('div', { class: 'note' }, `${Math.round(o.vramMib / 1024)} GiB each`)] },
@@ -14,11 +14,11 @@ const columns = [
   { name: 'Free GPUs', number: true, of: (o) => o.freeGpus, cell: (o) => `${o.freeGpus} of ${o.gpus}` },
   { name: 'Tier', number: true, of: (o) => o.tier, cell: (o) => o.tier },
   { name: 'Region', of: (o) => o.region, cell: (o) => [o.region, o.site && el('div', { class: 'note' }, ` ${o.site}`)] },
-  { name: 'Measured', unit: 'TOPS int8', number: true, of: (o) => Number(o.measured?.tops ?? 0), cell: (o) => beside(o.measured?.tops, o.claimed.tops && `data sheet ${o.claimed.tops}`) },
-  { name: 'Memory', unit: 'GB/s', number: true, of: (o) => Number(o.measured?.gigabytesPerSecond ?? 0), cell: (o) => beside(o.measured?.gigabytesPerSecond, o.claimed.gigabytesPerSecond && `data sheet ${o.claimed.gigabytesPerSecond}`) },
+  { name: 'Measured', unit: 'TOPS int8', number: true, of: (o) => Number(o.measured?.tops ?? 0), cell: (o) => withClaim(o.measured?.tops, o.claimed.tops && `data sheet ${o.claimed.tops}`) },
+  { name: 'Memory', unit: 'GB/s', number: true, of: (o) => Number(o.measured?.gigabytesPerSecond ?? 0), cell: (o) => withClaim(o.measured?.gigabytesPerSecond, o.claimed.gigabytesPerSecond && `data sheet ${o.claimed.gigabytesPerSecond}`) },
   { name: 'Unit price', unit: 'USDC/TOPS-hour', number: true, of: (o) => Number(o.measured?.pricePerTopsHour ?? Infinity), cell: (o) => o.measured?.pricePerTopsHour ?? '–' },
-  { name: 'Network', unit: 'Mbit/s, down / up', number: true, of: (o) => o.measured?.downMbps ?? 0, cell: (o) => beside(o.measured?.downMbps ? `${o.measured.downMbps} / ${o.measured.upMbps}` : null, `claims ${o.claimed.downMbps} / ${o.claimed.upMbps}`) },
-  { name: 'Uptime', unit: '%', number: true, of: (o) => Number(o.uptimePercent), cell: (o) => beside(o.uptimePercent, `${o.checksPassed} of ${o.checksTotal} checks`) },
+  { name: 'Network', unit: 'Mbit/s, down / up', number: true, of: (o) => o.measured?.downMbps ?? 0, cell: (o) => withClaim(o.measured?.downMbps ? `${o.measured.downMbps} / ${o.measured.upMbps}` : null, `claims ${o.claimed.downMbps} / ${o.claimed.upMbps}`) },
+  { name: 'Uptime', unit: '%', number: true, of: (o) => Number(o.uptimePercent), cell: (o) => withClaim(o.uptimePercent, `${o.checksPassed} of ${o.checksTotal} checks`) },
   { name: 'Reputation', unit: '%', number: true, of: (o) => Number(o.reputationPercent), cell: (o) => o.reputationPercent },
   { name: 'Runs', of: (o) => o.isolation, cell: (o) => ({ process: 'commands', sandbox: 'images', volumes: 'images, volumes' })[o.isolation] ?? o.isolation },
 ];
@@ -97,7 +97,6 @@ export async function market({ root, signal, every }) {
   form.addEventListener('input', () => {
     clearTimeout(typing);
     typing = setTimeout(async () => {
-      const { problem } = await import('../show.js');
       try {
         await load();
         failure.replaceChildren();

@@ -1,8 +1,9 @@
 // The form of an order.
 import { get } from '../api.js';
 import { confirmed } from '../dialog.js';
-import { choice, describe, el, field, fill } from '../dom.js';
+import { choice, describe, el, field, figure, fill } from '../dom.js';
 import { amount, cost, micro, plural, problem, span, usdc } from '../show.js';
+import { gpuAndPrice, priceOf, tried } from './gpu.js';
 import { needs, parameters, values } from './parameters.js';
 import { begin, pending } from './pending.js';
 import { mayOrder } from './wallet.js';
@@ -44,10 +45,7 @@ function request(f, t) {
   const hours = Number(text('time'));
   const seconds = Math.round(hours * Number(text('unit')));
   if (!(seconds >= 1)) throw new Error('the time must be a number greater than zero');
-  const r = { gpu: text('gpu'), count: Number(text('count')), seconds };
-  const price = micro(text('price'));
-  if (!price) throw new Error('the price must be an amount of USDC with at most six decimals, such as 2.60');
-  r.maxPricePerGpuHour = text('price');
+  const r = { gpu: text('gpu'), count: Number(text('count')), seconds, maxPricePerGpuHour: priceOf(f) };
   if (text('region')) r.region = text('region');
   if (text('tops')) r.minTops = text('tops');
   if (text('bandwidth')) r.minGigabytesPerSecond = text('bandwidth');
@@ -74,13 +72,10 @@ export async function order({ root, query, signal }) {
   const waiting = pending();
   const [m, status, { templates }] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal), get('/v1/templates', signal)]);
   const local = status.cluster.name === 'localnet';
-  const models = m.models.map((x) => [x.name, `${x.name} (reference ${x.referencePrice} USDC)`]);
   const t = templates.find((x) => x.name === query.get('template'));
-  const price = el('input', { name: 'price', required: true, inputmode: 'decimal', autocomplete: 'off', maxlength: 24 });
-  const wanted = query.get('gpu') ?? m.models.find((x) => x.name.includes(t?.try.gpu))?.name;
-  const gpu = choice('gpu', models, wanted);
-  const reference = () => m.models.find((x) => x.name === gpu.value)?.referencePrice ?? '';
-  price.value = query.get('price') || (t && wanted?.includes(t.try.gpu) ? t.try.maxPricePerGpuHour : reference());
+  const wanted = query.get('gpu') ?? (t && tried(m, t));
+  const { gpu, price } = gpuAndPrice(m, wanted);
+  price.value = query.get('price') || (t && wanted?.includes(t.try.gpu) ? t.try.maxPricePerGpuHour : price.value);
   const ticked = (name, on) => {
     const box = el('input', { name, type: 'checkbox' });
     box.checked = on;
@@ -119,12 +114,8 @@ export async function order({ root, query, signal }) {
     try {
       text = usdc(amount(most(request(form, t))));
     } catch { /* it is said when the form is sent */ }
-    total.replaceChildren(...['Costs at most', 'Free credits', 'Left of the session key’s cap'].map((name, i) =>
-      el('div', {}, el('span', { class: 'note' }, name), el('span', {}, [text, usdc(status.account.free), usdc(status.account.session.left)][i]))));
+    fill(total, figure('Costs at most', text), figure('Free credits', usdc(status.account.free)), figure('Left of the session key’s cap', usdc(status.account.session.left)));
   };
-  gpu.addEventListener('change', () => {
-    price.value = reference();
-  });
   form.addEventListener('input', draw);
   let asking = false;
   form.addEventListener('submit', async (e) => {
@@ -150,7 +141,7 @@ export async function order({ root, query, signal }) {
       });
       if (yes) begin(r, t ? `/v1/templates/${encodeURIComponent(t.name)}/orders` : undefined);
     } catch (err) {
-      if (!signal.aborted) failure.replaceChildren(err.body ? problem(err) : problem({ body: { title: 'Not ordered', detail: err.message } }));
+      if (!signal.aborted) failure.replaceChildren(problem(err, 'Not ordered'));
     }
     asking = false;
   });

@@ -1,9 +1,6 @@
 // The parameters of a template, as controls of a form.
 import { choice, el, field } from '../dom.js';
-import { amount, cost, micro, span, usdc } from '../show.js';
-
-// escaped is a pattern as browsers take it, which ignore one with a bare hyphen at the end of a class.
-const escaped = (pattern) => pattern.replace(/([^\\])-\]/g, '$1\\-]');
+import { amount, cost, micro, plural, span, usdc } from '../show.js';
 
 function control(name, p) {
   if (p.type === 'choice') return choice(`set.${name}`, p.choices.map((c) => [c, c]), p.default);
@@ -11,7 +8,7 @@ function control(name, p) {
   const number = p.type === 'integer' || p.type === 'number';
   return el('input', {
     name: `set.${name}`, value: p.default, required: p.required, autocomplete: p.secret ? 'new-password' : 'off', spellcheck: 'false', maxlength: 4096,
-    type: p.secret ? 'password' : number ? 'number' : 'text', min: number && p.min, max: number && p.max, step: p.type === 'integer' ? 1 : number && 'any', pattern: !number && p.pattern && escaped(p.pattern),
+    type: p.secret ? 'password' : number ? 'number' : 'text', min: number && p.min, max: number && p.max, step: p.type === 'integer' ? 1 : number && 'any', pattern: !number && p.pattern,
   });
 }
 
@@ -33,6 +30,6 @@ export function values(form, t) {
 export const tryCost = (t) => amount(cost(micro(t.try.maxPricePerGpuHour) ?? 0n, t.gpu.count, t.try.minutes * 60));
 
 // needs says what a template needs, and what trying it costs.
-export const needs = (t) => el('p', { class: 'note' }, `Needs ${t.gpu.count} GPU${t.gpu.count === 1 ? '' : 's'}${t.gpu.memoryGiB ? ` of ${t.gpu.memoryGiB} GiB at least` : ''}`,
+export const needs = (t) => el('p', { class: 'note' }, `Needs ${plural(t.gpu.count, 'GPU')}${t.gpu.memoryGiB ? ` of ${t.gpu.memoryGiB} GiB at least` : ''}`,
   t.volume && `, a volume ${t.volume}`, t.ports?.length > 0 && `; listens on ${t.ports.map((p) => `${p.port} (${p.name})`).join(', ')}`,
   t.health && `; may take ${t.health.deadline.replace(/(?<=m)0s$/, '')} to be up`, `. A try of ${span(t.try.minutes * 60)} on ${t.gpu.count} × ${t.try.gpu} costs at most `, el('strong', {}, usdc(tryCost(t))), '. Image ', el('code', {}, t.image), '.');

@@ -11,9 +11,12 @@ export function pending() {
 
 export const over = () => sessionStorage.removeItem(where);
 
+// newKey is an Idempotency-Key.
+export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
+
 // begin notes the request with a key of its own, then has it sent to a path.
 export function begin(request, path = '/v1/orders') {
-  const key = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
+  const key = newKey();
   sessionStorage.setItem(where, JSON.stringify({ key, path, request }));
   location.hash = `#/purchase/${key}`;
 }

@@ -1,8 +1,9 @@
 // The machines of an owner: what keepers have found of each, what to do about it, and what they earn.
 import { get } from '../api.js';
-import { el, field, figure, fill, simulated } from '../dom.js';
+import { el, figure, fill, simulated } from '../dom.js';
 import { plural, problem, short, usdc, when } from '../show.js';
 import { current } from '../wallet.js';
+import { lookup } from './lookup.js';
 import { returns } from './returns.js';
 
 const link = (m, ...what) => el('a', { href: `#/machine/${encodeURIComponent(m.address)}`, 'data-key': `machine-${m.address}` }, what);
@@ -29,13 +30,8 @@ export async function provider({ root, argument, signal, every }) {
   const connected = about && await current(about.chain);
   const own = connected?.account.address ?? (await get('/v1/status', signal)).account.customer;
   const wallet = decodeURIComponent(argument) || own;
-  const address = el('input', { name: 'wallet', required: true, value: wallet, autocomplete: 'off', spellcheck: 'false', maxlength: 44 });
-  const form = el('form', { class: 'row' }, field('Wallet of the owner', address, 'Of anybody: what is shown is public.'),
-    el('div', { class: 'buttons' }, el('button', { class: 'act' }, 'Show'), wallet !== own && el('a', { href: `#/provider/${encodeURIComponent(own)}` }, 'My wallet')));
-  form.addEventListener('submit', (e) => {
-    e.preventDefault();
-    location.hash = `#/provider/${encodeURIComponent(address.value.trim())}`;
-  });
+  const form = lookup({ view: 'provider', name: 'wallet', value: wallet, label: 'Wallet of the owner', note: 'Of anybody: what is shown is public.', verb: 'Show' },
+    wallet !== own && el('a', { href: `#/provider/${encodeURIComponent(own)}` }, 'My wallet'));
   const body = el('div');
   const calculator = el('div');
   root.append(el('h1', { tabindex: -1 }, 'Provider'), form, body, calculator);
@@ -58,7 +54,7 @@ export async function provider({ root, argument, signal, every }) {
   }
   let shown = '';
   const load = async () => {
-    const now = JSON.stringify(p.machines) + JSON.stringify(p.earned);
+    const now = JSON.stringify({ ...p, at: 0 }); // at is another each second
     if (now !== shown) draw(p);
     shown = now;
   };

@@ -1,6 +1,6 @@
 // Where the server works, for whom, and by which rules.
 import { get } from '../api.js';
-import { describe, el, figure, fill } from '../dom.js';
+import { code, describe, el, figure, fill } from '../dom.js';
 import { plural, span, usdc, when } from '../show.js';
 import { history } from './history.js';
 import { money } from './leases.js';
@@ -14,7 +14,6 @@ export async function status({ root, signal, every }) {
   charts.append(history(m.models.map((x) => x.name), signal));
   const load = async () => {
     const [s, n] = await Promise.all([get('/v1/status', signal), get('/v1/statistics', signal)]);
-    const code = (text) => el('code', {}, text);
     const test = s.cluster.name !== 'mainnet-beta';
     fill(top, el('h2', {}, 'Market'), statistics(n));
     fill(body,

@@ -52,7 +52,7 @@ export async function wallet({ root, signal, every }) {
     } catch (err) {
       if (signal.aborted) return;
       fill(said);
-      failure.replaceChildren(problem(err.body ? err : { body: { title: 'Not done', detail: err.message } }));
+      failure.replaceChildren(problem(err, 'Not done'));
     }
     busy = false;
     try {

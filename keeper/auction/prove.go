@@ -39,12 +39,6 @@ func (s *Service) proofOf(award *market.Auction, b *messages.Bid, now int64) (p 
 	return p, score, ok
 }
 
-// signerOf is the key that signs a keeper's transactions.
-func signerOf(of *view.View, keeper solana.PublicKey) (key solana.PublicKey) {
-	of.Read(func(v *view.Accounts) { key = v.SignerOf(keeper) })
-	return key
-}
-
 // prove brings a proof of an omitted bid on chain.
 func (a *Awarder) prove(ctx context.Context, l snapshot, bids []messages.Bid) {
 	log := a.o.Log.With().Stringer("order", l.key.Order).Stringer("keeper", l.auction.Keeper).Logger()
@@ -53,7 +47,7 @@ func (a *Awarder) prove(ctx context.Context, l snapshot, bids []messages.Bid) {
 		if !ok {
 			continue
 		}
-		ixs, err := ix.ProveOmittedBid(p, signerOf(a.o.View, a.o.Self), a.o.Now().Unix())
+		ixs, err := ix.ProveOmittedBid(p, a.o.View.SignerOf(a.o.Self), a.o.Now().Unix())
 		if err != nil {
 			log.Warn().Err(err).Msg("proof of an omitted bid was not sent")
 			continue

@@ -11,7 +11,6 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
@@ -34,7 +33,7 @@ func (s *Service) proofOf(award *market.Auction, b *messages.Bid, now int64) (p 
 	if !ok {
 		return p, 0, false
 	}
-	_, p.Signer, _ = sealedbid.AckBy(sealedbid.FindAck(b.Acks, award.Keeper, records.AckReveal), b.Commitment, s.o.Roles.Keys)
+	p.Signer = sealedbid.AckSigner(b, award.Keeper, s.o.Roles.Keys) // which reads the view by itself
 	score, ok = p.Score(now)
 	return p, score, ok
 }

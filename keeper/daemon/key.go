@@ -56,7 +56,7 @@ func (k *Keeper) standBy(ctx context.Context) (err error) {
 		return k.remote.Acquire(ctx)
 	}
 	shown, err := figures.New(figures.Options{
-		Addr: k.c.HTTP, Registry: server.NewStandby(append(ofSigner(k.remote), standby(1))...),
+		Addr: k.c.HTTP, Registry: server.NewStandby(signerAnswers(k.remote), standby(1)),
 		Healthy: func() []string { return nil },
 		Ready: func() []string {
 			text := "keeper stands by"

@@ -30,6 +30,8 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 	var served bindings.Lease
 	var fault bindings.Fault
 	served.Provider, fault.Provider = key, key
+	var keeper bindings.Keeper
+	keeper.Signer = key
 	type account struct {
 		kind  market.Kind
 		value any
@@ -48,6 +50,7 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 		{market.KindCredits, credits},
 		{market.KindLease, served},
 		{market.KindFault, fault},
+		{market.KindKeeper, keeper},
 	}
 	for name, c := range map[string]struct {
 		filter chain.Filter
@@ -63,6 +66,7 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 		"leases of order":  {query.LeasesOfOrder(key), []int{5}},
 		"leases served":    {query.LeasesServedBy(key), []int{11}},
 		"faults of":        {query.FaultsOf(key), []int{12}},
+		"keepers signed":   {query.KeepersSignedBy(key), []int{13}},
 		"orders of":        {query.OrdersOf(key), []int{6}},
 		"open orders":      {query.OpenOrders(515), []int{7}},
 		"session key":      {query.CreditsNaming(key)[2], []int{10}},

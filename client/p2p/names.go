@@ -5,9 +5,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// Names translate between the keys by which the market names its members and those that they have as peers: a keeper is named by
-// its wallet, and is a peer with the key of its signer. Everything in this package takes and gives names. They must be
-// quick, and may change at any time.
+// Names translate between the keys by which the market names its members and those that they have as peers: a keeper is
+// named by its wallet, and is a peer with the key of its signer. Everything in this package takes and gives names. They
+// must be quick, and may change at any time.
 type Names interface {
 	// Peer is the key as a peer of who is named so.
 	Peer(name solana.PublicKey) solana.PublicKey
@@ -15,8 +15,8 @@ type Names interface {
 	Name(peer solana.PublicKey) solana.PublicKey
 }
 
-// Know has the node use names from now on: for one that learns them when it is there already. Those that know peers from the
-// start name them in Options.
+// Know has the node use names from now on: for one that learns them when it is there already. Those that know peers
+// from the start name them in Options.
 func (n *Node) Know(names Names) { n.names.Store(&names) }
 
 // peerKey is the key as a peer of who is named so.

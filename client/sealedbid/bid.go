@@ -51,8 +51,8 @@ func (a Auction) Check(b *messages.Bid, nodeKey solana.PublicKey) error {
 	return nil
 }
 
-// anyPeriod is the period for which keys are looked up here: nothing of an auction is about one, so that either key of a
-// keeper will do, for as long as the chain shows both.
+// anyPeriod is the period for which keys are looked up here: nothing of an auction is about one, so that either key of
+// a keeper will do, for as long as the chain shows both.
 const anyPeriod records.Period = 0
 
 // Ack reads an acknowledgement and verifies the keeper's signature, by any of its keys. Errors: records.ErrValue,
@@ -62,7 +62,8 @@ func Ack(a *messages.BidAck, commitment records.Hash, keys records.Keys) (record
 	return w, err
 }
 
-// AckSigner is the key with which a keeper acknowledged a bid's reveal; zero where it did not, or with none of its keys.
+// AckSigner is the key with which a keeper acknowledged a bid's reveal; zero where it did not, or with none of its
+// keys.
 func AckSigner(b *messages.Bid, keeper solana.PublicKey, keys records.Keys) solana.PublicKey {
 	a := FindAck(b.Acks, keeper, records.AckReveal)
 	if a == nil {

@@ -34,8 +34,8 @@ type signerFile struct {
 }
 
 // InitSigner prepares a folder for a signer: it reads the market, and makes the store of what the wallet signs unless
-// one is there. Only this needs the chain. It returns the keeper's wallet and the first period that is signed for. Errors:
-// those of Open.
+// one is there. Only this needs the chain. It returns the keeper's wallet and the first period that is signed for.
+// Errors: those of Open.
 func InitSigner(ctx context.Context, c Config) (keeper solana.PublicKey, first records.Period, err error) {
 	c.Timing = LocalTiming() // it is not used, and fits every market
 	k := newKeeper(c)

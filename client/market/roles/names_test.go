@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// A keeper is a peer under its signer and is named by its wallet; its former signer is no keeper as a peer, and speaks about the
-// periods that had begun before the change.
+// A keeper is a peer under its signer and is named by its wallet; its former signer is no keeper as a peer, and speaks
+// about the periods that had begun before the change.
 func TestAKeeperIsNamedByItsWalletAndReachedByItsSigner(t *testing.T) {
 	wallet, former, signer, other := solana.PublicKey{1}, solana.PublicKey{2}, solana.PublicKey{3}, solana.PublicKey{4}
 	x := view.New(view.Options{})

@@ -9,7 +9,6 @@ import (
 	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
 )
 
@@ -67,7 +66,7 @@ func omittedBid(v *view.View, mk market.Market, a *audit.Auction, b *messages.Bi
 		bar = &n
 	}
 	if p, ok = sealedbid.Omitted(&mk, &o, &x, &l, bar, b, lookupNodes(v)); ok {
-		_, p.Signer, _ = sealedbid.AckBy(sealedbid.FindAck(b.Acks, x.Keeper, records.AckReveal), b.Commitment, roles.Names{View: v}.Keys)
+		p.Signer = sealedbid.AckSigner(b, x.Keeper, roles.Names{View: v}.Keys)
 	}
 	return p, ok
 }

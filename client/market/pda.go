@@ -92,7 +92,8 @@ func GuaranteeFaultAddress(node solana.PublicKey, until int64) solana.PublicKey 
 	return derive(ProgramID, seedGuaranteeFault, node[:], binary.LittleEndian.AppendUint64(nil, uint64(until)))
 }
 
-// WorkFaultAddress is the fault of bad work that a wallet has proven by a commitment that a node has signed in a period.
+// WorkFaultAddress is the fault of bad work that a wallet has proven by a commitment that a node has signed in a
+// period.
 func WorkFaultAddress(node, finder solana.PublicKey, period uint64) solana.PublicKey {
 	proof := FraudProofAddress(node, finder)
 	return derive(ProgramID, seedWorkFault, proof[:], binary.LittleEndian.AppendUint64(nil, period))

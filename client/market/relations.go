@@ -81,17 +81,15 @@ func Relations(p *Params) []Relation {
 
 // ModelRelations are those between the parameters and a GPU model.
 func ModelRelations(p *Params, m *Model) []Relation {
-	const hour = 3_600
 	stake := float64(m.MinStake) / float64(OneGNT) * float64(p.StakePrice) / float64(OneUSDC) // USD
-	price := float64(m.ReferencePrice) / float64(OneUSDC)
-	hours := 2 * float64(p.PeriodSecs) / hour
+	price := PricePerHour(m.ReferencePrice)
 	slash := stake * float64(p.SlashWorkFailedBps) / BPS
-	harm := float64(HarmCoverBPS) / BPS * price * hours
+	harm := harmUSD(p, price)
 	least := 0.0
 	if slash > 0 {
 		least = harm / slash
 	}
-	needed := LeastStakeUSD(p, assumedCheat(PricePerHour(m.ReferencePrice)))
+	needed := LeastStakeUSD(p, assumedCheat(price))
 	days := 0.0
 	if needed > 0 {
 		days = stake / needed * assumedDetectedDays

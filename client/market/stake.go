@@ -22,13 +22,18 @@ func LeastStakeUSD(p *Params, c Cheat) float64 {
 	return max(0, c.Gain-c.Cost) / lost
 }
 
+// harmUSD is the harm that a slash must cover at a reference price: that of two periods.
+func harmUSD(p *Params, price PricePerHour) float64 {
+	const hour = 3_600
+	hours := 2 * float64(p.PeriodSecs) / hour
+	return float64(HarmCoverBPS) / BPS * (float64(price) / float64(OneUSDC)) * hours
+}
+
 // LeastStake is the least stake of a GPU at a reference price, in whole tokens: a cheat as the relations assume it
 // loses, and the smallest slash covers the harm of two periods, which the program asks for. ok is false where no stake
 // is enough.
 func LeastStake(p *Params, price PricePerHour) (stake GNT, ok bool) {
-	const hour = 3_600
-	usd := max(LeastStakeUSD(p, assumedCheat(price)),
-		float64(HarmCoverBPS)/BPS*float64(price)/float64(OneUSDC)*2*float64(p.PeriodSecs)/hour/(float64(p.SlashWorkFailedBps)/BPS))
+	usd := max(LeastStakeUSD(p, assumedCheat(price)), harmUSD(p, price)/(float64(p.SlashWorkFailedBps)/BPS))
 	tokens := math.Ceil(usd/(float64(p.StakePrice)/float64(OneUSDC)) - 1e-9)
 	if !(tokens < math.MaxUint64/float64(OneGNT)) {
 		return 0, false

@@ -2,7 +2,7 @@
 // the messages.
 //
 // Every message is canonical CBOR with a version field. The sender is known from the connection: a peer's identity is
-// the ed25519 key that is registered on chain (node key, keeper wallet, customer wallet).
+// the ed25519 key that is registered on chain (node key, keeper's signer, customer's wallet).
 package messages
 
 // Version and Minor are the version of everything that this program says to peers, written MAJOR.MINOR. Peers of another

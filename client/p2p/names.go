@@ -5,9 +5,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// Names translate between the keys by which the market names its members and those that they have as peers: a keeper is named by
-// its wallet, and is a peer with the key of its signer. Everything in this package takes and gives names. They must be
-// quick, and may change at any time.
+// Names translate between the keys by which the market names its members and those that they have as peers: a keeper is
+// named by its wallet, and is a peer with the key of its signer. Everything in this package takes and gives names. They
+// must be quick, and may change at any time.
 type Names interface {
 	// Peer is the key as a peer of who is named so.
 	Peer(name solana.PublicKey) solana.PublicKey
@@ -15,17 +15,20 @@ type Names interface {
 	Name(peer solana.PublicKey) solana.PublicKey
 }
 
-// Know has the node use names from now on: for one that learns them when it is there already. Those that know peers from the
-// start name them in Options.
+// Know has the node use names from now on: for one that learns them when it is there already. Those that know peers
+// from the start name them in Options.
 func (n *Node) Know(names Names) { n.names.Store(&names) }
 
-// id is the peer id of who is named so. Error: ErrIdentity.
-func (n *Node) id(name solana.PublicKey) (peer.ID, error) {
+// peerKey is the key as a peer of who is named so.
+func (n *Node) peerKey(name solana.PublicKey) solana.PublicKey {
 	if names := n.names.Load(); names != nil {
-		name = (*names).Peer(name)
+		return (*names).Peer(name)
 	}
-	return PeerID(name)
+	return name
 }
+
+// id is the peer id of who is named so. Error: ErrIdentity.
+func (n *Node) id(name solana.PublicKey) (peer.ID, error) { return PeerID(n.peerKey(name)) }
 
 // name is the name of a peer. Error: ErrIdentity for ids of other key types.
 func (n *Node) name(id peer.ID) (solana.PublicKey, error) {
@@ -38,15 +41,14 @@ func (n *Node) name(id peer.ID) (solana.PublicKey, error) {
 
 // info is where a peer is reached. Errors: ErrIdentity, ErrAddress.
 func (n *Node) info(p Peer) (peer.AddrInfo, error) {
-	if names := n.names.Load(); !p.As.IsZero() {
-		p.Key = p.As
-	} else if names != nil {
-		p.Key = (*names).Peer(p.Key)
+	if p.As.IsZero() {
+		p.As = n.peerKey(p.Key)
 	}
+	p.Key = p.As
 	return p.info()
 }
 
-// useNames has those be asked about names that say who a peer is.
+// useNames translates what Known, First and Allow are asked about: they are given names.
 func (c *Options) useNames() {
 	names := c.Names
 	if names == nil {

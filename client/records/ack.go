@@ -81,7 +81,7 @@ func DecodeAck(raw []byte) (Ack, error) {
 	return a, nil
 }
 
-// Sign signs the acknowledgement with the keeper's wallet key. Error: ErrValue for an unknown stage.
+// Sign signs the acknowledgement with the key of the keeper's signer. Error: ErrValue for an unknown stage.
 func (a Ack) Sign(s Signer) (solana.Signature, error) {
 	raw, err := a.Encode()
 	if err != nil {

@@ -58,7 +58,7 @@ func DecodeBidSetHead(raw []byte) (BidSetHead, error) {
 	return h, nil
 }
 
-// Sign signs the head with the keeper's wallet key.
+// Sign signs the head with the key of the keeper's signer.
 func (h BidSetHead) Sign(s Signer) (solana.Signature, error) {
 	raw := h.Encode()
 	sig, err := s.Sign(raw[:])
@@ -157,7 +157,7 @@ func DecodeOutcome(raw []byte) (Outcome, error) {
 	return o, nil
 }
 
-// Sign signs the outcome with the keeper's wallet key.
+// Sign signs the outcome with the key of the keeper's signer.
 func (o Outcome) Sign(s Signer) (solana.Signature, error) {
 	raw := o.Encode()
 	sig, err := s.Sign(raw[:])

@@ -9,8 +9,8 @@ import (
 // ConsentSize is the length of an encoded consent in bytes.
 const ConsentSize = TagSize + 8 + 32
 
-// Consent is what a key signs to sign for the keeper of a wallet on one cluster. Without it nobody can name the key, so that what
-// it signs for one keeper never counts for another.
+// Consent is what a key signs to sign for the keeper of a wallet on one cluster. Without it nobody can name the key, so
+// that what it signs for one keeper never counts for another.
 type Consent struct {
 	Domain Domain
 	Wallet solana.PublicKey

@@ -51,19 +51,30 @@ func (a Auction) Check(b *messages.Bid, nodeKey solana.PublicKey) error {
 	return nil
 }
 
-// anyPeriod is the period for which keys are looked up here: nothing of an auction is about one, so that either key of a
-// keeper will do, for as long as the chain shows both.
+// anyPeriod is the period for which keys are looked up here: nothing of an auction is about one, so that either key of
+// a keeper will do, for as long as the chain shows both.
 const anyPeriod records.Period = 0
 
 // Ack reads an acknowledgement and verifies the keeper's signature, by any of its keys. Errors: records.ErrValue,
 // records.ErrSignature.
 func Ack(a *messages.BidAck, commitment records.Hash, keys records.Keys) (records.Ack, error) {
-	w, _, err := AckBy(a, commitment, keys)
+	w, _, err := ackBy(a, commitment, keys)
 	return w, err
 }
 
-// AckBy also returns the key that signed.
-func AckBy(a *messages.BidAck, commitment records.Hash, keys records.Keys) (records.Ack, solana.PublicKey, error) {
+// AckSigner is the key with which a keeper acknowledged a bid's reveal; zero where it did not, or with none of its
+// keys.
+func AckSigner(b *messages.Bid, keeper solana.PublicKey, keys records.Keys) solana.PublicKey {
+	a := FindAck(b.Acks, keeper, records.AckReveal)
+	if a == nil {
+		return solana.PublicKey{}
+	}
+	_, key, _ := ackBy(a, b.Commitment, keys)
+	return key
+}
+
+// ackBy also returns the key that signed.
+func ackBy(a *messages.BidAck, commitment records.Hash, keys records.Keys) (records.Ack, solana.PublicKey, error) {
 	w := records.Ack{Stage: records.AckStage(a.Stage), Commitment: commitment, ReceivedAt: a.ReceivedAt}
 	key, err := keys.Find(a.Keeper, anyPeriod, func(key solana.PublicKey) error { return w.Verify(key, a.Signature) })
 	return w, key, err

@@ -209,7 +209,7 @@ func (a *Awarder) send(ctx context.Context, l snapshot, c *closed) (int, error) 
 }
 
 func (a *Awarder) intent(l snapshot, c *closed, winner int, first bool) (in txm.Intent, done bool, err error) {
-	args := ix.AuctionAwardArgs{Keeper: a.o.Self, Signer: signerOf(a.o.View, a.o.Self), Order: *l.order, BidsRoot: c.set.Head.Root}
+	args := ix.AuctionAwardArgs{Keeper: a.o.Self, Signer: a.o.View.SignerOf(a.o.Self), Order: *l.order, BidsRoot: c.set.Head.Root}
 	of := sealedbid.AuctionOf(a.o.Bids.o.Domain, l.order)
 	node := solana.PublicKey(c.set.Bids[winner].Bid.Node)
 	lease := market.LeaseAddress(l.key.Order, node)

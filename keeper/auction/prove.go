@@ -11,7 +11,6 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
@@ -34,15 +33,9 @@ func (s *Service) proofOf(award *market.Auction, b *messages.Bid, now int64) (p 
 	if !ok {
 		return p, 0, false
 	}
-	_, p.Signer, _ = sealedbid.AckBy(sealedbid.FindAck(b.Acks, award.Keeper, records.AckReveal), b.Commitment, s.o.Roles.Keys)
+	p.Signer = sealedbid.AckSigner(b, award.Keeper, s.o.Roles.Keys) // which reads the view by itself
 	score, ok = p.Score(now)
 	return p, score, ok
-}
-
-// signerOf is the key that signs a keeper's transactions.
-func signerOf(of *view.View, keeper solana.PublicKey) (key solana.PublicKey) {
-	of.Read(func(v *view.Accounts) { key = v.SignerOf(keeper) })
-	return key
 }
 
 // prove brings a proof of an omitted bid on chain.
@@ -53,7 +46,7 @@ func (a *Awarder) prove(ctx context.Context, l snapshot, bids []messages.Bid) {
 		if !ok {
 			continue
 		}
-		ixs, err := ix.ProveOmittedBid(p, signerOf(a.o.View, a.o.Self), a.o.Now().Unix())
+		ixs, err := ix.ProveOmittedBid(p, a.o.View.SignerOf(a.o.Self), a.o.Now().Unix())
 		if err != nil {
 			log.Warn().Err(err).Msg("proof of an omitted bid was not sent")
 			continue

@@ -181,8 +181,7 @@ func (a *Awarder) award(ctx context.Context, o *market.Order, nodes []market.Can
 func (a *Awarder) send(ctx context.Context, o *market.Order, nodes []market.Candidate) error {
 	id := fmt.Sprintf("award/%s/%d/%d", o.Address, o.CreatedAt, o.NodesAwarded)
 	var ixs []solana.Instruction
-	var signer solana.PublicKey
-	a.o.View.Read(func(v *view.Accounts) { signer = v.SignerOf(a.o.Self) })
+	signer := a.o.View.SignerOf(a.o.Self)
 	for _, c := range nodes {
 		instruction, err := ix.OrderAward(ix.OrderAwardArgs{Keeper: a.o.Self, Signer: signer, Order: *o, Node: c.Node, MaxScore: c.Score})
 		if err != nil {

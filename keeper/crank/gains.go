@@ -19,7 +19,7 @@ type Gains struct {
 	Price market.USDC
 	// Least is the lowest profit for which a transaction is sent.
 	Least market.USDC
-	// Tokens is how many stake tokens the wallet holds.
+	// Tokens is how many stake tokens the keeper's signer holds.
 	Tokens func() market.GNT
 }
 

@@ -91,8 +91,8 @@ func (a *Account) send(ctx context.Context, id, kind string, ixs ...solana.Instr
 	return res, market.Explain(err)
 }
 
-// Register bonds the wallet, with a signer apart from it where a consent is given, or writes a new address when it is bonded
-// already and signs for itself. It reports whether it was new. Errors: ErrConsent, the chain's.
+// Register bonds the wallet, with a signer apart from it where a consent is given, or writes a new address when it is
+// bonded already and signs for itself. It reports whether it was new. Errors: ErrConsent, the chain's.
 func (a *Account) Register(ctx context.Context, bond market.GNT, signer Consent) (fresh bool, err error) {
 	addr, err := announce(a.c.Announce, a.c.Listen, nil)
 	if err != nil {

@@ -97,13 +97,7 @@ func (k *Keeper) watchOwn() {
 	}
 }
 
-// checkVotes does the same for votes, which the chain shows.
-func (k *Keeper) checkVotes() error {
-	var me *market.Keeper
-	k.view.Read(func(v *view.Accounts) { me = v.Keepers[k.publicKey()] })
-	return k.compareVotes(me)
-}
-
+// compareVotes does the same for votes, which the chain shows.
 func (k *Keeper) compareVotes(me *market.Keeper) error {
 	if me == nil || me.Votes == 0 {
 		return nil
@@ -118,6 +112,12 @@ func (k *Keeper) compareVotes(me *market.Keeper) error {
 		return k.duplicateSigner(fmt.Sprintf("the chain has a vote of this wallet for period %d, and this store has none", onChain))
 	}
 	return err
+}
+
+// me is this keeper's account as the view has it; nil while there is none.
+func (k *Keeper) me() (me *market.Keeper) {
+	k.view.Read(func(v *view.Accounts) { me = v.Keepers[k.publicKey()] })
+	return me
 }
 
 // duplicateSigner freezes the store, which stops signing for good, and returns the error that tells a person what to
@@ -148,8 +148,7 @@ func (k *Keeper) runGuard(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		var me *market.Keeper
-		k.view.Read(func(v *view.Accounts) { me = v.Keepers[k.publicKey()] })
+		me := k.me()
 		if err := k.checkKey(me); err != nil {
 			return err
 		}

@@ -163,7 +163,7 @@ func TestTheGuardOutlivesASilentSigner(t *testing.T) {
 	me.Wallet, me.Votes, me.LastVotePeriod = k.publicKey(), 1, uint64(time.Now().Unix()/5)
 	k.view.Put(me.Address, me)
 	k.store = silentStore{k.store}
-	require.Error(t, k.checkVotes())
+	require.Error(t, k.compareVotes(k.me()))
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, k.runGuard(ctx), context.DeadlineExceeded)

@@ -18,11 +18,8 @@ func (k *Keeper) gauges() []server.Gauge {
 		w, r := k.node.Strangers()
 		return float64(w), float64(r)
 	}
-	gauges := []server.Gauge{standby(0)}
-	if k.remote != nil {
-		gauges = append(gauges, ofSigner(k.remote)...)
-	}
-	return append(gauges, []server.Gauge{
+	gauges := []server.Gauge{
+		standby(0),
 		{Name: "chain_slot", Help: "Newest slot that the keeper has seen.", Read: func() float64 { return float64(k.view.Slot()) }},
 		{Name: "accounts", Help: "Accounts of the market that the keeper follows.", Read: func() float64 { return float64(k.watcher.Status().Accounts) }},
 		{Name: "watcher_reconnects", Help: "How often the connection to the chain was made anew.", Read: func() float64 { return float64(k.watcher.Status().Reconnects) }},
@@ -53,7 +50,11 @@ func (k *Keeper) gauges() []server.Gauge {
 			}
 			return float64(n)
 		}},
-	}...)
+	}
+	if k.remote != nil {
+		gauges = append(gauges, signerAnswers(k.remote))
+	}
+	return gauges
 }
 
 // standby says whether this keeper waits for another one to go.
@@ -61,9 +62,9 @@ func standby(waits float64) server.Gauge {
 	return server.Gauge{Name: "standby", Help: "1 while the keeper stands by: another one has the signer's hold, or the signer does not answer.", Read: func() float64 { return waits }}
 }
 
-// ofSigner are the figures of a keeper with a signer.
-func ofSigner(c *signing.Client) []server.Gauge {
-	return []server.Gauge{{Name: "signer_answers", Help: "1 while the signer answers; of a keeper with one only.", Read: func() float64 { return flag(c.Answers()) }}}
+// signerAnswers is a figure of a keeper with a signer alone.
+func signerAnswers(c *signing.Client) server.Gauge {
+	return server.Gauge{Name: "signer_answers", Help: "1 while the signer answers; of a keeper with one only.", Read: func() float64 { return flag(c.Answers()) }}
 }
 
 func flag(on bool) float64 {

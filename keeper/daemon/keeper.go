@@ -90,8 +90,8 @@ type Keeper struct {
 	slotHash func(context.Context) ([32]byte, error) // of a recent final slot
 	blocks   func(chain.Commitment) chain.BlockSource
 
-	wallet solana.PublicKey // names the keeper; its signer's key may be another
-	key    records.Signer   // the signer's, with which nothing is signed that may be signed once only; nil with a signer
+	wallet solana.PublicKey // names the keeper; the key that signs for it may be another
+	key    records.Signer   // signs for it, and nothing that may be signed once only; nil with a signer
 	remote *signing.Client  // the signer that has the key; nil without one
 	signer records.Signer   // signs what package signing lets through
 	named  records.Signer   // does so in the wallet's name

@@ -18,7 +18,8 @@ import (
 	"github.com/gantry-market/gantry/keeper/signing"
 )
 
-// openKey takes the wallet's key, or waits until the signer that has it answers this keeper.
+// openKey takes the key that signs for the keeper, or waits until the signer that has it answers this keeper. It also
+// finds the keeper's wallet.
 func (k *Keeper) openKey(ctx context.Context) (err error) {
 	if k.c.Signer == nil {
 		if k.key, err = records.NewSigner(k.c.Wallet); err != nil {
@@ -56,7 +57,7 @@ func (k *Keeper) standBy(ctx context.Context) (err error) {
 		return k.remote.Acquire(ctx)
 	}
 	shown, err := figures.New(figures.Options{
-		Addr: k.c.HTTP, Registry: server.NewStandby(append(ofSigner(k.remote), standby(1))...),
+		Addr: k.c.HTTP, Registry: server.NewStandby(signerAnswers(k.remote), standby(1)),
 		Healthy: func() []string { return nil },
 		Ready: func() []string {
 			text := "keeper stands by"
@@ -93,8 +94,8 @@ const signerTimeout = 15 * time.Second
 // ErrKeepers: a key signs for several keepers.
 var ErrKeepers = errors.New("this key signs for several keepers")
 
-// keeperOf is the wallet of the keeper for which a key signs: its own where it is a keeper's or nobody's. Errors: ErrKeepers, the
-// chain's.
+// keeperOf is the wallet of the keeper for which a key signs: the key itself where it is the wallet of a keeper and
+// signs for it, or where it signs for no keeper. Errors: ErrKeepers, the chain's.
 func keeperOf(ctx context.Context, c Config, key solana.PublicKey) (solana.PublicKey, error) {
 	if !c.Keeper.IsZero() {
 		return c.Keeper, nil

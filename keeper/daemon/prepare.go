@@ -12,7 +12,6 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -29,15 +28,14 @@ var (
 
 // prepare checks that this wallet is a keeper, and writes its address on chain when it has changed.
 func (k *Keeper) prepare(ctx context.Context) error {
-	var me *market.Keeper
-	k.view.Read(func(v *view.Accounts) { me = v.Keepers[k.publicKey()] })
+	me := k.me()
 	switch {
 	case me == nil:
 		return fmt.Errorf("%w: %s; bond it with `gantry-keeper register --bond N`", ErrNotRegistered, k.publicKey())
 	case me.State() == market.KeeperExiting:
 		return fmt.Errorf("%w; take the bond back with `gantry-keeper withdraw` after %s", ErrLeaving, time.Unix(me.ExitAt, 0).UTC().Format(time.RFC3339))
 	}
-	if err := errors.Join(k.checkKey(me), k.checkVotes()); err != nil {
+	if err := errors.Join(k.checkKey(me), k.compareVotes(me)); err != nil {
 		return err
 	}
 	addr, err := announce(k.c.Announce, k.c.Listen, k.node.Addrs())

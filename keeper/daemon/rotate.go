@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// Consent is a key that is to sign for a keeper, with its consent. Its text carries it from the machine of the key to that of the
-// wallet.
+// Consent is a key that is to sign for a keeper, with its consent. Its text carries it from the machine of the key to
+// that of the wallet.
 type Consent struct {
 	Key       solana.PublicKey
 	Signature solana.Signature
@@ -48,7 +48,8 @@ func ParseConsent(text string) (c Consent, err error) {
 	return c, nil
 }
 
-// before is the check of the consent that goes before what names the signer; none where it is the wallet. Error: ErrConsent.
+// before is the check of the consent that goes before what names the signer; none where it is the wallet. Error:
+// ErrConsent.
 func (c Consent) before(domain records.Domain, wallet solana.PublicKey) ([]solana.Instruction, error) {
 	if c.Key.IsZero() || c.Key == wallet {
 		return nil, nil
@@ -60,8 +61,8 @@ func (c Consent) before(domain records.Domain, wallet solana.PublicKey) ([]solan
 	return []solana.Instruction{check}, nil
 }
 
-// SetSigner has another key sign for the keeper; the zero Consent takes the wallet back. Errors: ErrNotRegistered, ErrConsent, ErrBonded
-// while the former signer is liable, so that none can be named.
+// SetSigner has another key sign for the keeper; the zero Consent takes the wallet back. Errors: ErrNotRegistered,
+// ErrConsent, ErrBonded while the former signer is liable, so that none can be named.
 func (a *Account) SetSigner(ctx context.Context, c Consent) (market.Keeper, error) {
 	k, ok, err := a.own(ctx)
 	if err != nil {

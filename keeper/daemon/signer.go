@@ -34,21 +34,22 @@ type signerFile struct {
 }
 
 // InitSigner prepares a folder for a signer: it reads the market, and makes the store of what the wallet signs unless
-// one is there. Only this needs the chain. Errors: those of Open.
-func InitSigner(ctx context.Context, c Config) (first records.Period, err error) {
+// one is there. Only this needs the chain. It returns the keeper's wallet and the first period that is signed for.
+// Errors: those of Open.
+func InitSigner(ctx context.Context, c Config) (keeper solana.PublicKey, first records.Period, err error) {
 	c.Timing = LocalTiming() // it is not used, and fits every market
 	k := newKeeper(c)
 	defer func() { err = errors.Join(err, k.Close()) }()
 	for _, open := range []func(context.Context) error{k.openMarket, k.openKey, k.openStores} {
 		if err := open(ctx); err != nil {
-			return 0, err
+			return keeper, 0, err
 		}
 	}
 	raw, err := json.Marshal(signerFile{k.publicKey(), k.signer.PublicKey(), k.domain.String(), k.secs})
 	if err != nil {
-		return 0, err
+		return keeper, 0, err
 	}
-	return k.store.FirstPeriod(), atomicfile.Write(c.path(fileSigner), raw)
+	return k.publicKey(), k.store.FirstPeriod(), atomicfile.Write(c.path(fileSigner), raw)
 }
 
 // SignerConfig of a signer.

@@ -13,10 +13,10 @@ import (
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
-// tokensInterval is how often the wallet's stake tokens are counted, for buy-backs.
+// tokensInterval is how often the stake tokens of the key that sends buy-backs are counted.
 const tokensInterval = time.Minute
 
-// tokens is how many stake tokens the wallet holds.
+// tokens is how many stake tokens that key holds.
 type tokens struct{ n atomic.Uint64 }
 
 func (t *tokens) held() market.GNT { return market.GNT(t.n.Load()) }
@@ -38,7 +38,7 @@ func (k *Keeper) runTokens(ctx context.Context) error {
 		account := market.TokenAddress(k.signer.PublicKey(), mk.StakeMint)
 		found, err := k.c.Client.Accounts(ctx, []solana.PublicKey{account}, chain.Confirmed)
 		if err != nil {
-			k.log.Warn().Err(err).Msg("the wallet's stake tokens cannot be counted")
+			k.log.Warn().Err(err).Msg("the stake tokens for buy-backs cannot be counted")
 			return
 		}
 		var n uint64

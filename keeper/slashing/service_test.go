@@ -234,8 +234,8 @@ func TestEquivocationIsProven(t *testing.T) {
 	require.ErrorIs(t, err, ErrOwn)
 }
 
-// A keeper that says the opposite with the key that its wallet has named since is brought with both keys, for as long as it answers
-// for both.
+// A keeper that says the opposite with the key that its wallet has named since is brought with both keys, for as long
+// as it answers for both.
 func TestAContradictionAcrossTwoKeysIsProven(t *testing.T) {
 	w := newFixture(t, t.TempDir())
 	var keys [2]solana.PrivateKey

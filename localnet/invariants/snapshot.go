@@ -53,7 +53,7 @@ type Snapshot struct {
 	Faults    map[solana.PublicKey]*bindings.Fault
 	Disputes  map[solana.PublicKey]*bindings.Dispute
 	Payouts   map[solana.PublicKey]*bindings.Payout
-	// FraudProofs are first halves of proofs of bad work.
+	// FraudProofs are proofs of bad work that are not complete.
 	FraudProofs map[solana.PublicKey]*bindings.FraudProof
 	Auctions    map[solana.PublicKey]*bindings.Auction
 	Rewards     *bindings.Rewards

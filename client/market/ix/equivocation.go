@@ -58,7 +58,8 @@ type signedRecord struct {
 	signature solana.Signature
 }
 
-// by is the key that signed: of the keeper's, which are its wallet alone where none are given. Error: records.ErrSignature.
+// by is the key that signed: of the keeper's, which are its wallet alone where none are given. Error:
+// records.ErrSignature.
 func (r signedRecord) by(keys []solana.PublicKey) (solana.PublicKey, error) {
 	for _, key := range keys {
 		if r.signature.Verify(key, r.message) {

@@ -25,8 +25,8 @@ type KeeperRegisterArgs struct {
 	From              solana.PublicKey // stake tokens; zero takes the wallet's associated account
 	Bond              market.GNT
 	Multiaddr         string
-	// Signer is the key that is to sign for the keeper; zero takes the wallet. The check of another's consent goes right
-	// before: see SignerConsent.
+	// Signer is the key that is to sign for the keeper; zero takes the wallet. The check of another's consent goes
+	// right before: see SignerConsent.
 	Signer solana.PublicKey
 }
 

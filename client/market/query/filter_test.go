@@ -30,6 +30,8 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 	var served bindings.Lease
 	var fault, faultAt bindings.Fault
 	served.Provider, fault.Provider, faultAt.Node = key, key, key
+	var keeper bindings.Keeper
+	keeper.Signer = key
 	type account struct {
 		kind  market.Kind
 		value any
@@ -49,6 +51,7 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 		{market.KindLease, served},
 		{market.KindFault, fault},
 		{market.KindFault, faultAt},
+		{market.KindKeeper, keeper},
 	}
 	for name, c := range map[string]struct {
 		filter chain.Filter
@@ -65,6 +68,7 @@ func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
 		"leases served":    {query.LeasesServedBy(key), []int{11}},
 		"faults of":        {query.FaultsOf(key), []int{12}},
 		"faults at":        {query.FaultsAt(key), []int{13}},
+		"keepers signed":   {query.KeepersSignedBy(key), []int{14}},
 		"orders of":        {query.OrdersOf(key), []int{6}},
 		"open orders":      {query.OpenOrders(515), []int{7}},
 		"session key":      {query.CreditsNaming(key)[2], []int{10}},

@@ -8,7 +8,7 @@ import (
 )
 
 // Names are the names of the market's members as peers: a keeper is named by its wallet and has the key of its signer.
-// Whoever else is named by the key that it has. It implements p2p.Names.
+// All others are named by the key that they have. It implements p2p.Names.
 type Names struct{ View View }
 
 // Keys are the keys of a keeper about any period: a records.Keys for records that are about none.
@@ -23,12 +23,7 @@ func (n Names) Keys(keeper solana.PublicKey, _ records.Period) (keys []solana.Pu
 
 // Peer is the key that who is named so has as a peer.
 func (n Names) Peer(name solana.PublicKey) (key solana.PublicKey) {
-	n.View.Read(func(v *view.Accounts) {
-		key = name
-		if k, ok := v.Keepers[name]; ok {
-			key = k.SigningKey()
-		}
-	})
+	n.View.Read(func(v *view.Accounts) { key = v.SignerOf(name) })
 	return key
 }
 

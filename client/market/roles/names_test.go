@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/client/records"
 )
 
-// A keeper is a peer under its signer and is named by its wallet; the former signer is nobody as a peer, and speaks about the
-// periods that it had begun.
+// A keeper is a peer under its signer and is named by its wallet; its former signer is no keeper as a peer, and speaks
+// about the periods that had begun before the change.
 func TestAKeeperIsNamedByItsWalletAndReachedByItsSigner(t *testing.T) {
 	wallet, former, signer, other := solana.PublicKey{1}, solana.PublicKey{2}, solana.PublicKey{3}, solana.PublicKey{4}
 	x := view.New(view.Options{})
@@ -41,9 +41,9 @@ func TestAKeeperIsNamedByItsWalletAndReachedByItsSigner(t *testing.T) {
 	require.Equal(t, []solana.PublicKey{signer}, next.Liable(999))
 
 	// One owner may share a key between its keepers: it is one and the same name for everybody.
-	twin := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(other)}}
-	twin.Wallet, twin.Signer = other, signer
-	x.Put(twin.Address, twin)
+	second := &market.Keeper{Meta: market.Meta{Address: market.KeeperAddress(other)}}
+	second.Wallet, second.Signer = other, signer
+	x.Put(second.Address, second)
 	require.Equal(t, wallet, n.Name(signer))
 	x.Put(next.Address, nil)
 	require.Equal(t, other, n.Name(signer))

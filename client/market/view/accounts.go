@@ -13,15 +13,13 @@ type Accounts struct {
 	Nodes     map[solana.PublicKey]*market.Node
 	Providers map[solana.PublicKey]*market.Provider
 	Keepers   map[solana.PublicKey]*market.Keeper // by wallet
-	// KeepersOfSigner are the wallets of the keepers for which a key signs: one, unless their owner shares it.
-	KeepersOfSigner map[solana.PublicKey]set
-	Orders          map[solana.PublicKey]*market.Order
-	Leases          map[solana.PublicKey]*market.Lease
-	Reports         map[uint64]*market.Report // by period
-	Faults          map[solana.PublicKey]*market.Fault
-	Auctions        map[solana.PublicKey]*market.Auction // by order
-	Rewards         *market.Rewards
-	Disputes        map[solana.PublicKey]*market.Dispute
+	Orders    map[solana.PublicKey]*market.Order
+	Leases    map[solana.PublicKey]*market.Lease
+	Reports   map[uint64]*market.Report // by period
+	Faults    map[solana.PublicKey]*market.Fault
+	Auctions  map[solana.PublicKey]*market.Auction // by order
+	Rewards   *market.Rewards
+	Disputes  map[solana.PublicKey]*market.Dispute
 	// FraudProofs are those that are not completed.
 	FraudProofs map[solana.PublicKey]*market.FraudProof
 	Payouts     map[solana.PublicKey]*market.Payout
@@ -35,6 +33,8 @@ type Accounts struct {
 	// LeasesOfOrder are an order's leases, running or over.
 	LeasesOfOrder map[solana.PublicKey]set
 	NodesOfKey    map[solana.PublicKey]set // by the agent's key
+	// KeepersOfSigner are the wallets of the keepers for which a key signs: one, unless their owner shares it.
+	KeepersOfSigner map[solana.PublicKey]set
 	// CustomersOfKey are the customers that have named a session key, also one that has expired.
 	CustomersOfKey map[solana.PublicKey]set
 	// DevicesOfNode counts the device claims of a node.
@@ -55,30 +55,30 @@ type set = map[solana.PublicKey]struct{}
 // NewAccounts returns an empty set of accounts.
 func NewAccounts() *Accounts {
 	return &Accounts{
-		Models:          map[uint16]*market.Model{},
-		Nodes:           map[solana.PublicKey]*market.Node{},
-		Providers:       map[solana.PublicKey]*market.Provider{},
-		Keepers:         map[solana.PublicKey]*market.Keeper{},
-		KeepersOfSigner: map[solana.PublicKey]set{},
-		Orders:          map[solana.PublicKey]*market.Order{},
-		Leases:          map[solana.PublicKey]*market.Lease{},
-		Reports:         map[uint64]*market.Report{},
-		Faults:          map[solana.PublicKey]*market.Fault{},
-		Auctions:        map[solana.PublicKey]*market.Auction{},
-		Disputes:        map[solana.PublicKey]*market.Dispute{},
-		FraudProofs:     map[solana.PublicKey]*market.FraudProof{},
-		Payouts:         map[solana.PublicKey]*market.Payout{},
-		Credits:         map[solana.PublicKey]*market.Credits{},
-		Devices:         map[[32]byte]*market.Device{},
-		Keys:            map[[32]byte]*market.Device{},
-		Outages:         map[solana.PublicKey]*market.Outage{},
+		Models:      map[uint16]*market.Model{},
+		Nodes:       map[solana.PublicKey]*market.Node{},
+		Providers:   map[solana.PublicKey]*market.Provider{},
+		Keepers:     map[solana.PublicKey]*market.Keeper{},
+		Orders:      map[solana.PublicKey]*market.Order{},
+		Leases:      map[solana.PublicKey]*market.Lease{},
+		Reports:     map[uint64]*market.Report{},
+		Faults:      map[solana.PublicKey]*market.Fault{},
+		Auctions:    map[solana.PublicKey]*market.Auction{},
+		Disputes:    map[solana.PublicKey]*market.Dispute{},
+		FraudProofs: map[solana.PublicKey]*market.FraudProof{},
+		Payouts:     map[solana.PublicKey]*market.Payout{},
+		Credits:     map[solana.PublicKey]*market.Credits{},
+		Devices:     map[[32]byte]*market.Device{},
+		Keys:        map[[32]byte]*market.Device{},
+		Outages:     map[solana.PublicKey]*market.Outage{},
 
-		NodesOfModel:   map[uint16]set{},
-		LeasesOfNode:   map[solana.PublicKey]set{},
-		LeasesOfOrder:  map[solana.PublicKey]set{},
-		NodesOfKey:     map[solana.PublicKey]set{},
-		CustomersOfKey: map[solana.PublicKey]set{},
-		DevicesOfNode:  map[solana.PublicKey]int{},
+		NodesOfModel:    map[uint16]set{},
+		LeasesOfNode:    map[solana.PublicKey]set{},
+		LeasesOfOrder:   map[solana.PublicKey]set{},
+		NodesOfKey:      map[solana.PublicKey]set{},
+		KeepersOfSigner: map[solana.PublicKey]set{},
+		CustomersOfKey:  map[solana.PublicKey]set{},
+		DevicesOfNode:   map[solana.PublicKey]int{},
 
 		shown:  map[solana.PublicKey][][32]byte{},
 		proven: map[solana.PublicKey][][32]byte{},

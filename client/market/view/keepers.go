@@ -49,8 +49,8 @@ func (v *Accounts) SignerOf(wallet solana.PublicKey) solana.PublicKey {
 	return wallet
 }
 
-// KeeperOfSigner returns the wallet of the keeper for which a key signs; false when it signs for none. Of several, whose
-// owner shares the key, it is one and the same for everybody.
+// KeeperOfSigner returns the wallet of the keeper for which a key signs; false when it signs for none. Of several,
+// whose owner shares the key, it is one and the same for everybody.
 func (v *Accounts) KeeperOfSigner(key solana.PublicKey) (wallet solana.PublicKey, ok bool) {
 	for w := range v.KeepersOfSigner[key] {
 		if !ok || bytes.Compare(w[:], wallet[:]) < 0 {

@@ -89,6 +89,12 @@ func (v *View) KeeperOf(wallet solana.PublicKey) (market.Keeper, bool) {
 	return get[market.Keeper](v, market.KeeperAddress(wallet))
 }
 
+// SignerOf is the key that signs for a keeper; the wallet itself where it is no keeper.
+func (v *View) SignerOf(wallet solana.PublicKey) (key solana.PublicKey) {
+	v.Read(func(a *Accounts) { key = a.SignerOf(wallet) })
+	return key
+}
+
 // Keepers returns all keepers by index.
 func (v *View) Keepers() []market.Keeper {
 	return sorted(v, func(a *Accounts) map[solana.PublicKey]*market.Keeper { return a.Keepers },

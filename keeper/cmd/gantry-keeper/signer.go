@@ -84,14 +84,14 @@ func initSigner(c *cli.Context) error {
 		return err
 	}
 	defer conf.Client.Close()
-	first, err := daemon.InitSigner(c.Context, conf)
+	keeper, first, err := daemon.InitSigner(c.Context, conf)
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return writeJSON(c.App.Writer, map[string]any{"keeper": conf.Wallet.PublicKey().String(), "first_period": uint64(first)})
+		return writeJSON(c.App.Writer, map[string]any{"keeper": keeper.String(), "first_period": uint64(first)})
 	}
-	fmt.Fprintf(c.App.Writer, "%s is prepared for keeper %s, which signs from period %d on; start it with `gantry-keeper signer run`\n", conf.Data, conf.Wallet.PublicKey(), first)
+	fmt.Fprintf(c.App.Writer, "%s is prepared for keeper %s, which signs from period %d on; start it with `gantry-keeper signer run`\n", conf.Data, keeper, first)
 	return nil
 }
 

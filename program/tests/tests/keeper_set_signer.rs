@@ -118,15 +118,15 @@ fn wrong_accounts_are_refused() {
     let agreed = [signed(&next, &consent(&who.wallet()))];
     let good = ix::keeper_set_signer(&who, &next.pubkey());
     let (market, keeper) = (w.forged(&pda::market()), w.forged(&who.keeper()));
-    let (twin, elsewhere) = (w.twin(&who.keeper_vault()), w.fresh_address());
+    let (vault_copy, no_sysvar) = (w.twin(&who.keeper_vault()), w.fresh_address());
     let cases: [(_, _, _, Code); 7] = [
         ("market", pda::market(), market, InstructionError::IllegalOwner.into()),
         ("keeper", who.keeper(), keeper, InstructionError::IllegalOwner.into()),
         ("keeper's type", who.keeper(), pda::gpu_model(1), InstructionError::AccountDataTooSmall.into()),
         ("another keeper", who.keeper(), other.keeper(), MarketError::Unauthorised.into()),
         ("vault", who.keeper_vault(), other.keeper_vault(), InstructionError::InvalidSeeds.into()),
-        ("vault's address", who.keeper_vault(), twin, InstructionError::InvalidSeeds.into()),
-        ("sysvar", ix::instructions_sysvar(), elsewhere, InstructionError::InvalidArgument.into()),
+        ("vault's address", who.keeper_vault(), vault_copy, InstructionError::InvalidSeeds.into()),
+        ("sysvar", ix::instructions_sysvar(), no_sysvar, InstructionError::InvalidArgument.into()),
     ];
     w.refuses_swaps_after(&agreed, &good, &[&who.key], &cases);
 }
@@ -137,8 +137,8 @@ fn a_key_signs_for_a_keeper_only_if_it_agreed_to() {
     let mut w = Testbed::new();
     let (who, honest) = (w.keeper(BOND), w.hot_keeper(BOND));
     let next = w.hot_key();
-    let mut elsewhere = consent(&who.wallet());
-    elsewhere[8] ^= 1;
+    let mut other_cluster = consent(&who.wallet());
+    other_cluster[8] ^= 1;
     let mut other_tag = consent(&who.wallet());
     other_tag[0] ^= 1;
     let mut longer = consent(&who.wallet());
@@ -147,11 +147,11 @@ fn a_key_signs_for_a_keeper_only_if_it_agreed_to() {
         vec![],
         vec![signed(&who.key, &consent(&who.wallet()))],
         vec![signed(&next, &consent(&honest.wallet()))],
-        vec![signed(&next, &elsewhere)],
+        vec![signed(&next, &other_cluster)],
         vec![signed(&next, &other_tag)],
         vec![signed(&next, &longer)],
         // The consent must stand right before.
-        vec![signed(&next, &consent(&who.wallet())), signed(&who.key, &elsewhere)],
+        vec![signed(&next, &consent(&who.wallet())), signed(&who.key, &other_cluster)],
     ];
     for mut instructions in cases {
         instructions.push(ix::keeper_set_signer(&who, &next.pubkey()));
@@ -226,7 +226,7 @@ fn the_signer_runs_the_keeper_and_the_wallet_is_named() {
 fn theft_of_the_signer_gains_nothing() {
     let mut w = Testbed::new();
     let mut keeper = w.hot_keeper(w.params.min_bond);
-    let thief = Actor { hot: None, ..w.actor() };
+    let thief = w.actor();
     let stolen = keeper.signing().insecure_clone();
     // The bond.
     for instruction in [ix::keeper_request_exit(&keeper), ix::keeper_withdraw(&keeper)] {
@@ -243,8 +243,8 @@ fn theft_of_the_signer_gains_nothing() {
     w.gift(&pda::fee_vault(), 1_000_000);
     let claim = ix::rewards_claim(&keeper, None);
     let own = w.token_account(w.payment_mint, stolen.pubkey(), 0);
-    for elsewhere in [thief.payment, own] {
-        let theft = swap(claim.clone(), &keeper.payment, &elsewhere);
+    for account in [thief.payment, own] {
+        let theft = swap(claim.clone(), &keeper.payment, &account);
         w.refused(theft, &[&stolen], MarketError::WrongTokenOwner);
     }
     let before = w.tokens(&keeper.payment);

@@ -29,8 +29,8 @@ pub fn keeper_update(s: &mut Scene) -> Option<Plan> {
     one(ix::keeper_update(who, bytes, len))
 }
 
-/// Mostly the lightest keeper, which nothing depends on: a key of its own or its wallet, and now and then one that has not
-/// agreed, or has agreed to sign for another.
+/// Mostly the lightest keeper, which nothing depends on: a key of its own or its wallet, and now and then one that has
+/// not agreed, or has agreed to sign for another.
 pub fn keeper_set_signer(s: &mut Scene) -> Option<Plan> {
     let usual = if s.once_in(4) { KEEPERS } else { [8, 8, 8, ATTACKER] };
     let who = s.actor_of(&usual);

@@ -24,9 +24,10 @@ pub fn prove_equivocation(s: &mut Scene) -> Option<Plan> {
     let records = if s.once_in(2) { two_manifests(s) } else { two_statements(s, keeper)? };
     let mut proof = ix::equivocation(&s.a.w, finder, keeper, &records[0], &records[1]).to_vec();
     // By its signer, the one before, or its wallet, which may be neither.
+    let state = s.a.ledger.get::<Keeper>(&keeper.keeper())?;
+    let keys = [state.signer, state.signer, state.former_signer, state.wallet];
     for (place, record) in records.iter().enumerate() {
-        let state = s.a.ledger.get::<Keeper>(&keeper.keeper())?;
-        let by = [state.signer, state.signer, state.former_signer, state.wallet][s.below(4)];
+        let by = keys[s.below(keys.len())];
         proof[place] = signed(s.key(&by).unwrap_or(&keeper.key), record);
     }
     if s.once_in(10) {

@@ -137,9 +137,8 @@ fn speaker(act: &Act) -> Option<Address> {
 
 /// The wallet of the keeper that an appeal names, if the key has signed for it.
 fn appellant(act: &Act, key: &Address) -> Option<Address> {
-    let mut named = act.instruction.accounts.iter().filter_map(|meta| act.ledger.get::<Keeper>(&meta.pubkey));
     let signs = |keeper: &&Keeper| keeper.signer == *key || keeper.former_signer == *key;
-    named.find(signs).map(|keeper| keeper.wallet)
+    act.keepers().find(signs).map(|keeper| keeper.wallet)
 }
 
 /// The root that a vote is for.

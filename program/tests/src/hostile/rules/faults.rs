@@ -12,7 +12,6 @@ use solana_address::Address;
 
 use super::reports::bits;
 use super::{must, Act, Change, Verdict};
-use crate::pda;
 
 pub fn check(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<Fault>() {
@@ -135,13 +134,10 @@ fn compensated(act: &Act, at: &Address, before: &Fault, after: &Fault) -> Verdic
 fn appeal(act: &Act, change: &Change<Fault>, before: &Fault) -> Verdict {
     let at = change.at;
     must!(act.now < before.applicable_at, "appeals are in time", "{at}");
-    let named =
-        |k: &Keeper| act.instruction.accounts.iter().any(|meta| meta.pubkey == pda::keeper(&k.wallet));
-    let signer = act.verified.first().and_then(|(key, _)| {
-        act.ledger.all::<Keeper>().find(|(_, k)| named(k) && k.answers_for(key, act.now))
-    });
+    let signer =
+        act.verified.first().and_then(|(key, _)| act.keepers().find(|k| k.answers_for(key, act.now)));
     must!(signer.is_some(), "a keeper's statement speaks against a fault", "{at}");
-    let (_, keeper) = signer.expect("just checked");
+    let keeper = signer.expect("just checked");
     let fit = keeper.status == KEEPER_ACTIVE && keeper.active_since < before.voters_before;
     must!(fit, "only keepers that could vote speak", "{at}");
     let others = bits(&before.appellants);

@@ -119,11 +119,14 @@ impl Act<'_> {
         self.signers.contains(who)
     }
 
-    /// The keeper that the instruction names and whose signer signed, before the act.
+    /// The keepers that the instruction names, before the act.
+    pub fn keepers(&self) -> impl Iterator<Item = &Keeper> {
+        self.instruction.accounts.iter().filter_map(|meta| self.ledger.get::<Keeper>(&meta.pubkey))
+    }
+
+    /// The one of them whose signer signed.
     pub fn keeper(&self) -> Option<&Keeper> {
-        let mut named =
-            self.instruction.accounts.iter().filter_map(|meta| self.ledger.get::<Keeper>(&meta.pubkey));
-        named.find(|keeper| self.signed(&keeper.signer))
+        self.keepers().find(|keeper| self.signed(&keeper.signer))
     }
 
     pub fn verified(&self, who: &Address, message: &[u8]) -> bool {

@@ -104,16 +104,8 @@ func (s *Store) change(line Line, f func(d *document, now time.Time) error) erro
 		if err := s.load(); err != nil {
 			return err
 		}
-		raw, err := json.Marshal(s.doc)
-		if err != nil {
-			return fmt.Errorf("team: %w", err)
-		}
-		var next document
-		if err := json.Unmarshal(raw, &next); err != nil {
-			return fmt.Errorf("team: %w", err)
-		}
+		next := document{Version: version, Members: slices.Clone(s.doc.Members), Tokens: slices.Clone(s.doc.Tokens), Budgets: slices.Clone(s.doc.Budgets)}
 		now := time.Now().UTC().Truncate(time.Second)
-		next.Version = version
 		next.forget(now)
 		if err := f(&next, now); err != nil {
 			return err
@@ -263,14 +255,8 @@ func (s *Store) AddBudget(by Caller, name string) (out Budget, err error) {
 func (s *Store) budgetKey(name string) (solana.PrivateKey, error) {
 	path := s.KeyFile(name)
 	key, err := chain.LoadKeypair(path)
-	if err == nil {
-		return key, nil
-	}
-	if _, serr := os.Stat(path); !errors.Is(serr, fs.ErrNotExist) {
-		return nil, errors.Join(err, serr)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("keys of budgets: %w", err)
+	if !errors.Is(err, chain.ErrKeypairMissing) {
+		return key, err
 	}
 	if key, err = solana.NewRandomPrivateKey(); err != nil {
 		return nil, fmt.Errorf("session key: %w", err)

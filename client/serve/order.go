@@ -156,7 +156,7 @@ type orderOutput struct {
 }
 
 func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error) {
-	a, err := s.mine(ctx)
+	a, err := s.actorOfCaller(ctx)
 	if err != nil {
 		return nil, err
 	}

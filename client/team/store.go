@@ -1,9 +1,6 @@
 package team
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/internal/secret"
 )
 
 const (
@@ -158,7 +156,7 @@ func (s *Store) Caller(text string) (Caller, error) {
 	if err := s.load(); err != nil {
 		return Caller{}, err
 	}
-	return s.doc.caller(sha256.Sum256([]byte(text)), time.Now())
+	return s.doc.caller(secret.Hash(text), time.Now())
 }
 
 // Signed is the member with a name, as its browser is that is signed in. Error: ErrUnknown.
@@ -204,14 +202,13 @@ func (s *Store) RemoveMember(by Caller, name string) error {
 // AddToken makes a token for a member and returns its text, which is kept nowhere. Role and Budget may be empty: those of
 // the member. Errors: ErrUnknown, ErrInvalid, ErrExists.
 func (s *Store) AddToken(by Caller, t MemberToken, lasts time.Duration) (MemberToken, string, error) {
-	var b [32]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return MemberToken{}, "", fmt.Errorf("random number: %w", err)
+	text, err := secret.New(tokenPrefix)
+	if err != nil {
+		return MemberToken{}, "", err
 	}
-	text := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
-	k := kept{MemberToken: t, Hash: sha256.Sum256([]byte(text))}
+	k := kept{MemberToken: t, Hash: secret.Hash(text)}
 	line := Line{Caller: by, Action: "add-token", To: fmt.Sprintf("%s of %s", t.Name, t.Member)}
-	err := s.change(line, func(d *document, now time.Time) error { return d.add(&k, lasts, now) })
+	err = s.change(line, func(d *document, now time.Time) error { return d.add(&k, lasts, now) })
 	return k.MemberToken, text, err
 }
 

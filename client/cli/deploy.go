@@ -209,7 +209,7 @@ func (d *deployment) handOver(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
-	f, err := d.s.grantsOf(l)
+	f, err := d.s.grantsOf(l.Customer)
 	if err != nil {
 		return err
 	}

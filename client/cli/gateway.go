@@ -192,8 +192,8 @@ func (s *session) gatewayOpen() error {
 	})
 }
 
-// grantsOf is where it is kept what a lease's customer has taken back, whichever key signs for it.
-func (s *session) grantsOf(l market.Lease) (*purchase.Folder, error) {
+// grantsOf is the folder that keeps what a customer has granted and taken back, whichever key signs for it.
+func (s *session) grantsOf(customer solana.PublicKey) (*purchase.Folder, error) {
 	genesis, err := s.client.Genesis(s.ctx)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (s *session) grantsOf(l market.Lease) (*purchase.Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return purchase.Open(root, genesis, l.Customer)
+	return purchase.Open(root, genesis, customer)
 }
 
 // signMoves grants the same to the leases that go on for a failed one, so that the names stay when its customer is away;
@@ -346,7 +346,7 @@ func (s *session) gatewayClose() error {
 	if err != nil {
 		return err
 	}
-	f, err := s.grantsOf(c.lease)
+	f, err := s.grantsOf(c.lease.Customer)
 	if err != nil {
 		return err
 	}

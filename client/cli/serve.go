@@ -94,13 +94,12 @@ func (s *session) serve() (err error) {
 	defer closeBoth(true)
 	s.joined = &joined{}
 	defer s.joined.close()
-	b, err := s.budgets(f)
+	b, err := s.budgets(f, &extender{buyer{s: s}, extends})
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	x := &extender{buyer{s: s}, extends}
-	models, closeModels, err := s.models(f, store, b, x)
+	models, closeModels, err := s.models(f, store, b)
 	if err != nil {
 		return err
 	}
@@ -110,7 +109,7 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	o := serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: x, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Samples: samples, Names: s.publicNames,
+		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: b.own, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Samples: samples, Names: s.publicNames,
 		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/gagliardetto/solana-go"
@@ -17,9 +18,10 @@ import (
 )
 
 // budgets act with the session keys of a team: each in a session of its own, with its key, its folder of purchases and its
-// membership of the network. The server's own key is not among them.
+// membership of the network.
 type budgets struct {
-	s    *session // of the server
+	s    *session  // of the server
+	own  *extender // with the server's own key, main
 	team *team.Store
 
 	mu     sync.Mutex
@@ -28,18 +30,18 @@ type budgets struct {
 
 type budget struct {
 	actor serve.Actor
-	buyer *buyer
+	rents *extender // what deployments rent, without a prefix of their purchases' names
 	state *purchase.Folder
 	close func()
 }
 
 // budgets opens the team in the server's folder. What a server before was killed in is said in its log.
-func (s *session) budgets(f *purchase.Folder) (*budgets, error) {
+func (s *session) budgets(f *purchase.Folder, own *extender) (*budgets, error) {
 	t, err := team.Open(f.Dir())
 	if err != nil {
 		return nil, err
 	}
-	return &budgets{s: s, team: t, opened: map[string]*budget{}}, t.CloseOpen()
+	return &budgets{s: s, own: own, team: t, opened: map[string]*budget{}}, t.CloseOpen()
 }
 
 // close ends what was opened.
@@ -71,7 +73,7 @@ func (b *budgets) Bought(order solana.PublicKey) (string, error) {
 		return "", err
 	}
 	for _, one := range t.Budgets {
-		x, err := b.named(one.Name)
+		x, err := b.begun(one)
 		if err != nil {
 			return "", err
 		}
@@ -82,28 +84,31 @@ func (b *budgets) Bought(order solana.PublicKey) (string, error) {
 	return "", nil
 }
 
-// named is a budget, which is opened where it is asked for first. Error: team.ErrUnknown.
+// named is a budget of the team. Error: team.ErrUnknown.
 func (b *budgets) named(name string) (*budget, error) {
 	t, err := b.team.Team()
 	if err != nil {
 		return nil, err
 	}
+	i := slices.IndexFunc(t.Budgets, func(one team.Budget) bool { return one.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("budget %q: %w", name, team.ErrUnknown)
+	}
+	return b.begun(t.Budgets[i])
+}
+
+// begun is the session of a budget, which is opened where it is asked for first.
+func (b *budgets) begun(one team.Budget) (*budget, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if x, ok := b.opened[name]; ok {
+	if x, ok := b.opened[one.Name]; ok {
 		return x, nil
 	}
-	for _, one := range t.Budgets {
-		if one.Name != name {
-			continue
-		}
-		x, err := b.open(one)
-		if err == nil {
-			b.opened[name] = x
-		}
-		return x, err
+	x, err := b.open(one)
+	if err == nil {
+		b.opened[one.Name] = x
 	}
-	return nil, fmt.Errorf("budget %q: %w", name, team.ErrUnknown)
+	return x, err
 }
 
 // open begins the session of a budget.
@@ -137,40 +142,40 @@ func (b *budgets) open(one team.Budget) (*budget, error) {
 		return nil, err
 	}
 	// A key of an API's request stands for one order of the customer: those of budgets have names of their own.
-	by := &buyer{&ss, httpPurchases + one.Name + "/"}
+	by, x := &buyer{&ss, httpPurchases + one.Name + "/"}, &extender{buyer{s: &ss}, extends}
 	return &budget{
-		actor: serve.Actor{Session: key.PublicKey(), Buyer: by, Extender: &extender{buyer{s: &ss}, extends}, Forwarder: by, Outputs: by, Machines: by},
-		buyer: by, state: f, close: func() { closeBoth(true); ss.joined.close() },
+		actor: serve.Actor{Session: key.PublicKey(), Buyer: by, Extender: x, Forwarder: by, Outputs: by, Machines: by},
+		rents: x, state: f, close: func() { closeBoth(true); ss.joined.close() },
 	}, nil
 }
 
 // of is who acts with the key of a budget: the server's own for main.
-func (b *budgets) of(own *buyer, name string) (*buyer, error) {
+func (b *budgets) of(name string) (*extender, error) {
 	if name == "" || name == team.MainBudget {
-		return own, nil
+		return b.own, nil
 	}
 	x, err := b.named(name)
 	if err != nil {
 		return nil, err
 	}
-	return x.buyer, nil
+	return x.rents, nil
 }
 
-// all are the server's own and the buyers of all budgets.
-func (b *budgets) all(own *buyer) ([]*buyer, error) {
-	out := []*buyer{own}
+// all act with the keys of all budgets, the server's own among them.
+func (b *budgets) all() ([]*extender, error) {
+	out := []*extender{b.own}
 	t, err := b.team.Team()
 	if err != nil {
 		return nil, err
 	}
 	var bad []error
 	for _, one := range t.Budgets {
-		x, err := b.named(one.Name)
+		x, err := b.begun(one)
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
-		out = append(out, x.buyer)
+		out = append(out, x.rents)
 	}
 	return out, errors.Join(bad...)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/idl/bindings"
 )
 
 const (
@@ -104,7 +103,7 @@ func (b *buyer) Forward(ctx context.Context, lease solana.PublicKey, port uint16
 
 // publicNames are the addresses that gateways have given to ports of an order of the server's customer.
 func (s *session) publicNames(order solana.PublicKey) (map[uint16]string, error) {
-	f, err := s.grantsOf(market.Lease{Lease: bindings.Lease{Customer: s.actsFor, Order: order}})
+	f, err := s.grantsOf(s.actsFor)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +112,7 @@ func (s *session) publicNames(order solana.PublicKey) (map[uint16]string, error)
 
 // publish keeps the names that a gateway has given to a lease, for the server's page.
 func (s *session) publish(l market.Lease, n purchase.Names) error {
-	f, err := s.grantsOf(l)
+	f, err := s.grantsOf(l.Customer)
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,10 @@ import (
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/team"
 )
 
 // models is the service of models on leases, with its database in the folder; the returned function closes that.
-func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets, x *extender) (*inference.Service, func() error, error) {
+func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets) (*inference.Service, func() error, error) {
 	key, err := s.wallet()
 	if err != nil {
 		return nil, nil, err
@@ -32,7 +31,7 @@ func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets, x *
 	if err != nil {
 		return nil, nil, err
 	}
-	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{&x.buyer, b, x}, Admits: serve.OpenAI(store, b.team), Log: s.log})
+	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{b}, Admits: serve.OpenAI(store, b.team), Log: s.log})
 	if err != nil {
 		return nil, nil, errors.Join(err, deployments.Close())
 	}
@@ -40,34 +39,24 @@ func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets, x *
 }
 
 // renter rents replicas with the flows of the commands, each with the key of its deployment's budget.
-type renter struct {
-	*buyer
-	budgets *budgets
-	x       *extender // with the server's own key
-}
+type renter struct{ *budgets }
 
-// of is who acts on a lease: with the key with which it was bought.
-func (b renter) of(ctx context.Context, lease solana.PublicKey) (*buyer, service.Lease, error) {
-	name, l, err := b.budget(ctx, lease)
+// ofLease is who acts on a lease: with the key with which it was bought.
+func (b renter) ofLease(ctx context.Context, lease solana.PublicKey) (*extender, service.Lease, error) {
+	l, err := b.s.service.Lease(ctx, b.s.actsFor, lease)
 	if err != nil {
 		return nil, l, err
 	}
-	by, err := b.budgets.of(b.buyer, name)
-	return by, l, err
-}
-
-// budget is the one that has bought a lease.
-func (b renter) budget(ctx context.Context, lease solana.PublicKey) (string, service.Lease, error) {
-	l, err := b.s.service.Lease(ctx, b.s.actsFor, lease)
-	if err != nil {
-		return "", l, err
-	}
 	order, err := solana.PublicKeyFromBase58(l.Order)
 	if err != nil {
-		return "", l, fmt.Errorf("order of lease %s: %w", lease, err)
+		return nil, l, fmt.Errorf("order of lease %s: %w", lease, err)
 	}
-	name, err := b.budgets.Bought(order)
-	return name, l, err
+	name, err := b.Bought(order)
+	if err != nil {
+		return nil, l, err
+	}
+	by, err := b.of(name)
+	return by, l, err
 }
 
 // Buy implements inference.Compute.
@@ -76,11 +65,11 @@ func (b renter) Buy(ctx context.Context, name string, order json.RawMessage) (st
 	if err := json.Unmarshal(order, &r); err != nil {
 		return "", fmt.Errorf("order of %s: %w", name, err)
 	}
-	by, err := b.budgets.of(b.buyer, r.Budget)
+	by, err := b.of(r.Budget)
 	if err != nil {
 		return "", err
 	}
-	bought, err := (&buyer{s: by.s}).Buy(ctx, name, r.OrderRequest)
+	bought, err := by.Buy(ctx, name, r.OrderRequest)
 	if err != nil {
 		return "", err
 	}
@@ -97,7 +86,7 @@ func (b renter) Buy(ctx context.Context, name string, order json.RawMessage) (st
 // Abandon implements inference.Compute.
 func (b renter) Abandon(ctx context.Context, name string) error {
 	// Its name is known to the budget that has bought it; to the others it is none.
-	all, err := b.budgets.all(b.buyer)
+	all, err := b.all()
 	for _, by := range all {
 		err = errors.Join(err, by.abandon(ctx, name))
 	}
@@ -145,27 +134,17 @@ func replicaLease(l *service.Lease) (inference.Lease, error) {
 	return out, nil
 }
 
-// extender is who extends a lease: the budget that has bought it pays for more of it.
-func (b renter) extender(ctx context.Context, lease solana.PublicKey) (serve.Extender, error) {
-	name, _, err := b.budget(ctx, lease)
-	if err != nil || name == "" || name == team.MainBudget {
-		return b.x, err
-	}
-	a, err := b.budgets.Actor(name)
-	return a.Extender, err
-}
-
-// Extend implements inference.Compute.
-func (b renter) Extend(ctx context.Context, key, lease string, by time.Duration) (inference.Lease, error) {
+// Extend implements inference.Compute: the budget that has bought the lease pays for more of it.
+func (b renter) Extend(ctx context.Context, key, lease string, more time.Duration) (inference.Lease, error) {
 	address, err := solana.PublicKeyFromBase58(lease)
 	if err != nil {
 		return inference.Lease{}, fmt.Errorf("lease %q: %w", lease, err)
 	}
-	extender, err := b.extender(ctx, address)
+	by, _, err := b.ofLease(ctx, address)
 	if err != nil {
 		return inference.Lease{}, err
 	}
-	l, err := extender.Extend(ctx, key, address, uint32(by/time.Second))
+	l, err := by.Extend(ctx, key, address, uint32(more/time.Second))
 	if err != nil {
 		return inference.Lease{}, err
 	}
@@ -182,7 +161,7 @@ func (b renter) Stop(ctx context.Context, lease string) error {
 	if err != nil {
 		return fmt.Errorf("lease %q: %w", lease, err)
 	}
-	by, l, err := b.of(ctx, key)
+	by, l, err := b.ofLease(ctx, key)
 	if errors.Is(err, service.ErrNoLease) || (err == nil && l.Status == market.LeaseEnded.String()) {
 		return nil
 	}
@@ -199,7 +178,7 @@ func (b renter) Connect(ctx context.Context, lease string) (inference.Connection
 	if err != nil {
 		return nil, fmt.Errorf("lease %q: %w", lease, err)
 	}
-	by, _, err := b.of(ctx, key)
+	by, _, err := b.ofLease(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (s *session) team() (*team.Store, error) {
 	return team.Open(f.Dir())
 }
 
-// byCommand is whoever has the server's folder.
+// byCommand is the caller of a command, which has the server's folder.
 func byCommand() team.Caller {
 	return team.Caller{Member: team.MemberServer, Token: team.TokenCommand, Role: team.Owner}
 }

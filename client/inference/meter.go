@@ -48,6 +48,15 @@ func (k usageKey) bytes() []byte {
 	return binary.BigEndian.AppendUint64([]byte(k.deployment+"\x00"+k.token+"\x00"), uint64(k.hour))
 }
 
+// parseUsageKey reads what bytes has written.
+func parseUsageKey(raw []byte) (k usageKey, ok bool) {
+	parts := strings.SplitN(string(raw), "\x00", 3)
+	if len(parts) != 3 || len(parts[2]) != 8 {
+		return k, false
+	}
+	return usageKey{parts[0], parts[1], int64(binary.BigEndian.Uint64([]byte(parts[2])))}, true
+}
+
 // meter adds up usage.
 type meter struct {
 	store *Store
@@ -60,9 +69,9 @@ type meter struct {
 func newMeter(s *Store) (*meter, error) {
 	m := &meter{store: s, sums: map[usageKey]*Usage{}, total: map[string]uint64{}}
 	err := s.db.View(func(tx *bolt.Tx) error {
-		return each(tx, bucketUsage, func(key []byte, u stored) {
-			if parts := strings.SplitN(string(key), "\x00", 3); len(parts) == 3 {
-				m.total[parts[1]] += u.Prompt + u.Completion
+		return each(tx, bucketUsage, func(raw []byte, u stored) {
+			if key, ok := parseUsageKey(raw); ok {
+				m.total[key.token] += u.Prompt + u.Completion
 			}
 		})
 	})
@@ -179,17 +188,15 @@ func (s *Service) Usage(deployment string, hours int) ([]Usage, error) {
 	since := time.Now().UTC().Truncate(time.Hour).Add(-time.Duration(hours-1) * time.Hour).Unix()
 	out := []Usage{}
 	err := s.o.Store.db.View(func(tx *bolt.Tx) error {
-		return each(tx, bucketUsage, func(key []byte, u stored) {
-			parts := strings.SplitN(string(key), "\x00", 3)
-			if len(parts) != 3 || len(parts[2]) != 8 || parts[0] != deployment {
+		return each(tx, bucketUsage, func(raw []byte, u stored) {
+			key, ok := parseUsageKey(raw)
+			if !ok || key.deployment != deployment || key.hour < since {
 				return
 			}
 			v := u.Usage
-			v.Deployment, v.Token, v.Hour = parts[0], parts[1], int64(binary.BigEndian.Uint64([]byte(parts[2])))
+			v.Deployment, v.Token, v.Hour = key.deployment, key.token, key.hour
 			v.Cost = market.USDC(u.MicroCost).Exact()
-			if v.Hour >= since {
-				out = append(out, v)
-			}
+			out = append(out, v)
 		})
 	})
 	slices.SortFunc(out, func(a, b Usage) int {

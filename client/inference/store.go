@@ -1,9 +1,6 @@
 package inference
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -16,6 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/internal/secret"
 )
 
 const schema = 1
@@ -174,22 +172,21 @@ func (t *Token) Admits(deployment string) bool {
 // OpenAI API.
 const tokenPrefix = "sk-gantry-"
 
-// NewToken makes a token and returns its text, which has 256 random bits, so that one pass of sha256 is enough.
+// NewToken makes a token and returns its text.
 func (s *Store) NewToken(name string, deployments []string, maxTokens uint64) (Token, string, error) {
-	var b [32]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return Token{}, "", fmt.Errorf("random number: %w", err)
+	text, err := secret.New(tokenPrefix)
+	if err != nil {
+		return Token{}, "", err
 	}
-	text := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
-	hash := sha256.Sum256([]byte(text))
+	hash := secret.Hash(text)
 	t := Token{ID: hex.EncodeToString(hash[:6]), Name: name, Deployments: deployments, Created: time.Now().UTC(), MaxTokens: maxTokens}
-	err := s.db.Update(func(tx *bolt.Tx) error { return boltstore.PutJSON(tx, bucketTokens, hash[:], t) })
+	err = s.db.Update(func(tx *bolt.Tx) error { return boltstore.PutJSON(tx, bucketTokens, hash[:], t) })
 	return t, text, err
 }
 
 // Token is the one of a text. Error: ErrNotFound. The hash is the key: what is compared byte by byte tells nothing of the text.
 func (s *Store) Token(text string) (t Token, err error) {
-	hash := sha256.Sum256([]byte(text))
+	hash := secret.Hash(text)
 	err = s.db.View(func(tx *bolt.Tx) error { return boltstore.GetJSON(tx, bucketTokens, hash[:], &t) })
 	if errors.Is(err, boltstore.ErrNotFound) {
 		err = fmt.Errorf("token: %w", ErrNotFound)

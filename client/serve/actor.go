@@ -46,8 +46,8 @@ func (s *Server) actor(budget string) (Actor, error) {
 	return a, nil
 }
 
-// mine acts with the key of the caller's budget.
-func (s *Server) mine(ctx context.Context) (Actor, error) {
+// actorOfCaller acts with the key of the caller's budget.
+func (s *Server) actorOfCaller(ctx context.Context) (Actor, error) {
 	c, _ := callerOf(ctx)
 	return s.actor(c.Budget)
 }
@@ -70,7 +70,7 @@ func (s *Server) ofLease(ctx context.Context, id solana.PublicKey, read bool) (s
 		}
 	}
 	if !read {
-		if p := others(ctx, "lease "+l.Address, budget); p != nil {
+		if p := otherBudget(ctx, "lease "+l.Address, budget); p != nil {
 			return l, Actor{}, p
 		}
 	}

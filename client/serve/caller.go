@@ -32,7 +32,7 @@ const opTerminal = "lease-terminal"
 
 type callerKey struct{}
 
-// owner is whoever has the server's own token, its page's link or the customer's wallet.
+// owner is the caller with the server's own token, its page's link or the customer's wallet.
 func owner(member, token string) team.Caller {
 	return team.Caller{Member: member, Token: token, Role: team.Owner, Budget: team.MainBudget}
 }
@@ -94,8 +94,8 @@ func authorise(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// others says that something was bought from another budget than the caller's; nil when it was not, or the caller is an owner.
-func others(ctx context.Context, what, budget string) *Problem {
+// otherBudget says that something was bought from another budget than the caller's; nil when it was not, or the caller is an owner.
+func otherBudget(ctx context.Context, what, budget string) *Problem {
 	c, _ := callerOf(ctx)
 	if c.Role == team.Owner || (c.Role == team.Deployer && budget != "" && budget == c.Budget) {
 		return nil
@@ -122,7 +122,7 @@ func OpenAI(own *Store, t *team.Store) func(token string) (bool, error) {
 	}
 }
 
-// ofDeployments says which deployments that a token names are others'. A token that names none is for all.
+// ofDeployments refuses a token for deployments that another budget than the caller's pays. A token that names none is for all.
 func (s *Server) ofDeployments(ctx context.Context, d *inference.Service, names []string) error {
 	c, _ := callerOf(ctx)
 	if c.Role == team.Owner {
@@ -136,7 +136,7 @@ func (s *Server) ofDeployments(ctx context.Context, d *inference.Service, names 
 		if err != nil {
 			return inferenceFailed(err)
 		}
-		if p := others(ctx, "the deployment "+name, budgetOf(spec)); p != nil {
+		if p := otherBudget(ctx, "the deployment "+name, budgetOf(spec)); p != nil {
 			return p
 		}
 	}

@@ -234,7 +234,7 @@ func (s *Server) deleteDeployment(ctx context.Context, in *deploymentInput) (*de
 	if err != nil {
 		return nil, inferenceFailed(err)
 	}
-	if p := others(ctx, "the deployment "+in.Name, budgetOf(spec)); p != nil {
+	if p := otherBudget(ctx, "the deployment "+in.Name, budgetOf(spec)); p != nil {
 		return nil, p
 	}
 	status, err := d.Delete(in.Name)

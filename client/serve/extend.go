@@ -43,7 +43,7 @@ func (s *Server) extend(ctx context.Context, in *extendInput) (*reply[service.Le
 	if _, err := s.actorOf(ctx, id, false); err != nil {
 		return nil, err
 	}
-	a, err := s.mine(ctx)
+	a, err := s.actorOfCaller(ctx)
 	if err != nil {
 		return nil, err
 	}

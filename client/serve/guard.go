@@ -71,8 +71,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// refuse says why a request is not answered; nil when it is, and then who has sent it, where a token is needed. Host and Origin come before the token, so that a page of
-// somebody else learns nothing, not even whether it has guessed one.
+// refuse says why a request is not answered; nil when it is, and then who has sent it, where a token is needed. Host and Origin
+// come before the token, so that a page of another site learns nothing, not even whether it has guessed one.
 func (g *guard) refuse(r *http.Request) (*team.Caller, *Problem) {
 	if p := g.foreign(r); p != nil {
 		return nil, p

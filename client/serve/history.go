@@ -69,14 +69,19 @@ func (s *Server) audit(ctx context.Context, in *leaseInput) (*reply[service.Audi
 	if err != nil {
 		return nil, err
 	}
+	return audited(s, func() (service.Audit, error) { return s.o.Service.Audit(ctx, id) })
+}
+
+// audited answers with what is read from transactions, as long as not too many are read at once.
+func audited[T any](s *Server, read func() (T, error)) (*reply[T], error) {
 	give, err := s.audits.take("audits run")
 	if err != nil {
 		return nil, err
 	}
 	defer give()
-	a, err := s.o.Service.Audit(ctx, id)
+	out, err := read()
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &reply[service.Audit]{a}, nil
+	return &reply[T]{out}, nil
 }

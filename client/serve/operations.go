@@ -149,9 +149,17 @@ func (s *Server) market(ctx context.Context, _ *struct{}) (*reply[service.Market
 }
 
 func address(text string) (solana.PublicKey, error) {
+	return publicKey(text, "a lease", "copy it from /v1/leases")
+}
+
+// copyWhole is the next step for an address that is not one of the server's answers.
+const copyWhole = "copy the whole address"
+
+// publicKey reads an address of what.
+func publicKey(text, what, nextStep string) (solana.PublicKey, error) {
 	key, err := solana.PublicKeyFromBase58(text)
 	if err != nil {
-		return key, problem(http.StatusNotFound, text+" is not the address of a lease", "copy it from /v1/leases")
+		return key, problem(http.StatusNotFound, text+" is not the address of "+what, nextStep)
 	}
 	return key, nil
 }

@@ -75,7 +75,6 @@ type Buyer interface {
 // orders runs purchases: one at a time for a key, whose requests share it. A purchase goes on when the request that has
 // begun it is gone, until the server ends.
 type orders struct {
-	buyer Buyer
 	// bought is told of purchases that have come to leases; nil for nothing.
 	bought func(Bought, OrderRequest)
 
@@ -108,13 +107,8 @@ func (o *orders) begin(ctx context.Context) (end func()) {
 	}
 }
 
-// run begins a purchase by the buyer, or finds the one of the key that runs.
-func (o *orders) run(key string, r OrderRequest) (*buying, error) {
-	return o.runBy(o.buyer, "", key, r)
-}
-
-// runBy is run with another buyer, whose keys are its budget's own.
-func (o *orders) runBy(buyer Buyer, budget, key string, r OrderRequest) (*buying, error) {
+// run begins a purchase by a buyer, or finds the one of the key that runs. Keys are the budget's own.
+func (o *orders) run(buyer Buyer, budget, key string, r OrderRequest) (*buying, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("request: %w", err)
@@ -162,7 +156,7 @@ type orderOutput struct {
 }
 
 func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error) {
-	a, err := s.mine(ctx)
+	a, err := s.actorOfCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +177,7 @@ func (s *Server) order(ctx context.Context, in *orderInput) (*orderOutput, error
 
 // buy begins a purchase or joins it, and waits for it so long at most.
 func (o *orders) buy(ctx context.Context, buyer Buyer, budget, key string, r OrderRequest, wait time.Duration) (Order, error) {
-	b, err := o.runBy(buyer, budget, key, r)
+	b, err := o.run(buyer, budget, key, r)
 	if err != nil {
 		return Order{}, err
 	}
@@ -200,17 +194,20 @@ func (o *orders) buy(ctx context.Context, buyer Buyer, budget, key string, r Ord
 }
 
 // Purchases runs purchases as the HTTP API does, for other interfaces.
-type Purchases struct{ orders orders }
+type Purchases struct {
+	orders orders
+	buyer  Buyer
+}
 
 // NewPurchases lets purchases run until ctx ends or end is called, which waits for them.
 func NewPurchases(ctx context.Context, b Buyer) (p *Purchases, end func()) {
-	p = &Purchases{orders: orders{buyer: b, running: map[string]*buying{}}}
+	p = &Purchases{orders: orders{running: map[string]*buying{}}, buyer: b}
 	return p, p.orders.begin(ctx)
 }
 
 // Buy begins a purchase or joins the one of this key, and waits for it so long at most. Errors: Failure, Problem.
 func (p *Purchases) Buy(ctx context.Context, key string, r OrderRequest, wait time.Duration) (Order, error) {
-	return p.orders.buy(ctx, p.orders.buyer, "", key, r, wait)
+	return p.orders.buy(ctx, p.buyer, "", key, r, wait)
 }
 
 func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {

@@ -50,23 +50,23 @@ func requireStatus(t *testing.T, err error, status int) {
 func TestOrdersRunOnceForAKey(t *testing.T) {
 	c := newCounter()
 	o := New(Options{Store: testStore(t), Buyer: c, Log: zerolog.Nop()})
-	_, err := o.orders.run("a", OrderRequest{GPU: "A100"})
+	_, err := o.orders.run(c, "", "a", OrderRequest{GPU: "A100"})
 	requireStatus(t, err, http.StatusServiceUnavailable) // it does not serve yet
 	end := o.orders.begin(t.Context())
-	one, err := o.orders.run("a", OrderRequest{GPU: "A100"})
+	one, err := o.orders.run(c, "", "a", OrderRequest{GPU: "A100"})
 	require.NoError(t, err)
 	require.Equal(t, "a", <-c.began)
-	two, err := o.orders.run("a", OrderRequest{GPU: "A100"})
+	two, err := o.orders.run(c, "", "a", OrderRequest{GPU: "A100"})
 	require.NoError(t, err)
 	require.Same(t, one, two)
-	_, err = o.orders.run("a", OrderRequest{GPU: "H100"})
+	_, err = o.orders.run(c, "", "a", OrderRequest{GPU: "H100"})
 	requireStatus(t, err, http.StatusConflict)
 	for i := range maxPurchases - 1 {
-		_, err := o.orders.run(fmt.Sprint(i), OrderRequest{GPU: "A100"})
+		_, err := o.orders.run(c, "", fmt.Sprint(i), OrderRequest{GPU: "A100"})
 		require.NoError(t, err)
 		<-c.began
 	}
-	_, err = o.orders.run("b", OrderRequest{GPU: "A100"})
+	_, err = o.orders.run(c, "", "b", OrderRequest{GPU: "A100"})
 	requireStatus(t, err, http.StatusServiceUnavailable)
 	c.let <- struct{}{} // one of them is done
 	close(c.let)
@@ -75,7 +75,7 @@ func TestOrdersRunOnceForAKey(t *testing.T) {
 	require.Equal(t, "order of a", one.bought.Order)
 
 	// The next request begins the purchase again: the buyer knows that it was bought.
-	three, err := o.orders.run("a", OrderRequest{GPU: "A100"})
+	three, err := o.orders.run(c, "", "a", OrderRequest{GPU: "A100"})
 	require.NoError(t, err)
 	<-three.done
 	require.Equal(t, "a", <-c.began)
@@ -88,11 +88,11 @@ func TestOrdersEndWithTheServer(t *testing.T) {
 	c := newCounter()
 	s := New(Options{Store: testStore(t), Buyer: c, Log: zerolog.Nop()})
 	end := s.orders.begin(t.Context())
-	b, err := s.orders.run("a", OrderRequest{GPU: "A100"})
+	b, err := s.orders.run(c, "", "a", OrderRequest{GPU: "A100"})
 	require.NoError(t, err)
 	end()
 	<-b.done
 	requireStatus(t, failed(b.err), http.StatusServiceUnavailable)
-	_, err = s.orders.run("a", OrderRequest{GPU: "A100"})
+	_, err = s.orders.run(c, "", "a", OrderRequest{GPU: "A100"})
 	requireStatus(t, err, http.StatusServiceUnavailable)
 }

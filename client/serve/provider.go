@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/service"
 )
@@ -51,17 +50,8 @@ func (s *Server) registerProvider(api huma.API) {
 	huma.Register(api, one, s.auditSlash)
 }
 
-// publicKey reads an address of what.
-func publicKey(text, what string) (solana.PublicKey, error) {
-	key, err := solana.PublicKeyFromBase58(text)
-	if err != nil {
-		return key, problem(http.StatusNotFound, text+" is not the address of "+what, "copy the whole address")
-	}
-	return key, nil
-}
-
 func (s *Server) provider(ctx context.Context, in *walletInput) (*reply[service.Provider], error) {
-	wallet, err := publicKey(in.Wallet, "a wallet")
+	wallet, err := publicKey(in.Wallet, "a wallet", copyWhole)
 	if err != nil {
 		return nil, err
 	}
@@ -73,45 +63,24 @@ func (s *Server) provider(ctx context.Context, in *walletInput) (*reply[service.
 }
 
 func (s *Server) node(ctx context.Context, in *nodeInput) (*reply[service.MachineRecord], error) {
-	return audited(s, in.Node, "a node", func(key solana.PublicKey) (service.MachineRecord, error) {
-		return s.o.Service.Record(ctx, key, in.Transactions)
-	})
+	key, err := publicKey(in.Node, "a node", copyWhole)
+	if err != nil {
+		return nil, err
+	}
+	return audited(s, func() (service.MachineRecord, error) { return s.o.Service.Record(ctx, key, in.Transactions) })
 }
 
 func (s *Server) pastSlashes(ctx context.Context, in *slashesInput) (*reply[service.PastSlashes], error) {
-	give, err := s.audits.take("audits run")
-	if err != nil {
-		return nil, err
-	}
-	defer give()
-	all, err := s.o.Service.PastSlashes(ctx, in.Transactions)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return &reply[service.PastSlashes]{all}, nil
+	return audited(s, func() (service.PastSlashes, error) { return s.o.Service.PastSlashes(ctx, in.Transactions) })
 }
 
 func (s *Server) auditSlash(ctx context.Context, in *slashInput) (*reply[SlashAudits], error) {
-	return audited(s, in.Address, "a fault, a node or a keeper", func(key solana.PublicKey) (SlashAudits, error) {
+	key, err := publicKey(in.Address, "a fault, a node or a keeper", copyWhole)
+	if err != nil {
+		return nil, err
+	}
+	return audited(s, func() (SlashAudits, error) {
 		all, err := s.o.Service.AuditSlash(ctx, key)
 		return SlashAudits{all}, err
 	})
-}
-
-// audited answers with what is read from the transactions of an address, as long as not too many are read at once.
-func audited[T any](s *Server, text, what string, read func(solana.PublicKey) (T, error)) (*reply[T], error) {
-	key, err := publicKey(text, what)
-	if err != nil {
-		return nil, err
-	}
-	give, err := s.audits.take("audits run")
-	if err != nil {
-		return nil, err
-	}
-	defer give()
-	out, err := read(key)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return &reply[T]{out}, nil
 }

@@ -72,7 +72,7 @@ func (s *Samples) note(x Sample) error {
 	})
 }
 
-// thin leaves one sample an hour of the two hours before a moment: those before it are thinned out already, unless the server
+// thin leaves one sample an hour of the two days before a moment: those before them are thinned out already, unless the server
 // was away.
 func thin(b *bolt.Bucket, until int64) error {
 	var over [][]byte

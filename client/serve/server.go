@@ -86,7 +86,7 @@ type Server struct {
 // New is a server that does not listen yet.
 func New(o Options) *Server {
 	s := &Server{
-		o: o, orders: orders{buyer: o.Buyer, running: map[string]*buying{}}, audits: make(limit, maxAudits),
+		o: o, orders: orders{running: map[string]*buying{}}, audits: make(limit, maxAudits),
 		signIns: signIns{now: time.Now, tokens: map[[32]byte]signedInAs{}}, challenges: newChallenges(time.Now),
 	}
 	s.orders.bought = s.declared

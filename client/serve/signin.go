@@ -2,10 +2,7 @@ package serve
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/gantry-market/gantry/client/team"
+	"github.com/gantry-market/gantry/internal/secret"
 )
 
 const (
@@ -44,29 +42,21 @@ type signedInAs struct {
 	until  time.Time
 }
 
-func secret(prefix string) (string, error) {
-	var b [32]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", fmt.Errorf("random number: %w", err)
-	}
-	return prefix + base64.RawURLEncoding.EncodeToString(b[:]), nil
-}
-
 // offer makes a code in place of the one before.
 func (s *signIns) offer() (string, error) {
-	code, err := secret("")
+	code, err := secret.New("")
 	if err != nil {
 		return "", err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.code, s.until = sha256.Sum256([]byte(code)), s.now().Add(codeLasts)
+	s.code, s.until = secret.Hash(code), s.now().Add(codeLasts)
 	return code, nil
 }
 
 // exchange takes the code for a token; ok is false where it is not the code, or one that is used or too old.
 func (s *signIns) exchange(code string) (token string, until time.Time, ok bool, err error) {
-	got := sha256.Sum256([]byte(code))
+	got := secret.Hash(code)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.code == [32]byte{} || !s.now().Before(s.until) || subtle.ConstantTimeCompare(got[:], s.code[:]) != 1 {
@@ -87,17 +77,17 @@ func (s *signIns) admit(member string) (token string, until time.Time, err error
 
 // add makes a token. The caller holds mu.
 func (s *signIns) add(member string) (token string, until time.Time, err error) {
-	if token, err = secret(tokenPrefix + "page_"); err != nil {
+	if token, err = secret.New(tokenPrefix + "page_"); err != nil {
 		return "", time.Time{}, err
 	}
 	until = s.now().Add(signedIn)
-	s.tokens[sha256.Sum256([]byte(token))] = signedInAs{member, until}
+	s.tokens[secret.Hash(token)] = signedInAs{member, until}
 	return token, until, nil
 }
 
 // member is whose browser has a token; ok is false where none has.
 func (s *signIns) member(token string) (name string, ok bool) {
-	key := sha256.Sum256([]byte(token))
+	key := secret.Hash(token)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	as, known := s.tokens[key]
@@ -112,7 +102,7 @@ func (s *signIns) member(token string) (name string, ok bool) {
 func (s *signIns) end(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.tokens, sha256.Sum256([]byte(token)))
+	delete(s.tokens, secret.Hash(token))
 }
 
 // PageLink is the page's path and fragment, with a code that signs one browser in. It takes the place of the link before.

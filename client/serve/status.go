@@ -26,7 +26,7 @@ func (s *Server) status(ctx context.Context, _ *struct{}) (*reply[Status], error
 	if err != nil {
 		return nil, failed(err)
 	}
-	a, err := s.mine(ctx)
+	a, err := s.actorOfCaller(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -146,11 +146,11 @@ func TestABudgetBuysWithItsOwnKey(t *testing.T) {
 // A lease of one budget is not another's to stop; owners may.
 func TestLeasesOfOtherBudgets(t *testing.T) {
 	as := func(c team.Caller) context.Context { return context.WithValue(t.Context(), callerKey{}, c) }
-	require.Nil(t, others(as(team.Caller{Role: team.Owner, Budget: "main"}), "lease x", "ops"))
-	require.Nil(t, others(as(team.Caller{Role: team.Deployer, Budget: "ops"}), "lease x", "ops"))
+	require.Nil(t, otherBudget(as(team.Caller{Role: team.Owner, Budget: "main"}), "lease x", "ops"))
+	require.Nil(t, otherBudget(as(team.Caller{Role: team.Deployer, Budget: "ops"}), "lease x", "ops"))
 	for _, c := range []team.Caller{{Role: team.Deployer, Budget: "main"}, {Role: team.Viewer}, {}} {
 		for _, budget := range []string{"ops", ""} {
-			p := others(as(c), "lease x", budget)
+			p := otherBudget(as(c), "lease x", budget)
 			require.NotNil(t, p, "%v %q", c, budget)
 			require.Equal(t, http.StatusForbidden, p.Status)
 		}

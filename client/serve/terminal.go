@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/gorilla/websocket"
 )
 
@@ -69,23 +70,24 @@ type ending struct {
 	Problem *Problem `json:"problem,omitempty"`
 }
 
-// terminal answers a page that opens a shell: binary messages are what is typed and shown, text messages are the size of
-// the screen, and the last one to the page says how it has ended.
-func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
+// terminalOf is the lease of a request for a terminal, and who enters it.
+func (s *Server) terminalOf(r *http.Request) (solana.PublicKey, Actor, error) {
 	id, err := address(r.PathValue("id"))
 	if err != nil {
-		var p *Problem
-		if errors.As(err, &p) {
-			p.write(w)
-		}
-		return
+		return id, Actor{}, err
 	}
 	c, _ := callerOf(r.Context())
 	if p := permitted(c, opTerminal); p != nil {
-		p.write(w)
-		return
+		return id, Actor{}, p
 	}
 	a, err := s.actorOf(r.Context(), id, false)
+	return id, a, err
+}
+
+// terminal answers a page that opens a shell: binary messages are what is typed and shown, text messages are the size of
+// the screen, and the last one to the page says how it has ended.
+func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
+	id, a, err := s.terminalOf(r)
 	if err != nil {
 		var p *Problem
 		if errors.As(err, &p) {
@@ -100,26 +102,26 @@ func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
 		return // it has answered
 	}
 	defer func() { _ = conn.Close() }()
-	sc := &screen{conn: conn}
+	c := &screen{conn: conn}
 	ctx, done, err := s.streams.open(r.Context())
 	if err != nil {
-		sc.end(err)
+		c.end(err)
 		return
 	}
 	defer done()
 	in, typed := io.Pipe()
 	resized := make(chan Size, 1)
-	t := Terminal{In: in, Out: sc, Resized: resized}
-	if t.Size, err = sc.first(); err != nil {
-		sc.end(err)
+	t := Terminal{In: in, Out: c, Resized: resized}
+	if t.Size, err = c.first(); err != nil {
+		c.end(err)
 		return
 	}
 	var wg sync.WaitGroup
-	wg.Go(func() { sc.read(typed, resized); done() })
-	wg.Go(func() { sc.ping(ctx) })
+	wg.Go(func() { c.read(typed, resized); done() })
+	wg.Go(func() { c.ping(ctx) })
 	err = a.Machines.Terminal(ctx, id, t)
 	if ctx.Err() == nil {
-		sc.end(failed(err))
+		c.end(failed(err))
 	}
 	done()
 	_ = in.CloseWithError(io.ErrClosedPipe)

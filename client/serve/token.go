@@ -1,10 +1,7 @@
 package serve
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"time"
@@ -13,6 +10,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/internal/secret"
 )
 
 // schema is the layout of the file.
@@ -29,7 +27,7 @@ var (
 // Store is the server's database.
 type Store struct{ db *boltstore.DB }
 
-// tokenEntry is what is kept of a token. It has 256 random bits, so one pass of sha256 is enough: nobody can try them.
+// tokenEntry is what is kept of a token.
 type tokenEntry struct {
 	Hash    [32]byte  `json:"hash"`
 	Created time.Time `json:"created"`
@@ -66,13 +64,12 @@ func (s *Store) HasToken() (bool, error) {
 
 // NewToken makes a token in place of the one that there is, and returns it. Only its hash is kept.
 func (s *Store) NewToken() (string, error) {
-	var b [32]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", fmt.Errorf("random number: %w", err)
+	text, err := secret.New(tokenPrefix)
+	if err != nil {
+		return "", err
 	}
-	text := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		return boltstore.PutJSON(tx, bucketTokens, keyToken, tokenEntry{Hash: sha256.Sum256([]byte(text)), Created: time.Now().UTC()})
+	err = s.db.Update(func(tx *bolt.Tx) error {
+		return boltstore.PutJSON(tx, bucketTokens, keyToken, tokenEntry{Hash: secret.Hash(text), Created: time.Now().UTC()})
 	})
 	if err != nil {
 		return "", fmt.Errorf("store token: %w", err)
@@ -92,6 +89,6 @@ func (s *Store) Admits(text string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	got := sha256.Sum256([]byte(text))
+	got := secret.Hash(text)
 	return subtle.ConstantTimeCompare(got[:], e.Hash[:]) == 1, nil
 }

@@ -184,23 +184,20 @@ func follow(r io.Reader, after head, take func(Line)) (end head, size int64, tor
 
 // read gives every line to take, in order, and checks all.
 func (l *log) read(take func(Line)) (Checked, error) {
-	f, err := os.Open(filepath.Join(l.dir, fileLog))
-	if errors.Is(err, fs.ErrNotExist) {
-		f = nil
-	} else if err != nil {
-		return Checked{}, fmt.Errorf("log of changes: %w", err)
-	}
 	var r io.Reader = bytes.NewReader(nil)
-	if f != nil {
+	switch f, err := os.Open(filepath.Join(l.dir, fileLog)); {
+	case err == nil:
 		defer func() { _ = f.Close() }()
 		r = f
+	case !errors.Is(err, fs.ErrNotExist):
+		return Checked{}, fmt.Errorf("log of changes: %w", err)
 	}
 	written, err := l.written()
 	if err != nil {
 		return Checked{}, err
 	}
 	found := written.N == 0
-	end, _, torn, err := follow(r, head{}, func(line Line) {
+	end, size, torn, err := follow(r, head{}, func(line Line) {
 		if line.N == written.N && line.Hash == written.Hash {
 			found = true
 		}
@@ -215,6 +212,9 @@ func (l *log) read(take func(Line)) (Checked, error) {
 		return Checked{}, fmt.Errorf("%w: it ends with line %d, and %d were written", ErrLog, end.N, written.N)
 	case !found:
 		return Checked{}, fmt.Errorf("%w: its line %d is not the one that was written", ErrLog, written.N)
+	}
+	if l.size == 0 { // the first append need not read it again
+		l.head, l.size = end, size
 	}
 	return Checked{Lines: end.N, Head: end.Hash, Torn: torn}, nil
 }
@@ -237,7 +237,7 @@ func (l *log) written() (h head, err error) {
 // Checked is what a check of the whole log has found.
 type Checked struct {
 	Lines uint64 `json:"lines"`
-	// Head is the hash of the last line. Whoever notes it elsewhere finds out later that lines were taken off the end.
+	// Head is the hash of the last line. Where it is noted outside of the folder, a later check finds that lines were taken off the end.
 	Head string `json:"head,omitempty" doc:"Hash of the last line; note it elsewhere to find out that lines were taken off the end"`
 	// Torn says that a line was not written whole; its change did not happen.
 	Torn bool `json:"torn,omitempty" doc:"A line was not written whole; its change did not happen"`

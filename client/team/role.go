@@ -39,7 +39,7 @@ type Caller struct {
 const (
 	// MainBudget is the server's own session key.
 	MainBudget = "main"
-	// MemberServer is whoever has the server's own token or its folder.
+	// MemberServer is the holder of the server's own token or of its folder.
 	MemberServer = "server"
 	// MemberCustomer is the customer's wallet.
 	MemberCustomer = "customer"

@@ -1,9 +1,6 @@
 package team
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/internal/secret"
 )
 
 const (
@@ -104,16 +102,8 @@ func (s *Store) change(line Line, f func(d *document, now time.Time) error) erro
 		if err := s.load(); err != nil {
 			return err
 		}
-		raw, err := json.Marshal(s.doc)
-		if err != nil {
-			return fmt.Errorf("team: %w", err)
-		}
-		var next document
-		if err := json.Unmarshal(raw, &next); err != nil {
-			return fmt.Errorf("team: %w", err)
-		}
+		next := document{Version: version, Members: slices.Clone(s.doc.Members), Tokens: slices.Clone(s.doc.Tokens), Budgets: slices.Clone(s.doc.Budgets)}
 		now := time.Now().UTC().Truncate(time.Second)
-		next.Version = version
 		next.forget(now)
 		if err := f(&next, now); err != nil {
 			return err
@@ -166,7 +156,7 @@ func (s *Store) Caller(text string) (Caller, error) {
 	if err := s.load(); err != nil {
 		return Caller{}, err
 	}
-	return s.doc.caller(sha256.Sum256([]byte(text)), time.Now())
+	return s.doc.caller(secret.Hash(text), time.Now())
 }
 
 // Signed is the member with a name, as its browser is that is signed in. Error: ErrUnknown.
@@ -212,14 +202,13 @@ func (s *Store) RemoveMember(by Caller, name string) error {
 // AddToken makes a token for a member and returns its text, which is kept nowhere. Role and Budget may be empty: those of
 // the member. Errors: ErrUnknown, ErrInvalid, ErrExists.
 func (s *Store) AddToken(by Caller, t MemberToken, lasts time.Duration) (MemberToken, string, error) {
-	var b [32]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return MemberToken{}, "", fmt.Errorf("random number: %w", err)
+	text, err := secret.New(tokenPrefix)
+	if err != nil {
+		return MemberToken{}, "", err
 	}
-	text := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
-	k := kept{MemberToken: t, Hash: sha256.Sum256([]byte(text))}
+	k := kept{MemberToken: t, Hash: secret.Hash(text)}
 	line := Line{Caller: by, Action: "add-token", To: fmt.Sprintf("%s of %s", t.Name, t.Member)}
-	err := s.change(line, func(d *document, now time.Time) error { return d.add(&k, lasts, now) })
+	err = s.change(line, func(d *document, now time.Time) error { return d.add(&k, lasts, now) })
 	return k.MemberToken, text, err
 }
 
@@ -263,14 +252,8 @@ func (s *Store) AddBudget(by Caller, name string) (out Budget, err error) {
 func (s *Store) budgetKey(name string) (solana.PrivateKey, error) {
 	path := s.KeyFile(name)
 	key, err := chain.LoadKeypair(path)
-	if err == nil {
-		return key, nil
-	}
-	if _, serr := os.Stat(path); !errors.Is(serr, fs.ErrNotExist) {
-		return nil, errors.Join(err, serr)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("keys of budgets: %w", err)
+	if !errors.Is(err, chain.ErrKeypairMissing) {
+		return key, err
 	}
 	if key, err = solana.NewRandomPrivateKey(); err != nil {
 		return nil, fmt.Errorf("session key: %w", err)

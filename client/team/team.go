@@ -99,13 +99,10 @@ type document struct {
 
 const version = 1
 
-var name = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
-
-// NamePattern is that of names of members, tokens and budgets.
-const NamePattern = `^[a-z0-9][a-z0-9._-]{0,31}$`
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
 func checkName(text string) error {
-	if !name.MatchString(text) {
+	if !nameForm.MatchString(text) {
 		return fmt.Errorf("%w: %q is no name: lower case letters, digits, dots, dashes and underscores, at most 32", ErrInvalid, text)
 	}
 	if slices.Contains([]string{MemberServer, MemberCustomer, TokenPage, TokenCommand, MainBudget}, text) {

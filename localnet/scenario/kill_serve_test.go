@@ -5,7 +5,6 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -55,7 +54,7 @@ type serveKills struct {
 	steps  map[string]*calm // of an order and of an extension
 }
 
-// calm is what a request that nobody disturbs does.
+// calm is what a request does during which the server is not killed.
 type calm struct {
 	stores, sends int
 	took          time.Duration
@@ -260,7 +259,7 @@ func (k *serveKills) print(took time.Duration, drawn, keys uint64) {
 		}
 	}
 	order := k.steps["order"]
-	fmt.Fprintf(&b, "| all | %d |\n\n|  |  |\n| --- | --- |\n", sum(maps.Clone(k.kills)))
+	fmt.Fprintf(&b, "| all | %d |\n\n|  |  |\n| --- | --- |\n", sum(k.kills))
 	fmt.Fprintf(&b, "| network | %s, %d keepers, %d machines, %s, seed %d |\n", k.n.EngineKind(), teamKeepers, k.nodes, took.Round(time.Second), drawn)
 	fmt.Fprintf(&b, "| a purchase in peace | %d writes, %d transactions, %.1f s |\n", order.stores, order.sends, order.took.Seconds())
 	fmt.Fprintf(&b, "| kills that came after the answer | %d |\n", k.missed)

@@ -80,11 +80,10 @@ func (s *session) creditsPay() error {
 	if base == nil {
 		return usage("--public-url is missing: wallets fetch the deposit from an https:// address", "see gantry credits pay --help; without one: gantry credits pay --transfer AMOUNT")
 	}
-	payments, end, err := s.payments(base, customer)
+	payments, err := s.payments(base, customer)
 	if err != nil {
 		return err
 	}
-	defer end()
 	p, err := payments.Open(amount, s.cli.Duration("lasts"))
 	if errors.Is(err, solanapay.ErrAmount) || errors.Is(err, solanapay.ErrLasts) {
 		return usage(err.Error(), "")

@@ -114,11 +114,9 @@ func (s *session) serve() (err error) {
 		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}
-	endEntrances, err := s.entrances(f, &o)
-	if err != nil {
+	if err := s.entrances(f, &o); err != nil {
 		return err
 	}
-	defer endEntrances()
 	l, err := s.listen()
 	if err != nil {
 		return err

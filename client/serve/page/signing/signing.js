@@ -1,7 +1,7 @@
 // Signs what a command on this machine sends: it connects a wallet, shows what each transaction does, and hands the
 // signature back. The command builds the transactions, compares and sends them.
 import { el, fill, say } from './dom.js';
-import { problem } from './show.js';
+import { notDone } from './show.js';
 import { connect, listen, signTransaction } from './wallet.js';
 import { chooser } from './views/connect.js';
 
@@ -26,7 +26,7 @@ async function ask(method, path, data) {
   return document;
 }
 
-const fails = (err) => failure.replaceChildren(problem(err.body ? err : { body: { title: 'Not done', detail: err.message } }));
+const fails = (err) => failure.replaceChildren(notDone(err));
 
 function title(text) {
   const h = el('h1', { tabindex: -1 }, text);

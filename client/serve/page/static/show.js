@@ -43,5 +43,8 @@ export function problem(err) {
     Array.isArray(b.errors) && el('ul', {}, b.errors.map((e) => el('li', {}, [e.location, e.message].filter(Boolean).join(': ')))));
 }
 
+// notDone shows why something that was asked for did not happen: as the API has written it, or as the wallet or the page says.
+export const notDone = (err) => problem(err.body ? err : { body: { title: 'Not done', detail: err.message } });
+
 // sum adds amounts up, exactly.
 export const sum = (texts) => amount(texts.reduce((n, t) => n + (micro(t) ?? 0n), 0n));

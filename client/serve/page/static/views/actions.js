@@ -3,7 +3,7 @@
 import { ask, get } from '../api.js';
 import { confirmed } from '../dialog.js';
 import { choice, describe, el, field, fill } from '../dom.js';
-import { amount, cost, micro, problem, span, usdc } from '../show.js';
+import { amount, cost, micro, notDone, problem, span, usdc } from '../show.js';
 import { signed } from '../sign.js';
 import { current } from '../wallet.js';
 
@@ -17,7 +17,7 @@ function doing(failure) {
     try {
       await f();
     } catch (err) {
-      if (err.name !== 'AbortError') failure.replaceChildren(problem(err.body ? err : { body: { title: 'Not done', detail: err.message } }));
+      if (err.name !== 'AbortError') failure.replaceChildren(notDone(err));
     }
     busy = false;
   };

@@ -1,7 +1,7 @@
 // The customer's wallet: what it and its credits hold, deposits and withdrawals, and what the server's session key may spend.
 import { get } from '../api.js';
 import { choice, describe, el, field, figure, fill } from '../dom.js';
-import { micro, problem, usdc, when } from '../show.js';
+import { micro, notDone, problem, usdc, when } from '../show.js';
 import { signed } from '../sign.js';
 import { connect, current, disconnect } from '../wallet.js';
 import { chooser } from './connect.js';
@@ -52,7 +52,7 @@ export async function wallet({ root, signal, every }) {
     } catch (err) {
       if (signal.aborted) return;
       fill(said);
-      failure.replaceChildren(problem(err.body ? err : { body: { title: 'Not done', detail: err.message } }));
+      failure.replaceChildren(notDone(err));
     }
     busy = false;
     try {

@@ -102,9 +102,8 @@ async function start() {
     const again = { sign: false };
     for (let known = ''; ;) {
       const now = await ask('GET', `/sign/request?known=${encodeURIComponent(known)}`);
-      const key = now.state === 'sign' ? String(now.id) : `${now.state}:${now.note ?? ''}`;
-      if (key === known) continue;
-      known = key;
+      if (now.key === known) continue;
+      known = now.key;
       if (now.state === 'done') break;
       if (now.state === 'sign') {
         show(who, about, now, again);

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/driver"
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
@@ -24,7 +25,7 @@ var listens = regexp.MustCompile(`/ip4/127\.0\.0\.1/[^\s,\]"]+`)
 
 // foreignAgent is an agent of a cluster that is not local, with two GPUs that are not labelled as simulated, not registered.
 func (w *testbed) foreignAgent() *agent {
-	a := &agent{w: w, dir: filepath.Join(w.dir, "agent"), env: driver.Environment(w.t, 2), out: &buffer{}}
+	a := &agent{w: w, dir: filepath.Join(w.dir, "agent"), env: driver.Environment(w.t, 2), out: &syncbuf.Buffer{}}
 	a.args = []string{"--inventory", "nvml", "--local-registries", "--no-lease-network", "--listen", "/ip4/127.0.0.1/udp/0/quic-v1"}
 	w.t.Cleanup(func() {
 		a.kill()

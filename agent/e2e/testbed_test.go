@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -32,6 +31,7 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
 	"github.com/gantry-market/gantry/internal/testkit/meter"
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -204,26 +204,9 @@ type agent struct {
 	node solana.PublicKey
 	key  solana.PublicKey
 	cmd  *exec.Cmd
-	out  *buffer
+	out  *syncbuf.Buffer
 	// through is where the running agent reaches the node, if not directly.
 	through engine.Endpoint
-}
-
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // newAgent makes a key, registers a simulated A100 and returns the agent, not running.
@@ -256,7 +239,7 @@ func (w *testbed) newAgent(provider int, more ...string) *agent {
 			w.t.Logf("agent's log:\n%s", a.out)
 		}
 	})
-	a.out = &buffer{}
+	a.out = &syncbuf.Buffer{}
 	return a
 }
 

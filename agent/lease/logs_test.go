@@ -1,9 +1,7 @@
 package lease
 
 import (
-	"bytes"
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,28 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 )
-
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // Customers put secrets into commands and environments: whoever reads the agent's log sees neither.
 func TestA11CommandsAndSecretsAreNotLogged(t *testing.T) {
-	var log logBuffer
+	var log syncbuf.Buffer
 	m, chain, rt, _ := newTestManager(t)
 	m.log = zerolog.New(&log)
 	m.o.Now = time.Now

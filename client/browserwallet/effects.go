@@ -50,10 +50,14 @@ func Describe(raw []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return describe(&m), nil
+}
+
+func describe(m *solana.Message) []string {
 	var out []string
 	var limit uint32
 	var price chain.MicroLamports
-	for _, c := range callsOf(&m) {
+	for _, c := range callsOf(m) {
 		if c.program == solana.ComputeBudget && len(c.data) > 0 {
 			switch c.data[0] {
 			case 2:
@@ -66,7 +70,7 @@ func Describe(raw []byte) ([]string, error) {
 		out = append(out, printable.Text(c.sentence()))
 	}
 	fee := chain.Lamports(m.Header.NumRequiredSignatures)*chain.SignatureFee + price.Cost(limit)
-	return append(out, fmt.Sprintf("The network's fee is %s. New accounts take their rent besides, which comes back when they are closed.", fee)), nil
+	return append(out, fmt.Sprintf("The network's fee is %s. New accounts take their rent besides, which comes back when they are closed.", fee))
 }
 
 // decode reads a transaction's message, whose indices lead somewhere.

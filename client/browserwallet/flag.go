@@ -15,9 +15,12 @@ import (
 	"github.com/gantry-market/gantry/client/wallet"
 )
 
-// NewFlag is the flag of commands for which a wallet in a browser may sign.
-func NewFlag(name string) cli.Flag {
-	return &cli.StringFlag{Name: name, Usage: "sign transactions with a wallet in a browser on this machine, in place of a key file: `browser`, or browser:ADDRESS for that account alone"}
+// FlagName is the flag of commands for which a wallet in a browser may sign, in place of a key file.
+const FlagName = "sign-with"
+
+// NewFlag is that flag.
+func NewFlag() cli.Flag {
+	return &cli.StringFlag{Name: FlagName, Usage: "sign transactions with a wallet in a browser on this machine, in place of a key file: `browser`, or browser:ADDRESS for that account alone"}
 }
 
 // ErrFlag means that --sign-with names no wallet that there is.

@@ -134,11 +134,15 @@ func (w *Wallet) postAccount(rw http.ResponseWriter, r *http.Request) {
 // shown is what waits for the wallet, as the page sees it.
 type shown struct {
 	State       string   `json:"state"` // idle, sign, done
+	Key         string   `json:"key"`   // tells states apart: the page asks with the one that it knows
 	ID          int      `json:"id,omitempty"`
 	Effects     []string `json:"effects,omitempty"`
 	Transaction []byte   `json:"transaction,omitempty"`
 	Note        string   `json:"note,omitempty"`
 }
+
+// done is shown when the command has ended.
+var done = shown{State: "done", Key: "done"}
 
 // getRequest answers with what waits for the wallet, and waits for a change from the one that the page knows.
 func (w *Wallet) getRequest(rw http.ResponseWriter, r *http.Request) {
@@ -149,7 +153,7 @@ func (w *Wallet) getRequest(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		out, changed := w.shown(), w.changed
 		w.mu.Unlock()
-		if out.key() != known {
+		if out.Key != known {
 			answer(rw, out)
 			return
 		}
@@ -159,7 +163,7 @@ func (w *Wallet) getRequest(rw http.ResponseWriter, r *http.Request) {
 			answer(rw, out)
 			return
 		case <-w.ended:
-			answer(rw, shown{State: "done"})
+			answer(rw, done)
 			return
 		case <-r.Context().Done():
 			return
@@ -171,21 +175,13 @@ func (w *Wallet) getRequest(rw http.ResponseWriter, r *http.Request) {
 func (w *Wallet) shown() shown {
 	select {
 	case <-w.ended:
-		return shown{State: "done"}
+		return done
 	default:
 	}
 	if w.request == nil {
-		return shown{State: "idle", Note: w.note}
+		return shown{State: "idle", Key: "idle:" + w.note, Note: w.note}
 	}
-	return shown{State: "sign", ID: w.request.id, Effects: w.request.effects, Transaction: w.request.unsigned()}
-}
-
-// key tells states apart.
-func (s shown) key() string {
-	if s.State == "sign" {
-		return strconv.Itoa(s.ID)
-	}
-	return s.State + ":" + s.Note
+	return shown{State: "sign", Key: strconv.Itoa(w.request.id), ID: w.request.id, Effects: w.request.effects, Transaction: w.request.unsigned()}
 }
 
 // current is the request of the path; it answers where that is over.

@@ -30,8 +30,8 @@ const (
 
 // Sentinel errors.
 var (
-	ErrNobody  = errors.New("no wallet was connected")
-	ErrAccount = errors.New("another account than the wallet's that was asked for")
+	ErrNotConnected = errors.New("no wallet was connected")
+	ErrAccount      = errors.New("another account than the wallet's that was asked for")
 )
 
 // Options of a Wallet. Chain and Announce are required.
@@ -89,7 +89,7 @@ type outcome struct {
 }
 
 // Open serves the page and waits until a wallet is connected. The wallet works until ctx ends or Close. Errors:
-// ErrNobody, those of the listener.
+// ErrNotConnected, those of the listener.
 func Open(ctx context.Context, o Options) (*Wallet, error) {
 	files, err := page.Signing(o.Local)
 	if err != nil {
@@ -132,7 +132,7 @@ func Open(ctx context.Context, o Options) (*Wallet, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return nil, fmt.Errorf("%w within %s", ErrNobody, signWithin)
+	return nil, fmt.Errorf("%w within %s", ErrNotConnected, signWithin)
 }
 
 func (w *Wallet) end() { w.endOnce.Do(func() { close(w.ended) }) }
@@ -142,7 +142,7 @@ func (w *Wallet) Close() {
 	w.end()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if err := w.srv.Shutdown(ctx); err != nil { // the page is told in its next question, or finds nobody
+	if err := w.srv.Shutdown(ctx); err != nil { // the page is told in its next question, or gets no answer
 		_ = w.srv.Close()
 	}
 	<-w.served
@@ -160,10 +160,6 @@ func (w *Wallet) PublicKey() solana.PublicKey {
 func (w *Wallet) Sign(message []byte) (solana.Signature, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
-	effects, err := Describe(message)
-	if err != nil {
-		return solana.Signature{}, notSigned(err.Error())
-	}
 	m, err := decode(message)
 	if err != nil {
 		return solana.Signature{}, notSigned(err.Error())
@@ -173,7 +169,7 @@ func (w *Wallet) Sign(message []byte) (solana.Signature, error) {
 	if index < 0 {
 		return solana.Signature{}, notSigned("the transaction needs no signature of " + w.PublicKey().String())
 	}
-	r := &request{message: bytes.Clone(message), index: index, signers: signers, effects: effects, at: time.Now(), done: make(chan outcome, 1)}
+	r := &request{message: bytes.Clone(message), index: index, signers: signers, effects: describe(&m), at: time.Now(), done: make(chan outcome, 1)}
 	w.show(r)
 	wait := time.NewTimer(signWithin)
 	defer wait.Stop()

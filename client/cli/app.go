@@ -36,7 +36,6 @@ const (
 	flagWS         = "ws"
 	flagKeypair    = "keypair"
 	flagConfig     = "config"
-	flagSignWith   = "sign-with"
 	flagCommitment = "commitment"
 	flagJSON       = "json"
 	flagDryRun     = "dry-run"
@@ -52,7 +51,7 @@ func globalFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: flagWS, Usage: "WebSocket `URL` of each --url (default: derived)"},
 		&cli.StringFlag{Name: flagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: solana config)"},
 		&cli.StringFlag{Name: flagConfig, Aliases: []string{"C"}, Usage: "`PATH` of the solana config file"},
-		browserwallet.NewFlag(flagSignWith),
+		browserwallet.NewFlag(),
 		&cli.StringFlag{Name: flagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
 		&cli.BoolFlag{Name: flagJSON, Usage: "print one JSON document on standard output"},
 		&cli.BoolFlag{Name: flagDryRun, Usage: "simulate the first transaction and print its cost and log; send nothing"},

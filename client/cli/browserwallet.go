@@ -9,7 +9,7 @@ import (
 
 // openBrowser serves the page on which a wallet signs, and waits until one is connected.
 func (s *session) openBrowser() (txm.Signer, error) {
-	w, err := browserwallet.FromFlag(s.ctx, s.cli.String(flagSignWith), s.client, s.cli.Command.HelpName, s.err, s.log)
+	w, err := browserwallet.FromFlag(s.ctx, s.cli.String(browserwallet.FlagName), s.client, s.cli.Command.HelpName, s.err, s.log)
 	switch {
 	case errors.Is(err, browserwallet.ErrFlag):
 		return nil, usage(err.Error(), "such as --sign-with browser")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -29,8 +28,8 @@ func creditsPayCommand(s Streams) *cli.Command {
 		Flags: []cli.Flag{
 			publicURLFlag(),
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "`ADDRESS` and port that the proxy, or the wallet, asks"},
-			&cli.StringFlag{Name: "tls-cert", Usage: "`FILE` of a certificate for the host of --public-url"},
-			&cli.StringFlag{Name: "tls-key", Usage: "`FILE` of its key"},
+			&cli.StringFlag{Name: flagTLSCert, Usage: "`FILE` of a certificate for the host of --public-url"},
+			&cli.StringFlag{Name: flagTLSKey, Usage: "`FILE` of its key"},
 			&cli.StringFlag{Name: flagCustomer, Usage: "`WALLET` that pays and whose credits rise (default: that of your keypair file)"},
 			&cli.DurationFlag{Name: "lasts", Value: 15 * time.Minute, Usage: "`TIME` that the link lasts, 1m to 1h"},
 			&cli.StringFlag{Name: "qr-file", Usage: "write the QR code to this `FILE`, an .svg or a .png"},
@@ -80,11 +79,10 @@ func (s *session) creditsPay() error {
 	if base == nil {
 		return usage("--public-url is missing: wallets fetch the deposit from an https:// address", "see gantry credits pay --help; without one: gantry credits pay --transfer AMOUNT")
 	}
-	payments, end, err := s.payments(base, customer)
+	payments, err := s.payments(base, customer)
 	if err != nil {
 		return err
 	}
-	defer end()
 	p, err := payments.Open(amount, s.cli.Duration("lasts"))
 	if errors.Is(err, solanapay.ErrAmount) || errors.Is(err, solanapay.ErrLasts) {
 		return usage(err.Error(), "")
@@ -92,7 +90,7 @@ func (s *session) creditsPay() error {
 	if err != nil {
 		return err
 	}
-	l, err := s.listenFor()
+	l, err := s.listen(false, "give a certificate with --tls-cert and --tls-key, or put a proxy with TLS on this machine") // what wallets sign passes there
 	if err != nil {
 		return err
 	}
@@ -112,36 +110,6 @@ func (s *session) payer() (solana.PublicKey, error) {
 		return solana.PublicKey{}, err
 	}
 	return key.PublicKey(), nil
-}
-
-// listenFor opens the port. One that is not on loopback speaks TLS: what wallets sign passes there.
-func (s *session) listenFor() (net.Listener, error) {
-	cert, key := s.cli.String("tls-cert"), s.cli.String("tls-key")
-	if (cert == "") != (key == "") {
-		return nil, usage("one of --tls-cert and --tls-key is missing", "give both, or neither behind a proxy")
-	}
-	text := s.cli.String("listen")
-	addr, err := net.ResolveTCPAddr("tcp", text)
-	if err != nil {
-		return nil, usage(fmt.Sprintf("--listen %q is not an address and port", text), "such as --listen 127.0.0.1:8485")
-	}
-	if !addr.IP.IsLoopback() && cert == "" {
-		return nil, usage(fmt.Sprintf("--listen %q is not on loopback, and without --tls-cert it is plain HTTP", text), "give a certificate, or put a proxy with TLS on this machine")
-	}
-	var pair tls.Certificate
-	if cert != "" {
-		if pair, err = tls.LoadX509KeyPair(cert, key); err != nil {
-			return nil, usage("--tls-cert: "+err.Error(), "")
-		}
-	}
-	l, err := net.ListenTCP("tcp", addr)
-	switch {
-	case err != nil:
-		return nil, usage(fmt.Sprintf("cannot listen on %s: %v", text, err), "choose another --listen")
-	case cert == "":
-		return l, nil
-	}
-	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}), nil
 }
 
 // calledAs answers requests for a host, which a proxy may call by an address of loopback.

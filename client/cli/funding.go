@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -53,65 +52,45 @@ func (s *session) base() (*url.URL, error) {
 	return base, nil
 }
 
-// entrances prepares the page, unless there is none, and how money comes in. The returned function ends both.
-func (s *session) entrances(f *purchase.Folder, o *serve.Options) (end func(), err error) {
-	endFunding, err := s.funding(f, o)
-	if err != nil || s.cli.Bool("no-page") {
-		return endFunding, err
+// entrances prepares the page, unless there is none, and how money comes in.
+func (s *session) entrances(f *purchase.Folder, o *serve.Options) error {
+	if err := s.funding(f, o); err != nil || s.cli.Bool("no-page") {
+		return err
 	}
-	endPage, err := s.page(f, o)
-	if err != nil {
-		endFunding()
-		return nil, err
-	}
-	return func() { endPage(); endFunding() }, nil
+	return s.page(f, o)
 }
 
-// funding prepares how money comes to the credits of the server's customer. The returned function ends it.
-func (s *session) funding(f *purchase.Folder, o *serve.Options) (end func(), err error) {
+// funding prepares how money comes to the credits of the server's customer.
+func (s *session) funding(f *purchase.Folder, o *serve.Options) error {
 	base, err := s.base()
 	if err != nil {
-		return nil, err
-	}
-	ends := []func(){}
-	end = func() {
-		for _, f := range ends {
-			f()
-		}
+		return err
 	}
 	if base != nil {
-		payments, endPayments, err := s.payments(base, o.Customer)
-		if err != nil {
-			return nil, err
+		if o.Funding.Payments, err = s.payments(base, o.Customer); err != nil {
+			return err
 		}
-		ends = append(ends, endPayments)
-		o.Funding.Payments = payments
 		o.Hosts = append(o.Hosts, base.Hostname())
 	}
-	endInbox, err := s.inbox(f, o)
-	if err != nil {
-		end()
-		return nil, err
-	}
-	ends = append(ends, endInbox)
-	return end, nil
+	return s.inbox(f, o)
 }
 
-// inbox takes the webhooks of on-ramps, where some are named. The returned function ends it.
-func (s *session) inbox(f *purchase.Folder, o *serve.Options) (end func(), err error) {
+// inbox takes the webhooks of on-ramps, where some are named.
+func (s *session) inbox(f *purchase.Folder, o *serve.Options) error {
 	providers, err := s.onramps()
 	if err != nil || len(providers) == 0 {
-		return func() {}, err
+		return err
 	}
 	mk, err := s.market()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	customer := o.Customer
 	store, err := onramp.OpenStore(filepath.Join(f.Dir(), "onramp.db"), customer)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	s.closers = append(s.closers, func() { _ = store.Close() }) // every notice is synced already
 	o.Funding.Onramps = onramp.New(onramp.Options{
 		Store: store, Providers: providers, Customer: customer, Now: time.Now, Log: s.log,
 		Received: func(ctx context.Context, sig solana.Signature) (market.USDC, error) {
@@ -119,7 +98,7 @@ func (s *session) inbox(f *purchase.Folder, o *serve.Options) (end func(), err e
 			return market.USDC(n), err
 		},
 	})
-	return func() { _ = store.Close() }, nil // every notice is synced already
+	return nil
 }
 
 // onramps reads the secrets of on-ramps.
@@ -144,31 +123,19 @@ func (s *session) onramps() (all []onramp.Provider, err error) {
 	return all, nil
 }
 
-// payments are deposits of a customer, whose wallet fetches and signs them. The returned function ends what builds
-// them.
-func (s *session) payments(base *url.URL, customer solana.PublicKey) (*solanapay.Payments, func(), error) {
-	genesis, err := s.client.Genesis(s.ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+// payments are deposits of a customer, whose wallet fetches and signs them.
+func (s *session) payments(base *url.URL, customer solana.PublicKey) (*solanapay.Payments, error) {
 	// Nothing is stored in it: what is built here is sent by the wallet.
 	dir, err := os.MkdirTemp("", "gantry-pay-*")
 	if err != nil {
-		return nil, nil, fmt.Errorf("temporary folder: %w", err)
+		return nil, fmt.Errorf("temporary folder: %w", err)
 	}
-	store, err := txm.OpenStore(filepath.Join(dir, "t.db"), genesis)
+	s.closers = append(s.closers, func() { _ = os.RemoveAll(dir) })
+	m, end, err := s.openManager(filepath.Join(dir, "t.db"), txm.Options{Keys: txm.NewKeys(), Payer: customer})
 	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, err
 	}
-	m, err := txm.New(txm.Options{RPC: s.client, Store: store, Keys: txm.NewKeys(), Payer: customer, Commitment: s.waitLevel(), Log: s.log, Fees: s.fees})
-	if err != nil {
-		return nil, nil, errors.Join(err, store.Close(), os.RemoveAll(dir))
-	}
+	s.closers = append(s.closers, end)
 	b := wallet.New(wallet.Options{Client: s.client, Service: s.service, Manager: m, Customer: customer, Now: time.Now})
-	p := solanapay.New(solanapay.Options{Base: base, Customer: customer, Build: b.BuildDeposit, Chain: s.client, Now: time.Now, Log: s.log})
-	return p, func() {
-		m.Close()
-		_ = store.Close()
-		_ = os.RemoveAll(dir)
-	}, nil
+	return solanapay.New(solanapay.Options{Base: base, Customer: customer, Build: b.BuildDeposit, Chain: s.client, Now: time.Now, Log: s.log}), nil
 }

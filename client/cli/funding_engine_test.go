@@ -33,6 +33,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/internal/testkit/browser"
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 )
 
@@ -109,24 +110,6 @@ func creditsOf(t *testing.T, w *testmarket.Testbed, customer solana.PublicKey) m
 	return market.USDC(c.Balance)
 }
 
-// written is what a command has written so far, which a test may read meanwhile.
-type written struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (w *written) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(p)
-}
-
-func (w *written) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.String()
-}
-
 // A wallet on a phone follows the link of `gantry credits pay`, by the stock client: its credits rise, and the command
 // says so. Another account gets nothing to sign.
 func TestCreditsPay(t *testing.T) {
@@ -149,7 +132,7 @@ func TestCreditsPay(t *testing.T) {
 	all := append(append([]string{}, me.args...), "--json", "credits", "pay", "10", "--public-url", proxy.URL, "--listen", listen, "--qr-file", picture, "--lasts", "2m")
 	cmd := exec.Command(os.Args[0], all...)
 	cmd.Env = append(os.Environ(), asCommand+"=1")
-	var errs written
+	var errs syncbuf.Buffer
 	cmd.Stderr = &errs
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -307,18 +290,8 @@ func TestOnramp(t *testing.T) {
 // inBrowser opens a payment on the page, where there is a browser; another program reads its QR code.
 func (v *served) inBrowser() {
 	v.t.Run("page", func(t *testing.T) {
-		chromium, folder := browser.Find(t)
 		picture := filepath.Join(t.TempDir(), "code.png")
-		args := []string{filepath.Join(folder, "credits.mjs"), chromium, v.page, picture}
-		if pictures := os.Getenv("GANTRY_SCREENSHOTS"); pictures != "" {
-			args = append(args, pictures)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		out, err := exec.CommandContext(ctx, "node", args...).CombinedOutput()
-		t.Logf("%s", out)
-		require.NoError(t, err)
-		_, link, found := strings.Cut(string(out), "link ")
+		_, link, found := strings.Cut(browser.Run(t, 2*time.Minute, "credits.mjs", v.page, picture), "link ")
 		require.True(t, found)
 		f, err := os.Open(picture)
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
-// Flags of gantry serve for TLS.
+// Flags for TLS, of gantry serve and gantry credits pay.
 const (
 	flagTLSCert = "tls-cert"
 	flagTLSKey  = "tls-key"
@@ -113,12 +113,11 @@ func (s *session) serve() (err error) {
 		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s},
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}
-	endEntrances, err := s.entrances(f, &o)
-	if err != nil {
+	if err := s.entrances(f, &o); err != nil {
 		return err
 	}
-	defer endEntrances()
-	l, err := s.listen()
+	l, err := s.listen(s.cli.Bool("insecure-listen"),
+		"give it a certificate with --tls-cert and --tls-key, put a proxy with TLS on this machine before it, or pass --insecure-listen in a network that is trusted")
 	if err != nil {
 		return err
 	}
@@ -158,8 +157,9 @@ func runBoth(ctx context.Context, one, two func(context.Context) error) error {
 	return g.Wait()
 }
 
-// listen opens the port, on loopback unless somebody wants it otherwise.
-func (s *session) listen() (net.Listener, error) {
+// listen opens the port of --listen, with TLS where there is a certificate. Without one it is on loopback, unless plain is set;
+// next is what to do about an address that is not.
+func (s *session) listen(plain bool, next string) (net.Listener, error) {
 	text := s.cli.String("listen")
 	addr, err := net.ResolveTCPAddr("tcp", text)
 	if err != nil {
@@ -169,9 +169,8 @@ func (s *session) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !addr.IP.IsLoopback() && secure == nil && !s.cli.Bool("insecure-listen") {
-		return nil, usage(fmt.Sprintf("--listen %q is not on loopback, and the server speaks plain HTTP", text),
-			"give it a certificate with --tls-cert and --tls-key, put a proxy with TLS on this machine before it, or pass --insecure-listen in a network that is trusted")
+	if !addr.IP.IsLoopback() && secure == nil && !plain {
+		return nil, usage(fmt.Sprintf("--listen %q is not on loopback, and the server speaks plain HTTP", text), next)
 	}
 	l, err := net.ListenTCP("tcp", addr)
 	if err != nil {

@@ -79,36 +79,28 @@ func (s *session) ownSessionKey(customer solana.PublicKey) error {
 	return s.cli.Set(flagSession, path)
 }
 
-// page prepares what the page shows, and what its wallet signs. The returned function ends it.
-func (s *session) page(f *purchase.Folder, o *serve.Options) (end func(), err error) {
+// page prepares what the page shows, and what its wallet signs.
+func (s *session) page(f *purchase.Folder, o *serve.Options) error {
 	genesis, err := s.client.Genesis(s.ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o.Local = chain.ClusterOf(genesis) == chain.ClusterLocal
 	if o.Page, err = page.Files(o.Local); err != nil {
-		return nil, err
+		return err
 	}
-	store, err := txm.OpenStore(filepath.Join(f.Dir(), "serve-wallet.db"), genesis)
+	m, end, err := s.openManager(filepath.Join(f.Dir(), "serve-wallet.db"), txm.Options{Keys: txm.Keys{}, Payer: o.Customer})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m, err := txm.New(txm.Options{RPC: s.client, Store: store, Keys: txm.Keys{}, Payer: o.Customer, Commitment: s.waitLevel(), Log: s.log, Fees: s.fees})
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	end = func() {
-		m.Close()
-		_ = store.Close() // what is stored is synced already
-	}
+	s.closers = append(s.closers, end)
 	// What the wallet signed before the server ended is followed to its end.
 	if _, err := m.Resume(nil); err != nil {
-		end()
-		return nil, err
+		return err
 	}
 	o.Machines = &buyer{s: s}
 	o.Wallet = wallet.New(wallet.Options{Client: s.client, Service: s.service, Manager: m, Customer: o.Customer, Session: o.Session, Now: time.Now})
-	return end, nil
+	return nil
 }
 
 // seen opens what the server keeps of what it has seen: the changes of the customer's accounts, and the market's figures.

@@ -139,10 +139,15 @@ func (s *session) wallet() (txm.Signer, error) {
 	if s.browser != nil {
 		return s.browser, nil
 	}
-	if s.key == nil && s.cli.String(flagSignWith) != "" && s.cli.String(flagSession) == "" {
+	if s.key == nil && s.signsInBrowser() {
 		return s.openBrowser()
 	}
 	return s.keyFile()
+}
+
+// signsInBrowser reports whether a wallet in a browser is to sign: the file of a session key comes first.
+func (s *session) signsInBrowser() bool {
+	return s.cli.String(browserwallet.FlagName) != "" && s.cli.String(flagSession) == ""
 }
 
 // keyFile reads the keypair file once: of a session key, where one is named. Commands take it that sign more than
@@ -151,7 +156,7 @@ func (s *session) keyFile() (solana.PrivateKey, error) {
 	if s.key != nil {
 		return s.key, nil
 	}
-	if s.cli.String(flagSignWith) != "" && s.cli.String(flagSession) == "" {
+	if s.signsInBrowser() {
 		return nil, usage("--sign-with signs transactions alone, and this command signs more: receipts, or what machines are asked",
 			"use a key file, or a session key: gantry session add, with --sign-with, then --session")
 	}

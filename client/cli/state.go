@@ -57,6 +57,20 @@ func (s *session) managerFor(path string, retain time.Duration) (m *txm.Manager,
 	if err != nil {
 		return nil, nil, err
 	}
+	m, end, err := s.openManager(path, txm.Options{Keys: txm.NewKeys(key), Payer: key.PublicKey(), Retain: retain})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, func(keep bool) {
+		end()
+		if !keep {
+			_ = os.Remove(path)
+		}
+	}, nil
+}
+
+// openManager opens a transaction manager on a store of its own; o says for which keys. The returned function closes both.
+func (s *session) openManager(path string, o txm.Options) (m *txm.Manager, end func(), err error) {
 	genesis, err := s.client.Genesis(s.ctx)
 	if err != nil {
 		return nil, nil, err
@@ -65,18 +79,13 @@ func (s *session) managerFor(path string, retain time.Duration) (m *txm.Manager,
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err = txm.New(txm.Options{
-		RPC: s.client, Store: store, Keys: txm.NewKeys(key), Payer: key.PublicKey(), Commitment: s.waitLevel(), Log: s.log, Fees: s.fees, Retain: retain,
-	})
-	if err != nil {
+	o.RPC, o.Store, o.Commitment, o.Log, o.Fees = s.client, store, s.waitLevel(), s.log, s.fees
+	if m, err = txm.New(o); err != nil {
 		return nil, nil, errors.Join(err, store.Close())
 	}
-	return m, func(keep bool) {
+	return m, func() {
 		m.Close()
-		_ = store.Close()
-		if !keep {
-			_ = os.Remove(path)
-		}
+		_ = store.Close() // what is stored is synced already
 	}, nil
 }
 

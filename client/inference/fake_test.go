@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 )
 
 // modelServer is a model server over real HTTP. It answers with as many words as max_tokens says.
@@ -273,25 +274,8 @@ type site struct {
 	store *Store
 	url   string
 	token string
-	log   *syncBuffer
+	log   *syncbuf.Buffer
 	end   func()
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func openStore(t *testing.T, path string) *Store {
@@ -304,7 +288,7 @@ func openStore(t *testing.T, path string) *Store {
 // open starts a service on a file; end stops it as the end of its process does.
 func open(t *testing.T, path string, c Compute) *site {
 	t.Helper()
-	w := &site{t: t, store: openStore(t, path), log: &syncBuffer{}}
+	w := &site{t: t, store: openStore(t, path), log: &syncbuf.Buffer{}}
 	var err error
 	w.Service, err = New(Options{
 		Store: w.store, Compute: c, Log: zerolog.New(w.log), Every: 20 * time.Millisecond, HealthEvery: 30 * time.Millisecond, LeaseEvery: 50 * time.Millisecond,

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 )
 
 // processes sells leases of programs of this machine, which take the flags of llama.cpp's server.
@@ -176,7 +177,7 @@ func TestARealModelServer(t *testing.T) {
 
 	cmd := exec.CommandContext(t.Context(), stock, dir+"client.py", w.url, w.token, "random")
 	cmd.Env = append(os.Environ(), "LITELLM_LOCAL_MODEL_COST_MAP=True", "no_proxy=*") // it fetches nothing
-	said := &syncBuffer{}
+	said := &syncbuf.Buffer{}
 	cmd.Stdout, cmd.Stderr = said, said
 	require.NoError(t, cmd.Start())
 	ended := make(chan error, 1)

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,15 +63,7 @@ func New(o Options) *Inbox {
 }
 
 // Providers are the names of those whose webhooks are taken.
-func (b *Inbox) Providers() []string {
-	names := []string{}
-	for _, n := range Names() {
-		if b.byName[n] != nil {
-			names = append(names, n)
-		}
-	}
-	return names
-}
+func (b *Inbox) Providers() []string { return slices.Sorted(maps.Keys(b.byName)) }
 
 // ServeHTTP takes a webhook. It answers with success when the notice is on the disk, or was before, so that a provider
 // stops repeating then and not earlier. Nothing of a webhook is read before its signature is valid.

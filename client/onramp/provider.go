@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -58,7 +59,7 @@ var providers = map[string]func(secret []byte) Provider{
 }
 
 // Names are the on-ramps that are known.
-func Names() []string { return []string{"coinbase", "stripe"} }
+func Names() []string { return slices.Sorted(maps.Keys(providers)) }
 
 // NewProvider is an on-ramp with the secret of its webhook. Errors: ErrProvider, ErrSecret.
 func NewProvider(name string, secret []byte) (Provider, error) {

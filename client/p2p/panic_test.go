@@ -1,39 +1,21 @@
 package p2p
 
 import (
-	"bytes"
 	"context"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 )
-
-// lockedBuffer may be written by several goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // A handler that panics ends one request: the caller is told of an internal error, the log has the stack and the count,
 // and the next request is answered.
 func TestA11APanicInAHandlerEndsOneRequest(t *testing.T) {
-	var log lockedBuffer
+	var log syncbuf.Buffer
 	a := newNode(t, func(c *Options) { c.Log = zerolog.New(&log) })
 	b := newNode(t)
 	require.NoError(t, b.Connect(t.Context(), a.Self()))

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 )
 
 // What two minor versions of a program would have.
@@ -75,7 +76,7 @@ func TestA11MinorVersionsWorkTogether(t *testing.T) {
 // Peers of two major versions say so, at the call and once in the log, and name both and who should update.
 func TestA11AnotherMajorVersionIsRefused(t *testing.T) {
 	ctx := testCtx(t)
-	var logs [2]lockedBuffer
+	var logs [2]syncbuf.Buffer
 	var nodes [2]*Node
 	for i := range nodes {
 		nodes[i] = newNode(t, func(o *Options) { o.version, o.Log = Version{uint(i) + 1, 4}, zerolog.New(&logs[i]) })

@@ -3,12 +3,10 @@
 package scenario
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/watch"
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/localnet/demo"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -78,7 +77,7 @@ func warnings(t *testing.T) zerolog.Logger {
 // tests run alone: all machines are measured at the same instants, and one that is not measured in time gets no orders.
 func runDemo(t *testing.T, opts demo.Options) {
 	t.Helper()
-	var out syncBuffer
+	var out syncbuf.Buffer
 	opts.Engine, opts.Dir, opts.Out, opts.Log = kind(t), stateDir(t), &out, warnings(t)
 	err := demo.Run(t.Context(), opts)
 	if err != nil {
@@ -109,22 +108,4 @@ func runningLease(ctx context.Context, n *network.Network, machine string) (sdk.
 			return sdk.Lease{}, ctx.Err()
 		}
 	}
-}
-
-// syncBuffer may be written by several goroutines.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

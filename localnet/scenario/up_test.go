@@ -15,15 +15,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
 // localnet starts gantry-localnet up and waits until it says that it is ready.
-func localnet(t *testing.T, dir string) (*exec.Cmd, *syncBuffer) {
+func localnet(t *testing.T, dir string) (*exec.Cmd, *syncbuf.Buffer) {
 	t.Helper()
 	path, err := network.Binary("gantry-localnet")
 	require.NoError(t, err)
-	var out syncBuffer
+	var out syncbuf.Buffer
 	cmd := exec.Command(path, "up", "--engine", string(kind(t)), "--state", dir, "--agents", "2")
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -31,13 +31,10 @@ func TestRegisterInABrowser(t *testing.T) {
 	with := []string{"--data-dir", dir, "--url", at.RPC, "--ws", at.WS, "--inventory", "simulated:A100:1", "--region", "us-west-2"}
 	require.NoError(t, run(io.Discard, append([]string{"init", "--skip-benchmark"}, with...)...))
 
-	read, write := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- run(write, append([]string{"register", "--price", "1.26", "--sign-with", "browser:" + wallet.Address().String()}, with...)...)
-		_ = write.Close()
-	}()
-	browser.Sign(t, browser.Link(t, read), wallet.Path, "Makes the wallet a provider.", "Stakes 100 GNT of the wallet.", "Sends 0.05 SOL to", "Registers a machine")
+	link, ended := browser.Start(t, func(out io.Writer) error {
+		return run(out, append([]string{"register", "--price", "1.26", "--sign-with", "browser:" + wallet.Address().String()}, with...)...)
+	})
+	browser.Sign(t, link, wallet.Path, "Makes the wallet a provider.", "Stakes 100 GNT of the wallet.", "Sends 0.05 SOL to", "Registers a machine")
 	require.NoError(t, <-ended)
 	key, err := chain.LoadKeypair(filepath.Join(dir, "node.json"))
 	require.NoError(t, err)

@@ -20,9 +20,6 @@ import (
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
-// flagSignWith has a wallet in a browser sign in place of a key file.
-const flagSignWith = "sign-with"
-
 // Flags that every command has.
 func commonFlags(more ...cli.Flag) []cli.Flag {
 	return append(append([]cli.Flag{

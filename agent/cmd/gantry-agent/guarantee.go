@@ -15,7 +15,7 @@ func guaranteeCommand() *cli.Command {
 		Name: "guarantee", Usage: "guarantee uptime until a date: more awards until then, and stake lost if the uptime is lower",
 		Description: "The machine stays active until then: it can neither sleep nor leave, and its stake stays.\n" +
 			"A running guarantee may only grow: a later end, or a higher uptime.",
-		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(flagSignWith),
+		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(),
 			&cli.DurationFlag{Name: "for", Usage: "`TIME` from now such as 720h (default: the shortest, the market's unstaking cooldown)"},
 			&cli.StringFlag{Name: "uptime", Usage: "guaranteed `PERCENT`, 90 to 100 (default: that of the running guarantee)"}),
 		Action: runGuarantee,

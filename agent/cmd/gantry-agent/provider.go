@@ -67,7 +67,7 @@ func openWith(c *cli.Context, cfg config.Config, wallet bool) (*env, error) {
 	case err == nil:
 		signers = append(signers, key)
 		payer, owner = key.PublicKey(), key.PublicKey()
-	case wallet || c.IsSet("keypair") || c.IsSet(flagSignWith):
+	case wallet || c.IsSet("keypair") || c.IsSet(browserwallet.FlagName):
 		s.client.Close()
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func openWith(c *cli.Context, cfg config.Config, wallet bool) (*env, error) {
 
 // walletKey is the provider's wallet: a key file, or with --sign-with a wallet in a browser. The returned function ends that.
 func (s *env) walletKey(c *cli.Context, log zerolog.Logger) (txm.Signer, func(), error) {
-	with := c.String(flagSignWith)
+	with := c.String(browserwallet.FlagName)
 	if with == "" {
 		key, err := chain.LoadKeypair(s.cfg.Wallet)
 		return key, func() {}, err
@@ -169,7 +169,7 @@ func openMachine(ctx context.Context, cfg config.Config, nodeKey solana.PublicKe
 func updateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "update", Usage: "set the ask, the status, or how jobs are isolated",
-		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(flagSignWith),
+		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(),
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto and auto:FLOOR follow the market from the next start"),
 			&cli.StringFlag{Name: "status", Usage: "`STATUS`: active, draining or hibernated"},
 			&cli.StringFlag{Name: "isolation", Usage: "`HOW` jobs run: volumes (containers from images, in gVisor, with encrypted volumes), sandbox (without volumes), process, or auto for the best that this machine can"}),
@@ -262,7 +262,7 @@ const (
 func statusChange(name, text string, to market.NodeStatus) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: text + "; back with: gantry-agent update --status active",
-		Flags:  commonFlags(walletFlag(), browserwallet.NewFlag(flagSignWith)),
+		Flags:  commonFlags(walletFlag(), browserwallet.NewFlag()),
 		Action: func(c *cli.Context) error { return apply(c, register.Change{Status: to}, nil) },
 	}
 }
@@ -289,7 +289,7 @@ func reportDeadCommand() *cli.Command {
 func retireCommand() *cli.Command {
 	return &cli.Command{
 		Name: "retire", Usage: "take the machine out of the market for good, once its leases are over",
-		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(flagSignWith)),
+		Flags: commonFlags(walletFlag(), browserwallet.NewFlag()),
 		Action: func(c *cli.Context) error {
 			s, err := open(c, true)
 			if err != nil {
@@ -305,7 +305,7 @@ func retireCommand() *cli.Command {
 func closeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "close", Usage: "close a retired machine: its rent comes back",
-		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(flagSignWith), &cli.DurationFlag{Name: "wait", Usage: "keep trying for this `TIME` until the cool-down of its stake is over"}),
+		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(), &cli.DurationFlag{Name: "wait", Usage: "keep trying for this `TIME` until the cool-down of its stake is over"}),
 		Action: func(c *cli.Context) error {
 			s, err := open(c, true)
 			if err != nil {

@@ -24,7 +24,7 @@ func registerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "register", Usage: "register this machine: provider, stake, node, and a little SOL for the machine's key",
 		Flags: commonFlags(append([]cli.Flag{
-			walletFlag(), browserwallet.NewFlag(flagSignWith),
+			walletFlag(), browserwallet.NewFlag(),
 			&cli.StringFlag{Name: "stake", Usage: "the provider's whole stake in `GNT`; auto is what is needed", Value: "auto"},
 			&cli.BoolFlag{Name: "over-claims", Usage: "register GPUs that another node claims without evidence; needs evidence of tier 2"},
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),

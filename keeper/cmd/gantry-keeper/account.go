@@ -27,7 +27,7 @@ func withAccount(f func(*cli.Context, *daemon.Account, daemon.Config) error) cli
 			return err
 		}
 		defer conf.Client.Close()
-		if with := c.String(flagSignWith); with != "" {
+		if with := c.String(browserwallet.FlagName); with != "" {
 			w, err := browserwallet.FromFlag(c.Context, with, conf.Client, c.Command.HelpName, c.App.ErrWriter, conf.Log)
 			if err != nil {
 				return err
@@ -47,7 +47,7 @@ func withAccount(f func(*cli.Context, *daemon.Account, daemon.Config) error) cli
 func registerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "register", Usage: "bond this wallet as a keeper and write its address on chain",
-		Flags: append(append(commonFlags(), addressFlags()...), jsonFlag(), hotFlag(), browserwallet.NewFlag(flagSignWith),
+		Flags: append(append(commonFlags(), addressFlags()...), jsonFlag(), hotFlag(), browserwallet.NewFlag(),
 			&cli.StringFlag{Name: "bond", Usage: "stake tokens to bond, such as 1000 (default: the market's minimum)"},
 			&cli.BoolFlag{Name: "no-wait", Usage: "do not wait until the weight counts"},
 		),
@@ -93,7 +93,7 @@ func statusCommand() *cli.Command {
 
 func exitCommand() *cli.Command {
 	return &cli.Command{
-		Name: "exit", Usage: "stop counting as a keeper and begin to wait for the bond", Flags: append(commonFlags(), jsonFlag(), browserwallet.NewFlag(flagSignWith)),
+		Name: "exit", Usage: "stop counting as a keeper and begin to wait for the bond", Flags: append(commonFlags(), jsonFlag(), browserwallet.NewFlag()),
 		Action: withAccount(func(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
 			at, err := a.Exit(c.Context)
 			if err != nil {
@@ -109,7 +109,7 @@ func exitCommand() *cli.Command {
 
 func withdrawCommand() *cli.Command {
 	return &cli.Command{
-		Name: "withdraw", Usage: "take the bond back after the exit time", Flags: append(commonFlags(), jsonFlag(), browserwallet.NewFlag(flagSignWith)),
+		Name: "withdraw", Usage: "take the bond back after the exit time", Flags: append(commonFlags(), jsonFlag(), browserwallet.NewFlag()),
 		Action: withAccount(func(c *cli.Context, a *daemon.Account, _ daemon.Config) error {
 			bond, err := a.Withdraw(c.Context)
 			if err != nil {

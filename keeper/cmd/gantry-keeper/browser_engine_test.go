@@ -26,18 +26,14 @@ func TestRegisterInABrowser(t *testing.T) {
 	require.NoError(t, chain.SaveKeypair(key, owner))
 
 	a := app()
-	read, write := io.Pipe()
-	a.Writer, a.ErrWriter = io.Discard, write
-	ended := make(chan error, 1)
-	go func() {
-		err := a.RunContext(t.Context(), []string{
+	link, ended := browser.Start(t, func(out io.Writer) error {
+		a.Writer, a.ErrWriter = io.Discard, out
+		return a.RunContext(t.Context(), []string{
 			"gantry-keeper", "register", "--url", w.Endpoint.RPC, "--ws", w.Endpoint.WS, "--data", filepath.Join(t.TempDir(), "keeper"), "--keypair", "/nowhere",
 			"--sign-with", "browser:" + owner.PublicKey().String(), "--bond", "1000", "--listen", "/ip4/127.0.0.1/tcp/4101", "--no-wait",
 		})
-		ended <- err
-		_ = write.Close()
-	}()
-	browser.Sign(t, browser.Link(t, read), key, "Bonds 1000 GNT of the wallet as a keeper.")
+	})
+	browser.Sign(t, link, key, "Bonds 1000 GNT of the wallet as a keeper.")
 	require.NoError(t, <-ended)
 	k, registered, err := query.Find[market.Keeper](t.Context(), w.Client, market.KeeperAddress(owner.PublicKey()), chain.Confirmed)
 	require.NoError(t, err)

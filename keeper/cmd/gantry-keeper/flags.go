@@ -11,14 +11,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/client/browserwallet"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/keeper/daemon"
 )
-
-// flagSignWith has a wallet in a browser sign in place of a key file.
-const flagSignWith = "sign-with"
 
 var errFlags = errors.New("wrong flags")
 
@@ -87,7 +85,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 		return out, err
 	}
 	solana, err := chain.LoadCLIConfig("")
-	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair") && c.String("signer") == "" && c.String(flagSignWith) == "") {
+	if err != nil && (!c.IsSet("url") || !c.IsSet("keypair") && c.String("signer") == "" && c.String(browserwallet.FlagName) == "") {
 		return out, err
 	}
 	urls, ws := c.StringSlice("url"), c.StringSlice("ws")
@@ -122,7 +120,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 	if err != nil {
 		return out, err
 	}
-	if out.Signer == nil && c.String(flagSignWith) == "" {
+	if out.Signer == nil && c.String(browserwallet.FlagName) == "" {
 		if out.Wallet, out.Locks, err = wallet(keypair); err != nil {
 			return out, err
 		}

@@ -26,7 +26,7 @@ async function ask(method, path, data) {
   return document;
 }
 
-const fails = (err) => failure.replaceChildren(problem(err.body ? err : { body: { title: 'Not done', detail: err.message } }));
+const fails = (err) => failure.replaceChildren(problem(err, 'Not done'));
 
 function title(text) {
   const h = el('h1', { tabindex: -1 }, text);
@@ -102,9 +102,8 @@ async function start() {
     const again = { sign: false };
     for (let known = ''; ;) {
       const now = await ask('GET', `/sign/request?known=${encodeURIComponent(known)}`);
-      const key = now.state === 'sign' ? String(now.id) : `${now.state}:${now.note ?? ''}`;
-      if (key === known) continue;
-      known = key;
+      if (now.key === known) continue;
+      known = now.key;
       if (now.state === 'done') break;
       if (now.state === 'sign') {
         show(who, about, now, again);

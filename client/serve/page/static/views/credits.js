@@ -30,7 +30,7 @@ export async function credits({ root, signal, every }) {
     el('p', {}, 'A deposit is signed by the wallet itself: this server has no key for it. With a wallet in this browser, use ', el('a', { href: '#/wallet' }, 'Wallet'), '.'),
     pay, bought, transfer(ways));
   const fails = (err) => {
-    if (!signal.aborted) failure.replaceChildren(problem(err.body ? err : { body: { title: 'Not done', detail: err.message } }));
+    if (!signal.aborted) failure.replaceChildren(problem(err, 'Not done'));
   };
 
   let open = null;
@@ -51,6 +51,7 @@ export async function credits({ root, signal, every }) {
       describe(['Deposit', usdc(p.amount)], ['Of the wallet', el('code', {}, p.customer)], ['Link', el('code', {}, p.link)], ['Ends', when(p.expires)]),
       el('div', { class: 'buttons' }, el('button', { type: 'button', on: { click: () => { open = null; fill(pay, form()); } } }, 'Another amount')));
   };
+  const begin = async (amount) => show((await ask('POST', payments, { body: { amount, seconds: 900 }, signal })).body);
   const form = () => {
     const amount = el('input', { name: 'amount', value: '10', required: true, inputmode: 'decimal', autocomplete: 'off', maxlength: 24 });
     const f = el('form', { class: 'tall' }, field('Deposit, USDC', amount, 'Scan the code with a wallet that knows Solana Pay. Only the account of this customer gets a transaction.'),
@@ -59,7 +60,7 @@ export async function credits({ root, signal, every }) {
       e.preventDefault();
       failure.replaceChildren();
       try {
-        show((await ask('POST', payments, { body: { amount: amount.value.trim(), seconds: 900 }, signal })).body);
+        await begin(amount.value.trim());
       } catch (err) {
         fails(err);
       }
@@ -76,7 +77,7 @@ export async function credits({ root, signal, every }) {
       const who = await current(about.chain);
       if (!who) {
         if (!ways.payments) throw new Error('no wallet is connected in this browser: connect it under Wallet');
-        show((await ask('POST', payments, { body: { amount: n.arrived, seconds: 900 }, signal })).body);
+        await begin(n.arrived);
         return;
       }
       await signed(who, { deposit: n.arrived }, { title: 'Deposit what has arrived?', signal });

@@ -18,7 +18,7 @@ export async function wallet({ root, signal, every }) {
   const failure = el('div');
   const who = el('div');
   const forms = el('div');
-  root.append(el('h1', { tabindex: -1 }, 'Wallet'), top, said, failure, who, forms);
+  root.append(el('h1', { tabindex: -1 }, 'Wallet'), top, el('p', {}, 'With a wallet on a phone, or money from a card: ', el('a', { href: '#/credits' }, 'Add credits'), '.'), said, failure, who, forms);
   let status;
   let funds;
   let shown = '';

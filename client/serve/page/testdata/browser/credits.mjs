@@ -4,7 +4,7 @@
 // It prints the link that the page shows.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { begin, heading } from './lib.mjs';
+import { begin, heading, open } from './lib.mjs';
 
 const [executablePath, link, picture, folder] = process.argv.slice(2);
 const { origin } = new URL(link);
@@ -12,7 +12,8 @@ const { tab, shot, look, end } = await begin(executablePath, origin, folder);
 const page = await tab();
 await page.goto(link);
 await heading(page, 'Market');
-await page.evaluate(() => { location.hash = '#/credits'; });
+await open(page, 'Wallet');
+await page.getByRole('link', { name: 'Add credits' }).click();
 await heading(page, 'Add credits');
 await page.getByText('arrived in the wallet').waitFor();
 await page.getByText('7.00 USDC').waitFor();

@@ -307,18 +307,9 @@ func TestOnramp(t *testing.T) {
 // inBrowser opens a payment on the page, where there is a browser; another program reads its QR code.
 func (v *served) inBrowser() {
 	v.t.Run("page", func(t *testing.T) {
-		chromium, folder := browser.Find(t)
 		picture := filepath.Join(t.TempDir(), "code.png")
-		args := []string{filepath.Join(folder, "credits.mjs"), chromium, v.page, picture}
-		if pictures := os.Getenv("GANTRY_SCREENSHOTS"); pictures != "" {
-			args = append(args, pictures)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		out, err := exec.CommandContext(ctx, "node", args...).CombinedOutput()
-		t.Logf("%s", out)
-		require.NoError(t, err)
-		_, link, found := strings.Cut(string(out), "link ")
+		out := browser.Run(t, 2*time.Minute, "credits.mjs", v.page, picture)
+		_, link, found := strings.Cut(out, "link ")
 		require.True(t, found)
 		f, err := os.Open(picture)
 		require.NoError(t, err)

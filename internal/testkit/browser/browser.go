@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/testkit/checkout"
 )
 
 // scripts is the folder of what runs in a browser, from the root of the repository.
@@ -21,14 +23,21 @@ const scripts = "client/serve/page/testdata/browser"
 // of the sentences among its effects, in order. The test is skipped where there is no browser.
 func Sign(t testing.TB, link, keyFile string, sentences ...string) {
 	t.Helper()
-	chromium, folder := Find(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
 	texts, err := json.Marshal(sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{filepath.Join(folder, "signing.mjs"), chromium, link, keyFile, string(texts)}
+	Run(t, 2*time.Minute, "signing.mjs", link, keyFile, string(texts))
+}
+
+// Run runs a script of the folder with the browser and arguments, for at most so long, and returns what it prints. GANTRY_SCREENSHOTS
+// names a folder for pictures. The test is skipped where there is no browser.
+func Run(t testing.TB, limit time.Duration, script string, args ...string) string {
+	t.Helper()
+	chromium, folder := Find(t)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	args = append([]string{filepath.Join(folder, script), chromium}, args...)
 	if pictures := os.Getenv("GANTRY_SCREENSHOTS"); pictures != "" {
 		args = append(args, pictures)
 	}
@@ -37,6 +46,7 @@ func Sign(t testing.TB, link, keyFile string, sentences ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(out)
 }
 
 // Find is the browser of this machine and the folder of the scripts; the test is skipped where there is none.
@@ -48,21 +58,11 @@ func Find(t testing.TB) (chromium, folder string) {
 			break
 		}
 	}
-	root, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err = os.Stat(filepath.Join(root, "go.mod")); err != nil; _, err = os.Stat(filepath.Join(root, "go.mod")) {
-		if root == filepath.Dir(root) {
-			t.Fatal("the test does not run in a folder of the repository")
-		}
-		root = filepath.Dir(root)
-	}
-	folder = filepath.Join(root, scripts)
+	folder = filepath.Join(checkout.Root(t), scripts)
 	_, noNode := exec.LookPath("node")
 	_, noDriver := os.Stat(filepath.Join(folder, "node_modules", "playwright-core"))
 	if chromium == "" || noNode != nil || noDriver != nil {
-		t.Skip("SKIPPED: a wallet in a browser takes chromium, node, and scripts/toolchain.sh browser")
+		t.Skip("SKIPPED: pages are tried in a browser where there is one: it takes chromium and node, then scripts/toolchain.sh browser")
 	}
 	return chromium, folder
 }

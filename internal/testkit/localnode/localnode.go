@@ -4,7 +4,6 @@ package localnode
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/internal/testkit/checkout"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/process"
 )
@@ -67,18 +67,7 @@ func Start(t testing.TB, kind engine.Kind, programs ...engine.Program) engine.En
 // Market is the built program of this repository, to be deployed with an upgrade authority.
 func Market(t testing.TB, authority solana.PublicKey) engine.Program {
 	t.Helper()
-	root, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Tests run in the folders of their packages; paths of sources are of no use in a build with -trimpath.
-	for _, err = os.Stat(filepath.Join(root, "go.mod")); err != nil; _, err = os.Stat(filepath.Join(root, "go.mod")) {
-		if root == filepath.Dir(root) {
-			t.Fatal("the test does not run in a folder of the repository")
-		}
-		root = filepath.Dir(root)
-	}
-	return engine.Program{ID: bindings.ProgramID, Path: filepath.Join(root, "program", "artifacts", "gantry_market.so"), Authority: authority}
+	return engine.Program{ID: bindings.ProgramID, Path: filepath.Join(checkout.Root(t), "program", "artifacts", "gantry_market.so"), Authority: authority}
 }
 
 func endpoint(at engine.Endpoint) chain.Endpoint { return chain.Endpoint{RPC: at.RPC, WS: at.WS} }

@@ -173,6 +173,14 @@ type alert struct {
 	shorter [2]string
 }
 
+// lasts waits until a fault has been there for so many ticks since its alert was quiet, after which the alert fires.
+func (r *recorder) lasts(t *testing.T, a alert, ticks int) alert {
+	t.Helper()
+	a.fires = a.quiet + ticks
+	require.Eventually(t, func() bool { return r.now() > a.fires+1 }, 5*time.Minute, tick)
+	return a
+}
+
 // judge has Prometheus's own tool try an alert on what was recorded.
 func (r *recorder) judge(t *testing.T, a alert) {
 	t.Helper()

@@ -5,7 +5,6 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -260,7 +259,7 @@ func (k *serveKills) print(took time.Duration, drawn, keys uint64) {
 		}
 	}
 	order := k.steps["order"]
-	fmt.Fprintf(&b, "| all | %d |\n\n|  |  |\n| --- | --- |\n", sum(maps.Clone(k.kills)))
+	fmt.Fprintf(&b, "| all | %d |\n\n|  |  |\n| --- | --- |\n", sum(k.kills))
 	fmt.Fprintf(&b, "| network | %s, %d keepers, %d machines, %s, seed %d |\n", k.n.EngineKind(), teamKeepers, k.nodes, took.Round(time.Second), drawn)
 	fmt.Fprintf(&b, "| a purchase in peace | %d writes, %d transactions, %.1f s |\n", order.stores, order.sends, order.took.Seconds())
 	fmt.Fprintf(&b, "| kills that came after the answer | %d |\n", k.missed)

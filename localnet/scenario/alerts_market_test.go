@@ -42,7 +42,7 @@ func TestAlertsOfTheMarketFireByTheirFaults(t *testing.T) {
 	ok(t, n, operator, "credits", "add", "1")
 	listens := "/ip4/127.0.0.1/tcp/" + portOf(freeAddr(t))
 	startGateway(t, n, operator, "--listen", listens, "--tls", freeAddr(t), "--ssh", "off")
-	r := record(t, n, map[string]string{"node-1": "gantry-agent", "node-2": "gantry-agent", network.GatewayName: "gantry-gateway"})
+	r := record(t, n.Metrics, map[string]string{"node-1": "gantry-agent", "node-2": "gantry-agent", network.GatewayName: "gantry-gateway"})
 	var alerts []alert
 	quiet := func() int { return r.now() - 1 }
 	lasts := func(a alert, ticks int) {

@@ -67,7 +67,7 @@ func TestAlertsFireByTheirFaults(t *testing.T) {
 	operator := n.Keys.Customers[0]
 	ok(t, n, operator, "credits", "add", "1")
 	startGateway(t, n, operator, "--listen", "/ip4/127.0.0.1/tcp/"+portOf(freeAddr(t)), "--tls", freeAddr(t), "--ssh", "off")
-	r := record(t, n, map[string]string{
+	r := record(t, n.Metrics, map[string]string{
 		"node-1": "gantry-agent", "node-2": "gantry-agent", "node-3": "gantry-agent", "node-4": "gantry-agent",
 		"keeper-1": "gantry-keeper", "keeper-2": "gantry-keeper", "keeper-3": "gantry-keeper", "keeper-4": "gantry-keeper",
 		network.GatewayName: "gantry-gateway",

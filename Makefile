@@ -97,7 +97,7 @@ gpu-table: ## what measurements tell apart, on processors in place of GPUs (5 mi
 gpu-calibrate: ## measure this machine's GPUs; writes build/gpu-classes.md, and their figures into the table of classes (attest/measure/class/gpus.json)
 	@mkdir -p build && go run ./attest/cmd/gpu-table -gpus -report build/gpu-classes.md -classes attest/measure/class/gpus.json
 
-sizing: build ## what daemons take in markets of 4 and of 100 machines; prints the table of docs/operate/sizing.md (SIZING="--machines 4 --for 1m" for less)
+sizing: build ## what daemons take in markets of 4 and of 100 machines; prints a table for docs/operate/sizing.md (SIZING="--machines 4 --for 1m" for less)
 	@build/bin/gantry-localnet sizing $(SIZING)
 
 soak: build ## 30 minutes of steady orders with 200 nodes on the agave engine (SOAK="--for 5m --engine surfnet" for less)

@@ -192,14 +192,15 @@ votes() {
   until_seen "$1 votes for reports" "[ \"\$(figure last_final_period)\" -gt $((from + 1)) ] && curl -sf http://127.0.0.1:$figures/metrics | grep '^gantry_keeper_votes_total.* [1-9]'"
 }
 votes "the keeper that has moved, with a signer,"
-refused() { # NAME COMMAND: fails within seconds and says that a store has another layout.
-  ! timeout 20 bash -c "$(declare -f serve "$2"); rpc=$rpc ws=$ws work=$work fresh=$fresh signer_port=$signer_port link=$link gateway_port=$gateway_port; $2" ||
-    die "$1 with a store of another layout runs"
+# refused WHAT FUNCTION LOG: ends within seconds, and its log says that a store has another layout.
+refused() {
+  ! timeout 20 bash -c "$(declare -f serve "$2" && declare -p rpc ws work fresh signer_port link gateway_run); $2" || die "$1 with a store of another layout runs"
   tail -n 1 "$work/$3.log" | grep -q 'file has another schema: it has [0-9]*, this version reads [0-9]*.*version that wrote it' || die "$1 does not say what to do: $(tail -n 1 "$work/$3.log")"
 }
 
 # A gateway with a price, which keeps a book of what it is paid.
 gateway_port=$((33000 + RANDOM % 1000))
+gateway_run=(gantry-gateway run --listen "/ip4/127.0.0.1/tcp/$gateway_port" --tls "127.0.0.1:$((gateway_port + 1))" --metrics "127.0.0.1:$((gateway_port + 2))" --ssh off)
 cp "$work/market/keys/customer-2.json" "$fresh/root/"
 inside "gantry --url $rpc --ws $ws --keypair /root/customer-2.json credits add 1 --yes" >"$work/gateway-credits.log"
 inside 'install -d -m 0700 -o gantry-gateway -g gantry-gateway /var/lib/gantry-gateway; install -m 0400 -o gantry-gateway /root/customer-2.json /run/keys/gateway'
@@ -208,8 +209,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -su
 inside 'chown gantry-gateway: /etc/gantry/gw.key'
 gate() {
   serve gantry-gateway gateway GANTRY_GATEWAY_DATA=/var/lib/gantry-gateway GANTRY_KEYPAIR=/run/keys/gateway GANTRY_GATEWAY_DOMAIN=gw.test GANTRY_GATEWAY_PRICE=0.05 \
-    GANTRY_GATEWAY_CERT=/etc/gantry/gw.pem GANTRY_GATEWAY_CERT_KEY=/etc/gantry/gw.key -- \
-    gantry-gateway run --listen "/ip4/127.0.0.1/tcp/$gateway_port" --tls "127.0.0.1:$((gateway_port + 1))" --metrics "127.0.0.1:$((gateway_port + 2))" --ssh off
+    GANTRY_GATEWAY_CERT=/etc/gantry/gw.pem GANTRY_GATEWAY_CERT_KEY=/etc/gantry/gw.key -- "${gateway_run[@]}"
 }
 # gates WHAT: it runs, with the book of payments that it has.
 gates() {
@@ -221,7 +221,7 @@ gates "a gateway that has a price"
 stop_services() {
   ended gantry-keeper run --localnet
   ended gantry-keeper signer run
-  ended gantry-gateway run --listen "/ip4/127.0.0.1/tcp/$gateway_port" --tls "127.0.0.1:$((gateway_port + 1))" --metrics "127.0.0.1:$((gateway_port + 2))" --ssh off
+  ended "${gateway_run[@]}"
 }
 
 step "both upgraded, and back"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What takes too long for every change: many random cases of the property tests, all bit flips of the real evidence
 # samples, hostile sequences and mutants, then every fuzz target for a while.
-# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|kill|nat|hostile|templates|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
+# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|kill|network|nat|hostile|templates|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
 # nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go

@@ -218,18 +218,25 @@ need_jupyter() { python_tool jupyter "JupyterLab"; }
 
 # python_tool PART WHAT: the command PART-python, which is Python with the packages of scripts/python/PART.txt.
 python_tool() {
-  local packages=$root/scripts/python/$1.txt dir log=$root/build/logs/$1.log
+  local packages=$root/scripts/python/$1.txt dir
   dir=$cache/python/$1-$(key "$packages")
   if [ ! -e "$dir/whole" ]; then
     say "installing $2"
-    rm -rf "$cache/python/$1"-* && python3 -m venv "$dir" >"$log" 2>&1 &&
-      "$dir/bin/pip" install --disable-pip-version-check --quiet --no-deps --requirement "$packages" >>"$log" 2>&1 && touch "$dir/whole" || {
-      say "no $2: the tests with it will be skipped (they need Python 3.11 or newer; on Debian: sudo apt-get install -y --no-install-recommends python3-venv; see build/logs/$1.log)"
-      rm -f "$tools/$1-python"
-      return 0
-    }
+    rm -rf "$cache/python/$1"-*
   fi
-  printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$dir" >"$tools/$1-python" && chmod +x "$tools/$1-python"
+  python_venv "$dir" "$packages" "$1-python" "$root/build/logs/$1.log" || {
+    say "no $2: the tests with it will be skipped (they need Python 3.11 or newer; on Debian: sudo apt-get install -y --no-install-recommends python3-venv; see build/logs/$1.log)"
+    rm -f "$tools/$1-python"
+  }
+}
+
+# python_venv FOLDER PACKAGES COMMAND LOG: a virtual environment with the pinned packages of a file, unless it is there, and a command that
+# is its Python.
+python_venv() {
+  [ -e "$1/whole" ] || {
+    rm -rf "$1" && python3 -m venv "$1" && "$1/bin/pip" install --disable-pip-version-check --quiet --no-deps --requirement "$2" && touch "$1/whole"
+  } >"$4" 2>&1 || return
+  printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$1" >"$tools/$3" && chmod +x "$tools/$3"
 }
 
 # The clients are generated and tried with pinned packages, in a virtual environment of the cache.
@@ -240,18 +247,13 @@ need_clients() {
     say "no Python 3.11 with venv, or no npm: the Python and TypeScript clients will not be tried (on Debian: sudo apt-get install -y --no-install-recommends python3-venv nodejs npm)"
     return
   fi
-  if [ ! -e "$venv/whole" ]; then
-    say "installing what generates and tries the clients"
-    rm -rf "$venv" && python3 -m venv "$venv" && "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps \
-      --requirement "$root/clients/python/requirements.txt" >"$root/build/logs/clients-pip.log" 2>&1 ||
-      { say "the packages of clients/python/requirements.txt could not be installed, see build/logs/clients-pip.log: the clients will not be tried" && return; }
-    touch "$venv/whole"
-  fi
+  [ -e "$venv/whole" ] || say "installing what generates and tries the clients"
+  python_venv "$venv" "$root/clients/python/requirements.txt" gantry-python "$root/build/logs/clients-pip.log" ||
+    { say "the packages of clients/python/requirements.txt could not be installed, see build/logs/clients-pip.log: the clients will not be tried" && return; }
   [ -d "$root/clients/typescript/node_modules/openapi-fetch" ] ||
     npm ci --prefix "$root/clients/typescript" --ignore-scripts --no-audit --no-fund
   [ -d "$root/client/solanapay/testdata/client/node_modules/@solana/pay" ] ||
     npm ci --prefix "$root/client/solanapay/testdata/client" --ignore-scripts --no-audit --no-fund
-  printf '#!/bin/sh\nexec "%s/bin/python" "$@"\n' "$venv" >"$tools/gantry-python" && chmod +x "$tools/gantry-python"
 }
 
 [ $# -gt 0 ] || set -- all

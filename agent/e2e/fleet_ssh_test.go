@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,10 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/doctor"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/localnet/peers"
 )
 
@@ -56,32 +51,18 @@ func TestARackIsSetUpOverSSH(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "ssh_config"), []byte(config.String()), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "ssh"), fmt.Appendf(nil, "#!/bin/sh\nexec %q -F %q \"$@\"\n", ssh, filepath.Join(w.dir, "ssh_config")), 0o700))
 
-	var accept []string
-	for _, c := range doctor.Checks() {
-		accept = append(accept, c.ID) // this computer is no machine of a provider
-	}
-	text := fmt.Sprintf("defaults: {url: %q, ws: %q, region: us-west-2, site: rack1, price: %q, inventory: %q, accept: [%s]}\nmachines:\n",
-		w.at.RPC, w.at.WS, "1.26", "simulated:A100:2", strings.Join(accept, ", "))
+	var machines []string
 	for _, name := range names {
-		text += fmt.Sprintf("  - {name: %s, ssh: %s}\n", name, name)
+		machines = append(machines, fmt.Sprintf("name: %s, ssh: %s", name, name))
 	}
-	file := filepath.Join(w.dir, "fleet.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	wallet := w.keys.Providers[0]
-	fleet := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), built.path, append([]string{"fleet"}, args...)...)
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
-	setup := []string{"setup", "--file", file, "--data-dir", filepath.Join(w.dir, "owner"), "--url", w.at.RPC, "--ws", w.at.WS, "--keypair", wallet.Path, "--yes"}
-	out, err := fleet(setup...)
+	f := w.newFleet(`site: rack1, inventory: "simulated:A100:2"`, machines...)
+	f.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
+	out, err := f.setup("--yes")
 	require.Error(t, err, "a machine that is another one is said")
 	require.Contains(t, out, "impostor")
 	require.Contains(t, out, "Host key verification failed")
 	require.Contains(t, out, "machines 3 to register")
-	nodes, err := query.Select[market.Node](t.Context(), w.chain, query.NodesOf(market.ProviderAddress(wallet.Address())), chain.Confirmed)
-	require.NoError(t, err)
+	nodes := f.nodes()
 	require.Len(t, nodes, 3, out)
 	for _, n := range nodes {
 		require.Equal(t, "rack1", n.Site())
@@ -89,16 +70,11 @@ func TestARackIsSetUpOverSSH(t *testing.T) {
 	}
 	require.NoFileExists(t, filepath.Join(w.machineDir("impostor"), "node.json"), "nothing was asked of it")
 
-	out, err = fleet(append(setup, "--only", "rack1-01", "--only", "rack1-02", "--only", "rack1-03")...)
+	out, err = f.setup("--yes", "--only", "rack1-01", "--only", "rack1-02", "--only", "rack1-03")
 	require.NoError(t, err, out)
-	out, err = fleet("exec", "--file", file, "--only", "rack1-02", "--", "update", "--price", "1.50")
+	out, err = f.try("fleet", "exec", "--file", f.file, "--only", "rack1-02", "--", "update", "--price", "1.50")
 	require.NoError(t, err, out)
-	cmd := exec.CommandContext(t.Context(), built.path, "fleet", "status", "--file", file, "--json")
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-	raw, err := cmd.Output()
-	require.Error(t, err)
-	var lines []struct{ Name, Status, Ask, Error string }
-	require.NoError(t, json.Unmarshal(raw, &lines), string(raw))
+	lines := f.status()
 	require.Len(t, lines, 4)
 	for i, ask := range []string{"1.26", "1.50", "1.26"} {
 		require.Equal(t, []string{names[i], "active", ask}, []string{lines[i].Name, lines[i].Status, lines[i].Ask})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 // leaseDir is the directory of one lease; see the package comment.
@@ -78,35 +80,8 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("runtime: encode %s: %w", filepath.Base(path), err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return fmt.Errorf("runtime: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := atomicfile.WriteSynced(path, b); err != nil {
 		return fmt.Errorf("runtime: write %s: %w", path, err)
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("runtime: %w", err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("runtime: sync %s: %w", path, err)
 	}
 	return nil
 }

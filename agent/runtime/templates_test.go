@@ -40,7 +40,7 @@ func started(t *testing.T, name, part string, set, files map[string]string, conf
 		t.Skip("SKIPPED: programs of templates are unpacked and started for minutes: set GANTRY_TEMPLATES=1, as scripts/nightly.sh does")
 	}
 	p, _ := containers(t)
-	own, python := imagetest.Python(t, part+"-python", part)
+	own, python := imagetest.Python(t, part)
 	entries := append([]imagetest.Entry{{Header: tar.Header{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir}}}, own...)
 	for path, content := range files {
 		if strings.HasPrefix(path, "usr/local/bin/") {

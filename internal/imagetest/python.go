@@ -14,10 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Python are the files of a virtual environment that scripts/toolchain.sh has made, with its interpreter and the libraries of
+// Python are the files of the virtual environment that a part of scripts/toolchain.sh has made, with its interpreter and the libraries of
 // this machine that they link, at the same paths; python is the interpreter's. It skips the test where there is none.
-func Python(t testing.TB, tool, part string) (entries []Entry, python string) {
+func Python(t testing.TB, part string) (entries []Entry, python string) {
 	t.Helper()
+	tool := part + "-python"
 	at, err := exec.LookPath(tool)
 	if err != nil {
 		t.Skipf("SKIPPED: %s is missing: scripts/toolchain.sh %s, which takes Python 3.11 with venv", tool, part)

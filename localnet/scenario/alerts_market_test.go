@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
-	"github.com/gantry-market/gantry/localnet/selfsigned"
 )
 
 func needsPromtool(t *testing.T) {
@@ -33,27 +31,23 @@ func needsPromtool(t *testing.T) {
 // TestAlertsFireByTheirFaults.
 func TestAlertsOfTheMarketFireByTheirFaults(t *testing.T) {
 	needsPromtool(t)
-	ctx, dir := t.Context(), stateDir(t)
+	ctx := t.Context()
 	nodes := network.DefaultNodes(2)
 	nodes[1].Slow = 8 // it claims an H100: the demo says why eight
-	n, err := network.Start(ctx, network.Config{Engine: kind(t), Dir: dir, Keepers: 4, Customers: 1, Nodes: nodes, Models: seed.Calibrated(), Log: warnings(t)})
+	n, err := network.Start(ctx, network.Config{Engine: kind(t), Dir: stateDir(t), Keepers: 4, Customers: 1, Nodes: nodes, Models: seed.Calibrated(), Log: warnings(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(ctx))
 	operator := n.Keys.Customers[0]
 	ok(t, n, operator, "credits", "add", "1")
-	cert, key := filepath.Join(dir, "gateway.pem"), filepath.Join(dir, "gateway-key.pem")
-	require.NoError(t, selfsigned.Write(cert, key, "*."+gatewayDomain))
 	listens := "/ip4/127.0.0.1/tcp/" + portOf(freeAddr(t))
-	require.NoError(t, n.StartGateway(ctx, operator, "--domain", gatewayDomain, "--cert", cert, "--cert-key", key, "--listen", listens, "--tls", freeAddr(t), "--ssh", "off"))
-	r := record(t, n, map[string]string{"node-1": "gantry-agent", "node-2": "gantry-agent", network.GatewayName: "gantry-gateway"})
+	startGateway(t, n, operator, "--listen", listens, "--tls", freeAddr(t), "--ssh", "off")
+	r := record(t, n.Metrics, map[string]string{"node-1": "gantry-agent", "node-2": "gantry-agent", network.GatewayName: "gantry-gateway"})
 	var alerts []alert
 	quiet := func() int { return r.now() - 1 }
 	lasts := func(a alert, ticks int) {
 		t.Helper()
-		a.fires = a.quiet + ticks
-		require.Eventually(t, func() bool { return r.now() > a.fires+1 }, 5*time.Minute, tick)
-		alerts = append(alerts, a)
+		alerts = append(alerts, r.lasts(t, a, ticks))
 	}
 
 	// A machine that claims more than it computes is suspended, and a part of its stake is held.
@@ -74,7 +68,7 @@ func TestAlertsOfTheMarketFireByTheirFaults(t *testing.T) {
 	end()
 	wg.Wait()
 
-	// Nobody asks any more. The rule's quarter of an hour is a quarter of a minute here.
+	// No keeper asks any more. The rule's quarter of an hour is a quarter of a minute here.
 	r.shown(t, "node-1", "gantry_agent_question_age_seconds", func(v float64) bool { return v < 5 })
 	from = quiet()
 	for _, k := range n.Keys.Keepers {

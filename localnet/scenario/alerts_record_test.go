@@ -23,8 +23,6 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
-
-	"github.com/gantry-market/gantry/localnet/network"
 )
 
 // tick is the time between two samples. Rules are about minutes and hours: each sample counts for as long as a case says.
@@ -41,11 +39,7 @@ type recorder struct {
 }
 
 // record samples until the test ends.
-func record(t *testing.T, n *network.Network, targets map[string]string) *recorder {
-	return recordAt(t, n.Metrics, targets)
-}
-
-func recordAt(t *testing.T, metrics func(name string) (string, error), targets map[string]string) *recorder {
+func record(t *testing.T, metrics func(name string) (string, error), targets map[string]string) *recorder {
 	r := &recorder{metrics: metrics, targets: targets, series: map[string][]string{}}
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -171,6 +165,14 @@ type alert struct {
 	quiet, fires   int
 	// shorter puts a threshold in seconds in the place of one of minutes; empty leaves the rule as it is.
 	shorter [2]string
+}
+
+// lasts waits until a fault has been there for so many ticks since its alert was quiet, after which the alert fires.
+func (r *recorder) lasts(t *testing.T, a alert, ticks int) alert {
+	t.Helper()
+	a.fires = a.quiet + ticks
+	require.Eventually(t, func() bool { return r.now() > a.fires+1 }, 5*time.Minute, tick)
+	return a
 }
 
 // judge has Prometheus's own tool try an alert on what was recorded.

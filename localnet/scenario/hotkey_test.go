@@ -4,11 +4,10 @@ package scenario
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,20 +17,15 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
 )
 
 // hotKey makes a keypair file of a key with a few SOL.
 func hotKey(t *testing.T, n *network.Network, name string) (path string, key solana.PublicKey) {
 	private, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
-	numbers := make([]int, len(private))
-	for i, b := range private {
-		numbers[i] = int(b)
-	}
-	raw, err := json.Marshal(numbers)
-	require.NoError(t, err)
 	path = filepath.Join(t.TempDir(), name+".json")
-	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	require.NoError(t, chain.SaveKeypair(path, private))
 	require.NoError(t, n.Sender().Airdrop(t.Context(), private.PublicKey(), 10*chain.SOL))
 	return path, private.PublicKey()
 }
@@ -77,13 +71,9 @@ func TestKeepersWhoseWalletsAreOffline(t *testing.T) {
 		defer func() { keepers[i].kill() }()
 	}
 	keeper := func(i int) sdk.Keeper {
-		for _, k := range snapshotOf(t, n).Keepers() {
-			if k.Wallet == n.Keys.Keepers[i].Address() {
-				return k
-			}
-		}
-		t.Fatalf("keeper %d is gone", i)
-		return sdk.Keeper{}
+		k, found := snapshotOf(t, n).Keeper(sdk.KeeperAddress(n.Keys.Keepers[i].Address()))
+		require.True(t, found, "keeper %d is gone", i)
+		return k
 	}
 	require.Eventually(t, func() bool { return len(snapshotOf(t, n).ActiveKeepers()) == 3 }, time.Minute, 200*time.Millisecond, "the signers let their weight count")
 	require.NoError(t, n.LaunchAgents(t.Context()))
@@ -95,12 +85,7 @@ func TestKeepersWhoseWalletsAreOffline(t *testing.T) {
 	ok(t, n, customer, deploy("1.60", "A100", "--detach")...)
 	leases := snapshotOf(t, n).Leases()
 	require.Len(t, leases, 1)
-	by := -1
-	for i, wallet := range n.Keys.Keepers {
-		if leases[0].Lease.Keeper == wallet.Address() {
-			by = i
-		}
-	}
+	by := slices.IndexFunc(n.Keys.Keepers, func(w seed.Wallet) bool { return w.Address() == leases[0].Lease.Keeper })
 	require.GreaterOrEqual(t, by, 0, "the lease names a wallet")
 	require.Equal(t, signers[by], leases[0].Lease.RentPayer, "its signer has paid the rent")
 	finals := func(from uint64) (count int) {

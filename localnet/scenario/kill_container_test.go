@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +25,6 @@ import (
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
-	"github.com/gantry-market/gantry/localnet/selfsigned"
 )
 
 // containerKillsVariable is how many kills of containers and what is around them TestA10KilledContainersLoseNothing makes.
@@ -193,13 +191,10 @@ func (k *containerRun) credentials() {
 // startGateway starts the last customer's gateway, at ports that it has again when it was killed.
 func (k *containerRun) startGateway() {
 	k.gateway = k.n.Keys.Customers[diaryCustomers]
-	cert, key := filepath.Join(k.n.Dir(), "gateway.pem"), filepath.Join(k.n.Dir(), "gateway-key.pem")
-	require.NoError(k.t, selfsigned.Write(cert, key, "*."+gatewayDomain))
+	at := freeAddr(k.t)
+	cert := startGateway(k.t, k.n, k.gateway, "--listen", "/ip4/127.0.0.1/tcp/"+portOf(freeAddr(k.t)), "--tls", at, "--ssh", "off")
 	believed, err := os.ReadFile(cert)
 	require.NoError(k.t, err)
-	at := freeAddr(k.t)
-	require.NoError(k.t, k.n.StartGateway(k.t.Context(), k.gateway, "--domain", gatewayDomain, "--cert", cert, "--cert-key", key,
-		"--listen", "/ip4/127.0.0.1/tcp/"+portOf(freeAddr(k.t)), "--tls", at, "--ssh", "off"))
 	k.pages = (&runningGateway{t: k.t, tls: at}).client(believed)
 	k.pages.Timeout = 5 * time.Second
 }

@@ -24,7 +24,6 @@ import (
 
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
-	"github.com/gantry-market/gantry/localnet/selfsigned"
 	"github.com/gantry-market/gantry/packaging/grafana"
 )
 
@@ -56,11 +55,8 @@ func TestAPrometheusServerReadsAMarket(t *testing.T) {
 	operator, customer := n.Keys.Customers[0], n.Keys.Customers[1]
 	ok(t, n, operator, "credits", "add", "1")
 	ok(t, n, customer, "credits", "add", "20")
-	cert, key := filepath.Join(dir, "gateway.pem"), filepath.Join(dir, "gateway-key.pem")
-	require.NoError(t, selfsigned.Write(cert, key, "*."+gatewayDomain))
 	visitors := freeAddr(t)
-	require.NoError(t, n.StartGateway(ctx, operator, "--domain", gatewayDomain, "--cert", cert, "--cert-key", key,
-		"--listen", "/ip4/127.0.0.1/tcp/"+portOf(freeAddr(t)), "--tls", visitors, "--ssh", freeAddr(t)))
+	startGateway(t, n, operator, "--listen", "/ip4/127.0.0.1/tcp/"+portOf(freeAddr(t)), "--tls", visitors, "--ssh", freeAddr(t))
 	p := startPrometheus(t, n, map[string][]string{
 		"gantry-agent": {"node-1", "node-2"}, "gantry-keeper": {"keeper-1", "keeper-2", "keeper-3"}, "gantry-gateway": {network.GatewayName},
 	})

@@ -151,7 +151,7 @@ func TestAStandbyKeeperTakesOver(t *testing.T) {
 	}
 	// The signer is killed and the keeper stays: it signs again when the signer is back. Both keepers' alert fires meanwhile.
 	before := keepers[first].times(t, "keeper works")
-	r := recordAt(t, func(name string) (string, error) {
+	r := record(t, func(name string) (string, error) {
 		for _, k := range keepers {
 			if k.name == name {
 				return k.url("metrics")

@@ -55,7 +55,7 @@ func (s Spread) text(unit float64, format string) string {
 	return least + "–" + most
 }
 
-// Markdown writes the table of docs/operate/sizing.md.
+// Markdown writes a table for docs/operate/sizing.md.
 func (r Result) Markdown(out io.Writer) error {
 	_, err := fmt.Fprintf(out, "| market | daemon | processes | processor, %% of a core | resident, MiB | data folder, MiB | read, KiB/s | written, KiB/s |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	if err != nil {

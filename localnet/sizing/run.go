@@ -73,9 +73,10 @@ func one(ctx context.Context, o Options, machines int) (m Market, err error) {
 			Name: fmt.Sprintf("node-%d", i+1), Provider: i / ofOwner, GPU: "A100", Region: "us-west-2", Price: sdk.PricePerHour(1_260_000 + 1_000*i),
 		}
 	}
+	shared := machines > alone
 	check := min(max(o.Period/60, 1500*time.Millisecond), time.Minute)
 	n, err := network.Start(ctx, network.Config{
-		Engine: o.Engine, Dir: o.Dir, Keepers: keepers, Customers: 3, Nodes: nodes, Params: &params, Fleet: machines > alone, Log: o.Log,
+		Engine: o.Engine, Dir: o.Dir, Keepers: keepers, Customers: 3, Nodes: nodes, Params: &params, Fleet: shared, Log: o.Log,
 		KeeperFlags: []string{"--check-interval", check.String(), "--check-timeout", min(2*check, 10*time.Second).String(), "--simulate-unmeasured"},
 	})
 	if err != nil {
@@ -87,7 +88,10 @@ func one(ctx context.Context, o Options, machines int) (m Market, err error) {
 	}
 	fmt.Fprintf(o.Out, "%d machines are in the market\n", machines)
 	began := time.Now()
-	s := newSampler(n, machines > alone)
+	s, err := newSampler(n, shared)
+	if err != nil {
+		return m, err
+	}
 	work, stop := context.WithTimeout(ctx, o.For)
 	defer stop()
 	g, gctx := errgroup.WithContext(work)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/process"
@@ -33,24 +32,15 @@ type point struct {
 	at            time.Time
 	cpu           float64 // seconds
 	read, written uint64  // bytes by system calls: sockets and files
-	disk          int64
 }
 
 // sampler looks at all daemons of a market.
-type sampler struct {
-	net   *network.Network
-	fleet bool
+type sampler []*watched
 
-	mu  sync.Mutex
-	all []*watched
-}
-
-func newSampler(n *network.Network, fleet bool) *sampler { return &sampler{net: n, fleet: fleet} }
-
-// find lists the processes.
-func (s *sampler) find() error {
+// newSampler lists the processes; those of shared machines are one.
+func newSampler(n *network.Network, shared bool) (s sampler, err error) {
 	add := func(kind, name, dir string, share int) error {
-		pid, err := s.net.Pid(name)
+		pid, err := n.Pid(name)
 		if err != nil {
 			return err
 		}
@@ -58,47 +48,42 @@ func (s *sampler) find() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		s.all = append(s.all, &watched{kind: kind, share: share, process: p, dir: dir})
+		s = append(s, &watched{kind: kind, share: share, process: p, dir: dir})
 		return nil
 	}
-	for _, k := range s.net.Keys.Keepers {
-		if err := add("keeper", k.Name, s.net.DataDir(k.Name), 1); err != nil {
-			return err
+	for _, k := range n.Keys.Keepers {
+		if err := add("keeper", k.Name, n.DataDir(k.Name), 1); err != nil {
+			return nil, err
 		}
 	}
-	if s.fleet {
-		if err := add("agent", network.FleetName, filepath.Dir(s.net.DataDir(s.net.Nodes[0].Name)), len(s.net.Nodes)); err != nil {
-			return err
+	if shared {
+		if err := add("agent", network.FleetName, filepath.Dir(n.DataDir(n.Nodes[0].Name)), len(n.Nodes)); err != nil {
+			return nil, err
 		}
 	} else {
-		for _, m := range s.net.Nodes {
-			if err := add("agent", m.Name, s.net.DataDir(m.Name), 1); err != nil {
-				return err
+		for _, m := range n.Nodes {
+			if err := add("agent", m.Name, n.DataDir(m.Name), 1); err != nil {
+				return nil, err
 			}
 		}
 	}
-	if err := add("gateway", network.GatewayName, s.net.DataDir(network.GatewayName), 1); err != nil {
-		return err
+	if err := add("gateway", network.GatewayName, n.DataDir(network.GatewayName), 1); err != nil {
+		return nil, err
 	}
-	return add("`gantry serve`", "serve", "", 1)
+	err = add("`gantry serve`", "serve", "", 1)
+	return s, err
 }
 
 // run samples until ctx ends.
-func (s *sampler) run(ctx context.Context) error {
-	if err := s.find(); err != nil {
-		return err
-	}
+func (s sampler) run(ctx context.Context) error {
 	every := time.NewTicker(sampleEvery)
 	defer every.Stop()
 	for {
-		s.mu.Lock()
-		for _, w := range s.all {
+		for _, w := range s {
 			if err := w.look(); err != nil {
-				s.mu.Unlock()
 				return err
 			}
 		}
-		s.mu.Unlock()
 		select {
 		case <-every.C:
 		case <-ctx.Done():
@@ -121,19 +106,17 @@ func (w *watched) look() error {
 		return fmt.Errorf("a %s: %w", w.kind, err)
 	}
 	w.resident = max(w.resident, memory.RSS)
-	w.last = point{at: time.Now(), cpu: times.User + times.System, read: io.ReadBytes, written: io.WriteBytes, disk: size(w.dir)}
+	w.last = point{at: time.Now(), cpu: times.User + times.System, read: io.ReadBytes, written: io.WriteBytes}
 	if w.first.at.IsZero() {
 		w.first = w.last
 	}
 	return nil
 }
 
-// uses sums up by kind.
-func (s *sampler) uses() []Use {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// uses sums up by kind, after run. Folders are looked at once, here: that takes disk and processor, which are being measured before.
+func (s sampler) uses() []Use {
 	var out []Use
-	for _, w := range s.all {
+	for _, w := range s {
 		if n := len(out); n == 0 || out[n-1].Kind != w.kind {
 			out = append(out, Use{Kind: w.kind, Shared: w.share > 1})
 		}
@@ -142,7 +125,7 @@ func (s *sampler) uses() []Use {
 		share, secs := float64(w.share), w.last.at.Sub(w.first.at).Seconds()
 		u.CPU.add((w.last.cpu - w.first.cpu) / secs / share)
 		u.Resident.add(float64(w.resident) / share)
-		u.Disk.add(float64(w.last.disk) / share)
+		u.Disk.add(float64(size(w.dir)) / share)
 		u.Read.add(float64(w.last.read-w.first.read) / secs / share)
 		u.Written.add(float64(w.last.written-w.first.written) / secs / share)
 	}

@@ -14,7 +14,7 @@ import (
 func sizingCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "sizing",
-		Usage: "measure what daemons take in markets of different sizes (docs/operate/sizing.md)",
+		Usage: "measure what daemons take in markets of different sizes (a table for docs/operate/sizing.md)",
 		Flags: []cli.Flag{
 			engineFlag(), stateFlag(), verboseFlag(),
 			&cli.IntSliceFlag{Name: "machines", Value: cli.NewIntSlice(4, 100), Usage: "machines of each market; more than 8 share a process"},

@@ -16,8 +16,9 @@ import (
 	cdi "tags.cncf.io/container-device-interface/specs-go"
 )
 
-// linksInside is where the links lie in a container. Images of CUDA know the folder.
-const linksInside = "/usr/local/nvidia/lib64"
+// linksInside is where the links lie in a container: in a folder where no machine has its driver, whose libraries a mount
+// above them would hide.
+const linksInside = "/usr/local/gantry/lib64"
 
 var (
 	// nodes are the devices that the sandbox passes on. Others of the driver are of no use in it.

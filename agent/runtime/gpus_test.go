@@ -30,6 +30,7 @@ func toolkit(t *testing.T) {
 		require.NoError(t, unix.Mknod("/dev/"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
 		return map[string]any{"path": "/dev/" + name}
 	}
+	const libraries = "/usr/local/nvidia/lib64" // where some machines have their driver
 	library := filepath.Join(dir, "libcuda.so.550.90.12")
 	require.NoError(t, os.WriteFile(library, []byte("the driver's library"), 0o644))
 	socket := filepath.Join(dir, "socket")
@@ -46,12 +47,12 @@ func toolkit(t *testing.T) {
 			"env":         []string{"NVIDIA_VISIBLE_DEVICES=void"},
 			"deviceNodes": []any{node("nvidiactl"), node("nvidia-uvm"), node("nvidia-modeset")},
 			"mounts": []any{
-				map[string]any{"hostPath": library, "containerPath": "/usr/lib/x86_64-linux-gnu/libcuda.so.550.90.12"},
+				map[string]any{"hostPath": library, "containerPath": libraries + "/libcuda.so.550.90.12"},
 				map[string]any{"hostPath": socket, "containerPath": "/run/nvidia-persistenced/socket"},
 			},
 			"hooks": []any{map[string]any{
 				"hookName": "createContainer", "path": filepath.Join(dir, "hook"),
-				"args": []string{"nvidia-cdi-hook", "create-symlinks", "--link", "libcuda.so.550.90.12::/usr/lib/x86_64-linux-gnu/libcuda.so.1", "--link", "libcuda.so.1::/usr/lib/x86_64-linux-gnu/libcuda.so"},
+				"args": []string{"nvidia-cdi-hook", "create-symlinks", "--link", "libcuda.so.550.90.12::" + libraries + "/libcuda.so.1", "--link", "libcuda.so.1::" + libraries + "/libcuda.so"},
 			}},
 		},
 	})
@@ -76,11 +77,11 @@ func TestAContainerGetsItsLeasesGPUs(t *testing.T) {
 	p.sandbox.GPUs = driver
 	st, out := ran(t, p, Spec{
 		LeaseID: "l", Image: image, GPUMask: 2, GPUUUIDs: []string{"GPU-1"},
-		Command: []string{"list=/dev", "list=/usr/local/nvidia/lib64", "get=/usr/local/nvidia/lib64/libcuda.so", "get=/usr/local/nvidia/lib64/libcuda.so.1", "env=LD_LIBRARY_PATH", "env=CUDA_VISIBLE_DEVICES"},
+		Command: []string{"list=/dev", "list=/usr/local/gantry/lib64", "get=/usr/local/gantry/lib64/libcuda.so", "get=/usr/local/gantry/lib64/libcuda.so.1", "env=LD_LIBRARY_PATH", "env=CUDA_VISIBLE_DEVICES"},
 	})
 	require.Equal(t, 0, st.Exit.Code, "%+v %s", st.Exit, out)
 	t.Log(out)
-	for _, there := range []string{"entry nvidiactl\n", "entry nvidia-uvm\n", "entry nvidia1\n", "entry libcuda.so.1\n", "entry libcuda.so\n", `libcuda.so "the driver's library"`, `libcuda.so.1 "the driver's library"`, "LD_LIBRARY_PATH /usr/local/nvidia/lib64\n", "CUDA_VISIBLE_DEVICES GPU-1\n"} {
+	for _, there := range []string{"entry nvidiactl\n", "entry nvidia-uvm\n", "entry nvidia1\n", "entry libcuda.so.1\n", "entry libcuda.so\n", `libcuda.so "the driver's library"`, `libcuda.so.1 "the driver's library"`, "LD_LIBRARY_PATH /usr/local/gantry/lib64\n", "CUDA_VISIBLE_DEVICES GPU-1\n"} {
 		require.Contains(t, out, there)
 	}
 	for _, absent := range []string{"nvidia0", "nvidia-modeset", "nvidia-persistenced"} {

@@ -41,7 +41,7 @@ type Options struct {
 	// Index of the device.
 	Index int
 	// StripeBytes is how many bytes of int32 entries a measurement has between a product and the kernel that reads them;
-	// 0 means 32 MiB. They should stay in the cache of the GPU.
+	// 0 means 64 MiB.
 	StripeBytes uint64
 }
 

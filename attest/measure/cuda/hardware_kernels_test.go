@@ -25,7 +25,7 @@ func TestThisGPUsKernels(t *testing.T) {
 	}
 	rows, err := strconv.ParseUint(text, 10, 32)
 	require.NoError(t, err)
-	for _, o := range []Options{{StripeBytes: 32 << 20}, {StripeBytes: 128 << 20}, {StripeBytes: 512 << 20}, {StripeBytes: 128 << 20, BLAS: "none"}} {
+	for _, o := range []Options{{StripeBytes: 32 << 20}, {StripeBytes: 64 << 20}, {StripeBytes: 128 << 20}, {StripeBytes: 512 << 20}, {StripeBytes: 128 << 20, BLAS: "none"}} {
 		d, err := Open(t.Context(), o)
 		if errors.Is(err, attest.ErrAbsent) {
 			t.Skipf("no GPU to measure: %v", err)

@@ -48,6 +48,7 @@ func Checks() []Check {
 	return []Check{
 		{"gpu-driver", checkDriver},
 		{"gpu-driver-sandbox", checkDriverSandbox},
+		{"gpu-cublaslt", checkBLAS},
 		{"nvidia-ctk", checkToolkit},
 		{"runsc", checkRunsc},
 		{"gpu-missing", checkMissing},

@@ -67,6 +67,7 @@ func healthy(t *testing.T) (*Machine, *fakerpc.Server) {
 		LookPath:  func(name string) (string, error) { return "/usr/bin/" + name, nil },
 		FindRunsc: func() string { return "/usr/bin/runsc" },
 		Output:    func(context.Context, string, ...string) ([]byte, error) { return []byte("version 1\nspec 2\n"), nil },
+		FindBLAS:  func() error { return nil },
 		Supported: func(context.Context, string, string) error { return nil },
 		Network:   func() error { return nil }, Volumes: func() error { return nil },
 		Free:     func(string) (uint64, error) { return 500 * gib, nil },
@@ -186,6 +187,9 @@ func gpuFaults() []fault {
 			m.Supported = func(context.Context, string, string) error {
 				return errors.Join(gpus.ErrDriver, errors.New("install one of: 550.54.14, 550.90.07"))
 			}
+		}},
+		{"gpu-cublaslt", Error, "libcublaslt12", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
+			m.FindBLAS = func() error { return errors.New("libcublasLt.so.12: cannot open shared object file") }
 		}},
 		{"gpu-missing", Error, "dmesg", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
 			write(t, m, "/sys/bus/pci/devices/0000:20:00.0/class", "0x030200\n")

@@ -45,6 +45,22 @@ func checkDriverSandbox(ctx context.Context, m *Machine) Finding {
 	return bad("curl -fLO https://us.download.nvidia.com/tesla/"+version+"/"+file+" && sudo sh "+file+" --silent && sudo reboot", "containers would get no GPU: %v", err)
 }
 
+// blasCommand takes the library from the system's own sources, where the driver comes from too.
+const blasCommand = "sudo apt-get install -y libcublaslt12 || sudo apt-get install -y libcublaslt11"
+
+func checkBLAS(ctx context.Context, m *Machine) Finding {
+	switch r := m.conditions(ctx); {
+	case m.simulated():
+		return none("simulated GPUs need no cuBLASLt")
+	case r.driver == "":
+		return none("there is no driver (gpu-driver)")
+	}
+	if err := m.FindBLAS(); err != nil {
+		return bad(blasCommand, "measurements would reach about a tenth of the GPU's class, so that it gets no orders: cuBLASLt does not load (%v)", err)
+	}
+	return good("measurements multiply by cuBLASLt")
+}
+
 const toolkitCommand = "curl -fsSL https://nvidia.github.io/libnvidia-container/gpgkey | sudo gpg --dearmor -o /usr/share/keyrings/nvidia-container-toolkit-keyring.gpg && " +
 	"curl -fsSL https://nvidia.github.io/libnvidia-container/stable/deb/nvidia-container-toolkit.list | " +
 	"sed 's#deb https://#deb [signed-by=/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg] https://#' | " +

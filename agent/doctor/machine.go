@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/attest/measure/cuda"
 )
 
 // Machine is what checks look at. [This] fills it in; tests replace parts.
@@ -34,6 +35,8 @@ type Machine struct {
 	FindRunsc func() string
 	// Output runs a program and returns what it writes.
 	Output func(ctx context.Context, path string, args ...string) ([]byte, error)
+	// FindBLAS says whether cuBLASLt is there.
+	FindBLAS func() error
 	// Supported says whether a runsc knows a driver.
 	Supported func(ctx context.Context, runsc, version string) error
 	// Network and Volumes say why containers can have none, or nothing.
@@ -58,7 +61,7 @@ type readings struct {
 func This(cfg config.Config) (*Machine, error) {
 	m := &Machine{
 		Config: cfg, UID: os.Geteuid(), NVML: nvml.New(), LookPath: exec.LookPath, FindRunsc: cfg.FindRunsc,
-		Supported: gpus.Check, Network: network.Check, Volumes: runtime.CheckVolumes, Free: free, Adjtimex: unix.Adjtimex,
+		FindBLAS: cuda.FindBLAS, Supported: gpus.Check, Network: network.Check, Volumes: runtime.CheckVolumes, Free: free, Adjtimex: unix.Adjtimex,
 		Output: func(ctx context.Context, path string, args ...string) ([]byte, error) {
 			return exec.CommandContext(ctx, path, args...).Output()
 		},

@@ -37,7 +37,8 @@ func TestThisGPUComputesInAContainer(t *testing.T) {
 	p, err := NewProcess(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { stopAll(t, p) })
-	_, image := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{program, "-gpus", "-repeat", "2"}}, imagetest.Layer(t, imagetest.HostProgram(t, "gpu-table")...))
+	_, image := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{program, "-gpus", "-repeat", "2"}},
+		imagetest.Layer(t, append(imagetest.HostProgram(t, "gpu-table"), imagetest.CUDALibraries(t, "gpu-table")...)...))
 
 	st, out := ran(t, p, Spec{LeaseID: "gpu", Image: image, GPUMask: 1, GPUUUIDs: []string{inv.GPUs[0].UUID}})
 	t.Log(out)

@@ -47,6 +47,28 @@ func HostProgram(t testing.TB, name string) (out []Entry) {
 	return out
 }
 
+// CUDALibraries are the parts of this machine's C library that libcuda links beside those of a program, for images of programs
+// that load it.
+func CUDALibraries(t testing.TB, program string) (out []Entry) {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	require.NoError(t, err)
+	listed, err := exec.Command("ldd", path).Output()
+	require.NoError(t, err)
+	for _, word := range strings.Fields(string(listed)) {
+		if filepath.Base(word) != "libc.so.6" || !filepath.IsAbs(word) {
+			continue
+		}
+		for _, name := range []string{"libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"} {
+			raw, err := os.ReadFile(filepath.Join(filepath.Dir(word), name))
+			require.NoError(t, err)
+			out = append(out, File(strings.TrimPrefix(filepath.Join(filepath.Dir(word), name), "/"), string(raw)))
+		}
+	}
+	require.NotEmpty(t, out, "%s does not link the C library", path)
+	return out
+}
+
 // Program builds a package of this repository for containers of any image, and returns the path.
 func Program(t testing.TB, pkg string) string {
 	t.Helper()

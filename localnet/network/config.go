@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/agent/config"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/engine"
@@ -62,6 +63,8 @@ type NodeSpec struct {
 	// GPU is the simulated model, such as "A100", and Count how many of them.
 	GPU   string
 	Count int
+	// Real has the machine's agent offer the GPUs of this computer: Count of the model that is named GPU. One machine can.
+	Real bool
 	// Region is where it says it stands.
 	Region string
 	// Price is its ask.
@@ -83,7 +86,11 @@ type NodeSpec struct {
 
 // Detail is the machine in words.
 func (s NodeSpec) Detail() string {
-	text := fmt.Sprintf("%d×%s simulated, %s, %s $/GPU-h", s.Count, s.GPU, s.Region, s.Price)
+	gpu := s.GPU
+	if !s.Real {
+		gpu += " simulated"
+	}
+	text := fmt.Sprintf("%d×%s, %s, %s $/GPU-h", s.Count, gpu, s.Region, s.Price)
 	if s.Slow > 1 {
 		text += fmt.Sprintf(", computes %d× too slowly", s.Slow)
 	}
@@ -94,20 +101,25 @@ func (s NodeSpec) Detail() string {
 }
 
 // inventory is the agent's setting of its GPUs.
-func (s NodeSpec) inventory() string { return fmt.Sprintf("simulated:%s:%d", s.GPU, s.Count) }
+func (s NodeSpec) inventory() string {
+	if s.Real {
+		return config.InventoryNVML
+	}
+	return fmt.Sprintf("simulated:%s:%d", s.GPU, s.Count)
+}
 
-// stake is what the machine's GPUs need.
-func (s NodeSpec) stake() (sdk.GNT, error) {
+// stake is what the machine's GPUs need of the network's models.
+func (s NodeSpec) stake(models []bindings.GpuModelArgs) (sdk.GNT, error) {
 	id, ok := map[string]uint16{"A100": seed.A100, "H100": seed.H100}[s.GPU]
-	if !ok {
+	if !ok && !s.Real {
 		return 0, fmt.Errorf("node %s: no GPU model %q here; want A100 or H100", s.Name, s.GPU)
 	}
-	for _, m := range seed.Models() {
-		if m.Id == id {
+	for _, m := range models {
+		if ok && m.Id == id || s.Real && m.Name == sdk.Text32(s.GPU) {
 			return sdk.GNT(m.MinStake) * sdk.GNT(s.Count), nil
 		}
 	}
-	return 0, fmt.Errorf("node %s: model %d is not seeded", s.Name, id)
+	return 0, fmt.Errorf("node %s: the network has no model of %s", s.Name, s.GPU)
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -142,7 +154,7 @@ func (c Config) withDefaults() (Config, error) {
 			return c, fmt.Errorf("network: node name %q is empty or used twice", n.Name)
 		}
 		names[n.Name] = true
-		if _, err := n.stake(); err != nil {
+		if _, err := n.stake(c.Models); err != nil {
 			return c, err
 		}
 		if n.Namespaces && (c.Fleet || c.Listen[n.Name] != "") {

@@ -102,3 +102,15 @@ func Calibrated() []bindings.GpuModelArgs {
 	}
 	return all
 }
+
+// ModelOf is a class of real GPUs as a model of a local network, for the computer's own GPU: its thresholds are what the class
+// asks for, and its profile is the class's with a chain and walks of a few seconds.
+func ModelOf(g *class.GPU) bindings.GpuModelArgs {
+	m := model(H100+1, g.Name, 200*GNT, 2_400_000)
+	p := g.Profile
+	m.Profile = bindings.MeasureProfile{Order: p.Order, Fold: p.Fold, Rows: p.Rows, ChainMs: 4_000, Resident: p.Resident, WalkMs: 1_000, Lanes: p.Lanes}
+	if g.Measured != nil {
+		m.MinOperations, m.MinBandwidth = g.Measured.Thresholds()
+	}
+	return m
+}

@@ -18,8 +18,9 @@ func TestTheTableOfGPUs(t *testing.T) {
 		}
 	}
 	for _, g := range table.Classes {
-		if g.Measured != nil {
-			t.Errorf("%s is said to be measured: give the report of the run that did it, and leave this class out of this test", g.Name)
+		// docs/reports/gpus.md has the runs that did it.
+		if measured := g.Name == "H100-SXM5-80GB" || g.Name == "H200-SXM5-141GB"; measured != (g.Measured != nil) {
+			t.Errorf("%s is said to be measured, or not to be: name it here, and its run in the report", g.Name)
 		}
 		for _, name := range g.Drivers {
 			if got := table.Device("", "SIMULATED "+name); got == nil || got.Name != g.Name {
@@ -98,7 +99,7 @@ func TestACalibrationIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := table.Record("NVIDIA H100 80GB HBM3", Calibration{Operations: 1_400_000, Bandwidth: 1_900_001, Repeats: 10, Driver: "12.8"})
+	raw, err := table.Record("NVIDIA H100 NVL", Calibration{Operations: 1_400_000, Bandwidth: 1_900_001, Repeats: 10, Driver: "12.8"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,14 +107,14 @@ func TestACalibrationIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := again.Named("H100-SXM5-80GB").Measured
+	m := again.Named("H100-NVL-94GB").Measured
 	if operations, bandwidth := m.Thresholds(); operations != 1_050_000 || bandwidth != 1_425_000 {
 		t.Errorf("thresholds %d and %d", operations, bandwidth)
 	}
 	if _, err := table.Record("NVIDIA GeForce GTX 1080", Calibration{}); !errors.Is(err, ErrTable) {
 		t.Errorf("an unknown GPU is recorded: %v", err)
 	}
-	if GPUs().Named("H100-SXM5-80GB").Measured != nil {
+	if GPUs().Named("H100-NVL-94GB").Measured != nil {
 		t.Error("the committed table has changed")
 	}
 }

@@ -35,9 +35,19 @@ type blas struct {
 	scratch *buffer
 }
 
+// blasPaths are where the system's library is looked for.
+var blasPaths = []string{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so"}
+
+// FindBLAS loads the system's cuBLASLt, without which a device multiplies by the dp4a kernel: an H100 then reaches a tenth of
+// its class. Error: the loader's, for a library that is missing or lacks a function.
+func FindBLAS() error {
+	_, err := openLibrary(blasPaths, blasFunctions)
+	return err
+}
+
 // openBLAS returns nil where the library is not installed or does not work: the dp4a kernel does without it.
 func (d *Device) openBLAS(ctx context.Context, path string) *blas {
-	paths := []string{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so"}
+	paths := blasPaths
 	if path != "" {
 		paths = []string{path}
 	}

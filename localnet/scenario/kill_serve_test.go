@@ -159,7 +159,6 @@ func (k *serveKills) buy(i int) {
 // every write, and at any time. The request is repeated with its key on the server that is started again. There is one order
 // and one lease for a key, its job runs once, an extension extends once, and every change has its line in the log.
 func TestAKilledServerBuysOnce(t *testing.T) {
-	needsServeKills(t)
 	kills, drawn := int(setting(t, serveKillsVariable, fewServeKills)), setting(t, killSeedVariable, rand.Uint64())
 	t.Logf("seed %d: repeat with %s=%d %s=%d", drawn, killSeedVariable, drawn, serveKillsVariable, kills)
 	params := seed.Params()
@@ -173,13 +172,6 @@ func TestAKilledServerBuysOnce(t *testing.T) {
 		k.buy(i)
 	}
 	k.judge(time.Since(began), drawn)
-}
-
-// needsServeKills skips what has not been seen to pass on a network yet, unless it is asked for.
-func needsServeKills(t *testing.T) {
-	if os.Getenv(serveKillsVariable) == "" {
-		t.Skip("SKIPPED: it has not run on a network yet; run it with make kill-test PART=serve KILLS=100")
-	}
 }
 
 func sum(m map[string]int) (n int) {

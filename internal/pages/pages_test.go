@@ -286,6 +286,13 @@ func TestEveryCommandExists(t *testing.T) {
 			}
 			sources[program] += string(text)
 		}
+		if strings.Contains(sources[program], "browserwallet.NewFlag()") { // a flag that programs share
+			text, err := os.ReadFile(filepath.Join(root, "client/browserwallet/flag.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources[program] += string(text)
+		}
 	}
 	for _, p := range pages(t) {
 		code := p.blocks()

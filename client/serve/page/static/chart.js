@@ -35,5 +35,5 @@ export function chart({ name, unit, points, max, digits = 2 }) {
   }));
   return el('figure', { class: 'chart' }, el('figcaption', {}, name, el('strong', {}, text(points.findLast((p) => p.value !== null).value))), bars,
     el('p', { class: 'note' }, el('span', {}, time(all[0].at)), el('span', {}, `${text(Math.min(...values))} to ${text(Math.max(...values))}`), el('span', {}, time(points.at(-1).at))),
-    el('details', {}, el('summary', {}, 'As a table'), table(name, `${name}, ${unit}`, ['From', 'Mean #'], known.map((b) => [time(b.at), b.value.toFixed(digits)]))));
+    el('details', {}, el('summary', {}, 'As a table'), table(`${name} over time`, `${name}, ${unit}`, ['From', 'Mean #'], known.map((b) => [time(b.at), b.value.toFixed(digits)]))));
 }

@@ -65,7 +65,7 @@ for (const sentence of JSON.parse(sentences)) {
     await page.getByRole('button', { name: 'Sign with Test wallet' }).click();
   }
   step(`signed: ${sentence}`);
-  await page.getByRole('heading', { level: 1, name: 'Sign this?' }).waitFor({ state: 'detached' });
+  await page.getByText(sentence).waitFor({ state: 'detached' }); // the next transaction may be shown by now
 }
 await heading(page, 'Done', 30_000);
 await end();

@@ -13,6 +13,10 @@ const page = await tab();
 await page.goto(link);
 await heading(page, 'Market');
 
+// The lease has just ended, and is closed soon: until then its start is among those that are counted.
+await open(page, 'Status');
+await page.getByText(/of 1 lease$/).waitFor();
+
 // The customer's wallet is no provider; the calculator is there all the same.
 await open(page, 'Provider');
 await page.getByText('This wallet is no provider.').waitFor();
@@ -109,8 +113,13 @@ await open(page, 'Deployments');
 await page.getByText('This server has none.').waitFor();
 await page.getByRole('link', { name: 'New deployment' }).click();
 await heading(page, 'New deployment');
+await page.getByText('Serves a quantised model').waitFor(); // llama-cpp is the first by name
+await page.getByLabel('Template').selectOption('vllm');
+await page.getByLabel('maxModelLen', { exact: true }).waitFor();
 await page.getByLabel('Template').selectOption('llama-cpp');
-await page.getByText(/llama/i).first().waitFor();
+await page.getByText('Serves a quantised model').waitFor();
+await page.getByLabel('gpuLayers', { exact: true }).waitFor();
+assert.equal(await page.getByLabel('maxModelLen', { exact: true }).count(), 0);
 await page.getByLabel('Name', { exact: true }).fill('words');
 await page.getByLabel('At most, USDC per GPU-hour').fill('2');
 await page.getByLabel('Replicas, at most').fill('3');
@@ -139,7 +148,7 @@ await page.getByText('The deployment is gone').waitFor();
 step('a deployment');
 
 await open(page, 'Status');
-await page.getByText(/of \d+ leases?$/).first().waitFor();
+await page.getByRole('region', { name: 'GPU models' }).getByRole('row', { name: /A100/ }).getByText('1 of 2').waitFor(); // the suspended one takes no orders
 await look(page, 'status');
 await shot(page, 'status', true);
 await end();

@@ -21,8 +21,8 @@ type Service struct {
 	client *chain.Client
 	// history is the client's, with the finalised transactions that were read before.
 	history audit.Source
-	log    zerolog.Logger
-	live   atomic.Pointer[live] // nil when it follows no customer
+	log     zerolog.Logger
+	live    atomic.Pointer[live] // nil when it follows no customer
 }
 
 // New is a service on a cluster.

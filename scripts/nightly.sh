@@ -37,8 +37,12 @@ for part in "$@"; do
   nat) if [ "$(id -u)" = 0 ]; then "$root/scripts/nat.sh"; else say "SKIPPED nat: it needs root, to make network namespaces"; fi ;;
   # A million hostile instructions and every mutant: minutes each on an idle machine, too long for every change.
   hostile) GANTRY_HOSTILE_INSTRUCTIONS=${GANTRY_HOSTILE_INSTRUCTIONS:-1000000} "$root/scripts/hostile.sh" ;;
-  # Programs of templates in containers, and llama.cpp's server as processes.
-  templates) "$root/scripts/toolchain.sh" sandbox registry openai model jupyter && GANTRY_TEMPLATES=1 go test -count=1 -timeout 30m -run 'Container|RealModel' ./agent/runtime ./client/inference ;;
+  # Programs of templates in containers, and llama.cpp's server as processes and in leases.
+  templates)
+    "$root/scripts/toolchain.sh" sandbox registry openai model jupyter && "$root/scripts/build.sh" surfnet go &&
+      GANTRY_TEMPLATES=1 go test -count=1 -timeout 30m -run 'Container|RealModel' ./agent/runtime ./client/inference &&
+      GANTRY_TEMPLATES=1 go test -tags e2e -count=1 -timeout 30m -run RealModel ./localnet/scenario
+    ;;
   # The program's bytes from a place that shares nothing with this one, and the program on the next release of Agave.
   verify) "$root/scripts/program-verify.sh" ;;
   agave) "$root/scripts/agave-next.sh" ;;

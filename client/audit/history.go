@@ -68,11 +68,8 @@ func ReadLast(ctx context.Context, src Source, key solana.PublicKey, at chain.Co
 	g.SetLimit(parallel)
 	for i, info := range infos {
 		g.Go(func() error {
-			landed, err := src.Transaction(gctx, info.Signature, at)
-			if err == nil {
-				out[i], err = read(landed)
-			}
-			if err == nil || !errors.Is(err, chain.ErrUnreadable) {
+			var err error
+			if out[i], err = readOne(gctx, src, &info, at); err == nil || !errors.Is(err, chain.ErrUnreadable) {
 				return err
 			}
 			// Left out, it would be hidden; as an error, it would hide all the others.
@@ -90,6 +87,25 @@ func ReadLast(ctx context.Context, src Source, key solana.PublicKey, at chain.Co
 	// slot.
 	slices.SortStableFunc(out, func(a, b Tx) int { return cmp.Compare(a.Slot, b.Slot) })
 	return out, more, nil
+}
+
+// readOne reads one transaction of a history, unless the source keeps it.
+func readOne(ctx context.Context, src Source, info *chain.SignatureInfo, at chain.Commitment) (Tx, error) {
+	keeper, keeps := src.(*Kept)
+	if keeps {
+		if t, ok := keeper.get(info.Signature); ok {
+			return t, nil
+		}
+	}
+	landed, err := src.Transaction(ctx, info.Signature, at)
+	if err != nil {
+		return Tx{}, err
+	}
+	t, err := read(landed)
+	if err == nil && keeps && info.Commitment == chain.Finalized {
+		keeper.add(&t)
+	}
+	return t, err
 }
 
 func read(l chain.Landed) (Tx, error) {

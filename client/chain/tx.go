@@ -137,6 +137,8 @@ type SignatureInfo struct {
 	Slot      uint64           `json:"slot"`
 	Err       json.RawMessage  `json:"err"`
 	BlockTime *int64           `json:"blockTime"`
+	// Commitment is how sure the cluster is of it; empty where the node does not say.
+	Commitment Commitment `json:"confirmationStatus"`
 }
 
 // History lists all transactions that name an account, newest first, page by page until limit (0 for all).

@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/measure"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 const (
@@ -19,8 +20,8 @@ const (
 	// inspectedShare is the part of what was promised, in percent, that a machine must reach while a job may have most
 	// of the GPU.
 	inspectedShare = 10
-	// inspections is how often a machine is tried that does not pass at once, inspectPause lies between two tries.
-	inspections  = 3
+	// inspectTries is how often a machine is tried that does not pass at once, inspectPause lies between two tries.
+	inspectTries = 3
 	inspectPause = 5 * time.Second
 	// inspectSlack is what an inspection takes beyond what its profile asks for.
 	inspectSlack = 2 * time.Second
@@ -72,7 +73,7 @@ func (d *deployment) inspectOnce(ctx context.Context, l market.Lease) (why, err 
 	if err != nil {
 		return nil, err
 	}
-	if !drawnFor(d.p.Inspect, &n, drawn) {
+	if !drawnFor(d.p.Inspect, n.Spec.Simulated == 1, drawn) {
 		return nil, nil
 	}
 	now, err := d.s.now()
@@ -97,13 +98,13 @@ func (d *deployment) inspectOnce(ctx context.Context, l market.Lease) (why, err 
 	return d.inspect(ctx, l, m)
 }
 
-// drawnFor reports whether a lease of a node is inspected, with a byte that is drawn. Simulated GPUs have nothing to show.
-func drawnFor(mode string, n *market.Node, drawn byte) bool {
+// drawnFor reports whether a lease is inspected, with a byte that is drawn. Simulated GPUs have nothing to show.
+func drawnFor(mode string, simulated bool, drawn byte) bool {
 	switch mode {
 	case verifyAlways:
 		return true
 	case verifyAuto:
-		return n.Spec.Simulated == 0 && drawn%drawnOneIn == 0
+		return !simulated && drawn%drawnOneIn == 0
 	}
 	return false
 }
@@ -126,34 +127,49 @@ func drawWait(left time.Duration) (time.Duration, error) {
 	return time.Duration(n.Int64()), nil
 }
 
-// inspect measures a machine beside its job. why is why it does not pass; nil also where the job has left it no memory,
-// which a machine cannot be blamed for.
+// inspect measures a machine beside its job, and says what comes of it. why is why it does not pass; nil also where the job
+// has left it no memory, which a machine cannot be blamed for.
 func (d *deployment) inspect(ctx context.Context, l market.Lease, m *measurement) (why, err error) {
+	found, why, err := m.inspect(ctx, d.remote)
+	switch {
+	case err != nil:
+		return nil, err
+	case found == service.InspectionPassed:
+		d.s.say(" ✓ inspected %s: %s", short(l.Node), figuresText(m.result.Figures))
+	case found == service.InspectionUndecided:
+		d.s.say(" · inspected not: %s says that its GPU could not compute beside the job; if the job leaves it memory, look at the machine: gantry verify %s --%s", short(l.Node), l.Address, flagBeside)
+	default:
+		return why, nil
+	}
+	return nil, nil
+}
+
+// inspect measures a machine beside its job. found is that it has passed, has failed, or that nothing is known, and why is
+// why it has not passed. Error: of ctx.
+func (m *measurement) inspect(ctx context.Context, r *remote) (found string, why, err error) {
 	m.lease.Beside, m.promise.Least = true, inspectedShare
-	for i := range inspections {
+	for i := range inspectTries {
 		if i > 0 {
 			select {
 			case <-ctx.Done():
-				return nil, ctx.Err()
+				return "", nil, ctx.Err()
 			case <-time.After(inspectPause):
 			}
 		}
-		m.run(ctx, d.remote, nil)
+		m.run(ctx, r, nil)
 		if why = m.why(); why == nil {
-			d.s.say(" ✓ inspected %s: %s", short(l.Node), figuresText(m.result.Figures))
-			return nil, nil
+			return service.InspectionPassed, nil, nil
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return "", nil, ctx.Err()
 		}
 		if m.result.Outcome == measure.Wrong { // a right machine is never wrong
-			return why, nil
+			return service.InspectionFailed, why, nil
 		}
 	}
 	var answer *measure.RefusedError
 	if errors.As(why, &answer) && answer.Why == messages.MeasureFailed {
-		d.s.say(" · inspected not: %s says that its GPU could not compute beside the job; if the job leaves it memory, look at the machine: gantry verify %s --%s", short(l.Node), l.Address, flagBeside)
-		return nil, nil
+		return service.InspectionUndecided, why, nil
 	}
-	return why, nil
+	return service.InspectionFailed, why, nil
 }

@@ -34,7 +34,7 @@ func (s *session) checkMeasuring() error {
 			return err
 		}
 	}
-	if s.cli.String(flagInspect) != verifyNever && s.cli.Bool("detach") {
+	if s.cli.String(flagInspect) != verifyNever && s.cli.Bool("detach") && s.inspections == nil {
 		return usage("--inspect measures while the command attends the lease", "leave --detach out, or measure later with: gantry verify LEASE --beside-job")
 	}
 	return nil

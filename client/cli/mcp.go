@@ -78,20 +78,32 @@ func (s *session) spending(o *mcp.Options, f *purchase.Folder) (end func() error
 	if o.Budget, err = mcp.OpenBudget(filepath.Join(f.Dir(), "mcp.db"), o.Session, most); err != nil {
 		return nil, err
 	}
+	s.joined = &joined{}
+	var endInspections func()
+	s.inspections, endInspections = beginInspections(s.ctx)
+	o.Inspections = s.inspections
+	closeAll := func() error {
+		endInspections()
+		s.joined.close()
+		return o.Budget.Close()
+	}
 	b := &modelBuyer{buyer{s, mcpPurchases}}
+	if err := s.inspections.resume(&b.buyer); err != nil {
+		return nil, errors.Join(err, closeAll())
+	}
 	within, err := mcp.WithinBudget(b, o.Budget, func(ctx context.Context, r service.QuoteRequest) (market.USDC, error) {
 		q, err := s.service.Quote(ctx, o.Customer, o.Session, r)
 		return q.Reserves(), err
 	})
 	if err != nil {
-		return nil, errors.Join(err, o.Budget.Close())
+		return nil, errors.Join(err, closeAll())
 	}
 	o.Buyer = b
 	var wait func()
 	o.Purchases, wait = serve.NewPurchases(s.ctx, within)
 	return func() error {
 		wait()
-		return o.Budget.Close()
+		return closeAll()
 	}, nil
 }
 

@@ -94,11 +94,17 @@ func (s *session) serve() (err error) {
 	defer closeBoth(true)
 	s.joined = &joined{}
 	defer s.joined.close()
+	var endInspections func()
+	s.inspections, endInspections = beginInspections(s.ctx)
+	defer endInspections()
 	b, err := s.budgets(f, &extender{buyer{s: s}, extends})
 	if err != nil {
 		return err
 	}
 	defer b.close()
+	if err := b.resumeInspections(); err != nil {
+		return err
+	}
 	models, closeModels, err := s.models(f, store, b)
 	if err != nil {
 		return err
@@ -110,7 +116,7 @@ func (s *session) serve() (err error) {
 	}
 	o := serve.Options{
 		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: b.own, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Samples: samples, Names: s.publicNames,
-		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s},
+		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s}, Inspections: s.inspections,
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}
 	if err := s.entrances(f, &o); err != nil {

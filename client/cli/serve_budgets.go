@@ -149,6 +149,20 @@ func (b *budgets) open(one team.Budget) (*budget, error) {
 	}, nil
 }
 
+// resumeInspections goes on with the inspections that a server before has left, of all budgets.
+func (b *budgets) resumeInspections() error {
+	all, err := b.all()
+	if err != nil { // a budget whose key is damaged keeps no other from what is due
+		b.s.log.Warn().Err(err).Msg("leases of some budgets are not inspected")
+	}
+	for _, by := range all {
+		if err := by.s.inspections.resume(&by.buyer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // of is who acts with the key of a budget: the server's own for main.
 func (b *budgets) of(name string) (*extender, error) {
 	if name == "" || name == team.MainBudget {

@@ -36,7 +36,7 @@ func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (ser
 		"--name=" + b.prefix + name, "--detach", "--gpu=" + r.GPU, "--count=" + strconv.Itoa(int(max(r.Count, 1))), "--nodes=" + strconv.Itoa(int(max(r.Nodes, 1))),
 		fmt.Sprintf("--duration=%ds", r.Seconds),
 	}
-	for flag, value := range map[string]string{"region": r.Region, "max-price": r.MaxPrice, "image": r.Image, "network": r.Network, flagVolume: r.Volume, "min-tops": r.MinTOPS, "min-bandwidth": r.MinBandwidth} {
+	for flag, value := range map[string]string{"region": r.Region, "max-price": r.MaxPrice, "image": r.Image, "network": r.Network, flagVolume: r.Volume, "min-tops": r.MinTOPS, "min-bandwidth": r.MinBandwidth, flagInspect: r.Inspect} {
 		if value != "" {
 			args = append(args, "--"+flag+"="+value)
 		}
@@ -53,6 +53,9 @@ func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (ser
 	}
 	var out deployJSON
 	err := b.run(ctx, deployCommand(Streams{}), append(append(args, "--"), r.Command...), r.Env, (*session).deploy, &out)
+	if err == nil {
+		err = b.s.inspections.bought(b, r.Inspect, out.Leases)
+	}
 	return serve.Bought{Order: out.Order, Leases: out.Leases}, err
 }
 
@@ -95,7 +98,7 @@ func (b *buyer) session(ctx context.Context, command *cli.Command, args []string
 	document := &bytes.Buffer{}
 	ss := &session{
 		cli: cli.NewContext(b.s.cli.App, set, b.s.cli), ctx: ctx, out: document, err: b.s.err, output: io.Discard, json: true, yes: true, log: b.s.log,
-		config: b.s.config, fees: b.s.fees, client: b.s.client, service: b.s.service, key: b.s.key, actsFor: b.s.actsFor, state: b.s.state, env: env, joined: b.s.joined,
+		config: b.s.config, fees: b.s.fees, client: b.s.client, service: b.s.service, key: b.s.key, actsFor: b.s.actsFor, state: b.s.state, env: env, joined: b.s.joined, inspections: b.s.inspections,
 	}
 	ss.cli.Command = command
 	return ss, document, nil

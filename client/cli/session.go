@@ -52,6 +52,8 @@ type session struct {
 	env     map[string]string // of a job, besides --env
 	closers []func()
 	joined  *joined // what sessions of a server share; nil for a command
+	// inspections measures machines of leases that the server has bought; nil for a command, which does so itself.
+	inspections *inspections
 }
 
 // action makes a command's action of a function with a session.

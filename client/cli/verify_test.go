@@ -109,15 +109,13 @@ func TestInspectionsAreDrawn(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, wait, "what is left is less than an inspection takes")
 
-	var real, simulated market.Node
-	simulated.Spec.Simulated = 1
 	count := map[string]int{}
 	for drawn := range 256 {
 		for _, mode := range []string{verifyAuto, verifyAlways, verifyNever, ""} {
-			if drawnFor(mode, &real, byte(drawn)) {
+			if drawnFor(mode, false, byte(drawn)) {
 				count[mode]++
 			}
-			if drawnFor(mode, &simulated, byte(drawn)) {
+			if drawnFor(mode, true, byte(drawn)) {
 				count[mode+" simulated"]++
 			}
 		}

@@ -34,6 +34,8 @@ type Options struct {
 	Market Market
 	// Outputs reads the output of the customer's jobs.
 	Outputs serve.Outputs
+	// Inspections tells what came of measuring leases beside their jobs; nil where nothing is measured.
+	Inspections service.Inspections
 	// Customer is whom the server reads for, Session the key whose cap is shown.
 	Customer, Session solana.PublicKey
 	Version           string

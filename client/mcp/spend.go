@@ -70,13 +70,14 @@ type deployInput struct {
 	Network         string            `json:"network,omitempty" jsonschema:"internet or none: what a container may reach; internet by default"`
 	RunToCompletion bool              `json:"runToCompletion,omitempty" jsonschema:"the lease ends with the job"`
 	AllowSimulated  bool              `json:"allowSimulated,omitempty" jsonschema:"simulated GPUs too, on local networks"`
+	Inspect         string            `json:"inspect,omitempty" jsonschema:"auto, always or never (the default): measure the machine once at a random second of the lease, beside the job; auto for one lease in eight. A lease whose machine does not pass is ended. The tool leases shows what came of it; this server has to run at that second"`
 	service.Figures
 }
 
 func (in *deployInput) request() serve.OrderRequest {
 	return serve.OrderRequest{
 		GPU: in.GPU, Count: in.Count, Nodes: in.Nodes, Region: in.Region, MaxPrice: in.MaxPrice, Seconds: in.Seconds, Image: in.Image,
-		Command: in.Command, Env: in.Env, Network: in.Network, RunToCompletion: in.RunToCompletion, AllowSimulated: in.AllowSimulated, Figures: in.Figures,
+		Command: in.Command, Env: in.Env, Network: in.Network, RunToCompletion: in.RunToCompletion, AllowSimulated: in.AllowSimulated, Inspect: in.Inspect, Figures: in.Figures,
 	}
 }
 

@@ -51,7 +51,7 @@ func (t *tools) leases(ctx context.Context, in leasesInput) (serve.Leases, error
 	out := serve.Leases{Customer: t.o.Customer.String()}
 	if in.Lease == "" {
 		all, err := t.o.Market.Leases(ctx, t.o.Customer)
-		out.Leases = append([]service.Lease{}, all...)
+		out.Leases = service.Inspected(t.o.Inspections, append([]service.Lease{}, all...))
 		return out, err
 	}
 	id, err := address(in.Lease)
@@ -59,7 +59,7 @@ func (t *tools) leases(ctx context.Context, in leasesInput) (serve.Leases, error
 		return out, err
 	}
 	l, err := t.o.Market.Lease(ctx, t.o.Customer, id)
-	out.Leases = []service.Lease{l}
+	out.Leases = service.Inspected(t.o.Inspections, []service.Lease{l})
 	return out, err
 }
 

@@ -3,6 +3,7 @@ package purchase
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -142,4 +143,29 @@ func TestWhatWasTakenBackIsKept(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(f.Dir(), orders, order.String(), fileRevoked), []byte("x"), 0o600))
 	_, err = f.Revoked(order)
 	require.Error(t, err, "what cannot be read is not taken for nothing")
+}
+
+// What is known of a lease's inspection is kept beside its order's purchase, each lease's by itself, and is replaced.
+func TestInspectionsAreKeptBesideThePurchase(t *testing.T) {
+	f := open(t)
+	order := solana.PublicKey{3}
+	raw, err := f.Inspection(order, solana.PublicKey{4})
+	require.NoError(t, err)
+	require.Nil(t, raw)
+	require.ErrorIs(t, f.SetInspection(order, solana.PublicKey{4}, []byte("{}")), fs.ErrNotExist, "nothing was bought")
+	held, err := f.Hold(order)
+	require.NoError(t, err)
+	defer held.Release()
+	for _, text := range []string{`{"state":"due"}`, `{"state":"passed"}`} {
+		require.NoError(t, f.SetInspection(order, solana.PublicKey{4}, []byte(text)))
+		raw, err = f.Inspection(order, solana.PublicKey{4})
+		require.NoError(t, err)
+		require.Equal(t, text, string(raw))
+	}
+	raw, err = f.Inspection(order, solana.PublicKey{5})
+	require.NoError(t, err)
+	require.Nil(t, raw)
+	all, err := f.All()
+	require.NoError(t, err)
+	require.Empty(t, all, "an inspection is no purchase")
 }

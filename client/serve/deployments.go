@@ -29,6 +29,7 @@ type DeploymentRequest struct {
 	Network        string            `json:"network,omitempty" enum:"internet,none" doc:"What the containers may reach"`
 	Volume         string            `json:"volume,omitempty" maxLength:"256" doc:"Another volume, NAME:SIZE:PATH"`
 	AllowSimulated bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
+	Inspect        string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure each replica's machine once at a random second of its lease, as for other orders; one that does not pass is replaced"`
 	MinReplicas    int               `json:"minReplicas" minimum:"0" maximum:"64" doc:"0 ends the last replica when no one asks for the idle time"`
 	MaxReplicas    int               `json:"maxReplicas" minimum:"1" maximum:"64" doc:"One more runs while a replica is replaced before its lease ends"`
 	Concurrency    int               `json:"concurrency,omitempty" minimum:"0" maximum:"1024" doc:"Requests that one replica answers at once; the template's by default"`
@@ -190,7 +191,7 @@ func (s *Server) deploymentSpec(name string, r DeploymentRequest, budget string)
 	}
 	order, j, err := orderOf(t, TemplateOrder{
 		Set: r.Set, GPU: r.GPU, Count: r.Count, Region: r.Region, MaxPrice: r.MaxPrice, Seconds: r.LeaseSeconds, Image: r.Image, Network: r.Network, Volume: r.Volume,
-		AllowSimulated: r.AllowSimulated,
+		AllowSimulated: r.AllowSimulated, Inspect: r.Inspect,
 	})
 	if err != nil {
 		return spec, err

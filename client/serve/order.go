@@ -45,6 +45,7 @@ type OrderRequest struct {
 	Ports           []template.Port   `json:"ports,omitempty" maxItems:"16" doc:"That the program listens on: what a list of the lease's ports begins with. They change nothing of the order"`
 	RunToCompletion bool              `json:"runToCompletion,omitempty" doc:"The lease ends with the job"`
 	AllowSimulated  bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
+	Inspect         string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure the machine once at a random second of the lease, beside the job, from which it takes a little memory and a few seconds: auto for one lease in eight, and none of simulated GPUs. A lease whose machine does not pass is ended. never by default; inspection of the lease says what came of it"`
 	service.Figures
 }
 

@@ -53,7 +53,7 @@ func benchKey(kind string, n int) solana.PublicKey {
 	return sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(kind), uint64(n)))
 }
 
-func newRPCNode(b *testing.B) *rpcNode {
+func newRPCNode(b testing.TB) *rpcNode {
 	n := &rpcNode{srv: fakerpc.New(b), accounts: map[solana.PublicKey]json.RawMessage{}, listed: map[string][]json.RawMessage{}, answers: map[string]json.RawMessage{}}
 	n.srv.Handle("getMultipleAccounts", func(p []json.RawMessage) (any, *fakerpc.Error) {
 		var keys []solana.PublicKey
@@ -92,7 +92,7 @@ func encoded(owner solana.PublicKey, data []byte) json.RawMessage {
 	return raw
 }
 
-func (n *rpcNode) put(b *testing.B, key solana.PublicKey, discriminator [8]byte, value interface{ Marshal() ([]byte, error) }) {
+func (n *rpcNode) put(b testing.TB, key solana.PublicKey, discriminator [8]byte, value interface{ Marshal() ([]byte, error) }) {
 	raw, err := value.Marshal()
 	require.NoError(b, err)
 	n.accounts[key] = encoded(market.ProgramID, append(discriminator[:], raw...))

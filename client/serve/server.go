@@ -38,6 +38,8 @@ type Options struct {
 	Outputs Outputs
 	// Machines speaks with the machines of leases for the page; nil where there is none.
 	Machines Machines
+	// Inspections tells what came of measuring leases beside their jobs; nil where nothing is measured.
+	Inspections service.Inspections
 	// Latencies measures round trips from here; a server without it measures none.
 	Latencies Latencies
 	// Events keeps the changes of the customer's accounts; a server without it has none, and asks the cluster for every answer.

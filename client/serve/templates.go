@@ -32,6 +32,7 @@ type TemplateOrder struct {
 	Network        string            `json:"network,omitempty" enum:"internet,none" doc:"What the container may reach"`
 	Volume         string            `json:"volume,omitempty" maxLength:"256" doc:"Another volume, NAME:SIZE:PATH"`
 	AllowSimulated bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
+	Inspect        string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure the machine once at a random second of the lease, as for other orders"`
 }
 
 type templateOrderInput struct {
@@ -94,7 +95,7 @@ func orderOf(t *template.Template, o TemplateOrder) (OrderRequest, template.Job,
 	}
 	r := OrderRequest{
 		GPU: o.GPU, Count: max(o.Count, j.GPUs), Region: o.Region, MaxPrice: o.MaxPrice, Seconds: o.Seconds, Image: or(o.Image, j.Image), Command: j.Command, Env: j.Env,
-		Network: or(o.Network, j.Network), Volume: or(o.Volume, j.Volume), MinMemory: j.MemoryGiB, Ports: j.Ports, RunToCompletion: j.ToEnd, AllowSimulated: o.AllowSimulated,
+		Network: or(o.Network, j.Network), Volume: or(o.Volume, j.Volume), MinMemory: j.MemoryGiB, Ports: j.Ports, RunToCompletion: j.ToEnd, AllowSimulated: o.AllowSimulated, Inspect: o.Inspect,
 	}
 	if r.GPU == "" {
 		r.GPU, r.MaxPrice = j.Try.GPU, or(r.MaxPrice, j.Try.MaxPrice)

@@ -74,7 +74,7 @@ func (s *Service) AuditOptions(ctx context.Context) (audit.Options, chain.Explor
 		at = chain.Confirmed
 	}
 	e, err := s.client.Explorer(ctx)
-	return audit.Options{Source: s.client, Domain: mk.Domain, Commitment: at, Params: mk.Params}, e, err
+	return audit.Options{Source: s.history, Domain: mk.Domain, Commitment: at, Params: mk.Params}, e, err
 }
 
 // Audit rebuilds the history of a lease of any customer, also of one that is closed.

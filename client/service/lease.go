@@ -49,6 +49,8 @@ type Lease struct {
 	Detail      string `json:"detail,omitempty"`
 	Snapshot    string `json:"snapshot,omitempty"` // the last that is on chain
 	Tx          *Sent  `json:"transaction,omitempty"`
+	// Inspection is there where its customer has asked for one, in what a server answers that measures.
+	Inspection *Inspection `json:"inspection,omitempty"`
 }
 
 // DescribeLease describes a lease at an instant, unix seconds.

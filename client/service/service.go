@@ -7,6 +7,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
@@ -14,17 +15,19 @@ import (
 	"github.com/gantry-market/gantry/client/watch"
 )
 
-// Service reads the market on one cluster. It holds nothing of what it has read unless it follows a customer, and is safe
-// for concurrent use.
+// Service reads the market on one cluster. It keeps finalised transactions that it has read, and nothing else unless it
+// follows a customer. It is safe for concurrent use.
 type Service struct {
 	client *chain.Client
-	log    zerolog.Logger
-	live   atomic.Pointer[live] // nil when it follows no customer
+	// history is the client's, with the finalised transactions that were read before.
+	history audit.Source
+	log     zerolog.Logger
+	live    atomic.Pointer[live] // nil when it follows no customer
 }
 
 // New is a service on a cluster.
 func New(client *chain.Client, log zerolog.Logger) *Service {
-	return &Service{client: client, log: log}
+	return &Service{client: client, history: audit.Keep(client), log: log}
 }
 
 // Sent is a transaction that took effect.

@@ -98,12 +98,27 @@ func (m *models) kill() {
 }
 
 func (m *models) ask(method, path string, body, into any) (int, string) {
+	m.t.Helper()
+	return m.send(method, path, "", body, into)
+}
+
+// order buys, under an idempotency key.
+func (m *models) order(key string, body, into any) (int, string) {
+	m.t.Helper()
+	return m.send(http.MethodPost, "/v1/orders", key, body, into)
+}
+
+func (m *models) send(method, path, key string, body, into any) (int, string) {
+	m.t.Helper()
 	raw, err := json.Marshal(body)
 	require.NoError(m.t, err)
 	r, err := http.NewRequestWithContext(m.t.Context(), method, m.url+path, bytes.NewReader(raw))
 	require.NoError(m.t, err)
 	r.Header.Set("Authorization", "Bearer "+m.token)
 	r.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, err.Error()

@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -21,24 +22,21 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// A model rents a container by the tools of `gantry mcp`, runs commands in it and stops it.
-func TestAModelUsesAContainer(t *testing.T) {
-	t.Parallel()
-	needsSandbox(t)
-	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
-	n, customer := market(t)
-	robot, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "robot")
+// robot is a client of `gantry mcp` with a budget of its own: it calls a tool, and returns the tool's error.
+func robot(t *testing.T, n *network.Network, customer seed.Wallet) (call func(tool string, args map[string]any, into any) string) {
+	t.Helper()
+	key, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "robot")
 	require.NoError(t, err)
-	ok(t, n, customer, "session", "add", robot.Path, "--cap", "5", "--expires", "1h", "--fund", "0.1")
+	ok(t, n, customer, "session", "add", key.Path, "--cap", "5", "--expires", "1h", "--fund", "0.1")
 	path, err := network.Binary("gantry")
 	require.NoError(t, err)
-	cmd := exec.Command(path, "--url", n.At.RPC, "--ws", n.At.WS, "--state-dir", filepath.Join(n.Dir(), "robot"), "mcp", "--session", robot.Path, "--budget", "2")
+	cmd := exec.Command(path, "--url", n.At.RPC, "--ws", n.At.WS, "--state-dir", filepath.Join(n.Dir(), "robot"), "mcp", "--session", key.Path, "--budget", "2")
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	cmd.Stderr = os.Stderr
-	client, err := protocol.NewClient(&protocol.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &protocol.CommandTransport{Command: cmd}, nil)
+	client, err := protocol.NewClient(&protocol.Implementation{Name: "test", Version: "1"}, nil).Connect(context.WithoutCancel(t.Context()), &protocol.CommandTransport{Command: cmd}, nil)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, client.Close()) }()
-	call := func(tool string, args map[string]any, into any) string {
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	return func(tool string, args map[string]any, into any) string {
 		t.Helper()
 		r, err := client.CallTool(t.Context(), &protocol.CallToolParams{Name: tool, Arguments: args})
 		require.NoError(t, err)
@@ -50,6 +48,15 @@ func TestAModelUsesAContainer(t *testing.T) {
 		require.NoError(t, json.Unmarshal(raw, into))
 		return ""
 	}
+}
+
+// A model rents a container by the tools of `gantry mcp`, runs commands in it and stops it.
+func TestAModelUsesAContainer(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	n, customer := market(t)
+	call := robot(t, n, customer)
 	asked := map[string]any{
 		"idempotencyKey": "box", "gpu": "A100", "seconds": 600, "maxPricePerGpuHour": "3", "image": image, "network": "none", "allowSimulated": true,
 		"command": []string{"/bin/sh", "-c", "sleep 600"},

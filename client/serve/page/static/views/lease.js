@@ -16,6 +16,12 @@ const phases = {
   ended: 'It is over. What is owed is settled by receipts or by the keepers’ next report; the rest is free again.', failed: 'The machine did not serve it. The time that was not served is not paid.',
 };
 
+// inspections say what came of measuring the machine beside the job.
+const inspections = {
+  due: 'The machine will be measured once, at a random second.', spared: 'Not drawn: one lease in eight is measured, and none of simulated GPUs.', passed: 'The machine was measured beside the job, and passed.',
+  failed: 'The machine did not pass, and the lease was ended.', undecided: 'It says nothing of the machine.', missed: 'The lease was over before it was measured.',
+};
+
 export async function lease({ root, argument, signal, every }) {
   const id = decodeURIComponent(argument);
   const body = el('section', { class: 'card', 'aria-label': 'Details' });
@@ -50,7 +56,8 @@ export async function lease({ root, argument, signal, every }) {
       describe(
         ['State', stateOf(l)], ['', phases[l.status]], ['Detail', l.detail],
         ['GPUs', [`${l.gpus} × ${l.model ?? 'GPU'} `, l.simulated && simulated()]],
-        ['Exit code', l.exitCode], ['Output', l.output]),
+        ['Exit code', l.exitCode], ['Output', l.output], ['Inspection', l.inspection && inspections[l.inspection.state]], ['', l.inspection?.why],
+        ['', l.inspection?.tops && `${l.inspection.tops} TOPS and ${l.inspection.gigabytesPerSecond} GB/s beside the job, ${when(l.inspection.at)}`]),
       el('div', { class: 'buttons' }, stopButton(l, failure, load), el('a', { href: `#/audit/${encodeURIComponent(l.address)}`, 'data-key': 'audit' }, 'Audit this lease')),
       el('h2', {}, 'Money'),
       describe(

@@ -54,6 +54,7 @@ function request(f, t) {
   if (text('network') === 'none') r.network = 'none';
   if (text('volume')) r.volume = text('volume');
   if (text('image')) r.image = text('image');
+  if (text('inspect')) r.inspect = text('inspect');
   if (t) {
     const set = values(f, t);
     return Object.keys(set).length ? { ...r, set } : r;
@@ -105,6 +106,8 @@ export async function order({ root, query, signal }) {
     !t && field('Environment', el('textarea', { name: 'env', rows: 3, spellcheck: 'false', autocomplete: 'off' }), 'A line for each: NAME=VALUE. The machine’s provider could read it.'),
     field('Volume', el('input', { name: 'volume', autocomplete: 'off', spellcheck: 'false', maxlength: 256, placeholder: t?.volume ?? 'data:50GiB:/data' }), `NAME:SIZE:PATH, an encrypted disk for the container. Empty: ${t?.volume ? 'the template’s' : 'none'}.`),
     field('Network', choice('network', [['internet', t && t.network === 'none' ? 'the template’s: none' : 'internet'], ['none', 'none']])),
+    field('Inspect the machine', choice('inspect', [['', 'no'], ['auto', 'one lease in eight'], ['always', 'yes']]),
+      'Measures it once at a random second of the lease, beside the job, from which that takes a little memory and a few seconds. The lease of a machine that does not pass is ended.'),
     !t && field('The lease ends with the job', ticked('completion', true), 'Else the machine is kept until the time is over or the lease is stopped.'),
     field('Simulated GPUs too', ticked('simulated', query.get('simulated') === '1'), 'For local networks: such a machine has no GPU.'),
     total, failure, el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));

@@ -1,9 +1,14 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
+	"math"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -12,7 +17,7 @@ import (
 // no field of a request may be null, and huma takes one that is for a field that is not given.
 type null struct{}
 
-// strictFormats are huma's, which refuse null in requests.
+// strictFormats are huma's, which take of requests what JSON Schema takes: no null, and 2.0 for an integer.
 func strictFormats() map[string]huma.Format {
 	formats := maps.Clone(huma.DefaultFormats)
 	for name, f := range formats {
@@ -24,13 +29,54 @@ func strictFormats() map[string]huma.Format {
 
 // unmarshalStrict decodes JSON. What it decodes for a comparison, into an any, has null{} for null.
 func unmarshalStrict(data []byte, v any) error {
-	if err := json.Unmarshal(data, v); err != nil {
+	err := json.Unmarshal(data, v)
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) && strings.HasPrefix(wrong.Value, "number") {
+		err = unmarshalWhole(data, v)
+	}
+	if err != nil {
 		return err
 	}
 	if compared, ok := v.(*any); ok {
 		*compared = marked(*compared)
 	}
 	return nil
+}
+
+// unmarshalWhole decodes JSON, in which integers may be written with a point or an exponent.
+func unmarshalWhole(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var parsed any
+	if err := d.Decode(&parsed); err != nil {
+		return err
+	}
+	rewritten, err := json.Marshal(integral(parsed))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(rewritten, v)
+}
+
+// maxWhole is the largest integer up to which a float64 holds all of them.
+const maxWhole = 1 << 53
+
+// integral writes numbers without a fraction as integers.
+func integral(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) <= maxWhole {
+			return json.Number(strconv.FormatInt(int64(f), 10))
+		}
+	case []any:
+		for i := range v {
+			v[i] = integral(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = integral(v[k])
+		}
+	}
+	return v
 }
 
 func marked(v any) any {

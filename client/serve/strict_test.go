@@ -43,9 +43,19 @@ func TestRequestsAreAsTheDocumentSays(t *testing.T) {
 	require.Equal(t, before, after)
 	require.Empty(t, *bought)
 
+	// JSON Schema takes 6e1 and 1.0 for integers.
+	w, _ := ask(t, s, http.MethodPost, "/v1/orders", `{"gpu": "A100", "seconds": 6e1, "count": 1.0}`, header)
+	require.Equal(t, http.StatusCreated, w.Code, w.Body)
+	for _, seconds := range []string{"60.5", "1e10", "1e999999999", "4294967296.0"} {
+		w, _ = ask(t, s, http.MethodPost, "/v1/orders", `{"gpu": "A100", "seconds": `+seconds+`}`, header)
+		require.Contains(t, []int{http.StatusBadRequest, http.StatusUnprocessableEntity}, w.Code, "%s: %s", seconds, w.Body)
+	}
+	require.Len(t, *bought, 1)
+
 	// A text without a value is a text.
-	w, _ := ask(t, s, http.MethodGet, "/v1/team/log?after=0&limit=1", ``, header)
-	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	_, p := ask(t, s, http.MethodGet, "/v1/offers?q=&limit=", ``, header)
+	require.Len(t, p.Errors, 1)
+	require.Equal(t, "query.limit", p.Errors[0].Location)
 }
 
 // Schemas have the fields that encoding/json writes. huma leaves a field of an embedded type out when the outer type has one of

@@ -40,7 +40,7 @@ type Notices struct {
 
 type openPaymentInput struct {
 	Body struct {
-		Amount  string `json:"amount" maxLength:"24" example:"10" doc:"USDC, more than 0 and at most 10,000"`
+		Amount  string `json:"amount" pattern:"^[0-9]{1,5}(\\.[0-9]{1,6})?$" example:"10" doc:"USDC, more than 0 and at most 10,000"`
 		Seconds int64  `json:"seconds,omitempty" minimum:"60" maximum:"3600" default:"900" doc:"How long the link lasts"`
 	}
 }

@@ -43,6 +43,7 @@ func problem(status int, detail, next string) *Problem {
 // settings are huma's, which keeps them in variables of its package.
 var settings = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true // encoding/json takes "NAME" for "name"; the document has no such field
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		p := problem(status, message, "")
 		if status < http.StatusInternalServerError {

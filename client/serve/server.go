@@ -126,13 +126,14 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	settings()
 	c := huma.DefaultConfig("Gantry", "1")
 	c.Info.Description = "Searches and buys GPU compute on the Gantry market. Amounts are USDC, times are unix seconds, unless a field says otherwise."
+	c.Formats = strictFormats()
 	c.CreateHooks = nil // they add a field $schema to every answer
 	c.DocsPath = ""     // its page loads scripts of others
 	c.SchemasPath = ""  // the document has all of them
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
 	c.Security = []map[string][]string{{"token": {}}}
 	api := humago.New(mux, c)
-	api.UseMiddleware(authorise)
+	api.UseMiddleware(authorise, valued(api))
 	s.register(api)
 	if s.o.Wallet != nil {
 		s.registerWallet(api)

@@ -21,15 +21,15 @@ var ErrNoNode = errors.New("no such node")
 // Machine is a node as its owner looks at it.
 type Machine struct {
 	Offer
-	Wallet string         `json:"wallet" doc:"Of its owner"`
-	Class  ClassTerms     `json:"class"`
-	Own    string         `json:"stake" doc:"The node's own stake, GNT"`
-	Held   string         `json:"stakeHeldByFaults"`
-	Lacks  string         `json:"missingStake" doc:"Without it the node is awarded nothing"`
-	Earned Earned         `json:"earned" doc:"Of leases that are not closed"`
-	Leases []MachineLease `json:"leases" doc:"That are not closed, the newest first"`
-	Open   []Fault        `json:"faults" doc:"That are open"`
-	ToDo   []ToDo         `json:"toDo" doc:"What keeps it from earning, and what to do about it"`
+	Wallet  string         `json:"wallet" doc:"Of its owner"`
+	Class   ClassTerms     `json:"class"`
+	Own     string         `json:"stake" doc:"The node's own stake, GNT"`
+	Held    string         `json:"stakeHeldByFaults"`
+	Missing string         `json:"missingStake" doc:"Without it the node is awarded nothing"`
+	Earned  Earned         `json:"earned" doc:"Of leases that are not closed"`
+	Leases  []MachineLease `json:"leases" doc:"That are not closed, the newest first"`
+	Open    []Fault        `json:"faults" doc:"That are open"`
+	ToDo    []ToDo         `json:"toDo" doc:"What keeps it from earning, and what to do about it"`
 }
 
 // ClassTerms are what a GPU of the node's model is to reach, by the terms that the node has accepted.
@@ -59,7 +59,7 @@ func machineOf(v *view.View, n *market.Node, p *market.Provider, now int64) (Mac
 	model, _ := v.Model(n.Spec.Model)
 	out := Machine{
 		Offer: DescribeNode(n, &model, now), Wallet: p.Wallet.String(), Class: classOf(n), Own: market.GNT(n.Stake).String(), Held: market.GNT(n.ReservedStake).String(),
-		Lacks: n.MissingStake().String(), Leases: []MachineLease{}, Open: []Fault{},
+		Missing: n.MissingStake().String(), Leases: []MachineLease{}, Open: []Fault{},
 	}
 	var sum earned
 	leases := v.LeasesOfNode(n.Address)

@@ -13,7 +13,7 @@ import (
 // MachineRecord is a node with what its last transactions say.
 type MachineRecord struct {
 	Machine
-	Checks  []PeriodChecks `json:"checks" doc:"By period, the newest first"`
+	Periods []PeriodChecks `json:"checks" doc:"By period, the newest first"`
 	Days    []Day          `json:"days" doc:"What was settled, by UTC day, the newest first; days without are left out"`
 	History History        `json:"history"`
 }
@@ -66,7 +66,7 @@ func (s *Service) Record(ctx context.Context, node solana.PublicKey, most int) (
 		return MachineRecord{}, err
 	}
 	return MachineRecord{
-		Machine: m, Checks: checksOf(n.Periods), Days: daysOf(n.Payments),
+		Machine: m, Periods: checksOf(n.Periods), Days: daysOf(n.Payments),
 		History: History{Since: unixOf(n.Since), Whole: !n.More, Awards: n.Awards, Unreadable: n.Unreadable},
 	}, nil
 }

@@ -69,7 +69,7 @@ func (r *rehearsal) steps() []step {
 		{"the guardian pauses; running leases are paid; the market opens again", r.pauseAndOpen},
 		{"the guardian's key is lost and replaced", r.replaceGuardian},
 		{"the program is replaced by another build, and brought back", r.replaceProgram},
-		{"a keeper's machine is gone; its evidence is restored, it signs anew", r.restoreKeeper},
+		{"a keeper's machine is stolen with its key; the wallet names another", r.loseKey},
 		{"everything ends: no lease lost, no report missing, no bond touched", r.judge},
 	}
 }
@@ -104,6 +104,9 @@ func Run(ctx context.Context, o Options) (err error) {
 // play plays the steps, with short orders beside all but the first and the last.
 func (r *rehearsal) play(ctx context.Context) error {
 	if err := r.view.Ready(ctx); err != nil {
+		return err
+	}
+	if err := r.hotKeys(ctx); err != nil {
 		return err
 	}
 	if err := r.net.Launch(ctx); err != nil {

@@ -20,12 +20,14 @@ const (
 	writeBuffer      uint32 = 1
 	upgradeProgram   uint32 = 3
 	setAuthority     uint32 = 4
+	extendProgram    uint32 = 6
 )
 
 const (
 	bufferHead = 4 + 1 + 32 // of a buffer's account, before the code
 	chunk      = 960        // bytes of code in a transaction of 1,232
 	writers    = 24         // transactions in flight
+	leastMore  = 10_240     // bytes by which a program's account grows at least
 )
 
 // loader replaces programs as their operators do.
@@ -79,6 +81,22 @@ func (l loader) buffer(ctx context.Context, by seed.Wallet, code []byte) (solana
 func (l loader) hand(ctx context.Context, account solana.PublicKey, from seed.Wallet, to solana.PublicKey) error {
 	i := loaderInstruction(setAuthority, nil, solana.Meta(account).WRITE(), solana.Meta(from.Address()).SIGNER(), solana.Meta(to))
 	_, err := l.send.Send(ctx, from.Key, nil, i)
+	return err
+}
+
+// extend makes room for code of a length in a program's account, where it has less. The payer pays the rent.
+func (l loader) extend(ctx context.Context, program solana.PublicKey, length int, payer seed.Wallet) error {
+	code, err := l.chain.Code(ctx, program, chain.Confirmed)
+	if err != nil {
+		return err
+	}
+	if length <= len(code.Bytes) {
+		return nil
+	}
+	more := max(length-len(code.Bytes), leastMore)
+	i := loaderInstruction(extendProgram, binary.LittleEndian.AppendUint32(nil, uint32(more)), solana.Meta(code.Account).WRITE(), solana.Meta(program).WRITE(),
+		solana.Meta(solana.SystemProgramID), solana.Meta(payer.Address()).WRITE().SIGNER())
+	_, err = l.send.Send(ctx, payer.Key, nil, i)
 	return err
 }
 

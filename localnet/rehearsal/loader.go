@@ -27,6 +27,7 @@ const (
 	bufferHead = 4 + 1 + 32 // of a buffer's account, before the code
 	chunk      = 960        // bytes of code in a transaction of 1,232
 	writers    = 24         // transactions in flight
+	writeTries = 5          // of each, where the node does not answer
 	leastMore  = 10_240     // bytes by which a program's account grows at least
 )
 
@@ -68,13 +69,23 @@ func (l loader) buffer(ctx context.Context, by seed.Wallet, code []byte) (solana
 			data := binary.LittleEndian.AppendUint32(nil, uint32(at))
 			data = append(binary.LittleEndian.AppendUint64(data, uint64(len(part))), part...)
 			write := loaderInstruction(writeBuffer, data, solana.Meta(address).WRITE(), solana.Meta(by.Address()).SIGNER())
-			if _, err := l.send.Send(gctx, by.Key, nil, write); err != nil {
+			if err := l.again(gctx, by, write); err != nil {
 				return fmt.Errorf("write %d bytes at %d: %w", len(part), at, err)
 			}
 			return nil
 		})
 	}
 	return address, g.Wait()
+}
+
+// again sends what may take effect twice, and does so again where the node has not answered, as the command line of Solana does.
+func (l loader) again(ctx context.Context, by seed.Wallet, i solana.Instruction) (err error) {
+	for range writeTries {
+		if _, err = l.send.Send(ctx, by.Key, nil, i); err == nil || !chain.Transient(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // hand gives authority over a buffer, or over a program's code, to another key.

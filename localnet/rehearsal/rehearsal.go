@@ -83,6 +83,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	params := seed.Params()
 	r.net, err = network.Start(ctx, network.Config{
 		Engine: o.Engine, Dir: o.Dir, Keepers: keepers, Customers: customers, Nodes: network.DefaultNodes(machines), Params: &params, Log: o.Log,
+		// Measuring takes all processors of one computer in each period, beside the builds that it replaces; demos are about it.
+		KeeperFlags: []string{"--simulate-unmeasured"},
 	})
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ help: ## this list
 demo: ## run the whole market on a local Solana node (ENGINE=surfnet or agave)
 	@scripts/demo.sh $(ENGINE)
 
-rehearsal: ## play the work of operators under load: handover, upgrades, a pause, a lost key, another program, a restore (ENGINE=surfnet or agave)
+rehearsal: ## play the work of operators under load: handover, upgrades, a pause, lost keys, another program, a migration (ENGINE=surfnet or agave)
 	@scripts/rehearsal.sh $(ENGINE)
 
 build: ## build all binaries into build/bin

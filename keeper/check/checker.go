@@ -97,9 +97,6 @@ type progress struct {
 	answered bool // has answered once
 }
 
-// maxAsking bounds the checks in flight.
-const maxAsking = 256
-
 // NewChecker returns a checker that sends no challenge before Run or Tick. Error: options.ErrMissing.
 func NewChecker(o CheckerOptions) (*Checker, error) {
 	if err := options.Complete("checker", o, checkerOptional...); err != nil {
@@ -114,7 +111,7 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 	}
 	return &Checker{
 		o: o, nodes: map[solana.PublicKey]*progress{}, planner: NewPlanner(o.Timing, o.Secs),
-		slots: make(chan struct{}, maxAsking), measuring: make(chan struct{}, maxMeasuring),
+		slots: make(chan struct{}, o.Timing.slots()), measuring: make(chan struct{}, maxMeasuring),
 	}, nil
 }
 

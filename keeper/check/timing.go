@@ -12,6 +12,19 @@ type Timing struct {
 	Timeout time.Duration // of a liveness or inventory answer
 	// EvidenceEvery: one of so many nodes is drawn to show evidence at a period's instant; 0 for none.
 	EvidenceEvery uint8
+	// AtOnce bounds the checks in flight: more memory and connections for more machines that do not answer. 0 stands for DefaultAtOnce.
+	AtOnce int
+}
+
+// DefaultAtOnce is how many checks are in flight at most unless the operator says otherwise.
+const DefaultAtOnce = 256
+
+// slots is how many checks are in flight at most.
+func (t Timing) slots() int {
+	if t.AtOnce == 0 {
+		return DefaultAtOnce
+	}
+	return t.AtOnce
 }
 
 // tick is how often the checker looks for due checks.

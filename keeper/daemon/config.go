@@ -72,6 +72,7 @@ type Timing struct {
 	CheckInterval time.Duration // liveness of each node
 	CheckTimeout  time.Duration // for an answer
 	EvidenceEvery uint          // one of so many nodes is drawn to show evidence in a period; 0 for none
+	ChecksAtOnce  uint          // checks in flight at most
 	ReportDelay   time.Duration // between a period's end and the first proposal
 	RoundTimeout  time.Duration // before the next keeper proposes
 	CrankInterval time.Duration // between looks at what is due
@@ -83,7 +84,7 @@ type Timing struct {
 // DefaultTiming is for public clusters, with periods of an hour.
 func DefaultTiming() Timing {
 	return Timing{
-		CheckInterval: time.Minute, CheckTimeout: 10 * time.Second, EvidenceEvery: 24,
+		CheckInterval: time.Minute, CheckTimeout: 10 * time.Second, EvidenceEvery: 24, ChecksAtOnce: check.DefaultAtOnce,
 		ReportDelay: 20 * time.Second, RoundTimeout: 30 * time.Second, Keep: 26 * time.Hour,
 	}
 }
@@ -91,10 +92,13 @@ func DefaultTiming() Timing {
 // LocalTiming is for local networks, with periods of five seconds.
 func LocalTiming() Timing {
 	return Timing{
-		CheckInterval: 1500 * time.Millisecond, CheckTimeout: time.Second, EvidenceEvery: 4,
+		CheckInterval: 1500 * time.Millisecond, CheckTimeout: time.Second, EvidenceEvery: 4, ChecksAtOnce: check.DefaultAtOnce,
 		ReportDelay: time.Second, RoundTimeout: 1500 * time.Millisecond, Keep: time.Hour,
 	}
 }
+
+// maxChecksAtOnce is more than there are nodes in the largest market that keepers were simulated with.
+const maxChecksAtOnce = 1 << 16
 
 // ErrTiming is the error of timings that do not fit the market.
 var ErrTiming = errors.New("timing does not fit the market")
@@ -131,11 +135,14 @@ func (t Timing) For(p market.Params) (Timing, error) {
 	if t.EvidenceEvery > 255 {
 		return t, fmt.Errorf("%w: --evidence-every must be at most 255", ErrTiming)
 	}
+	if t.ChecksAtOnce < 1 || t.ChecksAtOnce > maxChecksAtOnce {
+		return t, fmt.Errorf("%w: --checks-at-once is %d, not 1 to %d", ErrTiming, t.ChecksAtOnce, maxChecksAtOnce)
+	}
 	return t, nil
 }
 
 func (t Timing) checks() check.Timing {
-	return check.Timing{Every: t.CheckInterval, Timeout: t.CheckTimeout, EvidenceEvery: uint8(t.EvidenceEvery)}
+	return check.Timing{Every: t.CheckInterval, Timeout: t.CheckTimeout, EvidenceEvery: uint8(t.EvidenceEvery), AtOnce: int(t.ChecksAtOnce)}
 }
 
 func (t Timing) consensus() consensus.Timing {

@@ -20,6 +20,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/server"
 	"github.com/gantry-market/gantry/keeper/signing"
@@ -66,7 +67,7 @@ func (r *replica) start() {
 		secs: periodSecs, retention: r.chain.market.Params.ReportRetentionSecs, view: view.New(view.Options{Listeners: []view.Listener{matcher}}), matcher: matcher, pool: statement.NewPool(),
 	}
 	timing, err := Timing{
-		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond,
+		CheckInterval: 450 * time.Millisecond, CheckTimeout: 400 * time.Millisecond, ChecksAtOnce: check.DefaultAtOnce,
 		ReportDelay: 500 * time.Millisecond, RoundTimeout: 800 * time.Millisecond,
 		CrankInterval: 150 * time.Millisecond, CrankStep: 200 * time.Millisecond, Keep: time.Hour,
 	}.For(r.chain.market.Params)

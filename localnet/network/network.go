@@ -28,9 +28,11 @@ type Network struct {
 	cfg    Config
 	bins   binaries
 	builds map[string]string // directories of the binaries of single members
-	mark   string
-	sup    *process.Supervisor
-	engine engine.Engine
+	// signers are keys of keepers apart from their wallets, by the keeper's name.
+	signers map[string]seed.Wallet
+	mark    string
+	sup     *process.Supervisor
+	engine  engine.Engine
 
 	// At is where the node is reached.
 	At engine.Endpoint

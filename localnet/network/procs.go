@@ -44,14 +44,18 @@ func (n *Network) ofKeepers() []string {
 }
 
 // keeperArgs are the flags that registering and running a keeper share.
-func (n *Network) keeperArgs(wallet seed.Wallet, connection []string) []string {
-	return append(connection, "--keypair", wallet.Path, "--data-dir", n.keeperDir(wallet.Name), "--log-json")
+func keeperArgs(key seed.Wallet, dir string, connection []string) []string {
+	return append(connection, "--keypair", key.Path, "--data-dir", dir, "--log-json")
 }
 
-// RegisterKeeper bonds a keeper and waits until its weight counts.
+// RegisterKeeper bonds a keeper. Where its wallet signs it waits until the weight counts; another key has that happen when it runs.
 func (n *Network) RegisterKeeper(ctx context.Context, index int) error {
 	wallet := n.Keys.Keepers[index]
-	return n.keeperCommand(ctx, wallet, "register", "--bond", sdk.GNT(n.cfg.Params.MinBond).String(), "--announce", n.listen(wallet.Name))
+	args := []string{"--bond", sdk.GNT(n.cfg.Params.MinBond).String(), "--announce", n.listen(wallet.Name)}
+	if key, ok := n.signers[wallet.Name]; ok {
+		args = append(args, "--signer", key.Path)
+	}
+	return n.keeperCommand(ctx, wallet, "register", args...)
 }
 
 // ExitKeeper asks for a keeper's bond back; its weight counts no more at once.
@@ -65,8 +69,7 @@ func (n *Network) WithdrawKeeper(ctx context.Context, index int) error {
 }
 
 func (n *Network) keeperCommand(ctx context.Context, wallet seed.Wallet, name string, args ...string) error {
-	all := append(append([]string{name}, n.keeperArgs(wallet, n.direct())...), args...)
-	out, err := runBinary(ctx, n.mark, n.bins.keeper, n.home(wallet.Name), all...)
+	out, err := n.KeeperCommand(ctx, wallet, n.keeperDir(wallet.Name), name, args...)
 	if err == nil {
 		err = out.Err()
 	}
@@ -76,10 +79,27 @@ func (n *Network) keeperCommand(ctx context.Context, wallet seed.Wallet, name st
 	return nil
 }
 
+// KeeperCommand runs a command of gantry-keeper with a key and a data folder, to its end.
+func (n *Network) KeeperCommand(ctx context.Context, key seed.Wallet, dir, name string, args ...string) (Output, error) {
+	return runBinary(ctx, n.mark, n.bins.keeper, n.home(key.Name), append(append([]string{name}, keeperArgs(key, dir, n.direct())...), args...)...)
+}
+
+// UseSigner makes a keeper register with a key apart from its wallet, and run by that key alone from its next start on.
+func (n *Network) UseSigner(keeper string, key seed.Wallet) {
+	if n.signers == nil {
+		n.signers = map[string]seed.Wallet{}
+	}
+	n.signers[keeper] = key
+}
+
 // StartKeeper starts a keeper and returns when it says that it is ready.
 func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	wallet := n.Keys.Keepers[index]
-	args := append(append([]string{"run"}, n.keeperArgs(wallet, n.ofKeepers())...),
+	key, ok := n.signers[wallet.Name]
+	if !ok {
+		key = wallet
+	}
+	args := append(append([]string{"run"}, keeperArgs(key, n.keeperDir(wallet.Name), n.ofKeepers())...),
 		"--listen", n.listen(wallet.Name), "--localnet")
 	args = slices.Concat(args, n.cfg.KeeperFlags, n.cfg.Flags[wallet.Name])
 	if n.cfg.OmitBidsOf != "" {

@@ -208,8 +208,19 @@ func (r *rehearsal) replaceProgram(ctx context.Context) error {
 	return nil
 }
 
-// replace writes a buffer, hands it to the vault, compares it, uses it, and sees the market at work.
+// replace deploys a build, and sees the market at work.
 func (r *rehearsal) replace(ctx context.Context, file string, code []byte) error {
+	if err := r.deploy(ctx, file, code); err != nil {
+		return err
+	}
+	if err := r.trade(ctx); err != nil {
+		return err
+	}
+	return r.lives(ctx)
+}
+
+// deploy writes a buffer, hands it to the vault, compares it and uses it. Nobody but the vault can.
+func (r *rehearsal) deploy(ctx context.Context, file string, code []byte) error {
 	deployer := r.net.Keys.Authority
 	buffer, err := r.loader.buffer(ctx, deployer, code)
 	if err != nil {
@@ -224,17 +235,14 @@ func (r *rehearsal) replace(ctx context.Context, file string, code []byte) error
 	if err := r.equal(ctx, file, "--buffer", buffer.String()); err != nil {
 		return err
 	}
+	if err := r.loader.extend(ctx, sdk.ProgramID, len(code), deployer); err != nil {
+		return fmt.Errorf("make room for the program: %w", err)
+	}
 	if err := r.loader.upgrade(ctx, sdk.ProgramID, buffer, deployer); err == nil {
 		return errors.New("the deployer can still replace the program")
 	}
 	if err := r.loader.upgrade(ctx, sdk.ProgramID, buffer, r.vault); err != nil {
 		return err
 	}
-	if err := r.equal(ctx, file); err != nil {
-		return err
-	}
-	if err := r.trade(ctx); err != nil {
-		return err
-	}
-	return r.lives(ctx)
+	return r.equal(ctx, file)
 }

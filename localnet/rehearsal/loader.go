@@ -20,12 +20,15 @@ const (
 	writeBuffer      uint32 = 1
 	upgradeProgram   uint32 = 3
 	setAuthority     uint32 = 4
+	extendProgram    uint32 = 6
 )
 
 const (
 	bufferHead = 4 + 1 + 32 // of a buffer's account, before the code
 	chunk      = 960        // bytes of code in a transaction of 1,232
 	writers    = 24         // transactions in flight
+	writeTries = 5          // of each, where the node does not answer
+	leastMore  = 10_240     // bytes by which a program's account grows at least
 )
 
 // loader replaces programs as their operators do.
@@ -66,7 +69,7 @@ func (l loader) buffer(ctx context.Context, by seed.Wallet, code []byte) (solana
 			data := binary.LittleEndian.AppendUint32(nil, uint32(at))
 			data = append(binary.LittleEndian.AppendUint64(data, uint64(len(part))), part...)
 			write := loaderInstruction(writeBuffer, data, solana.Meta(address).WRITE(), solana.Meta(by.Address()).SIGNER())
-			if _, err := l.send.Send(gctx, by.Key, nil, write); err != nil {
+			if err := l.again(gctx, by, write); err != nil {
 				return fmt.Errorf("write %d bytes at %d: %w", len(part), at, err)
 			}
 			return nil
@@ -75,10 +78,36 @@ func (l loader) buffer(ctx context.Context, by seed.Wallet, code []byte) (solana
 	return address, g.Wait()
 }
 
+// again sends what may take effect twice, and does so again where the node has not answered, as the command line of Solana does.
+func (l loader) again(ctx context.Context, by seed.Wallet, i solana.Instruction) (err error) {
+	for range writeTries {
+		if _, err = l.send.Send(ctx, by.Key, nil, i); err == nil || !chain.Transient(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // hand gives authority over a buffer, or over a program's code, to another key.
 func (l loader) hand(ctx context.Context, account solana.PublicKey, from seed.Wallet, to solana.PublicKey) error {
 	i := loaderInstruction(setAuthority, nil, solana.Meta(account).WRITE(), solana.Meta(from.Address()).SIGNER(), solana.Meta(to))
 	_, err := l.send.Send(ctx, from.Key, nil, i)
+	return err
+}
+
+// extend makes room for code of a length in a program's account, where it has less. The payer pays the rent.
+func (l loader) extend(ctx context.Context, program solana.PublicKey, length int, payer seed.Wallet) error {
+	code, err := l.chain.Code(ctx, program, chain.Confirmed)
+	if err != nil {
+		return err
+	}
+	if length <= len(code.Bytes) {
+		return nil
+	}
+	more := max(length-len(code.Bytes), leastMore)
+	i := loaderInstruction(extendProgram, binary.LittleEndian.AppendUint32(nil, uint32(more)), solana.Meta(code.Account).WRITE(), solana.Meta(program).WRITE(),
+		solana.Meta(solana.SystemProgramID), solana.Meta(payer.Address()).WRITE().SIGNER())
+	_, err = l.send.Send(ctx, payer.Key, nil, i)
 	return err
 }
 

@@ -22,8 +22,10 @@ type Options struct {
 	Engine engine.Kind
 	// Dir is the state directory; logs stay there.
 	Dir string
-	// Next is a folder with the next build of gantry-keeper and gantry-agent.
+	// Next is a folder with the next build of gantry, gantry-keeper and gantry-agent.
 	Next string
+	// NextProgram is a build of the program with a later layout of models (migration/program.patch), which the builds in Next read.
+	NextProgram string
 	// Out gets the steps, for people.
 	Out io.Writer
 	Log zerolog.Logger
@@ -69,7 +71,8 @@ func (r *rehearsal) steps() []step {
 		{"the guardian pauses; running leases are paid; the market opens again", r.pauseAndOpen},
 		{"the guardian's key is lost and replaced", r.replaceGuardian},
 		{"the program is replaced by another build, and brought back", r.replaceProgram},
-		{"a keeper's machine is gone; its evidence is restored, it signs anew", r.restoreKeeper},
+		{"a keeper's machine is stolen with its key; the wallet names another", r.loseKey},
+		{"the program is upgraded; models are migrated to another layout", r.migrateModels},
 		{"everything ends: no lease lost, no report missing, no bond touched", r.judge},
 	}
 }
@@ -80,6 +83,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	params := seed.Params()
 	r.net, err = network.Start(ctx, network.Config{
 		Engine: o.Engine, Dir: o.Dir, Keepers: keepers, Customers: customers, Nodes: network.DefaultNodes(machines), Params: &params, Log: o.Log,
+		// Measuring takes all processors of one computer in each period, beside the builds that it replaces; demos are about it.
+		KeeperFlags: []string{"--simulate-unmeasured"},
 	})
 	if err != nil {
 		return err
@@ -106,6 +111,9 @@ func (r *rehearsal) play(ctx context.Context) error {
 	if err := r.view.Ready(ctx); err != nil {
 		return err
 	}
+	if err := r.hotKeys(ctx); err != nil {
+		return err
+	}
 	if err := r.net.Launch(ctx); err != nil {
 		return err
 	}
@@ -115,6 +123,9 @@ func (r *rehearsal) play(ctx context.Context) error {
 	}
 	for _, m := range r.net.Nodes {
 		r.net.UseBuild(m.Name, r.o.Next)
+	}
+	for _, c := range r.net.Keys.Customers {
+		r.net.UseBuild(c.Name, r.o.Next)
 	}
 	steps := r.steps()
 	last := len(steps) - 1

@@ -2,16 +2,13 @@ package rehearsal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/localnet/network"
 )
 
 // upgradeKeepers gives the next build to all keepers but the last, one after the other.
@@ -100,50 +97,4 @@ func (r *rehearsal) upgradeMachines(ctx context.Context) error {
 		return err
 	}
 	return r.trade(ctx)
-}
-
-// restoreKeeper backs the last keeper's evidence up, takes its machine away with all that it had, and sets it up again from
-// the wallet and the backup. It has no store of what it signed, and so signs nothing about periods that are not over.
-func (r *rehearsal) restoreKeeper(ctx context.Context) error {
-	index := keepers - 1
-	name := r.net.Keys.Keepers[index].Name
-	data, backup := r.net.DataDir(name), filepath.Join(r.net.Dir(), "backup-of-"+name)
-	copied, err := r.evidence(ctx, "backup", data, backup)
-	if err != nil {
-		return err
-	}
-	if copied == 0 {
-		return errors.New("the keeper has no bundle of evidence: nothing could be restored")
-	}
-	if err := r.net.Fail(ctx, name); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(data); err != nil {
-		return err
-	}
-	if restored, err := r.evidence(ctx, "restore", data, backup); err != nil || restored != copied {
-		return errors.Join(err, fmt.Errorf("%d bundles of %d were restored", restored, copied))
-	}
-	if err := r.net.StartKeeper(ctx, index); err != nil {
-		return err
-	}
-	return r.votes(ctx, index)
-}
-
-// evidence runs a subcommand of `gantry-keeper evidence` and returns how many bundles it copied.
-func (r *rehearsal) evidence(ctx context.Context, what, data, backup string) (int, error) {
-	program, err := network.Binary("gantry-keeper")
-	if err != nil {
-		return 0, err
-	}
-	cmd := exec.CommandContext(ctx, program, "evidence", what, "--json", "--data", data, backup)
-	out, err := cmd.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			err = fmt.Errorf("%w: %s", err, exit.Stderr)
-		}
-		return 0, fmt.Errorf("evidence %s: %w", what, err)
-	}
-	return bundles(out)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	"github.com/stretchr/testify/require"
 
+	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -82,6 +84,42 @@ func TestAlertsOfTheMarketFireByTheirFaults(t *testing.T) {
 	for _, a := range alerts {
 		t.Run(a.name, func(t *testing.T) { r.judge(t, a) })
 	}
+}
+
+// A keeper whose checks in flight are fewer than its machines leaves checks out while none of them answers. One that has room for more
+// does not, of the same machines.
+func TestAnOverloadedKeeperRaisesItsAlert(t *testing.T) {
+	needsPromtool(t)
+	ctx := t.Context()
+	params := seed.Params()
+	params.PeriodSecs = 60 // longer than the fault: no report suspends a machine meanwhile
+	params.ReportRetentionSecs = 6*params.PeriodSecs + params.AppealSecs
+	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	const overloaded, other = "keeper-1", "keeper-2"
+	n, err := network.Start(ctx, network.Config{
+		Engine: kind(t), Dir: stateDir(t), Keepers: 2, Nodes: network.DefaultNodes(6), Params: &params, Log: warnings(t),
+		KeeperFlags: []string{"--check-interval", "1500ms", "--check-timeout", "1500ms"},
+		Flags:       map[string][]string{overloaded: {"--checks-at-once", "3"}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(ctx))
+	r := record(t, n.Metrics, map[string]string{overloaded: "gantry-keeper", other: "gantry-keeper"})
+	for _, k := range []string{overloaded, other} {
+		r.shown(t, k, "gantry_keeper_nodes_watched", equals(6), `duty="all"`)
+		r.shown(t, k, "gantry_keeper_checks_skipped_total", equals(0))
+	}
+	from := r.now() - 1
+	for _, m := range n.Nodes {
+		pid, err := n.Pid(m.Name)
+		require.NoError(t, err)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+		defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }() // so that they end
+	}
+	r.shown(t, overloaded, "gantry_keeper_checks_skipped_total", func(v float64) bool { return v > 0 })
+	a := r.lasts(t, alert{daemon: "keeper", name: "GantryKeeperOverloaded", instance: overloaded, step: time.Minute, quiet: from}, r.now()-from+12)
+	r.judge(t, a)
+	r.judgeQuiet(t, alert{daemon: "keeper", name: "GantryKeeperOverloaded", instance: other, step: time.Minute, quiet: a.fires})
 }
 
 // strangers are peers that no one knows, each there for less than the time that they are let. Sixteen addresses with eight

@@ -77,7 +77,7 @@ func one(ctx context.Context, o Options, machines int) (m Market, err error) {
 	check := min(max(o.Period/60, 1500*time.Millisecond), time.Minute)
 	n, err := network.Start(ctx, network.Config{
 		Engine: o.Engine, Dir: o.Dir, Keepers: keepers, Customers: 3, Nodes: nodes, Params: &params, Fleet: shared, Log: o.Log,
-		KeeperFlags: []string{"--check-interval", check.String(), "--check-timeout", min(2*check, 10*time.Second).String(), "--simulate-unmeasured"},
+		KeeperFlags: []string{"--check-interval", check.String(), "--check-timeout", min(check, 10*time.Second).String(), "--simulate-unmeasured"},
 	})
 	if err != nil {
 		return m, err

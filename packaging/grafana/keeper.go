@@ -27,7 +27,7 @@ func keeper() Dashboard {
 		{"Checks", []Panel{
 			{"Checks a minute", "By kind and result.", "", []Line{{"sum by (kind, result) (rate(gantry_keeper_checks_total" + on + "[5m])) * 60", "{{kind}} {{result}}"}}},
 			{"Time to an answer", "The slowest of twenty took at least this long.", "s", []Line{p95("check_seconds", "kind")}},
-			{"Left out", "Checks that were left out because too many were due: the keeper needs more processors.", "", []Line{{"increase(gantry_keeper_checks_skipped_total" + on + "[10m])", "{{instance}}"}}},
+			{"Left out", "Checks that were left out because too many were due: the keeper needs a higher --checks-at-once, or more processors.", "", []Line{{"increase(gantry_keeper_checks_skipped_total" + on + "[10m])", "{{instance}}"}}},
 			{"Statements", "Held, and messages with an invalid one.", "", []Line{
 				{"gantry_keeper_statements_held" + on, "{{instance}} held"}, {"increase(gantry_keeper_statements_rejected_total" + on + "[1h])", "{{instance}} invalid in the last hour"},
 			}},

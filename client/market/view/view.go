@@ -2,6 +2,8 @@ package view
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -80,7 +82,9 @@ func (v *View) Run(ctx context.Context, s Source) error {
 	return w.Run(ctx, func(e watch.Event) { v.applyLogged(e) })
 }
 
-// Snapshot reads the accounts of a scope once into a View that does not follow the chain.
+// Snapshot reads the accounts of a scope once into a View that does not follow the chain. Where one has a layout that this version
+// does not know, as after an upgrade of the program, it fails: a market without that account would be a wrong one. Errors:
+// market.ErrProgramMismatch, the chain's.
 func Snapshot(ctx context.Context, c *chain.Client, v *View, at chain.Commitment, s watch.Scope) error {
 	accounts, _, err := watch.Read(ctx, c, market.ProgramID, at, s)
 	if watch.Refused(err) && !s.All() {
@@ -91,7 +95,11 @@ func Snapshot(ctx context.Context, c *chain.Client, v *View, at chain.Commitment
 		return err
 	}
 	for _, a := range accounts {
-		v.applyLogged(watch.Event{Pubkey: a.Key, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: a.Slot})
+		err := v.Apply(watch.Event{Pubkey: a.Key, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: a.Slot})
+		if errors.Is(err, market.ErrLayout) {
+			return &market.Error{Reason: fmt.Sprintf("%v: %v", market.ErrProgramMismatch, err), Advice: "update gantry to the version of the market's program", Kind: market.ErrProgramMismatch, Cause: err}
+		}
+		v.logged(a.Key, a.Slot, err)
 	}
 	v.SetReady()
 	return nil
@@ -111,8 +119,12 @@ func (v *View) Ready(ctx context.Context) error {
 }
 
 func (v *View) applyLogged(e watch.Event) {
-	if err := v.Apply(e); err != nil {
-		v.log.Warn().Str("account", e.Pubkey.String()).Uint64("slot", e.Slot).Err(err).Msg("account does not decode")
+	v.logged(e.Pubkey, e.Slot, v.Apply(e))
+}
+
+func (v *View) logged(account solana.PublicKey, slot uint64, err error) {
+	if err != nil {
+		v.log.Warn().Str("account", account.String()).Uint64("slot", slot).Err(err).Msg("account does not decode")
 	}
 }
 

@@ -49,6 +49,10 @@ func (r *rehearsal) loseKey(ctx context.Context) error {
 	index := keepers - 1
 	wallet := r.net.Keys.Keepers[index]
 	data, backup := r.net.DataDir(wallet.Name), filepath.Join(r.net.Dir(), "backup-of-"+wallet.Name)
+	stolen := filepath.Join(r.net.Dir(), "stolen-from-"+wallet.Name)
+	if err := errors.Join(os.RemoveAll(backup), os.RemoveAll(stolen)); err != nil { // of an earlier rehearsal
+		return err
+	}
 	copied, err := r.evidence(ctx, "backup", data, backup)
 	if err != nil {
 		return err
@@ -59,7 +63,6 @@ func (r *rehearsal) loseKey(ctx context.Context) error {
 	if err := r.net.Fail(ctx, wallet.Name); err != nil {
 		return err
 	}
-	stolen := filepath.Join(r.net.Dir(), "stolen-from-"+wallet.Name)
 	if err := os.Rename(data, stolen); err != nil {
 		return err
 	}

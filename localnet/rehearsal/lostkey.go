@@ -49,6 +49,11 @@ func (r *rehearsal) loseKey(ctx context.Context) error {
 	index := keepers - 1
 	wallet := r.net.Keys.Keepers[index]
 	data, backup := r.net.DataDir(wallet.Name), filepath.Join(r.net.Dir(), "backup-of-"+wallet.Name)
+	stolen := filepath.Join(r.net.Dir(), "stolen-from-"+wallet.Name)
+	offline := filepath.Join(r.net.Dir(), "offline-"+wallet.Name)
+	if err := errors.Join(os.RemoveAll(backup), os.RemoveAll(stolen), os.RemoveAll(offline)); err != nil { // of an earlier rehearsal
+		return err
+	}
 	copied, err := r.evidence(ctx, "backup", data, backup)
 	if err != nil {
 		return err
@@ -59,7 +64,6 @@ func (r *rehearsal) loseKey(ctx context.Context) error {
 	if err := r.net.Fail(ctx, wallet.Name); err != nil {
 		return err
 	}
-	stolen := filepath.Join(r.net.Dir(), "stolen-from-"+wallet.Name)
 	if err := os.Rename(data, stolen); err != nil {
 		return err
 	}
@@ -67,7 +71,7 @@ func (r *rehearsal) loseKey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.nameSigner(ctx, wallet, next); err != nil {
+	if err := r.nameSigner(ctx, wallet, next, offline); err != nil {
 		return err
 	}
 	if err := r.formerKey(ctx, wallet, stolen); err != nil {
@@ -87,8 +91,7 @@ func (r *rehearsal) loseKey(ctx context.Context) error {
 }
 
 // nameSigner has a key agree on the keeper's new machine, and the wallet name it where the wallet is: neither file leaves its machine.
-func (r *rehearsal) nameSigner(ctx context.Context, wallet, next seed.Wallet) error {
-	dir := filepath.Join(r.net.Dir(), "offline-"+wallet.Name)
+func (r *rehearsal) nameSigner(ctx context.Context, wallet, next seed.Wallet, dir string) error {
 	consent, err := r.net.KeeperCommand(ctx, next, dir, "consent", wallet.Address().String())
 	if err = errors.Join(err, consent.Err()); err != nil {
 		return err

@@ -122,6 +122,64 @@ func TestAnOverloadedKeeperRaisesItsAlert(t *testing.T) {
 	r.judgeQuiet(t, alert{daemon: "keeper", name: "GantryKeeperOverloaded", instance: other, step: time.Minute, quiet: a.fires})
 }
 
+// A machine that is measured below its class leaves the market before that costs it stake, and its owner is told twice. An order
+// for its model reaches nothing then. Its owner brings it back, and it leaves again while the row of slow periods grows.
+func TestASlowMachineLeavesTheMarket(t *testing.T) {
+	needsPromtool(t)
+	ctx := t.Context()
+	const slow = "node-2"
+	nodes := network.DefaultNodes(2)
+	nodes[1].Slow = 8
+	n, err := network.Start(ctx, network.Config{
+		Engine: kind(t), Dir: stateDir(t), Keepers: 4, Customers: 1, Nodes: nodes, Models: seed.Calibrated(), Log: warnings(t),
+		Flags: map[string][]string{slow: {"--stay-when-slow=false"}}, // as a machine of a real market is run
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(ctx))
+	r := record(t, n.Metrics, map[string]string{"node-1": "gantry-agent", slow: "gantry-agent"})
+	r.shown(t, slow, "gantry_agent_slow_periods", func(v float64) bool { return v > 0 })
+	tells := r.lasts(t, alert{daemon: "agent", name: "GantryAgentSlow", instance: slow, step: 15 * time.Second, quiet: 0}, r.now()-1)
+	r.shown(t, slow, "gantry_agent_not_offering", equals(1), `reason="slow"`)
+	left := r.lasts(t, alert{daemon: "agent", name: "GantryAgentLeftSlow", instance: slow, step: 15 * time.Second, quiet: tells.fires}, r.now()-1-tells.fires)
+	r.judge(t, tells)
+	r.judge(t, left)
+	r.judgeQuiet(t, alert{daemon: "agent", name: "GantryAgentSlow", instance: "node-1", step: 15 * time.Second, quiet: left.fires})
+
+	machine, err := n.Machine(slow)
+	require.NoError(t, err)
+	params := seed.Params()
+	limit := sdk.SlowPeriods(&params)
+	record := func() sdk.Node {
+		node, known := snapshotOf(t, n).Node(machine.Address)
+		require.True(t, known)
+		return node
+	}
+	var out sdk.Node
+	require.Eventually(t, func() bool { out = record(); return out.State() != sdk.NodeActive }, time.Minute, 200*time.Millisecond)
+	require.Less(t, out.SlowPeriods, limit, "it left before its stake was touched")
+	require.Zero(t, out.PendingFaults)
+	t.Logf("left after %d slow periods of %d: %s", out.SlowPeriods, limit, out.FiguresText())
+	// The reports of what was measured before it left may come after; then the row grows no more.
+	require.NoError(t, pause(ctx, 3*seed.Period))
+	out = record()
+	require.Less(t, out.SlowPeriods, limit)
+	require.NoError(t, pause(ctx, 3*seed.Period))
+	require.Equal(t, out.SlowPeriods, record().SlowPeriods)
+	require.Zero(t, record().PendingFaults)
+
+	require.NoError(t, n.ActivateNode(ctx, machine))
+	require.Eventually(t, func() bool {
+		node := record()
+		return node.State() == sdk.NodeActive
+	}, time.Minute, 200*time.Millisecond)
+	require.Eventually(t, func() bool {
+		node := record()
+		return node.State() != sdk.NodeActive
+	}, 2*time.Minute, 200*time.Millisecond, "it leaves again when its row has grown")
+	require.Zero(t, record().PendingFaults)
+}
+
 // strangers are peers that no one knows, each there for less than the time that they are let. Sixteen addresses with eight
 // keys each are as many as a gateway takes.
 func strangers(ctx context.Context, t *testing.T, wg *sync.WaitGroup, gateway [32]byte, at string) {

@@ -40,7 +40,7 @@ type Notices struct {
 
 type openPaymentInput struct {
 	Body struct {
-		Amount  string `json:"amount" pattern:"^[0-9]{1,5}(\\.[0-9]{1,6})?$" example:"10" doc:"USDC, more than 0 and at most 10,000"`
+		Amount  string `json:"amount" pattern:"^[0-9]{1,12}(\\.[0-9]{1,6})?$" patternDescription:"USDC, such as 10 or 2.50" example:"10" doc:"USDC, more than 0 and at most 10,000"`
 		Seconds int64  `json:"seconds,omitempty" minimum:"60" maximum:"3600" default:"900" doc:"How long the link lasts"`
 	}
 }

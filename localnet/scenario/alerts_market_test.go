@@ -168,6 +168,7 @@ func TestASlowMachineLeavesTheMarket(t *testing.T) {
 	require.Equal(t, out.SlowPeriods, record().SlowPeriods)
 	require.Zero(t, record().PendingFaults)
 
+	// Between the second time and the fault is one report here, where six slow periods in a row are one; a real market takes sixteen.
 	require.NoError(t, n.ActivateNode(ctx, machine))
 	require.Eventually(t, func() bool {
 		node := record()
@@ -177,7 +178,6 @@ func TestASlowMachineLeavesTheMarket(t *testing.T) {
 		node := record()
 		return node.State() != sdk.NodeActive
 	}, 2*time.Minute, 200*time.Millisecond, "it leaves again when its row has grown")
-	require.Zero(t, record().PendingFaults)
 }
 
 // strangers are peers that no one knows, each there for less than the time that they are let. Sixteen addresses with eight

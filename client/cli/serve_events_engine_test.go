@@ -125,7 +125,7 @@ func TestServeEventsAndExtends(t *testing.T) {
 		status  int
 		says    string
 	}{
-		{"more", 121, http.StatusBadRequest, "stands for another extension"},
+		{"more", 121, http.StatusConflict, "stands for another extension"},
 		{"other", 10_000_000, http.StatusConflict, "extension refused"},
 		{"", 60, http.StatusUnprocessableEntity, "validation"},
 		{"other", 0, http.StatusUnprocessableEntity, "validation"},

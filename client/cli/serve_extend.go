@@ -55,7 +55,7 @@ func (x *extender) Extend(ctx context.Context, key string, lease solana.PublicKe
 	}
 	tx, err := ss.submit(x.m, in)
 	if errors.Is(err, txm.ErrMismatch) {
-		return service.Lease{}, usage(fmt.Sprintf("the key %q stands for another extension", key), "choose another Idempotency-Key")
+		return service.Lease{}, refused(fmt.Sprintf("the key %q stands for another extension", key), "choose another Idempotency-Key")
 	}
 	if err != nil {
 		return service.Lease{}, err

@@ -60,7 +60,18 @@ func TestATeamSharesAServer(t *testing.T) {
 		var got struct {
 			Leases []struct{ Address string }
 		}
-		require.NoError(t, json.Unmarshal(ask(http.StatusCreated, who, http.MethodPost, "/v1/orders", "one", order), &got))
+		// On a busy machine it is still being bought when the server answers first.
+		require.Eventually(t, func() bool {
+			status, raw, err := s.ask(http.MethodPost, "/v1/orders", s.tokens[who], "one", order)
+			require.NoError(t, err)
+			said = append(said, raw)
+			if status == http.StatusAccepted {
+				return false
+			}
+			require.Equal(t, http.StatusCreated, status, "%s", raw)
+			require.NoError(t, json.Unmarshal(raw, &got))
+			return true
+		}, 3*time.Minute, time.Second)
 		require.Len(t, got.Leases, 1)
 		return got.Leases[0].Address
 	}
@@ -90,7 +101,6 @@ func TestATeamSharesAServer(t *testing.T) {
 	require.Equal(t, 600_000-cost(300), left["main"])
 	require.Equal(t, 400_000-cost(300)-cost(60), left["ops"], "what a budget has spent follows from the chain; a repeated key spends once")
 	ask(http.StatusConflict, "ops", http.MethodPost, "/v1/orders", "large", map[string]any{"gpu": "A100", "seconds": 3000, "maxPricePerGpuHour": "1.3", "allowSimulated": true, "command": []string{"true"}})
-	ask(http.StatusOK, "main", http.MethodPost, "/v1/leases/"+mine+"/stop", "", nil)
 	s.team(nil, "token", "revoke", "ci-vic")
 	require.Contains(t, string(ask(http.StatusUnauthorized, "vic", http.MethodGet, "/v1/leases", "", nil)), "revoked")
 
@@ -106,9 +116,8 @@ func TestATeamSharesAServer(t *testing.T) {
 	got := thief(t, s, stolen)
 	require.LessOrEqual(t, got, risk)
 	require.Less(t, risk-got, 2*cost(60), "the thief had all but less than a minute of each key")
-	for name, rest := range s.left() {
-		require.Less(t, rest, cost(60), name)
-	}
+	// Only now: what a lease that ends gives back could be spent, too. Orders of the thief that reach no machine give theirs back.
+	ask(http.StatusOK, "main", http.MethodPost, "/v1/leases/"+mine+"/stop", "", nil)
 
 	// A certificate: the same server over TLS.
 	s.kill()

@@ -33,9 +33,10 @@ next_program() {
   cp "$built" "$1"
 }
 
-# next_binary DIR PACKAGE...: builds packages with the patched sources in the place of the checkout's.
+# next_binary DIR PACKAGE...: builds packages with the patched sources in the place of the checkout's. They lie in a folder that
+# ./... leaves out.
 next_binary() {
-  local into=$1 dir=build/rehearsal/client
+  local into=$1 dir=build/rehearsal/_client
   shift
   changed "$dir" "$patches/client.patch" client/market/decode.go
   printf '{"Replace": {"%s": "%s"}}\n' "$root/client/market/decode.go" "$root/$dir/client/market/decode.go" >build/rehearsal/overlay.json

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,35 +35,40 @@ func HostProgram(t testing.TB, name string) (out []Entry) {
 	if err != nil {
 		return nil
 	}
-	listed, err := exec.Command("ldd", path).Output()
-	require.NoError(t, err)
-	for _, word := range append(strings.Fields(string(listed)), path) {
-		if !filepath.IsAbs(word) {
-			continue
-		}
-		raw, err := os.ReadFile(word)
-		require.NoError(t, err)
-		out = append(out, File(strings.TrimPrefix(word, "/"), string(raw)))
+	for _, file := range append(linked(t, path), path) {
+		out = append(out, hostFile(t, file))
 	}
 	return out
 }
 
-// CUDALibraries are the parts of this machine's C library that libcuda links beside those of a program, for images of programs
+// linked are the files of the libraries that a program links.
+func linked(t testing.TB, program string) []string {
+	t.Helper()
+	listed, err := exec.Command("ldd", program).Output()
+	require.NoError(t, err)
+	return slices.DeleteFunc(strings.Fields(string(listed)), func(word string) bool { return !filepath.IsAbs(word) })
+}
+
+// hostFile is a file of this machine, at the same path.
+func hostFile(t testing.TB, path string) Entry {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return File(strings.TrimPrefix(path, "/"), string(raw))
+}
+
+// CUDALibraries are the parts of this machine's C library that libcuda links and a program does not, for images of programs
 // that load it.
 func CUDALibraries(t testing.TB, program string) (out []Entry) {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	require.NoError(t, err)
-	listed, err := exec.Command("ldd", path).Output()
-	require.NoError(t, err)
-	for _, word := range strings.Fields(string(listed)) {
-		if filepath.Base(word) != "libc.so.6" || !filepath.IsAbs(word) {
+	for _, file := range linked(t, path) {
+		if filepath.Base(file) != "libc.so.6" {
 			continue
 		}
 		for _, name := range []string{"libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"} {
-			raw, err := os.ReadFile(filepath.Join(filepath.Dir(word), name))
-			require.NoError(t, err)
-			out = append(out, File(strings.TrimPrefix(filepath.Join(filepath.Dir(word), name), "/"), string(raw)))
+			out = append(out, hostFile(t, filepath.Join(filepath.Dir(file), name)))
 		}
 	}
 	require.NotEmpty(t, out, "%s does not link the C library", path)

@@ -14,6 +14,13 @@ func ProfileOf(p bindings.MeasureProfile) measure.Profile {
 	}
 }
 
+// ProfileArgs is what GPUs are measured by, as a model's account and instructions have it: the inverse of ProfileOf.
+func ProfileArgs(p measure.Profile) bindings.MeasureProfile {
+	return bindings.MeasureProfile{
+		Order: p.Order, Fold: p.Fold, Rows: p.Rows, ChainMs: p.ChainMs, Resident: p.Resident, WalkMs: p.WalkMs, Lanes: p.Lanes,
+	}
+}
+
 // ProfileText is a profile as the command line has it: order, fold, rows, milliseconds of the chain, resident rounds,
 // milliseconds of walks, lanes.
 func ProfileText(p bindings.MeasureProfile) string {

@@ -77,8 +77,7 @@ func passesFor(x, as *class.GPU) bool {
 
 // ClassProfile is what GPUs of a class are measured by, as the program has it.
 func ClassProfile(g *class.GPU) bindings.MeasureProfile {
-	p := g.Profile
-	return bindings.MeasureProfile{Order: p.Order, Fold: p.Fold, Rows: p.Rows, ChainMs: p.ChainMs, Resident: p.Resident, WalkMs: p.WalkMs, Lanes: p.Lanes}
+	return market.ProfileArgs(g.Profile.Format())
 }
 
 // ClassNamed finds a class of the table by its name or a part of it. Errors: Failure, for one that is not supported,

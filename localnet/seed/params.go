@@ -107,8 +107,8 @@ func Calibrated() []bindings.GpuModelArgs {
 // asks for, and its profile is the class's with a chain and walks of a few seconds.
 func ModelOf(g *class.GPU) bindings.GpuModelArgs {
 	m := model(H100+1, g.Name, 200*GNT, 2_400_000)
-	p := g.Profile
-	m.Profile = bindings.MeasureProfile{Order: p.Order, Fold: p.Fold, Rows: p.Rows, ChainMs: 4_000, Resident: p.Resident, WalkMs: 1_000, Lanes: p.Lanes}
+	m.Profile = sdk.ProfileArgs(g.Profile.Format())
+	m.Profile.ChainMs, m.Profile.WalkMs = 4_000, 1_000
 	if g.Measured != nil {
 		m.MinOperations, m.MinBandwidth = g.Measured.Thresholds()
 	}

@@ -118,6 +118,18 @@ func (m *measurement) takes() time.Duration {
 	return 2*longest + inspectSlack
 }
 
+// sleep waits for a time. Error: of ctx, if it ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
 // drawWait is a random time within what is left of a lease.
 func drawWait(left time.Duration) (time.Duration, error) {
 	n, err := rand.Int(rand.Reader, big.NewInt(int64(max(left, 1))))
@@ -127,7 +139,7 @@ func drawWait(left time.Duration) (time.Duration, error) {
 	return time.Duration(n.Int64()), nil
 }
 
-// inspect measures a machine beside its job, and says what comes of it. why is why it does not pass; nil also where the job
+// inspect measures a machine while its job runs, and says what it finds. why is why it does not pass; nil also where the job
 // has left it no memory, which a machine cannot be blamed for.
 func (d *deployment) inspect(ctx context.Context, l market.Lease, m *measurement) (why, err error) {
 	found, why, err := m.inspect(ctx, d.remote)
@@ -150,10 +162,8 @@ func (m *measurement) inspect(ctx context.Context, r *remote) (found string, why
 	m.lease.Beside, m.promise.Least = true, inspectedShare
 	for i := range inspectTries {
 		if i > 0 {
-			select {
-			case <-ctx.Done():
-				return "", nil, ctx.Err()
-			case <-time.After(inspectPause):
+			if err := sleep(ctx, inspectPause); err != nil {
+				return "", nil, err
 			}
 		}
 		m.run(ctx, r, nil)

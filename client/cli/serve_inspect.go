@@ -20,7 +20,7 @@ import (
 )
 
 // inspections measures machines of leases that a server has bought, as deploy --inspect does for the lease that it attends,
-// and knows what came of it. What is known is stored beside each purchase, so that a server that is killed goes on with what is due.
+// and knows what it has found. That is stored with each purchase, so that a server that is killed goes on with what is due.
 type inspections struct {
 	ctx context.Context // of the server
 	wg  sync.WaitGroup
@@ -158,12 +158,8 @@ func (i *inspections) inspect(b *buyer, l *service.Lease) service.Inspection {
 	if over != nil {
 		return *over
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-i.ctx.Done():
+	if sleep(i.ctx, wait) != nil {
 		return service.Inspection{}
-	case <-t.C:
 	}
 	var x service.Inspection
 	over = i.onRunning(b, l, func(ss *session, v *view.View, _ *market.Lease, m *measurement) error {
@@ -197,12 +193,8 @@ func (i *inspections) inspect(b *buyer, l *service.Lease) service.Inspection {
 func (i *inspections) onRunning(b *buyer, l *service.Lease, f func(*session, *view.View, *market.Lease, *measurement) error) *service.Inspection {
 	var err error
 	for try := range inspectTries {
-		if try > 0 {
-			select {
-			case <-i.ctx.Done():
-				return &service.Inspection{}
-			case <-time.After(inspectPause):
-			}
+		if try > 0 && sleep(i.ctx, inspectPause) != nil {
+			return &service.Inspection{}
 		}
 		var missed bool
 		if missed, err = i.once(b, l, f); missed {
@@ -258,10 +250,8 @@ func (i *inspections) end(b *buyer, l *service.Lease) string {
 			err = stopped
 			break
 		}
-		select {
-		case <-i.ctx.Done():
+		if sleep(i.ctx, inspectPause) != nil {
 			return ""
-		case <-time.After(inspectPause):
 		}
 	}
 	return fmt.Sprintf("; the lease could not be ended, and is billed: %v", err)

@@ -22,7 +22,7 @@ const (
 	InspectionMissed = "missed"
 )
 
-// Inspection is what came of measuring a lease's machine beside its job, for a customer who has asked for that with the
+// Inspection is what measuring a lease's machine while its job runs has found, for a customer who has asked for that with the
 // order.
 type Inspection struct {
 	State     string `json:"state" enum:"due,spared,passed,failed,undecided,missed" doc:"due: at a random second that is to come. spared: auto has not drawn the lease. failed: the machine does not pass, and its lease is ended. undecided: nothing is known of the machine, such as where the job has left it no memory. missed: the lease was over before"`

@@ -219,7 +219,7 @@ func (r *rehearsal) replace(ctx context.Context, file string, code []byte) error
 	return r.lives(ctx)
 }
 
-// deploy writes a buffer, hands it to the vault, compares it and uses it. Nobody but the vault can.
+// deploy writes a buffer, hands it to the vault, compares it and uses it, which only the vault can.
 func (r *rehearsal) deploy(ctx context.Context, file string, code []byte) error {
 	deployer := r.net.Keys.Authority
 	buffer, err := r.loader.buffer(ctx, deployer, code)

@@ -18,7 +18,7 @@ import (
 	"github.com/gantry-market/gantry/localnet/seed"
 )
 
-// formerTimeout bounds how long a keeper may run with a key that signs for nobody any more.
+// formerTimeout bounds how long a keeper may run with a key that signs for no keeper any more.
 const formerTimeout = 30 * time.Second
 
 // hotKey makes a key for a keeper, with SOL for what it sends.

@@ -83,7 +83,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	params := seed.Params()
 	r.net, err = network.Start(ctx, network.Config{
 		Engine: o.Engine, Dir: o.Dir, Keepers: keepers, Customers: customers, Nodes: network.DefaultNodes(machines), Params: &params, Log: o.Log,
-		// Measuring takes all processors of one computer in each period, beside the builds that it replaces; demos are about it.
+		// Measuring takes all processors of this computer in each period. Where the embedded engine stalls, its blocks' times are out
+		// of order (docs/roadmap.md), and keepers name different instants.
 		KeeperFlags: []string{"--simulate-unmeasured"},
 	})
 	if err != nil {

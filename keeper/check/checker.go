@@ -81,6 +81,7 @@ type Checker struct {
 	round     Round
 	instant   *instant.Instant // of the round's period, once it is known
 	measured  measured
+	restarts  map[solana.PublicKey]records.Period // nodes that lost what they had signed, and when
 	lines     lines
 	scanAt    time.Time
 	slots     chan struct{}
@@ -110,7 +111,7 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 		o.Rand = rand.Reader
 	}
 	return &Checker{
-		o: o, nodes: map[solana.PublicKey]*progress{}, planner: NewPlanner(o.Timing, o.Secs),
+		o: o, nodes: map[solana.PublicKey]*progress{}, restarts: map[solana.PublicKey]records.Period{}, planner: NewPlanner(o.Timing, o.Secs),
 		slots: make(chan struct{}, o.Timing.slots()), measuring: make(chan struct{}, maxMeasuring),
 	}, nil
 }

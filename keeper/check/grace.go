@@ -55,13 +55,7 @@ func (c *Checker) believes(t subject, q insistence, x *excuse, err error, began 
 	if !errors.Is(err, errLeased) {
 		return 0, false
 	}
-	var freed int64
-	c.o.View.Read(func(v *view.Accounts) {
-		if n, ok := v.Nodes[t.node.Address]; ok {
-			freed = n.FreedAt()
-		}
-	})
-	now := c.o.Now()
+	freed, now := c.freedAt(t.node.Address), c.o.Now()
 	end := time.Unix(freed+1, 0).Add(c.lag()) // the chain's times are cut to seconds
 	if freed == 0 || freed == x.freed || !now.Before(end) {
 		if x.since.IsZero() {

@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -14,8 +13,6 @@ import (
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/measure"
 )
@@ -122,13 +119,13 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 	case r.Outcome == measure.Wrong && c.proven(t.node, drawn, r.Proof):
 		log.Warn().Err(r.Why).Msg("node has signed a wrong measurement; the proof goes on chain")
 		return
+	case r.Outcome == measure.Unknown || owed(r) && c.excused(ctx, t, drawn, r.Why, began):
+		return // nothing is known
 	case r.Outcome == measure.Wrong:
 		log.Warn().Err(r.Why).Msg("node's measurement is wrong")
-	case r.Outcome == measure.Refused && !c.excused(ctx, t, drawn, r.Why, began):
+	default:
 		f.Evaded = true
 		log.Warn().Err(r.Why).Msg("node is up and evades its measurement")
-	default:
-		return // nothing is known
 	}
 	c.finish(ctx, f)
 }
@@ -137,33 +134,6 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 func figuresOf(f format.Figures) records.Figures {
 	in := func(v, unit float64) uint32 { return uint32(min(max(math.Ceil(v/unit), 1), math.MaxUint32)) }
 	return records.Figures{First: in(f.Operations, operationsUnit), Second: in(f.Bandwidth, bandwidthUnit)}
-}
-
-// excused reports whether a node that refuses may be right: it reads another block at the instant's tick than this keeper
-// does, and either may read wrongly; or a lease has begun of which this keeper learns in a moment, or one was over a moment
-// ago of which the node has not read that.
-func (c *Checker) excused(ctx context.Context, t subject, drawn instant.Instant, why error, began time.Time) bool {
-	var refused *measure.RefusedError
-	switch {
-	case !errors.As(why, &refused):
-		return false
-	case refused.Why == messages.MeasureBlock:
-		return true // it gets no figure, as one that hangs
-	case refused.Why != messages.MeasureLease:
-		return false
-	}
-	now := c.o.Now()
-	var freed int64
-	c.o.View.Read(func(v *view.Accounts) {
-		if n, ok := v.Nodes[t.node.Address]; ok {
-			freed = n.FreedAt()
-		}
-	})
-	if freed != 0 && now.Before(time.Unix(freed+1, 0).Add(c.lag())) {
-		return true
-	}
-	q := insistence{what: "measurement", period: drawn.Period}
-	return c.wasLeased(ctx, t, q, excuse{since: now}, began) || !c.owes(t, drawn)
 }
 
 // proven brings a wrong byte of a measurement on chain, and reports whether that was kept: no statement is made then,

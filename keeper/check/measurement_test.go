@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/client/market/ix"
 	asking "github.com/gantry-market/gantry/client/measure"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/measure"
@@ -74,6 +76,15 @@ func sayRefused(why messages.MeasureRefusal) func(measure.Node, instant.Instant)
 	return func(measure.Node, instant.Instant) measure.Result {
 		return measure.Result{Outcome: measure.Refused, Why: &measure.RefusedError{Why: why}}
 	}
+}
+
+// sayUnopened says that the machine has signed a commitment, and refuses to open it.
+func sayUnopened(why messages.MeasureRefusal) func(measure.Node, instant.Instant) measure.Result {
+	return sayFailed(measure.Wrong, fmt.Errorf("%w: %w", asking.ErrUnopened, &measure.RefusedError{Why: why}))
+}
+
+func sayFailed(o measure.Outcome, why error) func(measure.Node, instant.Instant) measure.Result {
+	return func(measure.Node, instant.Instant) measure.Result { return measure.Result{Outcome: o, Why: why} }
 }
 
 func sayMeasured(measure.Node, instant.Instant) measure.Result {
@@ -137,9 +148,21 @@ func TestWhatBecameOfAMeasurement(t *testing.T) {
 		"unknown": {says: func(measure.Node, instant.Instant) measure.Result {
 			return measure.Result{Outcome: measure.Unknown, Why: asking.ErrLost}
 		}},
-		"another block":             {says: sayRefused(messages.MeasureBlock)},
-		"a lease that nobody knows": {says: sayRefused(messages.MeasureLease), want: "evaded"},
-		"a lease that was over":     {says: sayRefused(messages.MeasureLease), before: func(l *leasing) { l.leases(600, 1) }},
+		"another block":                          {says: sayRefused(messages.MeasureBlock)},
+		"another block, after the commitment":    {says: sayUnopened(messages.MeasureBlock)},
+		"another time":                           {says: sayRefused(messages.MeasureOver)},
+		"too many other keepers":                 {says: sayRefused(messages.MeasureTooMany)},
+		"a keeper that it does not know":         {says: sayFailed(measure.Refused, p2p.Refuse(p2p.CodeRefused, "not known"))},
+		"another node":                           {says: sayFailed(measure.Refused, p2p.Refuse(p2p.CodeNotFound, "another node"))},
+		"silence of the handler":                 {says: sayFailed(measure.Refused, p2p.Refuse(p2p.CodeUnavailable, "")), want: "evaded"},
+		"unopened in silence":                    {says: sayFailed(measure.Wrong, asking.ErrUnopened), want: "failed"},
+		"unopened for too many questions":        {says: sayUnopened(messages.MeasureTooMany), want: "failed"},
+		"unopened for a broken GPU":              {says: sayUnopened(messages.MeasureFailed), want: "failed"},
+		"unopened after a restart":               {says: sayUnopened(messages.MeasureOver)},
+		"unopened for a lease that nobody knows": {says: sayUnopened(messages.MeasureLease), want: "failed"},
+		"unopened for a lease that was over":     {says: sayUnopened(messages.MeasureLease), before: func(l *leasing) { l.leases(600, 1) }},
+		"a lease that nobody knows":              {says: sayRefused(messages.MeasureLease), want: "evaded"},
+		"a lease that was over":                  {says: sayRefused(messages.MeasureLease), before: func(l *leasing) { l.leases(600, 1) }},
 		"a lease that was long over": {
 			says: sayRefused(messages.MeasureLease), before: func(l *leasing) { l.leases(4000, 3000) }, want: "evaded",
 		},
@@ -174,23 +197,44 @@ func TestWhatBecameOfAMeasurement(t *testing.T) {
 	}
 }
 
-// A lease that began before the node refused may reach this keeper a moment later.
+// A lease that began before the node refused may reach this keeper a moment later, whether the node had committed or not.
 func TestALeaseThatBeginsExcusesAMeasurement(t *testing.T) {
-	var l *leasing
-	var once sync.Once
-	l, _ = newMeasuring(t, func(measure.Node, instant.Instant) measure.Result {
-		return measure.Result{Outcome: measure.Refused, Why: &measure.RefusedError{Why: messages.MeasureLease}}
-	})
-	began := l.now
-	l.o.Now = func() time.Time {
-		if l.now.Sub(began) > 3*time.Second {
-			once.Do(func() { l.leases(int64(l.now.Sub(began).Seconds()), live) })
-		}
-		return l.now
+	for name, says := range map[string]func(measure.Node, instant.Instant) measure.Result{
+		"refused": sayRefused(messages.MeasureLease), "unopened": sayUnopened(messages.MeasureLease),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var once sync.Once
+			l, _ := newMeasuring(t, says)
+			began := l.now
+			l.o.Now = func() time.Time {
+				if l.now.Sub(began) > 3*time.Second {
+					once.Do(func() { l.leases(int64(l.now.Sub(began).Seconds()), live) })
+				}
+				return l.now
+			}
+			l.Tick(t.Context())
+			require.Empty(t, l.worked())
+			require.Greater(t, l.now.Sub(began), 3*time.Second, "it was waited for")
+		})
+	}
+}
+
+// An agent that starts again has lost what it signed. That is excused once in a row of periods: a machine that restarts
+// whenever a draw does not suit it has failed.
+func TestARestartAfterTheCommitmentIsExcusedOnce(t *testing.T) {
+	l, _ := newMeasuring(t, sayUnopened(messages.MeasureOver))
+	next := func(periods int) {
+		l.now = l.now.Add(time.Duration(periods) * time.Hour)
+		l.drawn = instant.Instant{Period: l.drawn.Period + records.Period(periods), At: l.now, Slot: l.drawn.Slot + 9000, Seed: [32]byte{4}}
+		l.Tick(t.Context())
 	}
 	l.Tick(t.Context())
-	require.Empty(t, l.worked())
-	require.Greater(t, l.now.Sub(began), 3*time.Second, "it was waited for")
+	require.Empty(t, l.worked(), "the first time")
+	next(1)
+	require.Len(t, l.worked(), 1, "the next period")
+	require.False(t, l.worked()[0].Passed)
+	next(16)
+	require.Len(t, l.worked(), 1, "much later")
 }
 
 // A wrong byte that the node has signed goes on chain, and then no statement is made; if that fails, there is a statement.

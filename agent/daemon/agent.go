@@ -236,7 +236,7 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 		return fmt.Errorf("%w: %w", ErrSimulation, err)
 	}
 	a.log.Warn().Bool("simulated", true).Str("inventory", a.cfg.Inventory).Int("slow_factor", a.cfg.SlowFactor).
-		Str("silence_file", a.cfg.SilenceFile).Str("lost_gpu_file", a.cfg.LostFile).Str("used_gpu_file", a.cfg.UsedFile).Str("kernel_log", a.cfg.KernelLog).Bool("wrong_work", a.cfg.WrongWork).Msg("SIMULATION: this node is not what it seems")
+		Str("silence_file", a.cfg.SilenceFile).Str("lost_gpu_file", a.cfg.LostFile).Str("used_gpu_file", a.cfg.UsedFile).Str("kernel_log", a.cfg.KernelLog).Bool("wrong_work", a.cfg.WrongWork).Bool("unopened", a.cfg.Unopened).Msg("SIMULATION: this node is not what it seems")
 	return nil
 }
 

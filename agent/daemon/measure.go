@@ -23,6 +23,7 @@ var errTerms = errors.New("the market or the node's GPU model is not known yet")
 func (a *Agent) openMeasure() (err error) {
 	a.measured, err = device.New(device.Options{
 		UUIDs: a.machine.UUIDs(), Simulated: a.machine.Inventory.Simulated, Slow: a.cfg.SlowFactor, Wrong: a.cfg.WrongWork,
+		Unopened: a.cfg.Unopened,
 	})
 	if err != nil {
 		return err

@@ -22,9 +22,11 @@ type Options struct {
 	UUIDs []string
 	// Simulated GPUs are measured by the processor, one thread each.
 	Simulated bool
-	// Slow above 1 makes a simulated GPU so many times slower, Wrong makes it compute wrongly: for local networks.
-	Slow  int
-	Wrong bool
+	// Slow above 1 makes a simulated GPU so many times slower, Wrong makes it compute wrongly, Unopened makes it open nothing of
+	// what it has computed: for local networks.
+	Slow     int
+	Wrong    bool
+	Unopened bool
 }
 
 // New returns a device for each GPU. No GPU is touched before it is measured.
@@ -34,7 +36,7 @@ func New(o Options) ([]measure.Device, error) {
 		switch {
 		case o.Wrong:
 			out[i] = processor.Faulty{}
-		case o.Simulated || o.Slow > 1:
+		case o.Simulated || o.Slow > 1 || o.Unopened:
 			d, err := processor.New(1)
 			if err != nil {
 				return nil, err
@@ -42,6 +44,9 @@ func New(o Options) ([]measure.Device, error) {
 			out[i] = d
 			if o.Slow > 1 {
 				out[i] = processor.Slow{Device: d, Factor: o.Slow}
+			}
+			if o.Unopened {
+				out[i] = processor.Unopened{Device: out[i]}
 			}
 		default:
 			out[i] = &GPU{uuid: uuid, open: openGPU}

@@ -22,6 +22,7 @@ func TestDevices(t *testing.T) {
 	}{
 		"simulated": {Options{Simulated: true}, one},
 		"slow":      {Options{Slow: 3}, processor.Slow{Device: one, Factor: 3}},
+		"unopened":  {Options{Unopened: true}, processor.Unopened{Device: one}},
 		"wrong":     {Options{Simulated: true, Wrong: true}, processor.Faulty{}},
 	} {
 		c.o.UUIDs = []string{"SIM-1", "SIM-2"}

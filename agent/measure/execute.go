@@ -18,6 +18,7 @@ import (
 var (
 	errLease = errors.New("a lease has begun")
 	errBlock = errors.New("the block is not the period's instant")
+	errBlind = errors.New("the block could not be looked up in time")
 )
 
 // execute makes a run and keeps it until the time of openings is over.
@@ -36,7 +37,7 @@ func (s *Server) execute(ctx context.Context, r *run) {
 	switch {
 	case errors.Is(cause, errLease):
 		why = messages.MeasureLease
-	case errors.Is(cause, errBlock):
+	case errors.Is(cause, errBlock), errors.Is(cause, errBlind):
 		why = messages.MeasureBlock
 	case err != nil && cause == nil:
 		why = messages.MeasureFailed
@@ -97,7 +98,7 @@ func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCause
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := s.commit(ctx, r, runs, began); err != nil {
+	if err := s.commit(ctx, r, runs, began, cancel); err != nil {
 		return err
 	}
 	given = true
@@ -119,8 +120,9 @@ func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCause
 	return nil
 }
 
-// commit signs what the GPUs have made.
-func (s *Server) commit(ctx context.Context, r *run, runs []format.Run, began time.Time) error {
+// commit signs what the GPUs have made, once the node has seen the instant's block itself: what it has signed it must open.
+// Members are told at once that it is ready, so that a slow endpoint does not make the machine slow.
+func (s *Server) commit(ctx context.Context, r *run, runs []format.Run, began time.Time, cancel context.CancelCauseFunc) error {
 	entries := make([]format.Entry, len(runs))
 	var encoded []byte
 	for i, gpu := range r.gpus {
@@ -128,7 +130,12 @@ func (s *Server) commit(ctx context.Context, r *run, runs []format.Run, began ti
 		b := entries[i].Bytes()
 		encoded = append(encoded, b[:]...)
 	}
-	c := format.Commit(r.place, entries)
+	c, ended := format.Commit(r.place, entries), s.o.Now()
+	ready := sha256.Sum256(c.Bytes())
+	r.update(func() { r.ready = &ready })
+	if err := r.seen(ctx, cancel); err != nil {
+		return err
+	}
 	signature, err := s.o.Signer.Sign(c.Bytes())
 	if err != nil {
 		return fmt.Errorf("sign the measurement: %w", err)
@@ -137,12 +144,31 @@ func (s *Server) commit(ctx context.Context, r *run, runs []format.Run, began ti
 	if s.o.Guest != nil {
 		m.Guest = &messages.GuestSignature{Key: s.o.Guest.Public(), Signature: s.o.Guest.SignAnswer(r.place.Instant, sha256.Sum256(c.Bytes()))}
 	}
-	now := s.o.Now()
-	s.count.committed(Last{Took: now.Sub(began), Figures: least(r.gpus, entries, began, now, r.came)})
+	s.count.committed(Last{Took: ended.Sub(began), Figures: least(r.gpus, entries, began, ended, r.came)})
 	r.update(func() {
 		r.commitment, r.life, r.signed = c, ctx, m
 	})
 	return nil
+}
+
+// seen waits until the node has looked the run's block up, for as long as a run can be opened. Error: ctx's.
+func (r *run) seen(ctx context.Context, cancel context.CancelCauseFunc) error {
+	over := time.NewTimer(r.openFor)
+	defer over.Stop()
+	for {
+		now := r.status()
+		if now.verdict == right {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over.C:
+			cancel(errBlind)
+			return errBlind
+		case <-now.changed:
+		}
+	}
 }
 
 // verify looks the block up while the GPUs compute. If it is not the instant the run ends, and nobody who named it is

@@ -88,14 +88,79 @@ func TestWhatCanBeNoInstantStartsNothing(t *testing.T) {
 	require.Zero(t, f.devices[0].runs.Load())
 }
 
-// While the block cannot be looked up the run goes on: a node must not fail for its endpoint.
-func TestABlockThatCannotBeLookedUp(t *testing.T) {
-	f := newFixture(t, func(context.Context, instant.Instant) (bool, error) { return false, errBroken })
+// A node signs only what it must open. So it signs nothing before it has seen the instant's block itself; that the endpoint
+// is late makes the machine no slower, since members hear at once that it is ready.
+func TestNothingIsSignedBeforeTheNodeHasSeenTheBlock(t *testing.T) {
+	looked := make(chan bool)
+	f := newFixture(t, func(ctx context.Context, _ instant.Instant) (bool, error) {
+		select {
+		case ok := <-looked:
+			return ok, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	})
 	s := f.joins(t.Context(), 0, block(period, 0))
-	go func() { f.rounds(0, 1); f.end() }()
-	_, last, _ := s.all(t)
+	f.rounds(0, 1)
+	f.end()
+	m := s.next(t)
+	for m.Ready == nil {
+		require.NotNil(t, m.Roots)
+		m = s.next(t)
+	}
+	require.Equal(t, messages.MeasureOver, f.opens(t, 0, 0, 1).Refused, "nothing is signed")
+	require.Zero(t, f.Counts().Committed)
+	looked <- true
+	last := s.next(t)
 	require.NotNil(t, last.Commitment)
+	require.Equal(t, *m.Ready, sha256.Sum256(last.Commitment.Commitment))
 	require.NotEmpty(t, f.opens(t, 0, 0, 1).Answer)
+}
+
+// A node that cannot read the block in time signs nothing, and says that it does not know. So does one that reads another
+// block after its GPUs have ended.
+func TestANodeThatDoesNotSeeTheBlockSignsNothing(t *testing.T) {
+	for name, is := range map[string]instants{
+		"no answer": func(context.Context, instant.Instant) (bool, error) { return false, errBroken },
+		"another block, late": func(ctx context.Context, _ instant.Instant) (bool, error) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+			return false, ctx.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, is, func(o *Options) { o.OpenFor = 200 * time.Millisecond })
+			s := f.joins(t.Context(), 0, block(period, 0))
+			go func() { f.rounds(0, 1); f.end() }()
+			for m := s.next(t); ; m = s.next(t) {
+				require.Nil(t, m.Commitment)
+				if m.Refused != 0 {
+					require.Equal(t, messages.MeasureBlock, m.Refused)
+					break
+				}
+			}
+			require.Zero(t, f.Counts().Committed)
+			require.Eventually(t, func() bool { return f.devices[0].open.Load() == 0 && f.devices[1].open.Load() == 0 }, waitLimit, time.Millisecond, "the memory is given back")
+		})
+	}
+}
+
+// An agent that has just started keeps members waiting until it knows the market. It refuses none of them.
+func TestMembersWaitUntilTheNodeKnowsTheMarket(t *testing.T) {
+	var known atomic.Bool
+	f := newFixture(t, right1, func(o *Options) { o.PeriodSecs = func() (uint32, bool) { return secs, known.Load() } })
+	s := f.joins(t.Context(), 0, block(period, 0))
+	select {
+	case m := <-s.items:
+		t.Fatalf("an answer before the market is known: %+v", m)
+	case <-time.After(50 * time.Millisecond):
+	}
+	known.Store(true)
+	f.sets(false)
+	f.rounds(0, 1)
+	require.NotNil(t, s.next(t).Roots)
 }
 
 // Runs begin around their tick only, whatever the period in the request.

@@ -94,7 +94,7 @@ func (s *Server) OpenLease(ctx context.Context, from solana.PublicKey, req messa
 	l := s.lease
 	s.mu.Unlock()
 	if l == nil || l.of != req.Lease || l.nonce != req.Nonce {
-		return s.opened(ctx, from, req.GPU, nil, messages.MeasureOver, nil)
+		return s.opened(ctx, from, nil, req.Challenge, req.GPU, nil, messages.MeasureOver, nil)
 	}
 	if req.Done {
 		if l.run.status().committed {
@@ -105,7 +105,7 @@ func (s *Server) OpenLease(ctx context.Context, from solana.PublicKey, req messa
 		return messages.MeasureOpening{}, l.run.await(ctx)
 	}
 	answer, no, err := l.run.opens(ctx, from, req.GPU, req.Challenge)
-	return s.opened(ctx, from, req.GPU, answer, no, err)
+	return s.opened(ctx, from, l.run, req.Challenge, req.GPU, answer, no, err)
 }
 
 // Measured reports whether a lease is measured by its customer now.
@@ -195,7 +195,7 @@ func (s *Server) startLease(from solana.PublicKey, req messages.LeaseMeasureRequ
 	lease := solana.PublicKey(req.Lease)
 	r := newRun(format.Place{Domain: s.o.Domain, Instant: instant.OfLease(s.o.Domain, lease, req.Nonce), Node: s.o.Node}, gpus)
 	life, end := context.WithCancelCause(context.Background())
-	r.openFor = min(leaseOpenFor, s.o.OpenFor)
+	r.openFor, r.verdict = min(leaseOpenFor, s.o.OpenFor), right // the customer makes the instant
 	r.log = s.o.Log.With().Stringer("lease", lease).Logger()
 	r.bars = func() error {
 		if !s.o.Leases.Held(lease) {

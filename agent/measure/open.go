@@ -14,15 +14,29 @@ import (
 // maxOpenings is how often a member is answered for one GPU of a run, always with the same draw: an answer may be lost.
 const maxOpenings = 3
 
-// opening answers a draw from the period's run, or says why not. Error: ctx's, or the GPU's.
-func (s *Server) opening(ctx context.Context, from solana.PublicKey, req messages.MeasureOpenRequest) ([]byte, messages.MeasureRefusal, error) {
+// opening answers a draw from the period's run, which it returns, or says why not. Error: ctx's, or the GPU's.
+func (s *Server) opening(ctx context.Context, from solana.PublicKey, req messages.MeasureOpenRequest) (*run, []byte, messages.MeasureRefusal, error) {
 	s.mu.Lock()
 	r := s.run
 	s.mu.Unlock()
 	if r == nil || r.at.Period != records.Period(req.Period) {
-		return nil, messages.MeasureOver, nil
+		return nil, nil, messages.MeasureOver, nil
 	}
-	return r.opens(ctx, from, req.GPU, req.Challenge)
+	answer, no, err := r.opens(ctx, from, req.GPU, req.Challenge)
+	return r, answer, no, err
+}
+
+// signedBytes are the commitment that the node has signed; nil where there is none.
+func (r *run) signedBytes() []byte {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.signed == nil {
+		return nil
+	}
+	return r.signed.Commitment
 }
 
 // opens answers a draw, or says why not. Error: ctx's, or the GPU's.

@@ -45,6 +45,7 @@ type run struct {
 	changed    chan struct{}   // closed and replaced at every change of what follows
 	roots      [][]format.Hash // of each GPU; only appended to
 	came       [][]time.Time   // when each root was there, by this machine's clock
+	ready      *[32]byte       // SHA-256 of the commitment that is signed as soon as the block has been looked up
 	signed     *messages.MeasureCommitment
 	commitment format.Commitment
 	life       context.Context         // of what is opened; set with signed
@@ -127,14 +128,15 @@ func (r *run) join(key solana.PublicKey) bool {
 	return true
 }
 
-// follow sends all roots from the first on, in as few items as the receiver's pace allows, then the commitment, or why
-// there will be none. It holds nobody up but its caller.
+// follow sends all roots from the first on, in as few items as the receiver's pace allows, then that the node is ready, then
+// the commitment, or why there will be none. It holds nobody up but its caller.
 func (r *run) follow(ctx context.Context, send func(messages.MeasureItem) error) error {
 	sent := make([]int, len(r.gpus))
 	fresh := make([][]format.Hash, len(r.gpus))
+	told := false // that the node is ready
 	for {
 		r.mu.Lock()
-		changed, signed, refused, more := r.changed, r.signed, r.refused, false
+		changed, ready, signed, refused, more := r.changed, r.ready, r.signed, r.refused, false
 		for i, roots := range r.roots {
 			fresh[i] = roots[sent[i]:] // what is in it does not change any more
 			more = more || len(fresh[i]) > 0
@@ -145,6 +147,11 @@ func (r *run) follow(ctx context.Context, send func(messages.MeasureItem) error)
 			return send(messages.MeasureItem{Refused: refused})
 		case !more && signed != nil:
 			return send(messages.MeasureItem{Commitment: signed})
+		case !more && ready != nil && !told:
+			told = true
+			if err := send(messages.MeasureItem{Ready: ready}); err != nil {
+				return err
+			}
 		case !more:
 			select {
 			case <-ctx.Done():

@@ -80,21 +80,30 @@ func (s *Server) Open(ctx context.Context, from solana.PublicKey, req messages.M
 	if err := s.admit(ctx, from, req.Version, req.Node); err != nil {
 		return messages.MeasureOpening{}, err
 	}
-	answer, no, err := s.opening(ctx, from, req)
-	return s.opened(ctx, from, req.GPU, answer, no, err)
+	r, answer, no, err := s.opening(ctx, from, req)
+	return s.opened(ctx, from, r, req.Challenge, req.GPU, answer, no, err)
 }
 
-// opened makes the answer to a draw of what came of it.
-func (s *Server) opened(ctx context.Context, from solana.PublicKey, gpu uint8, answer []byte, no messages.MeasureRefusal, err error) (messages.MeasureOpening, error) {
+// opened makes the answer to a draw of a run, nil for none, of what came of it.
+func (s *Server) opened(
+	ctx context.Context, from solana.PublicKey, r *run, challenge [32]byte, gpu uint8, answer []byte, no messages.MeasureRefusal, err error,
+) (messages.MeasureOpening, error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 		s.o.Log.Error().Err(err).Uint8("gpu", gpu).Stringer("asks", from).Msg("a measurement was not opened")
 		no, err = messages.MeasureFailed, nil
 	}
+	if err != nil {
+		return messages.MeasureOpening{}, err
+	}
 	s.count.answered(no)
-	if err == nil && no == 0 {
+	if no == 0 {
 		s.count.opened()
 	}
-	return messages.MeasureOpening{Answer: answer, Refused: no}, err
+	m := messages.MeasureOpening{Answer: answer, Refused: no}
+	if c := r.signedBytes(); c != nil {
+		m.Signature, err = records.NewOpening(c, challenge, gpu, uint8(no), answer).Sign(s.o.Signer)
+	}
+	return m, err
 }
 
 // admit refuses requests of other versions, of keys that may not ask, and for other nodes.

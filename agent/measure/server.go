@@ -185,8 +185,8 @@ func (s *Server) find(from solana.PublicKey, at instant.Instant) (_ *run, no mes
 	case !same(at, r.at) && now.verdict == right:
 		s.mute(from, at.Period)
 		return nil, messages.MeasureBlock, nil
-	case !same(at, r.at) && now.done:
-		return nil, messages.MeasureOver, nil
+	case !same(at, r.at) && now.done: // nobody knows which of the two is the instant
+		return nil, messages.MeasureBlock, nil
 	case !same(at, r.at): // one of the two is wrong
 		return nil, 0, now.changed
 	case now.refused != 0:
@@ -204,9 +204,10 @@ func same(a, b instant.Instant) bool {
 
 // start starts a run if nothing stands against it that the node knows by itself. Callers hold mu.
 func (s *Server) start(from solana.PublicKey, at instant.Instant) (_ *run, no messages.MeasureRefusal, wait <-chan struct{}) {
+	changed := s.o.Changed()
 	secs, ok := s.o.PeriodSecs()
-	if !ok || secs == 0 {
-		return nil, messages.MeasureUnready, nil
+	if !ok || secs == 0 { // an agent that has just started
+		return nil, 0, changed
 	}
 	// Periods far off are refused first: their times would overflow.
 	now := s.o.Now()
@@ -223,8 +224,12 @@ func (s *Server) start(from solana.PublicKey, at instant.Instant) (_ *run, no me
 		return nil, messages.MeasureLease, nil
 	}
 	gpus, err := s.o.GPUs()
-	if err != nil || len(gpus) == 0 || len(gpus) > format.MaxGPUs {
-		s.o.Log.Warn().Err(err).Int("gpus", len(gpus)).Msg("the node is not measured: what is asked of its GPUs is not known")
+	switch {
+	case err != nil:
+		s.o.Log.Debug().Err(err).Msg("keepers wait: the node does not know yet what is asked of its GPUs")
+		return nil, 0, changed
+	case len(gpus) == 0 || len(gpus) > format.MaxGPUs:
+		s.o.Log.Warn().Int("gpus", len(gpus)).Msgf("the node is not measured: a node has 1 to %d GPUs", format.MaxGPUs)
 		return nil, messages.MeasureUnready, nil
 	}
 	place := format.Place{Domain: s.o.Domain, Instant: drawn.Seed, Node: s.o.Node}

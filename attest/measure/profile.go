@@ -72,6 +72,18 @@ func (p Profile) Bytes() [ProfileBytes]byte {
 	return b
 }
 
+// DecodeProfile reads a profile and validates it. Errors: [ErrEncoding], [ErrProfile].
+func DecodeProfile(b []byte) (p Profile, err error) {
+	if len(b) != ProfileBytes {
+		return p, fmt.Errorf("%w: a profile of %d bytes", ErrEncoding, len(b))
+	}
+	p.Order, p.Fold = binary.LittleEndian.Uint32(b), b[4]
+	for i, v := range []*uint32{&p.Rows, &p.ChainMs, &p.Resident, &p.WalkMs, &p.Lanes} {
+		*v = binary.LittleEndian.Uint32(b[5+4*i:])
+	}
+	return p, p.Validate()
+}
+
 // Hash is what nonces and entries name the profile by.
 func (p Profile) Hash() Hash {
 	b := p.Bytes()

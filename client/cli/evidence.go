@@ -40,7 +40,7 @@ func evidenceCommands(s Streams) []*cli.Command {
 				&cli.IntFlag{Name: "tier", Usage: "refuse evidence below this `TIER`"},
 			},
 			Action: func(c *cli.Context) error { return verifyEvidence(c, s) },
-		}, evidencePolicyCommand(s)},
+		}, evidenceMeasurementCommand(s), evidencePolicyCommand(s)},
 	}}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/p2p"
 )
 
 const (
@@ -100,6 +101,9 @@ func (k *Asker) Measure(ctx context.Context, a Asked, line Line) Result {
 	if errors.As(err, &f) {
 		r.Outcome, r.Why = f.outcome, f.err
 	}
+	if r.Outcome == Wrong {
+		r.Record = c.record(a)
+	}
 	var cell *format.WrongCell
 	switch {
 	case ctx.Err() != nil && r.Outcome != Wrong:
@@ -142,7 +146,7 @@ func (k *Asker) measure(ctx context.Context, a Asked, line Line, c *collected) (
 			return nil, fail(Wrong, fmt.Errorf("%w: GPU %d", err, e.GPU))
 		}
 	}
-	draws, err := k.openAll(ctx, a, line, joins > 1)
+	draws, err := k.openAll(ctx, a, line, c, joins > 1)
 	if err != nil {
 		return nil, err
 	}
@@ -178,10 +182,14 @@ func (k *Asker) collect(ctx context.Context, a Asked, line Line, c *collected) (
 			err = errors.New("the stream ended without a commitment")
 		}
 		switch f := ofCall(err); {
+		case c.refused == messages.MeasureBlock:
+			return joins, fail(Unknown, &RefusedError{c.refused})
 		case c.refused != 0:
 			return joins, fail(Refused, &RefusedError{c.refused})
 		case c.signed != nil:
 			return joins, nil
+		case f.outcome == Refused && errors.Is(err, p2p.ErrProtocol) && joins < maxJoins:
+			// An agent that starts again can be reached before it answers.
 		case f.outcome != Unknown:
 			return joins, f
 		case ctx.Err() != nil:

@@ -23,12 +23,16 @@ type collected struct {
 	roots []([]format.Hash) // of each GPU
 	came  [][]time.Time     // when they did, at first
 	next  []uint32          // of each GPU in the running stream
-	// signed is the commitment, at when it came.
-	signed *format.Signed
-	at     time.Time
+	// signed is the commitment. at is when the machine said that it was ready to sign it, and ready what it was then: the
+	// commitment's hash, nil where it signed at once.
+	signed     *format.Signed
+	commitment *messages.MeasureCommitment
+	at         time.Time
+	ready      *[32]byte
 	// guest is the key that has signed the commitment too, zero for none.
 	guest   [32]byte
 	refused messages.MeasureRefusal
+	drawn   []drawn // of the GPUs that were asked for so far
 }
 
 func newCollected(asked []format.Asked, now func() time.Time) *collected {
@@ -44,21 +48,48 @@ func (c *collected) begin() { clear(c.next) }
 // item takes a part of the stream. Errors: errEnd, a *failure with Wrong.
 func (c *collected) item(m messages.MeasureItem) error {
 	now := c.now()
+	if parts(m) != 1 {
+		return fail(Wrong, fmt.Errorf("%w: an item that is not one of roots, readiness, commitment and refusal", ErrNonsense))
+	}
 	switch {
-	case m.Roots != nil && m.Commitment == nil && m.Refused == 0:
+	case m.Roots != nil:
 		return c.take(*m.Roots, now)
-	case m.Commitment != nil && m.Roots == nil && m.Refused == 0:
+	case m.Ready != nil:
+		return c.is(*m.Ready, now)
+	case m.Commitment != nil:
+		if err := c.is(sha256.Sum256(m.Commitment.Commitment), now); err != nil {
+			return err
+		}
 		signed, err := decodeSigned(*m.Commitment)
 		if err != nil {
 			return fail(Wrong, err)
 		}
-		c.signed, c.at, c.guest = signed, now, guestOf(*m.Commitment)
-		return errEnd
-	case m.Refused != 0 && m.Roots == nil && m.Commitment == nil:
-		c.refused = m.Refused
+		c.signed, c.commitment, c.guest = signed, m.Commitment, guestOf(*m.Commitment)
 		return errEnd
 	}
-	return fail(Wrong, fmt.Errorf("%w: an item that is not one of roots, commitment and refusal", ErrNonsense))
+	c.refused = m.Refused
+	return errEnd
+}
+
+// parts counts what is in an item.
+func parts(m messages.MeasureItem) (n int) {
+	for _, there := range []bool{m.Roots != nil, m.Ready != nil, m.Commitment != nil, m.Refused != 0} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
+// is notes which commitment the machine has made, and when it first said so. It may not make another one.
+func (c *collected) is(commitment [32]byte, now time.Time) error {
+	switch {
+	case c.ready == nil:
+		c.ready, c.at = &commitment, now
+	case *c.ready != commitment:
+		return fail(Wrong, fmt.Errorf("%w: another commitment than the one it was ready with", format.ErrSeen))
+	}
+	return nil
 }
 
 // take notes roots that are new, and compares those that another stream had brought.

@@ -7,30 +7,44 @@ import (
 	"io"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/client/records"
 )
 
-// drawn is a draw of a GPU and what the node answered.
+// drawn is a draw of a GPU and what the machine answered last.
 type drawn struct {
+	gpu       uint8
 	challenge [32]byte
-	answer    []byte
+	messages.MeasureOpening
+}
+
+// signed reports whether the machine has signed what it answered.
+func (d *drawn) signed(key solana.PublicKey, commitment []byte) bool {
+	o := records.NewOpening(commitment, d.challenge, d.gpu, uint8(d.Refused), d.Answer)
+	return o.Verify(key, solana.Signature(d.Signature)) == nil
 }
 
 // openAll draws of each GPU and asks for it, for as long as openTries openings may take together. lost says that the
 // stream was lost before the commitment came: the machine may have committed long before. Error: *failure, the context's.
-func (k *Asker) openAll(ctx context.Context, a Asked, line Line, lost bool) ([]drawn, error) {
+func (k *Asker) openAll(ctx context.Context, a Asked, line Line, c *collected, lost bool) ([]drawn, error) {
 	until := time.Now().Add(openTries * k.o.Wait)
 	all := make([]drawn, len(a.GPUs))
 	for i, asked := range a.GPUs {
+		all[i].gpu = asked.GPU
 		if _, err := io.ReadFull(k.o.Rand, all[i].challenge[:]); err != nil {
 			return nil, fail(Unknown, fmt.Errorf("there is no randomness: %w", err))
 		}
-		answer, err := k.ask(ctx, until, line, asked.GPU, all[i].challenge, lost)
+		err := k.ask(ctx, until, line, &all[i], lost)
+		if err == nil && !all[i].signed(a.Key, c.commitment.Commitment) {
+			err = fail(Wrong, fmt.Errorf("%w: it does not sign its answer for GPU %d", ErrUnopened, asked.GPU))
+		}
+		c.drawn = append(c.drawn, all[i])
 		if err != nil {
 			return nil, err
 		}
-		all[i].answer = answer
 	}
 	return all, nil
 }
@@ -49,7 +63,7 @@ func (k *Asker) verify(ctx context.Context, a Asked, c *collected, i int, commit
 	if err != nil {
 		return fail(Unknown, err)
 	}
-	switch err := v.Verify(ctx, format.NewDraw(d.challenge, asked.GPU, commitment), d.answer); {
+	switch err := v.Verify(ctx, format.NewDraw(d.challenge, asked.GPU, commitment), d.Answer); {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -59,42 +73,57 @@ func (k *Asker) verify(ctx context.Context, a Asked, c *collected, i int, commit
 	}
 }
 
-// ask asks for an opening until it comes. A machine that can be reached and opens nothing of what it has signed is wrong.
-func (k *Asker) ask(ctx context.Context, until time.Time, line Line, gpu uint8, challenge [32]byte, lost bool) ([]byte, error) {
+// ask asks for an opening until it comes, and keeps what came. A machine that can be reached and opens nothing of what it has
+// signed is wrong, unless the reason that it names says nothing about it.
+func (k *Asker) ask(ctx context.Context, until time.Time, line Line, d *drawn, lost bool) error {
 	last := errors.New("the time is over")
 	for try := range openTries {
 		late := !time.Now().Before(until)
 		if try > 0 || late { // a machine that is away now is not blamed
 			if err := renew(ctx, line); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		if late {
 			break
 		}
 		octx, cancel := context.WithTimeout(ctx, min(k.o.Wait, time.Until(until)))
-		resp, err := line.Open(octx, gpu, challenge)
+		resp, err := line.Open(octx, d.gpu, d.challenge)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err == nil && resp.Refused == messages.MeasureOver && lost:
-			return nil, fail(Unknown, fmt.Errorf("%w, and its run is over", ErrLost))
-		case err == nil && resp.Refused != 0:
-			return nil, fail(Wrong, fmt.Errorf("%w: %w", ErrUnopened, &RefusedError{resp.Refused}))
+			return ctx.Err()
 		case err == nil:
-			return resp.Answer, nil
+			d.MeasureOpening = resp
+			return unopened(resp.Refused, lost)
 		}
 		f := ofCall(err)
 		switch f.outcome {
 		case Wrong:
-			return nil, f
+			return f
 		case Refused:
-			return nil, fail(Wrong, fmt.Errorf("%w: %w", ErrUnopened, err))
+			return fail(Wrong, fmt.Errorf("%w: %w", ErrUnopened, err))
 		}
 		last = err
 	}
-	return nil, fail(Wrong, fmt.Errorf("%w: %w", ErrUnopened, last))
+	return fail(Wrong, fmt.Errorf("%w: %w", ErrUnopened, last))
+}
+
+// unopened is what a machine's refusal to open its commitment means; nil where it did not refuse. Machines and keepers may
+// read different blocks, and a machine whose agent started again before its commitment came has nothing to open. Error:
+// *failure.
+func unopened(why messages.MeasureRefusal, lost bool) error {
+	if why == 0 {
+		return nil
+	}
+	err := fmt.Errorf("%w: %w", ErrUnopened, &RefusedError{why})
+	switch {
+	case why == messages.MeasureBlock:
+		return fail(Unknown, err)
+	case why == messages.MeasureOver && lost:
+		return fail(Unknown, fmt.Errorf("%w, and its run is over: %w", ErrLost, err))
+	}
+	return fail(Wrong, err)
 }
 
 // renewWait is how long a new connection may take.

@@ -48,6 +48,8 @@ type Result struct {
 	Why error
 	// Proof is there when a cell was wrong: anyone can check it.
 	Proof *Proof
+	// Record is there when a machine that has signed a commitment is wrong: it is what others can check of that.
+	Record *Record
 }
 
 // Proof is a wrong cell with what the machine has signed.

@@ -26,11 +26,15 @@ type MeasureRequest struct {
 	BlockHash [32]byte `cbor:"6,keyasint"`
 }
 
-// MeasureItem is a part of the answer: roots, or the commitment, or a refusal. The last two end the stream.
+// MeasureItem is a part of the answer: roots, or that the node is ready, or the commitment, or a refusal. The last two end
+// the stream.
 type MeasureItem struct {
 	Roots      *MeasureRoots      `cbor:"1,keyasint,omitempty"`
 	Commitment *MeasureCommitment `cbor:"2,keyasint,omitempty"`
 	Refused    MeasureRefusal     `cbor:"3,keyasint,omitempty"`
+	// Ready is SHA-256 of the commitment that the node signs as soon as it has seen the instant's block itself. Its GPUs
+	// have ended their walks: the time of the measurement ends with this item.
+	Ready *[32]byte `cbor:"4,keyasint,omitempty"`
 }
 
 // MeasureRoots are roots of a GPU's rounds that have ended, one after the other. Each stream begins with round 0 of each
@@ -58,7 +62,8 @@ type MeasureRefusal uint8
 const (
 	// MeasureLease: a lease is live, or has begun meanwhile. Keepers look at the chain whether there is one.
 	MeasureLease MeasureRefusal = 1
-	// MeasureBlock: the block is not the period's instant, or the keeper has named one before that was not.
+	// MeasureBlock: the block is not the period's instant as the node reads the chain, or the node cannot read it in time, or
+	// the keeper has named one before that was not. It says nothing about the node.
 	MeasureBlock MeasureRefusal = 2
 	// MeasureOver: the time to begin, to join or to open is over, or has not come.
 	MeasureOver MeasureRefusal = 3
@@ -78,7 +83,7 @@ func (r MeasureRefusal) String() string {
 	case MeasureLease:
 		return "a lease is live: the GPUs are the customer's"
 	case MeasureBlock:
-		return "the block is not the period's instant"
+		return "the node does not see this block as the period's instant"
 	case MeasureOver:
 		return "it is not the time for this"
 	case MeasureUnready:
@@ -109,6 +114,9 @@ type MeasureOpening struct {
 	// Answer has the length that follows from entry and draw.
 	Answer  []byte         `cbor:"1,keyasint,omitempty" max:"81920"`
 	Refused MeasureRefusal `cbor:"2,keyasint,omitempty"`
+	// Signature is the node's over what it answers to this draw (records.Opening), so that others can check a wrong answer.
+	// All zero where the node has signed no commitment that it could open.
+	Signature [64]byte `cbor:"3,keyasint"`
 }
 
 // LeaseMeasureRequest asks a node to have the GPUs of a lease measured by its customer, who is the stream's authenticated

@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/keeper/measure"
 	"github.com/gantry-market/gantry/keeper/schedule"
 )
 
@@ -49,6 +50,9 @@ type CheckerOptions struct {
 	// ProveWrongCell brings a wrong byte of a measurement on chain; without it a statement says that the measurement was
 	// wrong.
 	ProveWrongCell func(ix.WrongCell) error
+	// Keep keeps what others can check of a measurement that was wrong, and returns its hash, which the statement names; without
+	// it statements name none.
+	Keep func(node solana.PublicKey, r *measure.Record, now time.Time) ([32]byte, error)
 	// Line measures lines; without it none is. Instants is asked for those of the running window then.
 	Line Liner
 	// Seeds says by what seed a period's committees are drawn; false while it is not known. Without it all keepers
@@ -68,7 +72,7 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Key", "Genesis", "Measure", "ProveWrongCell", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Key", "Genesis", "Measure", "ProveWrongCell", "Keep", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.

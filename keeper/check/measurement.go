@@ -122,12 +122,25 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 	case r.Outcome == measure.Unknown || owed(r) && c.excused(ctx, t, drawn, r.Why, began):
 		return // nothing is known
 	case r.Outcome == measure.Wrong:
-		log.Warn().Err(r.Why).Msg("node's measurement is wrong")
+		f.Detail = c.keep(t.node.Address, r.Record)
+		log.Warn().Err(r.Why).Hex("record", f.Detail[:]).Msg("node's measurement is wrong")
 	default:
 		f.Evaded = true
 		log.Warn().Err(r.Why).Msg("node is up and evades its measurement")
 	}
 	c.finish(ctx, f)
+}
+
+// keep keeps the record of a wrong measurement, and returns its hash; zero where there is none.
+func (c *Checker) keep(node solana.PublicKey, r *measure.Record) [32]byte {
+	if r == nil || c.o.Keep == nil {
+		return [32]byte{}
+	}
+	hash, err := c.o.Keep(node, r, c.o.Now())
+	if err != nil {
+		c.o.Log.Error().Err(err).Stringer("node", node).Msg("the record of a wrong measurement was not stored")
+	}
+	return hash
 }
 
 // figuresOf are a statement's figures. They are rounded up: 0 says that nothing was measured.

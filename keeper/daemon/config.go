@@ -165,9 +165,10 @@ const (
 	fileCommand = "commands.db"
 	fileHTTP    = "http.addr"
 
-	folderEvidence   = "evidence"
-	folderComplaints = "complaints"
-	folderAnswers    = "answers"
+	folderEvidence     = "evidence"
+	folderMeasurements = "measurements"
+	folderComplaints   = "complaints"
+	folderAnswers      = "answers"
 )
 
 // Path returns a file of the data folder.

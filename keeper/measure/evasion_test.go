@@ -17,6 +17,7 @@ import (
 	asking "github.com/gantry-market/gantry/client/measure"
 	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // What a machine may do in place of the agent.
@@ -66,6 +67,16 @@ func sends(items ...messages.MeasureItem) joining {
 		}
 		return nil
 	}
+}
+
+// signs has the machine sign what it answers of a recorded commitment.
+func (m *machine) signs(t *testing.T, all []messages.MeasureItem, req messages.MeasureOpenRequest, o messages.MeasureOpening) messages.MeasureOpening {
+	t.Helper()
+	c := all[len(all)-1].Commitment.Commitment
+	signature, err := records.NewOpening(c, req.Challenge, req.GPU, uint8(o.Refused), o.Answer).Sign(m.key)
+	require.NoError(t, err)
+	o.Signature = signature
+	return o
 }
 
 func hangs(ctx context.Context, _ messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
@@ -118,14 +129,43 @@ func TestAMachineThatOpensNothing(t *testing.T) {
 			require.Equal(t, Unknown, m.member(t, patient, excused).asks(t, m).Outcome)
 		})
 	}
-	t.Run("another answer", func(t *testing.T) {
+	t.Run("an answer that it does not sign", func(t *testing.T) {
 		m.plays(sends(all...), func(context.Context, messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
 			return messages.MeasureOpening{Answer: make([]byte, 100)}, nil
 		})
 		r := m.member(t).asks(t, m)
 		require.Equal(t, Wrong, r.Outcome)
+		require.ErrorIs(t, r.Why, asking.ErrUnopened)
+	})
+	t.Run("another answer", func(t *testing.T) {
+		m.plays(sends(all...), func(_ context.Context, req messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+			return m.signs(t, all, req, messages.MeasureOpening{Answer: make([]byte, 100)}), nil
+		})
+		r := m.member(t).asks(t, m)
+		require.Equal(t, Wrong, r.Outcome)
 		require.ErrorIs(t, r.Why, format.ErrSize)
 	})
+}
+
+// Whatever a machine has committed to, another block than the keeper's says nothing about it.
+func TestAMachineThatSeesAnotherBlockAfterItsCommitment(t *testing.T) {
+	m := newMachine(t, processor.Faulty{})
+	m.plays(sends(m.recorded(t, block(period, 0))...), func(context.Context, messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
+		return messages.MeasureOpening{Refused: messages.MeasureBlock}, nil
+	})
+	r := m.member(t).asks(t, m)
+	require.Equal(t, Unknown, r.Outcome)
+	require.EqualError(t, refusalOf(t, r), "the machine refuses: "+messages.MeasureBlock.String())
+}
+
+// A machine commits once: it cannot be ready with one commitment and sign another, and the time ends when it is ready.
+func TestTheCommitmentIsThatOfTheReadyMachine(t *testing.T) {
+	m := newMachine(t, processor.Faulty{})
+	all := m.recorded(t, block(period, 0))
+	m.plays(sends(slices.Concat(all[:len(all)-1], []messages.MeasureItem{{Ready: &[32]byte{1}}}, all[len(all)-1:])...), hangs)
+	r := m.member(t).asks(t, m)
+	require.Equal(t, Wrong, r.Outcome)
+	require.ErrorIs(t, r.Why, format.ErrSeen)
 }
 
 // A machine of eight GPUs that answers for each as late as it may is not waited for eight times as long.
@@ -138,7 +178,7 @@ func TestOpeningsOfAllGPUsHaveOneTime(t *testing.T) {
 			<-ctx.Done()
 			return messages.MeasureOpening{}, ctx.Err()
 		}
-		return messages.MeasureOpening{Answer: []byte{req.GPU}}, nil
+		return m.signs(t, all, req, messages.MeasureOpening{Answer: []byte{req.GPU}}), nil
 	})
 	r := m.member(t, func(o *Options) { o.Wait = short }).asks(t, m)
 	require.Equal(t, Wrong, r.Outcome)

@@ -21,6 +21,7 @@ type (
 	Outcome      = asking.Outcome
 	Result       = asking.Result
 	Proof        = asking.Proof
+	Record       = asking.Record
 	RefusedError = asking.RefusedError
 )
 
@@ -75,6 +76,9 @@ func (m *Member) Measure(ctx context.Context, n Node, at instant.Instant, saw ti
 	r := m.asker.Measure(ctx, asking.Asked{Place: place, Key: n.Key, GPUs: n.GPUs, Start: saw}, line{m.o.Network, n, at})
 	if r.Outcome == Measured {
 		return r
+	}
+	if r.Record != nil {
+		r.Record.Of(at)
 	}
 	var refused *RefusedError
 	idle := r.Outcome == Refused || errors.As(r.Why, &refused) || errors.Is(r.Why, asking.ErrUnopened)

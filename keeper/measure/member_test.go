@@ -107,7 +107,7 @@ func TestAKeeperNamesAWrongBlock(t *testing.T) {
 	k := m.member(t)
 	for _, at := range []instant.Instant{block(period, 1), block(period, 0)} {
 		r := k.Measure(t.Context(), m.node(), at, time.Now())
-		require.Equal(t, Refused, r.Outcome)
+		require.Equal(t, Unknown, r.Outcome, "either of the two may read the chain wrongly")
 		require.EqualError(t, refusalOf(t, r), "the machine refuses: "+messages.MeasureBlock.String())
 	}
 	r := m.member(t).asks(t, m)

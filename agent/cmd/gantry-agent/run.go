@@ -19,6 +19,7 @@ func runCommand() *cli.Command {
 			&cli.DurationFlag{Name: "settle-interval", Usage: "`TIME` between settlements of a running lease (default: 15m, 5s on local networks)"},
 			&cli.DurationFlag{Name: "report-dead-after", Usage: "`TIME` for which the driver must call a GPU lost before the agent reports on chain that it has died, which costs a part of the stake and 30 days without work; negative: never (default: 30s)", EnvVars: []string{"GANTRY_REPORT_DEAD_AFTER"}},
 			&cli.BoolFlag{Name: "simulate-wrong-work", Usage: "LOCAL NETWORKS ONLY: make up the bytes of every measurement, and sign them"},
+			&cli.BoolFlag{Name: "simulate-unopened", Usage: "LOCAL NETWORKS ONLY: sign every measurement, and open nothing of it"},
 			&cli.IntFlag{Name: "simulate-slow-factor", Usage: "LOCAL NETWORKS ONLY: take `K` times as long for the least of a measurement"},
 			&cli.StringFlag{Name: "simulate-silence-file", Usage: "LOCAL NETWORKS ONLY: answer nobody while `FILE` exists"},
 			&cli.StringFlag{Name: "simulate-lost-gpu-file", Usage: "LOCAL NETWORKS ONLY: the first simulated GPU is lost while `FILE` exists"},

@@ -14,8 +14,6 @@ import (
 
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/measure"
-	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
@@ -41,7 +39,7 @@ func TestAMachineThatOpensNothingIsSlashed(t *testing.T) {
 	}, 2*time.Minute, 100*time.Millisecond, "the machine is slashed")
 	v := snapshotOf(t, n)
 	for _, f := range v.Faults() {
-		require.Equal(t, bindings.FaultKind(records.FlagWorkFailed), f.Kind)
+		require.Equal(t, sdk.FaultReport, f.Kind, "by a report of its keepers")
 	}
 	unharmed, _ := v.Provider(sdk.ProviderAddress(n.Nodes[0].Owner.Address()))
 	require.Zero(t, unharmed.SlashedTotal)

@@ -18,15 +18,16 @@ import (
 	"github.com/gantry-market/gantry/localnet/engine"
 )
 
+// codeSlotSkipped is the engine's answer for a slot without a block once it is final; before, it is CodeBlockNotAvailable.
 const codeSlotSkipped = -32007
 
 // What is read of a chain's blocks does not depend on when and how it is read, whatever time the engine has lost: keepers that
 // named different blocks for one instant had honest machines slashed.
 func TestBlockTimesOfAnEngineThatStalls(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		busy bool
-	}{{"without transactions", false}, {"under transactions", true}} {
+		name          string
+		busy, travels bool
+	}{{"without transactions", false, false}, {"under transactions", true, false}, {"while somebody moves the clock", true, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			at, stall := localnode.StartStallable(t, engine.Surfnet)
@@ -43,7 +44,12 @@ func TestBlockTimesOfAnEngineThatStalls(t *testing.T) {
 			for _, d := range []time.Duration{1300 * time.Millisecond, 300 * time.Millisecond, 3100 * time.Millisecond, 700 * time.Millisecond} {
 				pause(t.Context(), 900*time.Millisecond)
 				l.readAll(read)
+				arrived := func() {}
+				if c.travels {
+					arrived = l.travel(time.Hour) // the engine finds it when it goes on, and that time was lost
+				}
 				stall(d)
+				arrived()
 				l.followsWallClock()
 			}
 			pause(t.Context(), 500*time.Millisecond)
@@ -65,6 +71,7 @@ type lookout struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
+	ahead  time.Duration // of the wall clock, by travels
 
 	// By slot, as read while the slot was open: what getBlockTime and Clock said. Written by watchOpenSlot alone.
 	times, clocks map[uint64]int64
@@ -155,7 +162,23 @@ func (l *lookout) followsWallClock() {
 	}, localnode.Timeout, 10*time.Millisecond)
 	b, err := blocks.At(ctx, last)
 	require.NoError(l.t, err)
-	require.InDelta(l.t, time.Now().Unix(), b.Time.Unix(), 2, "the newest block's time")
+	require.InDelta(l.t, time.Now().Add(l.ahead).Unix(), b.Time.Unix(), 2, "the newest block's time")
+}
+
+// travel asks the engine in a moment to move its clock, and returns a function that waits for it.
+func (l *lookout) travel(by time.Duration) (arrived func()) {
+	to := time.Now().Add(l.ahead + by).Truncate(time.Second) // the engine's times of travels are whole seconds
+	done := make(chan error, 1)
+	l.wait.Go(func() {
+		pause(l.ctx, 100*time.Millisecond)
+		var epoch any
+		done <- l.c.Raw(l.ctx, &epoch, "surfnet_timeTravel", map[string]any{"absoluteTimestamp": to.UnixMilli()})
+	})
+	return func() {
+		l.t.Helper()
+		require.NoError(l.t, <-done)
+		l.ahead = time.Until(to)
+	}
 }
 
 // watchedAgrees holds what open slots were read as against their blocks. A slot may have been left out since.
@@ -174,7 +197,8 @@ func (l *lookout) watchedAgrees(read map[uint64]chain.Block) {
 			case slot < newest:
 				var none any
 				err := l.c.Raw(l.t.Context(), &none, "getBlockTime", slot)
-				require.True(l.t, chain.IsCode(err, codeSlotSkipped), "slot %d: %v", slot, err)
+				gone := chain.IsCode(err, codeSlotSkipped) || chain.IsCode(err, chain.CodeBlockNotAvailable)
+				require.True(l.t, gone, "slot %d: %v", slot, err)
 				skipped++
 			}
 		}

@@ -236,14 +236,21 @@ type until struct {
 
 func (u until) Last(context.Context) (uint64, error) { return u.last, nil }
 
-// oneFirstBlock searches for each second from several last slots, and by looking at every block.
+// oneFirstBlock searches for each block's second and the one after it, from several last slots, and by looking at every
+// block.
 func (l *lookout) oneFirstBlock(read map[uint64]chain.Block) {
 	l.t.Helper()
 	slots := slices.Sorted(maps.Keys(read))
-	oldest, newest := read[slots[0]].Time, read[slots[len(slots)-1]].Time
-	for at := oldest; !at.After(newest); at = at.Add(time.Second) {
+	instants := map[time.Time]bool{}
+	for _, b := range read {
+		instants[b.Time], instants[b.Time.Add(time.Second)] = true, true
+	}
+	for at := range instants {
 		i := slices.IndexFunc(slots, func(s uint64) bool { return !read[s].Time.Before(at) })
-		for _, later := range []int{0, 1, 7, 40, len(slots)} {
+		if i < 0 {
+			continue // the second after the newest block's
+		}
+		for _, later := range []int{0, 1, 40, len(slots)} {
 			from := until{l.c.Blocks(chain.Confirmed), slots[min(i+later, len(slots)-1)]}
 			b, err := chain.FirstBlock(l.t.Context(), from, at)
 			require.NoError(l.t, err)

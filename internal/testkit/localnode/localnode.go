@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,6 +37,33 @@ func Agave(t testing.TB) chain.Endpoint {
 // Start starts a node with programs on it, or skips the test when the node is not installed. It ends with the test.
 func Start(t testing.TB, kind engine.Kind, programs ...engine.Program) engine.Endpoint {
 	t.Helper()
+	at, _ := start(t, kind, programs...)
+	return at
+}
+
+// StartStallable starts a node as Start does. stall stops its process for a while, as a machine does that is too busy or
+// asleep: the process does not notice.
+func StartStallable(t testing.TB, kind engine.Kind) (at chain.Endpoint, stall func(time.Duration)) {
+	t.Helper()
+	node, sup := start(t, kind)
+	child, err := sup.Process(sup.Names()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return endpoint(node), func(d time.Duration) {
+		t.Helper()
+		if err := syscall.Kill(child.Pid(), syscall.SIGSTOP); err != nil {
+			t.Fatalf("stop the node's process: %v", err)
+		}
+		time.Sleep(d)
+		if err := syscall.Kill(child.Pid(), syscall.SIGCONT); err != nil {
+			t.Fatalf("let the node's process go on: %v", err)
+		}
+	}
+}
+
+func start(t testing.TB, kind engine.Kind, programs ...engine.Program) (engine.Endpoint, *process.Supervisor) {
+	t.Helper()
 	sup, err := process.New(t.TempDir(), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +89,7 @@ func Start(t testing.TB, kind engine.Kind, programs ...engine.Program) engine.En
 			t.Errorf("stop the node: %v", err)
 		}
 	})
-	return at
+	return at, sup
 }
 
 // Market is the built program of this repository, to be deployed with an upgrade authority.

@@ -79,14 +79,16 @@ impl Engine {
         let (svm, events_rx, geyser_rx) =
             SurfnetSvm::new(svm_config).map_err(|e| format!("cannot set up the virtual machine: {e}"))?;
         let locker = SurfnetSvmLocker::new(svm);
+        // What clients ask for goes through the metronome, which alone commands surfpool.
+        let (requests, requests_rx) = crossbeam_channel::unbounded();
         let (commands, commands_rx) = crossbeam_channel::unbounded();
         {
-            let (locker, commands) = (locker.clone(), commands.clone());
+            let locker = locker.clone();
             spawn("surfpool", move || {
                 let run = surfpool_core::runloops::start_local_surfnet_runloop(
                     locker,
                     config,
-                    commands,
+                    requests,
                     commands_rx,
                     geyser_rx,
                 );
@@ -106,7 +108,7 @@ impl Engine {
         let (stop_metronome, stopped) = crossbeam_channel::bounded(0);
         let metronome = {
             let (slot_ms, commands) = (options.slot_ms, commands.clone());
-            spawn("metronome", move || metronome::run(slot_ms, &locker, &commands, &stopped))?
+            spawn("metronome", move || metronome::run(slot_ms, &locker, &requests_rx, &commands, &stopped))?
         };
         Ok(Engine {
             rpc_port,

@@ -3,7 +3,9 @@ package hostile
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
@@ -16,40 +18,55 @@ import (
 const (
 	// crowdAddresses is how many places strangers have in all.
 	crowdAddresses = 128
-	// crowdPause has each address come again every half minute, which is as long as a stranger may stay.
-	crowdPause = 30 * time.Second / crowdAddresses
+	crowdWorkers   = 8
+	crowdPause     = 250 * time.Millisecond // of one that was refused
 )
 
-// addressesOfOne connects with another key from each of the attacker's addresses, and again where the connection has ended or has
-// lasted for half a minute.
+// addressesOfOne keeps a connection from each of the attacker's addresses, with another key each time.
 func addressesOfOne(ctx context.Context, a *attacker, to target, t *tally) {
 	if !strings.HasPrefix(to.tcp, "[") {
 		return // it is not reached over IPv6
 	}
-	open := make([]host.Host, len(a.Addrs6))
+	to.kind = aMachine // TCP only: the address to dial from is one of TCP
+	var wg sync.WaitGroup
+	for some := range slices.Chunk(a.Addrs6, max(1, len(a.Addrs6)/crowdWorkers)) {
+		wg.Go(func() { a.keep(ctx, to, t, some) })
+	}
+	wg.Wait()
+}
+
+// keep keeps a connection from each of these addresses.
+func (a *attacker) keep(ctx context.Context, to target, t *tally, addrs []string) {
+	open := make([]host.Host, len(addrs))
+	shut := func(i int) {
+		if open[i] != nil {
+			_ = open[i].Close()
+		}
+	}
 	defer func() {
-		for _, h := range open {
-			if h != nil {
-				_ = h.Close()
-			}
+		for i := range open {
+			shut(i)
 		}
 	}()
-	for i := 0; ctx.Err() == nil; i++ {
-		at := i % len(open)
-		if open[at] != nil {
-			_ = open[at].Close()
-		}
-		if open[at] = a.dialed(ctx, target{AddrInfo: to.AddrInfo, kind: aMachine}, t, from(a.Addrs6[at])); open[at] != nil {
-			sleep(ctx, 20*time.Millisecond) // who finds no place is let in and closed
-			var err error
-			if open[at].Network().Connectedness(to.ID) != network.Connected {
-				err = errRefused
+	for ctx.Err() == nil {
+		for i, addr := range addrs {
+			if ctx.Err() != nil || open[i] != nil && open[i].Network().Connectedness(to.ID) == network.Connected {
+				continue
 			}
-			t.took(err)
+			shut(i)
+			if open[i] = a.dialed(ctx, to, t, from(addr)); open[i] == nil {
+				sleep(ctx, crowdPause)
+				continue
+			}
+			sleep(ctx, 20*time.Millisecond) // who finds no place is let in and closed
+			if open[i].Network().Connectedness(to.ID) == network.Connected {
+				t.took(nil)
+			} else {
+				t.took(errRefused)
+				sleep(ctx, crowdPause)
+			}
 		}
-		if i >= len(open) {
-			sleep(ctx, crowdPause)
-		}
+		sleep(ctx, 20*time.Millisecond)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/gantry-market/gantry/agent/network"
+	"github.com/gantry-market/gantry/internal/addrgroup"
 )
 
 const (
@@ -53,22 +54,6 @@ func (c Credential) authenticator() authn.Authenticator {
 var neverVisited = prefixes("0.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32",
 	"fe80::/10", "::/128", "224.0.0.0/4", "240.0.0.0/4", "ff00::/8", "64:ff9b:1::/48")
 
-// nat64 and sixToFour are the ranges of IPv6 whose addresses a translator (RFC 6052) and a tunnel (RFC 3056) pass on to the
-// address of IPv4 that is in them.
-var nat64, sixToFour = netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("2002::/16")
-
-// behind is the address that packets to ip are for in the end.
-func behind(ip netip.Addr) netip.Addr {
-	b := ip.As16()
-	switch {
-	case nat64.Contains(ip):
-		return netip.AddrFrom4([4]byte(b[12:]))
-	case sixToFour.Contains(ip):
-		return netip.AddrFrom4([4]byte(b[2:]))
-	}
-	return ip
-}
-
 func prefixes(texts ...string) []netip.Prefix {
 	out := make([]netip.Prefix, len(texts))
 	for i, text := range texts {
@@ -91,7 +76,7 @@ func visits(address string, local bool) error {
 		return fmt.Errorf("%w: %q is no address", ErrAddress, address)
 	}
 	ip := at.Addr().Unmap().WithZone("")
-	never := slices.ContainsFunc(neverVisited, func(p netip.Prefix) bool { return p.Contains(ip) || p.Contains(behind(ip)) })
+	never := slices.ContainsFunc(neverVisited, func(p netip.Prefix) bool { return p.Contains(ip) || p.Contains(addrgroup.Plain(ip)) })
 	if never || (!local && (!network.Public(ip) || ownAddress(ip))) {
 		return fmt.Errorf("%w: %s; push the image to a registry on the internet", ErrAddress, ip)
 	}

@@ -76,13 +76,13 @@ func TestSybils(t *testing.T) {
 	ctx := testCtx(t)
 	var known sync.Map
 	k := member(t, &known)
-	for range maxStrangersPerIP + 6 {
+	for range maxStrangersPerGroup + 6 {
 		s := newNode(t, func(c *Options) { c.Listen, c.Client = nil, true })
 		_ = s.Connect(ctx, k.Self()) // some are refused
 	}
 	require.Eventually(t, func() bool {
 		waiting, refused := k.Strangers()
-		return waiting <= maxStrangersPerIP && refused >= 6
+		return waiting <= maxStrangersPerGroup && refused >= 6
 	}, 10*time.Second, 20*time.Millisecond)
 	friend := newNode(t)
 	known.Store(friend.Key(), true)
@@ -94,7 +94,7 @@ func TestSybils(t *testing.T) {
 	for i := range 2 * maxStrangers {
 		id, err := PeerID(solana.PublicKeyFromBytes(fmt.Appendf(nil, "%032d", i)))
 		require.NoError(t, err)
-		ok := g.InterceptSecured(network.DirInbound, id, remoteAt(t, fmt.Sprintf("/ip4/11.0.%d.%d/tcp/1", i/250, i%250)))
+		ok := g.admits(network.DirInbound, id, remoteAt(t, fmt.Sprintf("/ip4/%d.%d.1.1/tcp/1", 11+i%16, i/16)))
 		require.Equal(t, i < maxStrangers, ok)
 	}
 	_, gone := g.overdue()
@@ -318,7 +318,7 @@ func TestA01IdleStreamsOfStrangersLeaveRoom(t *testing.T) {
 	known.Store(friend.Key(), true)
 	require.NoError(t, friend.Connect(ctx, k.Self()))
 	opened := 0
-	for range maxStrangersPerIP {
+	for range maxStrangersPerGroup {
 		s := newNode(t, func(c *Options) { c.Listen, c.Client = nil, true })
 		if s.Connect(ctx, k.Self()) != nil {
 			continue
@@ -331,7 +331,7 @@ func TestA01IdleStreamsOfStrangersLeaveRoom(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, opened, maxStrangersPerIP*strangerStreams)
+	require.Greater(t, opened, maxStrangersPerGroup*strangerStreams)
 	for range 20 {
 		_, err := Call[echoReq, echoResp](ctx, friend, k.Key(), echo, echoReq{Text: "x"})
 		require.NoError(t, err)
@@ -343,7 +343,7 @@ func TestA01IdleStreamsOfStrangersLeaveRoom(t *testing.T) {
 		return nil
 	}))
 	t.Logf("strangers opened %d idle streams, %d of them are held", opened, transient)
-	require.LessOrEqual(t, transient, maxStrangersPerIP*strangerStreams+8)
+	require.LessOrEqual(t, transient, maxStrangersPerGroup*strangerStreams+8)
 }
 
 // A place that is kept is there although all others are taken, and a request that does not arrive holds none for long.

@@ -2,14 +2,14 @@ package p2p
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
-	manet "github.com/multiformats/go-multiaddr/net"
 	"golang.org/x/time/rate"
+
+	"github.com/gantry-market/gantry/internal/addrgroup"
 )
 
 // Allowance is how many bytes of answers a peer may take out of this node. A question has some sixty bytes and an answer
@@ -113,18 +113,15 @@ func (b *budget) spent(id peer.ID, wait time.Duration) *refusal {
 		a.Rate>>10, (wait + time.Second - 1).Truncate(time.Second))}
 }
 
-// addressGroup is what the connections of one site have in common: an IPv4 address, or the first 56 bits of an IPv6 one.
-// It is empty for this machine, and for connections through a relay, which bounds them itself.
+// addressGroup is what the connections of one site have in common. It is empty for this machine, and for connections through
+// a relay, which bounds them itself.
 func addressGroup(at ma.Multiaddr) string {
 	if at == nil || isCircuit(at) {
 		return ""
 	}
-	ip, err := manet.ToIP(at)
-	switch {
-	case err != nil || ip.IsLoopback():
+	ip := addrgroup.Plain(ipOf(at))
+	if !ip.IsValid() || ip.IsLoopback() {
 		return ""
-	case ip.To4() != nil:
-		return ip.To4().String()
 	}
-	return fmt.Sprintf("%x", []byte(ip.To16()[:7]))
+	return addrgroup.Of(ip).String()
 }

@@ -192,6 +192,10 @@ func (n *Node) callErr(ctx context.Context, p Protocol, to solana.PublicKey, err
 		err = context.DeadlineExceeded
 	case errors.As(err, &unsupported):
 		err = n.unsupported(p, to)
+	default:
+		if id, ierr := n.id(to); ierr == nil && n.turnedAway.from(id) {
+			err = ErrNoPlace
+		}
 	}
 	return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
 }

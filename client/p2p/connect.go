@@ -100,7 +100,7 @@ func (n *Node) maintain(ctx context.Context, id peer.ID) {
 		}
 		// libp2p remembers failed addresses and refuses to dial them for seconds; our own delay takes that place.
 		dctx, cancel := context.WithTimeout(network.WithForceDirectDial(ctx, "keep"), dialTimeout)
-		err := n.host.Connect(dctx, peer.AddrInfo{ID: id})
+		err := n.connect(dctx, peer.AddrInfo{ID: id})
 		cancel()
 		if err == nil {
 			n.log.Debug().Str("peer", id.String()).Msg("peer connected")
@@ -148,7 +148,7 @@ func (n *Node) Renew(ctx context.Context, key solana.PublicKey) error {
 	}
 	for {
 		dctx, cancel := context.WithTimeout(ctx, dialTimeout)
-		err := n.host.Connect(dctx, peer.AddrInfo{ID: id})
+		err := n.connect(dctx, peer.AddrInfo{ID: id})
 		cancel()
 		if err == nil || n.host.Network().Connectedness(id) == network.Connected {
 			return nil

@@ -18,9 +18,9 @@ const (
 	// here.
 	StrangerGrace = 30 * time.Second
 	// maxStrangers bounds them, so that they cannot take the place of others.
-	maxStrangers      = 128
-	maxStrangersPerIP = 8
-	sweepEvery        = time.Second
+	maxStrangers         = 128
+	maxStrangersPerGroup = 8 // of addresses
+	sweepEvery           = time.Second
 	// recheckEvery is how often all peers are looked at again: those who have left the market become strangers.
 	recheckEvery = 30
 )
@@ -35,18 +35,20 @@ type gate struct {
 
 	mu        sync.Mutex
 	strangers map[peer.ID]stranger
-	perIP     map[string]int
+	places    places
 	refused   uint64
 	skipped   map[peer.ID]time.Time // relays that did not answer, until when they are not dialled
 }
 
 type stranger struct {
 	since time.Time
-	ip    string
+	from  origin
 }
 
 func newGate(known func(solana.PublicKey) bool) *gate {
-	return &gate{known: known, now: time.Now, strangers: map[peer.ID]stranger{}, perIP: map[string]int{}, skipped: map[peer.ID]time.Time{}}
+	return &gate{
+		known: known, now: time.Now, strangers: map[peer.ID]stranger{}, places: newPlaces(maxStrangers, maxStrangersPerGroup), skipped: map[peer.ID]time.Time{},
+	}
 }
 
 // knows reports whether a peer takes part in the market.
@@ -93,31 +95,35 @@ func (g *gate) skipRelay(id peer.ID) {
 // InterceptAccept lets pass what the resource manager let pass; the key is not known yet.
 func (g *gate) InterceptAccept(network.ConnMultiaddrs) bool { return true }
 
-// InterceptUpgraded lets pass what passed before.
-func (g *gate) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) {
-	return true, 0
+// InterceptSecured lets pass: whoever is refused here is not told so over TCP.
+func (g *gate) InterceptSecured(network.Direction, peer.ID, network.ConnMultiaddrs) bool { return true }
+
+// InterceptUpgraded sees a connection once the peer has proved its key, and before it can open a stream. libp2p tells one that is
+// refused network.ConnGated, which reads as ErrNoPlace there.
+func (g *gate) InterceptUpgraded(c network.Conn) (bool, control.DisconnectReason) {
+	return g.admits(c.Stat().Direction, c.RemotePeer(), c), 0
 }
 
-// InterceptSecured sees a connection once the peer has proved its key.
-func (g *gate) InterceptSecured(dir network.Direction, id peer.ID, addrs network.ConnMultiaddrs) bool {
+// admits reports whether a connection may stay, and takes a place for a stranger.
+func (g *gate) admits(dir network.Direction, id peer.ID, addrs network.ConnMultiaddrs) bool {
 	if g.known == nil || dir == network.DirOutbound || g.knows(id) {
 		return true
 	}
+	at := addrs.RemoteMultiaddr()
+	// Relays are keepers. A stranger that relays could invent any number of sites.
+	relay, relayed := relayOf(at)
+	trusted := !relayed || g.knows(relay)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, ok := g.strangers[id]; ok {
 		return true
 	}
-	ip := ""
-	if a, err := manet.ToIP(addrs.RemoteMultiaddr()); err == nil {
-		ip = a.String()
-	}
-	if len(g.strangers) >= maxStrangers || g.perIP[ip] >= maxStrangersPerIP {
+	from := originOf(id, at)
+	if !trusted || !g.places.take(from) {
 		g.refused++
 		return false
 	}
-	g.strangers[id] = stranger{since: g.now(), ip: ip}
-	g.perIP[ip]++
+	g.strangers[id] = stranger{since: g.now(), from: from}
 	return true
 }
 
@@ -129,9 +135,7 @@ func (g *gate) forget(id peer.ID) {
 		return
 	}
 	delete(g.strangers, id)
-	if g.perIP[s.ip]--; g.perIP[s.ip] <= 0 {
-		delete(g.perIP, s.ip)
-	}
+	g.places.free(s.from)
 }
 
 // overdue removes strangers that are registered by now, and returns them and those whose grace is over.
@@ -163,7 +167,7 @@ func (g *gate) count() (waiting int, refused uint64) {
 
 // watchStrangers closes the connections of strangers whose grace is over, until ctx ends.
 func (n *Node) watchStrangers(ctx context.Context) {
-	note := &network.NotifyBundle{DisconnectedF: func(net network.Network, c network.Conn) {
+	note := &network.NotifyBundle{ConnectedF: n.strangerConnected, DisconnectedF: func(net network.Network, c network.Conn) {
 		if net.Connectedness(c.RemotePeer()) == network.NotConnected {
 			n.gate.forget(c.RemotePeer())
 		}
@@ -180,6 +184,7 @@ func (n *Node) watchStrangers(ctx context.Context) {
 		}
 		registered, gone := n.gate.overdue()
 		for _, id := range registered {
+			n.host.ConnManager().UntagPeer(id, strangerTag)
 			if err := n.limits.become(n.host.Network().ResourceManager(), id); err != nil {
 				n.log.Debug().Err(err).Msg("limits of a peer that is registered by now stay those of strangers")
 			}
@@ -198,6 +203,20 @@ func (n *Node) watchStrangers(ctx context.Context) {
 			}
 			n.gate.forget(id)
 		}
+	}
+}
+
+// strangerTag has strangers closed first where there are too many connections.
+const strangerTag = "gantry-stranger"
+
+// strangerConnected counts a stranger whose earlier connection ended while this one was made, and with it its place.
+func (n *Node) strangerConnected(_ network.Network, c network.Conn) {
+	id := c.RemotePeer()
+	switch {
+	case !n.gate.admits(c.Stat().Direction, id, c):
+		_ = c.CloseWithError(network.ConnGated) // what closes cannot be told more
+	case n.gate.waits(id):
+		n.host.ConnManager().TagPeer(id, strangerTag, -1)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p"
@@ -19,17 +20,20 @@ import (
 
 // Node is a libp2p host with our protocols.
 type Node struct {
-	host    host.Host
-	key     solana.PublicKey
-	names   atomic.Pointer[Names]
-	log     zerolog.Logger
-	ctx     context.Context
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup
-	gate    *gate
-	limits  *peerLimits
-	counts  *counts
-	budget  *budget
+	host   host.Host
+	key    solana.PublicKey
+	names  atomic.Pointer[Names]
+	log    zerolog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	gate   *gate
+	limits *peerLimits
+	counts *counts
+	budget *budget
+
+	turnedAway turnedAway
+
 	version Version // of the messages
 
 	mu     sync.Mutex
@@ -55,6 +59,7 @@ func New(cfg Options) (*Node, error) {
 	n := &Node{
 		key: cfg.Key.PublicKey(), log: cfg.Log, ctx: ctx, cancel: cancel,
 		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(), limits: cfg.limits, version: cfg.version,
+		turnedAway: turnedAway{last: map[peer.ID]network.Conn{}, by: map[peer.ID]time.Time{}},
 	}
 	n.gate.publicOnly = cfg.PublicOnly
 	if cfg.Names != nil {
@@ -72,6 +77,7 @@ func New(cfg Options) (*Node, error) {
 			return nil, errors.Join(err, n.Close())
 		}
 	}
+	n.host.Network().Notify(n.turnedAway.notifiee())
 	if err := n.startVersions(); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -158,7 +164,7 @@ func (n *Node) Connect(ctx context.Context, p Peer) error {
 	if len(info.Addrs) == 0 && len(n.host.Peerstore().Addrs(info.ID)) == 0 && n.host.Network().Connectedness(info.ID) != network.Connected {
 		return fmt.Errorf("peer %s: %w", p.Key, ErrUnknown)
 	}
-	if err := n.host.Connect(ctx, info); err != nil {
+	if err := n.connect(ctx, info); err != nil {
 		return fmt.Errorf("connect to peer %s: %w", p.Key, err)
 	}
 	return nil

@@ -14,6 +14,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/proto"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 	"github.com/libp2p/go-libp2p/x/rate"
+
+	"github.com/gantry-market/gantry/internal/addrgroup"
 )
 
 // What one peer may hold at once. A keeper talks to a peer on a handful of streams; gossip of a large proposal takes
@@ -77,8 +79,9 @@ func resources(c *Options) (network.ResourceManager, error) {
 		Memory: rcmgr.LimitVal64(256<<20 + int64(hard)*(256<<10)),
 	}
 	// Not yet authenticated: a flood of half-open connections stops here.
+	halfOpen := hard/4 + 32
 	transient := rcmgr.ResourceLimits{
-		Conns: n(hard/4 + 64), ConnsInbound: n(hard/4 + 32), ConnsOutbound: n(hard/4 + 32), FD: n(hard/4 + 64),
+		Conns: n(hard/4 + 64), ConnsInbound: n(halfOpen), ConnsOutbound: n(hard/4 + 32), FD: n(hard/4 + 64),
 		Streams: n(5*hard + maxStrangers*strangerStreams + 256), StreamsInbound: n(4*hard + maxStrangers*strangerStreams + 128),
 		StreamsOutbound: n(hard + 128), Memory: 64 << 20,
 	}
@@ -111,8 +114,8 @@ func resources(c *Options) (network.ResourceManager, error) {
 	c.limits = limiter
 	rm, err := rcmgr.NewResourceManager(limiter, rcmgr.WithMetricsDisabled(),
 		rcmgr.WithLimitPerSubnet(
-			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: perIP}},
-			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: perIP}, {PrefixLength: 48, ConnCount: 4 * perIP}},
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: addrgroup.Bits4, ConnCount: perIP}},
+			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: addrgroup.Bits6, ConnCount: perIP}, {PrefixLength: addrgroup.Site6, ConnCount: 4 * perIP}},
 		),
 		rcmgr.WithConnRateLimiters(&rate.Limiter{
 			NetworkPrefixLimits: []rate.PrefixLimit{
@@ -120,8 +123,8 @@ func resources(c *Options) (network.ResourceManager, error) {
 			},
 			// As many new connections at once as there may be, then a tenth of it a second.
 			SubnetRateLimiter: rate.SubnetLimiter{
-				IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: 32, Limit: rate.Limit{RPS: float64(perIP) / 10, Burst: perIP}}},
-				IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: 56, Limit: rate.Limit{RPS: float64(perIP) / 10, Burst: perIP}}},
+				IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: addrgroup.Bits4, Limit: rate.Limit{RPS: float64(perIP) / 10, Burst: perIP}}},
+				IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: addrgroup.Bits6, Limit: rate.Limit{RPS: float64(perIP) / 10, Burst: perIP}}},
 				GracePeriod:      time.Minute,
 			},
 		}),
@@ -129,5 +132,5 @@ func resources(c *Options) (network.ResourceManager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resource manager: %w", err)
 	}
-	return rm, nil
+	return newEntrance(rm, halfOpen), nil
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/gantry-market/gantry/internal/addrgroup"
 )
 
 // ErrFull: there is no place for another connection.
@@ -111,13 +113,7 @@ func group(a net.Addr) netip.Prefix {
 	if err != nil {
 		return netip.Prefix{}
 	}
-	ip := at.Addr().Unmap()
-	bits := 32
-	if ip.Is6() {
-		bits = 56
-	}
-	p, _ := ip.WithZone("").Prefix(bits)
-	return p
+	return addrgroup.Of(at.Addr())
 }
 
 // Places bounds what is done for one lease at once.

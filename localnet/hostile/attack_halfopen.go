@@ -17,7 +17,7 @@ func halfOpen(ctx context.Context, _ *attacker, to target, t *tally) {
 	}()
 	dialer := net.Dialer{Timeout: time.Second}
 	for ctx.Err() == nil {
-		c, err := dialer.DialContext(ctx, "tcp4", to.tcp)
+		c, err := dialer.DialContext(ctx, "tcp", to.tcp)
 		if ctx.Err() == nil {
 			t.took(err)
 		}

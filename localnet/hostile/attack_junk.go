@@ -27,7 +27,7 @@ func junkBytes(ctx context.Context, a *attacker, to target, t *tally) {
 
 func junkConnection(ctx context.Context, to target, t *tally) error {
 	dialer := net.Dialer{Timeout: time.Second}
-	c, err := dialer.DialContext(ctx, "tcp4", to.tcp)
+	c, err := dialer.DialContext(ctx, "tcp", to.tcp)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 
 	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/records"
@@ -33,18 +34,20 @@ type Role string
 // The roles.
 const (
 	Stranger Role = "stranger"
-	Customer Role = "customer"        // with credits, and nothing else
-	Tenant   Role = "tenant"          // customer of a running lease
-	Machine  Role = "machine"         // registered, with a stake
-	Waiting  Role = "waiting keeper"  // bonded, its weight does not count yet; its address on chain is the victim's
-	Active   Role = "active keeper"   // its weight counts
-	Leaving  Role = "leaving keeper"  // has asked for its bond; its address is the victim's too
-	Expelled Role = "expelled keeper" // slashed
+	Crowd    Role = "stranger with many addresses" // of one IPv6 /64; it makes attacks that name it, and no others
+	Customer Role = "customer"                     // with credits, and nothing else
+	Tenant   Role = "tenant"                       // customer of a running lease
+	Machine  Role = "machine"                      // registered, with a stake
+	Waiting  Role = "waiting keeper"               // bonded, its weight does not count yet; its address on chain is the victim's
+	Active   Role = "active keeper"                // its weight counts
+	Leaving  Role = "leaving keeper"               // has asked for its bond; its address is the victim's too
+	Expelled Role = "expelled keeper"              // slashed
 )
 
 // setup is what an attacker is told.
 type setup struct {
 	Name, Addr string
+	Addrs6     []string
 	Role       Role
 	Key        solana.PrivateKey
 	Domain     records.Domain
@@ -150,19 +153,12 @@ func newTarget(p p2p.Peer, k kind) (target, error) {
 			return t, fmt.Errorf("address of a target: %w", err)
 		}
 		t.Addrs = append(t.Addrs, m)
-		ip, err := m.ValueForProtocol(ma.P_IP4)
-		if err != nil {
+		if _, t.tcp, err = manet.DialArgs(m); err != nil {
 			return t, fmt.Errorf("address of a target: %w", err)
 		}
-		port, err := m.ValueForProtocol(ma.P_TCP)
-		if err != nil {
-			return t, fmt.Errorf("address of a target: %w", err)
+		for _, twin := range p2p.TCPAndQUIC(text)[1:] {
+			t.quic = append(t.quic, ma.StringCast(twin))
 		}
-		t.tcp = ip + ":" + port
-		if m, err = ma.NewMultiaddr("/ip4/" + ip + "/udp/" + port + "/quic-v1"); err != nil {
-			return t, fmt.Errorf("address of a target: %w", err)
-		}
-		t.quic = append(t.quic, m)
 	}
 	return t, nil
 }
@@ -176,7 +172,7 @@ func (a *attacker) rotate(ctx context.Context) map[string]Count {
 	steady := map[string]*tally{}
 	for _, x := range attacks() {
 		switch {
-		case x.by != nil && !slices.Contains(x.by, a.Role) || a.Only != "" && a.Only != x.name:
+		case x.by != nil && !slices.Contains(x.by, a.Role) || x.by == nil && a.Role == Crowd || a.Only != "" && a.Only != x.name:
 		case x.always:
 			steady[x.name] = &a.lies
 			wg.Go(func() { a.on(ctx, x, &tally{}) }) // what counts are the lies that are heard
@@ -215,7 +211,7 @@ func (a *attacker) on(ctx context.Context, x attack, t *tally) {
 // host starts a libp2p host without limits. Strangers have a new key each time.
 func (a *attacker) host(more ...libp2p.Option) (host.Host, error) {
 	key := a.Key
-	if a.Role == Stranger {
+	if a.Role == Stranger || a.Role == Crowd {
 		var err error
 		if key, err = solana.NewRandomPrivateKey(); err != nil {
 			return nil, err

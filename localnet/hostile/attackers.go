@@ -49,6 +49,7 @@ func (s *suite) addAttackers(ctx context.Context, lease solana.PublicKey) error 
 		{Active, k.Keepers[active].Key},
 		{Leaving, k.Keepers[leaving].Key},
 		{Expelled, k.Keepers[expelled].Key},
+		{Crowd, nil},
 	}
 	turn := turnShort
 	if s.o.For > 5*time.Minute {
@@ -59,6 +60,13 @@ func (s *suite) addAttackers(ctx context.Context, lease solana.PublicKey) error 
 			Name: fmt.Sprintf("attacker-%d", i+1), Addr: hostileAddr(i), Role: m.role, Key: m.key, Domain: domain, PeriodSecs: period,
 			Keepers: ofKeepers, Machines: ofMachines, Gateways: ofGateways, Lease: lease, Victim: victimAddr, For: s.o.For, Turn: turn, First: 5 * i, Only: s.o.Only,
 		}
+		addresses := 1
+		if m.role == Crowd {
+			addresses, u.Turn = crowdAddresses, s.o.For
+		}
+		for n := range addresses {
+			u.Addrs6 = append(u.Addrs6, hostileAddr6(i, n))
+		}
 		for _, n := range s.net.Nodes[:machines] {
 			u.Nodes = append(u.Nodes, n.Address)
 		}
@@ -66,7 +74,7 @@ func (s *suite) addAttackers(ctx context.Context, lease solana.PublicKey) error 
 	}
 	s.machines = append(s.machines, attackingMachine{victim, setup{Name: victim, Addr: victimAddr, For: s.o.For + 5*time.Second}})
 	for i, m := range s.machines {
-		if err := addMachine(ctx, i, m.name, m.setup.Addr); err != nil {
+		if err := addMachine(ctx, i, m.name, append([]string{m.setup.Addr}, m.setup.Addrs6...)); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ func attacks() []attack {
 	return []attack{
 		{"half-open connections", "TCP connections that say nothing", []Role{Stranger}, true, true, true, false, halfOpen},
 		{"connections", "a connection a key, as many keys as there is time for", []Role{Stranger}, true, true, true, false, connections},
+		{"addresses of one /64", "a key for each of 128 addresses of one IPv6 /64, each place taken anew as soon as it is free", []Role{Crowd}, true, true, false, false, addressesOfOne},
 		{"idle streams", "streams that are opened and say nothing", nil, true, true, true, false, idleStreams},
 		{"unfinished requests", "requests whose length is said and whose content does not come", nil, true, true, true, false, unfinished},
 		{"junk", "random bytes in place of a handshake, of a frame, of a message", nil, true, true, true, false, junkBytes},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -46,13 +47,38 @@ const (
 	allKeepers
 )
 
-func keeperAddr(i int) string  { return fmt.Sprintf("11.0.0.%d", 11+i) }
-func machineAddr(i int) string { return fmt.Sprintf("11.0.0.%d", 21+i) }
+// The last keeper and the last machine are reached over IPv6 only, the others over IPv4 only.
+func keeperAddr(i int) string {
+	if i == keepers-1 {
+		return "2001:4dd0:0:b::1"
+	}
+	return fmt.Sprintf("11.0.0.%d", 11+i)
+}
+
+func machineAddr(i int) string {
+	if i == machines-1 {
+		return "2001:4dd0:0:c::1"
+	}
+	return fmt.Sprintf("11.0.0.%d", 21+i)
+}
+
 func gatewayAddr() string      { return "11.0.0.31" }
 func hostileAddr(i int) string { return fmt.Sprintf("11.0.1.%d", 1+i) }
-func multiaddr(ip string) string {
-	return fmt.Sprintf("/ip4/%s/tcp/%d", ip, port)
+
+// hostileAddr6 is one of the addresses that an attacker has in a /64 of its own; each attacker has another /56.
+func hostileAddr6(attacker, i int) string {
+	return fmt.Sprintf("2001:4dd0:1:%x00::%x", attacker+1, i+1)
 }
+
+func multiaddr(ip string) string {
+	version := 4
+	if isIPv6(ip) {
+		version = 6
+	}
+	return fmt.Sprintf("/ip%d/%s/tcp/%d", version, ip, port)
+}
+
+func isIPv6(ip string) bool { return strings.Contains(ip, ":") }
 
 // honestAddrs are the addresses of honest daemons.
 func honestAddrs() []string {

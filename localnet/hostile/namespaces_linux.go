@@ -16,8 +16,15 @@ import (
 const (
 	bridge  = "gantry0"
 	ownAddr = "11.0.0.1"
-	prefix  = "/16"
 )
+
+// withPrefix is an address as `ip addr add` takes it: all of them are reached on the bridge.
+func withPrefix(addr string) []string {
+	if isIPv6(addr) {
+		return []string{addr + "/32", "nodad"}
+	}
+	return []string{addr + "/16"}
+}
 
 // missing says what this machine lacks.
 func missing() string {
@@ -69,7 +76,7 @@ func furnish(ctx context.Context, addrs []string) error {
 		{"ip", "link", "set", bridge, "up"},
 	}
 	for _, a := range append([]string{ownAddr}, addrs...) {
-		commands = append(commands, []string{"ip", "addr", "add", a + prefix, "dev", bridge})
+		commands = append(commands, append([]string{"ip", "addr", "add", "dev", bridge}, withPrefix(a)...))
 	}
 	for _, c := range commands {
 		if err := run(ctx, c...); err != nil {
@@ -79,17 +86,20 @@ func furnish(ctx context.Context, addrs []string) error {
 	return nil
 }
 
-// addMachine makes a machine on the bridge, with an address of its own.
-func addMachine(ctx context.Context, index int, name, addr string) error {
+// addMachine makes a machine on the bridge, with addresses of its own.
+func addMachine(ctx context.Context, index int, name string, addrs []string) error {
 	port := fmt.Sprintf("port%d", index)
-	for _, c := range [][]string{
+	commands := [][]string{
 		{"ip", "netns", "add", name},
 		{"ip", "-n", name, "link", "set", "lo", "up"},
 		{"ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name},
 		{"ip", "link", "set", port, "master", bridge, "up"},
-		{"ip", "-n", name, "addr", "add", addr + prefix, "dev", "eth0"},
 		{"ip", "-n", name, "link", "set", "eth0", "up"},
-	} {
+	}
+	for _, a := range addrs {
+		commands = append(commands, append([]string{"ip", "-n", name, "addr", "add", "dev", "eth0"}, withPrefix(a)...))
+	}
+	for _, c := range commands {
 		if err := run(ctx, c...); err != nil {
 			return err
 		}

@@ -17,4 +17,4 @@ func Enter(context.Context, []string) error {
 
 func furnish(context.Context, []string) error { return ErrUnavailable }
 
-func addMachine(context.Context, int, string, string) error { return ErrUnavailable }
+func addMachine(context.Context, int, string, []string) error { return ErrUnavailable }

@@ -15,8 +15,8 @@ func (r *Result) Markdown(w io.Writer) error {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("# Hostile peers\n")
 	p("Written by `make hostile-network REPORT=docs/reports/hostile-network.md`. %d keepers, %d machines and a gateway, the real binaries, with addresses of", keepers, machines)
-	p("their own in network namespaces, were attacked for %s by ten peers with one address each: three strangers with free keys, a", r.For)
-	p("customer with credits only, the tenant of a running lease, a registered machine, and keepers that wait, are active, leave and are expelled.")
+	p("their own in network namespaces, were attacked for %s by eleven peers: a stranger with %d addresses of one", r.For, crowdAddresses)
+	p("IPv6 /64, and with one address of IPv4 and of IPv6 each three strangers with free keys, a customer with credits only, the tenant of a running lease, a registered machine, and keepers that wait, are active, leave and are expelled.")
 	p("Attackers take turns of %s or %s with different attacks at a time; the machine and the keepers lie all the time beside them. They run", turnShort, turnLong)
 	p("at the lowest priority of this computer's processors, which they share with what they attack.\n")
 	p("## What attackers achieved\n")
@@ -46,6 +46,7 @@ func (r *Result) Markdown(w io.Writer) error {
 	p("| checks of honest machines that failed | %d of %d | 0 |", len(r.Checks.Failed), len(r.Checks.Failed)+r.Checks.Passed)
 	p("| a keeper saw a machine alive in a period | %d of %d | %d %% |", r.Checks.Seen, r.Checks.Periods, seenShare)
 	p("| faults of honest machines on chain | %d | 0 |", len(r.Faults))
+	p("| newcomers whom the market does not know yet, turned away | %d of %d | 0 |", len(r.Newcomers.Turned), r.Newcomers.Came)
 	p("| jobs done | %d of %d | all |", r.Jobs.Done, r.Jobs.Placed)
 	p("| longest time from order to end of a job of 3 s | %s (quiet: %s) | |", r.Jobs.Longest.Round(100*time.Millisecond), r.QuietJobs.Longest.Round(100*time.Millisecond))
 	p("| daemons that ended | %d | 0 |\n", len(r.Ended))

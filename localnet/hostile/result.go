@@ -25,6 +25,8 @@ type Result struct {
 	Missed          []uint64 `json:"periods_without_report,omitempty"` // of them
 	Unread          int      `json:"periods_of_which_not_all_keepers_statements_were_read"`
 	Faults          []string `json:"faults_of_honest_machines,omitempty"`
+
+	Newcomers Newcomers `json:"newcomers"` // under attack
 }
 
 // Checks are what honest keepers said of honest machines under attack.
@@ -44,15 +46,15 @@ type Jobs struct {
 	Errors  []string      `json:"errors,omitempty"`
 }
 
-// The bounds, beside twice the quiet memory. Attackers have ten addresses, and 128 connections from one are admitted.
+// The bounds, beside twice the quiet memory. Attackers have eleven address groups, and 128 connections from one are admitted.
 const (
 	// leastAttempts is what an attack must have tried to be one, leastAsked how often one that waits to be asked: honest keepers
 	// ask a lying one some times a period, and a short run has few periods.
 	leastAttempts  = 10
 	leastAsked     = 3
 	memoryTimes    = 2
-	mostFiles      = 10 * 128                     // more than when quiet
-	mostGoroutines = 10 * 1000                    // more than when quiet
+	mostFiles      = 11 * 128                     // more than when quiet
+	mostGoroutines = 11 * 1000                    // more than when quiet
 	mostLog        = 16 << 10                     // bytes a minute more than when quiet
 	mostDisk       = 32 << 20                     // bytes more than when quiet
 	seenShare      = 95                           // percent of the pairs of keeper and machine with a passed liveness check in a period
@@ -111,6 +113,12 @@ func (r *Result) Wrong() []string {
 	}
 	for _, e := range r.Jobs.Errors {
 		say("job: %s", e)
+	}
+	for _, n := range r.Newcomers.Turned {
+		say("newcomer turned away: %s", n)
+	}
+	if r.Newcomers.Came == 0 {
+		say("no newcomer came")
 	}
 	if r.Jobs.Done == 0 {
 		say("no job was done")

@@ -17,6 +17,7 @@ func sound() *Result {
 	u := Use{Resident: 50 << 20, Files: 20, Goroutines: 100, Log: 1000, Disk: 1 << 20, Took: time.Minute}
 	r.Use["keeper-1"] = [phases]Use{Quiet: u, Attacked: u, After: u}
 	r.Checks, r.Jobs = Checks{Passed: 10, Periods: 9, Seen: 9}, Jobs{Placed: 3, Done: 3}
+	r.Newcomers = Newcomers{Came: 20}
 	return r
 }
 
@@ -52,6 +53,8 @@ func TestWhatIsWrong(t *testing.T) {
 		"a fault":                    {func(r *Result) { r.Faults = []string{"x"} }, "fault of an honest machine"},
 		"a job":                      {func(r *Result) { r.Jobs.Errors = []string{"no"} }, "job: no"},
 		"no job":                     {func(r *Result) { r.Jobs = Jobs{} }, "no job was done"},
+		"a newcomer":                 {func(r *Result) { r.Newcomers.Turned = []string{"node-3: no place"} }, "newcomer turned away: node-3: no place"},
+		"no newcomer":                {func(r *Result) { r.Newcomers.Came = 0 }, "no newcomer came"},
 		"reflection":                 {func(r *Result) { r.Reflected.Attempts = reflectedMost + 1 }, "takes no part got"},
 	} {
 		r := sound()

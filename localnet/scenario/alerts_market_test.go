@@ -180,35 +180,34 @@ func TestASlowMachineLeavesTheMarket(t *testing.T) {
 	}, 2*time.Minute, 200*time.Millisecond, "it leaves again when its row has grown")
 }
 
-// strangers are peers that no one knows, each there for less than the time that they are let. Sixteen addresses with eight
-// keys each are as many as a gateway takes.
+// strangers are peers that no one knows, each there for less than the time that they are let. One key from each of 128 addresses, of
+// four networks with four sites each, are as many as a gateway takes.
 func strangers(ctx context.Context, t *testing.T, wg *sync.WaitGroup, gateway [32]byte, at string) {
 	t.Helper()
 	id, err := p2p.PeerID(gateway)
 	require.NoError(t, err)
 	address, err := ma.NewMultiaddr(at)
 	require.NoError(t, err)
-	for ip := range 16 {
-		for i := range 8 {
-			wg.Go(func() {
-				for first := true; ctx.Err() == nil; first = false {
-					h, err := libp2p.New(libp2p.ListenAddrStrings(fmt.Sprintf("/ip4/127.0.7.%d/tcp/0", ip+1)), libp2p.DisableMetrics(), libp2p.DisableRelay())
-					if err != nil {
-						t.Errorf("a stranger: %v", err)
-						return
-					}
-					_ = h.Connect(ctx, peer.AddrInfo{ID: id, Addrs: []ma.Multiaddr{address}}) // refused while another one has its place
-					for began, stays := time.Now(), 20*time.Second; len(h.Network().Conns()) > 0 && time.Since(began) < stays; {
-						if first {
-							stays = 5*time.Second + time.Duration(i)*2*time.Second // so that they do not all go at once
-						}
-						if pause(ctx, 100*time.Millisecond) != nil {
-							break
-						}
-					}
-					_ = h.Close()
+	for i := range 128 {
+		own := fmt.Sprintf("/ip4/127.%d.%d.%d/tcp/0", 7+i%4, i/4%4, i/16+1)
+		wg.Go(func() {
+			for first := true; ctx.Err() == nil; first = false {
+				h, err := libp2p.New(libp2p.ListenAddrStrings(own), libp2p.DisableMetrics(), libp2p.DisableRelay())
+				if err != nil {
+					t.Errorf("a stranger: %v", err)
+					return
 				}
-			})
-		}
+				_ = h.Connect(ctx, peer.AddrInfo{ID: id, Addrs: []ma.Multiaddr{address}}) // refused while another one has its place
+				for began, stays := time.Now(), 20*time.Second; len(h.Network().Conns()) > 0 && time.Since(began) < stays; {
+					if first {
+						stays = 5*time.Second + time.Duration(i/16)*2*time.Second // so that they do not all go at once
+					}
+					if pause(ctx, 100*time.Millisecond) != nil {
+						break
+					}
+				}
+				_ = h.Close()
+			}
+		})
 	}
 }

@@ -80,12 +80,12 @@ func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCause
 			}
 		}
 	}()
-	began := s.o.Now()
+	began := time.Now()
 	g, gctx := errgroup.WithContext(ctx)
 	for i, gpu := range r.gpus {
 		g.Go(func() (err error) {
 			runs[i], err = gpu.Device.Run(gctx, format.NewTask(r.place, gpu.Index, gpu.Profile), func(_ uint32, root format.Hash) {
-				now := s.o.Now()
+				now := time.Now()
 				r.update(func() { r.roots[i], r.came[i] = append(r.roots[i], root), append(r.came[i], now) })
 			})
 			if err != nil {
@@ -137,7 +137,7 @@ func (s *Server) commit(ctx context.Context, r *run, runs []format.Run, began ti
 	if s.o.Guest != nil {
 		m.Guest = &messages.GuestSignature{Key: s.o.Guest.Public(), Signature: s.o.Guest.SignAnswer(r.place.Instant, sha256.Sum256(c.Bytes()))}
 	}
-	now := s.o.Now()
+	now := time.Now()
 	s.count.committed(Last{Took: now.Sub(began), Figures: least(r.gpus, entries, began, now, r.came)})
 	r.update(func() {
 		r.commitment, r.life, r.signed = c, ctx, m

@@ -135,7 +135,7 @@ func settings(c *cli.Context) (config.Config, error) {
 	cfg.SlowFactor, cfg.SilenceFile = c.Int("simulate-slow-factor"), c.String("simulate-silence-file")
 	cfg.LostFile, cfg.UsedFile = c.String("simulate-lost-gpu-file"), c.String("simulate-used-gpu-file")
 	cfg.KernelLog = c.String("simulate-kernel-log")
-	cfg.WrongWork = c.Bool("simulate-wrong-work")
+	cfg.WrongWork, cfg.ClockAhead = c.Bool("simulate-wrong-work"), c.Duration("simulate-clock-ahead")
 	return cfg.Complete()
 }
 

@@ -87,6 +87,8 @@ type Config struct {
 	UsedFile    string `yaml:"-"`
 	WrongWork   bool   `yaml:"-"`
 	Unopened    bool   `yaml:"-"`
+	// ClockAhead is how far the machine's date is ahead, negative where it is behind.
+	ClockAhead time.Duration `yaml:"-"`
 	// KernelLog is read for faults of simulated GPUs.
 	KernelLog string `yaml:"-"`
 }
@@ -258,7 +260,7 @@ func (c Config) URLs() []string {
 
 // Simulates reports whether anything about the node is simulated.
 func (c Config) Simulates() bool {
-	return c.SlowFactor > 1 || c.WrongWork || c.Unopened || c.SilenceFile != "" || c.LostFile != "" || c.UsedFile != "" || c.KernelLog != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
+	return c.SlowFactor > 1 || c.WrongWork || c.Unopened || c.ClockAhead != 0 || c.SilenceFile != "" || c.LostFile != "" || c.UsedFile != "" || c.KernelLog != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
 }
 
 // InventoryNVML asks the NVIDIA driver.

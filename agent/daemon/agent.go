@@ -28,6 +28,7 @@ import (
 	"github.com/gantry-market/gantry/attest/guest"
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/clock"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/roles"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -74,7 +75,7 @@ type Agent struct {
 	local   bool // the cluster is a private one on this machine
 	policy  pricing.Policy
 	costs   pricing.Costs
-	clock   marketClock
+	clock   *clock.Clock // the chain's time
 	client  *chain.Client
 	view    *view.View
 	store   *store.Store
@@ -126,6 +127,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.serve(gctx, g) })
+	g.Go(func() error { return a.clock.Run(gctx) })
 	if a.figures != nil {
 		g.Go(func() error { return a.figures.Run(gctx) })
 	}
@@ -165,6 +167,9 @@ func (a *Agent) open(ctx context.Context) error {
 	if err := a.checkSimulations(cluster); err != nil {
 		return err
 	}
+	if err := a.openClock(ctx); err != nil {
+		return err
+	}
 	if err := a.openStores(); err != nil {
 		return err
 	}
@@ -188,7 +193,7 @@ func (a *Agent) open(ctx context.Context) error {
 // openStores opens what an earlier process left. There is one agent with them at a time.
 func (a *Agent) openStores() (err error) {
 	owner := store.Owner{Domain: a.domain, NodeKey: store.Key(a.key.PublicKey())}
-	if a.store, err = store.Open(a.cfg.StorePath(), store.Options{Owner: owner, LockTimeout: 3 * time.Second}); err != nil {
+	if a.store, err = store.Open(a.cfg.StorePath(), store.Options{Owner: owner, LockTimeout: 3 * time.Second, Now: a.clock.Now}); err != nil {
 		return err
 	}
 	a.txStore, err = txm.OpenStore(a.cfg.TxPath(), a.genesis)
@@ -236,7 +241,8 @@ func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
 		return fmt.Errorf("%w: %w", ErrSimulation, err)
 	}
 	a.log.Warn().Bool("simulated", true).Str("inventory", a.cfg.Inventory).Int("slow_factor", a.cfg.SlowFactor).
-		Str("silence_file", a.cfg.SilenceFile).Str("lost_gpu_file", a.cfg.LostFile).Str("used_gpu_file", a.cfg.UsedFile).Str("kernel_log", a.cfg.KernelLog).Bool("wrong_work", a.cfg.WrongWork).Bool("unopened", a.cfg.Unopened).Msg("SIMULATION: this node is not what it seems")
+		Str("silence_file", a.cfg.SilenceFile).Str("lost_gpu_file", a.cfg.LostFile).Str("used_gpu_file", a.cfg.UsedFile).Str("kernel_log", a.cfg.KernelLog).Bool("wrong_work", a.cfg.WrongWork).
+		Bool("unopened", a.cfg.Unopened).Dur("clock_ahead", a.cfg.ClockAhead).Msg("SIMULATION: this node is not what it seems")
 	return nil
 }
 
@@ -324,9 +330,8 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.offer.Run(ctx) })
 	g.Go(func() error { return a.followGPUs(ctx) })
 	g.Go(func() error { return a.followFaults(ctx) })
-	g.Go(func() error { return a.followClock(ctx) })
 	g.Go(func() error { return bidder.Run(ctx) })
-	guests := &guests{view: a.view, store: a.store, node: node.Address, log: a.log, gateways: a.leases.Welcome}
+	guests := &guests{view: a.view, store: a.store, node: node.Address, now: a.clock.Now, log: a.log, gateways: a.leases.Welcome}
 	if err := guests.refresh(); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (a *Agent) newBidder(ctx context.Context) (*bidding.Bidder, error) {
 				return 0 // its job may have no image, and would be refused
 			}
 			return a.bidPrice(ctx)
-		}, Withholds: a.offer.Withholds, OnChange: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Now,
+		}, Withholds: a.offer.Withholds, OnChange: a.writeBids, Log: a.log.With().Str("part", "bids").Logger(), Now: a.clock.Cautious,
 	})
 }
 
@@ -83,7 +83,7 @@ func (a *Agent) bidInputs(ctx context.Context, node market.Node) (pricing.BidInp
 	if p, ok := a.view.Params(); ok {
 		s.FeeBPS = p.FeeBps
 	}
-	now := time.Now()
+	now := a.clock.Now()
 	for _, l := range v.Leases() {
 		n, ok := v.Node(l.Node)
 		if ok && l.Node != node.Address && n.Spec.Model == node.Spec.Model && now.Sub(time.Unix(l.AwardedAt, 0)) < pricing.Window {

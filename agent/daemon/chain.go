@@ -27,6 +27,7 @@ type nodeChain struct {
 	txm     *txm.Manager
 	node    solana.PublicKey
 	nodeKey solana.PublicKey
+	now     func() time.Time
 }
 
 var (
@@ -89,7 +90,7 @@ func (c *nodeChain) ActsFor(key, customer solana.PublicKey) bool {
 		return true
 	}
 	credits, ok := c.view.CreditsOf(customer)
-	return ok && credits.ActsFor(key, time.Now())
+	return ok && credits.ActsFor(key, c.now())
 }
 
 // Start implements lease.Chain.

@@ -85,13 +85,13 @@ func (a *Agent) assemble(node market.Node) error {
 	} else if n > 0 {
 		a.log.Info().Int("transactions", n).Msg("agent resumes transactions of an earlier process")
 	}
-	a.chain = &nodeChain{view: a.view, client: a.client, txm: a.txm, node: node.Address, nodeKey: a.key.PublicKey()}
+	a.chain = &nodeChain{view: a.view, client: a.client, txm: a.txm, node: node.Address, nodeKey: a.key.PublicKey(), now: a.clock.Now}
 	if err := lease.CheckStore(a.store, a.chain.Leases()); err != nil {
 		return fmt.Errorf("%w: if another machine has this node's key, stop that one; otherwise move %s away and start again, and the agent goes on with a new file: "+
 			"leases whose jobs still run go on, and reports pay the seconds that no receipt has settled", err, a.cfg.StorePath())
 	}
 	a.receipts, err = receipt.New(receipt.Options{
-		Chain: a.chain, Store: a.store, Key: a.key, Domain: a.domain, Interval: a.settleInterval(), Log: a.log,
+		Chain: a.chain, Store: a.store, Key: a.key, Domain: a.domain, Interval: a.settleInterval(), Log: a.log, Now: a.clock.Now,
 	})
 	if err != nil {
 		return err
@@ -114,6 +114,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
 		Idle:  a.unmeasured, Measured: a.isMeasured,
+		Now:   a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now,
 	})
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func (a *Agent) assemble(node market.Node) error {
 		Statuses:     a.leases.Statuses,
 		Busy:         a.leases.Live,
 		Inventory:    a.claim,
-		Signer:       a.key, Genesis: a.genesis,
+		Signer:       a.key, Genesis: a.genesis, Now: a.clock.Now,
 	}
 	t := evidence.NewTPM(a.machine.Inventory)
 	if t != nil {

@@ -14,7 +14,7 @@ func (a *Agent) evidenceCollector(
 	t *evidence.MachineTPM,
 ) (func(context.Context, attest.Challenge, []byte) ([]byte, error), error) {
 	c, err := evidence.New(evidence.Options{
-		Sources: evidence.Standard(a.machine.Inventory, a.machine, t), Key: ed25519.PrivateKey(a.key), Guest: a.guest,
+		Sources: evidence.Standard(a.machine.Inventory, a.machine, t), Key: ed25519.PrivateKey(a.key), Guest: a.guest, Now: a.clock.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (a *Agent) figuresNow() (metrics.State, bool) {
 	s := metrics.State{
 		Offer:  a.offer.State(),
 		Leases: map[string]int{}, Asked: a.lastAsked(), Questions: a.challenges.Counts(), Measured: a.measure.Counts(), Lines: a.line.Counts(), InFlight: a.txm.InFlight(),
-		Faults: len(a.faults.All(faults.Broken)), ClockOff: time.Duration(a.clock.offset.Load()), Slot: a.view.Slot(),
+		Faults: len(a.faults.All(faults.Broken)), ClockOff: -a.clock.Ahead(), Slot: a.view.Slot(),
 	}
 	s.Connected, s.Keepers = a.connected()
 	if n, ok := a.view.Node(a.node); ok {

@@ -21,6 +21,7 @@ type guests struct {
 	view  *view.View
 	store *store.Store
 	node  solana.PublicKey
+	now   func() time.Time
 	log   zerolog.Logger
 	// gateways says who has shown a customer's grant.
 	gateways func(solana.PublicKey) bool
@@ -36,10 +37,11 @@ const (
 )
 
 func (g *guests) role(key solana.PublicKey) roles.Role {
-	end := time.Now().Unix() + 1
+	now := g.now().Unix()
+	end := now + 1
 	if p, ok := g.view.Params(); ok && p.PeriodSecs > 0 {
 		secs := int64(p.PeriodSecs)
-		end = (time.Now().Unix()/secs + 1) * secs
+		end = (now/secs + 1) * secs
 	}
 	r := roles.ForNode(g.view, g.node, key, end)
 	r.Lease = r.Lease || g.was(key)

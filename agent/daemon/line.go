@@ -23,7 +23,7 @@ func (a *Agent) openLine() (err error) {
 			p, ok := a.view.Params()
 			return p.PeriodSecs, ok && p.PeriodSecs > 0
 		},
-		Log: a.log.With().Str("part", "line").Logger(),
+		Now: a.clock.Now, Log: a.log.With().Str("part", "line").Logger(),
 	})
 	return err
 }

@@ -36,7 +36,7 @@ func (a *Agent) openMeasure() (err error) {
 			p, ok := a.view.Params()
 			return p.PeriodSecs, ok && p.PeriodSecs > 0
 		},
-		Log: a.log.With().Str("part", "measure").Logger(),
+		Now: a.clock.Now, Log: a.log.With().Str("part", "measure").Logger(),
 	})
 	return err
 }

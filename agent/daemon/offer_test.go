@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/clock"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/txm"
@@ -60,6 +61,8 @@ func slowAgent(t *testing.T, allowSimulated uint8, periods uint8, cfg config.Con
 		a.view.Apply(watch.Event{Pubkey: key, Data: b.Bytes(), Slot: 1})
 	}
 	put(market.MarketAddress(), bindings.Account_Market, bindings.Market{Version: market.LayoutVersion, Params: bindings.Params{PeriodSecs: 3600, AllowSimulated: allowSimulated}})
+	a.clock, err = clock.New(clock.Options{Read: func(context.Context) ([]time.Time, error) { return nil, context.Canceled }})
+	require.NoError(t, err)
 	provider := solana.PublicKey{100}
 	a.node = market.NodeAddress(provider, a.key.PublicKey())
 	n := bindings.Node{

@@ -33,6 +33,8 @@ type Status struct {
 	Worn   []string `json:"worn,omitempty"`
 	// Offer says whether the machine takes new leases.
 	Offer offer.State `json:"offer"`
+	// Clock says that the machine's date is off, and what to do; empty while it is not.
+	Clock string `json:"clock,omitempty"`
 	// Network says why containers get no network, or what of the machine may stop it.
 	Network  []string         `json:"network,omitempty"`
 	Checks   challenge.Counts `json:"checks"`
@@ -88,7 +90,7 @@ func (a *Agent) writeStatus(path string) error {
 	s := Status{
 		PID: os.Getpid(), At: time.Now().UTC(), Since: a.since.UTC(), Node: a.node.String(), NodeKey: a.key.PublicKey().String(),
 		Addresses: a.p2p.Addrs(), Inventory: a.cfg.Inventory, Simulated: a.machine.Inventory.Simulated,
-		Offer: a.offer.State(), Network: a.trouble, Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
+		Offer: a.offer.State(), Clock: a.clock.Wrong(), Network: a.trouble, Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
 	}
 	for _, f := range a.faults.All(faults.Broken) {
 		s.Faults = append(s.Faults, f.String())

@@ -46,7 +46,12 @@ func checkClockChain(ctx context.Context, m *Machine) Finding {
 	case m.local(ctx, client):
 		return poor(clockCommand, "%v from the chain's newest block; a local network's engine may have moved it", off)
 	default:
-		return automatic(bad(clockCommand, "%v from the chain's newest block; signed messages with this clock are refused", off))
+		side := "ahead of"
+		if off < 0 {
+			side = "behind"
+		}
+		return automatic(bad(clockCommand, "%v %s the chain's newest block; leases do not suffer, since the agent goes by the chain's time for them, but bids in sealed auctions, "+
+			"certificates and buckets of customers' backups do", off.Abs(), side))
 	}
 }
 

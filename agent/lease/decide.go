@@ -119,12 +119,14 @@ type Decision struct {
 	Action Action
 	// Until is when to observe again at the latest; zero for no such time. Only for Wait.
 	Until time.Time
+	// Late: a time that was agreed on chain is over by Facts.Now. The worker asks the chain before it acts on that.
+	Late bool
 	// Why is for people.
 	Why string
 }
 
 const (
-	// clockMargin keeps a transaction from reaching a chain whose clock is a little behind ours.
+	// clockMargin keeps a transaction from reaching a chain whose clock is a little behind what we take for its time.
 	clockMargin = time.Second
 	// keeperGrace leaves the ending of due leases to keepers, who are paid for it, before the node does it itself.
 	keeperGrace = 3 * time.Second
@@ -183,7 +185,7 @@ func decideAwarded(f Facts) Decision {
 	}
 	deadline := f.Order.AwardedAt.Add(f.Order.StartDeadline)
 	if f.Now.After(deadline) {
-		return Decision{Action: Wait, Why: "start deadline missed; the customer gets everything back"}
+		return Decision{Action: Wait, Late: true, Why: "start deadline missed; the customer gets everything back"}
 	}
 	half := f.Order.AwardedAt.Add(f.Order.StartDeadline / 2)
 	if f.Entry.State == store.Starting {
@@ -209,12 +211,12 @@ func decideRunning(f Facts) Decision {
 	funded := time.Unix(f.Account.FundedUntil, 0)
 	if due := funded.Add(clockMargin); !f.Now.Before(due) {
 		if f.Job == JobActive {
-			return Decision{Action: StopJob, Why: "the paid-for time is over"}
+			return Decision{Action: StopJob, Late: true, Why: "the paid-for time is over"}
 		}
 		if at := due.Add(keeperGrace); f.Now.Before(at) {
 			return Decision{Action: Wait, Until: at, Why: "paid-for time is over"}
 		}
-		return Decision{Action: EndDue, Why: "paid-for time is over"}
+		return Decision{Action: EndDue, Late: true, Why: "paid-for time is over"}
 	}
 	if f.Snapshot != [32]byte{} && f.Snapshot != f.Account.CheckpointHash && (f.Entry.State == store.Running || f.Entry.State == store.Exited) {
 		return Decision{Action: SubmitCheckpoint} // before the end: an ended lease takes none

@@ -104,3 +104,22 @@ func TestOutputsAreDecided(t *testing.T) {
 		require.Equal(t, c.want, d.Action, name)
 	}
 }
+
+// What ends something because its time is over is decided once more by the chain's own word.
+func TestOverIsConfirmed(t *testing.T) {
+	funded := time.Unix(20_000, 0)
+	running := func(job JobPhase) Facts {
+		f := Facts{Now: funded.Add(time.Hour), Exists: true, Job: job, Entry: store.Lease{State: store.Running}}
+		f.Account.Lease.Status, f.Account.StartedAt, f.Account.FundedUntil = uint8(market.LeaseRunning), 9_000, funded.Unix()
+		return f
+	}
+	awarded := Facts{Now: funded, Exists: true, Entry: store.Lease{State: store.Awarded}}
+	awarded.Account.Status = uint8(market.LeaseAwarded)
+	awarded.Order = Order{Complete: true, AwardedAt: time.Unix(10_000, 0), StartDeadline: 20 * time.Second}
+	for name, f := range map[string]Facts{"stop": running(JobActive), "end": running(JobOver), "missed": awarded} {
+		require.True(t, Decide(f).Late, name)
+	}
+	ended := running(JobActive)
+	ended.Account.Lease.Status = uint8(market.LeaseEnded)
+	require.False(t, Decide(ended).Late, "the chain itself says so")
+}

@@ -398,7 +398,7 @@ func (r *fakeRuntime) finish(code int, lostIt bool) {
 	}
 }
 
-func (r *fakeRuntime) Extend(_ context.Context, id string, wall time.Duration) error {
+func (r *fakeRuntime) Extend(_ context.Context, id string, left time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	j := r.jobs[id]
@@ -408,7 +408,7 @@ func (r *fakeRuntime) Extend(_ context.Context, id string, wall time.Duration) e
 	case j.exit != nil || j.lost:
 		return runtime.ErrOver
 	}
-	j.spec.Limits.Wall = wall
+	j.spec.Limits.Wall = r.clock.now().Sub(j.started) + left
 	return nil
 }
 

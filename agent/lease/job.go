@@ -28,7 +28,7 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 	if err := w.m.addVolumeSecrets(&spec, f.Entry); err != nil {
 		return err
 	}
-	spec.Limits.Wall = time.Unix(f.Account.FundedUntil, 0).Sub(f.Now) + wallSlack
+	spec.Limits.Wall = w.left(ctx, f) + wallSlack
 	st, err := w.m.o.Runtime.Start(ctx, spec)
 	switch {
 	case err == nil, errors.Is(err, runtime.ErrExists):
@@ -56,7 +56,7 @@ func (w *worker) prepare(ctx context.Context, f Facts) error {
 	if f.Entry.Job == nil || f.Entry.Job.Image == "" || f.Account.State() != market.LeaseAwarded {
 		return nil
 	}
-	ctx, cancel := context.WithDeadline(ctx, f.Order.AwardedAt.Add(f.Order.StartDeadline))
+	ctx, cancel := context.WithTimeout(ctx, f.Order.AwardedAt.Add(f.Order.StartDeadline).Sub(f.Now)) // no date of this machine
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		defer cancel()
@@ -85,7 +85,7 @@ func (w *worker) fill(ctx context.Context, f Facts) error {
 	if err := w.m.addVolumeSecrets(&spec, f.Entry); err != nil {
 		return err
 	}
-	half, cancel := context.WithDeadline(ctx, f.Order.AwardedAt.Add(f.Order.StartDeadline/2))
+	half, cancel := context.WithTimeout(ctx, f.Order.AwardedAt.Add(f.Order.StartDeadline/2).Sub(w.m.o.Now()))
 	defer cancel()
 	err := w.m.o.Runtime.Fill(half, spec)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -118,16 +118,11 @@ func (w *worker) markRunning(f Facts) error {
 
 // extendJob moves the runtime's own limit when the customer has paid for more time, then stores for how much.
 func (w *worker) extendJob(ctx context.Context, f Facts) error {
-	st, err := w.job(ctx)
-	if err != nil {
+	if err := w.m.o.Runtime.Extend(ctx, w.id, w.left(ctx, f)+wallSlack); err != nil && !errors.Is(err, runtime.ErrOver) {
 		return err
 	}
-	funded := time.Unix(f.Account.FundedUntil, 0)
-	if err := w.m.o.Runtime.Extend(ctx, w.id, funded.Sub(st.StartedAt)+wallSlack); err != nil && !errors.Is(err, runtime.ErrOver) {
-		return err
-	}
-	w.log.Info().Time("funded_until", funded).Msg("the lease was extended")
-	_, err = w.m.o.Store.Update(store.Key(w.address), func(l *store.Lease) error {
+	w.log.Info().Time("funded_until", time.Unix(f.Account.FundedUntil, 0)).Msg("the lease was extended")
+	_, err := w.m.o.Store.Update(store.Key(w.address), func(l *store.Lease) error {
 		setTimes(l, f.Account)
 		return nil
 	})
@@ -179,7 +174,7 @@ func (w *worker) markExited(ctx context.Context, f Facts, d Decision) error {
 	if err != nil {
 		return err
 	}
-	exit := exitOf(st, w.m.o.Now().UTC())
+	exit := w.m.exitOf(st)
 	why := d.Why
 	if why == "" {
 		why = describe(*exit)
@@ -211,12 +206,25 @@ func (w *worker) markEnded(ctx context.Context, f Facts, d Decision) error {
 			setTimes(l, f.Account)
 		}
 		if l.Exit == nil && st.Phase.Over() {
-			l.Exit = exitOf(st, w.m.o.Now().UTC())
+			l.Exit = w.m.exitOf(st)
 		}
 	})
 }
 
-// exitOf is the stored exit of a job that is over. One whose supervisor was killed has an unknown exit: it ended when the
+// exitOf is the stored exit of a job that is over, at a time of the chain: receipts compare it with the lease.
+func (m *Manager) exitOf(st runtime.Status) *store.Exit {
+	exit := exitOf(st, m.o.Machine().UTC())
+	exit.At = m.onChain(exit.At)
+	return exit
+}
+
+// onChain is the chain's time at a date of this machine that is over.
+func (m *Manager) onChain(date time.Time) time.Time {
+	now := m.o.Now().UTC()
+	return now.Add(-max(0, m.o.Machine().Sub(date)))
+}
+
+// exitOf is the exit of a job that is over, by this machine's date. One whose supervisor was killed has an unknown exit: it ended when the
 // supervisor did, which may be long before an agent sees it.
 func exitOf(st runtime.Status, now time.Time) *store.Exit {
 	if st.Exit == nil {
@@ -256,6 +264,9 @@ func describe(e store.Exit) string {
 // statusOf is a lease's status as customers and keepers see it, with what the driver reports of its GPUs.
 func (m *Manager) statusOf(r store.Lease, job runtime.Status) messages.LeaseStatus {
 	s := statusOf(r, job)
+	if s.StartedAt != 0 {
+		s.StartedAt = m.onChain(job.StartedAt).Unix()
+	}
 	if m.o.Faults == nil || !r.State.Live() && r.Exit == nil {
 		return s
 	}

@@ -24,7 +24,8 @@ const (
 // errBlind: the process stood still, and what has become of the lease is not known yet.
 var errBlind = errors.New("the agent stood still, and cannot read its lease from the chain yet")
 
-// sight is when a worker looked around last, by the clock on the wall: the monotonic one stands still with the machine.
+// sight is when a worker looked around last, by the machine's date: the monotonic clock stands still with the machine. A date
+// that was set has the worker look at the chain once more, which does no harm.
 type sight struct {
 	until   time.Time // when the worker is to go on at the latest
 	looked  time.Time // when it last tried to read the chain
@@ -36,18 +37,18 @@ func (s *sight) rests(now time.Time, atMost time.Duration) { s.until = now.Round
 
 // look reads the lease from the chain where what is known of it may be old. Error: errBlind.
 func (w *worker) look(ctx context.Context) error {
-	now := w.m.o.Now().Round(0)
+	now := w.m.o.Machine().Round(0)
 	s := &w.sight
 	if !s.until.IsZero() && now.Sub(s.until) > stoodStill {
 		w.log.Warn().Dur("for", now.Sub(s.until)).Msg("the agent stood still; it looks at the chain before it goes on with the lease")
 		s.pending, s.looked = true, time.Time{}
 	}
 	known, _ := w.m.o.Chain.Lease(w.address)
-	cutOff := known.State() == market.LeaseRunning && known.MayMigrate == 1 && w.m.o.Asked != nil && now.Sub(w.m.o.Asked()) > notAsked
+	cutOff := known.State() == market.LeaseRunning && known.MayMigrate == 1 && w.m.o.Asked != nil && now.Sub(w.m.o.Asked()).Abs() > notAsked // a date that was set back counts as well
 	if !s.pending && !cutOff {
 		return nil
 	}
-	if now.Sub(s.looked) >= lookEvery {
+	if now.Sub(s.looked).Abs() >= lookEvery {
 		s.looked = now
 		lctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		err := w.m.o.Chain.Look(lctx, w.address)

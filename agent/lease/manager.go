@@ -84,8 +84,13 @@ type Options struct {
 	Log       zerolog.Logger
 	// Asked is when a keeper last asked this node anything; nil where nobody knows.
 	Asked func() time.Time
-	// Now is the clock; nil means time.Now.
+	// Now is the chain's time; nil means time.Now.
 	Now func() time.Time
+	// Confirm asks the chain for its time, and returns the latest that a second witness says has come: nothing that is paid for
+	// ends by the word of one clock. nil takes Now for it.
+	Confirm func(ctx context.Context) (time.Time, error)
+	// Machine is this machine's date, which the runtime notes; nil means Now.
+	Machine func() time.Time
 }
 
 // Manager runs a worker for each lease.
@@ -119,6 +124,9 @@ func New(o Options) (*Manager, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Machine == nil {
+		o.Machine = o.Now
 	}
 	return &Manager{o: o, log: o.Log, workers: map[solana.PublicKey]*worker{}, credentials: map[solana.PublicKey]image.Credential{}, volumes: map[solana.PublicKey]volumeSecrets{}, shells: map[store.Key]int{}, guests: map[store.Key]*guestRoom{}, usage: newUsage(), ready: make(chan struct{})}, nil
 }

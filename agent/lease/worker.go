@@ -39,6 +39,7 @@ type worker struct {
 	failed   int    // attempts to start the job
 	lastErr  string // logged once
 	sight    sight
+	said     said
 	unsent   [32]byte // a snapshot that is not to be put on chain (again)
 
 	mu   sync.Mutex
@@ -98,7 +99,7 @@ func (w *worker) run(ctx context.Context) {
 				wait = jobPoll
 			}
 		}
-		w.sight.rests(w.m.o.Now(), wait)
+		w.sight.rests(w.m.o.Machine(), wait)
 		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -121,7 +122,7 @@ func (w *worker) logFailure(d Decision, err error) {
 func (w *worker) waitTime(d Decision, f Facts) time.Duration {
 	wait := idlePoll
 	if !d.Until.IsZero() {
-		wait = min(wait, max(d.Until.Sub(w.m.o.Now()), time.Millisecond))
+		wait = min(wait, max(d.Until.Sub(f.Now), time.Millisecond))
 	}
 	switch {
 	case f.Job == JobActive:
@@ -162,7 +163,7 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 		}
 	}
 	w.publish(f.Entry, job)
-	return Decide(f), f, nil
+	return w.decide(ctx, f)
 }
 
 func (w *worker) job(ctx context.Context) (runtime.Status, error) { return w.m.jobOf(ctx, w.id) }

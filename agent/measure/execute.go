@@ -81,12 +81,12 @@ func (s *Server) compute(ctx context.Context, r *run, cancel context.CancelCause
 			}
 		}
 	}()
-	began := s.o.Now()
+	began := time.Now()
 	g, gctx := errgroup.WithContext(ctx)
 	for i, gpu := range r.gpus {
 		g.Go(func() (err error) {
 			runs[i], err = gpu.Device.Run(gctx, format.NewTask(r.place, gpu.Index, gpu.Profile), func(_ uint32, root format.Hash) {
-				now := s.o.Now()
+				now := time.Now()
 				r.update(func() { r.roots[i], r.came[i] = append(r.roots[i], root), append(r.came[i], now) })
 			})
 			if err != nil {
@@ -130,7 +130,7 @@ func (s *Server) commit(ctx context.Context, r *run, runs []format.Run, began ti
 		b := entries[i].Bytes()
 		encoded = append(encoded, b[:]...)
 	}
-	c, ended := format.Commit(r.place, entries), s.o.Now()
+	c, ended := format.Commit(r.place, entries), time.Now()
 	ready := sha256.Sum256(c.Bytes())
 	r.update(func() { r.ready = &ready })
 	if err := r.seen(ctx, cancel); err != nil {

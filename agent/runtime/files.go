@@ -64,9 +64,20 @@ type runRecord struct {
 	Disk string `json:"disk,omitempty"`
 }
 
-// wallRequest replaces the wall limit of the specification.
+// wallRequest replaces the wall limit of the specification: the longest from the job's start, or until when by the machine's
+// monotonic clock, which all its processes share.
 type wallRequest struct {
-	Wall time.Duration `json:"wall_ns"`
+	Wall  time.Duration `json:"wall_ns,omitempty"`
+	Until time.Duration `json:"until_ns,omitempty"`
+}
+
+// monotonic is the machine's monotonic clock.
+func monotonic() (time.Duration, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		return 0, fmt.Errorf("runtime: the monotonic clock: %w", err)
+	}
+	return time.Duration(t.Nano()), nil
 }
 
 type stopRequest struct {

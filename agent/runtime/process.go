@@ -267,13 +267,13 @@ func (p *Process) Stop(ctx context.Context, leaseID string, grace time.Duration)
 }
 
 // Extend implements [Runtime]. The supervisor sees it within a quarter of a second.
-func (p *Process) Extend(_ context.Context, leaseID string, wall time.Duration) error {
+func (p *Process) Extend(_ context.Context, leaseID string, left time.Duration) error {
 	d, err := p.dir(leaseID)
 	if err != nil {
 		return err
 	}
-	if wall < 0 {
-		return fmt.Errorf("%w: wall time of %v", ErrSpec, wall)
+	if left < 0 {
+		return fmt.Errorf("%w: wall time of %v", ErrSpec, left)
 	}
 	st, err := d.status()
 	if err != nil {
@@ -282,7 +282,14 @@ func (p *Process) Extend(_ context.Context, leaseID string, wall time.Duration) 
 	if st.Phase.Over() {
 		return fmt.Errorf("%w: %s", ErrOver, leaseID)
 	}
-	return d.write(d.wall(), wallRequest{Wall: wall})
+	if left == 0 {
+		return d.write(d.wall(), wallRequest{})
+	}
+	now, err := monotonic()
+	if err != nil {
+		return err
+	}
+	return d.write(d.wall(), wallRequest{Until: now + left})
 }
 
 // Logs implements [Runtime].

@@ -61,9 +61,9 @@ type Runtime interface {
 	// ended. It returns how far the attempt is: it is over once the answer has a hash, or an error, with which the job runs on.
 	// Another attempt may be made after an error. Errors: ErrNotRunning, ErrSuspend.
 	Suspend(ctx context.Context, leaseID, attempt string) (Suspension, error)
-	// Extend sets the longest a job may run, counted from its start, in place of Limits.Wall; 0 lifts the limit. It
-	// also shortens. ErrOver when the job is over.
-	Extend(ctx context.Context, leaseID string, wall time.Duration) error
+	// Extend sets for how long a job may run from now on, in place of Limits.Wall; 0 lifts the limit. It also shortens.
+	// ErrOver when the job is over.
+	Extend(ctx context.Context, leaseID string, left time.Duration) error
 	// Logs reads a stream from a byte offset. With follow it goes on until the job is over and everything was read, or
 	// ctx ends.
 	Logs(ctx context.Context, leaseID string, stream Stream, offset int64, follow bool) (io.ReadCloser, error)
@@ -140,7 +140,7 @@ type Limits struct {
 	CPUs      float64 `json:"cpus,omitempty"`
 	MemoryMiB uint64  `json:"memory_mib,omitempty"`
 	DiskMiB   uint64  `json:"disk_mib,omitempty"`
-	// Wall is the longest a job may run; see Runtime.Extend.
+	// Wall is the longest a job may run, by a clock that nobody can set; see Runtime.Extend.
 	Wall time.Duration `json:"wall_ns,omitempty"`
 	// Processes limits the tasks of the job; 0 means 4096.
 	Processes uint64 `json:"processes,omitempty"`

@@ -54,7 +54,7 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			if s.dir.exists(s.dir.stop()) { // also when the signal was missed
 				ask(ReasonStopped, s.grace())
 			}
-			if wall := s.wall(); wall > 0 && time.Since(begin) > wall {
+			if s.late(begin) {
 				ask(ReasonWall, wallGrace)
 			}
 			if why, much := s.tooMuch(); much {
@@ -74,13 +74,18 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 	}
 }
 
-// wall is the limit that holds now.
-func (s *supervisor) wall() time.Duration {
-	var r wallRequest
-	if ok, err := readJSON(s.dir.wall(), &r); err == nil && ok {
-		return r.Wall
+// late reports whether the job has run for as long as it may.
+func (s *supervisor) late(begin time.Time) bool {
+	r := wallRequest{Wall: s.spec.Limits.Wall}
+	var asked wallRequest
+	if ok, err := readJSON(s.dir.wall(), &asked); err == nil && ok {
+		r = asked
 	}
-	return s.spec.Limits.Wall
+	if r.Until > 0 {
+		now, err := monotonic()
+		return err == nil && now > r.Until
+	}
+	return r.Wall > 0 && time.Since(begin) > r.Wall
 }
 
 // grace is what the stop request grants.

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -40,7 +39,7 @@ func (g *Gateway) facts(ctx context.Context, about []grants.Question) ([]grants.
 		return nil, err
 	}
 	for i, c := range found {
-		out[of[i]].ActsFor = c != nil && c.ActsFor(about[of[i]].Signer, time.Now())
+		out[of[i]].ActsFor = c != nil && c.ActsFor(about[of[i]].Signer, g.clock.Now())
 	}
 	return out, nil
 }

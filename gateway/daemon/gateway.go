@@ -10,12 +10,14 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/clock"
 	"github.com/gantry-market/gantry/client/guest"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
@@ -39,6 +41,7 @@ import (
 type Gateway struct {
 	c       Config
 	view    *view.View // of keepers, and of the gateway's own credits
+	clock   *clock.Clock
 	net     *p2p.Node
 	table   *grants.Table
 	book    *toll.Book // nil where nothing is asked
@@ -78,6 +81,16 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	g.clock, err = clock.New(clock.Options{
+		Read:  func(ctx context.Context) ([]time.Time, error) { return g.c.Client.Clocks(ctx, chain.Confirmed) },
+		Local: g.c.Client.Local(), Log: g.c.Log.With().Str("part", "clock").Logger(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := g.clock.Look(ctx); err != nil {
+		return err
+	}
 	if err := g.openCertificates(); err != nil {
 		return err
 	}
@@ -90,7 +103,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	l := g.c.Limits
 	g.table, err = grants.New(grants.Options{
 		Domain: records.DomainOf(genesis), Gateway: g.c.Key.PublicKey(), Dir: filepath.Join(g.c.Data, "grants"), Chain: g.facts, Leases: g.leasesOf,
-		Customers: g.c.Customers, MostLeases: l.Leases, MostOfOne: l.PerCustomer, PerLease: l.PerLease, Rate: l.Rate, Toll: g.book.Account, Log: g.c.Log,
+		Customers: g.c.Customers, MostLeases: l.Leases, MostOfOne: l.PerCustomer, PerLease: l.PerLease, Rate: l.Rate, Toll: g.book.Account, Now: g.clock.Now, Log: g.c.Log,
 	})
 	if err != nil {
 		return err
@@ -202,6 +215,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return g.view.Run(ctx, view.Source{Client: g.c.Client, Scope: view.Only([]chain.Filter{query.Kind(market.KindKeeper)}, credits)})
 	})
 	group.Go(func() error { return g.keepConnections(ctx) })
+	group.Go(func() error { return g.clock.Run(ctx) })
 	group.Go(func() error { return g.table.Run(ctx) })
 	group.Go(func() error { return g.links.Run(ctx) })
 	group.Go(func() error { return g.front.Run(ctx) })

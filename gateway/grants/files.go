@@ -67,7 +67,7 @@ func (t *Table) load() error {
 		if err == nil && (s.Grant.Domain != t.o.Domain || s.Grant.Gateway != t.o.Gateway) {
 			err = errors.New("it is for another cluster or gateway")
 		}
-		if err == nil && time.Now().UnixMilli() >= s.Grant.Expiry {
+		if err == nil && t.o.Now().UnixMilli() >= s.Grant.Expiry {
 			err = errors.New("it has expired")
 		}
 		if err != nil {

@@ -62,7 +62,9 @@ type Options struct {
 	PerLease, Rate int
 	// Toll is the account that a lease's bytes are taken from; nil where nothing is asked.
 	Toll func(lease, customer solana.PublicKey) *toll.Account
-	Log  zerolog.Logger
+	// Now is the chain's time, which grants end by; nil means time.Now.
+	Now func() time.Time
+	Log zerolog.Logger
 }
 
 // Entry is a grant that holds.
@@ -128,6 +130,9 @@ func New(o Options) (*Table, error) {
 	if err := options.Complete("grants", o, "Customers", "Toll", "Log"); err != nil {
 		return nil, err
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	t := &Table{o: o, asks: rate.NewLimiter(asksPerSecond, asksBurst), tails: map[string]*Entry{}}
 	return t, t.load()
 }
@@ -141,7 +146,7 @@ func tailOf(address solana.PublicKey) string {
 // or nil: then its names end with the lease. Error: *RefusedError.
 func (t *Table) Open(ctx context.Context, s messages.SignedGrant, moves []byte) (*Entry, error) {
 	g := &s.Grant
-	now := time.Now().UnixMilli()
+	now := t.o.Now().UnixMilli()
 	switch {
 	case g.Domain != t.o.Domain:
 		return nil, refuse("the grant is for another cluster")
@@ -316,7 +321,7 @@ func (t *Table) byTail(tail string) *Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.tails[tail]
-	if e != nil && time.Now().UnixMilli() >= e.Signed.Grant.Expiry {
+	if e != nil && t.o.Now().UnixMilli() >= e.Signed.Grant.Expiry {
 		return nil
 	}
 	return e
@@ -372,7 +377,7 @@ func (t *Table) refresh(ctx context.Context) error {
 	if err != nil {
 		facts = nil
 	}
-	now := time.Now()
+	now := t.o.Now()
 	for i, e := range all {
 		switch {
 		case now.UnixMilli() >= e.Signed.Grant.Expiry:

@@ -21,16 +21,17 @@ type Account struct {
 	market  market.Market
 	intents *txm.Store
 	txm     *txm.Manager
-	now     func() time.Time
+	now     func() time.Time // the chain's
 }
 
 // OpenAccount checks the cluster. Close must be called.
 func OpenAccount(ctx context.Context, c Config) (*Account, error) {
-	a := &Account{c: c, now: c.Now}
-	if a.now == nil {
-		a.now = time.Now
+	a := &Account{c: c}
+	at, err := chainTime(ctx, c, c.Log)
+	if err != nil {
+		return nil, err
 	}
-	var err error
+	a.now = at.Now
 	if a.market, err = query.Load(ctx, c.Client, chain.Confirmed); err != nil {
 		return nil, err
 	}
@@ -56,6 +57,9 @@ func (a *Account) Close() error {
 	a.txm.Close()
 	return a.intents.Close()
 }
+
+// Now is the chain's time.
+func (a *Account) Now() time.Time { return a.now() }
 
 // owner signs what the account sends.
 func (a *Account) owner() txm.Signer {

@@ -63,7 +63,7 @@ type Config struct {
 	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
 	OmitBidsOf solana.PublicKey
 	Log        zerolog.Logger
-	// Now is the clock; nil means time.Now.
+	// Now is this machine's date; nil means time.Now.
 	Now func() time.Time
 }
 

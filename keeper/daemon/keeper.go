@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/chain"
+	chainclock "github.com/gantry-market/gantry/client/clock"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/roles"
@@ -42,7 +43,9 @@ import (
 type Keeper struct {
 	c         Config
 	log       zerolog.Logger
-	now       func() time.Time
+	now       func() time.Time  // the chain's time
+	machine   func() time.Time  // this machine's date
+	time      *chainclock.Clock // what now reads
 	domain    records.Domain
 	genesis   [32]byte
 	secs      uint32
@@ -99,10 +102,10 @@ type Keeper struct {
 }
 
 func newKeeper(c Config) *Keeper {
-	k := &Keeper{c: c, log: c.Log, now: c.Now, matcher: match.New(), pool: statement.NewPool(), opened: time.Now()}
+	k := &Keeper{c: c, log: c.Log, now: c.Now, machine: c.Now, matcher: match.New(), pool: statement.NewPool(), opened: time.Now()}
 	k.view = view.New(view.Options{Log: c.Log, Listeners: []view.Listener{k.matcher}})
 	if k.now == nil {
-		k.now = time.Now
+		k.now, k.machine = time.Now, time.Now
 	}
 	return k
 }
@@ -137,6 +140,10 @@ func (k *Keeper) openMarket(ctx context.Context) error {
 	if k.timing, err = k.c.Timing.For(m.Params); err != nil {
 		return err
 	}
+	if k.time, err = chainTime(ctx, k.c, k.component("time")); err != nil {
+		return err
+	}
+	k.now = k.time.Now
 	return k.openRoles()
 }
 
@@ -208,7 +215,7 @@ func (k *Keeper) openStore(ctx context.Context) error {
 	var err error
 	k.clock, err = newClock(clockOptions{
 		Chain: func(ctx context.Context) (time.Time, error) { return k.c.Client.ClusterTime(ctx, chain.Confirmed) },
-		Now:   k.now, Limit: clockLimit(period), Every: min(max(period/3, time.Second), 20*time.Second), Log: k.component("clock"),
+		Now:   k.machine, Limit: clockLimit(period), Every: min(max(period/3, time.Second), 20*time.Second), Log: k.component("clock"),
 	})
 	if err != nil {
 		return err
@@ -244,7 +251,7 @@ func (k *Keeper) firstPeriod(ctx context.Context) (records.Period, error) {
 	} else if ok {
 		me = &found
 	}
-	now := k.now()
+	now := k.machine()
 	return firstPeriod(now, now.Add(-k.clock.Ahead()), market.Seconds(k.secs), me), nil
 }
 
@@ -308,6 +315,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	if k.http != nil {
 		run(k.http.Run)
 	}
+	run(k.time.Run)
 	if k.remote != nil {
 		run(k.runHold)
 	}

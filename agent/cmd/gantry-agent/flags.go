@@ -136,6 +136,7 @@ func settings(c *cli.Context) (config.Config, error) {
 	cfg.LostFile, cfg.UsedFile = c.String("simulate-lost-gpu-file"), c.String("simulate-used-gpu-file")
 	cfg.KernelLog = c.String("simulate-kernel-log")
 	cfg.WrongWork, cfg.Unopened = c.Bool("simulate-wrong-work"), c.Bool("simulate-unopened")
+	cfg.ClockAhead = c.Duration("simulate-clock-ahead")
 	return cfg.Complete()
 }
 

@@ -21,6 +21,7 @@ func runCommand() *cli.Command {
 			&cli.BoolFlag{Name: "simulate-wrong-work", Usage: "LOCAL NETWORKS ONLY: make up the bytes of every measurement, and sign them"},
 			&cli.BoolFlag{Name: "simulate-unopened", Usage: "LOCAL NETWORKS ONLY: sign every measurement, and open nothing of it"},
 			&cli.IntFlag{Name: "simulate-slow-factor", Usage: "LOCAL NETWORKS ONLY: take `K` times as long for the least of a measurement"},
+			&cli.DurationFlag{Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative"},
 			&cli.StringFlag{Name: "simulate-silence-file", Usage: "LOCAL NETWORKS ONLY: answer nobody while `FILE` exists"},
 			&cli.StringFlag{Name: "simulate-lost-gpu-file", Usage: "LOCAL NETWORKS ONLY: the first simulated GPU is lost while `FILE` exists"},
 			&cli.StringFlag{Name: "simulate-used-gpu-file", Usage: "LOCAL NETWORKS ONLY: the process whose number is in `FILE` computes on the simulated GPUs"},

@@ -89,13 +89,17 @@ func runStatus(c *cli.Context) error {
 			return err
 		}
 	}
-	r.ToDo = todo(r, time.Now().Unix())
+	at, err := client.ClusterTime(c.Context, chain.Confirmed)
+	if err != nil {
+		return err
+	}
+	r.ToDo = todo(r, at.Unix())
 	if c.Bool("json") {
 		e := json.NewEncoder(c.App.Writer)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	}
-	printStatus(c.App.Writer, r, time.Now())
+	printStatus(c.App.Writer, r, time.Now(), at)
 	return nil
 }
 
@@ -112,6 +116,9 @@ func todo(r screen, now int64) []string {
 		out = append(out, fmt.Sprintf("connected to %d of %d keepers: is the network up?", r.Agent.Connected, r.Agent.Keepers))
 	}
 	if r.Running {
+		if r.Agent.Clock != "" {
+			out = append(out, r.Agent.Clock)
+		}
 		out = append(out, r.Agent.Network...)
 		for _, f := range r.Agent.Faults {
 			out = append(out, f+": the node does not bid, and keepers are told; once it is repaired: gantry-agent repaired")
@@ -144,7 +151,7 @@ func offers(s offer.State) string {
 	return text
 }
 
-func printStatus(w io.Writer, r screen, now time.Time) {
+func printStatus(w io.Writer, r screen, now, onChain time.Time) {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(w, " %-10s "+format+"\n", append([]any{label}, args...)...)
 	}
@@ -170,7 +177,7 @@ func printStatus(w io.Writer, r screen, now time.Time) {
 		line("node", "%s · %s · asks %s USDC per GPU-hour · %d of %d GPUs free", n.Address, n.State(), n.Ask(), n.FreeGPUs(), n.Spec.Gpus)
 		line("checks", "%d of %d passed · uptime %.2f %%", n.ChecksPassed, n.ChecksTotal, float64(n.UptimeBps)/100)
 		line("measured", "%s", n.FiguresText())
-		line("reputation", "%.1f · %d jobs done, %d failed · %d s down in all", float64(n.Reputation(now.Unix()))/100, n.JobsCompleted, n.JobsFailed, n.DowntimeSecs)
+		line("reputation", "%.1f · %d jobs done, %d failed · %d s down in all", float64(n.Reputation(onChain.Unix()))/100, n.JobsCompleted, n.JobsFailed, n.DowntimeSecs)
 		line("stake", "%s GNT, %s needed, %s held by faults; %s slashed from the provider so far", market.GNT(n.Stake), market.GNT(n.RequiredStake), market.GNT(n.ReservedStake), market.GNT(r.Provider.SlashedTotal))
 	}
 	line("fees", "%s left on the machine's key", r.Balance)

@@ -167,7 +167,7 @@ func readStatus(ctx context.Context, a *daemon.Account, conf daemon.Config) (sta
 		SOL: balance.String(), Missed: k.MissedReports(&mk),
 	}
 	s.Signer = k.SigningKey()
-	if until := time.Unix(k.SignerUntil, 0).UTC(); time.Now().Before(until) {
+	if until := time.Unix(k.SignerUntil, 0).UTC(); a.Now().Before(until) {
 		s.FormerSigner, s.SignerUntil = &k.FormerSigner, &until
 	}
 	if k.ExitAt != 0 {

@@ -17,6 +17,12 @@ type Found struct {
 	By       string // the URL of the endpoint that answered
 }
 
+// Find reads at most a hundred accounts by one question, from a node that has reached a slot. One answer is enough to
+// say what is there; what is not there only Gone says.
+func (c *Client) Find(ctx context.Context, keys []solana.PublicKey, at Commitment, since uint64) (Found, error) {
+	return c.accounts(ctx, keys, at, since, nil)
+}
+
 // accounts reads at most a hundred accounts by one call.
 func (c *Client) accounts(ctx context.Context, keys []solana.PublicKey, level Commitment, since uint64, avoid []string) (Found, error) {
 	p := accountParam(level)

@@ -65,6 +65,7 @@ func (c *Client) DialWS(ctx context.Context) (*WS, error) {
 	if _, err := c.Genesis(ctx); err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
+	c.askAgain()
 	for _, n := range c.order(time.Now(), nil) {
 		err := c.admit(ctx, n)
 		if err != nil && ctx.Err() == nil {

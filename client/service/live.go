@@ -49,7 +49,8 @@ func (s *Service) Follow(ctx context.Context, customer solana.PublicKey) (v *vie
 	v = view.New(view.Options{Log: s.log})
 	w, err := watch.New(watch.Options{
 		Client: s.client, Program: market.ProgramID, Commitment: s.client.Commitment(), Log: s.log,
-		Scope: view.With([]chain.Filter{query.OrdersOf(customer), query.LeasesOf(customer)}, market.CreditsAddress(customer)),
+		Certain: market.MarketAddress(), // for endpoints that refuse filters
+		Scope:   view.With([]chain.Filter{query.OrdersOf(customer), query.LeasesOf(customer)}, market.CreditsAddress(customer)),
 	})
 	if err != nil {
 		return nil, nil, err

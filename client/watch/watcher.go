@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,7 +34,10 @@ type Options struct {
 	Scope      Scope            // default all accounts of the program
 	Resnapshot time.Duration    // guard against anything unforeseen, default an hour, negative for never
 	ResyncGap  time.Duration    // least time between two snapshots for transactions that this program cannot read, default a minute
-	Log        zerolog.Logger
+	// Certain is an account that a program has as long as it is followed; a list of all its accounts without it is incomplete.
+	// Zero for none.
+	Certain solana.PublicKey
+	Log     zerolog.Logger
 }
 
 // Status says how well the watcher follows the chain.
@@ -56,10 +60,13 @@ type Watcher struct {
 	// resync holds a token while a snapshot has to repair what single transactions did not tell.
 	resync chan struct{}
 
-	mu     sync.Mutex
-	status Status
+	mu         sync.Mutex
+	status     Status
+	avoid      []string // endpoints that gave the last list, and it was of no use
+	incomplete int      // lists in a row that lacked accounts
 
-	st state // owned by Run's goroutine
+	st     state   // owned by Run's goroutine, as is doubts
+	doubts *doubts // of the session
 }
 
 // New checks the options.
@@ -131,7 +138,11 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event)) error {
 
 var (
 	// errGap asks for another snapshot over a new connection.
-	errGap = errors.New("slots went backwards")
+	errGap = errors.New("the RPC endpoint is behind")
+	// errSlot: an answer names a slot to come. What is stored under it would keep every later state out.
+	errSlot = errors.New("the RPC endpoint names a slot that the cluster has not reached")
+	// errIncomplete: a list lacks an account that is there for certain.
+	errIncomplete = errors.New("the RPC endpoint lists the program's accounts incompletely; if it goes on, give another --url")
 	// errForeign is what comes of announcements that the RPC endpoint knows nothing of.
 	errForeign = errors.New("the WebSocket endpoint announces what the RPC endpoint does not know; check that --ws and --url are of one cluster")
 )
@@ -228,6 +239,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	defer func() { stop(); _ = g.Wait() }()
 	rereads := make(chan reread)
 	snaps := make(chan snapshot)
+	w.doubts = newDoubts(w)
 
 	// The subscription is active before the snapshot is taken, so that nothing falls between the two.
 	if err := w.takeSnapshot(gctx, emit); err != nil {
@@ -247,6 +259,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	follow()
 	g.Go(func() error { return f.run(gctx) })
 	g.Go(func() error { return h.run(gctx, rereads) })
+	g.Go(func() error { return w.doubts.run(gctx, rereads) })
 	g.Go(func() error { return w.resnapshot(gctx, snaps) })
 	g.Go(func() error { return w.checkCluster(gctx, ws) })
 	broken := make(chan error, 1)
@@ -260,11 +273,9 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 		case err := <-broken:
 			return err
 		case r := <-rereads:
-			if r.slot+regression < w.st.maxSlot {
-				return errGap
+			if err := w.applyReread(r, emit); err != nil {
+				return err
 			}
-			w.st.applyReread(r, emit)
-			w.updateStatus()
 		case s := <-snaps:
 			if err := w.applySnapshot(s, emit); err != nil {
 				return err
@@ -284,7 +295,8 @@ func (w *Watcher) ask() {
 
 type snapshot struct {
 	accounts []chain.Account
-	slot     uint64
+	slot     uint64   // of the oldest answer
+	by       []string // the endpoints that gave the lists
 }
 
 // resnapshot takes a snapshot at every interval, and when one is asked for, but then no more often than the gap allows:
@@ -308,7 +320,7 @@ func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-gap.C:
-				gap.Reset(w.o.ResyncGap)
+				gap.Reset(w.resyncGap())
 			}
 		}
 		s, err := w.read(ctx)
@@ -324,11 +336,28 @@ func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
 }
 
 func (w *Watcher) read(ctx context.Context) (snapshot, error) {
-	accs, slot, err := Read(ctx, w.o.Client, w.o.Program, w.o.Commitment, w.st.scope)
-	if err != nil {
-		err = fmt.Errorf("snapshot: %w", err)
+	w.mu.Lock()
+	avoid := w.avoid
+	w.mu.Unlock()
+	s, err := read(ctx, w.o.Client, w.o.Program, w.o.Commitment, w.st.scope, avoid)
+	if err == nil {
+		err = w.plausible(ctx, s.slot)
 	}
-	return snapshot{accs, slot}, err
+	if err == nil && w.st.scope.All() && !w.o.Certain.IsZero() && !s.has(w.o.Certain) {
+		err = fmt.Errorf("%w (%s)", errIncomplete, names(s.by))
+	}
+	if err != nil {
+		w.avoidNext(s.by)
+		return s, fmt.Errorf("snapshot: %w", err)
+	}
+	return s, nil
+}
+
+// avoidNext has the next list come from other endpoints, where there are any.
+func (w *Watcher) avoidNext(by []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.avoid = by
 }
 
 func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) error {
@@ -340,15 +369,89 @@ func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) error {
 }
 
 func (w *Watcher) applySnapshot(s snapshot, emit func(Event)) error {
-	if err := w.st.applySnapshot(s, emit); err != nil {
+	lacks, err := w.st.applySnapshot(s, emit)
+	if err != nil {
+		w.avoidNext(s.by)
 		return err
 	}
+	w.doubts.add(lacks)
 	w.mu.Lock()
 	w.status.Snapshots++
 	w.status.LastSnapshot = time.Now()
+	if !w.st.incomplete {
+		w.avoid, w.incomplete = nil, 0
+	}
 	w.mu.Unlock()
+	w.st.incomplete = false
 	w.updateStatus()
 	return nil
+}
+
+// applyReread takes what was read of single accounts. A list that turns out to lack some that are there is taken again.
+func (w *Watcher) applyReread(r reread, emit func(Event)) error {
+	if r.slot+regression < w.st.maxSlot {
+		return errGap
+	}
+	lacks, missed := w.st.applyReread(r, emit)
+	w.doubts.add(lacks)
+	w.updateStatus()
+	if missed == 0 {
+		return nil
+	}
+	w.doubts.drop()
+	if w.st.incomplete {
+		return nil // of the same list
+	}
+	w.st.incomplete = true
+	var by []string
+	for _, d := range r.about {
+		by = d.list
+	}
+	w.mu.Lock()
+	w.avoid = by
+	w.incomplete++
+	w.mu.Unlock()
+	w.log.Warn().Str("endpoint", names(by)).Int("missing", missed).
+		Msg("the RPC endpoint answered incompletely: its list lacks accounts that are there. They stay as they are, and another list is asked for. If this is said again, give another --url")
+	w.ask()
+	return nil
+}
+
+// resyncGap is the least time until a snapshot may be asked for once more. It grows while lists are incomplete.
+func (w *Watcher) resyncGap() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.o.ResyncGap << min(w.incomplete, 6)
+}
+
+// plausible makes sure that a slot which is far ahead of what was seen is one that the cluster has reached.
+func (w *Watcher) plausible(ctx context.Context, slot uint64) error {
+	if slot <= w.Status().Slot+apart {
+		return nil
+	}
+	here, err := w.o.Client.Slot(ctx, chain.Processed)
+	if re := (*chain.RPCError)(nil); errors.As(err, &re) {
+		return nil // an endpoint without this method
+	}
+	if err != nil {
+		return err
+	}
+	if slot > here+apart {
+		return fmt.Errorf("%w: %d, it is at %d", errSlot, slot, here)
+	}
+	return nil
+}
+
+// names lists endpoints for people.
+func names(urls []string) string {
+	if len(urls) == 0 {
+		return "the RPC endpoint"
+	}
+	out := make([]string, len(urls))
+	for i, u := range urls {
+		out[i] = chain.NameOf(u)
+	}
+	return strings.Join(out, ", ")
 }
 
 func (w *Watcher) updateStatus() {

@@ -239,3 +239,16 @@ func TestAnEmptyListIsAskedForTwice(t *testing.T) {
 	require.Empty(t, l.Accounts)
 	require.Equal(t, 3, empty.Calls("getProgramAccounts"))
 }
+
+// Of an account that an endpoint does not show another one is asked.
+func TestAnAccountThatOneEndpointLacks(t *testing.T) {
+	without, with := node(t, 50, false), node(t, 50, true)
+	without.Verbatim("getAccountInfo", `{"jsonrpc":"2.0","id":$id,"result":{"context":{"slot":5},"value":null}}`)
+	with.Verbatim("getAccountInfo", `{"jsonrpc":"2.0","id":$id,"result":`+good["getAccountInfo"]+`}`)
+	c := client(t, without, with)
+	_, err := c.Account(ctxFor(t), asked, chain.Confirmed)
+	require.NoError(t, err)
+	all, err := c.Accounts(ctxFor(t), []solana.PublicKey{asked}, chain.Confirmed)
+	require.NoError(t, err)
+	require.NotNil(t, all[0])
+}

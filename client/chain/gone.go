@@ -23,6 +23,43 @@ func (c *Client) Find(ctx context.Context, keys []solana.PublicKey, at Commitmen
 	return c.accounts(ctx, keys, at, since, nil)
 }
 
+// FindTwice is Find that asks once more, of another endpoint where one answers, about accounts that are missing.
+func (c *Client) FindTwice(ctx context.Context, keys []solana.PublicKey, at Commitment, since uint64) (Found, error) {
+	out, err := c.accounts(ctx, keys, at, since, nil)
+	if err != nil {
+		return Found{}, err
+	}
+	return c.again(ctx, out, keys, at, since, out.By, func(a *Account) bool { return a != nil })
+}
+
+// again asks once more, of another endpoint than by names, about the accounts of an answer that are not there.
+func (c *Client) again(ctx context.Context, out Found, keys []solana.PublicKey, at Commitment, since uint64, by string, there func(*Account) bool) (Found, error) {
+	var doubted []solana.PublicKey
+	var places []int
+	for i, a := range out.Accounts {
+		if !there(a) {
+			doubted, places = append(doubted, keys[i]), append(places, i)
+		}
+	}
+	if len(doubted) == 0 {
+		return out, nil
+	}
+	second, err := c.elsewhere(ctx, doubted, at, max(since, out.Slot), by)
+	if err != nil {
+		return Found{}, err
+	}
+	if out.Slot == 0 {
+		out.Slot, out.By = second.Slot, second.By
+	}
+	for i, place := range places {
+		out.Accounts[place] = nil
+		if a := second.Accounts[i]; there(a) {
+			out.Accounts[place] = a
+		}
+	}
+	return out, nil
+}
+
 // accounts reads at most a hundred accounts by one call.
 func (c *Client) accounts(ctx context.Context, keys []solana.PublicKey, level Commitment, since uint64, avoid []string) (Found, error) {
 	p := accountParam(level)
@@ -68,36 +105,15 @@ func (c *Client) accounts(ctx context.Context, keys []solana.PublicKey, level Co
 func (c *Client) Gone(ctx context.Context, keys []solana.PublicKey, program solana.PublicKey, at Commitment, since uint64, by string) (Found, error) {
 	out := Found{Accounts: make([]*Account, len(keys))}
 	if by == "" {
-		first, err := c.accounts(ctx, keys, at, since, nil)
-		if err != nil {
+		var err error
+		if out, err = c.accounts(ctx, keys, at, since, nil); err != nil {
 			return Found{}, err
 		}
-		out, by, since = first, first.By, max(since, first.Slot)
+		by = out.By
 	}
-	var doubted []solana.PublicKey
-	var places []int
-	for i, a := range out.Accounts {
-		if a == nil || a.Owner != program || a.Lamports == 0 {
-			doubted, places = append(doubted, keys[i]), append(places, i)
-		}
-	}
-	if len(doubted) == 0 {
-		return out, nil
-	}
-	second, err := c.elsewhere(ctx, doubted, at, since, by)
-	if err != nil {
-		return Found{}, err
-	}
-	if out.Slot == 0 {
-		out.Slot, out.By = second.Slot, second.By
-	}
-	for i, place := range places {
-		out.Accounts[place] = nil
-		if a := second.Accounts[i]; a != nil && a.Owner == program && a.Lamports > 0 {
-			out.Accounts[place] = a
-		}
-	}
-	return out, nil
+	return c.again(ctx, out, keys, at, since, by, func(a *Account) bool {
+		return a != nil && a.Owner == program && a.Lamports > 0
+	})
 }
 
 // otherWait is how long Gone waits for another endpoint that is behind the first.

@@ -88,13 +88,17 @@ func (c *Client) LatestBlockhash(ctx context.Context, level Commitment) (Blockha
 	return Blockhash{Hash: out.Value.Blockhash, LastValidBlockHeight: uint64(out.Value.LastValidBlockHeight), Slot: out.slot()}, nil
 }
 
-// Account reads one account. Error: ErrAccountNotFound.
+// Account reads one account. Error: ErrAccountNotFound, of which two answers say so, of two endpoints where there are two.
 func (c *Client) Account(ctx context.Context, key solana.PublicKey, level Commitment) (Account, error) {
 	var found *Account
-	_, _, err := ask(ctx, c, nil, func(a *at[json.RawMessage]) (err error) {
+	check := func(a *at[json.RawMessage]) (err error) {
 		found, err = accountIn(a, key)
 		return err
-	}, "getAccountInfo", key, accountParam(level))
+	}
+	_, by, err := ask(ctx, c, nil, check, "getAccountInfo", key, accountParam(level))
+	if err == nil && found == nil {
+		_, _, err = ask(ctx, c, []string{by}, check, "getAccountInfo", key, accountParam(level))
+	}
 	if err != nil {
 		return Account{}, err
 	}
@@ -127,15 +131,22 @@ func accountIn(a *at[json.RawMessage], key solana.PublicKey) (*Account, error) {
 // maxAccountsPerCall is the node's limit for getMultipleAccounts.
 const maxAccountsPerCall = 100
 
-// Accounts reads several accounts; a missing one is nil in its place. Beyond a hundred keys the answer may span several
-// slots.
+// Accounts reads several accounts; a missing one is nil in its place, of which two answers say so, of two endpoints where
+// there are two. Beyond a hundred keys the answer may span several slots.
 func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey, at Commitment) ([]*Account, error) {
-	accs, _, err := c.AccountsSince(ctx, keys, at, 0)
-	return accs, err
+	res := make([]*Account, 0, len(keys))
+	for part := range slices.Chunk(keys, maxAccountsPerCall) {
+		got, err := c.FindTwice(ctx, part, at, 0)
+		if err != nil {
+			return nil, err
+		}
+		res = append(res, got.Accounts...)
+	}
+	return res, nil
 }
 
 // AccountsSince reads several accounts from a node that has reached a slot, and returns the slot of the (oldest)
-// answer.
+// answer. That one is missing a single answer says.
 func (c *Client) AccountsSince(ctx context.Context, keys []solana.PublicKey, at Commitment, since uint64) ([]*Account, uint64, error) {
 	res := make([]*Account, 0, len(keys))
 	var slot uint64

@@ -84,15 +84,8 @@ func read(ctx context.Context, c *chain.Client, program solana.PublicKey, at cha
 		if len(keys) == 0 {
 			break
 		}
-		accounts, slot, err := c.AccountsSince(ctx, keys, at, 0)
-		if err != nil {
+		if err := r.fetch(ctx, c, keys, at); err != nil {
 			return snapshot{}, err
-		}
-		r.answered(slot, "")
-		for _, a := range accounts {
-			if a != nil {
-				r.take(*a)
-			}
 		}
 	}
 	if r.out.slot == 0 {
@@ -117,6 +110,46 @@ func (r *reading) answered(slot uint64, by string) {
 	}
 	if by != "" && !slices.Contains(r.out.by, by) {
 		r.out.by = append(r.out.by, by)
+	}
+}
+
+// fetch reads single accounts. Those that the scope itself names are missing when two answers say so.
+func (r *reading) fetch(ctx context.Context, c *chain.Client, keys []solana.PublicKey, at chain.Commitment) error {
+	var named, led []solana.PublicKey
+	fixed := map[solana.PublicKey]bool{}
+	for _, k := range r.scope.addresses() {
+		fixed[k] = true
+	}
+	for _, k := range keys {
+		if fixed[k] {
+			named = append(named, k)
+		} else {
+			led = append(led, k)
+		}
+	}
+	for part := range slices.Chunk(named, maxRead) {
+		found, err := c.FindTwice(ctx, part, at, 0)
+		if err != nil {
+			return err
+		}
+		r.found(found.Accounts, found.Slot)
+	}
+	if len(led) == 0 {
+		return nil
+	}
+	accounts, slot, err := c.AccountsSince(ctx, led, at, 0)
+	if err == nil {
+		r.found(accounts, slot)
+	}
+	return err
+}
+
+func (r *reading) found(accounts []*chain.Account, slot uint64) {
+	r.answered(slot, "")
+	for _, a := range accounts {
+		if a != nil {
+			r.take(*a)
+		}
 	}
 }
 

@@ -103,26 +103,29 @@ func (s blockSource) Last(ctx context.Context) (uint64, error) { return s.client
 
 // At implements BlockSource.
 func (s blockSource) At(ctx context.Context, slot uint64) (Block, error) {
-	var slots []uint64
-	if err := s.client.Raw(ctx, &slots, "getBlocksWithLimit", slot, 1, commitmentParam(s.at)); err != nil {
+	slots, _, err := ask(ctx, s.client, nil, notNil[unsigned], "getBlocksWithLimit", slot, 1, commitmentParam(s.at))
+	if err != nil {
 		return Block{}, fmt.Errorf("blocks from slot %d: %w", slot, err)
 	}
 	if len(slots) == 0 {
 		return Block{}, ErrNoBlockYet
 	}
-	var got struct {
+	var got *struct {
 		Hash string `json:"blockhash"`
 		Time *int64 `json:"blockTime"`
 	}
-	err := s.client.Raw(ctx, &got, "getBlock", slots[0], map[string]any{
+	err = s.client.Raw(ctx, &got, "getBlock", slots[0], map[string]any{
 		"commitment": s.at, "transactionDetails": "none", "rewards": false, "maxSupportedTransactionVersion": MaxTransactionVersion,
 	})
 	if err != nil {
 		return Block{}, fmt.Errorf("block at slot %d: %w", slots[0], err)
 	}
+	if got == nil { // the node has not the block yet that it has listed
+		return Block{}, ErrNoBlockYet
+	}
 	if got.Time == nil {
 		return Block{}, fmt.Errorf("block at slot %d has no time", slots[0])
 	}
 	hash, err := solana.HashFromBase58(got.Hash)
-	return Block{slots[0], hash, time.Unix(*got.Time, 0)}, err
+	return Block{uint64(slots[0]), hash, time.Unix(*got.Time, 0)}, err
 }

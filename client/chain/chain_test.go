@@ -329,23 +329,27 @@ func TestAccounts(t *testing.T) {
 	require.ErrorIs(t, err, chain.ErrAccountNotFound)
 
 	s.Handle("getMultipleAccounts", func(p []json.RawMessage) (any, *fakerpc.Error) {
-		var keys []string
+		var keys []solana.PublicKey
 		require.NoError(t, json.Unmarshal(p[0], &keys))
 		require.LessOrEqual(t, len(keys), 100)
 		vals := make([]any, len(keys))
 		for i := range vals {
-			if i%2 == 0 {
+			if keys[i][0]%2 == 0 {
 				vals[i] = acc
 			}
 		}
 		return map[string]any{"context": map[string]any{"slot": 9}, "value": vals}, nil
 	})
-	accs, err := c.Accounts(ctxFor(t), make([]solana.PublicKey, 250), chain.Confirmed)
+	keys := make([]solana.PublicKey, 250)
+	for i := range keys {
+		keys[i] = solana.PublicKey{byte(i)}
+	}
+	accs, err := c.Accounts(ctxFor(t), keys, chain.Confirmed)
 	require.NoError(t, err)
 	require.Len(t, accs, 250)
 	require.NotNil(t, accs[100])
 	require.Nil(t, accs[249])
-	require.Equal(t, 3, s.Calls("getMultipleAccounts"))
+	require.Equal(t, 6, s.Calls("getMultipleAccounts"), "what is missing is asked for twice")
 }
 
 func TestFilter(t *testing.T) {

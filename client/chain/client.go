@@ -7,13 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/gagliardetto/solana-go/rpc"
-	"github.com/gagliardetto/solana-go/rpc/jsonrpc"
 	"github.com/rs/zerolog"
 )
 
@@ -21,6 +21,22 @@ import (
 type Endpoint struct {
 	RPC string
 	WS  string
+}
+
+// Name is the endpoint's address without what may be a secret: credentials, path and query.
+func (e Endpoint) Name() string { return NameOf(e.RPC) }
+
+// NameOf is the Name of the endpoint with this URL.
+func NameOf(rpc string) string {
+	u, err := url.Parse(rpc)
+	if err != nil || u.Host == "" {
+		return "the RPC endpoint"
+	}
+	name := url.URL{Scheme: u.Scheme, Host: u.Host}
+	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		name.Path = "/…"
+	}
+	return name.Scheme + "://" + name.Host + name.Path
 }
 
 // Options configure a Client.
@@ -106,8 +122,7 @@ func New(opts Options) (*Client, error) {
 				return nil, err
 			}
 		}
-		jc := jsonrpc.NewClientWithOpts(u, &jsonrpc.RPCClientOpts{HTTPClient: &http.Client{Transport: c.transport}})
-		c.nodes = append(c.nodes, &node{ep: ep, rpc: rpc.NewWithCustomRPCClient(jc)})
+		c.nodes = append(c.nodes, &node{ep: ep, rpc: rpc.NewWithCustomRPCClient(newCaller(u, &http.Client{Transport: c.transport}))})
 	}
 	return c, nil
 }
@@ -167,25 +182,35 @@ func (c *Client) Health() []Health {
 // Do runs f against one endpoint after the other until one answers. f may make several calls when they must see the
 // same node; it must be safe to repeat. method is for messages. Errors: those of f, *RPCError, ErrUnreachable.
 func (c *Client) Do(ctx context.Context, method string, f func(context.Context, *rpc.Client) error) error {
+	_, err := c.do(ctx, method, nil, f)
+	return err
+}
+
+// do is Do that names the node which answered. Nodes that avoid names by their URLs are asked after all others that are
+// healthy.
+func (c *Client) do(ctx context.Context, method string, avoid []string, f func(context.Context, *rpc.Client) error) (*node, error) {
 	var last error
 	var lastNode *node
 	if _, err := c.Genesis(ctx); err != nil {
 		if errors.Is(err, ErrUnreachable) {
-			return err // as for any other question
+			return nil, err // as for any other question
 		}
-		return fmt.Errorf("%s: %w", method, err)
+		return nil, fmt.Errorf("%s: %w", method, err)
 	}
-	for _, n := range c.order(time.Now()) {
+	for _, n := range c.order(time.Now(), avoid) {
 		err, failover := c.on(ctx, n, method, f)
-		if err == nil || ctx.Err() != nil || !failover {
-			return err
+		if err == nil {
+			return n, nil
+		}
+		if ctx.Err() != nil || !failover {
+			return nil, err
 		}
 		last, lastNode = err, n
 	}
 	if IsCode(last, CodeNodeUnhealthy) || IsCode(last, CodeSlotNotReached) {
-		return last
+		return nil, last
 	}
-	return c.unreachable(method, lastNode, last)
+	return nil, c.unreachable(method, lastNode, last)
 }
 
 // on runs f against one node, if it belongs to the cluster. failover is true when another may answer the call.
@@ -208,7 +233,9 @@ func (c *Client) on(ctx context.Context, n *node, method string, f func(context.
 		return fmt.Errorf("%s: %w", method, ctx.Err()), false
 	}
 	var own *RPCError
-	if !errors.As(err, &own) {
+	if errors.As(err, &own) {
+		failover = own.elsewhere()
+	} else {
 		err, failover = convert(method, err)
 	}
 	if errors.Is(err, rpc.ErrNotFound) {
@@ -232,6 +259,9 @@ func (c *Client) unreachable(method string, n *node, err error) error {
 		what = fmt.Sprintf("%s and %d more", what, len(c.nodes)-1)
 	}
 	c.log.Debug().Str("method", method).Err(err).Msg("no endpoint answered")
+	if errors.Is(err, ErrAnswer) {
+		return fmt.Errorf("%w: %s: %s: %w; another --url may answer it", ErrUnreachable, n.ep.Name(), method, err)
+	}
 	if foreign := c.foreign(); foreign != nil {
 		if errors.Is(err, ErrWrongCluster) && len(c.nodes) == 1 {
 			return foreign
@@ -248,18 +278,21 @@ func (n *node) mayBeAsked(now time.Time) bool {
 	return n.retryAt.IsZero() || !now.Before(n.retryAt)
 }
 
-// order lists healthy nodes first, in order of preference, then the others by when they may be tried again; the last
-// resort is to try them all.
-func (c *Client) order(now time.Time) []*node {
-	var up, down []*node
+// order lists healthy nodes first, in order of preference, then those that avoid names, then the others by when they may
+// be tried again; the last resort is to try them all.
+func (c *Client) order(now time.Time, avoid []string) []*node {
+	var up, avoided, down []*node
 	for _, n := range c.nodes {
-		if n.mayBeAsked(now) {
-			up = append(up, n)
-		} else {
+		switch {
+		case !n.mayBeAsked(now):
 			down = append(down, n)
+		case slices.Contains(avoid, n.ep.RPC):
+			avoided = append(avoided, n)
+		default:
+			up = append(up, n)
 		}
 	}
-	return append(up, down...)
+	return slices.Concat(up, avoided, down)
 }
 
 func (n *node) succeeded() {

@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -77,20 +78,17 @@ func (c *Client) Clocks(ctx context.Context, at Commitment) ([]time.Time, error)
 	return out, nil
 }
 
-func clockOf(ctx context.Context, r *rpc.Client, at Commitment) (time.Time, error) {
-	var out struct {
-		Context slotContext  `json:"context"`
-		Value   *accountJSON `json:"value"`
-	}
-	if err := rawCall(ctx, r, &out, "getAccountInfo", solana.SysVarClockPubkey, accountParam(at)); err != nil {
+func clockOf(ctx context.Context, r *rpc.Client, level Commitment) (time.Time, error) {
+	var out at[json.RawMessage]
+	if err := rawCall(ctx, r, &out, "getAccountInfo", solana.SysVarClockPubkey, accountParam(level)); err != nil {
 		return time.Time{}, err
 	}
-	if out.Value == nil {
-		return time.Time{}, fmt.Errorf("cluster clock: %w", ErrAccountNotFound)
-	}
-	acc, err := out.Value.account(solana.SysVarClockPubkey, out.Context.Slot)
+	acc, err := accountIn(&out, solana.SysVarClockPubkey)
 	if err != nil {
 		return time.Time{}, err
+	}
+	if acc == nil {
+		return time.Time{}, fmt.Errorf("cluster clock: %w", ErrAccountNotFound)
 	}
 	if len(acc.Data) < 40 {
 		return time.Time{}, fmt.Errorf("cluster clock has %d bytes: %w", len(acc.Data), records.ErrLength)

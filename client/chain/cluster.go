@@ -107,6 +107,16 @@ func (c *Client) admit(ctx context.Context, n *node) error {
 	return nil
 }
 
+// askAgain has every endpoint asked for its cluster before its next use: a connection may have ended because the node was
+// started again, as one of another cluster.
+func (c *Client) askAgain() {
+	for _, n := range c.nodes {
+		n.mu.Lock()
+		n.asked = time.Time{}
+		n.mu.Unlock()
+	}
+}
+
 // askGenesis asks the node which cluster it belongs to.
 func (n *node) askGenesis(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)

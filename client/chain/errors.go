@@ -14,6 +14,7 @@ import (
 // Sentinel errors. Wrapping messages say what to do.
 var (
 	ErrUnreachable     = errors.New("no Solana RPC endpoint answers")
+	ErrAnswer          = errors.New("the RPC endpoint gave an answer that no Solana node gives")
 	ErrAccountNotFound = errors.New("account does not exist")
 	ErrNotFound        = errors.New("not found")
 	ErrWrongCluster    = errors.New("endpoint belongs to another cluster")
@@ -58,6 +59,11 @@ func (e *RPCError) Error() string {
 	return fmt.Sprintf("%s: %s (code %d)", e.Method, strings.ReplaceAll(e.Message, "\n", " "), e.Code)
 }
 
+// elsewhere reports whether another endpoint may answer the call.
+func (e *RPCError) elsewhere() bool {
+	return e.Code == CodeNodeUnhealthy || e.Code == CodeSlotNotReached || e.Code == 429
+}
+
 // IsCode reports whether err is an RPCError with this code.
 func IsCode(err error, code int) bool {
 	var re *RPCError
@@ -81,7 +87,7 @@ func convert(method string, err error) (out error, failover bool) {
 			data = nil
 		}
 		re := &RPCError{Method: method, Code: je.Code, Message: je.Message, Data: data}
-		return re, je.Code == CodeNodeUnhealthy || je.Code == CodeSlotNotReached || je.Code == 429
+		return re, re.elsewhere()
 	}
 	if errors.Is(err, context.Canceled) {
 		return err, false

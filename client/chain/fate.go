@@ -42,7 +42,7 @@ func (c *Client) Fate(ctx context.Context, sig solana.Signature, lastValid, sinc
 
 func fateOn(ctx context.Context, r *rpc.Client, sig solana.Signature, lastValid, sinceSlot uint64) (Fate, SignatureStatus, error) {
 	var none SignatureStatus
-	var height uint64
+	var height unsigned
 	if err := rawCall(ctx, r, &height, "getBlockHeight", commitmentParam(Finalized)); err != nil {
 		return FateOpen, none, err
 	}
@@ -53,9 +53,9 @@ func fateOn(ctx context.Context, r *rpc.Client, sig solana.Signature, lastValid,
 	switch {
 	case got[0].Found:
 		return FateLanded, got[0], nil
-	case height <= lastValid:
+	case uint64(height) <= lastValid:
 		return FateOpen, none, nil
-	case height <= lastValid+statusMemory:
+	case uint64(height) <= lastValid+statusMemory:
 		return FateDead, none, nil
 	}
 	// Too long ago for the cache: the ledger must answer, if the node keeps one.
@@ -74,13 +74,13 @@ func fateOn(ctx context.Context, r *rpc.Client, sig solana.Signature, lastValid,
 	case tx != nil:
 		return FateLanded, SignatureStatus{Found: true, Slot: tx.Slot, Commitment: Finalized, Err: notNull(tx.Meta.Err)}, nil
 	}
-	var first uint64
+	var first unsigned
 	switch err := rawCall(ctx, r, &first, "getFirstAvailableBlock"); {
 	case errors.As(err, &refused):
 		return FateUncertain, none, nil
 	case err != nil:
 		return FateOpen, none, err
-	case first > sinceSlot:
+	case uint64(first) > sinceSlot:
 		return FateUncertain, none, nil
 	}
 	return FateDead, none, nil

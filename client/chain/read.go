@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/records"
 )
 
@@ -38,25 +39,27 @@ func (c *Client) Explorer(ctx context.Context) (Explorer, error) {
 
 // Slot returns the current slot at a commitment.
 func (c *Client) Slot(ctx context.Context, at Commitment) (uint64, error) {
-	var out uint64
-	err := c.Raw(ctx, &out, "getSlot", commitmentParam(at))
-	return out, err
+	n, _, err := ask(ctx, c, nil, positive, "getSlot", commitmentParam(at))
+	return uint64(n), err
 }
 
 // Balance returns an account's lamports; a missing account has none.
-func (c *Client) Balance(ctx context.Context, key solana.PublicKey, at Commitment) (Lamports, error) {
-	var out struct {
-		Value uint64 `json:"value"`
-	}
-	err := c.Raw(ctx, &out, "getBalance", key, commitmentParam(at))
-	return Lamports(out.Value), err
+func (c *Client) Balance(ctx context.Context, key solana.PublicKey, level Commitment) (Lamports, error) {
+	var lamports unsigned
+	_, _, err := ask(ctx, c, nil, func(a *at[*unsigned]) error {
+		if a.Value == nil {
+			return wrong("it names no balance")
+		}
+		lamports = *a.Value
+		return placed(a)
+	}, "getBalance", key, commitmentParam(level))
+	return Lamports(lamports), err
 }
 
 // MinimumRent returns the lamports that keep an account of this size alive.
 func (c *Client) MinimumRent(ctx context.Context, size uint64, at Commitment) (Lamports, error) {
-	var out uint64
-	err := c.Raw(ctx, &out, "getMinimumBalanceForRentExemption", size, commitmentParam(at))
-	return Lamports(out), err
+	n, _, err := ask(ctx, c, nil, positive, "getMinimumBalanceForRentExemption", size, commitmentParam(at))
+	return Lamports(n), err
 }
 
 // Airdrop asks a test cluster for lamports and returns the signature; it does not wait.
@@ -66,82 +69,96 @@ func (c *Client) Airdrop(ctx context.Context, key solana.PublicKey, amount Lampo
 	return sig, err
 }
 
-// LatestBlockhash returns a blockhash for a new transaction.
-func (c *Client) LatestBlockhash(ctx context.Context, at Commitment) (Blockhash, error) {
-	var out struct {
-		Context slotContext `json:"context"`
-		Value   struct {
-			Blockhash            solana.Hash `json:"blockhash"`
-			LastValidBlockHeight uint64      `json:"lastValidBlockHeight"`
-		} `json:"value"`
-	}
-	if err := c.Raw(ctx, &out, "getLatestBlockhash", commitmentParam(at)); err != nil {
-		return Blockhash{}, err
-	}
-	return Blockhash{Hash: out.Value.Blockhash, LastValidBlockHeight: out.Value.LastValidBlockHeight, Slot: out.Context.Slot}, nil
+type blockhashJSON struct {
+	Blockhash            solana.Hash `json:"blockhash"`
+	LastValidBlockHeight unsigned    `json:"lastValidBlockHeight"`
 }
 
-// Account reads one account. Error: ErrAccountNotFound.
-func (c *Client) Account(ctx context.Context, key solana.PublicKey, at Commitment) (Account, error) {
-	var out struct {
-		Context slotContext  `json:"context"`
-		Value   *accountJSON `json:"value"`
+// LatestBlockhash returns a blockhash for a new transaction.
+func (c *Client) LatestBlockhash(ctx context.Context, level Commitment) (Blockhash, error) {
+	out, _, err := ask(ctx, c, nil, func(a *at[blockhashJSON]) error {
+		if a.Value.Blockhash.IsZero() || a.Value.LastValidBlockHeight == 0 {
+			return wrong("it names no blockhash, or no height at which it ends")
+		}
+		return placed(a)
+	}, "getLatestBlockhash", commitmentParam(level))
+	if err != nil {
+		return Blockhash{}, err
 	}
-	if err := c.Raw(ctx, &out, "getAccountInfo", key, accountParam(at)); err != nil {
+	return Blockhash{Hash: out.Value.Blockhash, LastValidBlockHeight: uint64(out.Value.LastValidBlockHeight), Slot: out.slot()}, nil
+}
+
+// Account reads one account. Error: ErrAccountNotFound, of which two answers say so, of two endpoints where there are two.
+func (c *Client) Account(ctx context.Context, key solana.PublicKey, level Commitment) (Account, error) {
+	var found *Account
+	check := func(a *at[json.RawMessage]) (err error) {
+		found, err = accountIn(a, key)
+		return err
+	}
+	_, by, err := ask(ctx, c, nil, check, "getAccountInfo", key, accountParam(level))
+	if err == nil && found == nil {
+		_, _, err = ask(ctx, c, []string{by}, check, "getAccountInfo", key, accountParam(level))
+	}
+	if err != nil {
 		return Account{}, err
 	}
-	if out.Value == nil {
+	if found == nil {
 		return Account{}, fmt.Errorf("%s: %w", key, ErrAccountNotFound)
 	}
-	return out.Value.account(key, out.Context.Slot)
+	return *found, nil
+}
+
+// accountIn is the account that an answer of getAccountInfo holds, nil for none. An answer must say so: one without a
+// value says nothing. Error: ErrAnswer.
+func accountIn(a *at[json.RawMessage], key solana.PublicKey) (*Account, error) {
+	if err := placed(a); err != nil {
+		return nil, err
+	}
+	if len(a.Value) == 0 {
+		return nil, wrong("it has no value")
+	}
+	var v *accountJSON
+	if err := json.Unmarshal(a.Value, &v); err != nil {
+		return nil, fmt.Errorf("%w: %w", wrong("the account has another form"), err)
+	}
+	if v == nil {
+		return nil, nil
+	}
+	acc, err := v.account(key, a.slot())
+	return &acc, err
 }
 
 // maxAccountsPerCall is the node's limit for getMultipleAccounts.
 const maxAccountsPerCall = 100
 
-// Accounts reads several accounts; a missing one is nil in its place. Beyond a hundred keys the answer may span several
-// slots.
+// Accounts reads several accounts; a missing one is nil in its place, of which two answers say so, of two endpoints where
+// there are two. Beyond a hundred keys the answer may span several slots.
 func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey, at Commitment) ([]*Account, error) {
-	accs, _, err := c.AccountsSince(ctx, keys, at, 0)
-	return accs, err
+	res := make([]*Account, 0, len(keys))
+	for part := range slices.Chunk(keys, maxAccountsPerCall) {
+		got, err := c.FindTwice(ctx, part, at, 0)
+		if err != nil {
+			return nil, err
+		}
+		res = append(res, got.Accounts...)
+	}
+	return res, nil
 }
 
 // AccountsSince reads several accounts from a node that has reached a slot, and returns the slot of the (oldest)
-// answer.
+// answer. That one is missing a single answer says.
 func (c *Client) AccountsSince(ctx context.Context, keys []solana.PublicKey, at Commitment, since uint64) ([]*Account, uint64, error) {
 	res := make([]*Account, 0, len(keys))
 	var slot uint64
-	for len(keys) > 0 {
-		part := keys[:min(len(keys), maxAccountsPerCall)]
-		keys = keys[len(part):]
-		var out struct {
-			Context slotContext    `json:"context"`
-			Value   []*accountJSON `json:"value"`
-		}
-		p := accountParam(at)
-		if since > 0 {
-			p["minContextSlot"] = since
-		}
-		if err := c.Raw(ctx, &out, "getMultipleAccounts", part, p); err != nil {
+	for part := range slices.Chunk(keys, maxAccountsPerCall) {
+		got, err := c.accounts(ctx, part, at, since, nil)
+		if err != nil {
 			return nil, 0, err
 		}
-		if len(out.Value) != len(part) {
-			return nil, 0, fmt.Errorf("getMultipleAccounts: %d answers to %d keys: %w", len(out.Value), len(part), records.ErrLength)
+		if slot == 0 || got.Slot < slot {
+			slot = got.Slot
 		}
-		if slot == 0 || out.Context.Slot < slot {
-			slot = out.Context.Slot
-		}
-		for i, v := range out.Value {
-			if v == nil {
-				res = append(res, nil)
-				continue
-			}
-			acc, err := v.account(part[i], out.Context.Slot)
-			if err != nil {
-				return nil, 0, err
-			}
-			res = append(res, &acc)
-		}
+		res = append(res, got.Accounts...)
 	}
 	return res, slot, nil
 }
@@ -189,45 +206,86 @@ func (f Filter) Matches(data []byte) bool {
 		(f.DataSize == 0 || f.DataSize == uint64(len(data)))
 }
 
-// ProgramAccounts reads all accounts of a program that pass the filter, and the slot of the answer.
+// ProgramAccounts reads all accounts of a program that pass the filter, and the slot of the answer. That an account is
+// missing from it says little: see List.
 func (c *Client) ProgramAccounts(ctx context.Context, program solana.PublicKey, at Commitment, f Filter) ([]Account, uint64, error) {
-	p := accountParam(at)
+	l, err := c.List(ctx, program, at, f, nil)
+	return l.Accounts, l.Slot, err
+}
+
+// List is an answer of getProgramAccounts. Nodes answer it from an index, which may be incomplete while it is built: an
+// account that is missing may be there all the same. Only the account itself says that it is gone: see Gone.
+type List struct {
+	Accounts []Account
+	Slot     uint64
+	By       string // the URL of the endpoint that answered
+}
+
+type listedJSON struct {
+	Pubkey  solana.PublicKey `json:"pubkey"`
+	Account *accountJSON     `json:"account"`
+}
+
+// List lists the accounts of a program that pass the filter. Endpoints that avoid names by their URLs are asked last. An
+// empty list is asked for once more, of another endpoint where there is one.
+func (c *Client) List(ctx context.Context, program solana.PublicKey, at Commitment, f Filter, avoid []string) (List, error) {
+	l, err := c.list(ctx, program, at, f, avoid)
+	if err != nil || len(l.Accounts) > 0 {
+		return l, err
+	}
+	return c.list(ctx, program, at, f, append(slices.Clone(avoid), l.By))
+}
+
+func (c *Client) list(ctx context.Context, program solana.PublicKey, level Commitment, f Filter, avoid []string) (List, error) {
+	p := accountParam(level)
 	p["withContext"] = true
 	if fp := f.Params(); fp != nil {
 		p["filters"] = fp
 	}
-	var out struct {
-		Context slotContext `json:"context"`
-		Value   []struct {
-			Pubkey  solana.PublicKey `json:"pubkey"`
-			Account accountJSON      `json:"account"`
-		} `json:"value"`
-	}
-	if err := c.Raw(ctx, &out, "getProgramAccounts", program, p); err != nil {
-		return nil, 0, err
-	}
-	res := make([]Account, 0, len(out.Value))
-	for i := range out.Value {
-		acc, err := out.Value[i].Account.account(out.Value[i].Pubkey, out.Context.Slot)
-		if err != nil {
-			return nil, 0, err
+	var l List
+	_, by, err := ask(ctx, c, avoid, func(a *at[[]listedJSON]) error {
+		if a.Value == nil {
+			return wrong("the list is null")
 		}
-		res = append(res, acc)
+		if err := placed(a); err != nil {
+			return err
+		}
+		l.Slot, l.Accounts = a.slot(), make([]Account, 0, len(a.Value))
+		for _, v := range a.Value {
+			if v.Account == nil {
+				return wrong("an account of the list is null")
+			}
+			acc, err := v.Account.account(v.Pubkey, l.Slot)
+			if err != nil {
+				return err
+			}
+			l.Accounts = append(l.Accounts, acc)
+		}
+		return nil
+	}, "getProgramAccounts", program, p)
+	if err != nil {
+		return List{}, err
 	}
-	return res, out.Context.Slot, nil
+	l.By = by
+	return l, nil
 }
 
-// ProgramAddresses lists the accounts of a program that pass the filter, without what they hold.
+// ProgramAddresses lists the accounts of a program that pass the filter, without what they hold. An empty list is asked
+// for once more, of another endpoint where there is one.
 func (c *Client) ProgramAddresses(ctx context.Context, program solana.PublicKey, at Commitment, f Filter) ([]solana.PublicKey, error) {
 	p := accountParam(at)
 	p["dataSlice"] = map[string]any{"offset": 0, "length": 0}
 	if fp := f.Params(); fp != nil {
 		p["filters"] = fp
 	}
-	var got []struct {
+	type address struct {
 		Pubkey solana.PublicKey `json:"pubkey"`
 	}
-	if err := c.Raw(ctx, &got, "getProgramAccounts", program, p); err != nil {
+	got, by, err := ask(ctx, c, nil, notNil[address], "getProgramAccounts", program, p)
+	if err == nil && len(got) == 0 {
+		got, _, err = ask(ctx, c, []string{by}, notNil[address], "getProgramAccounts", program, p)
+	}
+	if err != nil {
 		return nil, err
 	}
 	out := make([]solana.PublicKey, len(got))
@@ -235,29 +293,6 @@ func (c *Client) ProgramAddresses(ctx context.Context, program solana.PublicKey,
 		out[i] = got[i].Pubkey
 	}
 	return out, nil
-}
-
-type slotContext struct {
-	Slot uint64 `json:"slot"`
-}
-
-type accountJSON struct {
-	Lamports   uint64           `json:"lamports"`
-	Owner      solana.PublicKey `json:"owner"`
-	Data       json.RawMessage  `json:"data"`
-	Executable bool             `json:"executable"`
-}
-
-func (a *accountJSON) account(key solana.PublicKey, slot uint64) (Account, error) {
-	var pair [2]string
-	if err := json.Unmarshal(a.Data, &pair); err != nil || pair[1] != "base64" {
-		return Account{}, fmt.Errorf("account %s: data is not base64: %w", key, ErrNotFound)
-	}
-	data, err := base64.StdEncoding.DecodeString(pair[0])
-	if err != nil {
-		return Account{}, fmt.Errorf("account %s: %w", key, err)
-	}
-	return Account{Key: key, Owner: a.Owner, Lamports: Lamports(a.Lamports), Data: data, Executable: a.Executable, Slot: slot}, nil
 }
 
 func commitmentParam(at Commitment) map[string]any { return map[string]any{"commitment": string(at)} }

@@ -40,18 +40,21 @@ func (c *Client) Simulate(ctx context.Context, tx *solana.Transaction, o Simulat
 	if o.MinContextSlot > 0 {
 		p["minContextSlot"] = o.MinContextSlot
 	}
-	var out struct {
-		Context slotContext `json:"context"`
-		Value   struct {
-			Err   json.RawMessage `json:"err"`
-			Logs  []string        `json:"logs"`
-			Units uint64          `json:"unitsConsumed"`
-		} `json:"value"`
+	type result struct {
+		Err   json.RawMessage `json:"err"`
+		Logs  []string        `json:"logs"`
+		Units uint64          `json:"unitsConsumed"`
 	}
-	if err := c.Raw(ctx, &out, "simulateTransaction", base64.StdEncoding.EncodeToString(raw), p); err != nil {
+	out, _, err := ask(ctx, c, nil, func(a *at[*result]) error {
+		if a.Value == nil {
+			return wrong("it has no value")
+		}
+		return placed(a)
+	}, "simulateTransaction", base64.StdEncoding.EncodeToString(raw), p)
+	if err != nil {
 		return Simulation{}, err
 	}
-	return Simulation{Slot: out.Context.Slot, Units: out.Value.Units, Logs: out.Value.Logs, Err: notNull(out.Value.Err)}, nil
+	return Simulation{Slot: out.slot(), Units: out.Value.Units, Logs: out.Value.Logs, Err: notNull(out.Value.Err)}, nil
 }
 
 // SignatureStatus is what a node knows about a signature.
@@ -97,7 +100,7 @@ func statuses(ctx context.Context, r *rpc.Client, sigs []solana.Signature, searc
 		return nil, err
 	}
 	if len(out.Value) != len(sigs) {
-		return nil, fmt.Errorf("getSignatureStatuses: %d answers to %d signatures", len(out.Value), len(sigs))
+		return nil, wrong(fmt.Sprintf("it has %d statuses for %d signatures", len(out.Value), len(sigs)))
 	}
 	res := make([]SignatureStatus, len(sigs))
 	for i, v := range out.Value {
@@ -118,10 +121,11 @@ func (c *Client) PriorityFees(ctx context.Context, writable []solana.PublicKey) 
 	if len(writable) > 128 {
 		writable = writable[:128] // the node's limit
 	}
-	var out []struct {
+	type fee struct {
 		Fee uint64 `json:"prioritizationFee"`
 	}
-	if err := c.Raw(ctx, &out, "getRecentPrioritizationFees", nonNil(writable)); err != nil {
+	out, _, err := ask(ctx, c, nil, notNil[fee], "getRecentPrioritizationFees", nonNil(writable))
+	if err != nil {
 		return nil, err
 	}
 	res := make([]MicroLamports, len(out))
@@ -149,8 +153,8 @@ func (c *Client) History(ctx context.Context, key solana.PublicKey, at Commitmen
 		if n := len(all); n > 0 {
 			p["before"] = all[n-1].Signature
 		}
-		var page []SignatureInfo
-		if err := c.Raw(ctx, &page, "getSignaturesForAddress", key, p); err != nil {
+		page, _, err := ask(ctx, c, nil, notNil[SignatureInfo], "getSignaturesForAddress", key, p)
+		if err != nil {
 			return nil, err
 		}
 		for i := range page {

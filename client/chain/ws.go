@@ -65,7 +65,8 @@ func (c *Client) DialWS(ctx context.Context) (*WS, error) {
 	if _, err := c.Genesis(ctx); err != nil {
 		return nil, fmt.Errorf("websocket: %w", err)
 	}
-	for _, n := range c.order(time.Now()) {
+	c.askAgain()
+	for _, n := range c.order(time.Now(), nil) {
 		err := c.admit(ctx, n)
 		if err != nil && ctx.Err() == nil {
 			n.failed(err, c.log)
@@ -294,5 +295,5 @@ func DecodeAnnounced(raw json.RawMessage) (Announced, error) {
 	if err := json.Unmarshal(raw, &n); err != nil {
 		return Announced{}, fmt.Errorf("account notification: %w", err)
 	}
-	return Announced{n.Value.Pubkey, n.Context.Slot}, nil
+	return Announced{n.Value.Pubkey, uint64(n.Context.Slot)}, nil
 }

@@ -165,27 +165,42 @@ func see(tx *bolt.Tx, s *sight) (differs bool, err error) {
 	return true, boltstore.PutJSON(tx, bucketSeen, s.address[:], seenAccount{s.event.Kind, s.hash})
 }
 
-// missing adds to the accounts that are there those that were seen before and are not among them: they are gone.
+// missing are the accounts that were seen before and are not among those that are there, as if they were gone.
 func (e *Events) missing(there []sight, at int64) ([]sight, error) {
 	present := map[solana.PublicKey]bool{}
 	for i := range there {
 		present[there[i].address] = true
 	}
-	err := e.db.View(func(tx *bolt.Tx) error {
+	var out []sight
+	err := e.seen(func(key solana.PublicKey, before seenAccount) {
+		if !present[key] {
+			out = append(out, sight{address: key, event: Event{Kind: before.Kind, Change: changeGone, Address: key.String(), At: at}})
+		}
+	})
+	return out, err
+}
+
+// known are the accounts that were seen and are not gone, as far as they can be read.
+func (e *Events) known() []solana.PublicKey {
+	var out []solana.PublicKey
+	if err := e.seen(func(key solana.PublicKey, _ seenAccount) { out = append(out, key) }); err != nil {
+		return nil // what is damaged is reported when it is compared
+	}
+	return out
+}
+
+// seen lists what is kept of accounts.
+func (e *Events) seen(take func(solana.PublicKey, seenAccount)) error {
+	return e.db.View(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketSeen).ForEach(func(k, entry []byte) error {
-			key := solana.PublicKeyFromBytes(k)
-			if present[key] {
-				return nil
-			}
 			var before seenAccount
 			if err := boltstore.ValueJSON(bucketSeen, k, entry, &before); err != nil {
 				return err
 			}
-			there = append(there, sight{address: key, event: Event{Kind: before.Kind, Change: changeGone, Address: key.String(), At: at}})
+			take(solana.PublicKeyFromBytes(k), before)
 			return nil
 		})
 	})
-	return there, err
 }
 
 // after lists events behind a number, so many at most, the oldest first.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -46,7 +48,7 @@ type feed struct {
 // waits.
 func (s *Server) keepEvents(ctx context.Context) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	v, unfollow, err := s.o.Service.Follow(ctx, s.o.Customer)
+	v, unfollow, err := s.o.Service.Follow(ctx, s.o.Customer, s.o.Events.known)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -71,7 +73,7 @@ func (f *feed) run(ctx context.Context, sub *view.Subscription) {
 	if f.v.Ready(ctx) != nil {
 		return
 	}
-	f.try(ctx, f.all)
+	f.try(ctx, func() error { return f.all(ctx) })
 	for {
 		c, err := sub.Next(ctx)
 		if err != nil {
@@ -104,7 +106,7 @@ func (f *feed) try(ctx context.Context, write func() error) {
 		if err == nil {
 			return
 		}
-		f.s.o.Log.Error().Err(err).Msg("events cannot be stored; the server tries again")
+		f.s.o.Log.Error().Err(err).Msg("what has changed cannot be written down; the server tries again")
 		t := time.NewTimer(againAfter)
 		select {
 		case <-ctx.Done():
@@ -115,8 +117,9 @@ func (f *feed) try(ctx context.Context, write func() error) {
 	}
 }
 
-// all notes all accounts as they are now, and those that are gone.
-func (f *feed) all() error {
+// all notes all accounts as they are now, and those that are gone. Those that were there before and are not shown now are
+// asked themselves: the lists of an endpoint may be incomplete.
+func (f *feed) all(ctx context.Context) error {
 	values := map[solana.PublicKey]any{}
 	f.v.Read(func(a *view.Accounts) {
 		for key, l := range a.Leases {
@@ -140,9 +143,22 @@ func (f *feed) all() error {
 		}
 		there = append(there, s)
 	}
-	there, err := f.s.o.Events.missing(there, f.now().Unix())
+	missing, err := f.s.o.Events.missing(there, f.now().Unix())
+	if err != nil || len(missing) == 0 {
+		return errors.Join(err, f.s.o.Events.note(there...))
+	}
+	keys := make([]solana.PublicKey, len(missing))
+	for i := range missing {
+		keys[i] = missing[i].address
+	}
+	gone, err := f.s.o.Service.Gone(ctx, keys)
 	if err != nil {
-		return err
+		return fmt.Errorf("accounts that were there before: %w", err)
+	}
+	for i := range missing {
+		if slices.Contains(gone, missing[i].address) {
+			there = append(there, missing[i])
+		}
 	}
 	return f.s.o.Events.note(there...)
 }

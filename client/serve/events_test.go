@@ -8,12 +8,17 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
 )
 
 func openEvents(t *testing.T, path string) *Events {
@@ -53,10 +58,14 @@ func TestEventsAreNotedOnce(t *testing.T) {
 	require.NoError(t, e.Close())
 
 	e = openEvents(t, path)
-	there, err := e.missing([]sight{seenLease(1, 5)}, 9)
+	gone, err := e.missing([]sight{seenLease(1, 5)}, 9)
 	require.NoError(t, err)
-	require.NoError(t, e.note(there...))
-	require.NoError(t, e.note(there...))
+	require.Len(t, gone, 1)
+	require.Len(t, e.known(), 2)
+	for range 2 {
+		require.NoError(t, e.note(seenLease(1, 5)))
+		require.NoError(t, e.note(gone...))
+	}
 	all, err := e.after(0, 100)
 	require.NoError(t, err)
 	require.Len(t, all, 4)
@@ -185,4 +194,40 @@ func TestEventsSayWhatIsMissing(t *testing.T) {
 			require.Equal(t, "gap", gap.kind, query)
 		}
 	}
+}
+
+// What a server that starts does not see is gone only if the account says so: the list of its endpoint may be empty.
+func TestAnEmptyListAnnouncesNothingGone(t *testing.T) {
+	e := openEvents(t, filepath.Join(t.TempDir(), "events.db"))
+	require.NoError(t, e.note(seenLease(1, 5), seenLease(2, 6)))
+	closed := seenLease(2, 6).address
+	srv := fakerpc.New(t)
+	srv.Handle("getMultipleAccounts", func(p []json.RawMessage) (any, *fakerpc.Error) {
+		var keys []solana.PublicKey
+		_ = json.Unmarshal(p[0], &keys)
+		out := make([]any, len(keys))
+		for i, k := range keys {
+			if k != closed {
+				out[i] = map[string]any{"lamports": 1, "owner": market.ProgramID, "executable": false, "data": []string{"", "base64"}}
+			}
+		}
+		return map[string]any{"context": map[string]any{"slot": 7}, "value": out}, nil
+	})
+	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: srv.URL(), WS: srv.WS()}}})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	s := New(Options{Service: service.New(c, zerolog.Nop()), Store: testStore(t), Events: e, Customer: benchCustomer, Log: zerolog.Nop()})
+	f := &feed{s: s, v: view.New(view.Options{}), now: time.Now}
+	require.NoError(t, f.all(t.Context()))
+	after, err := e.after(2, 100)
+	require.NoError(t, err)
+	require.Len(t, after, 1)
+	require.Equal(t, closed.String(), after[0].Address)
+
+	// As long as nobody answers, nothing is said.
+	require.NoError(t, e.note(seenLease(2, 6)))
+	srv.Down(true)
+	require.Error(t, f.all(t.Context()))
+	_, last, _ := e.bounds()
+	require.EqualValues(t, 4, last)
 }

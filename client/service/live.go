@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,12 +45,18 @@ type instant struct {
 func (i instant) now() int64 { return i.unix + int64(time.Since(i.at)/time.Second) }
 
 // Follow keeps a customer's orders, leases and credits, and what the service answers about the market, in memory. The
-// view shows the customer's accounts once it is ready. wait ends it all when ctx has ended. It is called once.
-func (s *Service) Follow(ctx context.Context, customer solana.PublicKey) (v *view.View, wait func(), err error) {
+// view shows the customer's accounts once it is ready. known are accounts that were the customer's before: they are read
+// by their addresses where a list lacks them. wait ends it all when ctx has ended. It is called once.
+func (s *Service) Follow(ctx context.Context, customer solana.PublicKey, known func() []solana.PublicKey) (v *view.View, wait func(), err error) {
 	v = view.New(view.Options{Log: s.log})
+	scope := view.With([]chain.Filter{query.OrdersOf(customer), query.LeasesOf(customer)})
+	scope.Addresses = func() []solana.PublicKey {
+		return append([]solana.PublicKey{market.MarketAddress(), market.CreditsAddress(customer)}, known()...)
+	}
 	w, err := watch.New(watch.Options{
 		Client: s.client, Program: market.ProgramID, Commitment: s.client.Commitment(), Log: s.log,
-		Scope: view.With([]chain.Filter{query.OrdersOf(customer), query.LeasesOf(customer)}, market.CreditsAddress(customer)),
+		Certain: market.MarketAddress(), // for endpoints that refuse filters
+		Scope:   scope,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -107,6 +114,28 @@ func (l *live) of(customer solana.PublicKey) *view.View {
 		return nil
 	}
 	return l.view
+}
+
+// Gone says which accounts of the market that were there are closed. Each of them says so itself, by two answers: see
+// chain.Client.Gone.
+func (s *Service) Gone(ctx context.Context, accounts []solana.PublicKey) ([]solana.PublicKey, error) {
+	var out []solana.PublicKey
+	var since uint64
+	if l := s.live.Load(); l != nil {
+		since = l.view.Slot()
+	}
+	for part := range slices.Chunk(accounts, 100) {
+		found, err := s.client.Gone(ctx, part, market.ProgramID, s.client.Commitment(), since, "")
+		if err != nil {
+			return nil, err
+		}
+		for i, a := range found.Accounts {
+			if a == nil {
+				out = append(out, part[i])
+			}
+		}
+	}
+	return out, nil
 }
 
 func (s *Service) readClock(ctx context.Context) (instant, error) {

@@ -36,6 +36,7 @@ const (
 	batchDelay = 20 * time.Millisecond // announcements that are read together
 	maxBatch   = 64                    // transactions that are read together
 	maxPending = 16384                 // transactions that may wait to be read
+	maxRead    = 100                   // accounts of one question
 )
 
 // wake says that there is something. The caller holds mu.
@@ -150,14 +151,16 @@ func (h *hints) run(ctx context.Context, out chan<- reread) error {
 		if len(keys) == 0 {
 			continue
 		}
-		r, err := h.read(ctx, keys)
-		if err != nil {
-			return err
-		}
-		select {
-		case out <- r:
-		case <-ctx.Done():
-			return ctx.Err()
+		for part := range slices.Chunk(slices.Collect(maps.Keys(keys)), maxRead) {
+			r, err := h.read(ctx, part, keys)
+			if err != nil {
+				return err
+			}
+			select {
+			case out <- r:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 }
@@ -187,27 +190,35 @@ func (h *hints) written(ctx context.Context, sig solana.Signature, keys map[sola
 	return nil
 }
 
-// read reads accounts, from no node that has not seen what was announced.
-func (h *hints) read(ctx context.Context, hinted map[solana.PublicKey]uint64) (reread, error) {
-	r := reread{keys: slices.Collect(maps.Keys(hinted))}
+// read reads accounts by one question, from no node that has not seen what was announced.
+func (h *hints) read(ctx context.Context, keys []solana.PublicKey, hinted map[solana.PublicKey]uint64) (reread, error) {
 	var since uint64
-	for _, slot := range hinted {
-		since = max(since, slot)
+	for _, key := range keys {
+		since = max(since, hinted[key])
 	}
+	var found chain.Found
 	err := patiently(ctx, errBehind, func() (err error) {
-		r.accounts, r.slot, err = h.w.o.Client.AccountsSince(ctx, r.keys, h.w.o.Commitment, since)
-		if chain.IsCode(err, chain.CodeSlotNotReached) {
-			err = fmt.Errorf("%w %d: %w", errBehind, since, err)
-		}
-		return err
+		found, err = h.w.o.Client.Find(ctx, keys, h.w.o.Commitment, since)
+		return behindOf(err, since)
 	})
 	if errors.Is(err, errBehind) {
-		return r, fmt.Errorf("%w: %w", errForeign, err)
+		return reread{}, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	if err == nil {
+		err = h.w.plausible(ctx, found.Slot)
 	}
 	if err != nil {
-		return r, fmt.Errorf("announced accounts: %w", err)
+		return reread{}, fmt.Errorf("announced accounts: %w", err)
 	}
-	return r, nil
+	return reread{keys: keys, accounts: found.Accounts, slot: found.Slot, by: found.By}, nil
+}
+
+// behindOf turns the error of an endpoint that has not reached a slot into errBehind.
+func behindOf(err error, slot uint64) error {
+	if chain.IsCode(err, chain.CodeSlotNotReached) {
+		return fmt.Errorf("%w %d: %w", errBehind, slot, err)
+	}
+	return err
 }
 
 var errBehind = errors.New("the RPC endpoint has not reached the announced slot")

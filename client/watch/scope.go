@@ -50,56 +50,118 @@ func Refused(err error) bool {
 // Read reads the accounts of a scope once, those that lead to others before them, and returns the slot of the oldest
 // answer. Where the endpoint refuses filters the error is one that Refused reports.
 func Read(ctx context.Context, c *chain.Client, program solana.PublicKey, at chain.Commitment, s Scope) ([]chain.Account, uint64, error) {
+	got, err := read(ctx, c, program, at, s, nil)
+	return got.accounts, got.slot, err
+}
+
+// read is Read that asks the endpoints that avoid names last for lists.
+func read(ctx context.Context, c *chain.Client, program solana.PublicKey, at chain.Commitment, s Scope, avoid []string) (snapshot, error) {
+	filters := s.Filters
 	if s.All() {
-		return c.ProgramAccounts(ctx, program, at, chain.Filter{})
+		filters = []chain.Filter{{}}
 	}
-	var out []chain.Account
-	oldest := ^uint64(0)
-	wanted := s.addresses()
-	seen := map[solana.PublicKey]bool{}
-	take := func(a chain.Account) {
-		if !seen[a.Key] && a.Owner == program {
-			seen[a.Key] = true
-			out = append(out, a)
-			wanted = append(wanted, s.leads(a)...)
-		}
-	}
-	for _, f := range s.Filters {
-		accounts, slot, err := c.ProgramAccounts(ctx, program, at, f)
+	r := reading{scope: s, program: program, wanted: s.addresses(), seen: map[solana.PublicKey]bool{}}
+	for _, f := range filters {
+		l, err := c.List(ctx, program, at, f, avoid)
 		if err != nil {
-			return nil, 0, err
+			return snapshot{}, err
 		}
-		oldest = min(oldest, slot)
-		for _, a := range accounts {
-			take(a)
+		r.answered(l.Slot, l.By)
+		for _, a := range l.Accounts {
+			r.take(a)
 		}
 	}
 	asked := map[solana.PublicKey]bool{}
-	for len(wanted) > 0 {
+	for len(r.wanted) > 0 {
 		var keys []solana.PublicKey
-		for _, k := range wanted {
-			if !seen[k] && !asked[k] {
+		for _, k := range r.wanted {
+			if !r.seen[k] && !asked[k] {
 				asked[k] = true
 				keys = append(keys, k)
 			}
 		}
-		wanted = nil
+		r.wanted = nil
 		if len(keys) == 0 {
 			break
 		}
-		accounts, slot, err := c.AccountsSince(ctx, keys, at, 0)
+		if err := r.fetch(ctx, c, keys, at); err != nil {
+			return snapshot{}, err
+		}
+	}
+	if r.out.slot == 0 {
+		return snapshot{}, errors.New("watch: the scope names no account")
+	}
+	return r.out, nil
+}
+
+// reading gathers a snapshot.
+type reading struct {
+	scope   Scope
+	program solana.PublicKey
+	wanted  []solana.PublicKey // addresses to read yet
+	seen    map[solana.PublicKey]bool
+	out     snapshot
+}
+
+// answered notes the slot of an answer, and who gave a list.
+func (r *reading) answered(slot uint64, by string) {
+	if r.out.slot == 0 || slot < r.out.slot {
+		r.out.slot = slot
+	}
+	if by != "" && !slices.Contains(r.out.by, by) {
+		r.out.by = append(r.out.by, by)
+	}
+}
+
+// fetch reads single accounts. Those that the scope itself names are missing when two answers say so.
+func (r *reading) fetch(ctx context.Context, c *chain.Client, keys []solana.PublicKey, at chain.Commitment) error {
+	var named, led []solana.PublicKey
+	fixed := map[solana.PublicKey]bool{}
+	for _, k := range r.scope.addresses() {
+		fixed[k] = true
+	}
+	for _, k := range keys {
+		if fixed[k] {
+			named = append(named, k)
+		} else {
+			led = append(led, k)
+		}
+	}
+	for part := range slices.Chunk(named, maxRead) {
+		found, err := c.FindTwice(ctx, part, at, 0)
 		if err != nil {
-			return nil, 0, err
+			return err
 		}
-		oldest = min(oldest, slot)
-		for _, a := range accounts {
-			if a != nil {
-				take(*a)
-			}
+		r.found(found.Accounts, found.Slot)
+	}
+	if len(led) == 0 {
+		return nil
+	}
+	accounts, slot, err := c.AccountsSince(ctx, led, at, 0)
+	if err == nil {
+		r.found(accounts, slot)
+	}
+	return err
+}
+
+func (r *reading) found(accounts []*chain.Account, slot uint64) {
+	r.answered(slot, "")
+	for _, a := range accounts {
+		if a != nil {
+			r.take(*a)
 		}
 	}
-	if oldest == ^uint64(0) {
-		return nil, 0, errors.New("watch: the scope names no account")
+}
+
+func (r *reading) take(a chain.Account) {
+	if !r.seen[a.Key] && a.Owner == r.program {
+		r.seen[a.Key] = true
+		r.out.accounts = append(r.out.accounts, a)
+		r.wanted = append(r.wanted, r.scope.leads(a)...)
 	}
-	return out, oldest, nil
+}
+
+// has reports whether an account is in a snapshot.
+func (s snapshot) has(key solana.PublicKey) bool {
+	return slices.ContainsFunc(s.accounts, func(a chain.Account) bool { return a.Key == key })
 }

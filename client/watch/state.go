@@ -2,14 +2,15 @@ package watch
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// regression is how many slots the chain may seem to go back before the watcher discards its state: more than any fork
-// or lagging node causes.
+// regression is how many slots an answer may lie behind what was seen: more than any fork causes. What is older is of a
+// node that lags.
 const regression = 300
 
 // state is what was emitted to the consumer.
@@ -21,7 +22,8 @@ type state struct {
 	led     map[solana.PublicKey]int  // how many accounts lead to an address
 	maxSlot uint64
 	live    int
-	behind  int // snapshots in a row that lay far behind
+	// incomplete: the last snapshot lacks accounts that are there.
+	incomplete bool
 }
 
 type entry struct {
@@ -117,68 +119,84 @@ func (s *state) newer(key solana.PublicKey, slot uint64) bool {
 }
 
 // applySnapshot emits the differences between a snapshot and what is known. Accounts about which something newer is
-// known keep it.
-func (s *state) applySnapshot(snap snapshot, emit func(Event)) error {
+// known keep it. Accounts that the snapshot lacks stay as they are: it returns the doubts about them. Error: errGap.
+func (s *state) applySnapshot(snap snapshot, emit func(Event)) (map[solana.PublicKey]doubt, error) {
 	if snap.slot+regression < s.maxSlot {
-		// Either the node lags far behind, which another snapshot will show, or the cluster was started again.
-		if s.behind++; s.behind < 3 {
-			return errGap
-		}
-		for _, e := range s.entries {
-			e.slot = 0
-		}
-		s.maxSlot = 0
+		return nil, fmt.Errorf("%w: %s answers from slot %d, %d was seen before; nothing is changed until it has caught up, and another --url may be further",
+			errGap, names(snap.by), snap.slot, s.maxSlot)
 	}
-	s.behind = 0
 	s.fixed = map[solana.PublicKey]bool{}
 	for _, key := range s.scope.addresses() {
 		s.fixed[key] = true
 	}
 	seen := make(map[solana.PublicKey]bool, len(snap.accounts))
 	for _, a := range snap.accounts {
-		seen[a.Key] = true
-		s.apply(a, emit)
+		if s.owns(&a) {
+			seen[a.Key] = true
+			s.apply(a, emit)
+		}
 	}
+	lacks := map[solana.PublicKey]doubt{}
 	for key, e := range s.entries {
 		switch {
 		case seen[key] || e.slot > snap.slot:
 		case e.deleted:
 			delete(s.entries, key)
 		default:
-			s.absent(key, snap.slot, emit)
+			lacks[key] = doubt{slot: snap.slot, list: snap.by}
 		}
 	}
 	s.maxSlot = max(s.maxSlot, snap.slot)
-	return nil
+	return lacks, nil
 }
 
+// owns reports whether an account is there and of the program.
+func (s *state) owns(a *chain.Account) bool {
+	return a != nil && a.Owner == s.program && a.Lamports > 0
+}
+
+// apply takes an account of the program. One that is no longer of the scope leaves it.
 func (s *state) apply(a chain.Account, emit func(Event)) {
 	if !s.newer(a.Key, a.Slot) {
 		return
 	}
-	if a.Owner != s.program || a.Lamports == 0 || !s.follows(a.Key, a.Data) {
+	if !s.follows(a.Key, a.Data) {
 		s.absent(a.Key, a.Slot, emit)
 		return
 	}
 	s.present(a, emit)
 }
 
-// reread holds the state of accounts of which something was announced.
+// reread holds the state of accounts of which something was announced, or that were in doubt.
 type reread struct {
 	keys     []solana.PublicKey
 	accounts []*chain.Account // nil where there is none
 	slot     uint64           // of the read, at least that of the announcement
+	by       string           // the endpoint that answered
+	// sure: of the accounts that are nil two answers say so. about are the doubts that it settles.
+	sure  bool
+	about map[solana.PublicKey]doubt
 }
 
-func (s *state) applyReread(r reread, emit func(Event)) {
+// applyReread takes what was read and returns the doubts about accounts that were there and are not, of which one answer
+// is not enough. missed counts those that a list lacks although they are there.
+func (s *state) applyReread(r reread, emit func(Event)) (lacks map[solana.PublicKey]doubt, missed int) {
+	lacks = map[solana.PublicKey]doubt{}
 	for i, key := range r.keys {
-		if a := r.accounts[i]; a != nil {
-			// Accounts that never belonged to the program are left out.
-			if _, known := s.entries[key]; known || a.Owner == s.program {
-				s.apply(*a, emit)
+		a := r.accounts[i]
+		e, known := s.entries[key]
+		switch {
+		case s.owns(a):
+			if r.about[key].list != nil && s.follows(key, a.Data) {
+				missed++
 			}
-		} else if s.newer(key, r.slot) {
+			s.apply(*a, emit)
+		case !known || e.deleted || !s.newer(key, r.slot):
+		case r.sure:
 			s.absent(key, r.slot, emit)
+		default:
+			lacks[key] = doubt{slot: r.slot, by: r.by}
 		}
 	}
+	return lacks, missed
 }

@@ -41,6 +41,7 @@ func mention(l *ledger, n byte, logs ...string) {
 // accounts once per gap.
 func TestA06UnreadableTransactionsDoNotMakeWatchersStartOver(t *testing.T) {
 	l := newLedger(t)
+	l.put(key(1), "a") // an empty list would be asked for twice
 	l.srv.Handle("getTransaction", func([]json.RawMessage) (any, *fakerpc.Error) {
 		return nil, &fakerpc.Error{Code: chain.CodeVersionNotAsked, Message: "Transaction version (2) is not supported by the requesting client"}
 	})

@@ -33,7 +33,10 @@ type Options struct {
 	Scope      Scope            // default all accounts of the program
 	Resnapshot time.Duration    // guard against anything unforeseen, default an hour, negative for never
 	ResyncGap  time.Duration    // least time between two snapshots for transactions that this program cannot read, default a minute
-	Log        zerolog.Logger
+	// Certain is an account that a program has as long as it is followed; a list of all its accounts without it is incomplete.
+	// Zero for none.
+	Certain solana.PublicKey
+	Log     zerolog.Logger
 }
 
 // Status says how well the watcher follows the chain.
@@ -56,10 +59,13 @@ type Watcher struct {
 	// resync holds a token while a snapshot has to repair what single transactions did not tell.
 	resync chan struct{}
 
-	mu     sync.Mutex
-	status Status
+	mu         sync.Mutex
+	status     Status
+	avoid      []string // endpoints that gave the last list, and it was of no use
+	incomplete int      // lists in a row that lacked accounts
 
-	st state // owned by Run's goroutine
+	st     state   // owned by Run's goroutine, as is doubts
+	doubts *doubts // of the session
 }
 
 // New checks the options.
@@ -131,7 +137,11 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event)) error {
 
 var (
 	// errGap asks for another snapshot over a new connection.
-	errGap = errors.New("slots went backwards")
+	errGap = errors.New("the RPC endpoint is behind")
+	// errSlot: an answer names a slot to come. What is stored under it would keep every later state out.
+	errSlot = errors.New("the RPC endpoint names a slot that the cluster has not reached")
+	// errIncomplete: a list lacks an account that is there for certain.
+	errIncomplete = errors.New("the RPC endpoint lists the program's accounts incompletely; if it goes on, give another --url")
 	// errForeign is what comes of announcements that the RPC endpoint knows nothing of.
 	errForeign = errors.New("the WebSocket endpoint announces what the RPC endpoint does not know; check that --ws and --url are of one cluster")
 )
@@ -228,6 +238,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	defer func() { stop(); _ = g.Wait() }()
 	rereads := make(chan reread)
 	snaps := make(chan snapshot)
+	w.doubts = newDoubts(w)
 
 	// The subscription is active before the snapshot is taken, so that nothing falls between the two.
 	if err := w.takeSnapshot(gctx, emit); err != nil {
@@ -247,6 +258,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	follow()
 	g.Go(func() error { return f.run(gctx) })
 	g.Go(func() error { return h.run(gctx, rereads) })
+	g.Go(func() error { return w.doubts.run(gctx, rereads) })
 	g.Go(func() error { return w.resnapshot(gctx, snaps) })
 	g.Go(func() error { return w.checkCluster(gctx, ws) })
 	broken := make(chan error, 1)
@@ -260,11 +272,9 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 		case err := <-broken:
 			return err
 		case r := <-rereads:
-			if r.slot+regression < w.st.maxSlot {
-				return errGap
+			if err := w.applyReread(r, emit); err != nil {
+				return err
 			}
-			w.st.applyReread(r, emit)
-			w.updateStatus()
 		case s := <-snaps:
 			if err := w.applySnapshot(s, emit); err != nil {
 				return err
@@ -272,83 +282,6 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 		}
 		follow()
 	}
-}
-
-// ask asks for a snapshot.
-func (w *Watcher) ask() {
-	select {
-	case w.resync <- struct{}{}:
-	default:
-	}
-}
-
-type snapshot struct {
-	accounts []chain.Account
-	slot     uint64
-}
-
-// resnapshot takes a snapshot at every interval, and when one is asked for, but then no more often than the gap allows:
-// strangers can make transactions that ask for one.
-func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
-	var every <-chan time.Time
-	if w.o.Resnapshot > 0 {
-		tick := time.NewTicker(w.o.Resnapshot)
-		defer tick.Stop()
-		every = tick.C
-	}
-	gap := time.NewTimer(0)
-	defer gap.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-every:
-		case <-w.resync:
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-gap.C:
-				gap.Reset(w.o.ResyncGap)
-			}
-		}
-		s, err := w.read(ctx)
-		if err != nil {
-			return err
-		}
-		select {
-		case out <- s:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (w *Watcher) read(ctx context.Context) (snapshot, error) {
-	accs, slot, err := Read(ctx, w.o.Client, w.o.Program, w.o.Commitment, w.st.scope)
-	if err != nil {
-		err = fmt.Errorf("snapshot: %w", err)
-	}
-	return snapshot{accs, slot}, err
-}
-
-func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) error {
-	s, err := w.read(ctx)
-	if err != nil {
-		return err
-	}
-	return w.applySnapshot(s, emit)
-}
-
-func (w *Watcher) applySnapshot(s snapshot, emit func(Event)) error {
-	if err := w.st.applySnapshot(s, emit); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	w.status.Snapshots++
-	w.status.LastSnapshot = time.Now()
-	w.mu.Unlock()
-	w.updateStatus()
-	return nil
 }
 
 func (w *Watcher) updateStatus() {

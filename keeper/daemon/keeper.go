@@ -177,7 +177,7 @@ func (k *Keeper) openChain(context.Context) (err error) {
 		return err
 	}
 	k.submit = k.txm.Submit
-	k.watcher, err = watch.New(watch.Options{Client: k.c.Client, Program: market.ProgramID, Log: k.component("watcher")})
+	k.watcher, err = watch.New(watch.Options{Client: k.c.Client, Program: market.ProgramID, Certain: market.MarketAddress(), Log: k.component("watcher")})
 	if err != nil {
 		return err
 	}

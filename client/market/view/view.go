@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -64,7 +65,11 @@ type Source struct {
 
 // Run follows the market until ctx ends; its only errors are ctx's and those of a wrong source.
 func (v *View) Run(ctx context.Context, s Source) error {
-	w, err := watch.New(watch.Options{Client: s.Client, Program: market.ProgramID, Commitment: s.Commitment, Scope: s.Scope, Log: v.log})
+	o := watch.Options{Client: s.Client, Program: market.ProgramID, Commitment: s.Commitment, Scope: s.Scope, Log: v.log}
+	if !s.Scope.All() {
+		o.Certain = market.MarketAddress() // for endpoints that refuse filters
+	}
+	w, err := watch.New(o)
 	if err != nil {
 		return err
 	}
@@ -90,6 +95,9 @@ func Snapshot(ctx context.Context, c *chain.Client, v *View, at chain.Commitment
 	if watch.Refused(err) && !s.All() {
 		v.log.Warn().Err(err).Msg("the RPC endpoint refuses filters: all accounts of the market are read; another --url may serve them")
 		accounts, _, err = watch.Read(ctx, c, market.ProgramID, at, watch.Scope{})
+		if err == nil && !slices.ContainsFunc(accounts, func(a chain.Account) bool { return a.Key == market.MarketAddress() }) {
+			err = fmt.Errorf("%w: its list of the market's accounts is incomplete; try again, or give another --url", chain.ErrAnswer)
+		}
 	}
 	if err != nil {
 		return err

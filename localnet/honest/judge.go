@@ -22,6 +22,7 @@ type fate struct {
 	node                 solana.PublicKey
 	started, fundedUntil int64
 	reason               market.EndReason
+	paidSecs             uint32
 	failed, aborted      bool
 }
 
@@ -48,6 +49,8 @@ func fates(h invariants.History) map[string]*fate {
 				of(e.Lease).reason = market.EndReason(e.Reason)
 			case *bindings.LeaseFailed:
 				of(e.Lease).failed = true
+			case *bindings.LeaseClosed:
+				of(e.Lease).paidSecs = e.PaidSecs
 			case *bindings.LeaseAborted:
 				of(e.Lease).aborted = true
 			}
@@ -62,7 +65,7 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.seen.look(now)
+	r.seen.look(now, time.Now().Unix()/int64(r.o.Period/time.Second))
 	r.faultsOf(past)
 	missed, lags := r.reports.Seen()
 	out := &Result{
@@ -116,7 +119,7 @@ func (r *run) machines(now *view.View) ([]Machine, error) {
 			Name: m.Name, Does: does[m.Name], Lag: bad[m.Name].faults.Lag, Spoiled: r.net.SpoiledOf(m.Name),
 			Put: market.GNT(r.stakes[m.Address]), Stake: market.GNT(n.Stake), Status: n.State(), Suspended: r.seen.suspended[m.Address],
 			Faults: slices.Sorted(maps.Values(r.seen.faults[m.Address])), Completed: n.JobsCompleted, Failed: n.JobsFailed,
-			ChecksPassed: n.ChecksPassed, ChecksTotal: n.ChecksTotal, Downtime: n.DowntimeSecs, Figures: len(r.seen.figures[m.Address]),
+			ChecksPassed: n.ChecksPassed, ChecksTotal: n.ChecksTotal, Downtime: n.DowntimeSecs, Figures: len(r.seen.figures[m.Address]), Taken: len(r.seen.taken[m.Address]),
 			Runs:     s.ByLabel("gantry_agent_measurements_ended_total", "why"),
 			Refusals: s.ByLabel("gantry_agent_measurement_refusals_total", "why"),
 			Opened:   s.Value("gantry_agent_measurement_openings_total"), Stops: map[string]int{}, Restarts: restarts,
@@ -251,8 +254,10 @@ func count(l *Leases, x rental, f *fate) (killed string) {
 		killed = ending(f)
 	case !x.Began && f.started == 0:
 		l.Unserved++
-	case !x.Began:
+	case !x.Began && f.paidSecs == 0:
 		l.Idle++
+	case !x.Began:
+		killed = fmt.Sprintf("its job never began, and %d s of it were paid for; %s", f.paidSecs, ending(f))
 	case x.Done:
 		l.Done++
 	case x.Job == finite:
@@ -269,7 +274,7 @@ func count(l *Leases, x rental, f *fate) (killed string) {
 	}
 	l.Killed++
 	if x.Why != "" {
-		killed += "; the customer read: " + x.Why
+		killed += "; the customer's command: " + x.Why
 	}
 	return killed
 }

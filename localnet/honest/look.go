@@ -31,6 +31,8 @@ type seen struct {
 	mu sync.Mutex
 	// figures are the periods of each node for which the chain has figures of its GPUs.
 	figures map[solana.PublicKey]map[uint64]bool
+	// taken are the periods of each node in which it had a lease at some time.
+	taken map[solana.PublicKey]map[int64]bool
 	// suspended are the nodes that were so at some time.
 	suspended map[solana.PublicKey]bool
 	// faults are those of each node, by their address.
@@ -41,20 +43,23 @@ type seen struct {
 
 func newSeen() *seen {
 	return &seen{
-		figures: map[solana.PublicKey]map[uint64]bool{}, suspended: map[solana.PublicKey]bool{},
+		figures: map[solana.PublicKey]map[uint64]bool{}, taken: map[solana.PublicKey]map[int64]bool{}, suspended: map[solana.PublicKey]bool{},
 		faults: map[solana.PublicKey]map[solana.PublicKey]string{}, samples: map[string]soak.Sample{},
 	}
 }
 
-// look notes what the chain shows now.
-func (s *seen) look(v *view.View) {
+// look notes what the chain shows in a period.
+func (s *seen) look(v *view.View, period int64) {
 	nodes, faults := v.Nodes(), v.Faults()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range nodes {
 		n := &nodes[i]
 		if s.figures[n.Address] == nil {
-			s.figures[n.Address] = map[uint64]bool{}
+			s.figures[n.Address], s.taken[n.Address] = map[uint64]bool{}, map[int64]bool{}
+		}
+		if n.GpuMask != 0 {
+			s.taken[n.Address][period] = true
 		}
 		if n.FiguresAt != 0 {
 			s.figures[n.Address][n.MeasuredPeriod] = true

@@ -25,6 +25,9 @@ type member struct {
 	faults fault.Faults
 }
 
+// lag is how far its RPC node is behind, in whole seconds.
+func (m member) lag() time.Duration { return m.faults.Lag.Round(time.Second) }
+
 // machines are the honest ones, each of a newcomer that joins by `gantry-agent setup`.
 func (o Options) machines() []member {
 	bad := fault.Faults{Empty: o.Empty, Null: o.Null, Drop: o.Drop}

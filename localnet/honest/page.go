@@ -56,13 +56,13 @@ func (r *Result) machineTables(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %d | %d | %d of %d | %d |\n", title(m), m.Lag, m.Put, m.Stake, orNone(m.Faults), m.Completed, m.Failed, m.ChecksPassed, m.ChecksTotal, m.Downtime)
 	}
 	b.WriteString("\nMeasurements. Runs are the machine's, by how they ended (*over* is the good end); openings and refusals are its answers to keepers; *wrong* and *evaded* are keepers' verdicts, each\n" +
-		"of one keeper. A period without figures on chain is one in which the machine was leased, or unknown to most keepers.\n\n" +
-		"| machine | periods with figures | runs | openings | refusals | wrong | evaded |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+		"of one keeper. Of the periods that have a final report, *measured* ones have figures on chain, the machine was *leased* in some, and *unknown* are the rest.\n\n" +
+		"| machine | measured | leased | unknown | runs | openings | refusals | wrong | evaded |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range r.Machines {
 		m := &r.Machines[i]
-		fmt.Fprintf(b, "| %s | %d of %d | %s | %.0f | %s | %d | %d |\n", m.Name, m.Figures, r.Periods, counts(m.Runs), m.Opened, counts(m.Refusals), m.Wrong, m.Evaded)
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %s | %.0f | %s | %d | %d |\n", m.Name, m.Figures, m.Taken, max(0, r.Periods-m.Figures-m.Taken), counts(m.Runs), m.Opened, counts(m.Refusals), m.Wrong, m.Evaded)
 	}
-	b.WriteString("\nOrders. *Done* printed their end, *funded* ran until the funded end, *killed* did neither; *unserved* were refunded, *idle* began too late to be seen.\n\n" +
+	b.WriteString("\nOrders. *Done* printed their end, *funded* ran until the funded end, *killed* did neither; *unserved* were refunded, *idle* did not begin and cost nothing.\n\n" +
 		"| machine | ordered | done | funded | killed | unserved | idle | why its agent stopped jobs |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range r.Machines {
 		if m := &r.Machines[i]; m.Honest() {

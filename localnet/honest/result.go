@@ -49,8 +49,8 @@ type Machine struct {
 	// ChecksPassed, ChecksTotal and Downtime are of its applied leaves.
 	ChecksPassed, ChecksTotal, Downtime uint64
 
-	// Figures counts the periods for which the chain has figures of its GPUs.
-	Figures int
+	// Figures counts the periods for which the chain has figures of its GPUs, Taken those in which it had a lease.
+	Figures, Taken int
 	// Runs are its measurements by how they ended, Refusals its answers that refuse a keeper, by why.
 	Runs, Refusals map[string]float64
 	Opened         float64
@@ -69,10 +69,11 @@ func (m *Machine) Honest() bool { return m.Does == "" }
 
 // Leases counts orders of a machine by what became of their jobs.
 type Leases struct {
-	// Ordered are all; Unserved were given to no machine or not started in time; Idle were started and paid for, and their
-	// job began too late to be seen.
+	// Ordered are all; Unserved were given to no machine or not started in time; Idle were started, their job did not begin,
+	// and nothing was paid.
 	Ordered, Unserved, Idle int
-	// Done jobs printed their end, Funded ones ran until the funded end, Killed ones did neither.
+	// Done jobs printed their end, Funded ones ran until the funded end, Killed ones did neither, though some of their time was
+	// paid for or they had begun.
 	Done, Funded, Killed int
 }
 

@@ -109,7 +109,7 @@ func (r *run) trade(ctx context.Context) (err error) {
 	})
 	g.Go(func() error {
 		return soak.Every(gctx, lookEvery, func(context.Context) error {
-			r.seen.look(r.view)
+			r.seen.look(r.view, time.Now().Unix()/int64(r.o.Period/time.Second))
 			r.reports.Look(r.view, r.o.Period)
 			return nil
 		})
@@ -133,7 +133,7 @@ func (r *run) customers(ctx context.Context) error {
 	until := r.began.Add(r.o.For)
 	for i, m := range r.o.machines() {
 		g.Go(func() error {
-			return rent(gctx, r.net, r.net.Keys.Customers[i], m.name, until, r.o.Period, &r.rentals)
+			return rent(gctx, r.net, r.net.Keys.Customers[i], m, until, r.o.Period, &r.rentals)
 		})
 	}
 	return g.Wait()

@@ -19,9 +19,27 @@ type Faults struct {
 	Old float64
 	// Fee, if not 0, is what recent transactions seem to have paid for priority, micro-lamports per compute unit.
 	Fee uint64
+	// Lag is how far the node seems to be behind the cluster: all reads show the chain as it was then, and what is
+	// announced over WebSockets comes so much later. When it grows, the chain seems to stand still until the node is as
+	// far behind; it never goes back. It needs a History. Transactions are passed on at once, as a node does that is
+	// behind; simulations run on the present state.
+	Lag time.Duration
+	// Empty is the share of answers to getProgramAccounts that are an empty list with the true slot, as of a node that
+	// still builds its index.
+	Empty float64
+	// Null is the share of answers to reads of slots, blockhashes and accounts whose result is null.
+	Null float64
+	// Disagree is the share of slots at which the node shows another block than the cluster has, as one on a fork: of
+	// another hash, and half of them a second later. It is the same slots and blocks each time.
+	Disagree float64
+	// Drop is how long a WebSocket connection lasts on average before it breaks; 0 for as long as both ends want.
+	Drop time.Duration
 }
 
 // Counts is how often each fault happened.
 type Counts struct {
 	Requests, Refused, Hung, Cut, Lost, Old, Fees uint64
+	// Lagged are answers as of a time before, Disagreed are blocks that the cluster does not have, and Dropped are WebSocket
+	// connections.
+	Lagged, Emptied, Nulled, Disagreed, Dropped uint64
 }

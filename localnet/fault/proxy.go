@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,39 +14,54 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/gorilla/websocket"
 )
 
 // maxBody bounds a request, bytes; transactions are far smaller.
 const maxBody = 4 << 20
 
-// Proxy passes JSON-RPC requests on to one node. Its methods may be called from several goroutines.
+// Node is what a Proxy stands before. Only RPC is required.
+type Node struct {
+	// RPC and WS are its URLs. Without WS no WebSocket is accepted.
+	RPC, WS string
+	// Past is what it showed before; Faults.Lag needs it. The caller closes it after the proxy.
+	Past *History
+}
+
+// Proxy passes JSON-RPC requests on to one node, and WebSockets where it is told of that port, both at its one address.
+// Its methods may be called from several goroutines.
 type Proxy struct {
-	target string
+	node   Node
+	up     *upstream
 	addr   string
 	server *http.Server
-	client *http.Client
+	ended  chan struct{} // closed by Close
 	wg     sync.WaitGroup
+	seed   uint64 // of the slots at which it disagrees
 
 	mu     sync.Mutex
 	faults Faults
 	counts Counts
 	oldest json.RawMessage // result of the first request for a blockhash
+	shown  *moment         // the newest that was shown while the node seemed to be behind
+	closed bool
 }
 
 // StartProxy listens on a free port of the loopback interface and passes requests on to target, a URL.
 func StartProxy(ctx context.Context, target string) (*Proxy, error) {
+	return StartProxyOf(ctx, Node{RPC: target})
+}
+
+// StartProxyOf does so for a node with its WebSockets, or with its past.
+func StartProxyOf(ctx context.Context, n Node) (*Proxy, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("fault proxy: %w", err)
 	}
-	p := &Proxy{target: target, addr: l.Addr().String(), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	p := &Proxy{node: n, up: newUpstream(n.RPC), addr: l.Addr().String(), ended: make(chan struct{}), seed: rand.Uint64()}
 	p.server = &http.Server{Handler: http.HandlerFunc(p.serve), ReadHeaderTimeout: 10 * time.Second}
-	p.wg.Add(1)
-	go func() {
-		defer p.wg.Done()
-		_ = p.server.Serve(l) // ends with Close
-	}()
+	p.wg.Go(func() { _ = p.server.Serve(l) }) // ends with Close
 	return p, nil
 }
 
@@ -58,7 +72,17 @@ func (p *Proxy) Addr() string { return p.addr }
 func (p *Proxy) Set(f Faults) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if f.Lag > 0 && p.faults.Lag <= 0 && p.node.Past != nil {
+		p.shown = p.node.Past.at(time.Now()) // it falls behind from here on
+	}
 	p.faults = f
+}
+
+// Faults are those of the moment.
+func (p *Proxy) Faults() Faults {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.faults
 }
 
 // Counts is what happened so far.
@@ -68,11 +92,25 @@ func (p *Proxy) Counts() Counts {
 	return p.counts
 }
 
-// Close ends the proxy and every request that hangs in it.
+// Close ends the proxy, every request that hangs in it, and every WebSocket.
 func (p *Proxy) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	close(p.ended)
 	_ = p.server.Close()
 	p.wg.Wait()
-	p.client.CloseIdleConnections()
+	p.up.close()
+}
+
+// enter has Close wait for a WebSocket, for which the server does not; false when the proxy has been closed.
+func (p *Proxy) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.wg.Add(1)
+	}
+	return !p.closed
 }
 
 // request is the part of a JSON-RPC request that matters here.
@@ -82,7 +120,14 @@ type request struct {
 	Params []json.RawMessage `json:"params"`
 }
 
+// lot draws whether a fault of a share happens, and counts it.
+type lot func(share float64, count func(*Counts)) bool
+
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
+	if websocket.IsWebSocketUpgrade(r) {
+		p.serveWS(w, r)
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return
@@ -103,13 +148,21 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	case req.Method == "getRecentPrioritizationFees" && f.Fee > 0:
 		draw(1, func(c *Counts) { c.Fees++ })
 		answer(w, req, []map[string]uint64{{"slot": 1, "prioritizationFee": f.Fee}})
+	case nullable[req.Method] && draw(f.Null, func(c *Counts) { c.Nulled++ }):
+		answer(w, req, nil)
 	default:
 		p.pass(w, r, req, body, f, draw)
 	}
 }
 
+// nullable are the reads that Faults.Null is about.
+var nullable = map[string]bool{
+	"getProgramAccounts": true, "getMultipleAccounts": true, "getAccountInfo": true, "getBalance": true,
+	"getSlot": true, "getBlockHeight": true, "getLatestBlockhash": true,
+}
+
 // begin counts a request and returns the faults of the moment and how to draw one.
-func (p *Proxy) begin() (Faults, func(float64, func(*Counts)) bool) {
+func (p *Proxy) begin() (Faults, lot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts.Requests++
@@ -117,11 +170,15 @@ func (p *Proxy) begin() (Faults, func(float64, func(*Counts)) bool) {
 		if share <= 0 || rand.Float64() >= share {
 			return false
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		count(&p.counts)
+		p.count(count)
 		return true
 	}
+}
+
+func (p *Proxy) count(f func(*Counts)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(&p.counts)
 }
 
 // lose answers a transaction as a node does that has taken it.
@@ -139,30 +196,29 @@ func (p *Proxy) lose(w http.ResponseWriter, req request) {
 	answer(w, req, tx.Signatures[0])
 }
 
-func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, req request, body []byte, f Faults, draw func(float64, func(*Counts)) bool) {
-	out, err := http.NewRequestWithContext(r.Context(), r.Method, p.target, bytes.NewReader(body))
-	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	out.Header.Set("Content-Type", "application/json")
-	res, err := p.client.Do(out)
+// pass answers as the node does, or as it did a time ago, and spoils the answer.
+func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, req request, body []byte, f Faults, draw lot) {
+	status, text, err := p.ask(r, req, body, f)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
 			w.WriteHeader(http.StatusBadGateway)
 		}
 		return
 	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	if req.Method == "getLatestBlockhash" {
+	switch req.Method {
+	case "getLatestBlockhash":
 		if old := p.blockhash(text); len(old) > 0 && draw(f.Old, func(c *Counts) { c.Old++ }) {
 			answer(w, req, old)
 			return
+		}
+	case "getProgramAccounts":
+		if empty, ok := emptied(text); ok && draw(f.Empty, func(c *Counts) { c.Emptied++ }) {
+			answer(w, req, empty)
+			return
+		}
+	case "getBlock", "getBlockTime":
+		if f.Disagree > 0 {
+			text = p.disagree(req, text, f.Disagree)
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -170,8 +226,23 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, req request, body [
 		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
 		text = text[:len(text)/2]
 	}
-	w.WriteHeader(res.StatusCode)
+	w.WriteHeader(status)
 	_, _ = w.Write(text)
+}
+
+// ask gets the node's answer.
+func (p *Proxy) ask(r *http.Request, req request, body []byte, f Faults) (status int, text []byte, err error) {
+	if f.Lag > 0 && !timeless[req.Method] {
+		text, err = p.past(r.Context(), req, f.Lag)
+		return http.StatusOK, text, err
+	}
+	res, err := p.up.post(r.Context(), r.Method, body)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	text, err = io.ReadAll(res.Body)
+	return res.StatusCode, text, err
 }
 
 // blockhash keeps the first answer for a blockhash and returns it.
@@ -179,14 +250,36 @@ func (p *Proxy) blockhash(text []byte) json.RawMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.oldest) == 0 {
-		var a struct {
-			Result json.RawMessage `json:"result"`
-		}
-		if json.Unmarshal(text, &a) == nil && strings.Contains(string(a.Result), "blockhash") {
-			p.oldest = a.Result
+		if result := resultOf(text); strings.Contains(string(result), "blockhash") {
+			p.oldest = result
 		}
 	}
 	return p.oldest
+}
+
+// emptied is the result of getProgramAccounts without the accounts; ok is false for a refusal.
+func emptied(text []byte) (result any, ok bool) {
+	raw := resultOf(text)
+	var with struct {
+		Context json.RawMessage `json:"context"`
+	}
+	switch {
+	case len(raw) == 0:
+		return nil, false
+	case json.Unmarshal(raw, &with) == nil && len(with.Context) > 0:
+		return map[string]any{"context": with.Context, "value": []any{}}, true
+	default:
+		return []any{}, true
+	}
+}
+
+// resultOf is the result in an answer, empty for a refusal.
+func resultOf(text []byte) json.RawMessage {
+	var a struct {
+		Result json.RawMessage `json:"result"`
+	}
+	_ = json.Unmarshal(text, &a) // a broken answer has none
+	return a.Result
 }
 
 func answer(w http.ResponseWriter, req request, result any) {

@@ -48,6 +48,9 @@ type Config struct {
 	Fleet bool
 	// Reach are more addresses of loopback, host:port, that machines in namespaces of their own reach.
 	Reach []string
+	// Spoiled are keepers and machines that each have a proxy of their own before the node, by whose faults a test makes theirs
+	// a bad one, see Network.Spoil.
+	Spoiled []string
 	// Registry starts a registry of images on loopback, see Network.Registry.
 	Registry bool
 	// Log gets what the network does; processes have log files of their own.
@@ -82,6 +85,8 @@ type NodeSpec struct {
 	LinkMbits int
 	// Wrong has it make up what it computes in measurements.
 	Wrong bool
+	// Setup has it join by `gantry-agent setup`, as a newcomer's does, and run by the settings that this has written.
+	Setup bool
 }
 
 // Detail is the machine in words.
@@ -156,6 +161,9 @@ func (c Config) withDefaults() (Config, error) {
 		names[n.Name] = true
 		if _, err := n.stake(c.Models); err != nil {
 			return c, err
+		}
+		if n.Setup && c.Fleet {
+			return c, fmt.Errorf("network: node %s joins by setup, which no part of a fleet does", n.Name)
 		}
 		if n.Namespaces && (c.Fleet || c.Listen[n.Name] != "") {
 			return c, fmt.Errorf("network: node %s in namespaces of its own is part of no fleet, and listens on loopback", n.Name)

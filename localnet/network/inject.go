@@ -3,10 +3,14 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/fault"
 )
 
@@ -30,6 +34,25 @@ func (n *Network) startRelays(ctx context.Context) error {
 			return err
 		}
 		n.relays = append(n.relays, r)
+	}
+	return nil
+}
+
+// startProxies puts a proxy before the node for each member that the configuration names.
+func (n *Network) startProxies(ctx context.Context) error {
+	if len(n.cfg.Spoiled) == 0 {
+		return nil
+	}
+	var err error
+	n.past, err = fault.Record(ctx, fault.HistoryOptions{RPC: n.At.RPC, Programs: []solana.PublicKey{bindings.ProgramID, solana.TokenProgramID}})
+	if err != nil {
+		return fmt.Errorf("network: the node's history: %w", err)
+	}
+	n.proxies = map[string]*fault.Proxy{}
+	for _, name := range n.cfg.Spoiled {
+		if n.proxies[name], err = fault.StartProxyOf(ctx, fault.Node{RPC: n.At.RPC, WS: n.At.WS, Past: n.past}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -59,6 +82,40 @@ func (n *Network) endpoint() chain.Endpoint {
 		return chain.Endpoint{RPC: n.At.RPC, WS: n.At.WS}
 	}
 	return chain.Endpoint{RPC: "http://" + n.relays[0].Addr(), WS: "ws://" + n.relays[1].Addr()}
+}
+
+// endpointOf is what a keeper or a machine is given: a proxy of its own, where it has one.
+func (n *Network) endpointOf(name string) chain.Endpoint {
+	if p, ok := n.proxies[name]; ok {
+		return chain.Endpoint{RPC: "http://" + p.Addr(), WS: "ws://" + p.Addr()}
+	}
+	return n.endpoint()
+}
+
+// Spoil replaces the faults of the node as a member sees it; no faults end them. The member must be one of Config.Spoiled.
+func (n *Network) Spoil(name string, f fault.Faults) error {
+	p, ok := n.proxies[name]
+	if !ok {
+		return fmt.Errorf("network: %s has no proxy of its own; name it in Config.Spoiled", name)
+	}
+	p.Set(f)
+	return nil
+}
+
+// SpoiledOf is how often each fault happened to a member.
+func (n *Network) SpoiledOf(name string) fault.Counts {
+	if p, ok := n.proxies[name]; ok {
+		return p.Counts()
+	}
+	return fault.Counts{}
+}
+
+// History is why the node's history cannot be read any more, nil if it can or none is needed.
+func (n *Network) History() error {
+	if n.past == nil {
+		return nil
+	}
+	return n.past.Err()
 }
 
 // Cut breaks the connection of all keepers and agents to the node; the network must have been started with a relay.

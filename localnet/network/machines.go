@@ -41,7 +41,7 @@ func (n *Network) inNamespaces(m *Machine, agent process.Spec) (process.Spec, er
 		s.Serve, listen = "", machine.LinkAddr(n.ports[m.Name])
 	}
 	s.Agent = append(s.Agent, "--listen", listen)
-	at := n.endpoint()
+	at := n.endpointOf(m.Name)
 	for _, raw := range []string{at.RPC, at.WS} {
 		u, err := url.Parse(raw)
 		if err != nil {

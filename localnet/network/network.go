@@ -43,10 +43,12 @@ type Network struct {
 	// Chain reads the node.
 	Chain *chain.Client
 
-	relays []*fault.Relay    // RPC, then WebSocket; empty without a relay
-	public []*fault.Relay    // the same for keepers, at an address that is not loopback; empty without one
-	proxy  *fault.Proxy      // between the first relay and the node; nil without a relay
-	ports  map[string]uint16 // on which keepers, machines in namespaces of their own and the registry listen
+	relays  []*fault.Relay          // RPC, then WebSocket; empty without a relay
+	public  []*fault.Relay          // the same for keepers, at an address that is not loopback; empty without one
+	proxy   *fault.Proxy            // between the first relay and the node; nil without a relay
+	past    *fault.History          // of the node, for the proxies; nil without them
+	proxies map[string]*fault.Proxy // of the members in Config.Spoiled
+	ports   map[string]uint16       // on which keepers, machines in namespaces of their own and the registry listen
 }
 
 // Machine is one machine with its agent.
@@ -112,7 +114,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(n.startRelays(ctx), n.startPublic(ctx), n.startRegistry(ctx)); err != nil {
+	if err := errors.Join(n.startRelays(ctx), n.startPublic(ctx), n.startProxies(ctx), n.startRegistry(ctx)); err != nil {
 		return nil, err
 	}
 	if err := seed.Seed(ctx, n.Chain, n.Keys, *cfg.Params, cfg.Models); err != nil {
@@ -310,6 +312,12 @@ func (n *Network) Close() error {
 	}
 	if n.proxy != nil {
 		n.proxy.Close()
+	}
+	for _, p := range n.proxies {
+		p.Close()
+	}
+	if n.past != nil {
+		n.past.Close()
 	}
 	if n.Chain != nil {
 		n.Chain.Close()

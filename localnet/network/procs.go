@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gantry-market/gantry/agent/doctor"
 	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -29,16 +30,16 @@ func (n *Network) agentDir(name string) string { return filepath.Join(n.cfg.Dir,
 // direct are the flags by which commands that run once are told where the node is.
 func (n *Network) direct() []string { return []string{"--url", n.At.RPC, "--ws", n.At.WS} }
 
-// relayed are the same for processes that stay: they must survive when the connection is cut.
-func (n *Network) relayed() []string {
-	at := n.endpoint()
+// given are the same for a member that stays: it must survive when the connection is cut.
+func (n *Network) given(name string) []string {
+	at := n.endpointOf(name)
 	return []string{"--url", at.RPC, "--ws", at.WS}
 }
 
-// ofKeepers are the same for keepers.
-func (n *Network) ofKeepers() []string {
+// givenKeeper are the same for a keeper.
+func (n *Network) givenKeeper(name string) []string {
 	if len(n.public) == 0 {
-		return n.relayed()
+		return n.given(name)
 	}
 	return []string{"--url", "http://" + n.public[0].Addr(), "--ws", "ws://" + n.public[1].Addr()}
 }
@@ -99,7 +100,7 @@ func (n *Network) StartKeeper(ctx context.Context, index int) error {
 	if !ok {
 		key = wallet
 	}
-	args := append(append([]string{"run"}, keeperArgs(key, n.keeperDir(wallet.Name), n.ofKeepers())...),
+	args := append(append([]string{"run"}, keeperArgs(key, n.keeperDir(wallet.Name), n.givenKeeper(wallet.Name))...),
 		"--listen", n.listen(wallet.Name), "--localnet")
 	args = slices.Concat(args, n.cfg.KeeperFlags, n.cfg.Flags[wallet.Name])
 	if n.cfg.OmitBidsOf != "" {
@@ -167,7 +168,21 @@ func (n *Network) agentArgs(m *Machine, connection []string) []string {
 // RegisterNode registers a machine on chain: its owner as a provider when it is the owner's first, the stake that it
 // needs, and the machine itself.
 func (n *Network) RegisterNode(ctx context.Context, m *Machine) error {
+	if m.Setup {
+		return n.setUp(ctx, m)
+	}
 	return n.agentCommand(ctx, m, append([]string{"register", "--keypair", m.Owner.Path}, n.agentArgs(m, n.direct())...)...)
+}
+
+// setUp runs `gantry-agent setup` for a machine, which registers it. What this computer lacks for real machines is accepted.
+func (n *Network) setUp(ctx context.Context, m *Machine) error {
+	args := append(append([]string{"setup", "--yes", "--keypair", m.Owner.Path}, n.agentArgs(m, n.given(m.Name))...), "--stay-when-slow")
+	for _, k := range doctor.Checks() {
+		if !slices.Contains([]string{"rpc", "data-folder", "node-key"}, k.ID) {
+			args = append(args, "--accept", k.ID)
+		}
+	}
+	return n.agentCommand(ctx, m, args...)
 }
 
 // RetireNode takes a machine out of the market for good.
@@ -213,9 +228,12 @@ func (n *Network) Bids(ctx context.Context, m *Machine) (Output, error) {
 
 // StartAgent starts a machine's agent.
 func (n *Network) StartAgent(ctx context.Context, m *Machine) error {
-	args := append([]string{"run"}, n.agentArgs(m, n.relayed())...)
 	// A cheat does not leave because it is slow, and a machine that shares its processor with the whole network does not either.
-	args = slices.Concat(args, []string{"--stay-when-slow", "--simulate-silence-file", m.silence}, n.cfg.Flags[m.Name])
+	args := append(append([]string{"run"}, n.agentArgs(m, n.given(m.Name))...), "--stay-when-slow")
+	if m.Setup {
+		args = []string{"run", "--data-dir", n.agentDir(m.Name)} // the rest is in its settings
+	}
+	args = slices.Concat(args, []string{"--simulate-silence-file", m.silence}, n.cfg.Flags[m.Name])
 	if !m.Namespaces {
 		// The routes and the firewall of the computer that a local network is tried on are left alone.
 		args = append(args, "--no-lease-network")

@@ -39,8 +39,8 @@ const lateWork = "hundreds of machines share this computer's processors; a late 
 // variable are the parts of a message that differ from line to line.
 var variable = regexp.MustCompile(`[1-9A-HJ-NP-Za-km-z]{32,}|[0-9]+(\.[0-9]+)?`)
 
-// complaints reads the warnings and errors of log files; lines that are no JSON, such as a crash's, count as errors.
-func complaints(paths []string) ([]Complaint, error) {
+// ReadComplaints reads the warnings and errors of log files; lines that are no JSON, such as a crash's, count as errors.
+func ReadComplaints(paths []string) ([]Complaint, error) {
 	seen := map[string]*Complaint{}
 	for _, path := range paths {
 		f, err := os.Open(path)

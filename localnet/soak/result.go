@@ -68,13 +68,13 @@ const mib = 1 << 20
 
 func (r *run) result() (*Result, error) {
 	took := time.Since(r.began)
-	missed, lags := r.reports.seen()
+	missed, lags := r.reports.Seen()
 	out := &Result{
 		Engine: string(r.o.Engine), Keepers: r.o.Keepers, Nodes: r.o.Nodes, Took: took, Period: r.o.Period,
 		Placed: r.orders.placed, Finished: r.orders.finished, Waited: r.orders.waited, Failures: r.orders.failures,
 		StartP50: quantile(r.orders.toStart, 0.5), StartP95: quantile(r.orders.toStart, 0.95),
 		Reports: len(lags), Missed: missed, LagP50: quantile(lags, 0.5), LagP95: quantile(lags, 0.95),
-		Checks: r.invariants.checks, Restless: r.invariants.restless, Violations: r.invariants.violations,
+		Checks: r.invariants.Checks, Restless: r.invariants.Restless, Violations: r.invariants.Violations,
 		Left: r.left, Injected: r.net.InjectedFaults(),
 	}
 	for _, f := range r.faults {
@@ -101,7 +101,7 @@ func (r *run) result() (*Result, error) {
 	out.CrankP95, within = lag.quantile(0.95)
 	out.CrankLate = lag.count > 0 && (!within || out.CrankP95 > r.o.Period)
 	var err error
-	out.Complaints, err = complaints(logs)
+	out.Complaints, err = ReadComplaints(logs)
 	return out, err
 }
 
@@ -113,22 +113,22 @@ const (
 )
 
 // cost reads what a keeper used from its samples.
-func cost(name string, restarts int, s []sample, o Options) KeeperCost {
+func cost(name string, restarts int, s []Sample, o Options) KeeperCost {
 	first, last := s[0], s[len(s)-1]
 	k := KeeperCost{
-		Name: name, Restarts: restarts, Goroutines: last.value("go_goroutines"), Files: last.value("process_open_fds"),
-		CPUSecs: last.value("process_cpu_seconds_total") - first.value("process_cpu_seconds_total"),
-		Fees:    last.value("gantry_keeper_transaction_fees_lamports_total") - first.value("gantry_keeper_transaction_fees_lamports_total"),
-		Checks:  last.byLabel("gantry_keeper_checks_total", "result"),
+		Name: name, Restarts: restarts, Goroutines: last.Value("go_goroutines"), Files: last.Value("process_open_fds"),
+		CPUSecs: last.Value("process_cpu_seconds_total") - first.Value("process_cpu_seconds_total"),
+		Fees:    last.Value("gantry_keeper_transaction_fees_lamports_total") - first.Value("gantry_keeper_transaction_fees_lamports_total"),
+		Checks:  last.ByLabel("gantry_keeper_checks_total", "result"),
 	}
 	k.Transactions = float64(last.histogram("gantry_keeper_transaction_compute_units").count) - float64(first.histogram("gantry_keeper_transaction_compute_units").count)
 	var at, heap []float64
 	for _, x := range s {
-		at, heap = append(at, x.at.Sub(first.at).Hours()), append(heap, x.value("go_memstats_heap_alloc_bytes")/mib)
-		k.ResidentMax = max(k.ResidentMax, x.value("process_resident_memory_bytes")/mib)
+		at, heap = append(at, x.At.Sub(first.At).Hours()), append(heap, x.Value("go_memstats_heap_alloc_bytes")/mib)
+		k.ResidentMax = max(k.ResidentMax, x.Value("process_resident_memory_bytes")/mib)
 	}
 	settled := 0
-	for settled < len(s) && s[settled].at.Sub(first.at) < warmUp*o.Period {
+	for settled < len(s) && s[settled].At.Sub(first.At) < warmUp*o.Period {
 		settled++
 	}
 	low, times := lows(heap[settled:], lowOf), lows(at[settled:], lowOf)
@@ -136,7 +136,7 @@ func cost(name string, restarts int, s []sample, o Options) KeeperCost {
 	if quarter := len(low) / 4; quarter > 0 {
 		k.HeapStart, k.HeapEnd = slices.Min(low[:quarter]), slices.Min(low[len(low)-quarter:])
 	}
-	if span := last.at.Sub(first.at); span > 0 {
+	if span := last.At.Sub(first.At); span > 0 {
 		periods := float64(span) / float64(o.Period)
 		k.CPUPerNode = k.CPUSecs * 1e6 / (float64(o.Nodes) * periods)
 		k.FeesPerNode = k.Fees / (float64(o.Nodes) * periods)

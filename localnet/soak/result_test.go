@@ -27,7 +27,7 @@ func TestKeepersMetricsAreRead(t *testing.T) {
 	m.Check(1, true, time.Millisecond)
 	web := httptest.NewServer(promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{}))
 	defer web.Close()
-	s, err := scrape(t.Context(), web.URL)
+	s, err := Scrape(t.Context(), web.URL)
 	require.NoError(t, err)
 	h := s.histogram("gantry_keeper_crank_lag_seconds")
 	require.EqualValues(t, 100, h.count)
@@ -37,19 +37,19 @@ func TestKeepersMetricsAreRead(t *testing.T) {
 	worst, ok := h.quantile(1)
 	require.True(t, ok)
 	require.GreaterOrEqual(t, worst, 5*time.Second)
-	require.Equal(t, map[string]float64{"passed": 1}, s.byLabel("gantry_keeper_checks_total", "result"))
-	require.Positive(t, s.value("go_goroutines"))
-	require.Positive(t, s.value("process_resident_memory_bytes"))
+	require.Equal(t, map[string]float64{"passed": 1}, s.ByLabel("gantry_keeper_checks_total", "result"))
+	require.Positive(t, s.Value("go_goroutines"))
+	require.Positive(t, s.Value("process_resident_memory_bytes"))
 	require.NotNil(t, s.families["gantry_keeper_transaction_fees_lamports_total"])
 	require.EqualValues(t, 200, h.add(s.histogram("gantry_keeper_crank_lag_seconds")).count)
 }
 
 func TestMetricsThatCannotBeRead(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{not metrics")) }))
-	_, err := scrape(t.Context(), web.URL)
+	_, err := Scrape(t.Context(), web.URL)
 	require.ErrorIs(t, err, ErrMetrics)
 	web.Close()
-	_, err = scrape(t.Context(), web.URL)
+	_, err = Scrape(t.Context(), web.URL)
 	require.ErrorIs(t, err, ErrMetrics)
 	_, ok := histogram{}.quantile(0.5)
 	require.False(t, ok)
@@ -64,7 +64,7 @@ func TestComplaints(t *testing.T) {
 		`{"level":"warn","message":"SIMULATION: this node is not what it seems"}`,
 		`panic: a crash`, ``,
 	}, "\n")), 0o600))
-	got, err := complaints([]string{path, path + ".none"})
+	got, err := ReadComplaints([]string{path, path + ".none"})
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	require.Equal(t, 2, got[0].Times, "the same complaint about two leases")

@@ -12,36 +12,36 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// sample is a keeper's metrics at one moment.
-type sample struct {
-	at       time.Time
+// Sample is a keeper's metrics at one moment.
+type Sample struct {
+	At       time.Time
 	families map[string]*dto.MetricFamily
 }
 
 // ErrMetrics: a keeper's metrics cannot be read.
 var ErrMetrics = errors.New("metrics cannot be read")
 
-// scrape reads a keeper's metrics. Error: ErrMetrics.
-func scrape(ctx context.Context, url string) (sample, error) {
+// Scrape reads a keeper's metrics. Error: ErrMetrics.
+func Scrape(ctx context.Context, url string) (Sample, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return sample{}, fmt.Errorf("%w: %w", ErrMetrics, err)
+		return Sample{}, fmt.Errorf("%w: %w", ErrMetrics, err)
 	}
 	answer, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return sample{}, fmt.Errorf("%w: %w", ErrMetrics, err)
+		return Sample{}, fmt.Errorf("%w: %w", ErrMetrics, err)
 	}
 	defer answer.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	f, err := parser.TextToMetricFamilies(answer.Body)
 	if err != nil {
-		return sample{}, fmt.Errorf("%w: %w", ErrMetrics, err)
+		return Sample{}, fmt.Errorf("%w: %w", ErrMetrics, err)
 	}
-	return sample{at: time.Now(), families: f}, nil
+	return Sample{At: time.Now(), families: f}, nil
 }
 
-// value of a counter or gauge, summed over its labels.
-func (s sample) value(name string) float64 {
+// Value of a counter or gauge, summed over its labels.
+func (s Sample) Value(name string) float64 {
 	sum := 0.0
 	if f := s.families[name]; f != nil {
 		for _, m := range f.Metric {
@@ -51,8 +51,27 @@ func (s sample) value(name string) float64 {
 	return sum
 }
 
-// byLabel are the values of a counter by one of its labels.
-func (s sample) byLabel(name, label string) map[string]float64 {
+// Count is a counter, summed over those of its labels that are not given.
+func (s Sample) Count(name string, labels map[string]string) float64 {
+	sum := 0.0
+	if f := s.families[name]; f != nil {
+		for _, m := range f.Metric {
+			fits := 0
+			for _, l := range m.Label {
+				if want, asked := labels[l.GetName()]; asked && l.GetValue() == want {
+					fits++
+				}
+			}
+			if fits == len(labels) {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// ByLabel are the values of a counter by one of its labels.
+func (s Sample) ByLabel(name, label string) map[string]float64 {
 	out := map[string]float64{}
 	if f := s.families[name]; f != nil {
 		for _, m := range f.Metric {
@@ -74,7 +93,7 @@ type histogram struct {
 }
 
 // histogram sums a histogram over its labels.
-func (s sample) histogram(name string) histogram {
+func (s Sample) histogram(name string) histogram {
 	var h histogram
 	f := s.families[name]
 	if f == nil {

@@ -24,10 +24,10 @@ type run struct {
 	view       *view.View
 	began      time.Time
 	orders     orders
-	invariants invariantChecks
-	reports    reports
+	invariants InvariantChecks
+	reports    *Reports
 	faults     map[string]string // faults in reports; all machines are honest
-	samples    map[string][]sample
+	samples    map[string][]Sample
 	left       []string // orders and leases that were not closed in time
 }
 
@@ -37,8 +37,8 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 		return nil, err
 	}
 	r := &run{
-		o: o, orders: orders{failures: map[string]int{}}, reports: reports{lags: map[uint64]time.Duration{}},
-		faults: map[string]string{}, samples: map[string][]sample{}, view: view.New(view.Options{}),
+		o: o, orders: orders{failures: map[string]int{}}, reports: NewReports(),
+		faults: map[string]string{}, samples: map[string][]Sample{}, view: view.New(view.Options{}),
 	}
 	if r.net, err = r.start(ctx); err != nil {
 		return nil, err
@@ -135,10 +135,10 @@ func (r *run) soak(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(work)
 	checker := invariants.NewChecker()
 	g.Go(func() error {
-		return every(gctx, invariantsEvery, func(ctx context.Context) error { return r.invariants.check(ctx, r.net, checker) })
+		return Every(gctx, invariantsEvery, func(ctx context.Context) error { return r.invariants.Check(ctx, r.net, checker) })
 	})
-	g.Go(func() error { return every(gctx, reportsEvery, r.look) })
-	g.Go(func() error { return every(gctx, samplesEvery, r.sample) })
+	g.Go(func() error { return Every(gctx, reportsEvery, r.look) })
+	g.Go(func() error { return Every(gctx, samplesEvery, r.sample) })
 	g.Go(func() error {
 		defer stop()
 		end := r.injectFaults(gctx)
@@ -176,7 +176,7 @@ const restTime = 2 * time.Minute
 
 // look notes reports that became final and faults that were opened.
 func (r *run) look(context.Context) error {
-	r.reports.look(r.view, r.o.Period)
+	r.reports.Look(r.view, r.o.Period)
 	for _, f := range r.view.Faults() {
 		r.faults[f.Address.String()] = fmt.Sprintf("fault %s of node %s in period %d", f.Address, f.Fault.Node, f.Fault.Period)
 	}
@@ -189,7 +189,7 @@ func (r *run) sample(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s, err := scrape(ctx, url)
+		s, err := Scrape(ctx, url)
 		if err != nil {
 			if ctx.Err() == nil {
 				r.o.Log.Warn().Err(err).Str("keeper", k.Name).Msg("metrics of a keeper cannot be read")

@@ -19,42 +19,46 @@ const (
 	samplesEvery    = 5 * time.Second
 )
 
-// invariantChecks are the results of checking the invariants again and again.
-type invariantChecks struct {
+// InvariantChecks are the results of checking the invariants again and again.
+type InvariantChecks struct {
 	mu         sync.Mutex
-	checks     int
-	restless   int
-	violations []string
+	Checks     int
+	Restless   int
+	Violations []string
 }
 
-// check takes a snapshot of the whole market and checks its invariants.
-func (b *invariantChecks) check(ctx context.Context, n *network.Network, c *invariants.Checker) error {
+// Check takes a snapshot of the whole market and checks its invariants.
+func (b *InvariantChecks) Check(ctx context.Context, n *network.Network, c *invariants.Checker) error {
 	s, err := invariants.Take(ctx, n.Chain, n.Mints())
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if errors.Is(err, invariants.ErrRestless) {
-		b.restless++
+		b.Restless++
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	b.checks++
+	b.Checks++
 	for _, v := range c.Check(s) {
-		if text := v.String(); !slices.Contains(b.violations, text) {
-			b.violations = append(b.violations, text)
+		if text := v.String(); !slices.Contains(b.Violations, text) {
+			b.Violations = append(b.Violations, text)
 		}
 	}
 	return nil
 }
 
-// reports are the periods whose report is final.
-type reports struct {
+// Reports are the periods whose report is final.
+type Reports struct {
 	mu   sync.Mutex
 	lags map[uint64]time.Duration
 }
 
-func (r *reports) look(v *view.View, period time.Duration) {
+// NewReports knows of none yet.
+func NewReports() *Reports { return &Reports{lags: map[uint64]time.Duration{}} }
+
+// Look notes the reports that are final now.
+func (r *Reports) Look(v *view.View, period time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rep := range v.Reports() {
@@ -65,9 +69,9 @@ func (r *reports) look(v *view.View, period time.Duration) {
 	}
 }
 
-// seen lists the periods between the first and the last final one that have no final report, and how long after its end
+// Seen lists the periods between the first and the last final one that have no final report, and how long after its end
 // each of the others was final.
-func (r *reports) seen() (missed []uint64, lags []time.Duration) {
+func (r *Reports) Seen() (missed []uint64, lags []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var first, last uint64
@@ -86,8 +90,8 @@ func (r *reports) seen() (missed []uint64, lags []time.Duration) {
 	return missed, lags
 }
 
-// every calls f at a cadence until ctx ends.
-func every(ctx context.Context, d time.Duration, f func(context.Context) error) error {
+// Every calls f at a cadence until ctx ends.
+func Every(ctx context.Context, d time.Duration, f func(context.Context) error) error {
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for {

@@ -21,8 +21,8 @@ func deployCommand(s Streams) *cli.Command {
 	return &cli.Command{
 		Name: "deploy", Usage: "buy compute and run a command on it", ArgsUsage: "-- COMMAND…",
 		Description: "Reserves max price × GPUs × nodes × time, waits for the award, brings the command to the machines, shows its\n" +
-			"output and signs receipts while it stays. What is not used goes back to your credits. A command that dies is continued\n" +
-			"by gantry resume, or by itself when it is repeated with the same --name.",
+			"output and signs receipts while it stays. What is not used goes back to your credits. If the command\n" +
+			"dies, continue with gantry resume, or repeat it with the same --name.",
 		Flags: append(append(append(asSession(durationFlags()...), backupFlags()...), templateFlags()...),
 			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
 			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},

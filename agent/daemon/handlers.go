@@ -229,7 +229,7 @@ func (h *handlers) guest(ctx context.Context, from solana.PublicKey, req message
 	return h.connect(ctx, accept, func(accept func() (io.ReadWriter, error)) error { return h.leases.Guest(ctx, from, req, accept) })
 }
 
-// connect answers who wants a way into a container with what visit decides.
+// connect handles a request for access to a container; visit decides whether it is granted.
 func (h *handlers) connect(ctx context.Context, accept func(messages.GuestAnswer) (net.Conn, error), visit func(accept func() (io.ReadWriter, error)) error) error {
 	if err := h.holdSilently(ctx); err != nil {
 		return err

@@ -53,7 +53,7 @@ func pick(text, what string, among []solana.PublicKey) (solana.PublicKey, error)
 	case 0:
 		return solana.PublicKey{}, usage(fmt.Sprintf("%q is no %s", text, what), "give its address, or at least the first three characters of it")
 	}
-	return solana.PublicKey{}, usage(fmt.Sprintf("%q begins the addresses of %d %ss", text, len(found), what), "give more characters of it")
+	return solana.PublicKey{}, usage(fmt.Sprintf("prefix %q matches %d %ss", text, len(found), what), "give more characters of the address")
 }
 
 func addresses[T any](all []T, of func(T) solana.PublicKey) []solana.PublicKey {

@@ -91,7 +91,7 @@ func classStake(p *market.Params, price string) (string, error) {
 	}
 	stake, ok := market.LeastStake(p, of)
 	if !ok {
-		return "", usage("by this market's parameters no stake is enough: nothing is slashed for wrong work", "give --min-stake")
+		return "", usage("no stake is enough under this market's parameters: nothing is slashed for wrong work", "set --min-stake")
 	}
 	return stake.String(), nil
 }

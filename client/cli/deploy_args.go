@@ -21,8 +21,8 @@ func deployCommand(s Streams) *cli.Command {
 	return &cli.Command{
 		Name: "deploy", Usage: "buy compute and run a command on it", ArgsUsage: "-- COMMAND…",
 		Description: "Reserves max price × GPUs × nodes × time, waits for the award, brings the command to the machines, shows its\n" +
-			"output and signs receipts while it stays. What is not used goes back to your credits. A command that dies is continued\n" +
-			"by gantry resume, or by itself when it is repeated with the same --name.",
+			"output and signs receipts while it stays. What is not used goes back to your credits. If the command\n" +
+			"dies, continue with gantry resume, or repeat it with the same --name.",
 		Flags: append(append(append(asSession(durationFlags()...), backupFlags()...), templateFlags()...),
 			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
 			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},
@@ -30,7 +30,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},
 			&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour (default: the model's reference price)"},
 			&cli.BoolFlag{Name: "run-to-completion", Aliases: []string{"job"}, Usage: "the lease ends with the command"},
-			&cli.UintFlag{Name: "redundancy", Usage: "run the command on `N` machines of different owners, 3 to 8; only those are paid that show what most of them show"},
+			&cli.UintFlag{Name: "redundancy", Usage: "run the command on `N` machines of different owners, 3 to 8; only machines whose output matches the majority are paid"},
 			&cli.StringFlag{Name: "rerun", Usage: "run the same redundant job as `ORDER` again, on machines of other owners, and compare the outputs; give the same command"},
 			&cli.StringFlag{Name: "name", Usage: "`NAME` of this purchase: a repeated command with it goes on with what was begun, and buys nothing twice"},
 			&cli.BoolFlag{Name: "migrate", Usage: "when a machine fails, start the command anew on another for the time that is left; needs this command to stay"},
@@ -65,7 +65,7 @@ func deployCommand(s Streams) *cli.Command {
 			},
 			&cli.StringFlag{
 				Name: flagInspect, Value: verifyNever,
-				Usage: "measure the machine once at a random second of the lease, beside the job, from which it takes a little memory and a few seconds: `auto` (one lease in eight), always or never; a lease whose machine does not pass is ended. While this command attends it",
+				Usage: "re-measure the machine once at a random moment of the lease: `auto` (one lease in eight), always or never. Costs the job some memory and a few seconds. A lease whose machine fails is ended. Only while this command is attached",
 			},
 			&cli.DurationFlag{Name: "receipt-every", Value: 3 * time.Second, Usage: "how often receipts are signed while attached"},
 		),
@@ -193,7 +193,7 @@ func (s *session) request(v *view.View) (request, error) {
 		return r, err
 	}
 	if r.cost, err = market.OrderCost(r.args.MaxPrice, r.args.GPUsPerNode, secs, r.args.Nodes); err != nil {
-		return r, usage("the order costs more than there is money", "lower --max-price or the time")
+		return r, usage("the cost of the order overflows", "lower --max-price or the time")
 	}
 	return r, nil
 }

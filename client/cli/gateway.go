@@ -156,7 +156,7 @@ func (s *session) gatewayOpen() error {
 		messages.GatewayOpenRequest{Version: messages.Version, Grant: signed, Moves: moves})
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):
-		return refused(fmt.Sprintf("%s is no gateway", at), "look at the key or address after --via")
+		return refused(fmt.Sprintf("%s is not a gateway", at), "look at the key or address after --via")
 	case err != nil:
 		return network(err.Error(), "try again", err)
 	case answer.Refused != "":

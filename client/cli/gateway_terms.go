@@ -42,13 +42,13 @@ func (t *termsJSON) print(w io.Writer) {
 		t.Price, mebibytes(t.FreeLeft), mebibytes(t.Free), mebibytes(t.Left))
 }
 
-// termsOf asks a gateway what it takes for a lease; nil where it takes nothing.
+// termsOf asks a gateway for its price for a lease; nil if it has none.
 func (c *container) termsOf(at solana.PublicKey) (*messages.GatewayTerms, error) {
 	answer, err := p2p.Call[messages.GatewayAccountRequest, messages.GatewayAccountAnswer](c.s.ctx, c.r.net, at, gatewayAccountProtocol,
 		messages.GatewayAccountRequest{Version: messages.Version, Lease: c.lease.Address})
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):
-		return nil, refused(fmt.Sprintf("%s is no gateway, or one of before there were prices: it takes nothing", at), "")
+		return nil, refused(fmt.Sprintf("%s is not a gateway, or runs a version without payments", at), "it needs no payment; look at the address if you expected a price")
 	case p2p.IsCode(err, p2p.CodeRefused):
 		return nil, refused(fmt.Sprintf("gateway %s has no grant of yours", at), "open the lease first: gantry gateway open")
 	case err != nil:

@@ -26,7 +26,7 @@ func mcpCommand(s Streams) *cli.Command {
 			"show leases, their output, costs and history. With --budget they also buy, and stop and enter what they have bought. It\n" +
 			"works with a session key, whose cap holds on chain whatever the model does, and never with your wallet.",
 		Flags: asSession(
-			&cli.StringFlag{Name: flagBudget, Usage: "the most `USDC` that purchases of this session key through this command may reserve in all, also those before a restart; without it no tool spends"},
+			&cli.StringFlag{Name: flagBudget, Usage: "the most `USDC` that purchases of this session key through this command may reserve in total, across restarts. Without it no tool spends"},
 		),
 		Action: action(s, (*session).mcp),
 	}

@@ -31,8 +31,8 @@ func rewardsCommands(s Streams) []*cli.Command {
 			},
 			{
 				Name: "buy-back", Usage: "burn GNT of yours for all the USDC that wait for it",
-				Description: "The GNT are gone for good. What must be burned falls for a day from the start of the buy-back, from the fees' worth at half of " +
-					"the price that governance has set to that at twice the price; it is that price, not one of any exchange. Whoever comes first gets all of it.",
+				Description: "The GNT are gone for good. The amount to burn falls for a day from the start of the buy-back. It starts at the fees' worth at half of " +
+					"the price that governance set, and ends at the worth at twice that price. No exchange's price is used. The first sender gets all fees.",
 				Flags:  []cli.Flag{&cli.StringFlag{Name: "max", Usage: "burn at most `GNT`"}},
 				Action: action(s, (*session).rewardsBuyBack),
 			},

@@ -34,8 +34,7 @@ func (s *session) mine(customers []solana.PublicKey, also ...chain.Filter) watch
 	return view.With(also)
 }
 
-// named finds the address of an account that passes one of the filters by the beginning of it; a filter that comes first
-// is asked first.
+// named resolves an address prefix to the one account that matches it. Filters are tried in order.
 func (s *session) named(text, what string, among ...chain.Filter) (key solana.PublicKey, err error) {
 	if key, err = solana.PublicKeyFromBase58(text); err == nil {
 		return key, nil

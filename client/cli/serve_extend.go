@@ -76,7 +76,7 @@ func (s *session) mayExtend(l *market.Lease, seconds uint32) error {
 	}
 	cost, err := l.Owed(seconds)
 	if err != nil {
-		return usage("that costs more than there is money", "give less time")
+		return usage("the cost of that time overflows", "set less time")
 	}
 	c, _, err := s.credits(l.Customer)
 	if err != nil {

@@ -33,14 +33,14 @@ func asSession(flags ...cli.Flag) []cli.Flag {
 func sessionKeyCommands(s Streams) []*cli.Command {
 	return []*cli.Command{{
 		Name: "session", Usage: "keys that spend your credits up to a cap, for programs that buy compute",
-		Description: "A session key orders, extends and ends leases and signs receipts for you, and reserves at most its cap in all, until\n" +
+		Description: "A session key orders, extends and ends leases and signs receipts for you, and reserves at most its cap in total, until\n" +
 			"it expires. It never withdraws, rates, disputes or names keys. It pays fees and rent itself, so it needs some SOL.\n" +
 			"Use it with --session FILE on deploy, leases, logs, stop, extend and order.",
 		Subcommands: []*cli.Command{
 			{
 				Name: "add", Usage: "name a key, or change its cap and expiry", ArgsUsage: "KEY|FILE",
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "cap", Usage: "the most `USDC` that it may reserve in all"},
+					&cli.StringFlag{Name: "cap", Usage: "the most `USDC` that it may reserve in total"},
 					&cli.DurationFlag{Name: "expires", Value: 24 * time.Hour, Usage: "`TIME` from now on"},
 					&cli.StringFlag{Name: "fund", Usage: "`SOL` to send it for fees and rent"},
 				},

@@ -40,10 +40,10 @@ const (
 func suspendCommand(s Streams) *cli.Command {
 	return &cli.Command{
 		Name: "suspend", Usage: "keep a lease's container, with its processes and memory, and end the lease", ArgsUsage: "LEASE",
-		Description: "The machine freezes the container and puts its memory, its processes, its volume and what it has changed of its\n" +
-			"image into the bucket of deploy --backup, encrypted with your key. Then the lease is ended, and nothing is billed any more.\n" +
-			"gantry deploy --restore goes on with it on any machine with the same version of gVisor. Open connections are lost. A container\n" +
-			"that cannot be kept runs on, and so does its lease.",
+		Description: "The machine freezes the container. It stores memory, processes, volume and changed files of the image in the bucket of\n" +
+			"deploy --backup, encrypted with your key. Then the lease ends, and nothing is billed any more.\n" +
+			"gantry deploy --restore continues it on any machine with the same version of gVisor. Open connections are lost. A container\n" +
+			"that cannot be stored keeps running, and so does its lease.",
 		Flags: asSession(), Action: action(s, (*session).suspend),
 	}
 }

@@ -231,7 +231,7 @@ func TestPick(t *testing.T) {
 		require.ErrorContains(t, err, message, text)
 	}
 	_, err := pick("Ciwj", "lease", append(all, a))
-	require.ErrorContains(t, err, "begins the addresses of 2 leases")
+	require.ErrorContains(t, err, "matches 2 leases")
 }
 
 func TestPrefixedLines(t *testing.T) {

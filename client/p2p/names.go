@@ -5,21 +5,20 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// Names translate between the keys by which the market names its members and those that they have as peers: a keeper is
-// named by its wallet, and is a peer with the key of its signer. Everything in this package takes and gives names. They
-// must be quick, and may change at any time.
+// Names translate between the keys by which the market names its members and their keys on the network: a keeper's name is
+// its wallet, its network key is its signer's. Everything in this package takes and returns names. The methods must be
+// quick; their answers may change at any time.
 type Names interface {
-	// Peer is the key as a peer of who is named so.
+	// Peer is the network key of the wallet that carries this name.
 	Peer(name solana.PublicKey) solana.PublicKey
-	// Name is the name of the peer with a key.
+	// Name is the name of the peer with this network key.
 	Name(peer solana.PublicKey) solana.PublicKey
 }
 
-// Know has the node use names from now on: for one that learns them when it is there already. Those that know peers
-// from the start name them in Options.
+// Know makes the node use names from now on. It is for nodes that learn them after their start; others set them in Options.
 func (n *Node) Know(names Names) { n.names.Store(&names) }
 
-// peerKey is the key as a peer of who is named so.
+// peerKey is the network key of the wallet that carries this name.
 func (n *Node) peerKey(name solana.PublicKey) solana.PublicKey {
 	if names := n.names.Load(); names != nil {
 		return (*names).Peer(name)

@@ -2,8 +2,8 @@ package records
 
 import "github.com/gagliardetto/solana-go"
 
-// Keys are the keys that speak for a keeper, which is named by its wallet, about a period: its signer, and for a while
-// the signer before it. There are none for who is no keeper.
+// Keys are the keys that sign for a keeper, named by its wallet, in a period: its signer, and for a while the former
+// signer. A wallet that is not a keeper has none.
 type Keys func(keeper solana.PublicKey, p Period) []solana.PublicKey
 
 // Wallets are the Keys of keepers whose wallets sign for them.

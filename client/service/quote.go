@@ -66,7 +66,7 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 			"ask for 1 to 64 nodes of 1 to 8 GPUs, for up to a year, at a price above zero")
 	}
 	if out.most, err = market.OrderCost(price, out.Count, r.Seconds, out.Nodes); err != nil {
-		return Quote{}, Usage("the order costs more than there is money", "lower the price or the time")
+		return Quote{}, Usage("the cost of the order overflows", "lower the price or the time")
 	}
 	out.Most = out.most.String()
 	terms := Terms{GPU: m.ModelName(), Count: out.Count, Region: r.Region, MaxPrice: price}

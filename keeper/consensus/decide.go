@@ -63,7 +63,7 @@ const (
 	castVote
 	// moveVote is castVote for a keeper that has voted for another root.
 	moveVote
-	// returnVote lets our vote stay at the root for which the chain counts it, though it was to move.
+	// returnVote gives up a planned move: our vote stays with the root for which the chain counts it.
 	returnVote
 	// sendVote sends the vote that the store holds.
 	sendVote

@@ -240,7 +240,7 @@ func (v *gatewayVisit) opened() {
 	require.Equal(t, refusedByMarket, foreign.Code)
 	notOne := v.gantry("gateway", "open", v.lease, "--via", v.n.Keys.Keepers[0].Address().String(), "--port", "8080")
 	require.Equal(t, refusedByMarket, notOne.Code, notOne.Stderr)
-	require.Contains(t, notOne.Stderr, "is no gateway")
+	require.Contains(t, notOne.Stderr, "is not a gateway")
 	v.web, v.end = v.open()
 	v.http = v.g.client(v.own.cert)
 }

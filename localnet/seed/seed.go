@@ -21,7 +21,7 @@ const (
 	faucetSOL   = 10_000 * chain.SOL
 	walletSOL   = 10 * chain.SOL
 	keeperGNT   = 1_500 * GNT
-	providerGNT = 1_000 * GNT
+	providerGNT = 1_500 * GNT // enough for a bond too: docs/tutorials/run-a-keeper.md
 	// CustomerUSDC is what each customer starts with.
 	CustomerUSDC = 1_000 * USDC
 )

@@ -22,7 +22,7 @@ func enrolCommand() *cli.Command {
 		Flags: commonFlags(append([]cli.Flag{
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),
 			&cli.BoolFlag{Name: "sign", Usage: "sign this machine's registration"},
-			&cli.StringSliceFlag{Name: "accept", Usage: "go on although this `CHECK` of doctor finds an error; may be repeated"},
+			&cli.StringSliceFlag{Name: "accept", Usage: "continue even if `CHECK` of doctor fails; may be repeated"},
 		}, append(machineFlags(), hoursFlags()...)...)...),
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

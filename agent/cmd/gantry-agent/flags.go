@@ -74,7 +74,7 @@ func hoursFlags() []cli.Flag {
 		&cli.StringFlag{Name: "hours", Usage: "`HOURS` in which the machine takes new leases, such as \"weekdays 19:00-08:00; weekends\", or always", EnvVars: []string{"GANTRY_HOURS"}},
 		&cli.StringFlag{Name: "time-zone", Usage: "`ZONE` of --hours, such as Europe/Berlin (default: this machine's own)", EnvVars: []string{"GANTRY_TIME_ZONE"}},
 		&cli.BoolFlag{Name: "stay-when-slow", Usage: "stay in the market though keepers measure the GPUs below their class: it costs stake in the end", EnvVars: []string{"GANTRY_STAY_WHEN_SLOW"}},
-		&cli.BoolFlag{Name: "pause-when-used", Usage: "take no new leases while a process that is no lease uses a GPU", EnvVars: []string{"GANTRY_PAUSE_WHEN_USED"}},
+		&cli.BoolFlag{Name: "pause-when-used", Usage: "take no new leases while a process outside of leases uses a GPU", EnvVars: []string{"GANTRY_PAUSE_WHEN_USED"}},
 		&cli.DurationFlag{Name: "quiet-time", Usage: "`TIME` without use after which a machine that paused takes leases again (default: 15m)", EnvVars: []string{"GANTRY_QUIET_TIME"}},
 	}
 }

@@ -33,7 +33,7 @@ func setupCommand() *cli.Command {
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),
 			&cli.BoolFlag{Name: "yes", Usage: "agree to the stake and the fees, without a question"},
 			&cli.BoolFlag{Name: "install", Usage: "run doctor's commands that install packages of the system's own sources or load modules, without a question"},
-			&cli.StringSliceFlag{Name: "accept", Usage: "go on although this `CHECK` of doctor finds an error; may be repeated"},
+			&cli.StringSliceFlag{Name: "accept", Usage: "continue even if `CHECK` of doctor fails; may be repeated"},
 		}, slices.Concat(machineFlags(), hoursFlags())...)...),
 		Action: runSetup,
 	}

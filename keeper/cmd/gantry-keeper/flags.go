@@ -146,7 +146,7 @@ func timingFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "check-interval", Value: d.CheckInterval, Usage: "between liveness checks of a node"},
 		&cli.DurationFlag{Name: "check-timeout", Value: d.CheckTimeout, Usage: "how long to wait for an answer of a node"},
 		&cli.UintFlag{Name: "evidence-every", Value: d.EvidenceEvery, Usage: "one of so many nodes is drawn to show evidence in a period; 0 for none, at most 255"},
-		&cli.UintFlag{Name: "checks-at-once", Value: d.ChecksAtOnce, Usage: "how many checks are in flight at most; what there is no room for within half of --check-interval is left out", EnvVars: []string{"GANTRY_KEEPER_CHECKS_AT_ONCE"}},
+		&cli.UintFlag{Name: "checks-at-once", Value: d.ChecksAtOnce, Usage: "the most checks in flight; checks that do not fit within half of --check-interval are left out", EnvVars: []string{"GANTRY_KEEPER_CHECKS_AT_ONCE"}},
 		&cli.DurationFlag{Name: "report-delay", Value: d.ReportDelay, Usage: "between a period's end and the first proposal of its report"},
 		&cli.DurationFlag{Name: "round-timeout", Value: d.RoundTimeout, Usage: "before the next keeper proposes"},
 		&cli.DurationFlag{Name: "crank-interval", Usage: "between looks for due crank actions (default: an eighth of a period, 500ms to 10s)"},

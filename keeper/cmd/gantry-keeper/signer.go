@@ -54,7 +54,7 @@ func signerCommand() *cli.Command {
 				Action: runSigner,
 			},
 			{
-				Name: "key", Usage: "print this end's link key, by which the other end knows it; it is made when there is none",
+				Name: "key", Usage: "print the link key of this machine, creating it if missing; the other end needs it to recognise this one",
 				Flags: []cli.Flag{dataFlag()},
 				Action: func(c *cli.Context) error {
 					key, err := linkKey(c)

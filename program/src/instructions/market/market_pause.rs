@@ -1,4 +1,4 @@
-//! Stops or reopens new orders and new awards. Nothing else can be paused, so that money can always be withdrawn.
+//! Stops or reopens new orders and new awards; moves of leases need awards. Money can always be paid and withdrawn.
 
 use anchor_lang::prelude::*;
 

@@ -146,7 +146,7 @@ func (s *Server) commit(ctx context.Context, r *run, runs []format.Run, began ti
 	}
 	s.count.committed(Last{Took: ended.Sub(began), Figures: least(r.gpus, entries, began, ended, r.came)})
 	r.update(func() {
-		r.commitment, r.life, r.signed = c, ctx, m
+		r.commitment, r.life, r.signed, r.yields = c, ctx, m, time.Now().Add(openLeast)
 	})
 	return nil
 }

@@ -184,7 +184,8 @@ func TestRunsBeginInTime(t *testing.T) {
 	require.NotNil(t, s.next(t).Roots)
 }
 
-// The next period's run ends the time of openings of the one before, but not a run that computes.
+// The next period's run ends the time of openings of the one before, but not a run that computes, nor one that a member has
+// still to draw of: a keeper that names a later period cannot keep the node from opening what it has signed.
 func TestTheNextPeriod(t *testing.T) {
 	f := newFixture(t, right1)
 	s := f.joins(t.Context(), 0, block(period, 0))
@@ -196,6 +197,10 @@ func TestTheNextPeriod(t *testing.T) {
 	f.end()
 	_, last, _ := s.all(t)
 	require.NotNil(t, last.Commitment)
+	require.Equal(t, messages.MeasureOver, f.refused(t, 1, block(period+1, 0)), "a member has still to draw")
+	for _, gpu := range []byte{0, 3} {
+		require.NotEmpty(t, f.opens(t, 0, gpu, 1).Answer)
+	}
 	f.devices = []*device{newDevice(), newDevice()}
 	s = f.joins(t.Context(), 1, block(period+1, 0))
 	f.rounds(0, 1)

@@ -48,6 +48,7 @@ type run struct {
 	ready      *[32]byte       // SHA-256 of the commitment that is signed as soon as the block has been looked up
 	signed     *messages.MeasureCommitment
 	commitment format.Commitment
+	yields     time.Time               // from when on the next period's run may end this one
 	life       context.Context         // of what is opened; set with signed
 	refused    messages.MeasureRefusal // why the run ended; 0 as long as it can be joined
 	verdict    verdict
@@ -95,6 +96,8 @@ func (r *run) stop() { r.once.Do(func() { close(r.stopped) }) }
 // status is how far a run is.
 type status struct {
 	committed, done bool
+	opened          bool      // all members have drawn of all GPUs
+	yields          time.Time // see run
 	refused         messages.MeasureRefusal
 	verdict         verdict
 	changed         <-chan struct{}
@@ -103,7 +106,17 @@ type status struct {
 func (r *run) status() status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return status{r.signed != nil, r.done, r.refused, r.verdict, r.changed}
+	return status{r.signed != nil, r.done, r.allDrawn(), r.yields, r.refused, r.verdict, r.changed}
+}
+
+// allDrawn reports whether every member has drawn of every GPU. Callers hold mu.
+func (r *run) allDrawn() bool {
+	for _, m := range r.members {
+		if len(m.drawn) < len(r.gpus) {
+			return false
+		}
+	}
+	return true
 }
 
 // update changes the run and wakes up all who wait for that.

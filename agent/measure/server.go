@@ -25,6 +25,9 @@ const (
 	startShare = 60
 	// startLeast is that time in short periods.
 	startLeast = 20 * time.Second
+	// openLeast is how long members have to open a run at least, before that of the next period takes its memory: periods of
+	// local networks are shorter than DefaultOpenFor.
+	openLeast = 10 * time.Second
 	// blockRetry is how long the node waits after it could not look a block up.
 	blockRetry = time.Second
 )
@@ -173,10 +176,10 @@ func (s *Server) find(from solana.PublicKey, at instant.Instant) (_ *run, no mes
 		return nil, messages.MeasureOver, nil
 	case at.Period > r.at.Period && now.done:
 		return s.start(from, at)
-	case at.Period > r.at.Period && now.committed: // nobody needs the old one any more
+	case at.Period > r.at.Period && now.committed && (now.opened || !time.Now().Before(now.yields)):
 		r.stop()
 		return nil, 0, now.changed
-	case at.Period > r.at.Period:
+	case at.Period > r.at.Period: // what the node has signed it opens first
 		return nil, messages.MeasureOver, nil
 	case now.verdict == wrong && now.done:
 		return s.start(from, at)

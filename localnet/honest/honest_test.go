@@ -159,7 +159,7 @@ func TestThePage(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, fine().Markdown(&b))
 	require.Contains(t, b.String(), "No honest machine lost stake")
-	require.Contains(t, b.String(), "| honest-1 | 20 | 8 | 2 | over 20 | 0 | none | 0 | 0 |")
+	require.Contains(t, b.String(), "| honest-1 | 20 | 8 | 2 | over 20 | 0 | none | 0 | 0 | none |")
 	require.Contains(t, b.String(), "cheat-wrong, which cheats")
 	bad := fine()
 	bad.Kills = []string{"a | b\nc"}
@@ -186,4 +186,5 @@ func TestLogsAreRead(t *testing.T) {
 	require.NoError(t, readLog(path, func(l logLine) { got = append(got, l) }))
 	require.Equal(t, []logLine{{Level: "warn", Message: saysWrong, Node: "N", Error: "e"}}, got)
 	require.Error(t, readLog(path+".none", nil))
+	require.Equal(t, "the key … may not ask", anonymous("the key "+solana.PublicKey{7}.String()+" may not ask"))
 }

@@ -40,7 +40,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Every honest machine and one keeper have a bad RPC node, one that is behind among them; the cheats have none, and are dear.
+// Every honest machine and one keeper have a bad RPC node, some of them one that is behind; cheats have a good one, and
+// are dear.
 func TestMembers(t *testing.T) {
 	o := usual()
 	c := o.config()

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
+.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -75,6 +75,9 @@ bench-lease: ## leases as containers beside OpenSSH and iperf3; writes docs/repo
 
 moves: build ## how long leases stand still whose machines are gone, 50 times; writes docs/reports/moves.md (MOVES="--runs 10" for fewer)
 	@build/bin/gantry-localnet moves --report docs/reports/moves.md $(MOVES)
+
+honest: build ## an hour of honest machines with bad RPC nodes on a busy computer; prints a page (HONEST="--for 10m --busy 0" for less, --report FILE for a file)
+	@build/bin/gantry-localnet honest $(HONEST)
 
 fuzz: ## every fuzz target for 30 s (FUZZTIME=10m, FUZZ=./package/... for some)
 	@scripts/fuzz.sh $(or $(FUZZTIME),30s) $(FUZZ)

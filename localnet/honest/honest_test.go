@@ -40,7 +40,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Every honest machine and one keeper have a bad RPC node, one that is behind among them; the cheats have none, and are dear.
+// Every honest machine and one keeper have a bad RPC node, some of them one that is behind; cheats have a good one, and
+// are dear.
 func TestMembers(t *testing.T) {
 	o := usual()
 	c := o.config()
@@ -159,7 +160,7 @@ func TestThePage(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, fine().Markdown(&b))
 	require.Contains(t, b.String(), "No honest machine lost stake")
-	require.Contains(t, b.String(), "| honest-1 | 20 | 8 | 2 | over 20 | 0 | none | 0 | 0 |")
+	require.Contains(t, b.String(), "| honest-1 | 20 | 8 | 2 | over 20 | 0 | none | 0 | 0 | none |")
 	require.Contains(t, b.String(), "cheat-wrong, which cheats")
 	bad := fine()
 	bad.Kills = []string{"a | b\nc"}
@@ -186,4 +187,5 @@ func TestLogsAreRead(t *testing.T) {
 	require.NoError(t, readLog(path, func(l logLine) { got = append(got, l) }))
 	require.Equal(t, []logLine{{Level: "warn", Message: saysWrong, Node: "N", Error: "e"}}, got)
 	require.Error(t, readLog(path+".none", nil))
+	require.Equal(t, "the key … may not ask", anonymous("the key "+solana.PublicKey{7}.String()+" may not ask"))
 }

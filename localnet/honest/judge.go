@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -122,7 +123,7 @@ func (r *run) machines(now *view.View) ([]Machine, error) {
 			ChecksPassed: n.ChecksPassed, ChecksTotal: n.ChecksTotal, Downtime: n.DowntimeSecs, Figures: len(r.seen.figures[m.Address]), Taken: len(r.seen.taken[m.Address]),
 			Runs:     s.ByLabel("gantry_agent_measurements_ended_total", "why"),
 			Refusals: s.ByLabel("gantry_agent_measurement_refusals_total", "why"),
-			Opened:   s.Value("gantry_agent_measurement_openings_total"), Stops: map[string]int{}, Restarts: restarts,
+			Opened:   s.Value("gantry_agent_measurement_openings_total"), Whys: map[string]int{}, Stops: map[string]int{}, Restarts: restarts,
 		})
 	}
 	return out, nil
@@ -166,6 +167,11 @@ const (
 	saysStops  = "node stops the job"
 )
 
+var keys = regexp.MustCompile(`[1-9A-HJ-NP-Za-km-z]{32,}`)
+
+// anonymous is an error without keys, so that the same errors of several are one.
+func anonymous(text string) string { return keys.ReplaceAllString(text, "…") }
+
 // readLogs adds what the logs say.
 func (r *run) readLogs(out *Result) error {
 	machines := map[string]*Machine{}
@@ -195,9 +201,10 @@ func (r *run) readLogs(out *Result) error {
 			case m == nil:
 			case l.Message == saysWrong || l.Message == saysSigned:
 				m.Wrong++
-				m.WrongWhy = l.Error
+				m.Whys[anonymous(l.Error)]++
 			case l.Message == saysEvades:
 				m.Evaded++
+				m.Whys[anonymous(l.Error)]++
 			}
 		}); err != nil {
 			return err

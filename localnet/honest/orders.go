@@ -53,12 +53,12 @@ func (r *rentals) add(x rental) {
 const (
 	// deposit is what each customer puts in at the start, USDC.
 	deposit = "300"
-	// finiteFor is how long a finite job's lease lasts if its job does not end it, endlessFor an endless one's, beside twice the
-	// time that the machine's RPC node is behind: so much later it sees the start that it has sent.
+	// finiteFor is how long a finite job's lease lasts if its job does not end it, endlessFor an endless one's. Twice the
+	// time that the machine's RPC node is behind is added: the machine sees the start that it has sent so much later.
 	finiteFor, endlessFor = 60 * time.Second, 30 * time.Second
 	// leastWork and moreWork are how long finite jobs work.
 	leastWork, moreWork = 5 * time.Second, 15 * time.Second
-	// rentTime is how long a command may take: both deadlines, the lease, and its end on chain as a node that is behind sees it.
+	// rentTime is how long a command may take: both deadlines, the lease, and its end as a node that is behind sees it.
 	rentTime = (awardDeadline+startDeadline)*time.Second + finiteFor + 2*mostLag + 2*time.Minute
 	// freePeriods is how long a machine is free after a lease: it is measured in one whole period at least.
 	freePeriods = 2.5

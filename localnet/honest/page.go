@@ -57,10 +57,10 @@ func (r *Result) machineTables(b *strings.Builder) {
 	}
 	b.WriteString("\nMeasurements. Runs are the machine's, by how they ended (*over* is the good end); openings and refusals are its answers to keepers; *wrong* and *evaded* are keepers' verdicts, each\n" +
 		"of one keeper. Of the periods that have a final report, *measured* ones have figures on chain, the machine was *leased* in some, and *unknown* are the rest.\n\n" +
-		"| machine | measured | leased | unknown | runs | openings | refusals | wrong | evaded |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+		"| machine | measured | leased | unknown | runs | openings | refusals | wrong | evaded | why |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range r.Machines {
 		m := &r.Machines[i]
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %s | %.0f | %s | %d | %d |\n", m.Name, m.Figures, m.Taken, max(0, r.Periods-m.Figures-m.Taken), counts(m.Runs), m.Opened, counts(m.Refusals), m.Wrong, m.Evaded)
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %s | %.0f | %s | %d | %d | %s |\n", m.Name, m.Figures, m.Taken, max(0, r.Periods-m.Figures-m.Taken), counts(m.Runs), m.Opened, counts(m.Refusals), m.Wrong, m.Evaded, cell(counts(m.Whys)))
 	}
 	b.WriteString("\nOrders. *Done* printed their end, *funded* ran until the funded end, *killed* did neither; *unserved* were refunded, *idle* did not begin and cost nothing.\n\n" +
 		"| machine | ordered | done | funded | killed | unserved | idle | why its agent stopped jobs |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")

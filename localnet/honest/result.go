@@ -54,9 +54,9 @@ type Machine struct {
 	// Runs are its measurements by how they ended, Refusals its answers that refuse a keeper, by why.
 	Runs, Refusals map[string]float64
 	Opened         float64
-	// Wrong and Evaded are keepers' measurements of it that ended so, with what one of them says.
+	// Wrong and Evaded are keepers' measurements of it that ended so, and Whys are why.
 	Wrong, Evaded int
-	WrongWhy      string
+	Whys          map[string]int
 
 	Leases Leases
 	// Stops are why its agent stopped jobs.
@@ -113,8 +113,8 @@ func (r *Result) Wrong() []string {
 		}
 		add(m.Suspended, "%s is honest and was suspended", m.Name)
 		add(m.Failed > 0, "%s is honest and %d leases in its record have failed", m.Name, m.Failed)
-		add(m.Wrong > 0, "keepers called %d measurements of %s wrong: %s", m.Wrong, m.Name, m.WrongWhy)
-		add(m.Evaded > 0, "keepers say that %s evaded %d measurements", m.Name, m.Evaded)
+		add(m.Wrong > 0, "keepers called %d measurements of %s wrong: %s", m.Wrong, m.Name, counts(m.Whys))
+		add(m.Evaded > 0, "keepers say that %s evaded %d measurements: %s", m.Name, m.Evaded, counts(m.Whys))
 		add(m.Restarts > 0, "the agent of %s crashed %d times", m.Name, m.Restarts)
 		served += m.Leases.Done + m.Leases.Funded
 	}

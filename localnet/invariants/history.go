@@ -71,7 +71,8 @@ func ReadAccounts(ctx context.Context, client *chain.Client, accounts []solana.P
 			return History{}, fmt.Errorf("history of %s: %w", key, err)
 		}
 		for _, entry := range list {
-			if entry.Slot > after && !seen[entry.Signature] {
+			// Of a simulation, which has no signature, the embedded engine keeps an entry now and then. Nothing landed by it.
+			if entry.Slot > after && !seen[entry.Signature] && !entry.Signature.IsZero() {
 				seen[entry.Signature] = true
 				order = append(order, entry.Signature)
 			}

@@ -11,6 +11,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
+	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/process"
 )
 
@@ -51,6 +54,7 @@ func TestConfig(t *testing.T) {
 		"same name":     func(c *Config) { c.Nodes[1].Name = c.Nodes[0].Name },
 		"no name":       func(c *Config) { c.Nodes[1].Name = "" },
 		"unknown model": func(c *Config) { c.Nodes[1].GPU = "B9000" },
+		"setup of many": func(c *Config) { c.Nodes[1].Setup, c.Fleet = true, true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := good
@@ -60,6 +64,23 @@ func TestConfig(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
+}
+
+// A member with a proxy of its own is given that, the others the node.
+func TestEndpointsOfMembers(t *testing.T) {
+	srv := fakerpc.New(t)
+	p, err := fault.StartProxy(t.Context(), srv.URL())
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	n := &Network{At: engine.Endpoint{RPC: srv.URL(), WS: srv.WS()}, proxies: map[string]*fault.Proxy{"node-1": p}}
+	require.Equal(t, []string{"--url", "http://" + p.Addr(), "--ws", "ws://" + p.Addr()}, n.given("node-1"))
+	require.Equal(t, n.direct(), n.given("node-2"))
+	require.Equal(t, n.given("node-1"), n.givenKeeper("node-1"))
+	require.NoError(t, n.Spoil("node-1", fault.Faults{Empty: 1}))
+	require.Equal(t, fault.Faults{Empty: 1}, p.Faults())
+	require.ErrorContains(t, n.Spoil("node-2", fault.Faults{}), "Config.Spoiled")
+	require.Zero(t, n.SpoiledOf("node-2"))
+	require.NoError(t, n.History())
 }
 
 func TestPortsDiffer(t *testing.T) {

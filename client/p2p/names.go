@@ -5,8 +5,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// Names translate between the keys by which the market names its members and their keys on the network: a keeper's name is
-// its wallet, its network key is its signer's. Everything in this package takes and returns names. The methods must be
+// Names translate between the keys by which the market names its members and their keys on the network. A keeper's name
+// is its wallet; its network key is its signer's. Everything in this package takes and returns names. The methods must be
 // quick; their answers may change at any time.
 type Names interface {
 	// Peer is the network key of the wallet that carries this name.
@@ -15,7 +15,8 @@ type Names interface {
 	Name(peer solana.PublicKey) solana.PublicKey
 }
 
-// Know makes the node use names from now on. It is for nodes that learn them after their start; others set them in Options.
+// Know makes the node use names from now on. It is for nodes that learn them after their start; others set them in
+// Options.
 func (n *Node) Know(names Names) { n.names.Store(&names) }
 
 // peerKey is the network key of the wallet that carries this name.

@@ -1,5 +1,5 @@
-// Package console runs the commands that a page shows in its console blocks, and compares their output with what the page
-// shows below them. Tests use it for tutorials.
+// Package console runs the commands that a page shows in its console blocks, and compares their output with the output
+// that the page shows below them. Tests use it for tutorials.
 //
 // In a block, a line that begins with "$ " is a command; it continues on the next line if it ends with a backslash. The
 // lines below it are its output. In an output, "…" stands for any characters, and a line of "…" alone for any number of

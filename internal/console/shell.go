@@ -51,8 +51,8 @@ func Start(ctx context.Context, dir string, env []string) (*Shell, error) {
 	return &Shell{cmd: cmd, in: in, out: bufio.NewReader(out), cancel: cancel}, nil
 }
 
-// Run runs one command and returns its output, standard error included. Error: ErrFailed with the status, or the shell is
-// gone.
+// Run runs one command and returns its output, standard error included. Error: ErrFailed with the status, or the shell
+// is gone.
 func (s *Shell) Run(command string) (string, error) {
 	if _, err := fmt.Fprintf(s.in, "{\n%s\n} </dev/null\nprintf '\\n%s%%d\\n' $?\n", command, ended); err != nil {
 		return "", fmt.Errorf("the shell is gone: %w", err)

@@ -12,7 +12,7 @@ import (
 // rustName is a test or a function of the program as pages name it: file::name.
 var rustName = regexp.MustCompile(`^([a-z0-9_]+)::([a-z0-9_]+)$`)
 
-// rustFunctions are the functions and tests of the program's sources and tests, as file::name, and the names of the files.
+// rustFunctions are the functions and tests of the program's sources and tests, as file::name, and the files' names.
 func rustFunctions(t *testing.T) (functions, files map[string]bool) {
 	t.Helper()
 	functions, files = map[string]bool{}, map[string]bool{}
@@ -59,7 +59,8 @@ func TestPagesNameFunctionsOfTheProgramThatExist(t *testing.T) {
 	}
 }
 
-// whoCan are the tables of powers outside docs/protocol/powers.md, by their heading: each row ends with tests that show it.
+// whoCan are the tables of powers outside docs/protocol/powers.md, by their heading. Each row ends with tests that show
+// the power's limit.
 var whoCan = map[string]string{
 	"docs/protocol/README.md":    "## Who can do what",
 	"docs/operate/operations.md": "## Who holds what",

@@ -41,7 +41,7 @@ func runTutorial(t *testing.T, path string) {
 	env := append(os.Environ(), "HOME="+home, "PATH="+buildBin(t)+":"+os.Getenv("PATH"),
 		"XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "no_proxy=*")
 	startTutorialMarket(t, home, env)
-	shell, err := console.Start(t.Context(), home, env)
+	shell, err := console.Start(t.Context(), "../..", env)
 	require.NoError(t, err)
 	defer shell.Close()
 	for _, step := range steps {

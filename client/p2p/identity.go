@@ -148,6 +148,9 @@ func (p Peer) info() (peer.AddrInfo, error) {
 			return out, fmt.Errorf("%w: %q is not of peer %s", ErrAddress, a, p.Key)
 		}
 		if transport != nil {
+			if err := checkDialable(transport); err != nil {
+				return out, err
+			}
 			out.Addrs = append(out.Addrs, withQUIC(transport)...)
 		}
 	}

@@ -85,7 +85,7 @@ func (n *Node) Lookup(ctx context.Context, keeper, key solana.PublicKey) (Peer, 
 	}
 	for _, a := range resp.Addrs {
 		// A wrong address is harmless: the peer that answers there must prove the key.
-		if info, err := peer.AddrInfoFromString(a); err == nil && info.ID == id {
+		if info, err := peer.AddrInfoFromString(a); err == nil && info.ID == id && len(info.Addrs) == 1 && checkDialable(info.Addrs[0]) == nil {
 			p.Addrs = append(p.Addrs, a)
 		}
 	}

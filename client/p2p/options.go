@@ -7,7 +7,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
+	madns "github.com/multiformats/go-multiaddr-dns"
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/records"
@@ -86,6 +90,8 @@ func (c *Options) options() ([]libp2p.Option, error) {
 	}
 	opts := []libp2p.Option{
 		libp2p.Identity(priv), libp2p.UserAgent(c.UserAgent), libp2p.ConnectionManager(cm), libp2p.ResourceManager(rm),
+		libp2p.Transport(tcp.NewTCPTransport), libp2p.Transport(quic.NewTransport), // and no others: addresses come from strangers
+		libp2p.MultiaddrResolver(resolver{a: swarm.ResolverFromMaDNS{Resolver: madns.DefaultResolver}, publicOnly: c.PublicOnly}),
 		libp2p.DisableMetrics(), // they would go to a global registry
 	}
 	switch {
@@ -129,6 +135,9 @@ func announced(addrs []string) ([]ma.Multiaddr, error) {
 		}
 		if rest, last := ma.SplitLast(m); last != nil && last.Protocol().Code == ma.P_P2P {
 			m = rest
+		}
+		if err := checkDialable(m); err != nil {
+			return nil, err
 		}
 		out = append(out, withQUIC(m)...)
 	}

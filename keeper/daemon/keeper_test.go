@@ -375,6 +375,7 @@ func TestAnnounce(t *testing.T) {
 		"before listening":        {"", "/ip4/127.0.0.1/tcp/4000", nil, "/ip4/127.0.0.1/tcp/4000"},
 		"before, on any port":     {"", "/ip4/127.0.0.1/tcp/0", nil, ""},
 		"nonsense":                {"here", "/ip4/127.0.0.1/tcp/4000", nil, ""},
+		"not dialled by peers":    {"/ip4/203.0.113.7/tcp/4101/ws", "/ip4/127.0.0.1/tcp/4000", nil, ""},
 		"nothing but a peer's id": {id, "/ip4/127.0.0.1/tcp/4000", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/client/txm"
 )
 
@@ -95,6 +96,9 @@ func WithoutPeer(addr string) (string, error) {
 	}
 	if len(m) == 0 {
 		return "", fmt.Errorf("%w: %q has no host", ErrAnnounce, addr)
+	}
+	if err := p2p.CheckAddress(m.String()); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrAnnounce, err)
 	}
 	return m.String(), nil
 }

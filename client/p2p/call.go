@@ -193,7 +193,7 @@ func (n *Node) callErr(ctx context.Context, p Protocol, to solana.PublicKey, err
 	case errors.As(err, &unsupported):
 		err = n.unsupported(p, to)
 	default:
-		if id, ierr := n.id(to); ierr == nil && n.turnedAway.from(id) {
+		if id, ierr := n.id(to); ierr == nil && n.hadNoPlaceAt(id) {
 			err = ErrNoPlace
 		}
 	}

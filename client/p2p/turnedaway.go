@@ -84,8 +84,13 @@ func hadNoPlace(c network.Conn) bool {
 // connect is the host's Connect, but for a peer that lets this node in and closes the connection at once.
 func (n *Node) connect(ctx context.Context, info peer.AddrInfo) error {
 	err := n.host.Connect(ctx, info)
-	if err == nil && n.host.Network().Connectedness(info.ID) == network.NotConnected && n.turnedAway.from(info.ID) {
+	if err == nil && n.hadNoPlaceAt(info.ID) {
 		return ErrNoPlace
 	}
 	return err
+}
+
+// hadNoPlaceAt reports whether there is no connection to a peer because it had no place for this node.
+func (n *Node) hadNoPlaceAt(id peer.ID) bool {
+	return n.host.Network().Connectedness(id) == network.NotConnected && n.turnedAway.from(id)
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -136,7 +135,10 @@ func (s *session) gatewayOpen() error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now, err := s.grantTime(c.lease, true)
+	if err != nil {
+		return err
+	}
 	grant.Domain, grant.Lease, grant.Gateway, grant.IssuedAt, grant.Expiry = domain, c.lease.Address, at, now.UnixMilli(), forever
 	out := opened{Lease: c.lease.Address.String(), Gateway: at.String(), URLs: map[uint16]string{}}
 	if d := s.cli.Duration(flagFor); d > 0 {
@@ -350,7 +352,11 @@ func (s *session) gatewayClose() error {
 	if err != nil {
 		return err
 	}
-	until := time.Now().UnixMilli()
+	now, err := s.grantTime(c.lease, false)
+	if err != nil {
+		return err
+	}
+	until := now.UnixMilli()
 	if err := f.Revoke(c.lease.Order, until); err != nil { // before the machine is told, which may be gone before it answers
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/chain"
 )
 
 const (
@@ -74,6 +76,9 @@ type Clock struct {
 	doubt *moment // the first of the readings in a row that contradict the clock
 	told  bool    // that the machine's date is off
 	asked bool    // that the endpoints' time is not believed
+
+	failed   bool // the last reading for Latest, at failedAt by the steady clock
+	failedAt time.Duration
 }
 
 // moment is a time and the reading of the steady clock that belongs to it.
@@ -90,6 +95,24 @@ func New(o Options) (*Clock, error) {
 	if o.Read == nil {
 		return nil, errors.New("clock: Read is required")
 	}
+	return newClock(o), nil
+}
+
+// Endpoints are those of a chain: *chain.Client.
+type Endpoints interface {
+	Clocks(ctx context.Context, at chain.Commitment) ([]time.Time, error)
+	Local() bool
+}
+
+// Of is a clock that reads the confirmed time of a chain.
+func Of(e Endpoints, log zerolog.Logger) *Clock {
+	return newClock(Options{
+		Read:  func(ctx context.Context) ([]time.Time, error) { return e.Clocks(ctx, chain.Confirmed) },
+		Local: e.Local(), Log: log,
+	})
+}
+
+func newClock(o Options) *Clock {
 	if o.Machine == nil {
 		o.Machine = time.Now
 	}
@@ -102,7 +125,7 @@ func New(o Options) (*Clock, error) {
 	if o.Means == "" {
 		o.Means = "deadlines are compared with the chain's time, so that nothing ends early or late"
 	}
-	return &Clock{o: o}, nil
+	return &Clock{o: o}
 }
 
 // date is the machine's date without a monotonic reading: differences are those of dates.
@@ -208,6 +231,21 @@ func (c *Clock) Fresh(ctx context.Context) (time.Time, error) {
 		}
 	}
 	return c.Now(), nil
+}
+
+// Latest is as Fresh, and the time as far as it is known where the chain does not answer, which is asked again some seconds
+// later.
+func (c *Clock) Latest(ctx context.Context) time.Time {
+	c.mu.Lock()
+	wait := c.failed && c.o.Steady()-c.failedAt < againAfter
+	c.mu.Unlock()
+	if !wait {
+		_, err := c.Fresh(ctx)
+		c.mu.Lock()
+		c.failed, c.failedAt = err != nil, c.o.Steady()
+		c.mu.Unlock()
+	}
+	return c.Now()
 }
 
 // Look reads the chain's time once. Errors: those of Read; the clock goes on then.

@@ -126,5 +126,9 @@ func (c *Clock) says(ahead time.Duration) string {
 	if ahead < 0 {
 		side = "behind"
 	}
-	return "this machine's clock is " + ahead.Abs().Round(time.Second).String() + " " + side + " the chain's; " + c.o.Means + "; set the clock: enable NTP"
+	by := ahead.Abs().Round(time.Second)
+	if by > time.Minute {
+		by = by.Round(time.Minute)
+	}
+	return "this machine's clock is " + by.String() + " " + side + " the chain's; " + c.o.Means + "; set the clock: enable NTP"
 }

@@ -9,9 +9,9 @@ import (
 // grantOrder is how far apart two commands may read the chain's time in the wrong order.
 const grantOrder = time.Minute
 
-// grantTime is the chain's time for a grant, or for taking grants back: machines compare both with the chain's time, and this
-// computer's date may be off. What this computer granted or took back last counts as before: a grant is later, and what takes it
-// back is no earlier.
+// grantTime is the chain's time for a grant, or for taking grants back: machines compare both with the chain's time,
+// and this computer's date may be off. What this computer granted or took back last counts as before: a grant is later,
+// and what takes it back is no earlier.
 func (s *session) grantTime(l market.Lease, grants bool) (time.Time, error) {
 	now, err := s.service.Clock.Fresh(s.ctx)
 	if err != nil {

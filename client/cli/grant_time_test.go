@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Commands read the chain's time one after the other, in whole seconds and some seconds late: a grant is still later than what was
-// taken back before, and taken back by what comes after it.
+// Commands read the chain's time one after the other, in whole seconds and some seconds late: a grant is still later
+// than what was taken back before, and taken back by what comes after it.
 func TestGrantsStayInOrder(t *testing.T) {
 	last := time.UnixMilli(1_800_000_000_000)
 	require.Equal(t, last, inOrder(last.Add(-3*time.Second), last))

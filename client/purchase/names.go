@@ -39,8 +39,8 @@ func (f *Folder) Publish(order solana.PublicKey, n Names) error {
 	return nil
 }
 
-// LastGrant is when the last grant of an order was signed, or grants were taken back, if that is later; unix milliseconds, 0 for
-// neither.
+// LastGrant is when the last grant of an order was signed, or grants were taken back, if that is later; unix
+// milliseconds, 0 for neither.
 func (f *Folder) LastGrant(order solana.PublicKey) (int64, error) {
 	n, err := f.names(order)
 	if err != nil {
@@ -65,8 +65,8 @@ func (f *Folder) names(order solana.PublicKey) (n Names, err error) {
 	return n, nil
 }
 
-// Published are the names of an order that are good at an instant: nothing where none were given, or where the grant has ended
-// or was taken back.
+// Published are the names of an order that are good at an instant: nothing where none were given, or where the grant
+// has ended or was taken back.
 func (f *Folder) Published(order solana.PublicKey, now time.Time) (map[uint16]string, error) {
 	n, err := f.names(order)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
-// The dates of two machines are an hour off, one ahead and one behind. Both serve a lease to the end of its paid-for time: no
-// job ends early, receipts settle, the machines are paid for all of it, and nothing counts as a failure.
+// The dates of two machines are an hour off, one ahead and one behind. Both serve a lease to the end of its paid-for
+// time: no job ends early, receipts settle, the machines are paid for all of it, and nothing counts as a failure.
 func TestMachinesWithAWrongDateServeLeases(t *testing.T) {
 	t.Parallel()
 	nodes := network.DefaultNodes(2)

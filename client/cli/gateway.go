@@ -135,14 +135,12 @@ func (s *session) gatewayOpen() error {
 	if err != nil {
 		return err
 	}
-	now, err := s.grantTime(c.lease, true)
-	if err != nil {
+	grant.Domain, grant.Lease, grant.Gateway = domain, c.lease.Address, at
+	if grant.IssuedAt, grant.Expiry, err = s.grantTimes(c.lease); err != nil {
 		return err
 	}
-	grant.Domain, grant.Lease, grant.Gateway, grant.IssuedAt, grant.Expiry = domain, c.lease.Address, at, now.UnixMilli(), forever
 	out := opened{Lease: c.lease.Address.String(), Gateway: at.String(), URLs: map[uint16]string{}}
-	if d := s.cli.Duration(flagFor); d > 0 {
-		grant.Expiry = now.Add(d).UnixMilli()
+	if grant.Expiry != forever {
 		out.Until = grant.Expiry / 1000
 	}
 	sig, err := grant.Sign(key)

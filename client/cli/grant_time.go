@@ -38,3 +38,15 @@ func inOrder(now, last time.Time) time.Time {
 	}
 	return now
 }
+
+// grantTimes are when a grant is signed and when it ends by --for, unix milliseconds.
+func (s *session) grantTimes(l market.Lease) (issued, expiry int64, err error) {
+	now, err := s.grantTime(l, true)
+	if err != nil {
+		return 0, 0, err
+	}
+	if d := s.cli.Duration(flagFor); d > 0 {
+		return now.UnixMilli(), now.Add(d).UnixMilli(), nil
+	}
+	return now.UnixMilli(), forever, nil
+}

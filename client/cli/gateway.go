@@ -139,10 +139,7 @@ func (s *session) gatewayOpen() error {
 	if grant.IssuedAt, grant.Expiry, err = s.grantTimes(c.lease); err != nil {
 		return err
 	}
-	out := opened{Lease: c.lease.Address.String(), Gateway: at.String(), URLs: map[uint16]string{}}
-	if grant.Expiry != forever {
-		out.Until = grant.Expiry / 1000
-	}
+	out := opened{Lease: c.lease.Address.String(), Gateway: at.String(), Until: until(grant), URLs: map[uint16]string{}}
 	sig, err := grant.Sign(key)
 	if err != nil {
 		return usage(err.Error(), "")

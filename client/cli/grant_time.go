@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/client/records"
 )
 
 // grantOrder is how far apart two commands may read the chain's time in the wrong order.
@@ -49,4 +50,12 @@ func (s *session) grantTimes(l market.Lease) (issued, expiry int64, err error) {
 		return now.UnixMilli(), now.Add(d).UnixMilli(), nil
 	}
 	return now.UnixMilli(), forever, nil
+}
+
+// until is when a grant ends, unix seconds; 0 for with its lease.
+func until(g records.Grant) int64 {
+	if g.Expiry == forever {
+		return 0
+	}
+	return g.Expiry / 1000
 }

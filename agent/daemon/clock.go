@@ -8,8 +8,8 @@ import (
 	"github.com/gantry-market/gantry/client/clock"
 )
 
-// openClock reads what time it is on chain. Leases, receipts, grants, bids and measurements go by it and by nothing else: until
-// it is known the agent does nothing.
+// openClock reads what time it is on chain. Leases, receipts, grants, bids and measurements go by it and by nothing
+// else: until it is known the agent does nothing.
 func (a *Agent) openClock(ctx context.Context) (err error) {
 	o := clock.Options{
 		Read:  func(ctx context.Context) ([]time.Time, error) { return a.client.Clocks(ctx, chain.Confirmed) },

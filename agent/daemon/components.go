@@ -113,8 +113,7 @@ func (a *Agent) assemble(node market.Node) error {
 		},
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
-		Idle:  a.unmeasured, Measured: a.isMeasured,
-		Now:   a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now,
+		Idle:  a.unmeasured, Measured: a.isMeasured, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now,
 	})
 	if err != nil {
 		return err

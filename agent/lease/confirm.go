@@ -10,7 +10,7 @@ import (
 )
 
 // errUnconfirmed: a time seems to be over, and the chain does not say so.
-var errUnconfirmed = errors.New("a time of the lease seems to be over, but the chain cannot be asked: nothing is ended; a job that runs ends a minute after its paid-for time at the latest")
+var errUnconfirmed = errors.New("a time of the lease seems to be over, but the chain cannot be asked: nothing is ended, and a job that runs ends a minute after its paid-for time at the latest, which nobody pays for; check the RPC endpoints, or add another one with --url")
 
 // said is what time the chain named last, and when by the manager's clock.
 type said struct{ chain, at time.Time }
@@ -18,8 +18,8 @@ type said struct{ chain, at time.Time }
 // confirmEvery is how often the chain is asked whether a time is over, at most.
 const confirmEvery = time.Second
 
-// decide names the next action. Before something ends because its time is over, the lease and the time are read from the chain:
-// the clock that the worker goes by may be wrong, and the customer may have paid for more.
+// decide names the next action. Before something ends because its time is over, the lease and the time are read from
+// the chain: the clock that the worker goes by may be wrong, and the customer may have paid for more.
 func (w *worker) decide(ctx context.Context, f Facts) (Decision, Facts, error) {
 	d := Decide(f)
 	if !d.Late || w.m.o.Confirm == nil {
@@ -62,9 +62,9 @@ func (w *worker) confirmed(ctx context.Context) (time.Time, error) {
 	return t, nil
 }
 
-// left is for how long a lease that runs is still paid for: never less than nothing, nor more than all of its time. Where the
-// chain cannot be asked it is all of it: the limit of the runtime is there for a machine without an agent, and must not end what
-// is paid for.
+// left is for how long a lease that runs is still paid for: never less than nothing, nor more than all of its time.
+// Where the chain cannot be asked it is all of it: the limit of the runtime is there for a machine without an agent,
+// and must not end what is paid for.
 func (w *worker) left(ctx context.Context, f Facts) time.Duration {
 	funded := time.Unix(f.Account.FundedUntil, 0)
 	whole := max(0, funded.Sub(time.Unix(f.Account.StartedAt, 0)))

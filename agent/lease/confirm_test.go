@@ -13,8 +13,8 @@ import (
 	"github.com/gantry-market/gantry/client/messages"
 )
 
-// astray is an agent whose clock is wrong by a difference that the test changes, and whose machine's date is an hour ahead of
-// that. The chain's clock is right.
+// astray is an agent whose clock is wrong by a difference that the test changes, and whose machine's date is an hour
+// ahead of that. The chain's clock is right.
 type astray struct {
 	*agentModel
 	off time.Duration

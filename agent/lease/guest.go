@@ -22,7 +22,7 @@ const (
 	maxGuestSSH   = 8
 )
 
-// clockSkew is how far a customer's clock may be ahead of this machine's.
+// clockSkew is how far a customer's clock may be ahead of the chain's.
 const clockSkew = 2 * time.Minute
 
 // guestRoom is what the gateways of a lease hold.
@@ -85,7 +85,7 @@ func (m *Manager) granted(ctx context.Context, from solana.PublicKey, req messag
 	case now.UnixMilli() >= g.Expiry:
 		return store.Lease{}, refuse("the grant has expired")
 	case g.IssuedAt > now.Add(clockSkew).UnixMilli():
-		return store.Lease{}, refuse("the grant is of the future: the clock of the machine that signed it, or of this one, is wrong")
+		return store.Lease{}, refuse("the grant is of the future: the clock of the computer that signed it is ahead of the chain's; enable NTP there and grant again")
 	case req.SSH && len(g.SSHKeys) == 0:
 		return store.Lease{}, refuse("SSH is not granted")
 	case !req.SSH && len(g.Ports) == 0:
@@ -125,7 +125,7 @@ func (m *Manager) Revoke(ctx context.Context, from solana.PublicKey, req message
 		return err
 	}
 	if req.Until > m.o.Now().Add(clockSkew).UnixMilli() {
-		return refuse("grants of the future cannot be taken back: the clock of your machine, or of the node, is wrong")
+		return refuse("grants of the future cannot be taken back: the clock of your computer is ahead of the chain's; enable NTP there and try again")
 	}
 	_, err := m.o.Store.Update(req.Lease, func(l *store.Lease) error {
 		l.RevokedUntil = max(l.RevokedUntil, req.Until)

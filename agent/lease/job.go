@@ -224,8 +224,8 @@ func (m *Manager) onChain(date time.Time) time.Time {
 	return now.Add(-max(0, m.o.Machine().Sub(date)))
 }
 
-// exitOf is the exit of a job that is over, by this machine's date. One whose supervisor was killed has an unknown exit: it ended when the
-// supervisor did, which may be long before an agent sees it.
+// exitOf is the exit of a job that is over, by this machine's date. One whose supervisor was killed has an unknown exit: it
+// ended when the supervisor did, which may be long before an agent sees it.
 func exitOf(st runtime.Status, now time.Time) *store.Exit {
 	if st.Exit == nil {
 		if !st.LostAt.IsZero() {

@@ -24,8 +24,8 @@ const (
 // errBlind: the process stood still, and what has become of the lease is not known yet.
 var errBlind = errors.New("the agent stood still, and cannot read its lease from the chain yet")
 
-// sight is when a worker looked around last, by the machine's date: the monotonic clock stands still with the machine. A date
-// that was set has the worker look at the chain once more, which does no harm.
+// sight is when a worker looked around last, by the machine's date: the monotonic clock stands still with the machine. A
+// date that was set has the worker look at the chain once more, which does no harm.
 type sight struct {
 	until   time.Time // when the worker is to go on at the latest
 	looked  time.Time // when it last tried to read the chain

@@ -86,8 +86,8 @@ type Options struct {
 	Asked func() time.Time
 	// Now is the chain's time; nil means time.Now.
 	Now func() time.Time
-	// Confirm asks the chain for its time, and returns the latest that a second witness says has come: nothing that is paid for
-	// ends by the word of one clock. nil takes Now for it.
+	// Confirm asks the chain for its time, and returns the latest that a second witness says has come: nothing that is
+	// paid for ends by the word of one clock. nil takes Now for it.
 	Confirm func(ctx context.Context) (time.Time, error)
 	// Machine is this machine's date, which the runtime notes; nil means Now.
 	Machine func() time.Time

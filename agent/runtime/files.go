@@ -64,8 +64,8 @@ type runRecord struct {
 	Disk string `json:"disk,omitempty"`
 }
 
-// wallRequest replaces the wall limit of the specification: the longest from the job's start, or until when by the machine's
-// monotonic clock, which all its processes share.
+// wallRequest replaces the wall limit of the specification: the longest from the job's start, or until when by the
+// machine's monotonic clock, which all its processes share.
 type wallRequest struct {
 	Wall  time.Duration `json:"wall_ns,omitempty"`
 	Until time.Duration `json:"until_ns,omitempty"`

@@ -43,9 +43,9 @@ func (d *deployment) sealedWindows(ctx context.Context) error {
 	return nil
 }
 
-// waitUntil waits until a unix second is over on this machine's clock.
+// waitUntil waits until a unix second of the chain is over.
 func (d *deployment) waitUntil(ctx context.Context, unix int64) error {
-	t := time.NewTimer(time.Until(time.Unix(unix+1, 0)))
+	t := time.NewTimer(time.Unix(unix+1, 0).Sub(d.s.service.Clock.Latest(ctx)))
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -200,7 +199,7 @@ func (s *session) signerOf(keeper solana.PublicKey, verify func(solana.PublicKey
 	if err != nil || !known {
 		return solana.PublicKey{}, err
 	}
-	for _, key := range k.Liable(time.Now().Unix()) {
+	for _, key := range k.Liable(s.service.Clock.Latest(s.ctx).Unix()) {
 		if verify(key) == nil {
 			return key, nil
 		}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -136,13 +135,11 @@ func (s *session) gatewayOpen() error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	grant.Domain, grant.Lease, grant.Gateway, grant.IssuedAt, grant.Expiry = domain, c.lease.Address, at, now.UnixMilli(), forever
-	out := opened{Lease: c.lease.Address.String(), Gateway: at.String(), URLs: map[uint16]string{}}
-	if d := s.cli.Duration(flagFor); d > 0 {
-		grant.Expiry = now.Add(d).UnixMilli()
-		out.Until = grant.Expiry / 1000
+	grant.Domain, grant.Lease, grant.Gateway = domain, c.lease.Address, at
+	if grant.IssuedAt, grant.Expiry, err = s.grantTimes(c.lease); err != nil {
+		return err
 	}
+	out := opened{Lease: c.lease.Address.String(), Gateway: at.String(), Until: until(grant), URLs: map[uint16]string{}}
 	sig, err := grant.Sign(key)
 	if err != nil {
 		return usage(err.Error(), "")
@@ -350,7 +347,11 @@ func (s *session) gatewayClose() error {
 	if err != nil {
 		return err
 	}
-	until := time.Now().UnixMilli()
+	now, err := s.grantTime(c.lease, false)
+	if err != nil {
+		return err
+	}
+	until := now.UnixMilli()
 	if err := f.Revoke(c.lease.Order, until); err != nil { // before the machine is told, which may be gone before it answers
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -109,7 +108,7 @@ func (s *session) endLease(v *view.View, l market.Lease, authority solana.Public
 }
 
 func (s *session) leaseDone(v *view.View, l market.Lease, tx sent, more func(io.Writer)) error {
-	j := service.DescribeLease(v, &l, time.Now().Unix())
+	j := service.DescribeLease(v, &l, s.service.Clock.Latest(s.ctx).Unix())
 	j.Tx = &tx
 	return s.done(j, func(w io.Writer) {
 		leaseSummary(w, &j)

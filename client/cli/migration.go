@@ -93,7 +93,7 @@ func (d *deployment) nextLease(ctx context.Context, l market.Lease) (next market
 	}
 	d.s.say(" · failed   %s was gone for %d s until %s UTC; keepers look for another machine", short(l.Node), l.DowntimeSecs, when(l.EndedAt))
 	last := time.Unix(l.EndedAt, 0).Add(market.Seconds(l.SettleSecs) + moveSlack)
-	wait, cancel := context.WithDeadline(ctx, last)
+	wait, cancel := context.WithTimeout(ctx, last.Sub(d.s.service.Clock.Latest(ctx)))
 	defer cancel()
 	stop := d.s.waiting("keepers to move the lease", "Ctrl-C detaches; a machine that takes it would wait for the command")
 	defer stop()

@@ -77,7 +77,7 @@ func (s *session) keepSigning(ctx context.Context, r *remote, lease solana.Publi
 		case <-tick.C:
 		}
 		try, cancel := context.WithTimeout(ctx, 10*time.Second)
-		secs, err := r.sign(try, lease, time.Now().Unix())
+		secs, err := r.sign(try, lease, s.service.Clock.Latest(try).Unix())
 		cancel()
 		s.log.Debug().Err(err).Uint64("seconds", secs).Str("lease", lease.String()).Msg("client tried to exchange a receipt")
 	}
@@ -108,7 +108,7 @@ func (s *session) lastReceipt(r *remote, address solana.PublicKey) market.Lease 
 	for !paid() && ctx.Err() == nil {
 		changed := r.view.Changed()
 		try, stop := context.WithTimeout(ctx, 4*time.Second)
-		_, err := r.sign(try, address, time.Now().Unix())
+		_, err := r.sign(try, address, s.service.Clock.Latest(try).Unix())
 		stop()
 		s.log.Debug().Err(err).Msg("client tried to exchange the last receipt")
 		switch {

@@ -107,7 +107,7 @@ func (s *session) publicNames(order solana.PublicKey) (map[uint16]string, error)
 	if err != nil {
 		return nil, err
 	}
-	return f.Published(order, time.Now())
+	return f.Published(order, s.service.Clock.Latest(s.ctx))
 }
 
 // publish keeps the names that a gateway has given to a lease, for the server's page.

@@ -31,7 +31,10 @@ func (s *session) models(f *purchase.Folder, store *serve.Store, b *budgets) (*i
 	if err != nil {
 		return nil, nil, err
 	}
-	models, err := inference.New(inference.Options{Store: deployments, Compute: renter{b}, Admits: serve.OpenAI(store, b.team), Log: s.log})
+	models, err := inference.New(inference.Options{
+		Store: deployments, Compute: renter{b}, Admits: serve.OpenAI(store, b.team), Log: s.log,
+		Now: func() time.Time { return s.service.Clock.Latest(s.ctx) },
+	})
 	if err != nil {
 		return nil, nil, errors.Join(err, deployments.Close())
 	}

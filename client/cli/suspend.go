@@ -90,7 +90,7 @@ func (s *session) suspend() error {
 		if cur, ok := v.Lease(l.Address); ok {
 			l = cur
 		}
-		j := service.DescribeLease(v, &l, time.Now().Unix())
+		j := service.DescribeLease(v, &l, s.service.Clock.Latest(s.ctx).Unix())
 		return s.done(j, func(w io.Writer) {
 			leaseSummary(w, &j)
 			next(w)

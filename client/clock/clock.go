@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/client/chain"
 )
 
 const (
@@ -47,8 +49,8 @@ type Options struct {
 	Local bool
 	// Machine is the date of this machine, which may be wrong; nil means time.Now.
 	Machine func() time.Time
-	// Steady counts from any moment on and cannot be set; nil means the machine's monotonic clock, which counts the time
-	// that the machine sleeps.
+	// Steady counts from any moment on and cannot be set; nil means the machine's monotonic clock, which counts the
+	// time that the machine sleeps.
 	Steady func() time.Duration
 	// Every is the time between two readings; 0 means DefaultEvery.
 	Every time.Duration
@@ -74,6 +76,9 @@ type Clock struct {
 	doubt *moment // the first of the readings in a row that contradict the clock
 	told  bool    // that the machine's date is off
 	asked bool    // that the endpoints' time is not believed
+
+	failed   bool // the last reading for Latest, at failedAt by the steady clock
+	failedAt time.Duration
 }
 
 // moment is a time and the reading of the steady clock that belongs to it.
@@ -90,6 +95,24 @@ func New(o Options) (*Clock, error) {
 	if o.Read == nil {
 		return nil, errors.New("clock: Read is required")
 	}
+	return newClock(o), nil
+}
+
+// Endpoints are those of a chain: *chain.Client.
+type Endpoints interface {
+	Clocks(ctx context.Context, at chain.Commitment) ([]time.Time, error)
+	Local() bool
+}
+
+// Of is a clock that reads the confirmed time of a chain.
+func Of(e Endpoints, log zerolog.Logger) *Clock {
+	return newClock(Options{
+		Read:  func(ctx context.Context) ([]time.Time, error) { return e.Clocks(ctx, chain.Confirmed) },
+		Local: e.Local(), Log: log,
+	})
+}
+
+func newClock(o Options) *Clock {
 	if o.Machine == nil {
 		o.Machine = time.Now
 	}
@@ -102,7 +125,7 @@ func New(o Options) (*Clock, error) {
 	if o.Means == "" {
 		o.Means = "deadlines are compared with the chain's time, so that nothing ends early or late"
 	}
-	return &Clock{o: o}, nil
+	return &Clock{o: o}
 }
 
 // date is the machine's date without a monotonic reading: differences are those of dates.
@@ -123,8 +146,8 @@ func (c *Clock) now(steady time.Duration) time.Time {
 	return c.mark.on(steady)
 }
 
-// Ahead is by how much the machine's date is ahead of the chain's time, negative where it is behind; 0 while the chain is not
-// known, and within the accuracy of the chain's time.
+// Ahead is by how much the machine's date is ahead of the chain's time, negative where it is behind; 0 while the chain
+// is not known, and within the accuracy of the chain's time.
 func (c *Clock) Ahead() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,8 +162,9 @@ func (c *Clock) ahead() time.Duration {
 	return off
 }
 
-// Confirmed reads the chain and returns the latest time that the chain and a second witness say has come: the machine's date,
-// a second endpoint, or the clock as it was before. What ends something for good goes by it. Errors: those of Read.
+// Confirmed reads the chain and returns the latest time that the chain and a second witness say has come: the machine's
+// date, a second endpoint, or the clock as it was before. What ends something for good goes by it. Errors: those of
+// Read.
 func (c *Clock) Confirmed(ctx context.Context) (time.Time, error) {
 	c.mu.Lock()
 	known, before := c.known, c.mark
@@ -166,9 +190,10 @@ func (c *Clock) Confirmed(ctx context.Context) (time.Time, error) {
 	return said, nil
 }
 
-// Cautious is the chain's time for what must not happen too early because an endpoint lies, such as showing a bid: at most two
-// seconds later than the machine's own clock says, fifteen when several endpoints were asked, none of which says less. The
-// machine's own clock is its date when that last agreed with the chain, counted on; its date now where it never did.
+// Cautious is the chain's time for what must not happen too early because an endpoint lies, such as showing a bid: at
+// most two seconds later than the machine's own clock says, fifteen when several endpoints were asked, none of which
+// says less. The machine's own clock is its date when that last agreed with the chain, counted on; its date now where
+// it never did.
 func (c *Clock) Cautious() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,8 +221,8 @@ func (c *Clock) Cautious() time.Time {
 	return now
 }
 
-// Fresh is the chain's time, read anew where the last reading is old: for those who do not Run the clock. Errors: those of
-// Read.
+// Fresh is the chain's time, read anew where the last reading is old: for those who do not Run the clock. Errors: those
+// of Read.
 func (c *Clock) Fresh(ctx context.Context) (time.Time, error) {
 	c.mu.Lock()
 	fresh := c.known && c.doubt == nil && c.o.Steady()-c.last.steady < c.o.Every
@@ -208,6 +233,21 @@ func (c *Clock) Fresh(ctx context.Context) (time.Time, error) {
 		}
 	}
 	return c.Now(), nil
+}
+
+// Latest is as Fresh, and the time as far as it is known where the chain does not answer, which is asked again some
+// seconds later.
+func (c *Clock) Latest(ctx context.Context) time.Time {
+	c.mu.Lock()
+	wait := c.failed && c.o.Steady()-c.failedAt < againAfter
+	c.mu.Unlock()
+	if !wait {
+		_, err := c.Fresh(ctx)
+		c.mu.Lock()
+		c.failed, c.failedAt = err != nil, c.o.Steady()
+		c.mu.Unlock()
+	}
+	return c.Now()
 }
 
 // Look reads the chain's time once. Errors: those of Read; the clock goes on then.

@@ -324,6 +324,12 @@ func TestFresh(t *testing.T) {
 	w.pass(time.Minute)
 	_, err := c.Fresh(context.Background())
 	require.ErrorIs(t, err, w.err)
+	before := w.reads
+	for range 20 {
+		w.pass(time.Second)
+		require.InDelta(t, 0, c.Latest(context.Background()).Sub(w.true()).Seconds(), 3)
+	}
+	require.InDelta(t, 4, w.reads-before, 1, "a chain that does not answer is not asked each time")
 }
 
 func TestTheMachinesOwnClockRuns(t *testing.T) {

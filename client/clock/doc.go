@@ -7,8 +7,8 @@
 //
 // RPC endpoints may be wrong, late or hostile:
 //   - A time that does not advance is not believed: the clock goes on.
-//   - A jump of more than a few seconds is believed after two readings, and only when the machine's date or a second endpoint
-//     confirms it. One endpoint alone must repeat it for [Patience].
+//   - A jump of more than some seconds is believed after two readings, and only when the machine's date or a second
+//     endpoint confirms it. One endpoint alone must repeat it for [Patience].
 //   - [Clock.Confirmed] never goes by one endpoint alone. Jobs end by it.
 //   - [Clock.Cautious] is hardly later than the machine's own date says. Bids are shown by it.
 package clock

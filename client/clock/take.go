@@ -19,8 +19,8 @@ func several(times []time.Time) bool {
 	return n > 1
 }
 
-// take takes a reading: what the endpoints say, earliest first, at a reading of the steady clock, after late. The caller holds
-// mu.
+// take takes a reading: what the endpoints say, earliest first, at a reading of the steady clock, after late. The
+// caller holds mu.
 func (c *Clock) take(times []time.Time, at, late time.Duration) {
 	machine := moment{c.date(), at}
 	c.many = several(times)
@@ -53,8 +53,8 @@ func (c *Clock) take(times []time.Time, at, late time.Duration) {
 	}
 }
 
-// pick is what is believed most of endpoints that contradict each other: what the machine's date or the clock says too, else the
-// median, the earlier one of two.
+// pick is what is believed most of endpoints that contradict each other: what the machine's date or the clock says too,
+// else the median, the earlier one of two.
 func (c *Clock) pick(times []time.Time, machine time.Time, late time.Duration) time.Time {
 	for _, t := range times {
 		if near(t, machine, late) {
@@ -126,5 +126,9 @@ func (c *Clock) says(ahead time.Duration) string {
 	if ahead < 0 {
 		side = "behind"
 	}
-	return "this machine's clock is " + ahead.Abs().Round(time.Second).String() + " " + side + " the chain's; " + c.o.Means + "; set the clock: enable NTP"
+	by := ahead.Abs().Round(time.Second)
+	if by > time.Minute {
+		by = by.Round(time.Minute)
+	}
+	return "this machine's clock is " + by.String() + " " + side + " the chain's; " + c.o.Means + "; set the clock: enable NTP"
 }

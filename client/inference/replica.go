@@ -286,11 +286,12 @@ func (r *replica) refresh() error {
 // paid takes over what a lease costs and until when it is paid, and reports whether it is to be extended: a replica that
 // serves and is wanted, and whose money ends in twice the time in which it would be replaced.
 func (r *replica) paid(l Lease) (extend bool) {
+	now := r.d.s.o.Now() // may ask the chain
 	r.d.mu.Lock()
 	defer r.d.mu.Unlock()
 	r.account(time.Now())
 	r.perHour, r.until = l.PerHour, l.Until
-	return r.serving && !r.leaving && !l.Until.IsZero() && time.Now().After(l.Until.Add(-2*r.d.rec.Spec.lead()))
+	return r.serving && !r.leaving && !l.Until.IsZero() && now.After(l.Until.Add(-2*r.d.rec.Spec.lead()))
 }
 
 // drain waits until the requests of a replica that leaves are done, not for ever.

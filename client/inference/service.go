@@ -34,6 +34,8 @@ type Options struct {
 	DrainWithin time.Duration
 	// ReadWithin is how long a client may take to send its request.
 	ReadWithin time.Duration
+	// Now is the chain's time, which leases end by; nil means time.Now.
+	Now func() time.Time
 	// Backoff is the first wait after a failure; each further one waits twice as long.
 	Backoff time.Duration
 }
@@ -55,6 +57,9 @@ type Service struct {
 
 // New is a service with what its store has. Nothing is bought or asked before Run.
 func New(o Options) (*Service, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	o.Every = cmp.Or(o.Every, time.Second)
 	o.HealthEvery = cmp.Or(o.HealthEvery, 5*time.Second)
 	o.LeaseEvery = cmp.Or(o.LeaseEvery, 10*time.Second)

@@ -39,19 +39,38 @@ func (f *Folder) Publish(order solana.PublicKey, n Names) error {
 	return nil
 }
 
-// Published are the names of an order that are good at an instant: nothing where none were given, or where the grant has ended
-// or was taken back.
-func (f *Folder) Published(order solana.PublicKey, now time.Time) (map[uint16]string, error) {
+// LastGrant is when the last grant of an order was signed, or grants were taken back, if that is later; unix
+// milliseconds, 0 for neither.
+func (f *Folder) LastGrant(order solana.PublicKey) (int64, error) {
+	n, err := f.names(order)
+	if err != nil {
+		return 0, err
+	}
+	revoked, err := f.Revoked(order)
+	return max(n.Issued, revoked), err
+}
+
+// names are those that were published last; none where there are none.
+func (f *Folder) names(order solana.PublicKey) (n Names, err error) {
 	raw, err := os.ReadFile(filepath.Join(f.dir, orders, order.String(), fileNames))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return n, nil
 	}
-	var n Names
 	if err == nil {
 		err = json.Unmarshal(raw, &n)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("names of order %s: %w", order, err)
+		return n, fmt.Errorf("names of order %s: %w", order, err)
+	}
+	return n, nil
+}
+
+// Published are the names of an order that are good at an instant: nothing where none were given, or where the grant
+// has ended or was taken back.
+func (f *Folder) Published(order solana.PublicKey, now time.Time) (map[uint16]string, error) {
+	n, err := f.names(order)
+	if err != nil {
+		return nil, err
 	}
 	revoked, err := f.Revoked(order)
 	if err != nil {

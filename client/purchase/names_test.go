@@ -33,3 +33,21 @@ func TestNames(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, all, "names are no purchase")
 }
+
+func TestLastGrant(t *testing.T) {
+	f, err := Open(t.TempDir(), solana.Hash{1}, solana.PublicKey{2})
+	require.NoError(t, err)
+	order := solana.PublicKey{3}
+	last := func() int64 {
+		at, err := f.LastGrant(order)
+		require.NoError(t, err)
+		return at
+	}
+	require.Zero(t, last())
+	require.NoError(t, f.Publish(order, Names{Issued: 7, Until: 9}))
+	require.EqualValues(t, 7, last())
+	require.NoError(t, f.Revoke(order, 8))
+	require.EqualValues(t, 8, last())
+	require.NoError(t, f.Publish(order, Names{Issued: 10, Until: 11}))
+	require.EqualValues(t, 10, last())
+}

@@ -54,7 +54,7 @@ func (s *Server) keepEvents(ctx context.Context) (end func(), err error) {
 		return nil, err
 	}
 	sub := v.Subscribe(false)
-	f := &feed{s: s, v: v, now: time.Now}
+	f := &feed{s: s, v: v, now: func() time.Time { return s.o.Service.Clock.Latest(ctx) }}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/client/clock"
 	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/client/market/view"
@@ -22,12 +23,14 @@ type Service struct {
 	// history is the client's, with the finalised transactions that were read before.
 	history audit.Source
 	log     zerolog.Logger
-	live    atomic.Pointer[live] // nil when it follows no customer
+	// Clock is the chain's time, for what is compared with times of the chain. It is read when it is asked.
+	Clock *clock.Clock
+	live  atomic.Pointer[live] // nil when it follows no customer
 }
 
 // New is a service on a cluster.
 func New(client *chain.Client, log zerolog.Logger) *Service {
-	return &Service{client: client, history: audit.Keep(client), log: log}
+	return &Service{client: client, history: audit.Keep(client), log: log, Clock: clock.Of(client, log)}
 }
 
 // Sent is a transaction that took effect.

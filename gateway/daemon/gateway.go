@@ -10,7 +10,6 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/crypto/ssh"
@@ -81,13 +80,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.clock, err = clock.New(clock.Options{
-		Read:  func(ctx context.Context) ([]time.Time, error) { return g.c.Client.Clocks(ctx, chain.Confirmed) },
-		Local: g.c.Client.Local(), Log: g.c.Log.With().Str("part", "clock").Logger(),
-	})
-	if err != nil {
-		return err
-	}
+	g.clock = clock.Of(g.c.Client, g.c.Log.With().Str("part", "clock").Logger())
 	if err := g.clock.Look(ctx); err != nil {
 		return err
 	}

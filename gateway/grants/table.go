@@ -127,7 +127,7 @@ const (
 
 // New reads what was granted before. Error: options.ErrMissing.
 func New(o Options) (*Table, error) {
-	if err := options.Complete("grants", o, "Customers", "Toll", "Log"); err != nil {
+	if err := options.Complete("grants", o, "Customers", "Toll", "Now", "Log"); err != nil {
 		return nil, err
 	}
 	if o.Now == nil {

@@ -284,8 +284,35 @@ func TestStoredGrantsThatHoldNoMore(t *testing.T) {
 }
 
 func TestATableNeedsItsOptions(t *testing.T) {
-	options.Without(newWorld(t).options(), []string{"Customers", "Toll", "Log"}, func(field string, o Options) {
+	options.Without(newWorld(t).options(), []string{"Customers", "Toll", "Now", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})
+}
+
+// Grants end by the chain's time: a gateway whose date is an hour off neither refuses nor drops what holds.
+func TestGrantsEndByTheChainsTime(t *testing.T) {
+	for _, off := range []time.Duration{time.Hour, -time.Hour} {
+		w := newWorld(t)
+		chain := func() time.Time { return time.Now().Add(-off) }
+		key := w.customer()
+		lease := w.rents(key, 1)
+		o := w.options()
+		o.Now = chain
+		table, err := New(o)
+		require.NoError(t, err)
+		e, err := table.Open(t.Context(), w.grant(key, lease, func(g *records.Grant) {
+			g.IssuedAt, g.Expiry = chain().UnixMilli(), chain().Add(10*time.Minute).UnixMilli()
+		}), nil)
+		require.NoError(t, err, off)
+		require.NoError(t, table.refresh(t.Context()))
+		require.NoError(t, e.Lasts.Err())
+		_, err = table.Open(t.Context(), w.grant(key, lease, func(g *records.Grant) {
+			g.IssuedAt, g.Expiry = chain().Add(-time.Hour).UnixMilli(), chain().Add(-time.Minute).UnixMilli()
+		}), nil)
+		require.ErrorContains(t, err, "expired", off)
+		again, err := New(o)
+		require.NoError(t, err)
+		require.Len(t, again.All(), 1, "a stored grant holds")
+	}
 }

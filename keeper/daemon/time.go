@@ -10,8 +10,8 @@ import (
 	chainclock "github.com/gantry-market/gantry/client/clock"
 )
 
-// chainTime is the chain's time, which everything that is agreed on chain is compared with. The machine's date decides whether a
-// keeper signs at all, and for nothing else: see clock. Errors: those of the chain.
+// chainTime is the chain's time, which everything that is agreed on chain is compared with. The machine's date decides
+// whether a keeper signs at all, and for nothing else: see clock. Errors: those of the chain.
 func chainTime(ctx context.Context, c Config, log zerolog.Logger) (*chainclock.Clock, error) {
 	t, err := chainclock.New(chainclock.Options{
 		Read:  func(ctx context.Context) ([]time.Time, error) { return c.Client.Clocks(ctx, chain.Confirmed) },

@@ -17,11 +17,14 @@ type Faults struct {
 	Lose float64
 	// Old is the share of requests for a blockhash that are answered with the oldest one known here.
 	Old float64
+	// Empty is the share of lists of accounts that are answered without any, or by null, as nodes do whose index is not
+	// complete.
+	Empty float64
 	// Fee, if not 0, is what recent transactions seem to have paid for priority, micro-lamports per compute unit.
 	Fee uint64
 }
 
 // Counts is how often each fault happened.
 type Counts struct {
-	Requests, Refused, Hung, Cut, Lost, Old, Fees uint64
+	Requests, Refused, Hung, Cut, Lost, Old, Empty, Fees uint64
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -118,6 +119,29 @@ func TestFaults(t *testing.T) {
 		_, again, err := ask(t.Context(), p, "getLatestBlockhash")
 		require.NoError(t, err)
 		require.Contains(t, again, `"blockhash":1`)
+	})
+	t.Run("empty", func(t *testing.T) {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":7,"result":{"context":{"slot":9},"value":[{"pubkey":"x"}]}}`)
+		}))
+		t.Cleanup(s.Close)
+		p, err := StartProxy(t.Context(), s.URL)
+		require.NoError(t, err)
+		t.Cleanup(p.Close)
+		p.Set(Faults{Empty: 1})
+		seen := map[string]bool{}
+		for range 100 {
+			_, text, err := ask(t.Context(), p, "getProgramAccounts", "x")
+			require.NoError(t, err)
+			seen[strings.TrimSpace(text)] = true
+		}
+		require.Equal(t, map[string]bool{
+			`{"id":7,"jsonrpc":"2.0","result":{"context":{"slot":9},"value":[]}}`: true, `{"id":7,"jsonrpc":"2.0","result":null}`: true,
+		}, seen)
+		_, text, err := ask(t.Context(), p, "getMultipleAccounts", "x")
+		require.NoError(t, err)
+		require.Contains(t, text, "pubkey")
+		require.EqualValues(t, 100, p.Counts().Empty)
 	})
 	t.Run("fees", func(t *testing.T) {
 		p, _ := proxy(t)

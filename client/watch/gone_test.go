@@ -282,4 +282,14 @@ func TestAFirstListWithoutWhatIsCertain(t *testing.T) {
 	c := l.watch(t, func(o *watch.Options) { o.Certain = key(1) })
 	require.True(t, ended.Load())
 	c.expect(t, "1 a")
+
+	// Later such a list keeps nobody from what is announced.
+	defer l.lists(`{"context":{"slot":1010},"value":[]}`)()
+	l.mu.Lock()
+	l.slot = 1010
+	l.mu.Unlock()
+	l.srv.DropWS()
+	require.Eventually(t, func() bool { return c.w.Status().Reconnects > 0 && c.w.Status().Connected }, 10*time.Second, time.Millisecond)
+	l.put(key(2), "b")
+	c.expect(t, "1 a", "2 b")
 }

@@ -68,7 +68,9 @@ func (w *Watcher) read(ctx context.Context) (snapshot, error) {
 	if err == nil {
 		err = w.plausible(ctx, s.slot)
 	}
-	if err == nil && w.st.scope.All() && !w.o.Certain.IsZero() && !s.has(w.o.Certain) {
+	// Later lists are hints: what is known is asked itself, and what is announced is seen meanwhile.
+	first := w.Status().Snapshots == 0
+	if err == nil && first && w.st.scope.All() && !w.o.Certain.IsZero() && !s.has(w.o.Certain) {
 		err = fmt.Errorf("%w (%s)", errIncomplete, names(s.by))
 	}
 	if err != nil {

@@ -288,8 +288,26 @@ func TestAFirstListWithoutWhatIsCertain(t *testing.T) {
 	l.mu.Lock()
 	l.slot = 1010
 	l.mu.Unlock()
+	before := c.w.Status().Reconnects
 	l.srv.DropWS()
-	require.Eventually(t, func() bool { return c.w.Status().Reconnects > 0 && c.w.Status().Connected }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return c.w.Status().Reconnects > before && c.w.Status().Connected }, 10*time.Second, time.Millisecond)
 	l.put(key(2), "b")
 	c.expect(t, "1 a", "2 b")
+}
+
+// Of an empty list nothing says whether it is complete, where nothing was known before: it is asked for again.
+func TestAFirstListThatIsEmpty(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	l.put(key(1), "a")
+	end := l.lists(`{"context":{"slot":1001},"value":[]}`)
+	c := l.watch(t, func(o *watch.Options) {
+		o.Scope.Filters, o.Resnapshot, o.ResyncGap = []chain.Filter{{Prefix: []byte("a")}}, time.Hour, 50*time.Millisecond
+	})
+	c.quiet(t, 200*time.Millisecond)
+	end()
+	c.expect(t, "1 a")
+	lists := l.srv.Calls("getProgramAccounts")
+	c.quiet(t, 500*time.Millisecond)
+	require.Equal(t, lists, l.srv.Calls("getProgramAccounts"), "a list that is not empty is enough")
 }

@@ -22,11 +22,13 @@ type snapshot struct {
 	accounts []chain.Account
 	slot     uint64   // of the oldest answer
 	by       []string // the endpoints that gave the lists
+	empty    bool     // one of the lists is empty
 }
 
 // resnapshot takes a snapshot at every interval, and when one is asked for, but then no more often than the gap allows:
-// strangers can make transactions that ask for one.
-func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
+// strangers can make transactions that ask for one. A snapshot with an empty list is soon taken again, more and more rarely:
+// nothing says whether that list is complete.
+func (w *Watcher) resnapshot(ctx context.Context, empty bool, out chan<- snapshot) error {
 	var every <-chan time.Time
 	if w.o.Resnapshot > 0 {
 		tick := time.NewTicker(w.o.Resnapshot)
@@ -35,11 +37,20 @@ func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
 	}
 	gap := time.NewTimer(0)
 	defer gap.Stop()
-	for {
+	again := time.NewTimer(w.o.ResyncGap)
+	defer again.Stop()
+	for emptied := 0; ; {
+		var retry <-chan time.Time
+		if empty && w.o.Resnapshot > 0 {
+			again.Reset(min(w.o.ResyncGap<<min(emptied, 6), w.o.Resnapshot))
+			retry = again.C
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-every:
+		case <-retry:
+			emptied++
 		case <-w.resync:
 			select {
 			case <-ctx.Done():
@@ -52,6 +63,7 @@ func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
 		if err != nil {
 			return err
 		}
+		empty = s.empty
 		select {
 		case out <- s:
 		case <-ctx.Done():
@@ -87,12 +99,12 @@ func (w *Watcher) avoidNext(by []string) {
 	w.avoid = by
 }
 
-func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) error {
+func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) (snapshot, error) {
 	s, err := w.read(ctx)
 	if err != nil {
-		return err
+		return s, err
 	}
-	return w.applySnapshot(s, emit)
+	return s, w.applySnapshot(s, emit)
 }
 
 func (w *Watcher) applySnapshot(s snapshot, emit func(Event)) error {

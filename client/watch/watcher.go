@@ -241,7 +241,8 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	w.doubts = newDoubts(w)
 
 	// The subscription is active before the snapshot is taken, so that nothing falls between the two.
-	if err := w.takeSnapshot(gctx, emit); err != nil {
+	first, err := w.takeSnapshot(gctx, emit)
+	if err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -259,7 +260,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	g.Go(func() error { return f.run(gctx) })
 	g.Go(func() error { return h.run(gctx, rereads) })
 	g.Go(func() error { return w.doubts.run(gctx, rereads) })
-	g.Go(func() error { return w.resnapshot(gctx, snaps) })
+	g.Go(func() error { return w.resnapshot(gctx, first.empty, snaps) })
 	g.Go(func() error { return w.checkCluster(gctx, ws) })
 	broken := make(chan error, 1)
 	go func() { broken <- g.Wait() }()

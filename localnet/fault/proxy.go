@@ -194,14 +194,14 @@ func (p *Proxy) blockhash(text []byte) json.RawMessage {
 }
 
 // empty is the result of a list without its accounts: with the slot of the real one, or null where that has none. One in
-// four is null all the same.
+// sixteen is null all the same.
 func empty(text []byte) any {
 	var a struct {
 		Result struct {
 			Context json.RawMessage `json:"context"`
 		} `json:"result"`
 	}
-	if json.Unmarshal(text, &a) != nil || len(a.Result.Context) == 0 || rand.IntN(4) == 0 {
+	if json.Unmarshal(text, &a) != nil || len(a.Result.Context) == 0 || rand.IntN(16) == 0 {
 		return nil
 	}
 	return map[string]any{"context": a.Result.Context, "value": []any{}}

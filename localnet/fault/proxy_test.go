@@ -130,7 +130,7 @@ func TestFaults(t *testing.T) {
 		t.Cleanup(p.Close)
 		p.Set(Faults{Empty: 1})
 		seen := map[string]bool{}
-		for range 100 {
+		for range 500 {
 			_, text, err := ask(t.Context(), p, "getProgramAccounts", "x")
 			require.NoError(t, err)
 			seen[strings.TrimSpace(text)] = true
@@ -141,7 +141,7 @@ func TestFaults(t *testing.T) {
 		_, text, err := ask(t.Context(), p, "getMultipleAccounts", "x")
 		require.NoError(t, err)
 		require.Contains(t, text, "pubkey")
-		require.EqualValues(t, 100, p.Counts().Empty)
+		require.EqualValues(t, 500, p.Counts().Empty)
 	})
 	t.Run("fees", func(t *testing.T) {
 		p, _ := proxy(t)

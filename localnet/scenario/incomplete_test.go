@@ -67,7 +67,6 @@ func TestAnIncompleteEndpointEndsNothing(t *testing.T) {
 	rent() // keepers still have their market, and machines see new orders
 	require.NoError(t, n.Kill(on.Name))
 	require.Eventually(t, func() bool { return len(serves(t, n, on.Name)) > 1 }, time.Minute, 100*time.Millisecond, "it starts with an empty list")
-	require.NoError(t, pause(t.Context(), incompleteFor))
 	unharmed(t, n, on.Name, first, before)
 
 	require.NoError(t, n.InjectFaults(fault.Faults{}))

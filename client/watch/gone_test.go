@@ -311,3 +311,18 @@ func TestAFirstListThatIsEmpty(t *testing.T) {
 	c.quiet(t, 500*time.Millisecond)
 	require.Equal(t, lists, l.srv.Calls("getProgramAccounts"), "a list that is not empty is enough")
 }
+
+// A list that fails later ends no connection: what is announced is seen.
+func TestALaterListThatFails(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	l.put(key(1), "a")
+	c := l.watch(t, func(o *watch.Options) { o.Resnapshot, o.ResyncGap = 50*time.Millisecond, 50*time.Millisecond })
+	defer l.lists("null")()
+	before := l.srv.Calls("getProgramAccounts")
+	require.Eventually(t, func() bool { return l.srv.Calls("getProgramAccounts") > before+3 }, 10*time.Second, time.Millisecond)
+	l.put(key(2), "b")
+	c.expect(t, "1 a", "2 b")
+	require.True(t, c.w.Status().Connected)
+	require.Zero(t, c.w.Status().Reconnects)
+}

@@ -27,7 +27,7 @@ type snapshot struct {
 
 // resnapshot takes a snapshot at every interval, and when one is asked for, but then no more often than the gap allows:
 // strangers can make transactions that ask for one. A snapshot with an empty list is soon taken again, more and more rarely:
-// nothing says whether that list is complete.
+// nothing says whether that list is complete. So is one that fails.
 func (w *Watcher) resnapshot(ctx context.Context, empty bool, out chan<- snapshot) error {
 	var every <-chan time.Time
 	if w.o.Resnapshot > 0 {
@@ -60,8 +60,13 @@ func (w *Watcher) resnapshot(ctx context.Context, empty bool, out chan<- snapsho
 			}
 		}
 		s, err := w.read(ctx)
-		if err != nil {
-			return err
+		if ctx.Err() != nil || Refused(err) {
+			return errors.Join(ctx.Err(), err)
+		}
+		if err != nil { // what is announced is seen all the same
+			w.log.Info().Err(err).Msg("a list of the program's accounts cannot be read; it is asked for again")
+			empty = true
+			continue
 		}
 		empty = s.empty
 		select {

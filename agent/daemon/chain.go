@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -44,17 +45,103 @@ func (c *nodeChain) Lease(address solana.PublicKey) (market.Lease, bool) {
 	return found, ok && found.Node == c.node
 }
 
-// Look implements lease.Chain. An endpoint that is behind what the view shows is no help.
+// Look implements lease.Chain. An endpoint that is behind what the view shows is no help, and the view loses no lease by
+// one answer.
 func (c *nodeChain) Look(ctx context.Context, address solana.PublicKey) error {
-	found, slot, err := c.client.AccountsSince(ctx, []solana.PublicKey{address}, c.client.Commitment(), c.view.Slot())
+	_, _, err := c.look(ctx, address, c.view.Slot())
+	return err
+}
+
+// look reads a lease into the view; nil where two answers say that it is gone.
+func (c *nodeChain) look(ctx context.Context, address solana.PublicKey, since uint64) (*chain.Account, uint64, error) {
+	found, err := c.client.Gone(ctx, []solana.PublicKey{address}, market.ProgramID, c.client.Commitment(), since, "")
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	e := watch.Event{Pubkey: address, Slot: slot, Deleted: true}
-	if a := found[0]; a != nil && a.Owner == market.ProgramID {
-		e = watch.Event{Pubkey: address, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: slot}
+	a := found.Accounts[0]
+	e := watch.Event{Pubkey: address, Slot: found.Slot, Deleted: true}
+	if a != nil {
+		e = watch.Event{Pubkey: address, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: a.Slot}
 	}
-	return c.view.Apply(e)
+	return a, found.Slot, c.view.Apply(e)
+}
+
+// Gone implements lease.Chain. It asks what is confirmed first: that may show the lease, where a list did not.
+func (c *nodeChain) Gone(ctx context.Context, address solana.PublicKey, awardedAt int64, since uint64) (lease.Presence, uint64, error) {
+	seen := max(since, c.view.Slot())
+	a, slot, err := c.look(ctx, address, seen)
+	if err != nil {
+		return lease.There, 0, err
+	}
+	if another, err := c.another(a, awardedAt); err != nil || !another {
+		return lease.There, 0, err
+	}
+	if since == 0 {
+		since = slot
+	}
+	found, err := c.client.Gone(ctx, []solana.PublicKey{address}, market.ProgramID, chain.Finalized, since, "")
+	switch {
+	case chain.IsCode(err, chain.CodeSlotNotReached):
+		return lease.Leaving, since, nil
+	case err != nil:
+		return lease.There, 0, err
+	}
+	another, err := c.another(found.Accounts[0], awardedAt)
+	switch {
+	case err != nil:
+		return lease.There, 0, err
+	case !another:
+		return lease.Leaving, since, nil
+	}
+	return lease.Gone, found.Slot, nil
+}
+
+// another reports whether an account is none, or a later lease than the one that was awarded at a time. An account that
+// cannot be read says nothing.
+func (c *nodeChain) another(a *chain.Account, awardedAt int64) (bool, error) {
+	if a == nil {
+		return true, nil
+	}
+	l, err := leaseIn(a)
+	return err == nil && l.AwardedAt > awardedAt, err
+}
+
+func leaseIn(a *chain.Account) (market.Lease, error) {
+	d, err := market.Decode(query.MetaOf(*a), a.Data)
+	if err != nil {
+		return market.Lease{}, fmt.Errorf("lease %s: %w", a.Key, err)
+	}
+	l, ok := d.Value.(*market.Lease)
+	if !ok {
+		return market.Lease{}, fmt.Errorf("lease %s: %w", a.Key, market.ErrUnknownAccount)
+	}
+	return *l, nil
+}
+
+// Final implements lease.Chain.
+func (c *nodeChain) Final(ctx context.Context, address solana.PublicKey, since uint64) (market.Lease, error) {
+	found, err := c.client.FindTwice(ctx, []solana.PublicKey{address}, chain.Finalized, since)
+	if err != nil {
+		return market.Lease{}, err
+	}
+	a := found.Accounts[0]
+	if a == nil || a.Owner != market.ProgramID {
+		return market.Lease{}, fmt.Errorf("lease %s: %w", address, chain.ErrAccountNotFound)
+	}
+	l, err := leaseIn(a)
+	if err == nil && l.Node != c.node {
+		err = fmt.Errorf("lease %s is of node %s: %w", address, l.Node, chain.ErrAccountNotFound)
+	}
+	return l, err
+}
+
+// Source implements lease.Chain.
+func (c *nodeChain) Source() string {
+	var names []string
+	for _, e := range c.client.Endpoints() {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, ", ")
 }
 
 // Changed implements lease.Chain.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -35,7 +36,7 @@ func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 			return market.Node{}, fmt.Errorf("%w: the machine's key is registered by %d providers; use another --node-key", config.ErrConfig, len(nodes))
 		case !logged:
 			logged = true
-			a.log.Warn().Str("node_key", a.key.PublicKey().String()).Msg("this machine is not registered yet; waiting for: gantry-agent register")
+			a.log.Warn().Str("node_key", a.key.PublicKey().String()).Msg("the RPC endpoint shows no node with this machine's key; waiting for: gantry-agent register. If the machine is registered already, the endpoint's lists are incomplete: give the agent another --url")
 		}
 		t := time.NewTimer(registeredEvery)
 		select {
@@ -50,12 +51,23 @@ func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 // registeredEvery is how often an agent that has no account yet looks for it.
 const registeredEvery = time.Second
 
-// registered lists the nodes of the machine's key.
+// registered lists the nodes of the machine's key. The node of a lease in the store is read by its address too: a list may
+// lack it.
 func (a *Agent) registered(ctx context.Context) ([]market.Node, error) {
 	v := a.view
 	if a.shared == nil {
 		v = view.New(view.Options{Log: a.log})
-		own := view.Only([]chain.Filter{query.NodesWithKey(a.key.PublicKey())})
+		leases, err := a.store.Leases()
+		if err != nil {
+			return nil, err
+		}
+		var known []solana.PublicKey
+		for _, l := range leases {
+			if node := solana.PublicKey(l.Node); !slices.Contains(known, node) {
+				known = append(known, node)
+			}
+		}
+		own := view.Only([]chain.Filter{query.NodesWithKey(a.key.PublicKey())}, known...)
 		if err := view.Snapshot(ctx, a.client, v, chain.Confirmed, own); err != nil {
 			return nil, err
 		}

@@ -29,8 +29,8 @@ func (a *Agent) scope(node market.Node) watch.Scope {
 		if err != nil {
 			a.log.Warn().Err(err).Msg("agent cannot read the leases in its store: session keys of closed ones are not answered")
 		}
-		for _, l := range leases {
-			out = append(out, market.CreditsAddress(solana.PublicKey(l.Customer)))
+		for _, l := range leases { // leases by their addresses: a list may lack them
+			out = append(out, solana.PublicKey(l.Address), market.CreditsAddress(solana.PublicKey(l.Customer)))
 		}
 		return out
 	}

@@ -42,8 +42,13 @@ type Facts struct {
 	Now time.Time
 	// Entry is what the agent has stored about the lease.
 	Entry store.Lease
-	// Exists is false when the chain has no such account (any more), or one of a later lease at the same address.
+	// Exists is false when the agent's view of the chain has no such account (any more), or one of another lease at the same
+	// address.
 	Exists bool
+	// Gone: the account itself says so, finalized, by two answers. What does not exist for the view may be there all the same.
+	Gone bool
+	// Later: a later lease is at the same address.
+	Later bool
 	// Account is the lease on chain.
 	Account market.Lease
 	Order   Order
@@ -99,12 +104,16 @@ const (
 	RevealOutput
 	// SubmitCheckpoint sends lease_checkpoint for a new snapshot of the volume.
 	SubmitCheckpoint
+	// ProveGone asks the account itself whether it is gone.
+	ProveGone
+	// TakeUp goes on with a lease that was stored as over, and that the chain shows not to be.
+	TakeUp
 )
 
 var actionNames = [...]string{
 	"wait", "mark starting", "submit start", "start job", "mark running", "extend job", "mark exited", "stop job",
 	"end finished lease", "end due lease", "end lease of a lost job", "mark ended", "mark closed", "remove", "hash output", "commit to output",
-	"reveal output", "submit checkpoint",
+	"reveal output", "submit checkpoint", "prove that the lease is gone", "take up again",
 }
 
 func (a Action) String() string {
@@ -137,6 +146,10 @@ func Decide(f Facts) Decision {
 	if !f.Exists {
 		return decideGone(f)
 	}
+	goesOn := f.Account.State() == market.LeaseAwarded || f.Account.State() == market.LeaseRunning
+	if goesOn && (f.Entry.State == store.Ended || f.Entry.State == store.Closed) {
+		return Decision{Action: TakeUp, Why: "the chain shows that the lease is not over"}
+	}
 	switch f.Account.State() {
 	case market.LeaseAwarded:
 		return decideAwarded(f)
@@ -148,8 +161,16 @@ func Decide(f Facts) Decision {
 	return Decision{Action: Wait, Why: "status not known to this agent"}
 }
 
-// decideGone handles a lease without an account: aborted before its start, or settled and closed.
+// decideGone handles a lease without an account: aborted before its start, or settled and closed. Nothing of it is ended
+// before the account itself has said so; a later lease at its address is enough where no job runs.
 func decideGone(f Facts) Decision {
+	until := stepTime(f.Entry, store.Closed).Add(f.Keep)
+	if f.Entry.State == store.Closed && f.Job != JobActive && f.Now.Before(until) {
+		return Decision{Action: Wait, Until: until, Why: "output stays readable for a while"}
+	}
+	if !f.Gone && (!f.Later || f.Job == JobActive) {
+		return Decision{Action: ProveGone, Why: "the lease is not among those that the RPC endpoint shows"}
+	}
 	switch {
 	case f.Job == JobActive:
 		return Decision{Action: StopJob, Why: "the lease is gone from the chain"}
@@ -157,10 +178,6 @@ func decideGone(f Facts) Decision {
 		return Decision{Action: MarkEnded, Why: goneWhy(f.Entry)}
 	case f.Entry.State == store.Ended:
 		return Decision{Action: MarkClosed, Why: "account closed"}
-	}
-	until := stepTime(f.Entry, store.Closed).Add(f.Keep)
-	if f.Now.Before(until) {
-		return Decision{Action: Wait, Until: until, Why: "output stays readable for a while"}
 	}
 	return Decision{Action: Remove, Why: "closed"}
 }

@@ -123,3 +123,42 @@ func TestOverIsConfirmed(t *testing.T) {
 	ended.Account.Lease.Status = uint8(market.LeaseEnded)
 	require.False(t, Decide(ended).Late, "the chain itself says so")
 }
+
+// A lease that the view does not show is gone when its account says so. Until then nothing of it is ended.
+func TestALeaseIsGoneWhenItsAccountSaysSo(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	closed := []store.Step{{State: store.Closed, At: now.Add(-time.Hour)}}
+	for name, c := range map[string]struct {
+		facts        Facts
+		until, after Action // it is proven
+	}{
+		"a job runs":       {Facts{Job: JobActive, Entry: store.Lease{State: store.Running}}, ProveGone, StopJob},
+		"a job that ended": {Facts{Job: JobOver, Entry: store.Lease{State: store.Exited}}, ProveGone, MarkEnded},
+		"no job yet":       {Facts{Entry: store.Lease{State: store.Awarded}}, ProveGone, MarkEnded},
+		"ended":            {Facts{Job: JobOver, Entry: store.Lease{State: store.Ended}}, ProveGone, MarkClosed},
+		"closed":           {Facts{Job: JobOver, Entry: store.Lease{State: store.Closed, History: closed}}, ProveGone, Remove},
+		"closed, kept":     {Facts{Job: JobOver, Keep: 2 * time.Hour, Entry: store.Lease{State: store.Closed, History: closed}}, Wait, Wait},
+		"closed, with a job that runs": {
+			Facts{Job: JobActive, Keep: 2 * time.Hour, Entry: store.Lease{State: store.Closed, History: closed}}, ProveGone, StopJob,
+		},
+		"a later lease is there":            {Facts{Later: true, Job: JobOver, Entry: store.Lease{State: store.Exited}}, MarkEnded, MarkEnded},
+		"a later lease is there, job runs":  {Facts{Later: true, Job: JobActive, Entry: store.Lease{State: store.Running}}, ProveGone, StopJob},
+		"a later lease is there, it closed": {Facts{Later: true, Entry: store.Lease{State: store.Closed, History: closed}}, Remove, Remove},
+	} {
+		c.facts.Now = now
+		require.Equal(t, c.until, Decide(c.facts).Action, name)
+		c.facts.Gone = true
+		require.Equal(t, c.after, Decide(c.facts).Action, name)
+	}
+}
+
+// A lease that is stored as over and goes on on chain is taken up again.
+func TestALeaseThatGoesOnIsTakenUp(t *testing.T) {
+	for _, on := range []market.LeaseStatus{market.LeaseAwarded, market.LeaseRunning} {
+		for _, in := range []store.State{store.Ended, store.Closed} {
+			f := Facts{Now: time.Unix(10_000, 0), Exists: true, Job: JobOver, Entry: store.Lease{State: in}}
+			f.Account.Status, f.Account.FundedUntil = uint8(on), 20_000
+			require.Equal(t, TakeUp, Decide(f).Action, "%s, stored as %s", on, in)
+		}
+	}
+}

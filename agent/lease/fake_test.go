@@ -63,6 +63,13 @@ type fakeChain struct {
 	lookErr error
 	looks   int
 
+	// lacks: what the endpoint lists lacks the lease. Gone reads the account, which fails with goneErr; not yet final is
+	// that it is gone for so many questions.
+	lacks    bool
+	goneErr  error
+	notFinal int
+	asked    int
+
 	starts, ends int
 	commits      int
 	hash         [32]byte
@@ -78,6 +85,31 @@ func (c *fakeChain) Look(context.Context, solana.PublicKey) error {
 	}
 	return c.lookErr
 }
+
+func (c *fakeChain) Gone(_ context.Context, a solana.PublicKey, awardedAt int64, since uint64) (Presence, uint64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked++
+	switch {
+	case c.goneErr != nil:
+		return There, 0, c.goneErr
+	case c.exists && a == c.lease.Address && c.lease.AwardedAt <= awardedAt:
+		c.lacks = false
+		return There, 0, nil
+	case c.notFinal > 0:
+		c.notFinal--
+		return Leaving, max(since, 7), nil
+	}
+	return Gone, 8, nil
+}
+
+func (c *fakeChain) Final(context.Context, solana.PublicKey, uint64) (market.Lease, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lease, c.goneErr
+}
+
+func (c *fakeChain) Source() string { return "http://rpc.test" }
 
 // hide has the view stay as it is.
 func (c *fakeChain) hide() {
@@ -172,7 +204,7 @@ func (f *fakeChain) update(change func()) {
 func (f *fakeChain) Leases() []market.Lease {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.exists {
+	if !f.exists || f.lacks {
 		return nil
 	}
 	return []market.Lease{f.lease}
@@ -184,7 +216,7 @@ func (f *fakeChain) Lease(a solana.PublicKey) (market.Lease, bool) {
 	if f.hidden {
 		return f.shown, a == f.shown.Address
 	}
-	return f.lease, f.exists && a == f.lease.Address
+	return f.lease, f.exists && !f.lacks && a == f.lease.Address
 }
 
 func (f *fakeChain) Changed() <-chan struct{} { f.mu.Lock(); defer f.mu.Unlock(); return f.changed }

@@ -42,6 +42,13 @@ type Chain interface {
 	Checkpoint(ctx context.Context, l market.Lease, hash [32]byte) error
 	// Look reads a lease from the chain now, so that Lease shows it no older than that.
 	Look(ctx context.Context, address solana.PublicKey) error
+	// Gone asks the account of a lease whether it is gone; the answers are no older than a slot. It returns from which slot
+	// on the account has not been seen, for the next question. What it reads of one that is there Lease shows from then on.
+	Gone(ctx context.Context, address solana.PublicKey, awardedAt int64, since uint64) (Presence, uint64, error)
+	// Final reads a lease as it is finalized, at a slot or later.
+	Final(ctx context.Context, address solana.PublicKey, since uint64) (market.Lease, error)
+	// Source names the RPC endpoints for people, without what may be secret.
+	Source() string
 	// ActsFor reports whether a key acts for a customer now: its own, or one of its session keys.
 	ActsFor(key, customer solana.PublicKey) bool
 }
@@ -227,7 +234,7 @@ func newEntry(l market.Lease) store.Lease {
 	r := store.Lease{
 		Address: store.Key(l.Address), Order: store.Key(l.Order), Node: store.Key(l.Node), Customer: store.Key(l.Customer),
 		GPUMask: uint64(l.GpuMask), PricePerGPUHour: store.MicroUSDC(l.Price), AwardedAt: time.Unix(l.AwardedAt, 0).UTC(),
-		Found: l.StartedAt != 0,
+		Found: l.StartedAt != 0, Slot: l.Slot,
 	}
 	if l.CheckpointHash != [32]byte{} {
 		r.Checkpoint = hex.EncodeToString(l.CheckpointHash[:])

@@ -40,6 +40,7 @@ type worker struct {
 	lastErr  string // logged once
 	sight    sight
 	said     said
+	absence  absence
 	unsent   [32]byte // a snapshot that is not to be put on chain (again)
 
 	mu   sync.Mutex
@@ -98,6 +99,9 @@ func (w *worker) run(ctx context.Context) {
 			if errors.Is(err, errBlind) {
 				wait = jobPoll
 			}
+			if errors.Is(err, errNotFinal) {
+				wait, backoff = askFinal, minBackoff
+			}
 		}
 		w.sight.rests(w.m.o.Machine(), wait)
 		t := time.NewTimer(wait)
@@ -113,6 +117,10 @@ func (w *worker) run(ctx context.Context) {
 
 // logFailure logs an error once for as long as it stays the same.
 func (w *worker) logFailure(d Decision, err error) {
+	if errors.Is(err, errNotFinal) {
+		w.log.Debug().Stringer("action", d.Action).Msg(err.Error())
+		return
+	}
 	if msg := err.Error(); msg != w.lastErr {
 		w.lastErr = msg
 		w.log.Warn().Err(err).Stringer("action", d.Action).Msg("lease action failed; the worker tries again")
@@ -145,11 +153,13 @@ func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
 	}
 	account, exists := w.m.o.Chain.Lease(w.address)
 	switch {
-	case exists && account.AwardedAt != f.Entry.AwardedAt.Unix():
-		f.Keep = 0 // a new lease at the same address waits until this one is removed
-	case exists:
+	case exists && account.AwardedAt > f.Entry.AwardedAt.Unix():
+		f.Keep, f.Later = 0, true // a new lease at the same address waits until this one is removed
+	case exists && account.AwardedAt == f.Entry.AwardedAt.Unix():
 		f.Exists, f.Account = true, account
+		w.absence = absence{}
 	}
+	f.Gone = w.absence.proven
 	job, err := w.job(ctx)
 	if err != nil {
 		return Decision{}, f, err
@@ -244,6 +254,10 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 		return w.revealOutput(ctx, f)
 	case SubmitCheckpoint:
 		return w.submitCheckpoint(ctx, f)
+	case ProveGone:
+		return w.proveGone(ctx, f)
+	case TakeUp:
+		return w.takeUp(ctx, f)
 	}
 	return fmt.Errorf("unknown lease action %s", d.Action)
 }

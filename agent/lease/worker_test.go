@@ -68,7 +68,7 @@ func (a *agentModel) step() Decision {
 	}
 	err = a.w.act(ctx, d, f)
 	switch d.Action {
-	case SubmitStart, EndFinished, EndDue, EndLost, StartJob: // these may fail and are tried again
+	case SubmitStart, EndFinished, EndDue, EndLost, StartJob, ProveGone: // these may fail and are tried again
 	default:
 		require.NoError(a.t, err, d.Action)
 	}
@@ -205,6 +205,8 @@ func TestStateMachine(t *testing.T) {
 					}
 				})
 			},
+			"lack": func(*rapid.T) { a.chain.update(func() { a.chain.lacks = true }) },
+			"fork": func(*rapid.T) { a.chain.update(func() { a.chain.notFinal = 2 }) },
 			"close": func(*rapid.T) {
 				a.chain.update(func() {
 					if a.chain.exists && a.chain.lease.State() == market.LeaseEnded {
@@ -220,7 +222,7 @@ func TestStateMachine(t *testing.T) {
 // runToEnd lets time pass and expects the agent to bring everything to an end by itself, with keepers' ordinary help.
 func (a *agentModel) runToEnd(completes bool) {
 	a.chain.next, a.rt.fail = none, 0
-	a.chain.update(func() { a.chain.order.Complete = true })
+	a.chain.update(func() { a.chain.order.Complete, a.chain.lacks, a.chain.notFinal = true, false, 0 })
 	if completes {
 		a.rt.finish(0, false)
 	}
@@ -250,7 +252,7 @@ func (a *agentModel) runToEnd(completes bool) {
 // A crash after each single action of an undisturbed life changes nothing about its outcome.
 func TestCrashAfterEveryAction(t *testing.T) {
 	actions := runLease(t, false, -1)
-	require.Equal(t, []Action{MarkStarting, SubmitStart, StartJob, MarkExited, EndFinished, MarkEnded, MarkClosed, Remove}, actions)
+	require.Equal(t, []Action{MarkStarting, SubmitStart, StartJob, MarkExited, EndFinished, MarkEnded, ProveGone, MarkClosed, Remove}, actions)
 	for at := range actions {
 		require.Subset(t, actions, runLease(t, false, at), "crash after action %d (%s)", at, actions[at])
 	}
@@ -261,7 +263,7 @@ func TestCrashAfterEveryAction(t *testing.T) {
 func TestCrashAfterEveryActionOfARedundantJob(t *testing.T) {
 	actions := runLease(t, true, -1)
 	require.Equal(t, []Action{
-		MarkStarting, SubmitStart, StartJob, MarkExited, HashOutput, CommitOutput, EndFinished, MarkEnded, RevealOutput, MarkClosed, Remove,
+		MarkStarting, SubmitStart, StartJob, MarkExited, HashOutput, CommitOutput, EndFinished, MarkEnded, RevealOutput, ProveGone, MarkClosed, Remove,
 	}, actions)
 	for at := range actions {
 		require.Subset(t, actions, runLease(t, true, at), "crash after action %d (%s)", at, actions[at])

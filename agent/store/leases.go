@@ -99,6 +99,26 @@ func (s *Store) Advance(address Key, to State, change func(*Lease) error) (Lease
 	return l, err
 }
 
+// TakeUp puts a lease that is stored as over back into a state in which it is not, after change has edited it: the chain
+// shows finally that it was taken for over by mistake. Error: ErrTransition for one that is not over.
+func (s *Store) TakeUp(address Key, to State, change func(*Lease)) (Lease, error) {
+	var l Lease
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		if err := get(tx, bucketLeases, address[:], &l); err != nil {
+			return err
+		}
+		if l.State.Live() || !to.Live() {
+			return fmt.Errorf("%w: %x is %s, cannot be taken up as %s", ErrTransition, address, l.State, to)
+		}
+		before := l
+		change(&l)
+		l.Address, l.Order, l.Customer, l.Node = before.Address, before.Order, before.Customer, before.Node
+		l.State, l.History = to, append(before.History, Step{State: to, At: s.now().UTC()})
+		return put(tx, bucketLeases, address[:], l)
+	})
+	return l, err
+}
+
 // Update edits a lease without changing its state.
 func (s *Store) Update(address Key, change func(*Lease) error) (Lease, error) {
 	var l Lease

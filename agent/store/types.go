@@ -35,7 +35,7 @@ type State string
 //	awarded → starting → running → exited → ended → closed
 //
 // with short cuts to ended (aborted before its start, or ended while running) and from starting to exited (the job
-// could not be started).
+// could not be started). The one way back is TakeUp, of a lease that was stored as over by mistake.
 const (
 	// Awarded: seen on chain, nothing done yet.
 	Awarded State = "awarded"
@@ -144,6 +144,8 @@ type Lease struct {
 	RevokedUntil int64 `json:"revoked_until,omitempty"`
 	// Found is true of a lease that had started before this file knew it: an earlier file had its job and its receipts.
 	Found bool `json:"found,omitempty"`
+	// Slot is one at which the lease was on chain. What an endpoint says of an earlier slot says nothing about it.
+	Slot uint64 `json:"slot,omitempty"`
 	// Note says why the last change happened, for people.
 	Note    string `json:"note,omitempty"`
 	History []Step `json:"history"`

@@ -282,4 +282,47 @@ func TestAFirstListWithoutWhatIsCertain(t *testing.T) {
 	c := l.watch(t, func(o *watch.Options) { o.Certain = key(1) })
 	require.True(t, ended.Load())
 	c.expect(t, "1 a")
+
+	// Later such a list keeps nobody from what is announced.
+	defer l.lists(`{"context":{"slot":1010},"value":[]}`)()
+	l.mu.Lock()
+	l.slot = 1010
+	l.mu.Unlock()
+	before := c.w.Status().Reconnects
+	l.srv.DropWS()
+	require.Eventually(t, func() bool { return c.w.Status().Reconnects > before && c.w.Status().Connected }, 10*time.Second, time.Millisecond)
+	l.put(key(2), "b")
+	c.expect(t, "1 a", "2 b")
+}
+
+// Of an empty list nothing says whether it is complete, where nothing was known before: it is asked for again.
+func TestAFirstListThatIsEmpty(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	l.put(key(1), "a")
+	end := l.lists(`{"context":{"slot":1001},"value":[]}`)
+	c := l.watch(t, func(o *watch.Options) {
+		o.Scope.Filters, o.Resnapshot, o.ResyncGap = []chain.Filter{{Prefix: []byte("a")}}, time.Hour, 50*time.Millisecond
+	})
+	c.quiet(t, 200*time.Millisecond)
+	end()
+	c.expect(t, "1 a")
+	lists := l.srv.Calls("getProgramAccounts")
+	c.quiet(t, 500*time.Millisecond)
+	require.Equal(t, lists, l.srv.Calls("getProgramAccounts"), "a list that is not empty is enough")
+}
+
+// A list that fails later ends no connection: what is announced is seen.
+func TestALaterListThatFails(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	l.put(key(1), "a")
+	c := l.watch(t, func(o *watch.Options) { o.Resnapshot, o.ResyncGap = 50*time.Millisecond, 50*time.Millisecond })
+	defer l.lists("null")()
+	before := l.srv.Calls("getProgramAccounts")
+	require.Eventually(t, func() bool { return l.srv.Calls("getProgramAccounts") > before+3 }, 10*time.Second, time.Millisecond)
+	l.put(key(2), "b")
+	c.expect(t, "1 a", "2 b")
+	require.True(t, c.w.Status().Connected)
+	require.Zero(t, c.w.Status().Reconnects)
 }

@@ -67,6 +67,7 @@ func read(ctx context.Context, c *chain.Client, program solana.PublicKey, at cha
 			return snapshot{}, err
 		}
 		r.answered(l.Slot, l.By)
+		r.out.empty = r.out.empty || len(l.Accounts) == 0
 		for _, a := range l.Accounts {
 			r.take(a)
 		}

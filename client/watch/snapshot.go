@@ -22,11 +22,13 @@ type snapshot struct {
 	accounts []chain.Account
 	slot     uint64   // of the oldest answer
 	by       []string // the endpoints that gave the lists
+	empty    bool     // one of the lists is empty
 }
 
 // resnapshot takes a snapshot at every interval, and when one is asked for, but then no more often than the gap allows:
-// strangers can make transactions that ask for one.
-func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
+// strangers can make transactions that ask for one. A snapshot with an empty list is soon taken again, more and more rarely:
+// nothing says whether that list is complete. So is one that fails.
+func (w *Watcher) resnapshot(ctx context.Context, empty bool, out chan<- snapshot) error {
 	var every <-chan time.Time
 	if w.o.Resnapshot > 0 {
 		tick := time.NewTicker(w.o.Resnapshot)
@@ -35,11 +37,20 @@ func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
 	}
 	gap := time.NewTimer(0)
 	defer gap.Stop()
-	for {
+	again := time.NewTimer(w.o.ResyncGap)
+	defer again.Stop()
+	for emptied := 0; ; {
+		var retry <-chan time.Time
+		if empty && w.o.Resnapshot > 0 {
+			again.Reset(min(w.o.ResyncGap<<min(emptied, 6), w.o.Resnapshot))
+			retry = again.C
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-every:
+		case <-retry:
+			emptied++
 		case <-w.resync:
 			select {
 			case <-ctx.Done():
@@ -49,9 +60,15 @@ func (w *Watcher) resnapshot(ctx context.Context, out chan<- snapshot) error {
 			}
 		}
 		s, err := w.read(ctx)
-		if err != nil {
-			return err
+		if ctx.Err() != nil || Refused(err) {
+			return errors.Join(ctx.Err(), err)
 		}
+		if err != nil { // what is announced is seen all the same
+			w.log.Info().Err(err).Msg("a list of the program's accounts cannot be read; it is asked for again")
+			empty = true
+			continue
+		}
+		empty = s.empty
 		select {
 		case out <- s:
 		case <-ctx.Done():
@@ -68,7 +85,9 @@ func (w *Watcher) read(ctx context.Context) (snapshot, error) {
 	if err == nil {
 		err = w.plausible(ctx, s.slot)
 	}
-	if err == nil && w.st.scope.All() && !w.o.Certain.IsZero() && !s.has(w.o.Certain) {
+	// Later lists are hints: what is known is asked itself, and what is announced is seen meanwhile.
+	first := w.Status().Snapshots == 0
+	if err == nil && first && w.st.scope.All() && !w.o.Certain.IsZero() && !s.has(w.o.Certain) {
 		err = fmt.Errorf("%w (%s)", errIncomplete, names(s.by))
 	}
 	if err != nil {
@@ -85,12 +104,12 @@ func (w *Watcher) avoidNext(by []string) {
 	w.avoid = by
 }
 
-func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) error {
+func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) (snapshot, error) {
 	s, err := w.read(ctx)
 	if err != nil {
-		return err
+		return s, err
 	}
-	return w.applySnapshot(s, emit)
+	return s, w.applySnapshot(s, emit)
 }
 
 func (w *Watcher) applySnapshot(s snapshot, emit func(Event)) error {

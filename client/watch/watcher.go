@@ -33,8 +33,8 @@ type Options struct {
 	Scope      Scope            // default all accounts of the program
 	Resnapshot time.Duration    // guard against anything unforeseen, default an hour, negative for never
 	ResyncGap  time.Duration    // least time between two snapshots for transactions that this program cannot read, default a minute
-	// Certain is an account that a program has as long as it is followed; a list of all its accounts without it is incomplete.
-	// Zero for none.
+	// Certain is an account that the program has for certain: a first list of all its accounts without it is incomplete. Zero
+	// for none.
 	Certain solana.PublicKey
 	Log     zerolog.Logger
 }
@@ -241,7 +241,8 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	w.doubts = newDoubts(w)
 
 	// The subscription is active before the snapshot is taken, so that nothing falls between the two.
-	if err := w.takeSnapshot(gctx, emit); err != nil {
+	first, err := w.takeSnapshot(gctx, emit)
+	if err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -259,7 +260,7 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 	g.Go(func() error { return f.run(gctx) })
 	g.Go(func() error { return h.run(gctx, rereads) })
 	g.Go(func() error { return w.doubts.run(gctx, rereads) })
-	g.Go(func() error { return w.resnapshot(gctx, snaps) })
+	g.Go(func() error { return w.resnapshot(gctx, first.empty, snaps) })
 	g.Go(func() error { return w.checkCluster(gctx, ws) })
 	broken := make(chan error, 1)
 	go func() { broken <- g.Wait() }()

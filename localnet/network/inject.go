@@ -129,6 +129,16 @@ func (n *Network) Cut() error {
 	return nil
 }
 
+// DropSockets breaks every WebSocket connection of the programs that stay; new ones are accepted at once. The network must
+// have been started with a relay.
+func (n *Network) DropSockets() error {
+	if len(n.relays) == 0 {
+		return errors.New("network: started without a relay")
+	}
+	n.relays[1].Cut()
+	return n.relays[1].Restore()
+}
+
 // InjectFaults spoils the node's answers to keepers and agents from now on; no faults end it. The network must have
 // been started with a relay.
 func (n *Network) InjectFaults(f fault.Faults) error {

@@ -52,7 +52,7 @@ func (n *Network) StartServeForWallet(ctx context.Context, customer seed.Wallet)
 // serve starts the command under a name, and waits until it answers.
 func (n *Network) serve(ctx context.Context, name string, who ...string) (Served, error) {
 	served := Served{TokenFile: filepath.Join(n.cfg.Dir, "keys", name+".token")}
-	args := append([]string{"--json"}, n.direct()...)
+	args := append([]string{"--json"}, n.given(name)...)
 	args = append(args, serveName, "--listen", "127.0.0.1:0", "--token-file", served.TokenFile)
 	p, err := n.sup.Start(process.Spec{Name: name, Path: n.bins.gantry, Args: append(args, who...), Dir: n.cfg.Dir, Env: n.home(name)})
 	if err != nil {

@@ -62,8 +62,8 @@ func leaseChain(t *testing.T, confirmed, finalized []byte, finalSlot uint64) *no
 	return &nodeChain{view: view.New(view.Options{}), client: c, node: chainNode}
 }
 
-// A lease is gone when its account is gone, or is of a later lease, finally and at a slot that is no older than when it was
-// seen. An account that cannot be read says nothing.
+// A lease is gone when its account is gone, or is of a later lease, finally and at a slot that is no older than when it
+// was seen. An account that cannot be read says nothing.
 func TestALeaseIsGoneFinally(t *testing.T) {
 	const awarded, seen = 1000, 50
 	here, later, other := leaseData(t, chainNode, awarded), leaseData(t, chainNode, awarded+1), leaseData(t, solana.PublicKey{9}, awarded+1)

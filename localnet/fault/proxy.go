@@ -193,8 +193,8 @@ func (p *Proxy) blockhash(text []byte) json.RawMessage {
 	return p.oldest
 }
 
-// empty is the result of a list without its accounts: with the slot of the real one, or null where that has none. One in
-// sixteen is null all the same.
+// empty is the result of a list without its accounts: with the slot of the real one, or null where that has none. One
+// in sixteen is null all the same.
 func empty(text []byte) any {
 	var a struct {
 		Result struct {

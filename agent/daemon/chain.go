@@ -45,8 +45,8 @@ func (c *nodeChain) Lease(address solana.PublicKey) (market.Lease, bool) {
 	return found, ok && found.Node == c.node
 }
 
-// Look implements lease.Chain. An endpoint that is behind what the view shows is no help, and the view loses no lease by
-// one answer.
+// Look implements lease.Chain. An endpoint that is behind what the view shows is no help, and the view loses no lease
+// by one answer.
 func (c *nodeChain) Look(ctx context.Context, address solana.PublicKey) error {
 	_, _, err := c.look(ctx, address, c.view.Slot())
 	return err

@@ -51,8 +51,8 @@ func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 // registeredEvery is how often an agent that has no account yet looks for it.
 const registeredEvery = time.Second
 
-// registered lists the nodes of the machine's key. The node of a lease in the store is read by its address too: a list may
-// lack it.
+// registered lists the nodes of the machine's key. The node of a lease in the store is read by its address too: a list
+// may lack it.
 func (a *Agent) registered(ctx context.Context) ([]market.Node, error) {
 	v := a.view
 	if a.shared == nil {

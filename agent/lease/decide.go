@@ -42,10 +42,11 @@ type Facts struct {
 	Now time.Time
 	// Entry is what the agent has stored about the lease.
 	Entry store.Lease
-	// Exists is false when the agent's view of the chain has no such account (any more), or one of another lease at the same
-	// address.
+	// Exists is false when the agent's view of the chain has no such account (any more), or one of another lease at the
+	// same address.
 	Exists bool
-	// Gone: the account itself says so, finalized, by two answers. What does not exist for the view may be there all the same.
+	// Gone: the account itself says so, finalized, by two answers. What does not exist for the view may be there all the
+	// same.
 	Gone bool
 	// Later: a later lease is at the same address.
 	Later bool
@@ -161,8 +162,8 @@ func Decide(f Facts) Decision {
 	return Decision{Action: Wait, Why: "status not known to this agent"}
 }
 
-// decideGone handles a lease without an account: aborted before its start, or settled and closed. Nothing of it is ended
-// before the account itself has said so; a later lease at its address is enough where no job runs.
+// decideGone handles a lease without an account: aborted before its start, or settled and closed. Nothing of it is
+// ended before the account itself has said so; a later lease at its address is enough where no job runs.
 func decideGone(f Facts) Decision {
 	until := stepTime(f.Entry, store.Closed).Add(f.Keep)
 	if f.Entry.State == store.Closed && f.Job != JobActive && f.Now.Before(until) {

@@ -40,8 +40,8 @@ type absence struct {
 	told   bool
 }
 
-// proveGone asks the account itself whether a lease that the view does not show is gone. Errors: errNotFinal, errHidden,
-// those of the chain.
+// proveGone asks the account itself whether a lease that the view does not show is gone. Errors: errNotFinal,
+// errHidden, those of the chain.
 func (w *worker) proveGone(ctx context.Context, f Facts) error {
 	awarded := f.Entry.AwardedAt.Unix()
 	is, since, err := w.m.o.Chain.Gone(ctx, w.address, awarded, max(f.Entry.Slot, w.absence.since))
@@ -69,7 +69,8 @@ func (w *worker) proveGone(ctx context.Context, f Facts) error {
 }
 
 // takeUp goes on with a lease that is stored as over, once the chain shows finally that it is not: an endpoint's answer
-// was believed that was wrong. A job that was stopped for it is lost, at the machine's cost; it is not run a second time.
+// was believed that was wrong. A job that was stopped for it is lost, at the machine's cost; it is not run a second
+// time.
 func (w *worker) takeUp(ctx context.Context, f Facts) error {
 	l, err := w.m.o.Chain.Final(ctx, w.address, f.Account.Slot)
 	if err != nil {

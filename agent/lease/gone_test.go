@@ -111,8 +111,8 @@ func (a *agentModel) closedByMistake(stop bool) {
 	require.NoError(a.t, err)
 }
 
-// A lease that was closed by mistake is taken up again. Its job was stopped, and is lost: the machine ends the lease, and
-// the customer pays nothing from then on.
+// A lease that was closed by mistake is taken up again. Its job was stopped, and is lost: the machine ends the lease,
+// and the customer pays nothing from then on.
 func TestALeaseClosedByMistakeIsTakenUp(t *testing.T) {
 	a, said := active(t)
 	a.chain.lease.RunToCompletion = 0

@@ -42,8 +42,9 @@ type Chain interface {
 	Checkpoint(ctx context.Context, l market.Lease, hash [32]byte) error
 	// Look reads a lease from the chain now, so that Lease shows it no older than that.
 	Look(ctx context.Context, address solana.PublicKey) error
-	// Gone asks the account of a lease whether it is gone; the answers are no older than a slot. It returns from which slot
-	// on the account has not been seen, for the next question. What it reads of one that is there Lease shows from then on.
+	// Gone asks the account of a lease whether it is gone; the answers are no older than a slot. It returns from which
+	// slot on the account has not been seen, for the next question. What it reads of one that is there Lease shows from
+	// then on.
 	Gone(ctx context.Context, address solana.PublicKey, awardedAt int64, since uint64) (Presence, uint64, error)
 	// Final reads a lease as it is finalized, at a slot or later.
 	Final(ctx context.Context, address solana.PublicKey, since uint64) (market.Lease, error)

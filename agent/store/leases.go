@@ -99,8 +99,8 @@ func (s *Store) Advance(address Key, to State, change func(*Lease) error) (Lease
 	return l, err
 }
 
-// TakeUp puts a lease that is stored as over back into a state in which it is not, after change has edited it: the chain
-// shows finally that it was taken for over by mistake. Error: ErrTransition for one that is not over.
+// TakeUp puts a lease that is stored as over back into a state in which it is not, after change has edited it: the
+// chain shows finally that it was taken for over by mistake. Error: ErrTransition for one that is not over.
 func (s *Store) TakeUp(address Key, to State, change func(*Lease)) (Lease, error) {
 	var l Lease
 	err := s.db.Update(func(tx *bolt.Tx) error {

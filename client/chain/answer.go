@@ -10,8 +10,8 @@ import (
 	"github.com/gagliardetto/solana-go/rpc"
 )
 
-// ask asks one endpoint after the other, those that avoid names last, until one gives an answer that passes the check. It
-// returns the endpoint's URL too.
+// ask asks one endpoint after the other, those that avoid names last, until one gives an answer that passes the check.
+// It returns the endpoint's URL too.
 func ask[T any](ctx context.Context, c *Client, avoid []string, check func(*T) error, method string, params ...any) (T, string, error) {
 	var out T
 	n, err := c.do(ctx, method, avoid, func(ctx context.Context, r *rpc.Client) error {

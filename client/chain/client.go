@@ -278,8 +278,8 @@ func (n *node) mayBeAsked(now time.Time) bool {
 	return n.retryAt.IsZero() || !now.Before(n.retryAt)
 }
 
-// order lists healthy nodes first, in order of preference, then those that avoid names, then the others by when they may
-// be tried again; the last resort is to try them all.
+// order lists healthy nodes first, in order of preference, then those that avoid names, then the others by when they
+// may be tried again; the last resort is to try them all.
 func (c *Client) order(now time.Time, avoid []string) []*node {
 	var up, avoided, down []*node
 	for _, n := range c.nodes {

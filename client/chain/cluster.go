@@ -107,8 +107,8 @@ func (c *Client) admit(ctx context.Context, n *node) error {
 	return nil
 }
 
-// askAgain has every endpoint asked for its cluster before its next use: a connection may have ended because the node was
-// started again, as one of another cluster.
+// askAgain has every endpoint asked for its cluster before its next use: a connection may have ended because the node
+// was started again, as one of another cluster.
 func (c *Client) askAgain() {
 	for _, n := range c.nodes {
 		n.mu.Lock()

@@ -97,9 +97,9 @@ func (c *Client) accounts(ctx context.Context, keys []solana.PublicKey, level Co
 	return f, nil
 }
 
-// Gone asks accounts of a program, at most a hundred that were there at a slot, whether they are gone. Only those are nil
-// in its answer of which two answers say so, none of them older than that slot. The second one is of another endpoint
-// where one answers; by names the endpoint that has said it already of all of them, if one has.
+// Gone asks accounts of a program, at most a hundred that were there at a slot, whether they are gone. Only those are
+// nil in its answer of which two answers say so, none of them older than that slot. The second one is of another
+// endpoint where one answers; by names the endpoint that has said it already of all of them, if one has.
 //
 // A node that is behind the slot does not answer: CodeSlotNotReached.
 func (c *Client) Gone(ctx context.Context, keys []solana.PublicKey, program solana.PublicKey, at Commitment, since uint64, by string) (Found, error) {

@@ -35,8 +35,8 @@ type answer struct {
 	Error  *jsonrpc.RPCError `json:"error"`
 }
 
-// CallForInto asks one question and decodes the result. A result of null is an answer only where out points to a pointer
-// or an interface. Errors: ErrAnswer, jsonrpc's, those of the connection.
+// CallForInto asks one question and decodes the result. A result of null is an answer only where out points to a
+// pointer or an interface. Errors: ErrAnswer, jsonrpc's, those of the connection.
 func (c *caller) CallForInto(ctx context.Context, out any, method string, params []any) error {
 	id := strconv.FormatUint(c.last.Add(1), 10)
 	a, err := c.post(ctx, jsonrpc.RPCRequest{Method: method, Params: params, ID: json.RawMessage(id), JSONRPC: "2.0"})

@@ -88,7 +88,8 @@ func (c *Client) LatestBlockhash(ctx context.Context, level Commitment) (Blockha
 	return Blockhash{Hash: out.Value.Blockhash, LastValidBlockHeight: uint64(out.Value.LastValidBlockHeight), Slot: out.slot()}, nil
 }
 
-// Account reads one account. Error: ErrAccountNotFound, of which two answers say so, of two endpoints where there are two.
+// Account reads one account. Error: ErrAccountNotFound, of which two answers say so, of two endpoints where there are
+// two.
 func (c *Client) Account(ctx context.Context, key solana.PublicKey, level Commitment) (Account, error) {
 	var found *Account
 	check := func(a *at[json.RawMessage]) (err error) {
@@ -131,8 +132,8 @@ func accountIn(a *at[json.RawMessage], key solana.PublicKey) (*Account, error) {
 // maxAccountsPerCall is the node's limit for getMultipleAccounts.
 const maxAccountsPerCall = 100
 
-// Accounts reads several accounts; a missing one is nil in its place, of which two answers say so, of two endpoints where
-// there are two. Beyond a hundred keys the answer may span several slots.
+// Accounts reads several accounts; a missing one is nil in its place, of which two answers say so, of two endpoints
+// where there are two. Beyond a hundred keys the answer may span several slots.
 func (c *Client) Accounts(ctx context.Context, keys []solana.PublicKey, at Commitment) ([]*Account, error) {
 	res := make([]*Account, 0, len(keys))
 	for part := range slices.Chunk(keys, maxAccountsPerCall) {
@@ -226,8 +227,8 @@ type listedJSON struct {
 	Account *accountJSON     `json:"account"`
 }
 
-// List lists the accounts of a program that pass the filter. Endpoints that avoid names by their URLs are asked last. An
-// empty list is asked for once more, of another endpoint where there is one.
+// List lists the accounts of a program that pass the filter. Endpoints that avoid names by their URLs are asked last.
+// An empty list is asked for once more, of another endpoint where there is one.
 func (c *Client) List(ctx context.Context, program solana.PublicKey, at Commitment, f Filter, avoid []string) (List, error) {
 	l, err := c.list(ctx, program, at, f, avoid)
 	if err != nil || len(l.Accounts) > 0 {

@@ -117,8 +117,8 @@ func (f *feed) try(ctx context.Context, write func() error) {
 	}
 }
 
-// all notes all accounts as they are now, and those that are gone. Those that were there before and are not shown now are
-// asked themselves: the lists of an endpoint may be incomplete.
+// all notes all accounts as they are now, and those that are gone. Those that were there before and are not shown now
+// are asked themselves: the lists of an endpoint may be incomplete.
 func (f *feed) all(ctx context.Context) error {
 	values := map[solana.PublicKey]any{}
 	f.v.Read(func(a *view.Accounts) {

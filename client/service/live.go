@@ -45,8 +45,8 @@ type instant struct {
 func (i instant) now() int64 { return i.unix + int64(time.Since(i.at)/time.Second) }
 
 // Follow keeps a customer's orders, leases and credits, and what the service answers about the market, in memory. The
-// view shows the customer's accounts once it is ready. known are accounts that were the customer's before: they are read
-// by their addresses where a list lacks them. wait ends it all when ctx has ended. It is called once.
+// view shows the customer's accounts once it is ready. known are accounts that were the customer's before: they are
+// read by their addresses where a list lacks them. wait ends it all when ctx has ended. It is called once.
 func (s *Service) Follow(ctx context.Context, customer solana.PublicKey, known func() []solana.PublicKey) (v *view.View, wait func(), err error) {
 	v = view.New(view.Options{Log: s.log})
 	scope := view.With([]chain.Filter{query.OrdersOf(customer), query.LeasesOf(customer)})

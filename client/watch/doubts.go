@@ -10,8 +10,8 @@ import (
 	"github.com/gantry-market/gantry/client/chain"
 )
 
-// doubt is about an account that was there and that an answer lacks. A list lacks accounts while a node builds its index,
-// and an account that a single answer calls gone may be gone on that node alone.
+// doubt is about an account that was there and that an answer lacks. A list lacks accounts while a node builds its
+// index, and an account that a single answer calls gone may be gone on that node alone.
 type doubt struct {
 	slot uint64 // answers from before this slot do not count
 	by   string // the endpoint that has said it of the account itself; empty where a list lacks it

@@ -104,7 +104,8 @@ func TestAListMakesNothingGone(t *testing.T) {
 	}
 }
 
-// A list of a node that lags takes nothing back, however often it is given: slots that go back say nothing of the cluster.
+// A list of a node that lags takes nothing back, however often it is given: slots that go back say nothing of the
+// cluster.
 func TestANodeThatLagsTakesNothingBack(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t)

@@ -26,8 +26,8 @@ type snapshot struct {
 }
 
 // resnapshot takes a snapshot at every interval, and when one is asked for, but then no more often than the gap allows:
-// strangers can make transactions that ask for one. A snapshot with an empty list is soon taken again, more and more rarely:
-// nothing says whether that list is complete. So is one that fails.
+// strangers can make transactions that ask for one. A snapshot with an empty list is soon taken again, more and more
+// rarely: nothing says whether that list is complete. So is one that fails.
 func (w *Watcher) resnapshot(ctx context.Context, empty bool, out chan<- snapshot) error {
 	var every <-chan time.Time
 	if w.o.Resnapshot > 0 {

@@ -178,8 +178,8 @@ type reread struct {
 	about map[solana.PublicKey]doubt
 }
 
-// applyReread takes what was read and returns the doubts about accounts that were there and are not, of which one answer
-// is not enough. missed counts those that a list lacks although they are there.
+// applyReread takes what was read and returns the doubts about accounts that were there and are not, of which one
+// answer is not enough. missed counts those that a list lacks although they are there.
 func (s *state) applyReread(r reread, emit func(Event)) (lacks map[solana.PublicKey]doubt, missed int) {
 	lacks = map[solana.PublicKey]doubt{}
 	for i, key := range r.keys {

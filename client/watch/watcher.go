@@ -33,8 +33,8 @@ type Options struct {
 	Scope      Scope            // default all accounts of the program
 	Resnapshot time.Duration    // guard against anything unforeseen, default an hour, negative for never
 	ResyncGap  time.Duration    // least time between two snapshots for transactions that this program cannot read, default a minute
-	// Certain is an account that the program has for certain: a first list of all its accounts without it is incomplete. Zero
-	// for none.
+	// Certain is an account that the program has for certain: a first list of all its accounts without it is incomplete.
+	// Zero for none.
 	Certain solana.PublicKey
 	Log     zerolog.Logger
 }

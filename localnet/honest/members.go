@@ -55,8 +55,7 @@ type cheat struct {
 // cheats take part in every run. They have a good RPC node.
 var cheats = []cheat{
 	{"cheat-wrong", "makes up the bytes of each measurement", "--simulate-wrong-work"},
-	// A machine that commits and opens nothing, for reasons of its own, belongs here: {"cheat-unopened", "opens nothing of
-	// what it has committed to", "--simulate-unopened"}, as soon as the agent has such a flag.
+	{"cheat-unopened", "opens nothing of what it has signed", "--simulate-unopened"},
 }
 
 // region steers a customer's orders to one machine.

@@ -129,8 +129,8 @@ func (n *Network) Cut() error {
 	return nil
 }
 
-// DropSockets breaks every WebSocket connection of the programs that stay; new ones are accepted at once. The network must
-// have been started with a relay.
+// DropSockets breaks every WebSocket connection of the programs that stay; new ones are accepted at once. The network
+// must have been started with a relay.
 func (n *Network) DropSockets() error {
 	if len(n.relays) == 0 {
 		return errors.New("network: started without a relay")

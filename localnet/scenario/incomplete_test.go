@@ -25,9 +25,9 @@ import (
 // incompleteFor is how long the endpoint's lists lack accounts after connections have broken.
 const incompleteFor = 8 * time.Second
 
-// The RPC endpoint of agents, keepers and gantry serve answers lists without accounts, or by null, as nodes do that build
-// their index, while every connection breaks again and again and an agent starts anew. The job goes on, keepers still award
-// orders and ask machines, and gantry serve tells that nothing is gone.
+// The RPC endpoint of agents, keepers and gantry serve answers lists without accounts, or by null, as nodes do that
+// build their index, while every connection breaks again and again and an agent starts anew. The job goes on, keepers
+// still award orders and ask machines, and gantry serve tells that nothing is gone.
 func TestAnIncompleteEndpointEndsNothing(t *testing.T) {
 	t.Parallel()
 	nodes := network.DefaultNodes(3)

@@ -35,6 +35,8 @@ type Status struct {
 	Offer offer.State `json:"offer"`
 	// Clock says that the machine's date is off, and what to do; empty while it is not.
 	Clock string `json:"clock,omitempty"`
+	// Measurement says why the node got no figures in its last measurement, and what to do; empty where nothing is to be done.
+	Measurement string `json:"measurement,omitempty"`
 	// Network says why containers get no network, or what of the machine may stop it.
 	Network  []string         `json:"network,omitempty"`
 	Checks   challenge.Counts `json:"checks"`
@@ -90,7 +92,7 @@ func (a *Agent) writeStatus(path string) error {
 	s := Status{
 		PID: os.Getpid(), At: time.Now().UTC(), Since: a.since.UTC(), Node: a.node.String(), NodeKey: a.key.PublicKey().String(),
 		Addresses: a.p2p.Addrs(), Inventory: a.cfg.Inventory, Simulated: a.machine.Inventory.Simulated,
-		Offer: a.offer.State(), Clock: a.clock.Wrong(), Network: a.trouble, Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
+		Offer: a.offer.State(), Clock: a.clock.Wrong(), Measurement: a.measure.Counts().Trouble(), Network: a.trouble, Checks: a.challenges.Counts(), Leases: []LeaseLine{}, InFlight: a.txm.InFlight(),
 	}
 	for _, f := range a.faults.All(faults.Broken) {
 		s.Faults = append(s.Faults, f.String())

@@ -19,6 +19,9 @@ type Counts struct {
 	// Opened counts draws that were answered.
 	Opened uint64
 	Last   Last
+	// Why is why the last run ended, At when. Zero before the first.
+	Why messages.MeasureRefusal
+	At  time.Time
 }
 
 // Last is what the last run with a commitment was, by this machine's clock. Zero before the first.
@@ -42,6 +45,7 @@ func (c *counts) ended(why messages.MeasureRefusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.c.Ended[why]++
+	c.c.Why, c.c.At = why, time.Now()
 }
 
 // answered counts what a keeper was told; 0 is no refusal.
@@ -74,6 +78,20 @@ func (s *Server) Counts() Counts {
 	c := s.count.c
 	c.Ended, c.Refused = maps.Clone(c.Ended), maps.Clone(c.Refused)
 	return c
+}
+
+// Trouble says why the node got no figures in its last measurement, what that means and what to do; empty where nothing is to be
+// done.
+func (c Counts) Trouble() string {
+	at := c.At.UTC().Format(time.RFC3339)
+	switch c.Why {
+	case messages.MeasureBlock:
+		return "not measured at " + at + ": this machine's RPC endpoint showed another block than the keepers named, or none in time. " +
+			"It costs no stake, and the machine keeps its leases; without figures it gets no orders that ask for them. Use another endpoint: --url"
+	case messages.MeasureFailed:
+		return "not measured at " + at + ": a GPU could not compute. Keepers report it as failed, which can cost stake. Look for the GPU's error: gantry-agent doctor"
+	}
+	return ""
 }
 
 // least are the figures of the slowest GPU in each; none when one has made no round.

@@ -34,6 +34,7 @@ func TestCounts(t *testing.T) {
 	require.Equal(t, messages.MeasureLease, f.refused(t, 1, block(period, 0)))
 	after := f.Counts()
 	require.Equal(t, map[messages.MeasureRefusal]uint64{messages.MeasureLease: 1}, after.Ended)
+	require.Empty(t, after.Trouble(), "a lease is no trouble")
 	require.Equal(t, map[messages.MeasureRefusal]uint64{messages.MeasureOver: 1, messages.MeasureLease: 1}, after.Refused)
 	require.Empty(t, c.Ended, "what was returned does not change")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -325,7 +326,8 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 	if err != nil {
 		return err
 	}
-	failed, accepted := false, 0
+	var failed []string // what of the leases is paid whose jobs failed
+	accepted := 0
 	var output [32]byte
 	for _, l := range d.leases {
 		if cur, ok := d.v.Lease(l.Address); ok {
@@ -340,7 +342,9 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 		if st, ok := done[l.Address]; ok && (st.State == messages.LeaseExited || st.State == messages.LeaseBroken) {
 			code := st.ExitCode
 			j.ExitCode, j.Detail = &code, st.Detail
-			failed = failed || code != 0 || st.State == messages.LeaseBroken
+			if code != 0 || st.State == messages.LeaseBroken {
+				failed = append(failed, j.Billed())
+			}
 		}
 		if d.r.backup != nil && l.CheckpointHash != [32]byte{} {
 			d.s.say(" · snapshot %x of the volume of lease %s: go on from it with --restore", l.CheckpointHash, l.Address)
@@ -362,8 +366,8 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 		if err == nil && d.out.Rerun != nil && d.out.Rerun.Same != nil && !*d.out.Rerun.Same {
 			err = &failure{Code: ExitJobFailed, Reason: "the two runs have different outputs", Advice: "one of them is wrong, or the job is not the same to the bit; a third run may tell: gantry deploy --rerun " + d.order.String()}
 		}
-	} else if err == nil && failed { // of a redundant job, a machine that went wrong is outvoted
-		err = &failure{Code: ExitJobFailed, Reason: "the job failed", Advice: "its output is above; the lease itself was served and is paid"}
+	} else if err == nil && len(failed) > 0 { // of a redundant job, a machine that went wrong is outvoted
+		err = &failure{Code: ExitJobFailed, Reason: "the job failed", Advice: "its output is above; " + strings.Join(failed, "; ")}
 	}
 	if done == nil {
 		return err // it runs on, and can be attended again

@@ -91,6 +91,18 @@ func DescribeLease(v *view.View, l *market.Lease, now int64) Lease {
 	return out
 }
 
+// Billed says in a sentence what of the lease is paid: for people, the same wherever a lease is shown to be over.
+func (l Lease) Billed() string {
+	paid := fmt.Sprintf("%d s of the lease are paid so far, %s USDC", l.PaidSecs, l.Paid)
+	switch l.EndReason {
+	case market.EndedFailed.String():
+		return "the machine failed: " + paid + "; what is not used comes back when the lease is closed"
+	case "":
+		return paid
+	}
+	return paid + "; receipts and reports may still add seconds in which the machine served it"
+}
+
 // DescribeLeases describes leases, the newest first.
 func DescribeLeases(v *view.View, all []market.Lease, now int64) []Lease {
 	slices.SortStableFunc(all, func(a, b market.Lease) int { return cmp.Compare(b.AwardedAt, a.AwardedAt) })

@@ -119,6 +119,9 @@ func todo(r screen, now int64) []string {
 		if r.Agent.Clock != "" {
 			out = append(out, r.Agent.Clock)
 		}
+		if r.Agent.Measurement != "" {
+			out = append(out, r.Agent.Measurement)
+		}
 		out = append(out, r.Agent.Network...)
 		for _, f := range r.Agent.Faults {
 			out = append(out, f+": the node does not bid, and keepers are told; once it is repaired: gantry-agent repaired")

@@ -130,5 +130,9 @@ func (c *Clock) says(ahead time.Duration) string {
 	if by > time.Minute {
 		by = by.Round(time.Minute)
 	}
-	return "this machine's clock is " + by.String() + " " + side + " the chain's; " + c.o.Means + "; set the clock: enable NTP"
+	do := "; set the clock: enable NTP"
+	if ahead > 0 && !c.many { // an endpoint that is behind looks the same
+		do += ". If the clock is right, the RPC endpoint is behind the cluster: add another one with --url"
+	}
+	return "this machine's clock is " + by.String() + " " + side + " the chain's, as the RPC endpoint shows it; " + c.o.Means + do
 }

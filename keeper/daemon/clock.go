@@ -75,11 +75,11 @@ func (c *clock) measure(ctx context.Context) error {
 	refusing := off.Abs() > c.o.Limit
 	switch {
 	case refusing && !c.refusing:
-		c.o.Log.Error().Dur("ahead", off).Dur("limit", c.o.Limit).Msg("this machine's clock differs too much from the chain's: nothing is signed until it is set (NTP)")
+		c.o.Log.Error().Dur("ahead", off).Dur("limit", c.o.Limit).Msg("this machine's clock differs too much from the chain's: nothing is signed until they agree; set the clock (NTP), or name another RPC endpoint if this one is behind")
 	case !refusing && c.refusing:
 		c.o.Log.Info().Dur("ahead", off).Msg("this machine's clock agrees with the chain's again: signing goes on")
 	case off.Abs() > clockTolerance && !c.warned:
-		c.o.Log.Warn().Dur("ahead", off).Msg("this machine's clock differs from the chain's; set it by NTP")
+		c.o.Log.Warn().Dur("ahead", off).Msg("this machine's clock differs from the chain's; set it by NTP, or name another RPC endpoint if this one is behind")
 	}
 	c.refusing, c.warned = refusing, off.Abs() > clockTolerance
 	return nil
@@ -113,7 +113,7 @@ func (c *clock) err() error {
 	if !c.refusing {
 		return nil
 	}
-	return fmt.Errorf("%w: %s ahead, at most %s either way; set it by NTP", ErrClock, c.ahead().Round(time.Millisecond), c.o.Limit)
+	return fmt.Errorf("%w: %s ahead, at most %s either way; set it by NTP, or name another RPC endpoint if this one is behind", ErrClock, c.ahead().Round(time.Millisecond), c.o.Limit)
 }
 
 // run measures until ctx ends.

@@ -199,7 +199,7 @@ func TestKeepersThatBreak(t *testing.T) {
 	require.NoError(t, exec.Command("cp", "-r", data(keepers[1])+"/.", signed).Run())
 	out, failed = output(t, 12*time.Second, keeperArgs(n, keepers[1], data(keepers[1]), "--simulate-clock-ahead", "9s"))
 	require.False(t, failed, out)
-	require.Contains(t, out, "nothing is signed until it is set")
+	require.Contains(t, out, "nothing is signed until they agree")
 	s, err := store.Open(filepath.Join(signed, "keeper.db"), store.Options{Keeper: keepers[1].Address(), Domain: domain})
 	require.NoError(t, err)
 	received.mu.Lock()

@@ -22,6 +22,7 @@ func answering(t *testing.T, program, account any) string {
 		var req struct {
 			ID     any
 			Method string
+			Params []json.RawMessage
 		}
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
 			w.WriteHeader(http.StatusBadRequest)
@@ -30,7 +31,18 @@ func answering(t *testing.T, program, account any) string {
 		var result any
 		switch req.Method {
 		case "getMultipleAccounts":
-			result = map[string]any{"context": map[string]any{"slot": 1}, "value": []any{program, account}}
+			var asked []string
+			if json.Unmarshal(req.Params[0], &asked) != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			value := make([]any, len(asked))
+			for i, address := range asked {
+				if value[i] = account; address == market.ProgramID.String() {
+					value[i] = program
+				}
+			}
+			result = map[string]any{"context": map[string]any{"slot": 1}, "value": value}
 		case "getGenesisHash":
 			result = "11111111111111111111111111111112"
 		}

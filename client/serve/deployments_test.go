@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
@@ -52,6 +53,15 @@ func (r *recorder) Stop(context.Context, solana.PublicKey) (service.Lease, error
 	return service.Lease{}, errors.New("not asked")
 }
 
+// unconnected is a service whose cluster is away.
+func unconnected(t *testing.T) *service.Service {
+	t.Helper()
+	client, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: "http://127.0.0.1:1"}}})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return service.New(client, zerolog.Nop())
+}
+
 // served is a server with templates and deployments, and without a market behind it.
 func served(t *testing.T, b Buyer) (s *Server, models *inference.Service, header map[string]string) {
 	t.Helper()
@@ -65,7 +75,7 @@ func served(t *testing.T, b Buyer) (s *Server, models *inference.Service, header
 	require.NoError(t, err)
 	all, err := template.Builtin()
 	require.NoError(t, err)
-	s = New(Options{Service: service.New(nil, zerolog.Nop()), Store: store, Buyer: b, Inference: models, Templates: all, Log: zerolog.Nop()})
+	s = New(Options{Service: unconnected(t), Store: store, Buyer: b, Inference: models, Templates: all, Log: zerolog.Nop()})
 	t.Cleanup(s.orders.begin(t.Context()))
 	return s, models, map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json"}
 }

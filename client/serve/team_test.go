@@ -52,7 +52,7 @@ func teamServer(t *testing.T) (s *Server, teams *team.Store, token func(member s
 	_, err = teams.AddBudget(by, "ops")
 	require.NoError(t, err)
 	bought = &[]string{}
-	s = New(Options{Store: testStore(t), Team: teams, Budgets: purses{bought}, Buyer: purse{"main", bought}, Service: service.New(nil, zerolog.Nop()), Log: zerolog.Nop()})
+	s = New(Options{Store: testStore(t), Team: teams, Budgets: purses{bought}, Buyer: purse{"main", bought}, Service: unconnected(t), Log: zerolog.Nop()})
 	t.Cleanup(s.orders.begin(t.Context()))
 	_, err = s.o.Store.NewToken()
 	require.NoError(t, err)

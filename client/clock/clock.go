@@ -179,10 +179,12 @@ func (c *Clock) Confirmed(ctx context.Context) (time.Time, error) {
 		return said, nil
 	}
 	witness := c.date()
-	if known {
-		if carried := before.on(c.o.Steady()); carried.After(witness) {
-			witness = carried
-		}
+	carried := before
+	if c.agree { // what the endpoint itself has said since is no second witness
+		carried = c.own
+	}
+	if known && carried.on(c.o.Steady()).After(witness) {
+		witness = carried.on(c.o.Steady())
 	}
 	if witness.Before(said) {
 		return witness, nil

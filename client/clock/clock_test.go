@@ -238,6 +238,23 @@ func TestADriftingChainIsFollowed(t *testing.T) {
 	}
 }
 
+// One endpoint cannot lead the clock away a step at a time from a machine whose date is right, and ends nothing early.
+func TestOneEndpointDoesNotWalkTheClock(t *testing.T) {
+	w := &world{endpoints: []time.Duration{0}}
+	c := w.clock(t, false)
+	w.looks(t, c, time.Minute)
+	for range 60 {
+		w.endpoints[0] += 10 * time.Second
+		for range 2 { // it repeats itself
+			w.looks(t, c, againAfter)
+			require.LessOrEqual(t, c.Now().Sub(w.true()), step)
+			at, err := c.Confirmed(context.Background())
+			require.NoError(t, err)
+			require.LessOrEqual(t, at.Sub(w.true()), time.Second)
+		}
+	}
+}
+
 // What ends something for good goes by the chain and a second witness.
 func TestConfirmed(t *testing.T) {
 	ctx := context.Background()

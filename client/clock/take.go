@@ -39,14 +39,14 @@ func (c *Clock) take(times []time.Time, at, late time.Duration) {
 		c.set(said)
 	case off >= -behind-late && off <= behind: // as the clock has it; what is read is never later than the chain's time
 		c.doubt, c.sure = nil, c.sure || runs
-		if off > 0 {
+		if off > 0 && c.within(said) {
 			c.mark = said
 		}
 	case !runs: // it stands still, or it is the first reading that contradicts
 		c.contradicted(said, before)
 	case !c.sure:
 		c.set(said)
-	case c.repeated(said) && (c.many || off.Abs() <= step || said.steady-c.doubt.steady >= Patience):
+	case c.repeated(said) && (c.many || c.within(said) || said.steady-c.doubt.steady >= Patience):
 		c.set(said)
 	default:
 		c.contradicted(said, before)
@@ -69,6 +69,16 @@ func (c *Clock) pick(times []time.Time, machine time.Time, late time.Duration) t
 		}
 	}
 	return times[(len(times)-1)/2]
+}
+
+// within reports whether a moment is within a step of the clock. Where the machine's date has agreed with the chain, that
+// clock counts from there: else one endpoint could lead it anywhere, a step at a time.
+func (c *Clock) within(m moment) bool {
+	from := c.mark
+	if c.agree {
+		from = c.own
+	}
+	return m.at.Sub(from.on(m.steady)).Abs() <= step
 }
 
 // set has the clock count on from a moment.

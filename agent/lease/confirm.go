@@ -10,7 +10,7 @@ import (
 )
 
 // errUnconfirmed: a time seems to be over, and the chain does not say so.
-var errUnconfirmed = errors.New("a time of the lease seems to be over, but the chain cannot be asked: nothing is ended, and a job that runs ends a minute after its paid-for time at the latest, which nobody pays for; check the RPC endpoints, or add another one with --url")
+var errUnconfirmed = errors.New("a time of the lease seems to be over, but the chain cannot be asked: nothing is ended now, and the sandbox ends the job by its own limit soon after, which nobody pays for; check the RPC endpoints, or add another one with --url")
 
 // said is what time the chain named last, and when by the manager's clock.
 type said struct{ chain, at time.Time }
@@ -33,8 +33,13 @@ func (w *worker) decide(ctx context.Context, f Facts) (Decision, Facts, error) {
 		f.Now = now
 	}
 	account, exists := w.m.o.Chain.Lease(w.address)
-	if exists && account.AwardedAt == f.Account.AwardedAt {
+	switch {
+	case !exists: // whether it is gone is another question, which is asked until the answer is final
+		f.Exists = false
+	case account.AwardedAt == f.Account.AwardedAt:
 		f.Account = account
+	default:
+		f.Exists, f.Later = false, true
 	}
 	again := Decide(f)
 	if d.Action != Wait && again.Action == Wait && f.Account.State() == market.LeaseRunning {

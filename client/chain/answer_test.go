@@ -184,6 +184,9 @@ func TestGone(t *testing.T) {
 		"said before, the other is asked":  {func(t *testing.T) []*fakerpc.Server { return []*fakerpc.Server{node(t, 50, false), node(t, 51, true)} }, 0, false, true, []int{0, 1}},
 		"one that is behind says nothing":  {func(t *testing.T) []*fakerpc.Server { return []*fakerpc.Server{node(t, 20, false)} }, -1, false, false, nil},
 		"the other is behind, the same is": {func(t *testing.T) []*fakerpc.Server { return []*fakerpc.Server{node(t, 50, false), node(t, 20, true)} }, -1, true, true, nil},
+		"the other has it, and has not reached the first one's slot": {
+			func(t *testing.T) []*fakerpc.Server { return []*fakerpc.Server{node(t, 70, false), node(t, 51, true)} }, -1, false, false, nil,
+		},
 		"the other is away": {func(t *testing.T) []*fakerpc.Server {
 			away := node(t, 60, true)
 			away.Down(true)

@@ -278,8 +278,8 @@ func (n *node) mayBeAsked(now time.Time) bool {
 	return n.retryAt.IsZero() || !now.Before(n.retryAt)
 }
 
-// order lists healthy nodes first, in order of preference, then those that avoid names, then the others by when they
-// may be tried again; the last resort is to try them all.
+// order lists healthy nodes first, in order of preference, then the others, and those that avoid names at last: a second
+// answer of the same node is worth less than waiting for another one that failed a moment ago.
 func (c *Client) order(now time.Time, avoid []string) []*node {
 	var up, avoided, down []*node
 	for _, n := range c.nodes {
@@ -292,7 +292,7 @@ func (c *Client) order(now time.Time, avoid []string) []*node {
 			up = append(up, n)
 		}
 	}
-	return slices.Concat(up, avoided, down)
+	return slices.Concat(up, down, avoided)
 }
 
 func (n *node) succeeded() {

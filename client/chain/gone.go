@@ -44,7 +44,7 @@ func (c *Client) again(ctx context.Context, out Found, keys []solana.PublicKey, 
 	if len(doubted) == 0 {
 		return out, nil
 	}
-	second, err := c.elsewhere(ctx, doubted, at, max(since, out.Slot), by)
+	second, err := c.elsewhere(ctx, doubted, at, since, out.Slot, by, there)
 	if err != nil {
 		return Found{}, err
 	}
@@ -119,15 +119,22 @@ func (c *Client) Gone(ctx context.Context, keys []solana.PublicKey, program sola
 // otherWait is how long Gone waits for another endpoint that is behind the first.
 const otherWait = 2 * time.Second
 
-// elsewhere reads accounts from another endpoint than the one that is named. One that is a moment behind is waited for;
-// only where no other answers the same is asked again.
-func (c *Client) elsewhere(ctx context.Context, keys []solana.PublicKey, at Commitment, since uint64, by string) (Found, error) {
+// elsewhere reads accounts from another endpoint than the one that is named, which has answered at a slot. Both answers count
+// from since on. One that still shows an account, at a slot before the first answer's, settles nothing: it is waited for.
+// So a node that names a slot which nobody reaches makes nothing gone. Only where no other answers the same is asked again.
+func (c *Client) elsewhere(
+	ctx context.Context, keys []solana.PublicKey, at Commitment, since, slot uint64, by string, there func(*Account) bool,
+) (Found, error) {
 	wait, cancel := context.WithTimeout(ctx, otherWait)
 	defer cancel()
 	for pause := 50 * time.Millisecond; ; pause *= 2 {
 		got, err := c.accounts(ctx, keys, at, since, []string{by})
-		behind := err == nil && got.By == by && c.anyBehind(by)
-		if !behind && !IsCode(err, CodeSlotNotReached) {
+		switch {
+		case err == nil && got.Slot < slot && slices.ContainsFunc(got.Accounts, there):
+			err = &RPCError{Method: "getMultipleAccounts", Code: CodeSlotNotReached, Message: fmt.Sprintf(
+				"%s shows an account at slot %d that %s does not show at slot %d", NameOf(got.By), got.Slot, NameOf(by), slot)}
+		case err == nil && got.By == by && c.anyBehind(by):
+		case !IsCode(err, CodeSlotNotReached):
 			return got, err
 		}
 		select {

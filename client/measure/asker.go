@@ -142,7 +142,11 @@ func (k *Asker) measure(ctx context.Context, a Asked, line Line, c *collected) (
 		return nil, fail(Wrong, err)
 	}
 	for i, e := range c.signed.Entries { // what is cheap, of all GPUs, before anything is opened
-		if err := format.CheckRoots(e, c.roots[i], nil); err != nil {
+		err := format.CheckRoots(e, c.roots[i], nil)
+		if err != nil && c.again() && int(e.Rounds) < len(c.roots[i]) {
+			return nil, fail(Unknown, fmt.Errorf("%w: its second run has fewer rounds: %w: GPU %d", ErrLost, err, e.GPU))
+		}
+		if err != nil {
 			return nil, fail(Wrong, fmt.Errorf("%w: GPU %d", err, e.GPU))
 		}
 	}

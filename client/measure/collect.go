@@ -32,6 +32,7 @@ type collected struct {
 	// guest is the key that has signed the commitment too, zero for none.
 	guest   [32]byte
 	refused messages.MeasureRefusal
+	streams int     // that have begun
 	drawn   []drawn // of the GPUs that were asked for so far
 }
 
@@ -43,7 +44,14 @@ func newCollected(asked []format.Asked, now func() time.Time) *collected {
 }
 
 // begin prepares for a stream, which starts with the first roots again.
-func (c *collected) begin() { clear(c.next) }
+func (c *collected) begin() {
+	clear(c.next)
+	c.streams++
+}
+
+// again reports whether the machine's agent may have started again since its first roots came. Its second run has the same
+// roots, but its number follows from time. Nothing was drawn yet, so that this is no way out of a draw.
+func (c *collected) again() bool { return c.streams > 1 }
 
 // item takes a part of the stream. Errors: errEnd, a *failure with Wrong.
 func (c *collected) item(m messages.MeasureItem) error {
@@ -86,6 +94,8 @@ func (c *collected) is(commitment [32]byte, now time.Time) error {
 	switch {
 	case c.ready == nil:
 		c.ready, c.at = &commitment, now
+	case *c.ready != commitment && c.again():
+		return fail(Unknown, fmt.Errorf("%w: its second run ended with another commitment", ErrLost))
 	case *c.ready != commitment:
 		return fail(Wrong, fmt.Errorf("%w: another commitment than the one it was ready with", format.ErrSeen))
 	}

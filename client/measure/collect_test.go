@@ -49,6 +49,22 @@ func TestOtherRootsAfterALostStream(t *testing.T) {
 }
 
 // A guest's signature counts for this commitment and its instant alone.
+// An agent that starts again after it was ready, and before it signed, ends with another commitment. It had seen no draw, so
+// that nothing is known of its machine. In one stream no honest machine says two things.
+func TestAnotherCommitmentAfterARestart(t *testing.T) {
+	for streams, want := range map[int]Outcome{1: Wrong, 2: Unknown} {
+		c := newCollected([]format.Asked{{GPU: 0}}, time.Now)
+		c.begin()
+		require.NoError(t, c.item(messages.MeasureItem{Ready: &[32]byte{1}}))
+		for range streams - 1 {
+			c.begin()
+		}
+		var f *failure
+		require.ErrorAs(t, c.item(messages.MeasureItem{Ready: &[32]byte{2}}), &f)
+		require.Equal(t, want, f.outcome, "%d streams", streams)
+	}
+}
+
 func TestB03AGuestsSignatureOverAnotherMeasurementIsNone(t *testing.T) {
 	own, err := guest.NewKey()
 	require.NoError(t, err)

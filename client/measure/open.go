@@ -109,18 +109,14 @@ func (k *Asker) ask(ctx context.Context, until time.Time, line Line, d *drawn, l
 	return fail(Wrong, fmt.Errorf("%w: %w", ErrUnopened, last))
 }
 
-// unopened is what a machine's refusal to open its commitment means; nil where it did not refuse. Machines and keepers may
-// read different blocks, and a machine whose agent started again before its commitment came has nothing to open. Error:
-// *failure.
+// unopened is what a machine's refusal to open its commitment means; nil where it did not refuse. A machine whose agent
+// started again before its commitment came may have nothing to open. Error: *failure.
 func unopened(why messages.MeasureRefusal, lost bool) error {
 	if why == 0 {
 		return nil
 	}
 	err := fmt.Errorf("%w: %w", ErrUnopened, &RefusedError{why})
-	switch {
-	case why == messages.MeasureBlock:
-		return fail(Unknown, err)
-	case why == messages.MeasureOver && lost:
+	if lost && (why == messages.MeasureOver || why == messages.MeasureBlock) {
 		return fail(Unknown, fmt.Errorf("%w, and its run is over: %w", ErrLost, err))
 	}
 	return fail(Wrong, err)

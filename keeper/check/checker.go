@@ -45,6 +45,9 @@ type CheckerOptions struct {
 	Genesis  [32]byte
 	// Key signs statements about TPMs in its own name, which say what key signed them; nil takes Signer.
 	Key records.Signer
+	// Steady is what measurements are timed by, and nothing else: it may have any beginning, and does not jump. The default is
+	// time.Now, which Now need not be: the chain's time is corrected.
+	Steady func() time.Time
 	// Measure measures nodes: every free one at every period's instant. Only simulations leave it out.
 	Measure Measurer
 	// ProveWrongCell brings a wrong byte of a measurement on chain; without it a statement says that the measurement was
@@ -72,7 +75,7 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Key", "Genesis", "Measure", "ProveWrongCell", "Keep", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Key", "Genesis", "Steady", "Measure", "ProveWrongCell", "Keep", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.
@@ -86,6 +89,7 @@ type Checker struct {
 	instant   *instant.Instant // of the round's period, once it is known
 	measured  measured
 	restarts  map[solana.PublicKey]records.Period // nodes that lost what they had signed, and when
+	started   time.Time                           // this keeper
 	lines     lines
 	scanAt    time.Time
 	slots     chan struct{}
@@ -111,11 +115,14 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 	if o.Key == nil {
 		o.Key = o.Signer
 	}
+	if o.Steady == nil {
+		o.Steady = time.Now
+	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
 	return &Checker{
-		o: o, nodes: map[solana.PublicKey]*progress{}, restarts: map[solana.PublicKey]records.Period{}, planner: NewPlanner(o.Timing, o.Secs),
+		o: o, nodes: map[solana.PublicKey]*progress{}, restarts: map[solana.PublicKey]records.Period{}, started: o.Now(), planner: NewPlanner(o.Timing, o.Secs),
 		slots: make(chan struct{}, o.Timing.slots()), measuring: make(chan struct{}, maxMeasuring),
 	}, nil
 }
@@ -223,7 +230,7 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 	c.scan(now)
 	if c.instant == nil {
 		if i, ok := c.o.Instants(period); ok {
-			c.instant, c.measured.saw = &i, now
+			c.instant, c.measured.saw = &i, c.o.Steady()
 			c.planner.Instant(i, now)
 		}
 	}

@@ -33,16 +33,15 @@ func (c *Checker) excused(ctx context.Context, t subject, drawn instant.Instant,
 	committed := errors.Is(why, asking.ErrUnopened)
 	var refused *measure.RefusedError
 	if !errors.As(why, &refused) {
-		stranger := p2p.IsCode(why, p2p.CodeRefused) || p2p.IsCode(why, p2p.CodeNotFound) || committed && errors.Is(why, p2p.ErrProtocol)
+		// An agent that starts again can be reached before it knows the market, and before it answers at all.
+		stranger := p2p.IsCode(why, p2p.CodeRefused) || p2p.IsCode(why, p2p.CodeNotFound) || errors.Is(why, p2p.ErrProtocol)
 		return stranger && (!committed || c.restarted(t.node.Address, drawn.Period))
 	}
 	switch refused.Why {
-	case messages.MeasureBlock:
-		return true
-	case messages.MeasureOver:
+	case messages.MeasureBlock, messages.MeasureOver: // an honest agent says so of its own commitment after a restart only
 		return !committed || c.restarted(t.node.Address, drawn.Period)
-	case messages.MeasureTooMany: // members are admitted in the order in which they come
-		return !committed
+	case messages.MeasureTooMany: // members are admitted in the order in which they come; a keeper that starts again draws anew
+		return !committed || c.started.After(drawn.At)
 	case messages.MeasureLease:
 		return c.leasedThen(ctx, t, drawn, began)
 	}
@@ -58,7 +57,7 @@ func (c *Checker) leasedThen(ctx context.Context, t subject, drawn instant.Insta
 		return true
 	}
 	q := insistence{what: "measurement", period: drawn.Period}
-	return c.wasLeased(ctx, t, q, excuse{since: now}, began) || !c.owes(t, drawn)
+	return c.wasLeased(ctx, t, q, excuse{since: now, patient: true}, began) || !c.owes(t, drawn)
 }
 
 // freedAt is when the node's last lease was over, unix seconds; 0 for none.

@@ -105,7 +105,7 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 	}
 	r := c.o.Measure.Measure(ctx, measure.Node{Account: t.node.Address, Key: t.node.NodeKey, GPUs: asked}, drawn, saw)
 	log := c.o.Log.With().Stringer("node", t.node.Address).Uint64("period", uint64(drawn.Period)).Logger()
-	f := Finding{Node: t.node.Address, Kind: records.CheckWork, Period: drawn.Period, At: c.o.Now(), Latency: c.o.Now().Sub(saw)}
+	f := Finding{Node: t.node.Address, Kind: records.CheckWork, Period: drawn.Period, At: c.o.Now(), Latency: c.o.Steady().Sub(saw)}
 	switch {
 	case ctx.Err() != nil:
 		return

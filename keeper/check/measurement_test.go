@@ -47,6 +47,7 @@ func newMeasuring(t *testing.T, says func(n measure.Node, at instant.Instant) me
 	m := &measurer{says: says}
 	o := l.o
 	o.Measure = m
+	o.Steady = o.Now
 	o.Instants = func(records.Period) (instant.Instant, bool) { return l.drawn, true }
 	c, err := NewChecker(o)
 	require.NoError(t, err)
@@ -142,9 +143,10 @@ func TestWhatBecameOfAMeasurement(t *testing.T) {
 		before func(l *leasing)
 		want   string
 	}{
-		"measured": {says: sayMeasured, want: "passed"},
-		"wrong":    {says: wrong, want: "failed"},
-		"refused":  {says: sayRefused(messages.MeasureUnready), want: "evaded"},
+		"no such protocol": {says: sayFailed(measure.Refused, p2p.ErrProtocol)},
+		"measured":         {says: sayMeasured, want: "passed"},
+		"wrong":            {says: wrong, want: "failed"},
+		"refused":          {says: sayRefused(messages.MeasureUnready), want: "evaded"},
 		"unknown": {says: func(measure.Node, instant.Instant) measure.Result {
 			return measure.Result{Outcome: measure.Unknown, Why: asking.ErrLost}
 		}},
@@ -219,10 +221,17 @@ func TestALeaseThatBeginsExcusesAMeasurement(t *testing.T) {
 	}
 }
 
-// An agent that starts again has lost what it signed. That is excused once in a row of periods: a machine that restarts
-// whenever a draw does not suit it has failed.
+// An agent that starts again has lost what it signed. That is excused once in a row of periods: a machine that restarts, or
+// names another block, whenever a draw does not suit it has failed.
 func TestARestartAfterTheCommitmentIsExcusedOnce(t *testing.T) {
-	l, _ := newMeasuring(t, sayUnopened(messages.MeasureOver))
+	for _, why := range []messages.MeasureRefusal{messages.MeasureOver, messages.MeasureBlock} {
+		t.Run(why.String(), func(t *testing.T) { excusedOnce(t, sayUnopened(why)) })
+	}
+}
+
+func excusedOnce(t *testing.T, says func(measure.Node, instant.Instant) measure.Result) {
+	t.Helper()
+	l, _ := newMeasuring(t, says)
 	next := func(periods int) {
 		l.now = l.now.Add(time.Duration(periods) * time.Hour)
 		l.drawn = instant.Instant{Period: l.drawn.Period + records.Period(periods), At: l.now, Slot: l.drawn.Slot + 9000, Seed: [32]byte{4}}

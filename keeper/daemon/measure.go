@@ -14,7 +14,7 @@ func (k *Keeper) openMeasure() (check.Measurer, error) {
 		return nil, nil
 	}
 	return measure.New(measure.Options{
-		Domain: k.domain, Network: measure.Peers{Node: k.node}, Now: k.now, Log: k.component("measurements"),
+		Domain: k.domain, Network: measure.Peers{Node: k.node}, Log: k.component("measurements"),
 		Owes: func(node solana.PublicKey, at instant.Instant) bool { return k.checker.Owes(node, at) },
 	})
 }

@@ -147,14 +147,15 @@ func TestAMachineThatOpensNothing(t *testing.T) {
 	})
 }
 
-// Whatever a machine has committed to, another block than the keeper's says nothing about it.
+// An honest machine has seen the block before it commits. One that names another block then has opened nothing.
 func TestAMachineThatSeesAnotherBlockAfterItsCommitment(t *testing.T) {
 	m := newMachine(t, processor.Faulty{})
 	m.plays(sends(m.recorded(t, block(period, 0))...), func(context.Context, messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
 		return messages.MeasureOpening{Refused: messages.MeasureBlock}, nil
 	})
 	r := m.member(t).asks(t, m)
-	require.Equal(t, Unknown, r.Outcome)
+	require.Equal(t, Wrong, r.Outcome, "keepers excuse it once, since its agent may have started again")
+	require.ErrorIs(t, r.Why, asking.ErrUnopened)
 	require.EqualError(t, refusalOf(t, r), "the machine refuses: "+messages.MeasureBlock.String())
 }
 

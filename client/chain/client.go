@@ -136,6 +136,14 @@ func (c *Client) Close() {
 // Commitment returns the client's usual level.
 func (c *Client) Commitment() Commitment { return c.commitment }
 
+// LocalCluster reports whether the client belongs to a local network, all of whose endpoints are on this machine. An address
+// alone does not say so: it may be a tunnel, or one's own node of a public cluster. False before the cluster is known.
+func (c *Client) LocalCluster() bool {
+	c.genesisMu.Lock()
+	defer c.genesisMu.Unlock()
+	return !c.genesis.IsZero() && ClusterOf(c.genesis) == ClusterLocal && c.Local()
+}
+
 // Local reports whether every endpoint is on this machine, where frequent polling costs nothing.
 func (c *Client) Local() bool {
 	for _, n := range c.nodes {

@@ -45,8 +45,9 @@ const (
 type Options struct {
 	// Read returns the chain's time by each endpoint that answers, earliest first: Clocks of a chain.Client.
 	Read func(context.Context) ([]time.Time, error)
-	// Local: the chain runs on this machine and is believed at once. Tests move its clock.
-	Local bool
+	// Local reports whether the cluster is a local network, which is believed at once: tests move its clock. Nil means that it is
+	// none.
+	Local func() bool
 	// Machine is the date of this machine, which may be wrong; nil means time.Now.
 	Machine func() time.Time
 	// Steady counts from any moment on and cannot be set; nil means the machine's monotonic clock, which counts the
@@ -101,14 +102,14 @@ func New(o Options) (*Clock, error) {
 // Endpoints are those of a chain: *chain.Client.
 type Endpoints interface {
 	Clocks(ctx context.Context, at chain.Commitment) ([]time.Time, error)
-	Local() bool
+	LocalCluster() bool
 }
 
 // Of is a clock that reads the confirmed time of a chain.
 func Of(e Endpoints, log zerolog.Logger) *Clock {
 	return newClock(Options{
 		Read:  func(ctx context.Context) ([]time.Time, error) { return e.Clocks(ctx, chain.Confirmed) },
-		Local: e.Local(), Log: log,
+		Local: e.LocalCluster, Log: log,
 	})
 }
 
@@ -118,6 +119,9 @@ func newClock(o Options) *Clock {
 	}
 	if o.Steady == nil {
 		o.Steady = steady
+	}
+	if o.Local == nil {
+		o.Local = func() bool { return false }
 	}
 	if o.Every <= 0 {
 		o.Every = DefaultEvery
@@ -175,7 +179,7 @@ func (c *Clock) Confirmed(ctx context.Context) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	said := c.last.on(c.o.Steady())
-	if c.many || c.o.Local {
+	if c.many || c.o.Local() {
 		return said, nil
 	}
 	witness := c.date()
@@ -201,7 +205,7 @@ func (c *Clock) Cautious() time.Time {
 	defer c.mu.Unlock()
 	steady := c.o.Steady()
 	now := c.now(steady)
-	if c.o.Local {
+	if c.o.Local() {
 		return now
 	}
 	own := c.date()

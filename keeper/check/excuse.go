@@ -57,7 +57,23 @@ func (c *Checker) leasedThen(ctx context.Context, t subject, drawn instant.Insta
 		return true
 	}
 	q := insistence{what: "measurement", period: drawn.Period}
-	return c.wasLeased(ctx, t, q, excuse{since: now, patient: true}, began) || !c.owes(t, drawn)
+	return c.wasLeased(ctx, t, q, excuse{since: now, patient: true}, began) || !c.owes(t, drawn) || !c.reached(ctx, now)
+}
+
+// reached reports whether this keeper's endpoint shows the chain as it was at a time, or later. An endpoint that is behind does
+// not show the lease that a node has named then.
+func (c *Checker) reached(ctx context.Context, at time.Time) bool {
+	if c.o.ChainTime == nil {
+		return true
+	}
+	ctx, cancel := c.o.Tasks.Timeout(ctx, c.o.Timing.Timeout)
+	defer cancel()
+	shown, err := c.o.ChainTime(ctx)
+	if err != nil {
+		c.o.Log.Debug().Err(err).Msg("keeper does not judge a refusal: it cannot read the chain's time")
+		return false
+	}
+	return !shown.Before(at.Truncate(time.Second))
 }
 
 // freedAt is when the node's last lease was over, unix seconds; 0 for none.

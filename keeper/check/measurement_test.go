@@ -221,6 +221,18 @@ func TestALeaseThatBeginsExcusesAMeasurement(t *testing.T) {
 	}
 }
 
+// A keeper whose endpoint has not reached the moment of a refusal does not know whether a lease had begun.
+func TestAKeeperThatIsBehindJudgesNoLease(t *testing.T) {
+	for behind, want := range map[time.Duration]int{0: 1, time.Hour: 0} {
+		for _, says := range []func(measure.Node, instant.Instant) measure.Result{sayRefused(messages.MeasureLease), sayUnopened(messages.MeasureLease)} {
+			l, _ := newMeasuring(t, says)
+			l.o.ChainTime = func(context.Context) (time.Time, error) { return l.now.Add(-behind), nil }
+			l.Tick(t.Context())
+			require.Len(t, l.worked(), want, "%s behind", behind)
+		}
+	}
+}
+
 // An agent that starts again has lost what it signed. That is excused once in a row of periods: a machine that restarts, or
 // names another block, whenever a draw does not suit it has failed.
 func TestARestartAfterTheCommitmentIsExcusedOnce(t *testing.T) {

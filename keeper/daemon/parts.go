@@ -115,8 +115,9 @@ func (k *Keeper) openChecks() (err error) {
 		Record:   func(ctx context.Context, f check.Finding) { k.outages.Heard(f); k.recorder.Add(ctx, f) },
 		Evidence: judge, Genesis: k.genesis, Seeds: k.seeds.get,
 		Measure: measurer, ProveWrongCell: k.proofs.WrongCell, Line: liner,
-		Keep:    measure.Records{Folder: k.c.path(folderMeasurements)}.Keep,
-		Observe: k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
+		ChainTime: func(ctx context.Context) (time.Time, error) { return k.c.Client.ClusterTime(ctx, chain.Confirmed) },
+		Keep:      measure.Records{Folder: k.c.path(folderMeasurements)}.Keep,
+		Observe:   k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
 	})
 	return err
 }

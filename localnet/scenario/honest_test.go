@@ -18,7 +18,7 @@ import (
 func TestHonestMachinesKeepStakeAndJobs(t *testing.T) {
 	report := filepath.Join(t.ArtifactDir(), "honest.md")
 	r, err := honest.Run(t.Context(), honest.Bad(honest.Options{
-		Engine: kind(t), Dir: stateDir(t), For: 210 * time.Second, Period: 7 * time.Second, Busy: 2, Out: os.Stderr, Log: warnings(t),
+		Engine: kind(t), Dir: stateDir(t), For: 2 * time.Minute, Period: 7 * time.Second, Busy: 2, Out: os.Stderr, Log: warnings(t),
 	}))
 	require.NoError(t, err)
 	page, err := os.Create(report)

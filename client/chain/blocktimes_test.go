@@ -18,11 +18,12 @@ import (
 	"github.com/gantry-market/gantry/localnet/engine"
 )
 
-// codeSlotSkipped is the engine's answer for a slot without a block once it is final; before, it is CodeBlockNotAvailable.
+// codeSlotSkipped is the engine's answer for a slot without a block once it is final. Before, it is
+// CodeBlockNotAvailable.
 const codeSlotSkipped = -32007
 
-// What is read of a chain's blocks does not depend on when and how it is read, whatever time the engine has lost: keepers that
-// named different blocks for one instant had honest machines slashed.
+// What is read of a chain's blocks does not depend on when and how it is read, whatever time the engine has lost:
+// keepers that named different blocks for one instant had honest machines slashed.
 func TestBlockTimesOfAnEngineThatStalls(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -44,11 +45,13 @@ func TestBlockTimesOfAnEngineThatStalls(t *testing.T) {
 			for _, d := range []time.Duration{1300 * time.Millisecond, 300 * time.Millisecond, 3100 * time.Millisecond, 700 * time.Millisecond} {
 				pause(t.Context(), 900*time.Millisecond)
 				l.readAll(read)
+				resume := stall()
 				arrived := func() {}
 				if c.travels {
 					arrived = l.travel(time.Hour) // the engine finds it when it goes on, and that time was lost
 				}
-				stall(d)
+				pause(t.Context(), d)
+				resume()
 				arrived()
 				l.followsWallClock()
 			}
@@ -155,29 +158,37 @@ func (l *lookout) followsWallClock() {
 	blocks := l.c.Blocks(chain.Confirmed)
 	before, err := blocks.Last(ctx)
 	require.NoError(l.t, err)
+	var asked time.Time
 	var last uint64
 	require.Eventually(l.t, func() bool {
+		asked = time.Now()
 		last, err = blocks.Last(ctx)
 		return err == nil && last > before+5
 	}, localnode.Timeout, 10*time.Millisecond)
+	answered := time.Now()
 	b, err := blocks.At(ctx, last)
 	require.NoError(l.t, err)
-	require.InDelta(l.t, time.Now().Add(l.ahead).Unix(), b.Time.Unix(), 2, "the newest block's time")
+	require.WithinRange(l.t, b.Time, asked.Add(l.ahead-2*time.Second), answered.Add(l.ahead+2*time.Second), "the newest block's time")
 }
 
-// travel asks the engine in a moment to move its clock, and returns a function that waits for it.
+// travel asks the engine to move its clock, and returns a function that waits until it has.
 func (l *lookout) travel(by time.Duration) (arrived func()) {
 	to := time.Now().Add(l.ahead + by).Truncate(time.Second) // the engine's times of travels are whole seconds
-	done := make(chan error, 1)
+	type answer struct {
+		ahead time.Duration
+		err   error
+	}
+	done := make(chan answer, 1)
 	l.wait.Go(func() {
-		pause(l.ctx, 100*time.Millisecond)
 		var epoch any
-		done <- l.c.Raw(l.ctx, &epoch, "surfnet_timeTravel", map[string]any{"absoluteTimestamp": to.UnixMilli()})
+		err := l.c.Raw(l.ctx, &epoch, "surfnet_timeTravel", map[string]any{"absoluteTimestamp": to.UnixMilli()})
+		done <- answer{time.Until(to), err}
 	})
 	return func() {
 		l.t.Helper()
-		require.NoError(l.t, <-done)
-		l.ahead = time.Until(to)
+		a := <-done
+		require.NoError(l.t, a.err)
+		l.ahead = a.ahead
 	}
 }
 

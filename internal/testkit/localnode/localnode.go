@@ -41,23 +41,27 @@ func Start(t testing.TB, kind engine.Kind, programs ...engine.Program) engine.En
 	return at
 }
 
-// StartStallable starts a node as Start does. stall stops its process for a while, as a machine does that is too busy or
-// asleep: the process does not notice.
-func StartStallable(t testing.TB, kind engine.Kind) (at chain.Endpoint, stall func(time.Duration)) {
+// StartStallable starts a node as Start does. stall stops its process until resume, as a machine does that is too busy
+// or asleep: the process does not notice.
+func StartStallable(t testing.TB, kind engine.Kind) (at chain.Endpoint, stall func() (resume func())) {
 	t.Helper()
 	node, sup := start(t, kind)
 	child, err := sup.Process(sup.Names()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return endpoint(node), func(d time.Duration) {
+	signal := func(s syscall.Signal) {
 		t.Helper()
-		if err := syscall.Kill(child.Pid(), syscall.SIGSTOP); err != nil {
-			t.Fatalf("stop the node's process: %v", err)
+		if err := syscall.Kill(child.Pid(), s); err != nil {
+			t.Fatalf("signal %s to the node's process: %v", s, err)
 		}
-		time.Sleep(d)
-		if err := syscall.Kill(child.Pid(), syscall.SIGCONT); err != nil {
-			t.Fatalf("let the node's process go on: %v", err)
+	}
+	return endpoint(node), func() func() {
+		t.Helper()
+		signal(syscall.SIGSTOP)
+		return func() {
+			t.Helper()
+			signal(syscall.SIGCONT)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 func (a *Agent) openClock(ctx context.Context) (err error) {
 	o := clock.Options{
 		Read:  func(ctx context.Context) ([]time.Time, error) { return a.client.Clocks(ctx, chain.Confirmed) },
-		Local: a.client.Local(), Log: a.log.With().Str("part", "clock").Logger(),
+		Local: a.client.Local, Log: a.log.With().Str("part", "clock").Logger(),
 		Means: "leases do not suffer, since all that is agreed on chain goes by the chain's time; while it is behind, bids in sealed auctions are shown late and lose",
 	}
 	if ahead := a.cfg.ClockAhead; ahead != 0 {

@@ -45,8 +45,9 @@ const (
 type Options struct {
 	// Read returns the chain's time by each endpoint that answers, earliest first: Clocks of a chain.Client.
 	Read func(context.Context) ([]time.Time, error)
-	// Local: the chain runs on this machine and is believed at once. Tests move its clock.
-	Local bool
+	// Local reports whether the chain runs on this machine: it is believed at once then. Tests move its clock. nil means
+	// that it does not.
+	Local func() bool
 	// Machine is the date of this machine, which may be wrong; nil means time.Now.
 	Machine func() time.Time
 	// Steady counts from any moment on and cannot be set; nil means the machine's monotonic clock, which counts the
@@ -108,11 +109,14 @@ type Endpoints interface {
 func Of(e Endpoints, log zerolog.Logger) *Clock {
 	return newClock(Options{
 		Read:  func(ctx context.Context) ([]time.Time, error) { return e.Clocks(ctx, chain.Confirmed) },
-		Local: e.Local(), Log: log,
+		Local: func() bool { return e.Local() }, Log: log,
 	})
 }
 
 func newClock(o Options) *Clock {
+	if o.Local == nil {
+		o.Local = func() bool { return false }
+	}
 	if o.Machine == nil {
 		o.Machine = time.Now
 	}
@@ -175,7 +179,7 @@ func (c *Clock) Confirmed(ctx context.Context) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	said := c.last.on(c.o.Steady())
-	if c.many || c.o.Local {
+	if c.many || c.o.Local() {
 		return said, nil
 	}
 	witness := c.date()
@@ -199,7 +203,7 @@ func (c *Clock) Cautious() time.Time {
 	defer c.mu.Unlock()
 	steady := c.o.Steady()
 	now := c.now(steady)
-	if c.o.Local {
+	if c.o.Local() {
 		return now
 	}
 	own := c.date()

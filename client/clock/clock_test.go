@@ -38,7 +38,7 @@ func (w *world) true() time.Time { return start.Add(w.passed) }
 func (w *world) clock(t *testing.T, local bool) *Clock {
 	t.Helper()
 	c, err := New(Options{
-		Local: local, Log: zerolog.New(&w.log),
+		Local: func() bool { return local }, Log: zerolog.New(&w.log),
 		Machine: func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.true().Add(w.date) },
 		Steady:  func() time.Duration { w.mu.Lock(); defer w.mu.Unlock(); return w.passed },
 		Read: func(context.Context) ([]time.Time, error) {

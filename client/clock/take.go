@@ -35,7 +35,7 @@ func (c *Clock) take(times []time.Time, at, late time.Duration) {
 	case near(said.at, machine.at, late) && (runs || !hadRead): // two witnesses
 		c.set(machine)
 		c.own, c.agree, c.sure = machine, true, true
-	case !c.known, c.o.Local:
+	case !c.known, c.o.Local():
 		c.set(said)
 	case off >= -behind-late && off <= behind: // as the clock has it; what is read is never later than the chain's time
 		c.doubt, c.sure = nil, c.sure || runs

@@ -66,7 +66,7 @@ func TestComplete(t *testing.T) {
 	}
 	_, err = Config{RPC: "ftp://x"}.Complete()
 	require.ErrorIs(t, err, chain.ErrEndpoint)
-	for _, c := range []Config{{SlowFactor: 2}, {SilenceFile: "f"}, {Inventory: "simulated:A100:1"}} {
+	for _, c := range []Config{{SlowFactor: 2}, {SilenceFile: "f"}, {Inventory: "simulated:A100:1"}, {ClockAhead: time.Hour}, {ClockAhead: -time.Hour}} {
 		require.True(t, c.Simulates())
 	}
 }

@@ -114,9 +114,6 @@ func Of(e Endpoints, log zerolog.Logger) *Clock {
 }
 
 func newClock(o Options) *Clock {
-	if o.Local == nil {
-		o.Local = func() bool { return false }
-	}
 	if o.Machine == nil {
 		o.Machine = time.Now
 	}

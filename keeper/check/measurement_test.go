@@ -158,7 +158,7 @@ func TestWhatBecameOfAMeasurement(t *testing.T) {
 		"another node":                           {says: sayFailed(measure.Refused, p2p.Refuse(p2p.CodeNotFound, "another node"))},
 		"silence of the handler":                 {says: sayFailed(measure.Refused, p2p.Refuse(p2p.CodeUnavailable, "")), want: "evaded"},
 		"unopened in silence":                    {says: sayFailed(measure.Wrong, asking.ErrUnopened), want: "failed"},
-		"unopened for too many questions":        {says: sayUnopened(messages.MeasureTooMany), want: "failed"},
+		"unopened for too many questions":        {says: sayUnopened(messages.MeasureTooMany)},
 		"unopened for a broken GPU":              {says: sayUnopened(messages.MeasureFailed), want: "failed"},
 		"unopened after a restart":               {says: sayUnopened(messages.MeasureOver)},
 		"unopened for a lease that nobody knows": {says: sayUnopened(messages.MeasureLease), want: "failed"},

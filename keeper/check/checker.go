@@ -125,7 +125,8 @@ func NewChecker(o CheckerOptions) (*Checker, error) {
 		o.Rand = rand.Reader
 	}
 	return &Checker{
-		o: o, nodes: map[solana.PublicKey]*progress{}, restarts: map[solana.PublicKey]records.Period{}, started: o.Now(), planner: NewPlanner(o.Timing, o.Secs),
+		measured: measured{begun: map[solana.PublicKey]records.Period{}},
+		o:        o, nodes: map[solana.PublicKey]*progress{}, restarts: map[solana.PublicKey]records.Period{}, started: o.Now(), planner: NewPlanner(o.Timing, o.Secs),
 		slots: make(chan struct{}, o.Timing.slots()), measuring: make(chan struct{}, maxMeasuring),
 	}, nil
 }
@@ -220,7 +221,8 @@ func (c *Checker) plan(period records.Period, now time.Time) {
 			}
 			c.scanAt = time.Time{}
 			if fresh {
-				c.instant, c.measured = nil, measured{begun: map[solana.PublicKey]struct{}{}}
+				c.instant, c.measured.saw = nil, time.Time{}
+				c.measured.forget(period)
 			}
 			c.round = next
 			c.scan(now)

@@ -41,7 +41,7 @@ func (c *Checker) excused(ctx context.Context, t subject, drawn instant.Instant,
 	case messages.MeasureBlock, messages.MeasureOver: // an honest agent says so of its own commitment after a restart only
 		return !committed || c.restarted(t.node.Address, drawn.Period)
 	case messages.MeasureTooMany: // members are admitted in the order in which they come; a keeper that starts again draws anew
-		return !committed || c.started.After(drawn.At) || c.restarted(t.node.Address, drawn.Period)
+		return !committed || c.started.After(drawn.At)
 	case messages.MeasureLease:
 		return c.leasedThen(ctx, t, drawn, began)
 	}

@@ -31,16 +31,28 @@ const (
 	// delay.
 	measureShare = 120
 	measureLeast = 10 * time.Second
+	// forgetAfter is after how many periods the checker forgets that a node was measured.
+	forgetAfter = 64
 	// measureTick is how often the instant is looked for at least.
 	measureTick = 250 * time.Millisecond
 	// The units of a statement's figures: operations and bytes a second.
 	operationsUnit, bandwidthUnit = 1_000_000_000, 1_000_000
 )
 
-// measured is the state of measurements in a period.
+// measured is the state of measurements.
 type measured struct {
-	saw   time.Time // when this keeper learned of the instant
-	begun map[solana.PublicKey]struct{}
+	saw time.Time // when this keeper learned of the instant
+	// begun is the last period in which a node was measured. It stays when the clock goes back: a node refuses a second draw.
+	begun map[solana.PublicKey]records.Period
+}
+
+// forget drops what is so old that no clock goes back to it.
+func (m *measured) forget(now records.Period) {
+	for key, in := range m.begun {
+		if in+forgetAfter < now {
+			delete(m.begun, key)
+		}
+	}
 }
 
 // measureAll begins the measurements of the period that have not begun: of all free nodes in whose committees this keeper
@@ -52,15 +64,15 @@ func (c *Checker) measureAll(ctx context.Context, now time.Time) {
 	drawn, saw := *c.instant, c.measured.saw
 	var due []solana.PublicKey
 	for key, p := range c.nodes {
-		_, begun := c.measured.begun[key]
-		if !begun && p.subject.model != nil && c.planner.nodes[key].sits() && c.measurable(p.subject.model, drawn) {
+		in, ever := c.measured.begun[key]
+		if (!ever || in < drawn.Period) && p.subject.model != nil && c.planner.nodes[key].sits() && c.measurable(p.subject.model, drawn) {
 			due = append(due, key)
 		}
 	}
 	slices.SortFunc(due, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
 	for _, key := range due {
 		t := c.nodes[key].subject
-		c.measured.begun[key] = struct{}{}
+		c.measured.begun[key] = drawn.Period
 		select {
 		case c.measuring <- struct{}{}:
 		default:

@@ -117,6 +117,21 @@ func TestEachFreeNodeIsMeasuredOnceAPeriod(t *testing.T) {
 	require.Len(t, l.worked(), 2, "and again in the next period")
 }
 
+// A keeper's clock may go back past the start of a period when its endpoint lags. A node that has opened a draw of a period
+// refuses another one, so that the keeper must not measure it again.
+func TestAClockThatGoesBackMeasuresNothingAgain(t *testing.T) {
+	l, m := newMeasuring(t, sayMeasured)
+	first := l.drawn
+	second := instant.Instant{Period: first.Period + 1, At: first.At.Add(time.Hour), Slot: 9000, Seed: [32]byte{4}}
+	for _, at := range []instant.Instant{first, second, first, second} {
+		l.drawn, l.now = at, at.At
+		l.Tick(t.Context())
+		l.wg.Wait()
+	}
+	require.Len(t, l.worked(), 2)
+	require.Len(t, m.asked, 2, "once for each of the two periods")
+}
+
 // A keeper notes whose process has computed: that of evidence of tier 3, or another.
 func TestB03TheGuestOfAMeasurementIsNoted(t *testing.T) {
 	for name, own := range map[string][32]byte{"a guest": {7}, "none": {}} {
@@ -158,7 +173,7 @@ func TestWhatBecameOfAMeasurement(t *testing.T) {
 		"another node":                           {says: sayFailed(measure.Refused, p2p.Refuse(p2p.CodeNotFound, "another node"))},
 		"silence of the handler":                 {says: sayFailed(measure.Refused, p2p.Refuse(p2p.CodeUnavailable, "")), want: "evaded"},
 		"unopened in silence":                    {says: sayFailed(measure.Wrong, asking.ErrUnopened), want: "failed"},
-		"unopened for too many questions":        {says: sayUnopened(messages.MeasureTooMany)},
+		"unopened for too many questions":        {says: sayUnopened(messages.MeasureTooMany), want: "failed"},
 		"unopened for a broken GPU":              {says: sayUnopened(messages.MeasureFailed), want: "failed"},
 		"unopened after a restart":               {says: sayUnopened(messages.MeasureOver)},
 		"unopened for a lease that nobody knows": {says: sayUnopened(messages.MeasureLease), want: "failed"},

@@ -16,9 +16,6 @@ import (
 // Some minutes of what `gantry-localnet honest` does for an hour: machines of newcomers whose RPC nodes are behind, on a fork,
 // or answer nothing, on a busy computer. None of them loses stake, a job or its record; the cheats beside them do.
 func TestHonestMachinesKeepStakeAndJobs(t *testing.T) {
-	if os.Getenv("GANTRY_HONEST") == "" {
-		t.Skip("SKIPPED: minutes of bad RPC nodes beside busy loops run with GANTRY_HONEST=1, and as make honest")
-	}
 	report := filepath.Join(t.ArtifactDir(), "honest.md")
 	r, err := honest.Run(t.Context(), honest.Bad(honest.Options{
 		Engine: kind(t), Dir: stateDir(t), For: 2 * time.Minute, Period: 7 * time.Second, Busy: 2, Out: os.Stderr, Log: warnings(t),

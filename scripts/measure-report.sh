@@ -22,8 +22,8 @@ mutations() {
 costs() {
   go test -run '^$' -bench 'WorstInput|Cells|Steps|Paths|ColumnKeys' -benchtime 20x ./attest/measure >"$logs/worst.txt"
   go test -run WorstInput -v ./attest/measure >"$logs/worst-memory.txt"
-  go test -run '^$' -bench Check -benchtime 50x ./client/measure >"$logs/check.txt"
-  go test -run '^$' -bench Market -benchtime 1x -timeout 1h ./client/measure >"$logs/market.txt"
+  go test -run '^$' -bench Check -benchtime 50x ./sdk/measure >"$logs/check.txt"
+  go test -run '^$' -bench Market -benchtime 1x -timeout 1h ./sdk/measure >"$logs/market.txt"
   { cut -d' ' -f1-3 /proc/loadavg; nproc; sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1; } >"$logs/machine.txt"
 }
 

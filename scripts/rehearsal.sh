@@ -38,8 +38,8 @@ next_program() {
 next_binary() {
   local into=$1 dir=build/rehearsal/_client
   shift
-  changed "$dir" "$patches/client.patch" client/market/decode.go
-  printf '{"Replace": {"%s": "%s"}}\n' "$root/client/market/decode.go" "$root/$dir/client/market/decode.go" >build/rehearsal/overlay.json
+  changed "$dir" "$patches/client.patch" sdk/market/decode.go
+  printf '{"Replace": {"%s": "%s"}}\n' "$root/sdk/market/decode.go" "$root/$dir/sdk/market/decode.go" >build/rehearsal/overlay.json
   mkdir -p "$into"
   go build -overlay build/rehearsal/overlay.json -ldflags '-X github.com/gantry-market/gantry/internal/version.Build=next' -o "$into/" "$@"
 }

@@ -207,7 +207,7 @@ need_browser() {
     say "no browser or no node: the page of gantry serve will not be tried in one (on Debian: sudo apt-get install -y --no-install-recommends chromium nodejs npm)"
     return
   fi
-  npm ci --prefix "$root/client/serve/page/testdata/browser" --ignore-scripts --no-audit --no-fund
+  npm ci --prefix "$root/web/testdata/browser" --ignore-scripts --no-audit --no-fund
 }
 
 # Programs in Python are wanted, not needed: without Python, or its index, the tests that use them are skipped. Each part has a

@@ -3,7 +3,7 @@ package challenge
 import (
 	"sync"
 
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // Counts says how many questions of each kind were answered since the agent started.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/tpm"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 func TestEvidence(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/hours"
 	"github.com/gantry-market/gantry/agent/offer"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 // ErrConfig is the error of settings that cannot be used.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/host"
-	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 func TestFile(t *testing.T) {

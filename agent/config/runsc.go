@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/gantry-market/gantry/agent/runtime"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Isolation returns the strongest isolation that an agent with these settings offers on this machine.

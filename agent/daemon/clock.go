@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/clock"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/clock"
 )
 
 // openClock reads what time it is on chain. Leases, receipts, grants, bids and measurements go by it and by nothing

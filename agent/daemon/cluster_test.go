@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/config"
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // An agent whose endpoints are of two clusters does not start: it would show one market's leases to the other.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // keepers are those to be connected to, with their addresses on chain. A keeper whose address cannot be read is left

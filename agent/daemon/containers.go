@@ -7,7 +7,7 @@ import (
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/gpus"
 	"github.com/gantry-market/gantry/agent/runtime"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // openRuntime makes what runs jobs. The machine is open already.

@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // A GPU is reported dead once, and only when the driver has called the same one lost all the time.

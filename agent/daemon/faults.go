@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/agent/faults"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // repairedEvery is how often the agent looks whether its operator has said that a fault is repaired.

@@ -11,8 +11,8 @@ import (
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/metrics"
 	"github.com/gantry-market/gantry/agent/offer"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/figures"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/offer"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // openOffer makes what takes the node out of the market outside of its hours and while its owner uses it.

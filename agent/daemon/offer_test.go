@@ -16,14 +16,14 @@ import (
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/offer"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/clock"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/clock"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/txm"
+	"github.com/gantry-market/gantry/sdk/watch"
 )
 
 // The agent uses the GPUs while it is measured; other processes are not its own.

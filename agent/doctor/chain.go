@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/runtime"
-	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 const clockCommand = "sudo apt-get install -y chrony && sudo systemctl enable --now chrony && sudo chronyc makestep"

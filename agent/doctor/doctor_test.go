@@ -22,8 +22,8 @@ import (
 	"github.com/gantry-market/gantry/agent/gpus"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/offer"
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 var errTest = errors.New("test fault")

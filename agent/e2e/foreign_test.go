@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/testkit/meter"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // An agent reads its own accounts: what thousands of accounts and the transactions of other people make of the market

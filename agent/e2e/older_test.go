@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
 )
 
 // The procedure of docs/operate/backup.md: an agent refuses an old copy of its store, and goes on without one.

@@ -12,8 +12,8 @@ import (
 	"github.com/gagliardetto/solana-go/programs/system"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
 )
 
 func write(t *testing.T, text string) string {

@@ -13,8 +13,8 @@ import (
 	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/measure/class"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 var (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // Use is what the driver says of the GPUs in a mask now.

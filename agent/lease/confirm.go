@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // errUnconfirmed: a time seems to be over, and the chain does not say so.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/shell"
 	"github.com/gantry-market/gantry/agent/store"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // What the gateways of one lease may hold. The customer's own connections have places of their own, [maxShells].

@@ -8,8 +8,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // Customers put secrets into commands and environments: whoever reads the agent's log sees neither.

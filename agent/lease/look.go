@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // A process that stood still, with its machine or alone, does not notice that: what it knows of the chain is from before,

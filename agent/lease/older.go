@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gantry-market/gantry/agent/store"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // ErrOlderStore: the store is a copy of a moment before something that the chain shows was stored.

@@ -15,8 +15,8 @@ import (
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 func volumeJob() messages.JobSpec {

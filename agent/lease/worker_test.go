@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/agent/store"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // agentModel drives one worker by hand, so that a crash can fall between any two actions, and checks after every one

@@ -3,9 +3,9 @@ package measure
 import (
 	"context"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Blocks finds instants in the chain's confirmed blocks.

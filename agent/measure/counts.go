@@ -6,7 +6,7 @@ import (
 	"time"
 
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // Counts are figures since the agent started.

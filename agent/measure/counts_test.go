@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // Runs are counted by how they end, answers to keepers by why they refuse.

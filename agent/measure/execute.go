@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // Why a run ends before its time.

@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // verdict is whether a run's block is the instant.

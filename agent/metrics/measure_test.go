@@ -11,7 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/measure"
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 func TestMeasurements(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/agent/hours"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Reason is why a machine takes no new leases.

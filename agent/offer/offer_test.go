@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gantry-market/gantry/agent/hours"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // monday is 2026-11-23, a Monday, 00:00 UTC.

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // SlowFile is the path of a file that remembers that the agent took the node out because it is measured below its class. It is

@@ -3,7 +3,7 @@ package pricing
 import (
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // BidInputs is what a sealed bid is made from.

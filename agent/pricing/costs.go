@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Costs are what one GPU-hour costs its owner.

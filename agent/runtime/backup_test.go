@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/snapshot"
 	"github.com/gantry-market/gantry/internal/s3test"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
 func backupKey() []byte { return bytes.Repeat([]byte{7}, messages.BackupKeyBytes) }

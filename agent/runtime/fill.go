@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/client/snapshot"
+	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
 // fillRecord is what became of restoring what a job goes on from.

@@ -8,7 +8,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/snapshot"
+	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
 // A bucket that is away for a moment, when the volume would be lost otherwise, is asked again; nothing else is done twice.

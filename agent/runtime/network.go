@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/network"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // NetworkInternet is the network of a container that reaches the internet, and nothing else.

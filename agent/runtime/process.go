@@ -19,7 +19,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/network"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 const (

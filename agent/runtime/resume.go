@@ -17,7 +17,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"github.com/gantry-market/gantry/client/snapshot"
+	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/agent/image"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 var (

@@ -18,7 +18,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"github.com/gantry-market/gantry/client/guest"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // ErrShell: there is no container to enter, or this node has not what serves there.
@@ -112,12 +112,12 @@ func converse(ctx context.Context, cmd *exec.Cmd, setup []byte, stream io.ReadWr
 	go func() { // ends with the stream, which the caller closes
 		defer hangUp()
 		if _, err := in.Write(setup); err == nil {
-			_, _ = guest.Copy(in, stream)
+			_, _ = tunnel.Copy(in, stream)
 		}
 	}()
 	copied := make(chan error, 1)
 	go func() {
-		_, err := guest.Copy(stream, out)
+		_, err := tunnel.Copy(stream, out)
 		copied <- err
 	}()
 	select {

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	sshserver "github.com/gantry-market/gantry/agent/shell"
-	"github.com/gantry-market/gantry/client/guest"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // shells is a runtime with containers that have a shell, and a job in one of them.
@@ -133,7 +133,7 @@ func TestPortsOfAContainer(t *testing.T) {
 	line, err := sshserver.Setup{Ports: []uint16{8080, 9000, 9001}}.Line()
 	require.NoError(t, err)
 	go func() { ended <- p.Shell(context.Background(), "l", line, node); node.Close() }()
-	s, err := guest.NewSession(customer, guest.NewMemory(64<<20), guest.MaxWindow)
+	s, err := tunnel.NewSession(customer, tunnel.NewMemory(64<<20), tunnel.MaxWindow)
 	require.NoError(t, err)
 	sum := func(path string) string {
 		out, err := inContainer(t, c, "sha256sum "+path)
@@ -161,9 +161,9 @@ func TestPortsOfAContainer(t *testing.T) {
 	require.Eventually(t, func() bool { return sum("/www/large") == sum("/received") }, 30*time.Second, 100*time.Millisecond)
 
 	_, err = s.Dial(background(t), 9001)
-	require.ErrorIs(t, err, guest.ErrNothingListens)
+	require.ErrorIs(t, err, tunnel.ErrNothingListens)
 	_, err = s.Dial(background(t), 22)
-	require.ErrorIs(t, err, guest.ErrNotGranted)
+	require.ErrorIs(t, err, tunnel.ErrNotGranted)
 	require.NoError(t, s.Close())
 	select {
 	case <-ended:

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/image"
-	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/internal/s3test"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // BenchmarkSuspend suspends a container that holds memory of random bytes, restores it on another machine, and lets it go on.

@@ -19,11 +19,11 @@ import (
 	"github.com/gantry-market/gantry/agent/gpus"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/network"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/snapshot"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
 	"github.com/gantry-market/gantry/internal/testkit/nettest"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
 // another is a second machine with what the first can do.

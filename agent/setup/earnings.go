@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // HoursPerMonth is a twelfth of a year of 365 days.

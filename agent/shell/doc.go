@@ -9,7 +9,7 @@
 // host key is one that the node derives for the lease ([NewSetup]) and tells the customer over that stream.
 //
 // A gateway that a customer has granted ports is served by the same program, which then connects it to these ports alone
-// (package client/guest).
+// (package sdk/tunnel).
 //
 // A command whose connection breaks gets SIGHUP with all of its session, and SIGKILL after [killAfter] with all of its
 // process group. What a command has left behind when it ended by itself, and what has made a session of its own (tmux),

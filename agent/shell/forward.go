@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/gantry-market/gantry/client/guest"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // dialTime is how long a forwarded connection may take to be made.
@@ -96,7 +96,7 @@ func join(ctx context.Context, channel ssh.Channel, c net.Conn) {
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, err := guest.Copy(c, channel); err != nil {
+		if _, err := tunnel.Copy(c, channel); err != nil {
 			end()
 			return
 		}
@@ -105,7 +105,7 @@ func join(ctx context.Context, channel ssh.Channel, c net.Conn) {
 		}
 	})
 	wg.Go(func() {
-		if _, err := guest.Copy(channel, c); err != nil {
+		if _, err := tunnel.Copy(channel, c); err != nil {
 			end()
 			return
 		}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/cpu"
 
-	"github.com/gantry-market/gantry/client/guest"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 const (
@@ -46,7 +46,7 @@ func serveStream(ctx context.Context, in io.ReadCloser, out io.WriteCloser) erro
 	}
 	c := &stream{r: r, in: in, out: out}
 	if len(setup.Ports) > 0 {
-		return guest.Serve(ctx, c, setup.Ports, dialPort)
+		return tunnel.Serve(ctx, c, setup.Ports, dialPort)
 	}
 	return Serve(ctx, c, setup)
 }

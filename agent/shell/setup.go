@@ -26,7 +26,7 @@ type Setup struct {
 	HostKey []byte `json:"host_key"`
 	// Keys are those that may log in, as lines of an authorized_keys file.
 	Keys []string `json:"keys"`
-	// Ports asks for connections to these ports of the container in place of SSH; see package client/guest.
+	// Ports asks for connections to these ports of the container in place of SSH; see package sdk/tunnel.
 	Ports []uint16 `json:"ports,omitempty"`
 }
 

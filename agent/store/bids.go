@@ -41,7 +41,7 @@ type BidAck struct {
 	Signature  []byte `json:"signature"`
 }
 
-// SignedOutcome is a bid's outcome (client/records) with its keeper's signature.
+// SignedOutcome is a bid's outcome (sdk/records) with its keeper's signature.
 type SignedOutcome struct {
 	Keeper    Key    `json:"keeper"`
 	Outcome   []byte `json:"outcome"`

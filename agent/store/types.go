@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // Key is a 32-byte account address or public key.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // clockLag is by how many seconds a transaction's block may be later than what the program took for now. Under Alpenglow a

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Times of votes about outages, as in program/src/constants.rs.

@@ -1,9 +1,9 @@
 package audit
 
 import (
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/sealedbid"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/sealedbid"
 )
 
 // doubleBids looks for nodes that signed two bids for one auction.

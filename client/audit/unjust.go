@@ -5,8 +5,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // unjust is what an auditor knows of the lease's award: whether it was shown to be unjust, and who stopped its auction.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/browserwallet"
-	"github.com/gantry-market/gantry/client/feeflags"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/version"
+	"github.com/gantry-market/gantry/sdk/browserwallet"
+	"github.com/gantry-market/gantry/sdk/feeflags"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // Streams are what the command reads and writes.

@@ -9,11 +9,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/watch"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/watch"
 )
 
 func auditCommands(s Streams) []*cli.Command {
@@ -87,7 +87,7 @@ func (s *session) auditLease() error {
 		printSteps(w, out.Steps)
 		if out.PaidSecs > 0 {
 			fmt.Fprintf(w, "%d s × %d × %s = %s USDC → provider %s, fee %s (%s %%); refunded %s\n", out.PaidSecs, out.GPUs, out.Price, out.Paid,
-				out.Provider, out.Fee, service.Percent(out.FeeBPS), out.Refunded)
+				out.Provider, out.Fee, market.Percent(out.FeeBPS), out.Refunded)
 		}
 		verdict(w, out.OK, out.Explorer)
 	})

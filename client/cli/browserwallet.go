@@ -3,8 +3,8 @@ package cli
 import (
 	"errors"
 
-	"github.com/gantry-market/gantry/client/browserwallet"
-	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/sdk/browserwallet"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 // openBrowser serves the page on which a wallet signs, and waits until one is connected.

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 func classesCommand(s Streams) *cli.Command {

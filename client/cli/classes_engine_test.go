@@ -9,9 +9,9 @@ import (
 
 	"github.com/gantry-market/gantry/attest/measure/class"
 	"github.com/gantry-market/gantry/client/cli"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
 // Every class of the table can be a model: the program takes its memory, its profile, and the stake that the formula

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // asked are the transactions that move or bind money. send refuses one of them to which the user has not agreed.

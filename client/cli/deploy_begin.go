@@ -11,11 +11,11 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // fingerprint is what a request asks for, without what is drawn for each order: nonce and salt.

@@ -8,10 +8,10 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/measure"
-	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/measure"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 const (

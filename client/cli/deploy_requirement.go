@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // requirement reads what an order asks of its nodes.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // sealedWindows prints the progress of a sealed order's two windows. Nodes and keepers act in them; the customer has

@@ -8,12 +8,12 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/wallet"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 func disputeCommands(s Streams) []*cli.Command {
@@ -97,7 +97,7 @@ func (j disputeJSON) next() string {
 	case j.SecondsLeft == 0:
 		return "its time is over: anyone may close it, and keepers do; a quarter of the deposit is the provider's then"
 	}
-	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s and costs a quarter of the deposit", service.Percent(j.QuorumBPS), span(j.SecondsLeft))
+	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s and costs a quarter of the deposit", market.Percent(j.QuorumBPS), span(j.SecondsLeft))
 }
 
 // disputeTx is the result of a transaction about a dispute.

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 func evidencePolicyCommand(s Streams) *cli.Command {

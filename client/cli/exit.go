@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Exit codes of the command.

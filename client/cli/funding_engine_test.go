@@ -28,13 +28,13 @@ import (
 	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/cli"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/internal/testkit/browser"
 	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
 // stockClient is the folder of the stock Solana Pay client.

@@ -3,8 +3,8 @@ package cli
 import (
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // grantOrder is how far apart two commands may read the chain's time in the wrong order.

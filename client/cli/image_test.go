@@ -8,8 +8,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 func TestImagesAreResolvedToDigests(t *testing.T) {

@@ -3,8 +3,8 @@ package cli
 import (
 	"context"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // awaitOutputs waits until the outputs of a redundant job are compared and prints whether the output of the lease was

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Anybody compares what runs with what they have built, before there is a market and without a wallet.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/purchase"
-	"github.com/gantry-market/gantry/client/snapshot"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
 const (

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // A node does not start, and the customer opens the order again. The lease that follows pays a fee, which becomes stake

@@ -11,10 +11,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/team"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // budgets act with the session keys of a team: each in a session of its own, with its key, its folder of purchases and its

@@ -13,12 +13,12 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/guest"
 	"github.com/gantry-market/gantry/client/inference"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // models is the service of models on leases, with its database in the folder; the returned function closes that.
@@ -194,20 +194,20 @@ func (b renter) Connect(ctx context.Context, lease string) (inference.Connection
 		ss.close()
 		return nil, err
 	}
-	return &containerPorts{c: c, memory: guest.NewMemory(forwardMemory), links: map[uint16][]*forwarder{}}, nil
+	return &containerPorts{c: c, memory: tunnel.NewMemory(forwardMemory), links: map[uint16][]*forwarder{}}, nil
 }
 
 const (
 	// maxLinks is how many streams lead to one port of a container; a machine takes 8 of a customer, for all ports and shells.
 	maxLinks = 4
 	// linkFull is how many connections a stream carries before another one is opened.
-	linkFull = guest.MaxConnections - 16
+	linkFull = tunnel.MaxConnections - 16
 )
 
 // containerPorts connects with ports of one container, over as many streams as its connections need.
 type containerPorts struct {
 	c      *container
-	memory *guest.Memory
+	memory *tunnel.Memory
 
 	mu    sync.Mutex
 	links map[uint16][]*forwarder
@@ -220,17 +220,17 @@ func (p *containerPorts) Dial(ctx context.Context, port uint16) (net.Conn, error
 		return nil, err
 	}
 	conn, err := s.Dial(ctx, port)
-	if errors.Is(err, guest.ErrNothingListens) {
+	if errors.Is(err, tunnel.ErrNothingListens) {
 		return nil, fmt.Errorf("nothing in the container listens on port %d", port)
 	}
 	return conn, err
 }
 
 // link is the stream to a port with the fewest connections, or a new one where all are full.
-func (p *containerPorts) link(port uint16) (*guest.Session, error) {
+func (p *containerPorts) link(port uint16) (*tunnel.Session, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var best *guest.Session
+	var best *tunnel.Session
 	for _, f := range p.links[port] {
 		s, err := f.session()
 		if err != nil {
@@ -252,7 +252,7 @@ func (p *containerPorts) link(port uint16) (*guest.Session, error) {
 	return s, nil
 }
 
-func errIfNone(s *guest.Session, err error) error {
+func errIfNone(s *tunnel.Session, err error) error {
 	if s != nil {
 		return nil
 	}

@@ -9,12 +9,12 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
-	"github.com/gantry-market/gantry/client/serve/page"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/client/wallet"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/txm"
+	"github.com/gantry-market/gantry/web"
 )
 
 // served is whom the server acts for, and its session key. A customer that is named need not have authorised the key
@@ -86,7 +86,7 @@ func (s *session) page(f *purchase.Folder, o *serve.Options) error {
 		return err
 	}
 	o.Local = chain.ClusterOf(genesis) == chain.ClusterLocal
-	if o.Page, err = page.Files(o.Local); err != nil {
+	if o.Page, err = web.Files(o.Local); err != nil {
 		return err
 	}
 	m, end, err := s.openManager(filepath.Join(f.Dir(), "serve-wallet.db"), txm.Options{Keys: txm.Keys{}, Payer: o.Customer})

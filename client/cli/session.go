@@ -12,16 +12,16 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/browserwallet"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/feeflags"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/sdk/browserwallet"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/feeflags"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/txm"
+	"github.com/gantry-market/gantry/sdk/watch"
 )
 
 // session is one run of one command: its settings, and what it has opened so far.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gantry-market/gantry/client/guest"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // port listens on this machine's loopback interface and connects whoever comes with a port of the container.
@@ -79,14 +79,14 @@ const forwardMemory = 256 << 20
 type forwarder struct {
 	c      *container
 	port   uint16
-	memory *guest.Memory // nil for one of its own
+	memory *tunnel.Memory // nil for one of its own
 
 	mu      sync.Mutex
-	current *guest.Session
+	current *tunnel.Session
 }
 
 // session returns the session on the stream, which ends with the command's node.
-func (f *forwarder) session() (*guest.Session, error) {
+func (f *forwarder) session() (*tunnel.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.current != nil {
@@ -103,9 +103,9 @@ func (f *forwarder) session() (*guest.Session, error) {
 	}
 	memory := f.memory
 	if memory == nil {
-		memory = guest.NewMemory(forwardMemory)
+		memory = tunnel.NewMemory(forwardMemory)
 	}
-	s, err := guest.NewSession(conn, memory, guest.MaxWindow)
+	s, err := tunnel.NewSession(conn, memory, tunnel.MaxWindow)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -122,12 +122,12 @@ func (f *forwarder) serve(ctx context.Context, here net.Conn) error {
 		return err
 	}
 	there, err := s.Dial(ctx, f.port)
-	if errors.Is(err, guest.ErrNothingListens) {
+	if errors.Is(err, tunnel.ErrNothingListens) {
 		return fmt.Errorf("nothing in the container listens on port %d", f.port)
 	}
 	if err != nil {
 		return err
 	}
-	guest.Join(ctx, here, there)
+	tunnel.Join(ctx, here, there)
 	return nil
 }

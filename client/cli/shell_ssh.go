@@ -11,8 +11,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/guest"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // ssh runs OpenSSH's client, or the one built in where there is none.
@@ -68,11 +68,11 @@ func (s *session) sshProxy() error {
 	}
 	done := make(chan error, 2)
 	go func() {
-		_, err := guest.Copy(conn, s.streams.In)
+		_, err := tunnel.Copy(conn, s.streams.In)
 		done <- err
 	}()
 	go func() {
-		_, err := guest.Copy(s.streams.rawOut, conn)
+		_, err := tunnel.Copy(s.streams.rawOut, conn)
 		done <- err
 	}()
 	select {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/purchase"
-	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 // folder is the state of the wallet on the cluster.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const (

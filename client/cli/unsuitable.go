@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // unsuitable names the reason of market.Awardable in a few words.

@@ -11,10 +11,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/txerr"
-	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/txerr"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 const flagVault = "as-vault"

@@ -22,8 +22,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/guest"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 const (
@@ -102,7 +102,7 @@ func (c *benchCompute) Connect(ctx context.Context, lease string) (Connection, e
 		go func() {
 			conn, err := l.Accept()
 			if err == nil {
-				_ = guest.Serve(ctx, conn, []uint16{8000}, func(ctx context.Context, _ uint16) (net.Conn, error) {
+				_ = tunnel.Serve(ctx, conn, []uint16{8000}, func(ctx context.Context, _ uint16) (net.Conn, error) {
 					var d net.Dialer
 					return d.DialContext(ctx, "tcp", w.address)
 				})
@@ -112,7 +112,7 @@ func (c *benchCompute) Connect(ctx context.Context, lease string) (Connection, e
 		if err != nil {
 			return nil, err
 		}
-		s, err := guest.NewSession(conn, guest.NewMemory(256<<20), guest.MaxWindow)
+		s, err := tunnel.NewSession(conn, tunnel.NewMemory(256<<20), tunnel.MaxWindow)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (c *benchCompute) Connect(ctx context.Context, lease string) (Connection, e
 
 type benchWay struct {
 	address  string
-	sessions []*guest.Session
+	sessions []*tunnel.Session
 }
 
 func (w *benchWay) Dial(ctx context.Context, port uint16) (net.Conn, error) {
@@ -131,7 +131,7 @@ func (w *benchWay) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "tcp", w.address)
 	}
-	return slices.MinFunc(w.sessions, func(a, b *guest.Session) int { return a.Connections() - b.Connections() }).Dial(ctx, port)
+	return slices.MinFunc(w.sessions, func(a, b *tunnel.Session) int { return a.Connections() - b.Connections() }).Dial(ctx, port)
 }
 
 func (w *benchWay) Close() error {

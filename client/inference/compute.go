@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // ErrOver: the lease has ended, or is closed.

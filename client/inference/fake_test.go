@@ -21,8 +21,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // modelServer is a model server over real HTTP. It answers with as many words as max_tokens says.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // processes sells leases of programs of this machine, which take the flags of llama.cpp's server.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const (

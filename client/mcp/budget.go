@@ -10,10 +10,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // budgetSchema is the layout of the file.

@@ -4,7 +4,7 @@
 //   - guard.go lets no request through that names another host (DNS rebinding), comes from another page, has no token, is
 //     too large or takes too long.
 //   - token.go keeps the hash of the token in an embedded database.
-//   - signin.go lets a browser in by a code that is good once; the page that it shows is in client/serve/page.
+//   - signin.go lets a browser in by a code that is good once; the page that it shows is in web.
 //   - walletsignin.go lets one in by the signature of the customer's wallet; wallet.go passes on what the wallet signs
 //     (client/wallet).
 //   - machine.go and terminal.go speak with the machines of leases for the page: what they use, a shell.

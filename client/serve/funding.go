@@ -10,9 +10,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/onramp"
 	"github.com/gantry-market/gantry/client/solanapay"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Funding is how money comes to the customer's credits from outside.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // waitFor is how long a request waits for its purchase before it is answered that the purchase goes on.

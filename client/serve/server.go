@@ -15,11 +15,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/inference"
-	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/version"
+	"github.com/gantry-market/gantry/web"
 )
 
 // Options of a server.
@@ -61,7 +61,7 @@ type Options struct {
 	// Hosts are names and addresses by which the server may be called, besides those of loopback.
 	Hosts []string
 	// Page is the web page; a server without it has none.
-	Page []*page.File
+	Page []*web.File
 	// Wallet is for what the customer's own key signs, in a browser; nil where there is no page.
 	Wallet Wallet
 	// Funding brings money to the customer's credits from outside.

@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/serve/page"
+	"github.com/gantry-market/gantry/web"
 )
 
 // paged is a server with the page, a clock that the test sets, and a token.
@@ -19,7 +19,7 @@ func paged(t *testing.T) (s *Server, now *time.Time, token string) {
 	store := testStore(t)
 	token, err := store.NewToken()
 	require.NoError(t, err)
-	files, err := page.Files(true)
+	files, err := web.Files(true)
 	require.NoError(t, err)
 	s = New(Options{Store: store, Page: files, Log: zerolog.Nop()})
 	at := time.Unix(1_700_000_000, 0)

@@ -13,10 +13,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/serve/page"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/client/wallet"
+	"github.com/gantry-market/gantry/web"
 )
 
 // here is the name by which the tests call a server.
@@ -53,7 +53,7 @@ func walletSigned(t *testing.T) (s *Server, key solana.PrivateKey, now *time.Tim
 	t.Helper()
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
-	files, err := page.Files(true)
+	files, err := web.Files(true)
 	require.NoError(t, err)
 	s = New(Options{Store: testStore(t), Page: files, Wallet: noWallet{}, Customer: key.PublicKey(), Local: true, Log: zerolog.Nop()})
 	at := time.Unix(1_700_000_000, 0)
@@ -189,7 +189,7 @@ func TestWalletSignInIsCompared(t *testing.T) {
 // The wallet for development is served for local networks only.
 func TestDevelopmentWalletIsLocal(t *testing.T) {
 	for _, local := range []bool{true, false} {
-		files, err := page.Files(local)
+		files, err := web.Files(local)
 		require.NoError(t, err)
 		s := New(Options{Store: testStore(t), Page: files, Wallet: noWallet{}, Local: local, Log: zerolog.Nop()})
 		w, _ := ask(t, s, http.MethodGet, "/page/local/wallet.js", "", nil)

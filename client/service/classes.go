@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // NotCalibrated is said of classes whose figures nobody has measured.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // AwaitCredits waits until what the service shows of its customer's credits is what the chain says now, or for a few

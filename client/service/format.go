@@ -7,11 +7,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
-
-// Percent writes basis points with two decimals: 9997 is "99.97".
-func Percent(bps uint16) string { return fmt.Sprintf("%d.%02d", bps/100, bps%100) }
 
 // addressOf is an address as text, and empty for none.
 func addressOf(key solana.PublicKey) string {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 const (

@@ -9,10 +9,11 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/todo"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // ErrNoNode: there is no machine at this address.
@@ -29,7 +30,7 @@ type Machine struct {
 	Earned  Earned         `json:"earned" doc:"Of leases that are not closed"`
 	Leases  []MachineLease `json:"leases" doc:"That are not closed, the newest first"`
 	Open    []Fault        `json:"faults" doc:"That are open"`
-	ToDo    []ToDo         `json:"toDo" doc:"What keeps it from earning, and what to do about it"`
+	ToDo    []todo.ToDo    `json:"toDo" doc:"What keeps it from earning, and what to do about it"`
 }
 
 // ClassTerms are what a GPU of the node's model is to reach, by the terms that the node has accepted.
@@ -78,14 +79,14 @@ func machineOf(v *view.View, n *market.Node, p *market.Provider, now int64) (Mac
 	for i := range faults {
 		out.Open = append(out.Open, DescribeFault(&faults[i]))
 	}
-	out.ToDo = ToDoOf(n, p, faults, leases, now)
+	out.ToDo = todo.Of(n, p, faults, leases, now)
 	return out, sum
 }
 
 func classOf(n *market.Node) ClassTerms {
 	out := ClassTerms{Calibrated: n.Calibrated()}
 	if out.Calibrated {
-		out.TOPS, out.Bandwidth, out.Needed = market.TOPS(n.MinOperations), market.GBs(n.MinBandwidth), Percent(market.FiguresBPS)
+		out.TOPS, out.Bandwidth, out.Needed = market.TOPS(n.MinOperations), market.GBs(n.MinBandwidth), market.Percent(market.FiguresBPS)
 	}
 	return out
 }

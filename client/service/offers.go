@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Offer is a node: what it offers, what it asks, and what is measured of it.
@@ -110,9 +110,9 @@ func measuredOf(n *market.Node) *Measured {
 		out.PricePerTOPS, out.PricePerGBs = pricePer(n, n.Operations), pricePer(n, n.Bandwidth)
 	}
 	if shares := n.ClassShares(); len(shares) > 0 {
-		out.Share = Percent(n.MeanShare())
+		out.Share = market.Percent(n.MeanShare())
 		for _, s := range shares {
-			out.Shares = append(out.Shares, Percent(s))
+			out.Shares = append(out.Shares, market.Percent(s))
 		}
 	}
 	return out
@@ -137,7 +137,7 @@ func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
 		Address: n.Address.String(), Provider: n.Provider.String(), NodeKey: n.NodeKey.String(), Model: m.ModelName(),
 		GPUs: n.Spec.Gpus, Free: n.FreeGPUs(), VRAMMiB: n.Spec.VramMib, Link: market.Interconnect(n.Spec.Interconnect).String(),
 		Region: n.Region(), Site: n.Site(), Simulated: n.Spec.Simulated == 1, Isolation: market.Isolation(n.Spec.Isolation).String(), Status: n.State().String(), Tier: n.TierAt(now),
-		Uptime: Percent(n.UptimeBps), Reputation: Percent(n.Reputation(now)), Rating: Rating(n), Price: n.Ask().String(), Score: score,
+		Uptime: market.Percent(n.UptimeBps), Reputation: market.Percent(n.Reputation(now)), Rating: Rating(n), Price: n.Ask().String(), Score: score,
 		Stake: market.GNT(n.RequiredStake).String(), Passed: n.ChecksPassed, Checks: n.ChecksTotal, Completed: n.JobsCompleted,
 		Failed: n.JobsFailed, Measured: measuredOf(n), Claimed: claimedOf(n, m),
 		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, Faults: n.PendingFaults, Registered: n.RegisteredAt,
@@ -145,9 +145,9 @@ func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
 	}
 	j.Verified = len(j.Lacks) == 0
 	if n.GuaranteedUntil != 0 {
-		j.Guarantee, j.Until = Percent(n.GuaranteeBps), n.GuaranteedUntil
+		j.Guarantee, j.Until = market.Percent(n.GuaranteeBps), n.GuaranteedUntil
 		if n.GuaranteeCountedSecs > 0 {
-			j.Kept = Percent(uint16(min(n.GuaranteeUpSecs, n.GuaranteeCountedSecs) * market.BPS / n.GuaranteeCountedSecs))
+			j.Kept = market.Percent(uint16(min(n.GuaranteeUpSecs, n.GuaranteeCountedSecs) * market.BPS / n.GuaranteeCountedSecs))
 		}
 	}
 	if !n.HealthyFor(now, now) {

@@ -1,8 +1,8 @@
 package service
 
 import (
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // PlacedOrder is an order as it is on chain: what it asks for, how far it is, and its money, USDC.

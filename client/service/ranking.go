@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // ranking is the market's nodes at one moment, the best first, as awards would have them.

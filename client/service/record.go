@@ -7,7 +7,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/audit"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/todo"
 )
 
 // MachineRecord is a node with what its last transactions say.
@@ -86,7 +87,7 @@ func checksOf(periods []audit.NodePeriod) []PeriodChecks {
 		}
 		c := PeriodChecks{
 			Period: uint64(l.Period), Report: market.ReportAddress(uint64(l.Period)).String(), At: unixOf(periods[i].Time), Passed: l.ChecksPassed, Failed: l.ChecksTotal - l.ChecksPassed,
-			UpSeconds: l.UpSeconds, Flags: append([]string{}, l.Flags.Names()...), Advice: adviceFor(l.Flags), Measured: l.Operations > 0, Tx: periods[i].Signature.String(),
+			UpSeconds: l.UpSeconds, Flags: append([]string{}, l.Flags.Names()...), Advice: todo.Advice(l.Flags), Measured: l.Operations > 0, Tx: periods[i].Signature.String(),
 		}
 		if c.Measured {
 			c.TOPS, c.Bandwidth = market.TOPS(l.Operations), market.GBs(l.Bandwidth)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // SortBy is what the answer to a search is sorted by, the best first.

@@ -3,8 +3,8 @@ package service
 import (
 	"context"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
 // Starts says how fast machines start what they are awarded.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Statistics are figures of the whole market at one moment, computed from its nodes.
@@ -92,12 +92,12 @@ func (t *tally) add(n *market.Node) {
 
 func (t *tally) figures() NodeStatistics {
 	out := t.out
-	out.Utilisation = Percent(0)
+	out.Utilisation = market.Percent(0)
 	if out.GPUs > 0 {
-		out.Utilisation = Percent(uint16(out.Leased * market.BPS / out.GPUs))
+		out.Utilisation = market.Percent(uint16(out.Leased * market.BPS / out.GPUs))
 	}
 	if m, ok := median(t.uptime); ok {
-		out.Uptime = Percent(m)
+		out.Uptime = market.Percent(m)
 	}
 	return out
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 func TestParseQuery(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sys/unix"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/internal/secret"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 var (

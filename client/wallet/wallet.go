@@ -14,10 +14,10 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 const (
@@ -160,15 +160,7 @@ func (b *Builder) Chain(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return ChainOf(chain.ClusterOf(genesis)), nil
-}
-
-// ChainOf is the name of a cluster in the wallet standard.
-func ChainOf(c chain.Cluster) string {
-	if c == chain.ClusterMainnet {
-		return "solana:mainnet"
-	}
-	return "solana:" + string(c)
+	return chain.ClusterOf(genesis).WalletStandard(), nil
 }
 
 // Funds are what the wallet itself holds.

@@ -18,9 +18,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 func main() {

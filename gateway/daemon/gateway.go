@@ -15,16 +15,6 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/clock"
-	"github.com/gantry-market/gantry/client/guest"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/market/roles"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/front"
 	"github.com/gantry-market/gantry/gateway/grants"
 	"github.com/gantry-market/gantry/gateway/issue"
@@ -34,6 +24,16 @@ import (
 	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/internal/figures"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/clock"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/roles"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // Gateway is the daemon.
@@ -104,7 +104,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err := g.openNetwork(chain.ClusterOf(genesis) == chain.ClusterLocal); err != nil {
 		return err
 	}
-	g.links, err = link.New(link.Options{Net: g.net, Keepers: g.keepers, Memory: guest.NewMemory(l.Memory), Log: g.c.Log})
+	g.links, err = link.New(link.Options{Net: g.net, Keepers: g.keepers, Memory: tunnel.NewMemory(l.Memory), Log: g.c.Log})
 	if err != nil {
 		return err
 	}

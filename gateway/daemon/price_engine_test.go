@@ -23,16 +23,16 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/client/cli"
-	"github.com/gantry-market/gantry/client/guest"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // asCommand makes the test's binary the customer's command line, so that it can be killed like any other process.
@@ -105,7 +105,7 @@ func (p *priced) machine(key solana.PrivateKey, hub *p2p.Node) {
 		if err != nil {
 			return err
 		}
-		_ = guest.Serve(ctx, c, []uint16{8080}, func(ctx context.Context, _ uint16) (net.Conn, error) {
+		_ = tunnel.Serve(ctx, c, []uint16{8080}, func(ctx context.Context, _ uint16) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", site.Listener.Addr().String())
 		})

@@ -4,9 +4,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/toll"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const namespace = "gantry_gateway"

@@ -18,11 +18,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/client/guest"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/grants"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // Options of a Server; all but Log are required.
@@ -183,7 +183,7 @@ func (s *Server) pass(c *replayed, e *grants.Entry, port records.GrantedPort) {
 		return
 	}
 	s.o.Seen("passed")
-	guest.Join(e.Lasts, c, limit.Paced(e.Lasts, there, e.Rate, e.Toll, e.In, e.Out))
+	tunnel.Join(e.Lasts, c, limit.Paced(e.Lasts, there, e.Rate, e.Toll, e.In, e.Out))
 }
 
 // alertInternal is TLS's internal_error: there is no other way to tell a client that what it wants is not there. alertDenied

@@ -25,15 +25,15 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/guest"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/grants"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
 	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // bed is a server in front of one lease, whose container is a server of this process.
@@ -331,11 +331,11 @@ func TestErrorsAreOneSentence(t *testing.T) {
 		require.Contains(t, body, says)
 		require.Equal(t, 1, strings.Count(body, "\n"))
 	}
-	b.fails(guest.ErrNothingListens)
+	b.fails(tunnel.ErrNothingListens)
 	ask(502, "Nothing in the container listens")
 	b.fails(&link.UnreachableError{Why: "the machine of this lease is not reachable now"})
 	ask(502, "The machine of this lease is not reachable now.")
-	b.fails(guest.ErrBroken)
+	b.fails(tunnel.ErrBroken)
 	ask(502, "broke")
 	b.fails(nil)
 	c := b.dial("127.0.0.1")

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/client/guest"
 	"github.com/gantry-market/gantry/gateway/issue"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/link"
 	"github.com/gantry-market/gantry/gateway/toll"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 const (
@@ -130,11 +130,11 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.As(err, &unreachable):
 		say(w, http.StatusBadGateway, upper(unreachable.Why)+".")
-	case errors.Is(err, guest.ErrNothingListens):
+	case errors.Is(err, tunnel.ErrNothingListens):
 		say(w, http.StatusBadGateway, "Nothing in the container listens on this port: the job may still be starting.")
 	case errors.Is(err, errGone):
 		say(w, http.StatusNotFound, "No lease has this address here any more.")
-	case errors.Is(err, guest.ErrNotGranted), errors.Is(err, guest.ErrBroken):
+	case errors.Is(err, tunnel.ErrNotGranted), errors.Is(err, tunnel.ErrBroken):
 		say(w, http.StatusBadGateway, upper(err.Error())+".")
 	default:
 		say(w, http.StatusBadGateway, "The container did not answer with HTTP: the job may have ended, or speaks something else on this port.")

@@ -19,12 +19,12 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // RefusedError is the error of a request that is refused; its text may be shown to the caller.

@@ -19,12 +19,12 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/gateway/front"
 	"github.com/gantry-market/gantry/gateway/grants"
 	"github.com/gantry-market/gantry/gateway/issue"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/internal/acmetest"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // bed is a gateway's public side with an issuer of its own, and an ACME server for which every name leads to it.

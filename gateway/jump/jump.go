@@ -15,10 +15,10 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/gantry-market/gantry/client/guest"
 	"github.com/gantry-market/gantry/gateway/grants"
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // Options of a Server; all but Log are required.
@@ -184,7 +184,7 @@ func (s *Server) connect(ctx context.Context, ch ssh.NewChannel, key []byte) {
 	defer cancel()
 	stop := context.AfterFunc(e.Lasts, cancel)
 	defer stop()
-	guest.Join(ctx, channelConn{Channel: channel, Conn: there}, limit.Paced(ctx, there, e.Rate, e.Toll, e.In, e.Out))
+	tunnel.Join(ctx, channelConn{Channel: channel, Conn: there}, limit.Paced(ctx, there, e.Rate, e.Toll, e.In, e.Out))
 }
 
 // lease finds what a channel wants to reach, if its key may. A client learns no names: what is not there and what is not

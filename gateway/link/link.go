@@ -12,12 +12,12 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/client/guest"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/gateway/grants"
 	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
 // UnreachableError says, for people, why a container is not reached.
@@ -35,7 +35,7 @@ type Options struct {
 	// Keepers know the addresses of nodes.
 	Keepers func() []solana.PublicKey
 	// Memory bounds what all sessions buffer.
-	Memory *guest.Memory
+	Memory *tunnel.Memory
 	Log    zerolog.Logger
 }
 
@@ -74,7 +74,7 @@ type link struct {
 	made sync.Mutex // held while a session is made
 
 	mu      sync.Mutex
-	session *guest.Session
+	session *tunnel.Session
 	used    time.Time
 	failed  error // of the last attempt
 	at      time.Time
@@ -96,7 +96,7 @@ func (l *Links) Dial(ctx context.Context, e *grants.Entry, port uint16) (net.Con
 			return nil, err
 		}
 		c, err := s.Dial(ctx, port)
-		if err == nil || try > 0 || !errors.Is(err, guest.ErrBroken) {
+		if err == nil || try > 0 || !errors.Is(err, tunnel.ErrBroken) {
 			return c, err
 		}
 		k.forget(s) // it had ended: a new one may do
@@ -160,7 +160,7 @@ func (l *Links) enter(ctx context.Context, e *grants.Entry, ssh bool) (net.Conn,
 }
 
 // get returns the session, or makes it; one caller at a time does.
-func (k *link) get(ctx context.Context, l *Links, e *grants.Entry) (*guest.Session, error) {
+func (k *link) get(ctx context.Context, l *Links, e *grants.Entry) (*tunnel.Session, error) {
 	if s, err := k.current(); s != nil || err != nil {
 		return s, err
 	}
@@ -171,9 +171,9 @@ func (k *link) get(ctx context.Context, l *Links, e *grants.Entry) (*guest.Sessi
 	}
 	// The attempt is for all who wait: it does not end with the one who happens to make it.
 	stream, err := l.enter(context.WithoutCancel(ctx), e, false)
-	var s *guest.Session
+	var s *tunnel.Session
 	if err == nil {
-		s, err = guest.NewSession(stream, l.o.Memory, window)
+		s, err = tunnel.NewSession(stream, l.o.Memory, window)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -193,7 +193,7 @@ func (k *link) get(ctx context.Context, l *Links, e *grants.Entry) (*guest.Sessi
 }
 
 // current is the session that lives, or the error of an attempt that has just failed; neither otherwise.
-func (k *link) current() (*guest.Session, error) {
+func (k *link) current() (*tunnel.Session, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.session != nil {
@@ -211,7 +211,7 @@ func (k *link) current() (*guest.Session, error) {
 	return nil, nil
 }
 
-func (k *link) forget(s *guest.Session) {
+func (k *link) forget(s *tunnel.Session) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.session == s {

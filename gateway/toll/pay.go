@@ -11,10 +11,10 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"golang.org/x/time/rate"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Transactions reads a final transaction. Error: chain.ErrNotFound.

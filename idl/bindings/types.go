@@ -4307,7 +4307,7 @@ func UnmarshalGuaranteeResolved(buf []byte) (*GuaranteeResolved, error) {
 	return obj, nil
 }
 
-// The block that made an instant: what the instant is a hash over. `client/market/instant.Draw` is its twin in Go.
+// The block that made an instant: what the instant is a hash over. `sdk/market/instant.Draw` is its twin in Go.
 type InstantBlock struct {
 	Period uint64 `json:"period"`
 

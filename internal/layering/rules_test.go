@@ -26,26 +26,27 @@ type rule struct {
 }
 
 var rules = []rule{
-	{name: "records import nothing of ours", from: []string{"client/records/..."}, only: []string{"client/records/..."}},
-	{name: "messages import only records and attest", from: []string{"client/messages/..."}, only: []string{"client/messages/...", "client/records", "attest"}},
+	{name: "records import nothing of ours", from: []string{"sdk/records/..."}, only: []string{"sdk/records/..."}},
+	{name: "messages import only records and attest", from: []string{"sdk/messages/..."}, only: []string{"sdk/messages/...", "sdk/records", "attest"}},
 	{name: "attest imports nothing outside attest", from: []string{"attest/..."}, only: []string{"attest/..."}},
 	{name: "the bindings import nothing of ours", from: []string{bindings}, only: []string{}, tests: true},
 	{name: "the store's file format imports nothing of ours", from: []string{"internal/boltstore"}, only: []string{}, tests: true},
 	{name: "the check of options imports nothing of ours", from: []string{"internal/options"}, only: []string{}},
 	{name: "the printing of foreign text imports nothing of ours", from: []string{"internal/printable"}, only: []string{}},
-	{name: "the client imports no keeper, no agent and no local network", from: []string{"client/..."}, never: []string{"keeper/...", "agent/...", "localnet/..."}},
-	{name: "gateways import neither keepers nor agents", from: []string{"gateway/..."}, never: []string{"keeper/...", "agent/..."}, tests: true},
-	{name: "nothing but local networks imports gateways", from: []string{"..."}, not: []string{"gateway/...", "localnet/..."}, never: []string{"gateway/..."}},
-	{name: "keepers do not import agents", from: []string{"keeper/..."}, never: []string{"agent/..."}, tests: true},
-	{name: "agents do not import keepers", from: []string{"agent/..."}, never: []string{"keeper/..."}, tests: true},
+	{name: "the SDK imports none of the programs", from: []string{"sdk/..."}, never: []string{"client/...", "keeper/...", "agent/...", "gateway/...", "localnet/..."}},
+	{name: "client imports neither keepers, agents nor gateways", from: []string{"client/..."}, never: []string{"keeper/...", "agent/...", "gateway/..."}, tests: true},
+	{name: "keepers import neither client, agents nor gateways", from: []string{"keeper/..."}, never: []string{"client/...", "agent/...", "gateway/..."}, tests: true},
+	{name: "agents import neither client, keepers nor gateways", from: []string{"agent/..."}, never: []string{"client/...", "keeper/...", "gateway/..."}, tests: true},
+	{name: "gateways import neither client, keepers nor agents", from: []string{"gateway/..."}, never: []string{"client/...", "keeper/...", "agent/..."}, tests: true},
+	{name: "the page imports nothing of ours", from: []string{"web"}, only: []string{}},
 	{
 		name: "production code imports no local network and no test helpers",
 		from: []string{"..."}, not: []string{"localnet/...", "internal/testkit/..."},
 		never: []string{"localnet/...", "internal/testkit/..."},
 	},
 	{name: "nothing imports a command", from: []string{"..."}, never: []string{".../cmd/..."}, tests: true},
-	{name: "examples use what programs of other people can use", from: []string{"examples/..."}, only: []string{"client/...", "attest/...", bindings}},
-	{name: "the market's rules and instructions read no chain", from: []string{"client/market", "client/market/ix"}, never: []string{"client/chain", "client/txm", "client/watch"}},
+	{name: "examples use what programs of other people can use", from: []string{"examples/..."}, only: []string{"sdk/...", "client/...", "attest/...", bindings}},
+	{name: "the market's rules and instructions read no chain", from: []string{"sdk/market", "sdk/market/ix"}, never: []string{"sdk/chain", "sdk/txm", "sdk/watch"}},
 }
 
 // problem is a broken rule. What names the file and the import or function, and is what an exception is for.

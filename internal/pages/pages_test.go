@@ -140,7 +140,7 @@ func bases(p page) []string {
 // placeholder is a part of a path that stands for any: `program/tests/tests/NAME.rs`.
 var placeholder = regexp.MustCompile(`(^|/)[A-Z]+(\.|/|$)`)
 
-// declared reports whether a name such as client/market.Cost is declared in that package.
+// declared reports whether a name such as sdk/market.Cost is declared in that package.
 func declared(t *testing.T, name string) bool {
 	dir, identifier, ok := strings.Cut(name, ".")
 	if !ok {
@@ -189,7 +189,7 @@ func TestEveryPathExists(t *testing.T) {
 // in a first column, and what is there exists.
 func TestPackageTables(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| (`[a-z0-9/-]+`(?:, `[a-z0-9/-]+`)*) \\|")
-	for _, dir := range []string{"agent", "client", "keeper", "localnet"} {
+	for _, dir := range []string{"agent", "client", "keeper", "localnet", "sdk"} {
 		text, err := os.ReadFile(filepath.Join(root, dir, "README.md"))
 		if err != nil {
 			t.Fatal(err)
@@ -287,7 +287,7 @@ func TestEveryCommandExists(t *testing.T) {
 			sources[program] += string(text)
 		}
 		if strings.Contains(sources[program], "browserwallet.NewFlag()") { // a flag that programs share
-			text, err := os.ReadFile(filepath.Join(root, "client/browserwallet/flag.go"))
+			text, err := os.ReadFile(filepath.Join(root, "sdk/browserwallet/flag.go"))
 			if err != nil {
 				t.Fatal(err)
 			}

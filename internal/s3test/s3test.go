@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/internal/s3server"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // Credentials of the server.

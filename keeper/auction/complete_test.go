@@ -7,8 +7,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/store"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // stoppedOrder is an order for two nodes of which a keeper awards the first and no other, from the second on that it has

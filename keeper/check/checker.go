@@ -11,16 +11,16 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/committee"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/measure"
 	"github.com/gantry-market/gantry/keeper/schedule"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/committee"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // CheckerOptions of a Checker.

@@ -16,10 +16,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/schedule"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // wire is a node on a real connection that does with each question what do says.
@@ -28,7 +28,7 @@ type wire struct {
 	do   func(s network.Stream, req messages.ChallengeRequest)
 }
 
-// frames of a request's envelope, as client/p2p writes them.
+// frames of a request's envelope, as sdk/p2p writes them.
 type envelope struct {
 	_       struct{} `cbor:",toarray"`
 	Version uint

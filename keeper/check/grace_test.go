@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/schedule"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // passing lets time pass when somebody waits, and at no other time.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // A node may not choose by which questions it is judged, and nobody else may choose it for the node. Both look alike in

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // inventory checks the node's hardware and health. A node that is up and does not show its inventory is not healthy.

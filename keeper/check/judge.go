@@ -6,9 +6,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // Shares of what is claimed on chain below which it is not given: drivers and systems keep some memory for themselves.

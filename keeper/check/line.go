@@ -8,11 +8,11 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	format "github.com/gantry-market/gantry/client/line"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/line"
+	format "github.com/gantry-market/gantry/sdk/line"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Liner measures a node's line at an instant that draws it. *line.Member is one.

@@ -10,11 +10,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/measure"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Measurer measures a node at an instant whose block was seen at saw. *measure.Member is one.

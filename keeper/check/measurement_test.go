@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/market/ix"
-	asking "github.com/gantry-market/gantry/client/measure"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/measure"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	asking "github.com/gantry-market/gantry/sdk/measure"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // measurer says what became of measurements, and remembers what was asked.

@@ -3,8 +3,8 @@ package check
 import (
 	"time"
 
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // sealDue seals every period that is over.

@@ -3,7 +3,7 @@ package check
 import (
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Timing is how often nodes are checked.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/store"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 func TestAgreement(t *testing.T) {

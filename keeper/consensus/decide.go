@@ -3,8 +3,8 @@ package consensus
 import (
 	"time"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/report"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // phase is how far a keeper is with the report of a period.

@@ -6,9 +6,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // A restart makes the same set again, to the byte, and signs the same manifest.

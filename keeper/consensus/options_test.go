@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // An engine without something that it needs is not made, and the error says what is missing.

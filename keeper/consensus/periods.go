@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // poolPeriods is for how many sealed periods the single statements of other keepers are held. Each keeper has its own in

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/gantry-market/gantry/client/txerr"
+	"github.com/gantry-market/gantry/sdk/txerr"
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Kind names what an action does; it is the instruction's name.

@@ -6,9 +6,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/keeper/match"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // evidenceFixture is a node with evidence of tier 2 and two devices, whose claims the case fills in.

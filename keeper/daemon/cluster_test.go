@@ -6,8 +6,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // A keeper whose endpoints are of two clusters does not start, so that it signs for neither.

@@ -10,13 +10,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/consensus"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
 	"github.com/gantry-market/gantry/keeper/signing"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 // Config of a keeper. Zero durations take what Timing.For makes of the market's parameters.

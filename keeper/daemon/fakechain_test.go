@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gantry-market/gantry/client/txerr"
+	"github.com/gantry-market/gantry/sdk/txerr"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 // fakeChain holds the market in memory and executes report_vote and report_apply as the program does. Every keeper's

@@ -12,16 +12,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	chainclock "github.com/gantry-market/gantry/client/clock"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/market/roles"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
-	"github.com/gantry-market/gantry/client/txm"
-	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/internal/figures"
 	"github.com/gantry-market/gantry/keeper/auction"
 	"github.com/gantry-market/gantry/keeper/award"
@@ -37,6 +27,16 @@ import (
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
+	"github.com/gantry-market/gantry/sdk/chain"
+	chainclock "github.com/gantry-market/gantry/sdk/clock"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/roles"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
+	"github.com/gantry-market/gantry/sdk/txm"
+	"github.com/gantry-market/gantry/sdk/watch"
 )
 
 // Keeper is one running keeper.

@@ -3,9 +3,9 @@ package daemon
 import (
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market/instant"
 	"github.com/gantry-market/gantry/keeper/check"
 	"github.com/gantry-market/gantry/keeper/measure"
+	"github.com/gantry-market/gantry/sdk/market/instant"
 )
 
 // openMeasure makes what measures nodes; nil where none is measured.

@@ -7,10 +7,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/roles"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/keeper/auction"
 	"github.com/gantry-market/gantry/keeper/award"
 	"github.com/gantry-market/gantry/keeper/check"
@@ -22,6 +18,10 @@ import (
 	"github.com/gantry-market/gantry/keeper/outage"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/roles"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // openProofs reads the proofs that the store keeps.

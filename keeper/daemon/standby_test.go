@@ -13,9 +13,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/signing"
 	"github.com/gantry-market/gantry/keeper/store"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // A keeper that stands by is healthy and not ready, says why, and gives its address to the keeper that works.

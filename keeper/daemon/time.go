@@ -6,8 +6,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/client/chain"
-	chainclock "github.com/gantry-market/gantry/client/clock"
+	"github.com/gantry-market/gantry/sdk/chain"
+	chainclock "github.com/gantry-market/gantry/sdk/clock"
 )
 
 // chainTime is the chain's time, which everything that is agreed on chain is compared with. The machine's date decides

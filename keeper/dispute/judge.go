@@ -3,7 +3,7 @@ package dispute
 import (
 	"fmt"
 
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Facts are what a keeper knows of a disputed lease.

@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
 	"github.com/gantry-market/gantry/attest/snp/snptest"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // change alters what a machine answers, and signs it again.

@@ -17,9 +17,9 @@ import (
 	"github.com/gantry-market/gantry/attest/nvgpu"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/tpm"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/options"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Service judges bundles. It is safe for concurrent use.

@@ -20,8 +20,8 @@ import (
 	"github.com/gantry-market/gantry/attest/nvgpu/nvgputest"
 	"github.com/gantry-market/gantry/attest/policy"
 	"github.com/gantry-market/gantry/attest/snp/snptest"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // machine is a node with two GPUs, as real as its test makes it.

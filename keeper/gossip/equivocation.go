@@ -6,12 +6,12 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/roles"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/roles"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // maxEquivocation bounds a message of the equivocation topic, bytes.

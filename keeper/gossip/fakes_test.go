@@ -7,13 +7,13 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/keeper/store"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // emptyStore has sealed ten periods and signed nothing.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/keeper/schedule"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // peersEvery is how often the keepers' addresses are looked up.

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	format "github.com/gantry-market/gantry/client/line"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
+	format "github.com/gantry-market/gantry/sdk/line"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // BenchmarkCheck is one check, both directions, between two peers of one process: cpu-ms has both sides, which do much the same.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	format "github.com/gantry-market/gantry/client/line"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/options"
+	format "github.com/gantry-market/gantry/sdk/line"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // Network reaches nodes by their keys.

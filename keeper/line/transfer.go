@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	format "github.com/gantry-market/gantry/client/line"
-	"github.com/gantry-market/gantry/client/messages"
+	format "github.com/gantry-market/gantry/sdk/line"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // transfer is one direction of a check.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/match"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // start is a moment at which drawn nodes are from new to fully aged.

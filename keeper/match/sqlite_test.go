@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite" // a database to compare with
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/match"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // table is the market in SQLite, in memory, with the indexes that these queries want. Scores and reputations are worked

@@ -13,11 +13,11 @@ import (
 	agent "github.com/gantry-market/gantry/agent/measure"
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/attest/measure/processor"
-	"github.com/gantry-market/gantry/client/market/instant"
-	asking "github.com/gantry-market/gantry/client/measure"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	asking "github.com/gantry-market/gantry/sdk/measure"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // What a machine may do in place of the agent.

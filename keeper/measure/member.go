@@ -10,13 +10,13 @@ import (
 	"github.com/rs/zerolog"
 
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/client/market/instant"
-	asking "github.com/gantry-market/gantry/client/measure"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	asking "github.com/gantry-market/gantry/sdk/measure"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
-// What came of a measurement, as client/measure says it. Refused means here that nothing on chain excuses the node.
+// What came of a measurement, as sdk/measure says it. Refused means here that nothing on chain excuses the node.
 type (
 	Outcome      = asking.Outcome
 	Result       = asking.Result
@@ -48,7 +48,7 @@ type Options struct {
 	// Owes says, when the node has not done what it was asked for, whether it had to: false when a lease is live or has
 	// been, or when it had left before the block (docs/adr/0018-instants.md).
 	Owes func(node solana.PublicKey, at instant.Instant) bool
-	// Rand, Now, Slack, Pause and Wait are those of client/measure.
+	// Rand, Now, Slack, Pause and Wait are those of sdk/measure.
 	Rand               io.Reader
 	Now                func() time.Time
 	Slack, Pause, Wait time.Duration

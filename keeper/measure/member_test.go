@@ -11,10 +11,10 @@ import (
 
 	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/attest/measure/processor"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 func TestOptionsAreComplete(t *testing.T) {

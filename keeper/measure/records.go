@@ -11,8 +11,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	asking "github.com/gantry-market/gantry/client/measure"
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	asking "github.com/gantry-market/gantry/sdk/measure"
 )
 
 const (

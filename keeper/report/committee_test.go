@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/gantry-market/gantry/client/market/committee"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/sdk/market/committee"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // strategy is what dishonest keepers sign; all of them do the same, knowing who sits where.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // count counts a set, node by node.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // evidence sets tier and evidence hash. Keepers ask with challenges of their own, so each holds another bundle, and

@@ -1,6 +1,6 @@
 // Package schedule says when a keeper does what: the order in which keepers try the same thing (Rank, Stagger), how
 // often they look for something to do (Every, OnChange) and how they do several things at a time (Runner). At which
-// moment of a period nodes are asked for work is in client/market/instant.
+// moment of a period nodes are asked for work is in sdk/market/instant.
 //
 // A running keeper uses goroutines and the wall clock (System). A simulation gives its own Runner, which runs one task
 // at a time in virtual time, so that the same code does the same thing for the same seed. A component that takes a

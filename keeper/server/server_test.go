@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/figures"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 func get(t *testing.T, url string) (int, string) {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // ErrAddress: the address of a signer cannot be read.

@@ -10,9 +10,9 @@ import (
 	bin "github.com/gagliardetto/binary"
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/store"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Transactions are the instructions of the market that a running keeper sends. Those that move a bond, or act for a

@@ -6,8 +6,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // addNode puts a node with an ask on the market, with its provider.

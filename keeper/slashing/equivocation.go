@@ -5,8 +5,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/crank"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // equivocation proves that a keeper has equivocated, and reports whether nothing is left to do: it is expelled, or has

@@ -8,7 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // about is a statement about one of many things, with all fields.

@@ -9,7 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 func bidStore(t *testing.T, path string) *Store {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Where a file may not grow, nothing is promised that is not kept, the error names the reason, and the file is sound.

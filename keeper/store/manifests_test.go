@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 var one, other = SetRef{Count: 3, Size: 90, Digest: [32]byte{1}}, SetRef{Count: 2, Size: 60, Digest: [32]byte{2}}

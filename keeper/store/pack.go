@@ -6,8 +6,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // A keeper of a large market signs tens of thousands of statements a period and keeps them for a day. An entry each has

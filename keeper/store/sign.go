@@ -8,8 +8,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Signed is a statement of this keeper with its signature.

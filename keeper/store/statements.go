@@ -7,8 +7,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // signedSize is a statement with its signature, in bytes.

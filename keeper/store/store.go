@@ -11,8 +11,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Schema is the layout of the file.

@@ -7,8 +7,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/internal/boltstore"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Vote stores the root that the keeper is about to vote for, or to move its vote to, with the proposal that led to it.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/invariants"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // holder is a line of the balance table.
@@ -23,8 +23,8 @@ type holder struct {
 // holding is what a holder has.
 type holding struct {
 	sol  chain.Lamports
-	usdc sdk.USDC
-	gnt  sdk.GNT
+	usdc market.USDC
+	gnt  market.GNT
 }
 
 // holders are all wallets that take part, and the account that fees end up in.
@@ -44,7 +44,7 @@ func (d *demo) holders() []holder {
 		all = append(all, holder{name: k.Name, key: k.Address()})
 	}
 	return append(all, holder{name: "guardian", key: w.Guardian.Address()}, holder{name: "treasury", key: w.Treasury.Address()},
-		holder{name: "market fees", key: sdk.FeeVaultAddress(), vault: true})
+		holder{name: "market fees", key: market.FeeVaultAddress(), vault: true})
 }
 
 // count reads what every holder has. Tokens come from the snapshot, so that they are of one moment.
@@ -57,11 +57,11 @@ func (d *demo) count(ctx context.Context, s invariants.Snapshot) (map[solana.Pub
 		}
 		have := holding{sol: sol}
 		if h.vault {
-			have.usdc = sdk.USDC(s.Tokens[h.key].Amount)
+			have.usdc = market.USDC(s.Tokens[h.key].Amount)
 		} else {
 			mints := d.net.Mints()
-			have.usdc = sdk.USDC(s.Tokens[sdk.TokenAddress(h.key, mints.Payment)].Amount)
-			have.gnt = sdk.GNT(s.Tokens[sdk.TokenAddress(h.key, mints.Stake)].Amount)
+			have.usdc = market.USDC(s.Tokens[market.TokenAddress(h.key, mints.Payment)].Amount)
+			have.gnt = market.GNT(s.Tokens[market.TokenAddress(h.key, mints.Stake)].Amount)
 		}
 		all[h.key] = have
 	}

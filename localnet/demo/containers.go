@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/agent/runtime"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // containerWait bounds waits for containers, whose image is fetched first.
@@ -100,7 +100,7 @@ func (d *demo) visits(ctx context.Context, image string, size int64, ordered fun
 	if len(deployed.Leases) != 1 {
 		return fmt.Errorf("%d leases for one container: %s", len(deployed.Leases), out.Stdout)
 	}
-	lease, err := d.leaseWhere(ctx, containerWait, deployed.Leases[0].Address, "to run", func(l sdk.Lease, _ bool) bool { return l.State() == sdk.LeaseRunning })
+	lease, err := d.leaseWhere(ctx, containerWait, deployed.Leases[0].Address, "to run", func(l market.Lease, _ bool) bool { return l.State() == market.LeaseRunning })
 	if err != nil {
 		return err
 	}
@@ -121,16 +121,16 @@ func (d *demo) visits(ctx context.Context, image string, size int64, ordered fun
 	if _, err := d.gantry(ctx, customer, "stop", lease.Address.String()); err != nil {
 		return err
 	}
-	for _, l := range []sdk.Lease{lease, hostile} {
-		if _, err := d.leaseWhere(ctx, containerWait, l.Address, "to be over", func(l sdk.Lease, exists bool) bool {
-			return !exists || l.State() == sdk.LeaseEnded
+	for _, l := range []market.Lease{lease, hostile} {
+		if _, err := d.leaseWhere(ctx, containerWait, l.Address, "to be over", func(l market.Lease, exists bool) bool {
+			return !exists || l.State() == market.LeaseEnded
 		}); err != nil {
 			return err
 		}
 	}
 	for _, of := range []struct {
 		step  int
-		lease sdk.Lease
+		lease market.Lease
 	}{{step, lease}, {hostileStep, hostile}} {
 		if err := d.closed(ctx, of.step, of.lease); err != nil {
 			return err

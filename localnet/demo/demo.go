@@ -12,13 +12,13 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/internal/s3server"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // ErrExpectations means that the demo came to its end and something in it was not as expected.
@@ -104,7 +104,7 @@ func Run(parent context.Context, opts Options) (err error) {
 func (d *demo) open(ctx context.Context) error {
 	params := seed.Params()
 	params.ReportRetentionSecs = uint32(seed.ShortRetention / time.Second)
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	why, err := withoutContainers(ctx)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (d *demo) open(ctx context.Context) error {
 		d.unneeded[m.Name] = make(chan struct{})
 	}
 	d.view = view.New(view.Options{Log: d.opts.Log.Level(zerolog.ErrorLevel)})
-	d.out.begin(fmt.Sprintf("%s starts: %s", n.EngineKind(), n.At.RPC), "program "+short(sdk.ProgramID)+" · market, 2 mints, 2 GPU models")
+	d.out.begin(fmt.Sprintf("%s starts: %s", n.EngineKind(), n.At.RPC), "program "+short(market.ProgramID)+" · market, 2 mints, 2 GPU models")
 	return nil
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // falseClaim follows a node that claims an H100 and computes far too slowly: no measurement of a row shows its class, and a
@@ -22,15 +22,15 @@ func (d *demo) falseClaim(ctx context.Context) error {
 		return err
 	}
 	params := d.net.Params()
-	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, and none of %d measurements shows one", fault.Period, node.Name, sdk.SlowPeriods(&params)), "flag SLOW, "+d.voters(fault.Period))
+	step := d.out.begin(fmt.Sprintf("report %d: %s claims an H100, and none of %d measurements shows one", fault.Period, node.Name, market.SlowPeriods(&params)), "flag SLOW, "+d.voters(fault.Period))
 	d.expect.that(records.Flags(fault.Flags)&records.FlagSlow != 0, "the false H100 is caught by its figures", "flags %v", fault.Flags)
 	if n, ok := d.view.Node(node.Address); d.expect.that(ok, "the false H100 can be read") {
-		share := sdk.ShareBPS(n.Operations, n.Bandwidth, n.MinOperations, n.MinBandwidth)
-		d.expect.that(n.Operations > 0 && share < sdk.FiguresBPS, "the false H100's figures are on chain, and less than its class", "%s", n.FiguresText())
+		share := market.ShareBPS(n.Operations, n.Bandwidth, n.MinOperations, n.MinBandwidth)
+		d.expect.that(n.Operations > 0 && share < market.FiguresBPS, "the false H100's figures are on chain, and less than its class", "%s", n.FiguresText())
 	}
 	if err := d.until(ctx, 10*time.Second, node.Name+" to be suspended", func(v *view.View) bool {
 		n, ok := v.Node(node.Address)
-		return ok && n.State() == sdk.NodeSuspended
+		return ok && n.State() == market.NodeSuspended
 	}); err != nil {
 		return err
 	}

@@ -9,19 +9,19 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 var solanaZero solana.PublicKey
 
 // waitFault waits until a fault of the node is open; lease is zero for a fault of the node alone.
-func (d *demo) waitFault(ctx context.Context, node, lease solana.PublicKey) (sdk.Fault, error) {
-	var found sdk.Fault
+func (d *demo) waitFault(ctx context.Context, node, lease solana.PublicKey) (market.Fault, error) {
+	var found market.Fault
 	err := d.until(ctx, 60*time.Second, "a fault of node "+short(node), func(v *view.View) bool {
 		for _, f := range v.FaultsOf(node) {
 			if f.Lease == lease {
@@ -52,7 +52,7 @@ func (d *demo) voters(period uint64) string {
 }
 
 // slashed waits until a fault is applied after its appeal window, and checks where the stake went.
-func (d *demo) slashed(ctx context.Context, step int, fault sdk.Fault) (*bindings.SlashApplied, error) {
+func (d *demo) slashed(ctx context.Context, step int, fault market.Fault) (*bindings.SlashApplied, error) {
 	err := d.until(ctx, 40*time.Second, "fault "+short(fault.Address)+" to be applied", func(v *view.View) bool {
 		f, ok := v.Fault(fault.Address)
 		return !ok || f.Applied()
@@ -75,11 +75,11 @@ func (d *demo) slashed(ctx context.Context, step int, fault sdk.Fault) (*binding
 	equal(d.expect, event.Amount, fault.Amount, "the slash of "+short(fault.Node)+" takes the fault's amount")
 	equal(d.expect, event.Pool+event.Finder+event.Burned, event.Amount, "the victims' and the finder's part and what was burned are the whole slash")
 	d.expect.that(event.Burned >= event.Amount-event.Amount/2, "at least half of the slash is burned")
-	d.expect.that(event.Finder <= event.Amount*uint64(fault.FinderBps)/sdk.BPS, "the finder gets no more than its share")
+	d.expect.that(event.Finder <= event.Amount*uint64(fault.FinderBps)/market.BPS, "the finder gets no more than its share")
 	applied := event.ClaimsUntil - int64(fault.ClaimSecs)
 	d.expect.that(applied >= fault.ApplicableAt, "the slash waited for the appeal window", "applied at %d, allowed from %d", applied, fault.ApplicableAt)
 	d.out.note(step, fmt.Sprintf("slashed %s GNT after the appeal window: for those it harmed %s · finder %s · burned %s   %s",
-		sdk.GNT(event.Amount), sdk.GNT(event.Pool), sdk.GNT(event.Finder), sdk.GNT(event.Burned), tx(done.Signature)))
+		market.GNT(event.Amount), market.GNT(event.Pool), market.GNT(event.Finder), market.GNT(event.Burned), tx(done.Signature)))
 	return event, nil
 }
 
@@ -93,7 +93,7 @@ type opened struct {
 }
 
 // readOpening finds the transaction that opened a fault and reads leaf and proof from its own bytes.
-func (d *demo) readOpening(ctx context.Context, fault sdk.Fault) (opened, error) {
+func (d *demo) readOpening(ctx context.Context, fault market.Fault) (opened, error) {
 	history, err := d.past(ctx, fault.Address)
 	if err != nil {
 		return opened{}, err
@@ -148,7 +148,7 @@ func (o *opened) parse(data []byte) error {
 
 // printProof shows why a node is slashed, and checks it without trusting any keeper: the leaf, the path to the root
 // that more than two thirds of the bonds voted for, and the statements that the keepers signed.
-func (d *demo) printProof(ctx context.Context, step int, fault sdk.Fault) error {
+func (d *demo) printProof(ctx context.Context, step int, fault market.Fault) error {
 	o, err := d.readOpening(ctx, fault)
 	if err != nil {
 		return err

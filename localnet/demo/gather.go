@@ -7,12 +7,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // deposit is what each customer puts in.
-const deposit = 100 * sdk.OneUSDC
+const deposit = 100 * market.OneUSDC
 
 // gather registers all participants: keepers with bonds, providers with stakes and machines, customers with money.
 func (d *demo) gather(ctx context.Context) error {
@@ -27,7 +27,7 @@ func (d *demo) gather(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.out.begin(fmt.Sprintf("%d keepers bond %s GNT each and are active", keeperCount, sdk.GNT(d.net.Params().MinBond)), "quorum more than 2/3")
+		d.out.begin(fmt.Sprintf("%d keepers bond %s GNT each and are active", keeperCount, market.GNT(d.net.Params().MinBond)), "quorum more than 2/3")
 		return nil
 	})
 	group.Go(func() error {
@@ -56,7 +56,7 @@ func (d *demo) gather(ctx context.Context) error {
 			}
 			return d.until(groupCtx, 10*time.Second, customer.Name+"'s deposit", func(v *view.View) bool {
 				c, ok := v.CreditsOf(customer.Address())
-				return ok && sdk.USDC(c.Balance) == deposit
+				return ok && market.USDC(c.Balance) == deposit
 			})
 		})
 	}

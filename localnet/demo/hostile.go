@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/machine"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // hostileScript asks all its arguments at once and prints who answers, then tries to forge packets.
@@ -26,7 +26,7 @@ var web = net.JoinHostPort(machine.Web, machine.Port)
 
 // hostileContainer rents a second container on the machine, which tries to reach what it must not: private ranges, the metadata
 // service, the machine itself, the registry, and the lease beside it.
-func (d *demo) hostileContainer(ctx context.Context, customer seed.Wallet, node *network.Machine, victim sdk.Lease, image string, ordered func()) (lease sdk.Lease, step int, err error) {
+func (d *demo) hostileContainer(ctx context.Context, customer seed.Wallet, node *network.Machine, victim market.Lease, image string, ordered func()) (lease market.Lease, step int, err error) {
 	neighbour, gateway, err := d.addresses(ctx, customer, victim.Address.String())
 	if err != nil {
 		return lease, 0, err
@@ -48,7 +48,7 @@ func (d *demo) hostileContainer(ctx context.Context, customer seed.Wallet, node 
 	group.Go(func() error {
 		err := d.until(groupCtx, containerWait, "the hostile container's lease", func(v *view.View) bool {
 			for _, l := range v.LeasesOfNode(node.Address) {
-				if l.Address != victim.Address && l.Customer == victim.Customer && (l.State() == sdk.LeaseRunning || l.State() == sdk.LeaseEnded) {
+				if l.Address != victim.Address && l.Customer == victim.Customer && (l.State() == market.LeaseRunning || l.State() == market.LeaseEnded) {
 					lease = l
 					return true
 				}

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // jobScript is a small computation with output worth showing: gradient descent on one number.
@@ -34,9 +34,9 @@ func (d *demo) smallJob(ctx context.Context) error {
 		text = jobOutput(out.Stderr)
 		return err
 	})
-	var lease sdk.Lease
+	var lease market.Lease
 	group.Go(func() error {
-		lease, err = d.lease(groupCtx, 50*time.Second, customer.Address(), node.Address, sdk.LeaseRunning, sdk.LeaseEnded)
+		lease, err = d.lease(groupCtx, 50*time.Second, customer.Address(), node.Address, market.LeaseRunning, market.LeaseEnded)
 		if err != nil {
 			return err
 		}
@@ -44,13 +44,13 @@ func (d *demo) smallJob(ctx context.Context) error {
 		if err := d.describeAward(groupCtx, step, lease, node); err != nil {
 			return err
 		}
-		lease, err = d.leaseWhere(groupCtx, 40*time.Second, lease.Address, "to be over and paid", func(l sdk.Lease, exists bool) bool {
-			return !exists || (l.State() == sdk.LeaseEnded && l.Paid > 0)
+		lease, err = d.leaseWhere(groupCtx, 40*time.Second, lease.Address, "to be over and paid", func(l market.Lease, exists bool) bool {
+			return !exists || (l.State() == market.LeaseEnded && l.Paid > 0)
 		})
 		if err != nil {
 			return err
 		}
-		equal(d.expect, lease.Reason(), sdk.EndedJobDone, "the small job's lease ended with its job")
+		equal(d.expect, lease.Reason(), market.EndedJobDone, "the small job's lease ended with its job")
 		return d.rate(groupCtx, step, customer, lease, 5)
 	})
 	if err := group.Wait(); err != nil {
@@ -66,7 +66,7 @@ func (d *demo) smallJob(ctx context.Context) error {
 	}
 	close(d.unneeded[honestA100])
 	close(d.unneeded[rivalA100])
-	ok, err := d.settledBy(ctx, lease.Address, sdk.SourceReceipt)
+	ok, err := d.settledBy(ctx, lease.Address, market.SourceReceipt)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (d *demo) longLease(ctx context.Context) error {
 	if _, err := d.gantry(ctx, customer, order.args()...); err != nil {
 		return err
 	}
-	lease, err := d.lease(ctx, 15*time.Second, customer.Address(), node.Address, sdk.LeaseRunning)
+	lease, err := d.lease(ctx, 15*time.Second, customer.Address(), node.Address, market.LeaseRunning)
 	if err != nil {
 		return err
 	}
@@ -95,11 +95,11 @@ func (d *demo) longLease(ctx context.Context) error {
 	if err := d.describeAward(ctx, step, lease, node); err != nil {
 		return err
 	}
-	paid, err := d.leaseWhere(ctx, 40*time.Second, lease.Address, "to be paid by a report", func(l sdk.Lease, exists bool) bool { return !exists || l.PaidSecs > 0 })
+	paid, err := d.leaseWhere(ctx, 40*time.Second, lease.Address, "to be paid by a report", func(l market.Lease, exists bool) bool { return !exists || l.PaidSecs > 0 })
 	if err != nil {
 		return err
 	}
-	d.out.note(step, fmt.Sprintf("a final report verified %d s, paid %s USDC so far", paid.VerifiedSecs, sdk.USDC(paid.Paid).Exact()))
+	d.out.note(step, fmt.Sprintf("a final report verified %d s, paid %s USDC so far", paid.VerifiedSecs, market.USDC(paid.Paid).Exact()))
 	// The containers' orders come before the pause, or they would be refused.
 	select {
 	case <-d.contained:
@@ -108,7 +108,7 @@ func (d *demo) longLease(ctx context.Context) error {
 	}
 	if err := d.pauseAnd(ctx, func(ctx context.Context) error {
 		stop := d.out.begin(customer.Name+" stops its lease early, in a paused market", fmt.Sprintf("after %d s of 3600 s", time.Now().Unix()-lease.StartedAt))
-		free := func() sdk.USDC {
+		free := func() market.USDC {
 			c, _ := d.view.CreditsOf(customer.Address())
 			return c.Free()
 		}
@@ -116,7 +116,7 @@ func (d *demo) longLease(ctx context.Context) error {
 		if _, err := d.gantry(ctx, customer, "stop", lease.Address.String()); err != nil {
 			return err
 		}
-		if _, err := d.lease(ctx, 10*time.Second, customer.Address(), node.Address, sdk.LeaseEnded); err != nil {
+		if _, err := d.lease(ctx, 10*time.Second, customer.Address(), node.Address, market.LeaseEnded); err != nil {
 			return err
 		}
 		d.out.note(stop, fmt.Sprintf("%s USDC of its reservation are free again at once", free()-was))
@@ -136,7 +136,7 @@ func (d *demo) longLease(ctx context.Context) error {
 		return err
 	}
 	close(d.unneeded[honestH100])
-	ok, err := d.settledBy(ctx, lease.Address, sdk.SourceReport)
+	ok, err := d.settledBy(ctx, lease.Address, market.SourceReport)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // audits collects what is audited at the end.
@@ -36,7 +36,7 @@ func (l *audits) add(of audited) {
 }
 
 // describeAward says who got an order, from the award's own event.
-func (d *demo) describeAward(ctx context.Context, step int, lease sdk.Lease, node *network.Machine) error {
+func (d *demo) describeAward(ctx context.Context, step int, lease market.Lease, node *network.Machine) error {
 	history, err := d.past(ctx, lease.Address)
 	if err != nil {
 		return err
@@ -52,13 +52,13 @@ func (d *demo) describeAward(ctx context.Context, step int, lease sdk.Lease, nod
 		}
 	}
 	d.out.note(step, fmt.Sprintf("awarded to %s (%s) at %s $/GPU-h by %s, score %d   %s",
-		node.Name, short(lease.Node), sdk.PricePerHour(event.Price), keeper, event.Score, tx(award.Signature)))
+		node.Name, short(lease.Node), market.PricePerHour(event.Price), keeper, event.Score, tx(award.Signature)))
 	return nil
 }
 
 // closed waits until a lease is closed, and checks what its closing event says against the lease's own terms.
-func (d *demo) closed(ctx context.Context, step int, lease sdk.Lease) error {
-	_, err := d.leaseWhere(ctx, 60*time.Second, lease.Address, "to be closed", func(_ sdk.Lease, exists bool) bool { return !exists })
+func (d *demo) closed(ctx context.Context, step int, lease market.Lease) error {
+	_, err := d.leaseWhere(ctx, 60*time.Second, lease.Address, "to be closed", func(_ market.Lease, exists bool) bool { return !exists })
 	if err != nil {
 		return err
 	}
@@ -70,50 +70,50 @@ func (d *demo) closed(ctx context.Context, step int, lease sdk.Lease) error {
 	if !d.expect.that(ok, "the close of "+short(lease.Address)+" is in its history") {
 		return nil
 	}
-	cost, err := sdk.Cost(sdk.PricePerHour(lease.Price), lease.Gpus, event.PaidSecs)
+	cost, err := market.Cost(market.PricePerHour(lease.Price), lease.Gpus, event.PaidSecs)
 	if err != nil {
 		return err
 	}
-	equal(d.expect, sdk.USDC(event.Paid), cost, fmt.Sprintf("lease %s cost price × seconds", short(lease.Address)))
+	equal(d.expect, market.USDC(event.Paid), cost, fmt.Sprintf("lease %s cost price × seconds", short(lease.Address)))
 	var settled uint64
-	sources := map[sdk.SettleSource]bool{}
+	sources := map[market.SettleSource]bool{}
 	for _, t := range history.Transactions {
 		for _, e := range t.Events {
 			if s, ok := e.(*bindings.LeaseSettled); ok && s.Lease == lease.Address {
 				settled += s.ProviderAmount
 				if s.ProviderAmount > 0 {
-					sources[sdk.SettleSource(s.Source)] = true
+					sources[market.SettleSource(s.Source)] = true
 				}
 			}
 		}
 	}
 	equal(d.expect, settled+event.Fee, event.Paid, fmt.Sprintf("lease %s: provider's share and fee are all that was paid", short(lease.Address)))
 	var by []string
-	for _, s := range []sdk.SettleSource{sdk.SourceReceipt, sdk.SourceReport} {
+	for _, s := range []market.SettleSource{market.SourceReceipt, market.SourceReport} {
 		if sources[s] {
 			by = append(by, s.String()+"s")
 		}
 	}
 	d.out.note(step, fmt.Sprintf("closed: %d s paid by %s = %s USDC (provider %s, fee %s), %s back   %s",
-		event.PaidSecs, strings.Join(by, " and "), sdk.USDC(event.Paid).Exact(), sdk.USDC(settled).Exact(),
-		sdk.USDC(event.Fee).Exact(), sdk.USDC(event.Released).Exact(), tx(done.Signature)))
+		event.PaidSecs, strings.Join(by, " and "), market.USDC(event.Paid).Exact(), market.USDC(settled).Exact(),
+		market.USDC(event.Fee).Exact(), market.USDC(event.Released).Exact(), tx(done.Signature)))
 	return nil
 }
 
 // settledBy reports whether a settlement from the source paid anything on the lease.
-func (d *demo) settledBy(ctx context.Context, lease solana.PublicKey, source sdk.SettleSource) (bool, error) {
+func (d *demo) settledBy(ctx context.Context, lease solana.PublicKey, source market.SettleSource) (bool, error) {
 	history, err := d.past(ctx, lease)
 	if err != nil {
 		return false, err
 	}
 	_, _, ok := invariants.Find(history, func(e *bindings.LeaseSettled) bool {
-		return e.Lease == lease && sdk.SettleSource(e.Source) == source && e.ProviderAmount > 0
+		return e.Lease == lease && market.SettleSource(e.Source) == source && e.ProviderAmount > 0
 	})
 	return ok, nil
 }
 
 // rate gives stars, waits for them on chain, and checks that the node's record has them.
-func (d *demo) rate(ctx context.Context, step int, customer seed.Wallet, lease sdk.Lease, stars int) error {
+func (d *demo) rate(ctx context.Context, step int, customer seed.Wallet, lease market.Lease, stars int) error {
 	if _, err := d.gantry(ctx, customer, "rate", lease.Address.String(), fmt.Sprint(stars)); err != nil {
 		return err
 	}

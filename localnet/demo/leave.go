@@ -8,12 +8,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // leave closes what is not closed yet: credits, keepers, reports. Providers left as soon as the demo needed them no
@@ -52,7 +52,7 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 			return err
 		}
 	}
-	var provider sdk.Provider
+	var provider market.Provider
 	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be needed no more", func(v *view.View) bool {
 		p, ok := v.ProviderOf(owner.Address())
 		provider = p
@@ -79,8 +79,8 @@ func (d *demo) providerLeaves(ctx context.Context, index int, owner seed.Wallet)
 }
 
 // unstake gets a provider's stake back.
-func (d *demo) unstake(ctx context.Context, owner seed.Wallet, provider sdk.Provider) error {
-	if _, err := d.gantry(ctx, owner, "provider", "unstake", sdk.GNT(provider.Stake).String()); err != nil {
+func (d *demo) unstake(ctx context.Context, owner seed.Wallet, provider market.Provider) error {
+	if _, err := d.gantry(ctx, owner, "provider", "unstake", market.GNT(provider.Stake).String()); err != nil {
 		return err
 	}
 	if err := d.until(ctx, 10*time.Second, owner.Name+"'s stake to be on its way out", func(v *view.View) bool {
@@ -98,7 +98,7 @@ func (d *demo) unstake(ctx context.Context, owner seed.Wallet, provider sdk.Prov
 
 func (d *demo) retire(ctx context.Context, m *network.Machine) error {
 	node, ok := d.view.Node(m.Address)
-	if ok && node.State() == sdk.NodeRetired {
+	if ok && node.State() == market.NodeRetired {
 		return nil
 	}
 	if err := d.net.RetireNode(ctx, m); err != nil {
@@ -106,7 +106,7 @@ func (d *demo) retire(ctx context.Context, m *network.Machine) error {
 	}
 	return d.until(ctx, 10*time.Second, m.Name+" to be retired", func(v *view.View) bool {
 		n, ok := v.Node(m.Address)
-		return ok && n.State() == sdk.NodeRetired
+		return ok && n.State() == market.NodeRetired
 	})
 }
 
@@ -176,7 +176,7 @@ func (d *demo) keepersLeave(ctx context.Context) error {
 			if err := d.until(groupCtx, 10*time.Second, k.Name+" to be on its way out", func(v *view.View) bool {
 				keeper, ok := v.KeeperOf(k.Address())
 				exit = keeper.ExitAt
-				return ok && keeper.State() == sdk.KeeperExiting
+				return ok && keeper.State() == market.KeeperExiting
 			}); err != nil {
 				return err
 			}

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/agent/runtime"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/internal/s3server"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // snapshotWait bounds the wait for a volume's first snapshot: a minute after the start is the soonest.
@@ -69,7 +69,7 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 	if err := d.describeAward(ctx, step, first, node); err != nil {
 		return err
 	}
-	first, err = d.leaseWhere(ctx, snapshotWait, first.Address, "to have a snapshot on chain", func(l sdk.Lease, exists bool) bool {
+	first, err = d.leaseWhere(ctx, snapshotWait, first.Address, "to have a snapshot on chain", func(l market.Lease, exists bool) bool {
 		return !exists || l.CheckpointHash != [32]byte{}
 	})
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 	}
 	gone := time.Now()
 	moved := d.out.begin(node.Name+" is switched off", "with all that runs there")
-	failed, second := first, sdk.Lease{}
+	failed, second := first, market.Lease{}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.overAndRated(groupCtx, moved, customer, &failed, 2) })
 	group.Go(func() (err error) {
@@ -110,7 +110,7 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 	if err := d.atMostAnHour(fault, failed); err != nil {
 		return err
 	}
-	for _, l := range []sdk.Lease{failed, second} {
+	for _, l := range []market.Lease{failed, second} {
 		if err := d.closed(ctx, moved, l); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (d *demo) move(ctx context.Context, step int, customer seed.Wallet, ordered
 }
 
 // goesOn follows the lease that goes on elsewhere with one that has failed, and stops it.
-func (d *demo) goesOn(ctx context.Context, step int, customer seed.Wallet, first sdk.Lease, gone time.Time) (sdk.Lease, error) {
+func (d *demo) goesOn(ctx context.Context, step int, customer seed.Wallet, first market.Lease, gone time.Time) (market.Lease, error) {
 	second, node, err := d.movable(ctx, containerWait, customer, 1)
 	if err != nil {
 		return second, err
@@ -136,7 +136,7 @@ func (d *demo) goesOn(ctx context.Context, step int, customer seed.Wallet, first
 	d.expect.that(from > 0, "the job goes on from its snapshot", "it went on after %d s", from)
 	d.out.note(step, fmt.Sprintf("gantry logs %s…: the job goes on after second %d of its count", second.Address.String()[:shortKey], from))
 	// A lease that paid nothing is closed at once, and cannot be rated.
-	if _, err := d.leaseWhere(ctx, containerWait, second.Address, "to be paid for a second", func(l sdk.Lease, exists bool) bool { return !exists || l.PaidSecs > 0 }); err != nil {
+	if _, err := d.leaseWhere(ctx, containerWait, second.Address, "to be paid for a second", func(l market.Lease, exists bool) bool { return !exists || l.PaidSecs > 0 }); err != nil {
 		return second, err
 	}
 	if _, err := d.gantry(ctx, customer, "stop", second.Address.String()); err != nil {
@@ -146,9 +146,9 @@ func (d *demo) goesOn(ctx context.Context, step int, customer seed.Wallet, first
 }
 
 // overAndRated waits until a lease is over and paid, and rates it.
-func (d *demo) overAndRated(ctx context.Context, step int, customer seed.Wallet, lease *sdk.Lease, stars int) error {
-	over, err := d.leaseWhere(ctx, containerWait, lease.Address, "to be over and paid", func(l sdk.Lease, exists bool) bool {
-		return !exists || l.State() == sdk.LeaseEnded && l.PaidSecs > 0
+func (d *demo) overAndRated(ctx context.Context, step int, customer seed.Wallet, lease *market.Lease, stars int) error {
+	over, err := d.leaseWhere(ctx, containerWait, lease.Address, "to be over and paid", func(l market.Lease, exists bool) bool {
+		return !exists || l.State() == market.LeaseEnded && l.PaidSecs > 0
 	})
 	if err != nil {
 		return err
@@ -158,15 +158,15 @@ func (d *demo) overAndRated(ctx context.Context, step int, customer seed.Wallet,
 }
 
 // whoSawItGone says by whose word a machine is gone: in short periods a report is as quick as votes.
-func (d *demo) whoSawItGone(fault sdk.Fault) string {
-	if fault.Kind == sdk.FaultOutage {
+func (d *demo) whoSawItGone(fault market.Fault) string {
+	if fault.Kind == market.FaultOutage {
 		return "more than two thirds of the keepers voted that it does not answer"
 	}
 	return fmt.Sprintf("report %d: it was offline during its lease, %s", fault.Period, d.voters(fault.Period))
 }
 
 // movable waits until the customer's lease in Africa runs that continues others so many times.
-func (d *demo) movable(ctx context.Context, timeout time.Duration, customer seed.Wallet, continues uint8) (found sdk.Lease, node *network.Machine, err error) {
+func (d *demo) movable(ctx context.Context, timeout time.Duration, customer seed.Wallet, continues uint8) (found market.Lease, node *network.Machine, err error) {
 	machines := map[solana.PublicKey]*network.Machine{}
 	for _, name := range []string{sandboxes, otherSandbox} {
 		m, err := d.net.Machine(name)
@@ -178,7 +178,7 @@ func (d *demo) movable(ctx context.Context, timeout time.Duration, customer seed
 	err = d.until(ctx, timeout, "a lease that may move to run", func(v *view.View) bool {
 		for address, m := range machines {
 			for _, l := range v.LeasesOfNode(address) {
-				if l.Customer == customer.Address() && l.State() == sdk.LeaseRunning && l.Continues == continues {
+				if l.Customer == customer.Address() && l.State() == market.LeaseRunning && l.Continues == continues {
 					found, node = l, m
 					return true
 				}

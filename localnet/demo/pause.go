@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // pauseAnd pauses new orders and awards as the guardian would, shows that an order is refused, does something, and
 // opens the market again.
 func (d *demo) pauseAnd(ctx context.Context, do func(context.Context) error) error {
-	if err := d.pause(ctx, "orders,awards", sdk.PauseOrders|sdk.PauseAwards); err != nil {
+	if err := d.pause(ctx, "orders,awards", market.PauseOrders|market.PauseAwards); err != nil {
 		return err
 	}
 	step := d.out.begin("the guardian pauses new orders and awards", "")

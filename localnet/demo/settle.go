@@ -11,10 +11,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // conclude shows what every wallet has now, and checks every sum.
@@ -131,7 +131,7 @@ func (d *demo) listTransactions(ctx context.Context, h invariants.History) error
 	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 		return fmt.Errorf("list the transactions: %w", err)
 	}
-	d.out.plain(fmt.Sprintf("  all %d transactions, each with its link: %s", len(h.Transactions), path), "  "+explorer.Address(sdk.ProgramID))
+	d.out.plain(fmt.Sprintf("  all %d transactions, each with its link: %s", len(h.Transactions), path), "  "+explorer.Address(market.ProgramID))
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (d *demo) verdict(before, after invariants.Snapshot, mints invariants.Mints
 		}
 		return fmt.Sprintf("%s %s %d", name, mark, missing)
 	}
-	sums := fmt.Sprintf("sum checks   %s   %s (%s burned)", check(mints.Payment, 0, "USDC"), check(mints.Stake, burned, "GNT"), sdk.GNT(burned))
+	sums := fmt.Sprintf("sum checks   %s   %s (%s burned)", check(mints.Payment, 0, "USDC"), check(mints.Stake, burned, "GNT"), market.GNT(burned))
 	held, failed := d.expect.result()
 	d.out.plain("", sums, fmt.Sprintf("invariants   1–8 checked on %d snapshots · %d expectations held, %d did not", d.checker.Checks(), held, len(failed)))
 	d.out.plain(fmt.Sprintf("done in %.0f s", time.Since(d.out.start).Seconds()))

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // silentAfter is how long into the first period that keepers report on in full the silent node stops answering: long
@@ -27,7 +27,7 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if _, err := d.gantry(ctx, customer, order.args()...); err != nil {
 		return err
 	}
-	lease, err := d.lease(ctx, 15*time.Second, customer.Address(), node.Address, sdk.LeaseRunning)
+	lease, err := d.lease(ctx, 15*time.Second, customer.Address(), node.Address, market.LeaseRunning)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (d *demo) silentLease(ctx context.Context) error {
 	period := int64(d.net.Params().PeriodSecs)
 	// A keeper that is down leaves a period in which the lease is not reported and not paid: the node goes silent after
 	// one that was reported.
-	paid, err := d.leaseWhere(ctx, 60*time.Second, lease.Address, "to be verified by a report", func(l sdk.Lease, exists bool) bool {
+	paid, err := d.leaseWhere(ctx, 60*time.Second, lease.Address, "to be verified by a report", func(l market.Lease, exists bool) bool {
 		return !exists || l.VerifiedSecs > 0
 	})
 	if err != nil {
@@ -52,8 +52,8 @@ func (d *demo) silentLease(ctx context.Context) error {
 	}
 	d.out.note(step, node.Name+" goes silent: it answers no request any more")
 
-	failed, err := d.leaseWhere(ctx, 40*time.Second, lease.Address, "to be failed by a report", func(l sdk.Lease, exists bool) bool {
-		return !exists || l.State() == sdk.LeaseFailed || l.State() == sdk.LeaseEnded
+	failed, err := d.leaseWhere(ctx, 40*time.Second, lease.Address, "to be failed by a report", func(l market.Lease, exists bool) bool {
+		return !exists || l.State() == market.LeaseFailed || l.State() == market.LeaseEnded
 	})
 	if err != nil {
 		return err
@@ -63,13 +63,13 @@ func (d *demo) silentLease(ctx context.Context) error {
 		return err
 	}
 	stop := d.out.begin(fmt.Sprintf("report %d: %s was offline during its lease", fault.Period, node.Name), "flag OFFLINE, "+d.voters(fault.Period))
-	ended, err := d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be ended by anyone", func(l sdk.Lease, exists bool) bool {
-		return !exists || l.State() == sdk.LeaseEnded
+	ended, err := d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be ended by anyone", func(l market.Lease, exists bool) bool {
+		return !exists || l.State() == market.LeaseEnded
 	})
 	if err != nil {
 		return err
 	}
-	equal(d.expect, ended.Reason(), sdk.EndedFailed, "the silent node's lease ended because it failed")
+	equal(d.expect, ended.Reason(), market.EndedFailed, "the silent node's lease ended because it failed")
 	d.expect.that(ended.DowntimeSecs > 0, "the silent node's downtime is on the lease")
 	history, err := d.past(ctx, lease.Address)
 	if err != nil {
@@ -78,9 +78,9 @@ func (d *demo) silentLease(ctx context.Context) error {
 	if end, event, ok := invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Lease == lease.Address }); d.expect.that(ok, "the end of the failed lease is in its history") {
 		d.expect.that(event.Released > 0, "the customer of the failed lease is refunded for the rest")
 		d.out.note(stop, fmt.Sprintf("the lease has failed after %d s: %s USDC for the rest are free again   %s",
-			failed.EndedAt-failed.StartedAt, sdk.USDC(event.Released).Exact(), tx(end.Signature)))
+			failed.EndedAt-failed.StartedAt, market.USDC(event.Released).Exact(), tx(end.Signature)))
 	}
-	ended, err = d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be paid for what it delivered", func(l sdk.Lease, exists bool) bool { return !exists || l.PaidSecs > 0 })
+	ended, err = d.leaseWhere(ctx, 20*time.Second, lease.Address, "to be paid for what it delivered", func(l market.Lease, exists bool) bool { return !exists || l.PaidSecs > 0 })
 	if err != nil {
 		return err
 	}
@@ -98,12 +98,12 @@ func (d *demo) silentLease(ctx context.Context) error {
 }
 
 // atMostAnHour expects that a node's silence cost no more than an hour of the lease, in stake.
-func (d *demo) atMostAnHour(fault sdk.Fault, lease sdk.Lease) error {
-	hour, err := sdk.Cost(sdk.PricePerHour(lease.Price), lease.Gpus, 3_600)
+func (d *demo) atMostAnHour(fault market.Fault, lease market.Lease) error {
+	hour, err := market.Cost(market.PricePerHour(lease.Price), lease.Gpus, 3_600)
 	if err != nil {
 		return err
 	}
-	most, err := sdk.HarmInStake(hour, d.net.Params().StakePrice)
+	most, err := market.HarmInStake(hour, d.net.Params().StakePrice)
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/roles"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/roles"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // statementsProtocol is how anyone on the network asks a keeper for the statements behind a report.
@@ -22,7 +22,7 @@ var statementsProtocol = p2p.Protocol{ID: messages.Statements, MaxResponse: mess
 // signature, and shows those about its last measurement.
 //
 // A keeper may have been killed a moment ago: it is asked until it is back.
-func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) error {
+func (d *demo) printStatements(ctx context.Context, step int, fault market.Fault) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	// The node may ask too; here a customer does.
@@ -58,8 +58,8 @@ func (d *demo) printStatements(ctx context.Context, step int, fault sdk.Fault) e
 			signed := statement.Signed{Keeper: m.Keeper, Statement: s, Signature: m.Signature}.Verify(domain, names.Keys) == nil
 			if d.expect.that(signed, "every statement against the false H100 is signed by its keeper for this cluster") {
 				slow[solana.PublicKey(m.Keeper)] = s
-				share := sdk.ShareBPS(s.Figures.First, s.Figures.Second, class.MinOperations, class.MinBandwidth)
-				d.expect.that(share < sdk.FiguresBPS, "every keeper measured the false H100 to be less than its class", "%v", s.Figures)
+				share := market.ShareBPS(s.Figures.First, s.Figures.Second, class.MinOperations, class.MinBandwidth)
+				d.expect.that(share < market.FiguresBPS, "every keeper measured the false H100 to be less than its class", "%v", s.Figures)
 			}
 		}
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/invariants"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // until waits for a condition on the chain's state; what names it in the error.
@@ -23,8 +23,8 @@ func (d *demo) until(ctx context.Context, timeout time.Duration, what string, co
 }
 
 // lease waits until the customer has a lease on the node in one of the statuses.
-func (d *demo) lease(ctx context.Context, timeout time.Duration, customer, node solana.PublicKey, statuses ...sdk.LeaseStatus) (sdk.Lease, error) {
-	var found sdk.Lease
+func (d *demo) lease(ctx context.Context, timeout time.Duration, customer, node solana.PublicKey, statuses ...market.LeaseStatus) (market.Lease, error) {
+	var found market.Lease
 	err := d.until(ctx, timeout, fmt.Sprintf("a lease of %s on node %s that is %v", short(customer), short(node), statuses), func(v *view.View) bool {
 		for _, l := range v.LeasesOfNode(node) {
 			if l.Customer != customer {
@@ -43,8 +43,8 @@ func (d *demo) lease(ctx context.Context, timeout time.Duration, customer, node 
 }
 
 // leaseWhere waits until a condition on a lease holds; exists is false when it is closed.
-func (d *demo) leaseWhere(ctx context.Context, timeout time.Duration, key solana.PublicKey, what string, cond func(l sdk.Lease, exists bool) bool) (sdk.Lease, error) {
-	var last sdk.Lease
+func (d *demo) leaseWhere(ctx context.Context, timeout time.Duration, key solana.PublicKey, what string, cond func(l market.Lease, exists bool) bool) (market.Lease, error) {
+	var last market.Lease
 	err := d.until(ctx, timeout, fmt.Sprintf("lease %s: %s", short(key), what), func(v *view.View) bool {
 		l, ok := v.Lease(key)
 		if ok {

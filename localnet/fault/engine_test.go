@@ -8,9 +8,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
 	"github.com/gantry-market/gantry/localnet/fault"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // The proxy before the embedded engine: what a client reads of its chain is of a time before, in the engine's own form.

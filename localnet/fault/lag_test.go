@@ -13,8 +13,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // cluster is a node with a block each slot, on which accounts change.

@@ -13,10 +13,10 @@ import (
 	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/agent/host"
 	registry "github.com/gantry-market/gantry/agent/register"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/txm"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 // owners is how many providers register machines side by side.

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/agent/daemon"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // Run registers every machine that is not registered yet and serves all of them until ctx ends. A machine whose agent

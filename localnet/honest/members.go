@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const (

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/soak"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Result is what a run saw.

@@ -9,13 +9,13 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/soak"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/watch"
 )
 
 // run is one run.

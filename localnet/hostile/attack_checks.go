@@ -7,7 +7,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/host"
 
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // falseChecks asks machines for evidence with what does not fit.

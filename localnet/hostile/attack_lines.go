@@ -7,10 +7,10 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/host"
 
-	"github.com/gantry-market/gantry/client/line"
-	"github.com/gantry-market/gantry/client/market/instant"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/line"
+	"github.com/gantry-market/gantry/sdk/market/instant"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // lineTransfers has machines move bytes for checks of their lines: by invented blocks that draw them, in other periods and

@@ -8,7 +8,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/host"
 
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // oversize announces more than anybody has memory for, and sends more than is read.

@@ -14,9 +14,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // The public ports and the domain of the gateway.

@@ -7,7 +7,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/host"
 
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // requests sends well-formed requests of every protocol, as fast as they are answered.

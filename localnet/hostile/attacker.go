@@ -24,8 +24,8 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Role is what an attacker is in the market.
@@ -351,7 +351,7 @@ func frame(b []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
 }
 
-// envelope is how a message travels; see client/p2p.
+// envelope is how a message travels; see sdk/p2p.
 func envelope(version uint, body any) []byte {
 	raw, err := p2p.Encode([]any{version, 0, "", body})
 	if err != nil {

@@ -1,7 +1,7 @@
 package hostile
 
 import (
-	"github.com/gantry-market/gantry/client/messages"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // keeperKeys are those of keepers of every state.

@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/gossip"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // honest is what the market does for those who keep to its rules.
@@ -112,7 +112,7 @@ func (h *honest) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		h.mu.Lock()
 		for _, r := range h.s.view.Reports() {
-			if r.State() == sdk.ReportFinal {
+			if r.State() == market.ReportFinal {
 				h.final[r.Period] = true
 			}
 		}

@@ -11,13 +11,13 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/localnet/selfsigned"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 const (
@@ -97,7 +97,7 @@ func (s *suite) start(ctx context.Context) (*network.Network, error) {
 	params := seed.Params()
 	params.PeriodSecs = period
 	params.ReportRetentionSecs = 6*period + params.AppealSecs
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	params.AwardDeadlineSecs, params.StartDeadlineSecs = 60, 60
 	listen := map[string]string{}
 	var nodes []network.NodeSpec
@@ -177,7 +177,7 @@ func (s *suite) hostileKeepers(ctx context.Context) error {
 			addr = victimAddr
 		}
 		i, err := ix.KeeperRegister(ix.KeeperRegisterArgs{
-			Wallet: k.Address(), StakeMint: s.net.Keys.StakeMint, Bond: sdk.GNT(seed.Bond), Multiaddr: multiaddr(addr),
+			Wallet: k.Address(), StakeMint: s.net.Keys.StakeMint, Bond: market.GNT(seed.Bond), Multiaddr: multiaddr(addr),
 		})
 		if err := s.send(ctx, k, err, i); err != nil {
 			return fmt.Errorf("%s: %w", k.Name, err)
@@ -205,7 +205,7 @@ func (s *suite) expel(ctx context.Context, k seed.Wallet) error {
 	if err != nil {
 		return err
 	}
-	var both [2]sdk.SignedStatement
+	var both [2]market.SignedStatement
 	for i := range both {
 		st := records.CheckStatement{
 			Domain: domain, Node: s.net.Nodes[0].Address, Period: records.Period(time.Now().Unix() / period), Kind: records.CheckLiveness,
@@ -215,7 +215,7 @@ func (s *suite) expel(ctx context.Context, k seed.Wallet) error {
 		if err != nil {
 			return err
 		}
-		both[i] = sdk.SignedStatement{Statement: st, Signature: sig}
+		both[i] = market.SignedStatement{Statement: st, Signature: sig}
 	}
 	finder := s.net.Keys.Keepers[0]
 	all, err := ix.ProveEquivocation(ix.ProveEquivocationArgs{

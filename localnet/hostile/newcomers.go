@@ -8,7 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // Newcomers are honest strangers, each with a key that the market does not know yet, as a gateway and a machine that registers have.

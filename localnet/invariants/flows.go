@@ -3,9 +3,9 @@ package invariants
 import (
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Flows are the sums of everything that events say was moved, per token.
@@ -98,13 +98,13 @@ func (f Flows) Conservation(s Snapshot, burned, takenAtClose uint64) []Violation
 	var found violations
 	var credits, stakes uint64
 	for key := range s.Credits {
-		credits += s.Tokens[sdk.CreditsVaultAddress(key)].Amount
+		credits += s.Tokens[market.CreditsVaultAddress(key)].Amount
 	}
 	for key := range s.Providers {
-		stakes += s.Tokens[sdk.StakeVaultAddress(key)].Amount
+		stakes += s.Tokens[market.StakeVaultAddress(key)].Amount
 	}
 	for key := range s.Keepers {
-		stakes += s.Tokens[sdk.StakeVaultAddress(key)].Amount
+		stakes += s.Tokens[market.StakeVaultAddress(key)].Amount
 	}
 	if in, out := f.Deposited, f.Withdrawn+f.PaidToProviders+f.Fees+credits+takenAtClose; in != out {
 		found.add(2, "%d µUSDC were deposited, %d are accounted for", in, out)
@@ -118,7 +118,7 @@ func (f Flows) Conservation(s Snapshot, burned, takenAtClose uint64) []Violation
 	if out := f.Burned + f.BoughtBack; burned != out {
 		found.add(3, "events burned %d units of GNT, the supply fell by %d", out, burned)
 	}
-	if waiting, vault := f.ToCustomers+f.ToFinders-f.PaidOut, s.Tokens[sdk.PayoutVaultAddress()].Amount; waiting != vault {
+	if waiting, vault := f.ToCustomers+f.ToFinders-f.PaidOut, s.Tokens[market.PayoutVaultAddress()].Amount; waiting != vault {
 		found.add(3, "%d units of GNT wait to be paid out, the payout vault holds %d", waiting, vault)
 	}
 	if s.Rewards != nil && f.Awards-f.AwardsClaimed != s.Rewards.Earned {

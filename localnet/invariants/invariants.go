@@ -10,8 +10,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Violation is one way in which an invariant does not hold. Numbers are those of the protocol's list.
@@ -108,13 +108,13 @@ func (v *violations) credits(s Snapshot) {
 		held[d.Customer] += d.Deposit
 	}
 	if r := s.Rewards; r != nil {
-		vault, held := s.Tokens[sdk.FeeVaultAddress()].Amount, r.Pending+r.Earned+r.Allocated+r.BuyBack
+		vault, held := s.Tokens[market.FeeVaultAddress()].Amount, r.Pending+r.Earned+r.Allocated+r.BuyBack
 		if vault != held {
 			v.add(1, "fees of %d are accounted for, their vault holds %d", held, vault)
 		}
 	}
 	for key, c := range s.Credits {
-		if vault := s.Tokens[sdk.CreditsVaultAddress(key)].Amount; vault != c.Balance {
+		if vault := s.Tokens[market.CreditsVaultAddress(key)].Amount; vault != c.Balance {
 			v.add(1, "credits %s say %d, their vault holds %d", key, c.Balance, vault)
 		}
 		if c.Balance < c.Reserved {
@@ -161,7 +161,7 @@ func (v *violations) stakes(s Snapshot) {
 		}
 	}
 	for key, p := range s.Providers {
-		if vault := s.Tokens[sdk.StakeVaultAddress(key)].Amount; vault != p.Stake+p.Unstaking {
+		if vault := s.Tokens[market.StakeVaultAddress(key)].Amount; vault != p.Stake+p.Unstaking {
 			v.add(3, "provider %s has %d staked and %d unstaking, its vault holds %d", key, p.Stake, p.Unstaking, vault)
 		}
 		if committed[key] != p.LockedStake {
@@ -179,13 +179,13 @@ func (v *violations) stakes(s Snapshot) {
 		for _, f := range s.Faults {
 			owed += f.PoolLeft // waits for claims
 		}
-		if vault := s.Tokens[sdk.PayoutVaultAddress()].Amount; vault != r.Payouts || owed != r.Payouts {
+		if vault := s.Tokens[market.PayoutVaultAddress()].Amount; vault != r.Payouts || owed != r.Payouts {
 			v.add(3, "payouts of %d are accounted for, there are %d, their vault holds %d", r.Payouts, owed, vault)
 		}
 	}
 	var weight uint64
 	for key, k := range s.Keepers {
-		if vault := s.Tokens[sdk.StakeVaultAddress(key)].Amount; vault != k.Bond {
+		if vault := s.Tokens[market.StakeVaultAddress(key)].Amount; vault != k.Bond {
 			v.add(3, "keeper %s has a bond of %d, its vault holds %d", key, k.Bond, vault)
 		}
 		if k.Status == keeperActive {
@@ -245,11 +245,11 @@ func (v *violations) leaseTime(key solana.PublicKey, l *bindings.Lease, now int6
 	if int64(l.PaidSecs) > most {
 		v.add(5, "lease %s is paid for %d s of at most %d s", key, l.PaidSecs, most)
 	}
-	lease := sdk.Lease{Lease: *l}
+	lease := market.Lease{Lease: *l}
 	if owed, err := lease.Owed(l.PaidSecs); err != nil || uint64(owed) != l.Paid {
 		v.add(5, "lease %s has paid %d for %d s, which cost %d", key, l.Paid, l.PaidSecs, owed)
 	}
-	fee := l.Paid * uint64(l.FeeBps) / sdk.BPS
+	fee := l.Paid * uint64(l.FeeBps) / market.BPS
 	if l.Reserved < fee {
 		v.add(5, "lease %s holds %d, its fee is %d", key, l.Reserved, fee)
 	}
@@ -281,7 +281,7 @@ func (v *violations) reports(s Snapshot) {
 		if seen != r.Voters {
 			v.add(6, "report %s: the voters are not those of its roots", key)
 		}
-		if r.Status == reportFinal && sum*sdk.BPS < r.TotalWeight*uint64(s.quorum()) {
+		if r.Status == reportFinal && sum*market.BPS < r.TotalWeight*uint64(s.quorum()) {
 			v.add(6, "report %s is final with %d of %d", key, sum, r.TotalWeight)
 		}
 	}

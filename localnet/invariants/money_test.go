@@ -9,13 +9,13 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
 )
 
 func TestInstructionNamesAreComplete(t *testing.T) {
@@ -104,36 +104,36 @@ func TestMoneyOfALease(t *testing.T) {
 		return ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: provider.Address(), PaymentMint: w.PaymentMint, StakeMint: w.StakeMint})
 	})
 	m.Send(provider, nil, func() (solana.Instruction, error) {
-		return ix.ProviderStake(ix.ProviderStakeArgs{Wallet: provider.Address(), StakeMint: w.StakeMint, Amount: 100 * sdk.OneGNT})
+		return ix.ProviderStake(ix.ProviderStakeArgs{Wallet: provider.Address(), StakeMint: w.StakeMint, Amount: 100 * market.OneGNT})
 	})
 	m.Send(provider, []solana.PrivateKey{nodeKey}, func() (solana.Instruction, error) {
 		return ix.NodeRegister(ix.NodeRegisterArgs{
 			Wallet: provider.Address(), NodeKey: nodeKey.PublicKey(), Price: 1_260_000, Devices: [][32]byte{{7}},
-			Spec: sdk.NodeSpec{Region: sdk.Text16("us-west-2"), VramMib: 40_960, Model: seed.A100, Gpus: 1, Simulated: 1},
+			Spec: market.NodeSpec{Region: market.Text16("us-west-2"), VramMib: 40_960, Model: seed.A100, Gpus: 1, Simulated: 1},
 		})
 	})
 	m.Send(customer, nil, func() (solana.Instruction, error) {
-		return ix.CreditsDeposit(ix.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint, Amount: 100 * sdk.OneUSDC})
+		return ix.CreditsDeposit(ix.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint, Amount: 100 * market.OneUSDC})
 	})
 	time.Sleep(1500 * time.Millisecond) // the activation delay
 	m.Send(keeper, nil, func() (solana.Instruction, error) { return ix.KeeperActivate(keeper.Address()) })
 	m.Send(customer, nil, func() (solana.Instruction, error) {
 		return ix.OrderCreate(ix.OrderCreateArgs{
 			Customer: customer.Address(), Nonce: 1, MaxPrice: 1_600_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-			Requirement: sdk.Requirement{Model: seed.A100, AllowSimulated: 1},
+			Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
 		})
 	})
 	snap()
-	providerAccount := sdk.ProviderAddress(provider.Address())
-	node := sdk.Node{Meta: sdk.Meta{Address: sdk.NodeAddress(providerAccount, nodeKey.PublicKey())}}
+	providerAccount := market.ProviderAddress(provider.Address())
+	node := market.Node{Meta: market.Meta{Address: market.NodeAddress(providerAccount, nodeKey.PublicKey())}}
 	node.Provider, node.Spec.Model = providerAccount, seed.A100
-	order := sdk.Order{Meta: sdk.Meta{Address: sdk.OrderAddress(customer.Address(), 1)}}
+	order := market.Order{Meta: market.Meta{Address: market.OrderAddress(customer.Address(), 1)}}
 	order.Customer, order.RentPayer = customer.Address(), customer.Address()
 	m.Send(keeper, nil, func() (solana.Instruction, error) {
 		return ix.OrderAward(ix.OrderAwardArgs{Keeper: keeper.Address(), Order: order, Node: node})
 	})
-	leaseKey := sdk.LeaseAddress(order.Address, node.Address)
-	lease := sdk.Lease{Meta: sdk.Meta{Address: leaseKey}}
+	leaseKey := market.LeaseAddress(order.Address, node.Address)
+	lease := market.Lease{Meta: market.Meta{Address: leaseKey}}
 	refresh := func() {
 		s := snap()
 		lease.Lease = *s.Leases[leaseKey]
@@ -153,28 +153,28 @@ func TestMoneyOfALease(t *testing.T) {
 			invariant int
 			change    func(*invariants.Snapshot)
 		}{
-			"credits":  {1, func(s *invariants.Snapshot) { s.Credits[sdk.CreditsAddress(customer.Address())].Balance++ }},
+			"credits":  {1, func(s *invariants.Snapshot) { s.Credits[market.CreditsAddress(customer.Address())].Balance++ }},
 			"reserved": {1, func(s *invariants.Snapshot) { s.Leases[leaseKey].Reserved++ }},
 			"supply":   {2, func(s *invariants.Snapshot) { s.Supply[w.StakeMint]++ }},
 			"stake":    {3, func(s *invariants.Snapshot) { s.Providers[providerAccount].Unstaking++ }},
 			"locked":   {3, func(s *invariants.Snapshot) { s.Providers[providerAccount].LockedStake++ }},
-			"bond":     {3, func(s *invariants.Snapshot) { s.Keepers[sdk.KeeperAddress(keeper.Address())].Bond++ }},
+			"bond":     {3, func(s *invariants.Snapshot) { s.Keepers[market.KeeperAddress(keeper.Address())].Bond++ }},
 			"gpu":      {4, func(s *invariants.Snapshot) { s.Nodes[node.Address].GpuMask = 1 }},
 			"device":   {4, func(s *invariants.Snapshot) { s.Devices[solana.PublicKey{9}] = invariants.Device{Node: node.Address} }},
 			"time":     {5, func(s *invariants.Snapshot) { s.Leases[leaseKey].PaidSecs = 1_000 }},
 			"weight":   {6, func(s *invariants.Snapshot) { s.Market.TotalWeight++ }},
 			"double vote": {6, func(s *invariants.Snapshot) {
-				r := &sdk.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 2}}
+				r := &market.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 2}}
 				r.Voters[0], r.Candidates[0].Voters[0], r.Candidates[1].Voters[0] = 1, 1, 1
 				s.Reports[solana.PublicKey{1}] = r
 			}},
 			"double vote behind": {6, func(s *invariants.Snapshot) {
-				r := &sdk.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 4}, Tail: make([]bindings.Candidate, 1)}
+				r := &market.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 4}, Tail: make([]bindings.Candidate, 1)}
 				r.Voters[0], r.Candidates[3].Voters[0], r.Tail[0].Voters[0] = 1, 1, 1
 				s.Reports[solana.PublicKey{1}] = r
 			}},
 			"heavy root behind": {6, func(s *invariants.Snapshot) {
-				r := &sdk.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 4}, Tail: make([]bindings.Candidate, 1)}
+				r := &market.Report{Report: bindings.Report{TotalWeight: 2, CandidateCount: 4}, Tail: make([]bindings.Candidate, 1)}
 				r.Voters[0], r.Tail[0].Voters[0], r.Tail[0].Weight = 1, 1, 1
 				s.Reports[solana.PublicKey{1}] = r
 			}},
@@ -207,7 +207,7 @@ func TestMoneyOfALease(t *testing.T) {
 		return ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.Address(), Lease: lease})
 	})
 	m.Send(customer, nil, func() (solana.Instruction, error) {
-		return ix.CreditsWithdraw(ix.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint, Amount: 100 * sdk.OneUSDC})
+		return ix.CreditsWithdraw(ix.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint, Amount: 100 * market.OneUSDC})
 	})
 	m.Send(customer, nil, func() (solana.Instruction, error) {
 		return ix.CreditsClose(ix.CreditsArgs{Customer: customer.Address(), PaymentMint: w.PaymentMint})

@@ -11,9 +11,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // ErrRestless means that the chain moved money during every try to read it.
@@ -49,7 +49,7 @@ type Snapshot struct {
 	Credits   map[solana.PublicKey]*bindings.Credits
 	Orders    map[solana.PublicKey]*bindings.Order
 	Leases    map[solana.PublicKey]*bindings.Lease
-	Reports   map[solana.PublicKey]*sdk.Report
+	Reports   map[solana.PublicKey]*market.Report
 	Faults    map[solana.PublicKey]*bindings.Fault
 	Disputes  map[solana.PublicKey]*bindings.Dispute
 	Payouts   map[solana.PublicKey]*bindings.Payout
@@ -127,7 +127,7 @@ func readProgram(ctx context.Context, client *chain.Client) (Snapshot, error) {
 		Credits:   map[solana.PublicKey]*bindings.Credits{},
 		Orders:    map[solana.PublicKey]*bindings.Order{},
 		Leases:    map[solana.PublicKey]*bindings.Lease{},
-		Reports:   map[solana.PublicKey]*sdk.Report{},
+		Reports:   map[solana.PublicKey]*market.Report{},
 		Faults:    map[solana.PublicKey]*bindings.Fault{},
 		Disputes:  map[solana.PublicKey]*bindings.Dispute{},
 		Payouts:   map[solana.PublicKey]*bindings.Payout{},
@@ -182,11 +182,11 @@ func (s *Snapshot) add(a chain.Account) error {
 	case *bindings.Lease:
 		s.Leases[a.Key] = v
 	case *bindings.Report:
-		r, err := sdk.Decode(sdk.Meta{Address: a.Key}, a.Data) // with the roots behind the struct
+		r, err := market.Decode(market.Meta{Address: a.Key}, a.Data) // with the roots behind the struct
 		if err != nil {
 			return err
 		}
-		s.Reports[a.Key] = r.Value.(*sdk.Report)
+		s.Reports[a.Key] = r.Value.(*market.Report)
 	case *bindings.Fault:
 		s.Faults[a.Key] = v
 	case *bindings.Dispute:
@@ -210,17 +210,17 @@ func (s *Snapshot) add(a chain.Account) error {
 func (s *Snapshot) expected() map[solana.PublicKey]uint64 {
 	vaults := map[solana.PublicKey]uint64{}
 	for key, c := range s.Credits {
-		vaults[sdk.CreditsVaultAddress(key)] = c.Balance
+		vaults[market.CreditsVaultAddress(key)] = c.Balance
 	}
 	for key, p := range s.Providers {
-		vaults[sdk.StakeVaultAddress(key)] = p.Stake + p.Unstaking
+		vaults[market.StakeVaultAddress(key)] = p.Stake + p.Unstaking
 	}
 	for key, k := range s.Keepers {
-		vaults[sdk.StakeVaultAddress(key)] = k.Bond
+		vaults[market.StakeVaultAddress(key)] = k.Bond
 	}
 	if r := s.Rewards; r != nil {
-		vaults[sdk.FeeVaultAddress()] = r.Pending + r.Earned + r.Allocated + r.BuyBack
-		vaults[sdk.PayoutVaultAddress()] = r.Payouts
+		vaults[market.FeeVaultAddress()] = r.Pending + r.Earned + r.Allocated + r.BuyBack
+		vaults[market.PayoutVaultAddress()] = r.Payouts
 	}
 	return vaults
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/p2p"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // child is a member of the lab, in a process and a namespace of its own.

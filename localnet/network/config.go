@@ -9,10 +9,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/agent/config"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Config says what a network consists of.
@@ -71,7 +71,7 @@ type NodeSpec struct {
 	// Region is where it says it stands.
 	Region string
 	// Price is its ask.
-	Price sdk.PricePerHour
+	Price market.PricePerHour
 	// Slow is by how much it computes slower than what it claims would; 0 is honest.
 	Slow int
 	// Namespaces runs the machine in namespaces of its own, with a small internet: see package machine. Its containers get a
@@ -114,14 +114,14 @@ func (s NodeSpec) inventory() string {
 }
 
 // stake is what the machine's GPUs need of the network's models.
-func (s NodeSpec) stake(models []bindings.GpuModelArgs) (sdk.GNT, error) {
+func (s NodeSpec) stake(models []bindings.GpuModelArgs) (market.GNT, error) {
 	id, ok := map[string]uint16{"A100": seed.A100, "H100": seed.H100}[s.GPU]
 	if !ok && !s.Real {
 		return 0, fmt.Errorf("node %s: no GPU model %q here; want A100 or H100", s.Name, s.GPU)
 	}
 	for _, m := range models {
-		if ok && m.Id == id || s.Real && m.Name == sdk.Text32(s.GPU) {
-			return sdk.GNT(m.MinStake) * sdk.GNT(s.Count), nil
+		if ok && m.Id == id || s.Real && m.Name == market.Text32(s.GPU) {
+			return market.GNT(m.MinStake) * market.GNT(s.Count), nil
 		}
 	}
 	return 0, fmt.Errorf("node %s: the network has no model of %s", s.Name, s.GPU)
@@ -188,9 +188,9 @@ func DefaultNodes(count int) []NodeSpec {
 	nodes := make([]NodeSpec, count)
 	for i := range nodes {
 		n := NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i, GPU: "A100", Count: 1, Region: regions[i%len(regions)]}
-		n.Price = sdk.PricePerHour(1_260_000 + 20_000*i)
+		n.Price = market.PricePerHour(1_260_000 + 20_000*i)
 		if i%2 == 1 {
-			n.GPU, n.Price = "H100", sdk.PricePerHour(2_300_000+20_000*i)
+			n.GPU, n.Price = "H100", market.PricePerHour(2_300_000+20_000*i)
 		}
 		nodes[i] = n
 	}

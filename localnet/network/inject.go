@@ -9,9 +9,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/fault"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // startRelays puts a relay before each of the node's two ports, and a proxy that injects faults behind the first, if

@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"os"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // State describes the network for people and for other commands.
 func (n *Network) State() State {
 	s := State{
 		PID: os.Getpid(), Engine: string(n.cfg.Engine), RPC: n.At.RPC, WS: n.At.WS, Genesis: n.At.Genesis.String(),
-		Program: sdk.ProgramID, PaymentMint: n.Keys.PaymentMint, StakeMint: n.Keys.StakeMint,
+		Program: market.ProgramID, PaymentMint: n.Keys.PaymentMint, StakeMint: n.Keys.StakeMint,
 	}
 	wallet := func(w seed.Wallet, detail string) Member {
 		return Member{Name: w.Name, Address: w.Address(), Keypair: w.Path, Detail: detail}
 	}
 	for _, k := range n.Keys.Keepers {
-		m := wallet(k, "keeper, bond "+sdk.GNT(seed.Bond).String()+" GNT")
+		m := wallet(k, "keeper, bond "+market.GNT(seed.Bond).String()+" GNT")
 		m.Log = n.sup.LogPath(k.Name)
 		s.Keepers = append(s.Keepers, m)
 	}
@@ -31,7 +31,7 @@ func (n *Network) State() State {
 		s.Nodes = append(s.Nodes, member)
 	}
 	for _, c := range n.Keys.Customers {
-		s.Customers = append(s.Customers, wallet(c, fmt.Sprintf("customer, %s USDC at the start", sdk.USDC(seed.CustomerUSDC))))
+		s.Customers = append(s.Customers, wallet(c, fmt.Sprintf("customer, %s USDC at the start", market.USDC(seed.CustomerUSDC))))
 	}
 	return s
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Network is a running local network. Close ends all of it.
@@ -179,7 +179,7 @@ func (n *Network) openWallets() error {
 		owner := n.Keys.Providers[spec.Provider]
 		n.Nodes = append(n.Nodes, &Machine{
 			NodeSpec: spec, Key: key, Owner: owner,
-			Address: sdk.NodeAddress(sdk.ProviderAddress(owner.Address()), key.Address()),
+			Address: market.NodeAddress(market.ProviderAddress(owner.Address()), key.Address()),
 			silence: filepath.Join(n.cfg.Dir, "agents", spec.Name+".silence"),
 		})
 	}

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/agent/doctor"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // readyTimeout bounds the wait for a process to be at work.
@@ -52,7 +52,7 @@ func keeperArgs(key seed.Wallet, dir string, connection []string) []string {
 // RegisterKeeper bonds a keeper. Where its wallet signs it waits until the weight counts; another key has that happen when it runs.
 func (n *Network) RegisterKeeper(ctx context.Context, index int) error {
 	wallet := n.Keys.Keepers[index]
-	args := []string{"--bond", sdk.GNT(n.cfg.Params.MinBond).String(), "--announce", n.listen(wallet.Name)}
+	args := []string{"--bond", market.GNT(n.cfg.Params.MinBond).String(), "--announce", n.listen(wallet.Name)}
 	if key, ok := n.signers[wallet.Name]; ok {
 		args = append(args, "--signer", key.Path)
 	}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // compareProgram compares what is deployed with the file that was built.
@@ -75,14 +75,14 @@ func (r *rehearsal) handOver(ctx context.Context) error {
 	if err := r.refused(ctx, former, "market", "propose", "--set", "fee_bps=1250"); err != nil {
 		return err
 	}
-	code, err := r.net.Chain.Code(ctx, sdk.ProgramID, chain.Confirmed)
+	code, err := r.net.Chain.Code(ctx, market.ProgramID, chain.Confirmed)
 	if err != nil {
 		return err
 	}
 	if err := r.loader.hand(ctx, code.Account, former, r.vault.Address()); err != nil {
 		return fmt.Errorf("hand over the program: %w", err)
 	}
-	switch code, err := r.net.Chain.Code(ctx, sdk.ProgramID, chain.Confirmed); {
+	switch code, err := r.net.Chain.Code(ctx, market.ProgramID, chain.Confirmed); {
 	case err != nil:
 		return err
 	case code.Authority != r.vault.Address():
@@ -137,7 +137,7 @@ func (r *rehearsal) pauseBy(ctx context.Context, guardian seed.Wallet) error {
 	}
 	paused := r.until(ctx, "the market is paused", func(v *view.View) bool {
 		m, ok := v.Market()
-		return ok && m.Paused == sdk.PauseOrders|sdk.PauseAwards
+		return ok && m.Paused == market.PauseOrders|market.PauseAwards
 	})
 	order := r.refused(ctx, r.net.Keys.Customers[0], "deploy", "--gpu", "A100", "--max-price", "2", "--duration", "10m", "--allow-simulated", "--", "true")
 	if err := errors.Join(paused, order); err != nil {
@@ -235,13 +235,13 @@ func (r *rehearsal) deploy(ctx context.Context, file string, code []byte) error 
 	if err := r.equal(ctx, file, "--buffer", buffer.String()); err != nil {
 		return err
 	}
-	if err := r.loader.extend(ctx, sdk.ProgramID, len(code), deployer); err != nil {
+	if err := r.loader.extend(ctx, market.ProgramID, len(code), deployer); err != nil {
 		return fmt.Errorf("make room for the program: %w", err)
 	}
-	if err := r.loader.upgrade(ctx, sdk.ProgramID, buffer, deployer); err == nil {
+	if err := r.loader.upgrade(ctx, market.ProgramID, buffer, deployer); err == nil {
 		return errors.New("the deployer can still replace the program")
 	}
-	if err := r.loader.upgrade(ctx, sdk.ProgramID, buffer, r.vault); err != nil {
+	if err := r.loader.upgrade(ctx, market.ProgramID, buffer, r.vault); err != nil {
 		return err
 	}
 	return r.equal(ctx, file)

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // reports is which periods had a final report; their accounts close long before the rehearsal is over.
@@ -30,14 +30,14 @@ func (r *rehearsal) followReports(ctx context.Context) error {
 	}
 }
 
-func (s *reports) note(all []sdk.Report) {
+func (s *reports) note(all []market.Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.final == nil {
 		s.final = map[uint64]bool{}
 	}
 	for _, report := range all {
-		if report.State() != sdk.ReportFinal {
+		if report.State() != market.ReportFinal {
 			continue
 		}
 		s.final[report.Period] = true
@@ -109,8 +109,8 @@ func (r *rehearsal) judge(ctx context.Context) error {
 func (r *rehearsal) touched() (wrong []string) {
 	v := r.view
 	for _, w := range r.net.Keys.Keepers {
-		k, ok := v.Keeper(sdk.KeeperAddress(w.Address()))
-		if !ok || k.State() != sdk.KeeperActive || k.Bond < seed.Bond {
+		k, ok := v.Keeper(market.KeeperAddress(w.Address()))
+		if !ok || k.State() != market.KeeperActive || k.Bond < seed.Bond {
 			wrong = append(wrong, fmt.Sprintf("%s has state %v and a bond of %d, not %d", w.Name, k.State(), k.Bond, uint64(seed.Bond)))
 		}
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // load is what customers do while operators work.
@@ -77,7 +77,7 @@ func (r *rehearsal) longLease(ctx context.Context, w seed.Wallet) error {
 	}
 	return r.until(ctx, "the long lease runs", func(v *view.View) bool {
 		for _, l := range v.LeasesOfCustomer(w.Address()) {
-			if l.State() == sdk.LeaseRunning {
+			if l.State() == market.LeaseRunning {
 				r.long = l
 				return true
 			}
@@ -89,12 +89,12 @@ func (r *rehearsal) longLease(ctx context.Context, w seed.Wallet) error {
 // lives checks that the long lease runs, and that it was paid for since.
 func (r *rehearsal) lives(ctx context.Context) error {
 	before, ok := r.view.Lease(r.long.Address)
-	if !ok || before.State() != sdk.LeaseRunning {
+	if !ok || before.State() != market.LeaseRunning {
 		return fmt.Errorf("the long lease %s does not run any more: %v", r.long.Address, before.State())
 	}
 	return r.until(ctx, "the long lease is paid for more seconds", func(v *view.View) bool {
 		l, ok := v.Lease(r.long.Address)
-		return ok && l.State() == sdk.LeaseRunning && l.PaidSecs > before.PaidSecs
+		return ok && l.State() == market.LeaseRunning && l.PaidSecs > before.PaidSecs
 	})
 }
 
@@ -112,7 +112,7 @@ func (r *rehearsal) stopped(ctx context.Context, w seed.Wallet) error {
 	}
 	return r.until(ctx, "the long lease has ended", func(v *view.View) bool {
 		l, ok := v.Lease(r.long.Address)
-		return !ok || l.State() == sdk.LeaseEnded
+		return !ok || l.State() == market.LeaseEnded
 	})
 }
 

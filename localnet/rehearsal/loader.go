@@ -9,8 +9,8 @@ import (
 	"github.com/gagliardetto/solana-go/programs/system"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // Instructions of the upgradeable loader (solana-loader-v3-interface, UpgradeableLoaderInstruction), which `solana program`

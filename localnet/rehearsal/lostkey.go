@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // formerTimeout bounds how long a keeper may run with a key that signs for no keeper any more.
@@ -96,7 +96,7 @@ func (r *rehearsal) nameSigner(ctx context.Context, wallet, next seed.Wallet, di
 	if err = errors.Join(err, consent.Err()); err != nil {
 		return err
 	}
-	before, ok := r.view.Keeper(sdk.KeeperAddress(wallet.Address()))
+	before, ok := r.view.Keeper(market.KeeperAddress(wallet.Address()))
 	if !ok {
 		return fmt.Errorf("%s has no keeper", wallet.Name)
 	}
@@ -105,7 +105,7 @@ func (r *rehearsal) nameSigner(ctx context.Context, wallet, next seed.Wallet, di
 		return err
 	}
 	return r.until(ctx, "the chain names the new key", func(v *view.View) bool {
-		k, ok := v.Keeper(sdk.KeeperAddress(wallet.Address()))
+		k, ok := v.Keeper(market.KeeperAddress(wallet.Address()))
 		return ok && k.Signer == next.Address() && k.FormerSigner == before.Signer && k.Bond == before.Bond
 	})
 }

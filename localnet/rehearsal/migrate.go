@@ -12,11 +12,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
 )
 
 // What migration/program.patch makes of models: the errors behind the last one that this build knows, where the account has its version,
@@ -109,7 +109,7 @@ func (r *rehearsal) models(ctx context.Context) ([]chain.Account, error) {
 // migrate is the instruction that the next build of the program has and this one has not.
 func migrate(model solana.PublicKey, payer seed.Wallet) solana.Instruction {
 	name := sha256.Sum256([]byte("global:gpu_model_migrate"))
-	return solana.NewInstruction(sdk.ProgramID, solana.AccountMetaSlice{
+	return solana.NewInstruction(market.ProgramID, solana.AccountMetaSlice{
 		solana.Meta(payer.Address()).WRITE().SIGNER(), solana.Meta(model).WRITE(), solana.Meta(solana.SystemProgramID),
 	}, name[:8])
 }
@@ -178,7 +178,7 @@ func (r *rehearsal) olderClient(ctx context.Context, by seed.Wallet) error {
 	switch {
 	case err != nil:
 		return err
-	case out.Code == 0 || !strings.Contains(out.Stdout+out.Stderr, sdk.ErrProgramMismatch.Error()):
+	case out.Code == 0 || !strings.Contains(out.Stdout+out.Stderr, market.ErrProgramMismatch.Error()):
 		return fmt.Errorf("an older client after the migration: exit code %d, %s %s", out.Code, out.Stdout, out.Stderr)
 	}
 	return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // Options of a rehearsal.
@@ -50,7 +50,7 @@ type rehearsal struct {
 	loader  loader
 	vault   seed.Wallet // governs after the handover, as the vault of a multisig would
 	load    load
-	long    sdk.Lease
+	long    market.Lease
 	reports reports
 }
 

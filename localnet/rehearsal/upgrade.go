@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // upgradeKeepers gives the next build to all keepers but the last, one after the other.
@@ -55,12 +55,12 @@ func (r *rehearsal) votes(ctx context.Context, index int) error {
 	from := r.period() + 1
 	wallet := r.net.Keys.Keepers[index]
 	return r.until(ctx, wallet.Name+" votes for a later report", func(v *view.View) bool {
-		k, ok := v.Keeper(sdk.KeeperAddress(wallet.Address()))
+		k, ok := v.Keeper(market.KeeperAddress(wallet.Address()))
 		if !ok {
 			return false
 		}
 		for _, report := range v.Reports() {
-			if report.Period >= from && report.State() == sdk.ReportFinal && report.Voted(k.Index) {
+			if report.Period >= from && report.State() == market.ReportFinal && report.Voted(k.Index) {
 				return true
 			}
 		}

@@ -16,10 +16,10 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 func needsPromtool(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAnOverloadedKeeperRaisesItsAlert(t *testing.T) {
 	params := seed.Params()
 	params.PeriodSecs = 60 // longer than the fault: no report suspends a machine meanwhile
 	params.ReportRetentionSecs = 6*params.PeriodSecs + params.AppealSecs
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	const overloaded, other = "keeper-1", "keeper-2"
 	n, err := network.Start(ctx, network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 2, Nodes: network.DefaultNodes(6), Params: &params, Log: warnings(t),
@@ -149,14 +149,14 @@ func TestASlowMachineLeavesTheMarket(t *testing.T) {
 	machine, err := n.Machine(slow)
 	require.NoError(t, err)
 	params := seed.Params()
-	limit := sdk.SlowPeriods(&params)
-	record := func() sdk.Node {
+	limit := market.SlowPeriods(&params)
+	record := func() market.Node {
 		node, known := snapshotOf(t, n).Node(machine.Address)
 		require.True(t, known)
 		return node
 	}
-	var out sdk.Node
-	require.Eventually(t, func() bool { out = record(); return out.State() != sdk.NodeActive }, time.Minute, 200*time.Millisecond)
+	var out market.Node
+	require.Eventually(t, func() bool { out = record(); return out.State() != market.NodeActive }, time.Minute, 200*time.Millisecond)
 	require.Less(t, out.SlowPeriods, limit, "it left before its stake was touched")
 	require.Zero(t, out.PendingFaults)
 	t.Logf("left after %d slow periods of %d: %s", out.SlowPeriods, limit, out.FiguresText())
@@ -172,11 +172,11 @@ func TestASlowMachineLeavesTheMarket(t *testing.T) {
 	require.NoError(t, n.ActivateNode(ctx, machine))
 	require.Eventually(t, func() bool {
 		node := record()
-		return node.State() == sdk.NodeActive
+		return node.State() == market.NodeActive
 	}, time.Minute, 200*time.Millisecond)
 	require.Eventually(t, func() bool {
 		node := record()
-		return node.State() != sdk.NodeActive
+		return node.State() != market.NodeActive
 	}, 2*time.Minute, 200*time.Millisecond, "it leaves again when its row has grown")
 }
 

@@ -74,7 +74,7 @@ func TestAClientReachesAPort(t *testing.T) {
 	needsSandbox(t)
 	python, root, run := clientTest(t)
 	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
-	n, _ := market(t)
+	n, _ := newMarket(t)
 	served, err := n.StartServe(t.Context(), n.Keys.Customers[1], "25")
 	require.NoError(t, err)
 	run(5*time.Minute, clientEnv(t, served, root), python, "testdata/clients_port.py", image)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // The dates of two machines are an hour off, one ahead and one behind. Both serve a lease to the end of its paid-for
@@ -55,7 +55,7 @@ func TestMachinesWithAWrongDateServeLeases(t *testing.T) {
 	for _, l := range leases {
 		served[l.Node] = true
 		t.Logf("lease %s: %d s, %d by receipts, %d paid, down %d s, reason %d", l.Address, l.EndedAt-l.StartedAt, l.ReceiptSecs, l.PaidSecs, l.DowntimeSecs, l.Reason())
-		require.Equal(t, sdk.EndedUnfunded, l.Reason())
+		require.Equal(t, market.EndedUnfunded, l.Reason())
 		require.Equal(t, l.FundedUntil, l.EndedAt)
 		require.EqualValues(t, 60, l.EndedAt-l.StartedAt)
 		require.Less(t, l.DowntimeSecs, uint32(10), "answers may be late on a computer that is busy")
@@ -86,9 +86,9 @@ func logOf(t *testing.T, n *network.Network, name string) string {
 }
 
 // lastSeen follows so many leases until they are over and paid, and returns each as it was last seen.
-func lastSeen(t *testing.T, n *network.Network, count int) map[solana.PublicKey]sdk.Lease {
+func lastSeen(t *testing.T, n *network.Network, count int) map[solana.PublicKey]market.Lease {
 	t.Helper()
-	seen := map[solana.PublicKey]sdk.Lease{}
+	seen := map[solana.PublicKey]market.Lease{}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	for over := 0; over < count; {
@@ -99,7 +99,7 @@ func lastSeen(t *testing.T, n *network.Network, count int) map[solana.PublicKey]
 			seen[l.Address] = l
 		}
 		for _, l := range seen {
-			if _, there := v.Lease(l.Address); !there || l.State() == sdk.LeaseEnded && l.PaidSecs == l.BillableSecs(l.EndedAt) {
+			if _, there := v.Lease(l.Address); !there || l.State() == market.LeaseEnded && l.PaidSecs == l.BillableSecs(l.EndedAt) {
 				over++
 			}
 		}

@@ -15,15 +15,15 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // A customer rents a container of an image by its tag: it runs in the sandbox, sees none of the machine's files, and its
 // output and exit reach the customer. The time in which the image was fetched is not billed: the lease starts after it.
 func TestAContainerIsRented(t *testing.T) {
 	needsSandbox(t)
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 
 	require.Contains(t, ok(t, n, customer, "search", "gpu=A100 sandbox simulated", "--json").Stdout, `"isolation": "`+offered()+`"`)
@@ -72,7 +72,7 @@ func TestAPrivateImageIsRented(t *testing.T) {
 	needsSandbox(t)
 	registry := imagetest.Closed(t, true)
 	image, _ := registry.Push(t, "team/private", jobImage(t), imagetest.Auth())
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	settings := filepath.Join(n.Dir(), "homes", customer.Name, ".docker")
 	require.NoError(t, os.MkdirAll(filepath.Dir(settings), 0o700))
 	require.NoError(t, os.Rename(imagetest.Login(t, registry), settings))
@@ -105,8 +105,8 @@ func TestAPrivateImageIsRented(t *testing.T) {
 
 // A machine that cannot run what was ordered never starts the lease: the customer gets everything back.
 func TestC09ALeaseWhoseJobWasRefusedIsNeverBilled(t *testing.T) {
-	n, customer := market(t)
-	credits := func() sdk.Credits {
+	n, customer := newMarket(t)
+	credits := func() market.Credits {
 		c, ok := snapshotOf(t, n).CreditsOf(customer.Address())
 		require.True(t, ok)
 		return c
@@ -118,7 +118,7 @@ func TestC09ALeaseWhoseJobWasRefusedIsNeverBilled(t *testing.T) {
 	require.Contains(t, refused.Stderr, "does not start")
 	require.Eventually(t, func() bool {
 		for _, l := range snapshotOf(t, n).LeasesOfCustomer(customer.Address()) {
-			require.NotEqual(t, sdk.LeaseRunning, l.State())
+			require.NotEqual(t, market.LeaseRunning, l.State())
 		}
 		return credits().Reserved == 0
 	}, 5*time.Minute, 500*time.Millisecond)

@@ -12,9 +12,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // A machine fails and its lease goes on with another one: the same addresses lead there, and nobody has granted anything
@@ -23,7 +23,7 @@ func TestAGatewaysNamesStayWhenALeaseMoves(t *testing.T) {
 	needsSandbox(t)
 	v := movingSite(t)
 	n, t0 := v.n, time.Now()
-	lease := func(not ...sdk.Lease) (found sdk.Lease) {
+	lease := func(not ...market.Lease) (found market.Lease) {
 		t.Helper()
 		require.Eventually(t, func() bool {
 		next:
@@ -33,7 +33,7 @@ func TestAGatewaysNamesStayWhenALeaseMoves(t *testing.T) {
 						continue next
 					}
 				}
-				if l.State() == sdk.LeaseRunning {
+				if l.State() == market.LeaseRunning {
 					found = l
 					return true
 				}
@@ -42,7 +42,7 @@ func TestAGatewaysNamesStayWhenALeaseMoves(t *testing.T) {
 		}, 3*time.Minute, 100*time.Millisecond)
 		return found
 	}
-	ends := func(l sdk.Lease) {
+	ends := func(l market.Lease) {
 		t.Helper()
 		for _, m := range n.Nodes {
 			if m.Address == l.Node {
@@ -72,7 +72,7 @@ func TestAGatewaysNamesStayWhenALeaseMoves(t *testing.T) {
 		require.Truef(t, code == 502 || strings.Contains(body, "the page of web-"), "%d %s", code, body)
 		live := snapshotOf(t, n).Leases()
 		for _, l := range live {
-			if l.Continues == 1 && l.State() == sdk.LeaseRunning && code == 200 {
+			if l.Continues == 1 && l.State() == market.LeaseRunning && code == 200 {
 				return true
 			}
 		}
@@ -111,7 +111,7 @@ func movingSite(t *testing.T) *gatewayVisit {
 	t.Helper()
 	nodes := network.DefaultNodes(3)
 	for i := range nodes {
-		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)
+		nodes[i].GPU, nodes[i].Price = "A100", market.PricePerHour(1_300_000)
 	}
 	n, err := network.Start(t.Context(), network.Config{Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 2, Nodes: nodes, Log: warnings(t)})
 	require.NoError(t, err)

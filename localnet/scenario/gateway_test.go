@@ -32,13 +32,13 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/acmetest"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/localnet/selfsigned"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 const gatewayDomain = "gw.test"
@@ -168,7 +168,7 @@ func TestAGatewayReachesAContainer(t *testing.T) {
 			t.Skipf("SKIPPED: %s is missing: scripts/toolchain.sh ssh, apt-get install curl", tool)
 		}
 	}
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	operator := n.Keys.Customers[1]
 	ok(t, n, operator, "credits", "add", "1") // so that keepers know it
 	v := &gatewayVisit{own: selfSigned(t, "*."+gatewayDomain)}

@@ -14,10 +14,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // hotKey makes a keypair file of a key with a few SOL.
@@ -66,12 +66,12 @@ func TestKeepersWhoseWalletsAreOffline(t *testing.T) {
 		var path string
 		path, signers[i] = hotKey(t, n, wallet.Name)
 		data[i] = t.TempDir()
-		keeperSays(t, n, wallet.Path, t.TempDir(), "register", "--bond", sdk.GNT(n.Params().MinBond).String(), "--announce", "/ip4/127.0.0.1/tcp/1", "--signer", path)
+		keeperSays(t, n, wallet.Path, t.TempDir(), "register", "--bond", market.GNT(n.Params().MinBond).String(), "--announce", "/ip4/127.0.0.1/tcp/1", "--signer", path)
 		keepers[i] = run(wallet.Name, path, data[i])
 		defer func() { keepers[i].kill() }()
 	}
-	keeper := func(i int) sdk.Keeper {
-		k, found := snapshotOf(t, n).Keeper(sdk.KeeperAddress(n.Keys.Keepers[i].Address()))
+	keeper := func(i int) market.Keeper {
+		k, found := snapshotOf(t, n).Keeper(market.KeeperAddress(n.Keys.Keepers[i].Address()))
 		require.True(t, found, "keeper %d is gone", i)
 		return k
 	}
@@ -90,7 +90,7 @@ func TestKeepersWhoseWalletsAreOffline(t *testing.T) {
 	require.Equal(t, signers[by], leases[0].Lease.RentPayer, "its signer has paid the rent")
 	finals := func(from uint64) (count int) {
 		for _, r := range snapshotOf(t, n).Reports() {
-			if r.Period >= from && r.State() == sdk.ReportFinal {
+			if r.Period >= from && r.State() == market.ReportFinal {
 				count++
 			}
 		}
@@ -123,7 +123,7 @@ func TestKeepersWhoseWalletsAreOffline(t *testing.T) {
 	require.GreaterOrEqual(t, after.LastVotePeriod, before.LastVotePeriod+4)
 	for i := range keepers {
 		k := keeper(i)
-		require.Equal(t, sdk.KeeperActive, k.State())
+		require.Equal(t, market.KeeperActive, k.State())
 		require.Equal(t, before.Bond, k.Bond, "nobody contradicted itself")
 	}
 	require.Contains(t, keeperSays(t, n, path, t.TempDir(), "status"), fmt.Sprintf("former      %s", signers[0]), "status by the signer's file shows both keys")

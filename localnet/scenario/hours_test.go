@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/config"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/sealedbid"
 )
 
 // setHours starts the agent of a machine again with other hours, from one time to another.
@@ -27,7 +27,7 @@ func setHours(t *testing.T, n *network.Network, m *network.Machine, from, to tim
 }
 
 // becomes waits for a machine's status on chain.
-func becomes(t *testing.T, n *network.Network, m *network.Machine, status sdk.NodeStatus) {
+func becomes(t *testing.T, n *network.Network, m *network.Machine, status market.NodeStatus) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		node, found := snapshotOf(t, n).Node(m.Address)
@@ -60,7 +60,7 @@ func TestHoursOfAMachine(t *testing.T) {
 	now := time.Now()
 
 	setHours(t, n, own, now.Add(12*time.Hour), now.Add(13*time.Hour))
-	becomes(t, n, own, sdk.NodeHibernated)
+	becomes(t, n, own, market.NodeHibernated)
 	d := sealedOrder(t, n, customer)
 	require.Equal(t, other.Address.String(), d.Leases[0].Node)
 	require.Zero(t, bidOf(t, n, own, d.Order))
@@ -71,9 +71,9 @@ func TestHoursOfAMachine(t *testing.T) {
 	require.Equal(t, other.Address.String(), instant.Leases[0].Node)
 
 	setHours(t, n, own, now.Add(-2*time.Hour), now.Add(4*time.Hour))
-	becomes(t, n, own, sdk.NodeActive)
+	becomes(t, n, own, market.NodeActive)
 	// Keepers may need so long to learn of it.
-	require.NoError(t, pause(t.Context(), (sdk.AwardViewSecs+3)*time.Second))
+	require.NoError(t, pause(t.Context(), (market.AwardViewSecs+3)*time.Second))
 	d = sealedOrder(t, n, customer)
 	require.Equal(t, own.Address.String(), d.Leases[0].Node)
 	d = sealedOrder(t, n, customer, "--duration", "5h")

@@ -16,10 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // incompleteFor is how long the endpoint's lists lack accounts after connections have broken.
@@ -32,7 +32,7 @@ func TestAnIncompleteEndpointEndsNothing(t *testing.T) {
 	t.Parallel()
 	nodes := network.DefaultNodes(3)
 	for i := range nodes {
-		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)
+		nodes[i].GPU, nodes[i].Price = "A100", market.PricePerHour(1_300_000)
 	}
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 2, Customers: 1, Nodes: nodes, Relay: true, Log: warnings(t),
@@ -95,7 +95,7 @@ func contains(all, some map[int]bool) bool {
 }
 
 // unharmed checks that a lease and its job run as before, and that nobody was punished.
-func unharmed(t *testing.T, n *network.Network, name string, l sdk.Lease, job map[int]bool) {
+func unharmed(t *testing.T, n *network.Network, name string, l market.Lease, job map[int]bool) {
 	t.Helper()
 	now, err := jobs(n.Dir(), name)
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func unharmed(t *testing.T, n *network.Network, name string, l sdk.Lease, job ma
 	v := snapshotOf(t, n)
 	cur, found := v.Lease(l.Address)
 	require.True(t, found)
-	require.Equal(t, sdk.LeaseRunning, cur.State())
+	require.Equal(t, market.LeaseRunning, cur.State())
 	v.Read(func(a *view.Accounts) { require.Empty(t, a.Faults) })
 }
 

@@ -21,10 +21,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // modelImage is an image of testdata/modelserver.
@@ -256,6 +256,6 @@ func TestAModelIsServedByLeases(t *testing.T) {
 		return status == http.StatusNotFound
 	}, 5*time.Minute, 500*time.Millisecond)
 	for _, l := range snapshotOf(t, n).LeasesOfCustomer(customer.Address()) {
-		require.Equal(t, sdk.LeaseEnded, l.State())
+		require.Equal(t, market.LeaseEnded, l.State())
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/watch"
 )
 
 // Exit codes of the client.
@@ -32,7 +32,7 @@ const (
 )
 
 // market is a small market with a customer that has credits.
-func market(t *testing.T) (*network.Network, seed.Wallet) {
+func newMarket(t *testing.T) (*network.Network, seed.Wallet) {
 	t.Helper()
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 2, Nodes: network.DefaultNodes(1), Log: warnings(t),
@@ -61,7 +61,7 @@ func deploy(maxPrice, gpu string, more ...string) []string {
 
 // Mistakes of users: one clear message with what to do, the right exit code, and nothing lost.
 func TestBadInput(t *testing.T) {
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	poor, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "stranger")
 	require.NoError(t, err)
 	// It has tokens, and no SOL for fees.
@@ -130,14 +130,14 @@ func TestBadInput(t *testing.T) {
 // and after it is opened again everything works.
 func TestPausedMarketRefunds(t *testing.T) {
 	t.Parallel()
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	guardian := n.Keys.Guardian
 	was, found := snapshotOf(t, n).CreditsOf(customer.Address())
 	require.True(t, found)
 	// Nobody can take this order: no machine is so cheap. It waits, with its money reserved.
 	order, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: customer.Address(), Nonce: 1, MaxPrice: 100_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: sdk.Requirement{Model: seed.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
 	})
 	require.NoError(t, err)
 	_, err = n.Sender().Send(t.Context(), customer.Key, nil, order)
@@ -154,7 +154,7 @@ func TestPausedMarketRefunds(t *testing.T) {
 	// The award deadline passes, and a keeper gives the money back.
 	require.Eventually(t, func() bool {
 		c, _ := snapshotOf(t, n).CreditsOf(customer.Address())
-		return len(snapshotOf(t, n).Orders()) == 0 && c.Reserved == 0 && c.Free() == was.Free()-sdk.OneUSDC
+		return len(snapshotOf(t, n).Orders()) == 0 && c.Reserved == 0 && c.Free() == was.Free()-market.OneUSDC
 	}, 45*time.Second, 200*time.Millisecond)
 
 	ok(t, n, guardian, "market", "pause", "none")
@@ -169,8 +169,8 @@ func TestMarketOfAnotherVersion(t *testing.T) {
 	if kind(t) != engine.Surfnet {
 		t.Skip("SKIPPED: only surfnet can rewrite an account")
 	}
-	n, customer := market(t)
-	account, err := n.Chain.Account(t.Context(), sdk.MarketAddress(), chain.Confirmed)
+	n, customer := newMarket(t)
+	account, err := n.Chain.Account(t.Context(), market.MarketAddress(), chain.Confirmed)
 	require.NoError(t, err)
 	account.Data = append(account.Data, make([]byte, 64)...) // a later layout is longer
 	account.Data[0] ^= 0xff                                  // and another type

@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/client/mcp"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // A customer has its machine measured at a random second of the lease, beside the job: an honest one passes and goes
@@ -66,7 +66,7 @@ func TestServersInspectTheirMachines(t *testing.T) {
 	params := seed.Params()
 	params.PeriodSecs = 60 // keepers find the one that makes its bytes up, too, and report it at the end of a period
 	params.ReportRetentionSecs = 6*params.PeriodSecs + params.AppealSecs
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: nodes, Params: &params, Log: warnings(t),
 	})
@@ -115,7 +115,7 @@ func TestServersInspectTheirMachines(t *testing.T) {
 	bad := becomes(order("bad", map[string]any{"gpu": "H100"}), service.InspectionFailed)
 	require.Contains(t, bad.Inspection.Why, "a cell is not what the product has there")
 	require.NotContains(t, bad.Inspection.Why, "could not be ended")
-	require.Equal(t, sdk.LeaseEnded.String(), is(bad.Address).Status)
+	require.Equal(t, market.LeaseEnded.String(), is(bad.Address).Status)
 
 	good := becomes(order("good", nil), service.InspectionPassed)
 	require.NotEmpty(t, good.Inspection.TOPS)

@@ -20,9 +20,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/cli"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // jobOfKills keeps a book of itself in a folder: each start and its lease, its beats with times, its end; and whether
@@ -181,9 +181,9 @@ func (k *killRun) one(ctx context.Context, p *purchase, rng *rand.Rand) error {
 // stopAll stops what a customer has running.
 func (k *killRun) stopAll(ctx context.Context, p *purchase) error {
 	for tries := 0; ; tries++ {
-		var running *sdk.Lease
+		var running *market.Lease
 		for _, l := range k.view.LeasesOfCustomer(p.customer.Address()) {
-			if l.State() == sdk.LeaseRunning {
+			if l.State() == market.LeaseRunning {
 				running = &l
 			}
 		}

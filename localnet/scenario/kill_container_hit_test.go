@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // hit is one kill.
@@ -52,7 +52,7 @@ var hitKinds = []string{hitAgent, hitSupervisor, hitSandbox, hitPull, hitMachine
 type containerMoment struct {
 	name    string
 	victims []string
-	of      func(k *containerRun, l sdk.Lease, folder string) bool
+	of      func(k *containerRun, l market.Lease, folder string) bool
 	// rare moments are waited for a few times, while nothing else is killed; the machine is then away until its leases move.
 	rare bool
 }
@@ -65,27 +65,27 @@ const (
 )
 
 var containerMoments = []containerMoment{
-	{name: "pull", victims: []string{hitAgent, hitPull, hitMachine, hitRegistry, hitCommand, hitGateway}, of: func(_ *containerRun, l sdk.Lease, folder string) bool {
-		return l.State() == sdk.LeaseAwarded && is(folder) && !is(folder, "container.json")
+	{name: "pull", victims: []string{hitAgent, hitPull, hitMachine, hitRegistry, hitCommand, hitGateway}, of: func(_ *containerRun, l market.Lease, folder string) bool {
+		return l.State() == market.LeaseAwarded && is(folder) && !is(folder, "container.json")
 	}},
-	{name: "start", victims: []string{hitAgent, hitSupervisor, hitSandbox, hitMachine, hitBucket, hitCommand}, of: func(k *containerRun, l sdk.Lease, folder string) bool {
+	{name: "start", victims: []string{hitAgent, hitSupervisor, hitSandbox, hitMachine, hitBucket, hitCommand}, of: func(k *containerRun, l market.Lease, folder string) bool {
 		d, _ := k.of(l.Address.String())
 		return is(folder, "container.json") && !is(folder, "exit.json") && d.began < 0
 	}},
-	{name: "run", victims: hitKinds, of: func(k *containerRun, l sdk.Lease, folder string) bool {
+	{name: "run", victims: hitKinds, of: func(k *containerRun, l market.Lease, folder string) bool {
 		d, _ := k.of(l.Address.String())
-		return l.State() == sdk.LeaseRunning && d.began >= 0 && !is(folder, "exit.json")
+		return l.State() == market.LeaseRunning && d.began >= 0 && !is(folder, "exit.json")
 	}},
-	{name: "moved volume", victims: []string{hitMachine}, rare: true, of: func(k *containerRun, l sdk.Lease, folder string) bool { // it has something to go on from
+	{name: "moved volume", victims: []string{hitMachine}, rare: true, of: func(k *containerRun, l market.Lease, folder string) bool { // it has something to go on from
 		d, _ := k.of(l.Address.String())
-		return l.State() == sdk.LeaseRunning && l.CheckpointHash != [32]byte{} && k.stays(d.purchase) && !d.over && !is(folder, "exit.json")
+		return l.State() == market.LeaseRunning && l.CheckpointHash != [32]byte{} && k.stays(d.purchase) && !d.over && !is(folder, "exit.json")
 	}},
 	{name: "snapshot", victims: []string{hitAgent, hitSupervisor, hitSandbox, hitMachine, hitBucket, hitCommand}}, // when the bucket is written to
-	{name: "move", victims: []string{hitAgent, hitMachine, hitRegistry, hitBucket, hitCommand, hitGateway}, of: func(k *containerRun, l sdk.Lease, folder string) bool {
+	{name: "move", victims: []string{hitAgent, hitMachine, hitRegistry, hitBucket, hitCommand, hitGateway}, of: func(k *containerRun, l market.Lease, folder string) bool {
 		d, _ := k.of(l.Address.String())
-		return l.State() == sdk.LeaseFailed && l.CanMigrate() || l.Continues == 1 && l.State() <= sdk.LeaseRunning && d.began < 0
+		return l.State() == market.LeaseFailed && l.CanMigrate() || l.Continues == 1 && l.State() <= market.LeaseRunning && d.began < 0
 	}},
-	{name: "end", victims: []string{hitAgent, hitSupervisor, hitMachine, hitBucket, hitCommand}, of: func(k *containerRun, l sdk.Lease, _ string) bool {
+	{name: "end", victims: []string{hitAgent, hitSupervisor, hitMachine, hitBucket, hitCommand}, of: func(k *containerRun, l market.Lease, _ string) bool {
 		d, _ := k.of(l.Address.String())
 		return d.over
 	}},

@@ -19,11 +19,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/snapshot"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
 func faultsSeen() map[solana.PublicKey]bool { return map[solana.PublicKey]bool{} }
@@ -130,12 +130,12 @@ func (k *containerRun) judgeMoney(orders map[solana.PublicKey]*placed, leases ma
 func (k *containerRun) judgeEnd(lease string, l *billed) {
 	d, _ := k.of(lease)
 	switch l.reason {
-	case sdk.EndedByCustomer, sdk.EndedUnfunded:
-	case sdk.EndedJobDone:
+	case market.EndedByCustomer, market.EndedUnfunded:
+	case market.EndedJobDone:
 		assert.True(k.t, d.over || d.exit != "" || k.hitOn(lease, d.node), "lease %s on %s: its job is said to be done, and was neither over nor killed", lease, k.agentOf(l.node))
-	case sdk.EndedByProvider: // a lease that its customer would keep: its machine has lost the job
+	case market.EndedByProvider: // a lease that its customer would keep: its machine has lost the job
 		assert.True(k.t, !k.stays(d.purchase) && k.hitOn(lease, k.agentOf(l.node)), "lease %s on %s: its machine has left it, and was not hit", lease, k.agentOf(l.node))
-	case sdk.EndedFailed:
+	case market.EndedFailed:
 		assert.True(k.t, k.machineHit(k.agentOf(l.node)), "lease %s: its machine %s is said to have failed, and was never killed", lease, k.agentOf(l.node))
 	default:
 		assert.Fail(k.t, "an end without a cause", "lease %s ended with %s", lease, l.reason)

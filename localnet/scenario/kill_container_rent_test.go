@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 func freeAddr(t *testing.T) string {
@@ -143,16 +143,16 @@ func (k *containerRun) untilDone(ctx context.Context, p *purchase, args []string
 // stopRented stops what a customer has running, and aborts nothing: what does not start gives its money back by itself.
 func (k *containerRun) stopRented(ctx context.Context, p *purchase) error {
 	for tries := 0; ; tries++ {
-		var live *sdk.Lease
+		var live *market.Lease
 		for _, l := range k.view.LeasesOfCustomer(p.customer.Address()) {
-			if l.State() == sdk.LeaseRunning || l.State() == sdk.LeaseFailed || l.State() == sdk.LeaseAwarded {
+			if l.State() == market.LeaseRunning || l.State() == market.LeaseFailed || l.State() == market.LeaseAwarded {
 				live = &l
 			}
 		}
 		if live == nil && len(k.view.OrdersOf(p.customer.Address())) == 0 {
 			return nil
 		}
-		if live != nil && live.State() == sdk.LeaseRunning {
+		if live != nil && live.State() == market.LeaseRunning {
 			out, ended, err := k.gantry(ctx, p.customer, "stop", live.Address.String())
 			if err != nil {
 				return err
@@ -184,7 +184,7 @@ func (k *containerRun) visitAll(ctx context.Context) error {
 		for _, l := range k.view.Leases() {
 			lease := l.Address.String()
 			d, _ := k.of(lease)
-			if l.State() != sdk.LeaseRunning || d.began < 0 {
+			if l.State() != market.LeaseRunning || d.began < 0 {
 				continue
 			}
 			k.visit(ctx, l, lease)
@@ -195,7 +195,7 @@ func (k *containerRun) visitAll(ctx context.Context) error {
 	}
 }
 
-func (k *containerRun) visit(ctx context.Context, l sdk.Lease, lease string) {
+func (k *containerRun) visit(ctx context.Context, l market.Lease, lease string) {
 	v := k.visited[lease]
 	if v == nil {
 		v = &pagesSeen{since: time.Now()}

@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // containerKillsVariable is how many kills of containers and what is around them TestA10KilledContainersLoseNothing makes.
@@ -141,12 +141,12 @@ func newContainerRun(t *testing.T) *containerRun {
 	params.AwardDeadlineSecs, params.StartDeadlineSecs = 60, 120
 	params.PeriodSecs = uint32(killPeriod / time.Second)
 	params.ReportRetentionSecs = 6*params.PeriodSecs + params.AppealSecs
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	params.RatingSecs = 4
 	nodes := make([]network.NodeSpec, diaryNodes)
 	for i := range nodes { // a lease moves only where it costs no more
 		nodes[i] = network.NodeSpec{
-			Name: fmt.Sprintf("node-%d", i+1), Provider: i, GPU: "A100", Count: 1, Region: "us-west-2", Price: sdk.PricePerHour(1_260_000),
+			Name: fmt.Sprintf("node-%d", i+1), Provider: i, GPU: "A100", Count: 1, Region: "us-west-2", Price: market.PricePerHour(1_260_000),
 			Namespaces: true, Service: true,
 		}
 	}

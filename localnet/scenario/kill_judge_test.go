@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	astore "github.com/gantry-market/gantry/agent/store"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	kstore "github.com/gantry-market/gantry/keeper/store"
 	"github.com/gantry-market/gantry/localnet/invariants"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // billTolerance is for how long after its job's end a lease may be billed: the chain counts whole seconds (2 s), a receipt
@@ -33,7 +33,7 @@ type billed struct {
 	node    solana.PublicKey
 	starts  int
 	started time.Time
-	reason  sdk.EndReason
+	reason  market.EndReason
 	closed  *bindings.LeaseClosed
 	aborted bool
 }
@@ -102,7 +102,7 @@ func ledger(h invariants.History) (map[solana.PublicKey]*placed, map[solana.Publ
 				lease(e.Lease).starts++
 				lease(e.Lease).started = time.Unix(e.StartedAt, 0)
 			case *bindings.LeaseEnded:
-				lease(e.Lease).reason = sdk.EndReason(e.Reason)
+				lease(e.Lease).reason = market.EndReason(e.Reason)
 			case *bindings.LeaseAborted:
 				lease(e.Lease).aborted = true
 			case *bindings.LeaseClosed:
@@ -143,7 +143,7 @@ func (k *killRun) judgeOrders(orders map[solana.PublicKey]*placed, leases map[so
 			}
 			started++
 			if assert.NotNil(k.t, l.closed, "lease %s was not closed", lease) {
-				assert.Contains(k.t, []sdk.EndReason{sdk.EndedJobDone, sdk.EndedByCustomer}, l.reason, "lease %s was ended by a restart", lease)
+				assert.Contains(k.t, []market.EndReason{market.EndedJobDone, market.EndedByCustomer}, l.reason, "lease %s was ended by a restart", lease)
 				paid[o.customer] += l.closed.Paid
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // killMoment is a moment that the killer waits for, and whom it kills then.
@@ -22,16 +22,16 @@ const anyMoment = "any"
 
 var killMoments = []killMoment{
 	{anyMoment, func(_ context.Context, k *killRun, rng *rand.Rand) (string, bool) { return k.anyone(rng), true }},
-	{"between award and start", ofLease("award", 0, byNode, func(l sdk.Lease) bool { return l.State() == sdk.LeaseAwarded })},
-	{"between start and first receipt", ofLease("start", 3*time.Second, byNode, func(l sdk.Lease) bool {
-		return l.State() == sdk.LeaseRunning && l.PaidSecs == 0
+	{"between award and start", ofLease("award", 0, byNode, func(l market.Lease) bool { return l.State() == market.LeaseAwarded })},
+	{"between start and first receipt", ofLease("start", 3*time.Second, byNode, func(l market.Lease) bool {
+		return l.State() == market.LeaseRunning && l.PaidSecs == 0
 	})},
 	{"when the job ends", whenJobEnds},
-	{"while a lease is settled", ofLease("settle", 500*time.Millisecond, byEither, func(l sdk.Lease) bool {
-		return l.State() == sdk.LeaseEnded && l.PaidSecs < l.BillableSecs(l.EndedAt)
+	{"while a lease is settled", ofLease("settle", 500*time.Millisecond, byEither, func(l market.Lease) bool {
+		return l.State() == market.LeaseEnded && l.PaidSecs < l.BillableSecs(l.EndedAt)
 	})},
-	{"while a lease is closed", ofLease("close", time.Second, byKeeper, func(l sdk.Lease) bool {
-		return l.State() == sdk.LeaseEnded && l.PaidSecs == l.BillableSecs(l.EndedAt)
+	{"while a lease is closed", ofLease("close", time.Second, byKeeper, func(l market.Lease) bool {
+		return l.State() == market.LeaseEnded && l.PaidSecs == l.BillableSecs(l.EndedAt)
 	})},
 	{"while a report is signed and voted", whenReporting},
 	{"while a store is written", whenStoring},
@@ -40,19 +40,19 @@ var killMoments = []killMoment{
 	}},
 }
 
-type victimOf func(k *killRun, rng *rand.Rand, l sdk.Lease) string
+type victimOf func(k *killRun, rng *rand.Rand, l market.Lease) string
 
-func byNode(k *killRun, _ *rand.Rand, l sdk.Lease) string     { return k.agentOf(l.Node) }
-func byKeeper(k *killRun, rng *rand.Rand, _ sdk.Lease) string { return k.keeper(rng) }
+func byNode(k *killRun, _ *rand.Rand, l market.Lease) string     { return k.agentOf(l.Node) }
+func byKeeper(k *killRun, rng *rand.Rand, _ market.Lease) string { return k.keeper(rng) }
 
-func byEither(k *killRun, rng *rand.Rand, l sdk.Lease) string {
+func byEither(k *killRun, rng *rand.Rand, l market.Lease) string {
 	return []string{k.agentOf(l.Node), k.keeper(rng)}[rng.IntN(2)]
 }
 
 // ofLease waits until a lease is as wanted, each lease once, and then up to most.
-func ofLease(name string, most time.Duration, victim victimOf, cond func(sdk.Lease) bool) func(context.Context, *killRun, *rand.Rand) (string, bool) {
+func ofLease(name string, most time.Duration, victim victimOf, cond func(market.Lease) bool) func(context.Context, *killRun, *rand.Rand) (string, bool) {
 	return func(ctx context.Context, k *killRun, rng *rand.Rand) (string, bool) {
-		var found sdk.Lease
+		var found market.Lease
 		err := k.view.WaitFor(ctx, func(v *view.View) bool {
 			for _, l := range v.Leases() {
 				if cond(l) && k.once(name, l.Address) {

@@ -17,12 +17,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // Settings of TestAKilledServerBuysOnce: how many kills; the seed and the report are those of the other kill tests.
@@ -31,7 +31,7 @@ const (
 	fewServeKills      = 6
 	serveSeconds       = 300 // of a lease
 	serveMore          = 60  // of an extension
-	serveCap           = 60 * sdk.OneUSDC
+	serveCap           = 60 * market.OneUSDC
 )
 
 // bought is what was asked for with one Idempotency-Key.
@@ -165,7 +165,7 @@ func TestAKilledServerBuysOnce(t *testing.T) {
 	params.AwardDeadlineSecs, params.StartDeadlineSecs, params.RatingSecs = 60, 120, 4
 	n := teamNetwork(t, params, 2)
 	k := &serveKills{
-		teamServer: newTeamServer(t, n, map[string]sdk.USDC{"main": serveCap, "ops": serveCap}), rng: rand.New(rand.NewPCG(drawn, 0)), nodes: 2, kills: map[string]int{}, steps: map[string]*calm{},
+		teamServer: newTeamServer(t, n, map[string]market.USDC{"main": serveCap, "ops": serveCap}), rng: rand.New(rand.NewPCG(drawn, 0)), nodes: 2, kills: map[string]int{}, steps: map[string]*calm{},
 	}
 	began := time.Now()
 	for i := 0; sum(k.kills) < kills; i++ {
@@ -196,7 +196,7 @@ func (k *serveKills) judge(took time.Duration, drawn uint64) {
 	orders, leases := ledger(history)
 	assert.Len(k.t, orders, len(k.bought), "orders on chain, one for a key")
 	assert.Len(k.t, leases, len(k.bought), "leases on chain, one for a key")
-	spent, paid := map[string]sdk.USDC{}, uint64(0)
+	spent, paid := map[string]market.USDC{}, uint64(0)
 	seen := map[string]bool{}
 	for _, b := range k.bought {
 		assert.False(k.t, seen[b.order] || seen[b.lease], b.key)
@@ -205,7 +205,7 @@ func (k *serveKills) judge(took time.Duration, drawn uint64) {
 		if assert.NotNil(k.t, o, b.key) && assert.NotNil(k.t, l, b.key) {
 			assert.True(k.t, o.leases[solana.MustPublicKeyFromBase58(b.lease)] && len(o.leases) == 1, b.key)
 			assert.Equal(k.t, 1, l.starts, b.key)
-			assert.Equal(k.t, sdk.EndedByCustomer, l.reason, b.key)
+			assert.Equal(k.t, market.EndedByCustomer, l.reason, b.key)
 			if assert.NotNil(k.t, l.closed, b.key) {
 				paid += l.closed.Paid
 			}
@@ -217,7 +217,7 @@ func (k *serveKills) judge(took time.Duration, drawn uint64) {
 		if b.extended {
 			seconds += serveMore
 		}
-		cost, err := sdk.Cost(sdk.PricePerHour(1_260_000), 1, seconds)
+		cost, err := market.Cost(market.PricePerHour(1_260_000), 1, seconds)
 		require.NoError(k.t, err)
 		spent[b.budget] += cost
 	}
@@ -267,7 +267,7 @@ func (k *serveKills) print(took time.Duration, drawn, keys uint64) {
 func teamNetwork(t *testing.T, params bindings.Params, machines int) *network.Network {
 	nodes := make([]network.NodeSpec, machines)
 	for i := range nodes {
-		nodes[i] = network.NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i, GPU: "A100", Count: 2, Region: "us-west-2", Price: sdk.PricePerHour(1_260_000)}
+		nodes[i] = network.NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i, GPU: "A100", Count: 2, Region: "us-west-2", Price: market.PricePerHour(1_260_000)}
 	}
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: teamKeepers, Customers: 1, Nodes: nodes, Params: &params, Log: quiet(t),

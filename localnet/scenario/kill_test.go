@@ -17,12 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Settings of TestA10KilledProcessesLoseNothing: how many kills, the seed of their moments, and the file that the table
@@ -38,7 +38,7 @@ const (
 	killKeepers    = 4 // a fifth is bonded and does not run, its wallet listens: four are the quorum, and every death delays reports
 	killMachines   = 3
 	killCustomers  = 3
-	killDeposit    = 200 * sdk.OneUSDC
+	killDeposit    = 200 * market.OneUSDC
 	killPeriod     = 10 * time.Second
 	killCheckEvery = 3 * time.Second
 	// momentWait is how long the killer waits for a chosen moment before it takes any.
@@ -122,11 +122,11 @@ func newKillRun(t *testing.T) *killRun {
 	params.AwardDeadlineSecs, params.StartDeadlineSecs = 60, 120
 	params.PeriodSecs = uint32(killPeriod / time.Second)
 	params.ReportRetentionSecs = 6*params.PeriodSecs + params.AppealSecs
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	params.RatingSecs = 4 // no lease is rated, and closing waits for it
 	nodes := make([]network.NodeSpec, killMachines)
 	for i := range nodes {
-		nodes[i] = network.NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i, GPU: "A100", Count: 1, Region: "us-west-2", Price: sdk.PricePerHour(1_260_000)}
+		nodes[i] = network.NodeSpec{Name: fmt.Sprintf("node-%d", i+1), Provider: i, GPU: "A100", Count: 1, Region: "us-west-2", Price: market.PricePerHour(1_260_000)}
 	}
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: killKeepers + 1, Customers: killCustomers, Nodes: nodes, Params: &params, Log: quiet(t),
@@ -161,7 +161,7 @@ func (k *killRun) look(ctx context.Context) error {
 	for i := 0; ; i++ {
 		k.mu.Lock()
 		for _, r := range k.view.Reports() {
-			if r.State() == sdk.ReportFinal {
+			if r.State() == market.ReportFinal {
 				k.periods[r.Period] = true
 			}
 		}

@@ -55,7 +55,7 @@ func TestAModelUsesAContainer(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
 	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	call := robot(t, n, customer)
 	asked := map[string]any{
 		"idempotencyKey": "box", "gpu": "A100", "seconds": 600, "maxPricePerGpuHour": "3", "image": image, "network": "none", "allowSimulated": true,

@@ -12,12 +12,12 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
 )
 
 // A machine is gone in the middle of a job. Keepers move what is left of its time to another; the client brings the
@@ -37,7 +37,7 @@ func TestALeaseMovesBeforeTheReport(t *testing.T) {
 	t.Parallel()
 	params := seed.Params()
 	params.PeriodSecs = 3600
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	n := likeMachines(t, 4, network.Config{Params: &params, KeeperFlags: []string{"--check-interval", "2s"}})
 	m := moveByStopping(t, n)
 	t.Logf("the job went on %d s after its machine was gone", m.secs)
@@ -48,7 +48,7 @@ func likeMachines(t *testing.T, count int, c network.Config) *network.Network {
 	t.Helper()
 	nodes := network.DefaultNodes(count)
 	for i := range nodes {
-		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)
+		nodes[i].GPU, nodes[i].Price = "A100", market.PricePerHour(1_300_000)
 	}
 	c.Engine, c.Dir, c.Keepers, c.Customers, c.Nodes, c.Log = kind(t), stateDir(t), 3, 1, nodes, warnings(t)
 	n, err := network.Start(t.Context(), c)
@@ -119,11 +119,11 @@ func moveByStopping(t *testing.T, n *network.Network) move {
 }
 
 // firstRunning waits for a lease that runs, and returns it with its machine.
-func firstRunning(t *testing.T, n *network.Network) (first sdk.Lease, on *network.Machine) {
+func firstRunning(t *testing.T, n *network.Network) (first market.Lease, on *network.Machine) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		for _, l := range snapshotOf(t, n).Leases() {
-			if l.State() == sdk.LeaseRunning {
+			if l.State() == market.LeaseRunning {
 				first = l
 				return true
 			}

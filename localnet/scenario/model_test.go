@@ -18,8 +18,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // llamaImage is an image of llama.cpp's server with a tiny model, whose weights are random.
@@ -92,7 +92,7 @@ func TestARealModelServerInALease(t *testing.T) {
 	}
 	leases := func() (live []string) {
 		for _, l := range snapshotOf(t, n).LeasesOfCustomer(customer.Address()) {
-			if l.State() != sdk.LeaseEnded {
+			if l.State() != market.LeaseEnded {
 				live = append(live, l.Address.String())
 			}
 		}

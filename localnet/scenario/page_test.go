@@ -27,7 +27,7 @@ const pageTime = 5 * time.Minute
 func TestPageInABrowser(t *testing.T) {
 	t.Parallel()
 	chromium, folder := browser.Find(t)
-	n, _ := market(t)
+	n, _ := newMarket(t)
 	served, err := n.StartServe(t.Context(), n.Keys.Customers[1], "25")
 	require.NoError(t, err)
 	browser.Run(t, pageTime, "page.mjs", served.Page, served.TokenFile)
@@ -81,7 +81,7 @@ func TestPageOfProvidersAndDeployments(t *testing.T) {
 func TestPageWithAWallet(t *testing.T) {
 	t.Parallel()
 	browser.Find(t)
-	n, _ := market(t)
+	n, _ := newMarket(t)
 	customer := n.Keys.Customers[1]
 	served, err := n.StartServeForWallet(t.Context(), customer)
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestPageOfALease(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
 	browser.Find(t)
-	n, _ := market(t)
+	n, _ := newMarket(t)
 	customer := n.Keys.Customers[1]
 	served, err := n.StartServeForWallet(t.Context(), customer)
 	require.NoError(t, err)

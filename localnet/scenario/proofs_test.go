@@ -11,15 +11,15 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // audited is what `gantry audit slash` prints of one slash.
@@ -50,7 +50,7 @@ func TestAWrongMeasurementIsProven(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
-	dishonest, provider := n.Nodes[1], sdk.ProviderAddress(n.Nodes[1].Owner.Address())
+	dishonest, provider := n.Nodes[1], market.ProviderAddress(n.Nodes[1].Owner.Address())
 
 	var required uint64
 	killed := false
@@ -68,7 +68,7 @@ func TestAWrongMeasurementIsProven(t *testing.T) {
 		if found {
 			required = node.RequiredStake
 		}
-		return found && node.State() == sdk.NodeSuspended
+		return found && node.State() == market.NodeSuspended
 	}, 90*time.Second, 50*time.Millisecond, "the wrong work is proven")
 	t.Logf("killed between accusation and proof: %t", killed)
 
@@ -86,7 +86,7 @@ func TestAWrongMeasurementIsProven(t *testing.T) {
 	require.Eventually(t, func() bool {
 		v := snapshotOf(t, n)
 		report, ok := v.Report(until)
-		return ok && report.State() == sdk.ReportFinal && len(v.FraudProofs()) == 0
+		return ok && report.State() == market.ReportFinal && len(v.FraudProofs()) == 0
 	}, 90*time.Second, 100*time.Millisecond)
 	v := snapshotOf(t, n)
 	p, _ := v.Provider(provider)
@@ -96,8 +96,8 @@ func TestAWrongMeasurementIsProven(t *testing.T) {
 		require.True(t, f.Applied())
 	}
 	honest, _ := v.Node(n.Nodes[0].Address)
-	require.Equal(t, sdk.NodeActive, honest.State())
-	unharmed, _ := v.Provider(sdk.ProviderAddress(n.Nodes[0].Owner.Address()))
+	require.Equal(t, market.NodeActive, honest.State())
+	unharmed, _ := v.Provider(market.ProviderAddress(n.Nodes[0].Owner.Address()))
 	require.Zero(t, unharmed.SlashedTotal)
 
 	all := auditSlash(t, n, dishonest.Address)
@@ -164,10 +164,10 @@ func TestEquivocationIsProven(t *testing.T) {
 	t.Parallel()
 	n, dishonest := threeKeepersOneStopped(t)
 	equivocate(t, n, dishonest)
-	account := sdk.KeeperAddress(dishonest.Address())
+	account := market.KeeperAddress(dishonest.Address())
 	require.Eventually(t, func() bool {
 		k, ok := snapshotOf(t, n).KeeperOf(dishonest.Address())
-		return ok && k.State() == sdk.KeeperSlashed && k.Bond == 0
+		return ok && k.State() == market.KeeperSlashed && k.Bond == 0
 	}, 60*time.Second, 100*time.Millisecond, "the contradiction is proven")
 	all := auditSlash(t, n, dishonest.Address())
 	require.Len(t, all, 1)
@@ -176,7 +176,7 @@ func TestEquivocationIsProven(t *testing.T) {
 	require.True(t, all[0].OK)
 	for _, k := range n.Keys.Keepers[:2] {
 		other, _ := snapshotOf(t, n).KeeperOf(k.Address())
-		require.Equal(t, sdk.KeeperActive, other.State())
+		require.Equal(t, market.KeeperActive, other.State())
 	}
 }
 
@@ -216,17 +216,17 @@ func TestTwoManifestsAreProven(t *testing.T) {
 	t.Parallel()
 	n, dishonest := threeKeepersOneStopped(t)
 	gossip := twoManifests(t, n, dishonest)
-	account := sdk.KeeperAddress(dishonest.Address())
+	account := market.KeeperAddress(dishonest.Address())
 	require.Eventually(t, func() bool {
 		gossip()
 		k, ok := snapshotOf(t, n).KeeperOf(dishonest.Address())
-		return ok && k.State() == sdk.KeeperSlashed && k.Bond == 0
+		return ok && k.State() == market.KeeperSlashed && k.Bond == 0
 	}, 90*time.Second, 500*time.Millisecond, "the two manifests are proven")
 	history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{account}, 0)
 	require.NoError(t, err)
 	_, proven, found := invariants.Find(history, func(e *bindings.EquivocationProven) bool { return e.Keeper == account })
 	require.True(t, found)
-	require.EqualValues(t, sdk.EquivocatingManifests, proven.Kind)
+	require.EqualValues(t, market.EquivocatingManifests, proven.Kind)
 	require.True(t, proven.Node.IsZero() && proven.Lease.IsZero() && proven.Period > 0)
 	require.EqualValues(t, seed.Bond, proven.Amount)
 	require.EqualValues(t, seed.Bond/20, proven.FinderShare, "no more leaves a bond by slashes within an exit period")
@@ -239,7 +239,7 @@ func TestTwoManifestsAreProven(t *testing.T) {
 	require.True(t, all[0].OK)
 	for _, k := range n.Keys.Keepers[:2] {
 		other, _ := snapshotOf(t, n).KeeperOf(k.Address())
-		require.Equal(t, sdk.KeeperActive, other.State())
+		require.Equal(t, market.KeeperActive, other.State())
 		require.EqualValues(t, seed.Bond, other.Bond)
 	}
 	snapshot, err := invariants.Take(t.Context(), n.Chain, n.Mints())
@@ -263,16 +263,16 @@ func TestAnUnjustAwardIsProven(t *testing.T) {
 	customer, unjust := n.Keys.Customers[0], n.Keys.Keepers[2]
 	ok(t, n, customer, "credits", "add", "10")
 	// The better node must have held its ask for longer than keepers may need to learn of it.
-	require.NoError(t, pause(t.Context(), (sdk.AwardViewSecs+5)*time.Second))
+	require.NoError(t, pause(t.Context(), (market.AwardViewSecs+5)*time.Second))
 
 	v := snapshotOf(t, n)
 	second, found := v.Node(n.Nodes[2].Address)
 	require.True(t, found)
-	order := sdk.Order{Meta: sdk.Meta{Address: sdk.OrderAddress(customer.Address(), 1)}}
+	order := market.Order{Meta: market.Meta{Address: market.OrderAddress(customer.Address(), 1)}}
 	order.Customer = customer.Address()
 	create, err := ix.OrderCreate(ix.OrderCreateArgs{
 		Customer: customer.Address(), Nonce: 1, MaxPrice: 2_000_000, Duration: 600, Nodes: 1, GPUsPerNode: 1,
-		Requirement: sdk.Requirement{Model: seed.A100, AllowSimulated: 1},
+		Requirement: market.Requirement{Model: seed.A100, AllowSimulated: 1},
 	})
 	require.NoError(t, err)
 	award, err := ix.OrderAward(ix.OrderAwardArgs{Keeper: unjust.Address(), Order: order, Node: second})

@@ -11,10 +11,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Three machines of three owners run one job, one of them comes to another result: what the other two have is paid, the
@@ -24,7 +24,7 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 	t.Parallel()
 	nodes := network.DefaultNodes(4)
 	for i := range nodes {
-		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)
+		nodes[i].GPU, nodes[i].Price = "A100", market.PricePerHour(1_300_000)
 	}
 	// Two cheaper machines of one owner: that they are not both taken is for keepers to see.
 	nodes[0].Price, nodes[3].Price, nodes[3].Provider = 1_200_000, 1_200_000, 0
@@ -51,11 +51,11 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 		deployed <- result{out, err}
 	}()
 	// One that has committed is killed before the last one has.
-	leases := map[solana.PublicKey]sdk.Lease{}
+	leases := map[solana.PublicKey]market.Lease{}
 	require.Eventually(t, func() bool {
 		for _, l := range snapshotOf(t, n).Leases() {
 			leases[l.Address] = l
-			if sdk.OutputState(l.Output) == sdk.OutputCommitted {
+			if market.OutputState(l.Output) == market.OutputCommitted {
 				for _, m := range n.Nodes {
 					if m.Address == l.Node && m.Name != "node-2" {
 						require.NoError(t, n.Kill(m.Name))
@@ -103,7 +103,7 @@ func TestAWrongOutputIsNotPaid(t *testing.T) {
 			continue
 		}
 		require.Eventually(t, settled, 60*time.Second, 200*time.Millisecond)
-		t.Logf("%s: %s USDC for %d s", l.Node, sdk.USDC(paid.Paid).Exact(), paid.PaidSecs)
+		t.Logf("%s: %s USDC for %d s", l.Node, market.USDC(paid.Paid).Exact(), paid.PaidSecs)
 	}
 	require.Len(t, owners, 3, "keepers spread the job over owners")
 	// The nodes are those that the block after the order draws, as anyone can recompute.

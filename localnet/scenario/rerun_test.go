@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // A redundant job is run again: on machines of others than the first time, with the same output.
@@ -17,7 +17,7 @@ func TestARerunIsOnOtherMachines(t *testing.T) {
 	t.Parallel()
 	nodes := network.DefaultNodes(6)
 	for i := range nodes {
-		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)
+		nodes[i].GPU, nodes[i].Price = "A100", market.PricePerHour(1_300_000)
 	}
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 2, Customers: 1, Nodes: nodes, Log: warnings(t),

@@ -15,13 +15,13 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // crashes is how often the agent is killed.
@@ -109,10 +109,10 @@ func TestAMachineThatStoodStillEndsItsJob(t *testing.T) {
 	for _, pid := range still {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	}
-	var second sdk.Lease
+	var second market.Lease
 	require.Eventually(t, func() bool {
 		for _, l := range snapshotOf(t, n).Leases() {
-			if l.State() == sdk.LeaseRunning && l.Continues == 1 {
+			if l.State() == market.LeaseRunning && l.Continues == 1 {
 				second = l
 				return true
 			}
@@ -148,7 +148,7 @@ func hourly(t *testing.T, count int) *network.Network {
 	params := seed.Params()
 	params.PeriodSecs = 3600
 	params.StartDeadlineSecs = 120 // an agent that is restarted before its lease starts has time for it
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	return likeMachines(t, count, network.Config{Params: &params, KeeperFlags: []string{"--check-interval", "2s"}})
 }
 
@@ -173,13 +173,13 @@ func rentForLong(t *testing.T, n *network.Network) <-chan error {
 }
 
 // untouched checks that a lease runs where it did, and that no keeper voted and nothing was punished.
-func untouched(t *testing.T, n *network.Network, first sdk.Lease) {
+func untouched(t *testing.T, n *network.Network, first market.Lease) {
 	t.Helper()
 	v := snapshotOf(t, n)
 	l, found := v.Lease(first.Address)
 	require.True(t, found)
 	require.Zero(t, l.Away)
-	require.NotEqual(t, sdk.LeaseFailed, l.State())
+	require.NotEqual(t, market.LeaseFailed, l.State())
 	v.Read(func(a *view.Accounts) {
 		require.Empty(t, a.Outages, "a keeper has voted")
 		require.Empty(t, a.Faults)

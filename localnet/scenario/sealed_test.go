@@ -11,17 +11,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/sealedbid"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/sealedbid"
 )
 
 // unjust is the client's exit code for a replay that proves a violation.
 const unjust = 6
 
 // bidders are machines of one model, each with a provider of its own, the cheapest first.
-func bidders(prices ...sdk.PricePerHour) []network.NodeSpec {
+func bidders(prices ...market.PricePerHour) []network.NodeSpec {
 	var out []network.NodeSpec
 	for i, p := range prices {
 		out = append(out, network.NodeSpec{Name: "node-" + strconv.Itoa(i+1), Provider: i, GPU: "A100", Region: "us-west-2", Price: p})
@@ -115,7 +115,7 @@ func TestSealedOrders(t *testing.T) {
 	d := sealedOrder(t, n, customer)
 	require.Len(t, d.Leases, 1)
 	require.Equal(t, n.Nodes[0].Address.String(), d.Leases[0].Node)
-	price, err := sdk.ParsePrice(d.Leases[0].Price)
+	price, err := market.ParsePrice(d.Leases[0].Price)
 	require.NoError(t, err)
 	require.InDelta(t, 1_300_000, float64(price), 30_000, "the second price; reputations may differ a little")
 	won, _ := evidence(t, n, "node-1", d.Order)
@@ -135,7 +135,7 @@ func TestSealedOrders(t *testing.T) {
 	require.Len(t, two.Leases, 2)
 	for _, l := range two.Leases {
 		require.NotEqual(t, n.Nodes[2].Address.String(), l.Node)
-		price, err := sdk.ParsePrice(l.Price)
+		price, err := market.ParsePrice(l.Price)
 		require.NoError(t, err)
 		require.InDelta(t, 1_400_000, float64(price), 40_000, "both are paid by the best bid that lost")
 	}
@@ -166,7 +166,7 @@ func TestOmittedBid(t *testing.T) {
 	params.ChallengeSecs, params.KeeperExitSecs = 60, 60
 	n, customer := sealedMarket(t, network.Config{Nodes: bidders(1_200_000, 1_300_000, 1_400_000), OmitBidsOf: "node-1", Params: &params})
 	// The machine must have been as it is for longer than keepers may need to learn of it.
-	require.NoError(t, pause(t.Context(), (sdk.AwardViewSecs+3)*time.Second))
+	require.NoError(t, pause(t.Context(), (market.AwardViewSecs+3)*time.Second))
 	d := sealedOrder(t, n, customer)
 	require.Equal(t, n.Nodes[1].Address.String(), d.Leases[0].Node, "the cheapest was passed over")
 	require.True(t, replay(t, n, customer, 0, d.Order).OK, "nobody who was not there can see it")

@@ -22,14 +22,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const (
 	teamKeepers = 1
-	teamDeposit = 150 * sdk.OneUSDC
+	teamDeposit = 150 * market.OneUSDC
 )
 
 // teamServer is a `gantry serve` that may be killed, with a budget of its own and one of a team.
@@ -59,7 +59,7 @@ type failpoint struct {
 
 // newTeamServer starts the server of the first customer, with a cap for each budget; all but main are a team's, with a
 // deployer of the budget's name.
-func newTeamServer(t *testing.T, n *network.Network, caps map[string]sdk.USDC) *teamServer {
+func newTeamServer(t *testing.T, n *network.Network, caps map[string]market.USDC) *teamServer {
 	s := &teamServer{t: t, n: n, customer: n.Keys.Customers[0], state: filepath.Join(n.Dir(), "server"), tokens: map[string]string{}}
 	ok(t, n, s.customer, "credits", "add", teamDeposit.String())
 	var team struct{ Budgets []struct{ Name, Key string } }
@@ -205,16 +205,16 @@ func (s *teamServer) ask(method, path, token, key string, body any) (int, []byte
 }
 
 // left is what is left of each budget, as the server says from the chain.
-func (s *teamServer) left() map[string]sdk.USDC {
+func (s *teamServer) left() map[string]market.USDC {
 	s.t.Helper()
 	var doc struct{ Budgets []struct{ Name, Left string } }
 	status, raw, err := s.ask(http.MethodGet, "/v1/team/budgets", s.tokens["main"], "", nil)
 	require.NoError(s.t, err)
 	require.Equal(s.t, http.StatusOK, status, "%s", raw)
 	require.NoError(s.t, json.Unmarshal(raw, &doc))
-	out := map[string]sdk.USDC{}
+	out := map[string]market.USDC{}
 	for _, b := range doc.Budgets {
-		out[b.Name], err = sdk.ParseUSDC(b.Left)
+		out[b.Name], err = market.ParseUSDC(b.Left)
 		require.NoError(s.t, err)
 	}
 	return out

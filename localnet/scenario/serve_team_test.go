@@ -25,11 +25,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
 )
 
 // A team shares a server: each member does what its role may, budgets are the caps of session keys, and whoever steals the
@@ -38,7 +38,7 @@ func TestATeamSharesAServer(t *testing.T) {
 	params := seed.Params()
 	params.AwardDeadlineSecs, params.StartDeadlineSecs = 60, 120
 	n := teamNetwork(t, params, 2)
-	s := newTeamServer(t, n, map[string]sdk.USDC{"main": 600_000, "ops": 400_000})
+	s := newTeamServer(t, n, map[string]market.USDC{"main": 600_000, "ops": 400_000})
 	s.team(nil, "member", "set", "vic", "--role", "viewer")
 	var x struct{ Token string }
 	s.team(&x, "token", "add", "vic", "ci-vic")
@@ -92,8 +92,8 @@ func TestATeamSharesAServer(t *testing.T) {
 	}
 	ask(http.StatusOK, "ops", http.MethodPost, "/v1/leases/"+mine+"/extend", "more", map[string]any{"seconds": 60})
 	ask(http.StatusOK, "ops", http.MethodPost, "/v1/leases/"+mine+"/extend", "more", map[string]any{"seconds": 60})
-	cost := func(seconds uint32) sdk.USDC {
-		c, err := sdk.Cost(sdk.PricePerHour(1_260_000), 1, seconds)
+	cost := func(seconds uint32) market.USDC {
+		c, err := market.Cost(market.PricePerHour(1_260_000), 1, seconds)
 		require.NoError(t, err)
 		return c
 	}
@@ -110,7 +110,7 @@ func TestATeamSharesAServer(t *testing.T) {
 	stolen := filepath.Join(n.Dir(), "stolen")
 	out, err := exec.CommandContext(t.Context(), "cp", "-r", s.state, stolen).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	risk, err := sdk.ParseUSDC(shown.AtRisk)
+	risk, err := market.ParseUSDC(shown.AtRisk)
 	require.NoError(t, err)
 	require.Equal(t, left["main"]+left["ops"], risk)
 	got := thief(t, s, stolen)
@@ -133,7 +133,7 @@ func TestATeamSharesAServer(t *testing.T) {
 
 // thief spends with every key that a stolen folder has, by itself and not with the server, until the program refuses, and says
 // what it has reserved. There is nothing else in it that could.
-func thief(t *testing.T, s *teamServer, stolen string) (reserved sdk.USDC) {
+func thief(t *testing.T, s *teamServer, stolen string) (reserved market.USDC) {
 	t.Helper()
 	keys := 0
 	require.NoError(t, filepath.WalkDir(stolen, func(path string, d fs.DirEntry, err error) error {
@@ -152,7 +152,7 @@ func thief(t *testing.T, s *teamServer, stolen string) (reserved sdk.USDC) {
 				nonce++
 				instruction, err := ix.OrderCreate(ix.OrderCreateArgs{
 					Customer: s.customer.Address(), Authority: key.PublicKey(), Nonce: nonce, GPUsPerNode: 1, Nodes: 1, Duration: seconds, MaxPrice: 1_260_000,
-					Requirement: sdk.Requirement{Model: 1, AllowSimulated: 1}, JobDigest: [32]byte{1},
+					Requirement: market.Requirement{Model: 1, AllowSimulated: 1}, JobDigest: [32]byte{1},
 				})
 				require.NoError(t, err)
 				_, err = s.n.Sender().Send(t.Context(), key, nil, instruction)
@@ -171,13 +171,13 @@ func thief(t *testing.T, s *teamServer, stolen string) (reserved sdk.USDC) {
 }
 
 // spentBy is what a session key has reserved, by the chain.
-func spentBy(t *testing.T, s *teamServer, key solana.PublicKey) sdk.USDC {
+func spentBy(t *testing.T, s *teamServer, key solana.PublicKey) market.USDC {
 	t.Helper()
 	c, known := snapshotOf(t, s.n).CreditsOf(s.customer.Address())
 	require.True(t, known)
 	k, named := c.SessionKeyOf(key)
 	require.True(t, named)
-	return sdk.USDC(k.Spent)
+	return market.USDC(k.Spent)
 }
 
 // noSecrets looks into the stolen folder for tokens, and into everything that was logged or answered for tokens, keys and the

@@ -11,18 +11,18 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // A program buys compute with a session key: its customer's wallet is not there. It stays within its cap, signs
 // receipts, stops its lease, and can do nothing once it is removed.
 func TestASessionKeyBuysCompute(t *testing.T) {
 	t.Parallel()
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	robot, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "robot")
 	require.NoError(t, err)
 	run := func(code int, args ...string) network.Output {
@@ -43,9 +43,9 @@ func TestASessionKeyBuysCompute(t *testing.T) {
 	// One that is extended and stopped. The session key finds its customer's leases by itself.
 	args := append([]string{"deploy", "--gpu", "A100", "--max-price", "1.60", "--duration", "5m", "--allow-simulated", "--detach"}, as...)
 	run(0, append(args, "--", "sleep", "300")...)
-	var leases []sdk.Lease
+	var leases []market.Lease
 	for _, l := range snapshotOf(t, n).LeasesOfCustomer(customer.Address()) {
-		if l.State() == sdk.LeaseRunning {
+		if l.State() == market.LeaseRunning {
 			leases = append(leases, l)
 		}
 	}
@@ -58,9 +58,9 @@ func TestASessionKeyBuysCompute(t *testing.T) {
 	require.Eventually(t, func() bool {
 		history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{leases[0].Address}, 0)
 		require.NoError(t, err)
-		_, _, ended := invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Reason == uint8(sdk.EndedByCustomer) })
+		_, _, ended := invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Reason == uint8(market.EndedByCustomer) })
 		// The session key's signature counts.
-		_, _, settled := invariants.Find(history, func(e *bindings.LeaseSettled) bool { return e.Source == uint8(sdk.SourceReceipt) && e.Paid > 0 })
+		_, _, settled := invariants.Find(history, func(e *bindings.LeaseSettled) bool { return e.Source == uint8(market.SourceReceipt) && e.Paid > 0 })
 		return ended && settled
 	}, 30*time.Second, 200*time.Millisecond)
 

@@ -14,14 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/runtime"
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/localnet/demo"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/watch"
 )
 
 // kind is the engine that the tests run on.
@@ -87,25 +87,25 @@ func runDemo(t *testing.T, opts demo.Options) {
 }
 
 // runningLease waits for a lease that runs on the named machine, and returns it.
-func runningLease(ctx context.Context, n *network.Network, machine string) (sdk.Lease, error) {
+func runningLease(ctx context.Context, n *network.Network, machine string) (market.Lease, error) {
 	m, err := n.Machine(machine)
 	if err != nil {
-		return sdk.Lease{}, err
+		return market.Lease{}, err
 	}
 	for {
 		accounts := view.New(view.Options{})
 		if err := view.Snapshot(ctx, n.Chain, accounts, chain.Confirmed, watch.Scope{}); err != nil {
-			return sdk.Lease{}, err
+			return market.Lease{}, err
 		}
 		for _, l := range accounts.LeasesOfNode(m.Address) {
-			if l.State() == sdk.LeaseRunning {
+			if l.State() == market.LeaseRunning {
 				return l, nil
 			}
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return sdk.Lease{}, ctx.Err()
+			return market.Lease{}, ctx.Err()
 		}
 	}
 }

@@ -16,10 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // gate stands in front of a bucket and holds requests for chunks when it is told to.
@@ -118,7 +118,7 @@ func TestAContainerGoesOnElsewhere(t *testing.T) {
 	require.Len(t, found, 2, said.Stderr)
 	hash := found[1]
 	for _, l := range snapshotOf(t, n).Leases() {
-		require.Equal(t, sdk.LeaseEnded, l.State(), "nothing is billed any more")
+		require.Equal(t, market.LeaseEnded, l.State(), "nothing is billed any more")
 		require.Equal(t, hash, hex.EncodeToString(l.CheckpointHash[:]))
 	}
 

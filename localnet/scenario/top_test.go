@@ -15,7 +15,7 @@ import (
 // A customer sees what its lease uses and costs: a container that holds 100 MiB and keeps a processor busy.
 func TestACustomerSeesWhatALeaseUses(t *testing.T) {
 	needsSandbox(t)
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 	done := ok(t, n, customer, "deploy", "--gpu", "A100", "--max-price", "3", "--duration", "20m", "--allow-simulated", "--network", "none",
 		"--detach", "--memory", "512", "--image", image, "--", "hold=100", "burn", "wait")

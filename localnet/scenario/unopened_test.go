@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/measure"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/measure"
 )
 
 // A machine that signs its measurements and opens nothing of them loses stake. Each keeper that stated it has a record by
@@ -34,14 +34,14 @@ func TestAMachineThatOpensNothingIsSlashed(t *testing.T) {
 		for _, f := range v.Faults() {
 			require.Equal(t, cheat.Address, f.Node, "no honest machine is accused")
 		}
-		p, ok := v.Provider(sdk.ProviderAddress(cheat.Owner.Address()))
+		p, ok := v.Provider(market.ProviderAddress(cheat.Owner.Address()))
 		return ok && p.SlashedTotal > 0
 	}, 2*time.Minute, 100*time.Millisecond, "the machine is slashed")
 	v := snapshotOf(t, n)
 	for _, f := range v.Faults() {
-		require.Equal(t, sdk.FaultReport, f.Kind, "by a report of its keepers")
+		require.Equal(t, market.FaultReport, f.Kind, "by a report of its keepers")
 	}
-	unharmed, _ := v.Provider(sdk.ProviderAddress(n.Nodes[0].Owner.Address()))
+	unharmed, _ := v.Provider(market.ProviderAddress(n.Nodes[0].Owner.Address()))
 	require.Zero(t, unharmed.SlashedTotal)
 
 	files, err := filepath.Glob(filepath.Join(n.Dir(), "keepers", "*", "measurements", cheat.Address.String(), "*.measurement"))

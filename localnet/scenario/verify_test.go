@@ -11,10 +11,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // verified is what `gantry verify` prints.
@@ -103,10 +103,14 @@ func endedUnpaid(t *testing.T, n *network.Network, out network.Output) {
 	require.Eventually(t, func() bool {
 		history, err := invariants.ReadAccounts(t.Context(), n.Chain, []solana.PublicKey{lease}, 0)
 		require.NoError(t, err)
-		_, _, settled := invariants.Find(history, func(e *bindings.LeaseSettled) bool { return e.Lease == lease && e.Source == uint8(sdk.SourceReceipt) })
+		_, _, settled := invariants.Find(history, func(e *bindings.LeaseSettled) bool {
+			return e.Lease == lease && e.Source == uint8(market.SourceReceipt)
+		})
 		require.False(t, settled, "a receipt was signed")
 		_, started, _ = invariants.Find(history, func(e *bindings.LeaseStarted) bool { return e.Lease == lease })
-		_, ended, _ = invariants.Find(history, func(e *bindings.LeaseEnded) bool { return e.Lease == lease && e.Reason == uint8(sdk.EndedByCustomer) })
+		_, ended, _ = invariants.Find(history, func(e *bindings.LeaseEnded) bool {
+			return e.Lease == lease && e.Reason == uint8(market.EndedByCustomer)
+		})
 		return started != nil && ended != nil
 	}, 30*time.Second, 200*time.Millisecond)
 	t.Logf("lease %s was ended %d s after its start", lease, ended.EndedAt-started.StartedAt)

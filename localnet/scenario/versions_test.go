@@ -17,12 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/p2p"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // edit replaces one text of a source file.
@@ -33,11 +33,11 @@ const optional = "\tLater string `cbor:\"99,keyasint,omitempty\"`\n"
 // nextMinor is a next minor version: a field more in requests, answers, gossip and a customer's request, each of them
 // always sent, and a protocol that the version before does not have.
 var nextMinor = []edit{
-	{"client/messages/doc.go", fmt.Sprint("Minor   = ", messages.Minor), fmt.Sprint("Minor   = ", messages.Minor+1)},
-	{"client/messages/challenge.go", "type ChallengeRequest struct {\n", "type ChallengeRequest struct {\n" + optional},
-	{"client/messages/challenge.go", "type ChallengeResponse struct {\n", "type ChallengeResponse struct {\n" + optional},
-	{"client/messages/report.go", "type StatementsAnswer struct {\n", "type StatementsAnswer struct {\n" + optional},
-	{"client/messages/lease.go", "type DeployRequest struct {\n", "type DeployRequest struct {\n" + optional},
+	{"sdk/messages/doc.go", fmt.Sprint("Minor   = ", messages.Minor), fmt.Sprint("Minor   = ", messages.Minor+1)},
+	{"sdk/messages/challenge.go", "type ChallengeRequest struct {\n", "type ChallengeRequest struct {\n" + optional},
+	{"sdk/messages/challenge.go", "type ChallengeResponse struct {\n", "type ChallengeResponse struct {\n" + optional},
+	{"sdk/messages/report.go", "type StatementsAnswer struct {\n", "type StatementsAnswer struct {\n" + optional},
+	{"sdk/messages/lease.go", "type DeployRequest struct {\n", "type DeployRequest struct {\n" + optional},
 	{"agent/challenge/challenge.go", "resp := messages.ChallengeResponse{", `resp := messages.ChallengeResponse{Later: "answer", `},
 	{"client/cli/remote.go", "req := messages.DeployRequest{", `req := messages.DeployRequest{Later: "deploy", `},
 	{"keeper/gossip/statements.go", "m := messages.StatementsAnswer{", `m := messages.StatementsAnswer{Later: "gossip", `},
@@ -53,7 +53,7 @@ var nextMinor = []edit{
 }
 
 // nextMajor is a next major version.
-var nextMajor = []edit{{"client/messages/doc.go", fmt.Sprint("Version = ", messages.Version), fmt.Sprint("Version = ", messages.Version+1)}}
+var nextMajor = []edit{{"sdk/messages/doc.go", fmt.Sprint("Version = ", messages.Version), fmt.Sprint("Version = ", messages.Version+1)}}
 
 // The versions of the three builds.
 var (
@@ -204,7 +204,7 @@ func allPass(t *testing.T, n *network.Network, received *listener, keepers []see
 func allVote(t *testing.T, n *network.Network, received *listener, keepers []seed.Wallet, from uint64) {
 	t.Helper()
 	protocol := p2p.Protocol{ID: messages.ProposalOf, MaxResponse: messages.MaxMessage}
-	counted := func(r sdk.Report) bool {
+	counted := func(r market.Report) bool {
 		req := messages.ProposalRequest{Version: messages.Version, Period: r.Period, Root: r.Root}
 		p, err := p2p.Call[messages.ProposalRequest, messages.Proposal](t.Context(), received.node, keepers[1].Address(), protocol, req)
 		for _, k := range keepers {
@@ -216,13 +216,13 @@ func allVote(t *testing.T, n *network.Network, received *listener, keepers []see
 	}
 	require.Eventually(t, func() bool {
 		v := snapshotOf(t, n)
-		return slices.ContainsFunc(v.Reports(), func(r sdk.Report) bool {
+		return slices.ContainsFunc(v.Reports(), func(r market.Report) bool {
 			for _, w := range keepers {
-				if k, known := v.Keeper(sdk.KeeperAddress(w.Address())); !known || !r.Voted(k.Index) {
+				if k, known := v.Keeper(market.KeeperAddress(w.Address())); !known || !r.Voted(k.Index) {
 					return false
 				}
 			}
-			return r.Period >= from && r.State() == sdk.ReportFinal && counted(r)
+			return r.Period >= from && r.State() == market.ReportFinal && counted(r)
 		})
 	}, 3*time.Minute, 500*time.Millisecond)
 }

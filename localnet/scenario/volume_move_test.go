@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // A machine fails. The client that attends the lease hands key and bucket to the next one, which goes on from the snapshot
@@ -21,7 +21,7 @@ func TestAVolumeMovesWithItsLease(t *testing.T) {
 	needsVolumes(t)
 	nodes := network.DefaultNodes(3)
 	for i := range nodes { // a lease moves only where it costs no more
-		nodes[i].GPU, nodes[i].Price = "A100", sdk.PricePerHour(1_300_000)
+		nodes[i].GPU, nodes[i].Price = "A100", market.PricePerHour(1_300_000)
 	}
 	n, err := network.Start(t.Context(), network.Config{Engine: kind(t), Dir: stateDir(t), Keepers: 3, Customers: 1, Nodes: nodes, Log: warnings(t)})
 	require.NoError(t, err)
@@ -43,11 +43,11 @@ func TestAVolumeMovesWithItsLease(t *testing.T) {
 			"--", "get=/data/x", "put=/data/x,kept ", "wait")
 		deployed <- result{out, err}
 	}()
-	lease := func(wanted func(sdk.Lease) bool) (found sdk.Lease) {
+	lease := func(wanted func(market.Lease) bool) (found market.Lease) {
 		t.Helper()
 		require.Eventually(t, func() bool {
 			for _, l := range snapshotOf(t, n).Leases() {
-				if l.State() == sdk.LeaseRunning && wanted(l) {
+				if l.State() == market.LeaseRunning && wanted(l) {
 					found = l
 					return true
 				}
@@ -56,13 +56,13 @@ func TestAVolumeMovesWithItsLease(t *testing.T) {
 		}, 3*time.Minute, 100*time.Millisecond)
 		return found
 	}
-	first := lease(func(l sdk.Lease) bool { return l.CheckpointHash != [32]byte{} })
+	first := lease(func(l market.Lease) bool { return l.CheckpointHash != [32]byte{} })
 	for _, m := range n.Nodes {
 		if m.Address == first.Node {
 			require.NoError(t, n.Fail(t.Context(), m.Name))
 		}
 	}
-	second := lease(func(l sdk.Lease) bool { return l.Continues == 1 })
+	second := lease(func(l market.Lease) bool { return l.Continues == 1 })
 	require.Equal(t, first.CheckpointHash, second.CheckpointHash)
 	require.Eventually(t, func() bool {
 		out, err := n.Gantry(t.Context(), customer, "logs", second.Address.String())

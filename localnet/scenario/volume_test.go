@@ -20,17 +20,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/runtime"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // offered is how nodes of this machine say that they run jobs.
 func offered() string {
 	if runtime.CheckVolumes() != nil {
-		return sdk.Sandbox.String()
+		return market.Sandbox.String()
 	}
-	return sdk.Volumes.String()
+	return market.Volumes.String()
 }
 
 // below reads every file of a network but those of its customers and the disks of containers. Files come and go.
@@ -74,7 +74,7 @@ func secretOf(t *testing.T, home string) (secret []byte) {
 // and nothing of the volume is left when the lease ends. What no machine can have is refused before money moves.
 func TestAVolumeIsRented(t *testing.T) {
 	needsVolumes(t)
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 	rent := []string{"deploy", "--gpu", "A100", "--max-price", "3", "--duration", "10m", "--allow-simulated", "--network", "none", "--image", image}
 	for volume, want := range map[string]string{"data:1GB": "its size", "data:16TiB": "too little disk for the volume", "data:1GiB:/proc": "makes /proc itself"} {
@@ -137,7 +137,7 @@ func TestAVolumeIsRented(t *testing.T) {
 // Buckets that cannot be used, and snapshots that are not there, are refused before the order.
 func TestAVolumeIsKeptAndRestored(t *testing.T) {
 	needsVolumes(t)
-	n, customer := market(t)
+	n, customer := newMarket(t)
 	bucket := s3test.Start(t, nil)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 	write := func(secret string) { require.NoError(t, n.KeepBucketKeys(customer, s3test.AccessKey, secret)) }

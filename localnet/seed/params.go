@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Units of the two tokens.
@@ -85,7 +85,7 @@ func Models() []bindings.GpuModelArgs {
 func model(id uint16, name string, stake, price uint64) bindings.GpuModelArgs {
 	g := class.GPUs().Named(name)
 	return bindings.GpuModelArgs{
-		Id: id, Name: sdk.Text32(g.Name), VramMib: g.MemoryMiB, TflopsX10: 10 * g.Sheet.FP16TFLOPS, MinStake: stake, ReferencePrice: price,
+		Id: id, Name: market.Text32(g.Name), VramMib: g.MemoryMiB, TflopsX10: 10 * g.Sheet.FP16TFLOPS, MinStake: stake, ReferencePrice: price,
 		// Small enough for a processor: the least order, 2 MiB, and 0.4 s a GPU. Every free GPU of a local network is
 		// measured at the same moment on the same few cores, and periods last seconds.
 		Profile: bindings.MeasureProfile{Order: 1_024, Fold: 4, Rows: 1_024, ChainMs: 250, Resident: 2, WalkMs: 100, Lanes: 16},
@@ -107,7 +107,7 @@ func Calibrated() []bindings.GpuModelArgs {
 // asks for, and its profile is the class's with a chain and walks of a few seconds.
 func ModelOf(g *class.GPU) bindings.GpuModelArgs {
 	m := model(H100+1, g.Name, 200*GNT, 2_400_000)
-	m.Profile = sdk.ProfileArgs(g.Profile.Format())
+	m.Profile = market.ProfileArgs(g.Profile.Format())
 	m.Profile.ChainMs, m.Profile.WalkMs = 4_000, 1_000
 	if g.Measured != nil {
 		m.MinOperations, m.MinBandwidth = g.Measured.Thresholds()

@@ -9,11 +9,11 @@ import (
 	"github.com/gagliardetto/solana-go/programs/token"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // What each kind of wallet is given.
@@ -96,7 +96,7 @@ func Fund(ctx context.Context, s Sender, k Keys, to solana.PublicKey, sol chain.
 	}{{k.PaymentMint, usdc}, {k.StakeMint, gnt}} {
 		ixs = append(ixs, ix.CreateTokenAccount(faucet, to, g.mint))
 		if g.amount > 0 {
-			ixs = append(ixs, token.NewMintToInstruction(g.amount, g.mint, sdk.TokenAddress(to, g.mint), faucet, nil).Build())
+			ixs = append(ixs, token.NewMintToInstruction(g.amount, g.mint, market.TokenAddress(to, g.mint), faucet, nil).Build())
 		}
 	}
 	if _, err := s.Send(ctx, k.Faucet.Key, nil, ixs...); err != nil {
@@ -112,8 +112,8 @@ func initMarket(ctx context.Context, s Sender, k Keys, params bindings.Params, m
 	}
 	authority := k.Authority.Address()
 	init, err := bindings.NewMarketInitInstruction(params, records.DomainOf(genesis), k.Guardian.Address(),
-		authority, sdk.MarketAddress(), k.PaymentMint, k.StakeMint, k.Treasury.TokenAccount(k.PaymentMint), sdk.FeeVaultAddress(),
-		sdk.RewardsAddress(), sdk.EmissionVaultAddress(), sdk.PayoutVaultAddress(), sdk.ProgramDataAddress(sdk.ProgramID),
+		authority, market.MarketAddress(), k.PaymentMint, k.StakeMint, k.Treasury.TokenAccount(k.PaymentMint), market.FeeVaultAddress(),
+		market.RewardsAddress(), market.EmissionVaultAddress(), market.PayoutVaultAddress(), market.ProgramDataAddress(market.ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)
 	if err != nil {
 		return fmt.Errorf("market_init: %w", err)
@@ -128,7 +128,7 @@ func initMarket(ctx context.Context, s Sender, k Keys, params bindings.Params, m
 func initModels(ctx context.Context, s Sender, k Keys, params bindings.Params, models []bindings.GpuModelArgs) error {
 	var propose, apply []solana.Instruction
 	for _, m := range models {
-		proposal, err := bindings.NewGpuModelProposeInstruction(m, k.Authority.Address(), sdk.MarketAddress(), sdk.ModelAddress(m.Id), solana.SystemProgramID)
+		proposal, err := bindings.NewGpuModelProposeInstruction(m, k.Authority.Address(), market.MarketAddress(), market.ModelAddress(m.Id), solana.SystemProgramID)
 		if err != nil {
 			return fmt.Errorf("gpu_model_propose: %w", err)
 		}
@@ -141,7 +141,7 @@ func initModels(ctx context.Context, s Sender, k Keys, params bindings.Params, m
 	if _, err := s.Send(ctx, k.Authority.Key, nil, propose...); err != nil {
 		return fmt.Errorf("gpu_model_propose: %w", err)
 	}
-	if err := s.pass(ctx, sdk.Seconds(params.TimelockSecs)); err != nil {
+	if err := s.pass(ctx, market.Seconds(params.TimelockSecs)); err != nil {
 		return fmt.Errorf("timelock of the GPU models: %w", err)
 	}
 	if _, err := s.Send(ctx, k.Authority.Key, nil, apply...); err != nil {

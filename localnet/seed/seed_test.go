@@ -5,11 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 func TestSeed(t *testing.T) {
@@ -18,16 +18,16 @@ func TestSeed(t *testing.T) {
 	m.Seed()
 	w := m.Keys
 
-	account, err := m.Chain.Account(t.Context(), sdk.MarketAddress(), chain.Confirmed)
+	account, err := m.Chain.Account(t.Context(), market.MarketAddress(), chain.Confirmed)
 	require.NoError(t, err)
-	market, err := bindings.ParseAccount_Market(account.Data)
+	got, err := bindings.ParseAccount_Market(account.Data)
 	require.NoError(t, err)
-	require.Equal(t, w.Authority.Address(), market.Authority)
-	require.Equal(t, w.Guardian.Address(), market.Guardian)
-	require.Equal(t, w.PaymentMint, market.PaymentMint)
-	require.Equal(t, seed.Params(), market.Params)
+	require.Equal(t, w.Authority.Address(), got.Authority)
+	require.Equal(t, w.Guardian.Address(), got.Guardian)
+	require.Equal(t, w.PaymentMint, got.PaymentMint)
+	require.Equal(t, seed.Params(), got.Params)
 	for _, want := range seed.Models() {
-		account, err := m.Chain.Account(t.Context(), sdk.ModelAddress(want.Id), chain.Confirmed)
+		account, err := m.Chain.Account(t.Context(), market.ModelAddress(want.Id), chain.Confirmed)
 		require.NoError(t, err)
 		model, err := bindings.ParseAccount_GpuModel(account.Data)
 		require.NoError(t, err)

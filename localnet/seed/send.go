@@ -8,7 +8,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // ErrRefused means that a transaction landed and failed, or was refused by the node's simulation.

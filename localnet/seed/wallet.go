@@ -7,8 +7,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Wallet is a keypair with a name, kept in a Solana keypair file.
@@ -26,7 +26,7 @@ func (w Wallet) Address() solana.PublicKey { return w.Key.PublicKey() }
 
 // TokenAccount is the wallet's associated token account for a mint.
 func (w Wallet) TokenAccount(mint solana.PublicKey) solana.PublicKey {
-	return sdk.TokenAddress(w.Address(), mint)
+	return market.TokenAddress(w.Address(), mint)
 }
 
 // OpenWallet reads the keypair file NAME.json in dir, or makes it.

@@ -6,9 +6,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	format "github.com/gantry-market/gantry/attest/measure"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/messages"
 	"github.com/gantry-market/gantry/keeper/measure"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // conduct is what a machine is like. The truth of a run.

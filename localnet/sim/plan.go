@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gantry-market/gantry/client/records"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // failure is a keeper's failure for a while that is not dishonest.

@@ -11,13 +11,13 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/localnet/sim/chain"
 	"github.com/gantry-market/gantry/localnet/sim/vtime"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 var domain = records.Domain{'s', 'i', 'm'}

@@ -1,9 +1,9 @@
 package sim
 
 import (
-	"github.com/gantry-market/gantry/client/messages"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // sizes knows how many bytes messages have. Most are alike, so that each kind is encoded once; numbers in them are of a

@@ -10,13 +10,13 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/chain"
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/watch"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/watch"
 )
 
 // Options of a run; all are required.
@@ -66,11 +66,11 @@ func one(ctx context.Context, o Options, machines int) (m Market, err error) {
 	secs := uint32(o.Period / time.Second)
 	params.PeriodSecs = secs
 	params.ReportRetentionSecs = 6*secs + params.AppealSecs
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	nodes := make([]network.NodeSpec, machines)
 	for i := range nodes {
 		nodes[i] = network.NodeSpec{
-			Name: fmt.Sprintf("node-%d", i+1), Provider: i / ofOwner, GPU: "A100", Region: "us-west-2", Price: sdk.PricePerHour(1_260_000 + 1_000*i),
+			Name: fmt.Sprintf("node-%d", i+1), Provider: i / ofOwner, GPU: "A100", Region: "us-west-2", Price: market.PricePerHour(1_260_000 + 1_000*i),
 		}
 	}
 	shared := machines > alone

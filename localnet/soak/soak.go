@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // run is one soak.
@@ -68,13 +68,13 @@ func (r *run) start(ctx context.Context) (*network.Network, error) {
 	secs := uint32(r.o.Period / time.Second)
 	params.PeriodSecs = secs
 	params.ReportRetentionSecs = retained*secs + params.AppealSecs
-	params.UnstakeCooldownSecs = sdk.LeastCooldown(&params)
+	params.UnstakeCooldownSecs = market.LeastCooldown(&params)
 	params.AwardDeadlineSecs, params.StartDeadlineSecs = awardDeadline, startDeadline
 	nodes := make([]network.NodeSpec, r.o.Nodes)
 	for i := range nodes {
 		nodes[i] = network.NodeSpec{
 			Name: fmt.Sprintf("node-%03d", i+1), Provider: i / nodesOfProvider, GPU: "A100", Count: 1,
-			Region: "us-west-2", Price: sdk.PricePerHour(1_260_000 + 1_000*i),
+			Region: "us-west-2", Price: market.PricePerHour(1_260_000 + 1_000*i),
 		}
 	}
 	slot := time.Duration(0)

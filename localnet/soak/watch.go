@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	sdk "github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/view"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 const (
@@ -62,7 +62,7 @@ func (r *Reports) Look(v *view.View, period time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rep := range v.Reports() {
-		if _, known := r.lags[rep.Period]; !known && rep.State() == sdk.ReportFinal {
+		if _, known := r.lags[rep.Period]; !known && rep.State() == market.ReportFinal {
 			end := int64(rep.Period+1) * int64(period/time.Second)
 			r.lags[rep.Period] = time.Duration(rep.FinalisedAt-end) * time.Second
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/gantry-market/gantry/agent/device"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/host/bench"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // benchDisk is how much is written and read, bytes.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/fleet"
 	"github.com/gantry-market/gantry/agent/setup"
-	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // enrolCommand is the machine's side of `fleet setup`.

@@ -16,8 +16,8 @@ import (
 	"github.com/gantry-market/gantry/agent/evidence"
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // selfChallenge is how long a challenge that the machine asks itself is open.

@@ -14,10 +14,10 @@ import (
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/agent/setup"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/feeflags"
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/feeflags"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // Flags that every command has.

@@ -16,9 +16,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/agent/runtime"
-	"github.com/gantry-market/gantry/client/p2p"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/version"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // Exit codes.

@@ -14,11 +14,11 @@ import (
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/doctor"
 	"github.com/gantry-market/gantry/agent/setup"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
 // fakeTerminal is somebody who types answers.

@@ -13,10 +13,10 @@ import (
 	"github.com/gantry-market/gantry/agent/daemon"
 	"github.com/gantry-market/gantry/agent/offer"
 	"github.com/gantry-market/gantry/agent/register"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/query"
-	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	todolist "github.com/gantry-market/gantry/sdk/market/todo"
 )
 
 func statusCommand() *cli.Command {
@@ -133,8 +133,8 @@ func todo(r screen, now int64) []string {
 	if r.Balance < chain.SOL/200 {
 		out = append(out, fmt.Sprintf("the machine's key has %s for fees: send some SOL to %s", r.Balance, r.Node.NodeKey))
 	}
-	for _, d := range service.ToDoOf(r.Node, r.Provider, r.Faults, r.Leases, now) {
-		if d.Kind == service.ToDoWithdrawn && r.Running && r.Agent.Offer.Withdrawn && r.Agent.Offer.Reason != offer.Slow {
+	for _, d := range todolist.Of(r.Node, r.Provider, r.Faults, r.Leases, now) {
+		if d.Kind == todolist.Withdrawn && r.Running && r.Agent.Offer.Withdrawn && r.Agent.Offer.Reason != offer.Slow {
 			continue // the agent brings it back
 		}
 		out = append(out, d.What+": "+d.Do)

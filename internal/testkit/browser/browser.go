@@ -17,7 +17,7 @@ import (
 )
 
 // scripts is the folder of what runs in a browser, from the root of the repository.
-const scripts = "client/serve/page/testdata/browser"
+const scripts = "web/testdata/browser"
 
 // Sign connects a wallet on the page to which a link leads, and signs the transactions that come: each has to have one
 // of the sentences among its effects, in order. The test is skipped where there is no browser.

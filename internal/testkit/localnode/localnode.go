@@ -12,11 +12,11 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/testkit/repository"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/process"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // Timeout bounds what a test waits for from a node that has just started.

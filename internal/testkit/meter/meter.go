@@ -14,7 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/gantry-market/gantry/client/chain"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // Meter stands between a client and a node.

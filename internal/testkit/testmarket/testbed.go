@@ -16,13 +16,13 @@ import (
 	"github.com/gagliardetto/solana-go/programs/token"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/market/view"
-	"github.com/gantry-market/gantry/client/txm"
 	"github.com/gantry-market/gantry/internal/testkit/localnode"
 	"github.com/gantry-market/gantry/localnet/engine"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 // Testbed is a node with the market's program. Its fields are filled by the steps that make them.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"text/tabwriter"
 
-	"github.com/gantry-market/gantry/client/market/committee"
 	"github.com/gantry-market/gantry/keeper/check"
+	"github.com/gantry-market/gantry/sdk/market/committee"
 )
 
 // nodes of the reference market, half of which are leased.

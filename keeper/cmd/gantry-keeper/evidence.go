@@ -9,10 +9,10 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 func evidenceCommand() *cli.Command {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // errKeeperStore: a folder that was given as a backup of evidence has stores of a keeper.

@@ -11,11 +11,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/client/browserwallet"
-	"github.com/gantry-market/gantry/client/chain"
-	"github.com/gantry-market/gantry/client/feeflags"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/keeper/daemon"
+	"github.com/gantry-market/gantry/sdk/browserwallet"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/feeflags"
 )
 
 var errFlags = errors.New("wrong flags")

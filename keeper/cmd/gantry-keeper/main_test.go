@@ -16,10 +16,10 @@ import (
 	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/client/chain"
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/keeper/evidence/archive"
 	"github.com/gantry-market/gantry/keeper/signing"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // Whatever a person gets wrong is one line that says what to do, and nothing is left behind.

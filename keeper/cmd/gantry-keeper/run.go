@@ -8,8 +8,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/market"
 	"github.com/gantry-market/gantry/keeper/daemon"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 func runCommand() *cli.Command {

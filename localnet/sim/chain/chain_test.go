@@ -6,15 +6,15 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gantry-market/gantry/client/txerr"
+	"github.com/gantry-market/gantry/sdk/txerr"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/market"
-	"github.com/gantry-market/gantry/client/market/ix"
-	"github.com/gantry-market/gantry/client/records"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 func cases[T any](t *testing.T, name string) []T {

@@ -1,4 +1,4 @@
-//! What a machine's figures are worth by its class. The twin in Go is `client/market`.
+//! What a machine's figures are worth by its class. The twin in Go is `sdk/market`.
 
 use crate::constants::{BPS, FIGURES_BPS};
 

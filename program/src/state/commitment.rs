@@ -76,7 +76,7 @@ pub struct Entry {
     pub rounds_root: [u8; 32],
 }
 
-/// The block that made an instant: what the instant is a hash over. `client/market/instant.Draw` is its twin in Go.
+/// The block that made an instant: what the instant is a hash over. `sdk/market/instant.Draw` is its twin in Go.
 #[derive(Clone, Copy, AnchorSerialize, AnchorDeserialize, IdlType)]
 pub struct InstantBlock {
     pub period: u64,

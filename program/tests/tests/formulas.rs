@@ -523,7 +523,7 @@ fn the_table_of_formulas_is_complete() {
     let tests = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let root = tests.join("../..");
     let page = read(&root.join("docs/protocol/formulas.md"));
-    let go_tests: String = std::fs::read_dir(root.join("client/market"))
+    let go_tests: String = std::fs::read_dir(root.join("sdk/market"))
         .expect("Go sources")
         .map(|entry| entry.expect("entry is readable").path())
         .filter(|path| path.to_string_lossy().ends_with("_test.go"))

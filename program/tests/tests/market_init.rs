@@ -188,7 +188,7 @@ pub fn nonsense() -> Vec<(&'static str, Params)> {
 fn a_market_of_real_gpus_has_time_for_people() {
     let w = Testbed::with(real_params());
     assert_eq!(w.market().params.allow_simulated, 0);
-    // And so have the parameters that a market gets if nobody says otherwise: client/market/params.go.
+    // And so have the parameters that a market gets if nobody says otherwise: sdk/market/params.go.
 }
 
 #[test]

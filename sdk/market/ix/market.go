@@ -1,0 +1,126 @@
+package ix
+
+import (
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/records"
+)
+
+// MarketInitArgs create the market. Authority must be the program's upgrade authority.
+type MarketInitArgs struct {
+	Authority   solana.PublicKey
+	Guardian    solana.PublicKey
+	PaymentMint solana.PublicKey // 6 decimals
+	StakeMint   solana.PublicKey // 9 decimals
+	Treasury    solana.PublicKey // token account of the payment mint
+	Domain      records.Domain
+	Params      market.Params
+}
+
+// MarketInit creates the one market.
+func MarketInit(a MarketInitArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketInitInstruction(a.Params, a.Domain, a.Guardian, a.Authority, market.MarketAddress(),
+		a.PaymentMint, a.StakeMint, a.Treasury, market.FeeVaultAddress(), market.RewardsAddress(), market.EmissionVaultAddress(), market.PayoutVaultAddress(),
+		market.ProgramDataAddress(market.ProgramID),
+		solana.TokenProgramID, solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_MarketInit)
+}
+
+// MarketProposeParamsArgs propose parameters; they wait for the timelock.
+type MarketProposeParamsArgs struct {
+	Authority solana.PublicKey
+	Params    market.Params
+}
+
+// MarketProposeParams replaces a pending proposal, if there is one.
+func MarketProposeParams(a MarketProposeParamsArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketProposeParamsInstruction(a.Params, a.Authority, market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketProposeParams)
+}
+
+// MarketApplyParams puts proposed parameters into force; anyone may.
+func MarketApplyParams() (solana.Instruction, error) {
+	ix, err := bindings.NewMarketApplyParamsInstruction(market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketApplyParams)
+}
+
+// MarketPauseArgs stop or reopen new orders and awards: bits PauseOrders and PauseAwards.
+type MarketPauseArgs struct {
+	By     solana.PublicKey // guardian or authority
+	Paused uint8
+}
+
+// MarketPause sets what is paused.
+func MarketPause(a MarketPauseArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketPauseInstruction(a.Paused, a.By, market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketPause)
+}
+
+// MarketSetAuthorityArgs name a successor, who must accept. A zero Successor takes a nomination back.
+type MarketSetAuthorityArgs struct {
+	Authority, Successor solana.PublicKey
+}
+
+// MarketSetAuthority nominates.
+func MarketSetAuthority(a MarketSetAuthorityArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketSetAuthorityInstruction(a.Successor, a.Authority, market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketSetAuthority)
+}
+
+// MarketAcceptAuthority lets the nominated authority take over.
+func MarketAcceptAuthority(pending solana.PublicKey) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketAcceptAuthorityInstruction(pending, market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketAcceptAuthority)
+}
+
+// MarketProposeRolesArgs propose a guardian and a treasury, a token account of the payment mint; they wait for the
+// timelock.
+type MarketProposeRolesArgs struct {
+	Authority, Guardian, Treasury solana.PublicKey
+}
+
+// MarketProposeRoles replaces a pending proposal, if there is one.
+func MarketProposeRoles(a MarketProposeRolesArgs) (solana.Instruction, error) {
+	ix, err := bindings.NewMarketProposeRolesInstruction(a.Guardian, a.Authority, market.MarketAddress(), a.Treasury)
+	return finish(ix, err, bindings.Instruction_MarketProposeRoles)
+}
+
+// MarketApplyRoles puts a proposed guardian and treasury in place; anyone may.
+func MarketApplyRoles() (solana.Instruction, error) {
+	ix, err := bindings.NewMarketApplyRolesInstruction(market.MarketAddress())
+	return finish(ix, err, bindings.Instruction_MarketApplyRoles)
+}
+
+// GpuModelProposeArgs propose a GPU model, or other terms for one.
+type GpuModelProposeArgs struct {
+	Authority      solana.PublicKey
+	ID             uint16 // not 0
+	Name           string // at most 32 bytes
+	VRAMMiB        uint32
+	TFLOPSx10      uint32     // dense FP16
+	MinStake       market.GNT // per GPU
+	ReferencePrice market.PricePerHour
+	// MinOperations and MinBandwidth are what a GPU of the class reaches: 10⁹ int8 operations and 10⁶ bytes of memory a
+	// second; 0 while that is not calibrated.
+	MinOperations, MinBandwidth uint32
+	MinTier                     uint8
+	Profile                     bindings.MeasureProfile // what its GPUs are measured by
+}
+
+// GpuModelPropose replaces a pending proposal for the model, if there is one.
+func GpuModelPropose(a GpuModelProposeArgs) (solana.Instruction, error) {
+	args := bindings.GpuModelArgs{
+		Id: a.ID, Name: market.Text32(a.Name), VramMib: a.VRAMMiB, TflopsX10: a.TFLOPSx10, MinStake: uint64(a.MinStake),
+		ReferencePrice: uint64(a.ReferencePrice), MinOperations: a.MinOperations, MinBandwidth: a.MinBandwidth, MinTier: a.MinTier, Profile: a.Profile,
+	}
+	ix, err := bindings.NewGpuModelProposeInstruction(args, a.Authority, market.MarketAddress(), market.ModelAddress(a.ID), solana.SystemProgramID)
+	return finish(ix, err, bindings.Instruction_GpuModelPropose)
+}
+
+// GpuModelApply puts a proposed model into force; anyone may.
+func GpuModelApply(id uint16) (solana.Instruction, error) {
+	ix, err := bindings.NewGpuModelApplyInstruction(market.ModelAddress(id))
+	return finish(ix, err, bindings.Instruction_GpuModelApply)
+}

@@ -1,0 +1,224 @@
+package market
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gantry-market/gantry/sdk/txerr"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gantry-market/gantry/idl/bindings"
+)
+
+func TestMoney(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"0": 0, "1": 1_000_000, "1.26": 1_260_000, " 12.5 USDC ": 12_500_000, "0.000001": 1, ".5": 500_000, "7.": 7_000_000, "3usdc": 3_000_000,
+		"18446744073709.551615": math.MaxUint64,
+	} {
+		got, err := ParseUSDC(text)
+		require.NoError(t, err, text)
+		require.EqualValues(t, want, got, text)
+	}
+	for _, text := range []string{"", ".", "-1", "+1", "1,5", "1.2.3", "1e6", "0.0000001", "18446744073709.551616", "x", "1 000", "０"} {
+		_, err := ParseUSDC(text)
+		require.ErrorIs(t, err, ErrAmount, text)
+	}
+	require.Equal(t, "400.00", (400 * OneUSDC).String())
+	require.Equal(t, "38.20", USDC(38_200_000).String())
+	require.Equal(t, "0.419", USDC(419_000).String())
+	require.Equal(t, "0.419000", USDC(419_000).Exact())
+	require.Equal(t, "500", (500 * OneGNT).String())
+	require.Equal(t, "0.5", (OneGNT / 2).String())
+	require.Equal(t, "1.26", PricePerHour(1_260_000).String())
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint64().Draw(t, "n")
+		for _, text := range []string{USDC(n).String(), USDC(n).Exact()} {
+			back, err := ParseUSDC(text)
+			if err != nil || uint64(back) != n {
+				t.Fatalf("%d is written %q and read %d, %v", n, text, back, err)
+			}
+		}
+		back, err := ParseGNT(GNT(n).String())
+		if err != nil || uint64(back) != n {
+			t.Fatalf("%d is written %q and read %d, %v", n, GNT(n), back, err)
+		}
+	})
+}
+
+func FuzzParseUSDC(f *testing.F) {
+	f.Add("1.26")
+	f.Add("USDC")
+	f.Add(".")
+	f.Fuzz(func(t *testing.T, s string) {
+		if n, err := ParseUSDC(s); err == nil {
+			if back, err := ParseUSDC(n.String()); err != nil || back != n {
+				t.Fatalf("%q: %d, then %d, %v", s, n, back, err)
+			}
+		}
+	})
+}
+
+// The 128-bit arithmetic agrees with arbitrary precision, and paying in parts never pays more than paying at once.
+func TestFormulasAgainstBigIntegers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		price, gpus, secs := rapid.Uint64().Draw(t, "price"), rapid.Uint8().Draw(t, "gpus"), rapid.Uint32().Draw(t, "secs")
+		want := new(big.Int).Mul(new(big.Int).SetUint64(price), big.NewInt(int64(gpus)*int64(secs)))
+		want.Div(want, big.NewInt(3600))
+		got, err := Cost(PricePerHour(price), gpus, secs)
+		if want.IsUint64() != (err == nil) || (err == nil && want.Uint64() != uint64(got)) {
+			t.Fatalf("cost %v, %v instead of %v", got, err, want)
+		}
+		amount := rapid.Uint64().Draw(t, "amount")
+		s, err := SplitSlash(GNT(amount), rapid.Uint16Max(1000).Draw(t, "finder"))
+		if err != nil || uint64(s.Pool+s.Finder+s.Burned) != amount || s.Burned < s.Pool+s.Finder || uint64(s.Finder) > amount/10 {
+			t.Fatalf("split of %d: %+v, %v", amount, s, err)
+		}
+		r := ReputationInputs{
+			UptimeBPS: rapid.Uint16().Draw(t, "up"), FeesCompleted: rapid.Uint64().Draw(t, "done"), FeesFailed: rapid.Uint64().Draw(t, "failed"),
+			RatingSum: rapid.Uint64().Draw(t, "sum"), RatingWeight: rapid.Uint64().Draw(t, "weight"), RegisteredAt: rapid.Int64().Draw(t, "since"),
+		}
+		if rep := Reputation(r, rapid.Int64().Draw(t, "now")); rep > BPS {
+			t.Fatalf("reputation %d", rep)
+		}
+	})
+}
+
+func TestLayoutsAreThoseOfTheProgram(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "idl", "vectors", "layouts.json"))
+	require.NoError(t, err)
+	var doc struct {
+		Cases []struct {
+			Account, Discriminator string
+			Size                   int
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &doc))
+	require.NotEmpty(t, doc.Cases)
+	for _, c := range doc.Cases {
+		d, err := hex.DecodeString(c.Discriminator)
+		require.NoError(t, err)
+		require.Equal(t, [8]byte(d), discriminator("account", c.Account), c.Account)
+		data := make([]byte, c.Size)
+		copy(data, d)
+		// Without its version byte the account is refused, but it must have exactly the size that is known.
+		_, err = Decode(Meta{}, data)
+		require.ErrorIs(t, err, ErrLayout, c.Account)
+		if c.Account != "DeviceClaim" {
+			require.ErrorContains(t, err, "is of version 0", c.Account)
+		}
+		_, err = Decode(Meta{}, data[:c.Size-1])
+		require.ErrorIs(t, err, ErrLayout, c.Account)
+		require.NotContains(t, err.Error(), "is of version")
+	}
+	_, err = Decode(Meta{}, []byte{1, 2, 3})
+	require.ErrorIs(t, err, ErrUnknownAccount)
+	_, err = Decode(Meta{}, make([]byte, 100))
+	require.ErrorIs(t, err, ErrUnknownAccount)
+}
+
+func TestEveryErrorHasAdvice(t *testing.T) {
+	for _, code := range bindings.ErrorCodes() {
+		require.NotEmpty(t, advice[code], "%s", code.Name())
+	}
+	require.Len(t, advice, len(bindings.ErrorCodes()))
+}
+
+func TestExplain(t *testing.T) {
+	program := func(code uint32, logs ...string) error {
+		return fmt.Errorf("submit: %w", &txerr.ProgramError{Program: ProgramID, Code: code, HasCode: true, Logs: logs})
+	}
+	named := func(name string) error { return &txerr.ProgramError{Program: ProgramID, Name: name} }
+	require.NoError(t, Explain(nil))
+	other := errors.New("other")
+	require.Equal(t, other, Explain(other))
+
+	err := Explain(program(6012))
+	require.ErrorIs(t, err, CodeInsufficientFunds)
+	require.Equal(t, "more is asked for than is free; add credits with `gantry credits add AMOUNT`, or ask for less", err.Error())
+	require.Equal(t, err, Explain(err))
+	require.True(t, Is(err, CodeTooEarly, CodeInsufficientFunds))
+	code, ok := CodeOf(program(6047))
+	require.True(t, ok)
+	require.Equal(t, CodeAlreadyVoted, code)
+	var pe *txerr.ProgramError
+	require.ErrorAs(t, err, &pe)
+
+	for _, c := range []struct {
+		err  error
+		is   error
+		done bool
+	}{
+		{program(0, "Allocate: account Address already in use"), ErrAccountExists, true},
+		{program(101), ErrProgramMismatch, false},
+		{program(3012), ErrAccountGone, true},
+		{named("AccountDataTooSmall"), ErrAccountGone, true},
+		{named("InvalidInstructionData"), ErrProgramMismatch, false},
+		{named("UnsupportedProgramId"), ErrProgramMissing, false},
+		{named("MissingRequiredSignature"), CodeUnauthorised, false},
+		{program(6052), CodeAlreadyApplied, true},
+		{program(6047), CodeAlreadyVoted, true},
+		{program(6014), CodeTooEarly, false},
+		{&txerr.ProgramError{Program: Ed25519ProgramID, Code: 2, HasCode: true}, bindings.ErrorCodeInvalidSignature, false},
+	} {
+		require.ErrorIs(t, Explain(c.err), c.is, "%v", c.err)
+		require.Equal(t, c.done, AlreadyDone(c.err), "%v", c.err)
+	}
+	require.ErrorIs(t, Refusal(CodeOrdersPaused), CodeOrdersPaused)
+	require.Contains(t, Explain(program(1, "Transfer: insufficient lamports 3, need 5")).Error(), "send some SOL")
+	require.Contains(t, Explain(program(4242)).Error(), "not one that gantry knows")
+	require.NotErrorIs(t, Explain(&txerr.ProgramError{Program: solana.TokenProgramID, Code: 6012, HasCode: true}), CodeInsufficientFunds)
+}
+
+func TestEventsCountOnlyWhileTheProgramRuns(t *testing.T) {
+	// period 7, closed: discriminator and one u64.
+	data := append(bindings.Event_ReportClosed[:], 7, 0, 0, 0, 0, 0, 0, 0)
+	line := "Program data: " + base64.StdEncoding.EncodeToString(data)
+	id, token := ProgramID.String(), solana.TokenProgramID.String()
+	got, err := Events([]string{
+		line, // before any program
+		"Program " + token + " invoke [1]", line, "Program " + token + " success",
+		"Program " + id + " invoke [1]",
+		"Program log: Program " + token + " invoke [2]", // a text that looks like an invocation
+		"Program " + token + " invoke [2]", line, "Program " + token + " success",
+		line,
+		"Program " + id + " consumed 100 of 200 compute units", "Program " + id + " success",
+		line, // after it
+	})
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	require.Equal(t, "ReportClosed", got[0].Name)
+	require.Equal(t, &bindings.ReportClosed{Period: 7}, got[0].Value)
+	_, err = Events([]string{"Program " + id + " invoke [1]", "Program data: !"})
+	require.Error(t, err)
+	_, err = Events([]string{"Program " + id + " invoke [1]", "Program data: AAAAAAAAAAA="})
+	require.Error(t, err)
+	key := solana.PublicKey{9}
+	require.True(t, Event{Value: &bindings.NodeClosed{Node: key}}.Concerns(key))
+	require.False(t, Event{Value: &bindings.NodeClosed{}}.Concerns(key))
+}
+
+func TestStatusNames(t *testing.T) {
+	require.Equal(t, "suspended", NodeSuspended.String())
+	require.Equal(t, "status 9", NodeStatus(9).String())
+	require.Equal(t, "status 0", LeaseStatus(0).String())
+	require.Equal(t, "node failed", EndedFailed.String())
+	got, err := ParseNodeStatus(" Draining ")
+	require.NoError(t, err)
+	require.Equal(t, NodeDraining, got)
+	_, err = ParseNodeStatus("suspended")
+	require.Error(t, err)
+	link, err := ParseInterconnect("nvlink")
+	require.NoError(t, err)
+	require.Equal(t, NVLink, link)
+}

@@ -1,0 +1,110 @@
+package txm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gantry-market/gantry/sdk/chain"
+)
+
+type landedReport struct {
+	entry   Entry
+	err     error
+	latency time.Duration
+}
+
+// queueLanded queues a landed transaction for OnLanded. If OnLanded is far behind, the report is dropped and logged:
+// following transactions goes first.
+func (m *Manager) queueLanded(r Entry, err error, latency time.Duration) {
+	if m.o.OnLanded == nil {
+		return
+	}
+	select {
+	case m.landed <- landedReport{r, err, latency}:
+	default:
+		m.log.Warn().Str("intent", r.ID).Msg("queue of landed transactions is full; one is not reported")
+	}
+}
+
+// reportLanded reads each landed transaction's figures and calls OnLanded. When the manager closes it still reports
+// what is queued, within a short time.
+func (m *Manager) reportLanded() {
+	for {
+		select {
+		case n := <-m.landed:
+			m.reportOne(m.ctx, n)
+		case <-m.ctx.Done():
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			defer cancel()
+			for {
+				select {
+				case n := <-m.landed:
+					m.reportOne(ctx, n)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (m *Manager) reportOne(ctx context.Context, n landedReport) {
+	a := n.entry.Current
+	for try := range 6 {
+		l, err := m.o.RPC.Transaction(ctx, a.Signature, chain.Confirmed)
+		if err == nil {
+			m.o.OnLanded(Landed{
+				ID: n.entry.ID, Kind: n.entry.Kind, Signature: a.Signature, Slot: l.Slot, Units: l.Units,
+				Limit: a.Limit, Fee: l.Fee, Logs: l.Logs, Err: n.err, Latency: n.latency,
+			})
+			return
+		}
+		if try == 5 || !sleep(ctx, m.o.Poll<<try) {
+			m.log.Warn().Str("intent", n.entry.ID).Err(err).Msg("node has no figures of a landed transaction")
+			return
+		}
+	}
+}
+
+// DryRun is the outcome of simulating an intent.
+type DryRun struct {
+	Units     uint64
+	UnitLimit uint32
+	UnitPrice chain.MicroLamports
+	Fee       chain.Lamports // signatures and priority
+	Logs      []string
+}
+
+// DryRun simulates an intent. Nothing is stored, signed or sent, and no key is needed. Errors: *txerr.ProgramError,
+// *TxError, ErrIntent, chain's.
+func (m *Manager) DryRun(ctx context.Context, in Intent) (DryRun, error) {
+	payer := in.Payer
+	if payer.IsZero() {
+		payer = m.o.Payer
+	}
+	r, err := newEntry(in, payer, time.Now())
+	if err != nil {
+		return DryRun{}, err
+	}
+	p, err := m.prepare(ctx, r)
+	if err != nil {
+		return DryRun{}, err
+	}
+	tx, err := assemble(r, p.hash.Hash, p.limit, p.price)
+	if err != nil {
+		return DryRun{}, err
+	}
+	n := int(tx.Message.Header.NumRequiredSignatures)
+	msg, err := tx.Message.MarshalBinary()
+	if err != nil {
+		return DryRun{}, fmt.Errorf("%w: %s: %w", ErrIntent, r.ID, err)
+	}
+	if size := 1 + 64*n + len(msg); size > maxTx {
+		return DryRun{}, fmt.Errorf("intent %s has %d: %w; split it", r.ID, size, ErrTooLarge)
+	}
+	return DryRun{
+		Units: p.units, UnitLimit: p.limit, UnitPrice: p.price, Logs: p.logs,
+		Fee: chain.Lamports(n)*chain.SignatureFee + p.price.Cost(p.limit),
+	}, nil
+}

@@ -1,0 +1,202 @@
+package watch
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/sdk/chain"
+)
+
+// regression is how many slots an answer may lie behind what was seen: more than any fork causes. What is older is of a
+// node that lags.
+const regression = 300
+
+// state is what was emitted to the consumer.
+type state struct {
+	program solana.PublicKey
+	scope   Scope
+	entries map[solana.PublicKey]*entry
+	fixed   map[solana.PublicKey]bool // the scope's single accounts
+	led     map[solana.PublicKey]int  // how many accounts lead to an address
+	maxSlot uint64
+	live    int
+	// incomplete: the last snapshot lacks accounts that are there.
+	incomplete bool
+}
+
+type entry struct {
+	slot     uint64
+	lamports chain.Lamports
+	data     []byte
+	leads    []solana.PublicKey
+	deleted  bool // kept until a snapshot passes its slot, so that nothing older revives it
+}
+
+func newState(program solana.PublicKey, scope Scope) state {
+	return state{program: program, scope: scope, entries: map[solana.PublicKey]*entry{}, led: map[solana.PublicKey]int{}}
+}
+
+// wanted lists the single accounts to listen to: those that others lead to, which may not be there yet, and those that
+// are there, whose closing only their own subscription tells.
+func (s *state) wanted() map[solana.PublicKey]bool {
+	out := make(map[solana.PublicKey]bool, len(s.entries)+len(s.led))
+	for key := range s.fixed {
+		out[key] = true
+	}
+	for key := range s.led {
+		out[key] = true
+	}
+	for key, e := range s.entries {
+		if !e.deleted {
+			out[key] = true
+		}
+	}
+	return out
+}
+
+// follows reports whether an account of the program is of the scope.
+func (s *state) follows(key solana.PublicKey, data []byte) bool {
+	return s.fixed[key] || s.led[key] > 0 || s.scope.passes(data)
+}
+
+// lead replaces what an account leads to. Accounts that nothing leads to any more leave the scope.
+func (s *state) lead(e *entry, to []solana.PublicKey, emit func(Event)) {
+	from := e.leads
+	e.leads = to
+	for _, key := range to {
+		s.led[key]++
+	}
+	for _, key := range from {
+		if s.led[key]--; s.led[key] > 0 {
+			continue
+		}
+		delete(s.led, key)
+		if l, known := s.entries[key]; known && !l.deleted && !s.follows(key, l.data) {
+			s.absent(key, l.slot, emit)
+		}
+	}
+}
+
+// present stores an account's state and emits it if it differs.
+func (s *state) present(a chain.Account, emit func(Event)) {
+	s.maxSlot = max(s.maxSlot, a.Slot)
+	e, known := s.entries[a.Key]
+	if known && !e.deleted && e.lamports == a.Lamports && bytes.Equal(e.data, a.Data) {
+		e.slot = max(e.slot, a.Slot)
+		return
+	}
+	if !known {
+		e = &entry{deleted: true}
+		s.entries[a.Key] = e
+	}
+	if e.deleted {
+		s.live++
+	}
+	e.slot, e.lamports, e.data, e.deleted = a.Slot, a.Lamports, a.Data, false
+	emit(Event{Pubkey: a.Key, Owner: a.Owner, Lamports: a.Lamports, Data: a.Data, Slot: a.Slot})
+	s.lead(e, s.scope.leads(a), emit)
+}
+
+// absent stores that an account does not exist (any more) at a slot.
+func (s *state) absent(key solana.PublicKey, slot uint64, emit func(Event)) {
+	s.maxSlot = max(s.maxSlot, slot)
+	e, known := s.entries[key]
+	if !known || e.deleted {
+		return
+	}
+	e.slot, e.lamports, e.data, e.deleted = slot, 0, nil, true
+	s.live--
+	emit(Event{Pubkey: key, Owner: s.program, Slot: slot, Deleted: true})
+	s.lead(e, nil, emit)
+}
+
+// newer reports whether a state seen at a slot may replace what is known.
+func (s *state) newer(key solana.PublicKey, slot uint64) bool {
+	e, known := s.entries[key]
+	return !known || slot >= e.slot
+}
+
+// applySnapshot emits the differences between a snapshot and what is known. Accounts about which something newer is
+// known keep it. Accounts that the snapshot lacks stay as they are: it returns the doubts about them. Error: errGap.
+func (s *state) applySnapshot(snap snapshot, emit func(Event)) (map[solana.PublicKey]doubt, error) {
+	if snap.slot+regression < s.maxSlot {
+		return nil, fmt.Errorf("%w: %s answers from slot %d, %d was seen before; nothing is changed until it has caught up, and another --url may be further",
+			errGap, names(snap.by), snap.slot, s.maxSlot)
+	}
+	s.fixed = map[solana.PublicKey]bool{}
+	for _, key := range s.scope.addresses() {
+		s.fixed[key] = true
+	}
+	seen := make(map[solana.PublicKey]bool, len(snap.accounts))
+	for _, a := range snap.accounts {
+		if s.owns(&a) {
+			seen[a.Key] = true
+			s.apply(a, emit)
+		}
+	}
+	lacks := map[solana.PublicKey]doubt{}
+	for key, e := range s.entries {
+		switch {
+		case seen[key] || e.slot > snap.slot:
+		case e.deleted:
+			delete(s.entries, key)
+		default:
+			lacks[key] = doubt{slot: snap.slot, list: snap.by}
+		}
+	}
+	s.maxSlot = max(s.maxSlot, snap.slot)
+	return lacks, nil
+}
+
+// owns reports whether an account is there and of the program.
+func (s *state) owns(a *chain.Account) bool {
+	return a != nil && a.Owner == s.program && a.Lamports > 0
+}
+
+// apply takes an account of the program. One that is no longer of the scope leaves it.
+func (s *state) apply(a chain.Account, emit func(Event)) {
+	if !s.newer(a.Key, a.Slot) {
+		return
+	}
+	if !s.follows(a.Key, a.Data) {
+		s.absent(a.Key, a.Slot, emit)
+		return
+	}
+	s.present(a, emit)
+}
+
+// reread holds the state of accounts of which something was announced, or that were in doubt.
+type reread struct {
+	keys     []solana.PublicKey
+	accounts []*chain.Account // nil where there is none
+	slot     uint64           // of the read, at least that of the announcement
+	by       string           // the endpoint that answered
+	// sure: of the accounts that are nil two answers say so. about are the doubts that it settles.
+	sure  bool
+	about map[solana.PublicKey]doubt
+}
+
+// applyReread takes what was read and returns the doubts about accounts that were there and are not, of which one
+// answer is not enough. missed counts those that a list lacks although they are there.
+func (s *state) applyReread(r reread, emit func(Event)) (lacks map[solana.PublicKey]doubt, missed int) {
+	lacks = map[solana.PublicKey]doubt{}
+	for i, key := range r.keys {
+		a := r.accounts[i]
+		e, known := s.entries[key]
+		switch {
+		case s.owns(a):
+			if r.about[key].list != nil && s.follows(key, a.Data) {
+				missed++
+			}
+			s.apply(*a, emit)
+		case !known || e.deleted || !s.newer(key, r.slot):
+		case r.sure:
+			s.absent(key, r.slot, emit)
+		default:
+			lacks[key] = doubt{slot: r.slot, by: r.by}
+		}
+	}
+	return lacks, missed
+}

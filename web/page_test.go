@@ -1,0 +1,145 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func files(t *testing.T) map[string]*File {
+	t.Helper()
+	all, err := Files(true)
+	require.NoError(t, err)
+	out := map[string]*File{}
+	for _, f := range all {
+		out[f.Path] = f
+	}
+	require.Contains(t, out, "/")
+	require.Contains(t, out, Prefix+"main.js")
+	require.Contains(t, out, Prefix+"views/market.js")
+	return out
+}
+
+func get(f *File, header map[string]string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, f.Path, nil)
+	for k, v := range header {
+		r.Header.Set(k, v)
+	}
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, r)
+	return w
+}
+
+// The page is small: less than 250 KB when it is compressed, all files together.
+func TestPageIsSmall(t *testing.T) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	require.NoError(t, err)
+	for _, f := range files(t) {
+		_, err := w.Write(f.raw)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	t.Logf("%d bytes compressed", b.Len())
+	require.Less(t, b.Len(), 250_000)
+}
+
+func TestHeaders(t *testing.T) {
+	for path, f := range files(t) {
+		w := get(f, nil)
+		h := w.Header()
+		require.Equal(t, http.StatusOK, w.Code, path)
+		require.Equal(t, f.raw, w.Body.Bytes(), path)
+		require.NotEmpty(t, h.Get("Content-Type"), path)
+		require.Equal(t, "no-cache", h.Get("Cache-Control"), path)
+		require.Equal(t, "no-referrer", h.Get("Referrer-Policy"), path)
+		require.Equal(t, "same-origin", h.Get("Cross-Origin-Resource-Policy"), path)
+		again := get(f, map[string]string{"If-None-Match": h.Get("ETag")})
+		require.Equal(t, http.StatusNotModified, again.Code, path)
+		require.Empty(t, again.Body.Bytes(), path)
+		require.Equal(t, http.StatusOK, get(f, map[string]string{"If-None-Match": `"other"`}).Code, path)
+
+		directives := map[string]string{}
+		for _, d := range strings.Split(h.Get("Content-Security-Policy"), ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(d), " ")
+			directives[name] = value
+		}
+		require.Equal(t, map[string]string{
+			"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "img-src": "'self'", "connect-src": "'self'", "base-uri": "'none'",
+			"form-action": "'none'", "frame-ancestors": "'none'", "require-trusted-types-for": "'script'", "trusted-types": "'none'",
+		}, directives, path)
+	}
+	kinds := files(t)
+	for path, want := range map[string]string{
+		"/": "text/html; charset=utf-8", Prefix + "main.js": "text/javascript; charset=utf-8", Prefix + "page.css": "text/css; charset=utf-8", Prefix + "icon.svg": "image/svg+xml",
+	} {
+		require.Equal(t, want, get(kinds[path], nil).Header().Get("Content-Type"))
+	}
+}
+
+var (
+	// foreign are addresses of other hosts. The name space of SVG is a name, which nobody asks.
+	foreign = regexp.MustCompile(`(?i)(https?:|wss?:|["'(=]\s*)//`)
+	names   = strings.NewReplacer(`xmlns="http://www.w3.org/2000/svg"`, "")
+	// markup turns texts into markup or script.
+	markup = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|setHTMLUnsafe|srcdoc|\beval\(|new Function|createElementNS|javascript:`)
+	// inline is what a browser would refuse: handlers, styles and scripts in the document.
+	inline = regexp.MustCompile(`(?i)\son[a-z]+\s*=|\sstyle\s*=|<style|<script(?:[^>]*)>[^<]`)
+	// imported is what a module loads, or the document.
+	imported = regexp.MustCompile(`(?m)(?:^import [^']*from\s*|import\()'([^']+)'|(?:src|href)="([^"]+)"`)
+)
+
+// No file asks another host, turns a text into markup, or has a script or style where the browser refuses it; and what one
+// loads is there.
+func TestFilesAskNobodyAndMakeNoMarkup(t *testing.T) {
+	all := files(t)
+	loaded := map[string]bool{"/": true}
+	for path, f := range all {
+		text := names.Replace(string(f.raw))
+		require.Empty(t, foreign.FindAllString(text, -1), path)
+		if strings.HasSuffix(path, ".js") {
+			require.Empty(t, markup.FindAllString(text, -1), path)
+			if path != Prefix+"dom.js" {
+				require.NotContains(t, text, "createElement", "%s: dom.js makes elements", path)
+				require.NotContains(t, text, "setAttribute('href'", path)
+			}
+		}
+		if path == "/" || strings.HasSuffix(path, ".svg") {
+			require.Empty(t, inline.FindAllString(text, -1), path)
+		}
+		for _, m := range imported.FindAllStringSubmatch(text, -1) {
+			at := m[1] + m[2]
+			switch {
+			case strings.HasPrefix(at, "#"):
+				continue
+			case strings.HasPrefix(at, "../"):
+				at = Prefix + at[len("../"):]
+			case strings.HasPrefix(at, "./"):
+				at = path[:strings.LastIndex(path, "/")+1] + at[len("./"):]
+			}
+			require.Contains(t, all, at, "%s loads %s", path, at)
+			loaded[at] = true
+		}
+	}
+	for path := range all {
+		require.True(t, loaded[path], "nothing loads %s", path)
+	}
+}
+
+// The checks above find what they are for.
+func TestChecksFind(t *testing.T) {
+	for _, text := range []string{`fetch("https://evil.example")`, `src="//evil.example/x.js"`, `url(//evil.example)`, `new WebSocket('wss://x')`} {
+		require.Regexp(t, foreign, text)
+	}
+	for _, text := range []string{`<p onclick="x()">`, `<p style="color:red">`, `<script>x()</script>`, `<style>`} {
+		require.Regexp(t, inline, text)
+	}
+	require.NotRegexp(t, inline, `<script type="module" src="/page/main.js"></script>`)
+	require.Regexp(t, markup, `e.innerHTML = x`)
+}

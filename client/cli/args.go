@@ -6,6 +6,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -37,23 +38,7 @@ func address(text, what string) (solana.PublicKey, error) {
 
 // pick finds an account by its address or by the first characters of it.
 func pick(text, what string, among []solana.PublicKey) (solana.PublicKey, error) {
-	text = strings.TrimSuffix(strings.TrimSuffix(text, "…"), "...")
-	if key, err := solana.PublicKeyFromBase58(text); err == nil {
-		return key, nil
-	}
-	var found []solana.PublicKey
-	for _, key := range among {
-		if len(text) >= 3 && strings.HasPrefix(key.String(), text) {
-			found = append(found, key)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return solana.PublicKey{}, usage(fmt.Sprintf("%q is no %s", text, what), "give its address, or at least the first three characters of it")
-	}
-	return solana.PublicKey{}, usage(fmt.Sprintf("prefix %q matches %d %ss", text, len(found), what), "give more characters of the address")
+	return service.PickAddress(text, what, among)
 }
 
 func addresses[T any](all []T, of func(T) solana.PublicKey) []solana.PublicKey {

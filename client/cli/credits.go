@@ -7,6 +7,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -102,7 +103,7 @@ func (s *session) creditsWithdraw() error {
 	case amount == 0:
 		return usage("an amount of 0 moves nothing", "free credits: "+c.Free().String()+" USDC")
 	case amount > c.Free():
-		return refused(fmt.Sprintf("withdrawal refused: %s USDC asked, %s free%s", amount, c.Free(), reservedBy(c)),
+		return refused(fmt.Sprintf("withdrawal refused: %s USDC asked, %s free%s", amount, c.Free(), buy.ReservedBy(c)),
 			"withdraw what is free with: gantry credits withdraw all")
 	}
 	if err := s.confirm("withdraw %s USDC of the credits into the wallet", amount); err != nil {
@@ -111,23 +112,6 @@ func (s *session) creditsWithdraw() error {
 	ixs := []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.PaymentMint)}
 	instruction, err := ix.CreditsWithdraw(ix.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint, Amount: amount})
 	return s.creditsDone("credits_withdraw", fmt.Sprintf("withdrew %s USDC", amount), key.PublicKey(), instruction, err, ixs...)
-}
-
-// reservedBy explains what holds credits: " (61.80 reserved by 1 lease)". Leases count until they are closed.
-func reservedBy(c market.Credits) string {
-	if c.Credits.Reserved == 0 {
-		return ""
-	}
-	var by string
-	switch {
-	case c.LiveLeases > 0 && c.LiveOrders > c.LiveLeases:
-		by = plural(int(c.LiveLeases), "lease") + " and " + plural(int(c.LiveOrders-c.LiveLeases), "open order")
-	case c.LiveLeases > 0:
-		by = plural(int(c.LiveLeases), "lease")
-	default:
-		by = plural(int(c.LiveOrders), "open order")
-	}
-	return fmt.Sprintf(" (%s reserved by %s)", market.USDC(c.Credits.Reserved), by)
 }
 
 func (s *session) creditsDone(kind, what string, customer solana.PublicKey, instruction solana.Instruction, err error, before ...solana.Instruction) error {
@@ -164,7 +148,7 @@ func (s *session) creditsShow() error {
 	out.Wallet = market.USDC(have).String()
 	return s.done(out, func(w io.Writer) {
 		pairs(w, [2]string{"customer", key.PublicKey().String()}, [2]string{"balance", out.Balance + " USDC"},
-			[2]string{"reserved", out.Reserved + " USDC" + reservedBy(c)},
+			[2]string{"reserved", out.Reserved + " USDC" + buy.ReservedBy(c)},
 			[2]string{"free", out.Free + " USDC"}, [2]string{"in wallet", out.Wallet + " USDC"})
 	})
 }
@@ -182,7 +166,7 @@ func (s *session) creditsClose() error {
 	case !ok:
 		return refused("this wallet has no credits account", "")
 	case c.LiveOrders > 0 || c.LiveLeases > 0:
-		return refused(fmt.Sprintf("credits are in use%s", reservedBy(c)), "close your leases and cancel your orders first: gantry leases, gantry order list")
+		return refused(fmt.Sprintf("credits are in use%s", buy.ReservedBy(c)), "close your leases and cancel your orders first: gantry leases, gantry order list")
 	}
 	instruction, err := ix.CreditsClose(ix.CreditsArgs{Customer: key.PublicKey(), PaymentMint: mk.PaymentMint})
 	ixs := ix.CreateTokenAccount(key.PublicKey(), key.PublicKey(), mk.PaymentMint)

@@ -2,19 +2,24 @@ package cli
 
 import (
 	"fmt"
-	"maps"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/audit"
-	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/ix"
-	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+// Flags of deploy that other files name.
+const (
+	flagVerify         = "verify"
+	flagInspect        = "inspect"
+	flagVolume         = "volume"
+	flagBackup         = "backup"
+	flagBackupEndpoint = "backup-endpoint"
+	flagBackupEvery    = "backup-every"
+	flagRestore        = "restore"
 )
 
 func deployCommand(s Streams) *cli.Command {
@@ -57,17 +62,17 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},
 			&cli.Uint64Flag{Name: "disk", Usage: "disk limit in `MIB`"},
 			&cli.BoolFlag{Name: "sealed", Usage: "let nodes bid in a sealed second-price auction instead of taking the standing asks"},
-			&cli.UintFlag{Name: "auction-secs", Value: 30, Usage: "with --sealed: `SECONDS` for commitments, 5 to 86400"},
-			&cli.UintFlag{Name: "reveal-secs", Value: 15, Usage: "with --sealed: `SECONDS` after that for reveals, 5 to 3600"},
+			&cli.UintFlag{Name: "auction-secs", Value: buy.DefaultAuctionSecs, Usage: "with --sealed: `SECONDS` for commitments, 5 to 86400"},
+			&cli.UintFlag{Name: "reveal-secs", Value: buy.DefaultRevealSecs, Usage: "with --sealed: `SECONDS` after that for reveals, 5 to 3600"},
 			&cli.StringFlag{
-				Name: flagVerify, Value: verifyAuto,
+				Name: flagVerify, Value: buy.Auto,
 				Usage: "measure the machine before it is paid, while it fetches the image: auto (if its figure is old, and one lease in eight), always or `never`; a lease whose machine does not pass is ended",
 			},
 			&cli.StringFlag{
-				Name: flagInspect, Value: verifyNever,
+				Name: flagInspect, Value: buy.Never,
 				Usage: "re-measure the machine once at a random moment of the lease: `auto` (one lease in eight), always or never. Costs the job some memory and a few seconds. A lease whose machine fails is ended. Only while this command is attached",
 			},
-			&cli.DurationFlag{Name: "receipt-every", Value: 3 * time.Second, Usage: "how often receipts are signed while attached"},
+			&cli.DurationFlag{Name: "receipt-every", Value: buy.DefaultReceiptEvery, Usage: "how often receipts are signed while attached"},
 		),
 		Action: action(s, (*session).deploy),
 	}
@@ -100,238 +105,15 @@ func (s *session) duration() (secs uint32, none bool, err error) {
 	return uint32(total), false, nil
 }
 
-// request is an order as the flags describe it, checked.
-type request struct {
-	args    ix.OrderCreateArgs
-	job     messages.JobSpec
-	model   market.Model
-	cost    market.USDC // what is reserved
-	noPrice bool        // the reference price was taken
-	// auction and reveal are the windows of a sealed order, seconds; 0 for instant ones.
-	auction, reveal uint32
-	// first is the run of the same job that this one is compared with; nil for none.
-	first *audit.Run
-	// backup is where snapshots of the job's volume go, without what opens it; nil for none.
-	backup *messages.Backup
-	// template is what the flags were filled in from; nil for none, and for a purchase that goes on.
-	template *template.Job
+func backupFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: flagBackup, Usage: "keep encrypted snapshots of the --volume in `s3://BUCKET/FOLDER`, at the job's end. The machine gets the credentials of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of ~/.aws/credentials. Use credentials that open only this folder"},
+		backupEndpointFlag(),
+		&cli.DurationFlag{Name: flagBackupEvery, Usage: "also a snapshot every `TIME`, for which the job is frozen, at least 1m"},
+		&cli.StringFlag{Name: flagRestore, Usage: "begin with the snapshot `HASH` of the --backup: a volume, or a container that gantry suspend has kept, which goes on with its memory and processes"},
+	}
 }
 
-// request reads the flags of deploy. All of them are checked before a transaction is sent.
-func (s *session) request(v *view.View) (request, error) {
-	var r request
-	command, filled, err := s.fillIn(s.cli.Args().Slice())
-	if err != nil {
-		return r, err
-	}
-	r.template = filled
-	if len(command) == 0 && s.cli.String("image") == "" && !s.cli.IsSet(flagRestore) {
-		return r, usage("there is no command to run", "write it after --, such as: gantry deploy --gpu A100 --minutes 10 -- python train.py")
-	}
-	if s.cli.String("gpu") == "" {
-		return r, usage("--gpu is missing", "name a model; see: gantry search")
-	}
-	if err := s.checkMeasuring(); err != nil {
-		return r, err
-	}
-	count, nodes := s.cli.Uint("count"), s.cli.Uint("nodes")
-	if count < 1 || count > market.MaxGPUs {
-		return r, usage(fmt.Sprintf("--count is %d", count), "a node has 1 to 8 GPUs; use --nodes for more")
-	}
-	if nodes < 1 || nodes > market.MaxOrderNodes {
-		return r, usage(fmt.Sprintf("--nodes is %d", nodes), "an order is over 1 to 64 nodes")
-	}
-	secs, none, err := s.duration()
-	if err != nil {
-		return r, err
-	}
-	if none {
-		return r, usage("there is no time", "say how long, such as --hours 2 or --duration 90m")
-	}
-	if text := s.cli.String("max-price"); text != "" {
-		if r.args.MaxPrice, err = market.ParsePrice(text); err != nil {
-			return r, usage("--max-price: "+err.Error(), "")
-		}
-		if r.args.MaxPrice == 0 {
-			return r, usage("--max-price is 0", "give a price greater than zero, in USDC per GPU-hour")
-		}
-	}
-	if r.model, err = service.ModelNamed(v, s.cli.String("gpu")); err != nil {
-		return r, err
-	}
-	if r.args.MaxPrice == 0 {
-		r.args.MaxPrice, r.noPrice = market.PricePerHour(r.model.ReferencePrice), true
-	}
-	if err = s.jobAndBackup(&r, command); err != nil {
-		return r, err
-	}
-	if r.args.Requirement, err = s.requirement(r.model); err != nil {
-		return r, err
-	}
-	if r.job.Salt, err = s.salt(v); err != nil {
-		return r, err
-	}
-	if r.args.JobDigest, err = r.job.Digest(); err != nil {
-		return r, err
-	}
-	r.args.Duration, r.args.GPUsPerNode, r.args.Nodes = secs, uint8(count), uint8(nodes)
-	r.args.RunToCompletion = s.cli.Bool("run-to-completion")
-	// A moved lease costs money from its start on, and a client must bring the job to the new machine: so a lease moves
-	// only with
-	// --migrate, and only while this command attends it.
-	r.args.NoMigration = !s.cli.Bool("migrate")
-	if !r.args.NoMigration && s.cli.Bool("detach") {
-		return r, usage("--migrate needs somebody who brings the command to the new machine", "leave --detach out")
-	}
-	if err := s.sealed(&r); err != nil {
-		return r, err
-	}
-	if r.first, err = s.firstRun(v, r.args.JobDigest); err != nil {
-		return r, err
-	}
-	if err := s.redundant(&r); err != nil {
-		return r, err
-	}
-	if r.cost, err = market.OrderCost(r.args.MaxPrice, r.args.GPUsPerNode, secs, r.args.Nodes); err != nil {
-		return r, usage("the cost of the order overflows", "lower --max-price or the time")
-	}
-	return r, nil
-}
-
-// jobAndBackup reads what runs, and where snapshots of it go.
-func (s *session) jobAndBackup(r *request, command []string) error {
-	backup, saved, err := s.backup()
-	if err != nil {
-		return err
-	}
-	if saved != nil {
-		if command, err = s.goOn(*saved, command); err != nil {
-			return err
-		}
-	}
-	if r.job, err = s.job(command); err != nil {
-		return err
-	}
-	if saved != nil {
-		r.job.Env = saved.Env
-	}
-	if r.backup = backup; backup != nil && r.job.Volume == nil {
-		return usage("--restore is for volumes", "name one, such as --volume data:50GiB")
-	}
-	return nil
-}
-
-// redundant reads the flag of jobs whose outputs are compared.
-func (s *session) redundant(r *request) error {
-	n := s.cli.Uint("redundancy")
-	if r.first != nil && !s.cli.IsSet("redundancy") {
-		n = uint(r.first.Args.Nodes)
-	}
-	switch {
-	case n == 0 && !s.cli.IsSet("redundancy"):
-		return nil
-	case n < market.MinRedundancy || n > market.MaxRedundancy:
-		return usage(fmt.Sprintf("--redundancy is %d", n), "outputs are compared of 3 to 8 machines")
-	case s.cli.IsSet("nodes"):
-		return usage("--redundancy says how many machines there are", "leave --nodes out")
-	case !r.args.NoMigration:
-		return usage("a redundant job stays where it is", "leave --migrate out")
-	case r.args.Sealed:
-		return usage("an auction does not spread machines over owners", "leave --sealed out")
-	}
-	r.args.Redundant, r.args.RunToCompletion, r.args.Nodes = true, true, uint8(n)
-	return nil
-}
-
-// sealed reads the flags of auctions.
-func (s *session) sealed(r *request) error {
-	if !s.cli.Bool("sealed") {
-		if s.cli.IsSet("auction-secs") || s.cli.IsSet("reveal-secs") {
-			return usage("--auction-secs and --reveal-secs are for sealed orders", "add --sealed")
-		}
-		return nil
-	}
-	auction, reveal := s.cli.Uint("auction-secs"), s.cli.Uint("reveal-secs")
-	switch {
-	case s.cli.IsSet("redundancy") || s.cli.IsSet("rerun"):
-		return usage("a sealed order cannot be redundant: the best bids may be one owner's", "leave --sealed or --redundancy out")
-	case auction < market.AuctionSecsMin || auction > market.AuctionSecsMax:
-		return usage(fmt.Sprintf("--auction-secs is %d", auction), fmt.Sprintf("give %d to %d seconds", market.AuctionSecsMin, market.AuctionSecsMax))
-	case reveal < market.RevealSecsMin || reveal > market.RevealSecsMax:
-		return usage(fmt.Sprintf("--reveal-secs is %d", reveal), fmt.Sprintf("give %d to %d seconds", market.RevealSecsMin, market.RevealSecsMax))
-	case r.args.Nodes > market.MaxSealedNodes:
-		return usage(fmt.Sprintf("--nodes is %d", r.args.Nodes), fmt.Sprintf("a sealed order is over at most %d nodes", market.MaxSealedNodes))
-	}
-	r.args.Sealed, r.auction, r.reveal = true, uint32(auction), uint32(reveal)
-	return nil
-}
-
-func (s *session) job(command []string) (messages.JobSpec, error) {
-	job := messages.JobSpec{
-		Version: messages.Version, Image: s.cli.String("image"), Command: command,
-		MemoryMiB: s.cli.Uint64("memory"), CPUs: uint32(s.cli.Uint("cpus")), DiskMiB: s.cli.Uint64("disk"),
-	}
-	if err := s.isolated(job); err != nil {
-		return job, err
-	}
-	if err := s.volume(&job); err != nil {
-		return job, err
-	}
-	if job.Image != "" {
-		mode := s.cli.String("registry-credentials")
-		if err := checkCredentialMode(mode); err != nil {
-			return job, err
-		}
-		resolved, err := resolveImage(s.ctx, job.Image, mode)
-		if err != nil {
-			return job, err
-		}
-		job.Image = resolved
-		if _, err := registryCredential(s.ctx, job.Image, mode); err != nil {
-			return job, err // before money moves
-		}
-		if !s.cli.IsSet("redundancy") && !s.cli.IsSet("rerun") { // outputs that are compared are made without visitors
-			if job.SSHKeys, err = s.jobKeys(); err != nil {
-				return job, err
-			}
-		}
-	}
-	if err := s.network(&job); err != nil {
-		return job, err
-	}
-	job.Env = maps.Clone(s.env)
-	for _, pair := range s.cli.StringSlice("env") {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok || name == "" {
-			return job, usage(fmt.Sprintf("--env %q is not NAME=VALUE", pair), "")
-		}
-		if job.Env == nil {
-			job.Env = map[string]string{}
-		}
-		job.Env[name] = value
-	}
-	return job, nil
-}
-
-// isolated refuses a job without an image where machines run containers only: everywhere but on a local network.
-func (s *session) isolated(job messages.JobSpec) error {
-	public, err := s.client.Public(s.ctx)
-	if err != nil || job.Image != "" || (!public && s.client.Local()) {
-		return err
-	}
-	return usage("machines run a command without an image on local networks only, because nothing isolates it", "name an --image, such as --image debian:12")
-}
-
-// network reads what a container may reach.
-func (s *session) network(job *messages.JobSpec) error {
-	kind := s.cli.String("network")
-	switch {
-	case kind != messages.NetworkInternet && kind != "none":
-		return usage(fmt.Sprintf("--network %q is not known", kind), "say internet or none")
-	case job.Image == "" && s.cli.IsSet("network"):
-		return usage("--network is for containers", "name an --image, or leave --network out")
-	case job.Image != "" && kind != "none":
-		job.Network = kind
-	}
-	return nil
+func backupEndpointFlag() cli.Flag {
+	return &cli.StringFlag{Name: flagBackupEndpoint, Usage: "`URL` of the S3 server, if it is not Amazon's", EnvVars: []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}}
 }

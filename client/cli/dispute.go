@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/wallet"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -180,7 +181,7 @@ func (s *session) disputable(mk *market.Market, l *market.Lease, n *market.Node)
 		return 0, err
 	}
 	if c.Free() < deposit {
-		return 0, refused(fmt.Sprintf("dispute refused: its deposit is %s USDC, %s free%s", deposit, c.Free(), reservedBy(c)),
+		return 0, refused(fmt.Sprintf("dispute refused: its deposit is %s USDC, %s free%s", deposit, c.Free(), buy.ReservedBy(c)),
 			fmt.Sprintf("add %s with: gantry credits add %s", deposit-c.Free(), deposit-c.Free()))
 	}
 	return deposit, nil

@@ -131,7 +131,7 @@ func (s *session) payments(base *url.URL, customer solana.PublicKey) (*solanapay
 		return nil, fmt.Errorf("temporary folder: %w", err)
 	}
 	s.closers = append(s.closers, func() { _ = os.RemoveAll(dir) })
-	m, end, err := s.openManager(filepath.Join(dir, "t.db"), txm.Options{Keys: txm.NewKeys(), Payer: customer})
+	m, end, err := s.unsigned().OpenFor(s.ctx, filepath.Join(dir, "t.db"), txm.Options{Keys: txm.NewKeys(), Payer: customer})
 	if err != nil {
 		return nil, err
 	}

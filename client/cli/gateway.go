@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -85,7 +86,7 @@ func gatewayCommands(s Streams) []*cli.Command {
 }
 
 var (
-	revokeProtocol       = since(1, toNode(messages.Revoke))
+	revokeProtocol       = since(1, buy.ToNode(messages.Revoke))
 	gatewayOpenProtocol  = since(1, p2p.Protocol{ID: messages.GatewayOpen, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: enterTime})
 	gatewayCloseProtocol = since(1, p2p.Protocol{ID: messages.GatewayClose, MaxRequest: 8 << 10, MaxResponse: 16 << 10})
 )
@@ -149,7 +150,7 @@ func (s *session) gatewayOpen() error {
 	if err != nil {
 		return err
 	}
-	answer, err := p2p.Call[messages.GatewayOpenRequest, messages.GatewayOpenAnswer](s.ctx, c.r.net, at, gatewayOpenProtocol,
+	answer, err := p2p.Call[messages.GatewayOpenRequest, messages.GatewayOpenAnswer](s.ctx, c.r.Net, at, gatewayOpenProtocol,
 		messages.GatewayOpenRequest{Version: messages.Version, Grant: signed, Moves: moves})
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):
@@ -262,12 +263,12 @@ func (s *session) grantedByFlags() (g records.Grant, err error) {
 }
 
 // gateway connects with the gateway that --via names.
-func (s *session) gateway(r *remote) (solana.PublicKey, error) {
+func (s *session) gateway(r *buy.Remote) (solana.PublicKey, error) {
 	text := s.cli.String(flagVia)
 	if key, err := solana.PublicKeyFromBase58(text); err == nil {
 		ctx, cancel := context.WithTimeout(s.ctx, enterTime)
 		defer cancel()
-		if err := r.reach(ctx, key); err != nil {
+		if err := r.Reach(ctx, key); err != nil {
 			return key, network(fmt.Sprintf("gateway %s is not reachable: no keeper of the market knows where it is", key), "name its address after --via", err)
 		}
 		return key, nil
@@ -278,7 +279,7 @@ func (s *session) gateway(r *remote) (solana.PublicKey, error) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, enterTime)
 	defer cancel()
-	if err := errors.Join(r.net.Remember(peer), r.net.Connect(ctx, peer)); err != nil {
+	if err := errors.Join(r.Net.Remember(peer), r.Net.Connect(ctx, peer)); err != nil {
 		return peer.Key, network(fmt.Sprintf("gateway %s is not reachable", text), "try again, or choose another", err)
 	}
 	return peer.Key, nil
@@ -357,7 +358,7 @@ func (s *session) gatewayClose() error {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, enterTime)
 	defer cancel()
-	answer, err := call[messages.RevokeRequest, messages.RevokeAnswer](ctx, c.r, c.lease.NodeKey, revokeProtocol,
+	answer, err := buy.Call[messages.RevokeRequest, messages.RevokeAnswer](ctx, c.r, c.lease.NodeKey, revokeProtocol,
 		messages.RevokeRequest{Version: messages.Version, Lease: c.lease.Address, Until: until})
 	switch {
 	case err != nil:
@@ -370,7 +371,7 @@ func (s *session) gatewayClose() error {
 		if err != nil {
 			return err
 		}
-		told, err := p2p.Call[messages.GatewayCloseRequest, messages.GatewayCloseAnswer](ctx, c.r.net, at, gatewayCloseProtocol,
+		told, err := p2p.Call[messages.GatewayCloseRequest, messages.GatewayCloseAnswer](ctx, c.r.Net, at, gatewayCloseProtocol,
 			messages.GatewayCloseRequest{Version: messages.Version, Lease: c.lease.Address})
 		if err == nil && told.Refused != "" {
 			err = errors.New(told.Refused)

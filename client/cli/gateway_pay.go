@@ -119,7 +119,7 @@ func (p *toGateway) begin(amount market.USDC) (rec purchase.Payment, err error) 
 	if err != nil {
 		return rec, err
 	}
-	wallet := p.r.wallet.PublicKey()
+	wallet := p.r.Wallet().PublicKey()
 	have, err := s.tokenBalance(market.TokenAddress(wallet, p.mk.PaymentMint))
 	if err != nil {
 		return rec, err
@@ -149,16 +149,15 @@ func (p *toGateway) begin(amount market.USDC) (rec purchase.Payment, err error) 
 		Amount: amount, Price: price, Created: time.Now().UTC(),
 	}
 	if s.dryRun {
-		m, closeBoth, err := s.manager(p.held.Transactions())
+		sender, err := s.sender()
 		if err != nil {
 			return rec, err
 		}
-		defer closeBoth(false)
 		in, err := p.intent(rec, nil)
 		if err != nil {
 			return rec, err
 		}
-		return rec, s.simulate(m, in)
+		return rec, s.simulate(sender, p.held.Transactions(), in)
 	}
 	return rec, p.held.Write(rec)
 }
@@ -216,7 +215,7 @@ func (p *toGateway) again(rec purchase.Payment) error {
 // intent of a payment. It is the same each time, so that it takes effect once.
 func (p *toGateway) intent(rec purchase.Payment, found func(solana.Signature)) (txm.Intent, error) {
 	purpose := records.Payment{Domain: p.domain, Gateway: rec.Gateway, Customer: rec.Customer, Number: rec.Number}.Purpose()
-	transfer, err := ix.GatewayPayment(ix.GatewayPaymentArgs{From: p.r.wallet.PublicKey(), To: rec.Wallet, Mint: rec.Mint, Amount: rec.Amount, Purpose: purpose})
+	transfer, err := ix.GatewayPayment(ix.GatewayPaymentArgs{From: p.r.Wallet().PublicKey(), To: rec.Wallet, Mint: rec.Mint, Amount: rec.Amount, Purpose: purpose})
 	return txm.Intent{
 		ID: fmt.Sprintf("%s-%d", gatewayPay, rec.Number), Kind: gatewayPay, Instructions: []solana.Instruction{transfer}, Commitment: chain.Finalized,
 		ReadBack: func(ctx context.Context) (bool, error) {
@@ -243,13 +242,17 @@ func (p *toGateway) finish(rec purchase.Payment) (out paidJSON, err error) {
 	if err != nil {
 		return out, err
 	}
-	m, closeBoth, err := s.manager(p.held.Transactions())
+	sender, err := s.sender()
+	if err != nil {
+		return out, err
+	}
+	m, closeBoth, err := sender.Open(s.ctx, p.held.Transactions(), 0)
 	if err != nil {
 		return out, err
 	}
 	defer func() { closeBoth(true) }()
 	out = paidJSON{Lease: p.lease.Address.String(), Gateway: p.at.String(), Amount: rec.Amount.String()}
-	if out.Tx, err = s.submit(m, in); err != nil {
+	if out.Tx, err = sender.Submit(s.ctx, m, in); err != nil {
 		if e, gerr := m.Get(in.ID); gerr == nil && e.State == txm.StateFailed && !e.Failure.Uncertain { // it has moved nothing
 			err = errors.Join(err, p.held.Forget())
 		}
@@ -280,7 +283,7 @@ func (p *toGateway) bring(rec purchase.Payment, sig solana.Signature) (uint64, e
 	defer cancel()
 	req := messages.GatewayPayRequest{Version: messages.Version, Customer: rec.Customer, Number: rec.Number, Signature: sig}
 	for pause := time.Second; ; pause = min(2*pause, 5*time.Second) {
-		answer, err := p2p.Call[messages.GatewayPayRequest, messages.GatewayPayAnswer](ctx, p.r.net, p.at, gatewayPayProtocol, req)
+		answer, err := p2p.Call[messages.GatewayPayRequest, messages.GatewayPayAnswer](ctx, p.r.Net, p.at, gatewayPayProtocol, req)
 		switch {
 		case err == nil && answer.Refused == "":
 			return answer.Bytes, nil

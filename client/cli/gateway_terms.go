@@ -44,7 +44,7 @@ func (t *termsJSON) print(w io.Writer) {
 
 // termsOf asks a gateway for its price for a lease; nil if it has none.
 func (c *container) termsOf(at solana.PublicKey) (*messages.GatewayTerms, error) {
-	answer, err := p2p.Call[messages.GatewayAccountRequest, messages.GatewayAccountAnswer](c.s.ctx, c.r.net, at, gatewayAccountProtocol,
+	answer, err := p2p.Call[messages.GatewayAccountRequest, messages.GatewayAccountAnswer](c.s.ctx, c.r.Net, at, gatewayAccountProtocol,
 		messages.GatewayAccountRequest{Version: messages.Version, Lease: c.lease.Address})
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):

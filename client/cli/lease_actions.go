@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/gagliardetto/solana-go"
-
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -33,12 +32,12 @@ func (s *session) logs() error {
 		w = &kept
 	}
 	if s.cli.Bool("follow") {
-		err = r.follow(s.ctx, l, s.cli.Uint64("offset"), w)
+		err = r.Follow(s.ctx, l, s.cli.Uint64("offset"), w)
 		if s.ctx.Err() != nil {
 			return interrupted(fmt.Sprintf("stopped following; lease %s is %s", l.Address, l.State()), "")
 		}
 	} else {
-		_, _, err = r.logs().Read(s.ctx, l, s.cli.Uint64("offset"), false, writeTo(w))
+		_, _, err = r.Logs().Read(s.ctx, l, s.cli.Uint64("offset"), false, buy.WriteTo(w))
 	}
 	if err != nil {
 		return unread(err)
@@ -50,60 +49,38 @@ func (s *session) logs() error {
 }
 
 func (s *session) stop() error {
-	args, _, key, err := s.begin("LEASE")
+	args, err := s.args("LEASE")
 	if err != nil {
 		return err
 	}
-	v, l, err := s.ownLease(s.live, args[0], query.Kind(market.KindKeeper))
+	b, err := s.buyer()
 	if err != nil {
 		return err
 	}
-	switch l.State() {
-	case market.LeaseAwarded:
-		return refused(fmt.Sprintf("lease %s has not started yet", l.Address), "its machine starts it within half of the start deadline, with or without its job: bring the job with gantry resume, or stop it then")
-	case market.LeaseEnded:
-		return refused(fmt.Sprintf("lease %s is over already (%s)", l.Address, l.Reason()), "")
+	lease, err := s.leaseNamed(args[0])
+	if err != nil {
+		return err
 	}
-	return s.endLease(v, l, key.PublicKey(), func(io.Writer) {})
+	stopped, err := b.Stop(s.ctx, lease)
+	if err != nil {
+		return err
+	}
+	return s.stopped(stopped, func(io.Writer) {})
 }
 
-// endLease ends a lease that runs, and prints what came of it; more is printed first.
-func (s *session) endLease(v *view.View, l market.Lease, authority solana.PublicKey, more func(io.Writer)) error {
-	before, _, err := s.credits(l.Customer)
-	if err != nil {
-		return err
-	}
-	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: authority, Lease: l})
-	tx, err := s.sendOne("lease_end", instruction, err)
-	if err != nil {
-		return err
-	}
-	after, _, err := s.credits(l.Customer)
-	if err != nil {
-		return err
-	}
-	if err := v.WaitFor(s.ctx, func(v *view.View) bool {
-		cur, ok := v.Lease(l.Address)
-		if ok {
-			l = cur
-		}
-		return !ok || cur.State() == market.LeaseEnded
-	}); err != nil {
-		return err
-	}
-	s.say(" ✓ ended    tx %s", tx.Signature)
-	if r, err := s.dial(v); err == nil {
-		if last := s.lastReceipt(r, l.Address); last.Address == l.Address {
-			l = last
-		}
-	}
-	return s.leaseDone(v, l, tx, func(w io.Writer) {
+// stopped prints what came of a lease that was ended; more is printed first.
+func (s *session) stopped(x buy.Stopped, more func(io.Writer)) error {
+	return s.done(x.Lease, func(w io.Writer) {
+		leaseSummary(w, &x.Lease)
 		more(w)
-		fmt.Fprintf(w, "%s USDC of the reservation are free again\n", after.Free()-min(after.Free(), before.Free()))
-		if l.PaidSecs < l.BillableSecs(l.EndedAt) {
-			fmt.Fprintf(w, "the last %d s are settled by the keepers' next report\n", l.BillableSecs(l.EndedAt)-l.PaidSecs)
+		if x.ByMachine {
+			return
 		}
-		fmt.Fprintf(w, "rate it with: gantry rate %s 5\n", l.Address)
+		fmt.Fprintf(w, "%s USDC of the reservation are free again\n", x.Freed)
+		if x.Unsettled > 0 {
+			fmt.Fprintf(w, "the last %d s are settled by the keepers' next report\n", x.Unsettled)
+		}
+		fmt.Fprintf(w, "rate it with: gantry rate %s 5\n", x.Lease.Address)
 	})
 }
 
@@ -132,7 +109,11 @@ func (s *session) extend() error {
 	if err != nil {
 		return err
 	}
-	if err := s.mayExtend(&l, secs); err != nil {
+	b, err := s.buyer()
+	if err != nil {
+		return err
+	}
+	if err := b.MayExtend(s.ctx, &l, secs); err != nil {
 		return err
 	}
 	cost, err := l.Owed(secs)

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/mcp"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
@@ -78,17 +79,21 @@ func (s *session) spending(o *mcp.Options, f *purchase.Folder) (end func() error
 	if o.Budget, err = mcp.OpenBudget(filepath.Join(f.Dir(), "mcp.db"), o.Session, most); err != nil {
 		return nil, err
 	}
-	s.joined = &joined{}
+	s.joined = &buy.Network{}
 	var endInspections func()
-	s.inspections, endInspections = beginInspections(s.ctx)
+	s.inspections, endInspections = buy.NewInspections(s.ctx)
 	o.Inspections = s.inspections
 	closeAll := func() error {
 		endInspections()
-		s.joined.close()
+		s.joined.Close()
 		return o.Budget.Close()
 	}
-	b := &modelBuyer{buyer{s, mcpPurchases}}
-	if err := s.inspections.resume(&b.buyer); err != nil {
+	by, err := s.servedBuyer(mcpPurchases)
+	if err != nil {
+		return nil, errors.Join(err, closeAll())
+	}
+	b := &modelBuyer{*by}
+	if err := s.inspections.Resume(s.ctx, b.b, b.ours); err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
 	within, err := mcp.WithinBudget(b, o.Budget, func(ctx context.Context, r service.QuoteRequest) (market.USDC, error) {
@@ -117,7 +122,7 @@ type modelBuyer struct{ buyer }
 
 // Nothing implements mcp.Buyer.
 func (b *modelBuyer) Nothing(name string) (bool, error) {
-	all, err := b.s.state.All() // the latest first
+	all, err := b.b.Folder().All() // the latest first
 	for _, p := range all {
 		if p.Name == b.prefix+name {
 			return p.Stage == purchase.Over && !p.Bought, nil
@@ -128,7 +133,7 @@ func (b *modelBuyer) Nothing(name string) (bool, error) {
 
 // Bought implements mcp.Buyer.
 func (b *modelBuyer) Bought(order solana.PublicKey) (bool, error) {
-	all, err := b.s.state.All()
+	all, err := b.b.Folder().All()
 	for _, p := range all {
 		if p.Order == order {
 			return len(p.Name) > len(b.prefix) && p.Name[:len(b.prefix)] == b.prefix, nil

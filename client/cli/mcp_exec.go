@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/mcp"
 )
@@ -17,10 +16,7 @@ import (
 func (b *modelBuyer) Exec(ctx context.Context, lease solana.PublicKey, r mcp.ExecRequest) (mcp.ExecResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, enterTime+time.Duration(r.Seconds)*time.Second)
 	defer cancel()
-	ss, _, err := b.session(ctx, &cli.Command{Name: "exec", Flags: asSession()}, nil, nil)
-	if err != nil {
-		return mcp.ExecResult{}, err
-	}
+	ss := b.s.fork(ctx)
 	defer ss.close()
 	c, err := ss.container(lease.String())
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/snapshot"
@@ -47,24 +48,25 @@ func (s *session) prune() error {
 	if o.Keep < 1 || o.Grace < snapshot.MinGrace {
 		return usage(fmt.Sprintf("--keep %d --grace %v", o.Keep, o.Grace), "keep at least 1 snapshot, and give at least 24h")
 	}
-	b, err := s.bucketFolder(args[0])
+	to, err := buy.BucketFolder(args[0], s.cli.String(flagBackupEndpoint))
 	if err != nil {
 		return err
 	}
-	f, err := s.folder()
+	b, err := s.buyer()
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(f.Dir(), fileBackups)); errors.Is(err, fs.ErrNotExist) {
-		return refused(fmt.Sprintf("there is no %s in %s, so that no snapshot can be read", fileBackups, f.Dir()), "put its copy there, or name the wallet that made the snapshots with --keypair")
+	f := b.Folder()
+	if path := buy.BackupKeyFile(f); !exists(path) {
+		return refused(fmt.Sprintf("there is no %s in %s, so that no snapshot can be read", filepath.Base(path), f.Dir()), "put its copy there, or name the wallet that made the snapshots with --keypair")
 	}
-	if b, err = s.withBackupSecrets(b); err != nil {
+	if to, err = b.WithBackupSecrets(to); err != nil {
 		return err
 	}
 	if o.Named, err = s.namedSnapshots(f); err != nil {
 		return err
 	}
-	bucket, err := snapshot.Open(*b, nil)
+	bucket, err := snapshot.Open(*to, nil)
 	if err != nil {
 		return usage(err.Error(), "")
 	}
@@ -104,4 +106,10 @@ func (s *session) namedSnapshots(f *purchase.Folder) (named []snapshot.Hash, err
 		}
 	}
 	return named, nil
+}
+
+// exists reports whether there is a file, or something that cannot be looked at.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"slices"
-
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -20,18 +19,11 @@ func only(kinds ...market.Kind) watch.Scope { return view.Only(view.Kinds(kinds.
 // mine is the scope of the orders and leases of customers, and of those for which this machine has purchases, with what
 // belongs to them.
 func (s *session) mine(customers []solana.PublicKey, also ...chain.Filter) watch.Scope {
-	if f, err := s.folder(); err == nil {
-		all, _ := f.All() // who lists purchases says which cannot be read
-		for _, p := range all {
-			if !slices.Contains(customers, p.Args.Customer) {
-				customers = append(customers, p.Args.Customer)
-			}
-		}
+	f, err := s.folder()
+	if err != nil {
+		f = nil
 	}
-	for _, c := range customers {
-		also = append(also, query.OrdersOf(c), query.LeasesOf(c))
-	}
-	return view.With(also)
+	return buy.ScopeOf(f, customers, also...)
 }
 
 // named resolves an address prefix to the one account that matches it. Filters are tried in order.
@@ -54,13 +46,18 @@ func (s *session) named(text, what string, among ...chain.Filter) (key solana.Pu
 	return key, err
 }
 
-// aboutLease is the scope of the lease that a command names, with what belongs to it.
-func (s *session) aboutLease(text string, also ...chain.Filter) (watch.Scope, error) {
+// leaseNamed is the address of the lease that a command names; the customer's own come first.
+func (s *session) leaseNamed(text string) (solana.PublicKey, error) {
 	among := []chain.Filter{query.Kind(market.KindLease)}
 	if customer, err := s.customer(); err == nil {
 		among = []chain.Filter{query.LeasesOf(customer), among[0]}
 	}
-	key, err := s.named(text, "lease", among...)
+	return s.named(text, "lease", among...)
+}
+
+// aboutLease is the scope of the lease that a command names, with what belongs to it.
+func (s *session) aboutLease(text string, also ...chain.Filter) (watch.Scope, error) {
+	key, err := s.leaseNamed(text)
 	return view.With(also, key), err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -68,7 +69,7 @@ type latencies struct {
 	s *session
 
 	mu   sync.Mutex
-	net  *remote
+	net  *buy.Remote
 	l    *service.Latencies
 	read time.Time // when the keepers' addresses were read
 }
@@ -99,9 +100,9 @@ func (l *latencies) open(ctx context.Context) (*service.Latencies, error) {
 		if l.net, err = l.s.dial(v); err != nil {
 			return nil, err
 		}
-		l.l = service.NewLatencies(l.net.net, l.find)
+		l.l = service.NewLatencies(l.net.Net, l.find)
 	} else {
-		l.net.know(v)
+		l.net.Know(v)
 	}
 	l.read = time.Now()
 	return l.l, nil
@@ -110,9 +111,9 @@ func (l *latencies) open(ctx context.Context) (*service.Latencies, error) {
 // find connects to a machine, once.
 func (l *latencies) find(ctx context.Context, node solana.PublicKey) error {
 	l.mu.Lock()
-	keepers := l.net.keepers
+	keepers := l.net.Keepers()
 	l.mu.Unlock()
-	return l.net.net.Find(ctx, node, keepers)
+	return l.net.Net.Find(ctx, node, keepers)
 }
 
 func nodeTable(w io.Writer, nodes []service.Offer) {

@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -13,18 +9,16 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
-// errDryRun ends a command after its first transaction was simulated and printed.
-var errDryRun = errors.New("dry run")
-
 type sent = service.Sent
 
 // send submits instructions as one transaction and waits for it. In a dry run it prints what would happen and returns
-// errDryRun. When the command is interrupted it says what is known about the transaction. A command that dies leaves its
+// buy.ErrSimulated. When the command is interrupted it says what is known about the transaction. A command that dies leaves its
 // transaction in a store, for the next one to tell what became of it.
 func (s *session) send(kind string, ixs []solana.Instruction, extra ...txm.Signer) (sent, error) {
 	if s.cli.String(flagVault) != "" {
@@ -42,47 +36,18 @@ func (s *session) send(kind string, ixs []solana.Instruction, extra ...txm.Signe
 	if err != nil {
 		return sent{}, err
 	}
-	id := make([]byte, 8)
-	if _, err := rand.Read(id); err != nil {
-		return sent{}, fmt.Errorf("random number: %w", err)
+	in, err := buy.NewIntent(kind, ixs, extra...)
+	if err != nil {
+		return sent{}, err
 	}
-	in := txm.Intent{ID: kind + "-" + hex.EncodeToString(id), Kind: kind, Instructions: ixs, ExtraSigners: extra}
-	m, closeBoth, err := s.manager(filepath.Join(f.Transactions(), in.ID+".db"))
+	sender, err := s.sender()
 	if err != nil {
 		return sent{}, err
 	}
 	if s.dryRun {
-		defer closeBoth(false)
-		return sent{}, s.simulate(m, in)
+		return sent{}, s.simulate(sender, filepath.Join(f.Transactions(), in.ID+".db"), in)
 	}
-	out, err := s.submit(m, in)
-	// What may still take effect stays, so that the next command can say what became of it.
-	closeBoth(err != nil && s.unknown(m, in.ID))
-	return out, err
-}
-
-// unknown reports whether a transaction was signed and its outcome is not known.
-func (s *session) unknown(m *txm.Manager, id string) bool {
-	e, err := m.Get(id)
-	return err == nil && e.Current != nil && !e.State.Terminal()
-}
-
-// submit carries an intent to its end. When the command is interrupted it says what is known.
-func (s *session) submit(m *txm.Manager, in txm.Intent) (sent, error) {
-	stop := s.waiting(fmt.Sprintf("%s to be confirmed", in.Kind), "Ctrl-C stops waiting; a transaction that is sent may still take effect")
-	res, err := m.Submit(s.ctx, in)
-	stop()
-	if err != nil {
-		return sent{}, s.sendError(m, in, err)
-	}
-	out := sent{Kind: in.Kind, Slot: res.Slot, Units: res.Units}
-	if !res.Signature.IsZero() {
-		out.Signature = res.Signature.String()
-	}
-	if e, err := s.client.Explorer(s.ctx); err == nil {
-		out.Explorer = e.Tx(res.Signature)
-	}
-	return out, nil
+	return sender.Send(s.ctx, f, in)
 }
 
 // sendOne is send for a single instruction as builders return it.
@@ -91,27 +56,6 @@ func (s *session) sendOne(kind string, ix solana.Instruction, err error) (sent, 
 		return sent{}, err
 	}
 	return s.send(kind, []solana.Instruction{ix})
-}
-
-// sendError adds the state of the transaction to the error of an interrupted command.
-func (s *session) sendError(m *txm.Manager, in txm.Intent, err error) error {
-	if s.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
-		return market.Explain(err)
-	}
-	r, gerr := m.Get(in.ID)
-	if gerr != nil || r.Current == nil {
-		return interrupted("interrupted before "+in.Kind+" was sent", "nothing has changed")
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 3*time.Second)
-	defer cancel()
-	if st, serr := s.client.Statuses(ctx, []solana.Signature{r.Current.Signature}, true); serr == nil && st[0].Found {
-		if st[0].Err != nil {
-			return interrupted(in.Kind+" was refused", "nothing has changed (transaction "+r.Current.Signature.String()+")")
-		}
-		return interrupted(in.Kind+" took effect", "transaction "+r.Current.Signature.String())
-	}
-	return interrupted(in.Kind+" was sent and is not confirmed yet; it may still take effect for about a minute",
-		"look at it with: solana confirm "+r.Current.Signature.String())
 }
 
 // dryRunJSON is what --dry-run prints.
@@ -124,22 +68,34 @@ type dryRunJSON struct {
 	Logs      []string `json:"logs"`
 }
 
-func (s *session) simulate(m *txm.Manager, in txm.Intent) error {
+// simulate finds what a transaction would do. Error: [buy.ErrSimulated] where it would take effect.
+func (s *session) simulate(sender *buy.Sender, path string, in txm.Intent) error {
+	m, closeBoth, err := sender.Open(s.ctx, path, 0)
+	if err != nil {
+		return err
+	}
+	defer closeBoth(false)
 	d, err := m.DryRun(s.ctx, in)
 	if err != nil {
 		return market.Explain(err)
 	}
-	out := dryRunJSON{DryRun: true, Kind: in.Kind, Units: d.Units, UnitLimit: d.UnitLimit, Fee: d.Fee.String(), Logs: d.Logs}
-	err = s.done(out, func(w io.Writer) {
-		fmt.Fprintf(w, "dry run of %s: would succeed, %d compute units, fee %s; nothing was sent\n", in.Kind, d.Units, d.Fee)
+	s.simulated = &buy.Simulated{Kind: in.Kind, Result: d}
+	return buy.ErrSimulated
+}
+
+// printSimulated prints what a transaction would do.
+func (s *session) printSimulated() error {
+	if s.simulated == nil {
+		return nil
+	}
+	kind, d := s.simulated.Kind, s.simulated.Result
+	out := dryRunJSON{DryRun: true, Kind: kind, Units: d.Units, UnitLimit: d.UnitLimit, Fee: d.Fee.String(), Logs: d.Logs}
+	return s.done(out, func(w io.Writer) {
+		fmt.Fprintf(w, "dry run of %s: would succeed, %d compute units, fee %s; nothing was sent\n", kind, d.Units, d.Fee)
 		for _, l := range d.Logs {
 			fmt.Fprintf(w, "  %s\n", l)
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return errDryRun
 }
 
 // waiting prints what the command waits for and how to interrupt it, then how long it has waited. The returned function

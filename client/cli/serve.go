@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
@@ -87,17 +88,21 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSeen()) }()
-	extends, closeBoth, err := s.managerFor(filepath.Join(f.Dir(), "extensions.db"), extensionsKept)
+	s.joined = &buy.Network{}
+	defer s.joined.Close()
+	var endInspections func()
+	s.inspections, endInspections = buy.NewInspections(s.ctx)
+	defer endInspections()
+	own, closeBoth, err := s.extender(f)
 	if err != nil {
 		return err
 	}
 	defer closeBoth(true)
-	s.joined = &joined{}
-	defer s.joined.close()
-	var endInspections func()
-	s.inspections, endInspections = beginInspections(s.ctx)
-	defer endInspections()
-	b, err := s.budgets(f, &extender{buyer{s: s}, extends})
+	by, err := s.servedBuyer(httpPurchases)
+	if err != nil {
+		return err
+	}
+	b, err := s.budgets(f, own)
 	if err != nil {
 		return err
 	}
@@ -115,7 +120,7 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	o := serve.Options{
-		Service: s.service, Store: store, Buyer: &buyer{s, httpPurchases}, Extender: b.own, Forwarder: &buyer{s: s}, Outputs: &buyer{s: s}, Events: events, Samples: samples, Names: s.publicNames,
+		Service: s.service, Store: store, Buyer: by, Extender: b.own, Forwarder: by, Outputs: by, Events: events, Samples: samples, Names: s.publicNames,
 		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s}, Inspections: s.inspections,
 		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
 	}

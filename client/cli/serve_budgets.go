@@ -2,15 +2,13 @@ package cli
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/team"
@@ -121,31 +119,24 @@ func (b *budgets) open(one team.Budget) (*budget, error) {
 	if key.PublicKey().String() != one.Key {
 		return nil, fmt.Errorf("key of the budget %q: %s has %s, and the team %s", one.Name, path, key.PublicKey(), one.Key)
 	}
-	set := flag.NewFlagSet("serve", flag.ContinueOnError)
-	for _, f := range asSession() {
-		if err := f.Apply(set); err != nil {
-			return nil, fmt.Errorf("flags of a budget: %w", err)
-		}
-	}
-	if err := set.Parse([]string{"--" + flagSession + "=" + path}); err != nil {
-		return nil, fmt.Errorf("flags of a budget: %w", err)
-	}
-	ss := *b.s
-	ss.cli, ss.key, ss.state, ss.joined, ss.closers = cli.NewContext(b.s.cli.App, set, b.s.cli), key, nil, &joined{}, nil
-	ss.cli.Command = b.s.cli.Command
+	ss := b.s.fork(b.s.ctx)
+	ss.key, ss.state, ss.joined = key, nil, &buy.Network{}
 	f, err := ss.folder()
 	if err != nil {
 		return nil, err
 	}
-	extends, closeBoth, err := ss.managerFor(filepath.Join(f.Dir(), "extensions.db"), extensionsKept)
+	// A key of an API's request stands for one order of the customer: those of budgets have names of their own.
+	by, err := ss.servedBuyer(httpPurchases + one.Name + "/")
 	if err != nil {
 		return nil, err
 	}
-	// A key of an API's request stands for one order of the customer: those of budgets have names of their own.
-	by, x := &buyer{&ss, httpPurchases + one.Name + "/"}, &extender{buyer{s: &ss}, extends}
+	x, closeBoth, err := ss.extender(f)
+	if err != nil {
+		return nil, err
+	}
 	return &budget{
 		actor: serve.Actor{Session: key.PublicKey(), Buyer: by, Extender: x, Forwarder: by, Outputs: by, Machines: by},
-		rents: x, state: f, close: func() { closeBoth(true); ss.joined.close() },
+		rents: x, state: f, close: func() { closeBoth(true); ss.joined.Close() },
 	}, nil
 }
 
@@ -156,7 +147,7 @@ func (b *budgets) resumeInspections() error {
 		b.s.log.Warn().Err(err).Msg("leases of some budgets are not inspected")
 	}
 	for _, by := range all {
-		if err := by.s.inspections.resume(&by.buyer); err != nil {
+		if err := by.s.inspections.Resume(by.s.ctx, by.b, by.ours); err != nil {
 			return err
 		}
 	}

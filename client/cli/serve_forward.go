@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
@@ -42,11 +41,7 @@ func (f *forwarder) await(ctx context.Context) error {
 // Forward implements serve.Forwarder: gantry port in a session of its own, until the lease is over.
 func (b *buyer) Forward(ctx context.Context, lease solana.PublicKey, port uint16) (endpoint string, ended <-chan struct{}, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	ss, _, err := b.session(ctx, &cli.Command{Name: "port", Flags: asSession()}, nil, nil)
-	if err != nil {
-		cancel()
-		return "", nil, err
-	}
+	ss := b.s.fork(ctx)
 	fail := func(err error) (string, <-chan struct{}, error) {
 		cancel()
 		ss.close()

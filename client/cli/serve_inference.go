@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/purchase"
@@ -91,18 +90,9 @@ func (b renter) Abandon(ctx context.Context, name string) error {
 	// Its name is known to the budget that has bought it; to the others it is none.
 	all, err := b.all()
 	for _, by := range all {
-		err = errors.Join(err, by.abandon(ctx, name))
+		err = errors.Join(err, by.b.Abandon(ctx, name))
 	}
 	return err
-}
-
-func (b *buyer) abandon(ctx context.Context, name string) error {
-	ss, _, err := b.session(ctx, &cli.Command{Name: "abandon", Flags: asSession()}, nil, nil)
-	if err != nil {
-		return err
-	}
-	defer ss.close()
-	return ss.abandon(name)
 }
 
 // Lease implements inference.Compute.
@@ -185,10 +175,7 @@ func (b renter) Connect(ctx context.Context, lease string) (inference.Connection
 	if err != nil {
 		return nil, err
 	}
-	ss, _, err := by.session(ctx, &cli.Command{Name: "port", Flags: asSession()}, nil, nil)
-	if err != nil {
-		return nil, err
-	}
+	ss := by.s.fork(ctx)
 	c, err := ss.container(lease)
 	if err != nil {
 		ss.close()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/urfave/cli/v2"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/gantry-market/gantry/client/serve"
@@ -21,10 +20,7 @@ func (b *buyer) Use(ctx context.Context, lease solana.PublicKey, take func(servi
 	if _, err := b.s.service.Lease(ctx, b.s.actsFor, lease); err != nil {
 		return err
 	}
-	ss, _, err := b.session(ctx, &cli.Command{Name: "top", Flags: asSession()}, nil, nil)
-	if err != nil {
-		return err
-	}
+	ss := b.s.fork(ctx)
 	defer ss.close()
 	v, l, err := ss.ownLease(ss.live, lease.String(), query.Kind(market.KindKeeper))
 	if err != nil {
@@ -42,10 +38,7 @@ func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t serve.Te
 	if _, err := b.s.service.Lease(ctx, b.s.actsFor, lease); err != nil {
 		return err
 	}
-	s, _, err := b.session(ctx, &cli.Command{Name: "exec", Flags: asSession(&cli.StringFlag{Name: flagIdentity})}, nil, nil)
-	if err != nil {
-		return err
-	}
+	s := b.s.fork(ctx)
 	defer s.close()
 	c, err := s.container(lease.String())
 	if err != nil {
@@ -92,10 +85,7 @@ func (b *buyer) Complain(ctx context.Context, lease solana.PublicKey, text []byt
 	if _, err := b.s.service.Lease(ctx, b.s.actsFor, lease); err != nil {
 		return 0, 0, err
 	}
-	ss, _, err := b.session(ctx, &cli.Command{Name: "dispute", Flags: asSession()}, nil, nil)
-	if err != nil {
-		return 0, 0, err
-	}
+	ss := b.s.fork(ctx)
 	defer ss.close()
 	d, err := query.Fetch[market.Dispute](ctx, ss.client, market.DisputeAddress(lease), ss.waitLevel())
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/service"
@@ -24,10 +23,7 @@ func (b *buyer) Output(ctx context.Context, lease solana.PublicKey) (_ serve.Out
 	if _, err := b.s.service.Lease(ctx, b.s.actsFor, lease); err != nil {
 		return nil, err
 	}
-	ss, _, err := b.session(ctx, &cli.Command{Name: "logs", Flags: asSession()}, nil, nil)
-	if err != nil {
-		return nil, err
-	}
+	ss := b.s.fork(ctx)
 	defer func() {
 		if err != nil {
 			ss.close()
@@ -41,7 +37,7 @@ func (b *buyer) Output(ctx context.Context, lease solana.PublicKey) (_ serve.Out
 	if err != nil {
 		return nil, err
 	}
-	return &leaseOutput{s: ss, lease: l, logs: r.logs()}, nil
+	return &leaseOutput{s: ss, lease: l, logs: r.Logs()}, nil
 }
 
 // Read implements serve.Output.

@@ -89,7 +89,7 @@ func (s *session) page(f *purchase.Folder, o *serve.Options) error {
 	if o.Page, err = web.Files(o.Local); err != nil {
 		return err
 	}
-	m, end, err := s.openManager(filepath.Join(f.Dir(), "serve-wallet.db"), txm.Options{Keys: txm.Keys{}, Payer: o.Customer})
+	m, end, err := s.unsigned().OpenFor(s.ctx, filepath.Join(f.Dir(), "serve-wallet.db"), txm.Options{Keys: txm.Keys{}, Payer: o.Customer})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,9 @@ func (s *session) page(f *purchase.Folder, o *serve.Options) error {
 	if _, err := m.Resume(nil); err != nil {
 		return err
 	}
-	o.Machines = &buyer{s: s}
+	if o.Machines, err = s.servedBuyer(""); err != nil {
+		return err
+	}
 	o.Wallet = wallet.New(wallet.Options{Client: s.client, Service: s.service, Manager: m, Customer: o.Customer, Session: o.Session, Now: time.Now})
 	return nil
 }

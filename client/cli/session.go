@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
@@ -47,13 +48,14 @@ type session struct {
 	mk      *market.Market
 	actsFor solana.PublicKey // whom a session key acts for, once it was looked up
 	state   *purchase.Folder
-	yes     bool              // what moves money is agreed to without a question
-	agreed  bool              // somebody has agreed to what moves money
-	env     map[string]string // of a job, besides --env
+	yes     bool // what moves money is agreed to without a question
+	agreed  bool // somebody has agreed to what moves money
 	closers []func()
-	joined  *joined // what sessions of a server share; nil for a command
+	joined  *buy.Network // what sessions of a server share; nil for a command
+	// simulated is what --dry-run has found and has not printed yet.
+	simulated *buy.Simulated
 	// inspections measures machines of leases that the server has bought; nil for a command, which does so itself.
-	inspections *inspections
+	inspections *buy.Inspections
 }
 
 // action makes a command's action of a function with a session.
@@ -65,8 +67,8 @@ func action(s Streams, f func(*session) error) cli.ActionFunc {
 		}
 		defer ss.close()
 		err = f(ss)
-		if errors.Is(err, errDryRun) {
-			return nil
+		if errors.Is(err, buy.ErrSimulated) {
+			return ss.printSimulated()
 		}
 		return err
 	}
@@ -239,23 +241,26 @@ func (s *session) live(scope watch.Scope) (*view.View, error) {
 	if _, err := s.market(); err != nil {
 		return nil, err
 	}
-	v := view.New(view.Options{Log: s.log})
-	ctx, cancel := context.WithCancel(s.ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = v.Run(ctx, view.Source{Client: s.client, Commitment: s.client.Commitment(), Scope: scope})
-	}()
-	s.closers = append(s.closers, func() { cancel(); <-done })
-	wait, stop := context.WithTimeout(s.ctx, 15*time.Second)
-	defer stop()
-	if err := v.Ready(wait); err != nil {
-		if s.ctx.Err() != nil {
-			return nil, s.ctx.Err()
-		}
-		return nil, network("the market cannot be followed: its WebSocket endpoint does not answer", "check --ws", err)
+	v, stop, err := s.service.Live(s.ctx, scope)
+	if err != nil {
+		return nil, err
 	}
+	s.closers = append(s.closers, stop)
 	return v, nil
+}
+
+// dial joins the network as the customer, or takes the membership that the session shares.
+func (s *session) dial(v *view.View) (*buy.Remote, error) {
+	key, err := s.keyFile()
+	if err != nil {
+		return nil, err
+	}
+	r, err := buy.Dial(s.ctx, buy.Dialling{Client: s.client, Key: key, Shared: s.joined, Log: s.log}, v)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, r.Close)
+	return r, nil
 }
 
 // now is the chain's clock in unix seconds.
@@ -265,12 +270,7 @@ func (s *session) now() (int64, error) {
 }
 
 // waitLevel is the commitment level that a transaction must reach before a command goes on.
-func (s *session) waitLevel() chain.Commitment {
-	if s.client.Commitment() == chain.Processed {
-		return chain.Confirmed
-	}
-	return s.client.Commitment()
-}
+func (s *session) waitLevel() chain.Commitment { return buy.WaitLevel(s.client) }
 
 // done prints a command's result: value as JSON, or for people.
 func (s *session) done(value any, people func(w io.Writer)) error {

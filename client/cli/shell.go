@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -19,8 +20,8 @@ import (
 )
 
 var (
-	shellProtocol = toNode(messages.Shell)
-	portsProtocol = since(3, toNode(messages.Ports))
+	shellProtocol = buy.ToNode(messages.Shell)
+	portsProtocol = since(3, buy.ToNode(messages.Ports))
 )
 
 const (
@@ -73,7 +74,7 @@ func shellCommands(s Streams) []*cli.Command {
 // container is the way into the container of a lease.
 type container struct {
 	s     *session
-	r     *remote
+	r     *buy.Remote
 	lease market.Lease
 }
 
@@ -99,10 +100,10 @@ func enter[Req, Resp any](c *container, p p2p.Protocol, req Req, what string, re
 	var none Resp
 	ctx, cancel := context.WithTimeout(c.s.ctx, enterTime)
 	defer cancel()
-	if err := c.r.reach(ctx, c.lease.NodeKey); err != nil {
+	if err := c.r.Reach(ctx, c.lease.NodeKey); err != nil {
 		return nil, none, network(fmt.Sprintf("the machine of lease %s is not reachable", c.lease.Address), "try again; if it stays so, see: gantry leases", err)
 	}
-	conn, answer, err := p2p.Dial[Req, Resp](ctx, c.r.net, c.lease.NodeKey, p, req)
+	conn, answer, err := p2p.Dial[Req, Resp](ctx, c.r.Net, c.lease.NodeKey, p, req)
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):
 		return nil, none, refused("the machine's agent does not serve "+what, "its provider has to update it")

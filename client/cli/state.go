@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
-	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -46,47 +44,20 @@ func (s *session) stateRoot() (string, error) {
 	return filepath.Abs(root)
 }
 
-// manager opens a transaction manager on a store of its own. The returned function closes both; keep leaves the file.
-func (s *session) manager(path string) (m *txm.Manager, closeBoth func(keep bool), err error) {
-	return s.managerFor(path, 0)
+// unsigned sends transactions that others sign.
+func (s *session) unsigned() *buy.Sender {
+	return &buy.Sender{Client: s.client, Fees: s.fees, Log: s.log, Waiting: s.waitingFor}
 }
 
-// managerFor is manager with a time for which outcomes are kept; 0 for the default.
-func (s *session) managerFor(path string, retain time.Duration) (m *txm.Manager, closeBoth func(keep bool), err error) {
+// sender sends transactions that the wallet signs.
+func (s *session) sender() (*buy.Sender, error) {
 	key, err := s.wallet()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	m, end, err := s.openManager(path, txm.Options{Keys: txm.NewKeys(key), Payer: key.PublicKey(), Retain: retain})
-	if err != nil {
-		return nil, nil, err
-	}
-	return m, func(keep bool) {
-		end()
-		if !keep {
-			_ = os.Remove(path)
-		}
-	}, nil
-}
-
-// openManager opens a transaction manager on a store of its own; o says for which keys. The returned function closes both.
-func (s *session) openManager(path string, o txm.Options) (m *txm.Manager, end func(), err error) {
-	genesis, err := s.client.Genesis(s.ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := txm.OpenStore(path, genesis)
-	if err != nil {
-		return nil, nil, err
-	}
-	o.RPC, o.Store, o.Commitment, o.Log, o.Fees = s.client, store, s.waitLevel(), s.log, s.fees
-	if m, err = txm.New(o); err != nil {
-		return nil, nil, errors.Join(err, store.Close())
-	}
-	return m, func() {
-		m.Close()
-		_ = store.Close() // what is stored is synced already
-	}, nil
+	out := s.unsigned()
+	out.Signer = key
+	return out, nil
 }
 
 // leftovers says what became of transactions whose command died while it waited for them. They are never sent again:
@@ -131,27 +102,9 @@ func (s *session) leftovers() error {
 
 // leftover prints the fate of one transaction of an earlier command; open means that it may still take effect.
 func (s *session) leftover(e txm.Entry) (open bool, err error) {
-	if e.Current == nil || e.State.Terminal() {
-		return false, nil
+	l, open, err := buy.LeftoverOf(s.ctx, s.client, e)
+	if err == nil && l != nil {
+		s.event(*l)
 	}
-	fate, st, err := s.client.Fate(s.ctx, e.Current.Signature, e.Current.LastValid, e.Current.SinceSlot)
-	if err != nil {
-		return true, err
-	}
-	what := fmt.Sprintf(" · an earlier command ended before its %s of %s UTC was confirmed: ", strings.ReplaceAll(e.Kind, "_", " "), when(e.Created.Unix()))
-	switch {
-	case fate == chain.FateLanded && st.Err != nil:
-		what += "it was refused"
-	case fate == chain.FateLanded:
-		what += "it took effect"
-	case fate == chain.FateDead:
-		what += "it did not take effect and cannot any more"
-	case fate == chain.FateUncertain:
-		what += "this node does not remember whether it took effect; look at your account"
-	default:
-		what += "it may still take effect, wait a minute before you repeat it"
-		open = true
-	}
-	s.say("%s   tx %s", what, e.Current.Signature)
-	return open, nil
+	return open, err
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -146,53 +145,6 @@ func findTemplate(text string) (*template.Template, error) {
 	return t, nil
 }
 
-// fillIn puts what a template says in place of the flags that were not given. The returned command is what runs.
-func (s *session) fillIn(command []string) ([]string, *template.Job, error) {
-	name := s.cli.String(flagTemplate)
-	pairs := s.cli.StringSlice(flagSet)
-	if name == "" {
-		if len(pairs) > 0 {
-			return nil, nil, usage("--set is for templates", "name one with --template; see: gantry templates")
-		}
-		return command, nil, nil
-	}
-	t, err := findTemplate(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	set, err := parseSet(pairs)
-	if err != nil {
-		return nil, nil, err
-	}
-	j, err := t.Render(set)
-	if err != nil {
-		return nil, nil, usage(err.Error(), "see: gantry templates show "+name)
-	}
-	if len(command) > 0 {
-		return nil, nil, usage("a template says what runs, and there is a command too", "leave the command or --template out")
-	}
-	if err := s.setMissing(templateValues(&j)); err != nil {
-		return nil, nil, err
-	}
-	if !s.cli.IsSet("gpu") {
-		if err := s.setMissing(map[string]string{"gpu": j.Try.GPU, "max-price": j.Try.MaxPrice}); err != nil {
-			return nil, nil, err
-		}
-	}
-	if _, none, err := s.duration(); err == nil && none {
-		if err := s.setMissing(map[string]string{"minutes": strconv.Itoa(int(j.Try.Minutes))}); err != nil {
-			return nil, nil, err
-		}
-	}
-	env := maps.Clone(j.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, s.env)
-	s.env = env
-	return j.Command, &j, nil
-}
-
 // parseSet reads PARAMETER=VALUE.
 func parseSet(pairs []string) (map[string]string, error) {
 	set := map[string]string{}
@@ -204,44 +156,6 @@ func parseSet(pairs []string) (map[string]string, error) {
 		set[key] = value
 	}
 	return set, nil
-}
-
-// templateValues are the flags that a template stands for; those that say nothing are left out.
-func templateValues(j *template.Job) map[string]string {
-	values := map[string]string{"image": j.Image, "network": j.Network, "count": strconv.Itoa(int(j.GPUs))}
-	if j.Volume != "" {
-		values[flagVolume] = j.Volume
-	}
-	if j.MemoryGiB > 0 {
-		values["min-vram"] = strconv.Itoa(int(j.MemoryGiB))
-	}
-	if j.ToEnd {
-		values["run-to-completion"] = "true"
-	}
-	return values
-}
-
-// setMissing sets flags that were not given.
-func (s *session) setMissing(values map[string]string) error {
-	for flag, value := range values {
-		if s.cli.IsSet(flag) {
-			continue
-		}
-		if err := s.cli.Set(flag, value); err != nil {
-			return fmt.Errorf("template: %s: %w", flag, err)
-		}
-	}
-	return nil
-}
-
-// howToReach says how the ports of a template's program are reached.
-func (d *deployment) howToReach(lease string) {
-	if d.r.template == nil {
-		return
-	}
-	for _, p := range d.r.template.Ports {
-		d.s.say(" · reach    %s: gantry port %s %d", p.Name, lease, p.Port)
-	}
 }
 
 // servedTemplates are those that gantry comes with, and the files that were named.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -19,7 +20,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
-var useProtocol = toNode(messages.LeaseUse)
+var useProtocol = buy.ToNode(messages.LeaseUse)
 
 const (
 	// topEvery is how often a lease is looked at; machines measure once a second at most.
@@ -89,7 +90,7 @@ func (s *session) top() error {
 var errSeen = errors.New("seen")
 
 // watchUse asks the machine what a lease uses, again and again, until ctx ends or take returns an error.
-func (s *session) watchUse(v *view.View, r *remote, l market.Lease, every time.Duration, take func(service.Use) error) error {
+func (s *session) watchUse(v *view.View, r *buy.Remote, l market.Lease, every time.Duration, take func(service.Use) error) error {
 	var last messages.Use
 	for {
 		use, err := s.use(r, l)
@@ -122,10 +123,10 @@ func (s *session) watchUse(v *view.View, r *remote, l market.Lease, every time.D
 }
 
 // use asks the machine.
-func (s *session) use(r *remote, l market.Lease) (messages.Use, error) {
+func (s *session) use(r *buy.Remote, l market.Lease) (messages.Use, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, enterTime)
 	defer cancel()
-	answer, err := call[messages.LeaseRequest, messages.UseAnswer](ctx, r, l.NodeKey, useProtocol, messages.LeaseRequest{Version: messages.Version, Lease: l.Address})
+	answer, err := buy.Call[messages.LeaseRequest, messages.UseAnswer](ctx, r, l.NodeKey, useProtocol, messages.LeaseRequest{Version: messages.Version, Lease: l.Address})
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):
 		return answer.Use, refused("the machine's agent does not say what leases use", "its provider has to update it")

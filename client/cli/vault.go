@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/txerr"
@@ -92,7 +93,7 @@ func encodingsOf(raw []byte) encodings {
 }
 
 // printForVault tries the instructions as a transaction of the vault, without signatures, and prints them. It returns
-// errDryRun.
+// buy.ErrSimulated.
 func (s *session) printForVault(kind string, ixs []solana.Instruction) error {
 	vault, err := s.vault()
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *session) printForVault(kind string, ixs []solana.Instruction) error {
 	if err := s.done(out, func(w io.Writer) { printVault(w, &out) }); err != nil {
 		return err
 	}
-	return errDryRun
+	return buy.ErrSimulated
 }
 
 func printVault(w io.Writer, v *forVault) {

@@ -97,7 +97,7 @@ func (b *budgeted) settleOpen() error {
 
 func quoteOf(r serve.OrderRequest) service.QuoteRequest {
 	return service.QuoteRequest{
-		GPU: r.GPU, Count: r.Count, Nodes: r.Nodes, Region: r.Region, MaxPrice: r.MaxPrice, Seconds: r.Seconds,
+		GPU: r.GPU, Count: r.Count, Nodes: max(r.Nodes, r.Redundancy), Region: r.Region, MaxPrice: r.MaxPrice, Seconds: r.Seconds,
 		Image: r.Image != "", AllowSimulated: r.AllowSimulated,
 	}
 }

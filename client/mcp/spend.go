@@ -57,28 +57,8 @@ func (b *Budget) money() (Money, error) {
 }
 
 type deployInput struct {
-	Key             string            `json:"idempotencyKey" jsonschema:"names the purchase: letters, digits, dots, dashes. Calling again with the same key and request never buys twice; it goes on, and answers with the same lease"`
-	GPU             string            `json:"gpu" jsonschema:"GPU model, or part of its name"`
-	Count           uint8             `json:"count,omitempty" jsonschema:"GPUs on each node, 1 to 8; 1 by default"`
-	Nodes           uint8             `json:"nodes,omitempty" jsonschema:"nodes, all or none; 1 by default"`
-	Region          string            `json:"region,omitempty" jsonschema:"prefix of the region"`
-	MaxPrice        string            `json:"maxPricePerGpuHour,omitempty" jsonschema:"the most USDC per GPU-hour; the model's reference price by default"`
-	Seconds         uint32            `json:"seconds" jsonschema:"how long, seconds; stop ends it earlier"`
-	Image           string            `json:"image,omitempty" jsonschema:"container image; exec needs one"`
-	Command         []string          `json:"command,omitempty" jsonschema:"what runs; the image's own command by default"`
-	Env             map[string]string `json:"env,omitempty" jsonschema:"environment of the job"`
-	Network         string            `json:"network,omitempty" jsonschema:"internet or none: what a container may reach; internet by default"`
-	RunToCompletion bool              `json:"runToCompletion,omitempty" jsonschema:"the lease ends with the job"`
-	AllowSimulated  bool              `json:"allowSimulated,omitempty" jsonschema:"simulated GPUs too, on local networks"`
-	Inspect         string            `json:"inspect,omitempty" jsonschema:"auto, always or never (the default): measure the machine once at a random second of the lease, beside the job; auto for one lease in eight. A lease whose machine does not pass is ended. The tool leases shows what came of it; this server has to run at that second"`
-	service.Figures
-}
-
-func (in *deployInput) request() serve.OrderRequest {
-	return serve.OrderRequest{
-		GPU: in.GPU, Count: in.Count, Nodes: in.Nodes, Region: in.Region, MaxPrice: in.MaxPrice, Seconds: in.Seconds, Image: in.Image,
-		Command: in.Command, Env: in.Env, Network: in.Network, RunToCompletion: in.RunToCompletion, AllowSimulated: in.AllowSimulated, Inspect: in.Inspect, Figures: in.Figures,
-	}
+	Key string `json:"idempotencyKey" jsonschema:"names the purchase: letters, digits, dots, dashes. Calling again with the same key and request never buys twice; it goes on, and answers with the same lease"`
+	serve.OrderRequest
 }
 
 // Deployed is a purchase, and what is left of the budget.
@@ -94,7 +74,7 @@ func (t *tools) deploy(ctx context.Context, in deployInput) (Deployed, error) {
 	if len(in.Command) > maxWords {
 		return Deployed{}, service.Usage(fmt.Sprintf("the command has %d words", len(in.Command)), fmt.Sprintf("give %d at most", maxWords))
 	}
-	order, err := t.o.Purchases.Buy(ctx, in.Key, in.request(), deployWait)
+	order, err := t.o.Purchases.Buy(ctx, in.Key, in.OrderRequest, deployWait)
 	if err != nil {
 		return Deployed{}, err
 	}

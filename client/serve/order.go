@@ -11,8 +11,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -28,26 +28,8 @@ const (
 // maxPurchases is how many purchases run at once.
 const maxPurchases = 16
 
-// OrderRequest is what a purchase asks for.
-type OrderRequest struct {
-	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model, or part of its name"`
-	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs on each node"`
-	Nodes           uint8             `json:"nodes,omitempty" default:"1" minimum:"1" maximum:"64" doc:"Nodes, all or none"`
-	Region          string            `json:"region,omitempty" maxLength:"16" doc:"Prefix of the region"`
-	MaxPrice        string            `json:"maxPricePerGpuHour,omitempty" maxLength:"24" example:"2.60" doc:"The most USDC per GPU-hour; the model's reference price by default"`
-	Seconds         uint32            `json:"seconds" minimum:"1" doc:"How long, seconds"`
-	Image           string            `json:"image,omitempty" maxLength:"512" doc:"Container image; machines run a command without one on local networks only"`
-	Command         []string          `json:"command,omitempty" maxItems:"256" doc:"What runs; the image's own command by default"`
-	Env             map[string]string `json:"env,omitempty" doc:"Environment of the job"`
-	Network         string            `json:"network,omitempty" enum:"internet,none" doc:"What a container may reach; internet by default"`
-	Volume          string            `json:"volume,omitempty" maxLength:"256" doc:"NAME:SIZE[:PATH]: an encrypted file system for the container, as long as the job runs"`
-	MinMemory       uint              `json:"minMemoryGiB,omitempty" maximum:"1024" doc:"Of each GPU"`
-	Ports           []template.Port   `json:"ports,omitempty" maxItems:"16" doc:"That the program listens on: what a list of the lease's ports begins with. They change nothing of the order"`
-	RunToCompletion bool              `json:"runToCompletion,omitempty" doc:"The lease ends with the job"`
-	AllowSimulated  bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
-	Inspect         string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure the machine once at a random second of the lease, beside the job, from which it takes a little memory and a few seconds: auto for one lease in eight, and none of simulated GPUs. A lease whose machine does not pass is ended. never by default; inspection of the lease says what came of it"`
-	service.Figures
-}
+// OrderRequest is what a purchase asks for: what [buy.Request] says in JSON.
+type OrderRequest buy.Request
 
 // Order is a purchase.
 type Order struct {

@@ -3,6 +3,7 @@ package service
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -37,4 +38,28 @@ func Rating(n *market.Node) string {
 	}
 	tenths, _ := bits.Div64(hi, lo, n.RatingWeight)
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
+}
+
+// minPrefix is how many characters of an address stand for it at least.
+const minPrefix = 3
+
+// PickAddress finds an account by its address or by the first characters of it; what it is for the error.
+func PickAddress(text, what string, among []solana.PublicKey) (solana.PublicKey, error) {
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "…"), "...")
+	if key, err := solana.PublicKeyFromBase58(text); err == nil {
+		return key, nil
+	}
+	var found []solana.PublicKey
+	for _, key := range among {
+		if len(text) >= minPrefix && strings.HasPrefix(key.String(), text) {
+			found = append(found, key)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return solana.PublicKey{}, Usage(fmt.Sprintf("%q is no %s", text, what), "give its address, or at least the first three characters of it")
+	}
+	return solana.PublicKey{}, Usage(fmt.Sprintf("prefix %q matches %d %ss", text, len(found), what), "give more characters of the address")
 }

@@ -66,6 +66,7 @@ func TestRulesFail(t *testing.T) {
 		{"attest", importing("attest/policy", "sdk/records"), "attest/policy imports sdk/records"},
 		{"inside attest", importing("attest/policy", "attest/tpm"), ""},
 		{"client and keeper", importing("client/audit", "keeper/report"), "client/audit imports keeper/report"},
+		{"purchase and server", importing("client/buy", "client/serve"), "the purchase knows none of its interfaces: client/buy imports client/serve"},
 		{"keeper and agent", importing("keeper/check", "agent/host"), "keepers import neither client, agents nor gateways: keeper/check imports agent/host"},
 		{"agent and keeper", importing("agent/host", "keeper/check"), "agents import neither client, keepers nor gateways: agent/host imports keeper/check"},
 		{"SDK and client", importing("sdk/txm", "client/service"), "the SDK imports none of the programs: sdk/txm imports client/service"},

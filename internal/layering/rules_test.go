@@ -35,6 +35,7 @@ var rules = []rule{
 	{name: "the printing of foreign text imports nothing of ours", from: []string{"internal/printable"}, only: []string{}},
 	{name: "the SDK imports none of the programs", from: []string{"sdk/..."}, never: []string{"client/...", "keeper/...", "agent/...", "gateway/...", "localnet/..."}},
 	{name: "client imports neither keepers, agents nor gateways", from: []string{"client/..."}, never: []string{"keeper/...", "agent/...", "gateway/..."}, tests: true},
+	{name: "the purchase knows none of its interfaces", from: []string{"client/buy"}, never: []string{"client/cli", "client/serve", "client/mcp", "client/inference"}, tests: true},
 	{name: "keepers import neither client, agents nor gateways", from: []string{"keeper/..."}, never: []string{"client/...", "agent/...", "gateway/..."}, tests: true},
 	{name: "agents import neither client, keepers nor gateways", from: []string{"agent/..."}, never: []string{"client/...", "keeper/...", "gateway/..."}, tests: true},
 	{name: "gateways import neither client, keepers nor agents", from: []string{"gateway/..."}, never: []string{"client/...", "keeper/...", "agent/..."}, tests: true},

@@ -1,0 +1,182 @@
+package buy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+)
+
+// deal is a purchase on which a call works.
+type deal struct {
+	b        *Buyer
+	ctx      context.Context // of the call
+	v        *view.View
+	mk       market.Market
+	r        terms
+	order    solana.PublicKey
+	leases   []market.Lease
+	remote   *Remote
+	out      Outcome
+	began    time.Time
+	jobs     sync.Mutex // guards leases, p and bad
+	p        purchase.Purchase
+	held     *purchase.Held
+	fresh    bool    // this call has begun it
+	attached bool    // stay, though it was begun with Detach
+	bad      []error // machines that did not pass their measurement
+	closers  []func()
+}
+
+// Outcome is what a purchase has come to.
+type Outcome struct {
+	Name     string          `json:"name,omitempty"`
+	Order    string          `json:"order"`
+	Reserved string          `json:"reserved"`
+	MaxPrice string          `json:"maxPricePerGpuHour"`
+	Seconds  uint32          `json:"seconds"`
+	Sealed   bool            `json:"sealed,omitempty"`
+	Tx       service.Sent    `json:"transaction"`
+	Leases   []service.Lease `json:"leases"`
+	Rerun    *Rerun          `json:"rerun,omitempty"`
+}
+
+// Buy brings a purchase to its end, or to running leases where the request says Detach. The one of the request's name
+// continues where an earlier call ended, also one of another process. What came of it is known together with an error where
+// a job failed, or an earlier call has ended it.
+func (b *Buyer) Buy(ctx context.Context, r Request) (*Outcome, error) {
+	mk, err := b.market(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v, stop, err := b.service.Live(ctx, b.scope(b.customer, append(view.Kinds(market.KindKeeper, market.KindModel), r.rerunFilters()...)...))
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	t, err := b.terms(ctx, v, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range b.Unattended(v, b.customer) {
+		b.tell(u)
+	}
+	d, err := b.begin(ctx, v, mk, t)
+	if err != nil {
+		return nil, err
+	}
+	return d.run()
+}
+
+// run brings a purchase from where it is to its end, and lets it go.
+func (d *deal) run() (*Outcome, error) {
+	defer func() {
+		for i := len(d.closers) - 1; i >= 0; i-- {
+			d.closers[i]()
+		}
+	}()
+	if d.p.Stage == purchase.Over {
+		return d.repeat()
+	}
+	for _, step := range []func() error{d.readFirst, d.place} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	if over, err := d.award(); over || err != nil {
+		return d.ended(err)
+	}
+	if err := d.checkFresh(); err != nil {
+		return nil, err
+	}
+	if err := d.dial(); err != nil {
+		return nil, d.withLeases(err)
+	}
+	if err := d.start(); err != nil {
+		return nil, err
+	}
+	if err := d.store(purchase.Handed); err != nil {
+		return nil, err
+	}
+	if d.p.Detach && !d.attached {
+		return d.finish(nil)
+	}
+	return d.attend()
+}
+
+// ended is the outcome of a purchase that was over when this call came to it.
+func (d *deal) ended(err error) (*Outcome, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &d.out, nil
+}
+
+// award waits until every node of the order is awarded. over: the order is, and its leases were served.
+func (d *deal) award() (over bool, err error) {
+	wait := market.Seconds(d.mk.Params.AwardDeadlineSecs) + 5*time.Second
+	if d.r.args.Sealed {
+		wait += market.Seconds(d.r.auction + d.r.reveal)
+	}
+	if !d.fresh {
+		o, exists, err := d.onChain()
+		if err != nil {
+			return false, err
+		}
+		if !exists {
+			return true, d.overMeanwhile()
+		}
+		if o.State() != market.OrderOpen {
+			wait = viewLag
+		}
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, wait)
+	defer cancel()
+	if err := d.sealedWindows(ctx); err != nil {
+		return false, err
+	}
+	stop := d.b.waiting(Wait{For: WaitAward, Order: d.order})
+	defer stop()
+	if err := d.awaitAward(ctx); err != nil {
+		return false, err
+	}
+	for _, l := range d.leases {
+		n, _ := d.v.Node(l.Node)
+		full, _ := market.Cost(d.r.args.MaxPrice, l.Gpus, d.r.args.Duration)
+		d.b.tell(Awarded{Lease: l, Model: d.r.model.ModelName(), Region: n.Region(), Released: full - market.USDC(l.Lease.Reserved)})
+	}
+	return false, nil
+}
+
+// awaitAward waits for the leases of the order.
+func (d *deal) awaitAward(ctx context.Context) error {
+	var gone, seen bool
+	err := d.v.WaitFor(ctx, func(v *view.View) bool {
+		o, ok := v.Order(d.order)
+		seen = seen || ok
+		d.leases = d.toAttend(v.LeasesOfOrder(d.order))
+		gone = seen && (!ok || o.State() == market.OrderExpired || o.State() == market.OrderLapsed)
+		return gone || (ok && o.State() == market.OrderAwarded && len(d.leases) >= d.expected(&o))
+	})
+	switch {
+	case d.ctx.Err() != nil:
+		return interrupted(fmt.Sprintf("interrupted while order %s waits for its award; it stays open until its deadline", d.order),
+			fmt.Sprintf("go on with: gantry resume %s      take it back with: gantry order cancel %s", d.order, d.order))
+	case err != nil:
+		return refused(fmt.Sprintf("order %s was not awarded in time", d.order), fmt.Sprintf("its money comes back when anyone expires it, or with: gantry order cancel %s", d.order))
+	case gone && len(d.leases) > 0 && !d.fresh:
+	case gone && d.p.Bought && len(d.leases) == 0:
+		d.p.Bought = false // a machine took the job and never started
+		return d.over(false, refused(fmt.Sprintf("the machine of order %s took the job and did not start in time", d.order), "its money is free again; order anew, or go on with: gantry order reopen "+d.order.String()))
+	case gone:
+		return d.over(false, refused(fmt.Sprintf("order %s was not awarded before its deadline", d.order), "its money is free again; try a higher --max-price, or fewer GPUs"))
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package buy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+// start brings the job to every machine and waits until all leases run.
+func (d *deal) start() error {
+	limit := market.Seconds(d.mk.Params.StartDeadlineSecs) + 10*time.Second
+	ctx, cancel := context.WithTimeout(d.ctx, limit)
+	defer cancel()
+	stop := d.b.waiting(Wait{For: WaitStart, Order: d.order})
+	defer stop()
+	g, gctx := errgroup.WithContext(ctx)
+	for _, l := range d.leases {
+		if l.State() == market.LeaseAwarded || l.State() == market.LeaseRunning {
+			g.Go(func() error {
+				err := d.startOne(gctx, l)
+				var bad *badMachine
+				if errors.As(err, &bad) { // the others go on
+					d.jobs.Lock()
+					d.bad = append(d.bad, err)
+					d.jobs.Unlock()
+					return nil
+				}
+				return err
+			})
+		}
+	}
+	if err := g.Wait(); err != nil {
+		if d.ctx.Err() != nil {
+			return interrupted(fmt.Sprintf("interrupted before the job was handed over; %s of order %s are awarded", plural(len(d.leases), "lease"), d.order),
+				d.withoutJob())
+		}
+		return d.withLeases(err)
+	}
+	return d.unlessBad()
+}
+
+// handOver brings the job to a machine and waits until its lease runs.
+func (d *deal) handOver(ctx context.Context, l market.Lease) error {
+	credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
+	if err != nil {
+		return err
+	}
+	volume, err := d.volumeSecrets(l.Address)
+	if err != nil {
+		return err
+	}
+	f, err := d.b.folderOf(ctx, l.Customer)
+	if err != nil {
+		return err
+	}
+	revoked, err := f.Revoked(l.Order)
+	if err != nil {
+		return err
+	}
+	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, volume, revoked); err != nil {
+		var refusal *service.RefusedByNode
+		if errors.As(err, &refusal) && refusal.Why == messages.LeaseOver {
+			return d.overOnChain(ctx, l)
+		}
+		if errors.As(err, &refusal) {
+			return refusedJob(l, refusal)
+		}
+		return network(fmt.Sprintf("the machine of lease %s cannot be reached", l.Address), "", err)
+	}
+	d.jobs.Lock()
+	d.p.Bought = true
+	err = d.held.Write(d.p)
+	d.jobs.Unlock()
+	if err != nil {
+		return err
+	}
+	rctx, cancel := context.WithCancel(ctx)
+	var renewing, keys sync.WaitGroup
+	defer renewing.Wait()
+	defer keys.Wait()
+	defer cancel()
+	if credential != nil {
+		renewing.Go(func() { d.renewCredential(rctx, l, volume) })
+	}
+	wctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	if volume.key != nil {
+		keys.Go(func() {
+			var refusal *service.RefusedByNode
+			if errors.As(d.keepKey(rctx, l, volume), &refusal) && refusal.Why != messages.LeaseOver {
+				refuse(refusedJob(l, refusal))
+			}
+		})
+	}
+	var cur market.Lease
+	var ok bool
+	err = d.v.WaitFor(wctx, func(v *view.View) bool {
+		cur, ok = v.Lease(l.Address)
+		return !ok || cur.State() != market.LeaseAwarded
+	})
+	if err != nil && ctx.Err() == nil && wctx.Err() != nil {
+		return context.Cause(wctx)
+	}
+	if err == nil && !ok {
+		return refused(fmt.Sprintf("lease %s did not start in time and was aborted", l.Address), "everything reserved for it is free again; try again")
+	}
+	if err != nil {
+		return fmt.Errorf("lease %s did not start: %w", l.Address, err)
+	}
+	keys.Wait() // a lease that has started on chain may still wait for the key
+	cur.Node = l.Node
+	d.b.tell(Running{Lease: cur, After: time.Since(d.began), Ports: d.r.ports})
+	return nil
+}
+
+func refusedJob(l market.Lease, refusal *service.RefusedByNode) error {
+	return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.Why), "a lease whose job cannot run does not start, and its price comes back when the start deadline is over; see: gantry leases")
+}
+
+// renewEvery is less than a token lives at any known registry.
+const renewEvery = 40 * time.Second
+
+// renewCredential gives the machine fresh tokens while it fetches the image, because a large one takes longer than a token
+// lives. Failures are left to the machine, which tells the customer what its registry says.
+func (d *deal) renewCredential(ctx context.Context, l market.Lease, volume volumeSecrets) {
+	t := time.NewTicker(renewEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
+		if err == nil {
+			_, err = d.remote.deploy(ctx, l, d.r.job, credential, volume, 0)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.b.log.Warn().Err(err).Msg("the machine got no fresh token for the registry")
+		}
+	}
+}
+
+// withLeases adds the present state of the leases to an error.
+func (d *deal) withLeases(err error) error {
+	f := classify(err)
+	if f.Advice != "" {
+		f.Advice += "; "
+	}
+	cur, ok := d.v.Lease(d.leases[0].Address)
+	switch {
+	case !ok:
+		f.Advice += "the lease is closed: gantry audit " + d.leases[0].Address.String()
+	case cur.State() == market.LeaseAwarded:
+		f.Advice += d.withoutJob()
+	default:
+		f.Advice += fmt.Sprintf("the lease is %s: gantry leases, gantry stop %s", cur.State(), cur.Address)
+	}
+	return f
+}

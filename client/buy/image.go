@@ -1,0 +1,123 @@
+package buy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	oci "github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+// imagePlatform is that of nodes: agents run on it alone.
+var imagePlatform = v1.Platform{OS: "linux", Architecture: "amd64"}
+
+// What machines may be given to fetch an image that is not there for everyone.
+const (
+	sendNothing  = ""         // such images are refused
+	sendToken    = "token"    // what opens one repository, for reading, for minutes
+	sendPassword = "password" // the account's own, where the registry has no tokens
+)
+
+func checkRegistry(mode string) error {
+	if mode != sendNothing && mode != sendToken && mode != sendPassword {
+		return usage(fmt.Sprintf("--registry-credentials is %q", mode), "give token, or password for a registry that has no tokens")
+	}
+	return nil
+}
+
+// resolveImage returns the reference with the digest of what its registry has under it now, so that the order names what
+// runs. It asks as a stranger does; only for an image that is not there for everyone, and only where the machine may be
+// given a credential, it asks with those of the docker command.
+func resolveImage(ctx context.Context, image, mode string) (string, error) {
+	ref, err := name.ParseReference(image)
+	if err != nil {
+		return "", usage(fmt.Sprintf("--image %q is not the name of an image", image), "write it as docker does, such as pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime")
+	}
+	found, err := oci.Get(ref, oci.WithContext(ctx), oci.WithPlatform(imagePlatform))
+	if err != nil && isClosed(err) && mode != sendNothing {
+		found, err = oci.Get(ref, oci.WithContext(ctx), oci.WithPlatform(imagePlatform), oci.WithAuthFromKeychain(authn.DefaultKeychain))
+	}
+	if err != nil {
+		return "", imageFailure(image, mode, ref, err)
+	}
+	img, err := found.Image()
+	if err != nil {
+		return "", refused(fmt.Sprintf("image %s is not there for %s", image, imagePlatform), "nodes run this platform: build the image for it, or name another")
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return "", imageFailure(image, mode, ref, err)
+	}
+	if config.OS != imagePlatform.OS || config.Architecture != imagePlatform.Architecture {
+		return "", refused(fmt.Sprintf("image %s is for %s/%s, nodes are %s", image, config.OS, config.Architecture, imagePlatform), "build the image for this platform, or name another")
+	}
+	return ref.Context().Name() + "@" + found.Digest.String(), nil
+}
+
+// isClosed reports whether a registry refuses to show something. Many say that it is not there.
+func isClosed(err error) bool {
+	var answer *transport.Error
+	return errors.As(err, &answer) &&
+		(answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden || answer.StatusCode == http.StatusNotFound)
+}
+
+func imageFailure(image, mode string, ref name.Reference, err error) error {
+	var answer *transport.Error
+	if isClosed(err) && errors.As(err, &answer) {
+		why := fmt.Sprintf("image %s is not there, or not public: the registry answers %d", image, answer.StatusCode)
+		if mode == sendNothing {
+			return refused(why, "check the name; for a private image log in with docker login, and let the machine have a token for it: --registry-credentials token")
+		}
+		return refused(why, "check the name, and docker login "+ref.Context().RegistryStr())
+	}
+	return network(fmt.Sprintf("the registry %s does not say what image %s is", ref.Context().RegistryStr(), image), "nothing was bought; try again", err)
+}
+
+// registryCredential returns what a machine needs to fetch an image: nothing where it is there for everyone. A token opens
+// one repository for reading and ends by itself; the password behind it stays here.
+func registryCredential(ctx context.Context, image, mode string) (*messages.RegistryCredential, error) {
+	if mode == sendNothing || image == "" {
+		return nil, nil
+	}
+	ref, err := name.NewDigest(image)
+	if err != nil {
+		return nil, fmt.Errorf("image %q: %w", image, err)
+	}
+	if _, err := oci.Get(ref, oci.WithContext(ctx)); err == nil {
+		return nil, nil
+	} else if !isClosed(err) {
+		return nil, imageFailure(image, mode, ref, err)
+	}
+	auth, err := authn.Resolve(ctx, authn.DefaultKeychain, ref.Context())
+	if err != nil {
+		return nil, refused(fmt.Sprintf("the credentials of %s cannot be read: %v", ref.Context().RegistryStr(), err), "docker login "+ref.Context().RegistryStr())
+	}
+	challenge, err := transport.Ping(ctx, ref.Context().Registry, http.DefaultTransport)
+	if err != nil {
+		return nil, imageFailure(image, mode, ref, err)
+	}
+	if strings.EqualFold(challenge.Scheme, "bearer") {
+		token, err := transport.Exchange(ctx, ref.Context().Registry, auth, http.DefaultTransport, []string{ref.Context().Scope(transport.PullScope)}, challenge)
+		if err != nil {
+			return nil, imageFailure(image, mode, ref, err)
+		}
+		return &messages.RegistryCredential{Token: token.Token}, nil
+	}
+	if mode != sendPassword {
+		return nil, refused(fmt.Sprintf("the registry %s gives out no tokens, only passwords open it", ref.Context().RegistryStr()),
+			"the machine's owner could read the password: make an account that may only read this repository, log in with it, and add --registry-credentials password")
+	}
+	config, err := authn.Authorization(ctx, auth)
+	if err != nil || config.Username == "" {
+		return nil, refused(fmt.Sprintf("there is no name and password for %s", ref.Context().RegistryStr()), "docker login "+ref.Context().RegistryStr())
+	}
+	return &messages.RegistryCredential{User: config.Username, Password: config.Password}, nil
+}

@@ -1,0 +1,77 @@
+package buy
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+func TestImagesAreResolvedToDigests(t *testing.T) {
+	tagged, want := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
+	for _, given := range []string{tagged, want} {
+		got, err := resolveImage(t.Context(), given, sendNothing)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+func TestImagesThatCannotRunAreRefusedBeforeTheOrder(t *testing.T) {
+	tagged, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
+	foreign, _ := imagetest.Serve(t, "arm64", v1.Config{}, imagetest.Layer(t))
+	for given, want := range map[string]string{
+		"Not An Image":                             "not the name of an image",
+		strings.Replace(tagged, "v1", "v2", 1):     "not there, or not public",
+		strings.Replace(tagged, "team", "your", 1): "not there, or not public",
+		foreign:                   "arm64",
+		"127.0.0.1:1/team/job:v1": "does not say what image",
+	} {
+		_, err := resolveImage(t.Context(), given, sendNothing)
+		require.ErrorContains(t, err, want, given)
+	}
+}
+
+// A machine of a stranger gets a token for one repository, and a password only where there is nothing else and the customer
+// says so. Nothing is sent for an image that is there for everyone.
+func TestClosedRegistries(t *testing.T) {
+	private := imagetest.Image(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.File("secret", "x")))
+	for _, tokens := range []bool{true, false} {
+		r := imagetest.Closed(t, tokens)
+		tagged, digested := r.Push(t, "team/private", private, imagetest.Auth())
+		t.Setenv("DOCKER_CONFIG", imagetest.Login(t, r))
+		_, err := resolveImage(t.Context(), tagged, sendNothing)
+		require.ErrorContains(t, err, "not public")
+		require.Contains(t, classify(err).Advice, "--registry-credentials token")
+		got, err := resolveImage(t.Context(), tagged, sendToken)
+		require.NoError(t, err)
+		require.Equal(t, digested, got)
+		c, err := registryCredential(t.Context(), digested, sendToken)
+		if !tokens {
+			require.ErrorContains(t, err, "only passwords open it")
+			c, err = registryCredential(t.Context(), digested, sendPassword)
+			require.NoError(t, err)
+			require.Equal(t, &messages.RegistryCredential{User: imagetest.User, Password: imagetest.Password}, c)
+			continue
+		}
+		require.NoError(t, err)
+		require.NotEmpty(t, c.Token)
+		require.Empty(t, c.User+c.Password)
+		raw, err := base64.RawURLEncoding.DecodeString(strings.Split(c.Token, ".")[1])
+		require.NoError(t, err)
+		require.Contains(t, string(raw), `"access":[{"actions":["pull"],"name":"team/private","type":"repository"}]`)
+
+		t.Setenv("DOCKER_CONFIG", t.TempDir())
+		_, err = resolveImage(t.Context(), tagged, sendToken)
+		require.Contains(t, classify(err).Advice, "docker login "+r.Host)
+	}
+	_, public := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
+	c, err := registryCredential(t.Context(), public, sendToken)
+	require.NoError(t, err)
+	require.Nil(t, c)
+	require.Error(t, checkRegistry("everything"))
+}

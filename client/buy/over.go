@@ -1,0 +1,66 @@
+package buy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gantry-market/gantry/client/audit"
+	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+)
+
+// viewLag is how long a command waits for its view of the chain to show what is on it.
+const viewLag = 15 * time.Second
+
+// overOnChain says how a lease ended, and what it costs, whose machine takes no job because it is over. A command that
+// died may have brought the job: nothing is wrong then, and the caller goes on with what the job has left.
+func (d *deal) overOnChain(ctx context.Context, l market.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, viewLag)
+	defer cancel()
+	var there bool
+	err := d.v.WaitFor(ctx, func(v *view.View) bool {
+		var cur market.Lease
+		if cur, there = v.Lease(l.Address); there {
+			l = cur
+		}
+		return !there || l.State() != market.LeaseAwarded && l.State() != market.LeaseRunning
+	})
+	switch {
+	case d.ctx.Err() != nil:
+		return d.ctx.Err()
+	case err != nil:
+		return refused(fmt.Sprintf("the machine of lease %s says that it is over, and on chain it is %s", l.Address, l.State()),
+			fmt.Sprintf("go on a little later with gantry resume %s, or end it with gantry stop %s", d.order, l.Address))
+	case !there:
+		d.b.tell(LeaseOver{Lease: l, Closed: true})
+	default:
+		d.b.tell(LeaseOver{Lease: l})
+	}
+	return nil
+}
+
+// closedLease is a lease that is not on chain any more, as its history says that it ended, or else as it was last seen.
+func (d *deal) closedLease(l market.Lease) market.Lease {
+	history, err := audit.Read(d.ctx, d.b.client, l.Address, d.b.waitLevel())
+	if err != nil {
+		d.b.tell(HistoryUnread{Lease: l.Address, Err: err})
+	}
+	l.Lease.Status = uint8(market.LeaseEnded)
+	for _, tx := range history {
+		for _, e := range tx.Events {
+			switch v := e.Value.(type) {
+			case *bindings.LeaseEnded:
+				if v.Lease == l.Address {
+					l.EndReason, l.EndedAt = v.Reason, v.EndedAt
+				}
+			case *bindings.LeaseClosed:
+				if v.Lease == l.Address {
+					l.Paid, l.PaidSecs = v.Paid, v.PaidSecs
+				}
+			}
+		}
+	}
+	return l
+}

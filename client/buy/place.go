@@ -1,0 +1,201 @@
+package buy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/txm"
+)
+
+// checkCredits compares the reservation with the free credits.
+func (d *deal) checkCredits() error {
+	c, err := d.b.credits(d.ctx, d.r.args.Customer)
+	if err != nil {
+		return err
+	}
+	if k, ok := c.SessionKeyOf(d.r.args.Authority); ok && d.r.cost > market.USDC(k.Cap-min(k.Cap, k.Spent)) {
+		return refused(fmt.Sprintf("order refused: %s USDC needed, %s of the session key's %s are left", d.r.cost,
+			market.USDC(k.Cap-min(k.Cap, k.Spent)), market.USDC(k.Cap)), "the customer raises it with: gantry session add, or lower --hours / --max-price")
+	}
+	if d.r.cost <= c.Free() {
+		return nil
+	}
+	missing := d.r.cost - c.Free()
+	return refused(fmt.Sprintf("order refused: %s USDC needed, %s free%s", d.r.cost, c.Free(), ReservedBy(c)),
+		fmt.Sprintf("add %s with: gantry credits add %s      or lower --hours / --max-price", missing, missing))
+}
+
+// checkNodes looks for nodes that could be awarded now, so that an order without a suitable node is never placed.
+func (d *deal) checkNodes() error {
+	now, err := d.b.now(d.ctx)
+	if err != nil {
+		return err
+	}
+	if d.mk.Paused&market.PauseOrders != 0 {
+		return market.Refusal(market.CodeOrdersPaused)
+	}
+	order := market.Order{Meta: market.Meta{Address: d.order}}
+	order.Status, order.AwardDeadline = uint8(market.OrderOpen), now+1
+	order.MaxPrice, order.GpusPerNode, order.Requirement = uint64(d.r.args.MaxPrice), d.r.args.GPUsPerNode, d.r.args.Requirement
+	mk := d.mk
+	mk.Paused = 0
+	fit := 0
+	why := map[string]int{}
+	cheapest := uint64(0)
+	v, err := d.b.service.Snapshot(d.ctx, view.With([]chain.Filter{query.NodesOfModel(d.r.model.Id)}))
+	if err != nil {
+		return err
+	}
+	for _, n := range v.Nodes() {
+		m, ok := v.Model(n.Spec.Model)
+		p, known := v.Provider(n.Provider)
+		if !ok || !known || m.Id != d.r.model.Id {
+			continue
+		}
+		suits := market.Awardable
+		if d.r.args.Sealed { // the node bids a price of its own
+			suits = market.Biddable
+		}
+		err := suits(&mk, &order, &n, &p, &m, now)
+		if err == nil && !volumeFits(d.r.job.Volume, &n, d.r.args.GPUsPerNode) {
+			why["too little disk for the volume"]++
+			continue
+		}
+		if err == nil {
+			fit++
+			continue
+		}
+		why[unsuitable(err)]++
+		if market.Is(err, market.CodePriceTooHigh) && (cheapest == 0 || n.Price < cheapest) {
+			cheapest = n.Price
+		}
+	}
+	if fit >= int(d.r.args.Nodes) {
+		return nil
+	}
+	advice := "see: gantry search gpu=" + d.r.model.ModelName()
+	switch {
+	case cheapest != 0 && len(why) == 1:
+		advice = fmt.Sprintf("the lowest ask is %s USDC per GPU-hour: raise --max-price, or wait", market.PricePerHour(cheapest))
+	case why["too little disk for the volume"] > 0:
+		advice = fmt.Sprintf("make the volume smaller than %d MiB, or order more GPUs of a node: each comes with its share of the disk", d.r.job.Volume.MiB)
+	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation == uint8(market.Volumes):
+		advice = "a volume needs nodes that run containers with encrypted volumes; " + advice + " volumes"
+	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation > 0:
+		advice = "an image needs nodes that run containers; " + advice + " sandbox"
+	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.AllowSimulated == 0:
+		advice = "on a local network pass --allow-simulated; " + advice
+	}
+	return refused(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", plural(fit, "node"), d.r.args.GPUsPerNode,
+		d.r.model.ModelName(), d.r.args.Nodes, service.Unfit(why)), advice)
+}
+
+// place sends the order, unless an earlier command has. Order, nonce and job are stored before anything is sent: whoever
+// goes on with the purchase sends the same order, of which there can be one.
+func (d *deal) place() error {
+	if d.p.Stage != purchase.Intended {
+		return nil
+	}
+	ixs, err := d.instructions()
+	if err != nil {
+		return err
+	}
+	in := txm.Intent{ID: "order_create-" + d.order.String(), Kind: "order_create", Instructions: ixs, ReadBack: func(context.Context) (bool, error) {
+		_, exists, err := d.onChain()
+		return exists, err
+	}}
+	if d.b.o.DryRun {
+		return d.simulate(ixs)
+	}
+	send := d.b.sender()
+	m, closeBoth, err := send.Open(d.ctx, d.held.Transactions(), 0)
+	if err != nil {
+		return err
+	}
+	defer closeBoth(true)
+	if !Unknown(m, in.ID) {
+		if err := d.mayPlace(); err != nil {
+			return err
+		}
+		if err := d.store(purchase.Intended); err != nil {
+			return err
+		}
+	}
+	tx, err := send.Submit(d.ctx, m, in)
+	if err != nil {
+		if e, gerr := m.Get(in.ID); gerr == nil && e.State == txm.StateFailed && !e.Failure.Uncertain {
+			return d.over(false, err)
+		}
+		return err
+	}
+	d.out.Tx = tx
+	d.b.tell(Placed{Order: d.order, Reserved: d.r.cost, Signature: tx.Signature})
+	return d.store(purchase.Placed)
+}
+
+// simulate checks that the order can be placed, and reports what its transaction would do.
+func (d *deal) simulate(ixs []solana.Instruction) error {
+	if err := d.mayPlace(); err != nil {
+		return err
+	}
+	in, err := NewIntent("order_create", ixs)
+	if err != nil {
+		return err
+	}
+	return d.b.simulate(d.ctx, in)
+}
+
+// dial joins the network once.
+func (d *deal) dial() (err error) {
+	if d.remote == nil {
+		if d.remote, err = d.b.dial(d.ctx, d.v); err == nil {
+			d.closers = append(d.closers, d.remote.Close)
+		}
+	}
+	return err
+}
+
+// mayPlace checks that the order can be placed and served, and asks.
+func (d *deal) mayPlace() error {
+	if err := d.checkCredits(); err != nil {
+		return err
+	}
+	if err := d.checkNodes(); err != nil {
+		return err
+	}
+	if d.dial() == nil { // where no keeper can be asked, none awards the order
+		if err := d.remote.understood(d.ctx); err != nil {
+			return err
+		}
+	}
+	if d.r.noPrice {
+		d.b.tell(PriceTaken{Price: d.r.args.MaxPrice, Model: d.r.model.ModelName()})
+	}
+	if d.b.o.Confirm == nil || d.b.o.DryRun {
+		return nil
+	}
+	return d.b.o.Confirm(d.ctx, Offer{
+		Nodes: d.r.args.Nodes, GPUs: d.r.args.GPUsPerNode, Model: d.r.model.ModelName(), Seconds: d.r.args.Duration, MaxPrice: d.r.args.MaxPrice, Cost: d.r.cost,
+	})
+}
+
+// instructions create the order and, for a sealed one, open its auction.
+func (d *deal) instructions() ([]solana.Instruction, error) {
+	create, err := ix.OrderCreate(d.r.args)
+	if err != nil || !d.r.args.Sealed {
+		return []solana.Instruction{create}, err
+	}
+	open, err := ix.AuctionOpen(ix.AuctionOpenArgs{
+		Customer: d.r.args.Customer, Authority: d.r.args.Authority, Order: d.order, Auction: d.r.auction, Reveal: d.r.reveal,
+	})
+	return []solana.Instruction{create, open}, err
+}

@@ -1,0 +1,254 @@
+package buy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+// When a machine is measured: before it is paid (Verify), or at a random second of the lease (Inspect).
+const (
+	Auto   = "auto"
+	Always = "always"
+	Never  = "never"
+)
+
+// Windows of a sealed order, and the time between receipts, where the request names none.
+const (
+	DefaultAuctionSecs  = 30
+	DefaultRevealSecs   = 15
+	DefaultReceiptEvery = 3 * time.Second
+)
+
+// Request is what a customer asks for. It is the one list of what a purchase can say: the order of the HTTP API and the tool
+// of language models are this struct, and each field has a flag of gantry deploy. A zero field means its default. Fields
+// that JSON leaves out need somebody at the command line; a test names the reason for each.
+type Request struct {
+	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model, or part of its name" jsonschema:"GPU model, or part of its name"`
+	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs on each node" jsonschema:"GPUs on each node, 1 to 8; 1 by default"`
+	Nodes           uint8             `json:"nodes,omitempty" default:"1" minimum:"1" maximum:"64" doc:"Nodes, all or none" jsonschema:"nodes, all or none; 1 by default"`
+	Region          string            `json:"region,omitempty" maxLength:"16" doc:"Prefix of the region" jsonschema:"prefix of the region"`
+	MaxPrice        string            `json:"maxPricePerGpuHour,omitempty" maxLength:"24" example:"2.60" doc:"The most USDC per GPU-hour; the model's reference price by default" jsonschema:"the most USDC per GPU-hour; the model's reference price by default"`
+	Seconds         uint32            `json:"seconds" minimum:"1" doc:"How long, seconds" jsonschema:"how long, seconds; stop ends it earlier"`
+	Image           string            `json:"image,omitempty" maxLength:"512" doc:"Container image; machines run a command without one on local networks only" jsonschema:"container image; exec needs one"`
+	Command         []string          `json:"command,omitempty" maxItems:"256" doc:"What runs; the image's own command by default" jsonschema:"what runs; the image's own command by default"`
+	Env             map[string]string `json:"env,omitempty" doc:"Environment of the job" jsonschema:"environment of the job"`
+	Network         string            `json:"network,omitempty" enum:"internet,none" doc:"What a container may reach; internet by default" jsonschema:"internet or none: what a container may reach; internet by default"`
+	Volume          string            `json:"volume,omitempty" maxLength:"256" doc:"NAME:SIZE[:PATH]: an encrypted file system for the container, as long as the job runs" jsonschema:"NAME:SIZE[:PATH], such as data:50GiB: an encrypted file system for the container, as long as the job runs"`
+	MinMemory       uint              `json:"minMemoryGiB,omitempty" maximum:"1024" doc:"Of each GPU" jsonschema:"GiB of memory of each GPU, at least"`
+	Ports           []template.Port   `json:"ports,omitempty" maxItems:"16" doc:"That the program listens on: what a list of the lease's ports begins with. They change nothing of the order" jsonschema:"ports that the program listens on; they change nothing of the order"`
+	RunToCompletion bool              `json:"runToCompletion,omitempty" doc:"The lease ends with the job" jsonschema:"the lease ends with the job"`
+	AllowSimulated  bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks" jsonschema:"simulated GPUs too, on local networks"`
+	Inspect         string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure the machine once at a random second of the lease, beside the job, from which it takes a little memory and a few seconds: auto for one lease in eight, and none of simulated GPUs. A lease whose machine does not pass is ended. never by default; inspection of the lease says what came of it" jsonschema:"auto, always or never (the default): measure the machine once at a random second of the lease, beside the job; auto for one lease in eight. A lease whose machine does not pass is ended. The tool leases shows what came of it; this server has to run at that second"`
+	service.Figures
+
+	MinUptime     string   `json:"minUptimePercent,omitempty" maxLength:"8" example:"99.5" doc:"Uptime of the node in percent, at least" jsonschema:"uptime of the node in percent, at least"`
+	MinReputation string   `json:"minReputationPercent,omitempty" maxLength:"8" example:"90" doc:"Reputation of the node in percent, at least" jsonschema:"reputation of the node in percent, at least"`
+	MinTier       uint8    `json:"minTier,omitempty" maximum:"3" doc:"Tier of the node's evidence, at least" jsonschema:"tier of the node's evidence, 0 to 3, at least"`
+	Link          string   `json:"link,omitempty" enum:"pcie,nvlink,nvswitch" doc:"How the node's GPUs are connected, at least" jsonschema:"how the node's GPUs are connected, at least: pcie, nvlink or nvswitch"`
+	Guaranteed    bool     `json:"guaranteed,omitempty" doc:"Only nodes whose uptime guarantee covers the order's latest end" jsonschema:"only nodes whose uptime guarantee covers the order's latest end"`
+	SameSite      bool     `json:"sameSite,omitempty" doc:"All nodes of the order stand at one site" jsonschema:"all nodes of the order stand at one site"`
+	Memory        uint64   `json:"memoryMiB,omitempty" doc:"Memory limit of the job" jsonschema:"memory limit of the job, MiB"`
+	CPUs          uint32   `json:"cpus,omitempty" doc:"CPU limit of the job" jsonschema:"CPU limit of the job"`
+	Disk          uint64   `json:"diskMiB,omitempty" doc:"Disk limit of the job" jsonschema:"disk limit of the job, MiB"`
+	SSHKeys       []string `json:"sshKeys,omitempty" maxItems:"15" doc:"Public keys that may log in to the container, as a line of authorized_keys each" jsonschema:"public keys that may log in to the container, as a line of authorized_keys each"`
+	Redundancy    uint8    `json:"redundancy,omitempty" minimum:"3" maximum:"8" doc:"Run the job on so many machines of different owners; only machines whose output matches the majority are paid. Instead of nodes" jsonschema:"run the job on so many machines of different owners, 3 to 8; only machines whose output matches the majority are paid. Instead of nodes"`
+	Sealed        bool     `json:"sealed,omitempty" doc:"Let nodes bid in a sealed second-price auction instead of taking the standing asks" jsonschema:"let nodes bid in a sealed second-price auction instead of taking the standing asks"`
+	AuctionSecs   uint32   `json:"auctionSeconds,omitempty" minimum:"5" maximum:"86400" doc:"For commitments of a sealed order; 30 by default" jsonschema:"seconds for commitments of a sealed order; 30 by default"`
+	RevealSecs    uint32   `json:"revealSeconds,omitempty" minimum:"5" maximum:"3600" doc:"For reveals of a sealed order; 15 by default" jsonschema:"seconds for reveals of a sealed order; 15 by default"`
+	Verify        string   `json:"verify,omitempty" enum:"auto,always,never" doc:"Measure the machine before it is paid, while it fetches the image: auto (the default) if its figure is old, and one lease in eight. A lease whose machine does not pass is ended" jsonschema:"auto (the default), always or never: measure the machine before it is paid; a lease whose machine does not pass is ended"`
+
+	// Name of the purchase: a repeated request with it continues what was begun, and buys nothing twice. HTTP and the tools
+	// have their idempotency key for it.
+	Name string `json:"-"`
+	// Rerun is the redundant order whose job is run again on machines of other owners, and compared.
+	Rerun string `json:"-"`
+	// Migrate brings the job to another machine when the first one fails, while the purchase is attended.
+	Migrate bool `json:"-"`
+	// Detach ends the purchase when the job runs; keepers' reports settle it.
+	Detach bool `json:"-"`
+	// ReceiptEvery is how often receipts are signed while the purchase is attended.
+	ReceiptEvery time.Duration `json:"-"`
+	// Registry says what machines get of docker's credentials for an image that is not public: "token" or "password".
+	Registry string `json:"-"`
+	// Backup is s3://BUCKET/FOLDER for encrypted snapshots of the volume, BackupEndpoint the URL of a server that is not
+	// Amazon's, and BackupEvery the time between snapshots besides the one at the job's end.
+	Backup         string        `json:"-"`
+	BackupEndpoint string        `json:"-"`
+	BackupEvery    time.Duration `json:"-"`
+	// Restore is the hash of the snapshot with which the job begins.
+	Restore string `json:"-"`
+}
+
+// Fill puts what a template says where the request says nothing. The template says what runs.
+func (r *Request) Fill(j *template.Job) error {
+	if len(r.Command) > 0 {
+		return usage("a template says what runs, and there is a command too", "leave the command or --template out")
+	}
+	r.Command, r.Ports = j.Command, j.Ports
+	for _, f := range []struct {
+		into *string
+		text string
+	}{{&r.Image, j.Image}, {&r.Network, j.Network}, {&r.Volume, j.Volume}} {
+		if *f.into == "" {
+			*f.into = f.text
+		}
+	}
+	if r.Count == 0 {
+		r.Count = j.GPUs
+	}
+	if r.MinMemory == 0 {
+		r.MinMemory = j.MemoryGiB
+	}
+	r.RunToCompletion = r.RunToCompletion || j.ToEnd
+	if r.GPU == "" {
+		r.GPU = j.Try.GPU
+		if r.MaxPrice == "" {
+			r.MaxPrice = j.Try.MaxPrice
+		}
+	}
+	if r.Seconds == 0 {
+		r.Seconds = j.Try.Minutes * 60
+	}
+	env := map[string]string{}
+	for _, from := range []map[string]string{j.Env, r.Env} {
+		for name, value := range from {
+			env[name] = value
+		}
+	}
+	r.Env = env
+	return nil
+}
+
+// Check reports what is wrong with a request, as far as that is known without asking anyone. Error: a [service.Failure].
+func (r *Request) Check() error {
+	if len(r.Command) == 0 && r.Image == "" && r.Restore == "" {
+		return usage("there is no command to run", "write it after --, such as: gantry deploy --gpu A100 --minutes 10 -- python train.py")
+	}
+	if r.GPU == "" {
+		return usage("--gpu is missing", "name a model; see: gantry search")
+	}
+	for _, mode := range []struct{ flag, value string }{{"verify", r.Verify}, {"inspect", r.Inspect}} {
+		if err := checkMode(mode.flag, mode.value); err != nil {
+			return err
+		}
+	}
+	d := r.withDefaults()
+	switch {
+	case d.Count < 1 || d.Count > market.MaxGPUs:
+		return usage(fmt.Sprintf("--count is %d", d.Count), "a node has 1 to 8 GPUs; use --nodes for more")
+	case d.Nodes < 1 || d.Nodes > market.MaxOrderNodes:
+		return usage(fmt.Sprintf("--nodes is %d", d.Nodes), "an order is over 1 to 64 nodes")
+	case r.Seconds == 0:
+		return usage("there is no time", "say how long, such as --hours 2 or --duration 90m")
+	case r.Seconds > market.MaxDurationSecs:
+		return usage(fmt.Sprintf("the time is %d seconds", r.Seconds), "give from one second up to one year")
+	case r.Migrate && r.Detach:
+		return usage("--migrate needs somebody who brings the command to the new machine", "leave --detach out")
+	}
+	if _, err := r.price(); err != nil {
+		return err
+	}
+	if err := r.checkBackup(); err != nil {
+		return err
+	}
+	if err := r.checkContainer(); err != nil {
+		return err
+	}
+	if _, err := r.requirement(0); err != nil {
+		return err
+	}
+	return r.checkKind()
+}
+
+// checkContainer checks what is for containers.
+func (r *Request) checkContainer() error {
+	if err := checkRegistry(r.Registry); err != nil {
+		return err
+	}
+	if r.Restore != "" { // the suspended container says what runs
+		return nil
+	}
+	_, err := r.volume()
+	switch {
+	case r.Network != "" && r.Network != messages.NetworkInternet && r.Network != networkNone:
+		return usage(fmt.Sprintf("--network %q is not known", r.Network), "say internet or none")
+	case r.Image == "" && r.Network != "":
+		return usage("--network is for containers", "name an --image, or leave --network out")
+	}
+	return err
+}
+
+// checkKind checks what sealed and redundant orders say.
+func (r *Request) checkKind() error {
+	compared := r.Redundancy != 0 || r.Rerun != ""
+	d := r.withDefaults()
+	switch {
+	case !r.Sealed && (r.AuctionSecs != 0 || r.RevealSecs != 0):
+		return usage("--auction-secs and --reveal-secs are for sealed orders", "add --sealed")
+	case r.Sealed && compared:
+		return usage("a sealed order cannot be redundant: the best bids may be one owner's", "leave --sealed or --redundancy out")
+	case r.Sealed && (d.AuctionSecs < market.AuctionSecsMin || d.AuctionSecs > market.AuctionSecsMax):
+		return usage(fmt.Sprintf("--auction-secs is %d", d.AuctionSecs), fmt.Sprintf("give %d to %d seconds", market.AuctionSecsMin, market.AuctionSecsMax))
+	case r.Sealed && (d.RevealSecs < market.RevealSecsMin || d.RevealSecs > market.RevealSecsMax):
+		return usage(fmt.Sprintf("--reveal-secs is %d", d.RevealSecs), fmt.Sprintf("give %d to %d seconds", market.RevealSecsMin, market.RevealSecsMax))
+	case r.Sealed && d.Nodes > market.MaxSealedNodes:
+		return usage(fmt.Sprintf("--nodes is %d", d.Nodes), fmt.Sprintf("a sealed order is over at most %d nodes", market.MaxSealedNodes))
+	case r.Redundancy != 0 && (r.Redundancy < market.MinRedundancy || r.Redundancy > market.MaxRedundancy):
+		return usage(fmt.Sprintf("--redundancy is %d", r.Redundancy), "outputs are compared of 3 to 8 machines")
+	case compared && d.Nodes > 1:
+		return usage("--redundancy says how many machines there are", "leave --nodes out")
+	case compared && r.Migrate:
+		return usage("a redundant job stays where it is", "leave --migrate out")
+	}
+	return nil
+}
+
+// withDefaults is the request with defaults in place of zero fields.
+func (r *Request) withDefaults() Request {
+	d := *r
+	d.Count, d.Nodes = max(r.Count, 1), max(r.Nodes, 1)
+	if r.Sealed && r.AuctionSecs == 0 {
+		d.AuctionSecs = DefaultAuctionSecs
+	}
+	if r.Sealed && r.RevealSecs == 0 {
+		d.RevealSecs = DefaultRevealSecs
+	}
+	if r.ReceiptEvery <= 0 {
+		d.ReceiptEvery = DefaultReceiptEvery
+	}
+	if r.Verify == "" {
+		d.Verify = Auto
+	}
+	if r.Inspect == "" {
+		d.Inspect = Never
+	}
+	return d
+}
+
+func checkMode(flag, mode string) error {
+	switch mode {
+	case "", Auto, Always, Never:
+		return nil
+	}
+	return usage(fmt.Sprintf("--%s is %q", flag, mode), "give auto, always or never")
+}
+
+// price is the most per GPU-hour; 0 for the model's reference price.
+func (r *Request) price() (market.PricePerHour, error) {
+	if r.MaxPrice == "" {
+		return 0, nil
+	}
+	p, err := market.ParsePrice(r.MaxPrice)
+	if err != nil {
+		return 0, usage("--max-price: "+err.Error(), "")
+	}
+	if p == 0 {
+		return 0, usage("--max-price is 0", "give a price greater than zero, in USDC per GPU-hour")
+	}
+	return p, nil
+}

@@ -1,0 +1,99 @@
+package buy
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+const (
+	// volumeSecretBytes is the length of what the keys of a purchase's volumes are made of.
+	volumeSecretBytes = 32
+	// tagVolumeKey keeps these keys apart from all others.
+	tagVolumeKey = "gantry-volume-1"
+	// keyEvery is how often a machine is given the key of a volume until its job runs: it has the key in memory alone, and
+	// may have been started anew.
+	keyEvery = 500 * time.Millisecond
+)
+
+// volume reads the volume of a job; nil for none.
+func (r *Request) volume() (*messages.Volume, error) {
+	if r.Volume == "" {
+		return nil, nil
+	}
+	if r.Image == "" {
+		return nil, usage("--volume is for containers", "name an --image, or leave --volume out")
+	}
+	v, err := messages.ParseVolume(r.Volume)
+	if err != nil {
+		return nil, usage("--volume: "+err.Error(), "")
+	}
+	return &v, nil
+}
+
+// volumeFits reports whether the machine's disk, as it is registered, may have room for a volume in the share of an order.
+func volumeFits(v *messages.Volume, n *market.Node, gpus uint8) bool {
+	if v == nil || n.Spec.Gpus == 0 {
+		return true
+	}
+	return v.MiB <= uint64(n.Spec.DiskGib)<<10*uint64(gpus)/uint64(n.Spec.Gpus)
+}
+
+// volumeKey is the key of a lease's volume; nil for a job that has none. Each lease has a key of its own, so that no machine
+// knows another's.
+func (d *deal) volumeKey(lease solana.PublicKey) ([]byte, error) {
+	if d.r.job.Volume == nil {
+		return nil, nil
+	}
+	if len(d.p.Secret) != volumeSecretBytes {
+		return nil, errors.New("the record of this order has no secret for the keys of its volumes")
+	}
+	key, err := hkdf.Key(sha256.New, d.p.Secret, lease[:], tagVolumeKey, messages.VolumeKeyBytes)
+	if err != nil {
+		return nil, fmt.Errorf("key of the volume: %w", err)
+	}
+	return key, nil
+}
+
+// volumeSecrets are what a machine needs for the volume of a lease, and keeps in memory.
+type volumeSecrets struct {
+	key    []byte
+	backup *messages.Backup
+}
+
+func (d *deal) volumeSecrets(lease solana.PublicKey) (v volumeSecrets, err error) {
+	if v.key, err = d.volumeKey(lease); err == nil {
+		v.backup, err = d.b.WithBackupSecrets(d.r.backup)
+	}
+	return v, err
+}
+
+// keepKey gives a machine the key of its volume again until the job runs or ctx ends. Error: *service.RefusedByNode.
+func (d *deal) keepKey(ctx context.Context, l market.Lease, v volumeSecrets) error {
+	t := time.NewTicker(keyEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		st, err := d.remote.deploy(ctx, l, d.r.job, nil, v, 0)
+		var refusal *service.RefusedByNode
+		if errors.As(err, &refusal) {
+			return refusal
+		}
+		if err == nil && st.State != messages.LeaseWaiting {
+			return nil
+		}
+	}
+}

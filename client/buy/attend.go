@@ -53,7 +53,9 @@ func (d *deal) attendOne(ctx context.Context, l market.Lease) (messages.LeaseSta
 	out := d.b.output(l, d.r.args.Nodes > 1)
 	inspected := d.inspecting(ctx, l, halt)
 	err := d.followUntilFailed(ctx, l, out)
-	err = errors.Join(err, out.Close())
+	if f, ok := out.(interface{ Flush() error }); ok {
+		err = errors.Join(err, f.Flush())
+	}
 	if bad := inspected(); bad != nil {
 		return messages.LeaseStatus{}, bad
 	}
@@ -111,15 +113,9 @@ func (d *deal) lastStatus(ctx context.Context, l market.Lease) messages.LeaseSta
 }
 
 // output is where the output of a lease's job goes.
-func (b *Buyer) output(l market.Lease, oneOfSeveral bool) io.WriteCloser {
+func (b *Buyer) output(l market.Lease, oneOfSeveral bool) io.Writer {
 	if b.o.Output == nil {
-		return discard{}
+		return io.Discard
 	}
 	return b.o.Output(l, oneOfSeveral)
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-
-func (discard) Close() error { return nil }

@@ -54,9 +54,9 @@ type Options struct {
 	Confirm func(context.Context, Offer) error
 	// Waiting is told what is waited for until stop is called. Nil for nothing.
 	Waiting func(Wait) (stop func())
-	// Output is where the output of a lease's job goes, which is closed at its end; one of several says whether the order has
-	// other leases. Nil discards it.
-	Output func(l market.Lease, oneOfSeveral bool) io.WriteCloser
+	// Output is where the output of a lease's job goes; oneOfSeveral: the order has others. A writer with Flush() error, such
+	// as a [bufio.Writer], is flushed at the output's end. Nil discards the output.
+	Output func(l market.Lease, oneOfSeveral bool) io.Writer
 }
 
 // Buyer buys for a customer. Its methods are safe for concurrent use.

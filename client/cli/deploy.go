@@ -72,23 +72,22 @@ func (s *session) buyer() (*buy.Buyer, error) {
 	return buy.New(s.ctx, o)
 }
 
-// confirmOffer asks whether an order is to be placed.
+// confirmOffer asks whether an order is to be placed. A server places several at once: what is agreed to is for this one.
 func (s *session) confirmOffer(_ context.Context, o buy.Offer) error {
-	return s.confirm("order    %s × %d×%s for %s at %s USDC per GPU-hour at most: %s USDC of the credits are reserved",
+	asked := *s
+	return asked.confirm("order    %s × %d×%s for %s at %s USDC per GPU-hour at most: %s USDC of the credits are reserved",
 		plural(int(o.Nodes), "node"), o.GPUs, o.Model, span(int64(o.Seconds)), o.MaxPrice, o.Cost)
 }
 
 // jobOutput is where the output of a lease's job goes: lines of several machines are marked with where they come from.
-func (s *session) jobOutput(l market.Lease, oneOfSeveral bool) io.WriteCloser {
-	p := &prefixed{w: s.output}
-	if oneOfSeveral {
-		p.prefix = "[" + short(l.Node) + "] "
+func (s *session) jobOutput(l market.Lease, oneOfSeveral bool) io.Writer {
+	if !oneOfSeveral {
+		return s.output
 	}
-	return p
+	return &prefixed{w: s.output, prefix: "[" + short(l.Node) + "] "}
 }
 
-// prefixed marks every line with where it comes from; without a prefix it writes what comes as it comes. Lines of several
-// machines do not mix.
+// prefixed marks every line with where it comes from. Lines of several machines do not mix.
 type prefixed struct {
 	w      io.Writer
 	prefix string
@@ -96,9 +95,6 @@ type prefixed struct {
 }
 
 func (p *prefixed) Write(b []byte) (int, error) {
-	if p.prefix == "" {
-		return p.w.Write(b)
-	}
 	p.rest = append(p.rest, b...)
 	for {
 		i := bytes.IndexByte(p.rest, '\n')
@@ -113,11 +109,12 @@ func (p *prefixed) Write(b []byte) (int, error) {
 	}
 }
 
-// Close writes a last line without a line break.
-func (p *prefixed) Close() error {
-	if len(p.rest) > 0 {
-		_, _ = p.w.Write([]byte(p.prefix + string(p.rest) + "\n"))
-		p.rest = nil
+// Flush writes a last line without a line break.
+func (p *prefixed) Flush() error {
+	if len(p.rest) == 0 {
+		return nil
 	}
-	return nil
+	_, err := p.w.Write([]byte(p.prefix + string(p.rest) + "\n"))
+	p.rest = nil
+	return err
 }

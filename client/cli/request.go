@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 // request is what the flags of deploy ask for.
@@ -25,7 +27,7 @@ func (s *session) request() (buy.Request, error) {
 	if s.cli.IsSet("network") { // its default is said in the help
 		r.Network = s.cli.String("network")
 	}
-	for _, fill := range []func(*buy.Request) error{s.numbers, s.environment, s.fillIn} {
+	for _, fill := range []func(*buy.Request) error{s.notEmpty, s.numbers, s.environment, s.fillIn} {
 		if err := fill(&r); err != nil {
 			return r, err
 		}
@@ -38,6 +40,20 @@ func (s *session) request() (buy.Request, error) {
 		r.SSHKeys, err = s.jobKeys()
 	}
 	return r, err
+}
+
+// notEmpty refuses values that are given and empty, such as those of a shell's variable that is not set.
+func (s *session) notEmpty(*buy.Request) (err error) {
+	for flag, read := range map[string]func() error{
+		flagVolume: func() error { _, err := messages.ParseVolume(""); return err },
+		flagBackup: func() error { _, err := buy.BucketFolder("", ""); return err },
+		"network":  func() error { return errors.New("say internet or none") },
+	} {
+		if s.cli.IsSet(flag) && s.cli.String(flag) == "" {
+			return usage(fmt.Sprintf("--%s: %v", flag, read()), "")
+		}
+	}
+	return nil
 }
 
 // numbers reads flags for which a zero that is given is not the default.

@@ -205,7 +205,7 @@ func TestPrefixedLines(t *testing.T) {
 		require.Equal(t, len(piece), n)
 	}
 	require.Equal(t, "[a] one\n[a] two\n[a] three\n", b.String())
-	require.NoError(t, p.Close())
-	require.NoError(t, p.Close())
+	require.NoError(t, p.Flush())
+	require.NoError(t, p.Flush())
 	require.Equal(t, "[a] one\n[a] two\n[a] three\n[a] rest\n", b.String())
 }

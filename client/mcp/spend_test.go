@@ -192,3 +192,9 @@ func TestFiguresReachTheOrder(t *testing.T) {
 	require.Len(t, s.asked, 1)
 	require.Equal(t, service.Figures{MinTOPS: "1200.5", MinBandwidth: "900", MinDown: 500, MinUp: 100}, s.asked[0].Figures)
 }
+
+// The budget counts all machines of a redundant order, which names them instead of nodes.
+func TestTheBudgetCountsAllMachinesOfARedundantOrder(t *testing.T) {
+	require.EqualValues(t, 3, quoteOf(serve.OrderRequest{Nodes: 1, Redundancy: 3}).Nodes)
+	require.EqualValues(t, 2, quoteOf(serve.OrderRequest{Nodes: 2}).Nodes)
+}

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/mcp"
+	"github.com/gantry-market/gantry/sdk/market"
+)
+
+// notInJSON are the fields of a purchase that the HTTP API and the tools of language models lack, and why.
+var notInJSON = map[string]string{
+	"Name":           "their idempotency key is the name",
+	"Rerun":          "the comparison of two runs needs somebody who waits for both",
+	"Migrate":        "nobody stays with a purchase of a server to bring the job to another machine",
+	"Detach":         "purchases of a server are detached",
+	"ReceiptEvery":   "purchases of a server are detached: keepers' reports settle them",
+	"Registry":       "docker's credentials are those of the person at the command line",
+	"Backup":         "the bucket's credentials are those of the person at the command line",
+	"BackupEndpoint": "as Backup",
+	"BackupEvery":    "as Backup",
+	"Restore":        "as Backup",
+}
+
+// flagsOf are command lines of deploy that set one field of a purchase each, and the field's value.
+var flagsOf = map[string]struct {
+	args []string
+	want any
+}{
+	"GPU": {[]string{"--gpu=H100"}, "H100"}, "Count": {[]string{"--count=2"}, uint8(2)}, "Nodes": {[]string{"--nodes=3"}, uint8(3)},
+	"Region": {[]string{"--region=us"}, "us"}, "MaxPrice": {[]string{"--max-price=2.5"}, "2.5"}, "Seconds": {[]string{"--minutes=2"}, uint32(120)},
+	"Image": {[]string{"--image=debian:12"}, "debian:12"}, "Command": {[]string{"--", "sleep", "1"}, []string{"sleep", "1"}},
+	"Env": {[]string{"--env=A=b"}, map[string]string{"A": "b"}}, "Network": {[]string{"--image=x", "--network=none"}, "none"},
+	"Volume": {[]string{"--image=x", "--volume=data:1GiB"}, "data:1GiB"}, "MinMemory": {[]string{"--min-vram=40"}, uint(40)},
+	"RunToCompletion": {[]string{"--job"}, true}, "AllowSimulated": {[]string{"--allow-simulated"}, true}, "Inspect": {[]string{"--inspect=always"}, "always"},
+	"MinTOPS": {[]string{"--min-tops=1.5"}, "1.5"}, "MinBandwidth": {[]string{"--min-bandwidth=900"}, "900"},
+	"MinDown": {[]string{"--min-down=100"}, uint32(100)}, "MinUp": {[]string{"--min-up=50"}, uint32(50)},
+	"MinUptime": {[]string{"--min-uptime=99"}, "99"}, "MinReputation": {[]string{"--min-reputation=90"}, "90"}, "MinTier": {[]string{"--min-tier=2"}, uint8(2)},
+	"Link": {[]string{"--link=nvlink"}, "nvlink"}, "Guaranteed": {[]string{"--guaranteed"}, true}, "SameSite": {[]string{"--same-site"}, true},
+	"Memory": {[]string{"--memory=512"}, uint64(512)}, "CPUs": {[]string{"--cpus=4"}, uint32(4)}, "Disk": {[]string{"--disk=1024"}, uint64(1024)},
+	"Redundancy": {[]string{"--redundancy=3"}, uint8(3)}, "Sealed": {[]string{"--sealed"}, true},
+	"AuctionSecs": {[]string{"--sealed", "--auction-secs=60"}, uint32(60)}, "RevealSecs": {[]string{"--sealed", "--reveal-secs=20"}, uint32(20)},
+	"Verify": {[]string{"--verify=never"}, "never"}, "Name": {[]string{"--name=train"}, "train"},
+	"Rerun": {[]string{"--rerun=So11111111111111111111111111111111111111112"}, "So11111111111111111111111111111111111111112"}, "Migrate": {[]string{"--migrate"}, true},
+	"Detach": {[]string{"--detach"}, true}, "ReceiptEvery": {[]string{"--receipt-every=9s"}, nine}, "Registry": {[]string{"--registry-credentials=token"}, "token"},
+	"Backup":         {[]string{"--image=x", "--volume=d:1GiB", "--backup=s3://b/f"}, "s3://b/f"},
+	"BackupEndpoint": {[]string{"--image=x", "--volume=d:1GiB", "--backup=s3://b/f", "--backup-endpoint=http://s3"}, "http://s3"},
+	"BackupEvery":    {[]string{"--image=x", "--volume=d:1GiB", "--backup=s3://b/f", "--backup-every=9s"}, nine},
+	"Restore":        {[]string{"--backup=s3://b/f", "--restore=" + strings.Repeat("ab", 32)}, strings.Repeat("ab", 32)},
+	"SSHKeys":        {[]string{"--image=x"}, nil}, // gantry's own at least
+	"Ports":          {[]string{"--template=vllm"}, nil},
+}
+
+const nine = 9_000_000_000 // as a time.Duration
+
+// Each field of a purchase has a flag, and is in the order of the HTTP API and in the tool of language models, or there is a
+// reason why not.
+func TestEveryInterfaceHasEveryFieldOfAPurchase(t *testing.T) {
+	api, tool := orderSchema(t), deploySchema(t)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[buy.Request]()) {
+		if f.Anonymous {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if why := notInJSON[f.Name]; why != "" {
+			require.Equal(t, "-", name, "%s is in JSON: remove the exception", f.Name)
+		} else {
+			require.True(t, api[name], "the HTTP order lacks %s", f.Name)
+			require.True(t, tool[name], "the tool lacks %s", f.Name)
+			require.NotEmpty(t, f.Tag.Get("doc"), f.Name)
+			require.NotEmpty(t, f.Tag.Get("jsonschema"), f.Name)
+		}
+		set, ok := flagsOf[f.Name]
+		require.True(t, ok, "no flag sets %s: give deploy one", f.Name)
+		r := requestOf(t, set.args...)
+		got := reflect.ValueOf(r).FieldByIndex(f.Index)
+		if set.want == nil {
+			require.False(t, got.IsZero(), f.Name)
+			continue
+		}
+		require.Equal(t, reflect.ValueOf(set.want).Convert(f.Type).Interface(), got.Interface(), f.Name)
+	}
+}
+
+// requestOf is what flags of deploy ask for; what is needed besides is added.
+func requestOf(t *testing.T, args ...string) (r buy.Request) {
+	t.Helper()
+	s := Streams{Out: io.Discard, Err: io.Discard}
+	app := New(s)
+	command := findCommand(app.Commands, "deploy")
+	command.Action = func(c *cli.Context) (err error) {
+		r, err = (&session{cli: c, ctx: t.Context()}).request()
+		return err
+	}
+	line := strings.Join(args, " ")
+	argv := append([]string{"gantry", "--state-dir=" + t.TempDir(), "deploy"}, args...)
+	switch {
+	case strings.HasPrefix(line, "--template"):
+		argv = append(argv, "--set=model=x", "--minutes=1")
+	case !strings.HasPrefix(line, "--gpu") && !strings.HasPrefix(line, "--minutes"):
+		argv = append([]string{argv[0], argv[1], argv[2], "--gpu=A100", "--minutes=1"}, args...)
+	case strings.HasPrefix(line, "--gpu"):
+		argv = append(argv, "--minutes=1")
+	default:
+		argv = append(argv, "--gpu=A100")
+	}
+	if !strings.Contains(line, "--image") && !strings.Contains(line, "-- ") && !strings.Contains(line, "--restore") && !strings.Contains(line, "--template") {
+		argv = append(argv, "--", "true")
+	}
+	require.NoError(t, app.RunContext(t.Context(), argv), "%q", argv)
+	return r
+}
+
+// orderSchema has the fields of the HTTP API's order. That the document is the server's is tested beside it.
+func orderSchema(t *testing.T) map[string]bool {
+	raw, err := os.ReadFile(filepath.Join("..", "serve", "testdata", "openapi.json"))
+	require.NoError(t, err)
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &doc))
+	return keysOf(doc.Components.Schemas["OrderRequest"].Properties)
+}
+
+// deploySchema has the fields of the tool that buys.
+func deploySchema(t *testing.T) map[string]bool {
+	budget, err := mcp.OpenBudget(filepath.Join(t.TempDir(), "mcp.db"), solana.PublicKey{1}, market.OneUSDC)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, budget.Close()) })
+	near, far := sdk.NewInMemoryTransports()
+	server, err := mcp.New(mcp.Options{Budget: budget}).Connect(t.Context(), far, nil)
+	require.NoError(t, err)
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), near, nil)
+	require.NoError(t, err)
+	defer func() {
+		require.NoError(t, client.Close())
+		_ = server.Wait()
+	}()
+	tools, err := client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	for _, tool := range tools.Tools {
+		if tool.Name == "deploy" {
+			raw, err := json.Marshal(tool.InputSchema)
+			require.NoError(t, err)
+			var schema struct{ Properties map[string]any }
+			require.NoError(t, json.Unmarshal(raw, &schema))
+			return keysOf(schema.Properties)
+		}
+	}
+	t.Fatal("no tool deploy")
+	return nil
+}
+
+func keysOf(all map[string]any) map[string]bool {
+	out := map[string]bool{}
+	for key := range all {
+		out[key] = true
+	}
+	return out
+}
+
+// A zero that is given is not the default: it is refused, as any other number that cannot be.
+func TestZerosAreRefused(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--count=0": "--count is 0", "--count=300": "--count is 300", "--nodes=0": "--nodes is 0", "--redundancy=0": "--redundancy is 0", "--redundancy=2": "--redundancy is 2",
+		"--auction-secs=0": "--auction-secs is 0", "--seconds=0": "the time is 0 seconds", "--min-tier=4": "out of range", "--min-down=many": "--min-down",
+	} {
+		app := New(Streams{Out: io.Discard, Err: io.Discard})
+		findCommand(app.Commands, "deploy").Action = func(c *cli.Context) error {
+			_, err := (&session{cli: c, ctx: t.Context()}).request()
+			return err
+		}
+		argv := []string{"gantry", "--state-dir=" + t.TempDir(), "deploy", "--gpu=A100", flag}
+		if flag != "--seconds=0" {
+			argv = append(argv, "--minutes=1")
+		}
+		err := app.RunContext(t.Context(), append(argv, "--", "true"))
+		require.ErrorContains(t, err, want)
+		require.Equal(t, ExitUsage, classify(err).Code, flag)
+	}
+}

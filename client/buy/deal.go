@@ -52,6 +52,9 @@ type Outcome struct {
 // continues where an earlier call ended, also one of another process. What came of it is known together with an error where
 // a job failed, or an earlier call has ended it.
 func (b *Buyer) Buy(ctx context.Context, r Request) (*Outcome, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
 	mk, err := b.market(ctx)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ const (
 	// maxMemoryGiB and maxTier bound what may be asked of a node.
 	maxMemoryGiB = 1 << 20
 	maxTier      = 3
+	maxMbps      = 1 << 30
 )
 
 // requirement is what the order asks of its nodes.
@@ -22,6 +23,14 @@ func (r *Request) requirement(model uint16) (market.Requirement, error) {
 	out.Region = market.Text16(r.Region)
 	if r.MinMemory > maxMemoryGiB || r.MinTier > maxTier {
 		return out, usage(fmt.Sprintf("--min-vram %d or --min-tier %d is out of range", r.MinMemory, r.MinTier), "memory in GiB; tiers are 0 to 3")
+	}
+	for _, f := range []struct {
+		flag string
+		mbps uint32
+	}{{"min-down", r.MinDown}, {"min-up", r.MinUp}} {
+		if f.mbps > maxMbps {
+			return out, usage(fmt.Sprintf("--%s is %d Mbit/s", f.flag, f.mbps), fmt.Sprintf("give %d at most", maxMbps))
+		}
 	}
 	out.MinVramMib, out.MinTier = service.MemoryMiB(uint64(r.MinMemory)), r.MinTier
 	var err error

@@ -39,14 +39,11 @@ type terms struct {
 	request Request
 }
 
-// terms resolves a request. All of it is checked before a transaction is sent.
+// terms resolves a request that was checked. All of it is known before a transaction is sent.
 func (b *Buyer) terms(ctx context.Context, v *view.View, r Request) (terms, error) {
 	t := terms{ports: r.Ports}
 	if r.Inspect != "" && r.Inspect != Never && r.Detach && !b.o.Inspects {
 		return t, usage("--inspect measures while the command attends the lease", "leave --detach out, or measure later with: gantry verify LEASE --beside-job")
-	}
-	if err := r.Check(); err != nil {
-		return t, err
 	}
 	var err error
 	if t.model, err = service.ModelNamed(v, r.GPU); err != nil {

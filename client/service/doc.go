@@ -1,4 +1,4 @@
-// Package service is what Gantry's interfaces do: searching offers, looking at leases and at the market, and saying what
-// went wrong. The command line and the HTTP API are thin on top of it, so both answer with the same documents and the
-// same errors.
+// Package service is what Gantry's interfaces read: offers, leases and the market, and failures with their advice. The
+// command line, the HTTP API and the tools for language models answer with the same documents and the same errors. What
+// they buy they buy with client/buy.
 package service

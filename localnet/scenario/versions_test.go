@@ -39,7 +39,7 @@ var nextMinor = []edit{
 	{"sdk/messages/report.go", "type StatementsAnswer struct {\n", "type StatementsAnswer struct {\n" + optional},
 	{"sdk/messages/lease.go", "type DeployRequest struct {\n", "type DeployRequest struct {\n" + optional},
 	{"agent/challenge/challenge.go", "resp := messages.ChallengeResponse{", `resp := messages.ChallengeResponse{Later: "answer", `},
-	{"client/cli/remote.go", "req := messages.DeployRequest{", `req := messages.DeployRequest{Later: "deploy", `},
+	{"client/buy/remote.go", "req := messages.DeployRequest{", `req := messages.DeployRequest{Later: "deploy", `},
 	{"keeper/gossip/statements.go", "m := messages.StatementsAnswer{", `m := messages.StatementsAnswer{Later: "gossip", `},
 	{"keeper/check/asker.go", "\tresp, err := p2p.Call[", `	req.Later = "question"
 	later := p2p.Protocol{ID: "/gantry/later", Since: messages.Minor, Timeout: 5 * time.Second}

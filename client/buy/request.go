@@ -2,6 +2,7 @@ package buy
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/gantry-market/gantry/client/service"
@@ -114,11 +115,11 @@ func (r *Request) Fill(j *template.Job) error {
 	if r.Seconds == 0 {
 		r.Seconds = j.Try.Minutes * 60
 	}
-	env := map[string]string{}
-	for _, from := range []map[string]string{j.Env, r.Env} {
-		for name, value := range from {
-			env[name] = value
-		}
+	env := maps.Clone(j.Env)
+	if env == nil {
+		env = r.Env
+	} else {
+		maps.Copy(env, r.Env)
 	}
 	r.Env = env
 	return nil

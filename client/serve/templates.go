@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/template"
 )
 
@@ -93,22 +94,12 @@ func orderOf(t *template.Template, o TemplateOrder) (OrderRequest, template.Job,
 	if err != nil {
 		return OrderRequest{}, j, failed(err)
 	}
-	r := OrderRequest{
-		GPU: o.GPU, Count: max(o.Count, j.GPUs), Region: o.Region, MaxPrice: o.MaxPrice, Seconds: o.Seconds, Image: or(o.Image, j.Image), Command: j.Command, Env: j.Env,
-		Network: or(o.Network, j.Network), Volume: or(o.Volume, j.Volume), MinMemory: j.MemoryGiB, Ports: j.Ports, RunToCompletion: j.ToEnd, AllowSimulated: o.AllowSimulated, Inspect: o.Inspect,
+	r := buy.Request{
+		GPU: o.GPU, Count: max(o.Count, j.GPUs), Region: o.Region, MaxPrice: o.MaxPrice, Seconds: o.Seconds, Image: o.Image, Network: o.Network, Volume: o.Volume,
+		AllowSimulated: o.AllowSimulated, Inspect: o.Inspect,
 	}
-	if r.GPU == "" {
-		r.GPU, r.MaxPrice = j.Try.GPU, or(r.MaxPrice, j.Try.MaxPrice)
+	if err := r.Fill(&j); err != nil {
+		return OrderRequest{}, j, failed(err)
 	}
-	if r.Seconds == 0 {
-		r.Seconds = j.Try.Minutes * 60
-	}
-	return r, j, nil
-}
-
-func or(text, otherwise string) string {
-	if text != "" {
-		return text
-	}
-	return otherwise
+	return OrderRequest(r), j, nil
 }

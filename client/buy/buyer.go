@@ -48,7 +48,7 @@ type Options struct {
 	DryRun bool
 	Log    zerolog.Logger
 
-	// OnEvent hears each step; calls do not overlap. Nil for nothing.
+	// OnEvent hears each step; calls do not overlap, and must not call the buyer. Nil for nothing.
 	OnEvent func(Event)
 	// Confirm agrees to an order before anything is sent, or is the error that ends the purchase. Nil agrees.
 	Confirm func(context.Context, Offer) error

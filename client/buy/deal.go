@@ -55,6 +55,9 @@ func (b *Buyer) Buy(ctx context.Context, r Request) (*Outcome, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	if err := b.canAttend(); err != nil {
+		return nil, err
+	}
 	mk, err := b.market(ctx)
 	if err != nil {
 		return nil, err

@@ -118,11 +118,19 @@ func (o Dialling) join(ctx context.Context) (n *p2p.Node, leave func(), err erro
 	return n, func() { _ = n.Close() }, nil
 }
 
+// canAttend is an error for a wallet that signs transactions alone.
+func (b *Buyer) canAttend() error {
+	if b.o.Key != nil {
+		return nil
+	}
+	return usage("--sign-with signs transactions alone, and this command signs more: receipts, or what machines are asked",
+		"use a key file, or a session key: gantry session add, with --sign-with, then --session")
+}
+
 // dial joins the network as the buyer.
 func (b *Buyer) dial(ctx context.Context, v *view.View) (*Remote, error) {
-	if b.o.Key == nil {
-		return nil, usage("--sign-with signs transactions alone, and this command signs more: receipts, or what machines are asked",
-			"use a key file, or a session key: gantry session add, with --sign-with, then --session")
+	if err := b.canAttend(); err != nil {
+		return nil, err
 	}
 	return Dial(ctx, Dialling{Client: b.client, Key: b.o.Key, Shared: b.o.Network, Log: b.log}, v)
 }

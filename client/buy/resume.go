@@ -16,6 +16,9 @@ import (
 
 // Resume continues a purchase of this folder, and attends it also where it was begun with Detach.
 func (b *Buyer) Resume(ctx context.Context, order solana.PublicKey) (*Outcome, error) {
+	if err := b.canAttend(); err != nil {
+		return nil, err
+	}
 	mk, err := b.market(ctx)
 	if err != nil {
 		return nil, err

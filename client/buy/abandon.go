@@ -17,8 +17,8 @@ import (
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
-// Abandon ends what the purchases of a name have come to: an order that waits is cancelled, a lease that runs is ended. An
-// error says that it is not over yet; then it is to be repeated.
+// Abandon ends what the purchases of a name have come to: an order that waits is cancelled, a lease that runs is
+// ended. An error says that it is not over yet; then it is to be repeated.
 func (b *Buyer) Abandon(ctx context.Context, name string) error {
 	all, err := b.folder.All()
 	found := false
@@ -130,8 +130,8 @@ func (b *Buyer) leftover(ctx context.Context, e txm.Entry) (open bool, err error
 	return open, err
 }
 
-// LeftoverOf is the fate of one transaction of an earlier process, nil where nothing is left of it; open means that it may
-// still take effect.
+// LeftoverOf is the fate of one transaction of an earlier process, nil where nothing is left of it; open means that it
+// may still take effect.
 func LeftoverOf(ctx context.Context, c *chain.Client, e txm.Entry) (l *Leftover, open bool, err error) {
 	if e.Current == nil || e.State.Terminal() {
 		return nil, false, nil

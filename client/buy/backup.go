@@ -95,8 +95,8 @@ func (r *Request) bucket() (*messages.Backup, error) {
 	return b, nil
 }
 
-// BucketFolder is a folder of a bucket, s3://BUCKET/FOLDER, on Amazon's server or the one of an URL. Its region is that of
-// AWS_REGION.
+// BucketFolder is a folder of a bucket, s3://BUCKET/FOLDER, on Amazon's server or the one of an URL. Its region is
+// that of AWS_REGION.
 func BucketFolder(text, endpoint string) (*messages.Backup, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "s3" {
@@ -133,8 +133,8 @@ func (b *Buyer) WithBackupSecrets(to *messages.Backup) (*messages.Backup, error)
 // BackupKeyFile is the file of what the keys of backups of a folder's wallet are made of.
 func BackupKeyFile(f *purchase.Folder) string { return filepath.Join(f.Dir(), fileBackups) }
 
-// backupSecret is what the keys of the wallet's backups are made of; the first command that needs it makes it. Without it no
-// snapshot can be read.
+// backupSecret is what the keys of the wallet's backups are made of; the first command that needs it makes it. Without
+// it no snapshot can be read.
 func (b *Buyer) backupSecret() ([]byte, error) {
 	path := BackupKeyFile(b.folder)
 	raw, err := os.ReadFile(path)

@@ -42,8 +42,8 @@ func (r terms) rerun() solana.PublicKey {
 	return r.first.Order
 }
 
-// begin finds the purchase that the request is about: the one of its name, if an earlier call has begun it, or a new one.
-// Nothing is stored yet.
+// begin finds the purchase that the request is about: the one of its name, if an earlier call has begun it, or a new
+// one. Nothing is stored yet.
 func (b *Buyer) begin(ctx context.Context, v *view.View, mk market.Market, r terms) (*deal, error) {
 	asks, err := r.fingerprint()
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *Buyer) begin(ctx context.Context, v *view.View, mk market.Market, r ter
 	}
 }
 
-// releasedUnless lets others work on a purchase with which no deal goes on.
+// releasedUnless lets others work on a purchase that no deal continues.
 func releasedUnless(d *deal, held *purchase.Held, err error) error {
 	if d != nil {
 		return err

@@ -30,8 +30,8 @@ type Options struct {
 	Client *chain.Client
 	// Service answers about the market; nil for one of the client.
 	Service *service.Service
-	// Key signs receipts and is the customer's identity in the network. It also signs transactions, unless there is a Wallet.
-	// Without it nothing can be handed to a machine.
+	// Key signs receipts and is the customer's identity in the network. It also signs transactions, unless there is a
+	// Wallet. Without it nothing can be handed to a machine.
 	Key solana.PrivateKey
 	// Wallet signs transactions; nil for Key.
 	Wallet txm.Signer
@@ -54,8 +54,8 @@ type Options struct {
 	Confirm func(context.Context, Offer) error
 	// Waiting is told what is waited for until stop is called. Nil for nothing.
 	Waiting func(Wait) (stop func())
-	// Output is where the output of a lease's job goes; oneOfSeveral: the order has others. A writer with Flush() error, such
-	// as a [bufio.Writer], is flushed at the output's end. Nil discards the output.
+	// Output is where the output of a lease's job goes; oneOfSeveral: the order has others. A writer with Flush() error,
+	// such as a [bufio.Writer], is flushed at the output's end. Nil discards the output.
 	Output func(l market.Lease, oneOfSeveral bool) io.Writer
 }
 
@@ -161,8 +161,8 @@ func (b *Buyer) scope(customer solana.PublicKey, also ...chain.Filter) watch.Sco
 	return ScopeOf(b.folder, customers, also...)
 }
 
-// ScopeOf is the scope of the orders and leases of customers, and of those for whom a folder has purchases, with what belongs
-// to them.
+// ScopeOf is the scope of the orders and leases of customers, and of those for whom a folder has purchases, with what
+// belongs to them.
 func ScopeOf(f *purchase.Folder, customers []solana.PublicKey, also ...chain.Filter) watch.Scope {
 	if f != nil {
 		all, _ := f.All() // a list of purchases says which cannot be read

@@ -49,8 +49,8 @@ type Outcome struct {
 }
 
 // Buy brings a purchase to its end, or to running leases where the request says Detach. The one of the request's name
-// continues where an earlier call ended, also one of another process. What came of it is known together with an error where
-// a job failed, or an earlier call has ended it.
+// continues where an earlier call ended, also one of another process. What came of it is known together with an error
+// where a job failed, or an earlier call has ended it.
 func (b *Buyer) Buy(ctx context.Context, r Request) (*Outcome, error) {
 	if err := r.Check(); err != nil {
 		return nil, err

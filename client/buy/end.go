@@ -122,8 +122,8 @@ func (b *Buyer) MayExtend(ctx context.Context, l *market.Lease, seconds uint32) 
 	return nil
 }
 
-// Extend pays for more time of a lease that runs. key stands for the extension in the manager's store: repeated it is not
-// paid again, and for another one it is refused.
+// Extend pays for more time of a lease that runs. key stands for the extension in the manager's store: repeated it is
+// not paid again, and for another one it is refused.
 func (b *Buyer) Extend(ctx context.Context, m *txm.Manager, key string, lease solana.PublicKey, seconds uint32) (service.Lease, error) {
 	v, err := b.service.Snapshot(ctx, view.With(nil, lease))
 	if err != nil {

@@ -129,8 +129,8 @@ func refusedJob(l market.Lease, refusal *service.RefusedByNode) error {
 // renewEvery is less than a token lives at any known registry.
 const renewEvery = 40 * time.Second
 
-// renewCredential gives the machine fresh tokens while it fetches the image, because a large one takes longer than a token
-// lives. Failures are left to the machine, which tells the customer what its registry says.
+// renewCredential gives the machine fresh tokens while it fetches the image, because a large one takes longer than a
+// token lives. Failures are left to the machine, which tells the customer what its registry says.
 func (d *deal) renewCredential(ctx context.Context, l market.Lease, volume volumeSecrets) {
 	t := time.NewTicker(renewEvery)
 	defer t.Stop()

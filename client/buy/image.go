@@ -33,9 +33,9 @@ func checkRegistry(mode string) error {
 	return nil
 }
 
-// resolveImage returns the reference with the digest of what its registry has under it now, so that the order names what
-// runs. It asks as a stranger does; only for an image that is not there for everyone, and only where the machine may be
-// given a credential, it asks with those of the docker command.
+// resolveImage returns the reference with the digest of what its registry has under it now, so that the order names
+// what runs. It asks as a stranger does; only for an image that is not there for everyone, and only where the machine
+// may be given a credential, it asks with those of the docker command.
 func resolveImage(ctx context.Context, image, mode string) (string, error) {
 	ref, err := name.ParseReference(image)
 	if err != nil {
@@ -81,8 +81,8 @@ func imageFailure(image, mode string, ref name.Reference, err error) error {
 	return network(fmt.Sprintf("the registry %s does not say what image %s is", ref.Context().RegistryStr(), image), "nothing was bought; try again", err)
 }
 
-// registryCredential returns what a machine needs to fetch an image: nothing where it is there for everyone. A token opens
-// one repository for reading and ends by itself; the password behind it stays here.
+// registryCredential returns what a machine needs to fetch an image: nothing where it is there for everyone. A token
+// opens one repository for reading and expires; the password behind it stays here.
 func registryCredential(ctx context.Context, image, mode string) (*messages.RegistryCredential, error) {
 	if mode == sendNothing || image == "" {
 		return nil, nil

@@ -36,8 +36,8 @@ func TestImagesThatCannotRunAreRefusedBeforeTheOrder(t *testing.T) {
 	}
 }
 
-// A machine of a stranger gets a token for one repository, and a password only where there is nothing else and the customer
-// says so. Nothing is sent for an image that is there for everyone.
+// A machine of a stranger gets a token for one repository, and a password only where there is nothing else and the
+// customer says so. Nothing is sent for an image that is there for everyone.
 func TestClosedRegistries(t *testing.T) {
 	private := imagetest.Image(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.File("secret", "x")))
 	for _, tokens := range []bool{true, false} {

@@ -25,8 +25,8 @@ const (
 	inspectSlack = 2 * time.Second
 )
 
-// inspecting inspects a lease beside what the caller does. The returned function ends that and returns what is to be
-// said of the machine; nil for one that has passed, or was not inspected.
+// inspecting inspects a lease while the caller does other work. The returned function ends that and returns what is to
+// be said of the machine; nil for one that has passed, or was not inspected.
 func (d *deal) inspecting(ctx context.Context, l market.Lease, halt func()) func() error {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan error, 1)
@@ -42,8 +42,8 @@ func (d *deal) inspecting(ctx context.Context, l market.Lease, halt func()) func
 	}
 }
 
-// inspectLater has the machine measured beside the job at the second of the lease that was drawn, if the lease was drawn
-// at all. Error: *badMachine, after the lease was ended, or why it could not be.
+// inspectLater measures the machine while its job runs, at the second of the lease that was drawn, if the lease was
+// drawn at all. Error: *badMachine, after the lease was ended, or why it could not be.
 func (d *deal) inspectLater(ctx context.Context, l market.Lease, halt func()) error {
 	why, err := d.inspectOnce(ctx, l)
 	switch {
@@ -107,7 +107,7 @@ func drawnFor(mode string, simulated bool, drawn byte) bool {
 	return false
 }
 
-// takes is how long a measurement beside a job takes at most, if the machine is honest.
+// takes is how long a measurement while a job runs takes at most, if the machine is honest.
 func (m *Measurement) takes() time.Duration {
 	var longest time.Duration
 	for _, g := range m.Lease.GPUs {
@@ -137,8 +137,8 @@ func drawWait(left time.Duration) (time.Duration, error) {
 	return time.Duration(n.Int64()), nil
 }
 
-// inspect measures a machine while its job runs, and says what it finds. why is why it does not pass; nil also where the job
-// has left it no memory, which a machine cannot be blamed for.
+// inspect measures a machine while its job runs, and says what it finds. why is why it does not pass; nil also where
+// the job has left it no memory, which a machine cannot be blamed for.
 func (d *deal) inspect(ctx context.Context, l market.Lease, m *Measurement) (why, err error) {
 	found, why, err := m.inspect(ctx, d.remote)
 	switch {
@@ -154,8 +154,8 @@ func (d *deal) inspect(ctx context.Context, l market.Lease, m *Measurement) (why
 	return nil, nil
 }
 
-// inspect measures a machine beside its job. found is that it has passed, has failed, or that nothing is known, and why is
-// why it has not passed. Error: of ctx.
+// inspect measures a machine while its job runs. found is that it has passed, has failed, or that nothing is known,
+// and why is why it has not passed. Error: of ctx.
 func (m *Measurement) inspect(ctx context.Context, r *Remote) (found string, why, err error) {
 	m.Lease.Beside, m.Promise.Least = true, inspectedShare
 	for i := range inspectTries {

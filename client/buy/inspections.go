@@ -17,8 +17,9 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
-// Inspections measures machines of leases that a server has bought, as an attended purchase does for its own,
-// and knows what it has found. That is stored with each purchase, so that a server that is killed goes on with what is due.
+// Inspections measures machines of leases that a server has bought, as an attended purchase does for its own, and
+// knows what it has found. That is stored with each purchase, so that a server that was killed continues with what is
+// due.
 type Inspections struct {
 	ctx context.Context // of the server
 	wg  sync.WaitGroup
@@ -62,7 +63,7 @@ func (i *Inspections) Bought(b *Buyer, mode string, leases []service.Lease) erro
 	return nil
 }
 
-// take goes on with what is stored of a lease, or draws whether it is inspected, and stores that.
+// take continues with what is stored of a lease, or draws whether it is inspected, and stores that.
 func (i *Inspections) take(b *Buyer, mode string, l *service.Lease) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -102,7 +103,7 @@ func (i *Inspections) begin(b *Buyer, l *service.Lease, x service.Inspection) {
 	i.wg.Go(func() {
 		x := i.inspect(b, l)
 		if i.ctx.Err() != nil && x.State != service.InspectionPassed && x.State != service.InspectionFailed {
-			return // the next server goes on
+			return // the next server continues
 		}
 		x.At = time.Now().Unix()
 		if err := store(b, l, &x); err != nil {
@@ -114,8 +115,8 @@ func (i *Inspections) begin(b *Buyer, l *service.Lease, x service.Inspection) {
 	})
 }
 
-// Resume continues with the inspections that a server before has left: of each detached purchase of the buyer's folder that
-// was to be inspected, and whose name is one of this server's.
+// Resume continues with the inspections that a server before has left: of each detached purchase of the buyer's folder
+// that was to be inspected, and whose name is one of this server's.
 func (i *Inspections) Resume(ctx context.Context, b *Buyer, ours func(name string) bool) error {
 	all, err := b.folder.All()
 	if err != nil { // those that can be read go on
@@ -251,7 +252,7 @@ func (i *Inspections) end(b *Buyer, l *service.Lease) string {
 	return fmt.Sprintf("; the lease could not be ended, and is billed: %v", err)
 }
 
-// store stores what is known of a lease's inspection beside its purchase.
+// store stores what is known of a lease's inspection next to its purchase.
 func store(b *Buyer, l *service.Lease, x *service.Inspection) error {
 	order, lease, err := keysOf(l)
 	if err != nil {

@@ -46,8 +46,8 @@ func MeasurementOf(v *view.View, mk market.Market, l market.Lease) (*Measurement
 	return m, nil
 }
 
-// promiseOf is what a node's record promises of each of its GPUs: the figures of the class whose terms it has accepted, and its
-// own last ones where they are more.
+// promiseOf is what a node's record promises of each of its GPUs: the figures of the class whose terms it has
+// accepted, and its own last ones where they are more.
 func promiseOf(n *market.Node) measure.Promise {
 	return measure.Promise{Operations: 1e9 * float64(max(n.MinOperations, n.Operations)), Bandwidth: 1e6 * float64(max(n.MinBandwidth, n.Bandwidth))}
 }

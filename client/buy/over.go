@@ -15,7 +15,7 @@ import (
 const viewLag = 15 * time.Second
 
 // overOnChain says how a lease ended, and what it costs, whose machine takes no job because it is over. A command that
-// died may have brought the job: nothing is wrong then, and the caller goes on with what the job has left.
+// died may have brought the job: nothing is wrong then, and the caller continues with what the job has left.
 func (d *deal) overOnChain(ctx context.Context, l market.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, viewLag)
 	defer cancel()

@@ -99,8 +99,8 @@ func (d *deal) checkNodes() error {
 		d.r.model.ModelName(), d.r.args.Nodes, service.Unfit(why)), advice)
 }
 
-// place sends the order, unless an earlier command has. Order, nonce and job are stored before anything is sent: whoever
-// goes on with the purchase sends the same order, of which there can be one.
+// place sends the order, unless an earlier command has. Order, nonce and job are stored before anything is sent:
+// whoever goes on with the purchase sends the same order, of which there can be one.
 func (d *deal) place() error {
 	if d.p.Stage != purchase.Intended {
 		return nil

@@ -45,8 +45,8 @@ type Remote struct {
 	close   func()
 }
 
-// Network is a membership of the network that several calls share. A machine keeps one connection of a key: a second member
-// with it would break the streams of the first.
+// Network is a membership of the network that several calls share. A machine keeps one connection of a key: a second
+// member with it would break the streams of the first.
 type Network struct {
 	mu   sync.Mutex
 	node *p2p.Node
@@ -69,8 +69,8 @@ type Dialling struct {
 	Log    zerolog.Logger
 }
 
-// Dial joins the network as the customer and learns the keepers' addresses from a view with keepers. The caller closes what
-// it returns.
+// Dial joins the network as the customer and learns the keepers' addresses from a view with keepers. The caller closes
+// what it returns.
 func Dial(ctx context.Context, o Dialling, v *view.View) (*Remote, error) {
 	n, leave, err := o.join(ctx)
 	if err != nil {
@@ -173,9 +173,9 @@ func (r *Remote) Reach(ctx context.Context, key solana.PublicKey) error {
 	}
 }
 
-// understood returns an error if the keepers that answer speak another major version of the messages. Machines would not
-// understand this program either: a lease would begin, and cost money, without its job. One keeper that understands it
-// is enough, since others may lie.
+// understood returns an error if the keepers that answer speak another major version of the messages. Machines would
+// not understand this program either: a lease would begin, and cost money, without its job. One keeper that
+// understands it is enough, since others may lie.
 func (r *Remote) understood(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
@@ -204,8 +204,8 @@ func Call[Req, Resp any](ctx context.Context, r *Remote, node solana.PublicKey, 
 	return p2p.Call[Req, Resp](ctx, r.Net, node, p, req)
 }
 
-// deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends. Grants that were issued
-// until revoked are void there.
+// deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends. Grants that were
+// issued until revoked are void there.
 func (r *Remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec, c *messages.RegistryCredential, v volumeSecrets, revoked int64) (messages.LeaseStatus, error) {
 	req := messages.DeployRequest{Version: messages.Version, Lease: l.Address, Job: job, Registry: c, VolumeKey: v.key, Backup: v.backup, RevokedUntil: revoked}
 	for {

@@ -25,9 +25,9 @@ const (
 	DefaultReceiptEvery = 3 * time.Second
 )
 
-// Request is what a customer asks for. It is the one list of what a purchase can say: the order of the HTTP API and the tool
-// of language models are this struct, and each field has a flag of gantry deploy. A zero field means its default. Fields
-// that JSON leaves out need somebody at the command line; a test names the reason for each.
+// Request is what a customer asks for. It is the one list of what a purchase can say: the order of the HTTP API and
+// the tool of language models are this struct, and each field has a flag of gantry deploy. A zero field means its
+// default. Fields that JSON leaves out need somebody at the command line; a test names the reason for each.
 type Request struct {
 	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model, or part of its name" jsonschema:"GPU model, or part of its name"`
 	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs on each node" jsonschema:"GPUs on each node, 1 to 8; 1 by default"`
@@ -63,8 +63,8 @@ type Request struct {
 	RevealSecs    uint32   `json:"revealSeconds,omitempty" minimum:"5" maximum:"3600" doc:"For reveals of a sealed order; 15 by default" jsonschema:"seconds for reveals of a sealed order; 15 by default"`
 	Verify        string   `json:"verify,omitempty" enum:"auto,always,never" doc:"Measure the machine before it is paid, while it fetches the image: auto (the default) if its figure is old, and one lease in eight. A lease whose machine does not pass is ended" jsonschema:"auto (the default), always or never: measure the machine before it is paid; a lease whose machine does not pass is ended"`
 
-	// Name of the purchase: a repeated request with it continues what was begun, and buys nothing twice. HTTP and the tools
-	// have their idempotency key for it.
+	// Name of the purchase: a repeated request with it continues what was begun, and buys nothing twice. HTTP and the
+	// tools have their idempotency key for it.
 	Name string `json:"-"`
 	// Rerun is the redundant order whose job is run again on machines of other owners, and compared.
 	Rerun string `json:"-"`
@@ -125,7 +125,8 @@ func (r *Request) Fill(j *template.Job) error {
 	return nil
 }
 
-// Check reports what is wrong with a request, as far as that is known without asking anyone. Error: a [service.Failure].
+// Check reports what is wrong with a request, as far as that is known without asking anyone. Error: a
+// [service.Failure].
 func (r *Request) Check() error {
 	if len(r.Command) == 0 && r.Image == "" && r.Restore == "" {
 		return usage("there is no command to run", "write it after --, such as: gantry deploy --gpu A100 --minutes 10 -- python train.py")

@@ -88,7 +88,7 @@ func TestATemplateFillsWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, (&Request{Command: []string{"other"}}).Fill(&j), "a template says what runs")
 }
 
-// A suspended container goes on as it was: what the request says otherwise is refused, and more room is not.
+// A suspended container continues as it was: what the request says otherwise is refused, and more room is not.
 func TestASuspendedContainerGoesOnAsItWas(t *testing.T) {
 	c := snapshot.Container{Image: "debian@sha256:1", Command: []string{"work"}, Memory: 512 << 20}
 	c.Volume = messages.Volume{Name: "data", MiB: 1024, Path: "/data"}

@@ -71,9 +71,9 @@ func (d *deal) readFirst() (err error) {
 	return err
 }
 
-// checkFresh looks whether all machines of a second run are of others than those of the first, before the job is brought
-// to any. The program has no field for machines that are not wanted: keepers leave out those whose leases for the same job
-// are still on chain.
+// checkFresh looks whether all machines of a second run are of others than those of the first, before the job is
+// brought to any. The program has no field for machines that are not wanted: keepers leave out those whose leases for
+// the same job are still on chain.
 func (d *deal) checkFresh() error {
 	if d.r.first == nil {
 		return nil

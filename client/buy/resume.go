@@ -76,8 +76,8 @@ func Standing(v *view.View, p *purchase.Purchase) string {
 	return o.State().String()
 }
 
-// Unattended are the leases of a customer that have no job, because the process that would have brought it died, and orders
-// that wait: leases are billed from their start on, with or without a job.
+// Unattended are the leases of a customer that have no job, because the process that would have brought it died, and
+// orders that wait: leases are billed from their start on, with or without a job.
 func (b *Buyer) Unattended(v *view.View, customer solana.PublicKey) []Unattended {
 	return UnattendedIn(b.folder, b.purchases(), v, customer)
 }
@@ -129,7 +129,7 @@ func (d *deal) toAttend(all []market.Lease) []market.Lease {
 	return live
 }
 
-// expected is how many leases of an awarded order the view must show before the command goes on.
+// expected is how many leases of an awarded order the view must show before the purchase continues.
 func (d *deal) expected(o *market.Order) int {
 	if d.fresh {
 		return int(d.r.args.Nodes)

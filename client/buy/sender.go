@@ -34,8 +34,8 @@ func (b *Buyer) sender() *Sender {
 	return &Sender{Client: b.client, Signer: b.signer, Fees: b.o.Fees, Log: b.log, Waiting: b.waiting}
 }
 
-// Open opens a transaction manager on a store of its own. Outcomes are kept for a time; 0 for the manager's default. The
-// returned function closes both; keep leaves the file.
+// Open opens a transaction manager on a store of its own. Outcomes are kept for a time; 0 for the manager's default.
+// The returned function closes both; keep leaves the file.
 func (s *Sender) Open(ctx context.Context, path string, retain time.Duration) (m *txm.Manager, closeBoth func(keep bool), err error) {
 	m, end, err := s.OpenFor(ctx, path, txm.Options{Keys: txm.NewKeys(s.Signer), Payer: s.Signer.PublicKey(), Retain: retain})
 	if err != nil {

@@ -32,7 +32,8 @@ const (
 	suspendPoll = 300 * time.Millisecond
 	// protocolTime is how long a machine may not know the protocol: an agent that starts anew answers before it does.
 	protocolTime = 10 * time.Second
-	// checkpointTime is how long the machine may take to put the snapshot's hash on chain before the lease is ended without.
+	// checkpointTime is how long the machine may take to put the snapshot's hash on chain before the lease is ended
+	// without.
 	checkpointTime = 15 * time.Second
 )
 

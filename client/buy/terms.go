@@ -90,8 +90,8 @@ func (t *terms) order() {
 	r := &t.request
 	t.args.Duration, t.args.GPUsPerNode, t.args.Nodes = r.Seconds, r.Count, r.Nodes
 	t.args.RunToCompletion = r.RunToCompletion
-	// A moved lease costs money from its start on, and a client must bring the job to the new machine: so a lease moves only
-	// where the request says so, and only while the purchase is attended.
+	// A moved lease costs money from its start on, and a client must bring the job to the new machine: so a lease moves
+	// only where the request says so, and only while the purchase is attended.
 	t.args.NoMigration = !r.Migrate
 	if r.Sealed {
 		t.args.Sealed, t.auction, t.reveal = true, r.AuctionSecs, r.RevealSecs
@@ -171,8 +171,8 @@ func (b *Buyer) isolated(ctx context.Context, job messages.JobSpec) error {
 	return usage("machines run a command without an image on local networks only, because nothing isolates it", "name an --image, such as --image debian:12")
 }
 
-// salt is that of the job: a new one, or for a second run that of the first, since both are for one digest. Only the machine
-// on which the first run was ordered knows it.
+// salt is that of the job: a new one, or for a second run that of the first, since both are for one digest. Only the
+// machine on which the first run was ordered knows it.
 func (b *Buyer) salt(first solana.PublicKey) ([]byte, error) {
 	if first.IsZero() {
 		salt := make([]byte, messages.SaltBytes)

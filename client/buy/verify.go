@@ -66,8 +66,8 @@ func drawByte() (byte, error) {
 	return b[0], nil
 }
 
-// verifies reports whether auto measures a lease of a node in a period, with a byte that is drawn. Simulated GPUs have nothing to
-// show.
+// verifies reports whether auto measures a lease of a node in a period, with a byte that is drawn. Simulated GPUs have
+// nothing to show.
 func verifies(n *market.Node, period uint64, drawn byte) bool {
 	switch {
 	case n.Spec.Simulated == 1:
@@ -78,9 +78,9 @@ func verifies(n *market.Node, period uint64, drawn byte) bool {
 	return drawn%drawnOneIn == 0
 }
 
-// startOne has a lease's machine measured if that is wanted, brings the job, and waits until it runs. The job is brought when the
-// machine has begun to measure, so that it fetches the image meanwhile; an honest one starts the lease, and the bill, when its
-// customer has the result. Error: *badMachine, after the lease was ended.
+// startOne has a lease's machine measured if that is wanted, brings the job, and waits until it runs. The job is
+// brought when the machine has begun to measure, so that it fetches the image meanwhile; an honest one starts the
+// lease, and the bill, when its customer has the result. Error: *badMachine, after the lease was ended.
 func (d *deal) startOne(ctx context.Context, l market.Lease) error {
 	wants, err := d.wantsMeasured(ctx, l)
 	switch {
@@ -129,8 +129,9 @@ func (d *deal) startOne(ctx context.Context, l market.Lease) error {
 	return judged()
 }
 
-// leave ends a lease whose machine did not pass, as soon as that can be done: an awarded lease cannot be ended, and a machine that
-// does not start it is not paid. No receipt is signed for it. Error: *badMachine when nothing is left to be ended.
+// leave ends a lease whose machine did not pass, as soon as that can be done: an awarded lease cannot be ended, and a
+// machine that does not start it is not paid. No receipt is signed for it. Error: *badMachine when nothing is left to
+// be ended.
 func (d *deal) leave(ctx context.Context, l market.Lease, why error) error {
 	bad := &badMachine{l, why}
 	d.b.tell(Failed{Lease: l, Why: why})
@@ -152,7 +153,7 @@ func (d *deal) leave(ctx context.Context, l market.Lease, why error) error {
 	}
 	instruction, err := ix.LeaseEnd(ix.LeaseEndArgs{Authority: d.b.signer.PublicKey(), Lease: l})
 	tx, err := d.b.sendOne(d.ctx, "lease_end", instruction, err)
-	if err != nil { // no *badMachine: the lease goes on
+	if err != nil { // not a *badMachine: the lease runs on
 		return refused(fmt.Sprintf("%v, and the lease could not be ended: %v", bad, err), "it is billed: end it with gantry stop "+l.Address.String())
 	}
 	cur, err := query.Fetch[market.Lease](ctx, d.b.client, l.Address, d.b.waitLevel())

@@ -40,7 +40,8 @@ func (r *Request) volume() (*messages.Volume, error) {
 	return &v, nil
 }
 
-// volumeFits reports whether the machine's disk, as it is registered, may have room for a volume in the share of an order.
+// volumeFits reports whether the machine's disk, as it is registered, may have room for a volume in the share of an
+// order.
 func volumeFits(v *messages.Volume, n *market.Node, gpus uint8) bool {
 	if v == nil || n.Spec.Gpus == 0 {
 		return true
@@ -48,8 +49,8 @@ func volumeFits(v *messages.Volume, n *market.Node, gpus uint8) bool {
 	return v.MiB <= uint64(n.Spec.DiskGib)<<10*uint64(gpus)/uint64(n.Spec.Gpus)
 }
 
-// volumeKey is the key of a lease's volume; nil for a job that has none. Each lease has a key of its own, so that no machine
-// knows another's.
+// volumeKey is the key of a lease's volume; nil for a job that has none. Each lease has a key of its own, so that no
+// machine knows another's.
 func (d *deal) volumeKey(lease solana.PublicKey) ([]byte, error) {
 	if d.r.job.Volume == nil {
 		return nil, nil

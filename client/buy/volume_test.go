@@ -12,7 +12,8 @@ import (
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
-// Each lease has a key of its own, which a resumed command makes again of what is stored, as long as the purchase goes on.
+// Each lease has a key of its own, which a resumed command makes again of what is stored, as long as the purchase goes
+// on.
 func TestKeysOfVolumes(t *testing.T) {
 	secret := make([]byte, volumeSecretBytes)
 	d := &deal{p: purchase.Purchase{Secret: secret}}

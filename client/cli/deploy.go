@@ -72,7 +72,8 @@ func (s *session) buyer() (*buy.Buyer, error) {
 	return buy.New(s.ctx, o)
 }
 
-// confirmOffer asks whether an order is to be placed. A server places several at once: what is agreed to is for this one.
+// confirmOffer asks whether an order is to be placed. A server places several at once: what is agreed to is for this
+// one.
 func (s *session) confirmOffer(_ context.Context, o buy.Offer) error {
 	asked := *s
 	return asked.confirm("order    %s × %d×%s for %s at %s USDC per GPU-hour at most: %s USDC of the credits are reserved",

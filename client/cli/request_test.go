@@ -64,8 +64,8 @@ var flagsOf = map[string]struct {
 
 const nine = 9_000_000_000 // as a time.Duration
 
-// Each field of a purchase has a flag, and is in the order of the HTTP API and in the tool of language models, or there is a
-// reason why not.
+// Each field of a purchase has a flag, and is in the order of the HTTP API and in the tool of language models, or
+// there is a reason why not.
 func TestEveryInterfaceHasEveryFieldOfAPurchase(t *testing.T) {
 	api, tool := orderSchema(t), deploySchema(t)
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[buy.Request]()) {

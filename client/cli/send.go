@@ -18,8 +18,8 @@ import (
 type sent = service.Sent
 
 // send submits instructions as one transaction and waits for it. In a dry run it prints what would happen and returns
-// buy.ErrSimulated. When the command is interrupted it says what is known about the transaction. A command that dies leaves its
-// transaction in a store, for the next one to tell what became of it.
+// buy.ErrSimulated. When the command is interrupted it says what is known about the transaction. A command that dies
+// leaves its transaction in a store, for the next one to tell what became of it.
 func (s *session) send(kind string, ixs []solana.Instruction, extra ...txm.Signer) (sent, error) {
 	if s.cli.String(flagVault) != "" {
 		return sent{}, s.printForVault(kind, ixs)

@@ -32,8 +32,8 @@ func (s *session) servedBuyer(prefix string) (*buyer, error) {
 	return &buyer{s: s, b: b, prefix: prefix}, err
 }
 
-// fork is a session of a server for one call: it shares client, key and folder, and nobody is asked and nothing printed but
-// progress. The caller closes it.
+// fork is a session of a server for one call: it shares client, key and folder, and nobody is asked and nothing
+// printed but progress. The caller closes it.
 func (s *session) fork(ctx context.Context) *session {
 	f := *s
 	f.ctx, f.closers, f.mk, f.agreed = ctx, nil, nil, false

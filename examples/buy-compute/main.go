@@ -1,5 +1,5 @@
-// Command buy-compute buys compute with the purchase library: it deposits credits, orders a node, hands it a job, prints the
-// job's output, signs receipts, and follows the lease to another machine if the first one fails.
+// Command buy-compute buys compute with the purchase library: it deposits credits, orders a node, hands it a job,
+// prints the job's output, signs receipts, and follows the lease to another machine if the first one fails.
 //
 //	buy-compute [--config FILE] [--gpu MODEL] [--max-price USDC] [--seconds N] -- COMMAND...
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// A server orders what the command can: a sealed order is paid the second price, and a redundant one runs on machines of
-// different owners.
+// A server orders what the command can: a sealed order is paid the second price, and a redundant one runs on machines
+// of different owners.
 func TestAServerOrdersSealedAndRedundant(t *testing.T) {
 	t.Parallel()
 	n, customer := sealedMarket(t, network.Config{Nodes: bidders(1_200_000, 1_300_000, 1_400_000)})

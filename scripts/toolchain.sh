@@ -201,13 +201,27 @@ need_dist() {
   }
 }
 
-# A browser is not installed: it is large. What drives it is pinned by the lockfile.
+# Where there is no browser, Chromium comes from a package of npm. It and what drives it are pinned by the lockfile.
 need_browser() {
-  if ! have node || ! have npm || ! { have chromium || have chromium-browser || have google-chrome; }; then
-    say "no browser or no node: the page of gantry serve will not be tried in one (on Debian: sudo apt-get install -y --no-install-recommends chromium nodejs npm)"
+  local folder=$root/web/testdata/browser into
+  if ! have node || ! have npm; then
+    say "no node: the page of gantry serve will not be tried in a browser (on Debian: sudo apt-get install -y --no-install-recommends nodejs npm)"
     return
   fi
-  npm ci --prefix "$root/web/testdata/browser" --ignore-scripts --no-audit --no-fund
+  into=$cache/chromium/$(key "$folder/package-lock.json")
+  if [ ! -d "$folder/node_modules/playwright-core" ]; then
+    npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund || {
+      say "the packages of web/testdata/browser could not be installed: the page will not be tried in a browser"
+      return
+    }
+  fi
+  if have chromium || have chromium-browser || have google-chrome; then return; fi
+  rm -rf "$cache/chromium"
+  if (cd "$folder" && node chromium.mjs "$into") >/dev/null && "$into/chromium" --version >/dev/null; then
+    ln -sf "$into/chromium" "$tools/chromium"
+  else
+    say "no browser: the page will not be tried in one (on Debian: sudo apt-get install -y --no-install-recommends chromium)"
+  fi
 }
 
 # Programs in Python are wanted, not needed: without Python, or its index, the tests that use them are skipped. Each part has a

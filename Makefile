@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
+.PHONY: help demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -25,8 +25,14 @@ dist-check: ## install the packages in a fresh Debian and use them (Linux, root)
 check: ## before a commit: format, vet and test what changed and what depends on it (BASE=commit)
 	@scripts/check.sh $(BASE)
 
-test: ## all tests: Rust, Go with -race, scenarios on every installed engine
+test: ## the tests: Rust, Go, scenarios that show each promise once
 	@scripts/test.sh
+
+test-all: ## the long ones too, with the race detector, and all scenarios on every installed engine (hours)
+	@scripts/test.sh --all
+
+flaky: ## run the scenarios RUNS=20 times on a quiet computer and beside two busy loops, and count failures (TESTS=PATTERN for some)
+	@scripts/flaky.sh $(or $(RUNS),20) '$(or $(TESTS),.)'
 
 test-rust test-go test-e2e: test-%: ## one part of the tests
 	@scripts/test.sh $*

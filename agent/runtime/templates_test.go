@@ -21,6 +21,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/testkit/long"
 )
 
 // program is a template's program in a container, and a way to its ports, as a customer has it.
@@ -36,9 +37,7 @@ type program struct {
 // the template says. files are put beside it; those in usr/local/bin are run by its interpreter.
 func started(t *testing.T, name, part string, set, files map[string]string, config func(python string) v1.Config) *program {
 	t.Helper()
-	if os.Getenv("GANTRY_TEMPLATES") == "" {
-		t.Skip("SKIPPED: programs of templates are unpacked and started for minutes: set GANTRY_TEMPLATES=1, as scripts/nightly.sh does")
-	}
+	long.Test(t, "programs of templates are unpacked and started")
 	p, _ := containers(t)
 	own, python := imagetest.Python(t, part)
 	entries := append([]imagetest.Entry{{Header: tar.Header{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir}}}, own...)

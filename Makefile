@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
+.PHONY: help docs demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -69,6 +69,9 @@ hostile-long: ## the same with a million instructions (nightly; GANTRY_HOSTILE_S
 
 bench: ## benchmarks (BENCH=./package/... for some)
 	@scripts/bench.sh
+
+docs: ## build the documentation's site into build/site, and fail when a link leads nowhere
+	@scripts/docs.sh
 
 clients: ## generate the Python and TypeScript clients from the OpenAPI document, check their types, pack them into build/clients
 	@scripts/clients.sh

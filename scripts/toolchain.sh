@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [docs] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
@@ -228,6 +228,20 @@ need_browser() {
 # virtual environment of its own, of the packages in scripts/python, all of which are pinned.
 need_openai() { python_tool openai "the stock OpenAI client and LiteLLM"; }
 need_model() { python_tool model "llama.cpp's server"; }
+need_docs() {
+  python_tool docs "the generator of the documentation's site"
+  [ -f "$cache/mermaid/$MERMAID.js" ] || fetch_mermaid || say "no mermaid: the site cannot be built (it needs npm; see build/logs/mermaid.log)"
+}
+
+# One file of the package is wanted, and none of the hundred packages that building it would need.
+fetch_mermaid() {
+  local dir=$cache/mermaid file
+  rm -rf "$dir" && mkdir -p "$dir" && (cd "$dir" && npm pack "mermaid@$MERMAID") >"$root/build/logs/mermaid.log" 2>&1 || return
+  file=$dir/mermaid-$MERMAID.tgz
+  [ "sha512-$(openssl dgst -sha512 -binary "$file" | base64 -w0)" = "$MERMAID_INTEGRITY" ] || die "mermaid $MERMAID has another checksum than scripts/versions.sh names"
+  tar -xzf "$file" -C "$dir" package/dist/mermaid.min.js && mv "$dir/package/dist/mermaid.min.js" "$dir/$MERMAID.js" && rm -rf "$dir/package" "$file"
+}
+
 need_jupyter() { python_tool jupyter "JupyterLab"; }
 
 # python_tool PART WHAT: the command PART-python, which is Python with the packages of scripts/python/PART.txt.
@@ -273,8 +287,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter) "need_$part" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | docs) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, docs or all" ;;
   esac
 done

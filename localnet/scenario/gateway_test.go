@@ -162,7 +162,6 @@ type gatewayVisit struct {
 
 // A gateway that anybody runs gives a container public addresses; the lease does not depend on it.
 func TestAGatewayReachesAContainer(t *testing.T) {
-	t.Parallel()
 	needsSandbox(t)
 	for _, tool := range []string{"ssh", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/gantry-market/gantry/keeper/auction"
 	"github.com/gantry-market/gantry/keeper/award"
 	"github.com/gantry-market/gantry/keeper/check"
@@ -20,6 +21,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/roles"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -115,9 +117,12 @@ func (k *Keeper) openChecks() (err error) {
 		Record:   func(ctx context.Context, f check.Finding) { k.outages.Heard(f); k.recorder.Add(ctx, f) },
 		Evidence: judge, Genesis: k.genesis, Seeds: k.seeds.get,
 		Measure: measurer, ProveWrongCell: k.proofs.WrongCell, Line: liner,
-		ChainTime: func(ctx context.Context) (time.Time, error) { return k.c.Client.ClusterTime(ctx, chain.Confirmed) },
-		Keep:      measure.Records{Folder: k.c.path(folderMeasurements)}.Keep,
-		Observe:   k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
+		NodeAt: func(ctx context.Context, node solana.PublicKey) (*market.Node, time.Time, error) {
+			n, at, err := query.FetchTimed[market.Node](ctx, k.c.Client, node, chain.Confirmed)
+			return &n, at, err
+		},
+		Keep:    measure.Records{Folder: k.c.path(folderMeasurements)}.Keep,
+		Observe: k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
 	})
 	return err
 }

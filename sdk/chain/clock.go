@@ -90,8 +90,13 @@ func clockOf(ctx context.Context, r *rpc.Client, level Commitment) (time.Time, e
 	if acc == nil {
 		return time.Time{}, fmt.Errorf("cluster clock: %w", ErrAccountNotFound)
 	}
-	if len(acc.Data) < 40 {
-		return time.Time{}, fmt.Errorf("cluster clock has %d bytes: %w", len(acc.Data), records.ErrLength)
+	return TimeIn(acc.Data)
+}
+
+// TimeIn is the time in the data of the clock's account (solana.SysVarClockPubkey). Error: records.ErrLength.
+func TimeIn(clock []byte) (time.Time, error) {
+	if len(clock) < 40 {
+		return time.Time{}, fmt.Errorf("cluster clock has %d bytes: %w", len(clock), records.ErrLength)
 	}
-	return time.Unix(int64(binary.LittleEndian.Uint64(acc.Data[32:])), 0).UTC(), nil
+	return time.Unix(int64(binary.LittleEndian.Uint64(clock[32:])), 0).UTC(), nil
 }

@@ -58,7 +58,8 @@ func Simulate(model SimulatedModel, count int, seed [32]byte) (nvml.Interface, e
 			if !ok {
 				return nil, fmt.Errorf("%w: unknown kind of A100 mock", ErrSimulation)
 			}
-			d.UUID, d.Name = uuid, simulatedPrefix+"NVIDIA A100-SXM4-40GB"
+			d.UUID = uuid
+			d.GetNameFunc = func() (string, nvml.Return) { return simulatedPrefix + "NVIDIA A100-SXM4-40GB", nvml.SUCCESS }
 			fillMock(&d.Device, readings{busID: d.PciBusID, device: 0x20B010DE, links: 12, temperature: 34, power: 52_000, limit: 400_000}, i)
 			devices[i] = d
 		case SimulatedH100:

@@ -13,9 +13,10 @@ import (
 	"io"
 	"os"
 	"strings"
-
-	"github.com/gantry-market/gantry/internal/testkit/long"
 )
+
+// leftOut begins the reason of a test that internal/testkit/long leaves out.
+const leftOut = "LONG: "
 
 // event is a line of `go test -json`, see `go doc test2json`.
 type event struct {
@@ -76,7 +77,7 @@ func summarise(in io.Reader, out io.Writer) (bool, error) {
 		case e.Action == "pass":
 			packages++
 			fmt.Fprintf(out, "ok    %6.1f s  %s\n", e.Elapsed, e.Package)
-		case e.Action == "skip" && e.Test != "" && strings.Contains(output[id].String(), ": "+long.Prefix):
+		case e.Action == "skip" && e.Test != "" && strings.Contains(output[id].String(), ": "+leftOut):
 			left++
 		case e.Action == "skip" && e.Test != "":
 			skips = append(skips, e.Package+" "+e.Test+": "+reason(output[id].String()))

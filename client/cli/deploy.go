@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -107,8 +108,11 @@ func (d *deployment) carryOn() error {
 		return err
 	}
 	if d.p.Detach && !d.attached {
+		d.tellPorts()
 		return d.finish(nil)
 	}
+	stop := d.forwardPorts()
+	defer stop()
 	return d.attend()
 }
 
@@ -320,6 +324,11 @@ func (d *deployment) withLeases(err error) error {
 	return f
 }
 
+// stopped reports whether a job ended because its customer has ended the lease: by the signals that a machine sends then.
+func stopped(l *market.Lease, code int32) bool {
+	return l.Reason() == market.EndedByCustomer && (code == 128+int32(syscall.SIGTERM) || code == 128+int32(syscall.SIGKILL))
+}
+
 // finish prints the result.
 func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) error {
 	now, err := d.s.now()
@@ -342,7 +351,7 @@ func (d *deployment) finish(done map[solana.PublicKey]messages.LeaseStatus) erro
 		if st, ok := done[l.Address]; ok && (st.State == messages.LeaseExited || st.State == messages.LeaseBroken) {
 			code := st.ExitCode
 			j.ExitCode, j.Detail = &code, st.Detail
-			if code != 0 || st.State == messages.LeaseBroken {
+			if (code != 0 || st.State == messages.LeaseBroken) && !stopped(&l, code) {
 				failed = append(failed, j.Billed())
 			}
 		}

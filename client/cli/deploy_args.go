@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/audit"
-	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -24,7 +23,7 @@ func deployCommand(s Streams) *cli.Command {
 			"output and signs receipts while it stays. What is not used goes back to your credits. If the command\n" +
 			"dies, continue with gantry resume, or repeat it with the same --name.",
 		Flags: append(append(append(asSession(durationFlags()...), backupFlags()...), templateFlags()...),
-			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
+			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL` or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models the one with the best offer"},
 			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},
 			&cli.UintFlag{Name: "nodes", Value: 1, Usage: "nodes, all or nothing"},
 			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},
@@ -52,6 +51,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "what the container of --image reaches: `internet`, or none; never the machine, its network or other leases"},
 			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, beside the key that gantry has made; repeat"},
 			&cli.StringFlag{Name: flagVolume, Usage: "`NAME:SIZE[:PATH]` such as data:50GiB: an encrypted file system for the container of --image, at /NAME or PATH, as long as the job runs"},
+			&cli.StringSliceFlag{Name: flagPort, Aliases: []string{"p"}, Usage: "`PORT[:LOCAL]` of the container: this command forwards it to this machine while it stays; repeat"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
 			&cli.Uint64Flag{Name: "memory", Usage: "memory limit in `MIB`"},
 			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},
@@ -107,6 +107,7 @@ type request struct {
 	model   market.Model
 	cost    market.USDC // what is reserved
 	noPrice bool        // the reference price was taken
+	noTime  bool        // the default time was taken
 	// auction and reveal are the windows of a sealed order, seconds; 0 for instant ones.
 	auction, reveal uint32
 	// first is the run of the same job that this one is compared with; nil for none.
@@ -134,7 +135,14 @@ func (s *session) request(v *view.View) (request, error) {
 	if err := s.checkMeasuring(); err != nil {
 		return r, err
 	}
-	count, nodes := s.cli.Uint("count"), s.cli.Uint("nodes")
+	if err := s.checkPorts(); err != nil {
+		return r, err
+	}
+	gpu, count, err := s.gpu()
+	if err != nil {
+		return r, err
+	}
+	nodes := s.cli.Uint("nodes")
 	if count < 1 || count > market.MaxGPUs {
 		return r, usage(fmt.Sprintf("--count is %d", count), "a node has 1 to 8 GPUs; use --nodes for more")
 	}
@@ -146,7 +154,7 @@ func (s *session) request(v *view.View) (request, error) {
 		return r, err
 	}
 	if none {
-		return r, usage("there is no time", "say how long, such as --hours 2 or --duration 90m")
+		secs, r.noTime = uint32(defaultTime/time.Second), true
 	}
 	if text := s.cli.String("max-price"); text != "" {
 		if r.args.MaxPrice, err = market.ParsePrice(text); err != nil {
@@ -156,16 +164,10 @@ func (s *session) request(v *view.View) (request, error) {
 			return r, usage("--max-price is 0", "give a price greater than zero, in USDC per GPU-hour")
 		}
 	}
-	if r.model, err = service.ModelNamed(v, s.cli.String("gpu")); err != nil {
-		return r, err
-	}
-	if r.args.MaxPrice == 0 {
-		r.args.MaxPrice, r.noPrice = market.PricePerHour(r.model.ReferencePrice), true
-	}
 	if err = s.jobAndBackup(&r, command); err != nil {
 		return r, err
 	}
-	if r.args.Requirement, err = s.requirement(r.model); err != nil {
+	if r.args.Requirement, err = s.requirement(); err != nil {
 		return r, err
 	}
 	if r.job.Salt, err = s.salt(v); err != nil {
@@ -190,6 +192,9 @@ func (s *session) request(v *view.View) (request, error) {
 		return r, err
 	}
 	if err := s.redundant(&r); err != nil {
+		return r, err
+	}
+	if err := s.chooseModel(&r, v, gpu); err != nil {
 		return r, err
 	}
 	if r.cost, err = market.OrderCost(r.args.MaxPrice, r.args.GPUsPerNode, secs, r.args.Nodes); err != nil {

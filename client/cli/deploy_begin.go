@@ -117,7 +117,7 @@ func (s *session) newPurchase(v *view.View, mk market.Market, r request, held *p
 		}
 	}
 	d := s.deploymentOf(v, mk, p, held)
-	d.r.noPrice, d.r.first, d.r.template, d.fresh = r.noPrice, r.first, r.template, true
+	d.r.noPrice, d.r.noTime, d.r.first, d.r.template, d.fresh = r.noPrice, r.noTime, r.first, r.template, true
 	return d, nil
 }
 

@@ -169,6 +169,9 @@ func (d *deployment) mayPlace() error {
 	if d.r.noPrice {
 		d.s.say(" · price    at most %s USDC per GPU-hour, the reference price of %s", d.r.args.MaxPrice, d.r.model.ModelName())
 	}
+	if d.r.noTime {
+		d.s.say(" · time     %s, since none was given; --hours or --duration choose another, and gantry stop ends it sooner", span(int64(d.r.args.Duration)))
+	}
 	return d.s.confirm("order    %s × %d×%s for %s at %s USDC per GPU-hour at most: %s USDC of the credits are reserved",
 		plural(int(d.r.args.Nodes), "node"), d.r.args.GPUsPerNode, d.r.model.ModelName(), span(int64(d.r.args.Duration)), d.r.args.MaxPrice, d.r.cost)
 }

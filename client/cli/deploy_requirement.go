@@ -7,9 +7,9 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// requirement reads what an order asks of its nodes.
-func (s *session) requirement(m market.Model) (market.Requirement, error) {
-	r := market.Requirement{Model: m.Id}
+// requirement reads what an order asks of its nodes, but for the model.
+func (s *session) requirement() (market.Requirement, error) {
+	var r market.Requirement
 	region := s.cli.String("region")
 	if len(region) > len(r.Region) {
 		return r, usage(fmt.Sprintf("--region %q has more than 16 characters", region), "")

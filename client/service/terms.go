@@ -205,7 +205,7 @@ const otherModel = "other model"
 
 // ofModel reports whether a model is asked for.
 func (q *Terms) ofModel(m *market.Model) bool {
-	return q.GPU == "" || strings.Contains(strings.ToLower(m.ModelName()), strings.ToLower(q.GPU))
+	return q.GPU == "" || meant(m.ModelName(), q.GPU) != otherName
 }
 
 // matches says why a node does not match; empty when it does.

@@ -74,6 +74,6 @@ func TestTheUsualCommandRuns(t *testing.T) {
 	ok(t, n, customer, "stop", leases[0].Address)
 	r := <-done
 	require.NoError(t, r.err, r.text)
-	require.Contains(t, r.text, "1h, since none was given")
+	require.Contains(t, r.text, "1h0m0s, since none was given")
 	require.Contains(t, r.text, fmt.Sprintf("forwards http://127.0.0.1:%d to port 8080", here))
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/gantry-market/gantry/sdk/records"
 )
 
-// clockWait is how long slower endpoints may take once one has said what time it is.
-const clockWait = 2 * time.Second
-
 // ClusterTime returns the time that programs see, which a local engine may have moved: the median of what the healthy
 // endpoints say, the earlier one of two.
 func (c *Client) ClusterTime(ctx context.Context, at Commitment) (time.Time, error) {
@@ -29,50 +26,15 @@ func (c *Client) ClusterTime(ctx context.Context, at Commitment) (time.Time, err
 
 // Clocks returns the time of the newest block by each healthy endpoint that answers, earliest first.
 func (c *Client) Clocks(ctx context.Context, at Commitment) ([]time.Time, error) {
-	if _, err := c.Genesis(ctx); err != nil {
-		return nil, fmt.Errorf("cluster clock: %w", err)
+	all, err := everyone(ctx, c, "cluster clock", "getAccountInfo", func(ctx context.Context, r *rpc.Client) (time.Time, error) {
+		return clockOf(ctx, r, at)
+	})
+	if err != nil {
+		return nil, err
 	}
-	type answer struct {
-		at  time.Time
-		err error
-	}
-	nodes := c.healthy(time.Now())
-	answers := make(chan answer, len(nodes))
-	late, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	for _, n := range nodes {
-		c.sends.Go(func() {
-			var t time.Time
-			err, _ := c.on(late, n, "getAccountInfo", func(ctx context.Context, r *rpc.Client) (err error) {
-				t, err = clockOf(ctx, r, at)
-				return err
-			})
-			answers <- answer{t, err}
-		})
-	}
-	var out []time.Time
-	var last error
-	var stop <-chan time.Time
-	for range nodes {
-		select {
-		case a := <-answers:
-			if a.err != nil {
-				last = a.err
-				continue
-			}
-			out = append(out, a.at)
-			if stop == nil {
-				timer := time.NewTimer(clockWait)
-				defer timer.Stop()
-				stop = timer.C
-			}
-			continue
-		case <-stop:
-		}
-		break
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("cluster clock: %w", c.unreachable("getAccountInfo", nodes[0], last))
+	out := make([]time.Time, len(all))
+	for i, a := range all {
+		out[i] = a.got
 	}
 	slices.SortFunc(out, time.Time.Compare)
 	return out, nil

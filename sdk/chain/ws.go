@@ -55,6 +55,8 @@ const (
 	wsWriteWait = 10 * time.Second
 	wsPing      = 5 * time.Second
 	wsReadWait  = 20 * time.Second
+	// wsMessage is the longest message that is read. Notifications hold no account's data, and a log has some kilobytes.
+	wsMessage = 8 << 20
 )
 
 // DialWS connects to the first healthy endpoint that accepts.
@@ -95,6 +97,7 @@ func DialWS(ctx context.Context, url string, timeout time.Duration) (*WS, error)
 	if err != nil {
 		return nil, fmt.Errorf("websocket %s: %w", url, err)
 	}
+	conn.SetReadLimit(wsMessage)
 	ws := &WS{
 		conn: conn, done: make(chan struct{}), stop: make(chan struct{}),
 		pending: map[uint64]*call{}, subs: map[uint64]*Subscription{},

@@ -34,6 +34,7 @@ type Server struct {
 	verbatim map[string]string
 	calls    map[string]int
 	down     bool
+	busy     string
 	next     uint64
 	conns    map[*wsConn]bool
 }
@@ -101,6 +102,13 @@ func (s *Server) Down(down bool) {
 	}
 }
 
+// Busy answers each question with HTTP status 429 and this Retry-After. An empty one ends that.
+func (s *Server) Busy(after string) {
+	s.mu.Lock()
+	s.busy = after
+	s.mu.Unlock()
+}
+
 // DropWS breaks all WebSocket connections.
 func (s *Server) DropWS() {
 	s.mu.Lock()
@@ -165,11 +173,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	s.mu.Lock()
-	body := s.verbatim[req.Method]
-	if body != "" {
+	body, busy := s.verbatim[req.Method], s.busy
+	if body != "" || busy != "" {
 		s.calls[req.Method]++
 	}
 	s.mu.Unlock()
+	if busy != "" {
+		w.Header().Set("Retry-After", busy)
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","error":{"code":429,"message":"Too many requests"},"id":null}`))
+		return
+	}
 	if body != "" {
 		id, _ := json.Marshal(req.ID)
 		_, _ = w.Write([]byte(strings.ReplaceAll(body, "$id", string(id))))

@@ -1,0 +1,133 @@
+package chain
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/gagliardetto/solana-go"
+)
+
+// An endpoint may send what it likes, compressed to a thousandth. An answer is read up to what its method may need.
+const (
+	smallAnswer   = 64 << 10  // a number, a hash, the time of a block, the fees of 150 slots
+	statusAnswer  = 512 << 10 // of 256 signatures
+	logAnswer     = 2 << 20   // one transaction or simulation with its logs; a page of 1,000 signatures
+	accountAnswer = 16 << 20  // the largest account has 10 MiB, in base64 a third more; a hundred of the market have less
+	addressAnswer = 32 << 20  // addresses of accounts without what they hold
+	filterAnswer  = 64 << 20  // accounts that pass filters
+	programAnswer = 256 << 20 // all accounts of a program, which only those read that follow the whole market
+)
+
+// answerLimit is the most bytes of an answer to a question.
+func answerLimit(method string, params []any) int64 {
+	switch method {
+	case "getAccountInfo", "getMultipleAccounts":
+		return accountAnswer
+	case "getProgramAccounts":
+		var p map[string]any
+		if len(params) > 1 {
+			p, _ = params[1].(map[string]any)
+		}
+		switch {
+		case p["dataSlice"] != nil:
+			return addressAnswer
+		case p["filters"] != nil:
+			return filterAnswer
+		}
+		return programAnswer
+	case "getSignatureStatuses":
+		return statusAnswer
+	case "getTransaction", "getSignaturesForAddress", "simulateTransaction", "sendTransaction":
+		return logAnswer
+	}
+	return smallAnswer
+}
+
+// limited is a reader that ends after a limit and knows that there was more.
+type limited struct {
+	r    io.Reader
+	left int64
+}
+
+func limit(r io.Reader, n int64) *limited { return &limited{r, n} }
+
+// Read implements io.Reader.
+func (l *limited) Read(b []byte) (int, error) {
+	if l.over() {
+		return 0, io.ErrUnexpectedEOF
+	}
+	if int64(len(b)) > l.left+1 {
+		b = b[:l.left+1]
+	}
+	n, err := l.r.Read(b)
+	l.left -= int64(n)
+	return n, err
+}
+
+func (l *limited) over() bool { return l.left < 0 }
+
+// list reads an array element by element and stops at the first that no node sends. Decoding all of an array like
+// [{},{},…] first would take many times its bytes.
+type list[T interface{ fault() string }] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *list[T]) UnmarshalJSON(b []byte) error {
+	*l = nil
+	if isNull(b) {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return wrong("it is not a list")
+	}
+	out := list[T]{}
+	for d.More() {
+		var v T
+		if err := d.Decode(&v); err != nil {
+			return err
+		}
+		if f := v.fault(); f != "" {
+			return wrong(f)
+		}
+		out = append(out, v)
+	}
+	*l = out
+	return nil
+}
+
+// leastData is the shortest form of an account's data: none, in base64.
+const leastData = len(`["","base64"]`)
+
+func (a *accountJSON) fault() string {
+	if a != nil && len(a.Data) < leastData {
+		return "an account of the list has no data"
+	}
+	return ""
+}
+
+func (l listedJSON) fault() string {
+	if l.Account == nil {
+		return "an account of the list is null"
+	}
+	return l.Account.fault()
+}
+
+// addressJSON is an element of getProgramAccounts without its data.
+type addressJSON struct {
+	Pubkey solana.PublicKey `json:"pubkey"`
+}
+
+func (a addressJSON) fault() string {
+	if a.Pubkey.IsZero() {
+		return "an element of the list has no address"
+	}
+	return ""
+}
+
+func (s SignatureInfo) fault() string {
+	if s.Signature.IsZero() {
+		return "an element of the list has no signature"
+	}
+	return ""
+}

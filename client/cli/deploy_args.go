@@ -138,16 +138,9 @@ func (s *session) request(v *view.View) (request, error) {
 	if err := s.checkPorts(); err != nil {
 		return r, err
 	}
-	gpu, count, err := s.gpu()
+	gpu, count, nodes, err := s.machines()
 	if err != nil {
 		return r, err
-	}
-	nodes := s.cli.Uint("nodes")
-	if count < 1 || count > market.MaxGPUs {
-		return r, usage(fmt.Sprintf("--count is %d", count), "a node has 1 to 8 GPUs; use --nodes for more")
-	}
-	if nodes < 1 || nodes > market.MaxOrderNodes {
-		return r, usage(fmt.Sprintf("--nodes is %d", nodes), "an order is over 1 to 64 nodes")
 	}
 	secs, none, err := s.duration()
 	if err != nil {

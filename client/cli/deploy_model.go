@@ -18,6 +18,21 @@ import (
 // defaultTime is how long a lease is rented for where nothing is said. What is not used comes back.
 const defaultTime = time.Hour
 
+// machines reads which GPUs are wanted, how many on each node, and on how many nodes.
+func (s *session) machines() (gpu string, count, nodes uint, err error) {
+	if gpu, count, err = s.gpu(); err != nil {
+		return "", 0, 0, err
+	}
+	nodes = s.cli.Uint("nodes")
+	switch {
+	case count < 1 || count > market.MaxGPUs:
+		err = usage(fmt.Sprintf("--count is %d", count), "a node has 1 to 8 GPUs; use --nodes for more")
+	case nodes < 1 || nodes > market.MaxOrderNodes:
+		err = usage(fmt.Sprintf("--nodes is %d", nodes), "an order is over 1 to 64 nodes")
+	}
+	return gpu, count, nodes, err
+}
+
 // gpu reads --gpu MODEL[:COUNT] and --count.
 func (s *session) gpu() (name string, count uint, err error) {
 	name, count = s.cli.String("gpu"), s.cli.Uint("count")

@@ -144,7 +144,7 @@ func (g *Gateway) listen(ctx context.Context) (err error) {
 	}
 	g.front, err = front.New(front.Options{
 		Listener: g.tls, Domain: g.c.Domain, Certificate: g.cert.Get, Find: g.table.ByName, Dial: g.links.Dial, Room: g.tlsRoom, Idle: l.Idle,
-		Seen: g.seen.tls, Log: g.c.Log,
+		Patience: front.Patience, Seen: g.seen.tls, Log: g.c.Log,
 	})
 	if err != nil {
 		return err

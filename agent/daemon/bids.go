@@ -63,7 +63,7 @@ func (a *Agent) bidPrice(ctx context.Context) market.PricePerHour {
 		return 0
 	}
 	if broken := a.faults.All(faults.Broken); len(broken) > 0 {
-		a.log.Info().Stringer("fault", broken[0]).Msg("node does not bid while a GPU has a fault; once it is repaired: gantry-agent repaired")
+		a.log.Info().Stringer("fault", broken[0]).Msg("node does not bid while a GPU has a fault; " + broken[0].Next())
 		return 0
 	}
 	s, err := a.bidInputs(ctx, node)

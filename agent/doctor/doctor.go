@@ -53,6 +53,7 @@ func Checks() []Check {
 		{"runsc", checkRunsc},
 		{"gpu-missing", checkMissing},
 		{"gpu-mig", checkMIG},
+		{"gpu-recovery", checkRecovery},
 		{"gpu-power-limit", checkPower},
 		{"gpu-persistence", checkPersistence},
 		{"gpu-memory", checkMemoryErrors},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest/measure/class"
 )
@@ -21,7 +22,7 @@ func each(ctx context.Context, m *Machine, fine string, judge func(host.Conditio
 	out := Finding{Result: OK, Cause: fine}
 	var causes, fixes []string
 	for _, c := range r.gpus {
-		if c.Lost {
+		if c.Silent != "" {
 			continue
 		}
 		f := judge(c)
@@ -64,14 +65,19 @@ func checkMissing(ctx context.Context, m *Machine) Finding {
 	if onBus == 0 && len(r.gpus) == 0 {
 		return bad("lspci -d 10de:", "there is no NVIDIA GPU on the PCI bus%s", other)
 	}
-	answer := 0
+	answer, silent, next := 0, "", fix
 	for _, c := range r.gpus {
-		if !c.Lost {
+		if c.Silent == "" {
 			answer++
+			continue
+		}
+		silent += "; " + device(c) + ": " + c.Silent
+		if c.Silent == host.NeedsReset {
+			next = fmt.Sprintf("sudo gantry-agent drain; sudo nvidia-smi -i %d -r || sudo reboot", c.Index)
 		}
 	}
 	if lost := max(onBus, len(r.gpus)) - answer; lost > 0 {
-		return bad(fix, "%d of %d GPUs do not answer; a node that has lost a GPU is not paid", lost, max(onBus, len(r.gpus)))
+		return bad(next, "%d of %d GPUs do not answer; a node that has lost a GPU is not paid%s", lost, max(onBus, len(r.gpus)), silent)
 	}
 	return good("all %d GPUs answer", answer)
 }
@@ -82,6 +88,16 @@ func checkMIG(ctx context.Context, m *Machine) Finding {
 			return bad(fmt.Sprintf("sudo nvidia-smi -i %d -mig 0", c.Index), "is split in instances (MIG); the market rents whole GPUs")
 		}
 		return Finding{}
+	})
+}
+
+// checkRecovery asks the driver what it needs: its messages may have left the log.
+func checkRecovery(ctx context.Context, m *Machine) Finding {
+	return each(ctx, m, "the driver needs nothing for any GPU", func(c host.Condition) Finding {
+		if c.Needs == nil || *c.Needs == faults.NoAction {
+			return Finding{}
+		}
+		return bad(c.Needs.Fix(c.Index), "cannot be relied on: the driver needs %v; the agent takes no new work", *c.Needs)
 	})
 }
 

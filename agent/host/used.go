@@ -43,15 +43,15 @@ func (m *Machine) UsedBy(ctx context.Context, mask uint64, ours func(pid uint32)
 
 func (g *GPUs) usedBy(uuid string, ours func(pid uint32) bool) (string, error) {
 	d, ret := g.n.DeviceGetHandleByUUID(uuid)
-	if ret == nvml.ERROR_NOT_FOUND || ret == nvml.ERROR_GPU_IS_LOST {
-		return "", nil // nobody uses what is lost
-	}
-	if ret != nvml.SUCCESS {
+	if ofDriver(ret) {
 		return "", fmt.Errorf("%w: device %s: %v", ErrNVML, uuid, ret)
 	}
+	if ret != nvml.SUCCESS {
+		return "", nil // nobody uses what does not answer
+	}
 	computing, ret := d.GetComputeRunningProcesses()
-	switch ret {
-	case nvml.SUCCESS, nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_GPU_IS_LOST:
+	switch {
+	case ret == nvml.SUCCESS, ret == nvml.ERROR_NOT_SUPPORTED, silent(ret):
 	default:
 		return "", fmt.Errorf("%w: processes of device %s: %v", ErrNVML, uuid, ret)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
-	"strings"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"

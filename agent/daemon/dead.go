@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -20,6 +21,8 @@ import (
 const (
 	// silentAfter is how long a GPU must not answer, which the driver does not call lost, before it is reported: a reset may help.
 	silentAfter = 10 * time.Minute
+	// fabricEvery is the time between two looks at NVSwitches.
+	fabricEvery = time.Minute
 	// gpuLookEvery is the most time between two looks at the GPUs.
 	gpuLookEvery = 10 * time.Second
 )
@@ -85,6 +88,7 @@ func (a *Agent) followGPUs(ctx context.Context) error {
 	}
 	var lost, silent []string
 	var failed error
+	var fabric time.Time
 	watch := func(after time.Duration, what string, gpus *[]string) *deathWatch {
 		return &deathWatch{
 			after: after, what: what, lost: func(context.Context) ([]string, error) { return *gpus, failed }, report: a.reportDead, log: a.log,
@@ -107,6 +111,10 @@ func (a *Agent) followGPUs(ctx context.Context) error {
 			return ctx.Err()
 		case now := <-tick.C:
 			lost, silent, failed = a.lookGPUs(ctx)
+			if now.Sub(fabric) >= fabricEvery {
+				fabric = now
+				a.lookFabric(ctx)
+			}
 			for _, w := range watches {
 				if a.cfg.ReportDeadAfter >= 0 {
 					w.look(ctx, now)
@@ -116,8 +124,21 @@ func (a *Agent) followGPUs(ctx context.Context) error {
 	}
 }
 
-// lookGPUs notes which GPUs do not answer and what the driver needs for the others. It returns the UUIDs of those that are lost, and of
-// those that the driver still lists.
+// lookFabric notes whether the GPUs' NVSwitches are set up.
+func (a *Agent) lookFabric(ctx context.Context) {
+	why := ""
+	if err := a.machine.CheckFabric(ctx); errors.Is(err, host.ErrFabric) {
+		why = err.Error()
+	} else if err != nil { // of the driver: nothing is known
+		return
+	}
+	if before := a.fabric.Swap(&why); (before == nil || *before != why) && why != "" {
+		a.log.Error().Str("why", why).Msg("the node takes no new work; what to do: gantry-agent doctor")
+	}
+}
+
+// lookGPUs notes which GPUs do not answer, and what the driver needs for the others. It returns the UUIDs of those that are lost, and of
+// those that the driver still lists and has nothing but errors for.
 func (a *Agent) lookGPUs(ctx context.Context) (lost, silent []string, err error) {
 	gone, err := a.machine.Gone(ctx)
 	if err != nil {
@@ -126,10 +147,11 @@ func (a *Agent) lookGPUs(ctx context.Context) (lost, silent []string, err error)
 	why := map[int]string{}
 	for _, g := range gone {
 		why[g.Index] = g.Reason()
-		if g.Silent {
-			silent = append(silent, g.UUID)
-		} else {
+		switch {
+		case !g.Silent:
 			lost = append(lost, g.UUID)
+		case g.Why != host.NeedsReset: // a reset mends it: dead it is not
+			silent = append(silent, g.UUID)
 		}
 	}
 	a.faults.Away(why)

@@ -48,6 +48,9 @@ func (a *Agent) fault() string {
 	if broken := a.faults.All(faults.Broken); len(broken) > 0 {
 		return broken[0].String() + "; " + broken[0].Next()
 	}
+	if why := a.fabric.Load(); why != nil {
+		return *why
+	}
 	return ""
 }
 

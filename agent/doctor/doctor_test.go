@@ -190,7 +190,9 @@ func gpuFaults() []fault {
 			m.NVML = nodriver{m.NVML}
 			write(t, m, "/etc/os-release", "NAME=\"Ubuntu\"\nID=ubuntu\n")
 		}},
-		{"gpu-driver", Error, "nvidia-smi", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.NVML = nohandle{m.NVML, nvml.ERROR_LIB_RM_VERSION_MISMATCH} }},
+		{"gpu-driver", Error, "nvidia-smi", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
+			m.NVML = nohandle{m.NVML, nvml.ERROR_LIB_RM_VERSION_MISMATCH}
+		}},
 		{"gpu-driver-sandbox", Error, "NVIDIA-Linux-x86_64-550.90.07.run", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
 			m.Supported = func(context.Context, string, string) error {
 				return errors.Join(gpus.ErrDriver, errors.New("install one of: 550.54.14, 550.90.07"))
@@ -212,6 +214,23 @@ func gpuFaults() []fault {
 		{"gpu-missing", Error, "nvidia-smi -i 1 -r", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
 			m.NVML = nohandle{m.NVML, nvml.ERROR_RESET_REQUIRED}
 		}},
+		{"gpu-driver", Error, "ubuntu.com/download/server", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			m.NVML = nodriver{m.NVML}
+			write(t, m, "/proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n")
+		}},
+		{"gpu-driver", Error, "ubuntu.com/download/server", func(t *testing.T, m *Machine, _ *fakerpc.Server) { write(t, m, "/dev/dxg", "") }},
+		{"gpu-model", Error, "gantry market", with(func(d *dev) {
+			d.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{}, nvml.ERROR_NOT_SUPPORTED }
+		})},
+		{"gpu-fabric", Error, "nvidia-fabricmanager-550=550.54.15-1", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			write(t, m, "/sys/bus/pci/devices/0000:30:00.0/class", "0x068000\n")
+			write(t, m, "/sys/bus/pci/devices/0000:30:00.0/vendor", "0x10de\n")
+		}},
+		{"gpu-fabric", Error, "restart nvidia-fabricmanager", with(func(d *dev) {
+			d.GetGpuFabricInfoFunc = func() (nvml.GpuFabricInfo, nvml.Return) {
+				return nvml.GpuFabricInfo{State: nvml.GPU_FABRIC_STATE_IN_PROGRESS}, nvml.SUCCESS
+			}
+		})},
 		{"gpu-recovery", Error, "nvidia-smi -i 1 -r", needs(nvml.GPU_RECOVERY_ACTION_GPU_RESET)},
 		{"gpu-recovery", Error, "sudo reboot", needs(nvml.GPU_RECOVERY_ACTION_NODE_REBOOT)},
 		{"gpu-mig", Error, "nvidia-smi -i 1 -mig 0", with(func(d *dev) {

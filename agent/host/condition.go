@@ -17,6 +17,10 @@ type Condition struct {
 	// Silent says why the device does not answer; then nothing else is known. Empty for one that does.
 	Silent string
 	MIG    bool
+	// Shared: the device has no memory of its own.
+	Shared bool
+	// Waits: the device is part of a fabric of NVSwitches that is not set up.
+	Waits bool
 	// The limit in force, and the one that the device comes with, in milliwatts.
 	PowerLimitMW, DefaultPowerLimitMW *uint32
 	// Persistence keeps the driver's state of the device while nothing uses it.
@@ -61,6 +65,8 @@ func (g *GPUs) condition(d nvml.Device, c *Condition) {
 		mode, _, ret := d.GetMigMode()
 		c.MIG = ret == nvml.SUCCESS && mode == nvml.DEVICE_MIG_ENABLE
 	}
+	_, ret := d.GetMemoryInfo()
+	c.Shared, c.Waits = ret == nvml.ERROR_NOT_SUPPORTED, g.waits(d)
 	limit, ret := d.GetEnforcedPowerLimit()
 	c.PowerLimitMW = reading(limit, ret)
 	limit, ret = d.GetPowerManagementDefaultLimit()

@@ -93,6 +93,7 @@ type Agent struct {
 	offer      *offer.Offer
 	leases     *lease.Manager
 	faults     *faults.Standing
+	fabric     atomic.Pointer[string] // what is wrong with the GPUs' NVSwitches; nil or empty for nothing
 	receipts   *receipt.Server
 	challenges *challenge.Server
 	measure    *measure.Server

@@ -46,7 +46,10 @@ func (a *Agent) openOffer() error {
 // fault is what keeps the node from bidding until it is repaired; empty for nothing.
 func (a *Agent) fault() string {
 	if broken := a.faults.All(faults.Broken); len(broken) > 0 {
-		return broken[0].String() + "; once it is repaired: gantry-agent repaired"
+		return broken[0].String() + "; " + broken[0].Next()
+	}
+	if why := a.fabric.Load(); why != nil {
+		return *why
 	}
 	return ""
 }

@@ -54,3 +54,23 @@ func TestNamesOfModels(t *testing.T) {
 	require.ErrorContains(t, err, "not unique")
 	require.ErrorContains(t, err, "A100-PCIE-40GB")
 }
+
+// The better quote of two can be served; of two that can, the cheaper one; else the one that more nodes fit.
+func TestWhichQuoteIsBetter(t *testing.T) {
+	dear := Quote{Nodes: 2, Fit: 2, expected: 20}
+	cheap := Quote{Nodes: 2, Fit: 5, expected: 10}
+	one, none := Quote{Nodes: 2, Fit: 1}, Quote{Nodes: 2}
+	for _, c := range []struct{ better, worse *Quote }{{&cheap, &dear}, {&dear, &one}, {&cheap, &none}, {&one, &none}} {
+		require.True(t, c.better.before(c.worse))
+		require.False(t, c.worse.before(c.better))
+	}
+}
+
+// A quote for one model counts no node of another whose name contains its name.
+func TestAModelIsNotAPartOfItself(t *testing.T) {
+	l40, l40s := market.Model{}, market.Model{}
+	l40.Id, l40.Name, l40s.Id, l40s.Name = 1, market.Text32("L40"), 2, market.Text32("L40S")
+	q := Terms{Model: 1}
+	require.True(t, q.ofModel(&l40))
+	require.False(t, q.ofModel(&l40s))
+}

@@ -37,22 +37,55 @@ type Quote struct {
 	Possible bool    `json:"possible" doc:"Enough nodes fit, and credits and cap are enough"`
 	Why      string  `json:"why,omitempty" doc:"What is in the way"`
 
-	most market.USDC
+	most, expected market.USDC
 }
 
 // Reserves is what the order reserves.
 func (q *Quote) Reserves() market.USDC { return q.most }
 
-// Quote says what an order would cost, without placing it.
+// Quote says what an order would cost, without placing it. Of several models that are meant it is for the one that can be ordered
+// at the lowest asks, as gantry deploy chooses; where none can, for the one that most nodes fit.
 func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey, r QuoteRequest) (Quote, error) {
 	ranked, err := s.ranked(ctx)
 	if err != nil {
 		return Quote{}, err
 	}
-	m, err := ModelNamed(ranked.view, r.GPU)
+	models, err := ModelsNamed(ranked.view, r.GPU)
 	if err != nil {
 		return Quote{}, err
 	}
+	account, err := s.Account(ctx, customer, session)
+	if err != nil {
+		return Quote{}, err
+	}
+	var best Quote
+	for i := range models {
+		q, err := r.quote(ranked, &models[i], account)
+		if err != nil {
+			return Quote{}, err
+		}
+		if i == 0 || q.before(&best) {
+			best = q
+		}
+	}
+	return best, nil
+}
+
+// before reports whether a quote is the better one of two.
+func (q *Quote) before(other *Quote) bool {
+	served, theirs := q.Fit >= int(q.Nodes), other.Fit >= int(other.Nodes)
+	switch {
+	case served != theirs:
+		return served
+	case served:
+		return q.expected < other.expected
+	}
+	return q.Fit > other.Fit
+}
+
+// quote is for one model.
+func (r *QuoteRequest) quote(ranked *ranking, m *market.Model, account Account) (Quote, error) {
+	var err error
 	out := Quote{Model: m.ModelName(), Count: max(r.Count, 1), Nodes: max(r.Nodes, 1), Seconds: r.Seconds}
 	price := market.PricePerHour(m.ReferencePrice)
 	if r.MaxPrice != "" {
@@ -69,7 +102,7 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 		return Quote{}, Usage("the cost of the order overflows", "lower the price or the time")
 	}
 	out.Most = out.most.String()
-	terms := Terms{GPU: m.ModelName(), Count: out.Count, Region: r.Region, MaxPrice: price}
+	terms := Terms{Model: m.Id, Count: out.Count, Region: r.Region, MaxPrice: price}
 	if err := r.Figures.into(&terms); err != nil {
 		return Quote{}, err
 	}
@@ -81,10 +114,6 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 	}
 	found := ranked.search(&terms, SortAward, int(out.Nodes))
 	out.Fit, out.Best = found.Fit, found.Offers
-	account, err := s.Account(ctx, customer, session)
-	if err != nil {
-		return Quote{}, err
-	}
 	out.Free, out.Left = account.Free, account.Session.Left
 	return out, out.judge(found)
 }
@@ -107,7 +136,7 @@ func (q *Quote) judge(found Found) error {
 		}
 		sum += cost
 	}
-	q.Expected = sum.String()
+	q.Expected, q.expected = sum.String(), sum
 	for what, have := range map[string]string{"credits are free": q.Free, "of the session key's cap are left": q.Left} {
 		amount, err := market.ParseUSDC(have)
 		if err != nil {

@@ -49,11 +49,11 @@ const (
 var (
 	ofKeepers = []string{
 		messages.Statements, messages.ManifestsOf, messages.Blobs, messages.ProposalOf, messages.BidCommit, messages.BidReveal, messages.BidOutcome,
-		messages.BidSet, messages.ComplaintPut, messages.ComplaintGet, messages.AnswerPut, messages.AnswerGet, messages.Restart, messages.Lookup,
+		messages.BidSet, messages.ComplaintPut, messages.ComplaintGet, messages.AnswerPut, messages.AnswerGet, messages.Restart, messages.Boots, messages.Lookup,
 	}
 	ofMachines = []string{
 		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.LeaseUse, messages.ReceiptOffer, messages.ReceiptSigned,
-		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.LeaseMeasure, messages.LeaseMeasureOpen, messages.Measure, messages.MeasureOpen, messages.Line,
+		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.LeaseMeasure, messages.LeaseMeasureOpen, messages.Measure, messages.MeasureOpen, messages.Line, messages.Boot,
 	}
 	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose, messages.GatewayAccount, messages.GatewayPay}
 )

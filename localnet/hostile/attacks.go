@@ -32,6 +32,7 @@ func attacks() []attack {
 		{"public silence", "connections to a gateway's public ports that say nothing, or stop within their first message", nil, false, false, true, false, publicSilence},
 		{"public junk", "random bytes, halves of handshakes and of requests at a gateway's public ports", nil, false, false, true, false, publicJunk},
 		{"public requests", "requests for names that are not there, whose answers are not read; headers that do not end; logins with keys that nobody named", nil, false, false, true, false, publicRequests},
+		{"slow bodies", "requests over HTTP/2 whose bodies come by the byte, 52 at once over each of five connections", []Role{Stranger}, false, false, true, false, publicSlowBodies},
 		{"relaying", "reservations, and connections through them", nil, true, false, false, false, relaying},
 	}
 }

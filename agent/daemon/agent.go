@@ -311,6 +311,11 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	if err := a.view.Ready(ctx); err != nil {
 		return err
 	}
+	process, err := a.beAlone(ctx)
+	if err != nil {
+		return err
+	}
+	g.Go(func() error { return process.Run(ctx) })
 	if err := a.assemble(node); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/outage"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/twins"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -103,6 +104,7 @@ func (k *Keeper) openChecks() (err error) {
 	if k.c.OutageVotes {
 		k.outages.Serve(k.node)
 	}
+	twins.Serve(k.node, twins.Options{View: k.view, Domain: k.domain, Log: k.component("twins")})
 	measurer, err := k.openMeasure()
 	if err != nil {
 		return err

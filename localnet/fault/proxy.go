@@ -148,6 +148,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	case req.Method == "getRecentPrioritizationFees" && f.Fee > 0:
 		draw(1, func(c *Counts) { c.Fees++ })
 		answer(w, req, []map[string]uint64{{"slot": 1, "prioritizationFee": f.Fee}})
+	case draw(f.Bomb, func(c *Counts) { c.Bombs++ }):
+		bomb(w, req)
 	case nullable[req.Method] && draw(f.Null, func(c *Counts) { c.Nulled++ }):
 		answer(w, req, nil)
 	default:

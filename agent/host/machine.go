@@ -126,6 +126,28 @@ func (m *Machine) Buses() []string {
 	return out
 }
 
+// Nodes asks the driver for its version, and for the numbers of its devices' nodes (/dev/nvidiaN) by UUID.
+func (m *Machine) Nodes(ctx context.Context) (version string, minors map[string]int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gpus == nil {
+		return "", nil, fmt.Errorf("%w: %s", ErrNoGPUs, m.Inventory.GPUStatement)
+	}
+	minors = map[string]int{}
+	err = m.gpus.handles(ctx, func(_ int, d nvml.Device, ret nvml.Return) error {
+		if ret != nvml.SUCCESS {
+			return nil
+		}
+		uuid, ret := d.GetUUID()
+		minor, also := d.GetMinorNumber()
+		if ret == nvml.SUCCESS && also == nvml.SUCCESS {
+			minors[uuid] = minor
+		}
+		return nil
+	})
+	return m.gpus.Driver().Version, minors, err
+}
+
 // Needs asks the driver what it needs for each GPU, by index. A GPU of which it does not say that is left out.
 func (m *Machine) Needs(ctx context.Context) (map[int]faults.Action, error) {
 	m.mu.Lock()

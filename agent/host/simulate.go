@@ -9,6 +9,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
+	mockserver "github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
 )
 
 // simulatedPrefix opens the name of every simulated GPU.
@@ -54,12 +55,11 @@ func Simulate(model SimulatedModel, count int, seed [32]byte) (nvml.Interface, e
 		uuid := simulatedDeviceUUID(model, i, seed)
 		switch model {
 		case SimulatedA100:
-			d, ok := server.Devices[i].(*dgxa100.Device)
+			d, ok := server.Devices[i].(*mockserver.Device)
 			if !ok {
 				return nil, fmt.Errorf("%w: unknown kind of A100 mock", ErrSimulation)
 			}
-			d.UUID = uuid
-			d.GetNameFunc = func() (string, nvml.Return) { return simulatedPrefix + "NVIDIA A100-SXM4-40GB", nvml.SUCCESS }
+			d.UUID, d.Config.Name = uuid, simulatedPrefix+"NVIDIA A100-SXM4-40GB"
 			fillMock(&d.Device, readings{busID: d.PciBusID, device: 0x20B010DE, links: 12, temperature: 34, power: 52_000, limit: 400_000}, i)
 			devices[i] = d
 		case SimulatedH100:

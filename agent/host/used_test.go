@@ -6,7 +6,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
-	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,7 +21,7 @@ func TestUsedBy(t *testing.T) {
 	n := simulate(t, SimulatedA100, 2, 1)
 	d, ret := n.DeviceGetHandleByIndex(1)
 	require.Equal(t, nvml.SUCCESS, ret)
-	second, ok := d.(*dgxa100.Device)
+	second, ok := d.(*server.Device)
 	require.True(t, ok)
 	uuid, _ := second.GetUUID()
 	m := &Machine{nvml: n, gpus: &GPUs{n: known{n}}, Inventory: Inventory{GPUs: []GPU{{UUID: "SIM-gone"}, {UUID: uuid}}}}

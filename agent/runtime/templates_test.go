@@ -15,8 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/template"
@@ -113,13 +114,15 @@ os.execvp("jupyter", ["jupyter", "lab", "--ServerApp.ip=0.0.0.0", "--ServerApp.o
 	require.Equal(t, http.StatusOK, x.ask(http.MethodGet, "/api/status", "", nil))
 	var kernel struct{ ID string }
 	require.Equal(t, http.StatusCreated, x.ask(http.MethodPost, "/api/kernels", "{}", &kernel))
-	dialer := websocket.Dialer{NetDialContext: x.dial}
-	conn, res, err := dialer.DialContext(t.Context(), "ws://localhost:"+x.port+"/api/kernels/"+kernel.ID+"/channels", http.Header{"Authorization": {x.headers["Authorization"]}})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://localhost:"+x.port+"/api/kernels/"+kernel.ID+"/channels", &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: x.dial}}, HTTPHeader: http.Header{"Authorization": {x.headers["Authorization"]}},
+	})
 	require.NoError(t, err)
-	defer res.Body.Close()
-	defer conn.Close()
-	defer time.AfterFunc(2*time.Minute, func() { conn.Close() }).Stop()
-	require.NoError(t, conn.WriteJSON(map[string]any{
+	defer conn.CloseNow()
+	conn.SetReadLimit(-1)
+	require.NoError(t, wsjson.Write(ctx, conn, map[string]any{
 		"channel": "shell", "parent_header": map[string]any{}, "metadata": map[string]any{}, "content": map[string]any{"code": "print(6 * 7)"},
 		"header": map[string]any{"msg_id": "1", "msg_type": "execute_request", "username": "x", "session": "1", "date": time.Now().Format(time.RFC3339), "version": "5.3"},
 	}))
@@ -130,7 +133,7 @@ os.execvp("jupyter", ["jupyter", "lab", "--ServerApp.ip=0.0.0.0", "--ServerApp.o
 			}
 			Content struct{ Text string }
 		}
-		require.NoError(t, conn.ReadJSON(&message))
+		require.NoError(t, wsjson.Read(ctx, conn, &message))
 		if message.Header.Type == "stream" {
 			require.Equal(t, "42\n", message.Content.Text)
 			return

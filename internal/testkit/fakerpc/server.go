@@ -2,6 +2,7 @@
 package fakerpc
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gorilla/websocket"
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+
+	"github.com/gantry-market/gantry/internal/upgrade"
 )
 
 // Error is a JSON-RPC error.
@@ -41,7 +45,6 @@ type Server struct {
 
 type wsConn struct {
 	conn *websocket.Conn
-	mu   sync.Mutex // of writing
 	subs map[uint64]string
 }
 
@@ -114,7 +117,7 @@ func (s *Server) DropWS() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		_ = c.conn.Close()
+		_ = c.conn.CloseNow()
 		delete(s.conns, c)
 	}
 }
@@ -148,9 +151,7 @@ func (s *Server) Notify(method string, result any) {
 }
 
 func (c *wsConn) write(v any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_ = c.conn.WriteJSON(v)
+	_ = wsjson.Write(context.Background(), c.conn, v) // until the connection is closed
 }
 
 // ServeHTTP implements http.Handler.
@@ -162,7 +163,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "down", http.StatusServiceUnavailable)
 		return
 	}
-	if websocket.IsWebSocketUpgrade(r) {
+	if upgrade.Wanted(r) {
 		s.serveWS(w, r)
 		return
 	}
@@ -212,22 +213,22 @@ func (s *Server) answer(req request) map[string]any {
 }
 
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
-	up := websocket.Upgrader{}
-	conn, err := up.Upgrade(w, r, nil)
+	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return
 	}
+	ctx := context.WithoutCancel(r.Context()) // the request's ends with the upgrade
 	c := &wsConn{conn: conn, subs: map[uint64]string{}}
 	s.mu.Lock()
 	s.conns[c] = true
 	s.mu.Unlock()
 	for {
 		var req request
-		if err := conn.ReadJSON(&req); err != nil {
+		if err := wsjson.Read(ctx, conn, &req); err != nil {
 			s.mu.Lock()
 			delete(s.conns, c)
 			s.mu.Unlock()
-			_ = conn.Close()
+			_ = conn.CloseNow()
 			return
 		}
 		s.mu.Lock()

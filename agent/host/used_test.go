@@ -66,7 +66,7 @@ func TestUsedBy(t *testing.T) {
 	first, ret := m.nvml.DeviceGetHandleByIndex(0)
 	require.Equal(t, nvml.SUCCESS, ret)
 	m.Inventory.GPUs[0].UUID, _ = first.GetUUID()
-	first.(*dgxa100.Device).GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_UNKNOWN }
+	first.(*server.Device).GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_UNKNOWN }
 	compute(nvml.SUCCESS, 7)
 	require.Contains(t, used(3), "process 7", "an error of the first GPU hides no use of the second")
 }

@@ -24,7 +24,8 @@ type logs struct {
 }
 
 func (l *logs) Write(b []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(b) }
-func (l *logs) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+
+func (l *logs) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
 func newNode(t *testing.T, key solana.PrivateKey) *p2p.Node {
 	t.Helper()

@@ -44,13 +44,26 @@ func answerLimit(method string, params []any) int64 {
 	return smallAnswer
 }
 
-// limited is a reader that ends after a limit and knows that there was more.
-type limited struct {
-	r    io.Reader
-	left int64
+// maxListed is the longest text of an element of a list of accounts. Those of the market have some kilobytes, and a
+// decoder would set aside the whole of a text that goes on and on.
+const maxListed = 1 << 20
+
+// longestText is how long a text within an answer may be.
+func longestText(method string, most int64) int64 {
+	if method == "getProgramAccounts" {
+		return maxListed
+	}
+	return most
 }
 
-func limit(r io.Reader, n int64) *limited { return &limited{r, n} }
+// limited is a reader that ends after a limit, or within a text that is too long, and knows that there was more.
+type limited struct {
+	r             io.Reader
+	left          int64
+	text, longest int64 // bytes since the last quotation mark, and at most
+}
+
+func limit(r io.Reader, n, longest int64) *limited { return &limited{r: r, left: n, longest: longest} }
 
 // Read implements io.Reader.
 func (l *limited) Read(b []byte) (int, error) {
@@ -62,10 +75,15 @@ func (l *limited) Read(b []byte) (int, error) {
 	}
 	n, err := l.r.Read(b)
 	l.left -= int64(n)
+	if i := bytes.LastIndexByte(b[:n], '"'); i >= 0 {
+		l.text = int64(n - i)
+	} else {
+		l.text += int64(n)
+	}
 	return n, err
 }
 
-func (l *limited) over() bool { return l.left < 0 }
+func (l *limited) over() bool { return l.left < 0 || l.text > l.longest }
 
 // list reads an array element by element and stops at the first that no node sends. Decoding all of an array like
 // [{},{},…] first would take many times its bytes.

@@ -40,7 +40,7 @@ type answer struct {
 // pointer or an interface. Errors: ErrAnswer, jsonrpc's, those of the connection.
 func (c *caller) CallForInto(ctx context.Context, out any, method string, params []any) error {
 	id := strconv.FormatUint(c.last.Add(1), 10)
-	a, pause, err := c.post(ctx, jsonrpc.RPCRequest{Method: method, Params: params, ID: json.RawMessage(id), JSONRPC: "2.0"}, answerLimit(method, params))
+	a, pause, err := c.post(ctx, jsonrpc.RPCRequest{Method: method, Params: params, ID: json.RawMessage(id), JSONRPC: "2.0"}, answerLimit(ctx, method, params))
 	if pause > 0 {
 		return &busyError{errors.Join(err, errorOf(a)), pause}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gagliardetto/solana-go"
@@ -104,7 +105,9 @@ func (k *Keeper) openChecks() (err error) {
 	if k.c.OutageVotes {
 		k.outages.Serve(k.node)
 	}
-	twins.Serve(k.node, twins.Options{View: k.view, Domain: k.domain, Log: k.component("twins")})
+	twins.Serve(k.node, twins.Options{
+		Domain: k.domain, Log: k.component("twins"), IsNode: func(key solana.PublicKey) bool { return len(k.view.NodesByKey(key)) > 0 },
+	})
 	measurer, err := k.openMeasure()
 	if err != nil {
 		return err

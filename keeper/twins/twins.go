@@ -10,7 +10,6 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -18,8 +17,9 @@ import (
 
 // Options of Serve; all are required.
 type Options struct {
-	View   *view.View
 	Domain records.Domain
+	// IsNode says whether a key is that of a registered node.
+	IsNode func(solana.PublicKey) bool
 	Log    zerolog.Logger
 }
 
@@ -31,12 +31,8 @@ var (
 
 // Serve has a keeper answer nodes.
 func Serve(n *p2p.Node, o Options) {
-	serve(n, o.Domain, func(key solana.PublicKey) bool { return len(o.View.NodesByKey(key)) > 0 }, o.Log)
-}
-
-func serve(n *p2p.Node, domain records.Domain, isNode func(solana.PublicKey) bool, to zerolog.Logger) {
 	p, logged := bootsProtocol, &log{last: map[solana.PublicKey]time.Time{}}
-	p.May = isNode
+	p.May = o.IsNode
 	p2p.Handle(n, p, func(ctx context.Context, from solana.PublicKey, req messages.BootsRequest) (messages.BootsAnswer, error) {
 		out := messages.BootsAnswer{Version: messages.Version}
 		all, err := p2p.CallEach[messages.BootRequest, messages.BootAnswer](ctx, n, from, bootProtocol, messages.BootRequest{Version: messages.Version, Nonce: req.Nonce}, messages.MaxBoots)
@@ -45,14 +41,14 @@ func serve(n *p2p.Node, domain records.Domain, isNode func(solana.PublicKey) boo
 		}
 		ids := map[records.BootID]bool{}
 		for _, b := range all {
-			r := records.Boot{Domain: domain, Nonce: req.Nonce, ID: b.Boot, UpMillis: b.UpMillis}
+			r := records.Boot{Domain: o.Domain, Nonce: req.Nonce, ID: b.Boot, UpMillis: b.UpMillis}
 			if r.Verify(from, b.Signature) == nil && !ids[b.Boot] {
 				ids[b.Boot] = true
 				out.Boots = append(out.Boots, b)
 			}
 		}
 		if len(ids) > 1 && logged.mayLog(from, time.Now()) {
-			to.Warn().Stringer("node_key", from).Int("processes", len(ids)).Msg("several agents run with the key of one node: the later ones are told to stop")
+			o.Log.Warn().Stringer("node_key", from).Int("processes", len(ids)).Msg("several agents run with the key of one node: the later ones are told to stop")
 		}
 		return out, nil
 	})

@@ -3,7 +3,9 @@ package fault
 import (
 	"runtime"
 	"testing"
+	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
@@ -31,4 +33,16 @@ func TestBombs(t *testing.T) {
 	require.EqualValues(t, 5, slot)
 	require.EqualValues(t, 1, p.Counts().Bombs)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(32<<20))
+
+	// Lists have the largest limit, and no long text.
+	node.Answer("getProgramAccounts", map[string]any{"context": map[string]any{"slot": 5}, "value": []any{}})
+	for _, f := range []chain.Filter{{}, {Prefix: []byte("a")}} {
+		time.Sleep(300 * time.Millisecond) // the proxy has rested
+		runtime.ReadMemStats(&before)
+		_, err = c.List(t.Context(), solana.PublicKey{1}, chain.Confirmed, f, nil)
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(32<<20))
+	}
+	require.Greater(t, p.Counts().Bombs, uint64(2))
 }

@@ -40,7 +40,7 @@ type answer struct {
 // pointer or an interface. Errors: ErrAnswer, jsonrpc's, those of the connection.
 func (c *caller) CallForInto(ctx context.Context, out any, method string, params []any) error {
 	id := strconv.FormatUint(c.last.Add(1), 10)
-	a, pause, err := c.post(ctx, jsonrpc.RPCRequest{Method: method, Params: params, ID: json.RawMessage(id), JSONRPC: "2.0"}, answerLimit(method, params))
+	a, pause, err := c.post(ctx, jsonrpc.RPCRequest{Method: method, Params: params, ID: json.RawMessage(id), JSONRPC: "2.0"}, answerLimit(ctx, method, params))
 	if pause > 0 {
 		return &busyError{errors.Join(err, errorOf(a)), pause}
 	}
@@ -92,7 +92,7 @@ func (c *caller) post(ctx context.Context, question jsonrpc.RPCRequest, most int
 	}
 	defer res.Body.Close()
 	var a answer
-	text := limit(res.Body, most)
+	text := limit(res.Body, most, longestText(question.Method, most))
 	err = json.NewDecoder(text).Decode(&a)
 	pause := pauseOf(res, time.Now())
 	switch {
@@ -101,7 +101,7 @@ func (c *caller) post(ctx context.Context, question jsonrpc.RPCRequest, most int
 	case res.StatusCode >= http.StatusBadRequest && (err != nil || a.Error == nil):
 		return answer{}, pause, jsonrpc.NewHTTPError(res.StatusCode, fmt.Errorf("HTTP status %d", res.StatusCode))
 	case text.over():
-		return answer{}, 0, wrong(fmt.Sprintf("it has more than %d KiB", most>>10))
+		return answer{}, 0, wrong(fmt.Sprintf("it has more than %d KiB, or a text that is too long", most>>10))
 	case err != nil:
 		return answer{}, 0, fmt.Errorf("%w: %w", wrong("it cannot be read"), err)
 	}

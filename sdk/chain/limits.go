@@ -2,6 +2,7 @@ package chain
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 
@@ -13,16 +14,23 @@ const (
 	smallAnswer   = 64 << 10  // a number, a hash, the time of a block, the fees of 150 slots
 	statusAnswer  = 512 << 10 // of 256 signatures
 	logAnswer     = 2 << 20   // one transaction or simulation with its logs; a page of 1,000 signatures
-	accountAnswer = 16 << 20  // the largest account has 10 MiB, in base64 a third more; a hundred of the market have less
+	accountAnswer = 4 << 20   // a hundred accounts of the market, which have some kilobytes
+	codeAnswer    = 16 << 20  // an account with the code of a program: at most 10 MiB, in base64 a third more
 	addressAnswer = 32 << 20  // addresses of accounts without what they hold
 	filterAnswer  = 64 << 20  // accounts that pass filters
 	programAnswer = 256 << 20 // all accounts of a program, which only those read that follow the whole market
 )
 
+// forCode marks questions for accounts that hold the code of a program.
+type forCode struct{}
+
 // answerLimit is the most bytes of an answer to a question.
-func answerLimit(method string, params []any) int64 {
+func answerLimit(ctx context.Context, method string, params []any) int64 {
 	switch method {
 	case "getAccountInfo", "getMultipleAccounts":
+		if ctx.Value(forCode{}) != nil {
+			return codeAnswer
+		}
 		return accountAnswer
 	case "getProgramAccounts":
 		var p map[string]any
@@ -44,13 +52,26 @@ func answerLimit(method string, params []any) int64 {
 	return smallAnswer
 }
 
-// limited is a reader that ends after a limit and knows that there was more.
-type limited struct {
-	r    io.Reader
-	left int64
+// maxListed is the longest text of an element of a list of accounts. Those of the market have some kilobytes, and a
+// decoder would set aside the whole of a text that goes on and on.
+const maxListed = 1 << 20
+
+// longestText is how long a text within an answer may be.
+func longestText(method string, most int64) int64 {
+	if method == "getProgramAccounts" || most == accountAnswer {
+		return maxListed
+	}
+	return most
 }
 
-func limit(r io.Reader, n int64) *limited { return &limited{r, n} }
+// limited is a reader that ends after a limit, or within a text that is too long, and knows that there was more.
+type limited struct {
+	r             io.Reader
+	left          int64
+	text, longest int64 // bytes since the last quotation mark, and at most
+}
+
+func limit(r io.Reader, n, longest int64) *limited { return &limited{r: r, left: n, longest: longest} }
 
 // Read implements io.Reader.
 func (l *limited) Read(b []byte) (int, error) {
@@ -62,10 +83,15 @@ func (l *limited) Read(b []byte) (int, error) {
 	}
 	n, err := l.r.Read(b)
 	l.left -= int64(n)
+	if i := bytes.LastIndexByte(b[:n], '"'); i >= 0 {
+		l.text = int64(n - i)
+	} else {
+		l.text += int64(n)
+	}
 	return n, err
 }
 
-func (l *limited) over() bool { return l.left < 0 }
+func (l *limited) over() bool { return l.left < 0 || l.text > l.longest }
 
 // list reads an array element by element and stops at the first that no node sends. Decoding all of an array like
 // [{},{},…] first would take many times its bytes.

@@ -3,6 +3,7 @@ package chain_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
@@ -128,4 +130,22 @@ func TestMessagesOfAWebSocketAreLimited(t *testing.T) {
 	case <-ctxFor(t).Done():
 		t.Fatal("the connection goes on")
 	}
+}
+
+// The code of a program is longer than any account of the market, and is read all the same.
+func TestALargeProgramIsRead(t *testing.T) {
+	s := fakerpc.New(t)
+	code := make([]byte, 10<<20)
+	code[0] = 1 // a buffer
+	s.Answer("getMultipleAccounts", map[string]any{"context": map[string]any{"slot": 5}, "value": []any{map[string]any{
+		"lamports": 1, "owner": solana.BPFLoaderUpgradeableProgramID, "executable": false, "data": []string{base64.StdEncoding.EncodeToString(code), "base64"},
+	}}})
+	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: s.URL()}}})
+	require.NoError(t, err)
+	defer c.Close()
+	got, err := c.Code(ctxFor(t), asked, chain.Confirmed)
+	require.NoError(t, err)
+	require.Len(t, got.Bytes, len(code)-37)
+	_, err = c.Accounts(ctxFor(t), []solana.PublicKey{asked}, chain.Confirmed)
+	require.ErrorIs(t, err, chain.ErrAnswer)
 }

@@ -1,9 +1,8 @@
-package twins
+package hostile_test
 
 import (
-	"bytes"
 	"context"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,20 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/agent/alone"
-	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
+	"github.com/gantry-market/gantry/keeper/twins"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
 	"github.com/gantry-market/gantry/sdk/records"
 )
-
-type logs struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logs) Write(b []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(b) }
-
-func (l *logs) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
 func newNode(t *testing.T, key solana.PrivateKey) *p2p.Node {
 	t.Helper()
@@ -71,8 +62,8 @@ func agent(t *testing.T, key solana.PrivateKey, keeper *p2p.Node) *alone.Process
 // answered.
 func TestACopyFindsOutOverTheNetwork(t *testing.T) {
 	keeper, key := newNode(t, newKey(t)), newKey(t)
-	var said logs
-	serve(keeper, records.Domain{1}, func(k solana.PublicKey) bool { return k == key.PublicKey() }, zerolog.New(&said))
+	var said syncbuf.Buffer
+	twins.Serve(keeper, twins.Options{Domain: records.Domain{1}, IsNode: func(k solana.PublicKey) bool { return k == key.PublicKey() }, Log: zerolog.New(&said)})
 	original := agent(t, key, keeper)
 	require.NoError(t, original.Before(t.Context(), true))
 	require.Empty(t, said.String())
@@ -80,9 +71,8 @@ func TestACopyFindsOutOverTheNetwork(t *testing.T) {
 	cloned := agent(t, key, keeper)
 	require.ErrorIs(t, cloned.Before(t.Context(), true), alone.ErrAnother)
 	require.NoError(t, original.Check(t.Context()))
-	require.Equal(t, 1, bytes.Count([]byte(said.String()), []byte("several agents")))
+	require.Equal(t, 1, strings.Count(said.String(), "several agents"))
 
 	stranger := agent(t, newKey(t), keeper)
 	require.NoError(t, stranger.Before(t.Context(), true))
-	Serve(newNode(t, newKey(t)), Options{View: view.New(view.Options{}), Domain: records.Domain{1}, Log: zerolog.Nop()})
 }

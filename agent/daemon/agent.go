@@ -208,7 +208,7 @@ func (a *Agent) openMachine(ctx context.Context) error {
 		return err
 	}
 	source.LostFile, source.UsedFile = a.cfg.LostFile, a.cfg.UsedFile
-	a.machine, err = host.New(ctx, host.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir})
+	a.machine, err = host.New(ctx, host.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir, Known: a.cfg.KnownPath()})
 	return err
 }
 

@@ -180,7 +180,7 @@ func (a *Agent) checkDevices(node market.Node) error {
 			"If a GPU does not answer: nvidia-smi -i NUMBER -r, or restart the machine. If it has died: gantry-agent report-dead", config.ErrConfig, node.Address, node.Spec.Gpus, len(have),
 			a.cfg.Inventory, silent)
 	}
-	return nil
+	return a.machine.Remember(a.cfg.KnownPath())
 }
 
 // settleInterval is short where transactions cost nothing.

@@ -23,6 +23,8 @@ const (
 	silentAfter = 10 * time.Minute
 	// fabricEvery is the time between two looks at NVSwitches.
 	fabricEvery = time.Minute
+	// silentLooks is how many looks in a row must find that a GPU does not answer before the node leaves the market.
+	silentLooks = 2
 	// gpuLookEvery is the most time between two looks at the GPUs.
 	gpuLookEvery = 10 * time.Second
 )
@@ -144,9 +146,12 @@ func (a *Agent) lookGPUs(ctx context.Context) (lost, silent []string, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	why := map[int]string{}
+	why, first := map[int]string{}, ""
 	for _, g := range gone {
 		why[g.Index] = g.Reason()
+		if g.Silent && first == "" {
+			first = fmt.Sprintf("GPU %d does not answer: %s", g.Index, g.Reason())
+		}
 		switch {
 		case !g.Silent:
 			lost = append(lost, g.UUID)
@@ -154,6 +159,13 @@ func (a *Agent) lookGPUs(ctx context.Context) (lost, silent []string, err error)
 			silent = append(silent, g.UUID)
 		}
 	}
+	if a.silentLooks++; first == "" {
+		a.silentLooks = 0
+	}
+	if a.silentLooks < silentLooks { // a transaction takes the node out, and one brings it back
+		first = ""
+	}
+	a.silent.Store(&first)
 	a.faults.Away(why)
 	needs, err := a.machine.Needs(ctx)
 	if err != nil {

@@ -61,6 +61,8 @@ type Options struct {
 	Seed [32]byte
 	// DiskPath is where jobs run.
 	DiskPath string
+	// Known is a file of [Machine.Remember]: which GPUs those are that do not answer now. Empty for none.
+	Known string
 	// DiskTestBytes is how much is written to measure the disk; 0 for no measurement.
 	DiskTestBytes int64
 }
@@ -88,6 +90,11 @@ func New(ctx context.Context, o Options) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	known, err := remembered(o.Known)
+	if err != nil {
+		m.Inventory.Notes = append(m.Inventory.Notes, err.Error())
+	}
+	m.Inventory.recall(known)
 	if len(m.Inventory.GPUs) > 0 {
 		if m.gpus, err = OpenGPUs(m.nvml); err != nil {
 			return nil, err

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -135,4 +137,45 @@ func TestWhatTheDriverNeeds(t *testing.T) {
 	needs, err = m.Needs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[int]faults.Action{0: faults.NoAction}, needs)
+}
+
+// A machine that starts again while one of its GPUs does not answer is the machine that it was; with other devices it is not.
+func TestAMachineIsKnownByTheGPUsThatItHad(t *testing.T) {
+	inventory := func(silent int, uuids ...string) Inventory {
+		var i Inventory
+		for _, uuid := range uuids {
+			i.GPUs = append(i.GPUs, GPU{UUID: uuid})
+		}
+		i.Silent, i.GPUStatement = make([]string, silent), "none"
+		return i
+	}
+	file := filepath.Join(t.TempDir(), "inventory.json")
+	none, err := remembered(file)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	require.NoError(t, (&Machine{Inventory: inventory(0, "a", "b", "c")}).Remember(file))
+	known, err := remembered(file)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		now   Inventory
+		whole bool
+	}{
+		"one does not answer": {inventory(1, "a", "c"), true},
+		"none answers":        {inventory(3), true},
+		"one is not listed":   {inventory(0, "a", "c"), false},
+		"another one":         {inventory(1, "a", "x"), false},
+		"one more":            {inventory(1, "a", "b", "c"), false},
+	} {
+		before := len(c.now.GPUs)
+		c.now.recall(known)
+		if !c.whole {
+			require.Len(t, c.now.GPUs, before, name)
+			continue
+		}
+		require.Equal(t, known, c.now.GPUs, name)
+		require.Empty(t, c.now.GPUStatement)
+	}
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	_, err = remembered(file)
+	require.Error(t, err)
 }

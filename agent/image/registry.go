@@ -20,6 +20,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/internal/addrgroup"
+	"github.com/gantry-market/gantry/internal/ociregistry"
 )
 
 const (
@@ -27,6 +28,8 @@ const (
 	stallTime = time.Minute
 	// maxDocument is the largest manifest, configuration or message of a registry.
 	maxDocument = 4 << 20
+	// patience is how long a request waits for a registry that is asked too often. A lease's start deadline ends a pull earlier.
+	patience = 10 * time.Minute
 )
 
 // ErrAddress: a registry is at an address that the node does not visit.
@@ -101,9 +104,10 @@ func ownAddress(ip netip.Addr) bool {
 
 // visitor talks to registries for one pull.
 type visitor struct {
-	next  *http.Transport
-	local bool         // registries of private networks are visited too
-	max   atomic.Int64 // the most bytes of an answer
+	next    *http.Transport
+	local   bool         // registries of private networks are visited too
+	max     atomic.Int64 // the most bytes of an answer
+	patient atomic.Bool  // it waits for a registry that asks for it
 }
 
 func (s *Store) visitor() *visitor {
@@ -119,6 +123,7 @@ func (s *Store) visitor() *visitor {
 		TLSHandshakeTimeout: 30 * time.Second, MaxResponseHeaderBytes: 1 << 20, MaxIdleConnsPerHost: 2,
 	}}
 	v.max.Store(maxDocument)
+	v.patient.Store(true)
 	return v
 }
 
@@ -129,9 +134,13 @@ func (s *Store) stall() time.Duration {
 	return stallTime
 }
 
-// RoundTrip limits what an answer may hold.
+// RoundTrip waits where the registry asks for it, and limits what an answer may hold.
 func (v *visitor) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := v.next.RoundTrip(r)
+	most := patience
+	if !v.patient.Load() {
+		most = 0
+	}
+	answer, err := ociregistry.Patient{Next: v.next, Most: most}.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/gantry-market/gantry/keeper/auction"
 	"github.com/gantry-market/gantry/keeper/award"
 	"github.com/gantry-market/gantry/keeper/check"

@@ -23,7 +23,6 @@ const (
 // A keeper that is killed in the middle comes back, and nothing in the demo changes: awards, reports, slashes and sums
 // are those of an undisturbed run.
 func TestDemoWhileAKeeperIsKilled(t *testing.T) {
-	t.Parallel()
 	long.Test(t, "the demo is run once more")
 	runDemo(t, demo.Options{During: func(ctx context.Context, n *network.Network) error {
 		if _, err := runningLease(ctx, n, busyMachine); err != nil {
@@ -43,7 +42,6 @@ func TestDemoWhileAKeeperIsKilled(t *testing.T) {
 
 // An agent that is killed in the middle of a lease comes back; its job never stopped, and its lease is settled.
 func TestDemoWhileAnAgentIsKilled(t *testing.T) {
-	t.Parallel()
 	runDemo(t, demo.Options{During: func(ctx context.Context, n *network.Network) error {
 		lease, err := runningLease(ctx, n, busyMachine)
 		if err != nil {
@@ -81,7 +79,6 @@ func TestDemoWhileAnAgentIsKilled(t *testing.T) {
 // The connection to the Solana node breaks for some seconds: transactions that were on their way are neither lost nor
 // repeated, and all processes catch up.
 func TestDemoWhileTheNodeIsCutOff(t *testing.T) {
-	t.Parallel()
 	long.Test(t, "the demo is run once more")
 	runDemo(t, demo.Options{Relay: true, During: func(ctx context.Context, n *network.Network) error {
 		if _, err := runningLease(ctx, n, busyMachine); err != nil {

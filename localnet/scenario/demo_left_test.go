@@ -20,7 +20,6 @@ import (
 // A demo that is interrupted while its containers run takes all of them along, and what it has made of this computer. One that
 // is killed leaves a folder and empty control groups, which the next network in its folder removes.
 func TestAnInterruptedDemoLeavesNothing(t *testing.T) {
-	t.Parallel()
 	for name, sig := range map[string]syscall.Signal{"interrupted": syscall.SIGINT, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) { // one after the other: all machines of a demo are measured at the same instants
 			dir := stateDir(t)

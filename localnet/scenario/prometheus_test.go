@@ -40,7 +40,6 @@ var nothingToShow = map[string]string{
 // evaluated, no alert fires in a market where nothing is wrong, and every line of every dashboard shows something. Then a machine
 // stops and another one loses its GPU, and their alerts fire, with the texts that a person gets.
 func TestAPrometheusServerReadsAMarket(t *testing.T) {
-	t.Parallel()
 	if _, err := exec.LookPath("prometheus"); err != nil {
 		t.Skip("SKIPPED: the Prometheus server is missing: scripts/toolchain.sh promtool")
 	}

@@ -73,7 +73,8 @@ func warnings(t *testing.T) zerolog.Logger {
 	return zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 }
 
-// runDemo runs the demo while something in it breaks; the demo itself checks that every expectation holds all the same.
+// runDemo runs the demo while something in it breaks; the demo itself checks that every expectation holds all the same. Its
+// tests run alone: all machines are measured at the same instants, and orders wait for that.
 func runDemo(t *testing.T, opts demo.Options) {
 	t.Helper()
 	var out syncbuf.Buffer

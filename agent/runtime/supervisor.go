@@ -319,6 +319,7 @@ func (s *supervisor) exit(reason Reason, started time.Time) Exit {
 	if e.Reason == ReasonExited && e.Code == killed && s.memory.ranOut() {
 		e.Reason = ReasonMemory
 	}
+	s.memory.close()
 	return e
 }
 

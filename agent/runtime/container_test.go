@@ -92,7 +92,7 @@ func TestAContainerRunsAnImage(t *testing.T) {
 	require.Equal(t, 9, st.Exit.Code, out)
 	require.Contains(t, out, "gvisor", "the job talks to the sandbox's kernel")
 	require.Contains(t, out, "who 1 1000 1000\n")
-	require.Contains(t, out, "FROM image\nMINE yes\nLD_PRELOAD /opt/malloc.so\nNVIDIA_VISIBLE_DEVICES 1\nHOME /home/ml\n")
+	require.Contains(t, out, "FROM image\nMINE yes\nLD_PRELOAD /opt/malloc.so\nNVIDIA_VISIBLE_DEVICES all\nHOME /home/ml\n")
 	require.NotContains(t, out, "entry usr", "nothing of the machine's files")
 	removeJob(t, p, "given")
 	mounts, err := os.ReadFile("/proc/self/mountinfo")

@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo rehearsal build dist dist-check check test test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
+.PHONY: help docs demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl check-generated lint outdated advisories nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -25,8 +25,14 @@ dist-check: ## install the packages in a fresh Debian and use them (Linux, root)
 check: ## before a commit: format, vet and test what changed and what depends on it (BASE=commit)
 	@scripts/check.sh $(BASE)
 
-test: ## all tests: Rust, Go with -race, scenarios on every installed engine
+test: ## the tests: Rust, Go, scenarios that show each promise once
 	@scripts/test.sh
+
+test-all: ## the long ones too, with the race detector, and all scenarios on every installed engine (hours)
+	@scripts/test.sh --all
+
+flaky: ## run the scenarios RUNS=20 times on a quiet computer and beside two busy loops, and count failures (TESTS=PATTERN for some)
+	@scripts/flaky.sh $(or $(RUNS),20) '$(or $(TESTS),.)'
 
 test-rust test-go test-e2e: test-%: ## one part of the tests
 	@scripts/test.sh $*
@@ -46,6 +52,12 @@ check-generated: ## rebuild all generated files and fail on any difference
 lint: ## gofumpt, go vet, staticcheck, rustfmt, clippy
 	@scripts/lint.sh
 
+outdated: ## fail when a pinned version is behind: something newer has been there for 90 days (scripts/outdated.txt says why some stay)
+	@scripts/outdated.sh
+
+advisories: ## look the dependencies up in the databases of advisories (govulncheck, cargo-deny)
+	@scripts/advisories.sh
+
 nat: ## reach a machine behind a home router, in network namespaces (Linux, root)
 	@scripts/nat.sh
 
@@ -63,6 +75,9 @@ hostile-long: ## the same with a million instructions (nightly; GANTRY_HOSTILE_S
 
 bench: ## benchmarks (BENCH=./package/... for some)
 	@scripts/bench.sh
+
+docs: ## build the documentation's site into build/site, and fail when a link leads nowhere
+	@scripts/docs.sh
 
 clients: ## generate the Python and TypeScript clients from the OpenAPI document, check their types, pack them into build/clients
 	@scripts/clients.sh

@@ -21,7 +21,7 @@ esac
 [ "$engine" = agave ] || "$root/scripts/toolchain.sh" host
 # Containers are shown where they can be; where they cannot, the demo says why and runs processes.
 if [ "$(id -u)" = 0 ]; then
-  "$root/scripts/toolchain.sh" sandbox registry ssh || say "the demo runs without what could not be installed"
+  "$root/scripts/toolchain.sh" sandbox ssh || say "the demo runs without what could not be installed"
 fi
 [ -f "$root/program/artifacts/gantry_market.so" ] || die "program/artifacts/gantry_market.so is missing; restore it with git, or run 'make program'"
 

@@ -2,7 +2,7 @@
 # Kills processes on a local network of real binaries. usage: kill-test.sh PART KILLS [FILE]
 # PART processes: keepers, agents and commands of customers, while leases are bought, run, settled and closed.
 # PART containers: agents, supervisors, sandboxes, whole machines, the gateway, the registry, the bucket and commands, while
-# containers with volumes are pulled, started, run, kept and moved. It needs root, runsc and the registry of toolchain.sh.
+# containers with volumes are pulled, started, run, kept and moved. It needs root and runsc.
 # PART serve: the HTTP server, at every transaction and write of buying and extending, for two budgets.
 # FILE gets the part's section of the page with the result; GANTRY_KILL_SEED repeats a seed.
 source "$(dirname "$0")/common.sh"

@@ -40,8 +40,8 @@ for part in "$@"; do
   # Programs of templates in containers, and llama.cpp's server as processes and in leases.
   templates)
     "$root/scripts/toolchain.sh" sandbox registry openai model jupyter && "$root/scripts/build.sh" surfnet go &&
-      GANTRY_TEMPLATES=1 go test -count=1 -timeout 30m -run 'Container|RealModel' ./agent/runtime ./client/inference &&
-      GANTRY_TEMPLATES=1 go test -tags e2e -count=1 -timeout 30m -run RealModel ./localnet/scenario
+      GANTRY_TEST_ALL=1 go test -count=1 -timeout 30m -run 'Container|RealModel' ./agent/runtime ./client/inference &&
+      GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 30m -run RealModel ./localnet/scenario
     ;;
   # The program's bytes from a place that shares nothing with this one, and the program on the next release of Agave.
   verify) "$root/scripts/program-verify.sh" ;;

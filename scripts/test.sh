@@ -1,9 +1,20 @@
 #!/usr/bin/env bash
-# Runs all tests: Rust, and that mutants are found; Go with the race detector; the end-to-end scenarios on every
-# engine that is installed. What is skipped, or passed at the second attempt only, is printed at the end. usage: test.sh [rust] [go] [e2e]
+# Runs the tests: Rust, and that mutants are found; Go; the end-to-end scenarios. What is skipped is printed at the end.
+# A test that fails is a failure: none is run a second time.
+# usage: test.sh [--all] [rust] [go] [e2e]
+#   --all         the long tests too, the race detector, and every scenario on each engine that is installed (make test-all)
+#   GANTRY_RACE=1 the race detector for Go's unit tests (.ci/run)
 source "$(dirname "$0")/common.sh"
 cd "$root"
 skipped=()
+race=()
+all=
+if [ "${1:-}" = --all ]; then
+  shift
+  all=1 GANTRY_RACE=1
+  export GANTRY_TEST_ALL=1
+fi
+[ -z "${GANTRY_RACE:-}" ] || race=(-race)
 
 test_rust() {
   "$root/scripts/toolchain.sh" host
@@ -20,11 +31,10 @@ test_program() {
   GANTRY_HOSTILE_BINARY=$(program_tests_target)/debug/hostile "$root/scripts/hostile.sh" sample
 }
 
-# go_test NAME FLAGS... -- PACKAGES...: runs go test and prints failures in full and skips with their reasons. A few tests
-# that failed by their own word are run once more, alone; one that passes then is named at the end as unsteady.
+# go_test NAME FLAGS... -- PACKAGES...: runs go test and prints failures in full and skips with their reasons.
 go_test() {
   step "Go tests: $1"
-  local log=build/logs/go-test-${1//[^a-z0-9]/-} flags=()
+  local log=build/logs/go-test-${1//[^a-z0-9]/-} flags=() line passed=0
   shift
   while [ "$1" != -- ]; do
     flags+=("$1")
@@ -32,43 +42,43 @@ go_test() {
   done
   shift
   go build -o build/testsum ./scripts/testsum
-  local passed=0
-  go test -json "${flags[@]}" "$@" | tee "$log.json" | build/testsum -repeat "$log.failed" | tee "$log.txt" || passed=$?
-  local line
+  go test -json "${flags[@]}" "$@" | tee "$log.json" | build/testsum | tee "$log.txt" || passed=$?
   while IFS= read -r line; do skipped+=("SKIPPED $line"); done < <(sed -n 's/^SKIPPED //p' "$log.txt")
-  [ $passed != 0 ] || return 0
-  [ -s "$log.failed" ] || return $passed
-  local package test
-  while read -r package test; do
-    step "once more: $package $test"
-    go test -count=1 -v "${flags[@]}" -run "^$test\$" "$package" >"$log.again" 2>&1 </dev/null || {
-      cat "$log.again"
-      die "$test failed twice"
-    }
-    skipped+=("UNSTEADY $package $test failed once and passed when it was repeated: a fault of the test or of what it tests; its output is above")
-  done <"$log.failed"
+  return $passed
 }
 
 # Property tests draw the same cases every time, so that a commit either passes or does not; `nightly.sh random` draws
 # many others (RAPID_SEED=0 here for fresh ones).
 test_go() {
-  "$root/scripts/toolchain.sh" tpm sandbox registry promtool
+  "$root/scripts/toolchain.sh" tpm sandbox registry ssh peers promtool openai browser clients
   "$root/scripts/build.sh" surfnet
   # One package more at a time than there are cores, since the longest mostly wait.
   # Without debugging information, which takes linkers time; what `go vet` finds is for lint.sh.
-  RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" -race -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -- ./...
+  RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" "${race[@]}" -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -- ./...
 }
 
-# Three scenarios run at a time: they mostly wait. Those that measure the machine, or change it, run alone (no t.Parallel).
+# Scenarios mostly wait, so that more of them run at a time than there are cores. Those that measure the machine, or change
+# it, run alone (no t.Parallel).
+scenarios() {
+  local engine=$1
+  shift
+  GANTRY_ENGINE=$engine go_test "scenarios on $engine" -count=1 -timeout 60m -parallel $(($(getconf _NPROCESSORS_ONLN) + 2)) \
+    -vet=off -tags e2e "$@" -- ./localnet/scenario/... ./examples/...
+}
+
+# What the embedded engine imitates, on the validator: blocks and their times, proofs, moves, sealed orders, the examples.
+agave='^(TestALeaseMovesWhenItsMachineFails|TestAWrongMeasurementIsProven|TestSealedOrders|TestAgainstALocalNetwork)$'
+
 test_e2e() {
+  "$root/scripts/toolchain.sh" sandbox registry ssh promtool browser clients
   "$root/scripts/build.sh" surfnet go
-  local found
-  GANTRY_ENGINE=surfnet go_test "scenarios on surfnet" -count=1 -timeout 60m -parallel 3 -vet=off -tags e2e -- ./localnet/scenario/... ./examples/...
-  found=$(validator)
-  if [ -n "$found" ]; then
-    GANTRY_ENGINE=agave go_test "scenarios on agave" -count=1 -timeout 60m -parallel 3 -vet=off -tags e2e -- ./localnet/scenario/... ./examples/...
-  else
+  scenarios surfnet
+  if [ -z "$(validator)" ]; then
     skipped+=("SKIPPED scenarios on agave: solana-test-validator is not in PATH, in $cache/bin, or named by GANTRY_SOLANA_TEST_VALIDATOR")
+  elif [ -n "$all" ]; then
+    scenarios agave
+  else
+    scenarios agave -run "$agave"
   fi
 }
 

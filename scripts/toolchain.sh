@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [docs] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
@@ -201,19 +201,47 @@ need_dist() {
   }
 }
 
-# A browser is not installed: it is large. What drives it is pinned by the lockfile.
+# Where there is no browser, Chromium comes from a package of npm. It and what drives it are pinned by the lockfile.
 need_browser() {
-  if ! have node || ! have npm || ! { have chromium || have chromium-browser || have google-chrome; }; then
-    say "no browser or no node: the page of gantry serve will not be tried in one (on Debian: sudo apt-get install -y --no-install-recommends chromium nodejs npm)"
+  local folder=$root/web/testdata/browser into
+  if ! have node || ! have npm; then
+    say "no node: the page of gantry serve will not be tried in a browser (on Debian: sudo apt-get install -y --no-install-recommends nodejs npm)"
     return
   fi
-  npm ci --prefix "$root/web/testdata/browser" --ignore-scripts --no-audit --no-fund
+  into=$cache/chromium/$(key "$folder/package-lock.json")
+  if [ ! -d "$folder/node_modules/playwright-core" ]; then
+    npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund || {
+      say "the packages of web/testdata/browser could not be installed: the page will not be tried in a browser"
+      return
+    }
+  fi
+  if have chromium || have chromium-browser || have google-chrome; then return; fi
+  rm -rf "$cache/chromium"
+  if (cd "$folder" && node chromium.mjs "$into") >/dev/null && "$into/chromium" --version >/dev/null; then
+    ln -sf "$into/chromium" "$tools/chromium"
+  else
+    say "no browser: the page will not be tried in one (on Debian: sudo apt-get install -y --no-install-recommends chromium)"
+  fi
 }
 
 # Programs in Python are wanted, not needed: without Python, or its index, the tests that use them are skipped. Each part has a
 # virtual environment of its own, of the packages in scripts/python, all of which are pinned.
 need_openai() { python_tool openai "the stock OpenAI client and LiteLLM"; }
 need_model() { python_tool model "llama.cpp's server"; }
+need_docs() {
+  python_tool docs "the generator of the documentation's site"
+  [ -f "$cache/mermaid/$MERMAID.js" ] || fetch_mermaid || say "no mermaid: the site cannot be built (it needs npm; see build/logs/mermaid.log)"
+}
+
+# One file of the package is wanted, and none of the hundred packages that building it would need.
+fetch_mermaid() {
+  local dir=$cache/mermaid file
+  rm -rf "$dir" && mkdir -p "$dir" && (cd "$dir" && npm pack "mermaid@$MERMAID") >"$root/build/logs/mermaid.log" 2>&1 || return
+  file=$dir/mermaid-$MERMAID.tgz
+  [ "sha512-$(openssl dgst -sha512 -binary "$file" | base64 -w0)" = "$MERMAID_INTEGRITY" ] || die "mermaid $MERMAID has another checksum than scripts/versions.sh names"
+  tar -xzf "$file" -C "$dir" package/dist/mermaid.min.js && mv "$dir/package/dist/mermaid.min.js" "$dir/$MERMAID.js" && rm -rf "$dir/package" "$file"
+}
+
 need_jupyter() { python_tool jupyter "JupyterLab"; }
 
 # python_tool PART WHAT: the command PART-python, which is Python with the packages of scripts/python/PART.txt.
@@ -259,8 +287,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter) "need_$part" ;;
+    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | docs) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, docs or all" ;;
   esac
 done

@@ -11,6 +11,9 @@ SBPF_LINKER=0.2.6
 # Linters.
 GOFUMPT=v0.12.0
 STATICCHECK=v0.8.2
+# What looks dependencies up in databases of advisories.
+GOVULNCHECK=v1.9.0
+CARGO_DENY=0.20.2
 # The registry server with which private images are tested: github.com/distribution/distribution.
 REGISTRY=v3.1.2
 # What makes packages.
@@ -19,3 +22,6 @@ NFPM=v2.45.0
 GVISOR=v0.0.0-20260905035102-160fafc42237
 # The real validator, used when it is installed.
 AGAVE=4.2.2
+# What draws the diagrams of the documentation's site: a package of npm, and its checksum as npm writes it.
+MERMAID=12.3.0
+MERMAID_INTEGRITY=sha512-4113TdXeLAsMruJ79OpFL5O8+LTFXhQqZ260rF3tgUmiNAtRm4Uume04I+65PRN6yZ69J4f8rVYWW8zRk65UYw==

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/hours"
@@ -296,6 +296,7 @@ func (c Config) JobsDir() string      { return filepath.Join(c.DataDir, "jobs") 
 func (c Config) ImagesDir() string    { return filepath.Join(c.DataDir, "images") }
 func (c Config) ProgramsDir() string  { return filepath.Join(c.DataDir, "programs") }
 func (c Config) GPUsDir() string      { return filepath.Join(c.DataDir, "gpus") }
+func (c Config) KnownPath() string    { return filepath.Join(c.DataDir, "inventory.json") }
 func (c Config) StatusPath() string   { return filepath.Join(c.DataDir, "status.json") }
 func (c Config) BidsPath() string     { return filepath.Join(c.DataDir, "bids.json") }
 func (c Config) OfferPath() string    { return filepath.Join(c.DataDir, "withdrawn") }

@@ -87,23 +87,27 @@ type Agent struct {
 	trouble []string // with the network of containers
 	p2p     *p2p.Node
 
-	node       solana.PublicKey // the node's account
-	chain      *nodeChain
-	prices     prices
-	offer      *offer.Offer
-	leases     *lease.Manager
-	faults     *faults.Standing
-	receipts   *receipt.Server
-	challenges *challenge.Server
-	measure    *measure.Server
-	line       *line.Server
-	measured   []format.Device // the node's GPUs, in the order of their indices
-	figures    *figures.Server
-	assembled  atomic.Bool            // what needs the node's account is there
-	guest      *guest.Key             // of this process; its evidence shows it
-	guests     atomic.Pointer[guests] // nil until the node knows its account
-	asked      atomic.Int64           // when a keeper last asked, unix nanoseconds
-	awake      atomic.Int64           // when the node last ended a hibernation, the same; 0 if it did not
+	node   solana.PublicKey // the node's account
+	chain  *nodeChain
+	prices prices
+	offer  *offer.Offer
+	leases *lease.Manager
+	faults *faults.Standing
+	silent atomic.Pointer[string] // which GPU does not answer; nil or empty for none
+	// silentLooks is how many looks in a row found one; of followGPUs alone.
+	silentLooks int
+	fabric      atomic.Pointer[string] // what is wrong with the GPUs' NVSwitches; nil or empty for nothing
+	receipts    *receipt.Server
+	challenges  *challenge.Server
+	measure     *measure.Server
+	line        *line.Server
+	measured    []format.Device // the node's GPUs, in the order of their indices
+	figures     *figures.Server
+	assembled   atomic.Bool            // what needs the node's account is there
+	guest       *guest.Key             // of this process; its evidence shows it
+	guests      atomic.Pointer[guests] // nil until the node knows its account
+	asked       atomic.Int64           // when a keeper last asked, unix nanoseconds
+	awake       atomic.Int64           // when the node last ended a hibernation, the same; 0 if it did not
 }
 
 // New checks the options. Run does the rest.
@@ -207,7 +211,7 @@ func (a *Agent) openMachine(ctx context.Context) error {
 		return err
 	}
 	source.LostFile, source.UsedFile = a.cfg.LostFile, a.cfg.UsedFile
-	a.machine, err = host.New(ctx, host.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir})
+	a.machine, err = host.New(ctx, host.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir, Known: a.cfg.KnownPath()})
 	return err
 }
 
@@ -310,6 +314,11 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	if err := a.view.Ready(ctx); err != nil {
 		return err
 	}
+	process, err := a.beAlone(ctx)
+	if err != nil {
+		return err
+	}
+	g.Go(func() error { return process.Run(ctx) })
 	if err := a.assemble(node); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/agent/bidding"
-	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -62,8 +61,8 @@ func (a *Agent) bidPrice(ctx context.Context) market.PricePerHour {
 	if !ok {
 		return 0
 	}
-	if broken := a.faults.All(faults.Broken); len(broken) > 0 {
-		a.log.Info().Stringer("fault", broken[0]).Msg("node does not bid while a GPU has a fault; once it is repaired: gantry-agent repaired")
+	if fault := a.fault(); fault != "" {
+		a.log.Info().Str("fault", fault).Msg("node does not bid while a GPU has a fault")
 		return 0
 	}
 	s, err := a.bidInputs(ctx, node)

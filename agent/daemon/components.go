@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -171,10 +172,15 @@ func (a *Agent) mayChallenge(key solana.PublicKey) bool {
 func (a *Agent) checkDevices(node market.Node) error {
 	have := a.machine.Devices()
 	if market.DeviceRoot(have) != node.DeviceRoot {
-		return fmt.Errorf("%w: node %s is registered with %d GPUs that are not those of this machine (%d found with --inventory %s); "+
-			"serving it would cost its stake. If a GPU has died: gantry-agent report-dead", config.ErrConfig, node.Address, node.Spec.Gpus, len(have), a.cfg.Inventory)
+		silent := ""
+		if list := a.machine.Inventory.Silent; len(list) > 0 {
+			silent = "; " + strings.Join(list, "; ")
+		}
+		return fmt.Errorf("%w: node %s is registered with %d GPUs that are not those of this machine (%d found with --inventory %s%s); serving it would cost its stake. "+
+			"If a GPU does not answer: nvidia-smi -i NUMBER -r, or restart the machine. If it has died: gantry-agent report-dead", config.ErrConfig, node.Address, node.Spec.Gpus, len(have),
+			a.cfg.Inventory, silent)
 	}
-	return nil
+	return a.machine.Remember(a.cfg.KnownPath())
 }
 
 // settleInterval is short where transactions cost nothing.

@@ -19,7 +19,7 @@ func (a *Agent) openRuntime(ctx context.Context, cluster runtime.Cluster) error 
 	o := runtime.ProcessOptions{
 		Root: a.cfg.JobsDir(), Cluster: cluster, Executable: a.executable(), Log: a.log,
 		Sandbox: runtime.Sandbox{
-			Runsc: a.cfg.FindRunsc(), Programs: a.cfg.ProgramsDir(), GPUs: driver, Shell: config.FindShell(a.executable()), Images: a.cfg.ImagesDir(),
+			Runsc: a.cfg.FindRunsc(), Programs: a.cfg.ProgramsDir(), Driver: driver, Shell: config.FindShell(a.executable()), Images: a.cfg.ImagesDir(),
 			CacheBytes: int64(a.cfg.ImageCache) << 30, LocalRegistries: a.cfg.LocalRegistries,
 		},
 	}
@@ -37,22 +37,23 @@ func (a *Agent) openRuntime(ctx context.Context, cluster runtime.Cluster) error 
 	return process.CleanImages(ctx)
 }
 
-// openGPUs finds out how containers get the machine's GPUs. Without that a node of a cluster that is not local would sell
-// what its jobs do not have.
-func (a *Agent) openGPUs(ctx context.Context) (gpus.Driver, error) {
+// openGPUs finds out how containers get the machine's GPUs; nil: they get none. Without them a node of a cluster that is not local would
+// sell what its jobs do not have.
+func (a *Agent) openGPUs(ctx context.Context) (func(context.Context) (gpus.Driver, error), error) {
 	inv := a.machine.Inventory
 	if inv.Simulated || len(inv.GPUs) == 0 || a.cfg.Isolation() < market.Sandbox {
-		return gpus.Driver{}, nil
+		return nil, nil
 	}
-	driver, err := gpus.Prepare(ctx, a.cfg.GPUsDir(), a.cfg.FindRunsc(), inv.Driver.Version)
+	source := &gpus.Source{Folder: a.cfg.GPUsDir(), Runsc: a.cfg.FindRunsc(), Ask: a.machine.Nodes}
+	driver, err := source.Fresh(ctx)
 	switch {
 	case err == nil:
 		a.log.Info().Str("driver", driver.Version).Str("specification", driver.Spec).Msg("containers get the GPUs of their lease")
 	case a.local:
 		a.log.Warn().Err(err).Msg("containers get no GPUs")
-		return gpus.Driver{}, nil
+		return nil, nil
 	default:
-		err = fmt.Errorf("%w: containers would get no GPUs: %w", config.ErrConfig, err)
+		return nil, fmt.Errorf("%w: containers would get no GPUs: %w", config.ErrConfig, err)
 	}
-	return driver, err
+	return source.Now, nil
 }

@@ -67,7 +67,9 @@ func (a *Agent) kernelLog() string {
 func (a *Agent) claim(ctx context.Context) (messages.Inventory, error) {
 	inv, err := a.machine.Claim(ctx)
 	for i := range inv.GPUs {
-		inv.GPUs[i].Fault = a.faults.Broken(i)
+		if code := a.faults.Broken(i); code != 0 {
+			inv.GPUs[i].Fault = code
+		}
 	}
 	return inv, err
 }

@@ -87,6 +87,9 @@ func (a *Agent) healthy() (wrong []string) {
 	for _, f := range a.faults.All(faults.Broken) {
 		wrong = append(wrong, f.String())
 	}
+	if why := a.fabric.Load(); why != nil && *why != "" {
+		wrong = append(wrong, *why)
+	}
 	if n, ok := a.view.Node(a.node); ok && n.State() == market.NodeSuspended {
 		wrong = append(wrong, "the node is suspended on chain: its provider's stake is below what it needs, or it was slashed")
 	}

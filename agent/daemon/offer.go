@@ -19,7 +19,7 @@ func (a *Agent) openOffer() error {
 		return err
 	}
 	o := offer.Options{
-		Hours: schedule, Quiet: a.cfg.QuietTime, Fault: a.fault, Mark: offer.Mark(a.cfg.OfferPath()),
+		Hours: schedule, Quiet: a.cfg.QuietTime, Silent: a.silentGPU, Fault: a.fault, Mark: offer.Mark(a.cfg.OfferPath()),
 		Node: func() (market.Node, bool) { return a.view.Node(a.node) },
 		Set: func(ctx context.Context, node market.Node, status market.NodeStatus) error {
 			return a.updateNode(ctx, node, node.Ask(), status)
@@ -46,7 +46,18 @@ func (a *Agent) openOffer() error {
 // fault is what keeps the node from bidding until it is repaired; empty for nothing.
 func (a *Agent) fault() string {
 	if broken := a.faults.All(faults.Broken); len(broken) > 0 {
-		return broken[0].String() + "; once it is repaired: gantry-agent repaired"
+		return broken[0].String() + "; " + broken[0].Next()
+	}
+	if why := a.fabric.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// silentGPU says which GPU the driver still lists and does not answer; empty for none.
+func (a *Agent) silentGPU() string {
+	if why := a.silent.Load(); why != nil {
+		return *why
 	}
 	return ""
 }

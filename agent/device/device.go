@@ -135,21 +135,44 @@ func (c cudaGPU) Profile() measure.Profile { return c.Info.Profile() }
 
 // openGPU finds a GPU by its UUID: CUDA numbers them otherwise than NVML does.
 func openGPU(ctx context.Context, uuid string) (opened, error) {
-	for i := 0; ; i++ {
+	return find(uuid, func(i int) (found, error) {
 		d, err := cuda.Open(ctx, cuda.Options{Index: i})
+		if err != nil {
+			return found{}, err
+		}
+		return found{cudaGPU{d}, d.Info.UUID}, nil
+	})
+}
+
+// found is a GPU as CUDA shows it.
+type found struct {
+	opened
+	uuid [16]byte
+}
+
+// find opens GPUs in CUDA's order until one has the UUID. One that cannot be opened says nothing about those after it.
+func find(uuid string, open func(int) (found, error)) (opened, error) {
+	var failed error
+	for i := range maxDevices {
+		d, err := open(i)
 		switch {
 		case errors.Is(err, attest.ErrAbsent):
-			return nil, fmt.Errorf("CUDA shows no such GPU among %d: %w", i, err)
+			return nil, fmt.Errorf("CUDA shows no such GPU among %d: %w", i, errors.Join(err, failed))
 		case err != nil:
-			return nil, err
-		case sameUUID(uuid, d.Info.UUID):
-			return cudaGPU{d}, nil
-		}
-		if err := d.Close(); err != nil {
-			return nil, err
+			failed = errors.Join(failed, fmt.Errorf("CUDA's device %d: %w", i, err))
+		case sameUUID(uuid, d.uuid):
+			return d.opened, nil
+		default:
+			if err := d.Close(); err != nil {
+				failed = errors.Join(failed, fmt.Errorf("CUDA's device %d: %w", i, err))
+			}
 		}
 	}
+	return nil, fmt.Errorf("CUDA shows no such GPU among %d: %w", maxDevices, errors.Join(attest.ErrAbsent, failed))
 }
+
+// maxDevices is more than a machine has.
+const maxDevices = 64
 
 // sameUUID compares NVML's text with CUDA's bytes.
 func sameUUID(text string, b [16]byte) bool {

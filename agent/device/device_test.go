@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/attest"
 	"github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/attest/measure/processor"
 )
@@ -95,4 +96,27 @@ func TestUUIDsOfCUDAAndNVML(t *testing.T) {
 	require.True(t, sameUUID("GPU-5CC1AB1F-8A3D-4F7E-9B00-11223344FFEE", b))
 	require.False(t, sameUUID("GPU-5cc1ab1f-8a3d-4f7e-9b00-11223344ffef", b))
 	require.False(t, sameUUID("", b))
+}
+
+// A device of CUDA's that cannot be opened says nothing about those after it.
+func TestOneGPUThatCannotBeOpenedHidesNoOther(t *testing.T) {
+	wanted, other := &countedGPU{}, &countedGPU{}
+	shown := []func() (found, error){
+		func() (found, error) { return found{}, errors.New("cuda: device 0: hardware error") },
+		func() (found, error) { return found{other, [16]byte{1}}, nil },
+		func() (found, error) { return found{wanted, [16]byte{0xab}}, nil },
+	}
+	open := func(i int) (found, error) {
+		if i >= len(shown) {
+			return found{}, attest.ErrAbsent
+		}
+		return shown[i]()
+	}
+	d, err := find("GPU-ab000000-0000-0000-0000-000000000000", open)
+	require.NoError(t, err)
+	require.Equal(t, opened(wanted), d)
+	require.Equal(t, 1, other.closed)
+	_, err = find("GPU-cd000000-0000-0000-0000-000000000000", open)
+	require.ErrorIs(t, err, attest.ErrAbsent)
+	require.ErrorContains(t, err, "hardware error", "it may have been that one")
 }

@@ -176,13 +176,23 @@ func gpuFaults() []fault {
 			d.GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) { return 0, 0, pending, failed, nvml.SUCCESS }
 		})
 	}
+	needs := func(action nvml.DeviceGpuRecoveryAction) func(*testing.T, *Machine, *fakerpc.Server) {
+		return with(func(d *dev) {
+			d.GetFieldValuesFunc = func(values []nvml.FieldValue) nvml.Return {
+				values[0].Value[0] = byte(action)
+				return nvml.SUCCESS
+			}
+		})
+	}
 	return []fault{
 		{"gpu-driver", Error, "nvidia-driver", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.NVML = nodriver{m.NVML} }},
 		{"gpu-driver", Error, "ubuntu-drivers", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
 			m.NVML = nodriver{m.NVML}
 			write(t, m, "/etc/os-release", "NAME=\"Ubuntu\"\nID=ubuntu\n")
 		}},
-		{"gpu-driver", Error, "nvidia-smi", func(_ *testing.T, m *Machine, _ *fakerpc.Server) { m.NVML = nohandle{m.NVML} }},
+		{"gpu-driver", Error, "nvidia-smi", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
+			m.NVML = nohandle{m.NVML, nvml.ERROR_LIB_RM_VERSION_MISMATCH}
+		}},
 		{"gpu-driver-sandbox", Error, "NVIDIA-Linux-x86_64-550.90.07.run", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
 			m.Supported = func(context.Context, string, string) error {
 				return errors.Join(gpus.ErrDriver, errors.New("install one of: 550.54.14, 550.90.07"))
@@ -198,6 +208,31 @@ func gpuFaults() []fault {
 		{"gpu-missing", Error, "dmesg", with(func(d *dev) {
 			d.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 0, nvml.ERROR_GPU_IS_LOST }
 		})},
+		{"gpu-missing", Error, "dmesg", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
+			m.NVML = nohandle{m.NVML, nvml.ERROR_NO_PERMISSION}
+		}},
+		{"gpu-missing", Error, "nvidia-smi -i 1 -r", func(_ *testing.T, m *Machine, _ *fakerpc.Server) {
+			m.NVML = nohandle{m.NVML, nvml.ERROR_RESET_REQUIRED}
+		}},
+		{"gpu-driver", Error, "ubuntu.com/download/server", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			m.NVML = nodriver{m.NVML}
+			write(t, m, "/proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n")
+		}},
+		{"gpu-driver", Error, "ubuntu.com/download/server", func(t *testing.T, m *Machine, _ *fakerpc.Server) { write(t, m, "/dev/dxg", "") }},
+		{"gpu-model", Error, "gantry market", with(func(d *dev) {
+			d.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{}, nvml.ERROR_NOT_SUPPORTED }
+		})},
+		{"gpu-fabric", Error, "nvidia-fabricmanager-550=550.54.15-1", func(t *testing.T, m *Machine, _ *fakerpc.Server) {
+			write(t, m, "/sys/bus/pci/devices/0000:30:00.0/class", "0x068000\n")
+			write(t, m, "/sys/bus/pci/devices/0000:30:00.0/vendor", "0x10de\n")
+		}},
+		{"gpu-fabric", Error, "restart nvidia-fabricmanager", with(func(d *dev) {
+			d.GetGpuFabricInfoFunc = func() (nvml.GpuFabricInfo, nvml.Return) {
+				return nvml.GpuFabricInfo{State: nvml.GPU_FABRIC_STATE_IN_PROGRESS}, nvml.SUCCESS
+			}
+		})},
+		{"gpu-recovery", Error, "nvidia-smi -i 1 -r", needs(nvml.GPU_RECOVERY_ACTION_GPU_RESET)},
+		{"gpu-recovery", Error, "sudo reboot", needs(nvml.GPU_RECOVERY_ACTION_NODE_REBOOT)},
 		{"gpu-mig", Error, "nvidia-smi -i 1 -mig 0", with(func(d *dev) {
 			d.GetMigModeFunc = func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_ENABLE, 0, nvml.SUCCESS }
 		})},
@@ -223,12 +258,15 @@ func gpuFaults() []fault {
 }
 
 // nohandle refuses the second GPU; as the driver's library, it returns a device nevertheless.
-type nohandle struct{ nvml.Interface }
+type nohandle struct {
+	nvml.Interface
+	ret nvml.Return
+}
 
 func (n nohandle) DeviceGetHandleByIndex(i int) (nvml.Device, nvml.Return) {
 	d, ret := n.Interface.DeviceGetHandleByIndex(i)
 	if i == 1 {
-		ret = nvml.ERROR_NO_PERMISSION
+		ret = n.ret
 	}
 	return d, ret
 }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 
 	"github.com/gantry-market/gantry/agent/gpus"
@@ -12,6 +13,9 @@ import (
 func checkDriver(ctx context.Context, m *Machine) Finding {
 	r := m.conditions(ctx)
 	switch {
+	case m.wsl():
+		return bad("https://ubuntu.com/download/server", "this is WSL2, where Windows has the driver: containers get no GPU here, and a driver for Linux would break it; "+
+			"install Linux on the machine itself")
 	case errors.Is(r.err, host.ErrNoDriver):
 		return bad(m.driverCommand(), "%v", r.err)
 	case r.err != nil:
@@ -20,6 +24,15 @@ func checkDriver(ctx context.Context, m *Machine) Finding {
 		return bad("lspci -d 10de: ; sudo dmesg | grep -i nvrm", "driver %s works and sees no GPU", r.driver)
 	}
 	return good("driver %s, %d GPUs", r.driver, len(r.gpus))
+}
+
+// wsl reports whether this is Windows' own Linux.
+func (m *Machine) wsl() bool {
+	if _, err := os.Stat(m.path("/dev/dxg")); err == nil {
+		return true
+	}
+	release, _ := os.ReadFile(m.path("/proc/sys/kernel/osrelease"))
+	return strings.Contains(strings.ToLower(string(release)), "microsoft")
 }
 
 func checkDriverSandbox(ctx context.Context, m *Machine) Finding {

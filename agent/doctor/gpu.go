@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gantry-market/gantry/agent/faults"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/attest/measure/class"
 )
@@ -21,7 +22,7 @@ func each(ctx context.Context, m *Machine, fine string, judge func(host.Conditio
 	out := Finding{Result: OK, Cause: fine}
 	var causes, fixes []string
 	for _, c := range r.gpus {
-		if c.Lost {
+		if c.Silent != "" {
 			continue
 		}
 		f := judge(c)
@@ -45,6 +46,9 @@ func checkMissing(ctx context.Context, m *Machine) Finding {
 	if m.simulated() {
 		return none("simulated GPUs are on no bus")
 	}
+	if m.wsl() {
+		return none("this is WSL2 (gpu-driver)")
+	}
 	onBus, other := 0, ""
 	classes, _ := filepath.Glob(m.path("/sys/bus/pci/devices/*/class"))
 	for _, file := range classes {
@@ -64,14 +68,19 @@ func checkMissing(ctx context.Context, m *Machine) Finding {
 	if onBus == 0 && len(r.gpus) == 0 {
 		return bad("lspci -d 10de:", "there is no NVIDIA GPU on the PCI bus%s", other)
 	}
-	answer := 0
+	answer, silent, next := 0, "", fix
 	for _, c := range r.gpus {
-		if !c.Lost {
+		if c.Silent == "" {
 			answer++
+			continue
+		}
+		silent += "; " + device(c) + ": " + c.Silent
+		if c.Silent == host.NeedsReset {
+			next = fmt.Sprintf("sudo gantry-agent drain; sudo nvidia-smi -i %d -r || sudo reboot", c.Index)
 		}
 	}
 	if lost := max(onBus, len(r.gpus)) - answer; lost > 0 {
-		return bad(fix, "%d of %d GPUs do not answer; a node that has lost a GPU is not paid", lost, max(onBus, len(r.gpus)))
+		return bad(next, "%d of %d GPUs do not answer; a node that has lost a GPU is not paid%s", lost, max(onBus, len(r.gpus)), silent)
 	}
 	return good("all %d GPUs answer", answer)
 }
@@ -79,9 +88,59 @@ func checkMissing(ctx context.Context, m *Machine) Finding {
 func checkMIG(ctx context.Context, m *Machine) Finding {
 	return each(ctx, m, "no GPU is split", func(c host.Condition) Finding {
 		if c.MIG {
-			return bad(fmt.Sprintf("sudo nvidia-smi -i %d -mig 0", c.Index), "is split in instances (MIG); the market rents whole GPUs")
+			return bad(fmt.Sprintf("sudo nvidia-smi -i %d -mig 0", c.Index), "(%s) is split in instances (MIG); the market rents whole GPUs", c.Model)
 		}
 		return Finding{}
+	})
+}
+
+// checkModel finds GPUs that can be no node's.
+func checkModel(ctx context.Context, m *Machine) Finding {
+	return each(ctx, m, "every GPU has memory of its own", func(c host.Condition) Finding {
+		if !c.Shared {
+			return Finding{}
+		}
+		return bad("gantry market show", "(%s) shares the processor's memory; the market does not know such GPUs", c.Model)
+	})
+}
+
+// checkFabric looks whether the NVSwitches are set up, on machines that have some.
+func checkFabric(ctx context.Context, m *Machine) Finding {
+	r := m.conditions(ctx)
+	switch {
+	case m.simulated():
+		return none("simulated GPUs have no NVSwitches")
+	case r.driver == "":
+		return none("there is no driver (gpu-driver)")
+	}
+	f := host.Fabric{Root: m.Root, Driver: r.driver, Version: func(ctx context.Context) (string, error) {
+		path, err := m.LookPath("nv-fabricmanager")
+		if err != nil {
+			return "", err
+		}
+		out, err := m.Output(ctx, path, "--version")
+		return string(out), err
+	}}
+	for _, c := range r.gpus {
+		if c.Waits {
+			f.Waiting = append(f.Waiting, c.Index)
+		}
+	}
+	if err := f.Check(ctx); err != nil {
+		branch, _, _ := strings.Cut(r.driver, ".")
+		return bad(fmt.Sprintf("sudo apt-get install -y nvidia-fabricmanager-%s=%s-1 && sudo systemctl enable nvidia-fabricmanager && sudo systemctl restart nvidia-fabricmanager", branch, r.driver),
+			"CUDA starts on no GPU, and the agent takes no new work: %v", err)
+	}
+	return good("NVSwitches are set up, or there are none")
+}
+
+// checkRecovery asks the driver what it needs: its messages may have left the log.
+func checkRecovery(ctx context.Context, m *Machine) Finding {
+	return each(ctx, m, "the driver needs nothing for any GPU", func(c host.Condition) Finding {
+		if c.Needs == nil || *c.Needs == faults.NoAction {
+			return Finding{}
+		}
+		return bad(c.Needs.Fix(c.Index), "cannot be relied on: the driver needs %v; the agent takes no new work", *c.Needs)
 	})
 }
 

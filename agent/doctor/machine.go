@@ -127,4 +127,9 @@ func (m *Machine) driverCommand() string {
 }
 
 // device names a GPU in a sentence.
-func device(c host.Condition) string { return fmt.Sprintf("GPU %d", c.Index) }
+func device(c host.Condition) string {
+	if c.Silent != "" && c.Model != "" {
+		return fmt.Sprintf("GPU %d (%s)", c.Index, c.Model)
+	}
+	return fmt.Sprintf("GPU %d", c.Index)
+}

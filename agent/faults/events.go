@@ -38,7 +38,7 @@ func (s *Standing) FollowEvents(ctx context.Context, n nvml.Interface) error {
 		switch e, ret := set.Wait(eventWait); ret {
 		case nvml.SUCCESS:
 			if p, ret := e.Device.GetPciInfo(); ret == nvml.SUCCESS && e.EventType == nvml.EventTypeXidCriticalError {
-				s.Note(Bus{p.Domain, uint8(p.Bus), uint8(p.Device)}, e.EventData)
+				s.event(n, e, Bus{p.Domain, uint8(p.Bus), uint8(p.Device)})
 			}
 		case nvml.ERROR_TIMEOUT:
 		default: // a device was lost, or the driver is being unloaded
@@ -46,4 +46,19 @@ func (s *Standing) FollowEvents(ctx context.Context, n nvml.Interface) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// event notes an event. That of code 154 does not say what the driver needs: the device does.
+func (s *Standing) event(n nvml.Interface, e nvml.EventData, at Bus) {
+	r := report{bus: at, code: e.EventData}
+	if r.code == recovery {
+		if n.Extensions().LookupSymbol("nvmlDeviceGetFieldValues") != nil {
+			return
+		}
+		var says bool
+		if r.action, says = ActionOf(e.Device); !says {
+			return
+		}
+	}
+	s.note(r)
 }

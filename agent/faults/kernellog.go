@@ -50,8 +50,8 @@ func (s *Standing) FollowKernelLog(ctx context.Context, path string, repaired Re
 		}
 		if strings.HasPrefix(message, loads) {
 			s.Clear()
-		} else if bus, code, ok := parse(message); ok {
-			s.Note(bus, code)
+		} else if r, ok := parse(message); ok {
+			s.note(r)
 		}
 	}
 }

@@ -39,6 +39,9 @@ func (d Driver) Edit(config *oci.Spec, uuids []string) error {
 		found := false
 		for _, device := range spec.Devices {
 			if device.Name == uuid {
+				if err := d.same(device); err != nil {
+					return err
+				}
 				edits, found = append(edits, device.ContainerEdits), true
 			}
 		}
@@ -64,7 +67,13 @@ func (d Driver) Edit(config *oci.Spec, uuids []string) error {
 			config.Linux.Devices = append(config.Linux.Devices, node)
 		}
 		for _, m := range e.Mounts {
-			if m == nil || seen[m.ContainerPath] || !program(m) {
+			if m == nil || seen[m.ContainerPath] {
+				continue
+			}
+			if !program(m) {
+				if library.MatchString(path.Base(m.ContainerPath)) {
+					return fmt.Errorf("%w: the driver's library %s is not there any more; if the driver was upgraded, restart the machine", ErrSpec, m.HostPath)
+				}
 				continue
 			}
 			seen[m.ContainerPath] = true
@@ -85,6 +94,21 @@ func (d Driver) Edit(config *oci.Spec, uuids []string) error {
 		return own
 	})
 	config.Process.Env = append(config.Process.Env, find)
+	return nil
+}
+
+// same compares the nodes that the specification has for a GPU with the one that the driver says it has.
+func (d Driver) same(of cdi.Device) error {
+	minor, known := d.Minors[of.Name]
+	if !known {
+		return nil
+	}
+	want := fmt.Sprintf("/dev/nvidia%d", minor)
+	for _, n := range of.ContainerEdits.DeviceNodes {
+		if n != nil && oneGPU.MatchString(n.Path) && n.Path != want {
+			return fmt.Errorf("%w: it has %s for %s, which the driver has at %s", ErrSpec, n.Path, of.Name, want)
+		}
+	}
 	return nil
 }
 
@@ -122,10 +146,18 @@ func link(folder string, spec *cdi.Spec) error {
 		if !library.MatchString(name) || !path.IsAbs(target) {
 			return nil
 		}
-		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil && !errors.Is(err, os.ErrExist) {
+		at := filepath.Join(folder, name)
+		if has, err := os.Readlink(at); err == nil && has == target {
+			return nil // containers use it
+		}
+		fresh := at + ".new"
+		if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		return nil
+		if err := os.Symlink(target, fresh); err != nil {
+			return err
+		}
+		return os.Rename(fresh, at)
 	}
 	for _, m := range spec.ContainerEdits.Mounts {
 		if m == nil || !library.MatchString(path.Base(m.ContainerPath)) || !program(m) {

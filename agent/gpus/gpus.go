@@ -9,12 +9,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	cdi "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 var (
@@ -33,6 +36,9 @@ type Driver struct {
 	// Spec is the file of the CDI specification, and Links a folder of links by which programs find the driver's libraries.
 	Spec  string `json:"spec,omitempty"`
 	Links string `json:"links,omitempty"`
+	// Minors are the numbers of the devices' nodes by their UUIDs, as the driver says them; what the specification says otherwise is
+	// wrong. Nil: not compared.
+	Minors map[string]int `json:"minors,omitempty"`
 }
 
 // timeout bounds the programs that are asked.
@@ -58,8 +64,9 @@ func Check(ctx context.Context, runsc, version string) error {
 	return fmt.Errorf("%w: it is %s; install one of: %s", ErrDriver, version, strings.Join(near, ", "))
 }
 
-// Prepare checks the driver and makes its specification in a folder of the agent's own, unless it is there. Those of other
-// versions are removed. Errors: ErrDriver, ErrToolkit.
+// Prepare checks the driver and makes its specification in a folder of the agent's own. One that is there is replaced: devices are
+// numbered anew when the machine starts, and get nodes that they had not. What containers of the same driver use stays. Those
+// of other versions are removed. Errors: ErrDriver, ErrToolkit.
 func Prepare(ctx context.Context, folder, runsc, version string) (Driver, error) {
 	if version == "" || strings.ContainsAny(version, "/ ") {
 		return Driver{}, fmt.Errorf("%w: the driver calls itself version %q", ErrDriver, version)
@@ -69,15 +76,6 @@ func Prepare(ctx context.Context, folder, runsc, version string) (Driver, error)
 	}
 	home := filepath.Join(folder, version)
 	d := Driver{Version: version, Spec: filepath.Join(home, "nvidia.json"), Links: filepath.Join(home, "links")}
-	if _, err := load(d.Spec); err == nil {
-		return d, nil
-	}
-	if err := os.RemoveAll(folder); err != nil {
-		return Driver{}, fmt.Errorf("%w: %w", ErrToolkit, err)
-	}
-	if err := os.MkdirAll(d.Links, 0o755); err != nil {
-		return Driver{}, fmt.Errorf("%w: %w", ErrToolkit, err)
-	}
 	raw, err := generate(ctx)
 	if err != nil {
 		return Driver{}, err
@@ -86,26 +84,59 @@ func Prepare(ctx context.Context, folder, runsc, version string) (Driver, error)
 	if err != nil {
 		return Driver{}, err
 	}
+	if err := matches(spec, version); err != nil {
+		return Driver{}, err
+	}
+	if err := removeOthers(folder, version); err != nil {
+		return Driver{}, fmt.Errorf("%w: %w", ErrToolkit, err)
+	}
+	if err := os.MkdirAll(d.Links, 0o755); err != nil {
+		return Driver{}, fmt.Errorf("%w: %w", ErrToolkit, err)
+	}
 	if err := link(d.Links, spec); err != nil {
 		return Driver{}, fmt.Errorf("%w: %w", ErrToolkit, err)
 	}
-	// Its presence says that all of it is there.
-	temporary := d.Spec + ".new"
-	if err := os.WriteFile(temporary, raw, 0o600); err != nil {
-		return Driver{}, fmt.Errorf("%w: %w", ErrToolkit, err)
+	return d, atomicfile.Write(d.Spec, raw)
+}
+
+// matches refuses libraries of another version than the driver that runs: programs that load them get no GPU.
+func matches(spec *cdi.Spec, version string) error {
+	for _, m := range spec.ContainerEdits.Mounts {
+		if m == nil {
+			continue
+		}
+		if of, found := strings.CutPrefix(path.Base(m.ContainerPath), "libcuda.so."); found && strings.Contains(of, ".") && of != version {
+			return fmt.Errorf("%w: the driver that runs has version %s, and its libraries %s: restart the machine", ErrToolkit, version, of)
+		}
 	}
-	return d, os.Rename(temporary, d.Spec)
+	return nil
+}
+
+// removeOthers removes what was made for other versions.
+func removeOthers(folder, version string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != version {
+			if err := os.RemoveAll(filepath.Join(folder, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // generate asks NVIDIA's toolkit.
 func generate(ctx context.Context) ([]byte, error) {
-	path, err := exec.LookPath("nvidia-ctk")
+	toolkit, err := exec.LookPath("nvidia-ctk")
 	if err != nil {
 		return nil, fmt.Errorf("%w: nvidia-ctk is not in PATH; install the package nvidia-container-toolkit", ErrToolkit)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "cdi", "generate", "--format=json", "--device-name-strategy=uuid").Output()
+	out, err := exec.CommandContext(ctx, toolkit, "cdi", "generate", "--format=json", "--device-name-strategy=uuid").Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {

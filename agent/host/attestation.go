@@ -25,9 +25,13 @@ func (g *GPUs) Attest(ctx context.Context, nonce [32]byte) ([]Attestation, error
 		return nil, err
 	}
 	var out []Attestation
-	err := g.each(ctx, func(i int, d nvml.Device) error {
+	err := g.handles(ctx, func(i int, d nvml.Device, ret nvml.Return) error {
 		a := Attestation{Index: i}
-		a.Report, a.Chain, a.Err = attestDevice(d, nonce)
+		if ret == nvml.SUCCESS {
+			a.Report, a.Chain, a.Err = attestDevice(d, nonce)
+		} else {
+			a.Err = &SilentError{Index: i, What: "handle", Ret: ret}
+		}
 		out = append(out, a)
 		return nil
 	})

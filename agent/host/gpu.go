@@ -137,31 +137,32 @@ func (g *GPUs) confidential() CCState {
 	}
 }
 
-// List describes all devices, in NVML's order.
+// List describes the devices that answer, in NVML's order. The error joins a [SilentError] for each of the others, which are not
+// listed; any other error is of the driver, and then nothing is.
 func (g *GPUs) List(ctx context.Context) ([]GPU, error) {
 	var out []GPU
-	err := g.each(ctx, func(i int, d nvml.Device) error {
+	var silent []error
+	err := g.handles(ctx, func(i int, d nvml.Device, ret nvml.Return) error {
+		if ret != nvml.SUCCESS {
+			silent = append(silent, &SilentError{Index: i, What: "handle", Ret: ret})
+			return nil
+		}
 		gpu, err := g.describe(i, d)
+		if err != nil {
+			silent = append(silent, err)
+			return nil
+		}
 		out = append(out, gpu)
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return out, errors.Join(silent...)
 }
 
-// each calls f for every device.
-func (g *GPUs) each(ctx context.Context, f func(int, nvml.Device) error) error {
-	return g.handles(ctx, func(i int, d nvml.Device, ret nvml.Return) error {
-		if ret != nvml.SUCCESS {
-			return fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
-		}
-		return f(i, d)
-	})
-}
-
-// handles calls f for every device with what the driver answered when it was asked for it. A device that is lost may have none.
+// handles calls f for every device with what the driver answered when it was asked for it. An answer that is the driver's and
+// not the device's is an error.
 func (g *GPUs) handles(ctx context.Context, f func(int, nvml.Device, nvml.Return) error) error {
 	count, ret := g.n.DeviceGetCount()
 	if ret != nvml.SUCCESS {
@@ -172,6 +173,9 @@ func (g *GPUs) handles(ctx context.Context, f func(int, nvml.Device, nvml.Return
 			return err
 		}
 		d, ret := g.n.DeviceGetHandleByIndex(i)
+		if ofDriver(ret) {
+			return fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
+		}
 		if err := f(i, d, ret); err != nil {
 			return err
 		}
@@ -179,19 +183,19 @@ func (g *GPUs) handles(ctx context.Context, f func(int, nvml.Device, nvml.Return
 	return nil
 }
 
-// describe needs name, UUID and memory; the rest may be missing.
+// describe needs name, UUID and memory; the rest may be missing. Error: SilentError.
 func (g *GPUs) describe(i int, d nvml.Device) (GPU, error) {
 	out := GPU{Index: i, Interconnect: PCIe, Simulated: g.Simulated()}
 	var ret nvml.Return
 	if out.Model, ret = d.GetName(); ret != nvml.SUCCESS {
-		return out, fmt.Errorf("%w: name of device %d: %v", ErrNVML, i, ret)
+		return out, &SilentError{Index: i, What: "name", Ret: ret}
 	}
 	if out.UUID, ret = d.GetUUID(); ret != nvml.SUCCESS || out.UUID == "" {
-		return out, fmt.Errorf("%w: UUID of device %d: %v", ErrNVML, i, ret)
+		return out, &SilentError{Index: i, Model: out.Model, What: "UUID", Ret: ret}
 	}
 	memory, ret := d.GetMemoryInfo()
 	if ret != nvml.SUCCESS {
-		return out, fmt.Errorf("%w: memory of device %d: %v", ErrNVML, i, ret)
+		return out, &SilentError{Index: i, Model: out.Model, UUID: out.UUID, What: "memory", Ret: ret}
 	}
 	out.VRAMMiB = memory.Total / mib
 	if g.has("nvmlDeviceGetArchitecture") {

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -25,22 +24,18 @@ type Health struct {
 	ECCUncorrected *uint64 `json:"ecc_uncorrected,omitempty"`
 	// RowRemapFailed means that the memory cannot be repaired any more.
 	RowRemapFailed *bool `json:"row_remap_failed,omitempty"`
-	// Missing is true when the device has fallen off the bus.
+	// Missing is true when the device does not answer.
 	Missing   bool `json:"missing,omitempty"`
 	Simulated bool `json:"simulated"`
 }
 
-// Health reads a snapshot of every device. A device that is lost is no error: it is in the result as Missing, or not at all if
-// the driver does not even name it any more.
+// Health reads a snapshot of every device. A device that does not answer is no error: it is in the result as Missing, or not at all
+// if the driver has no handle of it.
 func (g *GPUs) Health(ctx context.Context) ([]Health, error) {
 	var out []Health
-	err := g.handles(ctx, func(i int, d nvml.Device, ret nvml.Return) error {
-		switch ret {
-		case nvml.SUCCESS:
+	err := g.handles(ctx, func(_ int, d nvml.Device, ret nvml.Return) error {
+		if ret == nvml.SUCCESS {
 			out = append(out, g.snapshot(d))
-		case nvml.ERROR_GPU_IS_LOST:
-		default:
-			return fmt.Errorf("%w: device %d: %v", ErrNVML, i, ret)
 		}
 		return nil
 	})
@@ -54,7 +49,7 @@ func (g *GPUs) snapshot(d nvml.Device) Health {
 	h := Health{At: time.Now().UTC(), Simulated: g.Simulated()}
 	h.UUID, _ = d.GetUUID()
 	t, ret := d.GetTemperature(nvml.TEMPERATURE_GPU)
-	h.Missing = ret == nvml.ERROR_GPU_IS_LOST || ret == nvml.ERROR_UNKNOWN
+	h.Missing = silent(ret)
 	h.TemperatureC = reading(t, ret)
 	power, ret := d.GetPowerUsage()
 	h.PowerMW = reading(power, ret)

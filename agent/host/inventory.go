@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -20,6 +21,8 @@ type Inventory struct {
 	GPUs   []GPU  `json:"gpus"`
 	// GPUStatement says in one sentence why there are no GPUs; empty otherwise.
 	GPUStatement string `json:"gpu_statement,omitempty"`
+	// Silent are the GPUs that the driver names and that do not answer as one that can be rented out; they are not in GPUs.
+	Silent []string `json:"silent,omitempty"`
 	// Simulated is true when the GPUs are not real.
 	Simulated bool `json:"simulated"`
 	// Notes say what could not be found out, and why.
@@ -99,7 +102,16 @@ func detectGPUs(ctx context.Context, inv *Inventory, n nvml.Interface) error {
 	}
 	inv.Driver, inv.Simulated = gpus.Driver(), gpus.Simulated()
 	inv.GPUs, err = gpus.List(ctx)
-	if len(inv.GPUs) == 0 && err == nil {
+	for _, s := range silences(err) {
+		inv.Silent = append(inv.Silent, s.Error())
+	}
+	switch {
+	case len(inv.GPUs) > 0:
+	case len(inv.Silent) > 0:
+		inv.GPUStatement = "no GPUs: none can be used: " + strings.Join(inv.Silent, "; ")
+	case err != nil:
+		inv.GPUStatement = "no GPUs: NVML does not work"
+	default:
 		inv.GPUStatement = "no GPUs: the NVIDIA driver works but sees none"
 	}
 	return errors.Join(err, gpus.Close())

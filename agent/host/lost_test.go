@@ -18,16 +18,16 @@ func TestALostGPU(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, m.Close()) }()
 	require.True(t, m.Inventory.Simulated)
-	lost, err := m.Lost(t.Context())
+	gone, err := m.Gone(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, lost)
+	require.Empty(t, gone)
 	whole, err := m.Claim(t.Context())
 	require.NoError(t, err)
 
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	lost, err = m.Lost(t.Context())
+	gone, err = m.Gone(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, m.UUIDs()[:1], lost)
+	require.Equal(t, []Gone{{Index: 0, UUID: m.UUIDs()[0], Model: m.Inventory.GPUs[0].Model, Why: "the GPU is lost"}}, gone)
 	_, err = m.Claim(t.Context())
 	require.ErrorIs(t, err, ErrLost)
 	health, err := m.Health(t.Context())
@@ -50,7 +50,7 @@ func TestALostGPU(t *testing.T) {
 	require.Equal(t, whole.Device, again.Device)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = m.Lost(ctx)
+	_, err = m.Gone(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -76,7 +76,7 @@ func TestWhatALostDeviceIs(t *testing.T) {
 	}}
 	present := func(want ...string) {
 		t.Helper()
-		got, err := g.present(t.Context())
+		got, _, err := g.present(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -89,10 +89,21 @@ func TestWhatALostDeviceIs(t *testing.T) {
 	present("GPU-0")
 	handle, count = nvml.SUCCESS, 1
 	present("GPU-0")
-	count, handle = 2, nvml.ERROR_UNKNOWN
-	_, err := g.present(t.Context())
-	require.ErrorIs(t, err, ErrNVML, "that may be the driver")
+	count = 2
+	for _, handle = range []nvml.Return{nvml.ERROR_UNKNOWN, nvml.ERROR_RESET_REQUIRED, nvml.ERROR_IRQ_ISSUE, nvml.ERROR_GPU_NOT_FOUND} {
+		present("GPU-0")
+	}
+	fine = nvml.ERROR_UNKNOWN
+	_, _, err := g.present(t.Context())
+	require.ErrorIs(t, err, ErrNVML, "no device answers: that may be the driver")
+	handle = nvml.ERROR_RESET_REQUIRED
+	_, away, err := g.present(t.Context())
+	require.NoError(t, err, "the driver does answer")
+	require.Len(t, away, 2)
+	handle, fine = nvml.ERROR_UNINITIALIZED, nvml.SUCCESS
+	_, _, err = g.present(t.Context())
+	require.ErrorIs(t, err, ErrNVML, "that is the driver, whichever device was asked for")
 	counted = nvml.ERROR_UNINITIALIZED
-	_, err = g.present(t.Context())
+	_, _, err = g.present(t.Context())
 	require.ErrorIs(t, err, ErrNVML)
 }

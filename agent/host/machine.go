@@ -1,10 +1,12 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -59,6 +61,8 @@ type Options struct {
 	Seed [32]byte
 	// DiskPath is where jobs run.
 	DiskPath string
+	// Known is a file of [Machine.Remember]: which GPUs those are that do not answer now. Empty for none.
+	Known string
 	// DiskTestBytes is how much is written to measure the disk; 0 for no measurement.
 	DiskTestBytes int64
 }
@@ -86,6 +90,11 @@ func New(ctx context.Context, o Options) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	known, err := remembered(o.Known)
+	if err != nil {
+		m.Inventory.Notes = append(m.Inventory.Notes, err.Error())
+	}
+	m.Inventory.recall(known)
 	if len(m.Inventory.GPUs) > 0 {
 		if m.gpus, err = OpenGPUs(m.nvml); err != nil {
 			return nil, err
@@ -122,6 +131,52 @@ func (m *Machine) Buses() []string {
 		out[i] = g.PCIBusID
 	}
 	return out
+}
+
+// Nodes asks the driver for its version, and for the numbers of its devices' nodes (/dev/nvidiaN) by UUID.
+func (m *Machine) Nodes(ctx context.Context) (version string, minors map[string]int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gpus == nil {
+		return "", nil, fmt.Errorf("%w: %s", ErrNoGPUs, m.Inventory.GPUStatement)
+	}
+	minors = map[string]int{}
+	err = m.gpus.handles(ctx, func(_ int, d nvml.Device, ret nvml.Return) error {
+		if ret != nvml.SUCCESS {
+			return nil
+		}
+		uuid, ret := d.GetUUID()
+		minor, also := d.GetMinorNumber()
+		if ret == nvml.SUCCESS && also == nvml.SUCCESS {
+			minors[uuid] = minor
+		}
+		return nil
+	})
+	return m.gpus.Driver().Version, minors, err
+}
+
+// Needs asks the driver what it needs for each GPU, by index. A GPU of which it does not say that is left out.
+func (m *Machine) Needs(ctx context.Context) (map[int]faults.Action, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[int]faults.Action{}
+	if m.gpus == nil || !m.gpus.has("nvmlDeviceGetFieldValues") {
+		return out, nil
+	}
+	uuids := m.UUIDs()
+	err := m.gpus.handles(ctx, func(_ int, d nvml.Device, ret nvml.Return) error {
+		if ret != nvml.SUCCESS {
+			return nil
+		}
+		if uuid, ret := d.GetUUID(); ret == nvml.SUCCESS {
+			if action, says := faults.ActionOf(d); says {
+				out[slices.Index(uuids, uuid)] = action
+			}
+		}
+		return nil
+	})
+	delete(out, -1) // a device that the inventory does not have
+	return out, err
 }
 
 // FollowFaults notes the errors that NVML reports, until ctx ends. The machine must stay open meanwhile.
@@ -213,7 +268,7 @@ func clamp(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
 // Claim is the inventory as keepers get it, with the GPUs' current readings. A machine that has lost a GPU claims
 // nothing: without an answer it is not there, with one it would be another machine than it registered as, which costs
-// stake. Error: ErrLost.
+// stake. A GPU that the driver still lists and that does not answer is claimed with [messages.NoAnswer]. Error: ErrLost.
 func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	inv := m.Inventory
 	out := messages.Inventory{
@@ -225,12 +280,7 @@ func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	if m.gpus == nil {
 		return out, nil
 	}
-	if lost, err := m.lost(ctx); err != nil {
-		return out, err
-	} else if len(lost) > 0 {
-		return out, fmt.Errorf("%w: %s", ErrLost, strings.Join(lost, ", "))
-	}
-	list, err := m.gpus.List(ctx)
+	list, silent, err := m.claimed(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -242,13 +292,48 @@ func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	for i, g := range list {
 		ids[i] = g.ID()
 		h := now[g.UUID]
-		out.GPUs = append(out.GPUs, messages.GPU{
+		one := messages.GPU{
 			Name: g.Model, Identity: g.ID(), MIG: g.Split(), VRAMMiB: g.VRAMMiB, Driver: inv.Driver.Version,
 			TempC: orZero(h.TemperatureC), PowerW: orZero(h.PowerMW) / 1000, Utilisation: orZero(h.GPUPercent), ECCErrors: orZero(h.ECCUncorrected),
-		})
+		}
+		if silent[g.UUID] {
+			one.Fault = messages.NoAnswer
+		}
+		out.GPUs = append(out.GPUs, one)
 	}
 	out.Device = DeviceRoot(ids)
 	return out, nil
+}
+
+// claimed are the devices as the driver lists them now, those that do not answer as the inventory has them. The caller holds mu.
+// Error: ErrLost.
+func (m *Machine) claimed(ctx context.Context) (list []GPU, silent map[string]bool, err error) {
+	gone, err := m.gone(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var lost []string
+	silent = map[string]bool{}
+	for _, g := range gone {
+		if silent[g.UUID] = true; !g.Silent {
+			lost = append(lost, g.UUID)
+		}
+	}
+	if len(lost) > 0 {
+		return nil, nil, fmt.Errorf("%w: %s", ErrLost, strings.Join(lost, ", "))
+	}
+	list, err = m.gpus.List(ctx)
+	if away := silences(err); err != nil && len(away) == 0 {
+		return nil, nil, err
+	}
+	for _, g := range m.Inventory.GPUs {
+		if !slices.ContainsFunc(list, func(l GPU) bool { return l.UUID == g.UUID }) {
+			silent[g.UUID] = true
+			list = append(list, g)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b GPU) int { return cmp.Compare(a.Index, b.Index) })
+	return list, silent, nil
 }
 
 // Attest asks the GPUs for signed reports over a nonce. Error: attest.ErrAbsent, with the reason, where they give none.

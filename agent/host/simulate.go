@@ -9,6 +9,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
+	mockserver "github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
 )
 
 // simulatedPrefix opens the name of every simulated GPU.
@@ -54,11 +55,11 @@ func Simulate(model SimulatedModel, count int, seed [32]byte) (nvml.Interface, e
 		uuid := simulatedDeviceUUID(model, i, seed)
 		switch model {
 		case SimulatedA100:
-			d, ok := server.Devices[i].(*dgxa100.Device)
+			d, ok := server.Devices[i].(*mockserver.Device)
 			if !ok {
 				return nil, fmt.Errorf("%w: unknown kind of A100 mock", ErrSimulation)
 			}
-			d.UUID, d.Name = uuid, simulatedPrefix+"NVIDIA A100-SXM4-40GB"
+			d.UUID, d.Config.Name = uuid, simulatedPrefix+"NVIDIA A100-SXM4-40GB"
 			fillMock(&d.Device, readings{busID: d.PciBusID, device: 0x20B010DE, links: 12, temperature: 34, power: 52_000, limit: 400_000}, i)
 			devices[i] = d
 		case SimulatedH100:
@@ -155,6 +156,8 @@ func fillMock(d *mock.Device, r readings, index int) {
 	d.GetPersistenceModeFunc = func() (nvml.EnableState, nvml.Return) { return nvml.FEATURE_ENABLED, nvml.SUCCESS }
 	d.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.SUCCESS }
 	d.GetProcessUtilizationFunc = func(uint64) ([]nvml.ProcessUtilizationSample, nvml.Return) { return nil, nvml.ERROR_NOT_FOUND }
+	d.GetGpuFabricInfoFunc = func() (nvml.GpuFabricInfo, nvml.Return) { return nvml.GpuFabricInfo{}, nvml.ERROR_NOT_SUPPORTED }
+	d.GetFieldValuesFunc = func([]nvml.FieldValue) nvml.Return { return nvml.ERROR_NOT_SUPPORTED }
 	d.GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) { return 0, 0, false, false, nvml.SUCCESS }
 }
 

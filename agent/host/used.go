@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -26,6 +27,7 @@ func (m *Machine) UsedBy(ctx context.Context, mask uint64, ours func(pid uint32)
 	if m.gpus == nil {
 		return "", nil
 	}
+	var failed error // of one GPU: the others are looked at nevertheless
 	for i, g := range m.Inventory.GPUs {
 		if i >= 64 || mask>>i&1 == 0 {
 			continue
@@ -34,20 +36,21 @@ func (m *Machine) UsedBy(ctx context.Context, mask uint64, ours func(pid uint32)
 			return "", err
 		}
 		who, err := m.gpus.usedBy(g.UUID, ours)
-		if err != nil || who != "" {
-			return who, err
+		if err == nil && who != "" {
+			return who, nil
 		}
+		failed = errors.Join(failed, err)
 	}
-	return "", nil
+	return "", failed
 }
 
 func (g *GPUs) usedBy(uuid string, ours func(pid uint32) bool) (string, error) {
 	d, ret := g.n.DeviceGetHandleByUUID(uuid)
-	if ret == nvml.ERROR_NOT_FOUND || ret == nvml.ERROR_GPU_IS_LOST {
-		return "", nil // nobody uses what is lost
+	if ofDriver(ret) {
+		return "", fmt.Errorf("%w: device %s: %v", ErrNVML, uuid, ret)
 	}
 	if ret != nvml.SUCCESS {
-		return "", fmt.Errorf("%w: device %s: %v", ErrNVML, uuid, ret)
+		return "", nil // nobody uses what does not answer
 	}
 	computing, ret := d.GetComputeRunningProcesses()
 	switch ret {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
-	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,7 +21,7 @@ func TestUsedBy(t *testing.T) {
 	n := simulate(t, SimulatedA100, 2, 1)
 	d, ret := n.DeviceGetHandleByIndex(1)
 	require.Equal(t, nvml.SUCCESS, ret)
-	second, ok := d.(*dgxa100.Device)
+	second, ok := d.(*server.Device)
 	require.True(t, ok)
 	uuid, _ := second.GetUUID()
 	m := &Machine{nvml: n, gpus: &GPUs{n: known{n}}, Inventory: Inventory{GPUs: []GPU{{UUID: "SIM-gone"}, {UUID: uuid}}}}
@@ -63,4 +63,10 @@ func TestUsedBy(t *testing.T) {
 	compute(nvml.ERROR_UNKNOWN)
 	_, err := m.UsedBy(t.Context(), 3, ours)
 	require.ErrorIs(t, err, ErrNVML)
+	first, ret := m.nvml.DeviceGetHandleByIndex(0)
+	require.Equal(t, nvml.SUCCESS, ret)
+	m.Inventory.GPUs[0].UUID, _ = first.GetUUID()
+	first.(*server.Device).GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_UNKNOWN }
+	compute(nvml.SUCCESS, 7)
+	require.Contains(t, used(3), "process 7", "an error of the first GPU hides no use of the second")
 }

@@ -9,22 +9,21 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/klauspost/cpuid/v2"
 	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/internal/ociregistry"
 )
 
-// Limits of an image. A mount takes its layers' names in one page of memory, so that their number is limited too.
 const (
-	maxLayers  = 100
 	maxEntries = 1 << 20
+	maxLayers  = ociregistry.MaxLayers
 )
-
-var platform = v1.Platform{OS: "linux", Architecture: goruntime.GOARCH}
 
 // PullOptions of one pull.
 type PullOptions struct {
@@ -32,9 +31,19 @@ type PullOptions struct {
 	Limit int64
 	// Credential is the customer's; its zero value is everybody's.
 	Credential Credential
+	// Level is that of the processor, see [ociregistry.LevelOf]; 0 for this machine's.
+	Level int
 	// Keep is told the image before its layers can be removed: whatever it writes down must be seen by [Options].InUse when
 	// it returns.
 	Keep func(Image) error
+}
+
+// level is that of the processor on which the image is to run.
+func (o PullOptions) level() int {
+	if o.Level > 0 {
+		return o.Level
+	}
+	return max(cpuid.CPU.X64Level(), ociregistry.Base)
 }
 
 // pull is one that is under way.
@@ -190,14 +199,32 @@ func (p *pull) cached(ctx context.Context) (Image, bool, error) {
 			return Image{}, false, nil
 		}
 	}
-	if _, err := remote.Head(p.r.name, p.visit.options(ctx, p.o.Credential)...); err != nil {
-		// Some registries answer such a question badly.
-		if _, err := remote.Get(p.r.name, p.visit.options(ctx, p.o.Credential)...); err != nil {
-			return Image{}, false, err
-		}
+	if err := p.opens(ctx); err != nil {
+		return Image{}, false, err
 	}
 	p.touch(i)
 	return i, true, nil
+}
+
+// opens asks the registry whether it gives the image to the customer. For an image that was there for everyone, a registry that is asked
+// too often does not say that it is closed.
+func (p *pull) opens(ctx context.Context) error {
+	everyones := p.scope() == ""
+	p.visit.patient.Store(!everyones)
+	defer p.visit.patient.Store(true)
+	_, err := remote.Head(p.r.name, p.visit.options(ctx, p.o.Credential)...)
+	if err != nil && (!everyones || !tooOften(err)) { // some registries answer such a question badly
+		_, err = remote.Get(p.r.name, p.visit.options(ctx, p.o.Credential)...)
+	}
+	if everyones && tooOften(err) {
+		return nil
+	}
+	return err
+}
+
+func tooOften(err error) bool {
+	var answer *transport.Error
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusTooManyRequests
 }
 
 // touch writes down that an image's layers are used: the upper ones a little earlier, because they are of no use without
@@ -230,8 +257,11 @@ func (p *pull) resolve(ctx context.Context) (*v1.Manifest, *v1.ConfigFile, error
 	if err != nil {
 		return nil, nil, err
 	}
-	if config.OS != platform.OS || config.Architecture != platform.Architecture {
-		return nil, nil, fmt.Errorf("%w: %s is for %s/%s, this machine is %s", ErrUnusable, p.r, config.OS, config.Architecture, platform)
+	if config.OS != ociregistry.OS || config.Architecture != ociregistry.Architecture {
+		return nil, nil, fmt.Errorf("%w: %s is for %s/%s, this machine is %s/%s", ErrUnusable, p.r, config.OS, config.Architecture, ociregistry.OS, ociregistry.Architecture)
+	}
+	if level, known := ociregistry.LevelOf(config.Variant); known && level > p.o.level() {
+		return nil, nil, fmt.Errorf("%w: %s is for processors of %s/%s, which this machine's is not", ErrUnusable, p.r, config.Architecture, config.Variant)
 	}
 	if n := len(m.Layers); n == 0 || n > maxLayers || n != len(config.RootFS.DiffIDs) {
 		return nil, nil, fmt.Errorf("%w: %s has %d layers and names %d, want 1 to %d", ErrUnusable, p.r, n, len(config.RootFS.DiffIDs), maxLayers)
@@ -250,7 +280,7 @@ func (p *pull) resolve(ctx context.Context) (*v1.Manifest, *v1.ConfigFile, error
 	return m, config, nil
 }
 
-// forThisMachine picks an image from a list. Lists within lists are not followed: no registry needs them.
+// forThisMachine picks an image from a list.
 func (p *pull) forThisMachine(ctx context.Context, found *remote.Descriptor) (v1.Image, error) {
 	if !found.MediaType.IsIndex() {
 		return found.Image()
@@ -263,12 +293,11 @@ func (p *pull) forThisMachine(ctx context.Context, found *remote.Descriptor) (v1
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range list.Manifests {
-		if m.Platform != nil && m.Platform.Satisfies(platform) && m.MediaType.IsImage() {
-			return remote.Image(p.r.name.Context().Digest(m.Digest.String()), p.visit.options(ctx, p.o.Credential)...)
-		}
+	chosen, ok := ociregistry.Choose(list.Manifests, p.o.level())
+	if !ok {
+		return nil, fmt.Errorf("%w: %s has no image for %s/%s and this machine's processor", ErrUnusable, p.r, ociregistry.OS, ociregistry.Architecture)
 	}
-	return nil, fmt.Errorf("%w: %s has no image for %s", ErrUnusable, p.r, platform)
+	return remote.Image(p.r.name.Context().Digest(chosen.Digest.String()), p.visit.options(ctx, p.o.Credential)...)
 }
 
 // add makes sure that a layer is there. Pulls from one repository wait for each other, so that a layer is fetched once;

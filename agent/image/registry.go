@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"regexp"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/internal/addrgroup"
+	"github.com/gantry-market/gantry/internal/ociregistry"
 )
 
 const (
@@ -25,6 +28,8 @@ const (
 	stallTime = time.Minute
 	// maxDocument is the largest manifest, configuration or message of a registry.
 	maxDocument = 4 << 20
+	// patience is how long a request waits for a registry that is asked too often. A lease's start deadline ends a pull earlier.
+	patience = 10 * time.Minute
 )
 
 // ErrAddress: a registry is at an address that the node does not visit.
@@ -99,13 +104,15 @@ func ownAddress(ip netip.Addr) bool {
 
 // visitor talks to registries for one pull.
 type visitor struct {
-	next *http.Transport
-	max  atomic.Int64 // the most bytes of an answer
+	next    *http.Transport
+	local   bool         // registries of private networks are visited too
+	max     atomic.Int64 // the most bytes of an answer
+	patient atomic.Bool  // it waits for a registry that asks for it
 }
 
 func (s *Store) visitor() *visitor {
 	d := Dialer(s.o.LocalRegistries)
-	v := &visitor{next: &http.Transport{
+	v := &visitor{local: s.o.LocalRegistries, next: &http.Transport{
 		DialContext: func(ctx context.Context, transport, address string) (net.Conn, error) {
 			c, err := d.DialContext(ctx, transport, address)
 			if err != nil {
@@ -116,6 +123,7 @@ func (s *Store) visitor() *visitor {
 		TLSHandshakeTimeout: 30 * time.Second, MaxResponseHeaderBytes: 1 << 20, MaxIdleConnsPerHost: 2,
 	}}
 	v.max.Store(maxDocument)
+	v.patient.Store(true)
 	return v
 }
 
@@ -126,14 +134,48 @@ func (s *Store) stall() time.Duration {
 	return stallTime
 }
 
-// RoundTrip limits what an answer may hold.
+// RoundTrip waits where the registry asks for it, and limits what an answer may hold.
 func (v *visitor) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := v.next.RoundTrip(r)
+	most := patience
+	if !v.patient.Load() {
+		most = 0
+	}
+	answer, err := ociregistry.Patient{Next: v.next, Most: most}.RoundTrip(r)
 	if err != nil {
+		return nil, err
+	}
+	if err := sends(answer, v.local); err != nil {
+		_ = answer.Body.Close()
 		return nil, err
 	}
 	answer.Body = &limited{ReadCloser: answer.Body, left: v.max.Load()}
 	return answer, nil
+}
+
+// realm is where a registry sends its visitors for a token.
+var realm = regexp.MustCompile(`(?i)\brealm="([^"]*)"`)
+
+// sends says why the node does not go where an answer sends it, as long as that is an address; the Dialer judges those of names. The
+// client of registries refuses some such addresses too, with an error that says nothing to a customer.
+func sends(answer *http.Response, local bool) error {
+	to := []string{answer.Header.Get("Location")}
+	for _, challenge := range answer.Header.Values("WWW-Authenticate") {
+		for _, m := range realm.FindAllStringSubmatch(challenge, -1) {
+			to = append(to, m[1])
+		}
+	}
+	for _, text := range to {
+		u, err := url.Parse(text)
+		if err != nil {
+			continue // the client says so
+		}
+		if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+			if err := visits(netip.AddrPortFrom(ip, 0).String(), local); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (v *visitor) options(ctx context.Context, c Credential) []remote.Option {

@@ -1,6 +1,8 @@
 package image
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -64,7 +66,7 @@ func TestHostileAddresses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, digested := imagetest.Start(t, to(part, redirect)).Push(t, "team/job", img)
 			_, err := fetch(t, newStore(t), parsed(t, digested), 1<<20)
-			require.ErrorIs(t, err, ErrAddress)
+			notVisited(t, err)
 		})
 	}
 	t.Run("a realm", func(t *testing.T) {
@@ -76,8 +78,18 @@ func TestHostileAddresses(t *testing.T) {
 			})
 		})
 		_, err := fetch(t, newStore(t), parsed(t, closed.Host+r.String()[strings.Index(r.String(), "/"):]), 1<<20)
-		require.ErrorIs(t, err, ErrAddress)
+		notVisited(t, err)
 	})
+}
+
+// notVisited: the address was refused, by the store or, before that, by the library that speaks to registries.
+func notVisited(t *testing.T, err error) {
+	t.Helper()
+	require.Error(t, err)
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+	if !errors.Is(err, ErrAddress) {
+		require.ErrorContains(t, err, "private")
+	}
 }
 
 // A registry that sends nothing is given up, and keeps nobody else waiting meanwhile, not even for the same layer.

@@ -61,6 +61,7 @@ gantry_agent_node_status{status="active"} 1
 # TYPE gantry_agent_not_offering gauge
 gantry_agent_not_offering{reason="fault"} 0
 gantry_agent_not_offering{reason="hours"} 1
+gantry_agent_not_offering{reason="no-answer"} 0
 gantry_agent_not_offering{reason="slow"} 0
 gantry_agent_not_offering{reason="status"} 0
 gantry_agent_not_offering{reason="used"} 0

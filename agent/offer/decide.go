@@ -19,6 +19,8 @@ const (
 	Used Reason = "used"
 	// Slow: keepers have measured the machine below its class, several times in a row.
 	Slow Reason = "slow"
+	// NoAnswer: a GPU does not answer. A measurement would fail, which can cost stake.
+	NoAnswer Reason = "no-answer"
 	// Fault: a GPU has a fault.
 	Fault Reason = "fault"
 	// Status: on chain the node is not active, and the agent did not make it so.
@@ -26,10 +28,10 @@ const (
 )
 
 // Reasons are all of them.
-func Reasons() []Reason { return []Reason{Hours, Used, Slow, Fault, Status} }
+func Reasons() []Reason { return []Reason{Hours, Used, Slow, NoAnswer, Fault, Status} }
 
 // leaves reports whether a machine leaves the market for the reason.
-func (r Reason) leaves() bool { return r == Hours || r == Used || r == Slow }
+func (r Reason) leaves() bool { return r == Hours || r == Used || r == Slow || r == NoAnswer }
 
 // State says whether a machine takes new leases.
 type State struct {
@@ -52,8 +54,10 @@ type facts struct {
 	used  string
 	quiet time.Time
 	slow  string // empty unless the machine has to leave because it is measured below its class
-	fault string
-	node  market.Node
+	// silent says which GPU does not answer; empty for none.
+	silent string
+	fault  string
+	node   market.Node
 	// withdrawn: the agent took the node out of the market.
 	withdrawn bool
 }
@@ -105,6 +109,8 @@ func (f facts) state() State {
 		return State{Reason: Used, Text: "a GPU was used a moment ago", Until: f.quiet}
 	case f.slow != "":
 		return State{Reason: Slow, Text: f.slow}
+	case f.silent != "":
+		return State{Reason: NoAnswer, Text: f.silent}
 	case f.fault != "":
 		return State{Reason: Fault, Text: f.fault}
 	case changes:

@@ -27,7 +27,7 @@ const (
 	sendAgain = 20 * time.Second
 )
 
-// Options of New. All but Use, Quiet, SlowLimit and Slow are required.
+// Options of New. All but Use, Quiet, SlowLimit, Slow and Silent are required.
 type Options struct {
 	Hours hours.Schedule
 	// Use says who uses a GPU beside leases and the agent; empty for nobody. Nil: the owner's use does not count.
@@ -39,6 +39,8 @@ type Options struct {
 	SlowLimit func() uint8
 	// Slow is the file that remembers why a slow machine left; used with SlowLimit.
 	Slow SlowFile
+	// Silent says which GPU does not answer; empty for none. Nil: that is not known.
+	Silent func() string
 	// Fault says what is broken; empty for nothing.
 	Fault func() string
 	// Node is this machine's node; false while it is not known.
@@ -199,6 +201,9 @@ func (f *Offer) observe(ctx context.Context) {
 // facts are those of the machine. The caller holds mu.
 func (f *Offer) facts(now time.Time) facts {
 	out := facts{now: now, hours: f.o.Hours, slow: f.slow, fault: f.o.Fault()}
+	if f.o.Silent != nil {
+		out.silent = f.o.Silent()
+	}
 	if f.looks >= usedLooks {
 		out.used = f.used
 	}

@@ -214,6 +214,22 @@ func TestRefusedStatus(t *testing.T) {
 	require.Equal(t, market.NodeHibernated, m.node.State())
 }
 
+// A machine with a GPU that does not answer leaves the market, because a measurement of it would fail, and comes back by itself.
+func TestAMachineLeavesWhileAGPUDoesNotAnswer(t *testing.T) {
+	f := facts{now: time.Unix(1_000, 0), silent: "GPU 2 does not answer"}
+	f.node.Node.Status = uint8(market.NodeActive)
+	s, want := decide(f)
+	require.Equal(t, market.NodeHibernated, want)
+	require.Equal(t, State{Reason: NoAnswer, Text: "GPU 2 does not answer", Withdrawn: true}, s)
+	require.NotEmpty(t, withholds(f.state(), f.hours, f.now, f.now.Unix()+1))
+	f.node.Node.LiveLeases = 1
+	_, want = decide(f)
+	require.Equal(t, market.NodeDraining, want, "its leases on the other GPUs run on")
+	f.node.Node.Status, f.node.Node.LiveLeases, f.withdrawn, f.silent = uint8(market.NodeHibernated), 0, true, ""
+	_, want = decide(f)
+	require.Equal(t, market.NodeActive, want)
+}
+
 func TestAFaultIsSaid(t *testing.T) {
 	m := newMachine(t, t.TempDir(), "", false)
 	m.fault = "GPU 0 has fallen off the bus"

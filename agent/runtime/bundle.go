@@ -69,10 +69,15 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if spec.Volume == nil || spec.Volume.Path != temporaryFolder {
+		if err := temporary(dir.rootfs(), config); err != nil {
+			return nil, err
+		}
+	}
 	if err := addVolume(dir, spec, config); err != nil {
 		return nil, err
 	}
-	version, err := addGPUs(c, spec, config)
+	version, err := addGPUs(c, spec, config, dir.rootfs())
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +105,17 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 }
 
 // addGPUs gives a container the GPUs of its lease, and returns the version of their driver; none where containers get no GPUs.
-func addGPUs(c container, spec Spec, config *specs.Spec) (version string, err error) {
+func addGPUs(c container, spec Spec, config *specs.Spec, rootfs string) (version string, err error) {
 	if c.GPUs.Version == "" || spec.GPUMask == 0 {
 		return "", nil
 	}
 	if len(spec.GPUUUIDs) == 0 {
 		return "", fmt.Errorf("the machine's GPUs are not those that the lease was awarded")
 	}
-	return c.GPUs.Version, c.GPUs.Edit(config, spec.GPUUUIDs)
+	if err := c.GPUs.Edit(config, spec.GPUUUIDs); err != nil {
+		return "", err
+	}
+	return c.GPUs.Version, c.GPUs.LinkDefaults(rootfs)
 }
 
 // cgroupV1 is the folder of the memory controller of cgroup v1, where runsc itself makes a container's groups.
@@ -223,26 +231,63 @@ func ociSpec(spec Spec, image v1.Config, rootfs string) (*specs.Spec, error) {
 	for _, g := range who.Sgids {
 		extra = append(extra, uint32(g))
 	}
-	files := spec.Limits.openFiles()
+	soft, hard := spec.Limits.containerFiles()
 	return &specs.Spec{
 		Version: specs.Version,
 		Process: &specs.Process{
 			User: specs.User{UID: uint32(who.Uid), GID: uint32(who.Gid), AdditionalGids: extra},
 			Args: args, Env: containerEnvironment(spec, image.Env, who.Home), Cwd: cwd, NoNewPrivileges: true,
 			Capabilities: &specs.LinuxCapabilities{Bounding: capabilities, Effective: capabilities, Permitted: capabilities},
-			Rlimits:      []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Hard: files, Soft: files}},
+			Rlimits:      []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Hard: hard, Soft: soft}},
 		},
 		Root: &specs.Root{Path: rootfs}, Hostname: "gantry",
-		Mounts: []specs.Mount{
-			{Destination: "/proc", Type: "proc", Source: "proc"},
-			{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
-			{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777"}},
-			{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
-		},
+		Mounts: mounts(spec.Limits),
 		Linux: &specs.Linux{Namespaces: []specs.LinuxNamespace{
 			{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},
 		}},
 	}, nil
+}
+
+// devBytes bounds what a container can write beside the devices in /dev, which is memory.
+const devBytes = 64 << 20
+
+func mounts(l Limits) []specs.Mount {
+	shared := []string{"nosuid", "nodev", "mode=1777"}
+	if size := l.sharedMemory(); size > 0 {
+		shared = append(shared, fmt.Sprintf("size=%d", size))
+	}
+	return []specs.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc"},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{fmt.Sprintf("size=%d", devBytes)}},
+		{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: shared},
+		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
+	}
+}
+
+const temporaryFolder = "/tmp"
+
+// temporary gives a container a /tmp on its disk: over one that is empty the sandbox would lay memory. Whatever else the image has
+// there stays as it is.
+func temporary(rootfs string, config *specs.Spec) error {
+	path := filepath.Join(rootfs, temporaryFolder)
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.Mkdir(path, 0o777); err == nil {
+			err = os.Chmod(path, 0o777|os.ModeSticky)
+		}
+		if err == nil {
+			info, err = os.Lstat(path)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the image's %s: %w", temporaryFolder, err)
+	}
+	if info.IsDir() {
+		config.Mounts = append(config.Mounts, specs.Mount{
+			Destination: temporaryFolder, Type: "bind", Source: path, Options: []string{"bind", "rw", "nosuid", "nodev"},
+		})
+	}
+	return nil
 }
 
 // maxUsers is the largest list of users or groups that is read.
@@ -283,7 +328,7 @@ func imageUser(name, rootfs string) (*user.ExecUser, error) {
 func containerEnvironment(spec Spec, image []string, home string) []string {
 	env := map[string]string{"PATH": defaultPath, "HOME": home}
 	for _, pair := range image {
-		if name, value, ok := strings.Cut(pair, "="); ok && !setByNode(name) && !strings.ContainsRune(pair, 0) {
+		if name, value, ok := strings.Cut(pair, "="); ok && !spec.setByNode(name) && !strings.ContainsRune(pair, 0) {
 			env[name] = value
 		}
 	}

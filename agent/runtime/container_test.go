@@ -41,6 +41,11 @@ func containers(t *testing.T) (*Process, string) {
 	return p, jobImage(t)
 }
 
+// folder is an empty one of an image.
+func folder(name string) imagetest.Entry {
+	return imagetest.Entry{Header: tar.Header{Name: name + "/", Mode: 0o755, Typeflag: tar.TypeDir}}
+}
+
 func jobImage(t testing.TB, more ...imagetest.Entry) string {
 	t.Helper()
 	home := imagetest.Entry{Header: tar.Header{Name: "home/ml/", Mode: 0o700, Uid: 1000, Gid: 1000, Typeflag: tar.TypeDir}}
@@ -87,7 +92,7 @@ func TestAContainerRunsAnImage(t *testing.T) {
 	require.Equal(t, 9, st.Exit.Code, out)
 	require.Contains(t, out, "gvisor", "the job talks to the sandbox's kernel")
 	require.Contains(t, out, "who 1 1000 1000\n")
-	require.Contains(t, out, "FROM image\nMINE yes\nLD_PRELOAD /opt/malloc.so\nNVIDIA_VISIBLE_DEVICES 1\nHOME /home/ml\n")
+	require.Contains(t, out, "FROM image\nMINE yes\nLD_PRELOAD /opt/malloc.so\nNVIDIA_VISIBLE_DEVICES all\nHOME /home/ml\n")
 	require.NotContains(t, out, "entry usr", "nothing of the machine's files")
 	removeJob(t, p, "given")
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -119,11 +124,35 @@ func TestAContainerKeepsToItsMemory(t *testing.T) {
 	p, image := containers(t)
 	st, out := ran(t, p, Spec{LeaseID: "memory", Image: image, Command: []string{"grow"}, Limits: Limits{MemoryMiB: 256, Wall: 2 * time.Minute}})
 	require.NotContains(t, out, "grown 17 ")
-	require.NotEqual(t, ReasonWall, st.Exit.Reason, out)
+	require.Equal(t, ReasonMemory, st.Exit.Reason, "%+v %s", st.Exit, out)
 	require.NotZero(t, st.Exit.Code, out)
 	left, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroupName("memory"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// A process in a container may open as many files as servers expect, and raise that to what the sandbox knows.
+func TestAContainerOpensManyFiles(t *testing.T) {
+	p, image := containers(t)
+	st, out := ran(t, p, Spec{LeaseID: "files", Image: image, Command: []string{"files=20000"}, Limits: Limits{MemoryMiB: 1024}})
+	require.Equal(t, 0, st.Exit.Code, out)
+	require.Contains(t, out, " 1048576 <nil> <nil> <nil>\n")
+	_, out = ran(t, p, Spec{LeaseID: "few", Image: image, Command: []string{"files=200"}, Limits: Limits{OpenFiles: 100}})
+	require.Contains(t, out, "files 100 100 <nil> too many open files")
+}
+
+// Who fills what is memory in a container hears that it is full; /tmp is no memory.
+func TestAFullSharedMemoryKillsNoContainer(t *testing.T) {
+	p, image := containers(t)
+	st, out := ran(t, p, Spec{
+		LeaseID: "shm", Image: image, Limits: Limits{MemoryMiB: 256, DiskMiB: 1024, Wall: 2 * time.Minute},
+		Command: []string{"fill=/dev/shm/x", "remove=/dev/shm/x", "fill=/dev/x", "fill=/tmp/x", "say=alive"},
+	})
+	require.Equal(t, 0, st.Exit.Code, "%+v %s", st.Exit, out)
+	require.Contains(t, out, "filled write /dev/shm/x: no space left on device\n")
+	require.NotContains(t, out, "filled <nil>")
+	require.Contains(t, out, "filled write /tmp/x: no space left on device\n", "that of the disk, which is larger than the memory")
+	require.Contains(t, out, "alive\n")
 }
 
 // lazy is made into text when it is printed.

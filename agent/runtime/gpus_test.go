@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/gpus"
+	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/nettest"
 )
 
@@ -70,18 +71,27 @@ func TestAContainerGetsItsLeasesGPUs(t *testing.T) {
 	if !nettest.Enter(t) {
 		return
 	}
-	p, image := containers(t)
+	p, _ := containers(t)
+	empty := imagetest.File("usr/lib64/libcuda.so.1", "") // as images have it that were made on a machine with GPUs
+	own := imagetest.File("usr/lib64/libcuda.so.550.90.12", "of the image")
+	image := jobImage(t, folder("usr/lib64"), empty, own, folder("usr/lib/x86_64-linux-gnu"))
 	toolkit(t)
 	driver, err := gpus.Prepare(t.Context(), filepath.Join(t.TempDir(), "gpus"), p.sandbox.Runsc, "550.90.12")
 	require.NoError(t, err)
 	p.sandbox.GPUs = driver
 	st, out := ran(t, p, Spec{
 		LeaseID: "l", Image: image, GPUMask: 2, GPUUUIDs: []string{"GPU-1"},
-		Command: []string{"list=/dev", "list=/usr/local/gantry/lib64", "get=/usr/local/gantry/lib64/libcuda.so", "get=/usr/local/gantry/lib64/libcuda.so.1", "env=LD_LIBRARY_PATH", "env=CUDA_VISIBLE_DEVICES"},
+		Command: []string{
+			"list=/dev", "list=/usr/local/gantry/lib64", "get=/usr/local/gantry/lib64/libcuda.so", "get=/usr/local/gantry/lib64/libcuda.so.1", "get=/usr/lib64/libcuda.so.1",
+			"get=/usr/lib64/libcuda.so.550.90.12", "get=/usr/lib/x86_64-linux-gnu/libcuda.so.1", "env=LD_LIBRARY_PATH", "env=CUDA_VISIBLE_DEVICES", "env=GANTRY_GPUS",
+		},
 	})
 	require.Equal(t, 0, st.Exit.Code, "%+v %s", st.Exit, out)
 	t.Log(out)
-	for _, there := range []string{"entry nvidiactl\n", "entry nvidia-uvm\n", "entry nvidia1\n", "entry libcuda.so.1\n", "entry libcuda.so\n", `libcuda.so "the driver's library"`, `libcuda.so.1 "the driver's library"`, "LD_LIBRARY_PATH /usr/local/gantry/lib64\n", "CUDA_VISIBLE_DEVICES GPU-1\n"} {
+	for _, there := range []string{
+		"entry nvidiactl\n", "entry nvidia-uvm\n", "entry nvidia1\n", "entry libcuda.so.1\n", "entry libcuda.so\n", `libcuda.so "the driver's library"`, `libcuda.so.1 "the driver's library"`,
+		`/usr/lib64/libcuda.so.1 "the driver's library"`, `/usr/lib64/libcuda.so.550.90.12 "of the image"`, `/usr/lib/x86_64-linux-gnu/libcuda.so.1 "the driver's library"`, "LD_LIBRARY_PATH /usr/local/gantry/lib64\n", "CUDA_VISIBLE_DEVICES \n", "GANTRY_GPUS 0\n",
+	} {
 		require.Contains(t, out, there)
 	}
 	for _, absent := range []string{"nvidia0", "nvidia-modeset", "nvidia-persistenced"} {

@@ -27,6 +27,8 @@ type Sandbox struct {
 	Programs string
 	// GPUs is how containers get the GPUs of their lease; the zero value gives them none.
 	GPUs gpus.Driver
+	// Driver says how, before each container, in place of GPUs; nil where that does not change.
+	Driver func(context.Context) (gpus.Driver, error) `json:"-"`
 	// Shell is the path of gantry-shell, the SSH server that is started in containers; empty if there is none.
 	Shell string
 	// Images is the folder of [image.Store].
@@ -87,10 +89,14 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 	if err := reserveVolume(d, spec); err != nil {
 		return err
 	}
-	if d.exists(d.container()) {
-		return nil
+	sandbox, err := p.sandbox.now(ctx, spec)
+	if err != nil {
+		return err
 	}
-	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: p.sandbox, Credential: credential})
+	if d.exists(d.container()) {
+		return renewGPUs(d, sandbox)
+	}
+	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: credential})
 	if err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
@@ -107,6 +113,31 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 		return fmt.Errorf("%w: %s", ErrPull, strings.TrimSpace(string(out[max(0, len(out)-500):])))
 	}
 	return nil
+}
+
+// now is the sandbox with the GPUs as they are, for a lease that has some.
+func (s Sandbox) now(ctx context.Context, spec Spec) (Sandbox, error) {
+	if s.Driver == nil || spec.GPUMask == 0 {
+		return s, nil
+	}
+	var err error
+	if s.GPUs, err = s.Driver(ctx); err != nil {
+		return s, fmt.Errorf("runtime: the machine's GPUs cannot be given to a container: %w", err)
+	}
+	return s, nil
+}
+
+// renewGPUs writes how a container that is not started yet gets its GPUs: since its image was pulled the driver may have changed.
+func renewGPUs(d leaseDir, s Sandbox) error {
+	if s.Driver == nil {
+		return nil
+	}
+	c, err := readContainer(d)
+	if err != nil {
+		return err
+	}
+	c.GPUs = s.GPUs
+	return d.write(d.container(), c)
 }
 
 // pull is the process that Prepare starts.

@@ -16,9 +16,12 @@ const (
 	defaultLogBytes  = 16 << 20
 	defaultOpenFiles = 4096
 	defaultProcesses = 4096
-	maxSpecBytes     = 128 << 10 // of command and environment together
-	maxMiB           = 1 << 40
-	maxProcesses     = 1 << 22 // Linux has no more
+	// containerSoftFiles and containerHardFiles are the open files of a process in a container.
+	containerSoftFiles = 1 << 16
+	containerHardFiles = 1 << 20
+	maxSpecBytes       = 128 << 10 // of command and environment together
+	maxMiB             = 1 << 40
+	maxProcesses       = 1 << 22 // Linux has no more
 )
 
 var (
@@ -26,13 +29,16 @@ var (
 	envNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
-// setByNode reports whether the runtime sets a variable itself, so that neither a job nor its image can choose it.
-func setByNode(name string) bool {
-	return strings.HasPrefix(name, "GANTRY_") || name == "CUDA_VISIBLE_DEVICES" || name == "NVIDIA_VISIBLE_DEVICES"
+// setByNode reports whether the runtime sets a variable itself, so that neither a job nor its image can choose it. A container has no
+// devices but those of its lease: which of them its programs see is the customer's choice.
+func (s Spec) setByNode(name string) bool {
+	return strings.HasPrefix(name, "GANTRY_") || s.Image == "" && (name == "CUDA_VISIBLE_DEVICES" || name == "NVIDIA_VISIBLE_DEVICES")
 }
 
 // reservedEnv reports whether a job cannot choose a variable.
-func reservedEnv(name string) bool { return setByNode(name) || strings.HasPrefix(name, "LD_") }
+func (s Spec) reservedEnv(name string) bool {
+	return s.setByNode(name) || strings.HasPrefix(name, "LD_")
+}
 
 // Validate returns ErrSpec with what is wrong.
 func (s Spec) Validate() error {
@@ -58,7 +64,7 @@ func (s Spec) Validate() error {
 		if !envNamePattern.MatchString(k) || strings.ContainsRune(v, 0) {
 			return fmt.Errorf("%w: environment variable %q", ErrSpec, k)
 		}
-		if reservedEnv(k) {
+		if s.reservedEnv(k) {
 			return fmt.Errorf("%w: environment variable %s is set by the node", ErrSpec, k)
 		}
 		total += len(k) + len(v) + 2
@@ -101,6 +107,19 @@ func (l Limits) logBytes() int64 {
 	return l.LogBytes
 }
 
+// containerFiles are the open files of a container's processes: what they begin with, and what they may raise that to. Without a
+// limit these are what servers and databases expect, and the most that the sandbox knows.
+func (l Limits) containerFiles() (soft, hard uint64) {
+	if l.OpenFiles == 0 {
+		return containerSoftFiles, containerHardFiles
+	}
+	return l.OpenFiles, l.OpenFiles
+}
+
+// sharedMemory are the bytes that /dev/shm may hold: half of the container's memory, so that who fills it hears that it is full, and
+// the container is not killed. 0 without a limit.
+func (l Limits) sharedMemory() uint64 { return l.MemoryMiB << 20 / 2 }
+
 func (l Limits) openFiles() uint64 {
 	if l.OpenFiles == 0 {
 		return defaultOpenFiles
@@ -133,31 +152,42 @@ func (s Spec) environment(workDir string) []string {
 	return out
 }
 
-// variables are what the node says to every job, and what the customer has set.
+// variables are what the node says to every job, and what the customer has set. A container counts the GPUs of its lease from 0, as
+// CUDA does there; a process without an image has all of the machine's, and is told which are its own.
 func (s Spec) variables() map[string]string {
+	mask := s.GPUMask
+	if s.Image != "" {
+		mask = 1<<bits.OnesCount64(mask) - 1
+	}
 	var list []string
 	for i := 0; i < 64; i++ {
-		if s.GPUMask>>i&1 == 1 {
+		if mask>>i&1 == 1 {
 			list = append(list, strconv.Itoa(i))
 		}
 	}
-	indices, visible := strings.Join(list, ","), strings.Join(list, ",")
-	if len(s.GPUUUIDs) > 0 {
-		visible = strings.Join(s.GPUUUIDs, ",")
-	}
-	nvidia := visible
-	if nvidia == "" {
-		nvidia = "void" // "" would mean: leave it to the driver
-	}
+	indices := strings.Join(list, ",")
 	env := map[string]string{
-		"GANTRY_LEASE":           s.LeaseID,
-		"GANTRY_GPU_MASK":        strconv.FormatUint(s.GPUMask, 10),
-		"GANTRY_GPUS":            indices,
-		"GANTRY_GPU_COUNT":       strconv.Itoa(len(list)),
-		"GANTRY_GPU_UUIDS":       strings.Join(s.GPUUUIDs, ","),
-		"CUDA_DEVICE_ORDER":      "PCI_BUS_ID",
-		"CUDA_VISIBLE_DEVICES":   visible,
-		"NVIDIA_VISIBLE_DEVICES": nvidia,
+		"GANTRY_LEASE":      s.LeaseID,
+		"GANTRY_GPU_MASK":   strconv.FormatUint(mask, 10),
+		"GANTRY_GPUS":       indices,
+		"GANTRY_GPU_COUNT":  strconv.Itoa(len(list)),
+		"GANTRY_GPU_UUIDS":  strings.Join(s.GPUUUIDs, ","),
+		"CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+	}
+	switch {
+	case len(list) == 0:
+		env["NVIDIA_VISIBLE_DEVICES"] = "void" // "" would mean: leave it to the driver
+		if s.Image == "" {
+			env["CUDA_VISIBLE_DEVICES"] = ""
+		}
+	case s.Image != "":
+		env["NVIDIA_VISIBLE_DEVICES"] = "all"
+	default:
+		visible := indices
+		if len(s.GPUUUIDs) > 0 {
+			visible = strings.Join(s.GPUUUIDs, ",")
+		}
+		env["CUDA_VISIBLE_DEVICES"], env["NVIDIA_VISIBLE_DEVICES"] = visible, visible
 	}
 	if s.Checkpoint != "" {
 		env["GANTRY_CHECKPOINT"] = s.Checkpoint

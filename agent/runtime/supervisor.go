@@ -33,8 +33,9 @@ type supervisor struct {
 	dir    leaseDir
 	spec   Spec
 	cgroup *cgroup
-	disk   *disk   // nil where the disk is watched
-	volume *volume // nil where the job has none
+	memory *oomWatch // of a container on a machine with cgroup v1; else nil
+	disk   *disk     // nil where the disk is watched
+	volume *volume   // nil where the job has none
 	// backups is nil where nothing is kept of the volume.
 	backups *backups
 	// state has what a container goes on from until it does; nil otherwise.
@@ -157,6 +158,7 @@ func (s *supervisor) chooseLimits() {
 			say("memory %d MiB: cgroup", l.MemoryMiB)
 		case s.spec.Image != "" && r != nil:
 			say("memory %d MiB: cgroup v1, made by runsc", l.MemoryMiB)
+			s.memory = newOOMWatch(s.spec.LeaseID)
 		case s.spec.Image != "":
 			say("memory %d MiB: not enforced for a container without a cgroup", l.MemoryMiB)
 		default:
@@ -314,5 +316,12 @@ func (s *supervisor) exit(reason Reason, started time.Time) Exit {
 	default:
 		e.Code = status.ExitStatus()
 	}
+	if e.Reason == ReasonExited && e.Code == killed && s.memory.ranOut() {
+		e.Reason = ReasonMemory
+	}
+	s.memory.close()
 	return e
 }
+
+// killed is the exit code of what SIGKILL ended.
+const killed = 128 + int(syscall.SIGKILL)

@@ -226,6 +226,7 @@ func TestSuspendingThatFails(t *testing.T) {
 	plain := withVolume(t, "plain", reference, 32, "live=/mnt/data")
 	_, err = p.Start(background(t), plain)
 	require.NoError(t, err)
+	require.Eventually(t, func() bool { _, n := lives(t, p, "plain"); return len(n) > 0 }, time.Minute, 20*time.Millisecond, "the sandbox has mounted the volume")
 	require.Contains(t, suspend(t, p, "plain", "one").Error, "has no bucket", "though it has a volume")
 	without := Spec{LeaseID: "without", Image: reference, Command: []string{"wait"}}
 	_, err = p.Start(background(t), without)

@@ -15,12 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/testkit/long"
 )
 
 // program is a template's program in a container, and a way to its ports, as a customer has it.
@@ -36,9 +38,7 @@ type program struct {
 // the template says. files are put beside it; those in usr/local/bin are run by its interpreter.
 func started(t *testing.T, name, part string, set, files map[string]string, config func(python string) v1.Config) *program {
 	t.Helper()
-	if os.Getenv("GANTRY_TEMPLATES") == "" {
-		t.Skip("SKIPPED: programs of templates are unpacked and started for minutes: set GANTRY_TEMPLATES=1, as scripts/nightly.sh does")
-	}
+	long.Test(t, "programs of templates are unpacked and started")
 	p, _ := containers(t)
 	own, python := imagetest.Python(t, part)
 	entries := append([]imagetest.Entry{{Header: tar.Header{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir}}}, own...)
@@ -114,13 +114,15 @@ os.execvp("jupyter", ["jupyter", "lab", "--ServerApp.ip=0.0.0.0", "--ServerApp.o
 	require.Equal(t, http.StatusOK, x.ask(http.MethodGet, "/api/status", "", nil))
 	var kernel struct{ ID string }
 	require.Equal(t, http.StatusCreated, x.ask(http.MethodPost, "/api/kernels", "{}", &kernel))
-	dialer := websocket.Dialer{NetDialContext: x.dial}
-	conn, res, err := dialer.DialContext(t.Context(), "ws://localhost:"+x.port+"/api/kernels/"+kernel.ID+"/channels", http.Header{"Authorization": {x.headers["Authorization"]}})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://localhost:"+x.port+"/api/kernels/"+kernel.ID+"/channels", &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: x.dial}}, HTTPHeader: http.Header{"Authorization": {x.headers["Authorization"]}},
+	})
 	require.NoError(t, err)
-	defer res.Body.Close()
-	defer conn.Close()
-	defer time.AfterFunc(2*time.Minute, func() { conn.Close() }).Stop()
-	require.NoError(t, conn.WriteJSON(map[string]any{
+	defer conn.CloseNow()
+	conn.SetReadLimit(-1)
+	require.NoError(t, wsjson.Write(ctx, conn, map[string]any{
 		"channel": "shell", "parent_header": map[string]any{}, "metadata": map[string]any{}, "content": map[string]any{"code": "print(6 * 7)"},
 		"header": map[string]any{"msg_id": "1", "msg_type": "execute_request", "username": "x", "session": "1", "date": time.Now().Format(time.RFC3339), "version": "5.3"},
 	}))
@@ -131,7 +133,7 @@ os.execvp("jupyter", ["jupyter", "lab", "--ServerApp.ip=0.0.0.0", "--ServerApp.o
 			}
 			Content struct{ Text string }
 		}
-		require.NoError(t, conn.ReadJSON(&message))
+		require.NoError(t, wsjson.Read(ctx, conn, &message))
 		if message.Header.Type == "stream" {
 			require.Equal(t, "42\n", message.Content.Text)
 			return

@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -121,17 +123,52 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
+// A container has only its lease's GPUs, and CUDA counts them from 0 there: no number of the machine's is said, and the
+// customer chooses among them. A process without an image has all of the machine's devices, and is told its own.
+func TestAContainerCountsItsGPUsFromZero(t *testing.T) {
+	spec := Spec{LeaseID: "l", Image: "example.org/image@sha256:" + strings.Repeat("ab", 32), GPUMask: 0b1010_0000, GPUUUIDs: []string{"GPU-f", "GPU-h"}}
+	env := containerEnvironment(spec, nil, "/")
+	for _, want := range []string{"GANTRY_GPUS=0,1", "GANTRY_GPU_MASK=3", "GANTRY_GPU_COUNT=2", "NVIDIA_VISIBLE_DEVICES=all"} {
+		require.Contains(t, env, want)
+	}
+	for _, pair := range env {
+		require.NotContains(t, pair, "CUDA_VISIBLE_DEVICES")
+	}
+	spec.Env = map[string]string{"CUDA_VISIBLE_DEVICES": "0"}
+	require.NoError(t, spec.Validate())
+	require.Contains(t, containerEnvironment(spec, []string{"CUDA_VISIBLE_DEVICES=1"}, "/"), "CUDA_VISIBLE_DEVICES=0")
+	none := containerEnvironment(Spec{LeaseID: "l", Image: "example.org/image"}, []string{"NVIDIA_VISIBLE_DEVICES=all"}, "/")
+	require.Contains(t, none, "NVIDIA_VISIBLE_DEVICES=void")
+	require.Contains(t, none, "GANTRY_GPUS=")
+
+	spec.Image, spec.Command = "", []string{"/bin/true"}
+	require.ErrorIs(t, spec.Validate(), ErrSpec)
+	spec.Env = nil
+	require.Contains(t, spec.environment("/"), "CUDA_VISIBLE_DEVICES=GPU-f,GPU-h")
+	require.Contains(t, spec.environment("/"), "GANTRY_GPUS=5,7")
+}
+
+// What a process in a container may open, and what of its memory /dev/shm may take.
+func TestTheLimitsOfAContainer(t *testing.T) {
+	soft, hard := Limits{}.containerFiles()
+	require.Equal(t, []uint64{1 << 16, 1 << 20}, []uint64{soft, hard})
+	soft, hard = Limits{OpenFiles: 7}.containerFiles()
+	require.Equal(t, []uint64{7, 7}, []uint64{soft, hard})
+	require.Contains(t, mounts(Limits{MemoryMiB: 256})[2].Options, "size=134217728")
+	require.NotContains(t, fmt.Sprint(mounts(Limits{})[2].Options), "size")
+}
+
 // A container has the variables of its image as "docker run" gives them, those of the loader too; what the node sets is the
 // node's.
 func TestTheEnvironmentOfAContainer(t *testing.T) {
-	spec := Spec{LeaseID: "l", GPUMask: 2, Env: map[string]string{"MINE": "job", "BOTH": "job"}}
+	spec := Spec{LeaseID: "l", Image: "example.org/image", GPUMask: 2, GPUUUIDs: []string{"GPU-b"}, Env: map[string]string{"MINE": "job", "BOTH": "job"}}
 	env := containerEnvironment(spec, []string{
 		"FROM=image", "BOTH=image", "PATH=/opt/bin", "LD_LIBRARY_PATH=/opt/lib", "LD_PRELOAD=/opt/malloc.so", "LD_ZERO=a\x00b",
 		"GANTRY_LEASE=other", "GANTRY_CHECKPOINT=x", "CUDA_VISIBLE_DEVICES=0,1", "NVIDIA_VISIBLE_DEVICES=all",
 	}, "/home/ml")
 	for _, want := range []string{
 		"FROM=image", "BOTH=job", "MINE=job", "PATH=/opt/bin", "HOME=/home/ml", "LD_LIBRARY_PATH=/opt/lib", "LD_PRELOAD=/opt/malloc.so",
-		"GANTRY_LEASE=l", "CUDA_VISIBLE_DEVICES=1", "NVIDIA_VISIBLE_DEVICES=1",
+		"GANTRY_LEASE=l", "CUDA_VISIBLE_DEVICES=0,1", "NVIDIA_VISIBLE_DEVICES=all",
 	} {
 		require.Contains(t, env, want)
 	}

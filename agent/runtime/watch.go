@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,6 +49,7 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 			}
 		case <-ticker.C:
 			s.reapOrphans()
+			s.listenForMemory()
 			if check%aliveEvery == 0 {
 				s.dir.sayAlive()
 			}
@@ -71,6 +73,17 @@ func (s *supervisor) watch(signals <-chan os.Signal, begin time.Time) Reason {
 				s.snapshotDue()
 			}
 		}
+	}
+}
+
+// listenForMemory begins to listen for the end of a container's memory, once its group is there.
+func (s *supervisor) listenForMemory() {
+	if s.memory == nil {
+		return
+	}
+	if err := s.memory.look(); err != nil {
+		fmt.Fprintln(os.Stderr, "whether the memory is not enough cannot be heard:", err)
+		s.memory = nil
 	}
 }
 

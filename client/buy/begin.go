@@ -125,7 +125,7 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 		}
 	}
 	d := b.dealOf(ctx, v, mk, p, held)
-	d.r.noPrice, d.r.first, d.r.ports, d.fresh = r.noPrice, r.first, r.ports, true
+	d.r.noPrice, d.r.noTime, d.r.first, d.r.ports, d.fresh = r.noPrice, r.noTime, r.first, r.ports, true
 	return d, nil
 }
 

@@ -46,6 +46,8 @@ type (
 		Price market.PricePerHour
 		Model string
 	}
+	// TimeTaken: the request named no time, and the default is rented.
+	TimeTaken struct{ Seconds uint32 }
 	// Simulated is what the order's transaction would do.
 	Simulated struct {
 		Kind   string
@@ -192,6 +194,7 @@ func (BackupKeyMade) event()       {}
 func (ContainerFound) event()      {}
 func (FirstRunClosed) event()      {}
 func (PriceTaken) event()          {}
+func (TimeTaken) event()           {}
 func (Simulated) event()           {}
 func (Placed) event()              {}
 func (AuctionOpened) event()       {}

@@ -2,6 +2,7 @@ package buy
 
 import (
 	"strings"
+	"syscall"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -32,7 +33,7 @@ func (d *deal) finish(done map[solana.PublicKey]messages.LeaseStatus) (*Outcome,
 		if st, ok := done[l.Address]; ok && (st.State == messages.LeaseExited || st.State == messages.LeaseBroken) {
 			code := st.ExitCode
 			j.ExitCode, j.Detail = &code, st.Detail
-			if code != 0 || st.State == messages.LeaseBroken {
+			if (code != 0 || st.State == messages.LeaseBroken) && !stopped(&l, code) {
 				failed = append(failed, j.Billed())
 			}
 		}
@@ -52,6 +53,11 @@ func (d *deal) finish(done map[solana.PublicKey]messages.LeaseStatus) (*Outcome,
 		return &d.out, nil // it runs on, and can be attended again
 	}
 	return &d.out, d.over(true, d.jobError(failed, accepted))
+}
+
+// stopped reports whether a job ended because its customer has ended the lease: by the signals that a machine sends then.
+func stopped(l *market.Lease, code int32) bool {
+	return l.Reason() == market.EndedByCustomer && (code == 128+int32(syscall.SIGTERM) || code == 128+int32(syscall.SIGKILL))
 }
 
 // jobError is the error of a job that failed. Of a redundant job, a machine that went wrong is outvoted.

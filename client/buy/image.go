@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -13,11 +14,21 @@ import (
 	oci "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/ociregistry"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
-// imagePlatform is that of nodes: agents run on it alone.
-var imagePlatform = v1.Platform{OS: "linux", Architecture: "amd64"}
+// registryWait is how long a command waits for a registry that is asked too often.
+const registryWait = 30 * time.Second
+
+// imagePlatform is that of nodes.
+const imagePlatform = ociregistry.OS + "/" + ociregistry.Architecture
+
+// asking are the options of a question to a registry.
+func asking(ctx context.Context, more ...oci.Option) []oci.Option {
+	return append(more, oci.WithContext(ctx), oci.WithTransport(ociregistry.Patient{Next: oci.DefaultTransport, Most: registryWait}))
+}
 
 // What machines may be given to fetch an image that is not there for everyone.
 const (
@@ -41,25 +52,75 @@ func resolveImage(ctx context.Context, image, mode string) (string, error) {
 	if err != nil {
 		return "", usage(fmt.Sprintf("--image %q is not the name of an image", image), "write it as docker does, such as pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime")
 	}
-	found, err := oci.Get(ref, oci.WithContext(ctx), oci.WithPlatform(imagePlatform))
+	how := asking(ctx)
+	found, err := oci.Get(ref, how...)
 	if err != nil && isClosed(err) && mode != sendNothing {
-		found, err = oci.Get(ref, oci.WithContext(ctx), oci.WithPlatform(imagePlatform), oci.WithAuthFromKeychain(authn.DefaultKeychain))
+		how = asking(ctx, oci.WithAuthFromKeychain(authn.DefaultKeychain))
+		found, err = oci.Get(ref, how...)
 	}
 	if err != nil {
 		return "", imageFailure(image, mode, ref, err)
 	}
-	img, err := found.Image()
+	fail := func(err error) (string, error) {
+		var known *service.Failure
+		if errors.As(err, &known) {
+			return "", err
+		}
+		return "", imageFailure(image, mode, ref, err)
+	}
+	img, err := imageOf(image, ref, found, how)
 	if err != nil {
-		return "", refused(fmt.Sprintf("image %s is not there for %s", image, imagePlatform), "nodes run this platform: build the image for it, or name another")
+		return fail(err)
+	}
+	if err := checkImage(image, img); err != nil {
+		return fail(err)
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		return fail(err)
+	}
+	return ref.Context().Name() + "@" + digest.String(), nil
+}
+
+// imageOf is the image itself, or that of a list which every machine runs: it is ordered by its own digest, so that all machines run the
+// same.
+func imageOf(image string, ref name.Reference, found *oci.Descriptor, how []oci.Option) (v1.Image, error) {
+	if !found.MediaType.IsIndex() {
+		return found.Image()
+	}
+	index, err := found.ImageIndex()
+	if err != nil {
+		return nil, err
+	}
+	list, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	chosen, ok := ociregistry.ChooseForAny(list.Manifests)
+	if !ok {
+		return nil, refused(fmt.Sprintf("image %s is not there for %s", image, imagePlatform), "nodes run this platform: build the image for it, or name another")
+	}
+	return oci.Image(ref.Context().Digest(chosen.Digest.String()), how...)
+}
+
+// checkImage refuses what no machine runs, before money is spent.
+func checkImage(image string, img v1.Image) error {
+	m, err := img.Manifest()
+	if err != nil {
+		return err
+	}
+	if n := len(m.Layers); n > ociregistry.MaxLayers {
+		return refused(fmt.Sprintf("image %s has %d layers, machines take at most %d", image, n, ociregistry.MaxLayers),
+			"make it of fewer: join RUN lines, or end its Dockerfile with FROM scratch and COPY --from=… / /")
 	}
 	config, err := img.ConfigFile()
 	if err != nil {
-		return "", imageFailure(image, mode, ref, err)
+		return err
 	}
-	if config.OS != imagePlatform.OS || config.Architecture != imagePlatform.Architecture {
-		return "", refused(fmt.Sprintf("image %s is for %s/%s, nodes are %s", image, config.OS, config.Architecture, imagePlatform), "build the image for this platform, or name another")
+	if config.OS != ociregistry.OS || config.Architecture != ociregistry.Architecture {
+		return refused(fmt.Sprintf("image %s is for %s/%s, nodes are %s", image, config.OS, config.Architecture, imagePlatform), "build the image for this platform, or name another")
 	}
-	return ref.Context().Name() + "@" + found.Digest.String(), nil
+	return nil
 }
 
 // isClosed reports whether a registry refuses to show something. Many say that it is not there.
@@ -91,7 +152,7 @@ func registryCredential(ctx context.Context, image, mode string) (*messages.Regi
 	if err != nil {
 		return nil, fmt.Errorf("image %q: %w", image, err)
 	}
-	if _, err := oci.Get(ref, oci.WithContext(ctx)); err == nil {
+	if _, err := oci.Get(ref, asking(ctx)...); err == nil {
 		return nil, nil
 	} else if !isClosed(err) {
 		return nil, imageFailure(image, mode, ref, err)

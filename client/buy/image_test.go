@@ -2,13 +2,19 @@ package buy
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	oci "github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/ociregistry"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -74,4 +80,39 @@ func TestClosedRegistries(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, c)
 	require.Error(t, checkRegistry("everything"))
+}
+
+// The order names the image itself, not the list that it is in, and one that every machine runs. What no machine takes is refused before
+// money is spent.
+func TestListsAndLayersAreKnownBeforeTheOrder(t *testing.T) {
+	r := imagetest.Start(t, nil)
+	images := map[string]v1.Image{}
+	for _, variant := range []string{"v4", "", "v3"} {
+		images[variant] = imagetest.Image(t, "amd64", v1.Config{Env: []string{"FOR=" + variant}}, imagetest.Layer(t, imagetest.File("x", variant)))
+	}
+	at, err := name.ParseReference(r.Host + "/team/list:v1")
+	require.NoError(t, err)
+	index := v1.ImageIndex(empty.Index)
+	for _, variant := range []string{"v4", "", "v3"} {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: images[variant], Descriptor: v1.Descriptor{
+			Platform: &v1.Platform{OS: "linux", Architecture: "amd64", Variant: variant},
+		}})
+	}
+	require.NoError(t, oci.WriteIndex(at, index))
+	got, err := resolveImage(t.Context(), at.String(), sendNothing)
+	require.NoError(t, err)
+	digest, err := images[""].Digest()
+	require.NoError(t, err)
+	require.Equal(t, r.Host+"/team/list@"+digest.String(), got)
+
+	var layers []v1.Layer
+	for i := range ociregistry.MaxLayers + 1 {
+		layers = append(layers, imagetest.Layer(t, imagetest.File("x", fmt.Sprint(i))))
+	}
+	tagged, _ := r.Push(t, "team/many", imagetest.Image(t, "amd64", v1.Config{}, layers...))
+	_, err = resolveImage(t.Context(), tagged, sendNothing)
+	require.ErrorContains(t, err, "101 layers, machines take at most 100")
+	tagged, _ = r.Push(t, "team/most", imagetest.Image(t, "amd64", v1.Config{}, layers[1:]...))
+	_, err = resolveImage(t.Context(), tagged, sendNothing)
+	require.NoError(t, err)
 }

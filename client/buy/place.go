@@ -180,6 +180,9 @@ func (d *deal) mayPlace() error {
 	if d.r.noPrice {
 		d.b.tell(PriceTaken{Price: d.r.args.MaxPrice, Model: d.r.model.ModelName()})
 	}
+	if d.r.noTime {
+		d.b.tell(TimeTaken{Seconds: d.r.args.Duration})
+	}
 	if d.b.o.Confirm == nil || d.b.o.DryRun {
 		return nil
 	}

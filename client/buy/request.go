@@ -18,8 +18,11 @@ const (
 	Never  = "never"
 )
 
-// Windows of a sealed order, and the time between receipts, where the request names none.
+// What an order is for, the windows of a sealed one, and the time between receipts, where the request names none.
 const (
+	// DefaultSecs is how long a lease is rented for. What is not used comes back.
+	DefaultSecs = 3600
+
 	DefaultAuctionSecs  = 30
 	DefaultRevealSecs   = 15
 	DefaultReceiptEvery = 3 * time.Second
@@ -29,7 +32,7 @@ const (
 // the tool of language models are this struct, and each field has a flag of gantry deploy. A zero field means its
 // default. Fields that JSON leaves out need somebody at the command line; a test names the reason for each.
 type Request struct {
-	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model, or part of its name" jsonschema:"GPU model, or part of its name"`
+	GPU             string            `json:"gpu" minLength:"1" maxLength:"32" example:"A100" doc:"GPU model or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models the one with the best offer" jsonschema:"GPU model or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models the one with the best offer"`
 	Count           uint8             `json:"count,omitempty" default:"1" minimum:"1" maximum:"8" doc:"GPUs on each node" jsonschema:"GPUs on each node, 1 to 8; 1 by default"`
 	Nodes           uint8             `json:"nodes,omitempty" default:"1" minimum:"1" maximum:"64" doc:"Nodes, all or none" jsonschema:"nodes, all or none; 1 by default"`
 	Region          string            `json:"region,omitempty" maxLength:"16" doc:"Prefix of the region" jsonschema:"prefix of the region"`
@@ -139,14 +142,15 @@ func (r *Request) Check() error {
 			return err
 		}
 	}
+	if _, _, err := service.ParseGPU(r.GPU, r.Count); err != nil {
+		return err
+	}
 	d := r.withDefaults()
 	switch {
 	case d.Count < 1 || d.Count > market.MaxGPUs:
 		return usage(fmt.Sprintf("--count is %d", d.Count), "a node has 1 to 8 GPUs; use --nodes for more")
 	case d.Nodes < 1 || d.Nodes > market.MaxOrderNodes:
 		return usage(fmt.Sprintf("--nodes is %d", d.Nodes), "an order is over 1 to 64 nodes")
-	case r.Seconds == 0:
-		return usage("there is no time", "say how long, such as --hours 2 or --duration 90m")
 	case r.Seconds > market.MaxDurationSecs:
 		return usage(fmt.Sprintf("the time is %d seconds", r.Seconds), "give from one second up to one year")
 	case r.Migrate && r.Detach:
@@ -161,7 +165,7 @@ func (r *Request) Check() error {
 	if err := r.checkContainer(); err != nil {
 		return err
 	}
-	if _, err := r.requirement(0); err != nil {
+	if _, err := r.requirement(); err != nil {
 		return err
 	}
 	return r.checkKind()
@@ -213,7 +217,13 @@ func (r *Request) checkKind() error {
 // withDefaults is the request with defaults in place of zero fields.
 func (r *Request) withDefaults() Request {
 	d := *r
-	d.Count, d.Nodes = max(r.Count, 1), max(r.Nodes, 1)
+	if name, n, err := service.ParseGPU(r.GPU, r.Count); err == nil {
+		d.GPU, d.Count = name, n
+	}
+	d.Nodes = max(r.Nodes, 1)
+	if r.Seconds == 0 {
+		d.Seconds = DefaultSecs
+	}
 	if r.Sealed && r.AuctionSecs == 0 {
 		d.AuctionSecs = DefaultAuctionSecs
 	}

@@ -30,7 +30,8 @@ func TestRequestsThatCannotBeAreRefused(t *testing.T) {
 		"--inspect is":                    func(r *Request) { r.Inspect = "often" },
 		"--count is 9":                    func(r *Request) { r.Count = 9 },
 		"--nodes is 65":                   func(r *Request) { r.Nodes = 65 },
-		"there is no time":                func(r *Request) { r.Seconds = 0 },
+		"is not MODEL or MODEL:COUNT":     func(r *Request) { r.GPU = "A100:many" },
+		"say two numbers of GPUs":         func(r *Request) { r.GPU, r.Count = "A100:4", 2 },
 		"the time is":                     func(r *Request) { r.Seconds = market.MaxDurationSecs + 1 },
 		"--max-price is 0":                func(r *Request) { r.MaxPrice = "0" },
 		"--max-price":                     func(r *Request) { r.MaxPrice = "cheap" },
@@ -65,6 +66,17 @@ func TestRequestsThatCannotBeAreRefused(t *testing.T) {
 		require.True(t, errors.As(err, &f), want)
 		require.Equal(t, service.CodeUsage, f.Code, want)
 	}
+}
+
+// A GPU may come with its number, and a request without a time is for an hour.
+func TestDefaultsOfARequest(t *testing.T) {
+	r := whole(func(r *Request) { r.GPU, r.Seconds = "A100:4", 0 })
+	require.NoError(t, r.Check())
+	d := r.withDefaults()
+	require.Equal(t, "A100", d.GPU)
+	require.EqualValues(t, 4, d.Count)
+	require.EqualValues(t, 1, d.Nodes)
+	require.EqualValues(t, DefaultSecs, d.Seconds)
 }
 
 // What a template says holds where the request says nothing.

@@ -14,9 +14,9 @@ const (
 	maxMbps      = 1 << 30
 )
 
-// requirement is what the order asks of its nodes.
-func (r *Request) requirement(model uint16) (market.Requirement, error) {
-	out := market.Requirement{Model: model, MinDownMbps: r.MinDown, MinUpMbps: r.MinUp}
+// requirement is what the order asks of its nodes, but for the model.
+func (r *Request) requirement() (market.Requirement, error) {
+	out := market.Requirement{MinDownMbps: r.MinDown, MinUpMbps: r.MinUp}
 	if len(r.Region) > len(out.Region) {
 		return out, usage(fmt.Sprintf("--region %q has more than 16 characters", r.Region), "")
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/audit"
-	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -27,6 +26,7 @@ type terms struct {
 	model   market.Model
 	cost    market.USDC // what is reserved
 	noPrice bool        // the reference price was taken
+	noTime  bool        // the default time was taken
 	// auction and reveal are the windows of a sealed order, seconds; 0 for instant ones.
 	auction, reveal uint32
 	// first is the run of the same job that this one is compared with; nil for none.
@@ -46,20 +46,14 @@ func (b *Buyer) terms(ctx context.Context, v *view.View, r Request) (terms, erro
 		return t, usage("--inspect measures while the command attends the lease", "leave --detach out, or measure later with: gantry verify LEASE --beside-job")
 	}
 	var err error
-	if t.model, err = service.ModelNamed(v, r.GPU); err != nil {
-		return t, err
-	}
 	if t.args.MaxPrice, err = r.price(); err != nil {
 		return t, err
-	}
-	if t.args.MaxPrice == 0 {
-		t.args.MaxPrice, t.noPrice = market.PricePerHour(t.model.ReferencePrice), true
 	}
 	if err := b.jobAndBackup(ctx, &t, &r); err != nil {
 		return t, err
 	}
-	t.request = r.withDefaults()
-	if t.args.Requirement, err = r.requirement(t.model.Id); err != nil {
+	t.request, t.noTime = r.withDefaults(), r.Seconds == 0
+	if t.args.Requirement, err = r.requirement(); err != nil {
 		return t, err
 	}
 	first, err := r.rerunOrder(v)
@@ -78,6 +72,9 @@ func (b *Buyer) terms(ctx context.Context, v *view.View, r Request) (terms, erro
 		}
 	}
 	t.order()
+	if err := b.chooseModel(ctx, &t, v); err != nil {
+		return t, err
+	}
 	if t.cost, err = market.OrderCost(t.args.MaxPrice, t.args.GPUsPerNode, t.args.Duration, t.args.Nodes); err != nil {
 		return t, usage("the cost of the order overflows", "lower --max-price or the time")
 	}

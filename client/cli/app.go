@@ -77,12 +77,12 @@ func New(s Streams) *cli.App {
 		ErrWriter:                 s.Err,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return usage(err.Error(), "see gantry --help")
+			return wrongFlags(err, "gantry", nil)
 		},
 		CommandNotFound: func(c *cli.Context, name string) {},
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
-				return usage(fmt.Sprintf("%q is not a command", name), "see gantry --help")
+				return unknownCommand(name, "gantry", c.App.Commands)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -99,7 +99,7 @@ func New(s Streams) *cli.App {
 func onUsage(commands []*cli.Command) {
 	for _, c := range commands {
 		c.OnUsageError = func(ctx *cli.Context, err error, _ bool) error {
-			return usage(err.Error(), fmt.Sprintf("see %s --help", ctx.Command.HelpName))
+			return wrongFlags(err, ctx.Command.HelpName, ctx.Command.Flags)
 		}
 		onUsage(c.Subcommands)
 		if len(c.Subcommands) > 0 && c.Action == nil {
@@ -107,7 +107,7 @@ func onUsage(commands []*cli.Command) {
 			path := c.Name
 			c.Action = func(ctx *cli.Context) error {
 				if name := ctx.Args().First(); name != "" {
-					return usage(fmt.Sprintf("%q is not a command of gantry %s", name, path), fmt.Sprintf("see gantry %s --help", path))
+					return unknownCommand(name, "gantry "+path, ctx.Command.Subcommands)
 				}
 				return cli.ShowSubcommandHelp(ctx)
 			}
@@ -122,6 +122,7 @@ func Run(ctx context.Context, s Streams, args []string) int {
 	s.rawOut, s.rawErr = s.Out, s.Err
 	s.Out, s.Err = printable.Writer(s.Out), printable.Writer(s.Err)
 	app := New(s)
+	args = asHelp(args)
 	argv := append([]string{app.Name}, args...)
 	if len(args) == 0 || args[len(args)-1] != "--generate-bash-completion" {
 		argv = append([]string{app.Name}, arrange(app, args)...)

@@ -11,6 +11,7 @@ import (
 )
 
 func (s *session) deploy() error {
+	defer s.forwardPorts()()
 	b, err := s.buyer()
 	if err != nil {
 		return err

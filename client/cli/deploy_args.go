@@ -29,7 +29,7 @@ func deployCommand(s Streams) *cli.Command {
 			"output and signs receipts while it stays. What is not used goes back to your credits. If the command\n" +
 			"dies, continue with gantry resume, or repeat it with the same --name.",
 		Flags: append(append(append(asSession(durationFlags()...), backupFlags()...), templateFlags()...),
-			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL`, or part of its name"},
+			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL` or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models the one with the best offer"},
 			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},
 			&cli.UintFlag{Name: "nodes", Value: 1, Usage: "nodes, all or nothing"},
 			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},
@@ -57,6 +57,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "what the container of --image reaches: `internet`, or none; never the machine, its network or other leases"},
 			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, beside the key that gantry has made; repeat"},
 			&cli.StringFlag{Name: flagVolume, Usage: "`NAME:SIZE[:PATH]` such as data:50GiB: an encrypted file system for the container of --image, at /NAME or PATH, as long as the job runs"},
+			&cli.StringSliceFlag{Name: flagPort, Aliases: []string{"p"}, Usage: "`PORT[:LOCAL]` of the container: this command forwards it to this machine while it stays; repeat"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "`NAME=VALUE` for the command; repeat"},
 			&cli.Uint64Flag{Name: "memory", Usage: "memory limit in `MIB`"},
 			&cli.UintFlag{Name: "cpus", Usage: "CPU limit"},

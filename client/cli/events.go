@@ -20,6 +20,9 @@ func (s *session) event(e buy.Event) {
 			s.leaseEvent(e)
 		}
 	}
+	if s.forwards != nil {
+		s.forwards.event(e)
+	}
 }
 
 // orderEvent prints what happens to an order and before it.
@@ -41,6 +44,8 @@ func (s *session) orderEvent(e buy.Event) bool {
 		s.say(" · rerun    the first run is closed: keepers do not know its machines any more; whether they come again is seen at the award")
 	case buy.PriceTaken:
 		s.say(" · price    at most %s USDC per GPU-hour, the reference price of %s", e.Price, e.Model)
+	case buy.TimeTaken:
+		s.say(" · time     %s, since none was given; --hours or --duration choose another, and gantry stop ends it sooner", span(int64(e.Seconds)))
 	case buy.Placed:
 		s.say(" ✓ escrow   %s USDC reserved        tx %s", e.Reserved, e.Signature)
 	case buy.AuctionOpened:

@@ -20,7 +20,7 @@ func customerCommands(s Streams) []*cli.Command {
 		templatesCommand(s),
 		resumeCommand(s),
 		{
-			Name: "leases", Usage: "your leases", Flags: asSession(&cli.BoolFlag{Name: "all", Usage: "everybody's"}),
+			Name: "leases", Aliases: []string{"ls", "ps"}, Usage: "your leases", Flags: asSession(&cli.BoolFlag{Name: "all", Usage: "everybody's"}),
 			Action: action(s, (*session).leases),
 		},
 		{

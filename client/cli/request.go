@@ -35,6 +35,9 @@ func (s *session) request() (buy.Request, error) {
 	if err := r.Check(); err != nil {
 		return r, err
 	}
+	if err := s.checkPorts(&r); err != nil {
+		return r, err
+	}
 	var err error
 	if r.Image != "" || r.Restore != "" {
 		r.SSHKeys, err = s.jobKeys()
@@ -80,6 +83,9 @@ func (s *session) numbers(r *buy.Request) (err error) {
 		default:
 			*f.into = uint8(n)
 		}
+	}
+	if model, n, err := service.ParseGPU(r.GPU, r.Count); err == nil && s.cli.IsSet("count") && n != r.Count {
+		return usage(fmt.Sprintf("--gpu %s and --count %d say two numbers of GPUs", r.GPU, r.Count), "write --gpu "+model+" --count "+fmt.Sprint(n))
 	}
 	for _, f := range []struct {
 		flag        string

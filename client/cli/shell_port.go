@@ -31,27 +31,34 @@ func (s *session) port() error {
 	if _, err := f.session(); err != nil {
 		return err
 	}
+	return f.listen(s.ctx, here, "; Ctrl-C ends it")
+}
+
+// listen forwards connections to a port of this machine's loopback interface until ctx ends. The error is then of
+// ExitInterrupted.
+func (f *forwarder) listen(ctx context.Context, here, note string) error {
+	s := f.c.s
 	var lc net.ListenConfig
-	l, err := lc.Listen(s.ctx, "tcp", net.JoinHostPort("127.0.0.1", here))
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", here))
 	if err != nil {
-		return refused(fmt.Sprintf("port %s of this machine cannot be listened on: %v", here, err), fmt.Sprintf("choose another: gantry port %s %d:LOCAL", args[0], there))
+		return refused(fmt.Sprintf("port %s of this machine cannot be listened on: %v", here, err), fmt.Sprintf("choose another: gantry port %s %d:LOCAL", f.c.lease.Address, f.port))
 	}
 	defer l.Close()
-	stop := context.AfterFunc(s.ctx, func() { _ = l.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	s.say(" · forwards http://%s to port %d of the container of lease %s; Ctrl-C ends it", l.Addr().String(), there, c.lease.Address)
+	s.say(" · forwards http://%s to port %d of the container of lease %s%s", l.Addr().String(), f.port, f.c.lease.Address, note)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
 		conn, err := l.Accept()
-		if s.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return interrupted("the port is not forwarded any more", "")
 		}
 		if err != nil {
 			return err
 		}
 		wg.Go(func() {
-			if err := f.serve(s.ctx, conn); err != nil {
+			if err := f.serve(ctx, conn); err != nil {
 				s.say(" · refused  a connection: %v", err)
 			}
 		})

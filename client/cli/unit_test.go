@@ -154,6 +154,9 @@ func TestBadFilesAndEndpoints(t *testing.T) {
 		{[]string{"search", "--commitment", "soon"}, ExitUsage, `error: "soon": commitment level must be`},
 		{[]string{"search", "--config", dir + "/none.yml"}, ExitUsage, "error: config file " + dir + "/none.yml does not exist"},
 		{[]string{"nonsense"}, ExitUsage, `error: "nonsense" is not a command`},
+		{[]string{"leasess"}, ExitUsage, "error: \"leasess\" is not a command\n       did you mean gantry leases? See gantry --help\n"},
+		{[]string{"credits", "shwo"}, ExitUsage, "error: \"shwo\" is not a command of gantry credits\n       did you mean gantry credits show?"},
+		{[]string{"deploy", "--imgae", "x"}, ExitUsage, "error: flag provided but not defined: -imgae\n       did you mean --image?"},
 		{[]string{"credits", "nonsense"}, ExitUsage, `error: "nonsense" is not a command of gantry credits`},
 		{[]string{"rate", "x"}, ExitUsage, "error: STARS is missing"},
 		{[]string{"credits", "add", "1", "2"}, ExitUsage, `error: "2" is one argument too many`},
@@ -170,7 +173,7 @@ func TestBadFilesAndEndpoints(t *testing.T) {
 
 func TestHelpVersionAndCompletion(t *testing.T) {
 	for args, want := range map[string]string{
-		"": "buy compute and run a command on it", "--help": "--keypair", "deploy --help": "--max-price", "credits": "withdraw", "--version": "gantry version",
+		"": "buy compute and run a command on it", "--help": "--keypair", "deploy --help": "--max-price", "help deploy": "--max-price", "help credits show": "gantry credits show", "ls --help": "gantry leases", "credits": "withdraw", "--version": "gantry version",
 		"completion bash": "complete -o bashdefault", "completion zsh": "compdef", "completion fish": "complete -c gantry",
 	} {
 		var out, errs bytes.Buffer

@@ -87,7 +87,12 @@ func (s *Server) logs(ctx context.Context, in *logsInput) (*huma.StreamResponse,
 	if err != nil {
 		return nil, err
 	}
-	ctx, done, err := s.streams.open(ctx)
+	// What is answered at once holds no place of a stream, and has as many of its own.
+	places := &s.streams
+	if !in.Follow {
+		places = &s.reads
+	}
+	ctx, done, err := places.open(ctx)
 	if err != nil {
 		return nil, err
 	}

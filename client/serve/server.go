@@ -78,6 +78,7 @@ type Server struct {
 	orders  orders
 	signIns signIns
 	streams streams
+	reads   streams // of output, which end soon
 	audits  limit
 
 	challenges *challenges
@@ -155,6 +156,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
 	}
 	srv.RegisterOnShutdown(s.streams.end)
+	srv.RegisterOnShutdown(s.reads.end)
 	if s.o.Events != nil {
 		end, err := s.keepEvents(ctx)
 		if err != nil {

@@ -7,11 +7,15 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/gantry-market/gantry/client/team"
 )
 
 const (
-	// maxStreams is how many leases' outputs are read at once.
+	// maxStreams is how many are open at once: outputs, changes, terminals.
 	maxStreams = 16
+	// streamsOfToken is how many of them one token of a team has, and streamsOfViewers all who may only read.
+	streamsOfToken, streamsOfViewers = 4, maxStreams / 2
 	// beat is how often a stream says that it lives.
 	beat = 15 * time.Second
 	// writeWithin is how long a client may take to read an event before its stream is cut.
@@ -20,35 +24,69 @@ const (
 
 // streams bounds what is open at once, and ends it with the server.
 type streams struct {
-	mu      sync.Mutex
-	ended   bool
-	next    int
-	cancels map[int]context.CancelFunc
+	mu    sync.Mutex
+	ended bool
+	next  int
+	all   map[int]opened
 }
 
-// open begins a stream; done ends it.
+// opened is a stream and who has it.
+type opened struct {
+	cancel context.CancelFunc
+	by     team.Caller
+}
+
+// open begins a stream of the request's caller; done ends it.
 func (s *streams) open(ctx context.Context) (_ context.Context, done func(), err error) {
+	by, known := callerOf(ctx)
+	if !known {
+		by = owner(team.MemberServer, team.TokenServer)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return nil, nil, problem(http.StatusServiceUnavailable, "the server ends", "ask again when it runs again")
 	}
-	if len(s.cancels) >= maxStreams {
-		return nil, nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already", len(s.cancels)), "close one, or ask again later")
+	if p := s.full(by); p != nil {
+		return nil, nil, p
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	if s.cancels == nil {
-		s.cancels = map[int]context.CancelFunc{}
+	if s.all == nil {
+		s.all = map[int]opened{}
 	}
 	id := s.next
 	s.next++
-	s.cancels[id] = cancel
+	s.all[id] = opened{cancel, by}
 	return ctx, func() {
 		cancel()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.cancels, id)
+		delete(s.all, id)
 	}, nil
+}
+
+// full says why somebody gets no stream now; nil when there is one. Members of a team leave room for others, and those who
+// may only read leave half for those who deploy. The server's own token and the customer's wallet have what there is.
+func (s *streams) full(by team.Caller) error {
+	own, viewers := 0, 0
+	for _, o := range s.all {
+		if o.by.Member == by.Member && o.by.Token == by.Token {
+			own++
+		}
+		if !o.by.Role.Covers(team.Deployer) {
+			viewers++
+		}
+	}
+	switch {
+	case len(s.all) >= maxStreams:
+		return problem(http.StatusServiceUnavailable, fmt.Sprintf("%d streams are open already", len(s.all)), "close one, or ask again later")
+	case by.Member == team.MemberServer || by.Member == team.MemberCustomer:
+	case own >= streamsOfToken:
+		return problem(http.StatusServiceUnavailable, fmt.Sprintf("%s has %d streams open with the token %s, and one token has no more", by.Member, own, by.Token), "close one, or ask again later")
+	case !by.Role.Covers(team.Deployer) && viewers >= streamsOfViewers:
+		return problem(http.StatusServiceUnavailable, fmt.Sprintf("viewers have %d streams open, and the others are for those who may deploy", viewers), "ask again later")
+	}
+	return nil
 }
 
 // end ends all streams; no other begins.
@@ -56,8 +94,8 @@ func (s *streams) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	for _, cancel := range s.cancels {
-		cancel()
+	for _, o := range s.all {
+		o.cancel()
 	}
 }
 

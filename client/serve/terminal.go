@@ -10,8 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/gagliardetto/solana-go"
-	"github.com/gorilla/websocket"
+
+	"github.com/gantry-market/gantry/internal/upgrade"
 )
 
 const (
@@ -48,13 +50,13 @@ func (s Size) valid() bool {
 
 // isTerminal reports whether a request opens a terminal.
 func isTerminal(r *http.Request) bool {
-	return strings.HasPrefix(r.URL.Path, leasesPath) && strings.HasSuffix(r.URL.Path, "/terminal") && websocket.IsWebSocketUpgrade(r)
+	return strings.HasPrefix(r.URL.Path, leasesPath) && strings.HasSuffix(r.URL.Path, "/terminal") && upgrade.Wanted(r)
 }
 
 // tokenOf is the token of a request.
 func tokenOf(r *http.Request) (token string, ok bool) {
 	if isTerminal(r) {
-		for _, p := range websocket.Subprotocols(r) {
+		for _, p := range upgrade.Protocols(r) {
 			if token, ok = strings.CutPrefix(p, bearerProtocol); ok {
 				return token, true
 			}
@@ -96,12 +98,12 @@ func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The guard has compared the origin.
-	up := websocket.Upgrader{Subprotocols: []string{terminalProtocol}, CheckOrigin: func(*http.Request) bool { return true }, HandshakeTimeout: writeWithin}
-	conn, err := up.Upgrade(w, r, nil)
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{terminalProtocol}, InsecureSkipVerify: true})
 	if err != nil {
 		return // it has answered
 	}
-	defer func() { _ = conn.Close() }()
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(maxTyped)
 	c := &screen{conn: conn}
 	ctx, done, err := s.streams.open(r.Context())
 	if err != nil {
@@ -112,68 +114,62 @@ func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
 	in, typed := io.Pipe()
 	resized := make(chan Size, 1)
 	t := Terminal{In: in, Out: c, Resized: resized}
-	if t.Size, err = c.first(); err != nil {
+	if t.Size, err = c.first(ctx); err != nil {
 		c.end(err)
 		return
 	}
 	var wg sync.WaitGroup
-	wg.Go(func() { c.read(typed, resized); done() })
-	wg.Go(func() { c.ping(ctx) })
+	wg.Go(func() { c.read(ctx, typed, resized); done() })
+	wg.Go(func() { c.ping(ctx); done() })
 	err = a.Machines.Terminal(ctx, id, t)
 	if ctx.Err() == nil {
 		c.end(failed(err))
 	}
 	done()
 	_ = in.CloseWithError(io.ErrClosedPipe)
-	_ = conn.Close()
+	_ = conn.CloseNow()
 	wg.Wait()
 }
 
 // screen is the page's end of a terminal.
-type screen struct {
-	conn *websocket.Conn
-	mu   sync.Mutex
-}
+type screen struct{ conn *websocket.Conn }
 
-func (c *screen) send(kind int, raw []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.conn.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
-		return err
-	}
-	return c.conn.WriteMessage(kind, raw)
+// send may take a while after the terminal has ended: its last message is still to come.
+func (c *screen) send(kind websocket.MessageType, raw []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeWithin)
+	defer cancel()
+	return c.conn.Write(ctx, kind, raw)
 }
 
 // Write shows bytes.
 func (c *screen) Write(b []byte) (int, error) {
-	if err := c.send(websocket.BinaryMessage, b); err != nil {
+	if err := c.send(websocket.MessageBinary, b); err != nil {
 		return 0, err
 	}
 	return len(b), nil
 }
 
 // first waits for the size of the screen.
-func (c *screen) first() (Size, error) {
-	c.conn.SetReadLimit(maxTyped)
-	_ = c.conn.SetReadDeadline(time.Now().Add(silence))
-	kind, raw, err := c.conn.ReadMessage()
+func (c *screen) first(ctx context.Context) (Size, error) {
+	ctx, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	kind, raw, err := c.conn.Read(ctx)
 	var size Size
-	if err != nil || kind != websocket.TextMessage || json.Unmarshal(raw, &size) != nil || !size.valid() {
+	if err != nil || kind != websocket.MessageText || json.Unmarshal(raw, &size) != nil || !size.valid() {
 		return size, problem(http.StatusBadRequest, "a terminal begins with the size of its screen", "load the page anew")
 	}
 	return size, nil
 }
 
 // read passes on what comes, until the page is gone.
-func (c *screen) read(typed *io.PipeWriter, resized chan Size) {
+func (c *screen) read(ctx context.Context, typed *io.PipeWriter, resized chan Size) {
 	defer func() { _ = typed.Close() }()
-	c.conn.SetPongHandler(func(string) error { return c.conn.SetReadDeadline(time.Now().Add(silence)) })
 	for {
-		kind, raw, err := c.conn.ReadMessage()
+		kind, raw, err := c.conn.Read(ctx)
 		if err != nil {
 			return
 		}
-		if kind == websocket.BinaryMessage {
+		if kind == websocket.MessageBinary {
 			if _, err := typed.Write(raw); err != nil {
 				return
 			}
@@ -191,7 +187,7 @@ func (c *screen) read(typed *io.PipeWriter, resized chan Size) {
 	}
 }
 
-// ping asks the page again and again whether it is there, until ctx ends.
+// ping asks the page again and again whether it is there, until it does not answer or ctx ends.
 func (c *screen) ping(ctx context.Context) {
 	t := time.NewTicker(beat)
 	defer t.Stop()
@@ -200,9 +196,12 @@ func (c *screen) ping(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if c.send(websocket.PingMessage, nil) != nil {
-				return
-			}
+		}
+		wait, cancel := context.WithTimeout(ctx, silence)
+		err := c.conn.Ping(wait)
+		cancel()
+		if err != nil {
+			return
 		}
 	}
 }
@@ -212,7 +211,7 @@ func (c *screen) end(err error) {
 	e := ending{Ended: true}
 	errors.As(err, &e.Problem)
 	if raw, err := json.Marshal(e); err == nil {
-		_ = c.send(websocket.TextMessage, raw) // a page that is gone does not read it
+		_ = c.send(websocket.MessageText, raw) // a page that is gone does not read it
 	}
-	_ = c.send(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
+	_ = c.conn.Close(websocket.StatusNormalClosure, "")
 }

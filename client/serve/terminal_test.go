@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
 	"github.com/gagliardetto/solana-go"
-	"github.com/gorilla/websocket"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
@@ -77,9 +78,11 @@ func machines(t *testing.T) (url, token string) {
 	return web.URL, token
 }
 
-func dialTerminal(url string, lease solana.PublicKey, origin string, protocols ...string) (*websocket.Conn, int, error) {
-	d := websocket.Dialer{Subprotocols: protocols, HandshakeTimeout: 5 * time.Second}
-	c, res, err := d.Dial("ws"+strings.TrimPrefix(url, "http")+leasesPath+lease.String()+"/terminal", http.Header{"Origin": {origin}})
+func dialTerminal(t *testing.T, url string, lease solana.PublicKey, origin string, protocols ...string) (*websocket.Conn, int, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	c, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http")+leasesPath+lease.String()+"/terminal",
+		&websocket.DialOptions{Subprotocols: protocols, HTTPHeader: http.Header{"Origin": {origin}}})
 	status := 0
 	if res != nil {
 		status = res.StatusCode
@@ -87,10 +90,11 @@ func dialTerminal(url string, lease solana.PublicKey, origin string, protocols .
 	return c, status, err
 }
 
-func next(t *testing.T, c *websocket.Conn) (kind int, text string) {
+func next(t *testing.T, c *websocket.Conn) (kind websocket.MessageType, text string) {
 	t.Helper()
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
-	kind, raw, err := c.ReadMessage()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	kind, raw, err := c.Read(ctx)
 	require.NoError(t, err)
 	return kind, string(raw)
 }
@@ -98,40 +102,42 @@ func next(t *testing.T, c *websocket.Conn) (kind int, text string) {
 // A terminal takes what is typed and sizes, shows what the shell says, and tells how it has ended.
 func TestTerminal(t *testing.T) {
 	url, token := machines(t)
-	c, _, err := dialTerminal(url, solana.PublicKey{1}, url, terminalProtocol, bearerProtocol+token)
+	c, _, err := dialTerminal(t, url, solana.PublicKey{1}, url, terminalProtocol, bearerProtocol+token)
 	require.NoError(t, err)
-	defer c.Close()
+	defer c.CloseNow()
 	require.Equal(t, terminalProtocol, c.Subprotocol(), "the token is not said again")
-	require.NoError(t, c.WriteJSON(Size{80, 24}))
+	require.NoError(t, wsjson.Write(t.Context(), c, Size{80, 24}))
 	_, text := next(t, c)
 	require.Equal(t, "80x24\n", text)
-	require.NoError(t, c.WriteMessage(websocket.BinaryMessage, []byte("hel")))
-	require.NoError(t, c.WriteMessage(websocket.BinaryMessage, []byte("lo\n")))
+	require.NoError(t, c.Write(t.Context(), websocket.MessageBinary, []byte("hel")))
+	require.NoError(t, c.Write(t.Context(), websocket.MessageBinary, []byte("lo\n")))
 	kind, text := next(t, c)
-	require.Equal(t, websocket.BinaryMessage, kind)
+	require.Equal(t, websocket.MessageBinary, kind)
 	require.Equal(t, "hello\n", text)
-	require.NoError(t, c.WriteJSON(Size{0, 24})) // no size
-	require.NoError(t, c.WriteJSON(Size{100, 30}))
+	require.NoError(t, wsjson.Write(t.Context(), c, Size{0, 24})) // no size
+	require.NoError(t, wsjson.Write(t.Context(), c, Size{100, 30}))
 	_, text = next(t, c)
 	require.Equal(t, "100x30\n", text)
-	require.NoError(t, c.WriteMessage(websocket.BinaryMessage, []byte("exit\n")))
+	require.NoError(t, c.Write(t.Context(), websocket.MessageBinary, []byte("exit\n")))
 	kind, text = next(t, c)
-	require.Equal(t, websocket.TextMessage, kind)
+	require.Equal(t, websocket.MessageText, kind)
 	require.JSONEq(t, `{"ended": true}`, text)
+	_, _, err = c.Read(t.Context())
+	require.Equal(t, websocket.StatusNormalClosure, websocket.CloseStatus(err), "%v", err)
 
 	// A lease that is not there, and a page that does not say its size.
-	c, _, err = dialTerminal(url, solana.PublicKey{}, url, terminalProtocol, bearerProtocol+token)
+	c, _, err = dialTerminal(t, url, solana.PublicKey{}, url, terminalProtocol, bearerProtocol+token)
 	require.NoError(t, err)
-	defer c.Close()
-	require.NoError(t, c.WriteJSON(Size{80, 24}))
+	defer c.CloseNow()
+	require.NoError(t, wsjson.Write(t.Context(), c, Size{80, 24}))
 	_, text = next(t, c)
 	var e ending
 	require.NoError(t, json.Unmarshal([]byte(text), &e))
 	require.Equal(t, "no such lease", e.Problem.Detail)
-	c, _, err = dialTerminal(url, solana.PublicKey{1}, url, terminalProtocol, bearerProtocol+token)
+	c, _, err = dialTerminal(t, url, solana.PublicKey{1}, url, terminalProtocol, bearerProtocol+token)
 	require.NoError(t, err)
-	defer c.Close()
-	require.NoError(t, c.WriteMessage(websocket.BinaryMessage, []byte("x")))
+	defer c.CloseNow()
+	require.NoError(t, c.Write(t.Context(), websocket.MessageBinary, []byte("x")))
 	_, text = next(t, c)
 	require.Contains(t, text, "begins with the size")
 }
@@ -148,7 +154,7 @@ func TestTerminalIsGuarded(t *testing.T) {
 		"wrong token":  {url, []string{terminalProtocol, bearerProtocol + "gantry_wrong"}, http.StatusUnauthorized},
 		"another page": {"http://evil.example", []string{terminalProtocol, bearerProtocol + token}, http.StatusForbidden},
 	} {
-		_, status, err := dialTerminal(url, solana.PublicKey{1}, try.origin, try.protocols...)
+		_, status, err := dialTerminal(t, url, solana.PublicKey{1}, try.origin, try.protocols...)
 		require.Error(t, err, name)
 		require.Equal(t, try.want, status, name)
 	}

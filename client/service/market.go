@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -152,37 +151,4 @@ func PausedNames(bits uint8) []string {
 		out = append(out, "awards")
 	}
 	return out
-}
-
-// ModelNamed finds a GPU model by id, name or part of a name, in any case. The text "any" is no model.
-func ModelNamed(v *view.View, text string) (market.Model, error) {
-	models := v.Models()
-	var found []market.Model
-	for _, m := range models {
-		name := m.ModelName()
-		if strings.EqualFold(name, text) || fmt.Sprint(m.Id) == text {
-			return m, nil
-		}
-		if strings.Contains(strings.ToLower(name), strings.ToLower(text)) {
-			found = append(found, m)
-		}
-	}
-	names := make([]string, len(models))
-	for i, m := range models {
-		names[i] = m.ModelName()
-	}
-	known := "known models: " + strings.Join(names, ", ")
-	if len(models) == 0 {
-		known = "this market has no models yet"
-	}
-	switch {
-	case len(found) == 1 && text != "":
-		return found[0], nil
-	case len(found) > 1 && text != "":
-		return market.Model{}, Usage(fmt.Sprintf("GPU model %q is not unique", text), known)
-	}
-	if err := Unsupported(text); err != nil {
-		return market.Model{}, err
-	}
-	return market.Model{}, Usage(fmt.Sprintf("GPU model %q is not known", text), known)
 }

@@ -184,7 +184,7 @@ func (s *Service) BestOffers(ctx context.Context, terms string, by SortBy, most 
 		return Found{}, err
 	}
 	if q.GPU != "" {
-		if _, err := ModelNamed(r.view, q.GPU); err != nil && !strings.Contains(err.Error(), "not unique") {
+		if _, err := ModelsNamed(r.view, q.GPU); err != nil {
 			return Found{}, err
 		}
 	}

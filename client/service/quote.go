@@ -11,7 +11,7 @@ import (
 
 // QuoteRequest is what a quote is asked for.
 type QuoteRequest struct {
-	GPU            string // model, or part of its name
+	GPU            string // MODEL[:COUNT]: model, part of its name, or any
 	Count, Nodes   uint8  // GPUs on each node, and nodes; 0 is 1
 	Region         string // prefix
 	MaxPrice       string // USDC per GPU-hour; the model's reference price where it is empty
@@ -37,22 +37,62 @@ type Quote struct {
 	Possible bool    `json:"possible" doc:"Enough nodes fit, and credits and cap are enough"`
 	Why      string  `json:"why,omitempty" doc:"What is in the way"`
 
-	most market.USDC
+	most, expected market.USDC
 }
 
-// Reserves is what the order reserves.
+// Reserves is what the order reserves at most: until it is placed, another of the models that are meant may have the best
+// offer.
 func (q *Quote) Reserves() market.USDC { return q.most }
 
-// Quote says what an order would cost, without placing it.
+// Quote says what an order would cost, without placing it. Of several models that are meant it is for the one that can be ordered
+// at the lowest asks, as gantry deploy chooses; where none can, for the one that most nodes fit.
 func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey, r QuoteRequest) (Quote, error) {
 	ranked, err := s.ranked(ctx)
 	if err != nil {
 		return Quote{}, err
 	}
-	m, err := ModelNamed(ranked.view, r.GPU)
+	if r.GPU, r.Count, err = ParseGPU(r.GPU, r.Count); err != nil {
+		return Quote{}, err
+	}
+	models, err := ModelsNamed(ranked.view, r.GPU)
 	if err != nil {
 		return Quote{}, err
 	}
+	account, err := s.Account(ctx, customer, session)
+	if err != nil {
+		return Quote{}, err
+	}
+	var best Quote
+	most := market.USDC(0)
+	for i := range models {
+		q, err := r.quote(ranked, &models[i], account)
+		if err != nil {
+			return Quote{}, err
+		}
+		if i == 0 || q.before(&best) {
+			best = q
+		}
+		most = max(most, q.most)
+	}
+	best.most = most
+	return best, nil
+}
+
+// before reports whether a quote is the better one of two.
+func (q *Quote) before(other *Quote) bool {
+	served, theirs := q.Fit >= int(q.Nodes), other.Fit >= int(other.Nodes)
+	switch {
+	case served != theirs:
+		return served
+	case served:
+		return q.expected < other.expected
+	}
+	return q.Fit > other.Fit
+}
+
+// quote is for one model.
+func (r *QuoteRequest) quote(ranked *ranking, m *market.Model, account Account) (Quote, error) {
+	var err error
 	out := Quote{Model: m.ModelName(), Count: max(r.Count, 1), Nodes: max(r.Nodes, 1), Seconds: r.Seconds}
 	price := market.PricePerHour(m.ReferencePrice)
 	if r.MaxPrice != "" {
@@ -69,7 +109,7 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 		return Quote{}, Usage("the cost of the order overflows", "lower the price or the time")
 	}
 	out.Most = out.most.String()
-	terms := Terms{GPU: m.ModelName(), Count: out.Count, Region: r.Region, MaxPrice: price}
+	terms := Terms{Model: m.Id, Count: out.Count, Region: r.Region, MaxPrice: price}
 	if err := r.Figures.into(&terms); err != nil {
 		return Quote{}, err
 	}
@@ -81,10 +121,6 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 	}
 	found := ranked.search(&terms, SortAward, int(out.Nodes))
 	out.Fit, out.Best = found.Fit, found.Offers
-	account, err := s.Account(ctx, customer, session)
-	if err != nil {
-		return Quote{}, err
-	}
 	out.Free, out.Left = account.Free, account.Session.Left
 	return out, out.judge(found)
 }
@@ -107,7 +143,7 @@ func (q *Quote) judge(found Found) error {
 		}
 		sum += cost
 	}
-	q.Expected = sum.String()
+	q.Expected, q.expected = sum.String(), sum
 	for what, have := range map[string]string{"credits are free": q.Free, "of the session key's cap are left": q.Left} {
 		amount, err := market.ParseUSDC(have)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 // Terms are what `gantry search` and the requirement of `gantry deploy` ask for.
 type Terms struct {
 	GPU          string              // model, or part of its name; empty for any
+	Model        uint16              // the model's id, in place of GPU; 0 for none
 	Count        uint8               // free GPUs on one node, at least
 	Region       string              // prefix
 	MaxPrice     market.PricePerHour // 0 for any
@@ -205,7 +206,10 @@ const otherModel = "other model"
 
 // ofModel reports whether a model is asked for.
 func (q *Terms) ofModel(m *market.Model) bool {
-	return q.GPU == "" || strings.Contains(strings.ToLower(m.ModelName()), strings.ToLower(q.GPU))
+	if q.Model != 0 {
+		return m.Id == q.Model
+	}
+	return q.GPU == "" || meant(m.ModelName(), q.GPU) != otherName
 }
 
 // matches says why a node does not match; empty when it does.

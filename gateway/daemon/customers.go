@@ -60,7 +60,17 @@ func (g *Gateway) refusal(err error) (string, error) {
 	return "", err
 }
 
-// openGrant takes a grant and tries it.
+// tryGrant reaches the container of a grant. One for SSH alone is tried by who logs in.
+func (g *Gateway) tryGrant(ctx context.Context, e *grants.Entry) error {
+	if len(e.Signed.Grant.Ports) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	return g.links.Check(ctx, e)
+}
+
+// openGrant takes a grant that opens something.
 func (g *Gateway) openGrant(ctx context.Context, _ solana.PublicKey, req messages.GatewayOpenRequest) (messages.GatewayOpenAnswer, error) {
 	answer := messages.GatewayOpenAnswer{Version: messages.Version}
 	grant := &req.Grant.Grant
@@ -69,14 +79,6 @@ func (g *Gateway) openGrant(ctx context.Context, _ solana.PublicKey, req message
 		return answer, nil
 	}
 	e, err := g.table.Open(ctx, req.Grant, req.Moves)
-	if err == nil && len(grant.Ports) > 0 {
-		tctx, cancel := context.WithTimeout(ctx, openTime)
-		err = g.links.Check(tctx, e)
-		cancel()
-		if err != nil { // it opens nothing, so that it is not kept
-			err = errors.Join(err, g.table.Discard(e))
-		}
-	}
 	if answer.Refused, err = g.refusal(err); err != nil || answer.Refused != "" {
 		return answer, err
 	}

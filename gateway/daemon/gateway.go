@@ -95,7 +95,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	}
 	l := g.c.Limits
 	g.table, err = grants.New(grants.Options{
-		Domain: records.DomainOf(genesis), Gateway: g.c.Key.PublicKey(), Dir: filepath.Join(g.c.Data, "grants"), Chain: g.facts, Leases: g.leasesOf,
+		Domain: records.DomainOf(genesis), Gateway: g.c.Key.PublicKey(), Dir: filepath.Join(g.c.Data, "grants"), Chain: g.facts, Leases: g.leasesOf, Try: g.tryGrant,
 		Customers: g.c.Customers, MostLeases: l.Leases, MostOfOne: l.PerCustomer, PerLease: l.PerLease, Rate: l.Rate, Toll: g.book.Account, Now: g.clock.Now, Log: g.c.Log,
 	})
 	if err != nil {
@@ -144,7 +144,7 @@ func (g *Gateway) listen(ctx context.Context) (err error) {
 	}
 	g.front, err = front.New(front.Options{
 		Listener: g.tls, Domain: g.c.Domain, Certificate: g.cert.Get, Find: g.table.ByName, Dial: g.links.Dial, Room: g.tlsRoom, Idle: l.Idle,
-		Seen: g.seen.tls, Log: g.c.Log,
+		Patience: front.Patience, Seen: g.seen.tls, Log: g.c.Log,
 	})
 	if err != nil {
 		return err

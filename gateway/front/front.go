@@ -39,6 +39,8 @@ type Options struct {
 	Room *limit.Room
 	// Idle is how long a connection may carry nothing.
 	Idle time.Duration
+	// Patience is how long a request's body may bring less than LeastRate.
+	Patience time.Duration
 	// Seen counts what became of connections and requests.
 	Seen func(what string)
 	Log  zerolog.Logger
@@ -164,7 +166,7 @@ func (s *Server) find(host string) (*grants.Entry, records.GrantedPort, bool) {
 // pass connects a client with a port at which the container speaks TLS itself.
 func (s *Server) pass(c *replayed, e *grants.Entry, port records.GrantedPort) {
 	defer c.Close()
-	free, err := e.Places.Take()
+	free, err := e.Places.Take(c.RemoteAddr())
 	if err != nil {
 		s.o.Seen("lease full")
 		alert(c, alertInternal)

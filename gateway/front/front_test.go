@@ -71,6 +71,7 @@ type settings struct {
 	idle     time.Duration
 	perOne   int
 	perLease int
+	patience time.Duration
 }
 
 func newBed(t *testing.T, s settings, site http.Handler) *bed {
@@ -87,6 +88,9 @@ func newBed(t *testing.T, s settings, site http.Handler) *bed {
 	if s.perLease == 0 {
 		s.perLease = 64
 	}
+	if s.patience == 0 {
+		s.patience = Patience
+	}
 	cert := certificate(t)
 	b := &bed{t: t, pool: x509.NewCertPool(), seen: map[string]int{}, room: limit.NewRoom(limit.Options{Most: 100, MostOfOne: s.perOne, PerSecond: 1e6, Burst: 1e6})}
 	b.pool.AddCert(cert.Leaf)
@@ -96,7 +100,7 @@ func newBed(t *testing.T, s settings, site http.Handler) *bed {
 	require.NoError(t, err)
 	b.at = l.Addr().String()
 	o := Options{
-		Listener: l, Domain: "gw.test", Room: b.room, Idle: s.idle,
+		Listener: l, Domain: "gw.test", Room: b.room, Idle: s.idle, Patience: s.patience,
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil },
 		Find: func(label string) (*grants.Entry, records.GrantedPort, bool) {
 			switch {
@@ -275,7 +279,7 @@ func TestSlowReadersHoldLittle(t *testing.T) {
 			}
 		}
 	})
-	b := newBed(t, settings{idle: 15 * time.Second}, endless)
+	b := newBed(t, settings{idle: 15 * time.Second, perLease: 160}, endless)
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -306,8 +310,8 @@ func TestALeaseHasSoManyPlaces(t *testing.T) {
 		page(w, r)
 	}))
 	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() { _, _ = b.client("127.0.0.1").Get("https://web.gw.test/") })
+	for i := range 2 {
+		wg.Go(func() { _, _ = b.client(fmt.Sprintf("127.0.0.%d", 2+i)).Get("https://web.gw.test/") })
 		<-entered
 	}
 	code, body := b.get("127.0.0.1", "https://web.gw.test/")

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -33,6 +34,14 @@ const (
 	pooledTime = 30 * time.Second
 )
 
+// claimed are headers in which proxies tell whom they speak for. Visitors may write what they like, and a container would
+// believe it: what the gateway knows is in X-Forwarded-For.
+var claimed = []string{
+	"X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Cf-Connecting-Ipv6", "Cf-Pseudo-Ipv4", "Fastly-Client-Ip", "Fly-Client-Ip",
+	"X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "X-Envoy-External-Address", "X-Azure-Clientip", "X-Appengine-User-Ip",
+	"X-Forwarded", "Forwarded-For", "X-Forwarded-By", "X-Forwarded-Port", "X-Forwarded-Server", "X-Remote-Ip", "X-Remote-Addr", "Client-Ip",
+}
+
 // newHTTP is the server of clients whose TLS ends here.
 func (s *Server) newHTTP() *http.Server {
 	quiet := log.New(io.Discard, "", 0) // what clients and containers do wrong could fill the log
@@ -46,12 +55,16 @@ func (s *Server) newHTTP() *http.Server {
 			r.SetURL(&url.URL{Scheme: "http", Host: strings.ToLower(label)})
 			r.Out.Host = r.In.Host
 			r.SetXForwarded()
+			for _, h := range claimed {
+				r.Out.Header.Del(h)
+			}
 		},
 		Transport: transport, ModifyResponse: ownCookies, ErrorHandler: s.failed, ErrorLog: quiet, FlushInterval: -1,
 	}
 	return &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.request(w, r, proxy) }),
-		ReadHeaderTimeout: headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeader, ErrorLog: quiet,
+		Handler:                      http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.request(w, r, proxy) }),
+		DisableGeneralOptionsHandler: true, // it would answer for the container
+		ReadHeaderTimeout:            headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeader, ErrorLog: quiet,
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: streamsOfOne},
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.Certificate, NextProtos: []string{issue.Protocol}},
 	}
@@ -73,7 +86,11 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request, proxy http.Hand
 		say(w, http.StatusMisdirectedRequest, "This address has a certificate of its own: open a new connection.")
 		return
 	}
-	free, err := e.Places.Take()
+	if r.URL.Path == "*" { // OPTIONS * is about a whole server, and here are many
+		say(w, http.StatusBadRequest, "This address passes on requests for a path alone.")
+		return
+	}
+	free, err := e.Places.Take(from(r))
 	if err != nil {
 		s.o.Seen("lease full")
 		w.Header().Set("Retry-After", "1")
@@ -90,7 +107,18 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request, proxy http.Hand
 	stop := context.AfterFunc(e.Lasts, cancel)
 	defer stop()
 	s.o.Seen("requests")
-	proxy.ServeHTTP(w, r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	w = s.patiently(w, r)
+	proxy.ServeHTTP(w, r)
+}
+
+// from is who asks.
+func from(r *http.Request) net.Addr {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return nil
+	}
+	return net.TCPAddrFromAddrPort(at)
 }
 
 // dial connects with the port of a label, for requests that come later too.
@@ -117,6 +145,12 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && !errors.Is(err, errGone) { // the client has gone, or the grant
 		s.o.Seen("broken off")
 		say(w, http.StatusBadGateway, "The connection to the container has ended.")
+		return
+	}
+	if errors.Is(err, errSlow) {
+		s.o.Seen("too slow")
+		w.Header().Set("Connection", "close")
+		say(w, http.StatusRequestTimeout, "The body of the request comes too slowly.")
 		return
 	}
 	var unpaid *toll.UnpaidError

@@ -92,7 +92,7 @@ func (t *Table) load() error {
 	for i, s := range all {
 		lease, l, waits, err := t.whereNow(ctx, &s, s.Grant.Lease, facts[i])
 		if err == nil {
-			_, err = t.put(s, lease, l, waits, nil)
+			_, err = t.put(t.entryOf(s, lease, l, waits), nil)
 		}
 		var refused *RefusedError
 		switch {

@@ -128,7 +128,9 @@ func (t *Table) follow(ctx context.Context, e *Entry, f Facts, now time.Time) er
 		e.lost = time.Time{}
 		return nil
 	}
-	if moved, err := t.put(e.came, lease, l, waits, e); moved == nil {
+	moved := t.entryOf(e.came, lease, l, waits)
+	if taken, err := t.put(moved, e); !taken {
+		moved.end()
 		return err
 	}
 	t.o.Log.Info().Str("from", e.lease.String()).Str("to", lease.String()).Bool("waits", waits).Msg("lease moves to another machine")

@@ -237,3 +237,14 @@ func TestSilenceOfTheChainEndsNoMove(t *testing.T) {
 	_, _, ok := m.table.ByName(e.Names()[0])
 	require.True(t, ok)
 }
+
+// Whoever has a grant and not the signature for leases that go on does not take that from it.
+func TestAGrantWithoutItsMovesTakesNoneAway(t *testing.T) {
+	m := newMover(t)
+	e := m.open()
+	again, err := m.table.Open(t.Context(), e.came.SignedGrant, nil)
+	require.NoError(t, err)
+	require.Same(t, e, again)
+	require.NotEmpty(t, again.came.Moves)
+	require.NoError(t, e.Lasts.Err())
+}

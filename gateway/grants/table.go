@@ -45,7 +45,7 @@ type Facts struct {
 // Question names a lease and the key that has signed about it.
 type Question struct{ Lease, Signer solana.PublicKey }
 
-// Options of a Table. All but Customers, Toll and Log are required.
+// Options of a Table. All but Try, Customers, Toll and Log are required.
 type Options struct {
 	Domain  records.Domain
 	Gateway solana.PublicKey
@@ -54,6 +54,8 @@ type Options struct {
 	Chain func(ctx context.Context, about []Question) ([]Facts, error)
 	// Leases are those of an order.
 	Leases func(ctx context.Context, order solana.PublicKey) ([]market.Lease, error)
+	// Try makes sure that a grant opens something before it replaces an earlier one; nil takes it as it is.
+	Try func(ctx context.Context, e *Entry) error
 	// Customers that are served; empty for all.
 	Customers []solana.PublicKey
 	// MostLeases, and of one customer.
@@ -127,7 +129,7 @@ const (
 
 // New reads what was granted before. Error: options.ErrMissing.
 func New(o Options) (*Table, error) {
-	if err := options.Complete("grants", o, "Customers", "Toll", "Now", "Log"); err != nil {
+	if err := options.Complete("grants", o, "Try", "Customers", "Toll", "Now", "Log"); err != nil {
 		return nil, err
 	}
 	if o.Now == nil {
@@ -140,105 +142,6 @@ func New(o Options) (*Table, error) {
 // tailOf names a lease in a host name, or an order whose lease may move: 80 bits of the address, which nobody can choose.
 func tailOf(address solana.PublicKey) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(address[:10]))
-}
-
-// Open takes a grant, in place of an earlier one of the lease. moves is the signature for the leases that go on for it,
-// or nil: then its names end with the lease. Error: *RefusedError.
-func (t *Table) Open(ctx context.Context, s messages.SignedGrant, moves []byte) (*Entry, error) {
-	g := &s.Grant
-	now := t.o.Now().UnixMilli()
-	switch {
-	case g.Domain != t.o.Domain:
-		return nil, refuse("the grant is for another cluster")
-	case g.Gateway != t.o.Gateway:
-		return nil, refuse("the grant is for another gateway: this one is %s", t.o.Gateway)
-	case now >= g.Expiry:
-		return nil, refuse("the grant has expired")
-	}
-	if err := s.Verify(); err != nil {
-		return nil, refuse("the grant is not valid: %v", err)
-	}
-	if !t.asks.Allow() {
-		return nil, refuse("too many grants are brought at once; try again in a moment")
-	}
-	facts, err := t.o.Chain(ctx, []Question{{g.Lease, s.Signer}})
-	if err != nil {
-		return nil, fmt.Errorf("ask the chain about lease %s: %w", g.Lease, err)
-	}
-	if err := holds(facts[0]); err != nil {
-		return nil, err
-	}
-	came := stored{SignedGrant: s, Order: facts[0].Lease.Order, Moves: moves}
-	if err := came.verifyMoves(); err != nil {
-		return nil, refuse("the grant for leases that go on is not valid: %v", err)
-	}
-	return t.put(came, g.Lease, facts[0].Lease, false, nil)
-}
-
-// holds reports what the chain has against a grant. Error: *RefusedError.
-func holds(f Facts) error {
-	switch {
-	case !f.Found:
-		return refuse("there is no such lease, or not any more")
-	case f.Lease.State() != market.LeaseRunning:
-		return refuse("the lease does not run: it is %s", f.Lease.State())
-	case !f.ActsFor:
-		return refuse("the lease is of another customer than the one who signed the grant")
-	}
-	return nil
-}
-
-// put makes an entry of a grant, which reaches a lease now, in place of those that are of the same lease or order. With
-// of it does nothing unless that entry still holds. Error: *RefusedError.
-func (t *Table) put(came stored, lease solana.PublicKey, l market.Lease, moving bool, of *Entry) (*Entry, error) {
-	e := &Entry{
-		Signed: came.shownFor(lease), Customer: l.Customer, NodeKey: l.NodeKey, Moving: moving, came: came, lease: lease, tail: came.tail(),
-		Places: limit.NewPlaces(t.o.PerLease), Rate: limit.NewRate(t.o.Rate), In: new(atomic.Uint64), Out: new(atomic.Uint64),
-	}
-	if t.o.Toll != nil {
-		e.Toll = t.o.Toll(lease, l.Customer)
-	}
-	e.Lasts, e.end = context.WithCancel(context.Background())
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	same := t.tails[e.tail]
-	if of != nil && of != same {
-		return nil, nil //nolint:nilnil // its customer has replaced it meanwhile, or taken it back
-	}
-	var olds []*Entry
-	for _, old := range t.tails {
-		if old.lease == lease || old == same && old.came.Order == came.Order && len(old.came.Moves) > 0 {
-			olds = append(olds, old)
-		}
-	}
-	newer := func(old *Entry) bool { return old.Signed.Grant.IssuedAt > e.Signed.Grant.IssuedAt }
-	switch {
-	case len(t.o.Customers) > 0 && !slices.Contains(t.o.Customers, e.Customer):
-		return nil, refuse("this gateway does not serve your wallet: ask who runs it")
-	case slices.ContainsFunc(olds, newer):
-		return nil, refuse("a newer grant of this lease is here already")
-	case same != nil && !slices.Contains(olds, same):
-		return nil, refuse("another lease has this lease's name here; choose another gateway")
-	case len(olds) == 0 && len(t.tails) >= t.o.MostLeases:
-		return nil, refuse("this gateway serves %d leases and takes no more", t.o.MostLeases)
-	case len(olds) == 0 && t.countOf(e.Customer) >= t.o.MostOfOne:
-		return nil, refuse("this gateway serves %d leases of your wallet and takes no more", t.o.MostOfOne)
-	}
-	if err := t.save(came); err != nil {
-		return nil, err
-	}
-	for _, old := range olds {
-		e.Places, e.Rate, e.In, e.Out = old.Places, old.Rate, old.In, old.Out
-		old.end()
-		delete(t.tails, old.tail)
-		if old.came.Grant.Lease != came.Grant.Lease {
-			if err := t.remove(old.came.Grant.Lease); err != nil {
-				t.o.Log.Warn().Err(err).Msg("a grant that was replaced stays on disk")
-			}
-		}
-	}
-	t.tails[e.tail] = e
-	return e, nil
 }
 
 func (t *Table) countOf(customer solana.PublicKey) (n int) {
@@ -267,13 +170,6 @@ func (t *Table) Close(from, lease solana.PublicKey) error {
 		return refuse("the lease is of another customer")
 	}
 	return t.drop(e, "its customer has taken it back")
-}
-
-// Discard forgets a grant that opens nothing.
-func (t *Table) Discard(e *Entry) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.drop(e, "")
 }
 
 // drop ends a grant, and logs why if there is a reason. The caller holds the lock.

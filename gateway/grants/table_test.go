@@ -238,11 +238,6 @@ func TestAGrantEnds(t *testing.T) {
 	refusedWith(t, table.Close(key.PublicKey(), e.Lease()), "no grant")
 
 	e = open(1, nil)
-	require.NoError(t, table.Discard(e))
-	ends(e)
-	require.NoError(t, table.Discard(e))
-
-	e = open(1, nil)
 	w.err = errors.New("away")
 	require.Error(t, table.refresh(t.Context()))
 	require.NoError(t, e.Lasts.Err(), "silence of the chain ends nothing")
@@ -284,7 +279,7 @@ func TestStoredGrantsThatHoldNoMore(t *testing.T) {
 }
 
 func TestATableNeedsItsOptions(t *testing.T) {
-	options.Without(newWorld(t).options(), []string{"Customers", "Toll", "Now", "Log"}, func(field string, o Options) {
+	options.Without(newWorld(t).options(), []string{"Try", "Customers", "Toll", "Now", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})

@@ -101,7 +101,7 @@ func (b *bed) serve(l net.Listener) {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", site.Listener.Addr().String())
 		},
-		Seen: func(string) {},
+		Patience: front.Patience, Seen: func(string) {},
 	})
 	require.NoError(t, err)
 	done := make(chan error, 1)

@@ -128,34 +128,35 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 		cancel()
 	})
 	key := []byte(conn.Permissions.Extensions[permitted])
-	places := limit.NewPlaces(maxChannels)
+	places := make(chan struct{}, maxChannels)
 	for ch := range channels {
 		if ch.ChannelType() != "direct-tcpip" {
 			_ = ch.Reject(ssh.Prohibited, "this is a jump host and has no shell: ssh -J this host to the name of a lease")
 			continue
 		}
-		free, err := places.Take()
-		if err != nil {
+		select {
+		case places <- struct{}{}:
+		default:
 			_ = ch.Reject(ssh.ResourceShortage, fmt.Sprintf("at most %d containers at once", maxChannels))
 			continue
 		}
 		wg.Go(func() {
-			defer free()
-			s.connect(ctx, ch, key)
+			defer func() { <-places }()
+			s.connect(ctx, ch, conn.RemoteAddr(), key)
 		})
 	}
 	cancel()
 }
 
 // connect connects a channel with the SSH server of the lease that it names.
-func (s *Server) connect(ctx context.Context, ch ssh.NewChannel, key []byte) {
+func (s *Server) connect(ctx context.Context, ch ssh.NewChannel, from net.Addr, key []byte) {
 	e, why := s.lease(ch.ExtraData(), key)
 	if e == nil {
 		s.o.Seen("no such lease")
 		_ = ch.Reject(ssh.Prohibited, why)
 		return
 	}
-	free, err := e.Places.Take()
+	free, err := e.Places.Take(from)
 	if err != nil {
 		s.o.Seen("lease full")
 		_ = ch.Reject(ssh.ResourceShortage, "too many connections to this lease; try again in a moment")

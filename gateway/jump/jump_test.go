@@ -48,7 +48,7 @@ type bed struct {
 }
 
 func newEntry(ctx context.Context, key ssh.Signer) *grants.Entry {
-	e := &grants.Entry{Places: limit.NewPlaces(3), Rate: limit.NewRate(1 << 30), In: new(atomic.Uint64), Out: new(atomic.Uint64), Lasts: ctx}
+	e := &grants.Entry{Places: limit.NewPlaces(12), Rate: limit.NewRate(1 << 30), In: new(atomic.Uint64), Out: new(atomic.Uint64), Lasts: ctx}
 	e.Signed.Grant.SSHKeys = []records.Hash{sha256.Sum256(key.PublicKey().Marshal())}
 	return e
 }

@@ -37,6 +37,7 @@ type Room struct {
 	mu      sync.Mutex
 	taken   int
 	sources map[netip.Prefix]*source
+	larger  map[netip.Prefix]int // connections of sites and networks
 	refused uint64
 }
 
@@ -47,31 +48,51 @@ type source struct {
 
 // NewRoom has room for what the options say.
 func NewRoom(o Options) *Room {
-	return &Room{o: o, now: time.Now, sources: map[netip.Prefix]*source{}}
+	return &Room{o: o, now: time.Now, sources: map[netip.Prefix]*source{}, larger: map[netip.Prefix]int{}}
 }
+
+// Above half of the places a group of addresses holds no more than a part of what is free, and so do the site and the
+// network that it lies in: the more that few of them hold, the less they get, and others find a place. The least of each
+// is what small rooms have.
+const (
+	partOfGroup, leastOfGroup     = 8, 2
+	partOfSite, leastOfSite       = 4, 4
+	partOfNetwork, leastOfNetwork = 2, 16
+)
 
 // Enter takes a place for a connection. leave gives it back, once.
 func (r *Room) Enter(from net.Addr) (leave func(), err error) {
-	at := group(from)
+	at := address(from)
+	group, site, network := addrgroup.Of(at), addrgroup.Site(at), addrgroup.Network(at)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.sources[at]
+	s := r.sources[group]
 	if s == nil {
 		r.forget()
 		s = &source{fresh: rate.NewLimiter(rate.Limit(r.o.PerSecond), r.o.Burst)}
-		r.sources[at] = s
+		r.sources[group] = s
 	}
-	if r.taken >= r.o.Most || s.taken >= r.o.MostOfOne || !s.fresh.AllowN(r.now(), 1) {
+	free := r.o.Most - r.taken
+	fair := 2*r.taken <= r.o.Most || (s.taken < max(leastOfGroup, free/partOfGroup) &&
+		r.larger[site] < max(leastOfSite, free/partOfSite) && r.larger[network] < max(leastOfNetwork, free/partOfNetwork))
+	if free <= 0 || !fair || s.taken >= r.o.MostOfOne || !s.fresh.AllowN(r.now(), 1) {
 		r.refused++
 		return nil, ErrFull
 	}
-	r.taken++
-	s.taken++
+	hold := func(n int) {
+		r.taken += n
+		s.taken += n
+		for _, p := range []netip.Prefix{site, network} {
+			if r.larger[p] += n; r.larger[p] == 0 {
+				delete(r.larger, p)
+			}
+		}
+	}
+	hold(1)
 	return sync.OnceFunc(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.taken--
-		s.taken--
+		hold(-1)
 	}), nil
 }
 
@@ -107,35 +128,59 @@ func (r *Room) Count() (taken int, refused uint64) {
 	return r.taken, r.refused
 }
 
-// group is what the connections of one site have in common. This machine's own processes are one site too.
-func group(a net.Addr) netip.Prefix {
+// address is where a connection comes from. This machine's own processes are one site too.
+func address(a net.Addr) netip.Addr {
+	if a == nil {
+		return netip.Addr{}
+	}
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
-		return netip.Prefix{}
+		return netip.Addr{}
 	}
-	return addrgroup.Of(at.Addr())
+	return at.Addr()
 }
 
-// Places bounds what is done for one lease at once.
+// Places bounds what is done for one lease at once, and what of it for one group of addresses.
 type Places struct {
-	most  int64
-	taken atomic.Int64
+	most int
+
+	mu    sync.Mutex
+	taken int
+	of    map[netip.Prefix]int
 }
 
 // NewPlaces are so many.
-func NewPlaces(most int) *Places { return &Places{most: int64(most)} }
+func NewPlaces(most int) *Places { return &Places{most: most, of: map[netip.Prefix]int{}} }
 
-// Take takes a place, which free gives back. Error: ErrFull.
-func (p *Places) Take() (free func(), err error) {
-	if p.taken.Add(1) > p.most {
-		p.taken.Add(-1)
+// partOfOne is which part of the places one group of addresses gets.
+const partOfOne = 4
+
+// Take takes a place for who comes from an address, which free gives back. Error: ErrFull.
+func (p *Places) Take(from net.Addr) (free func(), err error) {
+	group := addrgroup.Of(address(from))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken >= p.most || p.of[group] >= max(1, p.most/partOfOne) {
 		return nil, ErrFull
 	}
-	return sync.OnceFunc(func() { p.taken.Add(-1) }), nil
+	p.taken++
+	p.of[group]++
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.taken--
+		if p.of[group]--; p.of[group] == 0 {
+			delete(p.of, group)
+		}
+	}), nil
 }
 
 // Taken counts the places that are taken.
-func (p *Places) Taken() int { return int(p.taken.Load()) }
+func (p *Places) Taken() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
+}
 
 // Idle closes a connection over which nothing has come or gone for a time. It leaves deadlines to whoever sets them.
 func Idle(c net.Conn, most time.Duration) net.Conn {

@@ -87,16 +87,83 @@ func TestManyAddressesTakeBoundedMemory(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
-	p := NewPlaces(2)
-	free, err := p.Take()
-	require.NoError(t, err)
-	_, err = p.Take()
-	require.NoError(t, err)
-	_, err = p.Take()
+	p := NewPlaces(5)
+	take := func(addr string) func() {
+		t.Helper()
+		free, err := p.Take(at(t, addr))
+		require.NoError(t, err)
+		return free
+	}
+	free := take("192.0.2.1:1")
+	for i := range 4 {
+		take(fmt.Sprintf("198.51.100.%d:1", i))
+	}
+	_, err := p.Take(at(t, "192.0.2.2:1"))
 	require.ErrorIs(t, err, ErrFull)
 	free()
 	free()
+	require.Equal(t, 4, p.Taken())
+	take("192.0.2.2:1")
+	require.Equal(t, 5, p.Taken())
+}
+
+// A visitor gets a quarter of a lease's places at most, however many connections and addresses of one group it has.
+func TestOneVisitorGetsAQuarterOfALeasesPlaces(t *testing.T) {
+	p := NewPlaces(256)
+	var free []func()
+	for i := range 256 {
+		f, err := p.Take(at(t, fmt.Sprintf("[2001:db8:0:%x::1]:%d", i%256, 1000+i)))
+		if i < 64 {
+			require.NoError(t, err)
+			free = append(free, f)
+		} else {
+			require.ErrorIs(t, err, ErrFull)
+		}
+	}
+	_, err := p.Take(at(t, "192.0.2.1:1"))
+	require.NoError(t, err)
+	for _, f := range free {
+		f()
+	}
 	require.Equal(t, 1, p.Taken())
+	require.Len(t, p.of, 1, "who has none is forgotten")
+}
+
+// However many groups of addresses hold what they can get, another one finds places.
+func TestFewGroupsCannotHoldAllConnections(t *testing.T) {
+	for name, addr := range map[string]func(group, n int) string{
+		"sixteen addresses":   func(g, n int) string { return fmt.Sprintf("%d.0.2.1:%d", 20+g%16, 1000+n) },
+		"a hundred addresses": func(g, n int) string { return fmt.Sprintf("%d.0.2.1:%d", 20+g%100, 1000+n) },
+		"a network of IPv4":   func(g, n int) string { return fmt.Sprintf("31.7.%d.%d:%d", g/250%250, g%250, 1000+n) },
+		"a network of IPv6":   func(g, n int) string { return fmt.Sprintf("[2001:4dd0:%x::1]:%d", g%65536, 1000+n) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewRoom(Options{Most: 2048, MostOfOne: 128, PerSecond: 1e9, Burst: 1e9})
+			held := 0
+			var leave []func()
+			for i := range 1 << 16 {
+				if l, err := r.Enter(at(t, addr(i, i%50_000))); err == nil {
+					held++
+					leave = append(leave, l)
+				}
+			}
+			require.GreaterOrEqual(t, held, 1024)
+			t.Logf("%d of 2,048 held", held)
+			for i := range 32 { // visitors from elsewhere, with a few connections each
+				for n := range 2 {
+					l, err := r.Enter(at(t, fmt.Sprintf("%d.99.5.5:%d", 130+i, n+1)))
+					require.NoError(t, err)
+					leave = append(leave, l)
+				}
+			}
+			for _, l := range leave {
+				l()
+			}
+			require.Empty(t, r.larger)
+			taken, _ := r.Count()
+			require.Zero(t, taken)
+		})
+	}
 }
 
 func TestAnIdleConnectionIsClosed(t *testing.T) {

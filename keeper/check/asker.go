@@ -53,6 +53,9 @@ var challengeProtocol = p2p.Protocol{
 // shortAnswer bounds the answers to questions about leases and inventory, bytes. The others hold bundles.
 const shortAnswer = 512 << 10
 
+// mostConnections of one key are asked.
+const mostConnections = 4
+
 // Ask implements Asker.
 func (n Network) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 	protocol := challengeProtocol
@@ -62,6 +65,12 @@ func (n Network) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages
 	resp, err := p2p.Call[messages.ChallengeRequest, messages.ChallengeResponse](ctx, n.Node, nodeKey, protocol, req)
 	if err == nil {
 		return resp, nil
+	}
+	if errors.Is(err, p2p.ErrProtocol) {
+		// A copy of the machine may be connected, which stops in a moment: the node answers over another connection.
+		if all, _ := p2p.CallEach[messages.ChallengeRequest, messages.ChallengeResponse](ctx, n.Node, nodeKey, protocol, req, mostConnections); len(all) > 0 {
+			return all[0], nil
+		}
 	}
 	return resp, fmt.Errorf("%w: %w", n.outcome(ctx, nodeKey, err), err)
 }

@@ -45,9 +45,9 @@ type CheckerOptions struct {
 	Genesis  [32]byte
 	// Key signs statements about TPMs in its own name, which say what key signed them; nil takes Signer.
 	Key records.Signer
-	// ChainTime reads the time of the chain as this keeper's RPC endpoint shows it. A keeper whose endpoint is behind a node's does not
-	// judge what the node says of leases. Without it the endpoint counts as current.
-	ChainTime func(context.Context) (time.Time, error)
+	// NodeAt reads a node's account and the time of the chain, both of one slot, as this keeper's RPC endpoint shows them. A keeper
+	// whose endpoint is behind a node's does not judge what the node says of leases. Without it the view counts as current.
+	NodeAt func(ctx context.Context, node solana.PublicKey) (*market.Node, time.Time, error)
 	// Steady is what measurements are timed by, and nothing else: it may have any beginning, and does not jump. The default is
 	// time.Now, which Now need not be: the chain's time is corrected.
 	Steady func() time.Time
@@ -78,7 +78,7 @@ type CheckerOptions struct {
 }
 
 var checkerOptional = []string{
-	"Evidence", "Key", "Genesis", "ChainTime", "Steady", "Measure", "ProveWrongCell", "Keep", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
+	"Evidence", "Key", "Genesis", "NodeAt", "Steady", "Measure", "ProveWrongCell", "Keep", "Line", "Seeds", "Observe", "Skipped", "Planned", "Log", "Tasks", "Rand",
 }
 
 // Checker makes the checks that its Planner says are due. One goroutine decides; each check runs in its own.

@@ -57,23 +57,23 @@ func (c *Checker) leasedThen(ctx context.Context, t subject, drawn instant.Insta
 		return true
 	}
 	q := insistence{what: "measurement", period: drawn.Period}
-	return c.wasLeased(ctx, t, q, excuse{since: now, patient: true}, began) || !c.owes(t, drawn) || !c.reached(ctx, now)
+	return c.wasLeased(ctx, t, q, excuse{since: now, patient: true}, began) || !c.owes(t, drawn) || !c.seenFree(ctx, t, now)
 }
 
-// reached reports whether this keeper's endpoint shows the chain as it was at a time, or later. An endpoint that is behind does
-// not show the lease that a node has named then.
-func (c *Checker) reached(ctx context.Context, at time.Time) bool {
-	if c.o.ChainTime == nil {
+// seenFree reports whether this keeper's endpoint shows that a node had no lease at a time. This keeper's copy of the market may
+// be older than the endpoint's answers, and the endpoint may be behind the chain: it shows nothing of a time that it has not reached.
+func (c *Checker) seenFree(ctx context.Context, t subject, at time.Time) bool {
+	if c.o.NodeAt == nil {
 		return true
 	}
 	ctx, cancel := c.o.Tasks.Timeout(ctx, c.o.Timing.Timeout)
 	defer cancel()
-	shown, err := c.o.ChainTime(ctx)
+	n, shown, err := c.o.NodeAt(ctx, t.node.Address)
 	if err != nil {
-		c.o.Log.Debug().Err(err).Msg("keeper does not judge a refusal: it cannot read the chain's time")
+		c.o.Log.Debug().Err(err).Msg("keeper does not judge a refusal: it cannot read the node's account")
 		return false
 	}
-	return !shown.Before(at.Truncate(time.Second))
+	return !shown.Before(at.Truncate(time.Second)) && !n.LeasedWithin(at.Unix(), at.Add(chainSkew).Unix())
 }
 
 // freedAt is when the node's last lease was over, unix seconds; 0 for none.

@@ -51,7 +51,9 @@ func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, ho
 		if g.MIG {
 			ails("GPU %d is split in instances (MIG)", i)
 		}
-		if g.Fault != 0 {
+		if g.Fault == messages.NoAnswer {
+			ails("GPU %d does not answer by the node's own word", i)
+		} else if g.Fault != 0 {
 			ails("GPU %d has a fault by the node's own word, Xid %d", i, g.Fault)
 		}
 		if g.ECCErrors > 0 {

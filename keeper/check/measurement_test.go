@@ -236,14 +236,35 @@ func TestALeaseThatBeginsExcusesAMeasurement(t *testing.T) {
 	}
 }
 
-// A keeper whose endpoint has not reached the moment of a refusal does not know whether a lease had begun.
+// A keeper whose endpoint has not reached the moment of a refusal does not know whether a lease had begun. Its copy of the
+// market may be older than the endpoint's answers: the node's account decides, of the slot that has the time.
 func TestAKeeperThatIsBehindJudgesNoLease(t *testing.T) {
-	for behind, want := range map[time.Duration]int{0: 1, time.Hour: 0} {
+	for name, c := range map[string]struct {
+		behind time.Duration
+		leased bool // in the account that the endpoint shows, and not in the copy
+		err    error
+		want   int
+	}{
+		"up to date":             {want: 1},
+		"behind":                 {behind: time.Hour},
+		"its copy is behind":     {leased: true},
+		"both are":               {behind: time.Hour, leased: true},
+		"its endpoint is silent": {err: errors.New("no answer")},
+	} {
 		for _, says := range []func(measure.Node, instant.Instant) measure.Result{sayRefused(messages.MeasureLease), sayUnopened(messages.MeasureLease)} {
 			l, _ := newMeasuring(t, says)
-			l.o.ChainTime = func(context.Context) (time.Time, error) { return l.now.Add(-behind), nil }
+			began := l.now.Unix() - 1
+			l.o.NodeAt = func(_ context.Context, node solana.PublicKey) (*market.Node, time.Time, error) {
+				require.Equal(t, l.what.node.Address, node)
+				n := *l.what.node
+				if c.leased {
+					n.GpuMask, n.LiveLeases = 1<<n.Spec.Gpus-1, 1
+					n.NoteFree(began)
+				}
+				return &n, l.now.Add(-c.behind), c.err
+			}
 			l.Tick(t.Context())
-			require.Len(t, l.worked(), want, "%s behind", behind)
+			require.Len(t, l.worked(), c.want, name)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type Engine struct {
 	// Only the goroutine that runs Tick and events uses these.
 	periods  map[records.Period]*periodState
 	attended map[records.Period]bool // old periods that have their turn now
+	trouble  time.Time               // when trouble was logged last; zero without any
 
 	mu     sync.Mutex
 	sets   map[setKey]*report.Set // leaf sets of proposals that were checked and of final reports, for the crank
@@ -108,10 +109,25 @@ func (e *Engine) Tick(ctx context.Context) error {
 		e.o.Damaged(err)
 		return err
 	}
-	if err != nil {
-		e.o.Log.Error().Err(err).Msg("the engine could not look at all periods")
-	}
+	e.report(err)
 	return nil
+}
+
+// troubleEvery is how often trouble that lasts is logged: a tick comes up to fifty times a second.
+const troubleEvery = time.Minute
+
+// report logs trouble when it begins and each minute of it, and its end.
+func (e *Engine) report(err error) {
+	now := e.o.Now()
+	switch {
+	case err == nil && e.trouble.IsZero():
+	case err == nil:
+		e.o.Log.Info().Msg("keeper looks at all periods again")
+		e.trouble = time.Time{}
+	case now.Sub(e.trouble).Abs() >= troubleEvery:
+		e.o.Log.Error().Err(err).Msg("keeper could not look at all periods; it tries again")
+		e.trouble = now
+	}
 }
 
 // Drain takes in what was handed over since, without waiting for more.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/keeper/auction"
@@ -18,8 +19,10 @@ import (
 	"github.com/gantry-market/gantry/keeper/outage"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
+	"github.com/gantry-market/gantry/keeper/twins"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/roles"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -101,6 +104,9 @@ func (k *Keeper) openChecks() (err error) {
 	if k.c.OutageVotes {
 		k.outages.Serve(k.node)
 	}
+	twins.Serve(k.node, twins.Options{
+		Domain: k.domain, Log: k.component("twins"), IsNode: func(key solana.PublicKey) bool { return len(k.view.NodesByKey(key)) > 0 },
+	})
 	measurer, err := k.openMeasure()
 	if err != nil {
 		return err
@@ -115,9 +121,12 @@ func (k *Keeper) openChecks() (err error) {
 		Record:   func(ctx context.Context, f check.Finding) { k.outages.Heard(f); k.recorder.Add(ctx, f) },
 		Evidence: judge, Genesis: k.genesis, Seeds: k.seeds.get,
 		Measure: measurer, ProveWrongCell: k.proofs.WrongCell, Line: liner,
-		ChainTime: func(ctx context.Context) (time.Time, error) { return k.c.Client.ClusterTime(ctx, chain.Confirmed) },
-		Keep:      measure.Records{Folder: k.c.path(folderMeasurements)}.Keep,
-		Observe:   k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
+		NodeAt: func(ctx context.Context, node solana.PublicKey) (*market.Node, time.Time, error) {
+			n, at, err := query.FetchTimed[market.Node](ctx, k.c.Client, node, chain.Confirmed)
+			return &n, at, err
+		},
+		Keep:    measure.Records{Folder: k.c.path(folderMeasurements)}.Keep,
+		Observe: k.metrics.Check, Skipped: k.metrics.Skipped, Planned: k.metrics.Duties, Log: k.component("checks"),
 	})
 	return err
 }

@@ -82,8 +82,6 @@ func TestADemoWithoutContainersSaysWhy(t *testing.T) {
 	}
 	require.Contains(t, why(), "scripts/toolchain.sh sandbox")
 	program("runsc", "#!/bin/sh\n")
-	require.Contains(t, why(), "scripts/toolchain.sh registry")
-	program("registry", "#!/bin/sh\n")
 	require.Contains(t, why(), "scripts/toolchain.sh ssh")
 	program("busybox", "#!/bin/sh\n")
 	require.Contains(t, why(), "a static busybox")

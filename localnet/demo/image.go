@@ -22,10 +22,8 @@ func withoutContainers(ctx context.Context) (string, error) {
 	case config.Config{}.FindRunsc() == "":
 		return "runsc, gVisor's runtime, is missing (scripts/toolchain.sh sandbox)", nil
 	}
-	for _, check := range []func() (string, error){network.FindRegistry, images.FindBusybox} {
-		if _, err := check(); err != nil {
-			return err.Error(), nil
-		}
+	if _, err := images.FindBusybox(); err != nil {
+		return err.Error(), nil
 	}
 	err := network.TryNamespaces(ctx)
 	if errors.Is(err, machine.ErrUnavailable) {

@@ -29,6 +29,8 @@ type Faults struct {
 	Empty float64
 	// Null is the share of answers to reads of slots, blockhashes and accounts whose result is null.
 	Null float64
+	// Bomb is the share of answers that hold 256 MiB more, compressed to a thousandth.
+	Bomb float64
 	// Disagree is the share of slots at which the node shows another block than the cluster has, as one on a fork: of
 	// another hash, and half of them a second later. It is the same slots and blocks each time.
 	Disagree float64
@@ -41,5 +43,5 @@ type Counts struct {
 	Requests, Refused, Hung, Cut, Lost, Old, Fees uint64
 	// Lagged are answers as of a time before, Disagreed are blocks that the cluster does not have, and Dropped are WebSocket
 	// connections.
-	Lagged, Emptied, Nulled, Disagreed, Dropped uint64
+	Lagged, Emptied, Nulled, Bombs, Disagreed, Dropped uint64
 }

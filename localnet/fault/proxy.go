@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/gorilla/websocket"
+
+	"github.com/gantry-market/gantry/internal/upgrade"
 )
 
 // maxBody bounds a request, bytes; transactions are far smaller.
@@ -124,7 +125,7 @@ type request struct {
 type lot func(share float64, count func(*Counts)) bool
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
-	if websocket.IsWebSocketUpgrade(r) {
+	if upgrade.Wanted(r) {
 		p.serveWS(w, r)
 		return
 	}
@@ -148,6 +149,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	case req.Method == "getRecentPrioritizationFees" && f.Fee > 0:
 		draw(1, func(c *Counts) { c.Fees++ })
 		answer(w, req, []map[string]uint64{{"slot": 1, "prioritizationFee": f.Fee}})
+	case draw(f.Bomb, func(c *Counts) { c.Bombs++ }):
+		bomb(w, req)
 	case nullable[req.Method] && draw(f.Null, func(c *Counts) { c.Nulled++ }):
 		answer(w, req, nil)
 	default:

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorilla/websocket"
+	"github.com/coder/websocket"
 )
 
 const (
@@ -22,7 +22,6 @@ const (
 type socket struct {
 	p            *Proxy
 	client, node *websocket.Conn
-	writing      sync.Mutex // to the client
 
 	mu      sync.Mutex
 	waiting []notification // in the order in which they came
@@ -32,7 +31,7 @@ type socket struct {
 type notification struct {
 	came time.Time
 	slot uint64 // that it is about, 0 if it names none
-	kind int
+	kind websocket.MessageType
 	text []byte
 }
 
@@ -46,21 +45,19 @@ func (p *Proxy) serveWS(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.wg.Done()
-	node, resp, err := websocket.DefaultDialer.DialContext(r.Context(), p.node.WS, nil)
-	if resp != nil && resp.Body != nil {
-		_ = resp.Body.Close()
-	}
+	node, _, err := websocket.Dial(r.Context(), p.node.WS, nil)
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}
-	defer node.Close()
-	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
-	client, err := up.Upgrade(w, r, nil)
+	defer func() { _ = node.CloseNow() }()
+	client, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
 		return // it has been answered
 	}
-	defer client.Close()
+	defer func() { _ = client.CloseNow() }()
+	node.SetReadLimit(-1) // the ends have limits of their own
+	client.SetReadLimit(-1)
 	s := &socket{p: p, client: client, node: node}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the request's ends with the upgrade
 	defer cancel()
@@ -73,29 +70,25 @@ func (p *Proxy) serveWS(w http.ResponseWriter, r *http.Request) {
 	case <-p.ended:
 		cancel()
 	}
-	_ = client.Close() // which ends up and down
-	_ = node.Close()
+	_ = client.CloseNow() // which ends up and down
+	_ = node.CloseNow()
 	wg.Wait()
 }
 
 // up passes on what the client says.
-func (s *socket) up(context.Context) {
+func (s *socket) up(ctx context.Context) {
 	for {
-		kind, text, err := s.client.ReadMessage()
-		if err != nil {
-			return
-		}
-		_ = s.node.SetWriteDeadline(time.Now().Add(writeWait))
-		if s.node.WriteMessage(kind, text) != nil {
+		kind, text, err := s.client.Read(ctx)
+		if err != nil || write(ctx, s.node, kind, text) != nil {
 			return
 		}
 	}
 }
 
 // down passes on what the node answers, and keeps what it announces while it seems to be behind.
-func (s *socket) down(context.Context) {
+func (s *socket) down(ctx context.Context) {
 	for {
-		kind, text, err := s.node.ReadMessage()
+		kind, text, err := s.node.Read(ctx)
 		if err != nil {
 			return
 		}
@@ -103,7 +96,7 @@ func (s *socket) down(context.Context) {
 		if announced && s.keep(notification{time.Now(), slot, kind, text}) {
 			continue
 		}
-		if s.write(kind, text) != nil {
+		if write(ctx, s.client, kind, text) != nil {
 			return
 		}
 	}
@@ -137,7 +130,7 @@ func (s *socket) release(ctx context.Context) {
 			return
 		}
 		for _, n := range s.ripe(f.Lag) {
-			if s.write(n.kind, n.text) != nil {
+			if write(ctx, s.client, n.kind, n.text) != nil {
 				return
 			}
 		}
@@ -164,11 +157,10 @@ func (s *socket) ripe(lag time.Duration) []notification {
 	return out
 }
 
-func (s *socket) write(kind int, text []byte) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	_ = s.client.SetWriteDeadline(time.Now().Add(writeWait))
-	return s.client.WriteMessage(kind, text)
+func write(ctx context.Context, to *websocket.Conn, kind websocket.MessageType, text []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWait)
+	defer cancel()
+	return to.Write(ctx, kind, text)
 }
 
 // announcement reports whether a message of the node is a notification, and the slot that it is about.

@@ -70,6 +70,8 @@ func (a *attacker) wellFormed(to target) []request {
 	bodies[messages.Guest] = messages.GuestRequest{Version: v, Grant: grant}
 	bodies[messages.Revoke] = messages.RevokeRequest{Version: v, Lease: a.Lease, Until: time.Now().UnixMilli()}
 	bodies[messages.Restart] = messages.RestartNotice{Version: v, Node: node, Secs: messages.MaxRestartSecs}
+	bodies[messages.Boot] = messages.BootRequest{Version: v, Nonce: key32()}
+	bodies[messages.Boots] = messages.BootsRequest{Version: v, Nonce: key32()}
 	bodies[messages.GatewayOpen] = messages.GatewayOpenRequest{Version: v, Grant: grant, Moves: make([]byte, 64)}
 	bodies[messages.GatewayClose] = messages.GatewayCloseRequest{Version: v, Lease: a.Lease}
 	bodies[messages.GatewayAccount] = messages.GatewayAccountRequest{Version: v, Lease: a.Lease}

@@ -32,6 +32,7 @@ func attacks() []attack {
 		{"public silence", "connections to a gateway's public ports that say nothing, or stop within their first message", nil, false, false, true, false, publicSilence},
 		{"public junk", "random bytes, halves of handshakes and of requests at a gateway's public ports", nil, false, false, true, false, publicJunk},
 		{"public requests", "requests for names that are not there, whose answers are not read; headers that do not end; logins with keys that nobody named", nil, false, false, true, false, publicRequests},
+		{"slow bodies", "requests over HTTP/2 whose bodies come by the byte, 52 at once over each of five connections", []Role{Stranger}, false, false, true, false, publicSlowBodies},
 		{"relaying", "reservations, and connections through them", nil, true, false, false, false, relaying},
 	}
 }
@@ -49,11 +50,11 @@ const (
 var (
 	ofKeepers = []string{
 		messages.Statements, messages.ManifestsOf, messages.Blobs, messages.ProposalOf, messages.BidCommit, messages.BidReveal, messages.BidOutcome,
-		messages.BidSet, messages.ComplaintPut, messages.ComplaintGet, messages.AnswerPut, messages.AnswerGet, messages.Restart, messages.Lookup,
+		messages.BidSet, messages.ComplaintPut, messages.ComplaintGet, messages.AnswerPut, messages.AnswerGet, messages.Restart, messages.Boots, messages.Lookup,
 	}
 	ofMachines = []string{
 		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.LeaseUse, messages.ReceiptOffer, messages.ReceiptSigned,
-		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.LeaseMeasure, messages.LeaseMeasureOpen, messages.Measure, messages.MeasureOpen, messages.Line,
+		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.LeaseMeasure, messages.LeaseMeasureOpen, messages.Measure, messages.MeasureOpen, messages.Line, messages.Boot,
 	}
 	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose, messages.GatewayAccount, messages.GatewayPay}
 )

@@ -33,6 +33,7 @@ type honest struct {
 	read        map[uint64]int // periods, with how many keepers' statements
 	faults      map[solana.PublicKey]bool
 	came        Newcomers
+	copied      Copies
 }
 
 func newHonest(ctx context.Context, s *suite) (*honest, error) {
@@ -75,6 +76,7 @@ func (h *honest) run(ctx context.Context) error {
 	g.Go(func() error { return h.watch(ctx) })
 	g.Go(func() error { return h.readStatements(ctx) })
 	g.Go(func() error { return h.newcomers(ctx) })
+	g.Go(func() error { return h.copies(ctx) })
 	return g.Wait()
 }
 
@@ -190,7 +192,7 @@ func (h *honest) judge(keeper solana.PublicKey, p uint64, all []messages.SignedS
 func (h *honest) result(r *Result) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r.Checks, r.Jobs, r.QuietJobs, r.Newcomers = h.checks, *h.jobs[true], *h.jobs[false], h.came
+	r.Checks, r.Jobs, r.QuietJobs, r.Newcomers, r.Copies = h.checks, *h.jobs[true], *h.jobs[false], h.came, h.copied
 	for p := h.first; p <= h.last; p++ {
 		r.Periods++
 		if !h.final[p] {

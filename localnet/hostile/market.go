@@ -112,7 +112,7 @@ func (s *suite) start(ctx context.Context) (*network.Network, error) {
 	}
 	return network.Start(ctx, network.Config{
 		Engine: s.o.Engine, Dir: s.o.Dir, Keepers: allKeepers, Customers: customers, Nodes: nodes, Params: &params,
-		Listen: listen, KeeperHost: ownAddr, Log: s.o.Log,
+		Listen: listen, KeeperHost: ownAddr, Spoiled: []string{nodes[spoiledMachine].Name}, Log: s.o.Log,
 		// Longer than usual: attackers use this computer's processors too.
 		KeeperFlags: []string{"--check-interval", "2500ms", "--check-timeout", "2s", "--round-timeout", "2s"},
 	})

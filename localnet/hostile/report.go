@@ -47,6 +47,8 @@ func (r *Result) Markdown(w io.Writer) error {
 	p("| a keeper saw a machine alive in a period | %d of %d | %d %% |", r.Checks.Seen, r.Checks.Periods, seenShare)
 	p("| faults of honest machines on chain | %d | 0 |", len(r.Faults))
 	p("| newcomers whom the market does not know yet, turned away | %d of %d | 0 |", len(r.Newcomers.Turned), r.Newcomers.Came)
+	p("| copies of an honest machine that did not stop | %d of %d | 0 |", len(r.Copies.Served), r.Copies.Came)
+	p("| bombs of 256 MiB from the RPC endpoint of one machine, whose memory is in the table below | %d | |", r.Bombs)
 	p("| jobs done | %d of %d | all |", r.Jobs.Done, r.Jobs.Placed)
 	p("| longest time from order to end of a job of 3 s | %s (quiet: %s) | |", r.Jobs.Longest.Round(100*time.Millisecond), r.QuietJobs.Longest.Round(100*time.Millisecond))
 	p("| daemons that ended | %d | 0 |\n", len(r.Ended))

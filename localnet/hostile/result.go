@@ -27,6 +27,8 @@ type Result struct {
 	Faults          []string `json:"faults_of_honest_machines,omitempty"`
 
 	Newcomers Newcomers `json:"newcomers"` // under attack
+	Copies    Copies    `json:"copies"`    // of an honest machine, under attack
+	Bombs     uint64    `json:"bombs"`     // answers of one honest machine's RPC endpoint
 }
 
 // Checks are what honest keepers said of honest machines under attack.
@@ -116,6 +118,15 @@ func (r *Result) Wrong() []string {
 	}
 	for _, n := range r.Newcomers.Turned {
 		say("newcomer turned away: %s", n)
+	}
+	for _, c := range r.Copies.Served {
+		say("a copy of a machine did not stop: %s", c)
+	}
+	if r.Copies.Came == 0 {
+		say("no copy of a machine came")
+	}
+	if r.Bombs < leastAttempts {
+		say("the RPC endpoint of a machine answered by %d bombs", r.Bombs)
 	}
 	if r.Newcomers.Came == 0 {
 		say("no newcomer came")

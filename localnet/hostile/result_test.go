@@ -17,7 +17,7 @@ func sound() *Result {
 	u := Use{Resident: 50 << 20, Files: 20, Goroutines: 100, Log: 1000, Disk: 1 << 20, Took: time.Minute}
 	r.Use["keeper-1"] = [phases]Use{Quiet: u, Attacked: u, After: u}
 	r.Checks, r.Jobs = Checks{Passed: 10, Periods: 9, Seen: 9}, Jobs{Placed: 3, Done: 3}
-	r.Newcomers = Newcomers{Came: 20}
+	r.Newcomers, r.Copies, r.Bombs = Newcomers{Came: 20}, Copies{Came: 3}, 20
 	return r
 }
 
@@ -54,6 +54,9 @@ func TestWhatIsWrong(t *testing.T) {
 		"a job":                      {func(r *Result) { r.Jobs.Errors = []string{"no"} }, "job: no"},
 		"no job":                     {func(r *Result) { r.Jobs = Jobs{} }, "no job was done"},
 		"a newcomer":                 {func(r *Result) { r.Newcomers.Turned = []string{"node-3: no place"} }, "newcomer turned away: node-3: no place"},
+		"a copy":                     {func(r *Result) { r.Copies.Served = []string{"it serves"} }, "a copy of a machine did not stop: it serves"},
+		"no copy":                    {func(r *Result) { r.Copies.Came = 0 }, "no copy of a machine came"},
+		"no bombs":                   {func(r *Result) { r.Bombs = 0 }, "by 0 bombs"},
 		"no newcomer":                {func(r *Result) { r.Newcomers.Came = 0 }, "no newcomer came"},
 		"reflection":                 {func(r *Result) { r.Reflected.Attempts = reflectedMost + 1 }, "takes no part got"},
 	} {

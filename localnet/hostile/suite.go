@@ -101,7 +101,7 @@ func (s *suite) measure(ctx context.Context) error {
 		fmt.Fprintf(s.o.Out, "%d attackers for %s\n", len(s.machines)-1, s.o.For)
 		s.sampler.phase(Attacked)
 		s.honest.attacked(true)
-		if err := s.attack(gctx); err != nil {
+		if err := errors.Join(s.bombs(true), s.attack(gctx), s.bombs(false)); err != nil {
 			return err
 		}
 		s.honest.attacked(false)

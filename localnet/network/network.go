@@ -74,7 +74,7 @@ func Start(ctx context.Context, cfg Config) (_ *Network, err error) {
 	}
 	n := &Network{cfg: cfg}
 	wanted := map[string]*string{"gantry": &n.bins.gantry, "gantry-keeper": &n.bins.keeper, "gantry-agent": &n.bins.agent}
-	if cfg.Fleet || cfg.namespaces() {
+	if cfg.Fleet || cfg.Registry || cfg.namespaces() {
 		wanted["gantry-localnet"] = &n.bins.localnet
 	}
 	for name, into := range wanted {

@@ -16,6 +16,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -32,6 +33,7 @@ func needsPromtool(t *testing.T) {
 // Alerts about what the market does with a machine, and about strangers, by the daemons' own figures, as in
 // TestAlertsFireByTheirFaults.
 func TestAlertsOfTheMarketFireByTheirFaults(t *testing.T) {
+	long.Test(t, "alerts one by one")
 	needsPromtool(t)
 	ctx := t.Context()
 	nodes := network.DefaultNodes(2)
@@ -89,6 +91,7 @@ func TestAlertsOfTheMarketFireByTheirFaults(t *testing.T) {
 // A keeper whose checks in flight are fewer than its machines leaves checks out while none of them answers. One that has room for more
 // does not, of the same machines.
 func TestAnOverloadedKeeperRaisesItsAlert(t *testing.T) {
+	long.Test(t, "alerts one by one")
 	needsPromtool(t)
 	ctx := t.Context()
 	params := seed.Params()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -41,6 +42,7 @@ func startGateway(t *testing.T, n *network.Network, operator seed.Wallet, flags 
 // Alerts fire by what daemons show when their fault is there, not by series that a test has made up. A sample counts for as
 // long as the rule needs: the rules are about minutes and hours, the faults here last seconds.
 func TestAlertsFireByTheirFaults(t *testing.T) {
+	long.Test(t, "alerts one by one")
 	if _, err := exec.LookPath("promtool"); err != nil || os.Geteuid() != 0 {
 		t.Skip("SKIPPED: it takes root, which mounts small file systems, and promtool: scripts/toolchain.sh promtool")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/localnet/demo"
 	"github.com/gantry-market/gantry/localnet/network"
 )
@@ -22,6 +23,7 @@ const (
 // A keeper that is killed in the middle comes back, and nothing in the demo changes: awards, reports, slashes and sums
 // are those of an undisturbed run.
 func TestDemoWhileAKeeperIsKilled(t *testing.T) {
+	long.Test(t, "the demo is run once more")
 	runDemo(t, demo.Options{During: func(ctx context.Context, n *network.Network) error {
 		if _, err := runningLease(ctx, n, busyMachine); err != nil {
 			return err
@@ -77,6 +79,7 @@ func TestDemoWhileAnAgentIsKilled(t *testing.T) {
 // The connection to the Solana node breaks for some seconds: transactions that were on their way are neither lost nor
 // repeated, and all processes catch up.
 func TestDemoWhileTheNodeIsCutOff(t *testing.T) {
+	long.Test(t, "the demo is run once more")
 	runDemo(t, demo.Options{Relay: true, During: func(ctx context.Context, n *network.Network) error {
 		if _, err := runningLease(ctx, n, busyMachine); err != nil {
 			return err

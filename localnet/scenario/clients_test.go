@@ -52,6 +52,7 @@ func clientEnv(t *testing.T, served network.Served, root string) []string {
 // Programs in Python and TypeScript rent two machines through `gantry serve`, follow its events, extend the leases and end
 // them; Schemathesis then finds nothing wrong with the server.
 func TestClientsRentMachines(t *testing.T) {
+	t.Parallel()
 	python, root, run := clientTest(t)
 	nodes := network.DefaultNodes(3)
 	nodes = append(nodes[:1], nodes[2]) // of one model
@@ -71,6 +72,7 @@ func TestClientsRentMachines(t *testing.T) {
 // A program in Python reaches a web server in a container that it rents at an address of its own machine, as long as the
 // lease runs.
 func TestAClientReachesAPort(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	python, root, run := clientTest(t)
 	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))

@@ -22,6 +22,7 @@ import (
 // A customer rents a container of an image by its tag: it runs in the sandbox, sees none of the machine's files, and its
 // output and exit reach the customer. The time in which the image was fetched is not billed: the lease starts after it.
 func TestAContainerIsRented(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	n, customer := newMarket(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
@@ -69,6 +70,7 @@ func jobImage(t *testing.T) v1.Image {
 
 // A private image is rented with a token for it, which is in no file when the job is over; the password never leaves.
 func TestAPrivateImageIsRented(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	registry := imagetest.Closed(t, true)
 	image, _ := registry.Push(t, "team/private", jobImage(t), imagetest.Auth())
@@ -105,6 +107,7 @@ func TestAPrivateImageIsRented(t *testing.T) {
 
 // A machine that cannot run what was ordered never starts the lease: the customer gets everything back.
 func TestC09ALeaseWhoseJobWasRefusedIsNeverBilled(t *testing.T) {
+	t.Parallel()
 	n, customer := newMarket(t)
 	credits := func() market.Credits {
 		c, ok := snapshotOf(t, n).CreditsOf(customer.Address())

@@ -20,6 +20,7 @@ import (
 // A machine fails and its lease goes on with another one: the same addresses lead there, and nobody has granted anything
 // anew. What the customer then takes back stays so on the third machine.
 func TestAGatewaysNamesStayWhenALeaseMoves(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	v := movingSite(t)
 	n, t0 := v.n, time.Now()

@@ -9,12 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/localnet/network"
 )
 
 // Strangers and dishonest members of the market, with addresses of their own, harm no honest machine and make no daemon
 // large. `make hostile-network` takes longer.
 func TestHostileNetwork(t *testing.T) {
+	long.Test(t, "attacks for minutes")
 	if os.Geteuid() != 0 {
 		t.Skip("it needs root, to make network namespaces")
 	}

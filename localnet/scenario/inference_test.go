@@ -185,6 +185,7 @@ func examples(t *testing.T, path string, env ...string) {
 // killed and goes on with the leases that it had, a lease that ends fails no request and is replaced, and in the end no lease
 // is left.
 func TestAModelIsServedByLeases(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	image := modelImage(t)
 	n, customer := twoMachines(t)

@@ -61,6 +61,7 @@ func deploy(maxPrice, gpu string, more ...string) []string {
 
 // Mistakes of users: one clear message with what to do, the right exit code, and nothing lost.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	n, customer := newMarket(t)
 	poor, err := seed.OpenWallet(filepath.Join(n.Dir(), "keys"), "stranger")
 	require.NoError(t, err)
@@ -166,6 +167,7 @@ func TestPausedMarketRefunds(t *testing.T) {
 
 // A market whose accounts this client does not know is left alone.
 func TestMarketOfAnotherVersion(t *testing.T) {
+	t.Parallel()
 	if kind(t) != engine.Surfnet {
 		t.Skip("SKIPPED: only surfnet can rewrite an account")
 	}

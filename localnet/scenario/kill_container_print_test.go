@@ -21,7 +21,7 @@ const containersPage = `
 ` + "`make kill-test PART=containers KILLS=200`" + ` kills what containers need: agents, supervisors of jobs, sandboxes, processes that
 pull, whole machines (with everything on them; half of them stay away for up to %s, one for ever), the gateway, the registry, the bucket of the
 backups (its connections break, and none is accepted for as long) and commands of customers. It does so while images are pulled and containers with volumes are started,
-run, kept and moved, in one market with gVisor's runsc, the distribution project's registry, an S3 server and a gateway in front. Each
+run, kept and moved, in one market with gVisor's runsc, a registry of images, an S3 server and a gateway in front. Each
 machine has namespaces of its own and starts its agent again, as a service manager does. Three quarters of the customers' commands stay,
 and their leases may move. Keepers vote outages. Jobs keep a numbered diary in their volume, fsync each entry, and say so afterwards.
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/s3test"
+	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -107,14 +108,11 @@ func TestA10KilledContainersLoseNothing(t *testing.T) {
 // needsContainers skips where it was not asked for, or no container with a volume and a network can run.
 func needsContainers(t *testing.T) {
 	t.Helper()
-	if os.Getenv(containerKillsVariable) == "" {
-		t.Skip("SKIPPED: it takes minutes: make kill-test PART=containers KILLS=20")
+	if os.Getenv(containerKillsVariable) == "" { // make kill-test sets it
+		long.Test(t, "20 kills of containers and what is around them")
 	}
 	needsVolumes(t)
 	if err := network.TryNamespaces(t.Context()); err != nil {
-		t.Skipf("SKIPPED: %v", err)
-	}
-	if _, err := network.FindRegistry(); err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}
 }
@@ -159,7 +157,7 @@ func newContainerRun(t *testing.T) *containerRun {
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(t.Context()))
 	k.killRun = &killRun{
-		t: t, n: n, seed: setting(t, killSeedVariable, rand.Uint64()), all: int(setting(t, containerKillsVariable, 0)),
+		t: t, n: n, seed: setting(t, killSeedVariable, rand.Uint64()), all: int(setting(t, containerKillsVariable, 20)),
 		view: view.New(view.Options{}), stop: make(chan struct{}), running: map[string]*command{}, kills: map[string]int{},
 		moments: map[string]map[string]int{}, aimed: map[string]bool{}, periods: map[uint64]bool{}, faults: faultsSeen(),
 	}

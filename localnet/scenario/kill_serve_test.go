@@ -159,6 +159,7 @@ func (k *serveKills) buy(i int) {
 // every write, and at any time. The request is repeated with its key on the server that is started again. There is one order
 // and one lease for a key, its job runs once, an extension extends once, and every change has its line in the log.
 func TestAKilledServerBuysOnce(t *testing.T) {
+	t.Parallel()
 	kills, drawn := int(setting(t, serveKillsVariable, fewServeKills)), setting(t, killSeedVariable, rand.Uint64())
 	t.Logf("seed %d: repeat with %s=%d %s=%d", drawn, killSeedVariable, drawn, serveKillsVariable, kills)
 	params := seed.Params()

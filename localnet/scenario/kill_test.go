@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -82,6 +83,10 @@ func setting(t *testing.T, name string, without uint64) uint64 {
 // moments that were chosen, and started again at once. Nothing is bought twice, nothing is billed in which no job ran,
 // nothing is lost: see judge.
 func TestA10KilledProcessesLoseNothing(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(killsVariable) == "" {
+		long.Test(t, "kill after kill")
+	}
 	k := newKillRun(t)
 	t.Logf("seed %d: repeat with %s=%d %s=%d (moments depend on the machine as well)", k.seed, killSeedVariable, k.seed, killsVariable, k.all)
 	received := k.listen()

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -70,9 +71,7 @@ type completion struct {
 // completions come through the route of OpenAI's API, whole and streamed, and what they have used is counted as the server
 // says. When its container is killed, the next request is answered from another lease, and without requests none is left.
 func TestARealModelServerInALease(t *testing.T) {
-	if os.Getenv("GANTRY_TEMPLATES") == "" {
-		t.Skip("SKIPPED: a model server is unpacked and started for minutes: set GANTRY_TEMPLATES=1, as scripts/nightly.sh does")
-	}
+	long.Test(t, "a model server is unpacked and started")
 	needsSandbox(t)
 	image := llamaImage(t)
 	n, customer := twoMachines(t)

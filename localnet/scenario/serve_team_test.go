@@ -35,6 +35,7 @@ import (
 // A team shares a server: each member does what its role may, budgets are the caps of session keys, and whoever steals the
 // server's folder can spend what is left of them, which the server shows, and no more. No log has a secret.
 func TestATeamSharesAServer(t *testing.T) {
+	t.Parallel()
 	params := seed.Params()
 	params.AwardDeadlineSecs, params.StartDeadlineSecs = 60, 120
 	n := teamNetwork(t, params, 2)

@@ -74,7 +74,7 @@ func warnings(t *testing.T) zerolog.Logger {
 }
 
 // runDemo runs the demo while something in it breaks; the demo itself checks that every expectation holds all the same. Its
-// tests run alone: all machines are measured at the same instants, and one that is not measured in time gets no orders.
+// tests run alone: all machines are measured at the same instants, and orders wait for that.
 func runDemo(t *testing.T, opts demo.Options) {
 	t.Helper()
 	var out syncbuf.Buffer

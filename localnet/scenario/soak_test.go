@@ -9,12 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/localnet/soak"
 )
 
 // A minute of what `make soak` does for half an hour. What depends on how busy the computer is, such as late cranks, is
 // shown and not judged.
 func TestShortSoak(t *testing.T) {
+	long.Test(t, "a minute of steady orders")
 	t.Parallel()
 	r, err := soak.Run(t.Context(), soak.Options{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Nodes: 12, Customers: 3, For: 15 * time.Second, OrderEvery: 4 * time.Second,
@@ -27,6 +29,7 @@ func TestShortSoak(t *testing.T) {
 // Faults are injected into the node's answers: they are late, lost, old, broken or missing. Everything is paid,
 // refunded and closed all the same, and no honest machine has a fault.
 func TestSoakWithInjectedFaults(t *testing.T) {
+	long.Test(t, "a minute of steady orders")
 	t.Parallel()
 	r, err := soak.Run(t.Context(), soak.Options{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 3, Nodes: 8, Customers: 3, For: 30 * time.Second, OrderEvery: 4 * time.Second,

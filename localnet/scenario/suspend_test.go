@@ -77,6 +77,7 @@ var counted = regexp.MustCompile(`live ([A-Z2-7]+) (\d+)\\n`)
 // A container is suspended, its lease ended, and it goes on where it was on another machine. The agents of both machines are
 // killed meanwhile, and nothing is lost. What cannot go on is refused before the order.
 func TestAContainerGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
 	needsVolumes(t)
 	n, err := network.Start(t.Context(), network.Config{
 		Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: network.DefaultNodes(2), Log: warnings(t),

@@ -33,6 +33,7 @@ func rentTemplate(t *testing.T, n *network.Network, customer seed.Wallet, templa
 // Templates are started for real as far as a machine without a GPU can: the workspace, which is visited, and the command line
 // of llama.cpp's server, by a program that takes the same flags and has no model.
 func TestTemplatesAreStarted(t *testing.T) {
+	t.Parallel()
 	needsSandbox(t)
 	model := modelImage(t)
 	shell, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))

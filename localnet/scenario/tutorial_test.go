@@ -23,6 +23,7 @@ const tutorialMarket = "gantry-localnet up --state ~/gantry-tutorial"
 
 // Every command of the tutorials is run as it stands, and its output is compared with the one that the page shows.
 func TestTutorials(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"first-lease", "first-machine", "audit-a-lease", "run-a-keeper"} {
 		t.Run(name, func(t *testing.T) { runTutorial(t, "../../docs/tutorials/"+name+".md") })
 	}

@@ -18,6 +18,7 @@ import (
 // A machine fails. The client that attends the lease hands key and bucket to the next one, which goes on from the snapshot
 // whose hash the first has put on chain.
 func TestAVolumeMovesWithItsLease(t *testing.T) {
+	t.Parallel()
 	needsVolumes(t)
 	nodes := network.DefaultNodes(3)
 	for i := range nodes { // a lease moves only where it costs no more

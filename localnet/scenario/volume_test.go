@@ -73,6 +73,7 @@ func secretOf(t *testing.T, home string) (secret []byte) {
 // A customer rents a container with a volume. The key never lies on the machine, what the job writes is not readable there,
 // and nothing of the volume is left when the lease ends. What no machine can have is refused before money moves.
 func TestAVolumeIsRented(t *testing.T) {
+	t.Parallel()
 	needsVolumes(t)
 	n, customer := newMarket(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
@@ -136,6 +137,7 @@ func TestAVolumeIsRented(t *testing.T) {
 // What a job leaves in its volume is in the customer's bucket, its hash on chain, and a later lease goes on from it.
 // Buckets that cannot be used, and snapshots that are not there, are refused before the order.
 func TestAVolumeIsKeptAndRestored(t *testing.T) {
+	t.Parallel()
 	needsVolumes(t)
 	n, customer := newMarket(t)
 	bucket := s3test.Start(t, nil)

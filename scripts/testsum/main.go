@@ -1,7 +1,8 @@
 // Command testsum reads the output of `go test -json` and prints what matters: a line for each package, failed tests
-// with all they printed, and skipped tests with their reasons, so that no skip goes unread. It exits with code 1 when
-// anything failed. With -repeat FILE it writes there which tests may be run once more: those that failed by their own
-// word, without a data race or a panic, if they are few.
+// with all they printed, and skipped tests with their reasons, so that no skip goes unread. Long tests, which `make test`
+// leaves out, are counted. It exits with code 1 when anything failed.
+//
+// With -tally it reads the outputs of many runs instead, from files, and prints how often each test ran and failed.
 package main
 
 import (
@@ -14,6 +15,9 @@ import (
 	"strings"
 )
 
+// leftOut begins the reason of a test that internal/testkit/long leaves out.
+const leftOut = "LONG: "
+
 // event is a line of `go test -json`, see `go doc test2json`.
 type event struct {
 	Action, Package, Test, Output, ImportPath string
@@ -21,11 +25,13 @@ type event struct {
 }
 
 func main() {
-	repeat := flag.String("repeat", "", "`file` for the tests that may be run once more: package and name, a line each")
+	tallies := flag.Bool("tally", false, "count failures of many runs, whose outputs are the `FILES` that follow")
 	flag.Parse()
-	ok, failures, err := summarise(os.Stdin, os.Stdout)
-	if err == nil && *repeat != "" {
-		err = os.WriteFile(*repeat, []byte(failures.repeatable()), 0o644)
+	ok, err := false, error(nil)
+	if *tallies {
+		ok, err = tally(flag.Args(), os.Stdout)
+	} else {
+		ok, err = summarise(os.Stdin, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testsum:", err)
@@ -36,15 +42,14 @@ func main() {
 	}
 }
 
-// summarise reports whether everything passed, and what did not.
-func summarise(in io.Reader, out io.Writer) (bool, failures, error) {
-	var failures failures
+// summarise reports whether everything passed.
+func summarise(in io.Reader, out io.Writer) (bool, error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 1<<20), 1<<26)
 	output := map[string]*strings.Builder{}
 	ran := map[string]bool{} // tests that failed have failed parents; show the innermost only
 	var skips []string
-	passed, failed, packages := 0, 0, 0
+	passed, failed, packages, left := 0, 0, 0, 0
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
@@ -72,11 +77,12 @@ func summarise(in io.Reader, out io.Writer) (bool, failures, error) {
 		case e.Action == "pass":
 			packages++
 			fmt.Fprintf(out, "ok    %6.1f s  %s\n", e.Elapsed, e.Package)
+		case e.Action == "skip" && e.Test != "" && strings.Contains(output[id].String(), ": "+leftOut):
+			left++
 		case e.Action == "skip" && e.Test != "":
 			skips = append(skips, e.Package+" "+e.Test+": "+reason(output[id].String()))
 		case e.Action == "fail":
 			failed++
-			failures.add(e, output[id].String())
 			if parent, _, found := cutLast(e.Test); found {
 				ran[e.Package+" "+parent] = true
 			}
@@ -90,13 +96,16 @@ func summarise(in io.Reader, out io.Writer) (bool, failures, error) {
 		delete(output, id)
 	}
 	if err := lines.Err(); err != nil {
-		return false, failures, fmt.Errorf("read test output: %w", err)
+		return false, fmt.Errorf("read test output: %w", err)
 	}
 	for _, s := range skips {
 		fmt.Fprintln(out, "SKIPPED", s)
 	}
 	fmt.Fprintf(out, "%d tests passed in %d packages, %d failed, %d skipped\n", passed, packages, failed, len(skips))
-	return failed == 0 && packages > 0, failures, nil
+	if left > 0 {
+		fmt.Fprintf(out, "%d long tests are left to make test-all\n", left)
+	}
+	return failed == 0 && packages > 0, nil
 }
 
 func cutLast(test string) (parent, name string, found bool) {

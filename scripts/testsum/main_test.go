@@ -1,10 +1,14 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/internal/testkit/long"
 )
 
 func TestSummary(t *testing.T) {
@@ -17,7 +21,7 @@ func TestSummary(t *testing.T) {
 {"Action":"pass","Package":"p","Elapsed":0.2}
 `
 	var out strings.Builder
-	ok, _, err := summarise(strings.NewReader(input), &out)
+	ok, err := summarise(strings.NewReader(input), &out)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.NotContains(t, out.String(), "quiet")
@@ -33,7 +37,7 @@ func TestFailuresAreShown(t *testing.T) {
 {"Action":"fail","Package":"p"}
 `
 	var out strings.Builder
-	ok, _, err := summarise(strings.NewReader(input), &out)
+	ok, err := summarise(strings.NewReader(input), &out)
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.Contains(t, out.String(), "wrong number")
@@ -46,7 +50,7 @@ func TestBuildErrorsAreShown(t *testing.T) {
 {"Action":"fail","Package":"p","FailedBuild":"p"}
 `
 	var out strings.Builder
-	ok, _, err := summarise(strings.NewReader(input), &out)
+	ok, err := summarise(strings.NewReader(input), &out)
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.Contains(t, out.String(), "syntax error")
@@ -54,34 +58,57 @@ func TestBuildErrorsAreShown(t *testing.T) {
 
 func TestNothingIsNoSuccess(t *testing.T) {
 	var out strings.Builder
-	ok, _, err := summarise(strings.NewReader(""), &out)
+	ok, err := summarise(strings.NewReader(""), &out)
 	require.NoError(t, err)
 	require.False(t, ok)
 }
 
-// A test that says itself that it failed may be run once more; a race, a panic, a package without a failed test, and many
-// failures may not.
-func TestWhatMayBeRepeated(t *testing.T) {
-	const failed = `{"Action":"fail","Package":"p","Test":"TestA/x"}
-{"Action":"fail","Package":"p","Test":"TestA"}
+// Long tests are counted, and not listed among those that could not run.
+func TestLongTestsAreCounted(t *testing.T) {
+	input := `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:7: ` + long.Prefix + `an hour; make test-all\n"}
+{"Action":"skip","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestB"}
+{"Action":"pass","Package":"p"}
+`
+	var out strings.Builder
+	ok, err := summarise(strings.NewReader(input), &out)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.NotContains(t, out.String(), "SKIPPED")
+	require.Contains(t, out.String(), "1 tests passed in 1 packages, 0 failed, 0 skipped\n1 long tests are left to make test-all\n")
+}
+
+// A tally counts each test over all runs; a test that failed once fails it, and so does a run that ended without a result.
+func TestTally(t *testing.T) {
+	run := func(lines string) string {
+		file := filepath.Join(t.TempDir(), "run.json")
+		require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
+		return file
+	}
+	const good = `{"Action":"pass","Package":"p","Test":"TestA","Elapsed":2}
+{"Action":"pass","Package":"p","Test":"TestB","Elapsed":1}
+{"Action":"pass","Package":"p"}
+`
+	const bad = `{"Action":"fail","Package":"p","Test":"TestA","Elapsed":4}
+{"Action":"pass","Package":"p","Test":"TestB","Elapsed":1}
 {"Action":"fail","Package":"p"}
 `
-	for name, c := range map[string]struct{ input, want string }{
-		"all passed":  {`{"Action":"pass","Package":"p"}`, ""},
-		"one test":    {failed, "p TestA\n"},
-		"two":         {failed + `{"Action":"fail","Package":"p/q","Test":"TestB"}`, "p TestA\np/q TestB\n"},
-		"a race":      {`{"Action":"output","Package":"p","Test":"TestA","Output":"WARNING: DATA RACE\n"}` + "\n" + failed + `{"Action":"fail","Package":"p","Test":"TestA"}`, ""},
-		"a panic":     {`{"Action":"output","Package":"p","Output":"panic: oh\n"}` + "\n" + failed, ""},
-		"not built":   {`{"Action":"fail","Package":"p","FailedBuild":"p"}`, ""},
-		"beside that": {failed + `{"Action":"fail","Package":"q"}`, ""},
-		"four": {failed + `{"Action":"fail","Package":"q","Test":"TestA"}
-{"Action":"fail","Package":"q","Test":"TestB"}
-{"Action":"fail","Package":"q","Test":"TestC"}`, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, failures, err := summarise(strings.NewReader(c.input), &strings.Builder{})
-			require.NoError(t, err)
-			require.Equal(t, c.want, failures.repeatable())
-		})
-	}
+	var out strings.Builder
+	ok, err := tally([]string{run(good), run(good)}, &out)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Contains(t, out.String(), "| TestA | 2 | 0 | 2.0 to 2.0 s |")
+
+	out.Reset()
+	ok, err = tally([]string{run(good), run(bad)}, &out)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.Contains(t, out.String(), "| TestA | 2 | 1 | 2.0 to 4.0 s |")
+	require.Contains(t, out.String(), "| TestB | 2 | 0 | 1.0 to 1.0 s |")
+
+	ok, err = tally([]string{run(`{"Action":"run","Package":"p","Test":"TestA"}`)}, &out)
+	require.NoError(t, err)
+	require.False(t, ok, "the run was cut off")
+	_, err = tally(nil, &out)
+	require.Error(t, err)
 }

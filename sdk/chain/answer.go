@@ -40,8 +40,8 @@ func positive(n *unsigned) error {
 }
 
 // notNil is the check of a list: a node without entries answers with an empty one.
-func notNil[T any](list *[]T) error {
-	if *list == nil {
+func notNil[L ~[]T, T any](l *L) error {
+	if *l == nil {
 		return wrong("the list is null")
 	}
 	return nil

@@ -103,7 +103,7 @@ func (s blockSource) Last(ctx context.Context) (uint64, error) { return s.client
 
 // At implements BlockSource.
 func (s blockSource) At(ctx context.Context, slot uint64) (Block, error) {
-	slots, _, err := ask(ctx, s.client, nil, notNil[unsigned], "getBlocksWithLimit", slot, 1, commitmentParam(s.at))
+	slots, _, err := ask(ctx, s.client, nil, notNil[[]unsigned], "getBlocksWithLimit", slot, 1, commitmentParam(s.at))
 	if err != nil {
 		return Block{}, fmt.Errorf("blocks from slot %d: %w", slot, err)
 	}

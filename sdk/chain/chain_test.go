@@ -5,14 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/gagliardetto/solana-go"
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
+	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/records"
 	"github.com/stretchr/testify/require"
@@ -451,4 +455,74 @@ func TestWebsocket(t *testing.T) {
 	require.ErrorIs(t, ws.Err(), chain.ErrClosed)
 	_, err = ws.Listen(ctxFor(t), "slotSubscribe", "slotUnsubscribe", hear)
 	require.ErrorIs(t, err, chain.ErrClosed)
+}
+
+// A notification may be longer than a kilobyte or two: that of a block, or of an account with its data.
+func TestWebsocketReadsLongMessages(t *testing.T) {
+	s := fakerpc.New(t)
+	ws, err := client(t, s).DialWS(ctxFor(t))
+	require.NoError(t, err)
+	defer ws.Close()
+	heard := make(chan json.RawMessage, 1)
+	_, err = ws.Listen(ctxFor(t), "slotSubscribe", "slotUnsubscribe", func(m json.RawMessage) error { heard <- m; return nil })
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return s.Subscribers("slotSubscribe") == 1 }, time.Second, time.Millisecond)
+	long := strings.Repeat("x", 1<<20)
+	s.Notify("slotSubscribe", long)
+	select {
+	case m := <-heard:
+		require.Len(t, m, len(long)+2)
+	case <-ws.Done():
+		require.NoError(t, ws.Err())
+	}
+}
+
+// An endpoint is the one that was configured: the WebSocket does not follow it elsewhere.
+func TestWebsocketFollowsNoRedirection(t *testing.T) {
+	s := fakerpc.New(t)
+	elsewhere := httptest.NewServer(http.RedirectHandler(s.URL(), http.StatusTemporaryRedirect))
+	defer elsewhere.Close()
+	_, err := chain.DialWS(ctxFor(t), strings.Replace(elsewhere.URL, "http", "ws", 1), time.Second)
+	require.ErrorContains(t, err, "307")
+}
+
+// The end of the context in which it was made does not end a connection, nor does that of a caller.
+func TestWebsocketOutlivesItsCallers(t *testing.T) {
+	s := fakerpc.New(t)
+	c := client(t, s)
+	ctx, cancel := context.WithCancel(ctxFor(t))
+	ws, err := c.DialWS(ctx)
+	require.NoError(t, err)
+	defer ws.Close()
+	cancel()
+	hear := func(json.RawMessage) error { return nil }
+	for range 20 { // whether the message or the cancellation is first
+		_, _ = ws.Listen(ctx, "slotSubscribe", "slotUnsubscribe", hear)
+	}
+	_, err = ws.Listen(ctxFor(t), "slotSubscribe", "slotUnsubscribe", hear)
+	require.NoError(t, err)
+}
+
+// A node that takes messages and answers no ping is gone.
+func TestWebsocketEndsWithASilentNode(t *testing.T) {
+	t.Parallel()
+	long.Test(t, "a node has twenty seconds to answer a ping")
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.CloseNow() }()
+		<-t.Context().Done() // pings are answered by who reads
+	}))
+	t.Cleanup(silent.Close)
+	ws, err := chain.DialWS(ctxFor(t), strings.Replace(silent.URL, "http", "ws", 1), time.Second)
+	require.NoError(t, err)
+	select {
+	case <-ws.Done():
+	case <-time.After(time.Minute):
+		require.Fail(t, "the connection lives")
+	}
+	require.ErrorIs(t, ws.Err(), chain.ErrClosed)
+	require.ErrorContains(t, ws.Err(), "does not answer pings")
 }

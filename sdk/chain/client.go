@@ -76,6 +76,8 @@ type node struct {
 	genesis  solana.Hash // that the node named last
 	asked    time.Time   // when it did; zero after a failure
 	foreign  bool        // it was refused as one of another cluster
+	// restsUntil: it asked for a pause, and gets no question before.
+	restsUntil time.Time
 }
 
 const (
@@ -99,7 +101,7 @@ func New(opts Options) (*Client, error) {
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			MaxIdleConnsPerHost: 64, MaxConnsPerHost: 128,
 			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
-			ForceAttemptHTTP2: true,
+			ForceAttemptHTTP2: true, MaxResponseHeaderBytes: smallAnswer,
 		},
 	}
 	if c.commitment == "" {
@@ -197,28 +199,60 @@ func (c *Client) Do(ctx context.Context, method string, f func(context.Context, 
 // do is Do that names the node which answered. Nodes that avoid names by their URLs are asked after all others that are
 // healthy.
 func (c *Client) do(ctx context.Context, method string, avoid []string, f func(context.Context, *rpc.Client) error) (*node, error) {
-	var last error
-	var lastNode *node
 	if _, err := c.Genesis(ctx); err != nil {
 		if errors.Is(err, ErrUnreachable) {
 			return nil, err // as for any other question
 		}
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}
-	for _, n := range c.order(time.Now(), avoid) {
-		err, failover := c.on(ctx, n, method, f)
-		if err == nil {
+	latest := time.Now().Add(c.timeout)
+	for {
+		now := time.Now()
+		up, resting := awake(c.order(now, avoid), now)
+		n, failover, err := c.first(ctx, up, method, f)
+		if err == nil && n != nil {
 			return n, nil
 		}
-		if ctx.Err() != nil || !failover {
+		switch {
+		case err != nil && (ctx.Err() != nil || !failover):
+			return nil, err
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("%s: %w", method, ctx.Err())
+		}
+		// A node that asked for a pause may answer after it; one that asked for it just now does so too.
+		if _, later := awake(c.nodes, time.Now()); later != nil {
+			resting = later
+		}
+		if resting != nil {
+			again, waitErr := awaitRest(ctx, resting, latest)
+			if waitErr != nil {
+				return nil, fmt.Errorf("%s: %w", method, waitErr)
+			}
+			if again {
+				continue
+			}
+		}
+		switch {
+		case err == nil:
+			return nil, resting.resting(method, now)
+		case IsCode(err, CodeNodeUnhealthy) || IsCode(err, CodeSlotNotReached):
 			return nil, err
 		}
-		last, lastNode = err, n
+		return nil, c.unreachable(method, n, err)
 	}
-	if IsCode(last, CodeNodeUnhealthy) || IsCode(last, CodeSlotNotReached) {
-		return nil, last
+}
+
+// first runs f against one node after the other until one answers, and returns the last that was asked. failover is
+// true when all have failed.
+func (c *Client) first(ctx context.Context, nodes []*node, method string, f func(context.Context, *rpc.Client) error) (last *node, failover bool, err error) {
+	for _, n := range nodes {
+		err, failover = c.on(ctx, n, method, f)
+		if err == nil || ctx.Err() != nil || !failover {
+			return n, failover, err
+		}
+		last = n
 	}
-	return nil, c.unreachable(method, lastNode, last)
+	return last, true, err
 }
 
 // on runs f against one node, if it belongs to the cluster. failover is true when another may answer the call.
@@ -305,7 +339,7 @@ func (c *Client) order(now time.Time, avoid []string) []*node {
 
 func (n *node) succeeded() {
 	n.mu.Lock()
-	n.failures, n.retryAt, n.lastErr = 0, time.Time{}, nil
+	n.failures, n.retryAt, n.lastErr, n.restsUntil = 0, time.Time{}, nil, time.Time{}
 	n.mu.Unlock()
 }
 
@@ -315,6 +349,12 @@ func (n *node) failed(err error, log zerolog.Logger) {
 	n.failures++
 	n.lastErr, n.asked = err, time.Time{}
 	n.retryAt = time.Now().Add(min(maxCooldown, minCooldown<<min(n.failures-1, 10)))
+	if busy := (*busyError)(nil); errors.As(err, &busy) {
+		n.restsUntil = time.Now().Add(busy.pause)
+		if n.retryAt.Before(n.restsUntil) {
+			n.retryAt = n.restsUntil
+		}
+	}
 	if errors.Is(err, ErrWrongCluster) {
 		n.retryAt = time.Now().Add(maxCooldown) // somebody has to correct it
 		if n.failures == 1 || !n.foreign {

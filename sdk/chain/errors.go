@@ -87,6 +87,9 @@ func convert(method string, err error) (out error, failover bool) {
 			data = nil
 		}
 		re := &RPCError{Method: method, Code: je.Code, Message: je.Message, Data: data}
+		if busy := (*busyError)(nil); errors.As(err, &busy) {
+			return &busyError{re, busy.pause}, true
+		}
 		return re, re.elsewhere()
 	}
 	if errors.Is(err, context.Canceled) {

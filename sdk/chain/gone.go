@@ -67,7 +67,7 @@ func (c *Client) accounts(ctx context.Context, keys []solana.PublicKey, level Co
 		p["minContextSlot"] = since
 	}
 	var f Found
-	_, by, err := ask(ctx, c, avoid, func(a *at[[]*accountJSON]) error {
+	_, by, err := ask(ctx, c, avoid, func(a *at[list[*accountJSON]]) error {
 		if len(a.Value) != len(keys) {
 			return wrong("it is not about all accounts that were asked for")
 		}

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/gagliardetto/solana-go/rpc/jsonrpc"
 	"github.com/goccy/go-json"
@@ -39,7 +40,10 @@ type answer struct {
 // pointer or an interface. Errors: ErrAnswer, jsonrpc's, those of the connection.
 func (c *caller) CallForInto(ctx context.Context, out any, method string, params []any) error {
 	id := strconv.FormatUint(c.last.Add(1), 10)
-	a, err := c.post(ctx, jsonrpc.RPCRequest{Method: method, Params: params, ID: json.RawMessage(id), JSONRPC: "2.0"})
+	a, pause, err := c.post(ctx, jsonrpc.RPCRequest{Method: method, Params: params, ID: json.RawMessage(id), JSONRPC: "2.0"}, answerLimit(ctx, method, params))
+	if pause > 0 {
+		return &busyError{errors.Join(err, errorOf(a)), pause}
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", method, err)
@@ -58,14 +62,23 @@ func (c *caller) CallForInto(ctx context.Context, out any, method string, params
 	return nil
 }
 
-func (c *caller) post(ctx context.Context, question jsonrpc.RPCRequest) (answer, error) {
+// errorOf is the error that an answer holds, nil for none.
+func errorOf(a answer) error {
+	if a.Error == nil {
+		return nil
+	}
+	return a.Error
+}
+
+// post reads an answer up to a limit, and the pause that the endpoint asks for.
+func (c *caller) post(ctx context.Context, question jsonrpc.RPCRequest, most int64) (answer, time.Duration, error) {
 	body, err := json.Marshal(question)
 	if err != nil {
-		return answer{}, err
+		return answer{}, 0, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
-		return answer{}, err
+		return answer{}, 0, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -75,20 +88,24 @@ func (c *caller) post(ctx context.Context, question jsonrpc.RPCRequest) (answer,
 		if errors.As(err, &with) {
 			err = with.Err // without the URL, which may hold a secret
 		}
-		return answer{}, err
+		return answer{}, 0, err
 	}
 	defer res.Body.Close()
 	var a answer
-	err = json.NewDecoder(res.Body).Decode(&a)
+	text := limit(res.Body, most, longestText(question.Method, most))
+	err = json.NewDecoder(text).Decode(&a)
+	pause := pauseOf(res, time.Now())
 	switch {
 	case ctx.Err() != nil:
-		return answer{}, ctx.Err()
+		return answer{}, 0, ctx.Err()
 	case res.StatusCode >= http.StatusBadRequest && (err != nil || a.Error == nil):
-		return answer{}, jsonrpc.NewHTTPError(res.StatusCode, fmt.Errorf("HTTP status %d", res.StatusCode))
+		return answer{}, pause, jsonrpc.NewHTTPError(res.StatusCode, fmt.Errorf("HTTP status %d", res.StatusCode))
+	case text.over():
+		return answer{}, 0, wrong(fmt.Sprintf("it has more than %d KiB, or a text that is too long", most>>10))
 	case err != nil:
-		return answer{}, fmt.Errorf("%w: %w", wrong("it cannot be read"), err)
+		return answer{}, 0, fmt.Errorf("%w: %w", wrong("it cannot be read"), err)
 	}
-	return a, nil
+	return a, pause, nil
 }
 
 func isNull(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }

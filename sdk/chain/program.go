@@ -33,6 +33,7 @@ type Code struct {
 
 // Code reads the bytes of a program, or of a buffer. Errors: ErrAccountNotFound, ErrNotUpgradeable.
 func (c *Client) Code(ctx context.Context, address solana.PublicKey, at Commitment) (Code, error) {
+	ctx = context.WithValue(ctx, forCode{}, true)
 	acc, err := c.loaders(ctx, address, at, 0)
 	if err != nil {
 		return Code{}, err

@@ -244,7 +244,7 @@ func (c *Client) list(ctx context.Context, program solana.PublicKey, level Commi
 		p["filters"] = fp
 	}
 	var l List
-	_, by, err := ask(ctx, c, avoid, func(a *at[[]listedJSON]) error {
+	_, by, err := ask(ctx, c, avoid, func(a *at[list[listedJSON]]) error {
 		if a.Value == nil {
 			return wrong("the list is null")
 		}
@@ -253,9 +253,6 @@ func (c *Client) list(ctx context.Context, program solana.PublicKey, level Commi
 		}
 		l.Slot, l.Accounts = a.slot(), make([]Account, 0, len(a.Value))
 		for _, v := range a.Value {
-			if v.Account == nil {
-				return wrong("an account of the list is null")
-			}
 			acc, err := v.Account.account(v.Pubkey, l.Slot)
 			if err != nil {
 				return err
@@ -279,12 +276,9 @@ func (c *Client) ProgramAddresses(ctx context.Context, program solana.PublicKey,
 	if fp := f.Params(); fp != nil {
 		p["filters"] = fp
 	}
-	type address struct {
-		Pubkey solana.PublicKey `json:"pubkey"`
-	}
-	got, by, err := ask(ctx, c, nil, notNil[address], "getProgramAccounts", program, p)
+	got, by, err := ask(ctx, c, nil, notNil[list[addressJSON]], "getProgramAccounts", program, p)
 	if err == nil && len(got) == 0 {
-		got, _, err = ask(ctx, c, []string{by}, notNil[address], "getProgramAccounts", program, p)
+		got, _, err = ask(ctx, c, []string{by}, notNil[list[addressJSON]], "getProgramAccounts", program, p)
 	}
 	if err != nil {
 		return nil, err

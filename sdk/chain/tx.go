@@ -124,7 +124,7 @@ func (c *Client) PriorityFees(ctx context.Context, writable []solana.PublicKey) 
 	type fee struct {
 		Fee uint64 `json:"prioritizationFee"`
 	}
-	out, _, err := ask(ctx, c, nil, notNil[fee], "getRecentPrioritizationFees", nonNil(writable))
+	out, _, err := ask(ctx, c, nil, notNil[[]fee], "getRecentPrioritizationFees", nonNil(writable))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (c *Client) History(ctx context.Context, key solana.PublicKey, at Commitmen
 		if n := len(all); n > 0 {
 			p["before"] = all[n-1].Signature
 		}
-		page, _, err := ask(ctx, c, nil, notNil[SignatureInfo], "getSignaturesForAddress", key, p)
+		page, _, err := ask(ctx, c, nil, notNil[list[SignatureInfo]], "getSignaturesForAddress", key, p)
 		if err != nil {
 			return nil, err
 		}

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/gagliardetto/solana-go"
-	"github.com/gorilla/websocket"
 )
 
 // WS is a WebSocket connection with JSON-RPC subscriptions. When it breaks, every subscription ends with the error; the
@@ -21,11 +21,10 @@ import (
 type WS struct {
 	conn *websocket.Conn
 	done chan struct{} // closed when the reader has ended
-	stop chan struct{}
+	stop context.CancelFunc
 	once sync.Once
+	why  error // of the end, where the reader does not know it; set once
 	err  error // valid after done
-
-	writeMu sync.Mutex
 
 	mu      sync.Mutex
 	nextID  uint64
@@ -54,8 +53,13 @@ type Subscription struct {
 const (
 	wsWriteWait = 10 * time.Second
 	wsPing      = 5 * time.Second
-	wsReadWait  = 20 * time.Second
+	wsPongWait  = 20 * time.Second
+	// wsMessage is the longest message that is read. Notifications hold no account's data, and a log has some kilobytes.
+	wsMessage = 8 << 20
 )
+
+// wsClient makes the handshakes. It follows no redirection: the endpoint is the one that was configured.
+var wsClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // DialWS connects to the first healthy endpoint that accepts.
 // Error: ErrUnreachable.
@@ -87,33 +91,34 @@ func (c *Client) DialWS(ctx context.Context) (*WS, error) {
 
 // DialWS connects to one WebSocket endpoint.
 func DialWS(ctx context.Context, url string, timeout time.Duration) (*WS, error) {
-	d := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: timeout}
-	conn, resp, err := d.DialContext(ctx, url, nil)
-	if resp != nil && resp.Body != nil {
-		_ = resp.Body.Close()
-	}
+	shake, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, _, err := websocket.Dial(shake, url, &websocket.DialOptions{HTTPClient: wsClient})
 	if err != nil {
 		return nil, fmt.Errorf("websocket %s: %w", url, err)
 	}
+	conn.SetReadLimit(wsMessage)
+	live, stop := context.WithCancel(context.WithoutCancel(ctx)) // the connection outlives the call
 	ws := &WS{
-		conn: conn, done: make(chan struct{}), stop: make(chan struct{}),
+		conn: conn, done: make(chan struct{}), stop: stop,
 		pending: map[uint64]*call{}, subs: map[uint64]*Subscription{},
 	}
-	go ws.read()
-	go ws.ping()
+	go ws.read(live)
+	go ws.ping(live)
 	return ws, nil
 }
 
 // Close ends the connection and waits for its reader.
 func (w *WS) Close() {
-	w.shut()
+	w.shut(nil)
 	<-w.done
 }
 
-func (w *WS) shut() {
+func (w *WS) shut(why error) {
 	w.once.Do(func() {
-		close(w.stop)
-		_ = w.conn.Close()
+		w.why = why
+		w.stop()
+		_ = w.conn.CloseNow()
 	})
 }
 
@@ -162,51 +167,55 @@ func (w *WS) call(ctx context.Context, sub *Subscription, method string, params 
 	}
 }
 
+// write sends a message. It does not take the caller's context: a message that is cut short ends the connection of all callers.
 func (w *WS) write(v any) error {
-	w.writeMu.Lock()
-	defer w.writeMu.Unlock()
-	if err := w.conn.SetWriteDeadline(time.Now().Add(wsWriteWait)); err != nil {
+	raw, err := json.Marshal(v)
+	if err != nil {
 		return err
 	}
-	return w.conn.WriteJSON(v)
+	ctx, cancel := context.WithTimeout(context.Background(), wsWriteWait)
+	defer cancel()
+	return w.conn.Write(ctx, websocket.MessageText, raw)
 }
 
-func (w *WS) ping() {
+// ping ends the connection when the node does not answer a ping in time.
+func (w *WS) ping(ctx context.Context) {
 	t := time.NewTicker(wsPing)
 	defer t.Stop()
 	for {
 		select {
-		case <-w.stop:
+		case <-ctx.Done():
 			return
 		case <-t.C:
-			w.writeMu.Lock()
-			err := w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(wsWriteWait))
-			w.writeMu.Unlock()
-			if err != nil {
-				w.shut()
-				return
-			}
+		}
+		wait, cancel := context.WithTimeout(ctx, wsPongWait)
+		err := w.conn.Ping(wait)
+		cancel()
+		if err != nil {
+			w.shut(fmt.Errorf("the node does not answer pings: %w", err))
+			return
 		}
 	}
 }
 
-func (w *WS) read() {
+func (w *WS) read(ctx context.Context) {
 	defer close(w.done)
-	defer w.shut()
-	w.conn.SetPongHandler(func(string) error { return w.conn.SetReadDeadline(time.Now().Add(wsReadWait)) })
+	w.err = w.follow(ctx)
+	w.shut(nil)
+	if w.why != nil {
+		w.err = w.why
+	}
+}
+
+// follow hands on what the node says, until the connection ends.
+func (w *WS) follow(ctx context.Context) error {
 	for {
-		if err := w.conn.SetReadDeadline(time.Now().Add(wsReadWait)); err != nil {
-			w.err = err
-			return
-		}
-		_, msg, err := w.conn.ReadMessage()
+		_, msg, err := w.conn.Read(ctx)
 		if err != nil {
-			w.err = err
-			return
+			return err
 		}
 		if err := w.dispatch(msg); err != nil {
-			w.err = err
-			return
+			return err
 		}
 	}
 }

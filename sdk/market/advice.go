@@ -16,7 +16,7 @@ var advice = map[Code]string{
 	bindings.ErrorCodeAwardsPaused:         "wait until the guardian reopens awards; the order's money is released at its deadline",
 	bindings.ErrorCodeWrongMint:            "use a token account of the market's mint: see `gantry market show`",
 	bindings.ErrorCodeWrongTokenOwner:      "use a token account that belongs to your wallet",
-	bindings.ErrorCodeInsufficientFunds:    "add credits with `gantry credits add AMOUNT`, or ask for less",
+	bindings.ErrorCodeInsufficientFunds:    "pay in more, or ask for less: credits come from `gantry credits add AMOUNT`, and GNT for a stake or a bond has to be in the wallet",
 	bindings.ErrorCodeInsufficientStake:    "add stake with `gantry provider stake AMOUNT`",
 	bindings.ErrorCodeTooEarly:             "wait and try again",
 	bindings.ErrorCodeTooLate:              "the time for this is over; look at the current state",

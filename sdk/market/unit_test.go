@@ -145,7 +145,7 @@ func TestExplain(t *testing.T) {
 
 	err := Explain(program(6012))
 	require.ErrorIs(t, err, CodeInsufficientFunds)
-	require.Equal(t, "more is asked for than is free; add credits with `gantry credits add AMOUNT`, or ask for less", err.Error())
+	require.Equal(t, "more is asked for than is free; pay in more, or ask for less: credits come from `gantry credits add AMOUNT`, and GNT for a stake or a bond has to be in the wallet", err.Error())
 	require.Equal(t, err, Explain(err))
 	require.True(t, Is(err, CodeTooEarly, CodeInsufficientFunds))
 	code, ok := CodeOf(program(6047))

@@ -133,8 +133,7 @@ func least(all []format.Figures) format.Figures {
 }
 
 func (k *Asker) measure(ctx context.Context, a Asked, line Line, c *collected) ([]format.Figures, error) {
-	joins, err := k.collect(ctx, a, line, c)
-	if err != nil {
+	if err := k.collect(ctx, a, line, c); err != nil {
 		return nil, err
 	}
 	commitment, err := c.signed.Check(a.Place, a.Key, a.GPUs)
@@ -150,7 +149,7 @@ func (k *Asker) measure(ctx context.Context, a Asked, line Line, c *collected) (
 			return nil, fail(Wrong, fmt.Errorf("%w: GPU %d", err, e.GPU))
 		}
 	}
-	draws, err := k.openAll(ctx, a, line, c, joins > 1)
+	draws, err := k.openAll(ctx, a, line, c)
 	if err != nil {
 		return nil, err
 	}
@@ -173,33 +172,32 @@ func (k *Asker) limit(asked []format.Asked) time.Duration {
 	return 2*longest + k.o.Slack
 }
 
-// collect joins the machine's run, again when its stream is lost, until the commitment has come, and returns how often it
-// did. Error: *failure.
-func (k *Asker) collect(ctx context.Context, a Asked, line Line, c *collected) (joins int, err error) {
+// collect joins the machine's run, again when its stream is lost, until the commitment has come. Error:
+// *failure.
+func (k *Asker) collect(ctx context.Context, a Asked, line Line, c *collected) error {
 	ctx, cancel := context.WithTimeout(ctx, k.limit(a.GPUs)-k.o.Now().Sub(a.Start))
 	defer cancel()
 	for {
 		c.begin()
-		joins++
 		err := line.Join(ctx, c.item)
 		if err == nil {
 			err = errors.New("the stream ended without a commitment")
 		}
 		switch f := ofCall(err); {
 		case c.refused == messages.MeasureBlock:
-			return joins, fail(Unknown, &RefusedError{c.refused})
+			return fail(Unknown, &RefusedError{c.refused})
 		case c.refused != 0:
-			return joins, fail(Refused, &RefusedError{c.refused})
+			return fail(Refused, &RefusedError{c.refused})
 		case c.signed != nil:
-			return joins, nil
-		case f.outcome == Refused && errors.Is(err, p2p.ErrProtocol) && joins < maxJoins:
+			return nil
+		case f.outcome == Refused && errors.Is(err, p2p.ErrProtocol) && c.streams < maxJoins:
 			// An agent that starts again can be reached before it answers.
 		case f.outcome != Unknown:
-			return joins, f
+			return f
 		case ctx.Err() != nil:
-			return joins, fail(Unknown, fmt.Errorf("%w: %w", ErrSilent, err))
-		case joins == maxJoins:
-			return joins, f
+			return fail(Unknown, fmt.Errorf("%w: %w", ErrSilent, err))
+		case c.streams == maxJoins:
+			return f
 		}
 		select {
 		case <-ctx.Done():

@@ -27,9 +27,9 @@ func (d *drawn) signed(key solana.PublicKey, commitment []byte) bool {
 	return o.Verify(key, solana.Signature(d.Signature)) == nil
 }
 
-// openAll draws of each GPU and asks for it, for as long as openTries openings may take together. lost says that the
-// stream was lost before the commitment came: the machine may have committed long before. Error: *failure, the context's.
-func (k *Asker) openAll(ctx context.Context, a Asked, line Line, c *collected, lost bool) ([]drawn, error) {
+// openAll draws of each GPU and asks for it, for as long as openTries openings may take together. Error: *failure,
+// the context's.
+func (k *Asker) openAll(ctx context.Context, a Asked, line Line, c *collected) ([]drawn, error) {
 	until := time.Now().Add(openTries * k.o.Wait)
 	all := make([]drawn, len(a.GPUs))
 	for i, asked := range a.GPUs {
@@ -37,7 +37,7 @@ func (k *Asker) openAll(ctx context.Context, a Asked, line Line, c *collected, l
 		if _, err := io.ReadFull(k.o.Rand, all[i].challenge[:]); err != nil {
 			return nil, fail(Unknown, fmt.Errorf("there is no randomness: %w", err))
 		}
-		err := k.ask(ctx, until, line, &all[i], lost)
+		err := k.ask(ctx, until, line, &all[i], c.again())
 		if err == nil && !all[i].signed(a.Key, c.commitment.Commitment) {
 			err = fail(Wrong, fmt.Errorf("%w: it does not sign its answer for GPU %d", ErrUnopened, asked.GPU))
 		}

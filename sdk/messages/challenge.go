@@ -155,6 +155,9 @@ type Inventory struct {
 	Device    [32]byte `cbor:"6,keyasint"` // device root: see agent/host
 }
 
+// NoAnswer is the fault of a GPU that the driver lists and that does not answer. No Xid is as large.
+const NoAnswer uint64 = 1 << 32
+
 // GPU is one device of an inventory.
 type GPU struct {
 	Name        string   `cbor:"1,keyasint" max:"128"`
@@ -165,7 +168,7 @@ type GPU struct {
 	Utilisation uint32   `cbor:"6,keyasint"` // percent
 	ECCErrors   uint64   `cbor:"7,keyasint"` // uncorrected since boot
 	Driver      string   `cbor:"8,keyasint" max:"128"`
-	// Fault is the driver's code (NVIDIA's Xid) for a fault of the hardware that stands; 0 for none.
+	// Fault is the driver's code (NVIDIA's Xid) for a fault of the hardware that stands, or NoAnswer; 0 for none.
 	Fault uint64 `cbor:"9,keyasint,omitempty"`
 	// MIG: the GPU is split in instances, so that a lease does not get all of it.
 	MIG bool `cbor:"10,keyasint,omitempty"`

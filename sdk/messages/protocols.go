@@ -72,6 +72,10 @@ const (
 	AnswerGet = "/gantry/answer/get"
 	// Restart: node → keeper, says that the node's agent starts again.
 	Restart = "/gantry/restart"
+	// Boot: keeper → node, asks which process answers for the node's key.
+	Boot = "/gantry/boot"
+	// Boots: node → keeper, has it ask all processes with the node's key.
+	Boots = "/gantry/boots"
 	// Lookup: anyone in the market → keeper, asks for the addresses of a peer. Its messages are in sdk/p2p.
 	Lookup = "/gantry/lookup"
 )

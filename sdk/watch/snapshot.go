@@ -109,7 +109,14 @@ func (w *Watcher) takeSnapshot(ctx context.Context, emit func(Event)) (snapshot,
 	if err != nil {
 		return s, err
 	}
-	return s, w.applySnapshot(s, emit)
+	err = w.applySnapshot(s, emit)
+	if errors.Is(err, errGap) && w.neverReached(ctx, s.slot) {
+		w.log.Warn().Uint64("slot", w.st.maxSlot).Uint64("now", s.slot).
+			Msg("an RPC endpoint has named a slot that no endpoint knows now: it is forgotten, and what is listed now counts")
+		w.st.rewind(s.slot)
+		err = w.applySnapshot(s, emit)
+	}
+	return s, err
 }
 
 func (w *Watcher) applySnapshot(s snapshot, emit func(Event)) error {
@@ -166,24 +173,6 @@ func (w *Watcher) resyncGap() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.o.ResyncGap << min(w.incomplete, 6)
-}
-
-// plausible makes sure that a slot which is far ahead of what was seen is one that the cluster has reached.
-func (w *Watcher) plausible(ctx context.Context, slot uint64) error {
-	if slot <= w.Status().Slot+apart {
-		return nil
-	}
-	here, err := w.o.Client.Slot(ctx, chain.Processed)
-	if re := (*chain.RPCError)(nil); errors.As(err, &re) {
-		return nil // an endpoint without this method
-	}
-	if err != nil {
-		return err
-	}
-	if slot > here+apart {
-		return fmt.Errorf("%w: %d, it is at %d", errSlot, slot, here)
-	}
-	return nil
 }
 
 // names lists endpoints for people.

@@ -99,6 +99,14 @@ func (s *state) present(a chain.Account, emit func(Event)) {
 	s.lead(e, s.scope.leads(a), emit)
 }
 
+// rewind forgets that anything was seen after a slot.
+func (s *state) rewind(slot uint64) {
+	s.maxSlot = min(s.maxSlot, slot)
+	for _, e := range s.entries {
+		e.slot = min(e.slot, slot)
+	}
+}
+
 // absent stores that an account does not exist (any more) at a slot.
 func (s *state) absent(key solana.PublicKey, slot uint64, emit func(Event)) {
 	s.maxSlot = max(s.maxSlot, slot)

@@ -36,7 +36,10 @@ type Options struct {
 	// Certain is an account that the program has for certain: a first list of all its accounts without it is incomplete.
 	// Zero for none.
 	Certain solana.PublicKey
-	Log     zerolog.Logger
+	// SoleWord is how long slots far below one that was seen must be said until they are believed, where no two endpoints
+	// agree on them. Default two minutes.
+	SoleWord time.Duration
+	Log      zerolog.Logger
 }
 
 // Status says how well the watcher follows the chain.
@@ -64,8 +67,9 @@ type Watcher struct {
 	avoid      []string // endpoints that gave the last list, and it was of no use
 	incomplete int      // lists in a row that lacked accounts
 
-	st     state   // owned by Run's goroutine, as is doubts
+	st     state   // owned by Run's goroutine, as are doubts and below
 	doubts *doubts // of the session
+	below  below
 }
 
 // New checks the options.
@@ -81,6 +85,9 @@ func New(o Options) (*Watcher, error) {
 	}
 	if o.ResyncGap <= 0 {
 		o.ResyncGap = time.Minute
+	}
+	if o.SoleWord <= 0 {
+		o.SoleWord = 2 * time.Minute
 	}
 	return &Watcher{o: o, log: o.Log, ready: make(chan struct{}), resync: make(chan struct{}, 1), st: newState(o.Program, o.Scope)}, nil
 }

@@ -62,7 +62,7 @@ func Find(t testing.TB) (chromium, folder string) {
 	_, noNode := exec.LookPath("node")
 	_, noDriver := os.Stat(filepath.Join(folder, "node_modules", "playwright-core"))
 	if chromium == "" || noNode != nil || noDriver != nil {
-		t.Skip("SKIPPED: a page in a browser takes chromium, node, and scripts/toolchain.sh browser")
+		t.Skip("SKIPPED: a page in a browser needs node and scripts/toolchain.sh browser")
 	}
 	return chromium, folder
 }

@@ -2,6 +2,7 @@
 package fakerpc
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gorilla/websocket"
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+
+	"github.com/gantry-market/gantry/internal/upgrade"
 )
 
 // Error is a JSON-RPC error.
@@ -34,13 +38,13 @@ type Server struct {
 	verbatim map[string]string
 	calls    map[string]int
 	down     bool
+	busy     string
 	next     uint64
 	conns    map[*wsConn]bool
 }
 
 type wsConn struct {
 	conn *websocket.Conn
-	mu   sync.Mutex // of writing
 	subs map[uint64]string
 }
 
@@ -101,12 +105,19 @@ func (s *Server) Down(down bool) {
 	}
 }
 
+// Busy answers each question with HTTP status 429 and this Retry-After. An empty one ends that.
+func (s *Server) Busy(after string) {
+	s.mu.Lock()
+	s.busy = after
+	s.mu.Unlock()
+}
+
 // DropWS breaks all WebSocket connections.
 func (s *Server) DropWS() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		_ = c.conn.Close()
+		_ = c.conn.CloseNow()
 		delete(s.conns, c)
 	}
 }
@@ -140,9 +151,7 @@ func (s *Server) Notify(method string, result any) {
 }
 
 func (c *wsConn) write(v any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_ = c.conn.WriteJSON(v)
+	_ = wsjson.Write(context.Background(), c.conn, v) // until the connection is closed
 }
 
 // ServeHTTP implements http.Handler.
@@ -154,7 +163,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "down", http.StatusServiceUnavailable)
 		return
 	}
-	if websocket.IsWebSocketUpgrade(r) {
+	if upgrade.Wanted(r) {
 		s.serveWS(w, r)
 		return
 	}
@@ -165,11 +174,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	s.mu.Lock()
-	body := s.verbatim[req.Method]
-	if body != "" {
+	body, busy := s.verbatim[req.Method], s.busy
+	if body != "" || busy != "" {
 		s.calls[req.Method]++
 	}
 	s.mu.Unlock()
+	if busy != "" {
+		w.Header().Set("Retry-After", busy)
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","error":{"code":429,"message":"Too many requests"},"id":null}`))
+		return
+	}
 	if body != "" {
 		id, _ := json.Marshal(req.ID)
 		_, _ = w.Write([]byte(strings.ReplaceAll(body, "$id", string(id))))
@@ -198,22 +213,22 @@ func (s *Server) answer(req request) map[string]any {
 }
 
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
-	up := websocket.Upgrader{}
-	conn, err := up.Upgrade(w, r, nil)
+	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return
 	}
+	ctx := context.WithoutCancel(r.Context()) // the request's ends with the upgrade
 	c := &wsConn{conn: conn, subs: map[uint64]string{}}
 	s.mu.Lock()
 	s.conns[c] = true
 	s.mu.Unlock()
 	for {
 		var req request
-		if err := conn.ReadJSON(&req); err != nil {
+		if err := wsjson.Read(ctx, conn, &req); err != nil {
 			s.mu.Lock()
 			delete(s.conns, c)
 			s.mu.Unlock()
-			_ = conn.Close()
+			_ = conn.CloseNow()
 			return
 		}
 		s.mu.Lock()

@@ -3,6 +3,7 @@ package meter
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -12,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gorilla/websocket"
+	"github.com/coder/websocket"
 
 	"github.com/gantry-market/gantry/sdk/chain"
 )
@@ -37,7 +38,7 @@ func New(t testing.TB, node chain.Endpoint) *Meter {
 	t.Cleanup(func() {
 		m.mu.Lock()
 		for c := range m.conns {
-			_ = c.Close()
+			_ = c.CloseNow()
 		}
 		m.mu.Unlock()
 		m.relaying.Wait()
@@ -143,36 +144,35 @@ func (m *Meter) serveRPC(w http.ResponseWriter, r *http.Request) {
 }
 
 func (m *Meter) serveWS(w http.ResponseWriter, r *http.Request) {
-	up := websocket.Upgrader{}
-	client, err := up.Upgrade(w, r, nil)
+	client, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return
 	}
-	node, resp, err := websocket.DefaultDialer.DialContext(r.Context(), m.node.WS, nil)
-	if resp != nil {
-		_ = resp.Body.Close()
-	}
+	ctx := context.WithoutCancel(r.Context()) // the request's ends with the upgrade
+	node, _, err := websocket.Dial(ctx, m.node.WS, nil)
 	if err != nil {
-		_ = client.Close()
+		_ = client.CloseNow()
 		return
 	}
+	client.SetReadLimit(-1) // the ends have limits of their own
+	node.SetReadLimit(-1)
 	m.mu.Lock()
 	m.conns[client], m.conns[node] = true, true
 	m.mu.Unlock()
-	m.relaying.Go(func() { m.relay(client, node, true) })
-	m.relaying.Go(func() { m.relay(node, client, false) })
+	m.relaying.Go(func() { m.relay(ctx, client, node, true) })
+	m.relaying.Go(func() { m.relay(ctx, node, client, false) })
 }
 
 // relay moves messages until one side ends, and ends the other.
-func (m *Meter) relay(from, to *websocket.Conn, request bool) {
-	defer func() { _ = to.Close() }()
+func (m *Meter) relay(ctx context.Context, from, to *websocket.Conn, request bool) {
+	defer func() { _ = to.CloseNow() }()
 	for {
-		kind, message, err := from.ReadMessage()
+		kind, message, err := from.Read(ctx)
 		if err != nil {
 			return
 		}
 		m.count(message, request)
-		if err := to.WriteMessage(kind, message); err != nil {
+		if err := to.Write(ctx, kind, message); err != nil {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -78,11 +79,35 @@ func MetaOf(a chain.Account) market.Meta {
 // Fetch reads one account of a type, e.g. Fetch[market.Lease]. Errors: chain.ErrAccountNotFound, ErrUnknownAccount (of
 // another type, too), ErrLayout, chain's.
 func Fetch[T any](ctx context.Context, c *chain.Client, key solana.PublicKey, at chain.Commitment) (T, error) {
-	var zero T
 	a, err := c.Account(ctx, key, at)
 	if err != nil {
+		var zero T
 		return zero, err
 	}
+	return decoded[T](key, a)
+}
+
+// FetchTimed is Fetch, with the chain's time in the slot that the account is of. Errors: those of Fetch.
+func FetchTimed[T any](ctx context.Context, c *chain.Client, key solana.PublicKey, at chain.Commitment) (v T, when time.Time, err error) {
+	got, _, err := c.AccountsSince(ctx, []solana.PublicKey{key, solana.SysVarClockPubkey}, at, 0)
+	if err != nil {
+		return v, when, err
+	}
+	for i, of := range []solana.PublicKey{key, solana.SysVarClockPubkey} {
+		if got[i] == nil {
+			return v, when, fmt.Errorf("%s: %w", of, chain.ErrAccountNotFound)
+		}
+	}
+	if when, err = chain.TimeIn(got[1].Data); err != nil {
+		return v, when, err
+	}
+	v, err = decoded[T](key, *got[0])
+	return v, when, err
+}
+
+// decoded is an account as a T. Error: market.ErrUnknownAccount.
+func decoded[T any](key solana.PublicKey, a chain.Account) (T, error) {
+	var zero T
 	if a.Owner != market.ProgramID {
 		return zero, fmt.Errorf("%s belongs to program %s: %w", key, a.Owner, market.ErrUnknownAccount)
 	}

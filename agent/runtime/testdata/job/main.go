@@ -51,6 +51,18 @@ func main() {
 				_, err = f.Write(make([]byte, 1<<20))
 			}
 			fmt.Println("filled", err)
+		case "files": // files=N tries for so many open at once
+			n, err := strconv.Atoi(rest)
+			var limit, most syscall.Rlimit
+			before := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+			for range n {
+				if err != nil {
+					break
+				}
+				_, err = syscall.Open("/bin/job", syscall.O_RDONLY, 0)
+			}
+			most = syscall.Rlimit{Cur: limit.Max, Max: limit.Max}
+			fmt.Println("files", limit.Cur, limit.Max, before, err, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &most))
 		case "put": // put=PATH,TEXT writes the text twice, so that it is on the disk and differs from the command
 			path, text, _ := strings.Cut(rest, ",")
 			f, err := os.Create(path)

@@ -1,0 +1,76 @@
+package service
+
+import (
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+)
+
+// What people write for a GPU, on other markets and on boxes, finds its models. A number is not a part of a longer one.
+func TestNamesOfModels(t *testing.T) {
+	names := []string{
+		"A10", "A100-SXM4-40GB", "A100-SXM4-80GB", "A100-PCIE-40GB", "H100 80GB HBM3", "NVIDIA GeForce RTX 4090", "RTX 4090 D", "L4", "L40", "L40S", "RTX A6000",
+	}
+	v := view.New(view.Options{})
+	for i, name := range names {
+		m := market.Model{}
+		m.Id, m.Name = uint16(i+1), market.Text32(name)
+		v.Put(solana.PublicKey{byte(i + 1)}, &m)
+	}
+	for text, want := range map[string][]string{
+		"A100":               {"A100-SXM4-40GB", "A100-SXM4-80GB", "A100-PCIE-40GB"},
+		"a100sxm4":           {"A100-SXM4-40GB", "A100-SXM4-80GB"},
+		"A100 SXM4":          {"A100-SXM4-40GB", "A100-SXM4-80GB"},
+		"a100-sxm4-40gb":     {"A100-SXM4-40GB"},
+		"A100-SXM4-40":       {"A100-SXM4-40GB"},
+		"2":                  {"A100-SXM4-40GB"}, // its id
+		"H100":               {"H100 80GB HBM3"},
+		"h100_80gb":          {"H100 80GB HBM3"},
+		"RTX4090":            {"NVIDIA GeForce RTX 4090", "RTX 4090 D"},
+		"4090":               {"NVIDIA GeForce RTX 4090", "RTX 4090 D"},
+		"geforce rtx 4090 d": {"RTX 4090 D"},
+		"A10":                {"A10"},
+		"L4":                 {"L4"},
+		"l40":                {"L40"},
+		"any":                names,
+	} {
+		found, err := ModelsNamed(v, text)
+		require.NoError(t, err, text)
+		var got []string
+		for _, m := range found {
+			got = append(got, m.ModelName())
+		}
+		require.ElementsMatch(t, want, got, text)
+	}
+	for _, text := range []string{"", "-", "nvidia", "V100", "409"} {
+		_, err := ModelsNamed(v, text)
+		require.ErrorContains(t, err, "not known", text)
+	}
+	_, err := ModelNamed(v, "A100")
+	require.ErrorContains(t, err, "not unique")
+	require.ErrorContains(t, err, "A100-PCIE-40GB")
+}
+
+// The better quote of two can be served; of two that can, the cheaper one; else the one that more nodes fit.
+func TestWhichQuoteIsBetter(t *testing.T) {
+	dear := Quote{Nodes: 2, Fit: 2, expected: 20}
+	cheap := Quote{Nodes: 2, Fit: 5, expected: 10}
+	one, none := Quote{Nodes: 2, Fit: 1}, Quote{Nodes: 2}
+	for _, c := range []struct{ better, worse *Quote }{{&cheap, &dear}, {&dear, &one}, {&cheap, &none}, {&one, &none}} {
+		require.True(t, c.better.before(c.worse))
+		require.False(t, c.worse.before(c.better))
+	}
+}
+
+// A quote for one model counts no node of another whose name contains its name.
+func TestAModelIsNotAPartOfItself(t *testing.T) {
+	l40, l40s := market.Model{}, market.Model{}
+	l40.Id, l40.Name, l40s.Id, l40s.Name = 1, market.Text32("L40"), 2, market.Text32("L40S")
+	q := Terms{Model: 1}
+	require.True(t, q.ofModel(&l40))
+	require.False(t, q.ofModel(&l40s))
+}

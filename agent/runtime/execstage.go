@@ -10,6 +10,7 @@ import (
 	goruntime "runtime"
 	"strconv"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,7 +68,47 @@ func becomeJob(dir leaseDir) int {
 	if err := closeOnExecAll(); err != nil {
 		return fail(err)
 	}
+	if spec.Limits.MemoryMiB > 0 && spec.Image == "" && !inCgroup {
+		// Writable private memory, not address space: programs that reserve much and use little (CUDA, Go, Java) stay
+		// able to run.
+		return fail(fmt.Errorf("exec %s: %w", path, execWithData(path, command, env, spec.Limits.MemoryMiB<<20)))
+	}
 	return fail(fmt.Errorf("exec %s: %w", path, syscall.Exec(path, command, env)))
+}
+
+// execWithData replaces this process by another that may have so many bytes of data. The limit may be less than this
+// process has: between the two system calls it cannot allocate.
+func execWithData(path string, command, env []string, bytes uint64) error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_DATA, &now); err != nil {
+		return fmt.Errorf("data size: %w", err)
+	}
+	bytes = min(bytes, now.Max)
+	name, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	argv, err := syscall.SlicePtrFromStrings(command)
+	if err != nil {
+		return err
+	}
+	envv, err := syscall.SlicePtrFromStrings(env)
+	if err != nil {
+		return err
+	}
+	return limitDataAndExec(&syscall.Rlimit{Cur: bytes, Max: bytes}, name, &argv[0], &envv[0])
+}
+
+// limitDataAndExec makes two system calls, and nothing between them. It returns only when one fails.
+//
+//go:norace
+//go:nosplit
+func limitDataAndExec(l *syscall.Rlimit, name *byte, argv, env **byte) error {
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, unix.RLIMIT_DATA, uintptr(unsafe.Pointer(l)), 0, 0, 0); errno != 0 {
+		return errno
+	}
+	_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(argv)), uintptr(unsafe.Pointer(env)))
+	return errno
 }
 
 // commandOf returns what this process becomes: the job, or the sandbox around it.
@@ -116,7 +157,7 @@ func lookup(env []string, name string) string {
 	return ""
 }
 
-// limitSelf sets what the kernel enforces for a process and what it starts.
+// limitSelf sets what the kernel enforces for a process and what it starts, but for the size of its data.
 func limitSelf(spec Spec, inCgroup bool) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
@@ -162,11 +203,6 @@ func limitSelf(spec Spec, inCgroup bool) error {
 		if err := set("file size", unix.RLIMIT_FSIZE, l.DiskMiB<<20); err != nil {
 			return err
 		}
-	}
-	if l.MemoryMiB > 0 && !inCgroup {
-		// Writable private memory, not address space: programs that reserve much and use little (CUDA, Go, Java) stay
-		// able to run.
-		return set("data size", unix.RLIMIT_DATA, l.MemoryMiB<<20)
 	}
 	return nil
 }

@@ -295,6 +295,14 @@ func TestLimits(t *testing.T) {
 		st := runToEnd(t, p, s)
 		require.Equal(t, ReasonMemory, st.Exit.Reason, "%+v, standard error: %s", st.Exit, output(t, p, "memory", Stderr))
 	})
+	t.Run("memory of a job that needs less than the agent", func(t *testing.T) {
+		s := shell("little", `echo fits`)
+		s.Limits.MemoryMiB = 4
+		st := runToEnd(t, p, s)
+		require.Equal(t, ReasonExited, st.Exit.Reason)
+		require.Equal(t, 0, st.Exit.Code, output(t, p, "little", Stderr))
+		require.Equal(t, "fits\n", output(t, p, "little", Stdout))
+	})
 	t.Run("memory of one process", func(t *testing.T) {
 		s := shell("data", `x=$(head -c 120000000 /dev/zero | tr '\0' x); echo survived`)
 		s.Limits.MemoryMiB = 40

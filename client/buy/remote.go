@@ -34,6 +34,13 @@ func ToNode(id string) p2p.Protocol {
 	return p2p.Protocol{ID: id, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
 }
 
+// ToNodeSince is ToNode for a protocol that machines serve from a minor version on.
+func ToNodeSince(minor uint, id string) p2p.Protocol {
+	p := ToNode(id)
+	p.Since = minor
+	return p
+}
+
 // Remote talks to the machines of a customer's leases.
 type Remote struct {
 	// Net is the membership of the network, and View the accounts of which the leases are.

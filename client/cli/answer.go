@@ -9,6 +9,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -63,7 +64,11 @@ func (s *session) disputeAnswer() error {
 	if err != nil {
 		return err
 	}
-	reached, err := s.tellKeepers(v, func(ctx context.Context, n *p2p.Node, keeper solana.PublicKey) error {
+	n, err := s.dialAny(v)
+	if err != nil {
+		return err
+	}
+	reached, err := dispute.Tell(s.ctx, v, s.log, func(ctx context.Context, keeper solana.PublicKey) error {
 		_, err := p2p.Call[messages.AnswerUpload, messages.Answer](ctx, n, keeper, putAnswerProtocol, req)
 		return err
 	})

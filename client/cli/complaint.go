@@ -1,20 +1,16 @@
 package cli
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
-	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // readComplaint reads the file that says what is wrong, and hashes it.
@@ -46,48 +42,13 @@ func readBounded(flag, path string, most int) ([]byte, error) {
 	return raw, nil
 }
 
-// putComplaintProtocol brings complaints to keepers.
-var putComplaintProtocol = p2p.Protocol{
-	ID: messages.ComplaintPut, MaxRequest: messages.MaxComplaint + 1<<10, MaxResponse: 1 << 10, Timeout: askFor,
-}
-
 // sendComplaint brings the complaint to every keeper, and returns how many took it.
 func (s *session) sendComplaint(v *view.View, lease solana.PublicKey, raw []byte) (reached int, err error) {
-	req := messages.ComplaintUpload{Version: messages.Version, Lease: lease, Data: raw}
-	return s.tellKeepers(v, func(ctx context.Context, n *p2p.Node, keeper solana.PublicKey) error {
-		_, err := p2p.Call[messages.ComplaintUpload, messages.Complaint](ctx, n, keeper, putComplaintProtocol, req)
-		return err
-	})
-}
-
-// tellKeepers brings something to every keeper, and returns how many took it. A keeper sees the dispute a little later
-// than its customer, so that one that does not take it is asked twice more.
-func (s *session) tellKeepers(v *view.View, tell func(context.Context, *p2p.Node, solana.PublicKey) error) (reached int, err error) {
 	n, err := s.dialAny(v)
 	if err != nil {
 		return 0, err
 	}
-	left := addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
-	for try := range 3 {
-		if try > 0 && len(left) > 0 {
-			select {
-			case <-s.ctx.Done():
-				return reached, s.ctx.Err()
-			case <-time.After(2 * time.Second):
-			}
-		}
-		left = slices.DeleteFunc(left, func(k solana.PublicKey) bool {
-			ctx, cancel := s.askContext()
-			defer cancel()
-			if err := tell(ctx, n, k); err != nil {
-				s.log.Debug().Err(err).Stringer("keeper", k).Msg("keeper does not take what was brought")
-				return false
-			}
-			reached++
-			return true
-		})
-	}
-	return reached, nil
+	return dispute.Complain(s.ctx, n, v, lease, raw, s.log)
 }
 
 func (s *session) disputeSend() error {

@@ -62,7 +62,7 @@ func (s *session) buyer() (*buy.Buyer, error) {
 		return nil, err
 	}
 	o := buy.Options{
-		Client: s.client, Service: s.service, Wallet: signer, Customer: customer, Root: root, Fees: s.fees, Network: s.joined, Inspects: s.inspections != nil,
+		Client: s.client, Service: s.service, Wallet: signer, Customer: customer, Root: root, Fees: s.fees, Network: s.joined,
 		DryRun: s.dryRun, Log: s.log, OnEvent: s.event, Confirm: s.confirmOffer, Waiting: s.waitingFor, Output: s.jobOutput,
 	}
 	if s.browser == nil { // a wallet in a browser signs transactions alone

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"io"
 	"sync"
 
 	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -79,7 +81,7 @@ func (f *forwards) begin(l market.Lease) {
 	var wg sync.WaitGroup
 	for _, text := range f.ports {
 		wg.Go(func() {
-			if err := f.s.fork(ctx).forwardOne(l, text); err != nil && ctx.Err() == nil {
+			if err := f.s.quiet(ctx).forwardOne(l, text); err != nil && ctx.Err() == nil {
 				f.s.say(" · port     %s is not forwarded: %v; try: gantry port %s %s", text, err, l.Address, text)
 			}
 		})
@@ -88,6 +90,15 @@ func (f *forwards) begin(l market.Lease) {
 		cancel()
 		wg.Wait()
 	}
+}
+
+// quiet is a session of its own for a part of the command: it shares client and key, and prints nothing but progress. The
+// caller closes it.
+func (s *session) quiet(ctx context.Context) *session {
+	f := *s
+	f.ctx, f.closers, f.mk, f.agreed = ctx, nil, nil, false
+	f.out, f.output = io.Discard, io.Discard
+	return &f
 }
 
 // forwardOne forwards a port of a lease's container until the session ends.
@@ -105,9 +116,13 @@ func (s *session) forwardOne(l market.Lease, text string) error {
 	if err != nil {
 		return err
 	}
-	f := &forwarder{c: &container{s: s, r: r, lease: l}, port: there}
-	if err := f.await(s.ctx); err != nil {
+	c, err := container.New(r, l, s.identity)
+	if err != nil {
 		return err
 	}
-	return f.listen(s.ctx, here, "")
+	f := container.NewForwarder(c, there)
+	if err := f.Await(s.ctx); err != nil {
+		return err
+	}
+	return f.Listen(s.ctx, here, "", s.say)
 }

@@ -52,14 +52,6 @@ func (s *session) base() (*url.URL, error) {
 	return base, nil
 }
 
-// entrances prepares the page, unless there is none, and how money comes in.
-func (s *session) entrances(f *purchase.Folder, o *serve.Options) error {
-	if err := s.funding(f, o); err != nil || s.cli.Bool("no-page") {
-		return err
-	}
-	return s.page(f, o)
-}
-
 // funding prepares how money comes to the credits of the server's customer.
 func (s *session) funding(f *purchase.Folder, o *serve.Options) error {
 	base, err := s.base()

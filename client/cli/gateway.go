@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -87,7 +88,7 @@ func gatewayCommands(s Streams) []*cli.Command {
 
 var (
 	revokeProtocol       = since(1, buy.ToNode(messages.Revoke))
-	gatewayOpenProtocol  = since(1, p2p.Protocol{ID: messages.GatewayOpen, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: enterTime})
+	gatewayOpenProtocol  = since(1, p2p.Protocol{ID: messages.GatewayOpen, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: container.EnterTime})
 	gatewayCloseProtocol = since(1, p2p.Protocol{ID: messages.GatewayClose, MaxRequest: 8 << 10, MaxResponse: 16 << 10})
 )
 
@@ -124,7 +125,7 @@ func (s *session) gatewayOpen() error {
 	if err != nil {
 		return err
 	}
-	at, err := s.gateway(c.r)
+	at, err := s.gateway(c.Remote())
 	if err != nil {
 		return err
 	}
@@ -136,21 +137,21 @@ func (s *session) gatewayOpen() error {
 	if err != nil {
 		return err
 	}
-	grant.Domain, grant.Lease, grant.Gateway = domain, c.lease.Address, at
-	if grant.IssuedAt, grant.Expiry, err = s.grantTimes(c.lease); err != nil {
+	grant.Domain, grant.Lease, grant.Gateway = domain, c.Lease().Address, at
+	if grant.IssuedAt, grant.Expiry, err = s.grantTimes(c.Lease()); err != nil {
 		return err
 	}
-	out := opened{Lease: c.lease.Address.String(), Gateway: at.String(), Until: until(grant), URLs: map[uint16]string{}}
+	out := opened{Lease: c.Lease().Address.String(), Gateway: at.String(), Until: until(grant), URLs: map[uint16]string{}}
 	sig, err := grant.Sign(key)
 	if err != nil {
 		return usage(err.Error(), "")
 	}
 	signed := messages.SignedGrant{Grant: grant, Signer: key.PublicKey(), Signature: sig}
-	moves, err := s.signMoves(grant, c.lease, key)
+	moves, err := s.signMoves(grant, c.Lease(), key)
 	if err != nil {
 		return err
 	}
-	answer, err := p2p.Call[messages.GatewayOpenRequest, messages.GatewayOpenAnswer](s.ctx, c.r.Net, at, gatewayOpenProtocol,
+	answer, err := p2p.Call[messages.GatewayOpenRequest, messages.GatewayOpenAnswer](s.ctx, c.Remote().Net, at, gatewayOpenProtocol,
 		messages.GatewayOpenRequest{Version: messages.Version, Grant: signed, Moves: moves})
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):
@@ -166,11 +167,11 @@ func (s *session) gatewayOpen() error {
 	for i, p := range grant.Ports {
 		out.URLs[p.Port] = answer.URLs[i]
 	}
-	if err := s.publish(c.lease, purchase.Names{Issued: grant.IssuedAt, Until: grant.Expiry, URLs: out.URLs}); err != nil {
+	if err := s.publish(c.Lease(), purchase.Names{Issued: grant.IssuedAt, Until: grant.Expiry, URLs: out.URLs}); err != nil {
 		return err
 	}
 	if len(grant.SSHKeys) > 0 {
-		if out.SSH, err = c.jumpBlocks(at, answer); err != nil {
+		if out.SSH, err = s.jumpBlocks(c, at, answer); err != nil {
 			return err
 		}
 	}
@@ -188,19 +189,6 @@ func (s *session) gatewayOpen() error {
 			out.Terms.print(w)
 		}
 	})
-}
-
-// grantsOf is the folder that keeps what a customer has granted and taken back, whichever key signs for it.
-func (s *session) grantsOf(customer solana.PublicKey) (*purchase.Folder, error) {
-	genesis, err := s.client.Genesis(s.ctx)
-	if err != nil {
-		return nil, err
-	}
-	root, err := s.stateRoot()
-	if err != nil {
-		return nil, err
-	}
-	return purchase.Open(root, genesis, customer)
 }
 
 // signMoves grants the same to the leases that go on for a failed one, so that the names stay when its customer is away;
@@ -266,7 +254,7 @@ func (s *session) grantedByFlags() (g records.Grant, err error) {
 func (s *session) gateway(r *buy.Remote) (solana.PublicKey, error) {
 	text := s.cli.String(flagVia)
 	if key, err := solana.PublicKeyFromBase58(text); err == nil {
-		ctx, cancel := context.WithTimeout(s.ctx, enterTime)
+		ctx, cancel := context.WithTimeout(s.ctx, container.EnterTime)
 		defer cancel()
 		if err := r.Reach(ctx, key); err != nil {
 			return key, network(fmt.Sprintf("gateway %s is not reachable: no keeper of the market knows where it is", key), "name its address after --via", err)
@@ -277,7 +265,7 @@ func (s *session) gateway(r *buy.Remote) (solana.PublicKey, error) {
 	if err != nil {
 		return peer.Key, usage(fmt.Sprintf("--via %q is neither a key nor an address with an identity", text), "write what the gateway's operator has published, such as /dns/gw.example.org/tcp/4102/p2p/12D3…")
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, enterTime)
+	ctx, cancel := context.WithTimeout(s.ctx, container.EnterTime)
 	defer cancel()
 	if err := errors.Join(r.Net.Remember(peer), r.Net.Connect(ctx, peer)); err != nil {
 		return peer.Key, network(fmt.Sprintf("gateway %s is not reachable", text), "try again, or choose another", err)
@@ -287,7 +275,7 @@ func (s *session) gateway(r *buy.Remote) (solana.PublicKey, error) {
 
 // jumpBlocks are the blocks of OpenSSH's configuration by which a lease is reached through a gateway. Both host keys are
 // known from streams that only their owners can have: the gateway's, and the machine's own.
-func (c *container) jumpBlocks(gateway solana.PublicKey, a messages.GatewayOpenAnswer) ([]hostBlock, error) {
+func (s *session) jumpBlocks(c *container.Container, gateway solana.PublicKey, a messages.GatewayOpenAnswer) ([]hostBlock, error) {
 	host, port, err := net.SplitHostPort(a.SSHAddress)
 	_, perr := strconv.ParseUint(port, 10, 16)
 	if errors.Join(err, perr) != nil || !plainHost(host) || !plainHost(a.SSHName) {
@@ -297,27 +285,32 @@ func (c *container) jumpBlocks(gateway solana.PublicKey, a messages.GatewayOpenA
 	if err != nil {
 		return nil, network("the gateway names a host key that cannot be read", "choose another gateway", err)
 	}
-	conn, own, err := c.stream()
+	keys, err := s.sshKeys()
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(conn.Close(), c.s.learn(c.lease.Address, own), c.s.learn(gateway, jumpKey)); err != nil {
-		return nil, err
-	}
-	inner, err := c.s.sshOptions(c.lease.Address)
+	lease := c.Lease().Address
+	conn, own, err := c.Stream(s.ctx)
 	if err != nil {
 		return nil, err
 	}
-	jump, err := c.s.sshOptions(gateway)
+	if err := errors.Join(conn.Close(), keys.Learn(lease, own), keys.Learn(gateway, jumpKey)); err != nil {
+		return nil, err
+	}
+	inner, err := s.sshOptions(lease)
 	if err != nil {
 		return nil, err
 	}
-	name := hostAlias(c.lease.Address) + "-gateway"
+	jump, err := s.sshOptions(gateway)
+	if err != nil {
+		return nil, err
+	}
+	name := container.Alias(lease) + "-gateway"
 	through := "gantry-gateway-" + gateway.String()
 	direct := func(o option) bool { return o.name == "ProxyCommand" }
 	jump = append([]option{{"HostName", host}, {"Port", port}}, slices.DeleteFunc(jump, direct)...)
 	inner = append([]option{{"HostName", a.SSHName}, {"ProxyJump", through}}, slices.DeleteFunc(inner, direct)...)
-	return []hostBlock{newHostBlock(through, "", jump), newHostBlock(name, c.lease.Address.String(), inner)}, nil
+	return []hostBlock{newHostBlock(through, "", jump), newHostBlock(name, lease.String(), inner)}, nil
 }
 
 // plainHost reports whether a text is a host name or an IP address, and nothing that ssh or a shell would obey.
@@ -344,35 +337,35 @@ func (s *session) gatewayClose() error {
 	if err != nil {
 		return err
 	}
-	f, err := s.grantsOf(c.lease.Customer)
+	f, err := s.grantsOf(c.Lease().Customer)
 	if err != nil {
 		return err
 	}
-	now, err := s.grantTime(c.lease, false)
+	now, err := s.grantTime(c.Lease(), false)
 	if err != nil {
 		return err
 	}
 	until := now.UnixMilli()
-	if err := f.Revoke(c.lease.Order, until); err != nil { // before the machine is told, which may be gone before it answers
+	if err := f.Revoke(c.Lease().Order, until); err != nil { // before the machine is told, which may be gone before it answers
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, enterTime)
+	ctx, cancel := context.WithTimeout(s.ctx, container.EnterTime)
 	defer cancel()
-	answer, err := buy.Call[messages.RevokeRequest, messages.RevokeAnswer](ctx, c.r, c.lease.NodeKey, revokeProtocol,
-		messages.RevokeRequest{Version: messages.Version, Lease: c.lease.Address, Until: until})
+	answer, err := buy.Call[messages.RevokeRequest, messages.RevokeAnswer](ctx, c.Remote(), c.Lease().NodeKey, revokeProtocol,
+		messages.RevokeRequest{Version: messages.Version, Lease: c.Lease().Address, Until: until})
 	switch {
 	case err != nil:
-		return network(fmt.Sprintf("the machine of lease %s does not answer, so that grants go on: %v", c.lease.Address, err), "try again", err)
+		return network(fmt.Sprintf("the machine of lease %s does not answer, so that grants go on: %v", c.Lease().Address, err), "try again", err)
 	case answer.Refused != "":
 		return refused((&service.RefusedByNode{Why: answer.Refused}).Error(), "")
 	}
 	if s.cli.String(flagVia) != "" {
-		at, err := s.gateway(c.r)
+		at, err := s.gateway(c.Remote())
 		if err != nil {
 			return err
 		}
-		told, err := p2p.Call[messages.GatewayCloseRequest, messages.GatewayCloseAnswer](ctx, c.r.Net, at, gatewayCloseProtocol,
-			messages.GatewayCloseRequest{Version: messages.Version, Lease: c.lease.Address})
+		told, err := p2p.Call[messages.GatewayCloseRequest, messages.GatewayCloseAnswer](ctx, c.Remote().Net, at, gatewayCloseProtocol,
+			messages.GatewayCloseRequest{Version: messages.Version, Lease: c.Lease().Address})
 		if err == nil && told.Refused != "" {
 			err = errors.New(told.Refused)
 		}
@@ -380,7 +373,7 @@ func (s *session) gatewayClose() error {
 			s.say(" ! gateway  %s was not told (%v); the machine refuses it all the same", at, err)
 		}
 	}
-	return s.done(map[string]string{"lease": c.lease.Address.String()}, func(w io.Writer) {
-		fmt.Fprintf(w, "the machine of lease %s lets no gateway in any more\n", c.lease.Address)
+	return s.done(map[string]string{"lease": c.Lease().Address.String()}, func(w io.Writer) {
+		fmt.Fprintf(w, "the machine of lease %s lets no gateway in any more\n", c.Lease().Address)
 	})
 }

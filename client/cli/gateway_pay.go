@@ -11,6 +11,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -32,7 +33,9 @@ const (
 
 // toGateway is a payment under way.
 type toGateway struct {
-	*container
+	s      *session
+	r      *buy.Remote
+	lease  market.Lease
 	at     solana.PublicKey
 	held   *purchase.HeldPayment
 	domain records.Domain
@@ -68,14 +71,14 @@ func (s *session) gatewayPay() (err error) {
 	if err != nil {
 		return err
 	}
-	p := &toGateway{container: c}
+	p := &toGateway{s: s, r: c.Remote(), lease: c.Lease()}
 	if p.mk, err = s.market(); err != nil {
 		return err
 	}
 	if p.domain, err = s.client.Domain(s.ctx); err != nil {
 		return err
 	}
-	if p.at, err = s.gateway(c.r); err != nil {
+	if p.at, err = s.gateway(p.r); err != nil {
 		return err
 	}
 	f, err := s.folder()
@@ -164,7 +167,7 @@ func (p *toGateway) begin(amount market.USDC) (rec purchase.Payment, err error) 
 
 // check asks for the terms and refuses those that cannot be met.
 func (p *toGateway) check() (*messages.GatewayTerms, error) {
-	t, err := p.termsOf(p.at)
+	t, err := p.s.termsOf(p.r, p.lease.Address, p.at)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +204,7 @@ func (p *toGateway) again(rec purchase.Payment) error {
 	if p.s.dryRun {
 		return refused("that payment is not finished", "leave --dry-run out to finish it")
 	}
-	terms, err := p.termsOf(p.at)
+	terms, err := p.s.termsOf(p.r, p.lease.Address, p.at)
 	if err != nil {
 		return err
 	}
@@ -271,7 +274,7 @@ func (p *toGateway) finish(rec purchase.Payment) (out paidJSON, err error) {
 	if err := p.held.Forget(); err != nil {
 		return out, err
 	}
-	if terms, err := p.termsOf(p.at); err == nil { // what is shown besides
+	if terms, err := p.s.termsOf(p.r, p.lease.Address, p.at); err == nil { // what is shown besides
 		out.Terms = newTerms(terms)
 	}
 	return out, nil

@@ -7,6 +7,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -14,7 +16,7 @@ import (
 
 var (
 	gatewayAccountProtocol = since(7, p2p.Protocol{ID: messages.GatewayAccount, MaxRequest: 1 << 10, MaxResponse: 4 << 10})
-	gatewayPayProtocol     = since(7, p2p.Protocol{ID: messages.GatewayPay, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Timeout: enterTime})
+	gatewayPayProtocol     = since(7, p2p.Protocol{ID: messages.GatewayPay, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Timeout: container.EnterTime})
 )
 
 // termsJSON is what a gateway asks, and what is left; bytes.
@@ -43,9 +45,9 @@ func (t *termsJSON) print(w io.Writer) {
 }
 
 // termsOf asks a gateway for its price for a lease; nil if it has none.
-func (c *container) termsOf(at solana.PublicKey) (*messages.GatewayTerms, error) {
-	answer, err := p2p.Call[messages.GatewayAccountRequest, messages.GatewayAccountAnswer](c.s.ctx, c.r.Net, at, gatewayAccountProtocol,
-		messages.GatewayAccountRequest{Version: messages.Version, Lease: c.lease.Address})
+func (s *session) termsOf(r *buy.Remote, lease, at solana.PublicKey) (*messages.GatewayTerms, error) {
+	answer, err := p2p.Call[messages.GatewayAccountRequest, messages.GatewayAccountAnswer](s.ctx, r.Net, at, gatewayAccountProtocol,
+		messages.GatewayAccountRequest{Version: messages.Version, Lease: lease})
 	switch {
 	case errors.Is(err, p2p.ErrProtocol):
 		return nil, refused(fmt.Sprintf("%s is not a gateway, or runs a version without payments", at), "it needs no payment; look at the address if you expected a price")
@@ -69,11 +71,11 @@ func (s *session) gatewayShow() error {
 	if err != nil {
 		return err
 	}
-	at, err := s.gateway(c.r)
+	at, err := s.gateway(c.Remote())
 	if err != nil {
 		return err
 	}
-	terms, err := c.termsOf(at)
+	terms, err := s.termsOf(c.Remote(), c.Lease().Address, at)
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func (s *session) gatewayShow() error {
 		Lease   string     `json:"lease"`
 		Gateway string     `json:"gateway"`
 		Terms   *termsJSON `json:"terms,omitempty"`
-	}{c.lease.Address.String(), at.String(), newTerms(terms)}
+	}{c.Lease().Address.String(), at.String(), newTerms(terms)}
 	return s.done(out, func(w io.Writer) {
 		if out.Terms == nil {
 			fmt.Fprintf(w, "gateway %s asks nothing\n", at)

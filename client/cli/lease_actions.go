@@ -40,7 +40,7 @@ func (s *session) logs() error {
 		_, _, err = r.Logs().Read(s.ctx, l, s.cli.Uint64("offset"), false, buy.WriteTo(w))
 	}
 	if err != nil {
-		return unread(err)
+		return service.Unread(err)
 	}
 	if s.json {
 		return s.done(map[string]string{"lease": l.Address.String(), "output": kept.String()}, nil)

@@ -1,19 +1,17 @@
 package cli
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"path/filepath"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/server"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
@@ -71,72 +69,56 @@ func (s *session) serve() (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := s.folder()
-	if err != nil {
-		return err
-	}
 	if key.PublicKey() == customer {
 		return refused("the key of --session is the customer's own wallet", "name another key with: gantry session add KEY --cap USDC")
 	}
-	store, err := serve.OpenStore(filepath.Join(f.Dir(), "serve.db"), key.PublicKey())
+	account, err := s.account(customer)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	events, samples, closeSeen, err := s.seen(f, customer)
+	defer account.Close()
+	srv, err := server.Open(s.ctx, account)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeSeen()) }()
-	s.joined = &buy.Network{}
-	defer s.joined.Close()
-	var endInspections func()
-	s.inspections, endInspections = buy.NewInspections(s.ctx)
-	defer endInspections()
-	own, closeBoth, err := s.extender(f)
-	if err != nil {
+	defer func() { err = errors.Join(err, srv.Close()) }()
+	o := &srv.HTTP
+	o.Hosts, o.Latencies = s.cli.StringSlice("host"), &latencies{s: s}
+	if o.Templates, err = s.servedTemplates(); err != nil {
 		return err
 	}
-	defer closeBoth(true)
-	by, err := s.servedBuyer(httpPurchases)
-	if err != nil {
+	if err := s.funding(account.Folder(), o); err != nil {
 		return err
 	}
-	b, err := s.budgets(f, own)
-	if err != nil {
-		return err
-	}
-	defer b.close()
-	if err := b.resumeInspections(); err != nil {
-		return err
-	}
-	models, closeModels, err := s.models(f, store, b)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeModels()) }()
-	templates, err := s.servedTemplates()
-	if err != nil {
-		return err
-	}
-	o := serve.Options{
-		Service: s.service, Store: store, Buyer: by, Extender: b.own, Forwarder: by, Outputs: by, Events: events, Samples: samples, Names: s.publicNames,
-		Inference: models, Team: b.team, Budgets: b, Templates: templates, Latencies: &latencies{s: s}, Inspections: s.inspections,
-		Customer: customer, Session: key.PublicKey(), Hosts: s.cli.StringSlice("host"), Log: s.log,
-	}
-	if err := s.entrances(f, &o); err != nil {
-		return err
+	if !s.cli.Bool("no-page") {
+		if err := srv.AddPage(s.ctx); err != nil {
+			return err
+		}
 	}
 	l, err := s.listen(s.cli.Bool("insecure-listen"),
 		"give it a certificate with --tls-cert and --tls-key, put a proxy with TLS on this machine before it, or pass --insecure-listen in a network that is trusted")
 	if err != nil {
 		return err
 	}
-	server := serve.New(o)
-	if err := s.announce(server, &o, l); err != nil {
+	if err := s.announce(srv.Begin(), o, l); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return runBoth(s.ctx, models.Run, func(ctx context.Context) error { return server.Serve(ctx, l) })
+	return srv.Run(s.ctx, l)
+}
+
+// account acts for a customer with the command's session key. Nobody is asked: a server has no terminal.
+func (s *session) account(customer solana.PublicKey) (*server.Account, error) {
+	key, err := s.keyFile()
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.stateRoot()
+	if err != nil {
+		return nil, err
+	}
+	return server.New(s.ctx, server.Options{
+		Client: s.client, Service: s.service, Key: key, Customer: customer, Root: root, Fees: s.fees, Log: s.log, OnEvent: s.event, Waiting: s.waitingFor,
+	})
 }
 
 // announce prints where the server answers, with what opens it, and what it puts at risk.
@@ -158,14 +140,6 @@ func (s *session) announce(server *serve.Server, o *serve.Options, l net.Listene
 		out.Page = out.URL + link
 	}
 	return s.done(out, out.print)
-}
-
-// runBoth runs two services until ctx ends, or one of them fails.
-func runBoth(ctx context.Context, one, two func(context.Context) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return one(ctx) })
-	g.Go(func() error { return two(ctx) })
-	return g.Wait()
 }
 
 // listen opens the port of --listen, with TLS where there is a certificate. Without one it is on loopback, unless plain is set;

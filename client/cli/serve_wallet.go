@@ -5,16 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/purchase"
-	"github.com/gantry-market/gantry/client/serve"
-	"github.com/gantry-market/gantry/client/wallet"
 	"github.com/gantry-market/gantry/sdk/chain"
-	"github.com/gantry-market/gantry/sdk/txm"
-	"github.com/gantry-market/gantry/web"
 )
 
 // served is whom the server acts for, and its session key. A customer that is named need not have authorised the key
@@ -77,45 +71,4 @@ func (s *session) ownSessionKey(customer solana.PublicKey) error {
 		return fmt.Errorf("session key: %w", err)
 	}
 	return s.cli.Set(flagSession, path)
-}
-
-// page prepares what the page shows, and what its wallet signs.
-func (s *session) page(f *purchase.Folder, o *serve.Options) error {
-	genesis, err := s.client.Genesis(s.ctx)
-	if err != nil {
-		return err
-	}
-	o.Local = chain.ClusterOf(genesis) == chain.ClusterLocal
-	if o.Page, err = web.Files(o.Local); err != nil {
-		return err
-	}
-	m, end, err := s.unsigned().OpenFor(s.ctx, filepath.Join(f.Dir(), "serve-wallet.db"), txm.Options{Keys: txm.Keys{}, Payer: o.Customer})
-	if err != nil {
-		return err
-	}
-	s.closers = append(s.closers, end)
-	// What the wallet signed before the server ended is followed to its end.
-	if _, err := m.Resume(nil); err != nil {
-		return err
-	}
-	if o.Machines, err = s.servedBuyer(""); err != nil {
-		return err
-	}
-	o.Wallet = wallet.New(wallet.Options{Client: s.client, Service: s.service, Manager: m, Customer: o.Customer, Session: o.Session, Now: time.Now})
-	return nil
-}
-
-// seen opens what the server keeps of what it has seen: the changes of the customer's accounts, and the market's figures.
-func (s *session) seen(f *purchase.Folder, customer solana.PublicKey) (events *serve.Events, samples *serve.Samples, end func() error, err error) {
-	genesis, err := s.client.Genesis(s.ctx)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if events, err = serve.OpenEvents(filepath.Join(f.Dir(), "events.db"), customer); err != nil {
-		return nil, nil, nil, err
-	}
-	if samples, err = serve.OpenSamples(filepath.Join(f.Dir(), "statistics.db"), genesis); err != nil {
-		return nil, nil, nil, errors.Join(err, events.Close())
-	}
-	return events, samples, func() error { return errors.Join(samples.Close(), events.Close()) }, nil
 }

@@ -51,13 +51,11 @@ type session struct {
 	yes     bool // what moves money is agreed to without a question
 	agreed  bool // somebody has agreed to what moves money
 	closers []func()
-	joined  *buy.Network // what sessions of a server share, or a purchase and the ports that it forwards; nil for others
+	joined  *buy.Network // what a purchase and the ports that it forwards share; nil for others
 	// forwards are the ports of a purchase; nil for none.
 	forwards *forwards
 	// simulated is what --dry-run has found and has not printed yet.
 	simulated *buy.Simulated
-	// inspections measures machines of leases that the server has bought; nil for a command, which does so itself.
-	inspections *buy.Inspections
 }
 
 // action makes a command's action of a function with a session.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/term"
+
+	"github.com/gantry-market/gantry/client/container"
 )
 
 // exec runs a command in a container without a shell.
@@ -24,57 +25,29 @@ func (s *session) exec() error {
 	if err != nil {
 		return err
 	}
-	for i, word := range argv {
-		argv[i] = quoteShell(word)
-	}
-	return c.run(s.cli.Bool("tty"), strings.Join(argv, " "))
+	return s.run(c, s.cli.Bool("tty"), container.Quote(argv))
 }
 
 // run runs a line of text in the container, or a shell where it is empty, and copies its input and output.
-func (c *container) run(tty bool, line string) error {
-	client, err := c.login()
+func (s *session) run(c *container.Container, tty bool, line string) error {
+	client, err := s.login(c)
 	if err != nil {
 		return err
 	}
-	ss, err := client.NewSession()
-	if err != nil {
-		return network("the container opens no session: "+err.Error(), sessionHint, err)
-	}
-	defer ss.Close()
 	// A node may send what a terminal obeys. Without a terminal asked for, it is made harmless on a screen.
-	ss.Stdin, ss.Stdout, ss.Stderr = c.s.streams.In, c.s.output, c.s.err
-	if c.s.json {
-		ss.Stdout = c.s.streams.rawErr
+	io := container.Streams{In: s.streams.In, Out: s.output, Err: s.err}
+	if s.json {
+		io.Out = s.streams.rawErr
 	}
 	if tty {
-		restore, err := c.terminal(ss)
-		if err != nil {
-			return err
-		}
-		defer restore()
-		ss.Stdout, ss.Stderr = c.s.streams.rawOut, c.s.streams.rawErr
+		io.Out, io.Err, io.Prepare = s.streams.rawOut, s.streams.rawErr, s.giveTerminal
 	}
-	if line == "" {
-		err = ss.Shell()
-	} else {
-		err = ss.Start(line)
-	}
-	if err != nil {
-		return network("the container starts nothing: "+err.Error(), sessionHint, err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- ss.Wait() }()
-	select {
-	case err = <-done:
-		return remoteExit(err)
-	case <-c.s.ctx.Done(): // the command gets SIGHUP when the connection is closed
-		return c.s.ctx.Err()
-	}
+	return container.Run(s.ctx, client, line, io)
 }
 
-// terminal gives a session a terminal of the size of this one, which passes every key on until restore is called.
-func (c *container) terminal(ss *ssh.Session) (restore func(), err error) {
-	in, ok := c.s.streams.In.(*os.File)
+// giveTerminal gives a session a terminal of the size of this one, which passes every key on until restore is called.
+func (s *session) giveTerminal(ss *ssh.Session) (restore func(), err error) {
+	in, ok := s.streams.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return nil, usage("--tty needs a terminal, and standard input is none", "leave --tty out")
 	}
@@ -94,7 +67,7 @@ func (c *container) terminal(ss *ssh.Session) (restore func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(c.s.ctx)
+	ctx, cancel := context.WithCancel(s.ctx)
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
 	done := make(chan struct{})

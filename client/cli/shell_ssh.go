@@ -11,6 +11,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/tunnel"
 )
@@ -27,9 +28,9 @@ func (s *session) ssh() error {
 	}
 	path, err := exec.LookPath("ssh")
 	if err != nil {
-		return c.run(s.streams.Terminal && len(command) == 0, strings.Join(command, " "))
+		return s.run(c, s.streams.Terminal && len(command) == 0, strings.Join(command, " "))
 	}
-	options, err := s.sshOptions(c.lease.Address)
+	options, err := s.sshOptions(c.Lease().Address)
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func (s *session) ssh() error {
 	for _, o := range options {
 		args = append(args, "-o", o.name+"="+o.value)
 	}
-	args = append(append(args, hostAlias(c.lease.Address)), command...)
+	args = append(append(args, container.Alias(c.Lease().Address)), command...)
 	client := exec.Command(path, args...)
 	client.Stdin, client.Stdout, client.Stderr = s.streams.In, s.streams.rawOut, s.streams.rawErr
 	err = client.Run() // an interrupt of the terminal reaches it too: it decides
@@ -58,12 +59,16 @@ func (s *session) sshProxy() error {
 	if err != nil {
 		return err
 	}
-	conn, host, err := c.stream()
+	conn, host, err := c.Stream(s.ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := s.learn(c.lease.Address, host); err != nil {
+	keys, err := s.sshKeys()
+	if err != nil {
+		return err
+	}
+	if err := keys.Learn(c.Lease().Address, host); err != nil {
 		return err
 	}
 	done := make(chan error, 2)
@@ -95,7 +100,7 @@ func (s *session) sshOptions(lease solana.PublicKey) ([]option, error) {
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := s.knownHosts(lease)
+	keys, err := s.sshKeys()
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +110,11 @@ func (s *session) sshOptions(lease solana.PublicKey) ([]option, error) {
 	}
 	return []option{
 		{"ProxyCommand", proxy},
-		{"User", sshUser},
+		{"User", container.User},
 		{"IdentityFile", quoteOption(key)},
 		{"IdentitiesOnly", "yes"},
-		{"HostKeyAlias", hostAlias(lease)},
-		{"UserKnownHostsFile", quoteOption(hosts)},
+		{"HostKeyAlias", container.Alias(lease)},
+		{"UserKnownHostsFile", quoteOption(keys.KnownHosts(lease))},
 		{"GlobalKnownHostsFile", "/dev/null"},
 		{"StrictHostKeyChecking", "yes"},
 		{"CheckHostIP", "no"},
@@ -152,7 +157,7 @@ func (s *session) proxyCommand(lease solana.PublicKey) (string, error) {
 	}
 	words = append(words, lease.String())
 	for i, w := range words {
-		words[i] = strings.ReplaceAll(quoteShell(w), "%", "%%")
+		words[i] = strings.ReplaceAll(container.QuoteWord(w), "%", "%%")
 	}
 	return strings.Join(words, " "), nil
 }
@@ -164,17 +169,6 @@ func (s *session) appendPath(words []string, flag string) ([]string, error) {
 	}
 	path, err := filepath.Abs(path)
 	return append(words, "--"+flag, path), err
-}
-
-// quoteShell quotes a word for a shell if it needs to be.
-func quoteShell(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // quoteOption quotes a path in OpenSSH's configuration.
@@ -218,7 +212,7 @@ func (s *session) sshConfig() error {
 		if err != nil {
 			return err
 		}
-		blocks[i] = newHostBlock(hostAlias(l.Address), l.Address.String(), options)
+		blocks[i] = newHostBlock(container.Alias(l.Address), l.Address.String(), options)
 	}
 	return s.done(blocks, func(w io.Writer) {
 		if len(blocks) == 0 {

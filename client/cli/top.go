@@ -10,23 +10,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
-	"github.com/gantry-market/gantry/sdk/market/view"
-	"github.com/gantry-market/gantry/sdk/messages"
-	"github.com/gantry-market/gantry/sdk/p2p"
-)
-
-var useProtocol = buy.ToNode(messages.LeaseUse)
-
-const (
-	// topEvery is how often a lease is looked at; machines measure once a second at most.
-	topEvery = 2 * time.Second
-	// topApart is the least time between two measurements of which rates are made.
-	topApart = 1200 * time.Millisecond
 )
 
 func topCommand(s Streams) *cli.Command {
@@ -36,7 +24,7 @@ func topCommand(s Streams) *cli.Command {
 			"what the chain says. The most that can be owed now is what the seconds so far cost if none was down.",
 		Flags: asSession(
 			&cli.BoolFlag{Name: "once", Usage: "print it once and end; --json prints it once too"},
-			&cli.DurationFlag{Name: "every", Value: topEvery, Usage: "look so often, at least every `SECOND`"},
+			&cli.DurationFlag{Name: "every", Value: container.WatchEvery, Usage: "look so often, at least every `SECOND`"},
 		),
 		Action: action(s, (*session).top),
 	}
@@ -69,7 +57,7 @@ func (s *session) top() error {
 		return err
 	}
 	once := s.json || s.cli.Bool("once")
-	err = s.watchUse(v, r, l, every, func(t service.Use) error {
+	err = container.Watch(s.ctx, r, l, func(context.Context) (int64, error) { return s.now() }, every, func(t service.Use) error {
 		people := func(w io.Writer) { printUse(w, &t) }
 		if once {
 			return errors.Join(s.done(t, people), errSeen)
@@ -88,55 +76,6 @@ func (s *session) top() error {
 
 // errSeen ends what watches a lease.
 var errSeen = errors.New("seen")
-
-// watchUse asks the machine what a lease uses, again and again, until ctx ends or take returns an error.
-func (s *session) watchUse(v *view.View, r *buy.Remote, l market.Lease, every time.Duration, take func(service.Use) error) error {
-	var last messages.Use
-	for {
-		use, err := s.use(r, l)
-		if err != nil {
-			return err
-		}
-		if known, ok := v.Lease(l.Address); ok {
-			l = known
-		}
-		if last.AtMs != 0 && use.AtMs > last.AtMs {
-			now, err := s.now()
-			if err != nil {
-				return err
-			}
-			if err := take(service.DescribeUse(l, last, use, now)); err != nil {
-				return err
-			}
-		}
-		pause := every
-		if last.AtMs == 0 {
-			pause = topApart
-		}
-		last = use
-		select {
-		case <-s.ctx.Done():
-			return s.ctx.Err()
-		case <-time.After(pause):
-		}
-	}
-}
-
-// use asks the machine.
-func (s *session) use(r *buy.Remote, l market.Lease) (messages.Use, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, enterTime)
-	defer cancel()
-	answer, err := buy.Call[messages.LeaseRequest, messages.UseAnswer](ctx, r, l.NodeKey, useProtocol, messages.LeaseRequest{Version: messages.Version, Lease: l.Address})
-	switch {
-	case errors.Is(err, p2p.ErrProtocol):
-		return answer.Use, refused("the machine's agent does not say what leases use", "its provider has to update it")
-	case err != nil:
-		return answer.Use, network(err.Error(), "try again; if it stays so, see: gantry leases", err)
-	case answer.Refused != "":
-		return answer.Use, refused((&service.RefusedByNode{Why: answer.Refused}).Error(), "see: gantry leases, gantry logs "+l.Address.String())
-	}
-	return answer.Use, nil
-}
 
 // printUse writes it for people.
 func printUse(w io.Writer, t *service.Use) {

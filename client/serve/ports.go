@@ -81,7 +81,7 @@ func (s *Server) leasePorts(ctx context.Context, in *leaseInput) (*reply[LeasePo
 	}
 	var public map[uint16]string
 	if s.o.Names != nil {
-		if public, err = s.o.Names(order); err != nil {
+		if public, err = s.o.Names(ctx, order); err != nil {
 			return nil, failed(err)
 		}
 	}

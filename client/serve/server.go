@@ -33,7 +33,7 @@ type Options struct {
 	// Forwarder leads ports of this machine into containers.
 	Forwarder Forwarder
 	// Names finds the public addresses that gateways have given to ports of an order's leases; nil for none.
-	Names func(order solana.PublicKey) (map[uint16]string, error)
+	Names func(ctx context.Context, order solana.PublicKey) (map[uint16]string, error)
 	// Outputs reads the output of the customer's jobs.
 	Outputs Outputs
 	// Machines speaks with the machines of leases for the page; nil where there is none.

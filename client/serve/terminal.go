@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/internal/upgrade"
 )
 
@@ -30,21 +31,12 @@ const (
 )
 
 // Terminal is a screen with a keyboard.
-type Terminal struct {
-	In  io.Reader
-	Out io.Writer
-	// Size is the screen's at the beginning, and Resized has every size after that.
-	Size    Size
-	Resized <-chan Size
-}
+type Terminal = container.Screen
 
 // Size is that of a screen, in characters.
-type Size struct {
-	Columns int `json:"columns"`
-	Rows    int `json:"rows"`
-}
+type Size = container.Size
 
-func (s Size) valid() bool {
+func valid(s Size) bool {
 	return s.Columns > 0 && s.Rows > 0 && s.Columns <= maxColumns && s.Rows <= maxRows
 }
 
@@ -155,7 +147,7 @@ func (c *screen) first(ctx context.Context) (Size, error) {
 	defer cancel()
 	kind, raw, err := c.conn.Read(ctx)
 	var size Size
-	if err != nil || kind != websocket.MessageText || json.Unmarshal(raw, &size) != nil || !size.valid() {
+	if err != nil || kind != websocket.MessageText || json.Unmarshal(raw, &size) != nil || !valid(size) {
 		return size, problem(http.StatusBadRequest, "a terminal begins with the size of its screen", "load the page anew")
 	}
 	return size, nil
@@ -176,7 +168,7 @@ func (c *screen) read(ctx context.Context, typed *io.PipeWriter, resized chan Si
 			continue
 		}
 		var size Size
-		if json.Unmarshal(raw, &size) != nil || !size.valid() {
+		if json.Unmarshal(raw, &size) != nil || !valid(size) {
 			continue
 		}
 		select { // the newest counts

@@ -106,7 +106,7 @@ func TestTerminal(t *testing.T) {
 	require.NoError(t, err)
 	defer c.CloseNow()
 	require.Equal(t, terminalProtocol, c.Subprotocol(), "the token is not said again")
-	require.NoError(t, wsjson.Write(t.Context(), c, Size{80, 24}))
+	require.NoError(t, wsjson.Write(t.Context(), c, Size{Columns: 80, Rows: 24}))
 	_, text := next(t, c)
 	require.Equal(t, "80x24\n", text)
 	require.NoError(t, c.Write(t.Context(), websocket.MessageBinary, []byte("hel")))
@@ -114,8 +114,8 @@ func TestTerminal(t *testing.T) {
 	kind, text := next(t, c)
 	require.Equal(t, websocket.MessageBinary, kind)
 	require.Equal(t, "hello\n", text)
-	require.NoError(t, wsjson.Write(t.Context(), c, Size{0, 24})) // no size
-	require.NoError(t, wsjson.Write(t.Context(), c, Size{100, 30}))
+	require.NoError(t, wsjson.Write(t.Context(), c, Size{Columns: 0, Rows: 24})) // no size
+	require.NoError(t, wsjson.Write(t.Context(), c, Size{Columns: 100, Rows: 30}))
 	_, text = next(t, c)
 	require.Equal(t, "100x30\n", text)
 	require.NoError(t, c.Write(t.Context(), websocket.MessageBinary, []byte("exit\n")))
@@ -129,7 +129,7 @@ func TestTerminal(t *testing.T) {
 	c, _, err = dialTerminal(t, url, solana.PublicKey{}, url, terminalProtocol, bearerProtocol+token)
 	require.NoError(t, err)
 	defer c.CloseNow()
-	require.NoError(t, wsjson.Write(t.Context(), c, Size{80, 24}))
+	require.NoError(t, wsjson.Write(t.Context(), c, Size{Columns: 80, Rows: 24}))
 	_, text = next(t, c)
 	var e ending
 	require.NoError(t, json.Unmarshal([]byte(text), &e))

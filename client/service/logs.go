@@ -122,3 +122,11 @@ func (g *Logs) Follow(ctx context.Context, l market.Lease, offset uint64, take f
 		}
 	}
 }
+
+// Unread is why output cannot be read, with what to do; nil for nil.
+func Unread(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Network(err.Error(), "the machine may be starting; try again", err)
+}

@@ -3,6 +3,9 @@ package cli
 import (
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"
 )
@@ -58,4 +61,26 @@ func until(g records.Grant) int64 {
 		return 0
 	}
 	return g.Expiry / 1000
+}
+
+// grantsOf is the folder that keeps what a customer has granted and taken back, whichever key signs for it.
+func (s *session) grantsOf(customer solana.PublicKey) (*purchase.Folder, error) {
+	genesis, err := s.client.Genesis(s.ctx)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.stateRoot()
+	if err != nil {
+		return nil, err
+	}
+	return purchase.Open(root, genesis, customer)
+}
+
+// publish keeps the names that a gateway has given to a lease, for the server's page.
+func (s *session) publish(l market.Lease, n purchase.Names) error {
+	f, err := s.grantsOf(l.Customer)
+	if err != nil {
+		return err
+	}
+	return f.Publish(l.Order, n)
 }

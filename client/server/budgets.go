@@ -1,6 +1,7 @@
-package cli
+package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,18 +9,17 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/buy"
-	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/serve"
 	"github.com/gantry-market/gantry/client/team"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
-// budgets act with the session keys of a team: each in a session of its own, with its key, its folder of purchases and its
-// membership of the network.
+// budgets act with the session keys of a team: each with its key, its folder of purchases and its membership of the
+// network.
 type budgets struct {
-	s    *session  // of the server
-	own  *extender // with the server's own key, main
+	ctx  context.Context // of the server
+	main *Account        // the server's own key
+	own  *extender       // with it
 	team *team.Store
 
 	mu     sync.Mutex
@@ -27,19 +27,19 @@ type budgets struct {
 }
 
 type budget struct {
+	*Account
 	actor serve.Actor
 	rents *extender // what deployments rent, without a prefix of their purchases' names
-	state *purchase.Folder
-	close func()
+	end   func()
 }
 
-// budgets opens the team in the server's folder. What a server before was killed in is said in its log.
-func (s *session) budgets(f *purchase.Folder, own *extender) (*budgets, error) {
-	t, err := team.Open(f.Dir())
+// openBudgets opens the team in the account's folder. What a server before was killed in is said in its log.
+func openBudgets(ctx context.Context, a *Account, own *extender) (*budgets, error) {
+	t, err := team.Open(a.folder.Dir())
 	if err != nil {
 		return nil, err
 	}
-	return &budgets{s: s, own: own, team: t, opened: map[string]*budget{}}, t.CloseOpen()
+	return &budgets{ctx: ctx, main: a, own: own, team: t, opened: map[string]*budget{}}, t.CloseOpen()
 }
 
 // close ends what was opened.
@@ -47,7 +47,7 @@ func (b *budgets) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, x := range b.opened {
-		x.close()
+		x.end()
 	}
 	b.opened = nil
 }
@@ -63,7 +63,7 @@ func (b *budgets) Actor(name string) (serve.Actor, error) {
 
 // Bought implements serve.Budgets.
 func (b *budgets) Bought(order solana.PublicKey) (string, error) {
-	if has, err := b.s.state.Has(order); has || err != nil {
+	if has, err := b.main.folder.Has(order); has || err != nil {
 		return team.MainBudget, err
 	}
 	t, err := b.team.Team()
@@ -75,7 +75,7 @@ func (b *budgets) Bought(order solana.PublicKey) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if has, err := x.state.Has(order); has || err != nil {
+		if has, err := x.folder.Has(order); has || err != nil {
 			return one.Name, err
 		}
 	}
@@ -95,7 +95,7 @@ func (b *budgets) named(name string) (*budget, error) {
 	return b.begun(t.Budgets[i])
 }
 
-// begun is the session of a budget, which is opened where it is asked for first.
+// begun is the account of a budget, which is opened where it is asked for first.
 func (b *budgets) begun(one team.Budget) (*budget, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +109,7 @@ func (b *budgets) begun(one team.Budget) (*budget, error) {
 	return x, err
 }
 
-// open begins the session of a budget.
+// open begins the account of a budget.
 func (b *budgets) open(one team.Budget) (*budget, error) {
 	path := b.team.KeyFile(one.Name)
 	key, err := chain.LoadKeypair(path)
@@ -119,35 +119,33 @@ func (b *budgets) open(one team.Budget) (*budget, error) {
 	if key.PublicKey().String() != one.Key {
 		return nil, fmt.Errorf("key of the budget %q: %s has %s, and the team %s", one.Name, path, key.PublicKey(), one.Key)
 	}
-	ss := b.s.fork(b.s.ctx)
-	ss.key, ss.state, ss.joined = key, nil, &buy.Network{}
-	f, err := ss.folder()
+	a, err := b.main.with(b.ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	// A key of an API's request stands for one order of the customer: those of budgets have names of their own.
-	by, err := ss.servedBuyer(httpPurchases + one.Name + "/")
+	by, err := a.acting(b.ctx, httpPurchases+one.Name+"/")
 	if err != nil {
 		return nil, err
 	}
-	x, closeBoth, err := ss.extender(f)
+	x, closeExtender, err := a.extender(b.ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &budget{
+		Account: a, rents: x, end: func() { closeExtender(); a.Close() },
 		actor: serve.Actor{Session: key.PublicKey(), Buyer: by, Extender: x, Forwarder: by, Outputs: by, Machines: by},
-		rents: x, state: f, close: func() { closeBoth(true); ss.joined.Close() },
 	}, nil
 }
 
-// resumeInspections goes on with the inspections that a server before has left, of all budgets.
+// resumeInspections continues the inspections that a server before has left, of all budgets.
 func (b *budgets) resumeInspections() error {
 	all, err := b.all()
 	if err != nil { // a budget whose key is damaged keeps no other from what is due
-		b.s.log.Warn().Err(err).Msg("leases of some budgets are not inspected")
+		b.main.Log.Warn().Err(err).Msg("leases of some budgets are not inspected")
 	}
 	for _, by := range all {
-		if err := by.s.inspections.Resume(by.s.ctx, by.b, by.ours); err != nil {
+		if err := by.Inspections.Resume(b.ctx, by.b, by.ours); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,159 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/rs/zerolog"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/container"
+	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/txm"
+)
+
+// Options of an account.
+type Options struct {
+	Client  *chain.Client
+	Service *service.Service
+	// Key is the session key, and Customer the wallet for which it acts.
+	Key      solana.PrivateKey
+	Customer solana.PublicKey
+	// Root is the folder of what this machine keeps, of all wallets and clusters.
+	Root string
+	Fees txm.Fees
+	Log  zerolog.Logger
+	// OnEvent and Waiting are told how purchases go; nil for nothing.
+	OnEvent func(buy.Event)
+	Waiting func(buy.Wait) (stop func())
+}
+
+// Account acts for the customer with one session key.
+type Account struct {
+	Options
+	// Inspections measure machines of leases that were bought; nil for none.
+	Inspections *buy.Inspections
+
+	folder  *purchase.Folder
+	keys    *container.Keys
+	network *buy.Network
+}
+
+// New opens the folder of the key's purchases. The caller closes the account.
+func New(ctx context.Context, o Options) (*Account, error) {
+	genesis, err := o.Client.Genesis(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &Account{Options: o, network: &buy.Network{}}
+	if a.folder, err = purchase.Open(o.Root, genesis, o.Key.PublicKey()); err != nil {
+		return nil, err
+	}
+	a.keys, err = container.OpenKeys(o.Root)
+	return a, err
+}
+
+// with acts with another key for the same customer, in a folder and with a membership of the network of its own.
+func (a *Account) with(ctx context.Context, key solana.PrivateKey) (*Account, error) {
+	o := a.Options
+	o.Key = key
+	b, err := New(ctx, o)
+	if err == nil {
+		b.Inspections = a.Inspections
+	}
+	return b, err
+}
+
+// Close leaves the network.
+func (a *Account) Close() { a.network.Close() }
+
+// Folder is where the key's purchases are.
+func (a *Account) Folder() *purchase.Folder { return a.folder }
+
+// buyer buys with the account.
+func (a *Account) buyer(ctx context.Context) (*buy.Buyer, error) {
+	return buy.New(ctx, buy.Options{
+		Client: a.Client, Service: a.Service, Key: a.Key, Customer: a.Customer, Root: a.Root, Fees: a.Fees, Network: a.network,
+		Inspects: a.Inspections != nil, Log: a.Log, OnEvent: a.OnEvent, Waiting: a.Waiting,
+	})
+}
+
+// sender sends transactions that the key signs.
+func (a *Account) sender() *buy.Sender {
+	return &buy.Sender{Client: a.Client, Signer: a.Key, Fees: a.Fees, Log: a.Log, Waiting: a.Waiting}
+}
+
+// dial joins the network with the key, or takes the membership that there is.
+func (a *Account) dial(ctx context.Context, v *view.View) (*buy.Remote, error) {
+	return buy.Dial(ctx, buy.Dialling{Client: a.Client, Key: a.Key, Shared: a.network, Log: a.Log}, v)
+}
+
+// now is the chain's clock in unix seconds.
+func (a *Account) now(ctx context.Context) (int64, error) {
+	at, err := a.Client.ClusterTime(ctx, a.Client.Commitment())
+	return at.Unix(), err
+}
+
+// way leads to the machine of a lease of the customer.
+type way struct {
+	lease  market.Lease
+	view   *view.View // follows the lease until ctx ends or stop is called
+	remote *buy.Remote
+	stop   func()
+}
+
+// to is the way to the machine of a lease. Error: service.ErrNoLease for one that is not the customer's.
+func (a *Account) to(ctx context.Context, lease solana.PublicKey) (w way, err error) {
+	if _, err := a.Service.Lease(ctx, a.Customer, lease); err != nil {
+		return w, err
+	}
+	if w.view, w.stop, err = a.Service.Live(ctx, view.With(view.Kinds(market.KindKeeper), lease)); err != nil {
+		return w, err
+	}
+	defer func() {
+		if err != nil {
+			w.stop()
+		}
+	}()
+	var ok bool
+	if w.lease, ok = w.view.Lease(lease); !ok || w.lease.Customer != a.Customer {
+		return w, service.Refused(fmt.Sprintf("there is no lease %s of this customer", lease), "see: gantry leases")
+	}
+	w.remote, err = a.dial(ctx, w.view)
+	return w, err
+}
+
+// enter is the way into the container of a lease.
+func (a *Account) enter(ctx context.Context, lease solana.PublicKey) (*container.Container, way, error) {
+	w, err := a.to(ctx, lease)
+	if err != nil {
+		return nil, w, err
+	}
+	c, err := container.New(w.remote, w.lease, a.keys.Own)
+	if err != nil {
+		w.stop()
+	}
+	return c, w, err
+}
+
+// login is a client of the SSH server in the container of a lease, until end is called.
+func (a *Account) login(ctx context.Context, lease solana.PublicKey) (client *ssh.Client, end func(), err error) {
+	c, w, err := a.enter(ctx, lease)
+	if err != nil {
+		return nil, nil, err
+	}
+	if client, err = c.Login(ctx); err != nil {
+		w.stop()
+		return nil, nil, err
+	}
+	return client, func() {
+		_ = client.Close()
+		w.stop()
+	}, nil
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/container"
+	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/txm"
+)
+
+// Prefixes keep the names of purchases over HTTP and by language models apart from those of gantry deploy --name.
+const (
+	httpPurchases = "http/"
+	mcpPurchases  = "mcp/"
+)
+
+// buyer acts with an account. What is bought is stored as a command's purchase is, so it is bought once and
+// gantry resume knows it.
+type buyer struct {
+	*Account
+	b      *buy.Buyer
+	prefix string // of the names of purchases
+}
+
+// acting buys under names with a prefix.
+func (a *Account) acting(ctx context.Context, prefix string) (*buyer, error) {
+	b, err := a.buyer(ctx)
+	return &buyer{Account: a, b: b, prefix: prefix}, err
+}
+
+// ours reports whether a purchase is of this kind of server: those of language models are apart from all others.
+func (b *buyer) ours(name string) bool {
+	return strings.HasPrefix(name, mcpPurchases) == (b.prefix == mcpPurchases)
+}
+
+// Buy implements serve.Buyer.
+func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (serve.Bought, error) {
+	request := buy.Request(r)
+	request.Name, request.Detach, request.Ports = b.prefix+name, true, nil
+	if request.Image != "" {
+		own, err := b.keys.Own()
+		if err != nil {
+			return serve.Bought{}, err
+		}
+		request.SSHKeys = append([]string{container.Line(own.PublicKey())}, request.SSHKeys...)
+	}
+	out, err := b.b.Buy(ctx, request)
+	if err != nil {
+		return serve.Bought{}, err
+	}
+	if b.Inspections != nil {
+		err = b.Inspections.Bought(b.b, r.Inspect, out.Leases)
+	}
+	return serve.Bought{Order: out.Order, Leases: out.Leases}, err
+}
+
+// Stop implements serve.Buyer.
+func (b *buyer) Stop(ctx context.Context, lease solana.PublicKey) (service.Lease, error) {
+	stopped, err := b.b.Stop(ctx, lease)
+	return stopped.Lease, err
+}
+
+// extensionsKept is how long the key of an extension stands for it.
+const extensionsKept = 365 * 24 * time.Hour
+
+// extender extends leases over HTTP. A key is a transaction of the manager's store, which sends it once.
+type extender struct {
+	buyer
+	m *txm.Manager
+}
+
+// extender extends with the account's key; what it has sent is in the folder. The returned function closes that.
+func (a *Account) extender(ctx context.Context) (*extender, func(), error) {
+	b, err := a.acting(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	m, closeBoth, err := a.sender().Open(ctx, filepath.Join(a.folder.Dir(), "extensions.db"), extensionsKept)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &extender{*b, m}, func() { closeBoth(true) }, nil
+}
+
+// Extend implements serve.Extender.
+func (x *extender) Extend(ctx context.Context, key string, lease solana.PublicKey, seconds uint32) (service.Lease, error) {
+	if _, err := x.Service.Lease(ctx, x.Customer, lease); err != nil {
+		return service.Lease{}, err
+	}
+	return x.b.Extend(ctx, x.m, key, lease, seconds)
+}

@@ -76,7 +76,7 @@ type Label struct{ Label, What, Where string }
 
 // AllLabels are all labels, sorted.
 var AllLabels = []Label{
-	{"gantry-backup-1", "key of a wallet's backups in one folder of a bucket (HKDF-SHA256)", "client/cli"},
+	{"gantry-backup-1", "key of a wallet's backups in one folder of a bucket (HKDF-SHA256)", "client/buy"},
 	{"gantry-claims-1", "digest of what a confidential machine claims in a bundle", "attest/bundle"},
 	{"gantry-committee-1", "number of a keeper or node in the draw of committees", "sdk/market/committee"},
 	{"gantry-device", "device identity on chain", "agent/host, attest/policy"},
@@ -101,5 +101,5 @@ var AllLabels = []Label{
 	{"gantry-tee-2", "report data of an SEV-SNP report or TDX quote (SHA-512)", "attest"},
 	{"gantry-tpm-1", "qualifying data of a TPM quote", "attest"},
 	{"gantry-tpm-ek-1", "identity of a TPM's endorsement key", "attest/tpm"},
-	{"gantry-volume-1", "key of a lease's volume (HKDF-SHA256)", "client/cli"},
+	{"gantry-volume-1", "key of a lease's volume (HKDF-SHA256)", "client/buy"},
 }

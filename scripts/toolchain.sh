@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [docs] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [prose] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [docs] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
+#   prose  Vale, which reads the English of pages
 #   sandbox  gVisor, in which jobs with an image run, and mkfs.ext4 for their disks
 #   registry  a registry server, which tests of private images start; without it they are skipped
 #   ssh   OpenSSH's client, rsync and a static busybox, with which tests visit containers; without them they are skipped
@@ -108,6 +109,12 @@ need_lint() {
     GOBIN=$tools go install "honnef.co/go/tools/cmd/staticcheck@$STATICCHECK"
     printf '%s\n' "$STATICCHECK" >"$tools/staticcheck.version"
   }
+}
+
+need_prose() {
+  need_go
+  has " ${VALE#v}\$" "$(vale --version 2>/dev/null || true)" ||
+    GOBIN=$tools go install -ldflags "-X main.version=${VALE#v}" "github.com/vale-cli/vale/v3/cmd/vale@$VALE"
 }
 
 # The software TPM is wanted, not needed: who may not install packages gets on without it.
@@ -287,8 +294,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | docs) "need_$part" ;;
-    all) need_go && need_host && need_sbf && need_lint && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
-    *) die "unknown part $part: want go, host, sbf, lint, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, docs or all" ;;
+    go | host | sbf | lint | prose | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | docs) "need_$part" ;;
+    all) need_go && need_host && need_sbf && need_lint && need_prose && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
+    *) die "unknown part $part: want go, host, sbf, lint, prose, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, docs or all" ;;
   esac
 done

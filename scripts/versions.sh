@@ -11,6 +11,7 @@ SBPF_LINKER=0.2.6
 # Linters.
 GOFUMPT=v0.12.0
 STATICCHECK=v0.8.2
+VALE=v3.20.0
 # What looks dependencies up in databases of advisories.
 GOVULNCHECK=v1.9.0
 CARGO_DENY=0.20.2

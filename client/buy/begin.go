@@ -108,7 +108,7 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 		}
 		if !missing {
 			return nil, refused(fmt.Sprintf("order %s of the name %q exists, and this machine has no record of its job", p.Order, p.Name),
-				fmt.Sprintf("go on where it was begun, or take it back: gantry order cancel %s, gantry leases", p.Order))
+				fmt.Sprintf("continue where it was begun, or take it back: gantry order cancel %s, gantry leases", p.Order))
 		}
 	}
 	asked := &r.request

@@ -174,13 +174,13 @@ func (d *deal) awaitAward(ctx context.Context) error {
 	switch {
 	case d.ctx.Err() != nil:
 		return interrupted(fmt.Sprintf("interrupted while order %s waits for its award; it stays open until its deadline", d.order),
-			fmt.Sprintf("go on with: gantry resume %s      take it back with: gantry order cancel %s", d.order, d.order))
+			fmt.Sprintf("continue with: gantry resume %s      take it back with: gantry order cancel %s", d.order, d.order))
 	case err != nil:
 		return refused(fmt.Sprintf("order %s was not awarded in time", d.order), fmt.Sprintf("its money comes back when anyone expires it, or with: gantry order cancel %s", d.order))
 	case gone && len(d.leases) > 0 && !d.fresh:
 	case gone && d.p.Bought && len(d.leases) == 0:
 		d.p.Bought = false // a machine took the job and never started
-		return d.over(false, refused(fmt.Sprintf("the machine of order %s took the job and did not start in time", d.order), "its money is free again; order anew, or go on with: gantry order reopen "+d.order.String()))
+		return d.over(false, refused(fmt.Sprintf("the machine of order %s took the job and did not start in time", d.order), "its money is free again; order anew, or continue with: gantry order reopen "+d.order.String()))
 	case gone:
 		return d.over(false, refused(fmt.Sprintf("order %s was not awarded before its deadline", d.order), "its money is free again; try a higher --max-price, or fewer GPUs"))
 	}

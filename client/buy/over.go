@@ -32,7 +32,7 @@ func (d *deal) overOnChain(ctx context.Context, l market.Lease) error {
 		return d.ctx.Err()
 	case err != nil:
 		return refused(fmt.Sprintf("the machine of lease %s says that it is over, and on chain it is %s", l.Address, l.State()),
-			fmt.Sprintf("go on a little later with gantry resume %s, or end it with gantry stop %s", d.order, l.Address))
+			fmt.Sprintf("continue a little later with gantry resume %s, or end it with gantry stop %s", d.order, l.Address))
 	case !there:
 		d.b.tell(LeaseOver{Lease: l, Closed: true})
 	default:

@@ -33,7 +33,7 @@ func (b *Buyer) Resume(ctx context.Context, order solana.PublicKey) (*Outcome, e
 	p, err := held.Read()
 	if errors.Is(err, purchase.ErrNotFound) {
 		err = refused(fmt.Sprintf("this machine has no record of order %s, and so not its job", order),
-			fmt.Sprintf("go on where it was begun, or limit the loss: gantry order cancel %s, gantry leases, gantry stop LEASE", order))
+			fmt.Sprintf("continue where it was begun, or limit the loss: gantry order cancel %s, gantry leases, gantry stop LEASE", order))
 	}
 	if err != nil {
 		return nil, releasedUnless(nil, held, err)

@@ -55,7 +55,7 @@ func (d *deal) waitUntil(ctx context.Context, unix int64) error {
 // withOrder adds the state of an order to an error, when its auction is not over.
 func (d *deal) withOrder(err error) error {
 	if d.ctx.Err() != nil {
-		return interrupted(fmt.Sprintf("interrupted while the auction of order %s is open; it goes on", d.order),
+		return interrupted(fmt.Sprintf("interrupted while the auction of order %s is open; it continues", d.order),
 			fmt.Sprintf("look at it with: gantry auction show %s      before the close it can be taken back: gantry order cancel %s", d.order, d.order))
 	}
 	return fmt.Errorf("the auction of order %s: %w", d.order, err)

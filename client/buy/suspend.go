@@ -98,7 +98,7 @@ func (b *Buyer) awaitSuspended(ctx context.Context, v *view.View, r *Remote, l m
 		switch {
 		case ctx.Err() != nil:
 			return hash, interrupted(fmt.Sprintf("interrupted while lease %s is suspended; it is billed until it is ended", l.Address),
-				fmt.Sprintf("go on with: gantry suspend %s", l.Address))
+				fmt.Sprintf("continue with: gantry suspend %s", l.Address))
 		case errors.Is(err, p2p.ErrProtocol) && !answered && time.Since(began) > protocolTime:
 			return hash, refused("the machine's agent cannot suspend containers", "its provider has to update it")
 		case errors.Is(err, p2p.ErrVersion):
@@ -119,7 +119,7 @@ func (b *Buyer) awaitSuspended(ctx context.Context, v *view.View, r *Remote, l m
 // restore fills in the request what a suspended container says, and refuses what differs from it.
 func (r *Request) restore(c snapshot.Container) error {
 	differs := func(flag string) error {
-		return usage(fmt.Sprintf("a suspended container goes on as it was, and --%s is another", flag), fmt.Sprintf("leave --%s out", flag))
+		return usage(fmt.Sprintf("a suspended container continues as it was, and --%s is another", flag), fmt.Sprintf("leave --%s out", flag))
 	}
 	net := c.Network
 	if net == "" {
@@ -127,11 +127,11 @@ func (r *Request) restore(c snapshot.Container) error {
 	}
 	switch {
 	case len(r.Command) > 0 && !slices.Equal(r.Command, c.Command):
-		return usage("a suspended container goes on with its own command", "leave the command out")
+		return usage("a suspended container continues with its own command", "leave the command out")
 	case len(r.Env) > 0:
 		return differs("env")
 	case r.Nodes > 1 || r.Redundancy != 0 || r.Rerun != "":
-		return usage("a suspended container goes on on one machine", "leave --nodes, --redundancy and --rerun out")
+		return usage("a suspended container continues on one machine", "leave --nodes, --redundancy and --rerun out")
 	case r.Memory != 0 && r.Memory<<20 < uint64(c.Memory):
 		return usage(fmt.Sprintf("the container's memory has %d MiB, more than --memory", c.Memory>>20), "give more")
 	case r.Network != "" && r.Network != net:

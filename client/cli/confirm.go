@@ -44,7 +44,7 @@ func (s *session) confirm(format string, args ...any) error {
 	if !s.terminal {
 		return usage("nobody can be asked: this is not a terminal, and --yes is not given", "scripts agree with --yes; nothing was sent")
 	}
-	fmt.Fprint(s.err, "go on? [y/N] ")
+	fmt.Fprint(s.err, "continue? [y/N] ")
 	line, err := s.answer()
 	if err != nil {
 		return err

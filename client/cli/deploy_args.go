@@ -37,7 +37,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.BoolFlag{Name: "run-to-completion", Aliases: []string{"job"}, Usage: "the lease ends with the command"},
 			&cli.UintFlag{Name: "redundancy", Usage: "run the command on `N` machines of different owners, 3 to 8; only machines whose output matches the majority are paid"},
 			&cli.StringFlag{Name: "rerun", Usage: "run the same redundant job as `ORDER` again, on machines of other owners, and compare the outputs; give the same command"},
-			&cli.StringFlag{Name: "name", Usage: "`NAME` of this purchase: a repeated command with it goes on with what was begun, and buys nothing twice"},
+			&cli.StringFlag{Name: "name", Usage: "`NAME` of this purchase: a repeated command with it continues what was begun, and buys nothing twice"},
 			&cli.BoolFlag{Name: "migrate", Usage: "when a machine fails, start the command anew on another for the time that is left; needs this command to stay"},
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "return once it runs; keepers' reports settle it"},
 			&cli.BoolFlag{Name: "allow-simulated", Usage: "simulated GPUs will do (local networks)"},
@@ -111,7 +111,7 @@ func backupFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagBackup, Usage: "keep encrypted snapshots of the --volume in `s3://BUCKET/FOLDER`, at the job's end. The machine gets the credentials of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of ~/.aws/credentials. Use credentials that open only this folder"},
 		backupEndpointFlag(),
 		&cli.DurationFlag{Name: flagBackupEvery, Usage: "also a snapshot every `TIME`, for which the job is frozen, at least 1m"},
-		&cli.StringFlag{Name: flagRestore, Usage: "begin with the snapshot `HASH` of the --backup: a volume, or a container that gantry suspend has kept, which goes on with its memory and processes"},
+		&cli.StringFlag{Name: flagRestore, Usage: "begin with the snapshot `HASH` of the --backup: a volume, or a container that gantry suspend has kept, which continues with its memory and processes"},
 	}
 }
 

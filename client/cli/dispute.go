@@ -23,7 +23,7 @@ func disputeCommands(s Streams) []*cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "open", Usage: "dispute a lease of yours, once; a deposit waits for the verdict", ArgsUsage: "LEASE",
-				Description: "Only the sha256 of the complaint goes on chain; the file is sent to the keepers, who give it to each other and to " +
+				Description: "Only the sha256 of the complaint is written to the chain; the file is sent to the keepers, who give it to each other and to " +
 					"whoever asks. The deposit is a tenth of what the lease was paid, at most the market's dispute_deposit, and at least what it " +
 					"costs to freeze the stake in question. It is lost if a quorum of keepers rejects the dispute; a quarter of it is if they do " +
 					"not decide. An upheld dispute slashes the node's stake after an appeal window, and you are compensated from it; what the " +
@@ -41,7 +41,7 @@ func disputeCommands(s Streams) []*cli.Command {
 			},
 			{
 				Name: "answer", Usage: "bring your side of a dispute to the keepers, as the provider of the lease; the newest answer counts", ArgsUsage: "LEASE",
-				Description: "Signed with --keypair: the provider's wallet, or the machine's own key (node.json of gantry-agent). Nothing goes on " +
+				Description: "Signed with --keypair: the provider's wallet, or the machine's own key (node.json of gantry-agent). Nothing is written to the " +
 					"chain. Keepers keep it until the dispute is over, pass it on and show it to their operators.",
 				Flags:  []cli.Flag{&cli.StringFlag{Name: "answer", Usage: "`FILE` that says and shows your side, at most 64 KiB"}},
 				Action: action(s, (*session).disputeAnswer),

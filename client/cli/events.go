@@ -39,7 +39,7 @@ func (s *session) orderEvent(e buy.Event) bool {
 	case buy.BackupKeyMade:
 		s.say(" · backups  are encrypted with a key made of %s: keep a copy, without it nothing can be restored", e.Path)
 	case buy.ContainerFound:
-		s.say(" · goes on  with %d MiB of memory, on a machine with runsc %s; open connections are lost", e.Container.Memory>>20, e.Container.Runsc)
+		s.say(" · restored with %d MiB of memory, on a machine with runsc %s; open connections are lost", e.Container.Memory>>20, e.Container.Runsc)
 	case buy.FirstRunClosed:
 		s.say(" · rerun    the first run is closed: keepers do not know its machines any more; whether they come again is seen at the award")
 	case buy.PriceTaken:
@@ -73,7 +73,7 @@ func (s *session) orderEvent(e buy.Event) bool {
 func (s *session) unattended(e buy.Unattended) {
 	switch l := e.Lease; {
 	case l == nil:
-		s.say(" ! order    %s is %s and nobody attends it: go on with gantry resume %s, or take it back with gantry order cancel %s", e.Order, e.State, e.Order, e.Order)
+		s.say(" ! order    %s is %s and nobody attends it: continue with gantry resume %s, or take it back with gantry order cancel %s", e.Order, e.State, e.Order, e.Order)
 	case l.State() == market.LeaseRunning:
 		s.say(" ! lease    %s runs without its job since %s UTC and is billed: bring the job with gantry resume %s, or end it with gantry stop %s",
 			l.Address, when(l.StartedAt), e.Order, l.Address)
@@ -129,7 +129,7 @@ func (s *session) leaseEvent(e buy.Event) {
 	case buy.Moved:
 		s.say(" ✓ moved    to %s at %s USDC per GPU-hour   lease %s", short(e.Lease.Node), market.PricePerHour(e.Lease.Price), e.Lease.Address)
 	case buy.Continued:
-		s.say(" ✓ goes on  on %s after %d s without a machine, which are not paid; %s left", short(e.Lease.Node), e.Gap, e.Left)
+		s.say(" ✓ resumed  on %s after %d s without a machine, which are not paid; %s left", short(e.Lease.Node), e.Gap, e.Left)
 	case buy.OutputCompared:
 		if e.Accepted {
 			s.say(" ✓ output   of %s is what most machines have: %x", short(e.Lease.Node), e.Lease.OutputHash[:8])
@@ -143,7 +143,7 @@ func (s *session) leaseEvent(e buy.Event) {
 	case buy.HistoryUnread:
 		s.say(" ! closed   lease %s: its history, which says what it cost in the end, cannot be read (%v); try later: gantry audit %s", e.Lease, e.Err, e.Lease)
 	case buy.SnapshotKept:
-		s.say(" · snapshot %x of the volume of lease %s: go on from it with --restore", e.Lease.CheckpointHash, e.Lease.Address)
+		s.say(" · snapshot %x of the volume of lease %s: continue from it with --restore", e.Lease.CheckpointHash, e.Lease.Address)
 	case buy.Ended:
 		s.say(" ✓ ended    tx %s", e.Signature)
 	case buy.Suspended:

@@ -180,7 +180,7 @@ func (s *session) gatewayOpen() error {
 			fmt.Fprintf(w, "port %-6d %s\n", p.Port, out.URLs[p.Port])
 		}
 		if out.Stays {
-			fmt.Fprintln(w, "if the machine fails and the lease goes on with another, the addresses lead there")
+			fmt.Fprintln(w, "if the machine fails and the lease moves to another, the addresses lead there")
 		}
 		for _, b := range out.SSH {
 			b.print(w)
@@ -355,7 +355,7 @@ func (s *session) gatewayClose() error {
 		messages.RevokeRequest{Version: messages.Version, Lease: c.Lease().Address, Until: until})
 	switch {
 	case err != nil:
-		return network(fmt.Sprintf("the machine of lease %s does not answer, so that grants go on: %v", c.Lease().Address, err), "try again", err)
+		return network(fmt.Sprintf("the machine of lease %s does not answer, so that grants stay valid: %v", c.Lease().Address, err), "try again", err)
 	case answer.Refused != "":
 		return refused((&service.RefusedByNode{Why: answer.Refused}).Error(), "")
 	}

@@ -270,7 +270,7 @@ func TestA10ANameBuysOnceAndSecretsAreKept(t *testing.T) {
 		var out, errs bytes.Buffer
 		got := cli.Run(context.Background(), cli.Streams{In: strings.NewReader(answer), Out: &out, Err: &errs, Terminal: true}, append(slices.Clone(mute.args), buy...))
 		require.Equal(t, code, got, errs.String())
-		require.Contains(t, errs.String(), "go on? [y/N]")
+		require.Contains(t, errs.String(), "continue? [y/N]")
 	}
 	require.Empty(t, w.View.OrdersOf(customer.PublicKey()))
 	var list []struct{ Order, Name, State string }
@@ -285,7 +285,7 @@ func TestA10ANameBuysOnceAndSecretsAreKept(t *testing.T) {
 	require.Equal(t, "train", list[0].Name)
 	require.Equal(t, "open", list[0].State)
 	r = me.run(context.Background(), "order", "list")
-	require.Contains(t, r.err, "nobody attends it: go on with gantry resume "+list[0].Order)
+	require.Contains(t, r.err, "nobody attends it: continue with gantry resume "+list[0].Order)
 	state := me.args[slices.Index(me.args, "--state-dir")+1]
 	records, secrets := 0, func(path string) bool {
 		raw, err := os.ReadFile(path)

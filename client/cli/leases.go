@@ -26,7 +26,7 @@ func customerCommands(s Streams) []*cli.Command {
 		{
 			Name: "logs", Usage: "output of a lease's job", ArgsUsage: "LEASE",
 			Flags: asSession(
-				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the job ends"},
+				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "continue until the job ends"},
 				&cli.Uint64Flag{Name: "offset", Usage: "skip so many `BYTES`"},
 				&cli.BoolFlag{Name: flagRaw, Usage: "on a terminal too, write every byte as it is: the machine may send codes that the terminal obeys"},
 			),

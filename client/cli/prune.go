@@ -27,7 +27,7 @@ func pruneCommand(s Streams) *cli.Command {
 	return &cli.Command{
 		Name: "prune", Usage: "remove old snapshots of volumes from a bucket", ArgsUsage: "s3://BUCKET/FOLDER",
 		Description: "Removes snapshots, and the parts of them that no other snapshot has. These stay: the newest ones (--keep), all that are\n" +
-			"younger than --grace, the one that each lease goes on from, and those that your leases name on chain. It may run\n" +
+			"younger than --grace, the one that each lease continues from, and those that your leases name on chain. It may run\n" +
 			"while leases make snapshots, and again after it was cut off. With --dry-run it says what it would remove.",
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "keep", Value: pruneKeep, Usage: "keep the newest `N` snapshots, at least 1"},

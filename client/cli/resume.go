@@ -17,7 +17,7 @@ import (
 
 func resumeCommand(s Streams) *cli.Command {
 	return &cli.Command{
-		Name: "resume", Usage: "go on with an order whose command died, or list those that can be", ArgsUsage: "[ORDER]",
+		Name: "resume", Usage: "continue an order whose command died, or list those that can be", ArgsUsage: "[ORDER]",
 		Description: "Waits for the award, brings the job to the machines, shows its output and signs receipts, as the command that died\n" +
 			"would have. ORDER may be the beginning of an address, or the --name of the purchase.",
 		Flags:  asSession(),

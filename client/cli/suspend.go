@@ -42,7 +42,7 @@ func (s *session) suspend() error {
 		return err
 	}
 	return s.stopped(stopped, func(w io.Writer) {
-		fmt.Fprintf(w, "suspended; go on with: %s\n", s.goOnWith(stopped.Lease, hash))
+		fmt.Fprintf(w, "suspended; continue with: %s\n", s.goOnWith(stopped.Lease, hash))
 	})
 }
 

@@ -77,7 +77,7 @@ func (s *session) verify() error {
 	m.Run(s.ctx, r, nil)
 	stop()
 	if s.ctx.Err() != nil {
-		return interrupted("interrupted before anything was known of the machine", "the lease goes on")
+		return interrupted("interrupted before anything was known of the machine", "the lease continues")
 	}
 	if err := s.done(describeMeasured(m), func(w io.Writer) { printMeasured(w, m) }); err != nil {
 		return err

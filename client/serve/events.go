@@ -231,9 +231,9 @@ type Gap struct {
 // registerEvents adds the operation.
 func (s *Server) registerEvents(api huma.API) {
 	op := read("list-events", eventsPath, "Changes of the customer's leases, orders and credits, as they come")
-	op.Description = "Server-sent events: ready at first, then lease, order and credits with an Event. A stream that is opened again with Last-Event-ID goes on " +
+	op.Description = "Server-sent events: ready at first, then lease, order and credits with an Event. A stream that is opened again with Last-Event-ID continues " +
 		"without a gap and without a repetition, also after a restart of the server, behind which changes of an account are one event. The last 10,000 events are kept: " +
-		"gap says that events are missing; read the leases and orders then, and go on behind it."
+		"gap says that events are missing; read the leases and orders then, and continue behind it."
 	op.Errors = append(op.Errors, http.StatusServiceUnavailable)
 	api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Event](), true, "")
 	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
@@ -270,7 +270,7 @@ func (s *Server) listEvents(ctx context.Context, in *eventsInput) (*huma.StreamR
 		out := newStream(w, done)
 		defer out.beats(ctx)()
 		if gap {
-			_ = out.send("gap", e.id(from), Gap{"events behind the one that was named are not kept", "read /v1/leases and /v1/status, and go on behind this event"})
+			_ = out.send("gap", e.id(from), Gap{"events behind the one that was named are not kept", "read /v1/leases and /v1/status, and continue behind this event"})
 		} else {
 			_ = out.send("ready", e.id(from), struct{}{})
 		}
@@ -284,7 +284,7 @@ func (s *Server) sendEvents(ctx context.Context, out *stream, from uint64) {
 		first, last, changed := s.o.Events.bounds()
 		if from+1 < first { // the client was slower than the events were
 			from = last
-			_ = out.send("gap", s.o.Events.id(from), Gap{"the client reads more slowly than events come", "read /v1/leases and /v1/status, and go on behind this event"})
+			_ = out.send("gap", s.o.Events.id(from), Gap{"the client reads more slowly than events come", "read /v1/leases and /v1/status, and continue behind this event"})
 			continue
 		}
 		events, err := s.o.Events.after(from, eventsAtOnce)

@@ -64,7 +64,7 @@ func isStream(r *http.Request) bool {
 // registerLogs adds the operation.
 func (s *Server) registerLogs(api huma.API) {
 	op := read("get-logs", "/v1/leases/{id}/logs", "The output of a lease's job")
-	op.Description = "The end of it as a document or, with follow, all of it as server-sent events. A stream that is opened again with Last-Event-ID goes on without a gap and without a repetition."
+	op.Description = "The end of it as a document or, with follow, all of it as server-sent events. A stream that is opened again with Last-Event-ID continues without a gap and without a repetition."
 	op.Errors = append(op.Errors, http.StatusServiceUnavailable)
 	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/json":  {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Logs](), true, "")},

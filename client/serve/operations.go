@@ -65,12 +65,12 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, read("get-lease", "/v1/leases/{id}", "One of the customer's leases"), s.lease)
 	order := huma.Operation{
 		OperationID: "create-order", Method: http.MethodPost, Path: "/v1/orders", Summary: "Buy compute and run a job on it",
-		Description:   "A repeated request with the same Idempotency-Key never buys twice, also after the server was killed: it goes on with the purchase, and answers with its lease.",
+		Description:   "A repeated request with the same Idempotency-Key never buys twice, also after the server was killed: it continues the purchase, and answers with its lease.",
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: maxBody, Errors: append(slices.Clone(mistakes), http.StatusRequestEntityTooLarge, http.StatusServiceUnavailable),
 	}
 	huma.Register(api, order, s.order)
 	created := api.OpenAPI().Paths[order.Path].Post.Responses
-	created["202"] = &huma.Response{Description: "The purchase goes on; repeat the request to learn more", Content: created["201"].Content}
+	created["202"] = &huma.Response{Description: "The purchase continues; repeat the request to learn more", Content: created["201"].Content}
 	s.registerTemplates(api, order)
 	s.registerDeployments(api)
 	s.registerTeam(api)

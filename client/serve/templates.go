@@ -62,7 +62,7 @@ func (s *Server) registerTemplates(api huma.API, order huma.Operation) {
 	order.Errors = slices.Clone(order.Errors)
 	huma.Register(api, order, s.orderTemplate)
 	created := api.OpenAPI().Paths[order.Path].Post.Responses
-	created["202"] = &huma.Response{Description: "The purchase goes on; repeat the request to learn more", Content: created["201"].Content}
+	created["202"] = &huma.Response{Description: "The purchase continues; repeat the request to learn more", Content: created["201"].Content}
 }
 
 func (s *Server) template(name string) (*template.Template, error) {

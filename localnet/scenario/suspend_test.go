@@ -126,7 +126,7 @@ func TestAContainerGoesOnElsewhere(t *testing.T) {
 	back := []string{"deploy", "--gpu", "H100", "--max-price", "5", "--duration", "10m", "--allow-simulated", "--detach", "--backup", "s3://" + s3test.Bucket + "/team", "--backup-endpoint", bucket.URL, "--restore", hash}
 	orders := len(snapshotOf(t, n).Orders())
 	for want, more := range map[string][]string{
-		"goes on with its own command": {"--", "who"},
+		"continues with its own command": {"--", "who"},
 		"--network is another":         {"--network", "internet"},
 		"is at /data":                  {"--volume", "data:32MiB:/elsewhere"},
 		"--env is another":             {"-e", "A=b"},

@@ -73,7 +73,7 @@ func TestAVolumeMovesWithItsLease(t *testing.T) {
 	select {
 	case got := <-deployed:
 		require.NoError(t, got.err)
-		require.Contains(t, got.out.Stderr, "goes on")
+		require.Contains(t, got.out.Stderr, "✓ resumed")
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the deployment did not end")
 	}

@@ -19,6 +19,7 @@ var tools = map[string]pin{
 	"SBPF_LINKER": {registry: "crates", name: "sbpf-linker"},
 	"GOFUMPT":     {registry: "go", name: "mvdan.cc/gofumpt"},
 	"STATICCHECK": {registry: "go", name: "honnef.co/go/tools"},
+	"VALE":        {registry: "go", name: "github.com/vale-cli/vale/v3"},
 	"GOVULNCHECK": {registry: "go", name: "golang.org/x/vuln"},
 	"CARGO_DENY":  {registry: "crates", name: "cargo-deny"},
 	"REGISTRY":    {registry: "go", name: "github.com/distribution/distribution/v3"},

@@ -27,7 +27,7 @@ func setupCommand() *cli.Command {
 		Name: "setup", Usage: "all steps to a registered machine: settings, key, benchmark, checks, registration; then the earnings to expect",
 		Description: "It asks for what no flag and no settings file says. It says what is missing, and what to type; what comes from the system's own packages it installs,\n" +
 			"where you agree. Drivers and other sources of packages are yours to choose.\n" +
-			"Every step sees whether it is done: after an interruption the same command goes on, and once all is done it changes nothing.",
+			"Every step sees whether it is done: after an interruption the same command continues, and once all is done it changes nothing.",
 		Flags: commonFlags(append([]cli.Flag{
 			walletFlag(),
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),

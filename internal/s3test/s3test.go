@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,6 +50,12 @@ func (s *Server) Objects(t testing.TB) map[string][]byte {
 func (s *Server) Put(t testing.TB, name string, content []byte) {
 	t.Helper()
 	require.NoError(t, s.Server.Put(t.Context(), name, content))
+}
+
+// Advance sets the server's clock ahead: what it has is older from then on.
+func (s *Server) Advance(t testing.TB, by time.Duration) {
+	t.Helper()
+	require.NoError(t, s.Server.Advance(by))
 }
 
 // Stalled is a server that answers nothing.

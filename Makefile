@@ -2,7 +2,7 @@
 ENGINE ?= surfnet
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl check-generated lint nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
+.PHONY: help docs demo rehearsal build dist dist-check check test test-all flaky test-rust test-go test-e2e program program-verify idl check-generated lint outdated advisories nat hostile-network hostile-container hostile hostile-long bench bench-lease clients api-probe moves honest sizing fuzz nightly evidence-simulation simulation soak kill-test toolchain clean measure-report gpu-table gpu-calibrate
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
@@ -51,6 +51,12 @@ check-generated: ## rebuild all generated files and fail on any difference
 
 lint: ## gofumpt, go vet, staticcheck, rustfmt, clippy
 	@scripts/lint.sh
+
+outdated: ## fail when a pinned version is behind: something newer has been there for 90 days (scripts/outdated.txt says why some stay)
+	@scripts/outdated.sh
+
+advisories: ## look the dependencies up in the databases of advisories (govulncheck, cargo-deny)
+	@scripts/advisories.sh
 
 nat: ## reach a machine behind a home router, in network namespaces (Linux, root)
 	@scripts/nat.sh

@@ -11,6 +11,9 @@ SBPF_LINKER=0.2.6
 # Linters.
 GOFUMPT=v0.12.0
 STATICCHECK=v0.8.2
+# What looks dependencies up in databases of advisories.
+GOVULNCHECK=v1.9.0
+CARGO_DENY=0.20.2
 # The registry server with which private images are tested: github.com/distribution/distribution.
 REGISTRY=v3.1.2
 # What makes packages.

@@ -1,5 +1,5 @@
-// Package acmetest is an ACME server for tests: Let's Encrypt's own test server, in a process of its own, see package testtool. It checks
-// names by TLS-ALPN-01; every name leads to this machine.
+// Package acmetest is an ACME server for tests: Let's Encrypt's own test server, in a process of its own, see package
+// testtool. It checks names by TLS-ALPN-01; every name leads to this machine.
 package acmetest
 
 import (

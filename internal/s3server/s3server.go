@@ -1,5 +1,5 @@
-// Package s3server is an S3 server in memory, on loopback, for demonstrations and tests. It is a process of its own, see package
-// testtool.
+// Package s3server is an S3 server in memory, on loopback, for demonstrations and tests. It is a process of its own,
+// see package testtool.
 package s3server
 
 import (

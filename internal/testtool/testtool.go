@@ -1,5 +1,5 @@
-// Package testtool starts what tests and the demo need of other people's software. That software is in a program of a module of its own,
-// in the folder program, so that it is not among the dependencies of those who import the SDK.
+// Package testtool starts what tests and the demo need of other people's software. That software is in a program of a
+// module of its own, in the folder program, so that it is not among the dependencies of those who import the SDK.
 package testtool
 
 import (
@@ -31,8 +31,8 @@ const (
 // ErrNotFound: the program is not there.
 var ErrNotFound = errors.New("gantry-testtool is not installed")
 
-// Path is where the program is: as the environment variable says, or beside the running program, or where this builds it if the working
-// directory is in a checkout. Errors: ErrNotFound, the compiler's.
+// Path is where the program is: as the environment variable says, or beside the running program, or where this builds
+// it if the working directory is in a checkout. Errors: ErrNotFound, the compiler's.
 func Path(ctx context.Context) (string, error) {
 	if given := os.Getenv(Variable); given != "" {
 		path, err := exec.LookPath(given)
@@ -60,8 +60,8 @@ func Path(ctx context.Context) (string, error) {
 	}
 }
 
-// build compiles the program into a folder, unless it is there and up to date. One process at a time does so: the compiler may write
-// its result in place.
+// build compiles the program into a folder, unless it is there and up to date. One process at a time does so: the
+// compiler may write its result in place.
 func build(ctx context.Context, source, into string) (string, error) {
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
@@ -78,11 +78,33 @@ func build(ctx context.Context, source, into string) (string, error) {
 		return "", fmt.Errorf("build %s: wait for others that build it: %w", name, err)
 	}
 	path := filepath.Join(into, name)
+	if upToDate(path, source) {
+		return path, nil
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-C", source, "-buildvcs=false", "-o", path, ".")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w: %s", name, err, out)
 	}
 	return path, nil
+}
+
+// upToDate reports whether a program is newer than all files of its source. The compiler would know better, and take
+// seconds for that in every test.
+func upToDate(path, source string) bool {
+	made, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	files, err := os.ReadDir(source)
+	if err != nil {
+		return false
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err != nil || info.ModTime().After(made.ModTime()) {
+			return false
+		}
+	}
+	return true
 }
 
 // Run has the program read something and returns what it prints.

@@ -63,9 +63,10 @@ const (
 	atSite = `SELECT score FROM nodes WHERE (model = ? OR ? = 0) AND tflops >= ? AND site = ? AND ` + filter + ` ORDER BY score, rep DESC LIMIT ?`
 )
 
-// sqlite asks SQLite, in a process of its own, which nodes are best for orders, each at least once and for so long. It has the market in
-// memory, with the indexes that these queries want, and only the nodes that could be awarded at all. Scores and reputations are worked out
-// once, so that it need not follow the time, and ties are left open: both in its favour.
+// sqlite asks SQLite, in a process of its own, which nodes are best for orders, each at least once and for so long. It
+// has the market in memory, with the indexes that these queries want, and only the nodes that could be awarded at all.
+// Scores and reputations are worked out once, so that it need not follow the time, and ties are left open: both in its
+// favour.
 func (w *drawnMarket) sqlite(b *testing.B, orders []match.Query, long time.Duration) sqliteDone {
 	b.Helper()
 	work := sqliteWork{Schema: schema, Insert: `INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, Indexes: indexes, For: long}

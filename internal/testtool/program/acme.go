@@ -23,7 +23,8 @@ import (
 // validity of certificates, seconds.
 const validity = 90 * 24 * 3600
 
-// acme is Let's Encrypt's own test server. It checks names by TLS-ALPN-01 at a port of this machine, to which every name leads.
+// acme is Let's Encrypt's own test server. It checks names by TLS-ALPN-01 at a port of this machine, to which every
+// name leads.
 // usage: acme PORT
 // The command "orders" counts the certificates that were asked for.
 func acme(args []string, in io.Reader, out io.Writer) error {

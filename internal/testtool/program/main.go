@@ -1,11 +1,11 @@
-// Command gantry-testtool is what tests and the demo need of other people's software: an S3 server, an ACME server, a reader of
-// QR codes, Grafana's schemas, and SQLite. It is a program of a module of its own, so that programs that import the SDK do not
-// get these modules. Package testtool builds it and starts it.
+// Command gantry-testtool is what tests and the demo need of other people's software: an S3 server, an ACME server, a
+// reader of QR codes, Grafana's schemas, and SQLite. It is a program of a module of its own, so that programs that
+// import the SDK do not get these modules. Package testtool builds it and starts it.
 //
 // usage: gantry-testtool s3 | acme PORT | qr | dashboard | sqlite
 //
-// The servers say on their first line, in JSON, where they are, take commands from standard input, a line each, and end with it.
-// The others read standard input to its end and print their answer.
+// The servers say on their first line, in JSON, where they are, take commands from standard input, a line each, and
+// end with it. The others read standard input to its end and print their answer.
 package main
 
 import (

@@ -29,8 +29,8 @@ func qr(_ []string, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// checkDashboard prints what Grafana's own types, which are generated from its schemas, do not know in a dashboard, and nothing for one
-// that they read, down to the options of panels and the queries of Prometheus.
+// checkDashboard prints what Grafana's own types, which are generated from its schemas, do not know in a dashboard,
+// and nothing for one that they read, down to the options of panels and the queries of Prometheus.
 func checkDashboard(_ []string, in io.Reader, out io.Writer) error {
 	raw, err := io.ReadAll(in)
 	if err != nil {

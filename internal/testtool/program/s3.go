@@ -32,6 +32,15 @@ func (a *aging) PutObject(ctx context.Context, bucket, key string, meta map[stri
 	return a.Backend.PutObject(ctx, bucket, key, meta, input, size)
 }
 
+// ListBucket knows that an empty delimiter is none.
+func (a *aging) ListBucket(ctx context.Context, name string, prefix *gofakes3.Prefix, page gofakes3.ListBucketPage) (*gofakes3.ObjectList, error) {
+	if prefix != nil && prefix.Delimiter == "" {
+		plain := *prefix
+		plain.HasDelimiter, prefix = false, &plain
+	}
+	return a.Backend.ListBucket(ctx, name, prefix, page)
+}
+
 // s3 is an S3 server in memory, on loopback: gofakes3, with the checks of signatures that rclone added.
 // usage: s3 BUCKET ACCESS-KEY SECRET-KEY
 // The command "advance 1h" sets its clock ahead.

@@ -22,7 +22,8 @@ type work struct {
 	For time.Duration
 }
 
-// query asks for numbers. Where Then is set, the first query finds one value, which becomes the argument of Then at Slot.
+// query asks for numbers. Where Then is set, the first query finds one value, which becomes the argument of Then at
+// Slot.
 type query struct {
 	SQL  string
 	Args []any

@@ -26,7 +26,7 @@ func TestServer(t *testing.T) {
 	require.NoError(t, s.Put(t.Context(), "a/b", []byte("content")))
 	require.Zero(t, seen.Load(), "the test's own requests are not among them")
 	put := func(secret, name string) error {
-		c, err := minio.New(strings.TrimPrefix(s.URL, "http://"), &minio.Options{Creds: credentials.NewStaticV4(AccessKey, secret, ""), Region: "us-east-1"})
+		c, err := minio.New(strings.TrimPrefix(s.URL, "http://"), &minio.Options{Creds: credentials.NewStaticV4(AccessKey, secret, ""), Region: "us-east-1", MaxRetries: 1})
 		require.NoError(t, err)
 		_, err = c.PutObject(t.Context(), Bucket, name, strings.NewReader("other"), 5, minio.PutObjectOptions{})
 		return err

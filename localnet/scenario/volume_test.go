@@ -167,7 +167,7 @@ func TestAVolumeIsKeptAndRestored(t *testing.T) {
 	prune := []string{"prune", "s3://" + s3test.Bucket + "/team/training", "--backup-endpoint", bucket.URL, "--keep", "1", "--json"}
 	var pruned struct{ Kept, SnapshotsRemoved int }
 	for _, aged := range []time.Duration{0, 72 * time.Hour} {
-		bucket.Advance(t, aged)
+		bucket.Advance(aged)
 		require.NoError(t, json.Unmarshal([]byte(ok(t, n, customer, prune...).Stdout), &pruned))
 		t.Logf("%v later: %+v", aged, pruned)
 		require.Equal(t, 2, pruned.Kept+pruned.SnapshotsRemoved)

@@ -11,6 +11,7 @@ import (
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -53,7 +54,7 @@ func gossipFlood(ctx context.Context, a *attacker, to target, t *tally) {
 
 func (g *gossiper) packet(h host.Host) ([]byte, error) {
 	topic := g.topics[rand.IntN(len(g.topics))]
-	var rpc pb.RPC
+	rpc := &pb.RPC{}
 	switch rand.IntN(6) {
 	case 0:
 		yes := true
@@ -87,7 +88,7 @@ func (g *gossiper) packet(h host.Host) ([]byte, error) {
 		}
 		rpc.Publish = []*pb.Message{m}
 	}
-	raw, err := rpc.Marshal()
+	raw, err := proto.Marshal(rpc)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (g *gossiper) packet(h host.Host) ([]byte, error) {
 func (g *gossiper) message(h host.Host, topic string, data []byte) (*pb.Message, error) {
 	g.number++
 	m := &pb.Message{From: []byte(h.ID()), Data: data, Seqno: binary.BigEndian.AppendUint64(nil, g.number), Topic: &topic}
-	raw, err := m.Marshal()
+	raw, err := proto.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +118,8 @@ func (g *gossiper) publish(ctx context.Context, h host.Host, to target, t *tally
 	if err != nil {
 		return err
 	}
-	rpc := pb.RPC{Publish: []*pb.Message{m}}
-	raw, err := rpc.Marshal()
+	rpc := &pb.RPC{Publish: []*pb.Message{m}}
+	raw, err := proto.Marshal(rpc)
 	if err != nil {
 		return err
 	}

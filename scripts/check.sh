@@ -26,10 +26,20 @@ changed_in() { # PATTERN...: whether a changed path matches one of the patterns
   return 1
 }
 
-# Go packages of changed files; a change of test data or of an embedded file counts for the folder's package.
+# module_of FILE: the folder of its Go module.
+module_of() {
+  local dir
+  dir=$(dirname "$1")
+  while [ "$dir" != . ] && [ ! -f "$dir/go.mod" ]; do dir=$(dirname "$dir"); done
+  printf '%s\n' "$dir"
+}
+
+# Go packages of changed files; a change of test data or of an embedded file counts for the folder's package. Those of
+# other modules are left out.
 packages_of_changes() {
   local file dir
   for file in "${changed[@]}"; do
+    [ "$(module_of "$file")" = . ] || continue
     dir=$(dirname "$file")
     while [ "$dir" != . ] && ! compgen -G "$dir/*.go" >/dev/null; do dir=$(dirname "$dir"); done
     [ "$dir" = . ] || printf './%s\n' "$dir"
@@ -62,6 +72,12 @@ check_go() {
       short_tests "${dependents[@]}"
     fi
   fi
+  if changed_in 'internal/testtool/program/*'; then
+    step "gantry-testtool"
+    in_dir internal/testtool/program go vet ./...
+    in_dir internal/testtool/program staticcheck ./...
+    go test ./internal/testtool
+  fi
   step "layers, links and paths on pages"
   go test ./internal/layering ./internal/pages
 }
@@ -75,8 +91,8 @@ importers() { # PACKAGE...: the import paths of other packages that import one o
     { if ($1 in own) next; for (i = 2; i <= NF; i++) if ($i in own) { print $1; break } }'
 }
 
-# short_tests PACKAGE...: fails when a test fails, and says so when time ran out. timeout makes a process group of its own, so that
-# no test binary outlives it; an interrupt is passed on.
+# short_tests PACKAGE...: fails when a test fails, and says so when time ran out. timeout makes a process group of its
+# own, so that no test binary outlives it; an interrupt is passed on.
 short_tests() {
   local status=0 seconds=${CHECK_SECONDS:-120} log=build/logs/check.log
   RAPID_SEED=${RAPID_SEED:-20261121} timeout "$seconds" go test -short "$@" >"$log" 2>&1 &

@@ -155,8 +155,8 @@ func (v *visitor) RoundTrip(r *http.Request) (*http.Response, error) {
 // realm is where a registry sends its visitors for a token.
 var realm = regexp.MustCompile(`(?i)\brealm="([^"]*)"`)
 
-// sends says why the node does not go where an answer sends it, as long as that is an address; the Dialer judges those of names. The
-// client of registries refuses some such addresses too, with an error that says nothing to a customer.
+// sends says why the node does not go to the address that an answer names; the Dialer judges the addresses of names.
+// The client of registries refuses some such addresses too, with an error that does not help a customer.
 func sends(answer *http.Response, local bool) error {
 	to := []string{answer.Header.Get("Location")}
 	for _, challenge := range answer.Header.Values("WWW-Authenticate") {

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -24,14 +23,13 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/gagliardetto/solana-go/programs/token"
-	"github.com/makiuchi-d/gozxing"
-	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
 	"github.com/gantry-market/gantry/internal/testkit/browser"
 	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
+	"github.com/gantry-market/gantry/internal/testtool"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -297,13 +295,9 @@ func (v *served) inBrowser() {
 		f, err := os.Open(picture)
 		require.NoError(t, err)
 		defer f.Close()
-		img, err := png.Decode(f)
+		read, err := testtool.Run(t.Context(), f, "qr")
 		require.NoError(t, err)
-		bits, err := gozxing.NewBinaryBitmapFromImage(img)
-		require.NoError(t, err)
-		read, err := qrcode.NewQRCodeReader().Decode(bits, nil)
-		require.NoError(t, err)
-		require.Equal(t, strings.TrimSpace(link), read.GetText())
+		require.Equal(t, strings.TrimSpace(link), string(read))
 	})
 }
 

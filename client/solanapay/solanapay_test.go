@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,13 +13,12 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/makiuchi-d/gozxing"
-	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/wallet"
+	"github.com/gantry-market/gantry/internal/testtool"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -50,13 +48,9 @@ func TestQR(t *testing.T) {
 	require.NoError(t, err)
 	raw, err := q.PNG(4)
 	require.NoError(t, err)
-	img, err := png.Decode(bytes.NewReader(raw))
+	read, err := testtool.Run(t.Context(), bytes.NewReader(raw), "qr")
 	require.NoError(t, err)
-	bits, err := gozxing.NewBinaryBitmapFromImage(img)
-	require.NoError(t, err)
-	read, err := qrcode.NewQRCodeReader().Decode(bits, nil)
-	require.NoError(t, err)
-	require.Equal(t, link, read.GetText())
+	require.Equal(t, link, string(read))
 
 	// The path and the characters draw the same modules.
 	grid := make([][]bool, q.Size)

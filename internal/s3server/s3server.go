@@ -1,5 +1,5 @@
-// Package s3server is an S3 server in memory, on loopback, for demonstrations and tests: gofakes3, with the checks of
-// signatures that rclone added.
+// Package s3server is an S3 server in memory, on loopback, for demonstrations and tests. It is a process of its own,
+// see package testtool.
 package s3server
 
 import (
@@ -10,11 +10,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync/atomic"
+	"net/http/httputil"
+	"net/url"
 	"time"
 
-	"github.com/rclone/gofakes3"
-	"github.com/rclone/gofakes3/s3mem"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/gantry-market/gantry/internal/testtool"
 )
 
 // Credentials of the server.
@@ -27,86 +30,90 @@ const (
 // Server is one that runs.
 type Server struct {
 	URL     string
-	http    *http.Server
+	process *testtool.Server
+	client  *minio.Client
+	front   *http.Server // nil without around
 	served  chan error
-	backend gofakes3.Backend
-	clock   *clock
 }
 
-// clock is the machine's, and some time ahead.
-type clock struct{ ahead atomic.Int64 }
-
-func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
-
-func (c *clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
-
-// aging is a backend whose objects are as old by its clock. The server itself takes the machine's, for signatures.
-type aging struct {
-	gofakes3.Backend
-	clock *clock
-}
-
-func (a *aging) PutObject(ctx context.Context, bucket, key string, meta map[string]string, input io.Reader, size int64) (gofakes3.PutObjectResult, error) {
-	meta["Last-Modified"] = a.clock.Now().UTC().Format(http.TimeFormat)
-	return a.Backend.PutObject(ctx, bucket, key, meta, input, size)
-}
-
-// Start starts a server with an empty bucket. around sees every request first; nil leaves it out.
+// Start starts a server with an empty bucket. around sees every request of others first; nil leaves it out.
 func Start(ctx context.Context, around func(http.Handler) http.Handler) (*Server, error) {
-	now := &clock{}
-	backend := &aging{s3mem.New(s3mem.WithTimeSource(now)), now}
-	if err := backend.CreateBucket(ctx, Bucket); err != nil {
-		return nil, fmt.Errorf("bucket: %w", err)
-	}
-	handler := gofakes3.New(backend, gofakes3.WithV4Auth(map[string]string{AccessKey: SecretKey})).Server()
-	if around != nil {
-		handler = around(handler)
-	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	var where struct{ URL string }
+	process, err := testtool.Start(ctx, &where, "s3", Bucket, AccessKey, SecretKey)
 	if err != nil {
 		return nil, fmt.Errorf("S3 server: %w", err)
 	}
-	s := &Server{URL: "http://" + l.Addr().String(), backend: backend, clock: now, served: make(chan error, 1)}
-	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	go func() { s.served <- s.http.Serve(l) }()
+	s := &Server{URL: where.URL, process: process}
+	if err := s.reach(ctx, where.URL, around); err != nil {
+		return nil, errors.Join(fmt.Errorf("S3 server: %w", err), process.Close())
+	}
 	return s, nil
+}
+
+// reach makes a client of the server's, and puts around before it.
+func (s *Server) reach(ctx context.Context, at string, around func(http.Handler) http.Handler) error {
+	u, err := url.Parse(at)
+	if err != nil {
+		return err
+	}
+	s.client, err = minio.New(u.Host, &minio.Options{Creds: credentials.NewStaticV4(AccessKey, SecretKey, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath})
+	if err != nil || around == nil {
+		return err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	next := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(u)
+		r.Out.Host = r.In.Host // which is signed
+	}}
+	s.URL, s.served = "http://"+l.Addr().String(), make(chan error, 1)
+	s.front = &http.Server{Handler: around(next), ReadHeaderTimeout: time.Minute}
+	go func() { s.served <- s.front.Serve(l) }()
+	return nil
 }
 
 // Close ends the server and its connections.
 func (s *Server) Close() error {
-	err := s.http.Close()
-	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
+	var err error
+	if s.front != nil {
+		err = s.front.Close()
+		if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
 	}
-	return err
+	return errors.Join(err, s.process.Close())
 }
 
 // Advance sets the server's clock ahead: what it has is older from then on.
-func (s *Server) Advance(by time.Duration) { s.clock.ahead.Add(int64(by)) }
+func (s *Server) Advance(by time.Duration) error {
+	_, err := s.process.Ask("advance " + by.String())
+	return err
+}
 
 // Objects are the names and contents of what the bucket has.
 func (s *Server) Objects(ctx context.Context) (map[string][]byte, error) {
-	list, err := s.backend.ListBucket(ctx, Bucket, nil, gofakes3.ListBucketPage{})
-	if err != nil {
-		return nil, err
-	}
 	out := map[string][]byte{}
-	for _, c := range list.Contents {
-		o, err := s.backend.GetObject(ctx, Bucket, c.Key, nil)
+	for found := range s.client.ListObjects(ctx, Bucket, minio.ListObjectsOptions{Recursive: true}) {
+		if found.Err != nil {
+			return nil, found.Err
+		}
+		o, err := s.client.GetObject(ctx, Bucket, found.Key, minio.GetObjectOptions{})
 		if err != nil {
 			return nil, err
 		}
-		raw, err := io.ReadAll(o.Contents)
-		if err = errors.Join(err, o.Contents.Close()); err != nil {
+		raw, err := io.ReadAll(o)
+		if err = errors.Join(err, o.Close()); err != nil {
 			return nil, err
 		}
-		out[c.Key] = raw
+		out[found.Key] = raw
 	}
 	return out, nil
 }
 
 // Put replaces an object.
 func (s *Server) Put(ctx context.Context, name string, content []byte) error {
-	_, err := s.backend.PutObject(ctx, Bucket, name, map[string]string{}, bytes.NewReader(content), int64(len(content)))
+	_, err := s.client.PutObject(ctx, Bucket, name, bytes.NewReader(content), int64(len(content)), minio.PutObjectOptions{})
 	return err
 }

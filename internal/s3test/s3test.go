@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +22,10 @@ const (
 )
 
 // Server is one that runs until its test ends.
-type Server struct{ *s3server.Server }
+type Server struct {
+	*s3server.Server
+	t testing.TB
+}
 
 // Start starts a server with an empty bucket. around sees every request first; nil leaves it out.
 func Start(t testing.TB, around func(http.Handler) http.Handler) *Server {
@@ -29,7 +33,7 @@ func Start(t testing.TB, around func(http.Handler) http.Handler) *Server {
 	s, err := s3server.Start(t.Context(), around)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return &Server{s}
+	return &Server{s, t}
 }
 
 // Backup is one in this bucket.
@@ -49,6 +53,14 @@ func (s *Server) Objects(t testing.TB) map[string][]byte {
 func (s *Server) Put(t testing.TB, name string, content []byte) {
 	t.Helper()
 	require.NoError(t, s.Server.Put(t.Context(), name, content))
+}
+
+// Advance sets the server's clock ahead: what it has is older from then on.
+func (s *Server) Advance(by time.Duration) {
+	s.t.Helper()
+	if err := s.Server.Advance(by); err != nil {
+		s.t.Error(err) // it may be called while a request is served
+	}
 }
 
 // Stalled is a server that answers nothing.

@@ -4,21 +4,37 @@ package match_test
 
 import (
 	"bytes"
-	"database/sql"
+	"encoding/gob"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite" // a database to compare with
 
+	"github.com/gantry-market/gantry/internal/testtool"
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// table is the market in SQLite, in memory, with the indexes that these queries want. Scores and reputations are worked
-// out once, so that it need not follow the time, and ties are left open: both in its favour.
-type table struct {
-	ofModel, ofAny, site *sql.Stmt
-	atSite               *sql.Stmt
+// sqliteWork is a database to make, and the questions to ask it: the type work of gantry-testtool.
+type sqliteWork struct {
+	Schema, Insert, Indexes string
+	Rows                    [][]any
+	Queries                 []sqliteQuery
+	For                     time.Duration
+}
+
+type sqliteQuery struct {
+	SQL  string
+	Args []any
+	Then string
+	Slot int
+	More []any
+}
+
+// sqliteDone has the answers and the processor time of each.
+type sqliteDone struct {
+	Answers [][]uint64
+	Took    []time.Duration
 }
 
 const schema = `
@@ -37,19 +53,23 @@ ANALYZE;
 const filter = `price <= ? AND free >= ? AND inter >= ? AND tier >= ? AND uptime >= ? AND rep >= ? AND vram >= ? AND sim <= ?
   AND region >= ? AND region < ?`
 
-// sqlite fills the table with the nodes that could be awarded at all.
-func (w *drawnMarket) sqlite(b *testing.B) *table {
+const (
+	ofModel = `SELECT score FROM nodes WHERE model = ? AND ` + filter + ` ORDER BY score, rep DESC LIMIT ?`
+	ofAny   = `SELECT score FROM nodes WHERE tflops >= ? AND ` + filter + ` ORDER BY score, rep DESC LIMIT ?`
+	ofSite  = `SELECT site FROM (SELECT site, score, ROW_NUMBER() OVER (PARTITION BY site ORDER BY score, rep DESC) AS n FROM nodes
+			WHERE (model = ?1 OR ?1 = 0) AND tflops >= ?2 AND price <= ?3 AND free >= ?4 AND inter >= ?5 AND tier >= ?6 AND uptime >= ?7
+			AND rep >= ?8 AND vram >= ?9 AND sim <= ?10 AND region >= ?11 AND region < ?12 AND site <> x'')
+			WHERE n <= ?13 GROUP BY site HAVING COUNT(*) = ?13 ORDER BY SUM(score), site LIMIT 1`
+	atSite = `SELECT score FROM nodes WHERE (model = ? OR ? = 0) AND tflops >= ? AND site = ? AND ` + filter + ` ORDER BY score, rep DESC LIMIT ?`
+)
+
+// sqlite asks SQLite, in a process of its own, which nodes are best for orders, each at least once and for so long. It
+// has the market in memory, with the indexes that these queries want, and only the nodes that could be awarded at all.
+// Scores and reputations are worked out once, so that it need not follow the time, and ties are left open: both in its
+// favour.
+func (w *drawnMarket) sqlite(b *testing.B, orders []match.Query, long time.Duration) sqliteDone {
 	b.Helper()
-	db, err := sql.Open("sqlite", ":memory:")
-	require.NoError(b, err)
-	db.SetMaxOpenConns(1)
-	b.Cleanup(func() { _ = db.Close() })
-	_, err = db.Exec(schema)
-	require.NoError(b, err)
-	tx, err := db.Begin()
-	require.NoError(b, err)
-	insert, err := tx.Prepare(`INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`)
-	require.NoError(b, err)
+	work := sqliteWork{Schema: schema, Insert: `INSERT INTO nodes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, Indexes: indexes, For: long}
 	for _, n := range w.nodeList {
 		m := w.models[n.Spec.Model]
 		if n.State() != market.NodeActive || !n.Covered() || n.Tier < m.MinTier {
@@ -57,62 +77,43 @@ func (w *drawnMarket) sqlite(b *testing.B) *table {
 		}
 		score, err := n.Score(start)
 		require.NoError(b, err)
-		_, err = insert.Exec(n.Address[:], n.Spec.Model, m.TflopsX10, int64(n.Price), int64(score), n.Reputation(start), n.FreeGPUs(), n.Spec.VramMib,
-			n.Spec.Interconnect, n.Tier, n.Spec.Simulated, n.Region(), bytes.TrimRight(n.Spec.Site[:], "\x00"), n.UptimeBps)
-		require.NoError(b, err)
+		work.Rows = append(work.Rows, []any{
+			n.Address[:], int64(n.Spec.Model), int64(m.TflopsX10), int64(n.Price), int64(score), int64(n.Reputation(start)), int64(n.FreeGPUs()), int64(n.Spec.VramMib),
+			int64(n.Spec.Interconnect), int64(n.Tier), int64(n.Spec.Simulated), n.Region(), bytes.TrimRight(n.Spec.Site[:], "\x00"), int64(n.UptimeBps),
+		})
 	}
-	require.NoError(b, tx.Commit())
-	_, err = db.Exec(indexes)
+	for _, q := range orders {
+		work.Queries = append(work.Queries, sqliteQueryOf(q))
+	}
+	var in bytes.Buffer
+	require.NoError(b, gob.NewEncoder(&in).Encode(work))
+	out, err := testtool.Run(b.Context(), &in, "sqlite")
 	require.NoError(b, err)
-	prepare := func(q string) *sql.Stmt {
-		s, err := db.Prepare(q)
-		require.NoError(b, err)
-		return s
-	}
-	return &table{
-		ofModel: prepare(`SELECT score FROM nodes WHERE model = ? AND ` + filter + ` ORDER BY score, rep DESC LIMIT ?`),
-		ofAny:   prepare(`SELECT score FROM nodes WHERE tflops >= ? AND ` + filter + ` ORDER BY score, rep DESC LIMIT ?`),
-		site: prepare(`SELECT site FROM (SELECT site, score, ROW_NUMBER() OVER (PARTITION BY site ORDER BY score, rep DESC) AS n FROM nodes
-			WHERE (model = ?1 OR ?1 = 0) AND tflops >= ?2 AND price <= ?3 AND free >= ?4 AND inter >= ?5 AND tier >= ?6 AND uptime >= ?7
-			AND rep >= ?8 AND vram >= ?9 AND sim <= ?10 AND region >= ?11 AND region < ?12 AND site <> x'')
-			WHERE n <= ?13 GROUP BY site HAVING COUNT(*) = ?13 ORDER BY SUM(score), site LIMIT 1`),
-		atSite: prepare(`SELECT score FROM nodes WHERE (model = ? OR ? = 0) AND tflops >= ? AND site = ? AND ` + filter + ` ORDER BY score, rep DESC LIMIT ?`),
-	}
+	var done sqliteDone
+	require.NoError(b, gob.NewDecoder(bytes.NewReader(out)).Decode(&done))
+	require.Len(b, done.Answers, len(orders))
+	return done
 }
 
-func (t *table) best(b *testing.B, q match.Query) []uint64 {
+func sqliteQueryOf(q match.Query) sqliteQuery {
 	r := q.Requirement
 	from := market.Text(r.Region[:])
 	args := []any{
-		int64(q.MaxPrice), q.GPUs, r.MinInterconnect, r.MinTier, r.MinUptimeBps, r.MinReputationBps, r.MinVramMib, r.AllowSimulated, from, from + "\xff",
+		int64(q.MaxPrice), int64(q.GPUs), int64(r.MinInterconnect), int64(r.MinTier), int64(r.MinUptimeBps), int64(r.MinReputationBps), int64(r.MinVramMib), int64(r.AllowSimulated),
+		from, from + "\xff",
 	}
 	if from == "" {
 		args[9] = "\xff"
 	}
+	model, tflops, nodes := int64(r.Model), int64(r.MinTflopsX10), int64(q.Nodes)
 	switch {
 	case r.SameSite != 0:
-		var site []byte
-		err := t.site.QueryRow(append(append([]any{r.Model, r.MinTflopsX10}, args...), q.Nodes)...).Scan(&site)
-		if err != nil {
-			require.ErrorIs(b, err, sql.ErrNoRows)
-			return nil
+		return sqliteQuery{
+			SQL: ofSite, Args: append(append([]any{model, tflops}, args...), nodes),
+			Then: atSite, Slot: 3, More: append(append([]any{model, model, tflops, []byte(nil)}, args...), nodes),
 		}
-		return read(b, t.atSite, append(append([]any{r.Model, r.Model, r.MinTflopsX10, site}, args...), q.Nodes))
 	case r.Model != 0:
-		return read(b, t.ofModel, append(append([]any{r.Model}, args...), q.Nodes))
+		return sqliteQuery{SQL: ofModel, Args: append(append([]any{model}, args...), nodes)}
 	}
-	return read(b, t.ofAny, append(append([]any{r.MinTflopsX10}, args...), q.Nodes))
-}
-
-func read(b *testing.B, s *sql.Stmt, args []any) (out []uint64) {
-	rows, err := s.Query(args...)
-	require.NoError(b, err)
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var n int64
-		require.NoError(b, rows.Scan(&n))
-		out = append(out, uint64(n))
-	}
-	require.NoError(b, rows.Err())
-	return out
+	return sqliteQuery{SQL: ofAny, Args: append(append([]any{tflops}, args...), nodes)}
 }

@@ -54,7 +54,7 @@ func gossipFlood(ctx context.Context, a *attacker, to target, t *tally) {
 
 func (g *gossiper) packet(h host.Host) ([]byte, error) {
 	topic := g.topics[rand.IntN(len(g.topics))]
-	var rpc pb.RPC
+	rpc := &pb.RPC{}
 	switch rand.IntN(6) {
 	case 0:
 		yes := true
@@ -88,7 +88,7 @@ func (g *gossiper) packet(h host.Host) ([]byte, error) {
 		}
 		rpc.Publish = []*pb.Message{m}
 	}
-	raw, err := proto.Marshal(&rpc)
+	raw, err := proto.Marshal(rpc)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func (g *gossiper) publish(ctx context.Context, h host.Host, to target, t *tally
 	if err != nil {
 		return err
 	}
-	rpc := pb.RPC{Publish: []*pb.Message{m}}
-	raw, err := proto.Marshal(&rpc)
+	rpc := &pb.RPC{Publish: []*pb.Message{m}}
+	raw, err := proto.Marshal(rpc)
 	if err != nil {
 		return err
 	}

@@ -167,7 +167,8 @@ func (w *WS) call(ctx context.Context, sub *Subscription, method string, params 
 	}
 }
 
-// write sends a message. It does not take the caller's context: a message that is cut short ends the connection of all callers.
+// write sends a message. It does not use the caller's context: a message that is cut short ends the connection of all
+// callers.
 func (w *WS) write(v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -1,0 +1,193 @@
+// Package testtool starts what tests and the demo need of other people's software. That software is in a program of a
+// module of its own, in the folder program, so that it is not among the dependencies of those who import the SDK.
+package testtool
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Variable names the program, where it is neither beside the running one nor can be built.
+const Variable = "GANTRY_TESTTOOL"
+
+const (
+	name = "gantry-testtool"
+	// endWait is how long a server may take to end.
+	endWait = 10 * time.Second
+)
+
+// ErrNotFound: the program is not there.
+var ErrNotFound = errors.New("gantry-testtool is not installed")
+
+// Path is where the program is: as the environment variable says, or beside the running program, or where this builds
+// it if the working directory is in a checkout. Errors: ErrNotFound, the compiler's.
+func Path(ctx context.Context) (string, error) {
+	if given := os.Getenv(Variable); given != "" {
+		path, err := exec.LookPath(given)
+		if err != nil {
+			return "", fmt.Errorf("%w: %s names it: %w", ErrNotFound, Variable, err)
+		}
+		return filepath.Abs(path)
+	}
+	if self, err := os.Executable(); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil {
+			return path, nil
+		}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	for source := filepath.Join("internal", "testtool", "program"); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, source, "go.mod")); err == nil {
+			return build(ctx, filepath.Join(dir, source), filepath.Join(dir, "build", "bin"))
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%w: run `make build`, or name it in %s", ErrNotFound, Variable)
+		}
+	}
+}
+
+// build compiles the program into a folder, unless it is there and up to date. One process at a time does so: the
+// compiler may write its result in place.
+func build(ctx context.Context, source, into string) (string, error) {
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(into, "."+name+".lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
+	}
+	defer func() { _ = lock.Close() }() // which gives it back
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		return "", fmt.Errorf("build %s: wait for others that build it: %w", name, err)
+	}
+	path := filepath.Join(into, name)
+	if upToDate(path, source) {
+		return path, nil
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", source, "-buildvcs=false", "-o", path, ".")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w: %s", name, err, out)
+	}
+	return path, nil
+}
+
+// upToDate reports whether a program is newer than all files of its source. The compiler would know better, and take
+// seconds for that in every test.
+func upToDate(path, source string) bool {
+	made, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	files, err := os.ReadDir(source)
+	if err != nil {
+		return false
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err != nil || info.ModTime().After(made.ModTime()) {
+			return false
+		}
+	}
+	return true
+}
+
+// Run has the program read something and returns what it prints.
+func Run(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
+	path, err := Path(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Stdin, cmd.Stderr = in, &said
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(said.Bytes()))
+	}
+	return out, nil
+}
+
+// Server is a server of the program's. It ends with this process.
+type Server struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	said bytes.Buffer // its errors
+
+	mu  sync.Mutex // of a command and its answer
+	out *bufio.Reader
+}
+
+// Start starts a server and reads into where, from JSON, where it is. The context is that of the start only.
+func Start(ctx context.Context, where any, args ...string) (*Server, error) {
+	path, err := Path(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cmd: exec.Command(path, args...)}
+	s.cmd.Stderr = &s.said
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of a terminal is for this process, which then ends it
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	s.out = bufio.NewReader(out)
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	undo := context.AfterFunc(ctx, func() { _ = s.cmd.Process.Kill() })
+	line, err := s.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, where)
+	}
+	if !undo() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s %s: %w", name, args[0], err), s.Close())
+	}
+	return s, nil
+}
+
+// Ask has the server do something and returns its answer.
+func (s *Server) Ask(command string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := io.WriteString(s.in, command+"\n"); err != nil {
+		return "", fmt.Errorf("%s: %s: %w", name, command, err)
+	}
+	line, err := s.out.ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("%s: %s: %w", name, command, err)
+	}
+	return strings.TrimSuffix(line, "\n"), nil
+}
+
+// Close ends the server.
+func (s *Server) Close() error {
+	err := s.in.Close()
+	late := time.AfterFunc(endWait, func() { _ = s.cmd.Process.Kill() })
+	defer late.Stop()
+	if ended := s.cmd.Wait(); ended != nil {
+		err = errors.Join(err, fmt.Errorf("%s: %w: %s", name, ended, bytes.TrimSpace(s.said.Bytes())))
+	}
+	return err
+}

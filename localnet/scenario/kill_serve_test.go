@@ -97,8 +97,13 @@ func (k *serveKills) request(what, token, path, key string, body any, i int) (an
 	k.arm(at)
 	status, answer, err := k.ask(http.MethodPost, path, token, key, body)
 	if kind == "calm" {
+		// A server answers 202 after a while, and is asked again: on a busy computer an award takes longer.
+		for deadline := began.Add(3 * time.Minute); err == nil && status == http.StatusAccepted && time.Now().Before(deadline); {
+			require.NoError(k.t, pause(k.t.Context(), 500*time.Millisecond))
+			status, answer, err = k.ask(http.MethodPost, path, token, key, body)
+		}
 		require.NoError(k.t, err)
-		require.Less(k.t, status, 300, "%s", answer)
+		require.Contains(k.t, []int{http.StatusCreated, http.StatusOK}, status, "%s", answer)
 		k.steps[what] = &calm{stores: k.watch.count() - stores, sends: k.relay.count() - sends, took: time.Since(began)}
 		return answer
 	}

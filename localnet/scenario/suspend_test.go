@@ -127,11 +127,11 @@ func TestAContainerGoesOnElsewhere(t *testing.T) {
 	orders := len(snapshotOf(t, n).Orders())
 	for want, more := range map[string][]string{
 		"continues with its own command": {"--", "who"},
-		"--network is another":         {"--network", "internet"},
-		"is at /data":                  {"--volume", "data:32MiB:/elsewhere"},
-		"--env is another":             {"-e", "A=b"},
-		"on one machine":               {"--nodes", "2"},
-		"more than --memory":           {"--memory", "1"},
+		"--network is another":           {"--network", "internet"},
+		"is at /data":                    {"--volume", "data:32MiB:/elsewhere"},
+		"--env is another":               {"-e", "A=b"},
+		"on one machine":                 {"--nodes", "2"},
+		"more than --memory":             {"--memory", "1"},
 	} {
 		refused, err := n.Gantry(t.Context(), customer, append(back, more...)...)
 		require.NoError(t, err)

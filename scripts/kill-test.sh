@@ -9,8 +9,8 @@ source "$(dirname "$0")/common.sh"
 cd "$root"
 [ $# -ge 2 ] || die "which part, and how many kills? usage: kill-test.sh processes|containers|serve KILLS [FILE]"
 case $1 in
-processes) test=TestA10KilledProcessesLoseNothing count=GANTRY_KILLS ;;
-containers) test=TestA10KilledContainersLoseNothing count=GANTRY_CONTAINER_KILLS ;;
+processes) test=TestKilledProcessesLoseNothing count=GANTRY_KILLS ;;
+containers) test=TestKilledContainersLoseNothing count=GANTRY_CONTAINER_KILLS ;;
 serve) test='TestAKilledServerBuysOnce|TestATeamSharesAServer' count=GANTRY_SERVE_KILLS ;;
 *) die "no part is called $1: want processes, containers or serve" ;;
 esac

@@ -14,7 +14,7 @@ import (
 )
 
 // An agent whose endpoints are of two clusters does not start: it would show one market's leases to the other.
-func TestA08AnAgentBetweenTwoClustersDoesNotStart(t *testing.T) {
+func TestAnAgentBetweenTwoClustersDoesNotStart(t *testing.T) {
 	dir := t.TempDir()
 	key := filepath.Join(dir, "node.json")
 	require.NoError(t, chain.SaveKeypair(key, solana.NewWallet().PrivateKey))

@@ -13,7 +13,7 @@ import (
 )
 
 // A GPU is reported dead once, and only when the driver has called the same one lost all the time.
-func TestR10ALostGPUIsReportedAfterAConfirmation(t *testing.T) {
+func TestALostGPUIsReportedAfterAConfirmation(t *testing.T) {
 	var lost []string
 	var fail, refused error
 	status := market.NodeActive

@@ -13,7 +13,7 @@ import (
 
 // An agent is dead when its job ends, and comes back later: the lease lasts until then, and the customer is asked to pay
 // for the job's time only.
-func TestA10AnAgentThatWasDeadClaimsTheTimeOfItsJob(t *testing.T) {
+func TestAnAgentThatWasDeadClaimsTheTimeOfItsJob(t *testing.T) {
 	t.Parallel()
 	w := newTestbed(t)
 	a := w.newAgent(0)

@@ -15,7 +15,7 @@ import (
 
 // An agent reads its own accounts: what thousands of accounts and the transactions of other people make of the market
 // costs it neither calls nor bytes.
-func TestA06OtherPeoplesAccountsCostAnAgentNothing(t *testing.T) {
+func TestOtherPeoplesAccountsCostAnAgentNothing(t *testing.T) {
 	t.Parallel()
 	w := newTestbed(t)
 	a := w.newAgent(0)

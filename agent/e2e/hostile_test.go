@@ -17,7 +17,7 @@ import (
 )
 
 // A customer who asks for output and does not read it leaves no line in the agent's log, however often.
-func TestA12CustomersWhoDoNotReadFillNoLog(t *testing.T) {
+func TestCustomersWhoDoNotReadFillNoLog(t *testing.T) {
 	t.Parallel()
 	w := newTestbed(t)
 	a := w.newAgent(0)
@@ -37,7 +37,7 @@ func TestA12CustomersWhoDoNotReadFillNoLog(t *testing.T) {
 }
 
 // A keeper that was never active has named an address that is not its own: no machine dials it.
-func TestA13AddressesOfWaitingKeepersAreNotDialled(t *testing.T) {
+func TestAddressesOfWaitingKeepersAreNotDialled(t *testing.T) {
 	t.Parallel()
 	w := newTestbed(t)
 	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})

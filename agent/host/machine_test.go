@@ -75,7 +75,7 @@ func TestModelErrors(t *testing.T) {
 }
 
 // A GPU in MIG mode, or an instance of one, is refused before it is registered, and keepers are told of it afterwards.
-func TestB04SplitGPUsAreNone(t *testing.T) {
+func TestSplitGPUsAreNone(t *testing.T) {
 	m := newMachine(t, Source{Simulated: true, Model: SimulatedH100, Count: 2})
 	_, err := m.Model(models())
 	require.NoError(t, err)

@@ -186,7 +186,7 @@ func TestNewNeedsEveryDependency(t *testing.T) {
 
 // An image may take as long to fetch as the lease may take to start, not as long as any other action; and fetching ends
 // with the lease.
-func TestI01FetchingAnImageIsBoundByTheStartDeadlineAlone(t *testing.T) {
+func TestFetchingAnImageIsBoundByTheStartDeadlineAlone(t *testing.T) {
 	m, chain, rt, _ := newTestManager(t)
 	job := messages.JobSpec{Version: messages.Version, Image: "registry.example/pytorch@sha256:" + strings.Repeat("0", 64)}
 	chain.deadline = 10 * time.Minute

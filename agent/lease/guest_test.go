@@ -96,7 +96,7 @@ func ends(t *testing.T, ended chan error) {
 	}
 }
 
-func TestR20AGatewayReachesWhatItsCustomerHasGranted(t *testing.T) {
+func TestAGatewayReachesWhatItsCustomerHasGranted(t *testing.T) {
 	g := newGranting(t)
 	signed := g.sign(g.grant(), g.key)
 	require.False(t, g.m.Welcome(testGateway))
@@ -126,7 +126,7 @@ func TestR20AGatewayReachesWhatItsCustomerHasGranted(t *testing.T) {
 	g.refused(testGateway, g.sign(newer, g.key), false, "another customer")
 }
 
-func TestR20AGrantOpensNothingElse(t *testing.T) {
+func TestAGrantOpensNothingElse(t *testing.T) {
 	g := newGranting(t)
 	good := g.sign(g.grant(), g.key)
 	altered := func(change func(*records.Grant)) messages.SignedGrant {

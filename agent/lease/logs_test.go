@@ -13,7 +13,7 @@ import (
 )
 
 // Customers put secrets into commands and environments: whoever reads the agent's log sees neither.
-func TestA11CommandsAndSecretsAreNotLogged(t *testing.T) {
+func TestCommandsAndSecretsAreNotLogged(t *testing.T) {
 	var log syncbuf.Buffer
 	m, chain, rt, _ := newTestManager(t)
 	m.log = zerolog.New(&log)

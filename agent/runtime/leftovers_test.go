@@ -20,7 +20,7 @@ var leavers = map[string]string{
 }
 
 // What a job starts ends with it, also when it has left the session, and also when the job has killed its supervisor.
-func TestA11AJobLeavesNothingBehind(t *testing.T) {
+func TestAJobLeavesNothingBehind(t *testing.T) {
 	for name, leave := range leavers {
 		id := fmt.Sprintf("%s-%d", strings.ReplaceAll(name, " ", "-"), os.Getpid()) // another run's leftovers are not this one's
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ while ! grep -q left ../stdout.log; do sleep 0.05; done; kill -9 $PPID; sleep 30
 
 // A job has no more processes than its limit. To an ordinary user the kernel refuses more; root it does not limit, and
 // there the watch ends the job. The bomb has a bound of its own, for a runtime without limits.
-func TestA11AForkBombIsBounded(t *testing.T) {
+func TestAForkBombIsBounded(t *testing.T) {
 	t.Parallel()
 	p, id := newRuntime(t), fmt.Sprintf("bomb-%d", os.Getpid())
 	s := shell(id, `i=0; while [ $i -lt 200 ]; do sleep 305 & i=$((i+1)); done; echo all started; sleep 306`)
@@ -66,7 +66,7 @@ func TestA11AForkBombIsBounded(t *testing.T) {
 }
 
 // The same as a user that the kernel limits, where the tests run as root.
-func TestA11AForkBombOfAUserIsBounded(t *testing.T) {
+func TestAForkBombOfAUserIsBounded(t *testing.T) {
 	if os.Getuid() != 0 {
 		return // the test above has done it
 	}
@@ -79,7 +79,7 @@ func TestA11AForkBombOfAUserIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join(dir, "runtime.test")
 	require.NoError(t, os.WriteFile(path, binary, 0o755))
-	cmd := exec.CommandContext(t.Context(), path, "-test.v", "-test.run=^TestA11AForkBombIsBounded$")
+	cmd := exec.CommandContext(t.Context(), path, "-test.v", "-test.run=^TestAForkBombIsBounded$")
 	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
@@ -88,7 +88,7 @@ func TestA11AForkBombOfAUserIsBounded(t *testing.T) {
 }
 
 // A job that names no limit has one.
-func TestA11ProcessesAreLimitedByDefault(t *testing.T) {
+func TestProcessesAreLimitedByDefault(t *testing.T) {
 	t.Parallel()
 	p := newRuntime(t)
 	st := runToEnd(t, p, shell("default", "exit 0"))

@@ -10,7 +10,7 @@ import (
 )
 
 // Who sends manifests that hold nothing makes a keeper read two of them.
-func TestB08BadManifestsAreReadTwiceAtMost(t *testing.T) {
+func TestBadManifestsAreReadTwiceAtMost(t *testing.T) {
 	var s seen
 	now := time.Unix(1_790_000_000, 0)
 	for i, junk := range []string{"<a/>", "<b/>"} {

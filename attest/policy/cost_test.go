@@ -90,7 +90,7 @@ func costly(t testing.TB) map[string]func() (*lab, *bundle.Bundle) {
 }
 
 // Of a bundle with more pieces than a machine can have none is verified.
-func TestB08BundlesOfCopiesAreNotVerified(t *testing.T) {
+func TestBundlesOfCopiesAreNotVerified(t *testing.T) {
 	for name, build := range costly(t) {
 		if !strings.HasPrefix(name, "copies") {
 			continue

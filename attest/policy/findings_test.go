@@ -20,7 +20,7 @@ import (
 
 // What a host changes after the guest has answered is not what the guest's report covers, though the node signs the
 // bundle anew: an inventory of better GPUs with the UUIDs of another machine, a report of another GPU, less than there was.
-func TestB03NothingIsSwappedAfterTheGuestHasAnswered(t *testing.T) {
+func TestNothingIsSwappedAfterTheGuestHasAnswered(t *testing.T) {
 	for name, swap := range map[string]func(*lab, *bundle.Bundle){
 		"inventory of a victim": func(l *lab, b *bundle.Bundle) {
 			l.inv.GPUs = slices.Clone(l.inv.GPUs)
@@ -81,7 +81,7 @@ func TestB03NothingIsSwappedAfterTheGuestHasAnswered(t *testing.T) {
 }
 
 // A confidential machine without a key of its own has not vouched for what answers from it.
-func TestB03TierThreeNeedsTheGuestsKey(t *testing.T) {
+func TestTierThreeNeedsTheGuestsKey(t *testing.T) {
 	for _, tee := range []attest.Kind{attest.KindSNP, attest.KindTDX} {
 		l := newLab(t)
 		b := l.bundle(tee)
@@ -103,7 +103,7 @@ func TestB03TierThreeNeedsTheGuestsKey(t *testing.T) {
 }
 
 // A policy that names firmware and leaves the kernel open, or believes processors with known holes, is none.
-func TestB06PoliciesThatLeaveHolesAreNone(t *testing.T) {
+func TestPoliciesThatLeaveHolesAreNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Policy)
 		says   string
@@ -135,7 +135,7 @@ func TestB06PoliciesThatLeaveHolesAreNone(t *testing.T) {
 }
 
 // What a genuine machine shows beside its image, and what the document can ask for.
-func TestB06WhatADocumentCanAskOfAMachine(t *testing.T) {
+func TestWhatADocumentCanAskOfAMachine(t *testing.T) {
 	hex48 := func(b byte) string { return strings.Repeat(hex.EncodeToString([]byte{b}), 48) }
 	for name, c := range map[string]struct {
 		snp  func(*spb.Report)
@@ -210,7 +210,7 @@ func (l *lab) replace(b *bundle.Bundle, e attest.Evidence) {
 }
 
 // Whoever vouches for it: an instance of a GPU is no GPU.
-func TestB04SplitGPUsHaveNoTier(t *testing.T) {
+func TestSplitGPUsHaveNoTier(t *testing.T) {
 	for name, split := range map[string]func(*inventory.GPU){
 		"mode":     func(g *inventory.GPU) { g.MIG = true },
 		"instance": func(g *inventory.GPU) { g.UUID = "MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f" },

@@ -370,7 +370,7 @@ func judgeMutant(all []original, seed uint64) (what string, genuine bool, err er
 
 // No bundle that was changed or put together of genuine pieces after a guest or a TPM has answered reaches tier 3 or 2. The
 // nightly run draws a million (GANTRY_BUNDLES).
-func TestB03MutatedBundlesAreNotAccepted(t *testing.T) {
+func TestMutatedBundlesAreNotAccepted(t *testing.T) {
 	count := uint64(3000)
 	if s := os.Getenv("GANTRY_BUNDLES"); s != "" {
 		var err error

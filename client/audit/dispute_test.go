@@ -346,7 +346,7 @@ func TestAFaultOfAGuarantee(t *testing.T) {
 
 // Under Alpenglow a block has the time of its end, and what runs in it reads the clock of the block before: a vote in time may
 // stand in a block that is later than the end of the votes.
-func TestD04AVoteInTheLastBlockIsInTime(t *testing.T) {
+func TestAVoteInTheLastBlockIsInTime(t *testing.T) {
 	for _, late := range []int64{1, 4} { // after one slot, and after slots that were skipped
 		s := newLeaseHistory(t)
 		d := newDispute(s.lease)

@@ -114,7 +114,7 @@ func asRead(t *testing.T, in solana.Instruction) Instruction {
 	return out
 }
 
-func TestR16TheDrawOfARedundantOrderIsRecomputed(t *testing.T) {
+func TestTheDrawOfARedundantOrderIsRecomputed(t *testing.T) {
 	h := newDrawnHistory(t)
 	step := h.step(t)
 	require.Empty(t, step.Problems)
@@ -173,7 +173,7 @@ func TestADrawWithoutTheOrdersAccount(t *testing.T) {
 
 // A run is read with its nodes and what they have shown; the nodes of earlier runs of the same job by the same customer are
 // known, those of other jobs and of later runs are not.
-func TestR16RunsOfTheSameJobAreKnown(t *testing.T) {
+func TestRunsOfTheSameJobAreKnown(t *testing.T) {
 	h := newDrawnHistory(t)
 	first := redundantTxs(t, 1, 1, 100, h.nodes[:3])
 	resolved := &bindings.OutputsResolved{Order: h.order, Output: [32]byte{5}, Accepted: 2, Of: 3}

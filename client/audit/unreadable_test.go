@@ -24,7 +24,7 @@ func (unread) Transaction(_ context.Context, sig solana.Signature, _ chain.Commi
 }
 
 // A transaction that cannot be read is a problem of the audit: it neither disappears nor hides the others.
-func TestD01ATransactionThatCannotBeReadIsAProblemOfTheAudit(t *testing.T) {
+func TestATransactionThatCannotBeReadIsAProblemOfTheAudit(t *testing.T) {
 	txs, err := Read(t.Context(), unread{}, pub("lease"), chain.Confirmed)
 	require.NoError(t, err)
 	require.Len(t, txs, 1)

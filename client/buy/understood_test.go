@@ -14,7 +14,7 @@ import (
 )
 
 // A customer whose program no keeper understands is told before an order; one keeper that says so stops nobody.
-func TestA11OneKeeperThatUnderstandsIsEnough(t *testing.T) {
+func TestOneKeeperThatUnderstandsIsEnough(t *testing.T) {
 	start := func() *p2p.Node {
 		n, err := p2p.New(p2p.Options{Key: solana.NewWallet().PrivateKey, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})
 		require.NoError(t, err)

@@ -125,7 +125,7 @@ func (s *shop) lease(l market.Lease, seen map[solana.PublicKey]time.Time, done m
 
 // Commands that buy are killed at random moments, the ones that go on with them too. Whatever the moment: repeating the
 // command, or resuming the order, brings the purchase to its end, and each is bought once.
-func TestA10KilledCommandsBuyOnceAndLeaveNothingBilling(t *testing.T) {
+func TestKilledCommandsBuyOnceAndLeaveNothingBilling(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{Limit: time.Duration(*kills)*20*time.Second + 2*time.Minute})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs, params.PeriodSecs = 60, 60, 60
@@ -244,7 +244,7 @@ func TestA10KilledCommandsBuyOnceAndLeaveNothingBilling(t *testing.T) {
 
 // A name stands for one purchase: repeated it is not bought again, for something else it is refused. What is bought,
 // with its secrets, is readable by its owner only, and the secrets are forgotten at the end.
-func TestA10ANameBuysOnceAndSecretsAreKept(t *testing.T) {
+func TestANameBuysOnceAndSecretsAreKept(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.StartDeadlineSecs, params.AwardDeadlineSecs = 20, 20

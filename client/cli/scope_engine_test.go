@@ -12,7 +12,7 @@ import (
 )
 
 // A command reads what it shows: thousands of accounts of other people do not make it read more.
-func TestA06OtherPeoplesAccountsCostACommandNothing(t *testing.T) {
+func TestOtherPeoplesAccountsCostACommandNothing(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	w.InitMarket(testmarket.FastParams())
 	testmarket.Foreign(t, w.Client, 500)

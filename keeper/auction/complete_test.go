@@ -49,7 +49,8 @@ func stoppedOrder(t *testing.T, w *cluster, reveals func(k *member) bool) (*mark
 	return nil, nil
 }
 
-func TestR17AnotherKeeperCompletesAStoppedAuction(t *testing.T) {
+// It holds finding R 17.
+func TestAnotherKeeperCompletesAStoppedAuction(t *testing.T) {
 	w := newCluster(t, 3, 4)
 	o, first := stoppedOrder(t, w, func(*member) bool { return true })
 	first.kill()
@@ -62,7 +63,8 @@ func TestR17AnotherKeeperCompletesAStoppedAuction(t *testing.T) {
 }
 
 // The others know no bid, but for the set that they fetched while the first keeper answered.
-func TestR17ACompleterGoesByTheFirstKeepersBids(t *testing.T) {
+// It holds finding R 17.
+func TestACompleterGoesByTheFirstKeepersBids(t *testing.T) {
 	w := newCluster(t, 3, 3)
 	w.lost = func(_, _ solana.PublicKey) bool { return true }
 	o, first := stoppedOrder(t, w, func(k *member) bool { return k == w.keepers[1] })
@@ -76,7 +78,8 @@ func TestR17ACompleterGoesByTheFirstKeepersBids(t *testing.T) {
 }
 
 // Without the first keeper's set, the set of any keeper that held the same bids will do; without any, nobody awards.
-func TestR17ACompleterAsksTheOthers(t *testing.T) {
+// It holds finding R 17.
+func TestACompleterAsksTheOthers(t *testing.T) {
 	for _, others := range []bool{false, true} {
 		w := newMemoryCluster(t, 3, 3)
 		w.lost = func(_, to solana.PublicKey) bool { return to == w.keepers[0].wallet.PublicKey() }

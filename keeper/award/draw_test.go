@@ -63,7 +63,7 @@ func TestRedundantJobsAreSpread(t *testing.T) {
 
 // Who asks least is no likelier to get a redundant order than who asks most: all that suit take part in the draw, each
 // draw of which is another one.
-func TestR16NodesOfRedundantOrdersAreDrawn(t *testing.T) {
+func TestNodesOfRedundantOrdersAreDrawn(t *testing.T) {
 	const nodes, draws = 12, 2_000
 	v, order := newView(redundant)
 	for n := range byte(nodes) {
@@ -152,7 +152,7 @@ func TestRedundantJobsAtOneSite(t *testing.T) {
 }
 
 // The same customer's same job goes to machines of others as long as an earlier run of it is on chain.
-func TestR16ARerunIsOnMachinesOfOthers(t *testing.T) {
+func TestARerunIsOnMachinesOfOthers(t *testing.T) {
 	v, order := newView(func(o *market.Order) { redundant(o); o.CreatedAt, o.ImageDigest = 100, [32]byte{1} })
 	for n := range byte(6) {
 		addNode(v, n+1, 500, nil)

@@ -31,7 +31,7 @@ var leaving = map[string]func(n *market.Node, at time.Time, slot uint64){
 
 // A node does not get out of its measurement by leaving work, whether it does so when it sees the block or when it is asked: it
 // has failed. One that had left before is not asked.
-func TestR10LeavingAfterTheInstantEscapesNothing(t *testing.T) {
+func TestLeavingAfterTheInstantEscapesNothing(t *testing.T) {
 	for name, leave := range leaving {
 		for _, when := range []string{"before the instant", "after the instant", "when asked"} {
 			t.Run(name+" "+when, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestR10LeavingAfterTheInstantEscapesNothing(t *testing.T) {
 }
 
 // Without the block no node is measured.
-func TestR10MeasuringWaitsForTheBlock(t *testing.T) {
+func TestMeasuringWaitsForTheBlock(t *testing.T) {
 	l, m := newMeasuring(t, sayMeasured)
 	l.o.Instants = func(records.Period) (instant.Instant, bool) { return instant.Instant{}, false }
 	l.Tick(t.Context())

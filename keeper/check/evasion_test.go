@@ -130,7 +130,7 @@ func aliveBut(evade func(network.Stream, messages.ChallengeRequest)) func(networ
 
 // A node that is alive and free, and breaks a question off that it owes an answer to, has failed. It cannot choose to be judged
 // by nothing.
-func TestA04AnEvadedQuestionIsAFailedCheck(t *testing.T) {
+func TestAnEvadedQuestionIsAFailedCheck(t *testing.T) {
 	for name, evade := range evasions(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +144,7 @@ func TestA04AnEvadedQuestionIsAFailedCheck(t *testing.T) {
 }
 
 // The same with evidence is no evidence: tier 0.
-func TestA04EvadedEvidenceIsNoEvidence(t *testing.T) {
+func TestEvadedEvidenceIsNoEvidence(t *testing.T) {
 	for name, evade := range evasions(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +161,7 @@ func TestA04EvadedEvidenceIsNoEvidence(t *testing.T) {
 }
 
 // An inventory that is not shown is unhealthy, and no changed device: that would cost stake.
-func TestA04AnEvadedInventoryIsUnhealthy(t *testing.T) {
+func TestAnEvadedInventoryIsUnhealthy(t *testing.T) {
 	for name, evade := range evasions(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +176,7 @@ func TestA04AnEvadedInventoryIsUnhealthy(t *testing.T) {
 
 // A node that breaks off a question and the liveness questions after it as well fails no check. It is not seen
 // as up either, as often as it does so.
-func TestA04LeavingOutLivenessTooIsNotUp(t *testing.T) {
+func TestLeavingOutLivenessTooIsNotUp(t *testing.T) {
 	checker, got, what := onWire(t, func(s network.Stream, _ messages.ChallengeRequest) { _ = s.Reset() })
 	checker.Tick(t.Context()) // it watches the node from now on
 	checker.wg.Wait()
@@ -193,7 +193,7 @@ func TestA04LeavingOutLivenessTooIsNotUp(t *testing.T) {
 
 // A node whose own word it is that it answers no liveness question is not up. Being down saves it nothing, and neither
 // does saying so.
-func TestA04RefusedLivenessIsDown(t *testing.T) {
+func TestRefusedLivenessIsDown(t *testing.T) {
 	refusal := func(code p2p.Code) func(network.Stream, messages.ChallengeRequest) {
 		return func(s network.Stream, _ messages.ChallengeRequest) { send(s, uint(code), nil) }
 	}
@@ -221,7 +221,7 @@ func TestA04RefusedLivenessIsDown(t *testing.T) {
 
 // A node that says nothing is down. A stream has the deadline of its question and may be told of it before the context
 // is: that is silence as well, and no answer that was lost on the way.
-func TestA04SilenceIsAlwaysDown(t *testing.T) {
+func TestSilenceIsAlwaysDown(t *testing.T) {
 	checker, _, what := onWire(t, func(network.Stream, messages.ChallengeRequest) {})
 	checker.o.Timing.Timeout = 20 * time.Millisecond
 	for range 14 { // fewer than a node handles at once for one peer
@@ -232,7 +232,7 @@ func TestA04SilenceIsAlwaysDown(t *testing.T) {
 }
 
 // What strangers can bring about beside the node's word makes it not known, and a refusal that is over counts for nothing.
-func TestA04InterferenceWithLivenessIsUnknown(t *testing.T) {
+func TestInterferenceWithLivenessIsUnknown(t *testing.T) {
 	refuse := func(s network.Stream, _ messages.ChallengeRequest) { send(s, uint(p2p.CodeRefused), nil) }
 	reset := func(s network.Stream, _ messages.ChallengeRequest) { _ = s.Reset() }
 	busy := func(s network.Stream, _ messages.ChallengeRequest) { send(s, uint(p2p.CodeRateLimited), nil) }
@@ -263,7 +263,7 @@ func TestA04InterferenceWithLivenessIsUnknown(t *testing.T) {
 }
 
 // A node that breaks one attempt off and answers the next has answered: lines break by themselves, too.
-func TestA04ABrokenLineIsForgiven(t *testing.T) {
+func TestABrokenLineIsForgiven(t *testing.T) {
 	var mu sync.Mutex
 	tries := 0
 	checker, got, what := onWire(t, func(s network.Stream, req messages.ChallengeRequest) {
@@ -303,7 +303,7 @@ var interferences = map[string]struct {
 // often, seldom looks to one keeper like a node that chooses its questions: three tries may be cut by chance beside which
 // liveness is not. More than two thirds of the keepers would have to see that. Each trial draws what is cut by its own
 // seed and no time passes, so that the counts are the same on any machine.
-func TestA01InterferenceFailsNoCheck(t *testing.T) {
+func TestInterferenceFailsNoCheck(t *testing.T) {
 	const trials = 1000
 	for how, seen := range map[string]error{"lost": ErrTransport, "turned away": ErrRefused} {
 		for _, c := range []struct{ cut, most float64 }{{1, 0}, {0.9, 0.01}, {0.65, 0.125}, {0.5, 0.1}, {0.2, 0.01}} {
@@ -340,7 +340,8 @@ func TestA01InterferenceFailsNoCheck(t *testing.T) {
 
 // On a real connection, interference is seen as what the test above makes of it, and a node of which nothing comes
 // through fails nothing.
-func TestA01InterferenceOnTheWire(t *testing.T) {
+// It holds finding A 1.
+func TestInterferenceOnTheWire(t *testing.T) {
 	for how, interference := range interferences {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()

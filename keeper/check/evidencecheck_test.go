@@ -98,7 +98,7 @@ func TestTPMIsEnrolledBeforeEvidence(t *testing.T) {
 }
 
 // A keeper notes whose process has answered: a signature over another question, or over other GPUs, is none.
-func TestB03TheGuestsSignatureIsNoted(t *testing.T) {
+func TestTheGuestsSignatureIsNoted(t *testing.T) {
 	own, err := guest.NewKey()
 	require.NoError(t, err)
 	none := [32]byte{}
@@ -264,7 +264,7 @@ func TestEvidenceSchedule(t *testing.T) {
 }
 
 // The keeper asks which boards the node's model has, by the table of classes.
-func TestB04EvidenceIsJudgedWithTheModelsBoards(t *testing.T) {
+func TestEvidenceIsJudgedWithTheModelsBoards(t *testing.T) {
 	for model, want := range map[string][]string{"H100-SXM5-80GB": {"G520_0200_885"}, "RTX-4090": nil, "a model of no class": nil} {
 		checker, _, work := newChecker(t, func(_ context.Context, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
 			return shows(req), nil

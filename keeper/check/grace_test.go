@@ -96,7 +96,7 @@ func (l *leasing) until(lag time.Duration) {
 
 // A machine that reads the chain behind its keepers refuses because of a lease that they know is over. It is asked again
 // when it must have seen that.
-func TestA15AnEndSeenLateFailsNoCheck(t *testing.T) {
+func TestAnEndSeenLateFailsNoCheck(t *testing.T) {
 	for _, c := range []struct {
 		secs uint32
 		lag  time.Duration
@@ -112,7 +112,7 @@ func TestA15AnEndSeenLateFailsNoCheck(t *testing.T) {
 }
 
 // The same with evidence: it keeps its tier.
-func TestA15AnEndSeenLateCostsNoTier(t *testing.T) {
+func TestAnEndSeenLateCostsNoTier(t *testing.T) {
 	l := newLeasing(t, 3600, 0.2)
 	l.leases(600, 1)
 	l.until(20 * time.Second)
@@ -124,7 +124,7 @@ func TestA15AnEndSeenLateCostsNoTier(t *testing.T) {
 }
 
 // A keeper that reads the chain behind the machine learns of the lease after the machine has refused.
-func TestA15ABeginningThatTheKeeperSeesLateFailsNoCheck(t *testing.T) {
+func TestABeginningThatTheKeeperSeesLateFailsNoCheck(t *testing.T) {
 	for _, c := range []struct {
 		secs       uint32
 		lag, lasts time.Duration
@@ -159,7 +159,7 @@ func (p learning) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // A node that lies about a lease gains nothing.
-func TestA15AFalseLeaseIsAFailedCheck(t *testing.T) {
+func TestAFalseLeaseIsAFailedCheck(t *testing.T) {
 	const never = -1
 	all := []uint32{3600, 60, 10, 6, 5}
 	for name, c := range map[string]struct {

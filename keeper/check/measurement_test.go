@@ -133,7 +133,8 @@ func TestAClockThatGoesBackMeasuresNothingAgain(t *testing.T) {
 }
 
 // A keeper notes whose process has computed: that of evidence of tier 3, or another.
-func TestB03TheGuestOfAMeasurementIsNoted(t *testing.T) {
+// It holds finding B 3.
+func TestTheGuestOfAMeasurementIsNoted(t *testing.T) {
 	for name, own := range map[string][32]byte{"a guest": {7}, "none": {}} {
 		l, _ := newMeasuring(t, func(n measure.Node, at instant.Instant) measure.Result {
 			r := sayMeasured(n, at)

@@ -103,7 +103,7 @@ func said(t *testing.T, secs uint32, timing Timing, leases int, w weather) (coun
 // What an honest keeper says is held by the others: in fair weather, and while all machines seem down, in a market of any
 // size; on lines that fail half of the checks all the time, and with a restart every few minutes, as long as
 // machines and leases together are a thousand.
-func TestA16WhatAnHonestKeeperSaysIsHeld(t *testing.T) {
+func TestWhatAnHonestKeeperSaysIsHeld(t *testing.T) {
 	every := func(d time.Duration) Timing {
 		return Timing{Every: d, Timeout: min(d, time.Second), EvidenceEvery: 1}
 	}

@@ -114,7 +114,7 @@ func TestCommitteesShareTheWork(t *testing.T) {
 
 // Which nodes show evidence in a period, and when, is not known before the block of its instant, in networks of any size.
 // A tier that lapses soon is asked about in any case.
-func TestB07EvidenceIsDrawnByALateBlock(t *testing.T) {
+func TestEvidenceIsDrawnByALateBlock(t *testing.T) {
 	const nodes = 240
 	begin := time.Unix(500*planSecs, 0)
 	at := begin.Add(planSecs / 2 * time.Second)

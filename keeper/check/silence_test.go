@@ -14,7 +14,7 @@ import (
 )
 
 // Two answers an hour apart and refusals between them verify what the answers reach, and not the hour.
-func TestA03RefusalsAreNotVerifiedTime(t *testing.T) {
+func TestRefusalsAreNotVerifiedTime(t *testing.T) {
 	const begin, interval = int64(7200), 33 * time.Second
 	for name, c := range map[string]struct {
 		answer answers
@@ -83,7 +83,7 @@ type atOnce struct{ schedule.Runner }
 func (atOnce) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 
 // A keeper that did not ask knows nothing either: gaps of its own are not verified.
-func TestA03GapsAreNotVerifiedTime(t *testing.T) {
+func TestGapsAreNotVerifiedTime(t *testing.T) {
 	b := newRecorderFixture(t, filepath.Join(t.TempDir(), "k.db"), 7200, 7200)
 	all := b.check(t, 7230, true)
 	all = append(all, b.check(t, 10_830, true)...)

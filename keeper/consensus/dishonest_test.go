@@ -208,7 +208,7 @@ func TestProposerThatLeavesOutAnHonestKeeper(t *testing.T) {
 }
 
 // A proposer that sends fifty proposals for its round has one of them checked.
-func TestA05OneProposalOfARoundIsChecked(t *testing.T) {
+func TestOneProposalOfARoundIsChecked(t *testing.T) {
 	c := newCluster(t, 4)
 	for _, p := range c.participants {
 		p.observe(100, 4)

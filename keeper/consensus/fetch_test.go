@@ -62,7 +62,7 @@ func (n nonsense) Blob(context.Context, solana.PublicKey, messages.BlobRequest) 
 }
 
 // A keeper that announces a set of 32 MiB in a market of four nodes is not asked for it: all keepers would hold it.
-func TestA14ASetThatTheMarketCannotMakeIsNotTaken(t *testing.T) {
+func TestASetThatTheMarketCannotMakeIsNotTaken(t *testing.T) {
 	c := newCluster(t, 2)
 	e := c.participants[0].engine
 	asked := 0

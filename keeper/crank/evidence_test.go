@@ -128,7 +128,7 @@ func TestEvidenceIsNotSentAgain(t *testing.T) {
 
 // Tier 3 stands for the claims of the GPUs' keys: keepers that know them claim them, before anything else, where no other
 // node has one.
-func TestB02KeysOfGPUsAreClaimed(t *testing.T) {
+func TestKeysOfGPUsAreClaimed(t *testing.T) {
 	keys := [][32]byte{{7}, {3}}
 	const until = now + market.EvidenceSecs
 	claim := func(id, holder byte, expires int64) market.Device {

@@ -11,7 +11,7 @@ import (
 )
 
 // A keeper whose endpoints are of two clusters does not start, so that it signs for neither.
-func TestA08AKeeperBetweenTwoClustersDoesNotStart(t *testing.T) {
+func TestAKeeperBetweenTwoClustersDoesNotStart(t *testing.T) {
 	a, b := fakerpc.New(t), fakerpc.New(t)
 	b.Answer("getGenesisHash", chain.TestnetGenesis)
 	c, err := chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: a.URL(), WS: a.WS()}, {RPC: b.URL(), WS: b.WS()}}})

@@ -46,7 +46,7 @@ func (l *logged) lines(node solana.PublicKey) (about []string, longest int) {
 }
 
 // An inventory of 5 MB is not used, and one that is as large as an inventory may be fills no log either.
-func TestA07LargeInventoriesFillNoLog(t *testing.T) {
+func TestLargeInventoriesFillNoLog(t *testing.T) {
 	chain, keepers := startAll(t, 1)
 	r, log := keepers[0], &logged{}
 	r.log = log
@@ -83,7 +83,7 @@ func TestA07LargeInventoriesFillNoLog(t *testing.T) {
 
 // A customer takes statements out of a keeper at a pace. A keeper takes at once all that it needs where five keepers check
 // 40,000 nodes, which is more than with committees: 16 MB of statements, a set of 2.3 MB and leaves of 10.6 MB.
-func TestA07StatementsAreServedWithinABudget(t *testing.T) {
+func TestStatementsAreServedWithinABudget(t *testing.T) {
 	const many = 20_000
 	chain, keepers := startAll(t, 2)
 	r, member, customer := keepers[0], keepers[1].wallet, newWallet(t)

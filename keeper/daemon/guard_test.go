@@ -216,7 +216,7 @@ func TestFirstPeriod(t *testing.T) {
 	}
 }
 
-func TestA11OneProcessAWalletWithItsLockBesideTheKey(t *testing.T) {
+func TestOneProcessAWalletWithItsLockBesideTheKey(t *testing.T) {
 	wallet := newWallet(t).PublicKey()
 	keys, shared := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", shared)

@@ -47,7 +47,7 @@ func newTestInstants(t *testing.T, l *ledger, secs uint32, now func() time.Time)
 
 // A keeper that reads each block when it comes, one that reads them late, and one that could not read some of them for a
 // while find the same instant, none of them before its block.
-func TestR10AllKeepersFindTheSameInstantNoneBeforeItsBlock(t *testing.T) {
+func TestAllKeepersFindTheSameInstantNoneBeforeItsBlock(t *testing.T) {
 	const length = 3600
 	for p := records.Period(100); p < 130; p++ {
 		start := int64(p) * length

@@ -64,7 +64,7 @@ func (r *replica) heldOf(keeper solana.PublicKey, p uint64) (n int) {
 
 // A keeper that signs as much as it can fills the memory of another, all of whose parts run, with what the market's size
 // allows, and its log with one line a period.
-func TestA16AFloodOfStatementsIsHeldByTheMarketsSize(t *testing.T) {
+func TestAFloodOfStatementsIsHeldByTheMarketsSize(t *testing.T) {
 	t.Parallel()
 	const most, batches, periods = 1_100, 20, 3
 	var log lines
@@ -106,7 +106,7 @@ func TestA16AFloodOfStatementsIsHeldByTheMarketsSize(t *testing.T) {
 }
 
 // How many statements a keeper holds decides nothing: one that holds none votes as the others do.
-func TestA16ABoundThatDiffersSplitsNoReport(t *testing.T) {
+func TestABoundThatDiffersSplitsNoReport(t *testing.T) {
 	t.Parallel()
 	chain, keepers := startAll(t, 4)
 	newAgent(t, chain, 1, solana.PublicKey{77}, keepers)

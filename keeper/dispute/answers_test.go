@@ -56,7 +56,7 @@ func (f *answered) write(t *testing.T, key solana.PrivateKey, text string, at in
 	return m
 }
 
-func TestR15OnlyTheAccusedAnswers(t *testing.T) {
+func TestOnlyTheAccusedAnswers(t *testing.T) {
 	f := newAnswered(t)
 	require.NoError(t, f.answers.Put(f.write(t, f.node, "it ran", opened+10)))
 	got, ok := f.answers.Get(f.lease.Address)
@@ -89,7 +89,7 @@ func TestR15OnlyTheAccusedAnswers(t *testing.T) {
 }
 
 // A keeper takes an answer over the network from anybody who brings it, and another keeper gets it from there.
-func TestR15AnswersReachAllKeepers(t *testing.T) {
+func TestAnswersReachAllKeepers(t *testing.T) {
 	f := newAnswered(t)
 	network := func(key solana.PrivateKey) *p2p.Node {
 		n, err := p2p.New(p2p.Options{Key: key, Listen: []string{p2p.LoopbackListen}, Log: zerolog.Nop()})

@@ -8,7 +8,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-func TestR15KeepersJudgeWhatTheirStatementsShow(t *testing.T) {
+func TestKeepersJudgeWhatTheirStatementsShow(t *testing.T) {
 	hour := Facts{Kind: market.DisputeNotDelivered, Elapsed: 3_600, Grace: 20, Readable: true}
 	outputs := Facts{Kind: market.DisputeBadOutput, Elapsed: 3_600, Readable: true}
 	for name, c := range map[string]struct {

@@ -99,7 +99,8 @@ func (f *fixture) due(t *testing.T) []crank.Action {
 	return actions
 }
 
-func TestR15AKeeperVotesByWhatItSigned(t *testing.T) {
+// It holds finding R 15.
+func TestAKeeperVotesByWhatItSigned(t *testing.T) {
 	f := newFixture(t)
 	require.Empty(t, f.due(t), "it has seen nothing")
 	f.saw(t, true)
@@ -114,7 +115,8 @@ func TestR15AKeeperVotesByWhatItSigned(t *testing.T) {
 	require.Empty(t, f.due(t), "a keeper votes once")
 }
 
-func TestR15AKeeperUpholdsOnlyWhatItCanRead(t *testing.T) {
+// It holds finding R 15.
+func TestAKeeperUpholdsOnlyWhatItCanRead(t *testing.T) {
 	f := newFixture(t)
 	f.saw(t, false)
 	require.Empty(t, f.due(t))
@@ -137,7 +139,8 @@ func TestR15AKeeperUpholdsOnlyWhatItCanRead(t *testing.T) {
 	require.False(t, ok, "a closed lease's complaint is dropped")
 }
 
-func TestR15AKeeperAppealsAgainstWhatItSawServed(t *testing.T) {
+// It holds finding R 15.
+func TestAKeeperAppealsAgainstWhatItSawServed(t *testing.T) {
 	f := newFixture(t)
 	delete(f.Disputes, f.dispute.Address)
 	fault := &market.Fault{Meta: market.Meta{Address: market.DisputeFaultAddress(f.lease.Address)}}

@@ -117,7 +117,7 @@ func TestJunkHidesNothing(t *testing.T) {
 
 // Which node a GPU counts for is on chain: not what this keeper has seen before, nor what a node shows it in between, but
 // the claims of the GPUs' keys decide about tier 3.
-func TestB02ClaimsOnChainDecideWhoseGPUItIs(t *testing.T) {
+func TestClaimsOnChainDecideWhoseGPUItIs(t *testing.T) {
 	tee, err := snptest.New(time.Now())
 	require.NoError(t, err)
 	l := newLab(t, tee)
@@ -156,7 +156,7 @@ func TestB02ClaimsOnChainDecideWhoseGPUItIs(t *testing.T) {
 
 // Who leases a GPU has a report of it made for its own node's challenge. Without a guest that vouches for it that counts
 // for nothing, whoever comes first.
-func TestB05ALesseeLowersNobodysTier(t *testing.T) {
+func TestALesseeLowersNobodysTier(t *testing.T) {
 	tee, err := snptest.New(time.Now())
 	require.NoError(t, err)
 	l := newLab(t, tee)
@@ -179,7 +179,7 @@ func TestB05ALesseeLowersNobodysTier(t *testing.T) {
 
 // A machine without the GPUs answers in place of the guest between two bundles, and leaves evidence to the guest: it is
 // no machine of tier 3. Who starts anew between them still is.
-func TestB03AnswersBetweenBundlesAreTheGuests(t *testing.T) {
+func TestAnswersBetweenBundlesAreTheGuests(t *testing.T) {
 	tee, err := snptest.New(time.Now())
 	require.NoError(t, err)
 	l := newLab(t, tee)

@@ -13,7 +13,7 @@ import (
 
 // A genuine report of an H100 PCIe, from a machine that is registered as something else, is evidence of nothing that it
 // sells.
-func TestB04TheBoardInTheReportIsTheModels(t *testing.T) {
+func TestTheBoardInTheReportIsTheModels(t *testing.T) {
 	tee, err := snptest.New(time.Now())
 	require.NoError(t, err)
 	l := newLab(t, tee)

@@ -331,7 +331,7 @@ func TestDevicesThatProveThemselves(t *testing.T) {
 }
 
 // No tier stands on chain for longer than the policy believes in the bundle that it rests on.
-func TestB01NoTierOutlivesThePolicysAge(t *testing.T) {
+func TestNoTierOutlivesThePolicysAge(t *testing.T) {
 	p := policy.Default()
 	require.GreaterOrEqual(t, p.MaxAgeSecs, int64(market.LeastEvidenceAge))
 	p.MaxAgeSecs = market.LeastEvidenceAge - 1

@@ -245,7 +245,7 @@ func TestWhoIsAnswered(t *testing.T) {
 }
 
 // A keeper proposes in its own rounds only: checking a proposal costs more than sending one.
-func TestA05ProposalsOfAnothersRoundAreIgnored(t *testing.T) {
+func TestProposalsOfAnothersRoundAreIgnored(t *testing.T) {
 	v := view.New(view.Options{})
 	p := newParticipant(t, v)
 	weights := report.Weights{}

@@ -38,7 +38,7 @@ func (p *participant) about(period records.Period, change func(*records.CheckSta
 }
 
 // A keeper that has lost its weight, or invents nodes, periods or times, fills nobody's memory.
-func TestA02OnlyStatementsThatCanCountAreKept(t *testing.T) {
+func TestOnlyStatementsThatCanCountAreKept(t *testing.T) {
 	const current = records.Period(now / periodSecs)
 	for name, c := range map[string]struct {
 		status market.KeeperStatus

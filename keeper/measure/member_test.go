@@ -50,7 +50,7 @@ func TestMembersMeasureAMachine(t *testing.T) {
 }
 
 // What the process of a confidential machine has made is signed by its own key: keepers learn whose it is.
-func TestB03TheGuestSignsMeasurements(t *testing.T) {
+func TestTheGuestSignsMeasurements(t *testing.T) {
 	m := newMachine(t, processors(t))
 	var err error
 	m.guest, err = guest.NewKey()

@@ -27,7 +27,7 @@ func proof(keeper, node solana.PublicKey, tier int, at int64) statement.Signed {
 }
 
 // A period in which a node was not asked for evidence says nothing about it.
-func TestB01LeavesWithoutEvidenceSayNothing(t *testing.T) {
+func TestLeavesWithoutEvidenceSayNothing(t *testing.T) {
 	node := key(100)
 	var all []statement.Signed
 	for k := byte(1); k <= 3; k++ {

@@ -22,7 +22,7 @@ func about(keeper byte, i int) Signed {
 }
 
 // What one keeper can fill the memory of the others with follows the size of the market.
-func TestA16StatementsAreBoundedByTheMarketsSize(t *testing.T) {
+func TestStatementsAreBoundedByTheMarketsSize(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()

@@ -61,7 +61,7 @@ func flood(ctx context.Context, t *testing.T, to p2p.Peer) {
 
 // Sixteen free keys on one address, each with streams that say nothing: the agent answers its keeper and its customer
 // all the same, and no check fails.
-func TestA01StrangersTakeNobodysPlace(t *testing.T) {
+func TestStrangersTakeNobodysPlace(t *testing.T) {
 	w := newTestbed(t)
 	w.order()
 	w.check(lasting(t, 4*time.Second))

@@ -106,7 +106,7 @@ func TestAPrivateImageIsRented(t *testing.T) {
 }
 
 // A machine that cannot run what was ordered never starts the lease: the customer gets everything back.
-func TestC09ALeaseWhoseJobWasRefusedIsNeverBilled(t *testing.T) {
+func TestALeaseWhoseJobWasRefusedIsNeverBilled(t *testing.T) {
 	t.Parallel()
 	n, customer := newMarket(t)
 	credits := func() market.Credits {

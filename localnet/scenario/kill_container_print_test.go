@@ -25,7 +25,7 @@ run, kept and moved, in one market with gVisor's runsc, a registry of images, an
 machine has namespaces of its own and starts its agent again, as a service manager does. Three quarters of the customers' commands stay,
 and their leases may move. Keepers vote outages. Jobs keep a numbered diary in their volume, fsync each entry, and say so afterwards.
 
-The test (` + "`TestA10KilledContainersLoseNothing`" + `) fails if
+The test (` + "`TestKilledContainersLoseNothing`" + `) fails if
 
 - an order has several leases that continue none; a lease is started twice, or neither started, given back nor closed,
 - a lease that ends with its job is billed for more than %s after the job last said that it was alive, or a lease whose job never began

@@ -28,7 +28,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
-// containerKillsVariable is how many kills of containers and what is around them TestA10KilledContainersLoseNothing makes.
+// containerKillsVariable is how many kills of containers and what is around them TestKilledContainersLoseNothing makes.
 const containerKillsVariable = "GANTRY_CONTAINER_KILLS"
 
 const (
@@ -70,7 +70,8 @@ type containerRun struct {
 // Agents, supervisors, sandboxes, whole machines, the gateway, the registry, the bucket and commands of customers are killed
 // while containers with volumes are pulled, started, run, kept and moved. Nothing is billed in which no job ran, nothing is
 // left on a machine, and no volume loses what a snapshot has.
-func TestA10KilledContainersLoseNothing(t *testing.T) {
+// It holds finding A 10.
+func TestKilledContainersLoseNothing(t *testing.T) {
 	needsContainers(t)
 	k := newContainerRun(t)
 	t.Logf("seed %d: repeat with %s=%d %s=%d (moments depend on the machine as well)", k.seed, killSeedVariable, k.seed, containerKillsVariable, k.all)

@@ -19,7 +19,7 @@ closed on a local network of real binaries, and starts keepers and agents again 
 resume their command. Half of the customers' commands stay and sign receipts; the others go away, so that reports have to pay. Jobs keep a
 book of themselves: their start, the time four times a second, their end, and whether another run of the same purchase was alive.
 
-The test ([` + "`localnet/scenario`" + `](../../localnet/scenario), ` + "`TestA10KilledProcessesLoseNothing`" + `) fails if
+The test ([` + "`localnet/scenario`" + `](../../localnet/scenario), ` + "`TestKilledProcessesLoseNothing`" + `) fails if
 
 - a customer has more orders than purchases, an order more than one lease that started, or one that did not start keeps money,
 - a job runs twice, or two at once; a lease is billed without a job, or ends otherwise than with its job or by its customer,

@@ -26,7 +26,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/records"
 )
 
-// Settings of TestA10KilledProcessesLoseNothing: how many kills, the seed of their moments, and the file that the table
+// Settings of TestKilledProcessesLoseNothing: how many kills, the seed of their moments, and the file that the table
 // is written to.
 const (
 	killsVariable      = "GANTRY_KILLS"
@@ -82,7 +82,7 @@ func setting(t *testing.T, name string, without uint64) uint64 {
 // Keepers, agents and commands are killed while leases are bought, run, settled and closed, at random moments and at
 // moments that were chosen, and started again at once. Nothing is bought twice, nothing is billed in which no job ran,
 // nothing is lost: see judge.
-func TestA10KilledProcessesLoseNothing(t *testing.T) {
+func TestKilledProcessesLoseNothing(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(killsVariable) == "" {
 		long.Test(t, "kill after kill")

@@ -117,7 +117,7 @@ func requireLogged(t *testing.T, n *network.Network, name string, texts ...strin
 
 // Keepers, machines and customers of two minor versions work together: checks pass both ways, leases run, and all vote
 // for reports that count the statements of all. One of another major version is refused, and both sides say why.
-func TestA11TwoBuildsWorkTogether(t *testing.T) {
+func TestTwoBuildsWorkTogether(t *testing.T) {
 	long.Test(t, "all programs are built twice")
 	t.Parallel()
 	const gantry, keeper, agent = "./client/cmd/gantry", "./keeper/cmd/gantry-keeper", "./agent/cmd/gantry-agent"

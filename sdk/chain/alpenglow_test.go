@@ -44,7 +44,7 @@ func alpenglow(t *rapid.T, blocks int) *ledger {
 
 // The block that draws is the first of its time, by every keeper the same, however leaders set the clock, and whoever
 // looks finds it without asking for every block.
-func TestD04TheFirstBlockOfATimeIsFoundUnderAlpenglowsClock(t *testing.T) {
+func TestTheFirstBlockOfATimeIsFoundUnderAlpenglowsClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := alpenglow(t, rapid.IntRange(1, 400).Draw(t, "blocks"))
 		first, last := l.blocks[0].Time.Unix(), l.blocks[len(l.blocks)-1].Time.Unix()
@@ -62,7 +62,7 @@ func TestD04TheFirstBlockOfATimeIsFoundUnderAlpenglowsClock(t *testing.T) {
 
 // An order's nodes are drawn by no block before the one that holds the order, although its transactions read the clock of
 // the block before theirs.
-func TestD04NoBlockBeforeAnOrderDrawsItsNodesUnderAlpenglow(t *testing.T) {
+func TestNoBlockBeforeAnOrderDrawsItsNodesUnderAlpenglow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := alpenglow(t, rapid.IntRange(2, 300).Draw(t, "blocks"))
 		holds := rapid.IntRange(1, len(l.blocks)-1).Draw(t, "block of the order")

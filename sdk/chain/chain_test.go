@@ -214,7 +214,7 @@ func TestURLs(t *testing.T) {
 
 // The hashes are compared with those that the clusters' own pages print, not with the constants: a hash is 32 bytes, 43
 // or 44 characters, and a constant that is no hash names no cluster.
-func TestC10PublicClustersAreKnownByTheirRealGenesisHashes(t *testing.T) {
+func TestPublicClustersAreKnownByTheirRealGenesisHashes(t *testing.T) {
 	for hash, want := range map[string]chain.Cluster{
 		"5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d": chain.ClusterMainnet,
 		"EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG": chain.ClusterDevnet,

@@ -22,7 +22,7 @@ func of(t *testing.T, genesis string, slot int) *fakerpc.Server {
 }
 
 // Two clusters in one list, both reachable: there is no telling which was meant, so nothing is asked of either.
-func TestA08TwoClustersInOneListAreRefused(t *testing.T) {
+func TestTwoClustersInOneListAreRefused(t *testing.T) {
 	a, b := of(t, chain.DevnetGenesis, 1), of(t, chain.TestnetGenesis, 2)
 	c := client(t, a, b)
 	_, err := c.Genesis(ctxFor(t))
@@ -39,7 +39,7 @@ func TestA08TwoClustersInOneListAreRefused(t *testing.T) {
 }
 
 // The second endpoint was down when the client began; when it comes up it turns out to be of another cluster.
-func TestA08AFailoverEndpointOfAnotherClusterIsNeverUsed(t *testing.T) {
+func TestAFailoverEndpointOfAnotherClusterIsNeverUsed(t *testing.T) {
 	a, b := of(t, chain.DevnetGenesis, 1), of(t, chain.TestnetGenesis, 2)
 	b.Down(true)
 	c := client(t, a, b)
@@ -68,7 +68,7 @@ func TestA08AFailoverEndpointOfAnotherClusterIsNeverUsed(t *testing.T) {
 }
 
 // One URL behind which another cluster answers after an outage.
-func TestA08AnEndpointIsAskedAgainWhenItRecovers(t *testing.T) {
+func TestAnEndpointIsAskedAgainWhenItRecovers(t *testing.T) {
 	var genesis atomic.Value
 	genesis.Store(chain.DevnetGenesis)
 	s := of(t, "", 1)
@@ -92,7 +92,7 @@ func TestA08AnEndpointIsAskedAgainWhenItRecovers(t *testing.T) {
 }
 
 // A client that knows its cluster, from a store for example, believes no endpoint that says otherwise.
-func TestA08AnExpectedGenesisDecides(t *testing.T) {
+func TestAnExpectedGenesisDecides(t *testing.T) {
 	a, b := of(t, chain.TestnetGenesis, 1), of(t, chain.DevnetGenesis, 2)
 	c, err := chain.New(chain.Options{
 		Endpoints: []chain.Endpoint{{RPC: a.URL(), WS: a.WS()}, {RPC: b.URL(), WS: b.WS()}},
@@ -108,7 +108,7 @@ func TestA08AnExpectedGenesisDecides(t *testing.T) {
 }
 
 // A transaction goes to every endpoint, so that no single one can hold it back; one that does not answer delays nobody.
-func TestA09ATransactionIsSentToEveryEndpoint(t *testing.T) {
+func TestATransactionIsSentToEveryEndpoint(t *testing.T) {
 	a, b, slow := fakerpc.New(t), fakerpc.New(t), fakerpc.New(t)
 	hold := make(chan struct{})
 	for _, s := range []*fakerpc.Server{a, b} {

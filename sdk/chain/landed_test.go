@@ -45,7 +45,7 @@ func shows(t *testing.T, s *fakerpc.Server, version int, raw []byte, loaded map[
 	})
 }
 
-func TestD01TransactionsOfVersion1AreRead(t *testing.T) {
+func TestTransactionsOfVersion1AreRead(t *testing.T) {
 	for name, version := range map[string]solana.MessageVersion{"legacy": solana.MessageVersionLegacy, "0": solana.MessageVersionV0, "1": solana.MessageVersionV1} {
 		data := 100
 		if version == solana.MessageVersionV1 {
@@ -66,7 +66,7 @@ func TestD01TransactionsOfVersion1AreRead(t *testing.T) {
 	}
 }
 
-func TestD01AccountsOfLookupTablesAreNotOverlooked(t *testing.T) {
+func TestAccountsOfLookupTablesAreNotOverlooked(t *testing.T) {
 	tx := versioned(t, solana.MessageVersionV0, 1)
 	tx.Message.AddAddressTableLookup(solana.MessageAddressTableLookup{AccountKey: solana.PublicKey{3}, WritableIndexes: []uint8{0}, ReadonlyIndexes: []uint8{1}})
 	raw, err := tx.MarshalBinary()
@@ -83,7 +83,7 @@ func TestD01AccountsOfLookupTablesAreNotOverlooked(t *testing.T) {
 	require.ErrorIs(t, err, chain.ErrUnreadable)
 }
 
-func TestD01WhatCannotBeReadIsSaidToBeUnreadable(t *testing.T) {
+func TestWhatCannotBeReadIsSaidToBeUnreadable(t *testing.T) {
 	v1, legacy := versioned(t, solana.MessageVersionV1, 1), versioned(t, solana.MessageVersionLegacy, 1)
 	bytes := func(tx *solana.Transaction) []byte {
 		raw, err := tx.MarshalBinary()

@@ -59,7 +59,7 @@ func programOf(data solana.PublicKey) []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, 2), data[:]...)
 }
 
-func TestD05DeployedCodeIsComparedWithAFileAndWithItsHash(t *testing.T) {
+func TestDeployedCodeIsComparedWithAFileAndWithItsHash(t *testing.T) {
 	file, err := os.ReadFile("../../program/artifacts/gantry_market.so")
 	require.NoError(t, err)
 	hash := sha256.Sum256(file)
@@ -87,7 +87,7 @@ func TestD05DeployedCodeIsComparedWithAFileAndWithItsHash(t *testing.T) {
 	}
 }
 
-func TestD05WhoMayReplaceTheCodeIsRead(t *testing.T) {
+func TestWhoMayReplaceTheCodeIsRead(t *testing.T) {
 	code := []byte("code")
 	buffer := append(append(binary.LittleEndian.AppendUint32(nil, 1), 1), append(slices.Clone(key(8).Bytes()), code...)...)
 	s := holding(t, map[solana.PublicKey][]byte{

@@ -26,7 +26,7 @@ func (s steady) At(_ context.Context, slot uint64) (chain.Block, error) {
 }
 
 // How long a slot lasts is read from the chain: validators have changed it and will again.
-func TestD02NoSlotTimeIsAssumed(t *testing.T) {
+func TestNoSlotTimeIsAssumed(t *testing.T) {
 	for _, slot := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 250 * time.Millisecond, 400 * time.Millisecond, 2 * time.Second} {
 		asked := 0
 		s := steady{slot, &asked}

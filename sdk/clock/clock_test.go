@@ -297,7 +297,7 @@ func TestConfirmed(t *testing.T) {
 
 // Whoever answers for the chain's time can bring a node to show its bid two seconds early at most, or fifteen when all
 // endpoints agree to lie.
-func TestA11OneEndpointsClockRevealsNoBidEarly(t *testing.T) {
+func TestOneEndpointsClockRevealsNoBidEarly(t *testing.T) {
 	for name, x := range map[string]struct {
 		date      time.Duration
 		endpoints []time.Duration

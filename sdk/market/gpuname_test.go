@@ -9,7 +9,7 @@ import (
 )
 
 // Drivers write names in their own way; each of them is of one model of the market, and of no other.
-func TestB04ADeviceIsOfOneModel(t *testing.T) {
+func TestADeviceIsOfOneModel(t *testing.T) {
 	devices := map[string][]string{
 		"H100-SXM5-80GB":                {"NVIDIA H100 80GB HBM3", "SIMULATED NVIDIA H100 80GB HBM3"},
 		"H100-PCIe-80GB":                {"NVIDIA H100 PCIe"},
@@ -71,7 +71,7 @@ func TestB04ADeviceIsOfOneModel(t *testing.T) {
 }
 
 // Every device that the table of classes knows is of its own class among all the table's models, and of no other.
-func TestB04ADeviceOfTheTableIsOfItsOwnClass(t *testing.T) {
+func TestADeviceOfTheTableIsOfItsOwnClass(t *testing.T) {
 	table := class.GPUs()
 	for i := range table.Classes {
 		of := &table.Classes[i]

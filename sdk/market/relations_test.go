@@ -25,7 +25,8 @@ func broken(all []market.Relation) []string {
 }
 
 // The parameters that a market gets if nobody says otherwise hold every relation, with the models of the local network.
-func TestC07RelationsHoldForTheProtocolsParameters(t *testing.T) {
+// It holds finding C 7.
+func TestRelationsHoldForTheProtocolsParameters(t *testing.T) {
 	p := market.DefaultParams()
 	require.Empty(t, broken(market.Relations(&p)))
 	require.Empty(t, broken(market.ModelRelations(&p, model(200*market.OneGNT, 2_400_000))))
@@ -37,7 +38,8 @@ func TestC07RelationsHoldForTheProtocolsParameters(t *testing.T) {
 	}
 }
 
-func TestC07EachRelationBreaksByItsParameters(t *testing.T) {
+// It holds finding C 7.
+func TestEachRelationBreaksByItsParameters(t *testing.T) {
 	for name, change := range map[string]func(*market.Params){
 		"a finder's part is small":                                          func(p *market.Params) { p.FinderBps = 1_001 },
 		"emission follows fees at a distance":                               func(p *market.Params) { p.EmissionBps = 2_001 },

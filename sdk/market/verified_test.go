@@ -8,7 +8,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-func TestR19VerifiedNeedsTimeUptimeCompletionFeesAndNoFault(t *testing.T) {
+func TestVerifiedNeedsTimeUptimeCompletionFeesAndNoFault(t *testing.T) {
 	const now, day = int64(2_000_000_000), int64(86_400)
 	good := func() *market.Node {
 		n := &market.Node{}

@@ -65,7 +65,8 @@ func TestAnotherCommitmentAfterARestart(t *testing.T) {
 	}
 }
 
-func TestB03AGuestsSignatureOverAnotherMeasurementIsNone(t *testing.T) {
+// It holds finding B 3.
+func TestAGuestsSignatureOverAnotherMeasurementIsNone(t *testing.T) {
 	own, err := guest.NewKey()
 	require.NoError(t, err)
 	all := recorded(t)

@@ -7,7 +7,7 @@ import (
 )
 
 // Two orders for the same command look different on chain, and a digest is not that of the command alone.
-func TestA11TheDigestOfAJobIsSalted(t *testing.T) {
+func TestTheDigestOfAJobIsSalted(t *testing.T) {
 	job := JobSpec{Version: Version, Command: []string{"python", "train.py"}, Env: map[string]string{"TOKEN": "1234"}}
 	bare, err := job.Digest()
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 )
 
 // Whatever varies in length in a message has a limit.
-func TestA07EverythingInAMessageIsLimited(t *testing.T) {
+func TestEverythingInAMessageIsLimited(t *testing.T) {
 	files, err := os.ReadDir(".")
 	require.NoError(t, err)
 	limited := 0

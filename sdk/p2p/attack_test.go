@@ -307,7 +307,7 @@ func TestReplays(t *testing.T) {
 }
 
 // Streams of strangers that say nothing, not even what they are for, leave room for those who are known.
-func TestA01IdleStreamsOfStrangersLeaveRoom(t *testing.T) {
+func TestIdleStreamsOfStrangersLeaveRoom(t *testing.T) {
 	ctx := testCtx(t)
 	var known sync.Map
 	k := member(t, &known)
@@ -347,7 +347,7 @@ func TestA01IdleStreamsOfStrangersLeaveRoom(t *testing.T) {
 }
 
 // A place that is kept is there although all others are taken, and a request that does not arrive holds none for long.
-func TestA01PlacesAreKept(t *testing.T) {
+func TestPlacesAreKept(t *testing.T) {
 	ctx := testCtx(t)
 	a, first, other := newNode(t), newNode(t), newNode(t)
 	p := echo

@@ -13,7 +13,7 @@ import (
 )
 
 // A peer, the peers at one address and all strangers take so many bytes, whatever they ask and whatever their number.
-func TestA07BytesAPeerMayTake(t *testing.T) {
+func TestBytesAPeerMayTake(t *testing.T) {
 	const member = 1000
 	known := func(key solana.PublicKey) bool { return key[0] != 's' }
 	now := time.Unix(1000, 0)
@@ -73,7 +73,7 @@ func TestA07BytesAPeerMayTake(t *testing.T) {
 }
 
 // The items of a stream wait until the peer may take them: the output of a job is neither lost nor refused.
-func TestA07StreamsWaitForTheirBytes(t *testing.T) {
+func TestStreamsWaitForTheirBytes(t *testing.T) {
 	ctx := testCtx(t)
 	a := newNode(t, func(c *Options) {
 		c.Known = func(solana.PublicKey) bool { return true }

@@ -9,7 +9,7 @@ import (
 
 // Whoever names an address that is not its own has all of the market dial it: a few times in the first minutes, and
 // hardly ever then. A peer that was there just now is looked for as before.
-func TestA13WhereNobodyWasIsHardlyDialled(t *testing.T) {
+func TestWhereNobodyWasIsHardlyDialled(t *testing.T) {
 	dials := func(seen, from time.Time, d time.Duration) (n int) {
 		pause := dialPause
 		for at := from; at.Sub(from) < d; at = at.Add(pause) {

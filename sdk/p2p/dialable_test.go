@@ -42,7 +42,7 @@ func knocks(t *testing.T) (tcp, udp string, count func() int64) {
 
 // Peers dial TCP and QUIC. What an address names beside these is not dialled, whether it comes from the chain, a lookup, or the
 // peer itself.
-func TestA18OtherTransportsAreNotDialled(t *testing.T) {
+func TestOtherTransportsAreNotDialled(t *testing.T) {
 	tcp, udp, count := knocks(t)
 	n := newNode(t)
 	for _, addr := range []string{
@@ -96,7 +96,7 @@ func (a *asked) ResolveDNSComponent(_ context.Context, m ma.Multiaddr, _ int) ([
 }
 
 // On public clusters only public names are looked up, and nowhere lists of addresses: others choose the names.
-func TestA18WhichNamesAreLookedUp(t *testing.T) {
+func TestWhichNamesAreLookedUp(t *testing.T) {
 	for addr, public := range map[string]bool{
 		"/dns4/keeper.example.org/tcp/1": true, "/dns/Keeper.Example.ORG./tcp/1": true, "/dns6/a.b.co.uk/udp/1/quic-v1": true,
 		"/dns4/printer/tcp/1": false, "/dns4/localhost/tcp/1": false, "/dns4/x.localhost/tcp/1": false, "/dns4/metadata.google.internal/tcp/80": false,

@@ -10,7 +10,7 @@ import (
 )
 
 // Connections that never prove a key leave room for those of others, of which nothing is known before either.
-func TestA17HalfOpenConnectionsLeaveRoom(t *testing.T) {
+func TestHalfOpenConnectionsLeaveRoom(t *testing.T) {
 	for name, c := range map[string]struct {
 		addr func(i int) string
 		most int
@@ -51,7 +51,7 @@ func TestA17HalfOpenConnectionsLeaveRoom(t *testing.T) {
 }
 
 // A key that is proved gives its half-open place back, and connections of one address are still as many as they may be.
-func TestA17ProvedConnectionsAreNotHalfOpen(t *testing.T) {
+func TestProvedConnectionsAreNotHalfOpen(t *testing.T) {
 	o := Options{}
 	o.setDefaults()
 	rm, err := resources(&o)

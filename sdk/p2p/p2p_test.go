@@ -158,7 +158,7 @@ func TestCallTimeoutAndCancel(t *testing.T) {
 
 // A node that does not answer in time is what the caller's deadline says, whoever notices it first: keepers take an answer
 // that was lost on the way for something else than none.
-func TestA04NoAnswerInTimeIsAlwaysTheDeadline(t *testing.T) {
+func TestNoAnswerInTimeIsAlwaysTheDeadline(t *testing.T) {
 	a, b := newNode(t), newNode(t)
 	p := echo
 	p.ID, p.Timeout = "/gantry/test-silent/1", time.Minute

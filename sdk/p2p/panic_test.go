@@ -14,7 +14,7 @@ import (
 
 // A handler that panics ends one request: the caller is told of an internal error, the log has the stack and the count,
 // and the next request is answered.
-func TestA11APanicInAHandlerEndsOneRequest(t *testing.T) {
+func TestAPanicInAHandlerEndsOneRequest(t *testing.T) {
 	var log syncbuf.Buffer
 	a := newNode(t, func(c *Options) { c.Log = zerolog.New(&log) })
 	b := newNode(t)
@@ -49,7 +49,7 @@ func TestA11APanicInAHandlerEndsOneRequest(t *testing.T) {
 }
 
 // The same for messages of gossip, in their check and in what is done with them.
-func TestA11APanicInGossipEndsOneMessage(t *testing.T) {
+func TestAPanicInGossipEndsOneMessage(t *testing.T) {
 	a, b := newNode(t), newNode(t)
 	require.NoError(t, b.Connect(t.Context(), a.Self()))
 	got := make(chan string, 16)

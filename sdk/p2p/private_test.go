@@ -9,7 +9,7 @@ import (
 )
 
 // Outside private clusters nobody can make a machine dial addresses of its own site, whoever announces them.
-func TestA11PrivateAddressesAreNotDialledOnPublicClusters(t *testing.T) {
+func TestPrivateAddressesAreNotDialledOnPublicClusters(t *testing.T) {
 	victim := newNode(t) // on loopback
 	for _, public := range []bool{true, false} {
 		n := newNode(t, func(c *Options) { c.PublicOnly = public })

@@ -54,7 +54,7 @@ func nobody(solana.PublicKey) bool { return false }
 
 // Whoever has few networks takes few places, however many addresses there are in them, and a stranger from elsewhere
 // gets in beside it. This holds while the attacker takes again each place that becomes free.
-func TestA17StrangersAreCountedByNetwork(t *testing.T) {
+func TestStrangersAreCountedByNetwork(t *testing.T) {
 	const newcomer = "/ip6/2a00:1450:4001::1/tcp/1"
 	for name, c := range map[string]struct {
 		keys int
@@ -107,14 +107,15 @@ func TestA17StrangersAreCountedByNetwork(t *testing.T) {
 
 // Addresses of IPv4 that reach this machine through a translator are many sites, although their IPv6 addresses are of one
 // prefix.
-func TestA17SitesBehindATranslatorAreNotOne(t *testing.T) {
+// It holds finding A 17.
+func TestSitesBehindATranslatorAreNotOne(t *testing.T) {
 	d := newDoor(t, nobody)
 	in := d.flood(12, func(i int) string { return fmt.Sprintf("/ip6/64:ff9b::%x01:101/tcp/1", i+16) })
 	require.Len(t, in, 12)
 }
 
 // Who has a place gets no further one once half of them are taken; who has none still gets one.
-func TestA17HalfOfThePlacesAreForNewcomers(t *testing.T) {
+func TestHalfOfThePlacesAreForNewcomers(t *testing.T) {
 	d := newDoor(t, nobody)
 	addr := func(i int) string { return fmt.Sprintf("/ip4/%d.1.1.1/tcp/1", i+11) }
 	require.Len(t, d.flood(64, func(i int) string { return addr(i % 8) }), 64)
@@ -132,7 +133,7 @@ func TestA17HalfOfThePlacesAreForNewcomers(t *testing.T) {
 }
 
 // Who is known gets in whatever strangers do, from their own addresses too.
-func TestA17WhoIsKnownIsNotCounted(t *testing.T) {
+func TestWhoIsKnownIsNotCounted(t *testing.T) {
 	known := map[solana.PublicKey]bool{}
 	d := newDoor(t, func(k solana.PublicKey) bool { return known[k] })
 	d.flood(1024, func(i int) string { return fmt.Sprintf("/ip4/%d.1.1.1/tcp/1", i%200+11) })
@@ -149,7 +150,7 @@ func TestA17WhoIsKnownIsNotCounted(t *testing.T) {
 }
 
 // Who finds no place reads why, and what to do, from Connect and from Call, over TCP and over QUIC.
-func TestA17WhoFindsNoPlaceReadsWhy(t *testing.T) {
+func TestWhoFindsNoPlaceReadsWhy(t *testing.T) {
 	for _, listen := range []string{LoopbackListen, "/ip4/127.0.0.1/udp/0/quic-v1"} {
 		t.Run(listen, func(t *testing.T) {
 			ctx := testCtx(t)
@@ -186,7 +187,7 @@ func TestA17WhoFindsNoPlaceReadsWhy(t *testing.T) {
 }
 
 // A peer cannot pass for a relay of many others: relays are those who are known, and each is a site.
-func TestA17StrangersThroughRelays(t *testing.T) {
+func TestStrangersThroughRelays(t *testing.T) {
 	known := map[solana.PublicKey]bool{}
 	d := newDoor(t, func(k solana.PublicKey) bool { return known[k] })
 	relay := func(i int, knows bool) func(int) string {

@@ -44,7 +44,7 @@ func speaks(t *testing.T, v Version) *Node {
 	return newNode(t, func(o *Options) { o.version = v })
 }
 
-func TestA11MinorVersionsWorkTogether(t *testing.T) {
+func TestMinorVersionsWorkTogether(t *testing.T) {
 	ctx := testCtx(t)
 	p := echo
 	p.ID = "/gantry/test-versions"
@@ -74,7 +74,7 @@ func TestA11MinorVersionsWorkTogether(t *testing.T) {
 }
 
 // Peers of two major versions say so, at the call and once in the log, and name both and who should update.
-func TestA11AnotherMajorVersionIsRefused(t *testing.T) {
+func TestAnotherMajorVersionIsRefused(t *testing.T) {
 	ctx := testCtx(t)
 	var logs [2]syncbuf.Buffer
 	var nodes [2]*Node
@@ -95,7 +95,8 @@ func TestA11AnotherMajorVersionIsRefused(t *testing.T) {
 	}
 }
 
-func TestA11OffersAreNewestFirstAndBounded(t *testing.T) {
+// It holds finding A 11.
+func TestOffersAreNewestFirstAndBounded(t *testing.T) {
 	p := Protocol{ID: "/gantry/x", Since: 1}
 	require.Equal(t, []protocol.ID{"/gantry/x/2.3", "/gantry/x/2.2", "/gantry/x/2.1"}, p.offers(Version{2, 3}))
 	require.Empty(t, p.offers(Version{2, 0}))
@@ -116,7 +117,8 @@ func TestA11OffersAreNewestFirstAndBounded(t *testing.T) {
 	}
 }
 
-func TestA11UnknownFieldsArePassedOverAndNothingElse(t *testing.T) {
+// It holds finding A 11.
+func TestUnknownFieldsArePassedOverAndNothingElse(t *testing.T) {
 	good, err := Encode(newer{"x", []newerNested{{1, map[string]int{"a": 1, "b": 2}}}, []byte("z")})
 	require.NoError(t, err)
 	var v older
@@ -230,7 +232,8 @@ func FuzzVersions(f *testing.F) {
 }
 
 // A peer that names another version in an envelope is refused, whatever the stream's protocol says.
-func TestA11TheEnvelopeStillNamesTheMajorVersion(t *testing.T) {
+// It holds finding A 11.
+func TestTheEnvelopeStillNamesTheMajorVersion(t *testing.T) {
 	ctx := testCtx(t)
 	a, b := newNode(t), newNode(t)
 	Handle(a, echo, func(_ context.Context, _ solana.PublicKey, r echoReq) (echoResp, error) { return echoResp{}, nil })

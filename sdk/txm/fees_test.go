@@ -11,7 +11,7 @@ import (
 )
 
 // Blocks take nobody who bids little: what is offered grows with each transaction that died, never beyond the cap.
-func TestA09TheFeeIsBidUpUntilTheTransactionLands(t *testing.T) {
+func TestTheFeeIsBidUpUntilTheTransactionLands(t *testing.T) {
 	r := newRig(t)
 	var mu sync.Mutex
 	var bids []chain.MicroLamports
@@ -37,7 +37,7 @@ func TestA09TheFeeIsBidUpUntilTheTransactionLands(t *testing.T) {
 	t.Logf("bids, micro-lamports per compute unit: %v", bids)
 }
 
-func TestA09FeesAreBounded(t *testing.T) {
+func TestFeesAreBounded(t *testing.T) {
 	f := Fees{Floor: 1_000, Cap: 1_000_000, Most: 50_000}
 	require.EqualValues(t, 1_000, f.bid(Entry{}, 0))
 	require.EqualValues(t, 7_000, f.bid(Entry{}, 7_000))
@@ -64,7 +64,7 @@ func TestA09FeesAreBounded(t *testing.T) {
 }
 
 // Elsewhere than on this machine a transaction is sent again every two seconds: a blockhash lives for 30 to 38.
-func TestA09ATransactionIsSentAgainEveryTwoSeconds(t *testing.T) {
+func TestATransactionIsSentAgainEveryTwoSeconds(t *testing.T) {
 	o := Options{RPC: remote{newFakeChain()}, Store: &Store{}, Keys: Keys{}}
 	require.NoError(t, o.defaults())
 	require.Equal(t, 2*time.Second, o.Rebroadcast)

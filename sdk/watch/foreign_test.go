@@ -47,7 +47,7 @@ func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
 
 // A WebSocket endpoint of another cluster announces accounts, closings and transactions of its own: none of it is taken
 // for a state of this cluster.
-func TestA08NothingThatAnotherClustersWebSocketSaysIsBelieved(t *testing.T) {
+func TestNothingThatAnotherClustersWebSocketSaysIsBelieved(t *testing.T) {
 	for name, scope := range map[string]watch.Scope{
 		"the whole program": {},
 		"a filter and an account": {
@@ -83,7 +83,7 @@ func TestA08NothingThatAnotherClustersWebSocketSaysIsBelieved(t *testing.T) {
 
 // What an endpoint announces that the RPC endpoint does not come to know, and slots far from its own, end the connection
 // with a message that says what to check.
-func TestA08AWebSocketOfAnotherClusterIsNoticed(t *testing.T) {
+func TestAWebSocketOfAnotherClusterIsNoticed(t *testing.T) {
 	slots := func(l *ledger) { // as nodes do it
 		l.srv.Handle("getSlot", func([]json.RawMessage) (any, *fakerpc.Error) { return 1000, nil })
 	}

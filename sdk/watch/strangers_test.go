@@ -39,7 +39,7 @@ func mention(l *ledger, n byte, logs ...string) {
 
 // A stranger's transaction that nobody can read makes no watcher start over, and a hundred of them make it read the
 // accounts once per gap.
-func TestA06UnreadableTransactionsDoNotMakeWatchersStartOver(t *testing.T) {
+func TestUnreadableTransactionsDoNotMakeWatchersStartOver(t *testing.T) {
 	l := newLedger(t)
 	l.put(key(1), "a") // an empty list would be asked for twice
 	l.srv.Handle("getTransaction", func([]json.RawMessage) (any, *fakerpc.Error) {
@@ -58,7 +58,7 @@ func TestA06UnreadableTransactionsDoNotMakeWatchersStartOver(t *testing.T) {
 }
 
 // A transaction that names the program without running it is not read at all.
-func TestA06MentionsOfTheProgramCostNobodyARead(t *testing.T) {
+func TestMentionsOfTheProgramCostNobodyARead(t *testing.T) {
 	l := newLedger(t)
 	w := follow(t, l, time.Hour)
 	for n := range 50 {
@@ -74,7 +74,7 @@ func TestA06MentionsOfTheProgramCostNobodyARead(t *testing.T) {
 }
 
 // Where an endpoint refuses filters, or subscriptions to single accounts, the whole program is followed; the log says so.
-func TestA06AnEndpointWithoutFiltersIsFollowedAsAWhole(t *testing.T) {
+func TestAnEndpointWithoutFiltersIsFollowedAsAWhole(t *testing.T) {
 	for name, refuse := range map[string]func(l *ledger){
 		"filters": func(l *ledger) {
 			all := l.srv.HandlerOf("getProgramAccounts")
@@ -108,7 +108,7 @@ func TestA06AnEndpointWithoutFiltersIsFollowedAsAWhole(t *testing.T) {
 }
 
 // An account is of the scope as long as one that leads to it is.
-func TestA06AScopeFollowsWhatItsAccountsLeadTo(t *testing.T) {
+func TestAScopeFollowsWhatItsAccountsLeadTo(t *testing.T) {
 	l := newLedger(t)
 	l.put(key(2), "led")
 	l.put(key(3), "of others")

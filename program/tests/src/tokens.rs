@@ -53,20 +53,20 @@ impl Testbed {
     /// Tokens in a token account; 0 when it does not exist.
     pub fn tokens(&self, account: &Address) -> u64 {
         match self.svm.get_account(account) {
-            Some(account) if account.data.len() == 165 => u64_at(&account.data, 64),
+            Some(account) if account.data.len() == 165 => at(&account.data, 64),
             _ => 0,
         }
     }
 
     /// All tokens of a mint there are.
     pub fn supply(&self, mint: &Address) -> u64 {
-        u64_at(&self.svm.get_account(mint).expect("mint exists").data, 36)
+        at(&self.svm.get_account(mint).expect("mint exists").data, 36)
     }
 
     /// Sends tokens to an account from nowhere, as a stranger's gift would arrive.
     pub fn gift(&mut self, account: &Address, amount: u64) {
         let mut found = self.svm.get_account(account).expect("token account exists");
-        let balance = u64_at(&found.data, 64) + amount;
+        let balance = at(&found.data, 64) + amount;
         found.data[64..72].copy_from_slice(&balance.to_le_bytes());
         self.svm.set_account(*account, found).expect("account is written");
     }
@@ -86,6 +86,7 @@ impl Testbed {
     }
 }
 
-fn u64_at(data: &[u8], at: usize) -> u64 {
+/// Finding U 64.
+fn at(data: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(data[at..at + 8].try_into().expect("eight bytes"))
 }

@@ -214,7 +214,7 @@ impl Sale {
 }
 
 #[test]
-fn r17_the_first_keeper_has_half_of_the_time() {
+fn the_first_keeper_has_half_of_the_time() {
     let (mut s, other) = stopped();
     let auction: Auction = s.w.read(&pda::auction(&s.order));
     let half = auction.reveal_until + i64::from(s.w.params.award_deadline_secs) / 2;
@@ -239,7 +239,7 @@ fn r17_the_first_keeper_has_half_of_the_time() {
 }
 
 #[test]
-fn r17_the_first_keeper_may_go_on_as_long_as_nobody_else_has() {
+fn the_first_keeper_may_go_on_as_long_as_nobody_else_has() {
     let (mut s, other) = stopped();
     s.w.warp(59);
     let others = [
@@ -255,7 +255,7 @@ fn r17_the_first_keeper_may_go_on_as_long_as_nobody_else_has() {
 }
 
 #[test]
-fn c06_another_keeper_completes_a_stopped_auction() {
+fn another_keeper_completes_a_stopped_auction() {
     let (mut s, other) = stopped();
     s.w.warp(31);
     let completes = s.completes(&other, [9; 32]);
@@ -269,7 +269,7 @@ fn c06_another_keeper_completes_a_stopped_auction() {
 }
 
 #[test]
-fn r17_awards_of_a_reopened_order_are_not_those_of_the_stopped_auction() {
+fn awards_of_a_reopened_order_are_not_those_of_the_stopped_auction() {
     let (mut s, other) = stopped();
     s.w.warp(31);
     let completes = s.completes(&other, [9; 32]);

@@ -60,7 +60,7 @@ fn stakes(w: &Testbed, deal: &Deal) -> (u64, u64) {
 }
 
 #[test]
-fn c07_a_hostile_authority_slashes_nobody() {
+fn a_hostile_authority_slashes_nobody() {
     let mut w = Testbed::new();
     let deal = w.running_with(gantry_market::instructions::order::order_create::OrderArgs {
         duration_secs: 7_200,
@@ -84,7 +84,7 @@ fn c07_a_hostile_authority_slashes_nobody() {
 }
 
 #[test]
-fn c07_a_paused_market_under_a_hostile_authority_pays_and_gives_back() {
+fn a_paused_market_under_a_hostile_authority_pays_and_gives_back() {
     let mut w = Testbed::new();
     let (idle, leaver): (Actor, Actor) = (w.provider(20_000_000_000), w.keeper(w.params.min_bond));
     w.ok(ix::provider_request_unstake(&idle, 20_000_000_000), &[&idle.key]);

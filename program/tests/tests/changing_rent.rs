@@ -12,7 +12,7 @@ const RENTS: [u64; 5] = [6_960, 20_000, 696, 13_920, 3_480];
 
 /// One sequence with every instruction, in which all must succeed.
 #[test]
-fn d03_every_instruction_succeeds_though_rent_changes() {
+fn every_instruction_succeeds_though_rent_changes() {
     let mut w = Testbed::new();
     w.rents = RENTS.to_vec();
     bench::play(&mut w);
@@ -21,7 +21,7 @@ fn d03_every_instruction_succeeds_though_rent_changes() {
 /// The rules of random sequences say of every account that closes that all it holds goes to who paid it, of every other
 /// that it keeps what it holds, and at the end that everybody can leave.
 #[test]
-fn d03_what_an_account_holds_goes_back_to_who_paid_it_though_rent_changes() {
+fn what_an_account_holds_goes_back_to_who_paid_it_though_rent_changes() {
     let mut start = Harness::new(0);
     start.w.rents = RENTS.to_vec();
     let mut stats = Stats::default();
@@ -45,7 +45,7 @@ fn d03_what_an_account_holds_goes_back_to_who_paid_it_though_rent_changes() {
 
 /// An account that gets longer is topped up to what all of it costs then, and holds no less once that is too much.
 #[test]
-fn d03_a_report_gets_longer_though_rent_changes() {
+fn a_report_gets_longer_though_rent_changes() {
     let (mut w, all, period) = ready(&[1; 6]);
     let at = pda::report(period);
     w.rents = vec![696];

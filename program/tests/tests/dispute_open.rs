@@ -38,8 +38,9 @@ fn it_holds_a_deposit_the_lease_and_the_node() {
     assert_eq!(terms, (amount, 1_000_000, 300, 6_667, 1_000));
 }
 
+/// Finding R 15.
 #[test]
-fn r15_the_deposit_is_a_tenth_of_what_was_settled_up_to_its_cap() {
+fn the_deposit_is_a_tenth_of_what_was_settled_up_to_its_cap() {
     for (paid_secs, deposit) in [(0, 39), (600, 33_333), (3_600, 200_000)] {
         let mut w = Testbed::new();
         let deal = w.running();
@@ -98,8 +99,9 @@ fn of_a_known_kind_and_with_the_deposit() {
     w.refused(open, &[&deal.customer.key], MarketError::InsufficientFunds);
 }
 
+/// Finding C 6.
 #[test]
-fn c06_a_dispute_does_not_hold_stake_that_no_node_needs() {
+fn a_dispute_does_not_hold_stake_that_no_node_needs() {
     let mut w = Testbed::new();
     let deal = w.running();
     let provider = &deal.provider;

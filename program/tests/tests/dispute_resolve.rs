@@ -29,7 +29,7 @@ fn holds_nothing(w: &Testbed, deal: &Deal) {
 }
 
 #[test]
-fn r15_a_rejected_one_costs_the_deposit_half_for_the_provider_half_for_the_buy_back() {
+fn a_rejected_one_costs_the_deposit_half_for_the_provider_half_for_the_buy_back() {
     let (mut w, deal) = disputed(Some(0));
     let before: Credits = w.read(&deal.customer.credits());
     let wallet = w.lamports(&deal.customer.wallet());
@@ -64,7 +64,7 @@ fn r15_a_rejected_one_costs_the_deposit_half_for_the_provider_half_for_the_buy_b
 }
 
 #[test]
-fn r15_an_undecided_one_costs_a_quarter_of_the_deposit_for_the_provider() {
+fn an_undecided_one_costs_a_quarter_of_the_deposit_for_the_provider() {
     let (mut w, deal) = disputed(None);
     let before: Credits = w.read(&deal.customer.credits());
     w.refused(ix::dispute_resolve(&w, &deal.lease), &[], MarketError::TooEarly);
@@ -80,8 +80,9 @@ fn r15_an_undecided_one_costs_a_quarter_of_the_deposit_for_the_provider() {
     holds_nothing(&w, &deal);
 }
 
+/// Finding R 15.
 #[test]
-fn r15_a_payout_account_that_is_gone_or_frozen_holds_nobodys_deposit() {
+fn a_payout_account_that_is_gone_or_frozen_holds_nobodys_deposit() {
     for state in [0, 2] {
         let (mut w, deal) = disputed(None);
         w.warp(300);

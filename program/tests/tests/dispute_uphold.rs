@@ -107,7 +107,7 @@ pub(crate) fn output_statement(w: &Testbed, deal: &Deal, passed: bool) -> [u8; 1
 }
 
 #[test]
-fn c05_a_keeper_activated_after_the_vote_does_not_void_an_upheld_dispute() {
+fn a_keeper_activated_after_the_vote_does_not_void_an_upheld_dispute() {
     let (mut w, deal, payer) = upheld();
     // Five times the weight of all who voted.
     let late = w.keeper(5 * w.params.min_bond);
@@ -117,8 +117,9 @@ fn c05_a_keeper_activated_after_the_vote_does_not_void_an_upheld_dispute() {
     w.refused_all(&appeal, &[], MarketError::KeeperNotActive);
 }
 
+/// Finding R 15.
 #[test]
-fn r15_keepers_that_could_vote_void_an_upheld_dispute_by_statements_about_its_output() {
+fn keepers_that_could_vote_void_an_upheld_dispute_by_statements_about_its_output() {
     let (mut w, deal, payer) = upheld();
     w.ok(ix::dispute_uphold(&w, &payer.wallet(), &deal.lease), &[&payer.key]);
     let fault = pda::dispute_fault(&deal.lease);
@@ -156,7 +157,7 @@ fn r15_keepers_that_could_vote_void_an_upheld_dispute_by_statements_about_its_ou
 }
 
 #[test]
-fn r15_a_lost_dispute_follows_the_provider_to_its_next_node() {
+fn a_lost_dispute_follows_the_provider_to_its_next_node() {
     let (mut w, deal, payer) = upheld();
     w.ok(ix::dispute_uphold(&w, &payer.wallet(), &deal.lease), &[&payer.key]);
     w.warp(300);
@@ -170,7 +171,7 @@ fn r15_a_lost_dispute_follows_the_provider_to_its_next_node() {
 }
 
 #[test]
-fn r15_the_terms_are_those_of_the_opening() {
+fn the_terms_are_those_of_the_opening() {
     let (mut w, deal, payer) = upheld();
     w.alter(&pda::market(), |m: &mut Market| {
         (m.params.appeal_secs, m.params.quorum_bps, m.params.stake_price) = (500, 10_000, 1);
@@ -182,8 +183,9 @@ fn r15_the_terms_are_those_of_the_opening() {
     assert_eq!((fault.applicable_at, fault.finder_bps), (w.now() + 300, 1_000));
 }
 
+/// Finding R 15.
 #[test]
-fn r15_a_keeper_earns_nothing_by_the_side_it_takes() {
+fn a_keeper_earns_nothing_by_the_side_it_takes() {
     for uphold in [0, 1] {
         let mut w = Testbed::new();
         let deal = w.running();
@@ -207,7 +209,7 @@ fn r15_a_keeper_earns_nothing_by_the_side_it_takes() {
 }
 
 #[test]
-fn c06_the_fault_of_a_report_takes_no_address_from_that_of_a_dispute() {
+fn the_fault_of_a_report_takes_no_address_from_that_of_a_dispute() {
     let (mut w, deal, payer) = upheld();
     let period = w.period();
     w.ok(ix::dispute_uphold(&w, &payer.wallet(), &deal.lease), &[&payer.key]);
@@ -218,7 +220,7 @@ fn c06_the_fault_of_a_report_takes_no_address_from_that_of_a_dispute() {
 }
 
 #[test]
-fn c08_a_lost_dispute_lowers_the_reputation() {
+fn a_lost_dispute_lowers_the_reputation() {
     let (mut w, deal, payer) = upheld();
     w.ok(ix::dispute_uphold(&w, &payer.wallet(), &deal.lease), &[&payer.key]);
     let at = pda::dispute_fault(&deal.lease);

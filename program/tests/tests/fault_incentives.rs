@@ -99,21 +99,21 @@ impl Scene {
 const PAID: u64 = 333_333_000;
 
 #[test]
-fn c02_the_cheats_own_customer_does_not_take_the_victims_pool() {
+fn the_cheats_own_customer_does_not_take_the_victims_pool() {
     let mut s = scene();
     let order = [s.sham, s.deal.lease];
     assert_eq!(s.slashed(s.sham, order), (20_000_000_000 - PAID, PAID, 0));
 }
 
 #[test]
-fn c03_a_leaf_without_a_lease_does_not_strip_the_victim() {
+fn a_leaf_without_a_lease_does_not_strip_the_victim() {
     let mut s = scene();
     let order = [s.sham, s.deal.lease];
     assert_eq!(s.slashed(Address::default(), order), (20_000_000_000 - PAID, PAID, 0));
 }
 
 #[test]
-fn r01_a_claim_depends_on_no_order() {
+fn a_claim_depends_on_no_order() {
     let all: Vec<_> = [true, false]
         .into_iter()
         .map(|sham_first| {
@@ -133,7 +133,7 @@ fn r01_a_claim_depends_on_no_order() {
 
 /// A fault of the machine ends the lease late; a dispute that is upheld afterwards is about all of its time.
 #[test]
-fn r02_an_earlier_conviction_ends_a_lease_that_another_has_ended() {
+fn an_earlier_conviction_ends_a_lease_that_another_has_ended() {
     let mut s = scene();
     let good = s.w.good_leaf(s.deal.machine.node, s.deal.lease, s.period);
     let proofs = s.w.finalise(&s.deal.keeper, &[good]);
@@ -158,7 +158,7 @@ fn r02_an_earlier_conviction_ends_a_lease_that_another_has_ended() {
 /// The fault of a later time is applied first and ends the lease. The earlier one is about more of it: its owner cannot
 /// say that the machine is mended, and be paid for what was frozen, before the lease is gone.
 #[test]
-fn r02_a_node_is_not_mended_while_a_lease_has_not_ended_where_the_earliest_conviction_begins() {
+fn a_node_is_not_mended_while_a_lease_has_not_ended_where_the_earliest_conviction_begins() {
     let mut s = scene();
     let earlier = s.faulted(Address::default(), FLAG_WORK_FAILED);
     s.period = s.w.period();
@@ -186,7 +186,7 @@ fn r02_a_node_is_not_mended_while_a_lease_has_not_ended_where_the_earliest_convi
 /// A second finding of the same cause takes nothing, so its pool is empty. Whoever has it compensate the victim first
 /// does not strip the victim of what the first one holds for it.
 #[test]
-fn r01_a_fault_that_gives_nothing_makes_nothing_good() {
+fn a_fault_that_gives_nothing_makes_nothing_good() {
     for empty_first in [false, true] {
         let mut s = scene();
         let full = s.faulted(Address::default(), FLAG_DEVICE_CHANGED);
@@ -207,7 +207,7 @@ fn r01_a_fault_that_gives_nothing_makes_nothing_good() {
 }
 
 #[test]
-fn r01_the_pool_is_divided_by_gpu_seconds_in_the_window() {
+fn the_pool_is_divided_by_gpu_seconds_in_the_window() {
     let mut s = scene();
     let fault = s.faulted(s.sham, FLAG_WORK_FAILED);
     // 0.8 tokens of 2; each lease had one of two GPUs for 660 of the window's 720 seconds.
@@ -224,7 +224,7 @@ fn r01_the_pool_is_divided_by_gpu_seconds_in_the_window() {
 }
 
 #[test]
-fn r02_frozen_seconds_are_not_paid_while_the_fault_is_open() {
+fn frozen_seconds_are_not_paid_while_the_fault_is_open() {
     let mut s = scene();
     let fault = s.faulted(Address::default(), FLAG_WORK_FAILED);
     assert_eq!(s.node().frozen_from, s.node().registered_at);
@@ -249,7 +249,7 @@ fn r02_frozen_seconds_are_not_paid_while_the_fault_is_open() {
 }
 
 #[test]
-fn r02_convicted_seconds_are_never_paid_and_come_back() {
+fn convicted_seconds_are_never_paid_and_come_back() {
     let mut s = scene();
     let fault = s.faulted(Address::default(), FLAG_WORK_FAILED);
     s.w.settle(&s.deal, 2, 650);
@@ -270,8 +270,9 @@ fn r02_convicted_seconds_are_never_paid_and_come_back() {
 }
 
 /// Nobody need claim: a lease of a convicted node is ended by anyone, and closes when the time for claims is over.
+/// Finding R 2.
 #[test]
-fn r02_anyone_ends_a_lease_of_a_convicted_node() {
+fn anyone_ends_a_lease_of_a_convicted_node() {
     let mut s = scene();
     let fault = s.faulted(Address::default(), FLAG_WORK_FAILED);
     let stranger = s.w.actor();
@@ -288,8 +289,9 @@ fn r02_anyone_ends_a_lease_of_a_convicted_node() {
     s.w.ok(close, &[&s.deal.customer.key]);
 }
 
+/// Finding R 2.
 #[test]
-fn r02_a_convicted_node_is_mended_only_when_no_lease_from_before_is_left() {
+fn a_convicted_node_is_mended_only_when_no_lease_from_before_is_left() {
     let mut s = scene();
     let fault = s.faulted(Address::default(), FLAG_WORK_FAILED);
     s.applied(&fault);
@@ -310,7 +312,7 @@ fn r02_a_convicted_node_is_mended_only_when_no_lease_from_before_is_left() {
 
 /// Two faults about the same seconds make good no more than was paid.
 #[test]
-fn c06_what_was_paid_is_made_good_once() {
+fn what_was_paid_is_made_good_once() {
     let mut s = scene();
     s.w.ok(ix::dispute_open(&s.w, &s.deal.lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&s.deal.customer.key]);
     s.w.ok(ix::dispute_vote(&s.deal.keeper, &s.deal.lease, 1), &[&s.deal.keeper.key]);
@@ -330,7 +332,7 @@ fn c06_what_was_paid_is_made_good_once() {
 }
 
 #[test]
-fn r03_findings_of_one_cause_cost_what_the_gravest_does() {
+fn findings_of_one_cause_cost_what_the_gravest_does() {
     let mut s = scene();
     let first = s.faulted(Address::default(), FLAG_WORK_FAILED);
     assert_eq!(s.node().cause_taken, 2_000_000_000);
@@ -360,7 +362,7 @@ fn r03_findings_of_one_cause_cost_what_the_gravest_does() {
 }
 
 #[test]
-fn r02_proven_bad_work_ends_the_leases_of_the_node() {
+fn proven_bad_work_ends_the_leases_of_the_node() {
     let mut s = scene();
     let finder = s.w.actor();
     let measured = Measured::new(s.deal.machine.node, s.w.period(), PROCESSORS, (5, 5), 3);
@@ -391,7 +393,7 @@ fn r02_proven_bad_work_ends_the_leases_of_the_node() {
 
 /// The other way to be found out has the same pool, for those that have paid; the cheat's own customer has not.
 #[test]
-fn r01_proven_bad_work_compensates_those_that_paid() {
+fn proven_bad_work_compensates_those_that_paid() {
     let mut s = scene();
     let supply = s.w.supply(&s.w.stake_mint);
     let finder = s.w.actor();
@@ -414,7 +416,7 @@ fn r01_proven_bad_work_compensates_those_that_paid() {
 
 /// A dispute is about a lease, not about the machine: it keeps nobody suspended.
 #[test]
-fn c05_a_voided_fault_ends_the_suspension_though_a_dispute_is_open() {
+fn a_voided_fault_ends_the_suspension_though_a_dispute_is_open() {
     let mut s = scene();
     s.w.ok(ix::dispute_open(&s.w, &s.deal.lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&s.deal.customer.key]);
     let fault = s.faulted(Address::default(), FLAG_WORK_FAILED);

@@ -87,7 +87,7 @@ fn a_silent_node_fails_its_lease() {
 }
 
 #[test]
-fn c05_bad_output_costs_the_lease_gpus_part_and_covers_what_was_paid() {
+fn bad_output_costs_the_lease_gpus_part_and_covers_what_was_paid() {
     let (mut w, deal, leaf) = ready();
     w.warp(540);
     w.settle(&deal, 1, 600);
@@ -111,7 +111,7 @@ fn c05_bad_output_costs_the_lease_gpus_part_and_covers_what_was_paid() {
 
 /// The slash follows the GPUs concerned: eight leases of one GPU cost what one lease of eight costs.
 #[test]
-fn c05_slashes_scale_with_the_gpus_of_the_lease() {
+fn slashes_scale_with_the_gpus_of_the_lease() {
     let (mut w, deal, leaf) = ready();
     let proof = only(&mut w, &deal, LeafData { flags: FLAG_BAD_OUTPUT, ..leaf });
     let mut whole = w.fork();
@@ -124,7 +124,7 @@ fn c05_slashes_scale_with_the_gpus_of_the_lease() {
 
 /// Silence costs an hour of the lease at most, and its part of the offline slash at most.
 #[test]
-fn r13_silence_costs_an_hour_of_the_lease_at_most() {
+fn silence_costs_an_hour_of_the_lease_at_most() {
     for (price, amount) in [(100_000, 100_000_000), (400_000, 400_000_000), (2_000_000_000, 500_000_000)] {
         let (mut w, deal, leaf) = ready();
         w.alter(&deal.lease, |l: &mut Lease| l.price = price);
@@ -138,7 +138,7 @@ fn r13_silence_costs_an_hour_of_the_lease_at_most() {
 }
 
 #[test]
-fn c05_the_appeal_window_runs_from_the_opening() {
+fn the_appeal_window_runs_from_the_opening() {
     let (mut w, deal, leaf) = ready();
     let proof = only(&mut w, &deal, offline(leaf));
     // Long after the report became final.
@@ -149,7 +149,7 @@ fn c05_the_appeal_window_runs_from_the_opening() {
 }
 
 #[test]
-fn r02_the_window_begins_with_the_last_good_period() {
+fn the_window_begins_with_the_last_good_period() {
     let (mut w, deal, leaf) = ready();
     let proof = only(&mut w, &deal, leaf);
     w.ok(ix::report_apply(&proof), &[]);

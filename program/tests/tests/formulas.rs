@@ -415,8 +415,9 @@ fn deposit_case(r: &mut Random) -> (u64, u64, u64, u64, u32) {
     )
 }
 
+/// Finding R 15.
 #[test]
-fn r15_a_deposit_is_a_tenth_of_what_was_settled_and_at_least_what_freezing_costs() {
+fn a_deposit_is_a_tenth_of_what_was_settled_and_at_least_what_freezing_costs() {
     let mut r = Random::new(208);
     for _ in 0..CASES {
         let (settled, cap, frozen, price, secs) = deposit_case(&mut r);
@@ -436,8 +437,9 @@ fn r15_a_deposit_is_a_tenth_of_what_was_settled_and_at_least_what_freezing_costs
     }
 }
 
+/// Finding R 15.
 #[test]
-fn r15_the_possible_slash_scales_with_gpus_and_covers_the_harm() {
+fn the_possible_slash_scales_with_gpus_and_covers_the_harm() {
     let mut r = Random::new(209);
     for _ in 0..CASES {
         let (required, bps, gpus) = (r.below(1 << 50), r.below(10_001) as u16, 1 + r.below(8) as u8);

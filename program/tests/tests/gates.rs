@@ -31,7 +31,7 @@ fn check(found: &BTreeMap<&str, Change>, expected: impl Fn(&str, &Change) -> boo
 
 /// Every instruction, in one sequence.
 #[test]
-fn d04_no_gate_to_come_changes_what_instructions_do_or_cost() {
+fn no_gate_to_come_changes_what_instructions_do_or_cost() {
     let sets = to_come();
     let found = changes(&sets);
     assert!(found.len() > 60 && found.contains_key("all"), "{} sets of gates", found.len());
@@ -55,7 +55,7 @@ fn d04_no_gate_to_come_changes_what_instructions_do_or_cost() {
 /// What the program asks of a cluster: gates that mainnet has activated, without which it does not work, or costs more. It
 /// takes half a minute, and is for nightly runs.
 #[test]
-fn d04_the_program_asks_for_four_gates_of_mainnet() {
+fn the_program_asks_for_four_gates_of_mainnet() {
     if std::env::var_os("GANTRY_EXHAUSTIVE").is_none_or(|v| v != "1") {
         println!("GANTRY_EXHAUSTIVE=1 tries every gate");
         return;
@@ -76,7 +76,7 @@ fn d04_the_program_asks_for_four_gates_of_mainnet() {
 /// What the program takes from the clock is its seconds alone, which Alpenglow counts by leaders' bounded word in place of
 /// votes. Slots become shorter, and epochs with them.
 #[test]
-fn d04_the_program_reads_no_slot_and_no_epoch() {
+fn the_program_reads_no_slot_and_no_epoch() {
     fn sources(dir: &Path, out: &mut Vec<String>) {
         for entry in
             fs::read_dir(dir).expect("the program's sources").map(|entry| entry.expect("an entry").path())
@@ -107,7 +107,7 @@ fn d04_the_program_reads_no_slot_and_no_epoch() {
 
 /// A clock that stands still, as leaders who agree may have it for many blocks: nothing is earned, nothing owed, nothing stuck.
 #[test]
-fn d04_a_lease_lives_within_one_second() {
+fn a_lease_lives_within_one_second() {
     use gantry_market::state::{Credits, LEASE_ENDED};
     use gantry_market_tests::{ix, Testbed};
     let mut w = Testbed::new();

@@ -28,15 +28,16 @@ fn anyone_applies_once_the_time_has_come() {
     w.refused(ix::gpu_model_apply(H100), &[], MarketError::NothingPending);
 }
 
+/// Finding C 7.
 #[test]
-fn c07_not_a_second_before_the_timelock() {
+fn not_a_second_before_the_timelock() {
     let (mut w, _) = proposed();
     w.warp(i64::from(w.params.timelock_secs) - 1);
     w.refused(ix::gpu_model_apply(H100), &[], MarketError::TimelockRunning);
 }
 
 #[test]
-fn c07_registered_nodes_keep_their_stake_and_their_terms() {
+fn registered_nodes_keep_their_stake_and_their_terms() {
     let (mut w, args) = proposed();
     let provider = w.provider(60_000_000_000);
     let machine = w.machine(&provider, 1);

@@ -7,8 +7,9 @@ use gantry_market_tests::{ix, pda, Change, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
+/// Finding C 7.
 #[test]
-fn c07_a_new_model_waits_for_the_timelock_too() {
+fn a_new_model_waits_for_the_timelock_too() {
     let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let args = GpuModelArgs { id: 0x0201, min_tier: 3, ..ix::h100() };
@@ -25,8 +26,9 @@ fn c07_a_new_model_waits_for_the_timelock_too() {
     assert_eq!((model.vram_mib, model.pending.min_stake), (16, better.min_stake));
 }
 
+/// Finding C 7.
 #[test]
-fn c07_a_proposal_changes_nothing_yet_and_a_new_one_starts_its_own_wait() {
+fn a_proposal_changes_nothing_yet_and_a_new_one_starts_its_own_wait() {
     let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let old: GpuModel = w.read(&pda::gpu_model(H100));
@@ -93,8 +95,9 @@ fn a_model_must_make_sense() {
     refused(&mut w, ix::h100(), &cases[..1]);
 }
 
+/// Finding C 7.
 #[test]
-fn c07_a_model_in_force_changes_by_a_factor_of_two_at_most() {
+fn a_model_in_force_changes_by_a_factor_of_two_at_most() {
     let cases: [(&str, Change<GpuModelArgs>); 14] = [
         ("out of everyone's reach", |a| a.min_stake = 2 * a.min_stake + 1),
         ("next to no stake", |a| a.min_stake = a.min_stake / 2 - 1),

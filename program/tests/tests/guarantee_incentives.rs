@@ -93,7 +93,7 @@ impl Scene {
 }
 
 #[test]
-fn c08_a_broken_guarantee_compensates_its_customers() {
+fn a_broken_guarantee_compensates_its_customers() {
     let mut s = guaranteed(1_000_000);
     let supply = s.w.supply(&s.w.stake_mint);
     let lease = s.served(1, 600);
@@ -114,7 +114,7 @@ fn c08_a_broken_guarantee_compensates_its_customers() {
 
 /// Money that no lease has paid is no harm, whatever the pool holds.
 #[test]
-fn c08_a_lease_gets_no_more_than_it_has_paid() {
+fn a_lease_gets_no_more_than_it_has_paid() {
     let mut s = guaranteed(1_000_000);
     let lease = s.served(1, 60);
     s.away();
@@ -128,7 +128,7 @@ fn c08_a_lease_gets_no_more_than_it_has_paid() {
 /// What is broken is known by then, so no lease closes past the fault that is to compensate it. One that was closed
 /// before has no claim.
 #[test]
-fn r18_no_lease_closes_before_it_is_compensated() {
+fn no_lease_closes_before_it_is_compensated() {
     let mut s = guaranteed(1_000_000);
     let lease = s.served(1, 600);
     s.away();
@@ -142,7 +142,7 @@ fn r18_no_lease_closes_before_it_is_compensated() {
 }
 
 #[test]
-fn r18_it_costs_an_eighth_of_the_revenue_under_it_if_that_is_more() {
+fn it_costs_an_eighth_of_the_revenue_under_it_if_that_is_more() {
     // At a cent a token a tenth of the stake is a cent; of 33.3333 cents an eighth is 4.1666 tokens.
     for (stake_price, amount) in [(10_000, 4_166_600_000), (1_000_000, 1_000_000_000)] {
         let mut s = guaranteed(stake_price);
@@ -166,7 +166,7 @@ fn r18_it_costs_an_eighth_of_the_revenue_under_it_if_that_is_more() {
 
 /// Revenue of before the guarantee, and of after it, was not earned by it.
 #[test]
-fn r18_only_what_was_paid_for_guaranteed_time_counts() {
+fn only_what_was_paid_for_guaranteed_time_counts() {
     let mut s = guaranteed(1_000_000);
     // As if it had begun five of the ten minutes later.
     s.w.alter(&s.machine.node, |n: &mut Node| n.guaranteed_since += 300);
@@ -183,7 +183,7 @@ fn r18_only_what_was_paid_for_guaranteed_time_counts() {
 
 /// Its customer bought all of the guaranteed time: it gets back half of what the guarantee costs, and no more.
 #[test]
-fn r18_an_owner_of_node_and_customers_loses_by_it() {
+fn an_owner_of_node_and_customers_loses_by_it() {
     for stake_price in [1_000, 10_000, 1_000_000] {
         let mut s = guaranteed(stake_price);
         let leases = [s.served(1, 600), s.served(2, 540)];

@@ -184,7 +184,7 @@ fn a_promise_that_was_broken_costs_stake() {
 
 /// The terms are those of the guarantee; a higher slash needs the provider's word again.
 #[test]
-fn r18_later_terms_do_not_count() {
+fn later_terms_do_not_count() {
     let mut c = committed();
     let payout_secs = c.w.params.unstake_cooldown_secs;
     c.w.alter(&pda::market(), |m: &mut Market| {
@@ -202,8 +202,9 @@ fn r18_later_terms_do_not_count() {
     assert_eq!(fault.claims_until - c.w.now(), 2 * 120);
 }
 
+/// Finding R 4.
 #[test]
-fn r04_no_more_than_the_node_has() {
+fn no_more_than_the_node_has() {
     let mut c = committed();
     c.period(0, 0);
     c.w.alter(&c.machine.node, |n: &mut Node| n.stake = 300);
@@ -215,7 +216,7 @@ fn r04_no_more_than_the_node_has() {
 }
 
 #[test]
-fn r18_leases_that_are_open_count_with_what_they_have_paid() {
+fn leases_that_are_open_count_with_what_they_have_paid() {
     let mut c = committed();
     let customer = c.w.customer(100_000_000);
     let order = c.w.order(&customer, ix::order_args(1));
@@ -248,7 +249,7 @@ fn r18_leases_that_are_open_count_with_what_they_have_paid() {
 }
 
 #[test]
-fn r18_leases_of_before_and_after_a_guarantee_are_told_apart() {
+fn leases_of_before_and_after_a_guarantee_are_told_apart() {
     let mut c = committed();
     let customer = c.w.customer(100_000_000);
     let order = c.w.order(&customer, OrderArgs { duration_secs: 60, ..ix::order_args(1) });

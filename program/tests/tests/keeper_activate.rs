@@ -71,7 +71,7 @@ fn wrong_accounts_are_refused() {
 }
 
 #[test]
-fn c06_nobody_else_lets_a_keepers_weight_count() {
+fn nobody_else_lets_a_keepers_weight_count() {
     let mut w = Testbed::new();
     let (who, other) = (w.pending_keeper(w.params.min_bond), w.pending_keeper(w.params.min_bond));
     w.warp(i64::from(w.params.keeper_activation_secs));

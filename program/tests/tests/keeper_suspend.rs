@@ -26,7 +26,7 @@ fn without(w: &mut Testbed, voter: &Actor, count: u64) {
 }
 
 #[test]
-fn r06_a_keeper_that_does_not_vote_loses_its_weight() {
+fn a_keeper_that_does_not_vote_loses_its_weight() {
     let (mut w, voter, idle) = pair();
     without(&mut w, &voter, IDLE_REPORTS);
     w.refused(ix::keeper_suspend(&idle.keeper()), &[], MarketError::KeeperNotIdle);
@@ -41,8 +41,9 @@ fn r06_a_keeper_that_does_not_vote_loses_its_weight() {
     w.refused(ix::keeper_suspend(&idle.keeper()), &[], MarketError::KeeperNotIdle);
 }
 
+/// Finding R 6.
 #[test]
-fn r06_its_wallet_activates_it_again_after_the_delay() {
+fn its_wallet_activates_it_again_after_the_delay() {
     let (mut w, voter, idle) = pair();
     without(&mut w, &voter, IDLE_REPORTS + 1);
     w.ok(ix::keeper_suspend(&idle.keeper()), &[]);
@@ -60,8 +61,9 @@ fn r06_its_wallet_activates_it_again_after_the_delay() {
     w.refused(ix::keeper_suspend(&idle.keeper()), &[], MarketError::KeeperNotIdle);
 }
 
+/// Finding R 6.
 #[test]
-fn r06_a_vote_in_time_keeps_the_weight_and_a_late_copy_does_not() {
+fn a_vote_in_time_keeps_the_weight_and_a_late_copy_does_not() {
     let (mut w, voter, idle) = pair();
     without(&mut w, &voter, IDLE_REPORTS);
     w.voted(&[&voter, &idle]);
@@ -74,8 +76,9 @@ fn r06_a_vote_in_time_keeps_the_weight_and_a_late_copy_does_not() {
     w.ok(ix::keeper_suspend(&idle.keeper()), &[]);
 }
 
+/// Finding R 6.
 #[test]
-fn r06_many_reports_at_once_suspend_nobody() {
+fn many_reports_at_once_suspend_nobody() {
     let (mut w, voter, idle) = pair();
     let first = w.period();
     w.warp_past_period(first + IDLE_REPORTS - 1);
@@ -91,7 +94,7 @@ fn r06_many_reports_at_once_suspend_nobody() {
 }
 
 #[test]
-fn r06_without_final_reports_nobody_is_idle() {
+fn without_final_reports_nobody_is_idle() {
     let (mut w, _, idle) = pair();
     w.warp(100 * i64::from(w.params.period_secs));
     w.refused(ix::keeper_suspend(&idle.keeper()), &[], MarketError::KeeperNotIdle);

@@ -359,7 +359,7 @@ fn wrong_signers_and_accounts_are_refused() {
 }
 
 #[test]
-fn c06_a_lease_that_paid_nothing_waits_for_no_rating() {
+fn a_lease_that_paid_nothing_waits_for_no_rating() {
     let mut w = Testbed::new();
     let deal = w.running();
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);

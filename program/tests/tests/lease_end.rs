@@ -149,7 +149,7 @@ fn anyone_ends_a_lease_without_funds_at_the_time_that_they_lasted_to() {
 
 /// A node that was slashed and is not topped up is paid for one period more; then anyone ends its leases.
 #[test]
-fn r04_a_lease_of_a_node_that_is_not_covered_stops_billing_after_a_period() {
+fn a_lease_of_a_node_that_is_not_covered_stops_billing_after_a_period() {
     let (mut w, deal) = ready();
     let stranger = w.actor();
     let until = w.now() + 60;

@@ -16,8 +16,9 @@ fn ended() -> (Testbed, Deal) {
     (w, deal)
 }
 
+/// Finding R 19.
 #[test]
-fn r19_a_rating_weighs_the_fee_of_what_was_paid() {
+fn a_rating_weighs_the_fee_of_what_was_paid() {
     let (mut w, deal) = ended();
     let meta = w.ok(ix::lease_rate(&w, &deal.lease, 4), &[&deal.customer.key]);
     let node: Node = w.read(&deal.machine.node);

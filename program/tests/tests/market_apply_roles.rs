@@ -29,7 +29,7 @@ fn anyone_applies_once_the_time_has_come() {
 }
 
 #[test]
-fn c08_the_treasury_can_be_another_account_and_is_paid() {
+fn the_treasury_can_be_another_account_and_is_paid() {
     let mut w = Testbed::new();
     let deal = w.swept();
     let period = w.ripe(&[&deal.keeper]);
@@ -45,8 +45,9 @@ fn c08_the_treasury_can_be_another_account_and_is_paid() {
     assert_eq!((w.tokens(&treasury.payment) - before, w.tokens(&old)), (16_000, 0));
 }
 
+/// Finding C 7.
 #[test]
-fn c07_not_a_second_before_the_timelock() {
+fn not_a_second_before_the_timelock() {
     let (mut w, _, _) = proposed();
     w.warp(i64::from(w.params.timelock_secs) - 1);
     w.refused(ix::market_apply_roles(), &[], MarketError::TimelockRunning);

@@ -64,8 +64,9 @@ fn the_period_is_fixed() {
     w.refused(ix::market_propose_params(&w, params), &[&authority], MarketError::PeriodIsFixed);
 }
 
+/// Finding C 7.
 #[test]
-fn c07_the_price_of_stake_moves_by_a_factor_of_two_at_most() {
+fn the_price_of_stake_moves_by_a_factor_of_two_at_most() {
     let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let price = w.params.stake_price;

@@ -4,8 +4,9 @@ use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
 use solana_signer::Signer;
 
+/// Finding C 7.
 #[test]
-fn c07_a_proposal_waits_and_changes_nothing_yet() {
+fn a_proposal_waits_and_changes_nothing_yet() {
     let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let (guardian, treasury) = (w.fresh_address(), w.actor().payment);

@@ -59,7 +59,7 @@ fn fee_is_the_exact_share_and_never_more_than_the_whole() {
 }
 
 #[test]
-fn r01_a_split_burns_at_least_half_and_loses_nothing() {
+fn a_split_burns_at_least_half_and_loses_nothing() {
     let mut r = Random::new(4);
     for _ in 0..CASES {
         let (amount, harm, bps) = (r.magnitude(), r.magnitude(), r.below(1_001) as u16);
@@ -293,8 +293,9 @@ fn good_deeds_never_hurt_and_bad_ones_never_help() {
     }
 }
 
+/// Finding R 19.
 #[test]
-fn r19_a_failure_weighs_its_funded_time_between_a_tenth_of_the_prior_and_all_of_it() {
+fn a_failure_weighs_its_funded_time_between_a_tenth_of_the_prior_and_all_of_it() {
     let mut r = Random::new(11);
     for _ in 0..CASES {
         let fee = r.magnitude();

@@ -37,8 +37,9 @@ fn wallet_and_agent_accept() {
     }
 }
 
+/// Finding C 7.
 #[test]
-fn c07_a_node_that_does_not_know_its_terms_gets_nothing_new() {
+fn a_node_that_does_not_know_its_terms_gets_nothing_new() {
     let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);

@@ -64,7 +64,7 @@ fn a_second_life_starts_afresh() {
 }
 
 #[test]
-fn r05_not_before_stake_could_have_left() {
+fn not_before_stake_could_have_left() {
     let (mut w, provider, machine) = retired(1);
     // A later parameter changes nothing for a node that has retired.
     w.alter(&pda::market(), |m: &mut Market| m.params.unstake_cooldown_secs = 9_000);
@@ -177,8 +177,9 @@ fn wrong_signers_and_accounts_are_refused() {
 }
 
 /// Leases need their node to close: it says which of their seconds are paid.
+/// Finding R 2.
 #[test]
-fn r02_not_while_a_lease_is_open() {
+fn not_while_a_lease_is_open() {
     let mut w = Testbed::new();
     let deal = w.running();
     w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);

@@ -52,7 +52,7 @@ fn a_node_commits_itself_until_a_date() {
 const LONGEST: i64 = 32 * 3_600;
 
 #[test]
-fn r18_a_guarantee_lasts_no_longer_than_the_stake_covers() {
+fn a_guarantee_lasts_no_longer_than_the_stake_covers() {
     let (w, _, machine) = ready();
     let node: Node = w.read(&machine.node);
     let longest = |price, stake_price| node.longest_guarantee(price, stake_price).expect("fits");

@@ -261,8 +261,9 @@ fn wrong_signers_and_accounts_are_refused() {
     w.refuses_swaps(&good, &[&provider.key, &key], &cases);
 }
 
+/// Finding C 7.
 #[test]
-fn c07_a_model_that_waits_for_its_timelock_takes_no_nodes() {
+fn a_model_that_waits_for_its_timelock_takes_no_nodes() {
     let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     w.ok(ix::gpu_model_propose(&w, GpuModelArgs { id: 2, ..ix::h100() }), &[&authority]);

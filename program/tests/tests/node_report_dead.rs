@@ -33,7 +33,7 @@ fn back(provider: &Actor, machine: &Machine) -> Instruction {
 }
 
 #[test]
-fn r10_a_dead_gpu_costs_one_percent_and_thirty_days() {
+fn a_dead_gpu_costs_one_percent_and_thirty_days() {
     let (mut w, provider, machine) = ready();
     let supply = w.supply(&w.stake_mint);
     let meta = w.ok(by_agent(&w, &machine), &[&machine.key]);
@@ -62,7 +62,7 @@ fn r10_a_dead_gpu_costs_one_percent_and_thirty_days() {
 
 /// Nobody knows when the GPU died: what was not paid since the machine last passed is the customer's again.
 #[test]
-fn r10_seconds_since_the_last_pass_come_back() {
+fn seconds_since_the_last_pass_come_back() {
     let mut w = Testbed::new();
     let deal = w.running();
     // What is said of the period of its registration is of the time before it too.
@@ -106,7 +106,7 @@ fn r10_seconds_since_the_last_pass_come_back() {
 }
 
 #[test]
-fn r10_each_death_within_a_year_costs_twice_as_much() {
+fn each_death_within_a_year_costs_twice_as_much() {
     let (mut w, provider, machine) = ready();
     let mut slashed = 0;
     for cost in [200_000_000, 400_000_000, 800_000_000] {
@@ -123,8 +123,9 @@ fn r10_each_death_within_a_year_costs_twice_as_much() {
 }
 
 /// Its devices stay with it: evidence of another node does not take what it vouched for.
+/// Finding R 10.
 #[test]
-fn r10_the_devices_are_locked() {
+fn the_devices_are_locked() {
     let (mut w, _, machine) = ready();
     let devices = ix::devices(&machine.key.pubkey(), 2).map(|device| pda::device(&device));
     let soon = w.now() + 60;

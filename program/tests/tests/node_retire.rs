@@ -37,7 +37,7 @@ fn not_while_it_has_leases() {
 
 /// A conviction ends with the wallet's word that the node is mended, so that the next one is a relapse.
 #[test]
-fn r03_a_convicted_node_is_mended_before_it_leaves() {
+fn a_convicted_node_is_mended_before_it_leaves() {
     let (mut w, provider, machine) = ready();
     w.alter(&machine.node, |n: &mut Node| (n.status, n.convicted, n.cause_taken) = (NODE_SUSPENDED, 1, 5));
     let retire = ix::node_retire(&provider, &machine.node);
@@ -60,8 +60,9 @@ fn not_before_its_commitment_is_settled() {
     }
 }
 
+/// Finding R 10.
 #[test]
-fn r10_not_while_its_devices_are_locked() {
+fn not_while_its_devices_are_locked() {
     let (mut w, provider, machine) = ready();
     let until = w.now() + 100;
     w.alter(&machine.node, |n: &mut Node| (n.status, n.dead_until) = (NODE_SUSPENDED, until));

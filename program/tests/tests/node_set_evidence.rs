@@ -124,7 +124,7 @@ fn evidence_takes_devices_from_who_only_claims_them() {
 
 /// Only evidence makes a tier last: periods in which a machine was not asked say nothing about it, whatever they name.
 #[test]
-fn b01_only_a_leaf_with_evidence_moves_the_expiry() {
+fn only_a_leaf_with_evidence_moves_the_expiry() {
     let mut c = contest();
     c.show(c.machine.node, 2);
     let node = c.machine.node;
@@ -149,7 +149,7 @@ fn b01_only_a_leaf_with_evidence_moves_the_expiry() {
 
 /// A machine that showed nothing when it was asked loses its tier at once.
 #[test]
-fn b01_a_machine_that_shows_nothing_loses_its_tier() {
+fn a_machine_that_shows_nothing_loses_its_tier() {
     let mut c = contest();
     c.show(c.machine.node, 3);
     let (node, period) = (c.machine.node, c.w.period());
@@ -164,7 +164,7 @@ fn b01_a_machine_that_shows_nothing_loses_its_tier() {
 
 /// One GPU counts for one node: the claim of its key, not what keepers remember, decides about tier 3.
 #[test]
-fn b02_a_gpu_backs_one_node_of_tier_three() {
+fn a_gpu_backs_one_node_of_tier_three() {
     let mut c = contest();
     let (first, second, keeper) = (c.held, c.machine.node, c.keeper.wallet());
     let (keys, root) = (ix::gpu_keys(&first, 2), c.root());
@@ -210,7 +210,7 @@ fn b02_a_gpu_backs_one_node_of_tier_three() {
 
 /// New GPUs, or none, end what the claims of the old ones gave.
 #[test]
-fn b02_tier_three_is_of_the_keys_that_were_shown_last() {
+fn tier_three_is_of_the_keys_that_were_shown_last() {
     let mut c = contest();
     let (node, root, keeper) = (c.machine.node, c.root(), c.keeper.wallet());
     c.show(node, 3);
@@ -234,7 +234,7 @@ fn b02_tier_three_is_of_the_keys_that_were_shown_last() {
 
 /// Nobody blocks a GPU's key by registering its hash as a device, or by passing that claim for the key's.
 #[test]
-fn b02_a_device_with_the_hash_of_a_key_is_no_claim_of_the_key() {
+fn a_device_with_the_hash_of_a_key_is_no_claim_of_the_key() {
     let mut c = contest();
     let (node, root, keeper) = (c.machine.node, c.root(), c.keeper.wallet());
     let squatter = c.w.provider(20_000_000_000);

@@ -125,8 +125,9 @@ fn only_the_owner_brings_a_suspended_node_back_once_its_faults_are_settled() {
 }
 
 /// The wallet tops a node up from stake that no node has, and gets back what is too much.
+/// Finding R 4.
 #[test]
-fn r04_the_wallet_tops_a_node_up() {
+fn the_wallet_tops_a_node_up() {
     let (mut w, provider, machine) = ready();
     w.alter(&machine.node, |n: &mut Node| (n.stake, n.reserved_stake) = (9_000_000_000, 500_000_000));
     w.alter(&provider.provider(), |p: &mut Provider| {
@@ -153,8 +154,9 @@ fn r04_the_wallet_tops_a_node_up() {
     assert_eq!(w.read::<Provider>(&provider.provider()).locked_stake, 10_000_000_000);
 }
 
+/// Finding R 10.
 #[test]
-fn r10_a_dead_gpu_does_not_work_again_before_its_time() {
+fn a_dead_gpu_does_not_work_again_before_its_time() {
     let (mut w, provider, machine) = ready();
     let until = w.now() + 100;
     w.alter(&machine.node, |n: &mut Node| (n.status, n.dead_until) = (NODE_SUSPENDED, until));
@@ -195,8 +197,9 @@ fn wrong_signers_and_accounts_are_refused() {
     w.refuses_swaps(&good, &[&provider.key, &other.key, &others.key], &cases);
 }
 
+/// Finding R 2.
 #[test]
-fn r02_a_conviction_is_mended_when_its_leases_are_cut() {
+fn a_conviction_is_mended_when_its_leases_are_cut() {
     let mut w = Testbed::new();
     let deal = w.running();
     let node = deal.machine.node;

@@ -188,7 +188,7 @@ fn not_a_redundant_job_of_which_a_lease_has_started() {
 }
 
 #[test]
-fn c04_reopening_a_redundant_order_does_not_reject_work_that_has_begun() {
+fn reopening_a_redundant_order_does_not_reject_work_that_has_begun() {
     let mut w = Testbed::new();
     let job = w.redundant_awarded();
     // Two machines start, the third does not.

@@ -26,7 +26,7 @@ fn stake(w: &Testbed, job: &Redundant, at: usize) -> [u64; 2] {
 }
 
 #[test]
-fn r16_a_withheld_reveal_costs_twice_what_the_lease_was_worth() {
+fn a_withheld_reveal_costs_twice_what_the_lease_was_worth() {
     let (mut w, job) = resolved();
     let run = &job.runs[2];
     assert_eq!(w.read::<Lease>(&run.lease).output, OUTPUT_WITHHELD);
@@ -52,8 +52,9 @@ fn r16_a_withheld_reveal_costs_twice_what_the_lease_was_worth() {
     w.ok(close, &[&job.customer.key]);
 }
 
+/// Finding R 16.
 #[test]
-fn r16_it_costs_as_much_when_nobody_else_revealed() {
+fn it_costs_as_much_when_nobody_else_revealed() {
     let mut w = Testbed::new();
     let job = w.redundant();
     job.commit(&mut w, 1, 4);
@@ -68,8 +69,9 @@ fn r16_it_costs_as_much_when_nobody_else_revealed() {
     assert_eq!(stake(&w, &job, 1), before.map(|stake| stake - FORFEIT));
 }
 
+/// Finding R 16.
 #[test]
-fn r16_the_amount_is_that_of_the_award() {
+fn the_amount_is_that_of_the_award() {
     let (mut w, job) = resolved();
     let before = stake(&w, &job, 2);
     w.alter(&pda::market(), |m: &mut Market| m.params.stake_price = 1);
@@ -78,7 +80,7 @@ fn r16_the_amount_is_that_of_the_award() {
 }
 
 #[test]
-fn r16_it_takes_no_more_than_the_node_has_of_its_own() {
+fn it_takes_no_more_than_the_node_has_of_its_own() {
     let (mut w, job) = resolved();
     let run = &job.runs[2];
     let [own, all] = stake(&w, &job, 2);

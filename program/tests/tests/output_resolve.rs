@@ -55,7 +55,7 @@ fn the_majority_is_paid_and_the_minority_is_not() {
 }
 
 #[test]
-fn c04_a_withheld_reveal_does_not_let_accepted_work_go_unpaid() {
+fn a_withheld_reveal_does_not_let_accepted_work_go_unpaid() {
     let mut w = Testbed::new();
     // The longest that the withholder can delay the resolution. Every time to settle after the leases' ends is over.
     let job = w.withheld();
@@ -118,7 +118,7 @@ fn of_one_provider(w: &mut Testbed, job: &Redundant) {
 }
 
 #[test]
-fn r16_nodes_of_one_provider_are_one_voice() {
+fn nodes_of_one_provider_are_one_voice() {
     for order in [[0, 1, 2], [1, 0, 2], [1, 2, 0], [2, 1, 0], [2, 0, 1], [0, 2, 1]] {
         for (outputs, wins) in [
             // Two nodes, one voice: no majority of three against the third node's.
@@ -138,8 +138,9 @@ fn r16_nodes_of_one_provider_are_one_voice() {
     }
 }
 
+/// Finding R 16.
 #[test]
-fn r16_a_silent_node_takes_no_voice_from_the_other_of_its_provider() {
+fn a_silent_node_takes_no_voice_from_the_other_of_its_provider() {
     let mut w = Testbed::new();
     let job = w.withheld();
     w.alter(&job.runs[2].lease, |l: &mut Lease| l.provider = Address::new_from_array([1; 32]));

@@ -33,7 +33,7 @@ fn owed() -> (Testbed, Actor, Actor, Address) {
 }
 
 #[test]
-fn r08_a_part_of_a_bond_leaves_no_earlier_than_the_bond_could_have() {
+fn a_part_of_a_bond_leaves_no_earlier_than_the_bond_could_have() {
     let (mut w, keeper, finder, at) = owed();
     let claim = ix::payout_claim(&w, &at, finder.stake);
     w.warp(i64::from(w.params.keeper_exit_secs) - 1);

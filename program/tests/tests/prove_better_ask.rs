@@ -69,7 +69,7 @@ impl Case {
 }
 
 #[test]
-fn c01_no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
+fn no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
     let mut c = awarded();
     let supply = c.w.supply(&c.w.stake_mint);
     let awarded_score = c.w.read::<Lease>(&c.lease).score;
@@ -301,8 +301,9 @@ fn the_requirement_must_have_been_met() {
     }
 }
 
+/// Finding R 9.
 #[test]
-fn r09_an_order_over_several_nodes_passes_over_no_better_one() {
+fn an_order_over_several_nodes_passes_over_no_better_one() {
     let mut c = awarded_with(OrderArgs { nodes: 2, ..ix::order_args(1) });
     let proof = c.proof();
     c.w.ok(proof, &[&c.finder.key]);
@@ -440,7 +441,7 @@ fn wrong_signers_and_accounts_are_refused() {
 }
 
 #[test]
-fn c05_a_change_of_parameters_makes_no_award_unjust() {
+fn a_change_of_parameters_makes_no_award_unjust() {
     // The cheaper node guarantees too short a time for the order: the keeper had to take the dear one.
     let mut c = awarded();
     c.w.alter(&c.order, |o: &mut Order| o.requirement.guaranteed = 1);
@@ -468,7 +469,7 @@ fn takes_for_a_second(c: &mut Case, nonce: u64) {
 }
 
 #[test]
-fn c05_an_order_of_one_second_on_the_better_node_erases_no_proof() {
+fn an_order_of_one_second_on_the_better_node_erases_no_proof() {
     let mut c = awarded();
     c.w.warp(1);
     takes_for_a_second(&mut c, 2);
@@ -477,7 +478,7 @@ fn c05_an_order_of_one_second_on_the_better_node_erases_no_proof() {
 }
 
 #[test]
-fn r09_many_short_orders_leave_the_intervals_before_them_alone() {
+fn many_short_orders_leave_the_intervals_before_them_alone() {
     let mut c = awarded();
     for nonce in 2..14 {
         c.w.warp(1);
@@ -500,7 +501,7 @@ fn r09_many_short_orders_leave_the_intervals_before_them_alone() {
 }
 
 #[test]
-fn r09_the_gpus_must_have_been_free_all_the_time() {
+fn the_gpus_must_have_been_free_all_the_time() {
     // Both are taken from before the order until after its award: nothing is unjust.
     let gone = |n: &mut Node, from: i64, to: i64| {
         n.availability = Availability::starting(2, n.registered_at);
@@ -529,8 +530,9 @@ fn r09_the_gpus_must_have_been_free_all_the_time() {
     }
 }
 
+/// Finding R 9.
 #[test]
-fn r09_what_is_too_long_ago_proves_nothing() {
+fn what_is_too_long_ago_proves_nothing() {
     let mut all = Availability::starting(3, 1_000);
     assert_eq!((all.free_throughout(1_001, 1_001), all.free_throughout(1_000, 2_000)), (Some(3), None));
     for step in 0..20 {
@@ -543,7 +545,7 @@ fn r09_what_is_too_long_ago_proves_nothing() {
 }
 
 #[test]
-fn r14_unhealthy_excuses_an_award_only_if_it_was_on_chain_before_the_order() {
+fn unhealthy_excuses_an_award_only_if_it_was_on_chain_before_the_order() {
     // Applied before the order, after it, after the award; and twice, the first time over before.
     let cases = [
         (Unhealthy { since: -5, until: 100, former_until: 0 }, false),
@@ -577,7 +579,7 @@ fn r14_unhealthy_excuses_an_award_only_if_it_was_on_chain_before_the_order() {
 }
 
 #[test]
-fn r09_a_record_that_changed_meanwhile_counts_at_its_worst() {
+fn a_record_that_changed_meanwhile_counts_at_its_worst() {
     for (worst, proves) in [(10_000, true), (4_000, false)] {
         let mut c = awarded();
         c.w.alter(&c.better.node, |n: &mut Node| {

@@ -109,7 +109,7 @@ impl Case {
 }
 
 #[test]
-fn c01_no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
+fn no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
     let mut c = awarded();
     let (supply, lease) = (c.w.supply(&c.w.stake_mint), c.w.read::<Lease>(&c.lease()));
     assert_eq!((lease.price, lease.score), (2_000_000, 2_150_000));

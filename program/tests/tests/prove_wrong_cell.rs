@@ -384,8 +384,9 @@ fn a_commitment_from_before_the_node_was_mended_is_too_old() {
 }
 
 /// What the key of a node that has left signs says nothing about its machine.
+/// Finding C 6.
 #[test]
-fn c06_a_key_of_a_retired_node_proves_nothing() {
+fn a_key_of_a_retired_node_proves_nothing() {
     let mut c = accused_of(PROCESSORS, (1, 1), 1);
     c.w.ok(ix::node_retire(&c.provider, &c.machine.node), &[&c.provider.key]);
     c.w.warp(60);
@@ -398,7 +399,7 @@ fn c06_a_key_of_a_retired_node_proves_nothing() {
 
 /// A part for who brings the proof would pay a thief of the node's key.
 #[test]
-fn c06_proven_bad_work_has_no_finder() {
+fn proven_bad_work_has_no_finder() {
     let mut c = accused_of(PROCESSORS, (1, 1), 1);
     c.slashed();
     let fault: Fault = c.w.read(&c.fault());
@@ -410,7 +411,7 @@ fn c06_proven_bad_work_has_no_finder() {
 /// Whoever has the node's key can sign a wrong byte in every period: until the wallet says that the node is mended it costs
 /// nothing more.
 #[test]
-fn c06_a_stolen_node_key_costs_half_the_stake_once() {
+fn a_stolen_node_key_costs_half_the_stake_once() {
     let mut c = accused_of(PROCESSORS, (1, 1), 1);
     c.w.ok(ix::provider_stake(&c.w, &c.provider, 10_000_000_000), &[&c.provider.key]);
     c.slashed();
@@ -426,7 +427,7 @@ fn c06_a_stolen_node_key_costs_half_the_stake_once() {
 
 /// Relapses are forgotten a year after the node was mended.
 #[test]
-fn r03_a_relapse_within_a_year_costs_twice_the_share() {
+fn a_relapse_within_a_year_costs_twice_the_share() {
     let mut c = accused_of(PROCESSORS, (1, 1), 1);
     let mended_at = c.w.now() - 31_536_000;
     for (at, amount) in [(mended_at + 1, 20_000_000_000u64), (mended_at, 10_000_000_000)] {
@@ -461,8 +462,9 @@ fn what_an_earlier_life_of_the_node_committed_to_does_not_count() {
     w.refused(proof, &[&finder.key], MarketError::AlreadyProven);
 }
 
+/// Finding R 4.
 #[test]
-fn r04_other_stake_is_not_touched_and_a_retired_node_stays_retired() {
+fn other_stake_is_not_touched_and_a_retired_node_stays_retired() {
     let mut c = accused_of(PROCESSORS, (1, 1), 1);
     c.w.alter(&c.machine.node, |n: &mut Node| n.stake = 4_000_000_000);
     c.w.alter(&c.provider.provider(), |p: &mut Provider| {

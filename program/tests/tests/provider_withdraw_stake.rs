@@ -47,8 +47,9 @@ fn once_only() {
 }
 
 /// A fault holds the stake of its node, and nothing else.
+/// Finding R 4.
 #[test]
-fn r04_a_pending_fault_does_not_hold_it() {
+fn a_pending_fault_does_not_hold_it() {
     let (mut w, who) = cooled();
     w.alter(&who.provider(), |p: &mut Provider| p.pending_faults = 1);
     w.ok(ix::provider_withdraw_stake(&who), &[&who.key]);

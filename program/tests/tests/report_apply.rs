@@ -511,7 +511,7 @@ fn said(w: &mut Testbed, keeper: &Actor, leaf: LeafData, flags: u16) -> u64 {
 }
 
 #[test]
-fn r14_an_unhealthy_machine_gets_no_new_orders_for_two_periods() {
+fn an_unhealthy_machine_gets_no_new_orders_for_two_periods() {
     let (mut w, keeper, provider, machine, leaf) = idle();
     let customer = w.customer(100_000_000);
     let before = w.order(&customer, ix::order_args(1));
@@ -539,7 +539,7 @@ fn r14_an_unhealthy_machine_gets_no_new_orders_for_two_periods() {
 }
 
 #[test]
-fn r14_a_later_leaf_without_it_ends_it_and_a_leaf_with_it_extends_it() {
+fn a_later_leaf_without_it_ends_it_and_a_leaf_with_it_extends_it() {
     let (mut w, keeper, _, machine, leaf) = idle();
     said(&mut w, &keeper, leaf, FLAG_UNHEALTHY);
     let first: Node = w.read(&machine.node);
@@ -556,7 +556,7 @@ fn r14_a_later_leaf_without_it_ends_it_and_a_leaf_with_it_extends_it() {
 }
 
 #[test]
-fn c08_a_period_as_an_unhealthy_machine_counts_half_as_up() {
+fn a_period_as_an_unhealthy_machine_counts_half_as_up() {
     let (mut w, keeper, _, machine, leaf) = idle();
     said(&mut w, &keeper, LeafData { up_secs: 60, ..leaf }, FLAG_UNHEALTHY);
     // (63 × 10,000 + 5,000) / 64

@@ -8,7 +8,7 @@ use gantry_market_tests::{ix, Testbed};
 /// A provider that failed thirty leases rents its own machine three hundred times, starts, ends and closes, and pays
 /// nothing.
 #[test]
-fn c06_unpaid_leases_buy_no_reputation() {
+fn unpaid_leases_buy_no_reputation() {
     let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(20_000_000_000);
@@ -29,7 +29,7 @@ fn c06_unpaid_leases_buy_no_reputation() {
 }
 
 #[test]
-fn r19_completed_leases_weigh_the_fees_that_are_swept() {
+fn completed_leases_weigh_the_fees_that_are_swept() {
     let mut w = Testbed::new();
     let deal = w.swept();
     let node: Node = w.read(&deal.machine.node);
@@ -37,8 +37,9 @@ fn r19_completed_leases_weigh_the_fees_that_are_swept() {
     assert_eq!(node.record_since, w.now());
 }
 
+/// Finding R 19.
 #[test]
-fn r19_a_failed_lease_weighs_the_time_that_it_was_funded_for() {
+fn a_failed_lease_weighs_the_time_that_it_was_funded_for() {
     // 120 USDC of leases at least, and the prior at most.
     assert_eq!(failure_weight(0), 14_400_000);
     assert_eq!(failure_weight(14_400_001), 14_400_001);
@@ -58,7 +59,7 @@ fn r19_a_failed_lease_weighs_the_time_that_it_was_funded_for() {
 /// What a new node gains by paying fees to itself, ratings of five stars included: half of the way for 500 GPU-hours'
 /// fees, and each further part costs more.
 #[test]
-fn r19_reputation_moves_from_its_prior_by_fees_alone() {
+fn reputation_moves_from_its_prior_by_fees_alone() {
     let mut w = Testbed::new();
     let provider = w.provider(20_000_000_000);
     let machine = w.machine(&provider, 2);

@@ -104,7 +104,7 @@ fn a_paused_market_still_splits() {
 
 /// Whoever has the treasury can close it, and the issuer of its mint freeze it.
 #[test]
-fn c08_a_treasury_that_cannot_be_paid_holds_nothing_up() {
+fn a_treasury_that_cannot_be_paid_holds_nothing_up() {
     for closed in [true, false] {
         let mut w = Testbed::new();
         let deal = w.swept();

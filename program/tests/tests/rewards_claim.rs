@@ -154,7 +154,7 @@ fn wrong_accounts_are_refused() {
 }
 
 #[test]
-fn r06_only_votes_until_the_grace_after_finality_earn() {
+fn only_votes_until_the_grace_after_finality_earn() {
     let mut w = Testbed::new();
     let unit = w.params.min_bond;
     let (prompt, late) = (w.keeper(unit), w.keeper(unit));
@@ -178,8 +178,9 @@ fn r06_only_votes_until_the_grace_after_finality_earn() {
     assert_eq!(gained(&w, &prompt), report.reward / 12);
 }
 
+/// Finding R 6.
 #[test]
-fn r06_a_report_without_a_reward_yet_forgets_no_voter() {
+fn a_report_without_a_reward_yet_forgets_no_voter() {
     let mut w = Testbed::new();
     let (deal, period) = (w.swept(), w.period());
     assert_eq!(w.voted(&[&deal.keeper]), period);

@@ -254,7 +254,7 @@ fn of_a_lease_the_output_comes_before_silence() {
 
 /// Terms that were changed since judge nothing.
 #[test]
-fn c06_appeals_are_judged_by_the_terms_of_the_opening() {
+fn appeals_are_judged_by_the_terms_of_the_opening() {
     let mut c = faulted(FLAG_OFFLINE, true);
     c.w.alter(&pda::market(), |m: &mut Market| m.params.migration_grace_secs = 0);
     let mut enough = c.passed(1);
@@ -265,8 +265,9 @@ fn c06_appeals_are_judged_by_the_terms_of_the_opening() {
 }
 
 /// Less than a third delays a fault and never erases it.
+/// Finding R 6.
 #[test]
-fn r06_a_third_of_the_weight_erases_nothing() {
+fn a_third_of_the_weight_erases_nothing() {
     let mut c = faulted(FLAG_WORK_FAILED, false);
     c.w.alter(&c.fault, |f: &mut Fault| f.total_weight = 9_000_000_000);
     c.speaks(1, 3);
@@ -278,8 +279,9 @@ fn r06_a_third_of_the_weight_erases_nothing() {
 }
 
 /// A reserve keeper that is activated after the vote has no say, however late the leaf is opened.
+/// Finding C 5.
 #[test]
-fn c05_only_keepers_from_before_the_stored_instant_are_heard() {
+fn only_keepers_from_before_the_stored_instant_are_heard() {
     let mut c = faulted(FLAG_WORK_FAILED, false);
     let (text, since) = (c.passed(3), c.w.read::<Keeper>(&c.keepers[0].keeper()).active_since);
     c.w.alter(&c.fault, |f: &mut Fault| f.voters_before = since);

@@ -51,7 +51,7 @@ fn apply(w: &Testbed, deal: &Deal, fault: &Address) -> Instruction {
 }
 
 #[test]
-fn r07_a_report_has_no_finder_and_half_is_burned_at_once() {
+fn a_report_has_no_finder_and_half_is_burned_at_once() {
     let (mut w, deal, fault) = applicable();
     let supply = w.supply(&w.stake_mint);
     let keeper = w.tokens(&deal.keeper.stake);
@@ -116,8 +116,9 @@ fn there_is_no_more_to_take_than_there_is() {
 }
 
 /// What a provider has asked back is no node's any more, and stays out of a slash.
+/// Finding R 4.
 #[test]
-fn r04_stake_on_its_way_out_is_not_touched() {
+fn stake_on_its_way_out_is_not_touched() {
     let mut w = Testbed::new();
     let deal = w.awarded();
     w.ok(ix::provider_stake(&w, &deal.provider, 5), &[&deal.provider.key]);
@@ -139,7 +140,7 @@ fn r04_stake_on_its_way_out_is_not_touched() {
 
 /// Two nodes of one provider: the fault of one takes that one's stake, however much the other has.
 #[test]
-fn r04_nodes_of_one_provider_do_not_drain_each_other() {
+fn nodes_of_one_provider_do_not_drain_each_other() {
     let (mut w, deal, fault) = applicable();
     w.ok(ix::provider_stake(&w, &deal.provider, 15_000_000_000), &[&deal.provider.key]);
     let other = w.machine(&deal.provider, 1);
@@ -153,7 +154,7 @@ fn r04_nodes_of_one_provider_do_not_drain_each_other() {
 }
 
 #[test]
-fn r04_a_slashed_node_is_awarded_nothing_until_it_is_topped_up() {
+fn a_slashed_node_is_awarded_nothing_until_it_is_topped_up() {
     let (mut w, deal, fault) = applicable();
     w.ok(apply(&w, &deal, &fault), &[&deal.keeper.key]);
     let order = w.order(&deal.customer, ix::order_args(5));

@@ -65,7 +65,7 @@ impl Case {
 }
 
 #[test]
-fn r08_at_most_a_twentieth_of_a_bond_leaves_by_slashes_in_an_exit_period() {
+fn at_most_a_twentieth_of_a_bond_leaves_by_slashes_in_an_exit_period() {
     let mut w = Testbed::new();
     let keeper = w.keeper(BOND);
     let (other, provider) = (w.provider(20_000_000_000), w.provider(240_000_000_000));
@@ -97,7 +97,7 @@ fn r08_at_most_a_twentieth_of_a_bond_leaves_by_slashes_in_an_exit_period() {
 }
 
 #[test]
-fn r08_no_exit_period_however_placed_has_more_than_a_twentieth() {
+fn no_exit_period_however_placed_has_more_than_a_twentieth() {
     let mut keeper = Keeper::zeroed();
     let mut part = |wanted, bond, now| keeper.finder_part(wanted, bond, now, 600).expect("fits");
     assert_eq!(part(30, 1_000, 1_000), 30);
@@ -112,7 +112,7 @@ fn r08_no_exit_period_however_placed_has_more_than_a_twentieth() {
 }
 
 #[test]
-fn r09_an_unjust_award_is_repriced_to_the_better_ask() {
+fn an_unjust_award_is_repriced_to_the_better_ask() {
     let mut c = running();
     c.w.warp(30);
     c.w.settle(&c.deal, 1, 30);
@@ -140,7 +140,7 @@ fn r09_an_unjust_award_is_repriced_to_the_better_ask() {
 }
 
 #[test]
-fn r09_a_lease_that_ended_is_repriced_too() {
+fn a_lease_that_ended_is_repriced_too() {
     let mut c = running();
     c.w.warp(30);
     let customer = c.deal.customer.again();
@@ -161,7 +161,7 @@ fn r09_a_lease_that_ended_is_repriced_too() {
 }
 
 #[test]
-fn c06_an_unjust_award_earns_its_keeper_nothing() {
+fn an_unjust_award_earns_its_keeper_nothing() {
     for unjust in [false, true] {
         let mut c = running();
         c.w.warp(30);
@@ -182,7 +182,7 @@ fn c06_an_unjust_award_earns_its_keeper_nothing() {
 }
 
 #[test]
-fn r09_the_provider_of_a_repriced_lease_may_end_it_at_once() {
+fn the_provider_of_a_repriced_lease_may_end_it_at_once() {
     for unjust in [false, true] {
         let mut c = running();
         c.w.warp(30);
@@ -206,7 +206,7 @@ fn r09_the_provider_of_a_repriced_lease_may_end_it_at_once() {
 }
 
 #[test]
-fn r09_a_node_need_not_start_at_a_price_that_fell() {
+fn a_node_need_not_start_at_a_price_that_fell() {
     for unjust in [false, true] {
         let mut c = awarded();
         if unjust {
@@ -226,7 +226,7 @@ fn r09_a_node_need_not_start_at_a_price_that_fell() {
 }
 
 #[test]
-fn r09_the_slash_covers_eight_times_what_the_award_made_dearer() {
+fn the_slash_covers_eight_times_what_the_award_made_dearer() {
     // 1 USDC an hour for the minute in which the award can be contested, eight times.
     let dearer = 16_666 * 8;
     for (stake_price, amount) in
@@ -241,7 +241,7 @@ fn r09_the_slash_covers_eight_times_what_the_award_made_dearer() {
 
 /// A keeper proves itself with a node of its own that is hardly better, before somebody shows the really better one.
 #[test]
-fn r09_a_small_proof_does_not_shield_from_the_large_one() {
+fn a_small_proof_does_not_shield_from_the_large_one() {
     let mut c = running();
     c.w.alter(&pda::market(), |m: &mut Market| m.params.stake_price = 50_000);
     let own = c.w.provider(20_000_000_000);
@@ -276,7 +276,7 @@ fn r09_a_small_proof_does_not_shield_from_the_large_one() {
 }
 
 #[test]
-fn r09_a_worse_record_at_the_same_price_is_dearer_by_what_it_scores_worse() {
+fn a_worse_record_at_the_same_price_is_dearer_by_what_it_scores_worse() {
     let mut c = awarded();
     c.w.alter(&c.cheap.node.clone(), |n: &mut Node| n.price = DEAR);
     // It scored half as much again: its hour was worth two thirds of what it costs.

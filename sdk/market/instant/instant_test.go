@@ -26,7 +26,7 @@ func instantOf(p records.Period, secs uint32, salt uint64) (at Instant, tick int
 }
 
 // Each period has one instant, at any of its ticks, and as many nodes are drawn as the schedule says.
-func TestR10OneInstantAPeriodDrawsAsManyAsPromised(t *testing.T) {
+func TestOneInstantAPeriodDrawsAsManyAsPromised(t *testing.T) {
 	const periods, nodes, every, secs = 600, 100, 24, 3600
 	var at [Ticks]int
 	drawn := 0
@@ -50,7 +50,7 @@ func TestR10OneInstantAPeriodDrawsAsManyAsPromised(t *testing.T) {
 
 // What is known before a block says nothing about it: with another hash of the instant's block alone, as many other
 // nodes are drawn as if nothing had been known, and the instant itself is another.
-func TestR10NothingIsKnownBeforeTheBlock(t *testing.T) {
+func TestNothingIsKnownBeforeTheBlock(t *testing.T) {
 	const periods, nodes, every = 400, 200, 4
 	both, moved := 0, 0
 	for p := range records.Period(periods) {

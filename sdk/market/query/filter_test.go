@@ -14,7 +14,7 @@ import (
 )
 
 // A filter takes the accounts whose field, as it lies on chain, has the value, and no others.
-func TestA06FiltersReadTheFieldsThatTheyName(t *testing.T) {
+func TestFiltersReadTheFieldsThatTheyName(t *testing.T) {
 	key, other := solana.PublicKey{1, 2, 3}, solana.PublicKey{9}
 	var node, node2, node3 bindings.Node
 	node.NodeKey, node2.Provider, node3.Spec.Model = key, key, 515

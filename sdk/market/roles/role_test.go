@@ -106,7 +106,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 }
 
 // A node answers no check of an expelled keeper, whatever weight it once had: it has no bond left to lose.
-func TestA11ExpelledKeepersOrderNoWork(t *testing.T) {
+func TestExpelledKeepersOrderNoWork(t *testing.T) {
 	d := directory(t)
 	for _, p := range []records.Period{5, 15, 25} {
 		require.False(t, d.Role(slashed, p).May(Challenge), "period %d", p)
@@ -161,7 +161,7 @@ func TestMissingDependenciesAreErrors(t *testing.T) {
 
 // A node answers keepers that may state something of it, and the customers that have business with it: a deposit alone
 // is none.
-func TestA01WhomANodeAnswers(t *testing.T) {
+func TestWhomANodeAnswers(t *testing.T) {
 	m := directory(t).o.View.(*view.View)
 	here, elsewhere := solana.PublicKey{50, 0}, solana.PublicKey{50, 1}
 	tenant, buyer, done := solana.PublicKey{21}, solana.PublicKey{22}, solana.PublicKey{23}

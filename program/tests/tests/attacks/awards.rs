@@ -28,7 +28,8 @@ fn auctioned(stops: bool) -> i128 {
     wealth(&s.w, &[&keeper, &other]) - before
 }
 
-pub fn r17_a_keeper_stops_and_its_other_keeper_goes_on() -> Row {
+/// Finding R 17.
+pub fn a_keeper_stops_and_its_other_keeper_goes_on() -> Row {
     Row {
         source: "C 6h, R 17",
         attack: "A keeper stops after the first award of a sealed order over two nodes, so that the order expires or its own \
@@ -41,7 +42,8 @@ pub fn r17_a_keeper_stops_and_its_other_keeper_goes_on() -> Row {
 }
 
 /// Three nodes bid; the keeper and the winner have one owner.
-pub fn r09_a_dear_losing_bid_is_named() -> Row {
+/// Finding R 9.
+pub fn a_dear_losing_bid_is_named() -> Row {
     let play = |bar: u64| {
         let mut c = opened(ix::sealed_args(1));
         let all = [c.keeper.again(), c.provider.again()];
@@ -71,7 +73,8 @@ pub fn r09_a_dear_losing_bid_is_named() -> Row {
 }
 
 /// The customer, the keeper and a node at a price of nearly nothing have one owner; the node that serves has not.
-pub fn r09_an_own_customer_has_its_price_lowered() -> Row {
+/// Finding R 9.
+pub fn an_own_customer_has_its_price_lowered() -> Row {
     let play = |proves: bool| {
         let mut w = Testbed::new();
         let keeper = w.keeper(w.params.min_bond);
@@ -111,7 +114,8 @@ pub fn r09_an_own_customer_has_its_price_lowered() -> Row {
 }
 
 /// Two nodes of a keeper's own provider at 3 USDC, while two of another's were free at 2.
-pub fn r09_an_order_over_two_nodes_goes_to_own_dear_ones() -> Row {
+/// Finding R 9.
+pub fn an_order_over_two_nodes_goes_to_own_dear_ones() -> Row {
     let play = |price: u64| {
         let mut w = Testbed::new();
         let keeper = w.keeper(10_000_000_000);

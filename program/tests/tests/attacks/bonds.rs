@@ -65,7 +65,8 @@ impl Owner {
     }
 }
 
-pub fn c01_a_keeper_carries_its_bond_out_through_its_customer() -> Row {
+/// Finding C 1.
+pub fn a_keeper_carries_its_bond_out_through_its_customer() -> Row {
     let mut o = owner();
     let before = o.wealth(&[]);
     let leases = o.awards();
@@ -83,7 +84,8 @@ pub fn c01_a_keeper_carries_its_bond_out_through_its_customer() -> Row {
     }
 }
 
-pub fn r08_a_bond_leaves_through_many_finders_and_two_kinds_of_proof() -> Row {
+/// Finding R 8.
+pub fn a_bond_leaves_through_many_finders_and_two_kinds_of_proof() -> Row {
     let mut o = owner();
     let finders: Vec<Actor> = (0..20).map(|_| o.w.actor()).collect();
     let before = o.wealth(&finders);
@@ -160,7 +162,8 @@ fn favoured(price: u64, proof: Proof, gpus: u8, hours: u32) -> i128 {
     wealth(&w, &all) - before
 }
 
-pub fn r09_an_own_dear_node_is_favoured() -> Row {
+/// Finding R 9.
+pub fn an_own_dear_node_is_favoured() -> Row {
     let (just, unproven) = (favoured(2_000_000, Proof::None, 1, 1), favoured(3_000_000, Proof::None, 1, 1));
     assert_eq!(unproven - just, 892_000_000, "what the row says of it");
     Row {
@@ -175,7 +178,8 @@ pub fn r09_an_own_dear_node_is_favoured() -> Row {
     }
 }
 
-pub fn r09_a_small_proof_shields_from_a_large_one() -> Row {
+/// Finding R 9.
+pub fn a_small_proof_shields_from_a_large_one() -> Row {
     let just = favoured(2_000_000, Proof::None, 8, 24);
     Row {
         source: "R 9",
@@ -190,7 +194,8 @@ pub fn r09_a_small_proof_shields_from_a_large_one() -> Row {
 }
 
 /// The better node is reported as unhealthy between order and award.
-pub fn r14_unhealthy_after_the_order_excuses_the_award() -> Row {
+/// Finding R 14.
+pub fn unhealthy_after_the_order_excuses_the_award() -> Row {
     let mut w = Testbed::new();
     let keeper = w.keeper(BOND);
     let (honest, own) = (w.provider(20_000_000_000), w.provider(20_000_000_000));

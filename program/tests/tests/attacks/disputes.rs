@@ -12,7 +12,8 @@ use crate::dispute_resolve::disputed;
 use crate::dispute_uphold::{output_statement, upheld};
 
 /// Provider and reserve keeper have one owner.
-pub fn c05_a_reserve_keeper_voids_an_upheld_dispute() -> Row {
+/// Finding C 5.
+pub fn a_reserve_keeper_voids_an_upheld_dispute() -> Row {
     let play = |appeals: bool| {
         let (mut w, deal, payer) = upheld();
         let late = w.keeper(5 * w.params.min_bond);
@@ -38,7 +39,8 @@ pub fn c05_a_reserve_keeper_voids_an_upheld_dispute() -> Row {
 }
 
 /// The cheat's own customer has its dispute upheld, and then the machine is found out.
-pub fn c06_a_dispute_keeps_a_report_from_its_fault() -> Row {
+/// Finding C 6.
+pub fn a_dispute_keeps_a_report_from_its_fault() -> Row {
     let (mut w, deal, payer) = upheld();
     let own = [&deal.provider, &deal.customer];
     let before = wealth(&w, &own);
@@ -62,7 +64,8 @@ pub fn c06_a_dispute_keeps_a_report_from_its_fault() -> Row {
     }
 }
 
-pub fn r15_a_dispute_without_a_reason() -> Row {
+/// Finding R 15.
+pub fn a_dispute_without_a_reason() -> Row {
     let (mut w, deal) = disputed(Some(0));
     let before = wealth(&w, &[&deal.customer]);
     w.ok(ix::dispute_resolve(&w, &deal.lease), &[]);
@@ -76,7 +79,8 @@ pub fn r15_a_dispute_without_a_reason() -> Row {
     }
 }
 
-pub fn r15_a_dispute_that_own_keepers_leave_undecided() -> Row {
+/// Finding R 15.
+pub fn a_dispute_that_own_keepers_leave_undecided() -> Row {
     let (mut w, deal) = disputed(None);
     let before = wealth(&w, &[&deal.customer, &deal.keeper]);
     w.warp(300);
@@ -91,7 +95,8 @@ pub fn r15_a_dispute_that_own_keepers_leave_undecided() -> Row {
     }
 }
 
-pub fn r15_a_verdict_is_sold_for_the_voters_pay() -> Row {
+/// Finding R 15.
+pub fn a_verdict_is_sold_for_the_voters_pay() -> Row {
     let play = |uphold: u8| {
         let (mut w, deal) = disputed(Some(uphold));
         if uphold == 1 {

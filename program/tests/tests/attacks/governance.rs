@@ -14,7 +14,8 @@ use super::Row;
 use crate::authority::seize;
 
 /// The time to contest an award is over when the authority makes it longer; the finder is the authority's own.
-pub fn c05_a_change_of_parameters_makes_an_award_unjust() -> Row {
+/// Finding C 5.
+pub fn a_change_of_parameters_makes_an_award_unjust() -> Row {
     let mut w = Testbed::new();
     let keeper = w.keeper(10_000_000_000);
     let (cheap, dear) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
@@ -45,7 +46,8 @@ pub fn c05_a_change_of_parameters_makes_an_award_unjust() -> Row {
 }
 
 /// Keepers have seen the node for as long as was asked of it when the fault was opened.
-pub fn c06_the_authority_outdates_an_appeal() -> Row {
+/// Finding C 6.
+pub fn the_authority_outdates_an_appeal() -> Row {
     let mut w = Testbed::new();
     let authority = w.authority.insecure_clone();
     let strict = Params { migration_grace_secs: 0, ..test_params() };
@@ -79,7 +81,8 @@ pub fn c06_the_authority_outdates_an_appeal() -> Row {
 }
 
 /// The authority has a keeper and a customer of its own.
-pub fn c07_the_authority_slashes_by_its_models_and_parameters() -> Row {
+/// Finding C 7.
+pub fn the_authority_slashes_by_its_models_and_parameters() -> Row {
     let mut w = Testbed::new();
     let deal = w.running_with(OrderArgs { duration_secs: 7_200, ..ix::order_args(1) });
     let finder = w.actor();

@@ -67,7 +67,8 @@ fn sold(guarantee: Guarantee, hours: u32, own: bool) -> i128 {
 }
 
 /// A rival is the customer of a guaranteed node, of which a wrong fault is found and voided.
-pub fn c05_a_voided_fault_breaks_a_rivals_guarantee() -> Row {
+/// Finding C 5.
+pub fn a_voided_fault_breaks_a_rivals_guarantee() -> Row {
     let mut w = Testbed::quick();
     let (keeper, provider) = (w.keeper(w.params.min_bond), w.provider(10_000_000_000));
     let machine = w.machine(&provider, 1);
@@ -108,7 +109,8 @@ pub fn c05_a_voided_fault_breaks_a_rivals_guarantee() -> Row {
     }
 }
 
-pub fn c08_a_guarantee_is_given_and_not_kept() -> Row {
+/// Finding C 8.
+pub fn a_guarantee_is_given_and_not_kept() -> Row {
     Row {
         source: "C 8b, R 18",
         attack: "A provider guarantees 100 % for 20 hours, sells them a twentieth dearer for it (2 USDC an hour), and does not \
@@ -120,7 +122,8 @@ pub fn c08_a_guarantee_is_given_and_not_kept() -> Row {
     }
 }
 
-pub fn r18_own_customers_are_compensated_for_a_broken_guarantee() -> Row {
+/// Finding R 18.
+pub fn own_customers_are_compensated_for_a_broken_guarantee() -> Row {
     Row {
         source: "R 18",
         attack: "A provider does not keep a guarantee of 100 %, and its own customer, which bought the 20 hours, claims from \
@@ -132,7 +135,8 @@ pub fn r18_own_customers_are_compensated_for_a_broken_guarantee() -> Row {
     }
 }
 
-pub fn r18_the_lease_is_kept_open_until_the_guarantee_is_resolved() -> Row {
+/// Finding R 18.
+pub fn the_lease_is_kept_open_until_the_guarantee_is_resolved() -> Row {
     Row {
         source: "R 18",
         attack: "A provider does not keep a guarantee of 100 % for 20 hours, for which it sold them a twentieth dearer (2 USDC \
@@ -144,7 +148,8 @@ pub fn r18_the_lease_is_kept_open_until_the_guarantee_is_resolved() -> Row {
     }
 }
 
-pub fn r18_a_guarantee_earns_more_than_the_stake_covers() -> Row {
+/// Finding R 18.
+pub fn a_guarantee_earns_more_than_the_stake_covers() -> Row {
     Row {
         source: "R 18",
         attack: "A provider does not keep the longest guarantee that its stake of 10 allows, 32 hours at a reference price of \

@@ -13,7 +13,8 @@ use super::money::{wealth, Usd};
 use super::slashes::{bad_leaf, found_out};
 use super::Row;
 
-pub fn c06_a_late_copy_of_the_final_root() -> Row {
+/// Finding C 6.
+pub fn a_late_copy_of_the_final_root() -> Row {
     let play = |copies: bool| {
         let mut w = Testbed::new();
         let unit = w.params.min_bond;
@@ -39,7 +40,8 @@ pub fn c06_a_late_copy_of_the_final_root() -> Row {
     }
 }
 
-pub fn c06_unpaid_leases_hold_the_keepers_rent() -> Row {
+/// Finding C 6.
+pub fn unpaid_leases_hold_the_keepers_rent() -> Row {
     let mut w = Testbed::new();
     let deal = w.running();
     let before = wealth(&w, &[&deal.customer]);
@@ -60,7 +62,8 @@ pub fn c06_unpaid_leases_hold_the_keepers_rent() -> Row {
     }
 }
 
-pub fn c06_a_rivals_reserve_is_activated() -> Row {
+/// Finding C 6.
+pub fn a_rivals_reserve_is_activated() -> Row {
     let mut w = Testbed::new();
     let (own, reserve) = (w.keeper(w.params.min_bond), w.pending_keeper(4_000_000_000));
     let before = wealth(&w, &[&own]);
@@ -79,7 +82,8 @@ pub fn c06_a_rivals_reserve_is_activated() -> Row {
 }
 
 /// A report that is final for longer than an appeal takes.
-pub fn c05_the_fault_is_opened_when_the_appeal_would_be_over() -> Row {
+/// Finding C 5.
+pub fn the_fault_is_opened_when_the_appeal_would_be_over() -> Row {
     let mut w = Testbed::new();
     let deal = w.running();
     w.warp(60);
@@ -121,7 +125,8 @@ fn committee() -> (Testbed, [Actor; 3], Deal) {
     (w, keepers, deal)
 }
 
-pub fn r06_a_third_voids_the_fault_of_its_own_node() -> Row {
+/// Finding R 6.
+pub fn a_third_voids_the_fault_of_its_own_node() -> Row {
     let (mut w, keepers, deal) = committee();
     let own = [&deal.provider, &keepers[2]];
     let before = wealth(&w, &own);
@@ -151,7 +156,8 @@ pub fn r06_a_third_voids_the_fault_of_its_own_node() -> Row {
 }
 
 /// The whole committee says that a rival's node failed.
-pub fn r07_a_coalition_reports_a_rival() -> Row {
+/// Finding R 7.
+pub fn a_coalition_reports_a_rival() -> Row {
     let mut w = Testbed::new();
     let deal = w.running();
     w.warp(60);
@@ -171,7 +177,8 @@ pub fn r07_a_coalition_reports_a_rival() -> Row {
 }
 
 /// Two machines of different owners; the one's network is cut for a period.
-pub fn r13_a_rivals_network_is_cut() -> Row {
+/// Finding R 13.
+pub fn a_rivals_network_is_cut() -> Row {
     let mut w = Testbed::new();
     let deal = w.running();
     w.warp(60);
@@ -201,7 +208,8 @@ pub fn r13_a_rivals_network_is_cut() -> Row {
 }
 
 /// Somebody has the key of another's node, signs a wrong measurement with it and proves it.
-pub fn c06_a_stolen_node_key_is_turned_into_a_finders_part() -> Row {
+/// Finding C 6.
+pub fn a_stolen_node_key_is_turned_into_a_finders_part() -> Row {
     let mut w = Testbed::new();
     let deal = w.running();
     let thief = w.actor();

@@ -66,12 +66,14 @@ fn silence_instead_of(way: Way, attack: &'static str, instead: &'static str) -> 
     Row { source: "O 1", attack, instead, before: NEW_RULE, profit: Usd(silent - other), assumption: "" }
 }
 
-pub fn o01_a_provider_falls_silent_instead_of_ending_a_lease() -> Row {
+/// Finding O 1.
+pub fn a_provider_falls_silent_instead_of_ending_a_lease() -> Row {
     let attack = "A provider that wants to be rid of a lease since prices rose falls silent for ten seconds";
     silence_instead_of(Way::EndsEarly, attack, "ends it at once")
 }
 
-pub fn o01_a_provider_falls_silent_for_seconds_and_not_for_a_period() -> Row {
+/// Finding O 1.
+pub fn a_provider_falls_silent_for_seconds_and_not_for_a_period() -> Row {
     let attack = "The same, with a node that answers again as soon as the lease has moved";
     silence_instead_of(Way::GoesAway, attack, "stays away until a report says so")
 }
@@ -101,7 +103,8 @@ fn below_the_quorum(attack: &'static str, tries: impl Fn(&mut Testbed, &Silence)
     Row { source: "O 2", attack, instead: "nothing", before: NEW_RULE, profit: Usd(profit), assumption: "" }
 }
 
-pub fn o02_two_thirds_move_a_lease_to_their_own_node() -> Row {
+/// Finding O 2.
+pub fn two_thirds_move_a_lease_to_their_own_node() -> Row {
     below_the_quorum(
         "Keepers with exactly two thirds of the weight, whose customer has a lease of a rival's node, vote that it is away, \
          so that the lease moves to their own",
@@ -109,7 +112,8 @@ pub fn o02_two_thirds_move_a_lease_to_their_own_node() -> Row {
     )
 }
 
-pub fn o02_a_keeper_votes_twice_and_again_after_the_window() -> Row {
+/// Finding O 2.
+pub fn a_keeper_votes_twice_and_again_after_the_window() -> Row {
     below_the_quorum(
         "The same keepers vote again, at once and after the window of the first votes",
         |w, s| {
@@ -123,7 +127,8 @@ pub fn o02_a_keeper_votes_twice_and_again_after_the_window() -> Row {
     )
 }
 
-pub fn o02_a_keeper_leaves_so_that_two_thirds_are_enough() -> Row {
+/// Finding O 2.
+pub fn a_keeper_leaves_so_that_two_thirds_are_enough() -> Row {
     below_the_quorum(
         "After the votes, one of these keepers leaves, so that they weigh more of what is left",
         |w, s| {
@@ -135,7 +140,8 @@ pub fn o02_a_keeper_leaves_so_that_two_thirds_are_enough() -> Row {
 }
 
 /// All votes are right, and the node is back before they are used.
-pub fn o03_votes_are_used_after_the_node_has_answered() -> Row {
+/// Finding O 3.
+pub fn votes_are_used_after_the_node_has_answered() -> Row {
     let play = |late: bool| {
         let mut w = Testbed::new();
         let s = w.silent();

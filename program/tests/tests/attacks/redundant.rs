@@ -20,7 +20,8 @@ fn wound_up(w: &mut Testbed, job: &Redundant) {
 }
 
 /// The customer owns the third machine, which does not show its output.
-pub fn c04_one_reveal_is_withheld() -> Row {
+/// Finding C 4.
+pub fn one_reveal_is_withheld() -> Row {
     let play = |withheld: bool| {
         let mut w = Testbed::new();
         let job = w.withheld();
@@ -53,7 +54,8 @@ pub fn c04_one_reveal_is_withheld() -> Row {
 }
 
 /// The third machine does not start, so that the order lapses while the others work.
-pub fn c04_the_order_is_reopened() -> Row {
+/// Finding C 4.
+pub fn the_order_is_reopened() -> Row {
     let play = |reopened: bool| {
         let mut w = Testbed::new();
         let job = w.redundant_awarded();
@@ -96,7 +98,8 @@ pub fn c04_the_order_is_reopened() -> Row {
 }
 
 /// Two of three nodes stand under one provider and show a wrong output; the third did the work.
-pub fn r16_two_nodes_of_one_owner_outvote_the_third() -> Row {
+/// Finding R 16.
+pub fn two_nodes_of_one_owner_outvote_the_third() -> Row {
     let mut w = Testbed::new();
     let (keeper, customer) = (w.keeper(w.params.min_bond), w.customer(100_000_000));
     let args = OrderArgs {

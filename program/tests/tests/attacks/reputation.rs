@@ -12,7 +12,8 @@ use super::money::{wealth, Usd};
 use super::Row;
 use crate::dispute_uphold::upheld;
 
-pub fn c06_unpaid_leases_buy_reputation() -> Row {
+/// Finding C 6.
+pub fn unpaid_leases_buy_reputation() -> Row {
     let mut w = Testbed::new();
     let keeper = w.keeper(w.params.min_bond);
     let provider = w.provider(20_000_000_000);
@@ -39,7 +40,8 @@ pub fn c06_unpaid_leases_buy_reputation() -> Row {
     }
 }
 
-pub fn c08_a_provider_with_a_lost_dispute_starts_afresh() -> Row {
+/// Finding C 8.
+pub fn a_provider_with_a_lost_dispute_starts_afresh() -> Row {
     let play = |afresh: bool| {
         let (mut w, deal, payer) = upheld();
         w.ok(ix::dispute_uphold(&w, &payer.wallet(), &deal.lease), &[&payer.key]);
@@ -63,7 +65,8 @@ pub fn c08_a_provider_with_a_lost_dispute_starts_afresh() -> Row {
     }
 }
 
-pub fn c08_an_unhealthy_machine_goes_on_selling() -> Row {
+/// Finding C 8.
+pub fn an_unhealthy_machine_goes_on_selling() -> Row {
     let mut w = Testbed::new();
     let deal = w.awarded();
     let before = wealth(&w, &[&deal.provider]);
@@ -87,7 +90,8 @@ pub fn c08_an_unhealthy_machine_goes_on_selling() -> Row {
 }
 
 /// One owner is customer, provider, and three tenths of the keepers, which award the lease too.
-pub fn r19_wash_trading_for_emission() -> Row {
+/// Finding R 19.
+pub fn wash_trading_for_emission() -> Row {
     let mut w = Testbed::with(Params { emission_bps: 2_000, emission_cap: u64::MAX, ..test_params() });
     let unit = w.params.min_bond;
     let honest = w.keeper(7 * unit);

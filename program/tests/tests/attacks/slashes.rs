@@ -49,7 +49,8 @@ pub fn closed(w: &mut Testbed, customer: &Actor, lease: &Address) {
 }
 
 /// The owner of a node rents all of it itself at the reference price and pays for two hours, is found out, and claims.
-pub fn c02_own_customers_take_the_victims_pool() -> Row {
+/// Finding C 2.
+pub fn own_customers_take_the_victims_pool() -> Row {
     let mut w = Testbed::new();
     let (keeper, provider) = (w.keeper(w.params.min_bond), w.provider(20_000_000_000));
     let machine = w.machine_of(&provider, ix::spec(2), 2_500_000);
@@ -133,7 +134,8 @@ impl Cheat {
     }
 }
 
-pub fn r01_a_sham_lease_at_an_invented_price() -> Row {
+/// Finding R 1.
+pub fn a_sham_lease_at_an_invented_price() -> Row {
     let loss = |price| {
         let mut c = cheat(price);
         let victim = c.deal.customer.wallet();
@@ -156,7 +158,8 @@ pub fn r01_a_sham_lease_at_an_invented_price() -> Row {
     }
 }
 
-pub fn c03_the_finder_strips_the_victim() -> Row {
+/// Finding C 3.
+pub fn the_finder_strips_the_victim() -> Row {
     let play = |of_lease: bool| {
         let mut c = cheat(None);
         c.pays();
@@ -177,7 +180,8 @@ pub fn c03_the_finder_strips_the_victim() -> Row {
     }
 }
 
-pub fn r02_receipts_are_held_back() -> Row {
+/// Finding R 2.
+pub fn receipts_are_held_back() -> Row {
     let play = |held_back: bool| {
         let mut c = cheat(None);
         if !held_back {
@@ -202,7 +206,8 @@ pub fn r02_receipts_are_held_back() -> Row {
     }
 }
 
-pub fn r03_a_small_fault_shields_from_a_large_one() -> Row {
+/// Finding R 3.
+pub fn a_small_fault_shields_from_a_large_one() -> Row {
     let play = |small_first: bool| {
         let mut c = cheat(None);
         let small = small_first.then(|| c.caught(Address::default(), FLAG_WORK_FAILED));
@@ -225,7 +230,8 @@ pub fn r03_a_small_fault_shields_from_a_large_one() -> Row {
 }
 
 /// Two nodes are found out in the same period.
-pub fn r04_nodes_share_one_stake() -> Row {
+/// Finding R 4.
+pub fn nodes_share_one_stake() -> Row {
     let play = |shared: bool| {
         let mut w = Testbed::new();
         let keeper = w.keeper(w.params.min_bond);
@@ -259,7 +265,8 @@ pub fn r04_nodes_share_one_stake() -> Row {
     }
 }
 
-pub fn r05_the_node_leaves_before_it_is_found_out() -> Row {
+/// Finding R 5.
+pub fn the_node_leaves_before_it_is_found_out() -> Row {
     let play = |leaves: bool| {
         let mut c = cheat(None);
         let (provider, node) = (c.deal.provider.again(), c.deal.machine.node);
@@ -293,7 +300,8 @@ pub fn r05_the_node_leaves_before_it_is_found_out() -> Row {
 }
 
 /// A node of eight GPUs is offline for a period: sold as one lease, or as eight.
-pub fn c05_one_large_lease_instead_of_eight() -> Row {
+/// Finding C 5.
+pub fn one_large_lease_instead_of_eight() -> Row {
     let play = |gpus: u8| {
         let mut w = Testbed::new();
         let (keeper, provider) = (w.keeper(w.params.min_bond), w.provider(80_000_000_000));
@@ -337,7 +345,8 @@ pub fn c05_one_large_lease_instead_of_eight() -> Row {
     }
 }
 
-pub fn c06_one_payment_is_made_good_twice() -> Row {
+/// Finding C 6.
+pub fn one_payment_is_made_good_twice() -> Row {
     let play = |twice: bool| {
         let mut c = cheat(None);
         c.pays();
@@ -386,7 +395,8 @@ fn died_and_failed(died: bool, failed: bool) -> i128 {
     c.wealth()
 }
 
-pub fn r10_a_cheat_that_failed_its_check_reports_a_death() -> Row {
+/// Finding R 10.
+pub fn a_cheat_that_failed_its_check_reports_a_death() -> Row {
     Row {
         source: "R 10",
         attack: "A cheat that has failed a check reports that its GPU died, before the report of that period",
@@ -399,7 +409,8 @@ pub fn r10_a_cheat_that_failed_its_check_reports_a_death() -> Row {
 
 /// Before the draws came out of blocks of the period itself, a node knew half a minute before it who would be asked, and
 /// a report of death kept the question away.
-pub fn r10_a_cheat_that_is_drawn_reports_a_death() -> Row {
+/// Finding R 10.
+pub fn a_cheat_that_is_drawn_reports_a_death() -> Row {
     Row {
         source: "R 10",
         attack: "A cheat that sees in a block that it is drawn reports that its GPU died before it is asked; keepers judge \
@@ -411,7 +422,8 @@ pub fn r10_a_cheat_that_is_drawn_reports_a_death() -> Row {
     }
 }
 
-pub fn r10_a_cheat_reports_a_death_before_any_draw() -> Row {
+/// Finding R 10.
+pub fn a_cheat_reports_a_death_before_any_draw() -> Row {
     Row {
         source: "R 10",
         attack: "A cheat reports that its GPU died before it can be drawn",
@@ -423,7 +435,8 @@ pub fn r10_a_cheat_reports_a_death_before_any_draw() -> Row {
 }
 
 /// What who brings a proof has of the slash, with little harm and with much: nothing, so that no harm can take it.
-pub fn c06_much_harm_leaves_the_finder_nothing() -> Row {
+/// Finding C 6.
+pub fn much_harm_leaves_the_finder_nothing() -> Row {
     let part = |paid: bool| {
         let mut c = cheat(Some(2_500_000));
         if paid {

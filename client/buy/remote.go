@@ -156,10 +156,17 @@ func (r *Remote) Know(v *view.View) {
 	r.keepers = keepers
 }
 
+// Pauses between tries to reach a machine.
+const (
+	reachPause    = 300 * time.Millisecond
+	reachPauseMax = 3 * time.Second
+)
+
 // Reach connects to a machine through the keepers, and tries again until ctx ends.
 func (r *Remote) Reach(ctx context.Context, key solana.PublicKey) error {
-	for {
+	for pause := reachPause; ; pause = min(pause*3/2, reachPauseMax) {
 		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		r.Net.DialAgain(key) // the pause below is ours
 		err := r.Net.Find(try, key, r.keepers)
 		cancel()
 		if err == nil {
@@ -170,7 +177,7 @@ func (r *Remote) Reach(ctx context.Context, key solana.PublicKey) error {
 				return err
 			}
 		}
-		t := time.NewTimer(300 * time.Millisecond)
+		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			t.Stop()

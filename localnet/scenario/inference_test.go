@@ -85,7 +85,12 @@ func (m *models) start() {
 	out, err := m.cmd.StdoutPipe()
 	require.NoError(m.t, err)
 	require.NoError(m.t, m.cmd.Start())
-	m.t.Cleanup(m.kill)
+	m.t.Cleanup(func() {
+		m.kill()
+		if m.t.Failed() {
+			m.t.Logf("the server said: %s", errs.String())
+		}
+	})
 	var doc struct{ URL string }
 	require.NoError(m.t, json.NewDecoder(out).Decode(&doc), errs.String())
 	m.url = doc.URL

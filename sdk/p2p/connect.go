@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 )
 
 const (
@@ -160,5 +161,17 @@ func (n *Node) Renew(ctx context.Context, key solana.PublicKey) error {
 			return fmt.Errorf("peer %s is not reached again: %w: %w", key, ctx.Err(), err)
 		case <-t.C:
 		}
+	}
+}
+
+// DialAgain forgets that a peer could not be dialled. libp2p dials an address that failed only after 5 s, then after ever
+// more: callers that wait for a peer, with a pause of their own, call it before each try.
+func (n *Node) DialAgain(key solana.PublicKey) {
+	id, err := n.id(key)
+	if err != nil {
+		return
+	}
+	if s, ok := n.host.Network().(interface{ Backoff() *swarm.DialBackoff }); ok {
+		s.Backoff().Clear(id)
 	}
 }

@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,4 +23,27 @@ func TestWhereNobodyWasIsHardlyDialled(t *testing.T) {
 	require.LessOrEqual(t, dials(time.Time{}, now, time.Hour), 24, "never seen")
 	require.LessOrEqual(t, dials(now.Add(-absentAfter-time.Second), now, time.Hour), 24, "not seen for long")
 	require.Greater(t, dials(now, now, absentAfter), 170, "seen just now")
+}
+
+// A program that waits for a peer, such as a customer for a machine that starts again, reaches it when it is back, and
+// not when libp2p dials it again: after a few failures that takes ever longer.
+func TestAPeerIsReachedAsSoonAsItIsBack(t *testing.T) {
+	n := newNode(t)
+	key := newKey(t)
+	away := newNode(t, func(o *Options) { o.Key = key })
+	at := Peer{Key: key.PublicKey(), Addrs: away.Addrs()}
+	require.NoError(t, away.Close())
+	ctx := testCtx(t)
+	for range 3 {
+		require.Error(t, n.Connect(ctx, at))
+		n.DialAgain(at.Key)
+	}
+	listen := strings.Split(at.Addrs[0], "/p2p/")[0]
+	newNode(t, func(o *Options) { o.Key, o.Listen = key, []string{listen} })
+	began := time.Now()
+	require.Eventually(t, func() bool {
+		n.DialAgain(at.Key)
+		return n.Connect(ctx, at) == nil
+	}, 10*time.Second, 100*time.Millisecond)
+	require.Less(t, time.Since(began), 4*time.Second)
 }

@@ -90,13 +90,13 @@ func (m *Manager) container(ctx context.Context, lease store.Key, withSSH bool) 
 	r, err := m.o.Store.Lease(lease)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return r, refuse("the lease has not started yet: its job has not arrived")
+		return r, refuse(messages.JobMissing)
 	case err != nil:
 		return r, err
 	case !r.State.Live():
-		return r, refuse("the lease is over")
+		return r, refuse(messages.LeaseOver)
 	case r.Job == nil:
-		return r, refuse("the lease has not started yet: its job has not arrived")
+		return r, refuse(messages.JobMissing)
 	case r.Job.Image == "":
 		return r, refuse("the lease has no container: only leases of an image have a shell")
 	case withSSH && len(r.Job.SSHKeys) == 0:
@@ -109,7 +109,7 @@ func (m *Manager) container(ctx context.Context, lease store.Key, withSSH bool) 
 	case st.Phase.Over():
 		return r, refuse("the job is over, and its container with it")
 	case st.Phase != runtime.Running:
-		return r, refuse("the container has not started yet")
+		return r, refuse(messages.ContainerStarts)
 	}
 	return r, nil
 }

@@ -23,7 +23,7 @@ func (m *Manager) Suspend(ctx context.Context, from solana.PublicKey, req messag
 	r, err := m.o.Store.Lease(req.Lease)
 	switch {
 	case errors.Is(err, store.ErrNotFound) || (err == nil && r.Job == nil):
-		return answer, refuse("the lease has not started yet: its job has not arrived")
+		return answer, refuse(messages.JobMissing)
 	case err != nil:
 		return answer, err
 	}

@@ -36,13 +36,13 @@ func (m *Manager) Use(ctx context.Context, from solana.PublicKey, lease [32]byte
 	r, err := m.o.Store.Lease(lease)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return messages.Use{}, refuse("the lease has not started yet: its job has not arrived")
+		return messages.Use{}, refuse(messages.JobMissing)
 	case err != nil:
 		return messages.Use{}, err
 	case !r.State.Live():
-		return messages.Use{}, refuse("the lease is over")
+		return messages.Use{}, refuse(messages.LeaseOver)
 	case r.Job == nil:
-		return messages.Use{}, refuse("the lease has not started yet: its job has not arrived")
+		return messages.Use{}, refuse(messages.JobMissing)
 	}
 	m.usage.mu.Lock() // one measurement at a time: it reads many files
 	defer m.usage.mu.Unlock()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -30,7 +31,7 @@ func deployCommand(s Streams) *cli.Command {
 			"dies, continue with gantry resume, or repeat it with the same --name.",
 		Flags: append(append(append(asSession(durationFlags()...), backupFlags()...), templateFlags()...),
 			&cli.StringFlag{Name: "gpu", Usage: "GPU `MODEL` or part of its name, such as A100, rtx4090, A100:4 for four on each node, or any; of several models the one with the best offer"},
-			&cli.UintFlag{Name: "count", Value: 1, Usage: "GPUs on each node, 1 to 8"},
+			&cli.UintFlag{Name: "count", Aliases: []string{"gpus"}, Value: 1, Usage: "GPUs on each node, 1 to 8"},
 			&cli.UintFlag{Name: "nodes", Value: 1, Usage: "nodes, all or nothing"},
 			&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region, such as us or us-west"},
 			&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour (default: the model's reference price)"},
@@ -82,13 +83,17 @@ func deployCommand(s Streams) *cli.Command {
 func durationFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "duration", Usage: "`TIME` such as 90m or 24h"},
-		&cli.UintFlag{Name: "hours"}, &cli.UintFlag{Name: "minutes"}, &cli.UintFlag{Name: "seconds"},
+		&cli.Float64Flag{Name: "hours", Usage: "such as 2 or 0.5"}, &cli.UintFlag{Name: "minutes"}, &cli.UintFlag{Name: "seconds"},
 	}
 }
 
 // duration adds up the flags for time. none says that no flag was given.
 func (s *session) duration() (secs uint32, none bool, err error) {
-	total := uint64(s.cli.Uint("hours"))*3600 + uint64(s.cli.Uint("minutes"))*60 + uint64(s.cli.Uint("seconds"))
+	hours := s.cli.Float64("hours")
+	if math.IsNaN(hours) || hours < 0 || hours*3600 > market.MaxDurationSecs {
+		return 0, false, usage(fmt.Sprintf("--hours is %g", hours), "give a number of hours up to one year, such as 2 or 0.5")
+	}
+	total := uint64(math.Round(hours*3600)) + uint64(s.cli.Uint("minutes"))*60 + uint64(s.cli.Uint("seconds"))
 	none = !s.cli.IsSet("hours") && !s.cli.IsSet("minutes") && !s.cli.IsSet("seconds") && !s.cli.IsSet("duration")
 	if text := s.cli.String("duration"); text != "" {
 		d, err := time.ParseDuration(text)

@@ -121,7 +121,7 @@ func (s *session) forwardOne(l market.Lease, text string) error {
 		return err
 	}
 	f := container.NewForwarder(c, there)
-	if err := f.Await(s.ctx); err != nil {
+	if _, err := f.Connect(s.ctx); err != nil {
 		return err
 	}
 	return f.Listen(s.ctx, here, "", s.say)

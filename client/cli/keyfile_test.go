@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
@@ -53,4 +54,62 @@ func TestEncryptedKeyFiles(t *testing.T) {
 	require.Contains(t, said, "has no passphrase in its first line")
 	_, said = run(cli.ExitUsage, "encrypt", plain)
 	require.Contains(t, said, "NEW is missing")
+}
+
+// A person needs no other tool for keys: a new one, one that a wallet has exported, and either with a passphrase.
+func TestKeysAreMadeAndTakenOver(t *testing.T) {
+	dir := t.TempDir()
+	passphrase := filepath.Join(dir, "passphrase")
+	require.NoError(t, os.WriteFile(passphrase, []byte("a b c\n"), 0o600))
+	t.Setenv(chain.PassphraseVariable, passphrase)
+	run := func(code int, in string, args ...string) (string, string) {
+		t.Helper()
+		var out, err bytes.Buffer
+		require.Equal(t, code, cli.Run(t.Context(), cli.Streams{In: strings.NewReader(in), Out: &out, Err: &err}, args), "%v: %s", args, &err)
+		return out.String(), err.String()
+	}
+	made := filepath.Join(dir, "made.json")
+	out, _ := run(cli.ExitDone, "", "key", "new", made)
+	key, err := chain.LoadKeypair(made)
+	require.NoError(t, err)
+	require.Contains(t, out, key.PublicKey().String())
+	info, err := os.Stat(made)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	_, said := run(cli.ExitRefused, "", "key", "new", made)
+	require.Contains(t, said, "exists already")
+
+	again, err := os.ReadFile(made)
+	require.NoError(t, err)
+	for name, text := range map[string]string{"base58": key.String() + "\n", "json": string(again)} {
+		path := filepath.Join(dir, name)
+		run(cli.ExitDone, text, "key", "import", path)
+		got, err := chain.LoadKeypair(path)
+		require.NoError(t, err)
+		require.Equal(t, key, got, name)
+	}
+	other := testmarket.Key(t)
+	mixed := append(append([]byte{}, key[:32]...), other[32:]...) // halves of two keys
+	for _, bad := range []string{"", "nonsense", key.PublicKey().String(), solana.PrivateKey(mixed).String(), "[1,2,3]"} {
+		_, said := run(cli.ExitUsage, bad, "key", "import", filepath.Join(dir, "bad"))
+		require.Contains(t, said, "that is not a secret key")
+		if bad != "" {
+			require.NotContains(t, said, bad)
+		}
+		require.NoFileExists(t, filepath.Join(dir, "bad"))
+	}
+
+	sealed := filepath.Join(dir, "sealed")
+	run(cli.ExitDone, key.String(), "key", "import", "--passphrase", sealed)
+	raw, err := os.ReadFile(sealed)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(raw), "-----BEGIN AGE ENCRYPTED FILE-----\n"))
+	got, err := chain.LoadKeypair(sealed)
+	require.NoError(t, err)
+	require.Equal(t, key, got)
+
+	// Without a file it is the one that commands read.
+	home := filepath.Join(dir, "home.json")
+	run(cli.ExitDone, "", "--keypair", home, "key", "new")
+	require.FileExists(t, home)
 }

@@ -32,7 +32,7 @@ func (s *session) mcp() (err error) {
 	}
 	if s.cli.String(flagSession) == "" {
 		return usage("gantry mcp works with a session key only, and --session is missing",
-			"make one with: solana-keygen new -o session.json, and name it with: gantry session add session.json --cap USDC --fund SOL")
+			"make one with: gantry key new session.json, and name it with: gantry session add session.json --cap USDC --fund SOL")
 	}
 	if _, err := s.market(); err != nil {
 		return err

@@ -24,7 +24,7 @@ func (s *session) served() (solana.PublicKey, solana.PrivateKey, error) {
 	if s.cli.String(flagSession) == "" {
 		if named.IsZero() {
 			return named, nil, usage("gantry serve works with a session key only, and --session is missing",
-				"say with --customer WALLET whose wallet authorises one on the page; or make one with: solana-keygen new -o session.json, "+
+				"say with --customer WALLET whose wallet authorises one on the page; or make one with: gantry key new session.json, "+
 					"and name it with: gantry session add session.json --cap USDC --fund SOL")
 		}
 		if err := s.ownSessionKey(named); err != nil {

@@ -58,7 +58,7 @@ func keyOrFile(text string) (solana.PublicKey, error) {
 		return key, nil
 	}
 	if _, err := os.Stat(text); err != nil {
-		return solana.PublicKey{}, usage(fmt.Sprintf("%q is neither an address nor a keypair file", text), "make one with: solana-keygen new -o session.json")
+		return solana.PublicKey{}, usage(fmt.Sprintf("%q is neither an address nor a keypair file", text), "make one with: gantry key new session.json")
 	}
 	key, err := chain.LoadKeypair(text)
 	return key.PublicKey(), err

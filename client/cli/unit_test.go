@@ -103,8 +103,8 @@ func TestErrorTexts(t *testing.T) {
 		text string
 	}{
 		{
-			fmt.Errorf("%w: /x/id.json; create one with `solana-keygen new -o /x/id.json` or pass --keypair PATH", chain.ErrKeypairMissing), ExitUsage,
-			"error: keypair file does not exist: /x/id.json\n       create one with `solana-keygen new -o /x/id.json` or pass --keypair PATH\n",
+			fmt.Errorf("%w: /x/id.json; create one with `gantry key new /x/id.json` or pass --keypair PATH", chain.ErrKeypairMissing), ExitUsage,
+			"error: keypair file does not exist: /x/id.json\n       create one with `gantry key new /x/id.json` or pass --keypair PATH\n",
 		},
 		{
 			fmt.Errorf("%w: http://127.0.0.1:8899 (connection refused); start a local network with `gantry-localnet up`, or pass --url", chain.ErrUnreachable), ExitNetwork,

@@ -25,6 +25,9 @@ var (
 const (
 	// EnterTime is how long the way into a container may take.
 	EnterTime = 30 * time.Second
+	// startedWithin is how long a container may take to begin after its lease has, and startedAgain the time between tries.
+	startedWithin = 20 * time.Second
+	startedAgain  = 500 * time.Millisecond
 	// User is the name with which clients log in; containers have one user for everybody, the image's.
 	User = "gantry"
 	// Hint is advice about a container that answers and does not do what it is asked.
@@ -56,8 +59,26 @@ func (c *Container) Remote() *buy.Remote { return c.remote }
 // Lease is the container's.
 func (c *Container) Lease() market.Lease { return c.lease }
 
-// enter opens a connection into the container. what it is for is named where the machine does not know it.
+// enter opens a connection into the container. what it is for is named where the machine does not know it. A container
+// begins a moment after its lease, which is waited for.
 func enter[Req, Resp any](ctx context.Context, c *Container, p p2p.Protocol, req Req, what string, refusal func(Resp) string) (net.Conn, Resp, error) {
+	for late := time.Now().Add(startedWithin); ; {
+		conn, answer, err := enterOnce(ctx, c, p, req, what, refusal)
+		var why *service.RefusedByNode
+		if err == nil || !errors.As(err, &why) || (why.Why != messages.JobMissing && why.Why != messages.ContainerStarts) || time.Now().After(late) {
+			return conn, answer, err
+		}
+		t := time.NewTimer(startedAgain)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil, answer, ctx.Err()
+		case <-t.C:
+		}
+	}
+}
+
+func enterOnce[Req, Resp any](ctx context.Context, c *Container, p p2p.Protocol, req Req, what string, refusal func(Resp) string) (net.Conn, Resp, error) {
 	var none Resp
 	ctx, cancel := context.WithTimeout(ctx, EnterTime)
 	defer cancel()
@@ -73,7 +94,8 @@ func enter[Req, Resp any](ctx context.Context, c *Container, p p2p.Protocol, req
 	}
 	if why := refusal(answer); why != "" {
 		_ = conn.Close()
-		return nil, none, service.Refused((&service.RefusedByNode{Why: why}).Error(), "see: gantry leases, gantry logs "+c.lease.Address.String())
+		by := &service.RefusedByNode{Why: why}
+		return nil, none, &service.Failure{Code: service.CodeRefused, Reason: by.Error(), Advice: "see: gantry leases, gantry logs " + c.lease.Address.String(), Cause: by}
 	}
 	return conn, answer, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -74,30 +73,6 @@ func (f *Forwarder) Serve(ctx context.Context, here net.Conn) error {
 	}
 	tunnel.Join(ctx, here, there)
 	return nil
-}
-
-const (
-	// startedWithin is how long a container may take to begin after its lease has, for which a request waits.
-	startedWithin = 20 * time.Second
-	startedAgain  = 500 * time.Millisecond
-)
-
-// Await finds the way into the container, which begins a moment after its lease.
-func (f *Forwarder) Await(ctx context.Context) error {
-	late := time.Now().Add(startedWithin)
-	for {
-		_, err := f.Connect(ctx)
-		if err == nil || service.Classify(err).Code != service.CodeRefused || time.Now().After(late) {
-			return err
-		}
-		t := time.NewTimer(startedAgain)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
-		}
-	}
 }
 
 // Listen forwards connections to a port of this machine's loopback interface until ctx ends. say is told what happens. The error is

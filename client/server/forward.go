@@ -26,7 +26,7 @@ func (b *buyer) Forward(ctx context.Context, lease solana.PublicKey, port uint16
 		return "", nil, err
 	}
 	f := container.NewForwarder(c, port)
-	if err := f.Await(ctx); err != nil {
+	if _, err := f.Connect(ctx); err != nil {
 		return fail(err)
 	}
 	var lc net.ListenConfig

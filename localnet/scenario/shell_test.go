@@ -77,6 +77,9 @@ func visited(t *testing.T, n *network.Network, customer seed.Wallet) {
 	require.NoError(t, json.Unmarshal([]byte(done.Stdout), &deployed), done.Stdout)
 	v := &visit{t: t, n: n, owner: customer, lease: deployed.Leases[0].Address, dir: t.TempDir()}
 	v.config, v.host = filepath.Join(v.dir, "config"), "gantry-"+v.lease
+	// The lease runs, and its container begins a moment later: the first command waits for it.
+	first := v.gantry("exec", v.lease, "--", "true")
+	require.Zero(t, first.Code, first.Stderr)
 	require.Eventually(t, func() bool { return v.gantry("exec", v.lease, "--", "ls", "/www/index.html").Code == 0 }, time.Minute, 200*time.Millisecond)
 	block := v.gantry("ssh-config", v.lease)
 	require.Zero(t, block.Code, block.Stderr)

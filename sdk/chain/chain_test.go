@@ -123,7 +123,7 @@ func TestKeypairs(t *testing.T) {
 	}
 	_, err = chain.LoadKeypair(filepath.Join(dir, "none.json"))
 	require.ErrorIs(t, err, chain.ErrKeypairMissing)
-	require.Contains(t, err.Error(), "solana-keygen new")
+	require.Contains(t, err.Error(), "gantry key new")
 	_, err = chain.LoadKeypair(dir)
 	require.ErrorIs(t, err, chain.ErrKeypairFormat)
 	t.Setenv("HOME", dir)

@@ -24,7 +24,7 @@ func LoadKeypair(path string) (solana.PrivateKey, error) {
 	info, err := os.Stat(full)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: %s; create one with `solana-keygen new -o %s` or pass --keypair PATH", ErrKeypairMissing, full, full)
+		return nil, fmt.Errorf("%w: %s; create one with `gantry key new %s` or pass --keypair PATH", ErrKeypairMissing, full, full)
 	case err != nil:
 		return nil, fmt.Errorf("keypair file %s cannot be read (check its permissions): %w", full, err)
 	case info.IsDir():

@@ -88,6 +88,13 @@ type LeaseRequest struct {
 // chain how it ended.
 const LeaseOver = "the lease is over"
 
+// JobMissing and ContainerStarts are what a node says of a lease whose container does not run yet: who wants to enter it
+// asks again a moment later.
+const (
+	JobMissing      = "the lease has not started yet: its job has not arrived"
+	ContainerStarts = "the container has not started yet"
+)
+
 // LeaseAnswer says where a lease is, or why the request was refused.
 type LeaseAnswer struct {
 	Version uint8       `cbor:"1,keyasint"`

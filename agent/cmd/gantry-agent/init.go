@@ -167,7 +167,7 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 		fmt.Fprintf(w, "            %s GNT in all with the provider's other machines; %s are staked\n", needs.StakeNeeded, market.GNT(needs.Provider.Stake))
 	}
 	if plan.Wallet.IsZero() {
-		fmt.Fprintf(w, " missing    a wallet: %s does not exist; make one with solana-keygen new, or pass --keypair\n", cfg.Wallet)
+		fmt.Fprintf(w, " missing    a wallet: %s does not exist; make one with gantry key new, or pass --keypair\n", cfg.Wallet)
 	} else {
 		fmt.Fprintf(w, " wallet     %s has %s and %s GNT\n", plan.Wallet, needs.SOL, needs.Tokens)
 		if err := planner.Check(needs, register.Join{Model: model, Spec: m.Spec(model, "", ""), Price: 1}); err != nil {

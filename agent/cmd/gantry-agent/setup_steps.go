@@ -180,7 +180,7 @@ func (j *joining) register(ctx context.Context) (string, bool, error) {
 	}
 	if s.wallet.IsZero() {
 		if len(nodes) == 0 {
-			return "", false, fmt.Errorf("%w: %s; make a wallet with solana-keygen new, or pass --keypair", chain.ErrKeypairMissing, j.cfg.Wallet)
+			return "", false, fmt.Errorf("%w: %s; make a wallet with gantry key new, or pass --keypair", chain.ErrKeypairMissing, j.cfg.Wallet)
 		}
 		own = nodes[0].Address
 	}

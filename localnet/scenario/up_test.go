@@ -65,6 +65,18 @@ func TestUpLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, err, "%s", status)
 	require.Contains(t, string(status), state.RPC)
 
+	// A wallet of one's own gets what it needs to take part.
+	mine := filepath.Join(t.TempDir(), "mine.json")
+	gantry, err := network.Binary("gantry")
+	require.NoError(t, err)
+	for _, command := range [][]string{{gantry, "key", "new", mine}, {self, "fund", "--state", dir, "--sol", "2", mine}, {self, "fund", "--state", dir, "--usdc", "0.5", mine}} {
+		said, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+		require.NoError(t, err, "%s", said)
+	}
+	show, err := exec.Command(gantry, "--json", "--url", state.RPC, "--ws", state.WS, "--keypair", mine, "credits", "show").Output()
+	require.NoError(t, err)
+	require.Contains(t, string(show), `"wallet": "1000.50"`, "%s", show)
+
 	// A second one in the same directory is refused in one line.
 	second, err := exec.Command(self, "up", "--state", dir).CombinedOutput()
 	require.Error(t, err)

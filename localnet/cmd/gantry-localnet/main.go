@@ -43,6 +43,6 @@ func app() *cli.App {
 		HideHelpCommand: true,
 		// Errors are printed in one place.
 		ExitErrHandler: func(*cli.Context, error) {},
-		Commands:       []*cli.Command{upCommand(), downCommand(), statusCommand(), demoCommand(), simCommand(), fleetCommand(), machineCommand(), benchLeaseCommand(), movesCommand(), honestCommand(), rehearsalCommand(), soakCommand(), sizingCommand(), natCommand(), natMemberCommand(), hostileNetworkCommand(), hostileAttackerCommand(), registryCommand()},
+		Commands:       []*cli.Command{upCommand(), downCommand(), statusCommand(), fundCommand(), demoCommand(), simCommand(), fleetCommand(), machineCommand(), benchLeaseCommand(), movesCommand(), honestCommand(), rehearsalCommand(), soakCommand(), sizingCommand(), natCommand(), natMemberCommand(), hostileNetworkCommand(), hostileAttackerCommand(), registryCommand()},
 	}
 }

@@ -92,7 +92,7 @@ func (r *Run) suited(ctx context.Context, o Options, of *market.Order) ([]*marke
 
 // drawn is what the draw shows: each node is of another provider, and none was passed over.
 func (r *Run) drawn(b chain.Block, seed market.DrawSeed, suited int, passed []*market.Node) Step {
-	var c problems
+	var c checks
 	var ranks []string
 	for i, n := range r.Nodes {
 		rank := seed.Rank(n.Node)
@@ -113,7 +113,7 @@ func (r *Run) drawn(b chain.Block, seed market.DrawSeed, suited int, passed []*m
 	default:
 		text += fmt.Sprintf("; compared with %d nodes that are known to have suited all the time", suited)
 	}
-	return Step{Name: "draw", Time: r.awardedIn.Time, Text: text, Signature: r.awardedIn.Signature, Problems: c}
+	return c.step(r.awardedIn, "draw", "%s", text)
 }
 
 // passedOver reports whether a node that suited comes before a chosen one in the draw, though its provider had none.

@@ -223,7 +223,8 @@ func finalRoots(ctx context.Context, o Options, txs []Tx, lease solana.PublicKey
 }
 
 // finalRoot finds the root that a period's report became final with, from the event of the deciding vote, so that it is
-// found after the report is closed as well. Where it is not found, unread says what could not be read.
+// found after the report is closed as well. The program takes leaves of final reports alone: where that vote is not found,
+// unread says what of the report's history is missing.
 func finalRoot(ctx context.Context, o Options, period uint64) (root records.Hash, final bool, unread []Step, err error) {
 	txs, err := Read(ctx, o.Source, market.ReportAddress(period), o.Commitment)
 	if err != nil {
@@ -243,9 +244,9 @@ func finalRoot(ctx context.Context, o Options, period uint64) (root records.Hash
 			unread = append(unread, unreadStep(t))
 		}
 	}
-	if len(txs) == 0 {
+	if len(unread) == 0 {
 		unread = []Step{{
-			Name: "unread", Text: fmt.Sprintf("the votes on the report of period %d are not in the history that the node keeps", period),
+			Name: "unread", Text: fmt.Sprintf("the vote that made the report of period %d final is not in the history that the node keeps", period),
 			Unknown: tooLittle,
 		}}
 	}

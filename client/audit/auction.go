@@ -119,6 +119,7 @@ func AuditAuction(ctx context.Context, o Options, order solana.PublicKey) (*Auct
 		}
 	}
 	a := &Auction{Order: order, Lives: lives}
+	a.beginning(txs)
 	for _, t := range txs {
 		a.unread(t)
 		for _, e := range t.Events {
@@ -126,6 +127,16 @@ func AuditAuction(ctx context.Context, o Options, order solana.PublicKey) (*Auct
 		}
 	}
 	return a, nil
+}
+
+// beginning notes that the order's terms are missing.
+func (a *Auction) beginning(txs []Tx) {
+	_, _, created := find(txs, func(e *bindings.OrderCreated) bool { return e.Order == a.Order })
+	if created || slices.ContainsFunc(txs, func(t Tx) bool { return t.unreadCall(a.Order, bindings.Instruction_OrderCreate) }) {
+		return
+	}
+	a.gaps = ofOrder
+	a.Steps = append(a.Steps, Step{Name: "unread", Text: "the order's creation is not with the opening of its auction", Unknown: tooLittle})
 }
 
 // unread notes a transaction that could not be read, where it is of the auction.

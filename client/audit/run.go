@@ -31,6 +31,7 @@ type Run struct {
 
 	credits   solana.PublicKey // its customer's
 	reopened  bool
+	gaps      topic // whether awards, of this order or of earlier ones, may be in what could not be read
 	createdIn Tx
 	awardedIn Tx // the last award
 }
@@ -68,7 +69,7 @@ func runOf(txs []Tx, order solana.PublicKey) (r Run, ok bool) {
 	for _, t := range txs {
 		for _, in := range t.Instructions {
 			if args, created := orderCreate(in); created && in.Accounts[orderInCreate] == order {
-				r, ok = Run{Order: order, Args: *args, credits: in.Accounts[creditsInCreate], createdIn: t}, args.Redundant == 1
+				r, ok = Run{gaps: r.gaps, Order: order, Args: *args, credits: in.Accounts[creditsInCreate], createdIn: t}, args.Redundant == 1
 			}
 			if n, of, awarded := orderAward(in); awarded && of == order {
 				r.Nodes, r.awardedIn = append(r.Nodes, n), t
@@ -77,10 +78,16 @@ func runOf(txs []Tx, order solana.PublicKey) (r Run, ok bool) {
 		if t.unreadCall(order, bindings.Instruction_OutputResolve) {
 			r.Unread = Unread([]Tx{t})
 		}
-		r.reopened = r.reopened || t.unreadCall(order, bindings.Instruction_OrderReopen)
+		if t.opaque() {
+			r.gaps = ofAll
+		}
+		r.reopened = r.reopened || !t.opaque() && t.unreadCall(order, bindings.Instruction_OrderReopen)
 		for _, e := range t.Events {
 			switch v := e.Value.(type) {
 			case *bindings.OrderReopened:
+				if t.opaque() {
+					r.gaps = ofAll
+				}
 				r.reopened = r.reopened || v.Order == order
 			case *bindings.OutputsResolved:
 				if v.Order == order {
@@ -109,6 +116,9 @@ func (r *Run) earlierIn(txs []Tx) map[solana.PublicKey]bool {
 	for _, t := range txs {
 		if t.Slot > r.awardedIn.Slot {
 			break
+		}
+		if t.opaque() {
+			r.gaps = ofAll
 		}
 		for _, in := range t.Instructions {
 			if args, ok := orderCreate(in); ok && in.Accounts[orderInCreate] != r.Order {

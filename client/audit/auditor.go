@@ -138,7 +138,11 @@ func (a *auditor) leafApplied(t Tx, v *bindings.LeafApplied) {
 		a.lease.Leaves++
 	}
 	a.verify(v.Period, v.VerifiedSecs)
-	a.step(t, "verified", c, "period %d: %d s verified, %d s down, flags %s; the proof leads to the final root", v.Period, v.VerifiedSecs, v.DowntimeSecs, records.Flags(v.Flags))
+	shown := "the proof leads to the final root"
+	if c.open {
+		shown = "whether the proof leads to the final root is not known"
+	}
+	a.step(t, "verified", c, "period %d: %d s verified, %d s down, flags %s; %s", v.Period, v.VerifiedSecs, v.DowntimeSecs, records.Flags(v.Flags), shown)
 }
 
 // verify counts the seconds of a period's leaf once.

@@ -92,7 +92,7 @@ func (s *session) auditLease() error {
 			fmt.Fprintf(w, "this address was a lease %d times; the last one is shown\n", out.Lives)
 		}
 		printSteps(w, out.Steps)
-		if out.PaidSecs > 0 {
+		if out.PaidSecs > 0 && out.Outcome != string(audit.Unknown) {
 			fmt.Fprintf(w, "%d s × %d × %s = %s USDC → provider %s, fee %s (%s %%); refunded %s\n", out.PaidSecs, out.GPUs, out.Price, out.Paid,
 				out.Provider, out.Fee, market.Percent(out.FeeBPS), out.Refunded)
 		}

@@ -53,8 +53,8 @@ type Audit struct {
 	Outcome  string `json:"outcome" enum:"right,wrong,unknown" doc:"unknown: not everything could be read, and nothing that was read is wrong"`
 	Open     bool   `json:"open" doc:"The lease is not closed"`
 	Lives    int    `json:"lives" doc:"How often the address was a lease; this is the last one"`
-	Price    string `json:"pricePerGpuHour"`
-	GPUs     uint8  `json:"gpus"`
+	Price    string `json:"pricePerGpuHour" doc:"0.00 where the award could not be read"`
+	GPUs     uint8  `json:"gpus" doc:"0 where the order could not be read"`
 	FeeBPS   uint16 `json:"feeBps"`
 	PaidSecs uint32 `json:"paidSeconds"`
 	Paid     string `json:"paid"`

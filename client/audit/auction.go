@@ -62,12 +62,20 @@ type Auction struct {
 	// Violations are proven; Doubts look wrong and nothing proves them.
 	Violations []Violation
 	Doubts     []string
+
+	gaps topic // what of it could not be read
 }
 
-// OK reports whether no violation is proven and all amounts add up.
-func (a *Auction) OK() bool {
-	return len(a.Violations) == 0 && !slices.ContainsFunc(a.Steps, func(s Step) bool { return !s.OK() })
+// Outcome is what the audit comes to.
+func (a *Auction) Outcome() Outcome {
+	if len(a.Violations) > 0 {
+		return Wrong
+	}
+	return outcomeOf(a.Steps)
 }
+
+// OK reports whether no violation is proven and everything is known to add up.
+func (a *Auction) OK() bool { return a.Outcome() == Right }
 
 // Keeper is the keeper that made the first award, whose bids the others go by; zero without an award.
 func (a *Auction) Keeper() solana.PublicKey {
@@ -77,8 +85,8 @@ func (a *Auction) Keeper() solana.PublicKey {
 	return a.Awards[0].Keeper
 }
 
-func (a *Auction) step(t Tx, name string, c problems, format string, args ...any) {
-	a.Steps = append(a.Steps, Step{Name: name, Time: t.Time, Text: fmt.Sprintf(format, args...), Signature: t.Signature, Problems: c})
+func (a *Auction) step(t Tx, name string, c checks, format string, args ...any) {
+	a.Steps = append(a.Steps, c.step(t, name, format, args...))
 }
 
 // AuditAuction rebuilds an order's last auction from transactions alone, also when its accounts are closed, and checks
@@ -95,9 +103,13 @@ func AuditAuction(ctx context.Context, o Options, order solana.PublicKey) (*Auct
 			start = i
 			lives++
 		}
+		if !txs[i].opaque() && txs[i].unreadCall(order, bindings.Instruction_AuctionOpen) {
+			start = i
+			lives++
+		}
 	}
 	if start < 0 {
-		return nil, missingHistory(txs, "order %s had no auction", order)
+		return nil, missingHistory(txs, "order %s had an auction", order)
 	}
 	txs = txs[start:]
 	for i := 1; i < len(txs); i++ { // a later life of the address, without an auction
@@ -107,13 +119,39 @@ func AuditAuction(ctx context.Context, o Options, order solana.PublicKey) (*Auct
 		}
 	}
 	a := &Auction{Order: order, Lives: lives}
+	a.beginning(txs)
 	for _, t := range txs {
-		a.Steps = append(a.Steps, unreadable([]Tx{t})...)
+		a.unread(t)
 		for _, e := range t.Events {
 			a.event(t, e, o.Domain)
 		}
 	}
 	return a, nil
+}
+
+// beginning notes that the order's terms are missing.
+func (a *Auction) beginning(txs []Tx) {
+	_, _, created := find(txs, func(e *bindings.OrderCreated) bool { return e.Order == a.Order })
+	if created || slices.ContainsFunc(txs, func(t Tx) bool { return t.unreadCall(a.Order, bindings.Instruction_OrderCreate) }) {
+		return
+	}
+	a.gaps = ofOrder
+	a.Steps = append(a.Steps, Step{Name: "unread", Text: "the order's creation is not with the opening of its auction", Unknown: tooLittle})
+}
+
+// unread notes a transaction that could not be read, where it is of the auction.
+func (a *Auction) unread(t Tx) {
+	var gaps topic
+	if t.unreadCall(a.Order, bindings.Instruction_OrderCreate, bindings.Instruction_AuctionOpen) {
+		gaps |= ofOrder
+	}
+	if t.unreadCall(a.Order, bindings.Instruction_AuctionAward) {
+		gaps |= ofAuction
+	}
+	if gaps != 0 {
+		a.gaps |= gaps
+		a.Steps = append(a.Steps, unreadStep(t))
+	}
 }
 
 func (a *Auction) event(t Tx, e market.Event, domain records.Domain) {
@@ -125,7 +163,7 @@ func (a *Auction) event(t Tx, e market.Event, domain records.Domain) {
 	case *bindings.AuctionOpened:
 		if v.Order == a.Order {
 			a.CloseAt, a.RevealUntil, a.Deadline = v.CloseAt, v.RevealUntil, v.AwardDeadline
-			a.step(t, "opened", nil, "commitments until %s, reveals until %s, award until %s", clock(v.CloseAt), clock(v.RevealUntil), clock(v.AwardDeadline))
+			a.step(t, "opened", checks{}, "commitments until %s, reveals until %s, award until %s", clock(v.CloseAt), clock(v.RevealUntil), clock(v.AwardDeadline))
 		}
 	case *bindings.AuctionAwarded:
 		if v.Order == a.Order {
@@ -133,7 +171,7 @@ func (a *Auction) event(t Tx, e market.Event, domain records.Domain) {
 		}
 	case *bindings.AuctionClosed:
 		if v.Order == a.Order {
-			a.step(t, "closed", nil, "the auction's account is closed")
+			a.step(t, "closed", checks{}, "the auction's account is closed")
 		}
 	}
 }
@@ -142,7 +180,7 @@ func (a *Auction) event(t Tx, e market.Event, domain records.Domain) {
 func (a *Auction) created(t Tx, v *bindings.OrderCreated) {
 	a.Customer, a.GPUs, a.Duration = v.Customer, v.Gpus, v.DurationSecs
 	a.Terms = sealedbid.Terms{Order: a.Order, Nodes: int(v.Nodes), MaxPrice: market.PricePerHour(v.MaxPrice)}
-	var c problems
+	c := checks{gaps: a.gaps}
 	args, ok := orderArgs(t, a.Order)
 	c.require(ok, "the transaction does not show the order's requirement")
 	if ok {
@@ -177,30 +215,30 @@ func (a *Auction) awarded(t Tx, v *bindings.AuctionAwarded, domain records.Domai
 		BarScore: v.BarScore, Root: v.BidsRoot, At: t.Time, Signature: t.Signature,
 	}
 	of := sealedbid.Auction{Domain: domain, Order: a.Order, CloseAt: a.CloseAt}
-	var c problems
-	c.require(t.Time.IsZero() || t.Time.Unix() > a.RevealUntil, "it was made before the reveals were over")
+	c := checks{gaps: a.gaps}
+	c.follows(ofOrder, t.Time.IsZero() || t.Time.Unix() > a.RevealUntil, "it was made before the reveals were over")
 	winner, loser, err := awardBids(t, v.Node, of)
-	c.require(err == nil, "%v", err)
+	c.follows(ofOrder, err == nil, "%v", err)
 	if err == nil {
 		w.winner, w.loser = winner, loser
 		c.require(winner.price.Price == v.Bid, "the bid is not the one that was shown")
 		c.require(loser == nil || loser.node == v.BarNode, "the best losing bid is another one than was shown")
 	}
 	if len(a.Awards) == 0 {
-		c.require((loser != nil) == !v.BarNode.IsZero(), "the best losing bid was not shown")
+		c.follows(ofAuction|ofOrder, (loser != nil) == !v.BarNode.IsZero(), "the best losing bid was not shown")
 	} else {
 		first := a.Awards[0]
 		half := market.Auction{Auction: bindings.Auction{RevealUntil: a.RevealUntil}}
 		late := t.Time.IsZero() || t.Time.Unix() > half.CompletableAfter(a.Deadline)
-		c.require(first.Keeper == v.Keeper || late, "another keeper made the first award, and had its time for the others")
+		c.follows(ofAuction|ofOrder, first.Keeper == v.Keeper || late, "another keeper made the first award, and had its time for the others")
 		c.require(first.Root == records.Hash(v.BidsRoot) && first.Bar == v.BarNode && first.BarScore == v.BarScore, "the bar or the root of the bids is not that of the first award")
 	}
-	c.require(v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.Terms.MaxPrice, "the price is not between the bid and the order's maximum")
+	c.follows(ofOrder, v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.Terms.MaxPrice, "the price is not between the bid and the order's maximum")
 	if v.BarNode.IsZero() {
-		c.require(market.PricePerHour(v.Price) == a.Terms.MaxPrice, "no bid lost, so that the price must be the order's maximum")
+		c.follows(ofOrder, market.PricePerHour(v.Price) == a.Terms.MaxPrice, "no bid lost, so that the price must be the order's maximum")
 	} else {
 		c.require(v.Score <= v.BarScore, "the winner's score is not below the best losing one")
-		c.require(priceFollows(v.Bid, v.Score, v.BarScore, v.Price, uint64(a.Terms.MaxPrice)), "the price does not follow from the best losing score")
+		c.follows(ofOrder, priceFollows(v.Bid, v.Score, v.BarScore, v.Price, uint64(a.Terms.MaxPrice)), "the price does not follow from the best losing score")
 	}
 	a.Awards = append(a.Awards, w)
 	bar := "no bid lost, so that the order's maximum is the price"
@@ -208,8 +246,8 @@ func (a *Auction) awarded(t Tx, v *bindings.AuctionAwarded, domain records.Domai
 		bar = fmt.Sprintf("the best losing bid, of node %s, scores %d", v.BarNode, v.BarScore)
 	}
 	a.step(t, "award", c, "by keeper %s to node %s, which bid %s (score %d) and is paid %s USDC per GPU-hour: %s", v.Keeper, v.Node, w.Bid, v.Score, w.Price, bar)
-	if v.Keeper != a.Keeper() {
-		a.step(t, "completed", nil, "keeper %s stopped after its first award: it has no share of this order's fees", a.Keeper())
+	if v.Keeper != a.Keeper() && a.gaps&ofAuction == 0 {
+		a.step(t, "completed", checks{}, "keeper %s stopped after its first award: it has no share of this order's fees", a.Keeper())
 	}
 }
 

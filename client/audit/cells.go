@@ -37,25 +37,25 @@ type cellProof struct {
 func (s *Slash) fromCell(until []Tx, v *bindings.WrongCellProven, fault *bindings.FaultOpened) {
 	t := until[len(until)-1]
 	s.Proof = ProvenWrongCell
-	var c problems
+	c := checks{gaps: s.gaps}
 	c.require(market.WorkFaultAddress(v.Node, v.Finder, v.Period) == v.Fault, "the address is not that of this proof")
 	c.require(fault.Node == v.Node && fault.Lease.IsZero(), "the fault is of another node or of one lease")
 	p, ok := readCellProof(until, v)
-	c.require(ok, "no signed commitment of the node and no leaf that fit were stored before it")
+	c.follows(ofAll, ok, "no signed commitment of the node and no leaf that fit were stored before it")
 	if ok {
-		c.require(p.Node == v.Node && market.NodeAddress(v.Provider, p.signer) == v.Node, "the commitment is of another node, or signed by another key")
-		c.require(p.period == v.Period && p.Instant == p.instant, "the commitment's instant is not that of a block of period %d", v.Period)
-		c.require(p.committed && p.entry.GPU == v.Gpu && p.entry.Profile == p.Profile.Hash(), "the entry is not of the commitment, GPU or profile")
-		c.require(p.Round == v.Round && p.Leaf == v.Leaf && p.Group == v.Group && p.Bytes[p.Group] == v.Claimed, "the leaf that was stored is another")
+		c.follows(ofAll, p.Node == v.Node && market.NodeAddress(v.Provider, p.signer) == v.Node, "the commitment is of another node, or signed by another key")
+		c.follows(ofAll, p.period == v.Period && p.Instant == p.instant, "the commitment's instant is not that of a block of period %d", v.Period)
+		c.follows(ofAll, p.committed && p.entry.GPU == v.Gpu && p.entry.Profile == p.Profile.Hash(), "the entry is not of the commitment, GPU or profile")
+		c.follows(ofAll, p.Round == v.Round && p.Leaf == v.Leaf && p.Group == v.Group && p.Bytes[p.Group] == v.Claimed, "the leaf that was stored is another")
 		root, placed := p.RoundsRoot()
-		c.require(placed && root == p.entry.RoundsRoot, "the leaf is not of the committed tree")
+		c.follows(ofAll, placed && root == p.entry.RoundsRoot, "the leaf is not of the committed tree")
 		if placed {
 			right := p.Right()
-			c.require(right == v.Right, "the byte is %d, and the program found %d", right, v.Right)
-			c.require(right != v.Claimed, "what the node signed is right")
+			c.follows(ofAll, right == v.Right, "the byte is %d, and the program found %d", right, v.Right)
+			c.follows(ofAll, right != v.Claimed, "what the node signed is right")
 		}
-		s.step(p.commitment, nil, "commitment", "node %s signed %d rounds of GPU %d in period %d", v.Node, p.Rounds, v.Gpu, v.Period)
-		s.step(p.leaf, nil, "leaf", "byte %d of leaf %d of round %d is %d", v.Group, v.Leaf, v.Round, v.Claimed)
+		s.step(p.commitment, checks{}, "commitment", "node %s signed %d rounds of GPU %d in period %d", v.Node, p.Rounds, v.Gpu, v.Period)
+		s.step(p.leaf, checks{}, "leaf", "byte %d of leaf %d of round %d is %d", v.Group, v.Leaf, v.Round, v.Claimed)
 	}
 	s.step(t, c, "proven", "the program computed %d; brought by %s; %s GNT at stake, about the time from %s on, without an appeal", v.Right, v.Finder,
 		s.Amount, clock(fault.WindowFrom))

@@ -32,15 +32,18 @@ type disputeAndOutput struct {
 
 // disputeHistory reads the dispute of a lease in this life of it; nothing when it was not disputed.
 func disputeHistory(ctx context.Context, o Options, own []Tx, lease solana.PublicKey) ([]Tx, error) {
-	_, opened, ok := find(own, func(e *bindings.DisputeOpened) bool { return e.Lease == lease })
-	if !ok {
+	at := slices.IndexFunc(own, func(t Tx) bool {
+		_, _, opened := find([]Tx{t}, func(e *bindings.DisputeOpened) bool { return e.Lease == lease })
+		return opened || t.unreadCall(lease, bindings.Instruction_DisputeOpen)
+	})
+	if at < 0 {
 		return nil, nil
 	}
 	txs, err := Read(ctx, o.Source, market.DisputeAddress(lease), o.Commitment)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(txs, func(t Tx) bool { return t.Slot < opened.Slot }), nil
+	return slices.DeleteFunc(txs, func(t Tx) bool { return t.Slot < own[at].Slot }), nil
 }
 
 // mergeDispute puts the transactions of a dispute between those of its lease, which has some of them too: each before
@@ -76,7 +79,7 @@ func mergeDispute(own, dispute []Tx) []Tx {
 // disputed checks the steps of a dispute.
 func (a *auditor) disputed(t Tx, e market.Event) {
 	at := market.DisputeAddress(a.lease.Address)
-	var c problems
+	c := a.checks()
 	switch v := e.Value.(type) {
 	case *bindings.DisputeOpened:
 		if v.Lease != a.lease.Address {
@@ -85,7 +88,7 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 		a.disputes++
 		c.require(v.Dispute == at, "the address is not that of the lease's dispute")
 		c.require(a.disputes == 1, "a lease can be disputed once")
-		c.require(a.startedAt != 0, "the lease had not started")
+		c.follows(ofStart, a.startedAt != 0, "the lease had not started")
 		c.require(v.Kind == uint8(market.DisputeNotDelivered) || v.Kind == uint8(market.DisputeBadOutput), "kind %d is not known", v.Kind)
 		a.disputeOpen, a.deposit, a.closesAt = true, v.Deposit, v.ClosesAt
 		a.voted = map[solana.PublicKey]bool{}
@@ -95,9 +98,9 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 		if v.Dispute != at {
 			return
 		}
-		c.require(a.disputeOpen, "no dispute was open")
+		c.follows(ofDispute, a.disputeOpen, "no dispute was open")
 		c.require(!a.voted[v.Keeper], "the keeper had voted before")
-		c.require(t.Time.IsZero() || t.Time.Unix()-clockLag <= a.closesAt, "the vote came too late")
+		c.follows(ofDispute, t.Time.IsZero() || t.Time.Unix()-clockLag <= a.closesAt, "the vote came too late")
 		if a.voted != nil {
 			a.voted[v.Keeper] = true
 		}
@@ -117,9 +120,9 @@ func (a *auditor) disputed(t Tx, e market.Event) {
 }
 
 func (a *auditor) disputeResolved(t Tx, v *bindings.DisputeResolved) {
-	var c problems
-	c.require(a.disputeOpen, "no dispute was open")
-	c.require(v.UpheldWeight == a.upheld && v.RejectedWeight == a.rejected, "votes of %s for and %s GNT against were seen, not %s and %s",
+	c := a.checks()
+	c.follows(ofDispute, a.disputeOpen, "no dispute was open")
+	c.follows(ofDispute, v.UpheldWeight == a.upheld && v.RejectedWeight == a.rejected, "votes of %s for and %s GNT against were seen, not %s and %s",
 		market.GNT(a.upheld), market.GNT(a.rejected), market.GNT(v.UpheldWeight), market.GNT(v.RejectedWeight))
 	outcome := ""
 	lost := v.ToProvider + v.ToBuyBack
@@ -128,15 +131,18 @@ func (a *auditor) disputeResolved(t Tx, v *bindings.DisputeResolved) {
 		outcome = "upheld: the deposit is free again, and a fault is opened"
 		c.require(v.UpheldWeight > 0, "nobody had voted for the customer")
 		c.require(lost == 0, "the deposit was lost although the customer won")
+	case a.gaps&ofDispute != 0:
+		c.open = true
+		outcome = fmt.Sprintf("not upheld: of the deposit %s USDC are lost, %s of it to the provider", market.USDC(lost), market.USDC(v.ToProvider))
 	case lost > a.deposit/4:
 		outcome = fmt.Sprintf("rejected: the deposit of %s USDC is lost, %s of it to the provider", market.USDC(lost), market.USDC(v.ToProvider))
-		c.require(lost == a.deposit, "the deposit was %s USDC", market.USDC(a.deposit))
-		c.require(v.ToProvider == a.deposit/2 || v.ToProvider == 0, "the provider has a half of the deposit, not %s USDC", market.USDC(v.ToProvider))
-		c.require(v.RejectedWeight > v.UpheldWeight, "it was not rejected by more weight than upheld it")
+		c.follows(ofDispute, lost == a.deposit, "the deposit was %s USDC", market.USDC(a.deposit))
+		c.follows(ofDispute, v.ToProvider == a.deposit/2 || v.ToProvider == 0, "the provider has a half of the deposit, not %s USDC", market.USDC(v.ToProvider))
+		c.follows(ofDispute, v.RejectedWeight > v.UpheldWeight, "it was not rejected by more weight than upheld it")
 	default:
 		outcome = fmt.Sprintf("not decided in time: of the deposit of %s USDC %s are lost", market.USDC(a.deposit), market.USDC(lost))
-		c.require(lost == a.deposit/4, "an undecided dispute costs a quarter of the deposit")
-		c.require(t.Time.IsZero() || t.Time.Unix() >= a.closesAt, "it was closed undecided before its time")
+		c.follows(ofDispute, lost == a.deposit/4, "an undecided dispute costs a quarter of the deposit")
+		c.follows(ofDispute, t.Time.IsZero() || t.Time.Unix() >= a.closesAt, "it was closed undecided before its time")
 	}
 	a.disputeOpen = false
 	a.step(t, "verdict", c, "%s; %s GNT for the customer, %s against", outcome, market.GNT(v.UpheldWeight), market.GNT(v.RejectedWeight))
@@ -149,13 +155,13 @@ func (a *auditor) payable() bool {
 
 // output checks the steps of a redundant job's output.
 func (a *auditor) output(t Tx, e market.Event) {
-	var c problems
+	c := a.checks()
 	switch v := e.Value.(type) {
 	case *bindings.OutputCommitted:
 		if v.Lease != a.lease.Address {
 			return
 		}
-		c.require(a.outputState == market.OutputNone, "the output was %s already", a.outputState)
+		c.follows(ofOutput, a.outputState == market.OutputNone, "the output was %s already", a.outputState)
 		c.require(len(a.settled) == 0, "the lease was paid before its output was compared")
 		a.outputState, a.outputCommitment = market.OutputCommitted, v.Commitment
 		a.step(t, "output", c, "%s: the node has bound itself to an output that nobody can copy yet (%x)", a.outputState, v.Commitment)
@@ -163,10 +169,10 @@ func (a *auditor) output(t Tx, e market.Event) {
 		if v.Lease != a.lease.Address {
 			return
 		}
-		c.require(a.outputState == market.OutputCommitted, "the output was %s, not committed", a.outputState)
+		c.follows(ofOutput, a.outputState == market.OutputCommitted, "the output was %s, not committed", a.outputState)
 		salt, ok := saltOf(t, v.Output)
 		c.require(ok, "the transaction does not show the output")
-		c.require(!ok || market.OutputCommitment(a.o.Domain, v.Lease, v.Output, salt) == a.outputCommitment, "this is not what the node had committed to")
+		c.follows(ofOutput, !ok || market.OutputCommitment(a.o.Domain, v.Lease, v.Output, salt) == a.outputCommitment, "this is not what the node had committed to")
 		a.outputState, a.revealed = market.OutputRevealed, v.Output
 		a.step(t, "output", c, "%s: sha256 %x, which is what was committed to", a.outputState, v.Output)
 	case *bindings.OutputsResolved:
@@ -175,8 +181,8 @@ func (a *auditor) output(t Tx, e market.Event) {
 		}
 	case *bindings.OutputForfeited:
 		if v.Lease == a.lease.Address {
-			var c problems
-			c.require(a.outputState == market.OutputWithheld, "the output was %s, not withheld", a.outputState)
+			c := a.checks()
+			c.follows(ofOutput, a.outputState == market.OutputWithheld, "the output was %s, not withheld", a.outputState)
 			a.outputState = market.OutputRejected
 			a.step(t, "output", c, "the node forfeits %s GNT of its stake for an output that it committed to and did not reveal; all of it is burned", market.GNT(v.Amount))
 		}
@@ -184,10 +190,15 @@ func (a *auditor) output(t Tx, e market.Event) {
 }
 
 func (a *auditor) compared(t Tx, v *bindings.OutputsResolved) {
-	var c problems
+	c := a.checks()
 	wins := a.outputState == market.OutputRevealed && v.Accepted > 0 && v.Output == a.revealed
 	c.require(v.Accepted == 0 || 2*int(v.Accepted) > int(v.Of), "%d of %d are no majority", v.Accepted, v.Of)
-	c.require(a.outputState <= market.OutputRevealed, "the output was %s already", a.outputState)
+	if a.gaps&ofOutput != 0 {
+		c.open = true
+		a.step(t, "output", c, "%d of %d nodes have shown the same; what this node has shown could not be read", v.Accepted, v.Of)
+		return
+	}
+	c.follows(ofOutput, a.outputState <= market.OutputRevealed, "the output was %s already", a.outputState)
 	before := a.outputState
 	text := ""
 	switch {

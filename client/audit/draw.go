@@ -92,17 +92,17 @@ func (r *Run) suited(ctx context.Context, o Options, of *market.Order) ([]*marke
 
 // drawn is what the draw shows: each node is of another provider, and none was passed over.
 func (r *Run) drawn(b chain.Block, seed market.DrawSeed, suited int, passed []*market.Node) Step {
-	var c problems
+	c := checks{gaps: r.gaps}
 	var ranks []string
 	for i, n := range r.Nodes {
 		rank := seed.Rank(n.Node)
 		ranks = append(ranks, fmt.Sprintf("%s %x", n.Node, rank[:4]))
 		for _, other := range r.Nodes[:i] {
-			c.require(r.reopened || other.Provider != n.Provider, "nodes %s and %s are of one provider", other.Node, n.Node)
+			c.follows(ofAll, r.reopened || other.Provider != n.Provider, "nodes %s and %s are of one provider", other.Node, n.Node)
 		}
 	}
 	for _, n := range passed {
-		c.require(false, "node %s suited all the time and comes before one that was chosen", n.Address)
+		c.follows(ofAll, false, "node %s suited all the time and comes before one that was chosen", n.Address)
 	}
 	text := fmt.Sprintf("by block %s of slot %d, first after the order's second: %s", solana.Hash(b.Hash), b.Slot, strings.Join(ranks, ", "))
 	switch {
@@ -113,7 +113,7 @@ func (r *Run) drawn(b chain.Block, seed market.DrawSeed, suited int, passed []*m
 	default:
 		text += fmt.Sprintf("; compared with %d nodes that are known to have suited all the time", suited)
 	}
-	return Step{Name: "draw", Time: r.awardedIn.Time, Text: text, Signature: r.awardedIn.Signature, Problems: c}
+	return c.step(r.awardedIn, "draw", "%s", text)
 }
 
 // passedOver reports whether a node that suited comes before a chosen one in the draw, though its provider had none.

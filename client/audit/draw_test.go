@@ -156,6 +156,31 @@ func TestTheDrawOfARedundantOrderIsRecomputed(t *testing.T) {
 	require.Contains(t, problems, "are of one provider")
 }
 
+// An award that could not be read at all may be the one of a node that seems to be passed over.
+func TestADrawWithUnreadAwardsIsNotJudged(t *testing.T) {
+	h := newDrawnHistory(t)
+	h.chosen[0] = h.seed.Draw(h.nodes, 6, nil, false)[3]
+	txs := redundantTxs(t, 1, 1, h.created, h.chosen)
+	audited := func(unread Tx) *Step {
+		step, err := drawnStep(t.Context(), h.o, append(slices.Clone(txs), unread), h.order)
+		require.NoError(t, err)
+		return step
+	}
+	require.Equal(t, Wrong, audited(Tx{Slot: txs[1].Slot}).Outcome())
+	require.Equal(t, Unknown, audited(Tx{Slot: txs[1].Slot, Unreadable: "not served"}).Outcome())
+
+	// Whether the outputs were compared is not known either; an instruction shows that an order was opened again.
+	resolve := Tx{Unreadable: "cut", Instructions: []Instruction{call(bindings.Instruction_OutputResolve, nil, h.order)}}
+	run, ok := runOf(append(txs, resolve), h.order)
+	require.True(t, ok)
+	require.ErrorIs(t, run.Unread, chain.ErrUnreadable)
+	run, ok = runOf(append(txs, resolve, Tx{Events: []market.Event{{Value: &bindings.OutputsResolved{Order: h.order}}}}), h.order)
+	require.True(t, ok)
+	require.NoError(t, run.Unread)
+	run, _ = runOf(append(txs, Tx{Unreadable: "cut", Instructions: []Instruction{call(bindings.Instruction_OrderReopen, nil, h.order)}}), h.order)
+	require.True(t, run.reopened)
+}
+
 func TestADrawWithoutTheOrdersAccount(t *testing.T) {
 	h := newDrawnHistory(t)
 	h.o.Order = nil

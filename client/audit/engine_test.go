@@ -148,9 +148,11 @@ func TestAFailedLease(t *testing.T) {
 	require.Empty(t, last.Payments)
 
 	// The market's past slashes name it.
-	past, more, err := audit.PastSlashes(w.Ctx, opts, 0)
+	shares, err := audit.PastSlashes(w.Ctx, opts, 0)
 	require.NoError(t, err)
-	require.False(t, more)
+	require.False(t, shares.More)
+	require.Zero(t, shares.Unreadable)
+	past := shares.Slashes
 	require.Len(t, past, 1)
 	require.Equal(t, faults[0].Address, past[0].Address)
 	require.Equal(t, node.Address, past[0].Node)

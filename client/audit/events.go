@@ -38,7 +38,7 @@ func (a *auditor) orderEvent(t Tx, e market.Event) {
 		}
 	case *bindings.AuctionOpened:
 		if v.Order == a.lease.Order {
-			a.step(t, "auction", nil, "sealed: commitments until %s, reveals until %s", clock(v.CloseAt), clock(v.RevealUntil))
+			a.step(t, "auction", checks{}, "sealed: commitments until %s, reveals until %s", clock(v.CloseAt), clock(v.RevealUntil))
 		}
 	case *bindings.AuctionAwarded:
 		if v.Order == a.lease.Order {
@@ -62,12 +62,12 @@ func (a *auditor) startEvent(t Tx, e market.Event) {
 		case v.To:
 			a.continued(t, v)
 		case v.From:
-			a.step(t, "moved", nil, "to node %s, %s at %s USDC per GPU-hour, %s USDC reserved", v.Node,
+			a.step(t, "moved", checks{}, "to node %s, %s at %s USDC per GPU-hour, %s USDC reserved", v.Node,
 				time.Duration(v.DurationSecs)*time.Second, market.PricePerHour(v.Price), market.USDC(v.Reserved))
 		}
 	case *bindings.LeaseCheckpointed:
 		if v.Lease == address {
-			a.step(t, "checkpoint", nil, "%x", v.Hash)
+			a.step(t, "checkpoint", checks{}, "%x", v.Hash)
 		}
 	case *bindings.LeaseStarted:
 		if v.Lease == address {
@@ -103,11 +103,11 @@ func (a *auditor) endEvent(t Tx, e market.Event) {
 	case *bindings.LeaseCut:
 		if v.Lease == address {
 			a.endedAt = v.EndedAt
-			a.step(t, "cut", nil, "the node is convicted of the time from %s on: the lease ended at %s", clock(v.From), clock(v.EndedAt))
+			a.step(t, "cut", checks{}, "the node is convicted of the time from %s on: the lease ended at %s", clock(v.From), clock(v.EndedAt))
 		}
 	case *bindings.LeaseNoticed:
 		if v.Lease == address {
-			a.step(t, "notice", nil, "the provider gave notice at %s", clock(v.NoticeAt))
+			a.step(t, "notice", checks{}, "the provider gave notice at %s", clock(v.NoticeAt))
 		}
 	case *bindings.LeaseEnded:
 		if v.Lease == address {
@@ -119,7 +119,7 @@ func (a *auditor) endEvent(t Tx, e market.Event) {
 		}
 	case *bindings.LeaseRated:
 		if v.Lease == address {
-			var c problems
+			c := a.checks()
 			c.require(v.Stars >= 1 && v.Stars <= 5, "%d stars", v.Stars)
 			a.step(t, "rated", c, "%d of 5, weight %s USDC", v.Stars, market.USDC(v.Weight))
 		}
@@ -134,14 +134,14 @@ func (a *auditor) slashEvent(t Tx, e market.Event) {
 	switch v := e.Value.(type) {
 	case *bindings.FaultOpened:
 		if v.Lease == a.lease.Address {
-			a.step(t, "fault", nil, "%s in period %d: %s GNT of stake may be slashed from %s on; audit it with: gantry audit slash %s",
+			a.step(t, "fault", checks{}, "%s in period %d: %s GNT of stake may be slashed from %s on; audit it with: gantry audit slash %s",
 				records.Flags(v.Flags), v.Period, market.GNT(v.Amount), clock(v.ApplicableAt), v.Fault)
 		}
 	case *bindings.SlashApplied:
-		a.step(t, "slashed", nil, "%s GNT: for those it harmed %s, finder %s, burned %s", market.GNT(v.Amount), market.GNT(v.Pool), market.GNT(v.Finder), market.GNT(v.Burned))
+		a.step(t, "slashed", checks{}, "%s GNT: for those it harmed %s, finder %s, burned %s", market.GNT(v.Amount), market.GNT(v.Pool), market.GNT(v.Finder), market.GNT(v.Burned))
 	case *bindings.SlashCompensated:
 		if v.Lease == a.lease.Address {
-			a.step(t, "compensated", nil, "%s GNT in a payout of the customer", market.GNT(v.Amount))
+			a.step(t, "compensated", checks{}, "%s GNT in a payout of the customer", market.GNT(v.Amount))
 		}
 	}
 }

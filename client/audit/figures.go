@@ -31,18 +31,15 @@ func (s *Slash) fromFigures(ctx context.Context, o Options, opened Tx, v *bindin
 			break
 		}
 	}
-	var c problems
+	c := checks{gaps: n.gaps}
 	text := make([]string, len(n.found))
 	for i, share := range n.found {
 		text[i] = fmt.Sprintf("%d.%02d %%", share/100, share%100)
 	}
 	needed := int(market.SlowPeriods(&o.Params))
-	c.require(len(n.found) == needed, "the leaves have figures of %d periods in a row that show less than the class, not of %d", len(n.found), needed)
-	return Step{
-		Name: "figures", Time: opened.Time, Signature: opened.Signature, Problems: c,
-		Text: fmt.Sprintf("of a class of %s TOPS and %s GB/s, the last measured periods show %s", market.TOPS(n.terms.operations),
-			market.GBs(n.terms.bandwidth), strings.Join(text, ", ")),
-	}, nil
+	c.follows(ofAll, len(n.found) == needed, "the leaves have figures of %d periods in a row that show less than the class, not of %d", len(n.found), needed)
+	return c.step(opened, "figures", "of a class of %s TOPS and %s GB/s, the last measured periods show %s", market.TOPS(n.terms.operations),
+		market.GBs(n.terms.bandwidth), strings.Join(text, ", ")), nil
 }
 
 // classTerms are what a node is held to.
@@ -58,9 +55,13 @@ type measuredNode struct {
 	seen  map[records.Period]bool
 	row   []uint16 // shares in a row that are too little, newest first
 	found []uint16 // those that made it slow last
+	gaps  topic    // whether something that tells its terms or its slow periods could not be read
 }
 
 func (n *measuredNode) take(t Tx) error {
+	if t.unreadCall(n.of, bindings.Instruction_NodeRegister, bindings.Instruction_NodeAcceptTerms, bindings.Instruction_FaultOpen) {
+		n.gaps = ofAll
+	}
 	for _, e := range t.Events {
 		switch v := e.Value.(type) {
 		case *bindings.NodeRegistered:
@@ -115,6 +116,9 @@ func (n *measuredNode) inForce(model uint16, at Tx) (terms classTerms, err error
 	for _, t := range txs {
 		if t.Slot > at.Slot {
 			break
+		}
+		if t.Unreadable != "" {
+			n.gaps = ofAll
 		}
 		for _, e := range t.Events {
 			switch v := e.Value.(type) {

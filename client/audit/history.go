@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
 // Source is where the history comes from. *chain.Client implements it.
@@ -29,10 +30,14 @@ type Tx struct {
 	Units        uint64
 	Events       []market.Event
 	Instructions []Instruction
-	Unreadable   string // why what it did is not known; empty for a transaction that was read
+	// Unreadable says why what it did is not known: then it has no events. It is empty for a transaction that was read.
+	// Instructions are those that it has all the same, where the node shows them.
+	Unreadable string
+	Hidden     bool // whether other programs have called the market is not known
 }
 
-// Instruction is a top-level instruction of a transaction.
+// Instruction is an instruction of a transaction: those of its own first, then those of the market that other programs
+// made, where the node shows them.
 type Instruction struct {
 	Program  solana.PublicKey
 	Accounts []solana.PublicKey
@@ -69,11 +74,12 @@ func ReadLast(ctx context.Context, src Source, key solana.PublicKey, at chain.Co
 	for i, info := range infos {
 		g.Go(func() error {
 			var err error
-			if out[i], err = readOne(gctx, src, &info, at); err == nil || !errors.Is(err, chain.ErrUnreadable) {
+			out[i], err = readOne(gctx, src, &info, at)
+			if err == nil || !errors.Is(err, chain.ErrUnreadable) && !errors.Is(err, chain.ErrNotFound) {
 				return err
 			}
 			// Left out, it would be hidden; as an error, it would hide all the others.
-			out[i] = Tx{Signature: info.Signature, Slot: info.Slot, Unreadable: err.Error()}
+			out[i].Signature, out[i].Slot, out[i].Unreadable = info.Signature, info.Slot, err.Error()
 			if info.BlockTime != nil {
 				out[i].Time = time.Unix(*info.BlockTime, 0).UTC()
 			}
@@ -98,6 +104,9 @@ func readOne(ctx context.Context, src Source, info *chain.SignatureInfo, at chai
 		}
 	}
 	landed, err := src.Transaction(ctx, info.Signature, at)
+	if errors.Is(err, chain.ErrNotFound) {
+		return Tx{}, fmt.Errorf("%w: the node lists it and does not show it", err)
+	}
 	if err != nil {
 		return Tx{}, err
 	}
@@ -108,49 +117,33 @@ func readOne(ctx context.Context, src Source, info *chain.SignatureInfo, at chai
 	return t, err
 }
 
+// read reads a transaction. Where its events cannot be read it returns what can be, with chain.ErrUnreadable.
 func read(l chain.Landed) (Tx, error) {
-	events, err := market.Events(l.Logs)
-	if err != nil {
-		return Tx{}, fmt.Errorf("transaction %s: %w: %w", l.Signature, chain.ErrUnreadable, err)
+	if l.Err != nil {
+		return Tx{}, fmt.Errorf("transaction %s: %w: the node lists it as a success and shows it as failed", l.Signature, chain.ErrUnreadable)
 	}
-	t := Tx{Signature: l.Signature, Slot: l.Slot, Time: l.BlockTime, Units: l.Units, Events: events}
-	at := func(i uint16) solana.PublicKey {
-		if int(i) < len(l.Keys) {
-			return l.Keys[i]
+	t := Tx{Signature: l.Signature, Slot: l.Slot, Time: l.BlockTime, Units: l.Units}
+	t.Hidden = l.Inner == nil && slices.Contains(l.Keys, market.ProgramID)
+	instruction := func(ix solana.CompiledInstruction) Instruction {
+		in := Instruction{Program: l.Key(ix.ProgramIDIndex), Data: ix.Data}
+		for _, a := range ix.Accounts {
+			in.Accounts = append(in.Accounts, l.Key(a))
 		}
-		return solana.PublicKey{} // no such account, which the runtime refuses
+		return in
 	}
 	for _, ix := range l.Tx.Message.Instructions {
-		in := Instruction{Program: at(ix.ProgramIDIndex), Data: ix.Data}
-		for _, a := range ix.Accounts {
-			in.Accounts = append(in.Accounts, at(a))
-		}
-		t.Instructions = append(t.Instructions, in)
+		t.Instructions = append(t.Instructions, instruction(ix))
 	}
-	return t, nil
-}
-
-// unreadable lists the transactions that could not be read as steps with a problem each.
-func unreadable(histories ...[]Tx) []Step {
-	var out []Step
-	for _, t := range merge(histories...) {
-		if t.Unreadable != "" {
-			out = append(out, Step{
-				Name: "unread", Time: t.Time, Signature: t.Signature, Text: "what this transaction did is not known",
-				Problems: []string{t.Unreadable},
-			})
+	for i := range l.Tx.Message.Instructions {
+		for _, ix := range l.Inner[i] {
+			if l.Key(ix.ProgramIDIndex) == market.ProgramID {
+				t.Instructions = append(t.Instructions, instruction(ix))
+			}
 		}
 	}
-	return out
-}
-
-// missingHistory is the error of an address without the history that was asked for: what could not be read may be it.
-func missingHistory(txs []Tx, format string, args ...any) error {
-	err := fmt.Errorf(format+": %w", append(args, ErrNoHistory)...)
-	if steps := unreadable(txs); len(steps) > 0 {
-		return fmt.Errorf("%w; %d of its transactions could not be read, the first: %s", err, len(steps), steps[0].Problems[0])
-	}
-	return err
+	var err error
+	t.Events, err = query.Events(&l)
+	return t, err
 }
 
 // merge joins histories, each transaction once, oldest first.

@@ -66,8 +66,7 @@ func nodeOf(txs []Tx, node solana.PublicKey) *Node {
 			n.Since = t.Time
 		}
 		if t.Unreadable != "" {
-			n.Unreadable++
-			continue
+			n.Unreadable++ // its leaves count all the same: they are in its instructions
 		}
 		for _, p := range leafProofs(t) {
 			if p.Leaf.Node == node {

@@ -32,18 +32,35 @@ const (
 )
 
 // PastSlashes reads the last slashes of the market out of so many of its last payouts' transactions, 0 for all; the newest
-// first. more says that there may be older ones. Every slash whose stake is shared names the vault of the payouts; a machine
+// first. Every slash whose stake is shared names the vault of the payouts; a machine
 // that was reported dead, and a deposit that was forfeited, name none and are not among them. Errors: the source's.
-func PastSlashes(ctx context.Context, o Options, most int) (all []PastSlash, more bool, err error) {
+func PastSlashes(ctx context.Context, o Options, most int) (*Past, error) {
 	txs, more, err := ReadLast(ctx, o.Source, market.PayoutVaultAddress(), o.Commitment, most)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
+	p := &Past{More: more}
 	for _, t := range txs {
-		all = append(all, slashesOf(t)...)
+		if t.unreadCall(market.PayoutVaultAddress(), paysOut...) {
+			p.Unreadable++
+		}
+		p.Slashes = append(p.Slashes, slashesOf(t)...)
 	}
-	slices.Reverse(all)
-	return all, more, nil
+	slices.Reverse(p.Slashes)
+	return p, nil
+}
+
+// Past are slashes that took effect.
+type Past struct {
+	Slashes []PastSlash // the newest first
+	// More says that there may be older ones; Unreadable counts the transactions that could not be read and may hold others.
+	More       bool
+	Unreadable int
+}
+
+// paysOut are the instructions that slash and share what they slashed.
+var paysOut = [][8]byte{
+	bindings.Instruction_SlashApply, bindings.Instruction_ProveEquivocation, bindings.Instruction_ProveBetterAsk, bindings.Instruction_ProveOmittedBid,
 }
 
 // slashesOf are the slashes of one transaction.

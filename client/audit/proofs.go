@@ -1,7 +1,7 @@
 package audit
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -44,20 +44,33 @@ func proven(o Options, txs []Tx, address solana.PublicKey) []*Slash {
 
 // checkBond checks the shares of a slashed bond: the finder's part is bounded by what the bond has paid out lately, so that
 // it may be anything up to a tenth.
-func (s *Slash) checkBond(c *problems, amount, finder, burned uint64) {
+func (s *Slash) checkBond(c *checks, amount, finder, burned uint64) {
 	s.Amount, s.Split = market.GNT(amount), market.Split{Finder: market.GNT(finder), Burned: market.GNT(burned)}
 	c.require(finder+burned == amount, "the parts are not the whole")
 	c.require(finder <= amount/10, "the finder has more than a tenth")
 }
 
-func (s *Slash) step(t Tx, c problems, name, format string, args ...any) {
-	s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
+func (s *Slash) step(t Tx, c checks, name, format string, args ...any) {
+	s.Steps = append(s.Steps, c.step(t, name, format, args...))
+}
+
+// lack says what is missing of the history of a fault's cause, of which some transactions could not be read. The one that
+// opened the fault is part of it.
+func (s *Slash) lack(txs, unread []Tx, opened Tx) []Step {
+	steps := unreadSteps(unread)
+	if !slices.ContainsFunc(txs, func(t Tx) bool { return t.Signature == opened.Signature }) {
+		steps = append(steps, Step{Name: "unread", Text: "what led to the fault is not in the history that the node keeps", Unknown: tooLittle})
+	}
+	if len(steps) > 0 {
+		s.gaps = ofAll
+	}
+	return steps
 }
 
 // manifestEquivocation verifies both manifests again.
 func (s *Slash) manifestEquivocation(t Tx, v *bindings.EquivocationProven) {
 	s.Proof, s.Keeper, s.Period = ProvenManifestEquivocation, v.Keeper, v.Period
-	var c problems
+	var c checks
 	var manifests []records.Manifest
 	for _, x := range signatures(t) {
 		m, err := records.DecodeManifest(x.Message)
@@ -82,7 +95,7 @@ func (s *Slash) equivocation(t Tx, v *bindings.EquivocationProven) {
 		return
 	}
 	s.Proof, s.Keeper, s.Node, s.Lease, s.Period = ProvenEquivocation, v.Keeper, v.Node, v.Lease, v.Period
-	var c problems
+	var c checks
 	var statements []records.CheckStatement
 	for _, x := range signatures(t) {
 		st, err := records.DecodeStatement(x.Message)
@@ -101,7 +114,7 @@ func (s *Slash) equivocation(t Tx, v *bindings.EquivocationProven) {
 
 func (s *Slash) unjustAward(t Tx, v *bindings.UnjustAwardProven) {
 	s.Proof, s.Keeper, s.Node, s.Lease = ProvenUnjustAward, v.Keeper, v.Better, v.Lease
-	var c problems
+	var c checks
 	c.require(v.BetterScore < v.AwardedScore, "the score %d is not better than %d", v.BetterScore, v.AwardedScore)
 	s.checkBond(&c, v.Amount, v.FinderShare, v.Burned)
 	s.step(t, c, "proven", "keeper %s awarded lease %s at a score of %d, when node %s had %d: %s GNT slashed, finder %s (%s), burned %s; the lease costs %s USDC per GPU-hour from then on",

@@ -2,7 +2,7 @@ package audit
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -26,9 +26,12 @@ type Run struct {
 	Args     bindings.OrderArgs
 	Nodes    []RunNode
 	Resolved *bindings.OutputsResolved // nil before the outputs are compared
+	// Unread is why it is not known whether they were compared; nil where it is. It is a chain.ErrUnreadable.
+	Unread error
 
 	credits   solana.PublicKey // its customer's
 	reopened  bool
+	gaps      topic // whether awards, of this order or of earlier ones, may be in what could not be read
 	createdIn Tx
 	awardedIn Tx // the last award
 }
@@ -36,7 +39,8 @@ type Run struct {
 // RunNode is a node of a run.
 type RunNode struct{ Node, Provider solana.PublicKey }
 
-// ReadRun reads the last life of a redundant order's address. Errors: ErrNoHistory, the source's.
+// ReadRun reads the last life of a redundant order's address. Errors: ErrNoHistory, chain.ErrUnreadable where its creation
+// may be in what could not be read, the source's.
 func ReadRun(ctx context.Context, src Source, order solana.PublicKey, at chain.Commitment) (*Run, error) {
 	txs, err := Read(ctx, src, order, at)
 	if err != nil {
@@ -44,7 +48,8 @@ func ReadRun(ctx context.Context, src Source, order solana.PublicKey, at chain.C
 	}
 	r, ok := runOf(txs, order)
 	if !ok {
-		return nil, fmt.Errorf("%s was never a redundant order: %w", order, ErrNoHistory)
+		opaque := slices.DeleteFunc(txs, func(t Tx) bool { return !t.opaque() })
+		return nil, missingHistory(opaque, "%s was ever a redundant order", order)
 	}
 	return &r, nil
 }
@@ -64,19 +69,29 @@ func runOf(txs []Tx, order solana.PublicKey) (r Run, ok bool) {
 	for _, t := range txs {
 		for _, in := range t.Instructions {
 			if args, created := orderCreate(in); created && in.Accounts[orderInCreate] == order {
-				r, ok = Run{Order: order, Args: *args, credits: in.Accounts[creditsInCreate], createdIn: t}, args.Redundant == 1
+				r, ok = Run{gaps: r.gaps, Order: order, Args: *args, credits: in.Accounts[creditsInCreate], createdIn: t}, args.Redundant == 1
 			}
 			if n, of, awarded := orderAward(in); awarded && of == order {
 				r.Nodes, r.awardedIn = append(r.Nodes, n), t
 			}
 		}
+		if t.unreadCall(order, bindings.Instruction_OutputResolve) {
+			r.Unread = Unread([]Tx{t})
+		}
+		if t.opaque() {
+			r.gaps = ofAll
+		}
+		r.reopened = r.reopened || !t.opaque() && t.unreadCall(order, bindings.Instruction_OrderReopen)
 		for _, e := range t.Events {
 			switch v := e.Value.(type) {
 			case *bindings.OrderReopened:
+				if t.opaque() {
+					r.gaps = ofAll
+				}
 				r.reopened = r.reopened || v.Order == order
 			case *bindings.OutputsResolved:
 				if v.Order == order {
-					r.Resolved = v
+					r.Resolved, r.Unread = v, nil
 				}
 			}
 		}
@@ -101,6 +116,9 @@ func (r *Run) earlierIn(txs []Tx) map[solana.PublicKey]bool {
 	for _, t := range txs {
 		if t.Slot > r.awardedIn.Slot {
 			break
+		}
+		if t.opaque() {
+			r.gaps = ofAll
 		}
 		for _, in := range t.Instructions {
 			if args, ok := orderCreate(in); ok && in.Accounts[orderInCreate] != r.Order {

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/gagliardetto/solana-go"
@@ -23,26 +22,23 @@ type Slash struct {
 	Flags  records.Flags
 	Amount market.GNT
 	Split  market.Split // zero until it is applied
-	State  string       // open, voided, applied or proven
+	State  string       // open, voided, applied, proven, or not known
+	gaps   topic        // whether something of its own history could not be read
 	// claimed is what leases were given of the pool so far.
 	claimed market.GNT
 	Steps   []Step
 	Txs     []Tx
 }
 
-// OK reports whether everything adds up.
-func (s *Slash) OK() bool {
-	for _, st := range s.Steps {
-		if !st.OK() {
-			return false
-		}
-	}
-	return true
-}
+// Outcome is what the audit comes to.
+func (s *Slash) Outcome() Outcome { return outcomeOf(s.Steps) }
+
+// OK reports whether everything is known to add up.
+func (s *Slash) OK() bool { return s.Outcome() == Right }
 
 // AuditSlash rebuilds the slashes that an address stands for: one fault, all faults of a node and what was proven
 // against it, or what was proven against a keeper's account or about a lease's award.
-// Errors: ErrNoHistory, the source's.
+// Errors: ErrNoHistory, chain.ErrUnreadable where nothing is found and something could not be read, the source's.
 func AuditSlash(ctx context.Context, o Options, address solana.PublicKey) ([]*Slash, error) {
 	txs, err := Read(ctx, o.Source, address, o.Commitment)
 	if err != nil {
@@ -64,10 +60,10 @@ func AuditSlash(ctx context.Context, o Options, address solana.PublicKey) ([]*Sl
 	}
 	out = append(out, proven(o, txs, address)...)
 	if len(out) == 0 {
-		return nil, missingHistory(txs, "no fault of %s was ever opened, and nothing was proven", address)
+		return nil, missingHistory(txs, "a fault of %s was ever opened, or something was proven", address)
 	}
 	for _, s := range out {
-		s.Steps = append(s.Steps, unreadable(txs, s.Txs)...)
+		s.also(txs)
 	}
 	return out, nil
 }
@@ -83,11 +79,43 @@ func auditFault(ctx context.Context, o Options, opened Tx, v *bindings.FaultOpen
 	}
 	s.Txs = txs
 	for _, t := range txs {
+		s.unread(t)
 		for _, e := range t.Events {
 			s.event(o, t, e, v)
 		}
 	}
 	return s, nil
+}
+
+// unread notes a transaction of the fault's that could not be read. Its instructions may say what became of the fault.
+func (s *Slash) unread(t Tx) {
+	if t.Unreadable == "" {
+		return
+	}
+	s.gaps, s.State = ofAll, "not known"
+	for _, in := range t.calls() {
+		if !t.opaque() && in.is(bindings.Instruction_SlashApply, faultInApply+1) && in.Accounts[faultInApply] == s.Fault {
+			s.State = "applied"
+		}
+	}
+	s.Steps = append(s.Steps, unreadStep(t))
+}
+
+// slashing are the instructions that open a fault, or prove something.
+var slashing = [][8]byte{
+	bindings.Instruction_FaultOpen, bindings.Instruction_DisputeUphold, bindings.Instruction_GuaranteeResolve, bindings.Instruction_ProveWrongCell,
+	bindings.Instruction_LeaseOutage, bindings.Instruction_ProveEquivocation, bindings.Instruction_ProveBetterAsk, bindings.Instruction_ProveOmittedBid,
+}
+
+// also adds what could not be read of the history of the address that was asked about: there may be other slashes in it.
+func (s *Slash) also(txs []Tx) {
+	for _, t := range txs {
+		told := slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Signature == t.Signature })
+		may := t.opaque() || slices.ContainsFunc(t.calls(), func(in Instruction) bool { return slices.Contains(slashing, [8]byte(in.Data[:8])) })
+		if t.Unreadable != "" && may && !told {
+			s.Steps = append(s.Steps, unreadStep(t))
+		}
+	}
 }
 
 // opened checks the cause of a fault: a leaf of a final report, an upheld dispute, a broken guarantee, a wrong byte
@@ -110,7 +138,10 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 			return err
 		}
 		before := slices.IndexFunc(txs, func(t Tx) bool { return t.Signature == opened.Signature })
+		// The instructions say all that counts.
+		missing := s.lack(txs, slices.DeleteFunc(slices.Clone(txs), func(t Tx) bool { return !t.opaque() }), opened)
 		s.fromCell(append(txs[:max(before, 0):max(before, 0)], opened), w, v)
+		s.Steps = append(s.Steps, missing...)
 		return nil
 	}
 	if v.Fault == market.OutageFaultAddress(v.Lease) {
@@ -118,15 +149,17 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 		if err != nil {
 			return err
 		}
+		missing := s.lack(txs, txs, opened)
 		s.fromOutage(o.Params, opened, v, txs)
+		s.Steps = append(s.Steps, missing...)
 		return nil
 	}
-	root, final, err := FinalRoot(ctx, o, v.Period)
+	root, final, missing, err := finalRoot(ctx, o, v.Period)
 	if err != nil {
 		return err
 	}
-	var c problems
-	c.require(final, "the report of period %d did not become final", v.Period)
+	c := checks{open: len(missing) > 0}
+	c.require(final || c.open, "the report of period %d did not become final", v.Period)
 	c.require(market.FaultAddress(v.Node, v.Lease, v.Period) == v.Fault, "the address is not that of this node, lease and period")
 	found := false
 	for _, p := range leafProofs(opened) {
@@ -138,11 +171,13 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 		}
 	}
 	c.require(found, "the leaf is not in the transaction")
-	s.Steps = append(s.Steps, Step{
-		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
-		Text: fmt.Sprintf("%s of node %s in period %d; the leaf's proof leads to the final root; %s GNT at stake, about the time from %s on, appeal until %s",
-			s.Flags, v.Node, v.Period, s.Amount, clock(v.WindowFrom), clock(v.ApplicableAt)),
-	})
+	shown := "the leaf's proof leads to the final root"
+	if c.open {
+		shown = "whether the leaf's proof leads to the final root is not known"
+	}
+	s.step(opened, c, "fault", "%s of node %s in period %d; %s; %s GNT at stake, about the time from %s on, appeal until %s",
+		s.Flags, v.Node, v.Period, shown, s.Amount, clock(v.WindowFrom), clock(v.ApplicableAt))
+	s.Steps = append(s.Steps, missing...)
 	if !s.Flags.Has(records.FlagSlow) {
 		return nil
 	}
@@ -153,37 +188,29 @@ func (s *Slash) opened(ctx context.Context, o Options, opened Tx, v *bindings.Fa
 
 // fromDispute is the first step of a fault that no leaf shows: keepers have decided a dispute for the customer.
 func (s *Slash) fromDispute(opened Tx, v *bindings.FaultOpened, d *bindings.DisputeResolved) Step {
-	var c problems
+	var c checks
 	c.require(market.DisputeFaultAddress(v.Lease) == v.Fault, "the address is not that of the dispute of this lease")
 	c.require(d.Dispute == market.DisputeAddress(v.Lease), "the dispute is not that of the lease")
 	c.require(d.UpheldWeight > 0, "nobody had voted for the customer")
-	return Step{
-		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
-		Text: fmt.Sprintf("keepers upheld the dispute of lease %s with %s GNT against %s; %s GNT at stake, appeal until %s; the votes: gantry audit %s",
-			v.Lease, market.GNT(d.UpheldWeight), market.GNT(d.RejectedWeight), s.Amount, clock(v.ApplicableAt), v.Lease),
-	}
+	return c.step(opened, "fault", "keepers upheld the dispute of lease %s with %s GNT against %s; %s GNT at stake, appeal until %s; the votes: gantry audit %s",
+		v.Lease, market.GNT(d.UpheldWeight), market.GNT(d.RejectedWeight), s.Amount, clock(v.ApplicableAt), v.Lease)
 }
 
 // fromGuarantee is the first step of the fault of a broken uptime guarantee.
 func (s *Slash) fromGuarantee(opened Tx, v *bindings.FaultOpened, g *bindings.GuaranteeResolved) Step {
-	var c problems
+	var c checks
 	c.require(market.GuaranteeFaultAddress(v.Node, g.Until) == v.Fault, "the address is not that of the guarantee of this node")
 	c.require(g.Node == v.Node, "the guarantee is another node's")
 	c.require(v.Lease.IsZero(), "a guarantee is about no single lease")
 	c.require(v.WindowFrom == g.Since, "the fault is about another time than the guarantee")
 	c.require(!market.GuaranteeKept(g.UpSecs, g.CountedSecs, g.GuaranteeBps), "the guarantee was kept")
-	return Step{
-		Name: "fault", Time: opened.Time, Signature: opened.Signature, Problems: c,
-		Text: fmt.Sprintf("node %s was up for %d of %d seconds from %s to %s and had guaranteed %d.%02d %%; %s GNT at stake, without an appeal",
-			v.Node, g.UpSecs, g.CountedSecs, clock(g.Since), clock(g.Until), g.GuaranteeBps/100, g.GuaranteeBps%100, s.Amount),
-	}
+	return c.step(opened, "fault", "node %s was up for %d of %d seconds from %s to %s and had guaranteed %d.%02d %%; %s GNT at stake, without an appeal",
+		v.Node, g.UpSecs, g.CountedSecs, clock(g.Since), clock(g.Until), g.GuaranteeBps/100, g.GuaranteeBps%100, s.Amount)
 }
 
 func (s *Slash) event(o Options, t Tx, e market.Event, opened *bindings.FaultOpened) {
-	var c problems
-	step := func(name, format string, args ...any) {
-		s.Steps = append(s.Steps, Step{Name: name, Time: t.Time, Signature: t.Signature, Text: fmt.Sprintf(format, args...), Problems: c})
-	}
+	c := checks{gaps: s.gaps}
+	step := func(name, format string, args ...any) { s.Steps = append(s.Steps, c.step(t, name, format, args...)) }
 	switch v := e.Value.(type) {
 	case *bindings.FaultAppealed:
 		if v.Fault == s.Fault {
@@ -209,12 +236,12 @@ func (s *Slash) event(o Options, t Tx, e market.Event, opened *bindings.FaultOpe
 	case *bindings.SlashCompensated:
 		if v.Fault == s.Fault {
 			s.claimed += market.GNT(v.Amount)
-			c.require(s.claimed <= s.Split.Pool, "more was given than the pool holds")
+			c.follows(ofAll, s.claimed <= s.Split.Pool, "more was given than the pool holds")
 			step("compensated", "lease %s: %s GNT in a payout of %s", v.Lease, market.GNT(v.Amount), v.Customer)
 		}
 	case *bindings.SlashClosed:
 		if v.Fault == s.Fault {
-			c.require(s.claimed+market.GNT(v.Burned) == s.Split.Pool, "what was claimed and what was burned are not the pool")
+			c.follows(ofAll, s.claimed+market.GNT(v.Burned) == s.Split.Pool, "what was claimed and what was burned are not the pool")
 			step("closed", "%s GNT that nobody claimed are burned", market.GNT(v.Burned))
 		}
 	}

@@ -53,12 +53,15 @@ func (a *auditor) proven(t Tx, e market.Event) {
 	if !ok || v.Lease != a.lease.Address {
 		return
 	}
-	var c problems
+	c := a.checks()
 	price := market.PricePerHour(v.Price)
 	c.require(!a.disproven, "it was shown before")
 	c.require(v.BetterScore < v.AwardedScore, "the score %d is not better than %d", v.BetterScore, v.AwardedScore)
-	c.require(price <= a.lease.Price, "the price rose to %s", price)
+	c.follows(ofAward|ofPrice, price <= a.lease.Price, "the price rose to %s", price)
 	text := "the price stays"
+	if a.gaps&ofPaid != 0 {
+		a.gaps |= ofPrice // what was paid at the former price is not known
+	}
 	if price < a.lease.Price {
 		a.repricedSecs, a.repricedPaid = a.lease.PaidSecs, a.lease.Paid
 		a.lease.Price = price

@@ -23,8 +23,8 @@ func (unread) Transaction(_ context.Context, sig solana.Signature, _ chain.Commi
 	return chain.Landed{}, fmt.Errorf("transaction %s: %w", sig, chain.ErrUnreadable)
 }
 
-// A transaction that cannot be read is a problem of the audit: it neither disappears nor hides the others.
-func TestATransactionThatCannotBeReadIsAProblemOfTheAudit(t *testing.T) {
+// A transaction that cannot be read neither disappears nor hides the others: the audit says that it does not know.
+func TestATransactionThatCannotBeReadIsNotKnown(t *testing.T) {
 	txs, err := Read(t.Context(), unread{}, pub("lease"), chain.Confirmed)
 	require.NoError(t, err)
 	require.Len(t, txs, 1)
@@ -32,12 +32,15 @@ func TestATransactionThatCannotBeReadIsAProblemOfTheAudit(t *testing.T) {
 	require.Equal(t, int64(1_800_000_000), txs[0].Time.Unix())
 
 	_, err = AuditLease(t.Context(), Options{Source: unread{}}, pub("lease"))
-	require.ErrorIs(t, err, ErrNoHistory)
-	require.ErrorContains(t, err, "1 of its transactions could not be read")
+	require.ErrorIs(t, err, chain.ErrUnreadable)
+	require.NotErrorIs(t, err, ErrNoHistory, "what it was is not known")
+	require.ErrorContains(t, err, "1 of the transactions")
 	_, err = AuditSlash(t.Context(), Options{Source: unread{}}, pub("fault"))
-	require.ErrorContains(t, err, "1 of its transactions could not be read")
+	require.ErrorIs(t, err, chain.ErrUnreadable)
+	require.NotErrorIs(t, err, ErrNoHistory)
 	_, err = AuditAuction(t.Context(), Options{Source: unread{}}, pub("order"))
-	require.ErrorContains(t, err, "1 of its transactions could not be read")
+	require.ErrorIs(t, err, chain.ErrUnreadable)
+	require.NotErrorIs(t, err, ErrNoHistory)
 
 	s := newLeaseHistory(t)
 	readable := s.txs(t)
@@ -50,6 +53,8 @@ func TestATransactionThatCannotBeReadIsAProblemOfTheAudit(t *testing.T) {
 		}
 	}
 	require.Len(t, found, 1)
-	require.Contains(t, found[0].Problems[0], chain.ErrUnreadable.Error())
+	require.Contains(t, found[0].Unknown, chain.ErrUnreadable.Error())
+	require.Empty(t, problemsOf(l))
+	require.Equal(t, Unknown, l.Outcome())
 	require.Greater(t, len(l.Steps), len(readable)/2, "the others are audited all the same")
 }

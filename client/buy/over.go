@@ -44,6 +44,9 @@ func (d *deal) overOnChain(ctx context.Context, l market.Lease) error {
 // closedLease is a lease that is not on chain any more, as its history says that it ended, or else as it was last seen.
 func (d *deal) closedLease(l market.Lease) market.Lease {
 	history, err := audit.Read(d.ctx, d.b.client, l.Address, d.b.waitLevel())
+	if err == nil {
+		err = audit.Unread(history)
+	}
 	if err != nil {
 		d.b.tell(HistoryUnread{Lease: l.Address, Err: err})
 	}

@@ -109,6 +109,8 @@ func rerunOf(first *audit.Run, output [32]byte, known bool) *Rerun {
 		out.First = fmt.Sprintf("%x", first.Resolved.Output)
 	}
 	switch {
+	case first.Unread != nil:
+		out.Text = fmt.Sprintf("it is not known whether the outputs of the first run agree: %v", first.Unread)
 	case out.First == "" && first.Resolved == nil:
 		out.Text = "the outputs of the first run are not compared with each other yet"
 	case out.First == "":

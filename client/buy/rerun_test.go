@@ -8,6 +8,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 func TestRunsAreCompared(t *testing.T) {
@@ -19,4 +20,8 @@ func TestRunsAreCompared(t *testing.T) {
 	require.Nil(t, rerunOf(run, [32]byte{}, false).Same)
 	require.True(t, *rerunOf(run, [32]byte{5}, true).Same)
 	require.False(t, *rerunOf(run, [32]byte{6}, true).Same)
+	run.Resolved, run.Unread = nil, chain.ErrUnreadable
+	out := rerunOf(run, [32]byte{6}, true)
+	require.Nil(t, out.Same)
+	require.Contains(t, out.Text, "it is not known")
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -140,6 +142,12 @@ func (d *deal) expected(o *market.Order) int {
 // overMeanwhile ends a purchase whose order is gone from the chain: its history says whether anything was bought.
 func (d *deal) overMeanwhile() error {
 	history, err := audit.Read(d.ctx, d.b.client, d.order, d.b.waitLevel())
+	if err == nil {
+		err = audit.Unread(history) // an award that is not seen is no order that nobody has served
+	}
+	if errors.Is(err, chain.ErrUnreadable) {
+		return service.Unknown(fmt.Sprintf("order %s is over, and it is not known whether a machine has served it: %v", d.order, err), err)
+	}
 	if err != nil {
 		return network(fmt.Sprintf("order %s is over, and its history cannot be read", d.order), "try again", err)
 	}

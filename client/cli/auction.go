@@ -159,6 +159,7 @@ type replayJSON struct {
 	Order      string          `json:"order"`
 	Keeper     string          `json:"keeper,omitempty"`
 	OK         bool            `json:"ok"`
+	Outcome    string          `json:"outcome"` // right, wrong or unknown
 	Lives      int             `json:"lives"`
 	Awards     []awardJSON     `json:"awards"`
 	Bids       []bidJSON       `json:"bids"`
@@ -220,7 +221,7 @@ func (s *session) auctionReplay() error {
 	}
 	a.Replay(r)
 	out := replayJSON{
-		Order: order.String(), OK: a.OK(), Lives: a.Lives, Awards: []awardJSON{}, Bids: describeBids(a, r.Sets), Violations: []violationJSON{},
+		Order: order.String(), OK: a.OK(), Outcome: string(a.Outcome()), Lives: a.Lives, Awards: []awardJSON{}, Bids: describeBids(a, r.Sets), Violations: []violationJSON{},
 		Doubts: append([]string{}, a.Doubts...), Steps: service.DescribeSteps(a.Steps, explorer),
 	}
 	if !a.Keeper().IsZero() {
@@ -239,6 +240,9 @@ func (s *session) auctionReplay() error {
 	err = s.done(out, func(w io.Writer) { printReplay(w, &out) })
 	if err == nil && proof != nil {
 		return proof
+	}
+	if err == nil && a.Outcome() == audit.Unknown {
+		return judged(out.Outcome)
 	}
 	if err == nil && !out.OK {
 		err = &failure{Code: ExitViolation, Reason: "the auction broke the rules", Advice: "the violations and who committed them are above", Told: true}
@@ -268,8 +272,11 @@ func printReplay(w io.Writer, out *replayJSON) {
 	if out.Proof != nil {
 		fmt.Fprintln(w, proofLine(out.Proof))
 	}
-	if out.OK {
+	switch out.Outcome {
+	case string(audit.Right):
 		fmt.Fprintln(w, "no violation is proven.")
+	case string(audit.Unknown):
+		fmt.Fprintln(w, "NOT KNOWN whether there is a violation: some of it could not be read.")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -30,8 +31,11 @@ func auditCommands(s Streams) []*cli.Command {
 func printSteps(w io.Writer, steps []service.Step) {
 	for i, st := range steps {
 		mark := "✓"
-		if !st.OK {
+		switch st.Outcome {
+		case string(audit.Wrong):
 			mark = "✗"
+		case string(audit.Unknown):
+			mark = "?"
 		}
 		at := "                    "
 		if t, err := time.Parse(time.RFC3339, st.Time); err == nil {
@@ -40,6 +44,9 @@ func printSteps(w io.Writer, steps []service.Step) {
 		fmt.Fprintf(w, "%2d  %-9s %s  %s %s\n", i+1, st.Name, at, mark, st.Text)
 		for _, p := range st.Problems {
 			fmt.Fprintf(w, "              problem: %s\n", p)
+		}
+		if st.Unknown != "" {
+			fmt.Fprintf(w, "              not known: %s\n", st.Unknown)
 		}
 		if st.Explorer != "" {
 			fmt.Fprintf(w, "              %s\n", st.Explorer)
@@ -85,24 +92,41 @@ func (s *session) auditLease() error {
 			fmt.Fprintf(w, "this address was a lease %d times; the last one is shown\n", out.Lives)
 		}
 		printSteps(w, out.Steps)
-		if out.PaidSecs > 0 {
+		if out.PaidSecs > 0 && out.Outcome != string(audit.Unknown) {
 			fmt.Fprintf(w, "%d s × %d × %s = %s USDC → provider %s, fee %s (%s %%); refunded %s\n", out.PaidSecs, out.GPUs, out.Price, out.Paid,
 				out.Provider, out.Fee, market.Percent(out.FeeBPS), out.Refunded)
 		}
-		verdict(w, out.OK, out.Explorer)
+		verdict(w, out.Outcome, out.Explorer)
 	})
-	if err == nil && !out.OK {
-		err = refused("the history does not add up", "see the problems above")
+	if err == nil {
+		err = judged(out.Outcome)
 	}
 	return err
 }
 
-func verdict(w io.Writer, ok bool, link string) {
-	if ok {
-		fmt.Fprintf(w, "everything adds up. explorer: %s\n", link)
-		return
+func verdict(w io.Writer, outcome, link string) {
+	text := "everything adds up"
+	switch outcome {
+	case string(audit.Wrong):
+		text = "NOT everything adds up"
+	case string(audit.Unknown):
+		text = "NOT KNOWN whether everything adds up: some of it could not be read"
 	}
-	fmt.Fprintf(w, "NOT everything adds up. explorer: %s\n", link)
+	fmt.Fprintf(w, "%s. explorer: %s\n", text, link)
+}
+
+// judged is the failure that an audit ends with; the worst of several counts.
+func judged(outcomes ...string) error {
+	switch {
+	case slices.Contains(outcomes, string(audit.Wrong)):
+		return &failure{Code: ExitRefused, Reason: "the history does not add up", Advice: "see the problems above", Told: true}
+	case slices.Contains(outcomes, string(audit.Unknown)):
+		return &failure{
+			Code: ExitUnknown, Reason: "not all of the history could be read: it is not known whether it adds up",
+			Advice: "see the steps marked ? above; another node of the cluster, or an archive node, may show all of it: --url", Told: true,
+		}
+	}
+	return nil
 }
 
 func (s *session) auditSlash() error {
@@ -127,9 +151,9 @@ func (s *session) auditSlash() error {
 	if err != nil {
 		return err
 	}
-	ok := true
+	outcomes := make([]string, len(out))
 	for i := range out {
-		ok = ok && out[i].OK
+		outcomes[i] = out[i].Outcome
 	}
 	err = s.done(out, func(w io.Writer) {
 		for _, x := range out {
@@ -142,11 +166,11 @@ func (s *session) auditSlash() error {
 				fmt.Fprintf(w, "%s   node %s   period %d   %s\n", x.Proof, x.Node, x.Period, x.State)
 			}
 			printSteps(w, x.Steps)
-			verdict(w, x.OK, x.Explorer)
+			verdict(w, x.Outcome, x.Explorer)
 		}
 	})
-	if err == nil && !ok {
-		err = refused("the history does not add up", "see the problems above")
+	if err == nil {
+		err = judged(outcomes...)
 	}
 	return err
 }

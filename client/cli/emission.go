@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -13,10 +14,11 @@ import (
 
 // emissionJSON is an emission as printed.
 type emissionJSON struct {
-	Provider string `json:"provider"` // wallet
-	Staked   string `json:"staked"`   // GNT
-	Fees     string `json:"fees"`     // USDC that were turned into it
+	Provider string `json:"provider"`         // wallet
+	Staked   string `json:"staked,omitempty"` // GNT
+	Fees     string `json:"fees,omitempty"`   // USDC that were turned into it
 	Tx       sent   `json:"transaction"`
+	movedJSON
 }
 
 // rewardsEmission sends emission_claim for a provider.
@@ -50,20 +52,23 @@ func (s *session) rewardsEmission() error {
 	if err != nil {
 		return err
 	}
-	emitted, err := eventsOf[bindings.Emitted](s, tx)
-	if err != nil {
-		return err
-	}
 	out := emissionJSON{Provider: wallet.String(), Tx: tx}
 	var staked market.GNT
 	var fees market.USDC
-	for _, e := range emitted {
+	for _, e := range eventsOf[bindings.Emitted](s.ctx, s.client, s.waitLevel(), tx, &out.movedJSON) {
 		staked, fees = staked+market.GNT(e.Amount), fees+market.USDC(e.Fees)
 	}
-	out.Staked, out.Fees = staked.String(), fees.Exact()
-	return s.done(out, func(w io.Writer) {
+	if out.known() {
+		out.Staked, out.Fees = staked.String(), fees.Exact()
+	}
+	err = s.done(out, func(w io.Writer) {
+		if !out.known() {
+			fmt.Fprintf(w, "staked for provider %s: how much is NOT KNOWN   tx %s\n", wallet, tx.Signature)
+			return
+		}
 		fmt.Fprintf(w, "%s GNT staked for provider %s, for %s USDC of fees   tx %s\n", out.Staked, wallet, out.Fees, tx.Signature)
 	})
+	return cmp.Or(err, out.failure(tx.Signature))
 }
 
 // emissionDue says why nothing would be emitted for a provider now.

@@ -18,6 +18,7 @@ const (
 	ExitInterrupted = service.CodeInterrupted
 	ExitJobFailed   = service.CodeJobFailed
 	ExitViolation   = service.CodeViolation
+	ExitUnknown     = service.CodeUnknown
 )
 
 type failure = service.Failure

@@ -157,12 +157,16 @@ func (s *session) orderReopen() error {
 	if err != nil {
 		return err
 	}
-	opened, err := eventsOf[bindings.OrderReopened](s, tx)
-	if err != nil {
-		return err
-	}
-	for _, e := range opened {
+	var moved movedJSON
+	for _, e := range eventsOf[bindings.OrderReopened](s.ctx, s.client, s.waitLevel(), tx, &moved) {
 		o.Status, o.Order.Reserved, o.AwardDeadline = uint8(market.OrderOpen), e.Reserved, e.AwardDeadline
+	}
+	if !moved.known() { // the account says it too, unless a node was awarded meanwhile
+		now, exists, err := query.Find[market.Order](s.ctx, s.client, o.Address, s.waitLevel())
+		if err != nil || !exists || now.State() != market.OrderOpen {
+			return moved.untold(tx.Signature)
+		}
+		o = now
 	}
 	j := describeOrder(v, &o)
 	return s.done(orderTx{j, tx}, func(w io.Writer) {

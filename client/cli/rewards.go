@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -166,10 +167,11 @@ const claimsPerTx = 6
 // claimJSON is a claim as printed.
 type claimJSON struct {
 	Keeper string `json:"keeper"`
-	Awards string `json:"byAwards"`
-	Votes  string `json:"byVotes"`
-	Total  string `json:"total"`
+	Awards string `json:"byAwards,omitempty"`
+	Votes  string `json:"byVotes,omitempty"`
+	Total  string `json:"total,omitempty"`
 	Txs    []sent `json:"transactions"`
+	movedJSON
 }
 
 func (s *session) rewardsClaim() error {
@@ -223,55 +225,31 @@ func (s *session) rewardsClaim() error {
 			return err
 		}
 		out.Txs = append(out.Txs, tx)
-		claimed, err := eventsOf[bindings.RewardsClaimed](s, tx)
-		if err != nil {
-			return err
-		}
-		for _, e := range claimed {
+		for _, e := range eventsOf[bindings.RewardsClaimed](s.ctx, s.client, s.waitLevel(), tx, &out.movedJSON) {
 			byAwards, byVotes = byAwards+market.USDC(e.ByAwards), byVotes+market.USDC(e.ByVote)
 		}
 	}
-	out.Awards, out.Votes, out.Total = byAwards.Exact(), byVotes.Exact(), (byAwards + byVotes).Exact()
-	return s.done(out, func(w io.Writer) {
-		fmt.Fprintf(w, "%s USDC paid to keeper %s: %s for awards, %s for votes   tx %s\n", out.Total, out.Keeper, out.Awards, out.Votes, out.Txs[len(out.Txs)-1].Signature)
-	})
-}
-
-// eventsOf reads what a transaction of this command did, from its log.
-func eventsOf[T any](s *session, tx sent) ([]*T, error) {
-	unread := func(err error) error {
-		return network("the transaction took effect, but the node does not show yet what it moved", "see: solana confirm -v "+tx.Signature, err)
+	last := out.Txs[len(out.Txs)-1].Signature
+	if out.known() {
+		out.Awards, out.Votes, out.Total = byAwards.Exact(), byVotes.Exact(), (byAwards + byVotes).Exact()
 	}
-	sig, err := solana.SignatureFromBase58(tx.Signature)
-	if err != nil {
-		return nil, unread(err)
-	}
-	landed, err := s.client.Transaction(s.ctx, sig, s.waitLevel())
-	if err != nil {
-		return nil, unread(err)
-	}
-	events, err := market.Events(landed.Logs)
-	if err != nil {
-		return nil, unread(err)
-	}
-	var out []*T
-	for _, e := range events {
-		if v, ok := e.Value.(*T); ok {
-			out = append(out, v)
+	err = s.done(out, func(w io.Writer) {
+		if !out.known() {
+			fmt.Fprintf(w, "paid to keeper %s: how much is NOT KNOWN   tx %s\n", out.Keeper, last)
+			return
 		}
-	}
-	if len(out) == 0 {
-		return nil, unread(fmt.Errorf("transaction %s has no such event", tx.Signature))
-	}
-	return out, nil
+		fmt.Fprintf(w, "%s USDC paid to keeper %s: %s for awards, %s for votes   tx %s\n", out.Total, out.Keeper, out.Awards, out.Votes, last)
+	})
+	return cmp.Or(err, out.failure(last))
 }
 
 // boughtJSON is a buy-back as printed.
 type boughtJSON struct {
 	Buyer  string `json:"buyer"`
-	Burned string `json:"burned"` // GNT
-	Paid   string `json:"paid"`   // USDC
+	Burned string `json:"burned,omitempty"` // GNT
+	Paid   string `json:"paid,omitempty"`   // USDC
 	Tx     sent   `json:"transaction"`
+	movedJSON
 }
 
 func (s *session) rewardsBuyBack() error {
@@ -316,14 +294,18 @@ func (s *session) rewardsBuyBack() error {
 	if err != nil {
 		return err
 	}
-	bought, err := eventsOf[bindings.BoughtBack](s, tx)
-	if err != nil {
-		return err
+	out := boughtJSON{Buyer: wallet.String(), Tx: tx}
+	for _, e := range eventsOf[bindings.BoughtBack](s.ctx, s.client, s.waitLevel(), tx, &out.movedJSON) {
+		out.Burned, out.Paid = market.GNT(e.Burned).String(), market.USDC(e.Paid).Exact()
 	}
-	out := boughtJSON{wallet.String(), market.GNT(bought[0].Burned).String(), market.USDC(bought[0].Paid).Exact(), tx}
-	return s.done(out, func(w io.Writer) {
+	err = s.done(out, func(w io.Writer) {
+		if !out.known() {
+			fmt.Fprintf(w, "bought back: how much was burned and received is NOT KNOWN   tx %s\n", tx.Signature)
+			return
+		}
 		fmt.Fprintf(w, "burned %s GNT, received %s USDC   tx %s\n", out.Burned, out.Paid, tx.Signature)
 	})
+	return cmp.Or(err, out.failure(tx.Signature))
 }
 
 // affordable is what the buy-back costs now, or why it is not to be had for most.

@@ -58,7 +58,7 @@ func New(o Options) *sdk.Server {
 	add(s, reads, "costs", "What the customer has, what is reserved, what the session key may still reserve, and what each lease has cost at most.", t.costs)
 	add(s, reads, "quote", "What an order would cost, and whether it can be placed now. It orders nothing.", t.quote)
 	add(s, reads, "status", "The cluster, the customer's credits, the session key's cap, and the budget of this server.", t.status)
-	add(s, reads, "audit", "The history of a lease, also of a closed one, rebuilt from its transactions: every amount, signature and proof is checked.", t.audit)
+	add(s, reads, "audit", "The history of a lease, also of a closed one, rebuilt from its transactions: every amount, signature and proof is checked. The outcome is right, wrong, or unknown: then the node shows less than what happened, and nobody is to blame for what is missing.", t.audit)
 	if o.Budget == nil {
 		return s
 	}

@@ -70,6 +70,7 @@ var statuses = map[int]int{
 	service.CodeNetwork:     http.StatusBadGateway,
 	service.CodeInterrupted: http.StatusServiceUnavailable,
 	service.CodeJobFailed:   http.StatusConflict,
+	service.CodeUnknown:     http.StatusBadGateway, // the cluster's node shows less than what happened
 }
 
 // failed answers with an error of the service.

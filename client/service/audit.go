@@ -20,8 +20,10 @@ type Step struct {
 	Name     string   `json:"name"`
 	Time     string   `json:"time,omitempty" doc:"RFC 3339; absent for a conclusion over several transactions"`
 	Text     string   `json:"text"`
-	OK       bool     `json:"ok"`
+	OK       bool     `json:"ok" doc:"It is known to add up"`
+	Outcome  string   `json:"outcome" enum:"right,wrong,unknown" doc:"unknown: it could not be read, or follows from what could not be"`
 	Problems []string `json:"problems,omitempty" doc:"What does not add up"`
+	Unknown  string   `json:"unknown,omitempty" doc:"Why it is not known whether it adds up"`
 	Tx       string   `json:"transaction,omitempty"`
 	Explorer string   `json:"explorer,omitempty"`
 }
@@ -30,7 +32,7 @@ type Step struct {
 func DescribeSteps(steps []audit.Step, e chain.Explorer) []Step {
 	out := make([]Step, len(steps))
 	for i, st := range steps {
-		out[i] = Step{Name: st.Name, Text: st.Text, OK: st.OK(), Problems: st.Problems}
+		out[i] = Step{Name: st.Name, Text: st.Text, OK: st.OK(), Outcome: string(st.Outcome()), Problems: st.Problems, Unknown: st.Unknown}
 		if !st.Time.IsZero() {
 			out[i].Time = st.Time.UTC().Format(time.RFC3339)
 		}
@@ -47,11 +49,12 @@ type Audit struct {
 	Order    string `json:"order"`
 	Node     string `json:"node"`
 	Customer string `json:"customer"`
-	OK       bool   `json:"ok" doc:"Everything adds up"`
+	OK       bool   `json:"ok" doc:"Everything is known to add up"`
+	Outcome  string `json:"outcome" enum:"right,wrong,unknown" doc:"unknown: not everything could be read, and nothing that was read is wrong"`
 	Open     bool   `json:"open" doc:"The lease is not closed"`
 	Lives    int    `json:"lives" doc:"How often the address was a lease; this is the last one"`
-	Price    string `json:"pricePerGpuHour"`
-	GPUs     uint8  `json:"gpus"`
+	Price    string `json:"pricePerGpuHour" doc:"0.00 where the award could not be read"`
+	GPUs     uint8  `json:"gpus" doc:"0 where the order could not be read"`
 	FeeBPS   uint16 `json:"feeBps"`
 	PaidSecs uint32 `json:"paidSeconds"`
 	Paid     string `json:"paid"`
@@ -83,7 +86,9 @@ func (s *Service) Audit(ctx context.Context, lease solana.PublicKey) (Audit, err
 	if err != nil {
 		return Audit{}, err
 	}
-	if l, exists, err := query.Find[market.Lease](ctx, s.client, lease, o.Commitment); err == nil && exists {
+	l, exists, err := query.Find[market.Lease](ctx, s.client, lease, o.Commitment)
+	o.Gone = err == nil && !exists
+	if err == nil && exists {
 		o.Lease, o.NodeKey = &l, l.NodeKey
 		if order, exists, err := query.Find[market.Order](ctx, s.client, l.Order, o.Commitment); err == nil && exists {
 			o.Order = &order
@@ -97,11 +102,14 @@ func (s *Service) Audit(ctx context.Context, lease solana.PublicKey) (Audit, err
 			Advice: "check the address; an archive node remembers everything: --url", Cause: fmt.Errorf("%w: %w", ErrNoLease, err),
 		}
 	}
+	if errors.Is(err, chain.ErrUnreadable) {
+		return Audit{}, Unknown(err.Error(), err)
+	}
 	if err != nil {
 		return Audit{}, err
 	}
 	return Audit{
-		Lease: a.Address.String(), Order: a.Order.String(), Node: a.Node.String(), Customer: a.Customer.String(), OK: a.OK(), Open: a.Open, Lives: a.Lives,
+		Lease: a.Address.String(), Order: a.Order.String(), Node: a.Node.String(), Customer: a.Customer.String(), OK: a.OK(), Outcome: string(a.Outcome()), Open: a.Open, Lives: a.Lives,
 		Price: a.Price.String(), GPUs: a.GPUs, FeeBPS: a.FeeBPS, PaidSecs: a.PaidSecs, Paid: a.Paid.Exact(), Provider: a.Provider.Exact(),
 		Fee: a.Fee.Exact(), Refunded: a.Refunded.Exact(), Leaves: a.Leaves, Steps: DescribeSteps(a.Steps, explorer), Explorer: explorer.Address(a.Address),
 	}, nil

@@ -21,6 +21,7 @@ const (
 	CodeInterrupted = 4 // with what is now true on chain
 	CodeJobFailed   = 5 // the lease did what it should, the customer's own job did not
 	CodeViolation   = 6 // an auction was replayed, and a violation is proven
+	CodeUnknown     = 7 // the node does not show all that happened: nothing that it shows is wrong
 )
 
 // Failure is an error that knows its kind and what to do about it.
@@ -63,6 +64,14 @@ func Network(reason, advice string, cause error) error {
 	return &Failure{Code: CodeNetwork, Reason: reason, Advice: advice, Cause: cause}
 }
 
+// elsewhere is what to do about a node that does not show all that happened.
+const elsewhere = "another node of the cluster, or an archive node, may show all of it: --url"
+
+// Unknown is a failure to know what happened: the node shows less than that.
+func Unknown(reason string, cause error) error {
+	return &Failure{Code: CodeUnknown, Reason: reason, Advice: elsewhere, Cause: cause}
+}
+
 // Interrupted says what is true after a command was stopped half way.
 func Interrupted(reason, advice string) error {
 	return &Failure{Code: CodeInterrupted, Reason: reason, Advice: advice, Cause: context.Canceled}
@@ -79,6 +88,8 @@ func Classify(err error) *Failure {
 	var tx *txm.TxError
 	var rpc *chain.RPCError
 	switch {
+	case errors.Is(err, chain.ErrUnreadable):
+		return &Failure{Code: CodeUnknown, Reason: err.Error(), Advice: elsewhere, Cause: err}
 	case errors.Is(err, market.ErrProgramMissing), errors.Is(err, market.ErrMarketMissing), errors.Is(err, market.ErrProgramMismatch),
 		errors.Is(err, chain.ErrWrongCluster):
 		return FromMessage(CodeNetwork, err)

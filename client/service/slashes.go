@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/audit"
+	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -21,12 +22,13 @@ type SlashAudit struct {
 	Lease    string   `json:"lease,omitempty"`
 	Period   uint64   `json:"period"`
 	Flags    []string `json:"flags"`
-	State    string   `json:"state" doc:"open, voided, applied or proven"`
+	State    string   `json:"state" doc:"open, voided, applied, proven, or not known"`
 	Amount   string   `json:"amount" doc:"GNT"`
 	Customer string   `json:"customer" doc:"GNT for those that were harmed"`
 	Finder   string   `json:"finder"`
 	Burned   string   `json:"burned"`
-	OK       bool     `json:"ok" doc:"Everything adds up"`
+	OK       bool     `json:"ok" doc:"Everything is known to add up"`
+	Outcome  string   `json:"outcome" enum:"right,wrong,unknown" doc:"unknown: not everything could be read, and nothing that was read is wrong"`
 	Steps    []Step   `json:"steps"`
 	Explorer string   `json:"explorer"`
 }
@@ -48,6 +50,9 @@ func (s *Service) AuditSlash(ctx context.Context, address solana.PublicKey) ([]S
 			Advice: "give a fault, a node or a keeper", Cause: err,
 		}
 	}
+	if errors.Is(err, chain.ErrUnreadable) {
+		return nil, Unknown(err.Error(), err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +61,7 @@ func (s *Service) AuditSlash(ctx context.Context, address solana.PublicKey) ([]S
 		out[i] = SlashAudit{
 			Fault: addressOf(x.Fault), Proof: x.Proof, Keeper: addressOf(x.Keeper), Node: x.Node.String(), Lease: addressOf(x.Lease), Period: x.Period,
 			Flags: append([]string{}, x.Flags.Names()...), State: x.State, Amount: x.Amount.String(), Customer: x.Split.Pool.String(),
-			Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(), Steps: DescribeSteps(x.Steps, explorer),
+			Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), OK: x.OK(), Outcome: string(x.Outcome()), Steps: DescribeSteps(x.Steps, explorer),
 			Explorer: explorer.Address(cmp.Or(x.Keeper, x.Fault, x.Node)),
 		}
 	}
@@ -81,6 +86,7 @@ type PastSlash struct {
 type PastSlashes struct {
 	Slashes []PastSlash `json:"slashes" doc:"The newest first"`
 	Whole   bool        `json:"whole" doc:"There are no older ones, as far as the cluster's node remembers"`
+	Unread  int         `json:"unreadable,omitempty" doc:"Transactions that could not be read: there may be other slashes in them"`
 }
 
 // PastSlashes lists the last slashes of the market, out of so many transactions at most.
@@ -89,12 +95,12 @@ func (s *Service) PastSlashes(ctx context.Context, most int) (PastSlashes, error
 	if err != nil {
 		return PastSlashes{}, err
 	}
-	all, more, err := audit.PastSlashes(ctx, o, most)
+	past, err := audit.PastSlashes(ctx, o, most)
 	if err != nil {
 		return PastSlashes{}, err
 	}
-	out := PastSlashes{Slashes: []PastSlash{}, Whole: !more}
-	for _, x := range all {
+	out := PastSlashes{Slashes: []PastSlash{}, Whole: !past.More, Unread: past.Unreadable}
+	for _, x := range past.Slashes {
 		out.Slashes = append(out.Slashes, PastSlash{
 			Address: x.Address.String(), Proof: x.Proof, Node: addressOf(x.Node), Lease: addressOf(x.Lease), Amount: x.Amount.String(), Harmed: x.Split.Pool.String(),
 			Finder: x.Split.Finder.String(), Burned: x.Split.Burned.String(), At: unixOf(x.Time), Tx: x.Signature.String(),

@@ -3,7 +3,6 @@ package invariants
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
 // Call is one instruction of the market's program in a transaction that succeeded.
@@ -51,12 +51,12 @@ type History struct{ Transactions []Transaction }
 const (
 	historyReaders  = 8
 	programLog      = "Program "
-	programData     = "Program data: "
 	systemTransfer  = 2
 	transactionWait = 5 * time.Second
 )
 
-// ReadHistory reads every transaction that names the program or one of the wallets, after the given slot.
+// ReadHistory reads every transaction that names the program or one of the wallets, after the given slot. Error:
+// chain.ErrUnreadable where the node shows less than what a transaction did: then no sum over the history is known.
 func ReadHistory(ctx context.Context, client *chain.Client, wallets []solana.PublicKey, after uint64) (History, error) {
 	return ReadAccounts(ctx, client, append([]solana.PublicKey{bindings.ProgramID}, wallets...), after)
 }
@@ -139,12 +139,11 @@ func parseTransaction(landed chain.Landed) (Transaction, error) {
 			t.Calls = append(t.Calls, call)
 		}
 	}
-	var err error
-	t.Events, err = parseEvents(landed.Logs)
-	if err != nil {
-		return t, fmt.Errorf("transaction %s: %w", landed.Signature, err)
+	events, err := query.Events(&landed)
+	for _, e := range events {
+		t.Events = append(t.Events, e.Value)
 	}
-	return t, nil
+	return t, err
 }
 
 func parseMove(ix solana.CompiledInstruction, keys []solana.PublicKey) (Move, bool) {
@@ -182,37 +181,6 @@ func topLevelUnits(logs []string) []uint64 {
 		}
 	}
 	return units
-}
-
-// parseEvents decodes the events that the market itself logged.
-func parseEvents(logs []string) ([]any, error) {
-	var events []any
-	var stack []string
-	for _, line := range logs {
-		switch {
-		case strings.HasPrefix(line, programData):
-			if len(stack) == 0 || stack[len(stack)-1] != bindings.ProgramID.String() {
-				continue
-			}
-			raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(line, programData))
-			if err != nil {
-				return nil, fmt.Errorf("event: %w", err)
-			}
-			event, err := bindings.ParseAnyEvent(raw)
-			if err != nil {
-				return nil, fmt.Errorf("event: %w", err)
-			}
-			events = append(events, event)
-		case strings.HasPrefix(line, programLog) && strings.Contains(line, " invoke ["):
-			name, _, _ := strings.Cut(strings.TrimPrefix(line, programLog), " ")
-			stack = append(stack, name)
-		case strings.HasPrefix(line, programLog) && (strings.HasSuffix(line, " success") || strings.Contains(line, " failed")):
-			if len(stack) > 0 {
-				stack = stack[:len(stack)-1]
-			}
-		}
-	}
-	return events, nil
 }
 
 // Find returns the last successful transaction with an event for which match is true, and that event.

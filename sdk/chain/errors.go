@@ -26,7 +26,7 @@ var (
 	ErrConfig          = errors.New("invalid solana CLI configuration")
 	ErrAmount          = errors.New("not an amount of SOL with at most nine decimals")
 	ErrCommitment      = errors.New("commitment level must be processed, confirmed or finalized")
-	ErrUnreadable      = errors.New("transaction cannot be read by this version")
+	ErrUnreadable      = errors.New("the transaction cannot be read")
 	ErrClosed          = errors.New("connection closed")
 	ErrAmbiguous       = errors.New("the transaction may have been sent")
 )

@@ -33,6 +33,9 @@ type Landed struct {
 	// Keys are all accounts of the transaction in the order of its instructions' indices, those from lookup tables
 	// last, and Writable those that it may have changed.
 	Keys, Writable []solana.PublicKey
+	// Inner are the instructions that programs made, by the place of the instruction that led to them; nil where the node
+	// does not show them.
+	Inner map[int][]solana.CompiledInstruction
 }
 
 type landedJSON struct {
@@ -48,6 +51,10 @@ type landedJSON struct {
 			Writable []solana.PublicKey `json:"writable"`
 			Readonly []solana.PublicKey `json:"readonly"`
 		} `json:"loadedAddresses"`
+		Inner []struct {
+			Index        int                          `json:"index"`
+			Instructions []solana.CompiledInstruction `json:"instructions"`
+		} `json:"innerInstructions"`
 	} `json:"meta"`
 }
 
@@ -102,7 +109,24 @@ func (out *landedJSON) landed(sig solana.Signature) (Landed, error) {
 	}
 	l.Keys = append(append(append(l.Keys, tx.Message.AccountKeys...), loaded.Writable...), loaded.Readonly...)
 	l.Writable = append(writableKeys(&tx.Message), loaded.Writable...)
+	if out.Meta.Inner != nil {
+		l.Inner = make(map[int][]solana.CompiledInstruction, len(out.Meta.Inner))
+	}
+	for _, in := range out.Meta.Inner {
+		if in.Index < 0 || in.Index >= len(tx.Message.Instructions) {
+			return Landed{}, fmt.Errorf("the node shows inner instructions of instruction %d of %d", in.Index, len(tx.Message.Instructions))
+		}
+		l.Inner[in.Index] = append(l.Inner[in.Index], in.Instructions...)
+	}
 	return l, nil
+}
+
+// Key is the account at an index of an instruction; zero where there is none, which the runtime refuses.
+func (l *Landed) Key(i uint16) solana.PublicKey {
+	if int(i) < len(l.Keys) {
+		return l.Keys[i]
+	}
+	return solana.PublicKey{}
 }
 
 // writableKeys lists the accounts that a message itself names and may change.

@@ -112,3 +112,34 @@ func TestWhatCannotBeReadIsSaidToBeUnreadable(t *testing.T) {
 		require.ErrorContains(t, err, tc.says, name)
 	}
 }
+
+// What programs have called is shown with the place of the instruction that led to it; not every node shows it.
+func TestInnerInstructions(t *testing.T) {
+	tx := versioned(t, solana.MessageVersionV0, 1)
+	raw, err := tx.MarshalBinary()
+	require.NoError(t, err)
+	for shown, want := range map[string]map[int][]solana.CompiledInstruction{
+		`null`: nil, `[]`: {},
+		`[{"index":0,"instructions":[{"programIdIndex":2,"accounts":[0,1],"data":"5Q","stackHeight":2}]}]`: {0: {{ProgramIDIndex: 2, Accounts: []uint16{0, 1}, Data: []byte{0xff}}}},
+	} {
+		s := fakerpc.New(t)
+		s.Handle("getTransaction", func([]json.RawMessage) (any, *fakerpc.Error) {
+			return map[string]any{
+				"slot": 5, "transaction": []string{base64.StdEncoding.EncodeToString(raw), "base64"},
+				"meta": map[string]any{"innerInstructions": json.RawMessage(shown)},
+			}, nil
+		})
+		l, err := client(t, s).Transaction(ctxFor(t), tx.Signatures[0], chain.Confirmed)
+		require.NoError(t, err, shown)
+		require.Equal(t, want, l.Inner, shown)
+	}
+	s := fakerpc.New(t)
+	s.Handle("getTransaction", func([]json.RawMessage) (any, *fakerpc.Error) {
+		return map[string]any{
+			"slot": 5, "transaction": []string{base64.StdEncoding.EncodeToString(raw), "base64"},
+			"meta": map[string]any{"innerInstructions": json.RawMessage(`[{"index":1,"instructions":[]}]`)},
+		}, nil
+	})
+	_, err = client(t, s).Transaction(ctxFor(t), tx.Signatures[0], chain.Confirmed)
+	require.ErrorIs(t, err, chain.ErrUnreadable)
+}

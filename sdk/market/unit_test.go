@@ -1,7 +1,6 @@
 package market
 
 import (
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -178,34 +177,6 @@ func TestExplain(t *testing.T) {
 	require.Contains(t, Explain(program(1, "Transfer: insufficient lamports 3, need 5")).Error(), "send some SOL")
 	require.Contains(t, Explain(program(4242)).Error(), "not one that gantry knows")
 	require.NotErrorIs(t, Explain(&txerr.ProgramError{Program: solana.TokenProgramID, Code: 6012, HasCode: true}), CodeInsufficientFunds)
-}
-
-func TestEventsCountOnlyWhileTheProgramRuns(t *testing.T) {
-	// period 7, closed: discriminator and one u64.
-	data := append(bindings.Event_ReportClosed[:], 7, 0, 0, 0, 0, 0, 0, 0)
-	line := "Program data: " + base64.StdEncoding.EncodeToString(data)
-	id, token := ProgramID.String(), solana.TokenProgramID.String()
-	got, err := Events([]string{
-		line, // before any program
-		"Program " + token + " invoke [1]", line, "Program " + token + " success",
-		"Program " + id + " invoke [1]",
-		"Program log: Program " + token + " invoke [2]", // a text that looks like an invocation
-		"Program " + token + " invoke [2]", line, "Program " + token + " success",
-		line,
-		"Program " + id + " consumed 100 of 200 compute units", "Program " + id + " success",
-		line, // after it
-	})
-	require.NoError(t, err)
-	require.Len(t, got, 1)
-	require.Equal(t, "ReportClosed", got[0].Name)
-	require.Equal(t, &bindings.ReportClosed{Period: 7}, got[0].Value)
-	_, err = Events([]string{"Program " + id + " invoke [1]", "Program data: !"})
-	require.Error(t, err)
-	_, err = Events([]string{"Program " + id + " invoke [1]", "Program data: AAAAAAAAAAA="})
-	require.Error(t, err)
-	key := solana.PublicKey{9}
-	require.True(t, Event{Value: &bindings.NodeClosed{Node: key}}.Concerns(key))
-	require.False(t, Event{Value: &bindings.NodeClosed{}}.Concerns(key))
 }
 
 func TestStatusNames(t *testing.T) {

@@ -20,9 +20,9 @@ export async function audit({ root, argument, signal }) {
     return;
   }
   fill(body,
-    verdict(a.ok),
+    verdict(a.outcome),
     el('div', { class: 'figures' }, figure('Paid for the time', usdc(a.paid)), figure('To the provider', usdc(a.provider)), figure('Fee', usdc(a.fee)), figure('Came back', usdc(a.refunded))),
-    el('p', {}, `${span(a.paidSeconds)} × ${plural(a.gpus, 'GPU')} × ${a.pricePerGpuHour} USDC per GPU-hour = ${a.paid} USDC = ${a.provider} for the provider + ${a.fee} fee (${(a.feeBps / 100).toFixed(2)} %).`),
+    a.outcome !== 'unknown' && el('p', {}, `${span(a.paidSeconds)} × ${plural(a.gpus, 'GPU')} × ${a.pricePerGpuHour} USDC per GPU-hour = ${a.paid} USDC = ${a.provider} for the provider + ${a.fee} fee (${(a.feeBps / 100).toFixed(2)} %).`),
     steps(a.steps, `From the first to the last${a.lives > 1 ? `; this address was a lease ${a.lives} times, the last one is shown` : ''}${a.open ? '; the lease is not closed yet' : ''}.`),
     describe(['Proofs of reports', a.verifiedLeaves], ['Order', code(a.order)], ['Node', el('a', { href: `#/machine/${encodeURIComponent(a.node)}` }, a.node)], ['Customer', code(a.customer)], ['Look it up at', code(a.explorer)]),
     el('p', { class: 'note' }, 'The same without this server: ', code(`gantry audit ${a.lease}`), '.'));

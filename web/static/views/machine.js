@@ -25,7 +25,8 @@ const checks = (r) => table('Checks', 'By period, the newest first. Keepers coun
   r.checks.map((c) => [c.period, result(c), c.undecided ? '' : c.passed, c.undecided ? '' : c.failed, c.undecided ? '' : span(c.upSeconds),
     c.measured ? `${c.tops} TOPS, ${c.gigabytesPerSecond} GB/s` : '', c.flags.length > 0 && [c.flags.join(', '), ': ', c.advice], code(short(c.report)), when(c.appliedAt)]));
 
-const reach = (h) => (h.whole ? 'All of its transactions that the cluster’s node has were read' : `Its last transactions were read, since ${when(h.since)}`);
+const reach = (h) => (h.whole ? 'All of its transactions that the cluster’s node has were read' : `Its last transactions were read, since ${when(h.since)}`)
+  + (h.unreadable ? `; of ${h.unreadable} of them it is not known what they did, so that payments may be missing` : '');
 
 export async function machine({ root, argument, signal, every }) {
   const id = decodeURIComponent(argument);

@@ -7,7 +7,7 @@ import { steps, verdict } from './steps.js';
 
 function one(s) {
   return el('article', { class: 'card' }, el('h2', {}, s.proof ?? `Fault in period ${s.period}`),
-    verdict(s.ok),
+    verdict(s.outcome),
     el('div', { class: 'figures' }, figure('State', s.state), figure('At stake', `${s.amount} GNT`), figure('To those it harmed', `${s.customer} GNT`), figure('Finder', `${s.finder} GNT`), figure('Burned', `${s.burned} GNT`)),
     steps(s.steps, 'From the first to the last.'),
     describe(['Fault', code(s.fault)], ['Keeper', code(s.keeper)], ['Node', s.node && el('a', { href: `#/machine/${encodeURIComponent(s.node)}` }, s.node)],

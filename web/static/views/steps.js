@@ -2,9 +2,17 @@
 import { el } from '../dom.js';
 import { table } from '../table.js';
 
+// outcomes are the three that an audit, or a step, comes to: how it is shown, and in what words.
+const outcomes = {
+  right: ['good', 'yes', 'Everything adds up.'],
+  wrong: ['bad', 'no', 'NOT everything adds up: see the steps below.'],
+  unknown: ['warn', 'not known', 'NOT KNOWN whether everything adds up: the cluster’s node does not show all that happened. See the steps below.'],
+};
+
 // verdict says whether all of them add up.
-export const verdict = (ok) => el('p', { role: 'status', class: ok ? 'verdict good' : 'verdict bad' }, ok ? 'Everything adds up.' : 'NOT everything adds up: see the steps below.');
+export const verdict = (outcome) => el('p', { role: 'status', class: `verdict ${outcomes[outcome][0]}` }, outcomes[outcome][2]);
 
 export const steps = (all, caption) => table('Steps', caption, ['What', 'When', 'Adds up', 'Figures *', 'Transaction *'], all.map((s) => [
-  s.name, s.time && new Date(s.time).toLocaleString(), s.ok ? el('span', { class: 'badge verified' }, 'yes') : el('span', { class: 'badge bad' }, 'no'),
-  [s.text, s.problems?.length > 0 && el('ul', {}, s.problems.map((p) => el('li', {}, p)))], s.transaction && el('code', {}, s.transaction)]));
+  s.name, s.time && new Date(s.time).toLocaleString(), el('span', { class: `badge ${outcomes[s.outcome][0]}` }, outcomes[s.outcome][1]),
+  [s.text, s.problems?.length > 0 && el('ul', {}, s.problems.map((p) => el('li', {}, p))), s.unknown && el('p', { class: 'note' }, `Not known: ${s.unknown}`)],
+  s.transaction && el('code', {}, s.transaction)]));

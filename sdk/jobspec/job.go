@@ -16,6 +16,8 @@ import (
 const (
 	// MaxBytes is the most of command and environment together.
 	MaxBytes = 128 << 10
+	// MaxKeyBytes is the most of all SSH keys together.
+	MaxKeyBytes = 32 << 10
 	// MaxMiB is the largest limit of memory or disk.
 	MaxMiB = 1 << 40
 )
@@ -143,6 +145,16 @@ func checkContainer(job messages.JobSpec) error {
 }
 
 func checkKeys(job messages.JobSpec) error {
+	total := 0
+	for _, line := range job.SSHKeys {
+		if why := badText(line); why != "" {
+			return wrong(RuleKeys, SSHKeys, "give the line of a public key, as in ~/.ssh/id_ed25519.pub", "an SSH key %s", why)
+		}
+		total += len(line)
+	}
+	if total > MaxKeyBytes {
+		return wrong(RuleKeys, SSHKeys, "name fewer, or without their comments", "the SSH keys have %d bytes, the most is %d", total, MaxKeyBytes)
+	}
 	if _, err := sshkeys.Parse(job.SSHKeys); err != nil {
 		return wrong(RuleKeys, SSHKeys, "give the line of a public key, as in ~/.ssh/id_ed25519.pub", "%v", err)
 	}

@@ -2,8 +2,12 @@ package jobspec_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/fxamacker/cbor/v2"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +58,43 @@ func described(t *testing.T, img v1.Image) (*v1.Manifest, *v1.ConfigFile) {
 	c, err := img.ConfigFile()
 	require.NoError(t, err)
 	return m, c
+}
+
+// What passes the rules reaches the machine: the message has room for the largest of everything, and can be decoded.
+func TestEveryJobReachesTheMachine(t *testing.T) {
+	job := badjobs.Good()
+	job.Env, job.Command = map[string]string{}, []string{"true"}
+	for i := range 4096 {
+		job.Env[fmt.Sprintf("A%d", i)] = strings.Repeat("x", 20)
+	}
+	left := jobspec.MaxBytes - len("true") - 1
+	for k, v := range job.Env {
+		left -= len(k) + len(v) + 2
+	}
+	for left > 1 && len(job.Command) < 4096 {
+		n := min(left-1, 1)
+		job.Command, left = append(job.Command, strings.Repeat("y", n)), left-n-1
+	}
+	job.SSHKeys = slices.Repeat([]string{badjobs.Key + " " + strings.Repeat("c", jobspec.MaxKeyBytes/16-len(badjobs.Key)-1)}, 16)
+	job.Salt, job.Volume = make([]byte, messages.SaltBytes), &messages.Volume{Name: strings.Repeat("v", 63), MiB: messages.MaxVolumeMiB, Path: "/" + strings.Repeat("p", 254)}
+	require.NoError(t, jobspec.Check(job))
+	text := func(n int) string { return strings.Repeat("t", n) }
+	req := messages.DeployRequest{
+		Job: job, VolumeKey: make([]byte, messages.VolumeKeyBytes), Registry: &messages.RegistryCredential{Token: text(16384), User: text(256), Password: text(4096)},
+		Backup: &messages.Backup{
+			Endpoint: text(1024), Region: text(64), Bucket: text(255), Prefix: text(512), AccessKey: text(256), SecretKey: text(512), Token: text(8192), Key: make([]byte, 32),
+		},
+	}
+	require.NoError(t, messages.Check(req))
+	raw, err := cbor.Marshal(req)
+	require.NoError(t, err)
+	require.Less(t, len(raw), messages.MaxCustomerMessage)
+
+	job.Command = []string{"\xff"}
+	raw, err = cbor.Marshal(job)
+	require.NoError(t, err)
+	require.Error(t, cbor.Unmarshal(raw, &messages.JobSpec{}), "which is why such text is refused")
+	require.Error(t, jobspec.Check(job))
 }
 
 // What a registry can say and no tool pushes.

@@ -4,6 +4,7 @@ package badjobs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,10 @@ func Jobs() []Job {
 		{Name: "no key", Rule: jobspec.RuleKeys, Change: func(j *messages.JobSpec) { j.SSHKeys = []string{"ssh-ed25519 AAAA"} }, Says: "SSH key cannot be used"},
 		{Name: "key with options", Rule: jobspec.RuleKeys, Change: func(j *messages.JobSpec) { j.SSHKeys = []string{`command="ls" ` + Key} }, Says: "options, which are not obeyed"},
 		{Name: "two keys in a line", Rule: jobspec.RuleKeys, Change: func(j *messages.JobSpec) { j.SSHKeys = []string{Key + "\n" + Key} }, Says: "more than one in a line"},
+		{Name: "long keys", Rule: jobspec.RuleKeys, Change: func(j *messages.JobSpec) {
+			j.SSHKeys = slices.Repeat([]string{Key + " " + strings.Repeat("c", 4000)}, 10)
+		}, Says: "the SSH keys have 4"},
+		{Name: "key that is not UTF-8", Rule: jobspec.RuleKeys, Change: func(j *messages.JobSpec) { j.SSHKeys = []string{Key + " \xff"} }, Says: "an SSH key is not UTF-8"},
 		{Name: "memory", Rule: jobspec.RuleLimit, Change: func(j *messages.JobSpec) { j.MemoryMiB = 1 << 50 }, Says: "the limit of memory is"},
 		{Name: "disk", Rule: jobspec.RuleLimit, Change: func(j *messages.JobSpec) { j.DiskMiB = 1 << 50 }, Says: "the limit of the disk is"},
 		{Name: "tag without a digest", Rule: jobspec.RuleReference, Change: func(j *messages.JobSpec) { j.Image = "ubuntu:24.04" }, Says: `"ubuntu:24.04" is not a reference with a digest`},

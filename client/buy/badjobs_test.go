@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/jobspec"
+	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -86,4 +87,18 @@ func TestCredentialsThatNoMachineReads(t *testing.T) {
 	require.NoError(t, readable(&messages.RegistryCredential{Token: strings.Repeat("t", 16384)}))
 	requireUsage(t, readable(&messages.RegistryCredential{Token: strings.Repeat("t", 16385)}), "--registry-credentials")
 	require.NoError(t, readable(nil))
+}
+
+// A job that a machine refuses after the award is refused again: the advice is to order anew, not to bring it again.
+func TestTheAdviceAfterARefusal(t *testing.T) {
+	l := market.Lease{Meta: market.Meta{Address: solana.PublicKey{7}}}
+	refusal := refusedJob(l, &service.RefusedByNode{Why: "the job cannot be run: no runsc\x1b[2J"})
+	one := classify((&deal{leases: []market.Lease{l}}).withLeases(refusal))
+	require.NotContains(t, one.Advice, "gantry resume")
+	require.Contains(t, one.Advice, "order anew")
+	require.NotContains(t, one.Reason, "\x1b")
+	require.Equal(t, service.CodeRefused, one.Code)
+	two := classify((&deal{leases: []market.Lease{l, {}}}).withLeases(refusedJob(l, &service.RefusedByNode{Why: "no runsc"})))
+	require.NotContains(t, two.Advice, "gantry resume")
+	require.Contains(t, two.Advice, "gantry stop")
 }

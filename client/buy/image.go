@@ -100,7 +100,7 @@ func imageOf(image string, ref name.Reference, found *oci.Descriptor, how []oci.
 	}
 	chosen, ok := ociregistry.ChooseForAny(list.Manifests)
 	if !ok {
-		return nil, refused(fmt.Sprintf("image %s is not there for %s", image, imagePlatform), "nodes run this platform: build the image for it, or name another")
+		return nil, usage(fmt.Sprintf("--image %s: it is not there for %s", image, imagePlatform), "machines run this platform: build the image for it, or name another")
 	}
 	return oci.Image(ref.Context().Digest(chosen.Digest.String()), how...)
 }

@@ -45,7 +45,7 @@ var (
 
 // customerProtocol is a protocol between customers and this node.
 func customerProtocol(id string) p2p.Protocol {
-	return p2p.Protocol{ID: id, MaxRequest: 256 << 10, MaxResponse: 256 << 10, Rate: 20, Burst: 60, Concurrent: 128}
+	return p2p.Protocol{ID: id, MaxRequest: messages.MaxCustomerMessage, MaxResponse: messages.MaxCustomerMessage, Rate: 20, Burst: 60, Concurrent: 128}
 }
 
 // handlers answers the requests of keepers and customers.

@@ -18,12 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/internal/ociregistry"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
-const (
-	maxEntries = 1 << 20
-	maxLayers  = ociregistry.MaxLayers
-)
+const maxEntries = 1 << 20
 
 // PullOptions of one pull.
 type PullOptions struct {
@@ -250,34 +248,27 @@ func (p *pull) resolve(ctx context.Context) (*v1.Manifest, *v1.ConfigFile, error
 	if err != nil {
 		return nil, nil, err
 	}
-	if m.Config.Size > maxDocument {
-		return nil, nil, fmt.Errorf("%w: its configuration has %d bytes, the most is %d", ErrTooLarge, m.Config.Size, maxDocument)
+	if err := jobspec.CheckManifest(m); err != nil {
+		return nil, nil, p.refuses(err)
 	}
 	config, err := img.ConfigFile()
 	if err != nil {
 		return nil, nil, err
 	}
-	if config.OS != ociregistry.OS || config.Architecture != ociregistry.Architecture {
-		return nil, nil, fmt.Errorf("%w: %s is for %s/%s, this machine is %s/%s", ErrUnusable, p.r, config.OS, config.Architecture, ociregistry.OS, ociregistry.Architecture)
-	}
-	if level, known := ociregistry.LevelOf(config.Variant); known && level > p.o.level() {
-		return nil, nil, fmt.Errorf("%w: %s is for processors of %s/%s, which this machine's is not", ErrUnusable, p.r, config.Architecture, config.Variant)
-	}
-	if n := len(m.Layers); n == 0 || n > maxLayers || n != len(config.RootFS.DiffIDs) {
-		return nil, nil, fmt.Errorf("%w: %s has %d layers and names %d, want 1 to %d", ErrUnusable, p.r, n, len(config.RootFS.DiffIDs), maxLayers)
-	}
-	for at, layer := range m.Layers {
-		diffID := config.RootFS.DiffIDs[at]
-		switch {
-		case diffID.Algorithm != "sha256" || layer.Digest.Algorithm != "sha256":
-			return nil, nil, fmt.Errorf("%w: layer %s is not named by a sha256", ErrUnusable, diffID)
-		case layer.Size <= 0:
-			return nil, nil, fmt.Errorf("%w: layer %s has %d bytes", ErrUnusable, layer.Digest, layer.Size)
-		case len(layer.URLs) > 0 || !layer.MediaType.IsDistributable():
-			return nil, nil, fmt.Errorf("%w: layer %s is not in the image's own registry", ErrUnusable, layer.Digest)
-		}
+	if err := jobspec.CheckPlatform(m, config, p.o.level()); err != nil {
+		return nil, nil, p.refuses(err)
 	}
 	return m, config, nil
+}
+
+// refuses is the error of an image that no machine runs.
+func (p *pull) refuses(why error) error {
+	kind := ErrUnusable
+	var e *jobspec.Error
+	if errors.As(why, &e) && e.Rule == jobspec.RuleConfigSize {
+		kind = ErrTooLarge
+	}
+	return fmt.Errorf("%w: %s: %w", kind, p.r, why)
 }
 
 // forThisMachine picks an image from a list.
@@ -348,7 +339,7 @@ func unusable(ctx context.Context, r Reference, err error) error {
 		return fmt.Errorf("image: pull %s: %w", r, ctx.Err())
 	case errors.Is(err, unix.ENOSPC):
 		return fmt.Errorf("%w: pull %s: the node's disk has no place or no file left: %w", ErrTooLarge, r, err)
-	case errors.Is(err, ErrTooLarge), errors.As(err, &disk):
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrUnusable), errors.As(err, &disk):
 		return fmt.Errorf("image: pull %s: %w", r, err)
 	case errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden || answer.StatusCode == http.StatusNotFound):
 		return fmt.Errorf("%w: %s is not there, or not for everyone (the registry answers %d)", ErrUnusable, r, answer.StatusCode)

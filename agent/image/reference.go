@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
 var (
@@ -21,9 +23,9 @@ type Reference struct{ name name.Digest }
 
 // Parse reads "registry/repository@sha256:…". A tag beside the digest is ignored. Errors: ErrReference.
 func Parse(s string) (Reference, error) {
-	n, err := name.NewDigest(s)
+	n, err := jobspec.ParseImage(s)
 	if err != nil {
-		return Reference{}, fmt.Errorf("%w: %q: want registry/name@sha256:…", ErrReference, s)
+		return Reference{}, fmt.Errorf("%w: %w", ErrReference, err)
 	}
 	return Reference{name: n}, nil
 }

@@ -21,13 +21,14 @@ import (
 	"github.com/gantry-market/gantry/agent/network"
 	"github.com/gantry-market/gantry/internal/addrgroup"
 	"github.com/gantry-market/gantry/internal/ociregistry"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
 const (
 	// stallTime is how long a registry may send nothing at all.
 	stallTime = time.Minute
 	// maxDocument is the largest manifest, configuration or message of a registry.
-	maxDocument = 4 << 20
+	maxDocument = jobspec.MaxConfigBytes
 	// patience is how long a request waits for a registry that is asked too often. A lease's start deadline ends a pull earlier.
 	patience = 10 * time.Minute
 )

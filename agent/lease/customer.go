@@ -10,8 +10,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/agent/runtime"
-	"github.com/gantry-market/gantry/agent/shell"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -67,7 +67,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	}
 	r := newEntry(account)
 	r.Job = &job
-	if _, err := shell.ParseKeys(job.SSHKeys); err != nil {
+	if err := jobspec.Check(req.Job); err != nil {
 		return messages.LeaseStatus{}, m.refuseJob(account, err)
 	}
 	if err := errors.Join(m.o.Runtime.Check(m.spec(r)), m.fits(r)); err != nil {

@@ -23,7 +23,7 @@ func deployRequest(job messages.JobSpec) messages.DeployRequest {
 }
 
 func TestDeployIsRefused(t *testing.T) {
-	image := messages.JobSpec{Version: messages.Version, Image: "pytorch@sha256:00", Command: []string{"true"}}
+	image := messages.JobSpec{Version: messages.Version, Image: "pytorch@sha256:" + strings.Repeat("0", 64), Command: []string{"true"}}
 	reserved := messages.JobSpec{Version: messages.Version, Command: []string{"true"}, Env: map[string]string{"LD_PRELOAD": "x"}}
 	for name, c := range map[string]struct {
 		ordered, sent messages.JobSpec

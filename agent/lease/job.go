@@ -72,7 +72,7 @@ func (w *worker) prepare(ctx context.Context, f Facts) error {
 		w.m.setCredential(w.address, nil)
 		return nil
 	}
-	if errors.Is(err, runtime.ErrState) {
+	if errors.Is(err, runtime.ErrState) || errors.Is(err, runtime.ErrSpec) {
 		return w.m.refuseJob(f.Account, err)
 	}
 	return errors.Join(err, w.advance(store.Awarded, err.Error(), nil))

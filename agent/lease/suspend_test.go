@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -76,6 +77,29 @@ func TestStateThatCannotGoOn(t *testing.T) {
 	a.untilIdle()
 	require.Zero(t, a.chain.starts)
 	require.Zero(t, a.rt.starts)
+}
+
+// An image that cannot run the job is refused when its configuration is there: nothing is tried again, and nothing starts.
+func TestAnImageThatCannotRunTheJob(t *testing.T) {
+	a := volumeModel(t)
+	tries := 0
+	a.rt.prepare = func(context.Context, image.Credential) error {
+		tries++
+		return fmt.Errorf("%w: the image names no command", runtime.ErrSpec)
+	}
+	req := withBackup()
+	_, err := a.m.Deploy(t.Context(), testCustomer, req)
+	require.NoError(t, err)
+	require.ErrorContains(t, a.prepares(), "names no command")
+	_, err = a.m.Deploy(t.Context(), testCustomer, req)
+	var refused *RefusedError
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, refused.Why, "the job cannot be run: runtime: invalid specification: the image names no command")
+	require.Equal(t, Wait, a.step().Action)
+	a.clock.add(a.chain.deadline)
+	a.untilIdle()
+	require.Equal(t, 1, tries)
+	require.Zero(t, a.chain.starts)
 }
 
 // A bucket that is slow holds no machine for nothing: after half of the start deadline the lease starts.

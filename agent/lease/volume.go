@@ -10,12 +10,10 @@ import (
 
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
-
-// minDiskMiB is what a volume leaves at least of its lease's share of the disk, for the container's other files.
-const minDiskMiB = 64
 
 // diskBeside is the disk that a lease's container has beside its volume; 0 is no limit.
 func (m *Manager) diskBeside(r store.Lease) uint64 {
@@ -23,16 +21,15 @@ func (m *Manager) diskBeside(r store.Lease) uint64 {
 	if disk == 0 || r.Job.Volume == nil {
 		return disk
 	}
-	return max(disk, minDiskMiB+r.Job.Volume.MiB) - r.Job.Volume.MiB
+	return max(disk, jobspec.MinFilesMiB+r.Job.Volume.MiB) - r.Job.Volume.MiB
 }
 
 // fits says why a job's volume is more than its lease's share of the disk allows.
 func (m *Manager) fits(r store.Lease) error {
-	disk, v := uint64(m.share(r, float64(m.o.Node.DiskMiB))), r.Job.Volume
-	if disk == 0 || v == nil || v.MiB+minDiskMiB <= disk {
-		return nil
+	if err := jobspec.CheckDisk(r.Job.Volume, uint64(m.share(r, float64(m.o.Node.DiskMiB)))); err != nil {
+		return fmt.Errorf("%w: %w", runtime.ErrVolume, err)
 	}
-	return fmt.Errorf("%w: its %d MiB and %d MiB for the container's other files are more than the lease's %d MiB of the disk", runtime.ErrVolume, v.MiB, minDiskMiB, disk)
+	return nil
 }
 
 // volumeSecrets are what opens a lease's volume, and where its snapshots go.

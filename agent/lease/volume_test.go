@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -116,7 +117,7 @@ func TestVolumesThatAreRefused(t *testing.T) {
 		want  string
 		never bool
 	}{
-		"more than the share": {1<<10 + minDiskMiB - 1, messages.VolumeKeyBytes, "more than the lease's 1087 MiB of the disk", true},
+		"more than the share": {1<<10 + jobspec.MinFilesMiB - 1, messages.VolumeKeyBytes, "more than the lease's 1087 MiB of the disk", true},
 		"no key":              {0, 0, "the key of the volume has 0 bytes", false},
 		"another key":         {0, 32, "the key of the volume has 32 bytes", false},
 	} {

@@ -18,6 +18,8 @@ import (
 	"github.com/moby/sys/user"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
 // capabilities are what root in a container may do to its own files and processes. There is none for raw sockets,
@@ -205,19 +207,11 @@ func signalContainer(dir leaseDir, leaseID, signal string) error {
 	return nil
 }
 
-// ociSpec is how runsc runs a job: the order of an image's entry point and the job's command is that of "docker run".
+// ociSpec is how runsc runs a job.
 func ociSpec(spec Spec, image v1.Config, rootfs string) (*specs.Spec, error) {
-	args := slices.Concat(image.Entrypoint, image.Cmd)
-	if len(spec.Command) > 0 {
-		args = slices.Concat(image.Entrypoint, spec.Command)
-	}
-	if len(args) == 0 {
-		return nil, fmt.Errorf("the image names no command; give one")
-	}
-	for _, text := range append(args, image.WorkingDir) {
-		if strings.ContainsRune(text, 0) {
-			return nil, fmt.Errorf("the image's command has a zero byte")
-		}
+	args, err := jobspec.Arguments(spec.Command, image)
+	if err != nil {
+		return nil, err
 	}
 	who, err := imageUser(image.User, rootfs)
 	if err != nil {
@@ -307,6 +301,9 @@ func imageFile(rootfs, name string) (string, error) {
 
 // imageUser finds the user that an image names, in the image's own files.
 func imageUser(name, rootfs string) (*user.ExecUser, error) {
+	if err := jobspec.CheckUser(name); err != nil {
+		return nil, err
+	}
 	passwd, err := imageFile(rootfs, "/etc/passwd")
 	if err != nil {
 		return nil, fmt.Errorf("the image's user: %w", err)
@@ -328,7 +325,7 @@ func imageUser(name, rootfs string) (*user.ExecUser, error) {
 func containerEnvironment(spec Spec, image []string, home string) []string {
 	env := map[string]string{"PATH": defaultPath, "HOME": home}
 	for _, pair := range image {
-		if name, value, ok := strings.Cut(pair, "="); ok && !spec.setByNode(name) && !strings.ContainsRune(pair, 0) {
+		if name, value, ok := strings.Cut(pair, "="); ok && !jobspec.SetByNode(name, true) && !strings.ContainsRune(pair, 0) {
 			env[name] = value
 		}
 	}

@@ -1,10 +1,13 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
 // InternalCommand is the hidden subcommand under which the agent's binary must call [InternalMain] before it does
@@ -22,6 +25,9 @@ const (
 	stageExec      = "exec"      // limits itself and becomes the job
 	stagePull      = "pull"      // fetches the job's image
 )
+
+// exitRefused is the exit status of a stage that refuses a job which no other try would change.
+const exitRefused = 3
 
 // self is this very binary, also after its file was replaced by an upgrade.
 const self = "/proc/self/exe"
@@ -48,6 +54,9 @@ func InternalMain(args []string) int {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		if errors.Is(err, jobspec.ErrJob) {
+			return exitRefused
+		}
 		return 1
 	}
 	return 0

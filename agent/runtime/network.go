@@ -22,16 +22,6 @@ var ErrNetwork = network.ErrUnavailable
 // hosts are the names that a container knows without asking.
 const hosts = "127.0.0.1\tlocalhost gantry\n::1\tlocalhost gantry\n"
 
-func (s Spec) validateNetwork() error {
-	switch {
-	case s.Network != "" && s.Network != NetworkInternet:
-		return fmt.Errorf("%w: network %q", ErrSpec, s.Network)
-	case s.Network != "" && s.Image == "":
-		return fmt.Errorf("%w: a network of its own is for containers, and the job names no image", ErrSpec)
-	}
-	return nil
-}
-
 // checkNetwork says why the node cannot give a job the network that it asks for.
 func (p *Process) checkNetwork(spec Spec) error {
 	if spec.Network == "" {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
 // The test binary serves as the agent's binary: it answers the hidden subcommand, and "test-agent ROOT LEASE" is an
@@ -195,7 +197,7 @@ func TestBadSpecs(t *testing.T) {
 		"negative cpus":  func(s *Spec) { s.Limits.CPUs = -1 },
 		"negative wall":  func(s *Spec) { s.Limits.Wall = -1 },
 		"overflow":       func(s *Spec) { s.Limits.MemoryMiB = 1 << 50 },
-		"too long":       func(s *Spec) { s.Command = []string{strings.Repeat("x", maxSpecBytes)} },
+		"too long":       func(s *Spec) { s.Command = []string{strings.Repeat("x", jobspec.MaxBytes)} },
 		"negative log":   func(s *Spec) { s.Limits.LogBytes = -1 },
 		"visible device": func(s *Spec) { s.Env = map[string]string{"CUDA_VISIBLE_DEVICES": "0"} },
 	} {

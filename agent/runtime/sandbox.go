@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/gpus"
 	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
 // Sandbox is what jobs with an image need. The zero value runs none.
@@ -94,7 +95,7 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 		return err
 	}
 	if d.exists(d.container()) {
-		return renewGPUs(d, sandbox)
+		return errors.Join(renewGPUs(d, sandbox), checkImage(d, spec))
 	}
 	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: credential})
 	if err != nil {
@@ -109,8 +110,29 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("runtime: pull %s: %w", spec.Image, ctx.Err())
+	case cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == exitRefused:
+		return fmt.Errorf("%w: %s", ErrSpec, lastOf(out))
 	case err != nil:
-		return fmt.Errorf("%w: %s", ErrPull, strings.TrimSpace(string(out[max(0, len(out)-500):])))
+		return fmt.Errorf("%w: %s", ErrPull, lastOf(out))
+	}
+	return checkImage(d, spec)
+}
+
+// lastOf is the end of what a process has printed.
+func lastOf(out []byte) string { return strings.TrimSpace(string(out[max(0, len(out)-500):])) }
+
+// checkImage refuses an image that was fetched and does not run the job, before the lease starts.
+func checkImage(d leaseDir, spec Spec) error {
+	c, err := readContainer(d)
+	if err != nil {
+		return err
+	}
+	_, err = jobspec.Arguments(spec.Command, c.Image.Config)
+	if err == nil {
+		err = jobspec.CheckUser(c.Image.Config.User)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/sdk/jobspec"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 const (
@@ -19,69 +20,33 @@ const (
 	// containerSoftFiles and containerHardFiles are the open files of a process in a container.
 	containerSoftFiles = 1 << 16
 	containerHardFiles = 1 << 20
-	maxSpecBytes       = 128 << 10 // of command and environment together
-	maxMiB             = 1 << 40
 	maxProcesses       = 1 << 22 // Linux has no more
 )
 
-var (
-	leaseIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
-	envNamePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-)
-
-// setByNode reports whether the runtime sets a variable itself, so that neither a job nor its image can choose it. A container has no
-// devices but those of its lease: which of them its programs see is the customer's choice.
-func (s Spec) setByNode(name string) bool {
-	return strings.HasPrefix(name, "GANTRY_") || s.Image == "" && (name == "CUDA_VISIBLE_DEVICES" || name == "NVIDIA_VISIBLE_DEVICES")
-}
-
-// reservedEnv reports whether a job cannot choose a variable.
-func (s Spec) reservedEnv(name string) bool {
-	return s.setByNode(name) || strings.HasPrefix(name, "LD_")
-}
+var leaseIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // Validate returns ErrSpec with what is wrong.
 func (s Spec) Validate() error {
 	if !leaseIDPattern.MatchString(s.LeaseID) {
 		return fmt.Errorf("%w: lease id %q", ErrSpec, s.LeaseID)
 	}
-	if s.Image != "" {
-		if _, err := image.Parse(s.Image); err != nil {
-			return fmt.Errorf("%w: %w", ErrSpec, err)
-		}
-	}
-	if (len(s.Command) == 0 && s.Image == "") || (len(s.Command) > 0 && s.Command[0] == "") {
-		return fmt.Errorf("%w: no command", ErrSpec)
-	}
-	total := 0
-	for _, a := range s.Command {
-		if strings.ContainsRune(a, 0) {
-			return fmt.Errorf("%w: a zero byte in the command", ErrSpec)
-		}
-		total += len(a) + 1
-	}
-	for k, v := range s.Env {
-		if !envNamePattern.MatchString(k) || strings.ContainsRune(v, 0) {
-			return fmt.Errorf("%w: environment variable %q", ErrSpec, k)
-		}
-		if s.reservedEnv(k) {
-			return fmt.Errorf("%w: environment variable %s is set by the node", ErrSpec, k)
-		}
-		total += len(k) + len(v) + 2
-	}
-	if total > maxSpecBytes {
-		return fmt.Errorf("%w: command and environment are %d bytes, limit %d", ErrSpec, total, maxSpecBytes)
+	if err := jobspec.Check(s.job()); err != nil {
+		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	if n := len(s.GPUUUIDs); n != 0 && n != bits.OnesCount64(s.GPUMask) {
 		return fmt.Errorf("%w: %d GPU ids for %d GPUs", ErrSpec, n, bits.OnesCount64(s.GPUMask))
-	}
-	if err := s.validateNetwork(); err != nil {
-		return err
 	}
 	if err := s.validateVolume(); err != nil {
 		return err
 	}
 	return s.Limits.validate()
+}
+
+// job is the specification as customers' programs know it.
+func (s Spec) job() messages.JobSpec {
+	return messages.JobSpec{
+		Image: s.Image, Command: s.Command, Env: s.Env, Network: s.Network, Volume: s.Volume, MemoryMiB: s.Limits.MemoryMiB, DiskMiB: s.Limits.DiskMiB,
+	}
 }
 
 func (l Limits) validate() error {
@@ -94,8 +59,6 @@ func (l Limits) validate() error {
 		return fmt.Errorf("%w: %d log bytes", ErrSpec, l.LogBytes)
 	case l.Processes > maxProcesses:
 		return fmt.Errorf("%w: %d processes", ErrSpec, l.Processes)
-	case l.MemoryMiB > maxMiB || l.DiskMiB > maxMiB:
-		return fmt.Errorf("%w: %d MiB of memory, %d MiB of disk", ErrSpec, l.MemoryMiB, l.DiskMiB)
 	}
 	return nil
 }

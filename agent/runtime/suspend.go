@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/snapshot"
 )
@@ -100,7 +101,7 @@ func stateMiB(bytes uint64) uint64 { return bytes>>20 + bytes>>24 + stateSlack }
 
 // newState makes an encrypted file system with a key that nobody has, and an empty folder in it.
 func newState(dir leaseDir, bytes int64) (*volume, error) {
-	if bytes < 0 || bytes > maxMiB<<20 {
+	if bytes < 0 || bytes > jobspec.MaxMiB<<20 {
 		return nil, fmt.Errorf("%w: its state has %d bytes", ErrState, bytes)
 	}
 	file, err := reserve(dir.stateFile(), stateMiB(uint64(bytes)))
@@ -196,7 +197,7 @@ func (s *supervisor) save(ctx context.Context, r suspendRequest) (string, error)
 		Image: s.spec.Image, Command: s.spec.Command, Env: s.spec.Env, Network: s.spec.Network, Volume: *s.spec.Volume, Runsc: version, Memory: memory,
 	}
 	hash, err := s.backups.bucket.SaveContainer(
-		ctx, c, snapshot.Part{Name: snapshot.PartState, Root: root, Most: maxMiB << 20}, snapshot.Part{Name: snapshot.PartFiles, Root: files, Most: maxMiB << 20},
+		ctx, c, snapshot.Part{Name: snapshot.PartState, Root: root, Most: jobspec.MaxMiB << 20}, snapshot.Part{Name: snapshot.PartFiles, Root: files, Most: jobspec.MaxMiB << 20},
 		snapshot.Part{Name: snapshot.PartVolume, Root: s.backups.root, Most: s.backups.most},
 	)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
 // Usage is what a job uses now, and what it has used since it began.
@@ -158,7 +160,7 @@ func (r runRecord) treeUse() (spent time.Duration, memory uint64, err error) {
 // diskUsed is what the job has written: its own file system's use, or that of its directory.
 func (r runRecord) diskUsed(d leaseDir, l Limits) (uint64, error) {
 	if r.Disk == "" {
-		return diskUse(d.work(), maxMiB<<20), nil
+		return diskUse(d.work(), jobspec.MaxMiB<<20), nil
 	}
 	used, _, err := r.mounted(d.work())
 	if err != nil {

@@ -37,13 +37,6 @@ func (s Spec) validateVolume() error {
 	switch {
 	case s.Volume == nil && len(s.VolumeKey) > 0:
 		return fmt.Errorf("%w: a key without a volume", ErrSpec)
-	case s.Volume == nil:
-		return s.validateBackup()
-	case s.Image == "":
-		return fmt.Errorf("%w: a volume is for containers, and the job names no image", ErrSpec)
-	}
-	if err := s.Volume.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	return s.validateBackup()
 }

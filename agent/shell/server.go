@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/cpu"
 
+	"github.com/gantry-market/gantry/sdk/sshkeys"
 	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
@@ -84,7 +85,7 @@ func Serve(ctx context.Context, c net.Conn, setup Setup) error {
 
 // config accepts the keys of the setup and nothing else.
 func (s Setup) config() (*ssh.ServerConfig, error) {
-	keys, err := ParseKeys(s.Keys)
+	keys, err := sshkeys.Parse(s.Keys)
 	if err != nil {
 		return nil, err
 	}

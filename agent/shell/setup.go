@@ -11,10 +11,9 @@ import (
 	"io"
 
 	"golang.org/x/crypto/ssh"
-)
 
-// ErrKeys: the keys that may log in cannot be used.
-var ErrKeys = errors.New("SSH key cannot be used")
+	"github.com/gantry-market/gantry/sdk/sshkeys"
+)
 
 // maxSetup bounds the line in bytes.
 const maxSetup = 256 << 10
@@ -32,7 +31,7 @@ type Setup struct {
 
 // NewSetup is the setup of a lease on the node with this key.
 func NewSetup(node ed25519.PrivateKey, lease [32]byte, keys []string) (Setup, error) {
-	if _, err := ParseKeys(keys); err != nil {
+	if _, err := sshkeys.Parse(keys); err != nil {
 		return Setup{}, err
 	}
 	seed, err := hkdf.Key(sha256.New, node.Seed(), lease[:], "gantry-ssh-host-1", ed25519.SeedSize)
@@ -57,24 +56,6 @@ func (s Setup) PublicHostKey() ([]byte, error) {
 		return nil, err
 	}
 	return signer.PublicKey().Marshal(), nil
-}
-
-// ParseKeys reads lines of an authorized_keys file. They carry no options: every key may do the same. Error: ErrKeys.
-func ParseKeys(lines []string) ([]ssh.PublicKey, error) {
-	out := make([]ssh.PublicKey, 0, len(lines))
-	for _, line := range lines {
-		key, _, options, rest, err := ssh.ParseAuthorizedKey([]byte(line))
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%w: %q: %w", ErrKeys, line, err)
-		case len(options) > 0:
-			return nil, fmt.Errorf("%w: %q has options, which are not obeyed here", ErrKeys, line)
-		case len(rest) > 0:
-			return nil, fmt.Errorf("%w: more than one in a line", ErrKeys)
-		}
-		out = append(out, key)
-	}
-	return out, nil
 }
 
 // Line is the setup as it is sent ahead of everything else.

@@ -17,6 +17,8 @@ import (
 	"github.com/pkg/sftp"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/gantry-market/gantry/sdk/sshkeys"
 )
 
 // newKey is a key of a client, and its line for a job.
@@ -121,7 +123,7 @@ func TestKeysOfAJobAreChecked(t *testing.T) {
 	_, line := newKey(t)
 	for _, bad := range []string{"", "ssh-rsa AAAA", `command="x" ` + line, line + "\n" + line} {
 		_, err := NewSetup(node, [32]byte{}, []string{line, bad})
-		require.ErrorIs(t, err, ErrKeys, bad)
+		require.ErrorIs(t, err, sshkeys.ErrKeys, bad)
 	}
 	a, err := NewSetup(node, [32]byte{1}, nil)
 	require.NoError(t, err)

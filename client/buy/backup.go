@@ -42,6 +42,9 @@ func (b *Buyer) backup(ctx context.Context, r *Request) (to *messages.Backup, sa
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := messages.Check(whole); err != nil {
+		return nil, nil, usage(fmt.Sprintf("--backup: it is longer than machines read: %v", err), "use credentials with a shorter token, or a shorter folder")
+	}
 	bucket, err := snapshot.Open(*whole, nil)
 	if err != nil {
 		return nil, nil, usage("--backup: "+err.Error(), "")

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -122,8 +123,15 @@ func (d *deal) handOver(ctx context.Context, l market.Lease) error {
 	return nil
 }
 
+// errJobRefused: a machine refuses the job that was ordered, now and later.
+var errJobRefused = errors.New("the machine refuses the job")
+
 func refusedJob(l market.Lease, refusal *service.RefusedByNode) error {
-	return refused(fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, refusal.Why), "a lease whose job cannot run does not start, and its price comes back when the start deadline is over; see: gantry leases")
+	return &failure{
+		Code: service.CodeRefused, Reason: fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, printable.Text(refusal.Why)),
+		Advice: "its lease does not start, and what is reserved comes back when the start deadline is over: order anew, with another job or from another machine",
+		Cause:  fmt.Errorf("%w: %w", errJobRefused, refusal),
+	}
 }
 
 // renewEvery is less than a token lives at any known registry.
@@ -153,6 +161,12 @@ func (d *deal) renewCredential(ctx context.Context, l market.Lease, volume volum
 // withLeases adds the present state of the leases to an error.
 func (d *deal) withLeases(err error) error {
 	f := classify(err)
+	if errors.Is(err, errJobRefused) { // the machine would refuse it again
+		if n := len(d.leases); n > 1 {
+			f.Advice += fmt.Sprintf("; the order has %d leases, and the others are billed from their start on: end them with gantry stop LEASE", n)
+		}
+		return f
+	}
 	if f.Advice != "" {
 		f.Advice += "; "
 	}

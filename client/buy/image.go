@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/ociregistry"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -47,7 +48,8 @@ func checkRegistry(mode string) error {
 // resolveImage returns the reference with the digest of what its registry has under it now, so that the order names
 // what runs. It asks as a stranger does; only for an image that is not there for everyone, and only where the machine
 // may be given a credential, it asks with those of the docker command.
-func resolveImage(ctx context.Context, image, mode string) (string, error) {
+func resolveImage(ctx context.Context, job messages.JobSpec, mode string) (string, error) {
+	image := job.Image
 	ref, err := name.ParseReference(image)
 	if err != nil {
 		return "", usage(fmt.Sprintf("--image %q is not the name of an image", image), "write it as docker does, such as pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime")
@@ -72,7 +74,7 @@ func resolveImage(ctx context.Context, image, mode string) (string, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if err := checkImage(image, img); err != nil {
+	if err := checkImage(job, img); err != nil {
 		return fail(err)
 	}
 	digest, err := img.Digest()
@@ -98,29 +100,25 @@ func imageOf(image string, ref name.Reference, found *oci.Descriptor, how []oci.
 	}
 	chosen, ok := ociregistry.ChooseForAny(list.Manifests)
 	if !ok {
-		return nil, refused(fmt.Sprintf("image %s is not there for %s", image, imagePlatform), "nodes run this platform: build the image for it, or name another")
+		return nil, usage(fmt.Sprintf("--image %s: it is not there for %s", image, imagePlatform), "machines run this platform: build the image for it, or name another")
 	}
 	return oci.Image(ref.Context().Digest(chosen.Digest.String()), how...)
 }
 
 // checkImage refuses what no machine runs, before money is spent.
-func checkImage(image string, img v1.Image) error {
+func checkImage(job messages.JobSpec, img v1.Image) error {
 	m, err := img.Manifest()
 	if err != nil {
 		return err
 	}
-	if n := len(m.Layers); n > ociregistry.MaxLayers {
-		return refused(fmt.Sprintf("image %s has %d layers, machines take at most %d", image, n, ociregistry.MaxLayers),
-			"make it of fewer: join RUN lines, or end its Dockerfile with FROM scratch and COPY --from=… / /")
+	if err := jobspec.CheckManifest(m); err != nil { // it says how large the configuration is
+		return unrunnable(job.Image, err)
 	}
-	config, err := img.ConfigFile()
+	c, err := img.ConfigFile()
 	if err != nil {
 		return err
 	}
-	if config.OS != ociregistry.OS || config.Architecture != ociregistry.Architecture {
-		return refused(fmt.Sprintf("image %s is for %s/%s, nodes are %s", image, config.OS, config.Architecture, imagePlatform), "build the image for this platform, or name another")
-	}
-	return nil
+	return unrunnable(job.Image, jobspec.CheckImage(job, m, c, jobspec.AnyLevel))
 }
 
 // isClosed reports whether a registry refuses to show something. Many say that it is not there.

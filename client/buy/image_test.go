@@ -18,10 +18,15 @@ import (
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
+// running is a job with an image.
+func running(image string) messages.JobSpec {
+	return messages.JobSpec{Image: image, Command: []string{"true"}}
+}
+
 func TestImagesAreResolvedToDigests(t *testing.T) {
 	tagged, want := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
 	for _, given := range []string{tagged, want} {
-		got, err := resolveImage(t.Context(), given, sendNothing)
+		got, err := resolveImage(t.Context(), running(given), sendNothing)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -37,7 +42,7 @@ func TestImagesThatCannotRunAreRefusedBeforeTheOrder(t *testing.T) {
 		foreign:                   "arm64",
 		"127.0.0.1:1/team/job:v1": "does not say what image",
 	} {
-		_, err := resolveImage(t.Context(), given, sendNothing)
+		_, err := resolveImage(t.Context(), running(given), sendNothing)
 		require.ErrorContains(t, err, want, given)
 	}
 }
@@ -50,10 +55,10 @@ func TestClosedRegistries(t *testing.T) {
 		r := imagetest.Closed(t, tokens)
 		tagged, digested := r.Push(t, "team/private", private, imagetest.Auth())
 		t.Setenv("DOCKER_CONFIG", imagetest.Login(t, r))
-		_, err := resolveImage(t.Context(), tagged, sendNothing)
+		_, err := resolveImage(t.Context(), running(tagged), sendNothing)
 		require.ErrorContains(t, err, "not public")
 		require.Contains(t, classify(err).Advice, "--registry-credentials token")
-		got, err := resolveImage(t.Context(), tagged, sendToken)
+		got, err := resolveImage(t.Context(), running(tagged), sendToken)
 		require.NoError(t, err)
 		require.Equal(t, digested, got)
 		c, err := registryCredential(t.Context(), digested, sendToken)
@@ -72,7 +77,7 @@ func TestClosedRegistries(t *testing.T) {
 		require.Contains(t, string(raw), `"access":[{"actions":["pull"],"name":"team/private","type":"repository"}]`)
 
 		t.Setenv("DOCKER_CONFIG", t.TempDir())
-		_, err = resolveImage(t.Context(), tagged, sendToken)
+		_, err = resolveImage(t.Context(), running(tagged), sendToken)
 		require.Contains(t, classify(err).Advice, "docker login "+r.Host)
 	}
 	_, public := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
@@ -99,7 +104,7 @@ func TestListsAndLayersAreKnownBeforeTheOrder(t *testing.T) {
 		}})
 	}
 	require.NoError(t, oci.WriteIndex(at, index))
-	got, err := resolveImage(t.Context(), at.String(), sendNothing)
+	got, err := resolveImage(t.Context(), running(at.String()), sendNothing)
 	require.NoError(t, err)
 	digest, err := images[""].Digest()
 	require.NoError(t, err)
@@ -110,9 +115,9 @@ func TestListsAndLayersAreKnownBeforeTheOrder(t *testing.T) {
 		layers = append(layers, imagetest.Layer(t, imagetest.File("x", fmt.Sprint(i))))
 	}
 	tagged, _ := r.Push(t, "team/many", imagetest.Image(t, "amd64", v1.Config{}, layers...))
-	_, err = resolveImage(t.Context(), tagged, sendNothing)
-	require.ErrorContains(t, err, "101 layers, machines take at most 100")
+	_, err = resolveImage(t.Context(), running(tagged), sendNothing)
+	require.ErrorContains(t, err, "101 layers, machines take 1 to 100")
 	tagged, _ = r.Push(t, "team/most", imagetest.Image(t, "amd64", v1.Config{}, layers[1:]...))
-	_, err = resolveImage(t.Context(), tagged, sendNothing)
+	_, err = resolveImage(t.Context(), running(tagged), sendNothing)
 	require.NoError(t, err)
 }

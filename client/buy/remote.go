@@ -31,7 +31,7 @@ var (
 
 // ToNode is a protocol that a node serves its customers.
 func ToNode(id string) p2p.Protocol {
-	return p2p.Protocol{ID: id, MaxRequest: 256 << 10, MaxResponse: 256 << 10}
+	return p2p.Protocol{ID: id, MaxRequest: messages.MaxCustomerMessage, MaxResponse: messages.MaxCustomerMessage}
 }
 
 // ToNodeSince is ToNode for a protocol that machines serve from a minor version on.

@@ -165,6 +165,9 @@ func (r *Request) Check() error {
 	if err := r.checkContainer(); err != nil {
 		return err
 	}
+	if err := r.checkJob(); err != nil {
+		return err
+	}
 	if _, err := r.requirement(); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -123,14 +124,13 @@ func (b *Buyer) jobAndBackup(ctx context.Context, t *terms, r *Request) error {
 	if t.backup = backup; backup != nil && t.job.Volume == nil {
 		return usage("--restore is for volumes", "name one, such as --volume data:50GiB")
 	}
-	return nil
+	return unrunnable("", jobspec.Check(t.job))
 }
 
 // job is what the machines run.
 func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, error) {
-	job := messages.JobSpec{
-		Version: messages.Version, Image: r.Image, Command: r.Command, MemoryMiB: r.Memory, CPUs: r.CPUs, DiskMiB: r.Disk, Env: maps.Clone(r.Env),
-	}
+	job := r.content()
+	job.Image = r.Image
 	if err := b.isolated(ctx, job); err != nil {
 		return job, err
 	}
@@ -147,16 +147,27 @@ func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, error) {
 	if r.Network != networkNone {
 		job.Network = messages.NetworkInternet
 	}
-	if job.Image, err = resolveImage(ctx, job.Image, r.Registry); err != nil {
+	if job.Image, err = resolveImage(ctx, job, r.Registry); err != nil {
 		return job, err
 	}
-	if _, err := registryCredential(ctx, job.Image, r.Registry); err != nil {
-		return job, err // before money moves
+	credential, err := registryCredential(ctx, job.Image, r.Registry) // before money moves
+	if err != nil {
+		return job, err
+	}
+	if err := readable(credential); err != nil {
+		return job, err
 	}
 	if r.Redundancy == 0 && r.Rerun == "" { // outputs that are compared are made without visitors
 		job.SSHKeys = r.SSHKeys
 	}
 	return job, nil
+}
+
+// content is what the request itself says of the job.
+func (r *Request) content() messages.JobSpec {
+	return messages.JobSpec{
+		Version: messages.Version, Command: r.Command, MemoryMiB: r.Memory, CPUs: r.CPUs, DiskMiB: r.Disk, Env: maps.Clone(r.Env),
+	}
 }
 
 // isolated refuses a job without an image where machines run containers only: everywhere but on a local network.

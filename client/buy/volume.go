@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -46,7 +47,8 @@ func volumeFits(v *messages.Volume, n *market.Node, gpus uint8) bool {
 	if v == nil || n.Spec.Gpus == 0 {
 		return true
 	}
-	return v.MiB <= uint64(n.Spec.DiskGib)<<10*uint64(gpus)/uint64(n.Spec.Gpus)
+	share := uint64(n.Spec.DiskGib) << 10 * uint64(gpus) / uint64(n.Spec.Gpus)
+	return share > 0 && jobspec.CheckDisk(v, share) == nil
 }
 
 // volumeKey is the key of a lease's volume; nil for a job that has none. Each lease has a key of its own, so that no

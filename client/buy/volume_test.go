@@ -8,6 +8,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -44,9 +45,11 @@ func TestVolumesFitIntoTheShare(t *testing.T) {
 	n := &market.Node{}
 	n.Spec.Gpus, n.Spec.DiskGib = 4, 400
 	require.True(t, volumeFits(nil, n, 1))
-	for gpus, most := range map[uint8]uint64{1: 100 << 10, 4: 400 << 10} {
+	for gpus, most := range map[uint8]uint64{1: 100<<10 - jobspec.MinFilesMiB, 4: 400<<10 - jobspec.MinFilesMiB} {
 		require.True(t, volumeFits(&messages.Volume{MiB: most}, n, gpus))
 		require.False(t, volumeFits(&messages.Volume{MiB: most + 1}, n, gpus))
 	}
 	require.False(t, volumeFits(&messages.Volume{MiB: messages.MaxVolumeMiB}, n, 4))
+	n.Spec.DiskGib = 0
+	require.False(t, volumeFits(&messages.Volume{MiB: messages.MinVolumeMiB}, n, 4))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/team"
 )
@@ -195,6 +196,10 @@ func (s *Server) deploymentSpec(name string, r DeploymentRequest, budget string)
 	})
 	if err != nil {
 		return spec, err
+	}
+	replica := buy.Request(order)
+	if err := replica.Check(); err != nil { // else no replica would ever be bought
+		return spec, failed(err)
 	}
 	if j.OpenAI == nil || j.Health == nil {
 		return spec, problem(http.StatusUnprocessableEntity, fmt.Sprintf("the template %s is none of a model server", t.Name), "order it with /v1/templates/"+t.Name+"/orders")

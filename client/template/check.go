@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -17,7 +18,6 @@ import (
 var (
 	nameForm      = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 	parameterForm = regexp.MustCompile(`^[a-z][A-Za-z0-9]{0,31}$`)
-	variableForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 )
 
 // check reports what makes a file no template.
@@ -81,9 +81,9 @@ const maxConcurrency = 1024
 
 // checkTexts renders with the defaults, so that what is wrong is found before someone orders.
 func (t *Template) checkTexts() error {
-	for key := range t.Env {
-		if !variableForm.MatchString(key) {
-			return fmt.Errorf("env: %q is not the name of a variable", key)
+	for key := range t.Env { // also those that are left out without a value
+		if err := jobspec.CheckContent(messages.JobSpec{Image: t.Image, Env: map[string]string{key: ""}}); err != nil {
+			return fmt.Errorf("env: %w", err)
 		}
 	}
 	for _, a := range t.Command {
@@ -113,7 +113,7 @@ func (t *Template) checkTexts() error {
 			return fmt.Errorf("volume: %w", err)
 		}
 	}
-	return nil
+	return jobspec.CheckContent(messages.JobSpec{Image: j.Image, Command: j.Command, Env: j.Env})
 }
 
 // check reports what is wrong with a parameter, its default included.

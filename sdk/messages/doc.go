@@ -21,3 +21,7 @@ const (
 
 // MaxMessage is the largest message, bytes.
 const MaxMessage = 5 << 20
+
+// MaxCustomerMessage is the largest message between a customer and the machine of its lease, bytes. It has room for every job
+// of sdk/jobspec with its credentials.
+const MaxCustomerMessage = 256 << 10

@@ -1,0 +1,126 @@
+package jobspec
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/moby/sys/user"
+
+	"github.com/gantry-market/gantry/internal/ociregistry"
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+const (
+	// MaxConfigBytes is the largest configuration of an image.
+	MaxConfigBytes = 4 << 20
+	// MinFilesMiB is what a volume leaves at least of its lease's share of the disk, for the container's other files.
+	MinFilesMiB = 64
+	// AnyLevel is the level of a processor that is not known yet, see [CheckImage].
+	AnyLevel = 0
+)
+
+// CheckManifest says what of an image no machine fetches. It is asked before the configuration is fetched, whose size the
+// manifest says. Error: [*Error].
+func CheckManifest(m *v1.Manifest) error {
+	if m.Config.Size > MaxConfigBytes {
+		return wrong(RuleConfigSize, Image, "build it with fewer labels and variables",
+			"the image's configuration has %d bytes, the most is %d", m.Config.Size, MaxConfigBytes)
+	}
+	if n := len(m.Layers); n == 0 || n > ociregistry.MaxLayers {
+		return wrong(RuleLayers, Image, "make it of fewer: join RUN lines, or end its Dockerfile with FROM scratch and COPY --from=… / /",
+			"the image has %d layers, machines take 1 to %d", n, ociregistry.MaxLayers)
+	}
+	for _, layer := range m.Layers {
+		switch {
+		case layer.Digest.Algorithm != "sha256":
+			return wrong(RuleLayer, Image, "push it again with another tool", "the image's layer %.80s is not named by a sha256", layer.Digest)
+		case layer.Size <= 0:
+			return wrong(RuleLayer, Image, "push it again with another tool", "the image's layer %s has %d bytes", layer.Digest, layer.Size)
+		case len(layer.URLs) > 0 || !layer.MediaType.IsDistributable():
+			return wrong(RuleLayer, Image, "push it with all of its layers, such as docker push --allow-nondistributable-artifacts",
+				"the image's layer %s is not in the image's own registry", layer.Digest)
+		case strings.HasSuffix(string(layer.MediaType), "+encrypted"):
+			return wrong(RuleLayer, Image, "push it without encryption; --registry-credentials is for private images", "the image's layer %s is encrypted", layer.Digest)
+		}
+	}
+	return nil
+}
+
+// CheckImage says what of an image, or of a job with it, no machine runs. The level is that of the processor, see
+// [ociregistry.LevelOf]; AnyLevel where it is not known. Whether a name of a user is in the image only its layers show.
+// Error: [*Error].
+func CheckImage(job messages.JobSpec, m *v1.Manifest, c *v1.ConfigFile, level int) error {
+	if err := CheckManifest(m); err != nil {
+		return err
+	}
+	if err := CheckPlatform(m, c, level); err != nil {
+		return err
+	}
+	if _, err := Arguments(job.Command, c.Config); err != nil {
+		return err
+	}
+	return CheckUser(c.Config.User)
+}
+
+// CheckPlatform says why machines cannot run what is in an image, whatever the job. Error: [*Error].
+func CheckPlatform(m *v1.Manifest, c *v1.ConfigFile, level int) error {
+	if c.OS != ociregistry.OS || c.Architecture != ociregistry.Architecture {
+		return wrong(RulePlatform, Image, "build the image for this platform, or name another",
+			"the image is for %.32q, machines are %s/%s", c.OS+"/"+c.Architecture, ociregistry.OS, ociregistry.Architecture)
+	}
+	if l, known := ociregistry.LevelOf(c.Variant); level != AnyLevel && known && l > level {
+		return wrong(RulePlatform, Image, "build the image for "+ociregistry.OS+"/"+ociregistry.Architecture+" without a variant",
+			"the image is for processors of %s/%s, which this machine's is not", c.Architecture, c.Variant)
+	}
+	if n, named := len(m.Layers), len(c.RootFS.DiffIDs); n != named {
+		return wrong(RuleLayers, Image, "push it again with another tool", "the image has %d layers, and its configuration names %d", n, named)
+	}
+	for _, id := range c.RootFS.DiffIDs {
+		if id.Algorithm != "sha256" {
+			return wrong(RuleLayer, Image, "push it again with another tool", "the image's layer %.80s is not named by a sha256", id)
+		}
+	}
+	return nil
+}
+
+// Arguments are what a container runs: the order of an image's entry point and the job's command is that of "docker run".
+// Error: [*Error].
+func Arguments(command []string, image v1.Config) ([]string, error) {
+	args := slices.Concat(image.Entrypoint, image.Cmd)
+	if len(command) > 0 {
+		args = slices.Concat(image.Entrypoint, command)
+	}
+	if len(args) == 0 || args[0] == "" {
+		return nil, wrong(RuleNoCommand, Command, "name the program that is to run", "the image names no command")
+	}
+	for _, text := range append(slices.Clone(args), image.WorkingDir) {
+		if strings.ContainsRune(text, 0) {
+			return nil, wrong(RuleNoCommand, Image, "name another image", "the image's command or working folder has a zero byte")
+		}
+	}
+	return args, nil
+}
+
+// CheckUser says why no image has a user or group as its configuration writes it: a number can be too large, and a name is
+// in the image's own files. Error: [*Error].
+func CheckUser(name string) error {
+	_, err := user.GetExecUser(name, nil, nil, nil)
+	if strings.ContainsAny(name, "\n\x00") {
+		err = errors.New("it has a line break or a zero byte")
+	} else if err == nil || errors.Is(err, user.ErrNoPasswdEntries) || errors.Is(err, user.ErrNoGroupEntries) {
+		return nil
+	}
+	return wrong(RuleUser, Image, "build it with another USER", "the image's user %.64q cannot be: %v", name, err)
+}
+
+// CheckDisk says why a volume does not fit into a lease's share of a machine's disk, MiB. 0 is a share that is not known.
+// Error: [*Error].
+func CheckDisk(v *messages.Volume, share uint64) error {
+	if v == nil || share == 0 || v.MiB+MinFilesMiB <= share {
+		return nil
+	}
+	return wrong(RuleDisk, Volume, "make it smaller, or order more GPUs of a node: each comes with its share of the disk",
+		"the volume's %d MiB and %d MiB for the container's other files are more than the lease's %d MiB of the disk", v.MiB, MinFilesMiB, share)
+}

@@ -64,7 +64,7 @@ func (h hostile) ListAt(to []os.FileInfo, at int64) (int, error) {
 	if at > 0 {
 		return 0, io.EOF
 	}
-	to[0] = named{h.name}
+	to[0] = named(h)
 	return 1, io.EOF
 }
 

@@ -252,7 +252,7 @@ func TestAPullThatIsKilledIsClearedAway(t *testing.T) {
 	_, digested := registry.Push(t, "team/slow", slow)
 	ctx, cancel := context.WithCancel(background(t))
 	done := make(chan error, 1)
-	go func() { done <- p.Prepare(ctx, Spec{LeaseID: "slow", Image: digested}, image.Credential{}) }()
+	go func() { done <- p.Prepare(ctx, Spec{LeaseID: "slow", Image: digested, Command: []string{"/bin/job"}}, image.Credential{}) }()
 	<-asked
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
@@ -263,7 +263,7 @@ func TestAPullThatIsKilledIsClearedAway(t *testing.T) {
 	}
 	require.Positive(t, left())
 	_, fast := registry.Push(t, "team/fast", slow)
-	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "fast", Image: fast}, image.Credential{}))
+	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "fast", Image: fast, Command: []string{"/bin/job"}}, image.Credential{}))
 	require.Zero(t, left())
 }
 
@@ -290,7 +290,7 @@ func TestCredentialsOfRegistriesAreNotShown(t *testing.T) {
 		remote.WithAuth(authn.FromConfig(authn.AuthConfig{RegistryToken: "push"})))
 	done := make(chan error, 1)
 	go func() {
-		done <- p.Prepare(background(t), Spec{LeaseID: "l", Image: digested}, image.Credential{Token: token})
+		done <- p.Prepare(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"/bin/job"}}, image.Credential{Token: token})
 	}()
 	require.Equal(t, "Bearer "+token, <-asked)
 	look := func() {

@@ -201,7 +201,7 @@ func TestMarketByCommand(t *testing.T) {
 	r = me.fails(cli.ExitRefused, "too dear", "deploy", "--gpu", "A100", "--hours", "1", "--max-price", "1", "--allow-simulated", "--", "true")
 	require.Contains(t, r.err, "the lowest ask is 1.26 USDC per GPU-hour")
 	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
-	r = me.fails(cli.ExitRefused, "order refused: 0 nodes can serve", "deploy", "--gpu", "A100", "--hours", "1", "--allow-simulated", "--image", image, "--volume", "data:1GiB")
+	r = me.fails(cli.ExitRefused, "order refused: 0 nodes can serve", "deploy", "--gpu", "A100", "--hours", "1", "--allow-simulated", "--image", image, "--volume", "data:1GiB", "--", "true")
 	require.Contains(t, r.err, "a volume needs nodes that run containers with encrypted volumes; see: gantry search gpu=A100-SXM4-40GB volumes")
 	me.ok(&nodes, "search", "gpu=a100 volumes")
 	require.Empty(t, nodes)

@@ -10,9 +10,11 @@ const outcomes = {
 };
 
 // verdict says whether all of them add up.
-export const verdict = (outcome) => el('p', { role: 'status', class: `verdict ${outcomes[outcome][0]}` }, outcomes[outcome][2]);
+const shown = (outcome) => outcomes[outcome] ?? outcomes.unknown; // a server of another version may have others
+
+export const verdict = (outcome) => el('p', { role: 'status', class: `verdict ${shown(outcome)[0]}` }, shown(outcome)[2]);
 
 export const steps = (all, caption) => table('Steps', caption, ['What', 'When', 'Adds up', 'Figures *', 'Transaction *'], all.map((s) => [
-  s.name, s.time && new Date(s.time).toLocaleString(), el('span', { class: `badge ${outcomes[s.outcome][0]}` }, outcomes[s.outcome][1]),
+  s.name, s.time && new Date(s.time).toLocaleString(), el('span', { class: `badge ${shown(s.outcome)[0]}` }, shown(s.outcome)[1]),
   [s.text, s.problems?.length > 0 && el('ul', {}, s.problems.map((p) => el('li', {}, p))), s.unknown && el('p', { class: 'note' }, `Not known: ${s.unknown}`)],
   s.transaction && el('code', {}, s.transaction)]));

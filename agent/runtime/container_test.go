@@ -252,7 +252,9 @@ func TestAPullThatIsKilledIsClearedAway(t *testing.T) {
 	_, digested := registry.Push(t, "team/slow", slow)
 	ctx, cancel := context.WithCancel(background(t))
 	done := make(chan error, 1)
-	go func() { done <- p.Prepare(ctx, Spec{LeaseID: "slow", Image: digested, Command: []string{"/bin/job"}}, image.Credential{}) }()
+	go func() {
+		done <- p.Prepare(ctx, Spec{LeaseID: "slow", Image: digested, Command: []string{"/bin/job"}}, image.Credential{})
+	}()
 	<-asked
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)

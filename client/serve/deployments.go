@@ -14,6 +14,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/inference"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 )
 
@@ -199,7 +200,8 @@ func (s *Server) deploymentSpec(name string, r DeploymentRequest, budget string)
 	}
 	replica := buy.Request(order)
 	if err := replica.Check(); err != nil { // else no replica would ever be bought
-		return spec, failed(err)
+		f := service.Classify(err)
+		return spec, problem(http.StatusUnprocessableEntity, f.Reason, f.Advice)
 	}
 	if j.OpenAI == nil || j.Health == nil {
 		return spec, problem(http.StatusUnprocessableEntity, fmt.Sprintf("the template %s is none of a model server", t.Name), "order it with /v1/templates/"+t.Name+"/orders")

@@ -144,7 +144,7 @@ func (r *Request) restore(c snapshot.Container) error {
 	} else {
 		given, err := messages.ParseVolume(r.Volume)
 		if err != nil {
-			return usage("--volume: "+err.Error(), "")
+			return usage("--volume: "+err.Error(), "name it, its size and where the container sees it, such as data:50GiB:/data")
 		}
 		if given.Path != c.Volume.Path || given.MiB < c.Volume.MiB {
 			return usage(fmt.Sprintf("the container's volume has %d MiB and is at %s", c.Volume.MiB, c.Volume.Path), "leave --volume out, or give a larger one at the same path")

@@ -36,7 +36,7 @@ func (r *Request) volume() (*messages.Volume, error) {
 	}
 	v, err := messages.ParseVolume(r.Volume)
 	if err != nil {
-		return nil, usage("--volume: "+err.Error(), "")
+		return nil, usage("--volume: "+err.Error(), "name it, its size and where the container sees it, such as data:50GiB:/data")
 	}
 	return &v, nil
 }

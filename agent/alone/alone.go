@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -41,6 +42,9 @@ type Process struct {
 	o     Options
 	id    records.BootID
 	since time.Time
+	// soon is how often the agent asks until a keeper has answered, and again how often after that.
+	soon, again time.Duration
+	answered    atomic.Bool
 }
 
 // New draws the process's id.
@@ -48,7 +52,7 @@ func New(o Options) (*Process, error) {
 	if o.Signer == nil || o.Domain.IsZero() || o.Keepers == nil || o.Ask == nil {
 		return nil, errors.New("alone: signer, domain, Keepers and Ask are required")
 	}
-	p := &Process{o: o, since: time.Now()}
+	p := &Process{o: o, since: time.Now(), soon: askSoon, again: askAgain}
 	_, err := rand.Read(p.id[:])
 	return p, err
 }
@@ -70,8 +74,10 @@ const (
 	// connectWithin is how long the agent waits for keepers before it serves.
 	connectWithin = 5 * time.Second
 	connectPoll   = 100 * time.Millisecond
-	// again is how often the agent asks while it serves: a copy may have begun while no keeper was there.
-	again = 5 * time.Minute
+	// askAgain is how often the agent asks while it serves, and askSoon how often as long as no keeper has answered: it serves
+	// then without knowing, since a keeper may be away or the computer busy.
+	askAgain = 5 * time.Minute
+	askSoon  = 5 * time.Second
 	// together is the difference of two processes' ages that does not say which is older; their ids do.
 	together = 2 * time.Second
 )
@@ -91,13 +97,17 @@ func (p *Process) Before(ctx context.Context, expected bool) error {
 
 // Run asks again and again until ctx ends or another process has run for longer. Error: ErrAnother.
 func (p *Process) Run(ctx context.Context) error {
-	tick := time.NewTicker(again)
-	defer tick.Stop()
 	for {
+		pause := p.again
+		if !p.answered.Load() {
+			pause = p.soon
+		}
+		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
+			t.Stop()
 			return ctx.Err()
-		case <-tick.C:
+		case <-t.C:
 		}
 		if err := p.Check(ctx); err != nil {
 			return err
@@ -125,6 +135,7 @@ func (p *Process) Check(ctx context.Context) error {
 			p.o.Log.Debug().Err(err).Stringer("keeper", k).Msg("keeper does not say whether another agent has this key")
 			continue
 		}
+		p.answered.Store(true)
 		for _, b := range answer.Boots {
 			if err := p.judge(req.Nonce, b); err != nil {
 				return err

@@ -138,3 +138,21 @@ func TestAnAgentWithoutKeepersServes(t *testing.T) {
 	defer cancel()
 	require.ErrorIs(t, p.Before(ctx, true), context.DeadlineExceeded)
 }
+
+// An agent that no keeper has answered serves, and asks again soon: a copy that met a busy keeper is found within seconds.
+func TestACopyThatNobodyAnsweredAsksAgainSoon(t *testing.T) {
+	k, key := &keeper{}, newKey(t)
+	k.process(t, key, time.Hour)
+	asked := 0
+	k.lie = func(_ messages.BootsRequest, honest messages.BootsAnswer) (messages.BootsAnswer, error) {
+		if asked++; asked < 3 {
+			return messages.BootsAnswer{}, errors.New("busy")
+		}
+		return honest, nil
+	}
+	cloned := k.process(t, key, 0)
+	cloned.soon, cloned.again = time.Millisecond, time.Hour
+	require.NoError(t, cloned.Before(t.Context(), true))
+	require.ErrorIs(t, cloned.Run(t.Context()), ErrAnother)
+	require.Equal(t, 3, asked)
+}

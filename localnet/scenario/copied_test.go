@@ -24,6 +24,8 @@ func TestACopiedMachineStops(t *testing.T) {
 	require.NoError(t, n.Launch(t.Context()))
 	m := n.Nodes[0]
 	require.Eventually(t, func() bool { return len(serves(t, n, m.Name)) > 0 }, time.Minute, 100*time.Millisecond)
+	// Of two that began within two seconds their random ids say which one stops: this copy begins later than that.
+	time.Sleep(3 * time.Second)
 	copied := t.TempDir()
 	for range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

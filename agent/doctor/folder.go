@@ -94,7 +94,7 @@ func checkDataFolder(_ context.Context, m *Machine) Finding {
 	case err != nil:
 		return bad("sudo ls -ld "+path, "the data folder cannot be used: %v", err)
 	case !info.IsDir():
-		return bad("sudo mv "+path+" "+path+".old && "+initCommand, "%s is no folder", path)
+		return bad("sudo mv "+path+" "+path+".old && "+initCommand, "%s is not a folder", path)
 	}
 	if f, wrong := m.owned(path, info, 0o022, "700"); wrong {
 		return f

@@ -21,7 +21,7 @@ func checkListen(ctx context.Context, m *Machine) Finding {
 		const fix = "sudo gantry-agent run --listen /ip4/0.0.0.0/tcp/9931"
 		a, err := multiaddr.NewMultiaddr(text)
 		if err != nil {
-			return bad(fix, "%s is no multiaddress: %v", text, err)
+			return bad(fix, "%s is not a multiaddress: %v", text, err)
 		}
 		ip, err := a.ValueForProtocol(multiaddr.P_IP4)
 		if err != nil {

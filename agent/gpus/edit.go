@@ -126,7 +126,7 @@ func device(n *cdi.DeviceNode) (oci.LinuxDevice, error) {
 		return oci.LinuxDevice{}, fmt.Errorf("%w: device %s: %w", ErrSpec, n.Path, err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
-		return oci.LinuxDevice{}, fmt.Errorf("%w: %s is no device", ErrSpec, n.Path)
+		return oci.LinuxDevice{}, fmt.Errorf("%w: %s is not a device", ErrSpec, n.Path)
 	}
 	mode := os.FileMode(0o666)
 	return oci.LinuxDevice{Path: n.Path, Type: "c", Major: int64(unix.Major(st.Rdev)), Minor: int64(unix.Minor(st.Rdev)), FileMode: &mode}, nil

@@ -97,7 +97,7 @@ func parseDays(text string) (on [7]bool, err error) {
 		from, ok1 := dayOf(first)
 		to, ok2 := dayOf(last)
 		if !ok1 || !ok2 {
-			return on, fmt.Errorf("%w: %q is no day; use mon, tue, wed, thu, fri, sat, sun, mon-fri, weekdays, weekends or daily", ErrHours, part)
+			return on, fmt.Errorf("%w: %q is not a day; use mon, tue, wed, thu, fri, sat, sun, mon-fri, weekdays, weekends or daily", ErrHours, part)
 		}
 		for day := from; ; day = (day + 1) % 7 {
 			on[day] = true
@@ -125,7 +125,7 @@ func parseSpan(s string) (from, to int, err error) {
 	from, ok1 := parseTime(a)
 	to, ok2 := parseTime(b)
 	if !ok || !ok1 || !ok2 || from == minutesOfDay {
-		return 0, 0, fmt.Errorf("%w: %q is no time from-to; use 00:00 to 24:00 such as 19:00-08:00", ErrHours, s)
+		return 0, 0, fmt.Errorf("%w: %q is not a time from-to; use 00:00 to 24:00 such as 19:00-08:00", ErrHours, s)
 	}
 	if from == to {
 		return 0, 0, fmt.Errorf("%w: %q ends when it begins; for a whole day leave the times out", ErrHours, s)

@@ -79,7 +79,7 @@ func Dialer(local bool) *net.Dialer {
 func visits(address string, local bool) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("%w: %q is no address", ErrAddress, address)
+		return fmt.Errorf("%w: %q is not an address", ErrAddress, address)
 	}
 	ip := at.Addr().Unmap().WithZone("")
 	never := slices.ContainsFunc(neverVisited, func(p netip.Prefix) bool { return p.Contains(ip) || p.Contains(addrgroup.Plain(ip)) })

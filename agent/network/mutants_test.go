@@ -250,7 +250,7 @@ func TestHostileMutantsOfTheFirewallAreNoticed(t *testing.T) {
 	slices.Sort(survived)
 	require.Empty(t, survived, strings.Join(survived, "\n"))
 	for name := range equivalent {
-		require.True(t, seen[name] || !all, "%s is no mutant any more", name)
+		require.True(t, seen[name] || !all, "%s is not a mutant any more", name)
 	}
 	t.Logf("%d mutants of %d rules; %d change nothing", len(seen), n, len(equivalent))
 }

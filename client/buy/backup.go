@@ -103,7 +103,7 @@ func (r *Request) bucket() (*messages.Backup, error) {
 func BucketFolder(text, endpoint string) (*messages.Backup, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "s3" {
-		return nil, usage(fmt.Sprintf("%q is no folder of a bucket", text), "write it as s3://BUCKET/FOLDER")
+		return nil, usage(fmt.Sprintf("%q is not a folder of a bucket", text), "write it as s3://BUCKET/FOLDER")
 	}
 	b := &messages.Backup{Endpoint: strings.TrimRight(endpoint, "/"), Region: os.Getenv("AWS_REGION"), Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
 	if b.Endpoint == "" {

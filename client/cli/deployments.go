@@ -163,7 +163,7 @@ func (s *session) askServer(method, path string, body, into any) error {
 	at := strings.TrimSuffix(s.cli.String(flagServer), "/")
 	r, err := http.NewRequestWithContext(s.ctx, method, at+path, sent)
 	if err != nil {
-		return usage(fmt.Sprintf("--server %q is no URL", at), "such as http://127.0.0.1:8484")
+		return usage(fmt.Sprintf("--server %q is not a URL", at), "such as http://127.0.0.1:8484")
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")

@@ -173,7 +173,7 @@ func TestMarketByCommand(t *testing.T) {
 	me.fails(cli.ExitUsage, "--max-price is 0", "deploy", "--gpu", "A100", "--hours", "1", "--max-price", "0", "--", "true")
 	me.fails(cli.ExitUsage, "there is no command to run", "deploy", "--gpu", "A100", "--hours", "1")
 	me.fails(cli.ExitUsage, "--port is for containers", "deploy", "--gpu", "A100", "--port", "8888", "--", "true")
-	me.fails(cli.ExitUsage, `"x" is no port`, "deploy", "--gpu", "A100", "--image", "registry.invalid/team/job", "--port", "x")
+	me.fails(cli.ExitUsage, `"x" is not a port`, "deploy", "--gpu", "A100", "--image", "registry.invalid/team/job", "--port", "x")
 	me.fails(cli.ExitUsage, "say two numbers of GPUs", "deploy", "--gpu", "A100:4", "--count", "2", "--", "true")
 	me.fails(cli.ExitRefused, "order refused: 0 nodes can serve 4×A100-SXM4-40GB now", "deploy", "--gpu", "a100sxm4:4", "--max-price", "1", "--", "true")
 	me.fails(cli.ExitUsage, "--volume is for containers", "deploy", "--gpu", "A100", "--hours", "1", "--volume", "data:1GiB", "--", "true")

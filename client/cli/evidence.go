@@ -276,7 +276,7 @@ func (r *evidenceRequest) rules(c *cli.Context) error {
 	}
 	if dir := c.String("collateral"); dir != "" {
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-			return usage(fmt.Sprintf("--collateral %s is no folder", dir), "its files are named as docs/protocol/evidence.md says")
+			return usage(fmt.Sprintf("--collateral %s is not a folder", dir), "its files are named as docs/protocol/evidence.md says")
 		}
 		r.sources = append(r.sources, policy.Dir(dir))
 	}
@@ -295,7 +295,7 @@ func (r *evidenceRequest) when(text string) error {
 		r.at = time.Unix(seconds, 0)
 	default:
 		if r.at, err = time.Parse(time.RFC3339, text); err != nil {
-			return usage(fmt.Sprintf("--at %q is no time", text), "write 2026-01-31T12:00:00Z, unix seconds, or now")
+			return usage(fmt.Sprintf("--at %q is not a time", text), "write 2026-01-31T12:00:00Z, unix seconds, or now")
 		}
 	}
 	return nil

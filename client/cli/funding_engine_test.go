@@ -116,7 +116,7 @@ func TestCreditsPay(t *testing.T) {
 	customer, stranger := w.Customer(50*market.OneUSDC, 0), w.Customer(50*market.OneUSDC, 0)
 	me := newShell(t, w, customer)
 	me.fails(cli.ExitUsage, "--public-url is missing", "credits", "pay", "10")
-	me.fails(cli.ExitUsage, "is no https:// address", "credits", "pay", "10", "--public-url", "http://gantry.example")
+	me.fails(cli.ExitUsage, "is not an https:// address", "credits", "pay", "10", "--public-url", "http://gantry.example")
 	me.fails(cli.ExitUsage, "amount out of range", "credits", "pay", "10001", "--public-url", "https://gantry.example")
 	me.fails(cli.ExitUsage, "not on loopback", "credits", "pay", "10", "--public-url", "https://gantry.example", "--listen", "0.0.0.0:0")
 	var shown struct{ Link string }

@@ -219,7 +219,7 @@ func (s *session) grantedByFlags() (g records.Grant, err error) {
 			}
 			n, err := strconv.ParseUint(number, 10, 16)
 			if err != nil || n == 0 {
-				return g, usage(fmt.Sprintf("--%s: %q is no port", flag, number), "write PORT or PORT:NAME, such as 8888:notebook")
+				return g, usage(fmt.Sprintf("--%s: %q is not a port", flag, number), "write PORT or PORT:NAME, such as 8888:notebook")
 			}
 			if !records.ValidGrantedName(name) {
 				return g, usage(fmt.Sprintf("--%s: %q cannot be part of a host name", flag, name),

@@ -90,7 +90,7 @@ func (v *served) showsProvider(me shell, wallet, node, lease string) {
 	require.NotNil(v.t, past.Slashes)
 	require.True(v.t, past.Whole)
 	for path, detail := range map[string]string{
-		"/v1/providers/" + node: "is no provider", "/v1/nodes/" + wallet: "there is no node", "/v1/slashes/" + node: "no fault of",
+		"/v1/providers/" + node: "is not a provider", "/v1/nodes/" + wallet: "there is no node", "/v1/slashes/" + node: "no fault of",
 		"/v1/providers/11111111111111111111111111111111111111111111": "is not the address of a wallet",
 	} {
 		var p problem

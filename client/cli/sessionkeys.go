@@ -132,7 +132,7 @@ func (s *session) sessionRemove() error {
 		return err
 	}
 	if _, ok := c.SessionKeyOf(key); !ok {
-		return refused(fmt.Sprintf("%s is no session key of %s", key, wallet.PublicKey()), "see: gantry session list")
+		return refused(fmt.Sprintf("%s is not a session key of %s", key, wallet.PublicKey()), "see: gantry session list")
 	}
 	instruction, err := ix.CreditsSetSessionKey(ix.SessionKeyArgs{Customer: wallet.PublicKey(), Key: key})
 	if err != nil {
@@ -265,7 +265,7 @@ func (s *session) customer() (solana.PublicKey, error) {
 				return want, nil
 			}
 		}
-		return want, refused(fmt.Sprintf("%s is no session key of %s, or is over", key.PublicKey(), want), "see: gantry session list "+text)
+		return want, refused(fmt.Sprintf("%s is not a session key of %s, or is over", key.PublicKey(), want), "see: gantry session list "+text)
 	}
 	switch len(found) {
 	case 1:

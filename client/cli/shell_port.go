@@ -38,7 +38,7 @@ func ports(text string) (there uint16, here string, err error) {
 	n, err := strconv.ParseUint(first, 10, 16)
 	_, lerr := strconv.ParseUint(here, 10, 16)
 	if err != nil || lerr != nil || n == 0 {
-		return 0, "", usage(fmt.Sprintf("%q is no port, or two", text), "write PORT or PORT:LOCAL, such as 8888 or 8888:9000")
+		return 0, "", usage(fmt.Sprintf("%q is not a port, or two", text), "write PORT or PORT:LOCAL, such as 8888 or 8888:9000")
 	}
 	return uint16(n), here, nil
 }

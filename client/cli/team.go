@@ -214,7 +214,7 @@ func (s *session) teamLog() error {
 	}
 	limit := s.cli.Int("limit")
 	if limit < 1 {
-		return usage(fmt.Sprintf("--limit %d is no number of lines", limit), "such as --limit 20")
+		return usage(fmt.Sprintf("--limit %d is not a number of lines", limit), "such as --limit 20")
 	}
 	lines, c, err := t.Lines(0, true, limit)
 	if err != nil {

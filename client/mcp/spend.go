@@ -69,7 +69,7 @@ type Deployed struct {
 
 func (t *tools) deploy(ctx context.Context, in deployInput) (Deployed, error) {
 	if !keyPattern.MatchString(in.Key) {
-		return Deployed{}, service.Usage(fmt.Sprintf("%q is no idempotencyKey", in.Key), "choose one of up to 64 letters, digits, dots and dashes, such as train-1")
+		return Deployed{}, service.Usage(fmt.Sprintf("%q is not an idempotencyKey", in.Key), "choose one of up to 64 letters, digits, dots and dashes, such as train-1")
 	}
 	if len(in.Command) > maxWords {
 		return Deployed{}, service.Usage(fmt.Sprintf("the command has %d words", len(in.Command)), fmt.Sprintf("give %d at most", maxWords))

@@ -174,7 +174,7 @@ func TestToolsThatChangeThingsSaySo(t *testing.T) {
 		{"exec", map[string]any{"lease": session.String(), "command": []string{"true"}}, "was not bought by this server; "},
 		{"exec", map[string]any{"lease": mine.String(), "command": []string{}}, "0 words"},
 		{"exec", map[string]any{"lease": mine.String(), "command": []string{"true"}, "seconds": 601}, "601 seconds"},
-		{"deploy", buying("../x", 10), "is no idempotencyKey; choose"},
+		{"deploy", buying("../x", 10), "is not an idempotencyKey; choose"},
 		{"deploy", map[string]any{"gpu": "A100", "seconds": 10}, "idempotencyKey"},
 	} {
 		require.Contains(t, call(t, c, x.tool, x.args, nil), x.want, x.tool)

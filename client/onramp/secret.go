@@ -17,7 +17,7 @@ func ReadSecret(path string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrSecret, err)
 	case !info.Mode().IsRegular() || info.Size() > maxSecret:
-		return nil, fmt.Errorf("%w: %s is no file of at most %d bytes", ErrSecret, path, maxSecret)
+		return nil, fmt.Errorf("%w: %s is not a file of at most %d bytes", ErrSecret, path, maxSecret)
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("%w: others can read %s (mode %04o); make it yours alone: chmod 600 %s", ErrSecret, path, info.Mode().Perm(), path)
 	}

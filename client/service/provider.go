@@ -109,7 +109,7 @@ func (s *Service) Provider(ctx context.Context, wallet solana.PublicKey) (Provid
 	p, ok := v.ProviderOf(wallet)
 	if !ok {
 		return Provider{}, &Failure{
-			Code: CodeUsage, Reason: fmt.Sprintf("the wallet %s is no provider", wallet),
+			Code: CodeUsage, Reason: fmt.Sprintf("the wallet %s is not a provider", wallet),
 			Advice: "give the wallet that owns the machines; gantry provider register makes it one", Cause: ErrNoProvider,
 		}
 	}

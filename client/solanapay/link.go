@@ -22,7 +22,7 @@ func ParseBase(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrBase, err)
 	case u.Scheme != "https" || u.Hostname() == "":
-		return nil, fmt.Errorf("%w: %q is no https:// address with a host, and wallets refuse any other", ErrBase, text)
+		return nil, fmt.Errorf("%w: %q is not an https:// address with a host, and wallets refuse any other", ErrBase, text)
 	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
 		return nil, fmt.Errorf("%w: %q has a user, a query or a fragment", ErrBase, text)
 	}

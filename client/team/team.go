@@ -103,7 +103,7 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)
 
 func checkName(text string) error {
 	if !nameForm.MatchString(text) {
-		return fmt.Errorf("%w: %q is no name: lower case letters, digits, dots, dashes and underscores, at most 32", ErrInvalid, text)
+		return fmt.Errorf("%w: %q is not a name: lower case letters, digits, dots, dashes and underscores, at most 32", ErrInvalid, text)
 	}
 	if slices.Contains([]string{MemberServer, MemberCustomer, TokenPage, TokenCommand, MainBudget}, text) {
 		return fmt.Errorf("%w: the name %q is reserved", ErrInvalid, text)
@@ -126,7 +126,7 @@ func (d *document) hasBudget(name string) bool {
 func (d *document) checkRole(r Role, budget string) error {
 	switch {
 	case !r.Valid():
-		return fmt.Errorf("%w: %q is no role: viewer, deployer or owner", ErrInvalid, r)
+		return fmt.Errorf("%w: %q is not a role: viewer, deployer or owner", ErrInvalid, r)
 	case r == Deployer && budget == "":
 		return fmt.Errorf("%w: a deployer buys from a budget, and none is named (the server's own is %q)", ErrInvalid, MainBudget)
 	case r == Viewer && budget != "":

@@ -37,7 +37,7 @@ func (t *Template) check() error {
 		return errors.New("try names no gpu, or no minutes")
 	}
 	if price, err := market.ParsePrice(t.Try.MaxPrice); err != nil || price == 0 {
-		return fmt.Errorf("try.maxPrice %q is no price in USDC per GPU-hour", t.Try.MaxPrice)
+		return fmt.Errorf("try.maxPrice %q is not a price in USDC per GPU-hour", t.Try.MaxPrice)
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.Parameters)) {
 		if err := t.Parameters[key].check(key); err != nil {

@@ -99,7 +99,7 @@ func (c *Config) check() error {
 	case c.Client == nil || len(c.Key) == 0 || c.Data == "":
 		return wrong("a way to the chain, a key and a data folder are required")
 	case c.Domain == "" || len(c.Domain) > 180 || strings.ContainsAny(c.Domain, "*/: "):
-		return wrong("--domain %q is no domain; give one such as gw.example.org, of which all names (*.gw.example.org) lead here", c.Domain)
+		return wrong("--domain %q is not a domain; give one such as gw.example.org, of which all names (*.gw.example.org) lead here", c.Domain)
 	case c.Price.PerGiB == 0 && c.Price != Price{}:
 		return wrong("--free and --payee need a --price")
 	case c.TLS == "":

@@ -32,7 +32,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	require.NoError(t, good.check())
 	require.Equal(t, "gw.example.org", good.Domain)
 	for says, change := range map[string]func(*Config){
-		"way to the chain": func(c *Config) { c.Client = nil }, "is no domain": func(c *Config) { c.Domain = "*.example.org" },
+		"way to the chain": func(c *Config) { c.Client = nil }, "is not a domain": func(c *Config) { c.Domain = "*.example.org" },
 		"--cert and --cert-key for": func(c *Config) { c.Certificate = "" }, "either --acme": func(c *Config) { c.ACME.Directory = "https://acme.example.org/" },
 		"new names in a week": func(c *Config) {
 			c.Certificate, c.CertificateKey, c.ACME = "", "", ACME{Directory: "https://acme.example.org/", PerWeek: 1}

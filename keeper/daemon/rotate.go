@@ -37,7 +37,7 @@ func (c Consent) String() string { return c.Key.String() + ":" + c.Signature.Str
 func ParseConsent(text string) (c Consent, err error) {
 	key, sig, ok := strings.Cut(strings.TrimSpace(text), ":")
 	if !ok {
-		return c, fmt.Errorf("%w: %q is no KEY:SIGNATURE; `gantry-keeper consent WALLET` prints it", ErrConsent, text)
+		return c, fmt.Errorf("%w: %q is not KEY:SIGNATURE; `gantry-keeper consent WALLET` prints it", ErrConsent, text)
 	}
 	var bad error
 	c.Key, err = solana.PublicKeyFromBase58(key)

@@ -40,7 +40,7 @@ type finding struct {
 func replacements(p pin, all []release) ([]release, error) {
 	own, ok := parseVersion(p.version)
 	if !ok {
-		return nil, fmt.Errorf("%s is no version", p.version)
+		return nil, fmt.Errorf("%s is not a version", p.version)
 	}
 	var out []release
 	for _, r := range all {

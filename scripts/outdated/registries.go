@@ -239,7 +239,7 @@ func (r registries) rustReleases(ctx context.Context, p pin, now time.Time) ([]r
 	}
 	v, ok := parseVersion(p.version)
 	if !ok || len(v.numbers) != 3 {
-		return nil, fmt.Errorf("%s is no version of Rust", p.version)
+		return nil, fmt.Errorf("%s is not a version of Rust", p.version)
 	}
 	stable, at, err := r.rustChannel(ctx, "stable")
 	if err != nil {

@@ -226,7 +226,7 @@ func TestPublicClustersAreKnownByTheirRealGenesisHashes(t *testing.T) {
 	}
 	for _, constant := range []string{chain.MainnetGenesis, chain.DevnetGenesis, chain.TestnetGenesis} {
 		hash, err := solana.HashFromBase58(constant)
-		require.NoError(t, err, "%s is no hash", constant)
+		require.NoError(t, err, "%s is not a hash", constant)
 		require.NotEqual(t, chain.ClusterLocal, chain.ClusterOf(hash))
 	}
 }

@@ -170,7 +170,7 @@ func (b *Bucket) marks(ctx context.Context, silent time.Time) (live []Hash, gone
 		}
 		switch {
 		case !ok:
-			return nil, nil, fmt.Errorf("%w: writers/%s is no mark", ErrDamaged, path.Base(o.Key))
+			return nil, nil, fmt.Errorf("%w: writers/%s is not a mark", ErrDamaged, path.Base(o.Key))
 		case m.Over, o.LastModified.Before(silent):
 			gone = append(gone, o)
 		default:

@@ -99,7 +99,7 @@ func TestSetup(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, out)
 	require.Equal(t, 2, strings.Count(out, "keypair file of the wallet"), out)
 	require.Equal(t, 3, strings.Count(out, "to follow the market"), out)
-	require.Contains(t, out, `"nights" is no day`)
+	require.Contains(t, out, `"nights" is not a day`)
 	saved, err := config.Load(dir)
 	require.NoError(t, err)
 	require.Equal(t, "weekdays 19:00-08:00; weekends", saved.Hours)

@@ -116,7 +116,7 @@ func config(c *cli.Context) (out daemon.Config, err error) {
 	for _, text := range c.StringSlice("customer") {
 		wallet, err := solana.PublicKeyFromBase58(text)
 		if err != nil {
-			return out, fmt.Errorf("%w: --customer %s is no wallet", errFlags, text)
+			return out, fmt.Errorf("%w: --customer %s is not a wallet", errFlags, text)
 		}
 		out.Customers = append(out.Customers, wallet)
 	}
@@ -162,7 +162,7 @@ func price(c *cli.Context) (p daemon.Price, err error) {
 	}
 	if text := c.String("payee"); text != "" {
 		if p.Payee, err = solana.PublicKeyFromBase58(text); err != nil {
-			return p, fmt.Errorf("%w: --payee %s is no wallet", errFlags, text)
+			return p, fmt.Errorf("%w: --payee %s is not a wallet", errFlags, text)
 		}
 	}
 	return p, nil

@@ -79,7 +79,7 @@ func noStores(path string) error {
 	if len(found) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is no backup of evidence. An old keeper.db does not know what the wallet has signed since: the keeper "+
+	return fmt.Errorf("%w: %s is not a backup of evidence. An old keeper.db does not know what the wallet has signed since: the keeper "+
 		"would sign for the same period again, and two different signatures cost its bond. Give a folder that `gantry-keeper evidence backup` "+
 		"wrote; for a keeper without its store, start with no keeper.db", errKeeperStore, found[0])
 }

@@ -111,7 +111,7 @@ func config(c *cli.Context) (daemon.Config, error) {
 	}
 	if text := c.String("keeper"); text != "" {
 		if out.Keeper, err = solanago.PublicKeyFromBase58(text); err != nil {
-			return out, fmt.Errorf("%w: --keeper %q is no address", errFlags, text)
+			return out, fmt.Errorf("%w: --keeper %q is not an address", errFlags, text)
 		}
 	}
 	if c.Command.Name == "run" { // `register` and `set-signer` have another flag of this name
@@ -200,7 +200,7 @@ func evidencePolicy(c *cli.Context, out *daemon.Config) error {
 	out.Collateral = c.String("evidence-collateral")
 	if out.Collateral != "" {
 		if info, err := os.Stat(out.Collateral); err != nil || !info.IsDir() {
-			return fmt.Errorf("%w: --evidence-collateral %s is no folder", errFlags, out.Collateral)
+			return fmt.Errorf("%w: --evidence-collateral %s is not a folder", errFlags, out.Collateral)
 		}
 	}
 	path := c.String("evidence-policy")

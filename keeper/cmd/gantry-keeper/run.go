@@ -113,7 +113,7 @@ func simulation(c *cli.Context, out *daemon.Config) error {
 	}
 	address, err := solana.PublicKeyFromBase58(name)
 	if err != nil {
-		return fmt.Errorf("%w: --simulate-omit-bids %s is no address", errFlags, name)
+		return fmt.Errorf("%w: --simulate-omit-bids %s is not an address", errFlags, name)
 	}
 	out.OmitBidsOf = address
 	out.Log.Warn().Bool("simulated", true).Str("node", name).Msg("SIMULATION: this keeper leaves bids out")

@@ -48,7 +48,7 @@ export async function provider({ root, argument, signal, every }) {
   } catch (err) {
     if (signal.aborted) return;
     if (err.status !== 404) throw err;
-    fill(body, argument ? problem(err) : el('p', { role: 'status' }, 'This wallet is no provider. Give the wallet of one, or become one: ', el('code', {}, 'gantry-agent setup'), ' asks, checks and registers.'));
+    fill(body, argument ? problem(err) : el('p', { role: 'status' }, 'This wallet is not a provider. Give the wallet of one, or become one: ', el('code', {}, 'gantry-agent setup'), ' asks, checks and registers.'));
     fill(calculator, await returns(null, signal));
     return;
   }

@@ -42,7 +42,7 @@ func TestRequestsThatCannotBeAreRefused(t *testing.T) {
 		"--volume is for containers":      func(r *Request) { r.Image, r.Volume = "", "data:1GiB" },
 		"its size":                        func(r *Request) { r.Volume = "data:1GB" },
 		"--backup is for volumes":         func(r *Request) { r.Backup = "s3://b/f" },
-		"is not a folder of a bucket":        func(r *Request) { r.Backup, r.Volume = "http://b", "data:1GiB" },
+		"is not a folder of a bucket":     func(r *Request) { r.Backup, r.Volume = "http://b", "data:1GiB" },
 		"--backup-every and --restore":    func(r *Request) { r.BackupEvery = time.Minute },
 		"not the hash":                    func(r *Request) { r.Backup, r.Restore = "s3://b/f", "abc" },
 		"more than 16 characters":         func(r *Request) { r.Region = strings.Repeat("r", 17) },

@@ -33,6 +33,7 @@ var rules = []rule{
 	{name: "the store's file format imports nothing of ours", from: []string{"internal/boltstore"}, only: []string{}, tests: true},
 	{name: "the check of options imports nothing of ours", from: []string{"internal/options"}, only: []string{}},
 	{name: "the printing of foreign text imports nothing of ours", from: []string{"internal/printable"}, only: []string{}},
+	{name: "waiting imports nothing of ours", from: []string{"internal/wait"}, only: []string{}},
 	{name: "the SDK imports none of the programs", from: []string{"sdk/..."}, never: []string{"client/...", "keeper/...", "agent/...", "gateway/...", "localnet/..."}},
 	{name: "client imports neither keepers, agents nor gateways", from: []string{"client/..."}, never: []string{"keeper/...", "agent/...", "gateway/..."}, tests: true},
 	{name: "the purchase knows none of its interfaces", from: []string{"client/buy", "client/container"}, never: []string{"client/cli", "client/serve", "client/mcp", "client/inference"}, tests: true},

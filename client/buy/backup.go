@@ -71,7 +71,7 @@ func (r *Request) checkBackup() error {
 	return err
 }
 
-// bucket is where snapshots of the job's volume go; nil for nowhere.
+// bucket is where snapshots of the job's volume go; nil for none.
 func (r *Request) bucket() (*messages.Backup, error) {
 	if r.Backup == "" {
 		if r.BackupEvery != 0 || r.Restore != "" {
@@ -141,21 +141,33 @@ func BackupKeyFile(f *purchase.Folder) string { return filepath.Join(f.Dir(), fi
 func (b *Buyer) backupSecret() ([]byte, error) {
 	path := BackupKeyFile(b.folder)
 	raw, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		raw = make([]byte, volumeSecretBytes)
-		if _, err := rand.Read(raw); err != nil {
-			return nil, fmt.Errorf("random number: %w", err)
-		}
-		if err := atomicfile.Write(path, raw); err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := b.makeBackupSecret(path); err != nil {
 			return nil, fmt.Errorf("key of the backups: %w", err)
 		}
-		b.tell(BackupKeyMade{Path: path})
-		return raw, nil
+		raw, err = os.ReadFile(path)
+	}
+	switch {
 	case err != nil:
 		return nil, fmt.Errorf("key of the backups: %w", err)
 	case len(raw) != volumeSecretBytes:
 		return nil, refused(fmt.Sprintf("%s has %d bytes, not %d", path, len(raw), volumeSecretBytes), "put its copy back")
 	}
 	return raw, nil
+}
+
+// makeBackupSecret makes the file with the secret, unless another command has made it meanwhile.
+func (b *Buyer) makeBackupSecret(path string) error {
+	raw := make([]byte, volumeSecretBytes)
+	if _, err := rand.Read(raw); err != nil {
+		return fmt.Errorf("random number: %w", err)
+	}
+	err := atomicfile.Create(path, raw)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		b.tell(BackupKeyMade{Path: path})
+	}
+	return err
 }

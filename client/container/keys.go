@@ -66,15 +66,7 @@ func makeKey(path string) error {
 	if err != nil {
 		return fmt.Errorf("SSH key: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*") // readable by its owner alone
-	if err != nil {
-		return fmt.Errorf("SSH key: %w", err)
-	}
-	defer os.Remove(f.Name())
-	if err := errors.Join(pem.Encode(f, block), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("SSH key: %w", err)
-	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := atomicfile.Create(path, pem.EncodeToMemory(block)); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("SSH key: %w", err)
 	}
 	signer, err := ReadKey(path)

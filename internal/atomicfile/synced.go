@@ -9,19 +9,40 @@ import (
 // WriteSynced is Write that waits for the disk: when it returns nil, a power cut does not undo it. Several callers may write
 // a path at once; the last one counts.
 func WriteSynced(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // mode 0600
+	fresh, err := temporary(path, data)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	if err := os.Rename(fresh, path); err != nil {
+		return errors.Join(err, os.Remove(fresh))
 	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// Create is WriteSynced for a file that is written once: of several callers the first one counts. Errors: fs.ErrExist if
+// the path exists, which others may read as soon as it does.
+func Create(path string, data []byte) error {
+	fresh, err := temporary(path, data)
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return err
 	}
-	return SyncFolder(dir)
+	if err := errors.Join(os.Link(fresh, path), os.Remove(fresh)); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// temporary writes data to the disk, into a file beside path that only its owner reads, and returns the file's name.
+func temporary(path string, data []byte) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
 }
 
 // SyncFolder waits until the names in a folder are on the disk.

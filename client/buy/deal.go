@@ -67,7 +67,7 @@ func (b *Buyer) Buy(ctx context.Context, r Request) (*Outcome, error) {
 		return nil, err
 	}
 	defer stop()
-	t, err := b.terms(ctx, v, r)
+	t, err := b.terms(ctx, mk, v, r)
 	if err != nil {
 		return nil, err
 	}

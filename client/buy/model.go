@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -15,14 +17,14 @@ import (
 // chooseModel takes, of the models that are meant, the one whose free machines serve the order at the lowest ask; where
 // none can, the one with the most machines that nearly could, whose refusal is then shown. An order is for one model, and
 // a purchase that has begun keeps its own.
-func (b *Buyer) chooseModel(ctx context.Context, t *terms, v *view.View) error {
+func (b *Buyer) chooseModel(ctx context.Context, t *terms, mk market.Market, v *view.View) error {
 	models, err := service.ModelsNamed(v, t.request.GPU)
 	if err != nil {
 		return err
 	}
 	best := models[0]
 	if len(models) > 1 {
-		if best, err = b.bestModel(ctx, t, models); err != nil {
+		if best, err = b.bestModel(ctx, t, mk, models); err != nil {
 			return err
 		}
 	}
@@ -34,11 +36,11 @@ func (b *Buyer) chooseModel(ctx context.Context, t *terms, v *view.View) error {
 }
 
 // bestModel compares the offers of several models.
-func (b *Buyer) bestModel(ctx context.Context, t *terms, models []market.Model) (best market.Model, err error) {
+func (b *Buyer) bestModel(ctx context.Context, t *terms, mk market.Market, models []market.Model) (best market.Model, err error) {
 	if begun, ok := b.begun(t.request.Name, models); ok {
 		return begun, nil
 	}
-	now, err := b.now(ctx)
+	now, err := b.client.Now(ctx)
 	if err != nil {
 		return best, err
 	}
@@ -50,14 +52,9 @@ func (b *Buyer) bestModel(ctx context.Context, t *terms, models []market.Model) 
 	if err != nil {
 		return best, err
 	}
-	mk, err := b.market(ctx)
-	if err != nil {
-		return best, err
-	}
-	mk.Paused = 0
 	lowest, most := uint64(math.MaxUint64), -1
 	for _, m := range models {
-		ask, fit := t.offersOf(&mk, all, m, now)
+		ask, fit := t.offersOf(mk, all, m, now)
 		if fit >= int(t.args.Nodes) {
 			if ask < lowest {
 				best, lowest = m, ask
@@ -88,26 +85,13 @@ func (b *Buyer) begun(name string, models []market.Model) (found market.Model, o
 
 // offersOf counts the machines of a model that could serve the order now, and returns the highest ask of the cheapest
 // that are enough.
-func (t *terms) offersOf(mk *market.Market, all *view.View, m market.Model, now int64) (ask uint64, fit int) {
-	order := market.Order{}
-	order.Status, order.AwardDeadline = uint8(market.OrderOpen), now+1
-	order.MaxPrice, order.GpusPerNode, order.Requirement = uint64(t.args.MaxPrice), t.args.GPUsPerNode, t.args.Requirement
-	order.Requirement.Model = m.Id
-	if order.MaxPrice == 0 {
-		order.MaxPrice = m.ReferencePrice
-	}
-	suits := market.Awardable
-	if t.args.Sealed {
-		suits = market.Biddable
-	}
+func (t *terms) offersOf(mk market.Market, all *view.View, m market.Model, now int64) (ask uint64, fit int) {
 	var asks []uint64
-	for _, n := range all.Nodes() {
-		p, known := all.Provider(n.Provider)
-		if !known || n.Spec.Model != m.Id || suits(mk, &order, &n, &p, &m, now) != nil || !volumeFits(t.job.Volume, &n, t.args.GPUsPerNode) {
-			continue
+	t.nodes(mk, solana.PublicKey{}, all, m, now, func(n market.Node, err error) {
+		if err == nil {
+			asks = append(asks, n.Price)
 		}
-		asks = append(asks, n.Price)
-	}
+	})
 	slices.Sort(asks)
 	if len(asks) >= int(t.args.Nodes) && t.args.Nodes > 0 {
 		ask = asks[t.args.Nodes-1]

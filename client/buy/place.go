@@ -36,49 +36,30 @@ func (d *deal) checkCredits() error {
 
 // checkNodes looks for nodes that could be awarded now, so that an order without a suitable node is never placed.
 func (d *deal) checkNodes() error {
-	now, err := d.b.now(d.ctx)
+	now, err := d.b.client.Now(d.ctx)
 	if err != nil {
 		return err
 	}
 	if d.mk.Paused&market.PauseOrders != 0 {
 		return market.Refusal(market.CodeOrdersPaused)
 	}
-	order := market.Order{Meta: market.Meta{Address: d.order}}
-	order.Status, order.AwardDeadline = uint8(market.OrderOpen), now+1
-	order.MaxPrice, order.GpusPerNode, order.Requirement = uint64(d.r.args.MaxPrice), d.r.args.GPUsPerNode, d.r.args.Requirement
-	mk := d.mk
-	mk.Paused = 0
-	fit := 0
-	why := map[string]int{}
-	cheapest := uint64(0)
 	v, err := d.b.service.Snapshot(d.ctx, view.With([]chain.Filter{query.NodesOfModel(d.r.model.Id)}))
 	if err != nil {
 		return err
 	}
-	for _, n := range v.Nodes() {
-		m, ok := v.Model(n.Spec.Model)
-		p, known := v.Provider(n.Provider)
-		if !ok || !known || m.Id != d.r.model.Id {
-			continue
-		}
-		suits := market.Awardable
-		if d.r.args.Sealed { // the node bids a price of its own
-			suits = market.Biddable
-		}
-		err := suits(&mk, &order, &n, &p, &m, now)
-		if err == nil && !volumeFits(d.r.job.Volume, &n, d.r.args.GPUsPerNode) {
-			why["too little disk for the volume"]++
-			continue
-		}
+	fit, cheapest := 0, uint64(0)
+	why := map[string]int{}
+	model, _ := v.Model(d.r.model.Id) // as it is now
+	d.r.nodes(d.mk, d.order, v, model, now, func(n market.Node, err error) {
 		if err == nil {
 			fit++
-			continue
+			return
 		}
 		why[unsuitable(err)]++
 		if market.Is(err, market.CodePriceTooHigh) && (cheapest == 0 || n.Price < cheapest) {
 			cheapest = n.Price
 		}
-	}
+	})
 	if fit >= int(d.r.args.Nodes) {
 		return nil
 	}
@@ -86,7 +67,7 @@ func (d *deal) checkNodes() error {
 	switch {
 	case cheapest != 0 && len(why) == 1:
 		advice = fmt.Sprintf("the lowest ask is %s USDC per GPU-hour: raise --max-price, or wait", market.PricePerHour(cheapest))
-	case why["too little disk for the volume"] > 0:
+	case why[errTooLittleDisk.Error()] > 0:
 		advice = fmt.Sprintf("make the volume smaller than %d MiB, or order more GPUs of a node: each comes with its share of the disk", d.r.job.Volume.MiB)
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation == uint8(market.Volumes):
 		advice = "a volume needs nodes that run containers with encrypted volumes; " + advice + " volumes"

@@ -41,7 +41,7 @@ type terms struct {
 }
 
 // terms resolves a request that was checked. All of it is known before a transaction is sent.
-func (b *Buyer) terms(ctx context.Context, v *view.View, r Request) (terms, error) {
+func (b *Buyer) terms(ctx context.Context, mk market.Market, v *view.View, r Request) (terms, error) {
 	t := terms{ports: r.Ports}
 	if r.Inspect != "" && r.Inspect != Never && r.Detach && !b.o.Inspects {
 		return t, usage("--inspect measures while the command attends the lease", "leave --detach out, or measure later with: gantry verify LEASE --beside-job")
@@ -73,7 +73,7 @@ func (b *Buyer) terms(ctx context.Context, v *view.View, r Request) (terms, erro
 		}
 	}
 	t.order()
-	if err := b.chooseModel(ctx, &t, v); err != nil {
+	if err := b.chooseModel(ctx, &t, mk, v); err != nil {
 		return t, err
 	}
 	if t.cost, err = market.OrderCost(t.args.MaxPrice, t.args.GPUsPerNode, t.args.Duration, t.args.Nodes); err != nil {

@@ -1,12 +1,51 @@
 package buy
 
 import (
+	"errors"
+
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
-// unsuitable names the reason of market.Awardable in a few words.
+// errTooLittleDisk is why a machine cannot take the volume of an order. The program does not look at it.
+var errTooLittleDisk = errors.New("too little disk for the volume")
+
+// nodes tells each, for every node of a model, whether an order of these terms could be awarded to it now: nil, or why
+// not. Awards may be paused: that is not a node's fault. order is the order's address, if it has one yet.
+func (t *terms) nodes(mk market.Market, order solana.PublicKey, v *view.View, m market.Model, now int64, each func(n market.Node, err error)) {
+	mk.Paused = 0
+	o := market.Order{Meta: market.Meta{Address: order}}
+	o.Status, o.AwardDeadline = uint8(market.OrderOpen), now+1
+	o.MaxPrice, o.GpusPerNode, o.Requirement = uint64(t.args.MaxPrice), t.args.GPUsPerNode, t.args.Requirement
+	o.Requirement.Model = m.Id
+	if o.MaxPrice == 0 {
+		o.MaxPrice = m.ReferencePrice
+	}
+	suits := market.Awardable
+	if t.args.Sealed { // the node bids a price of its own
+		suits = market.Biddable
+	}
+	for _, n := range v.Nodes() {
+		p, known := v.Provider(n.Provider)
+		if !known || n.Spec.Model != m.Id {
+			continue
+		}
+		err := suits(&mk, &o, &n, &p, &m, now)
+		if err == nil && !volumeFits(t.job.Volume, &n, t.args.GPUsPerNode) {
+			err = errTooLittleDisk
+		}
+		each(n, err)
+	}
+}
+
+// unsuitable names the reason that nodes gives in a few words.
 func unsuitable(err error) string {
+	if errors.Is(err, errTooLittleDisk) {
+		return errTooLittleDisk.Error()
+	}
 	code, ok := market.CodeOf(err)
 	if !ok {
 		return "not suitable"

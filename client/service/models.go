@@ -30,18 +30,6 @@ func ParseGPU(text string, count uint8) (name string, n uint8, err error) {
 	return name, uint8(parsed), nil
 }
 
-// ModelNamed finds the only GPU model of a family: see ModelsNamed. Error: Failure, for several too.
-func ModelNamed(v *view.View, text string) (market.Model, error) {
-	found, err := ModelsNamed(v, text)
-	if err != nil {
-		return market.Model{}, err
-	}
-	if len(found) > 1 {
-		return market.Model{}, Usage(fmt.Sprintf("GPU model %q is not unique", text), "models with that name: "+modelNames(found))
-	}
-	return found[0], nil
-}
-
 // ModelsNamed finds the GPU models that a person means: one by its id or its whole name, else all that a part of the name
 // fits, or all for "any". Case, spaces, hyphens and the maker's name do not matter: "RTX4090", "4090" and "nvidia geforce rtx
 // 4090" are one. A10 is not a part of A100. Error: Failure.

@@ -50,9 +50,6 @@ func TestNamesOfModels(t *testing.T) {
 		_, err := ModelsNamed(v, text)
 		require.ErrorContains(t, err, "not known", text)
 	}
-	_, err := ModelNamed(v, "A100")
-	require.ErrorContains(t, err, "not unique")
-	require.ErrorContains(t, err, "A100-PCIE-40GB")
 }
 
 // The better quote of two can be served; of two that can, the cheaper one; else the one that more nodes fit.

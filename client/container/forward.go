@@ -83,23 +83,32 @@ func (f *Forwarder) Listen(ctx context.Context, here, note string, say func(form
 	if err != nil {
 		return service.Refused(fmt.Sprintf("port %s of this machine cannot be listened on: %v", here, err), fmt.Sprintf("choose another: gantry port %s %d:LOCAL", f.c.lease.Address, f.port))
 	}
+	say(" · forwards http://%s to port %d of the container of lease %s%s", l.Addr().String(), f.port, f.c.lease.Address, note)
+	err = f.Accept(ctx, l, func(err error) { say(" · refused  a connection: %v", err) })
+	if ctx.Err() != nil {
+		return service.Interrupted("the port is not forwarded any more", "")
+	}
+	return err
+}
+
+// Accept forwards the connections of a listener, and closes it, until ctx ends or the listener does. Then it ends the
+// connections and returns. refused hears why one was not forwarded, from several goroutines. Error: of the listener.
+func (f *Forwarder) Accept(ctx context.Context, l net.Listener, refused func(error)) error {
 	defer l.Close()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	say(" · forwards http://%s to port %d of the container of lease %s%s", l.Addr().String(), f.port, f.c.lease.Address, note)
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	for {
 		conn, err := l.Accept()
-		if ctx.Err() != nil {
-			return service.Interrupted("the port is not forwarded any more", "")
-		}
 		if err != nil {
 			return err
 		}
 		wg.Go(func() {
 			if err := f.Serve(ctx, conn); err != nil {
-				say(" · refused  a connection: %v", err)
+				refused(err)
 			}
 		})
 	}

@@ -42,21 +42,12 @@ func (b *buyer) Forward(ctx context.Context, lease solana.PublicKey, port uint16
 			return !ok || cur.State() != market.LeaseRunning
 		})
 		cancel()
-		_ = l.Close()
 	})
 	wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				cancel()
-				return
-			}
-			wg.Go(func() {
-				if err := f.Serve(ctx, conn); err != nil {
-					b.Log.Info().Err(err).Str("lease", lease.String()).Uint16("port", port).Msg("a forwarded connection is refused")
-				}
-			})
-		}
+		_ = f.Accept(ctx, l, func(err error) { // it ends when ctx does
+			b.Log.Info().Err(err).Str("lease", lease.String()).Uint16("port", port).Msg("a forwarded connection is refused")
+		})
+		cancel()
 	})
 	go func() {
 		defer close(done)

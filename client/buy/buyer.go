@@ -120,12 +120,6 @@ func (b *Buyer) folderOf(ctx context.Context, wallet solana.PublicKey) (*purchas
 // market loads the market and checks that it is one that this client understands.
 func (b *Buyer) market(ctx context.Context) (market.Market, error) { return b.service.Load(ctx) }
 
-// now is the chain's clock in unix seconds.
-func (b *Buyer) now(ctx context.Context) (int64, error) {
-	at, err := b.client.ClusterTime(ctx, b.client.Commitment())
-	return at.Unix(), err
-}
-
 // waitLevel is the commitment level that a transaction must reach.
 func (b *Buyer) waitLevel() chain.Commitment { return WaitLevel(b.client) }
 

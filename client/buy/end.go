@@ -153,7 +153,7 @@ func (b *Buyer) Extend(ctx context.Context, m *txm.Manager, key string, lease so
 	if l, err = query.Fetch[market.Lease](ctx, b.client, lease, b.waitLevel()); err != nil {
 		return service.Lease{}, err
 	}
-	now, err := b.now(ctx)
+	now, err := b.client.Now(ctx)
 	out := service.DescribeLease(v, &l, now)
 	out.Tx = &tx
 	return out, err

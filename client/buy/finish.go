@@ -13,7 +13,7 @@ import (
 
 // finish is what the purchase has come to. done has how jobs have ended; nil for a purchase that is not attended.
 func (d *deal) finish(done map[solana.PublicKey]messages.LeaseStatus) (*Outcome, error) {
-	now, err := d.b.now(d.ctx)
+	now, err := d.b.client.Now(d.ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (d *deal) wantsMeasured(ctx context.Context, l market.Lease) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	now, err := d.b.now(d.ctx)
+	now, err := d.b.client.Now(d.ctx)
 	if err != nil {
 		return false, err
 	}

@@ -264,10 +264,7 @@ func (s *session) dial(v *view.View) (*buy.Remote, error) {
 }
 
 // now is the chain's clock in unix seconds.
-func (s *session) now() (int64, error) {
-	at, err := s.client.ClusterTime(s.ctx, s.client.Commitment())
-	return at.Unix(), err
-}
+func (s *session) now() (int64, error) { return s.client.Now(s.ctx) }
 
 // waitLevel is the commitment level that a transaction must reach before a command goes on.
 func (s *session) waitLevel() chain.Commitment { return buy.WaitLevel(s.client) }

@@ -94,12 +94,6 @@ func (a *Account) dial(ctx context.Context, v *view.View) (*buy.Remote, error) {
 	return buy.Dial(ctx, buy.Dialling{Client: a.Client, Key: a.Key, Shared: a.network, Log: a.Log}, v)
 }
 
-// now is the chain's clock in unix seconds.
-func (a *Account) now(ctx context.Context) (int64, error) {
-	at, err := a.Client.ClusterTime(ctx, a.Client.Commitment())
-	return at.Unix(), err
-}
-
 // way leads to the machine of a lease of the customer.
 type way struct {
 	lease  market.Lease

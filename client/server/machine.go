@@ -24,7 +24,7 @@ func (b *buyer) Use(ctx context.Context, lease solana.PublicKey, take func(servi
 		return err
 	}
 	defer w.stop()
-	return container.Watch(ctx, w.remote, w.lease, b.now, container.WatchEvery, take)
+	return container.Watch(ctx, w.remote, w.lease, b.Client.Now, container.WatchEvery, take)
 }
 
 // Terminal implements serve.Machines.

@@ -140,8 +140,8 @@ func (s *Service) Gone(ctx context.Context, accounts []solana.PublicKey) ([]sola
 
 func (s *Service) readClock(ctx context.Context) (instant, error) {
 	at := time.Now()
-	t, err := s.client.ClusterTime(ctx, s.client.Commitment())
-	return instant{t.Unix(), at}, err
+	t, err := s.client.Now(ctx)
+	return instant{t, at}, err
 }
 
 // now is the cluster's time, unix seconds.

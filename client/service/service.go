@@ -62,8 +62,8 @@ func (s *Service) SnapshotNow(ctx context.Context, scope watch.Scope) (*view.Vie
 	if err != nil {
 		return nil, 0, err
 	}
-	at, err := s.client.ClusterTime(ctx, s.client.Commitment())
-	return v, at.Unix(), err
+	at, err := s.client.Now(ctx)
+	return v, at, err
 }
 
 // TokenBalance is what a token account holds, base units; 0 when it does not exist.

@@ -62,12 +62,12 @@ func (s *Service) readCluster(ctx context.Context) (Cluster, error) {
 	if err != nil {
 		return Cluster{}, err
 	}
-	at, err := s.client.ClusterTime(ctx, s.client.Commitment())
+	at, err := s.client.Now(ctx)
 	if err != nil {
 		return Cluster{}, err
 	}
 	out := Cluster{
-		Name: string(chain.ClusterOf(genesis)), Genesis: genesis.String(), Nodes: []string{}, Slot: slot, Time: at.Unix(),
+		Name: string(chain.ClusterOf(genesis)), Genesis: genesis.String(), Nodes: []string{}, Slot: slot, Time: at,
 		Program: market.ProgramID.String(), Layout: market.LayoutVersion,
 	}
 	for _, e := range s.client.Endpoints() {

@@ -24,6 +24,15 @@ func (c *Client) ClusterTime(ctx context.Context, at Commitment) (time.Time, err
 	return all[(len(all)-1)/2], nil
 }
 
+// Now is ClusterTime at the client's own commitment level, in unix seconds as the chain's accounts have them.
+func (c *Client) Now(ctx context.Context) (int64, error) {
+	at, err := c.ClusterTime(ctx, c.commitment)
+	if err != nil {
+		return 0, err
+	}
+	return at.Unix(), nil
+}
+
 // Clocks returns the time of the newest block by each healthy endpoint that answers, earliest first.
 func (c *Client) Clocks(ctx context.Context, at Commitment) ([]time.Time, error) {
 	all, err := everyone(ctx, c, "cluster clock", "getAccountInfo", func(ctx context.Context, r *rpc.Client) (time.Time, error) {

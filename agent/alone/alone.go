@@ -18,6 +18,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -86,10 +87,8 @@ const (
 // nobody else asks it for anything either. Error: ErrAnother.
 func (p *Process) Before(ctx context.Context, expected bool) error {
 	for began := time.Now(); expected && len(p.o.Keepers()) == 0 && time.Since(began) < connectWithin; {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(connectPoll):
+		if err := wait.For(ctx, connectPoll); err != nil {
+			return err
 		}
 	}
 	return p.Check(ctx)
@@ -102,12 +101,8 @@ func (p *Process) Run(ctx context.Context) error {
 		if !p.answered.Load() {
 			pause = p.soon
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, pause); err != nil {
+			return err
 		}
 		if err := p.Check(ctx); err != nil {
 			return err

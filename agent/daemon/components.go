@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/attest/guest"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -39,12 +40,8 @@ func (a *Agent) awaitNode(ctx context.Context) (market.Node, error) {
 			logged = true
 			a.log.Warn().Str("node_key", a.key.PublicKey().String()).Msg("the RPC endpoint shows no node with this machine's key; waiting for: gantry-agent register. If the machine is registered already, the endpoint's lists are incomplete: give the agent another --url")
 		}
-		t := time.NewTimer(registeredEvery)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return market.Node{}, ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, registeredEvery); err != nil {
+			return market.Node{}, err
 		}
 	}
 }

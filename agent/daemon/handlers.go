@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
@@ -70,14 +71,9 @@ func (h *handlers) holdSilently(ctx context.Context) error {
 			break
 		}
 		silent = true
-		t := time.NewTimer(silencePoll)
-		select {
-		case <-t.C:
-			continue
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, silencePoll) != nil {
+			break
 		}
-		break
 	}
 	if silent {
 		return p2p.Refuse(p2p.CodeUnavailable, "")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // lockPoll is the time between two attempts to take a lock, so that a context can end the wait.
@@ -58,12 +60,8 @@ func (l locks) take(ctx context.Context, mode int16, kind, name string) error {
 		if ok, err := l.try(mode, kind, name); ok || err != nil {
 			return err
 		}
-		t := time.NewTimer(lockPoll)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, lockPoll); err != nil {
+			return err
 		}
 	}
 }

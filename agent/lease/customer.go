@@ -11,6 +11,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -259,12 +260,8 @@ func (m *Manager) awaitJob(ctx context.Context, req messages.LogsRequest) error 
 		if err != nil || st.State != messages.LeaseWaiting {
 			return err
 		}
-		t := time.NewTimer(jobPoll)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, jobPoll); err != nil {
+			return err
 		}
 	}
 	return nil

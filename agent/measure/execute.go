@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -195,12 +196,8 @@ func (s *Server) verify(ctx context.Context, r *run, cancel context.CancelCauseF
 			return
 		}
 		s.o.Log.Debug().Err(err).Uint64("slot", r.at.Slot).Msg("the block of a measurement cannot be looked up yet")
-		t := time.NewTimer(blockRetry)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, blockRetry) != nil {
 			return
-		case <-t.C:
 		}
 	}
 }

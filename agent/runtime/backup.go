@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/snapshot"
 )
@@ -206,7 +207,7 @@ func (b *backups) save(ctx context.Context, patience time.Duration) (made Snapsh
 func insist(ctx context.Context, patience time.Duration, do func() error) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := do()
-		if !snapshot.Away(err) || !time.Now().Before(deadline) || sleep(ctx, bucketPause) != nil {
+		if !snapshot.Away(err) || !time.Now().Before(deadline) || wait.For(ctx, bucketPause) != nil {
 			return err
 		}
 	}

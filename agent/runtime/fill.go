@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
@@ -80,7 +81,7 @@ func (p *Process) awaitFilled(ctx context.Context, d leaseDir) error {
 		case st.Phase == Created && time.Since(begin) > startTimeout:
 			return fmt.Errorf("runtime: supervisor of %s did not start: %s", filepath.Base(string(d)), d.lastLog())
 		}
-		if err := sleep(ctx, statePoll); err != nil {
+		if err := wait.For(ctx, statePoll); err != nil {
 			return err
 		}
 	}
@@ -133,7 +134,7 @@ func (p *Process) awaitGone(ctx context.Context, d leaseDir) (Status, error) {
 		if st.Phase != Preparing {
 			return st, p.forget(d)
 		}
-		if err := sleep(ctx, statePoll); err != nil {
+		if err := wait.For(ctx, statePoll); err != nil {
 			return st, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // copyLog moves a stream to its file, up to the limit; then it says so once and drops the rest, so that the job is
@@ -88,10 +90,8 @@ func (l *logReader) Read(b []byte) (int, error) {
 		if l.ended = l.over(); l.ended {
 			continue
 		}
-		select {
-		case <-l.ctx.Done():
-			return 0, l.ctx.Err()
-		case <-time.After(logPoll):
+		if err := wait.For(l.ctx, logPoll); err != nil {
+			return 0, err
 		}
 	}
 }

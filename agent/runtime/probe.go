@@ -12,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 const (
@@ -121,7 +122,7 @@ func (p *Process) removeProbe(ctx context.Context) error {
 		if err == nil || errors.Is(err, ErrNotFound) {
 			err = p.Remove(ctx, probeLease)
 		}
-		if err == nil || sleep(ctx, statePoll) != nil {
+		if err == nil || wait.For(ctx, statePoll) != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/network"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -158,7 +159,7 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Status, error) {
 		if time.Now().After(deadline) {
 			return st, fmt.Errorf("runtime: supervisor of %s did not start: %s", spec.LeaseID, d.lastLog())
 		}
-		if err := sleep(ctx, statePoll); err != nil {
+		if err := wait.For(ctx, statePoll); err != nil {
 			return st, err
 		}
 	}
@@ -224,7 +225,7 @@ func (p *Process) Wait(ctx context.Context, leaseID string) (Status, error) {
 		if err != nil || st.Phase.Over() {
 			return st, err
 		}
-		if err := sleep(ctx, statePoll); err != nil {
+		if err := wait.For(ctx, statePoll); err != nil {
 			return st, err
 		}
 	}
@@ -355,15 +356,4 @@ func (p *Process) Remove(ctx context.Context, leaseID string) error {
 		return fmt.Errorf("runtime: remove %s: %w", leaseID, err)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

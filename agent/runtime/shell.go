@@ -18,6 +18,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/tunnel"
 )
 
@@ -83,7 +84,7 @@ func awaitSandbox(ctx context.Context, d leaseDir, c container) error {
 		case st.Phase != Running:
 			return fmt.Errorf("%w: the job has ended", ErrShell)
 		}
-		if sleep(ctx, statePoll) != nil {
+		if wait.For(ctx, statePoll) != nil {
 			return fmt.Errorf("%w: its sandbox does not start: %w", ErrShell, errors.Join(ctx.Err(), err))
 		}
 	}

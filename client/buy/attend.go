@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -102,12 +103,8 @@ func (d *deal) lastStatus(ctx context.Context, l market.Lease) messages.LeaseSta
 		if err == nil && st.State != messages.LeaseRunning && st.State != messages.LeaseWaiting {
 			return st
 		}
-		t := time.NewTimer(200 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, 200*time.Millisecond) != nil {
 			return st
-		case <-t.C:
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/measure"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -74,7 +75,7 @@ func (d *deal) inspectOnce(ctx context.Context, l market.Lease) (why, err error)
 	if !drawnFor(d.p.Inspect, n.Spec.Simulated == 1, drawn) {
 		return nil, nil
 	}
-	now, err := d.b.now(d.ctx)
+	now, err := d.b.client.Now(d.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,16 +83,12 @@ func (d *deal) inspectOnce(ctx context.Context, l market.Lease) (why, err error)
 	if err != nil {
 		return nil, err
 	}
-	wait, err := drawWait(time.Duration(max(0, cur.FundedUntil-now))*time.Second - m.takes())
+	pause, err := drawWait(time.Duration(max(0, cur.FundedUntil-now))*time.Second - m.takes())
 	if err != nil {
 		return nil, err
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-t.C:
+	if err := wait.For(ctx, pause); err != nil {
+		return nil, err
 	}
 	return d.inspect(ctx, l, m)
 }
@@ -114,18 +111,6 @@ func (m *Measurement) takes() time.Duration {
 		longest = max(longest, g.Profile.Light().Time())
 	}
 	return 2*longest + inspectSlack
-}
-
-// sleep waits for a time. Error: of ctx, if it ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // drawWait is a random time within what is left of a lease.
@@ -160,7 +145,7 @@ func (m *Measurement) inspect(ctx context.Context, r *Remote) (found string, why
 	m.Lease.Beside, m.Promise.Least = true, inspectedShare
 	for i := range inspectTries {
 		if i > 0 {
-			if err := sleep(ctx, inspectPause); err != nil {
+			if err := wait.For(ctx, inspectPause); err != nil {
 				return "", nil, err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -145,18 +146,18 @@ func (i *Inspections) Resume(ctx context.Context, b *Buyer, ours func(name strin
 
 // inspect waits for a second of the lease that it draws, and measures the machine then.
 func (i *Inspections) inspect(b *Buyer, l *service.Lease) service.Inspection {
-	var wait time.Duration
+	var pause time.Duration
 	over := i.onRunning(b, l, func(_ *view.View, cur *market.Lease, m *Measurement) error {
-		now, err := b.now(i.ctx)
+		now, err := b.client.Now(i.ctx)
 		if err == nil {
-			wait, err = drawWait(time.Duration(max(0, cur.FundedUntil-now))*time.Second - m.takes())
+			pause, err = drawWait(time.Duration(max(0, cur.FundedUntil-now))*time.Second - m.takes())
 		}
 		return err
 	})
 	if over != nil {
 		return *over
 	}
-	if sleep(i.ctx, wait) != nil {
+	if wait.For(i.ctx, pause) != nil {
 		return service.Inspection{}
 	}
 	var x service.Inspection
@@ -192,7 +193,7 @@ func (i *Inspections) inspect(b *Buyer, l *service.Lease) service.Inspection {
 func (i *Inspections) onRunning(b *Buyer, l *service.Lease, f func(*view.View, *market.Lease, *Measurement) error) *service.Inspection {
 	var err error
 	for try := range inspectTries {
-		if try > 0 && sleep(i.ctx, inspectPause) != nil {
+		if try > 0 && wait.For(i.ctx, inspectPause) != nil {
 			return &service.Inspection{}
 		}
 		var missed bool
@@ -245,7 +246,7 @@ func (i *Inspections) end(b *Buyer, l *service.Lease) string {
 			err = stopped
 			break
 		}
-		if sleep(i.ctx, inspectPause) != nil {
+		if wait.For(i.ctx, inspectPause) != nil {
 			return ""
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/version"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/roles"
@@ -177,12 +178,8 @@ func (r *Remote) Reach(ctx context.Context, key solana.PublicKey) error {
 				return err
 			}
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, pause) != nil {
 			return fmt.Errorf("machine %s is not reachable: %w", key, err)
-		case <-t.C:
 		}
 	}
 }
@@ -234,12 +231,8 @@ func (r *Remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpe
 		case err == nil:
 			err = &service.RefusedByNode{Why: ans.Refused} // the machine may see the lease a little later than we do
 		}
-		t := time.NewTimer(500 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, 500*time.Millisecond) != nil {
 			return messages.LeaseStatus{}, err
-		case <-t.C:
 		}
 	}
 }

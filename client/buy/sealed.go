@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -42,14 +43,7 @@ func (d *deal) sealedWindows(ctx context.Context) error {
 
 // waitUntil waits until a unix second of the chain is over.
 func (d *deal) waitUntil(ctx context.Context, unix int64) error {
-	t := time.NewTimer(time.Unix(unix+1, 0).Sub(d.b.service.Clock.Latest(ctx)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return wait.For(ctx, time.Unix(unix+1, 0).Sub(d.b.service.Clock.Latest(ctx)))
 }
 
 // withOrder adds the state of an order to an error, when its auction is not over.

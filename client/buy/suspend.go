@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -19,11 +20,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
-var suspendProtocol = func() p2p.Protocol {
-	p := ToNode(messages.Suspend)
-	p.Since = 2
-	return p
-}()
+var suspendProtocol = ToNodeSince(2, messages.Suspend)
 
 const (
 	// askTime is how long a machine may take to answer.
@@ -112,7 +109,7 @@ func (b *Buyer) awaitSuspended(ctx context.Context, v *view.View, r *Remote, l m
 		case !ok || cur.State() != market.LeaseRunning:
 			return hash, refused(fmt.Sprintf("lease %s ended before its container was saved", l.Address), "its last snapshot on chain: gantry audit "+l.Address.String())
 		}
-		_ = sleep(ctx, suspendPoll) // also when the machine does not answer: its agent may be starting anew
+		_ = wait.For(ctx, suspendPoll) // also when the machine does not answer: its agent may be starting anew
 	}
 }
 

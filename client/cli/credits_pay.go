@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/solanapay"
 	"github.com/gantry-market/gantry/internal/atomicfile"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -178,10 +179,8 @@ func (s *session) servePayment(payments *solanapay.Payments, p solanapay.Payment
 	var last solanapay.Payment
 	g.Go(func() error {
 		for last = p; last.State != solanapay.Paid && last.State != solanapay.Expired; {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Second):
+			if err := wait.For(ctx, time.Second); err != nil {
+				return err
 			}
 			now, err := payments.Look(ctx, p.ID)
 			if err != nil {

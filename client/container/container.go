@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -68,12 +69,8 @@ func enter[Req, Resp any](ctx context.Context, c *Container, p p2p.Protocol, req
 		if err == nil || !errors.As(err, &why) || (why.Why != messages.JobMissing && why.Why != messages.ContainerStarts) || time.Now().After(late) {
 			return conn, answer, err
 		}
-		t := time.NewTimer(startedAgain)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return nil, answer, ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, startedAgain); err != nil {
+			return nil, answer, err
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -47,12 +48,8 @@ func Watch(ctx context.Context, r *buy.Remote, l market.Lease, now func(context.
 			pause = watchApart
 		}
 		last = use
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

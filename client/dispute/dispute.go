@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -45,12 +46,8 @@ func Tell(ctx context.Context, v *view.View, log zerolog.Logger, tell func(conte
 	}
 	for try := 0; try < tries && len(left) > 0; try++ {
 		if try > 0 {
-			t := time.NewTimer(again)
-			select {
-			case <-ctx.Done():
-				t.Stop()
-				return reached, ctx.Err()
-			case <-t.C:
+			if err := wait.For(ctx, again); err != nil {
+				return reached, err
 			}
 		}
 		left = slices.DeleteFunc(left, func(k solana.PublicKey) bool {

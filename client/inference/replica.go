@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -175,7 +176,7 @@ func (r *replica) buy() bool {
 		r.d.mu.Lock()
 		r.reason = printable.Text(err.Error())
 		r.d.mu.Unlock()
-		sleep(r.quit, min(r.d.s.o.Backoff<<min(try, 16), time.Minute))
+		_ = wait.For(r.quit, min(r.d.s.o.Backoff<<min(try, 16), time.Minute))
 	}
 	return false
 }
@@ -342,15 +343,6 @@ func (r *replica) end() bool {
 		r.d.mu.Lock()
 		r.reason = "its lease could not be ended: " + printable.Text(err.Error())
 		r.d.mu.Unlock()
-		sleep(r.ctx, min(o.Backoff<<min(try, 16), time.Minute))
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
+		_ = wait.For(r.ctx, min(o.Backoff<<min(try, 16), time.Minute))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -107,12 +108,8 @@ func (f *feed) try(ctx context.Context, write func() error) {
 			return
 		}
 		f.s.o.Log.Error().Err(err).Msg("what has changed cannot be written down; the server tries again")
-		t := time.NewTimer(againAfter)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, againAfter) != nil {
 			return
-		case <-t.C:
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -113,12 +114,8 @@ func (g *Logs) Follow(ctx context.Context, l market.Lease, offset uint64, take f
 			return nil // over, and the machine is silent: there is nothing more to come
 		}
 		offset = reached
-		t := time.NewTimer(logsAgain)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, logsAgain); err != nil {
+			return err
 		}
 	}
 }

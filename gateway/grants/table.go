@@ -22,6 +22,7 @@ import (
 	"github.com/gantry-market/gantry/gateway/limit"
 	"github.com/gantry-market/gantry/gateway/toll"
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -248,14 +249,12 @@ func (t *Table) Run(ctx context.Context) error {
 		if err := t.refresh(ctx); err != nil && ctx.Err() == nil {
 			t.o.Log.Warn().Err(err).Msg("the chain cannot be asked whether grants still hold; nodes check them meanwhile")
 		}
-		wait := refreshEvery
+		pause := refreshEvery
 		if slices.ContainsFunc(t.All(), func(e *Entry) bool { return e.Moving }) {
-			wait = movingEvery
+			pause = movingEvery
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
+		if err := wait.For(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -155,10 +156,8 @@ func (a *Account) Activate(ctx context.Context) (market.Keeper, error) {
 				return k, err
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return k, ctx.Err()
-		case <-time.After(250 * time.Millisecond):
+		if err := wait.For(ctx, 250*time.Millisecond); err != nil {
+			return k, err
 		}
 	}
 }

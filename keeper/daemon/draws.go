@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -84,10 +85,7 @@ func (d *draws) run(ctx context.Context) error {
 			if !errors.Is(err, chain.ErrNoBlockYet) {
 				d.o.Log.Warn().Err(err).Stringer("order", of.order).Msg("keeper does not know the block that draws the nodes of a redundant order")
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(drawRetry):
-			}
+			_ = wait.For(ctx, drawRetry)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market/instant"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -97,10 +98,7 @@ func (s *instants) run(ctx context.Context) error {
 			if !errors.Is(err, chain.ErrNoBlockYet) {
 				s.o.Log.Warn().Err(err).Uint64("period", uint64(p)).Msg("keeper cannot read the block that draws which nodes are asked for work; it asks none until it can")
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(drawRetry):
-			}
+			_ = wait.For(ctx, drawRetry)
 		}
 	}
 }

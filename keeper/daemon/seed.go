@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market/committee"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -74,10 +75,7 @@ func (s *seeds) run(ctx context.Context) error {
 					level = zerolog.DebugLevel
 				}
 				s.o.Log.WithLevel(level).Err(err).Uint64("period", uint64(p)).Msg("keeper does not know the seed of the committees; idle nodes are not checked yet")
-				select {
-				case <-ctx.Done():
-				case <-time.After(seedRetry):
-				}
+				_ = wait.For(ctx, seedRetry)
 			}
 		}
 	}

@@ -3,10 +3,10 @@ package gossip
 import (
 	"context"
 	"math/rand/v2"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -29,10 +29,8 @@ func (g *Gossip) runAudit(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case p := <-g.sealed:
-			select { // other keepers seal the period a moment later
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(g.o.AuditDelay):
+			if err := wait.For(ctx, g.o.AuditDelay); err != nil { // other keepers seal the period a moment later
+				return err
 			}
 			g.audit(ctx, p)
 		}

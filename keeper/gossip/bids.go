@@ -6,6 +6,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/keeper/store"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -70,12 +71,8 @@ func (g *Gossip) runBidOutbox(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case m := <-g.bidOutbox:
-			t := time.NewTimer(bidPause)
-			select {
-			case <-ctx.Done():
-				t.Stop()
-				return ctx.Err()
-			case <-t.C:
+			if err := wait.For(ctx, bidPause); err != nil {
+				return err
 			}
 			for _, m := range g.gatherBids(m) {
 				if err := g.bids.Publish(ctx, m); err != nil && ctx.Err() == nil {

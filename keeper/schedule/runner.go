@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // Runner starts things and lets time pass.
@@ -40,14 +42,7 @@ func (System) Timeout(ctx context.Context, d time.Duration) (context.Context, co
 
 // Sleep implements Runner.
 func (System) Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	return wait.For(ctx, d)
 }
 
 // Or returns r, or System when there is none.

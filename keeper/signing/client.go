@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/internal/options"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/keeper/store"
 	"github.com/gantry-market/gantry/sdk/records"
 )
@@ -174,10 +175,8 @@ func (c *Client) Acquire(ctx context.Context) error {
 		default:
 			c.o.Log.Debug().Err(err).Msg("keeper still stands by")
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(c.pause()):
+		if err := wait.For(ctx, c.pause()); err != nil {
+			return err
 		}
 	}
 }
@@ -195,10 +194,8 @@ func (c *Client) pause() time.Duration {
 // does not answer, it asks again.
 func (c *Client) Keep(ctx context.Context) error {
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(c.pause()):
+		if err := wait.For(ctx, c.pause()); err != nil {
+			return err
 		}
 		switch err := c.Hold(); {
 		case err == nil:

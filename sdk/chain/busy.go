@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // maxRest bounds the pause that an endpoint may ask for: one that asks for years is asked again after it.
@@ -68,14 +70,10 @@ func awaitRest(ctx context.Context, n *node, latest time.Time) (bool, error) {
 	if until.After(latest) {
 		return false, nil
 	}
-	t := time.NewTimer(time.Until(until))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case <-t.C:
-		return true, nil
+	if err := wait.For(ctx, time.Until(until)); err != nil {
+		return false, err
 	}
+	return true, nil
 }
 
 // resting is the error of a question that no node was asked, because all want a pause.

@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	format "github.com/gantry-market/gantry/attest/measure"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market/instant"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -55,10 +56,8 @@ func (k *Asker) MeasureLease(ctx context.Context, n *p2p.Node, l Lease) Result {
 		if !errors.As(r.Why, &refused) || refused.Why != messages.MeasureTooMany || time.Now().After(until) {
 			return r
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, k.o.Pause) != nil {
 			return r
-		case <-time.After(k.o.Pause):
 		}
 	}
 }
@@ -100,10 +99,8 @@ func (l *leaseLine) Join(ctx context.Context, item func(messages.MeasureItem) er
 		if l.began || !errors.Is(err, p2p.ErrProtocol) || time.Now().After(until) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, protocolPause) != nil {
 			return err
-		case <-time.After(protocolPause):
 		}
 	}
 }

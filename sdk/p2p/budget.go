@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/gantry-market/gantry/internal/addrgroup"
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // Allowance is how many bytes of answers a peer may take out of this node. A question has some sixty bytes and an answer
@@ -92,16 +93,12 @@ func (b *budget) take(id peer.ID, at ma.Multiaddr, n int) (wait time.Duration) {
 // await takes n bytes as soon as it may.
 func (b *budget) await(ctx context.Context, id peer.ID, at ma.Multiaddr, n int) error {
 	for {
-		wait := b.take(id, at, n)
-		if wait == 0 {
+		pause := b.take(id, at, n)
+		if pause == 0 {
 			return nil
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

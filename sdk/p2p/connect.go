@@ -11,6 +11,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 const (
@@ -108,12 +110,8 @@ func (n *Node) maintain(ctx context.Context, id peer.ID) {
 			continue
 		}
 		n.log.Debug().Str("peer", id.String()).Err(err).Dur("pause", pause).Msg("peer cannot be reached; it is dialled again after the pause")
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, pause) != nil {
 			return
-		case <-t.C:
 		}
 		pause = nextPause(pause, seen, time.Now())
 	}
@@ -154,12 +152,8 @@ func (n *Node) Renew(ctx context.Context, key solana.PublicKey) error {
 		if err == nil || n.host.Network().Connectedness(id) == network.Connected {
 			return nil
 		}
-		t := time.NewTimer(renewPause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, renewPause) != nil {
 			return fmt.Errorf("peer %s is not reached again: %w: %w", key, ctx.Err(), err)
-		case <-t.C:
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/p2p/protocol/ping"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 const (
@@ -60,12 +62,8 @@ func (n *Node) awaitDirect(ctx context.Context, key solana.PublicKey) Path {
 		if path != Relayed || !time.Now().Before(until) {
 			return path
 		}
-		t := time.NewTimer(upgradeEvery)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, upgradeEvery) != nil {
 			return path
-		case <-t.C:
 		}
 	}
 }

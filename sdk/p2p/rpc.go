@@ -14,6 +14,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // Protocol describes a request protocol. The same value serves both sides.
@@ -220,12 +222,8 @@ func (v *server[Req]) awaitKnown(ctx context.Context, remote peer.ID) {
 	}
 	until := time.Now().Add(v.p.Grace)
 	for (!v.n.gate.knows(remote) || v.p.May != nil && !v.p.May(from)) && time.Now().Before(until) {
-		t := time.NewTimer(gracePoll)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if wait.For(ctx, gracePoll) != nil {
 			return
-		case <-t.C:
 		}
 	}
 }

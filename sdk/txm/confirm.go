@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/txerr"
 
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -129,7 +130,7 @@ func (f *submission) processRefusal(ctx context.Context, r Entry, st chain.Signa
 		}
 		if try == 4 {
 			f.m.log.Warn().Str("intent", r.ID).Err(err).Msg("node has no log of a refused transaction")
-		} else if !sleep(ctx, f.m.o.Poll*time.Duration(1+try)) {
+		} else if wait.For(ctx, f.m.o.Poll*time.Duration(1+try)) != nil {
 			return ctx.Err()
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
@@ -60,7 +61,7 @@ func (m *Manager) reportOne(ctx context.Context, n landedReport) {
 			})
 			return
 		}
-		if try == 5 || !sleep(ctx, m.o.Poll<<try) {
+		if try == 5 || wait.For(ctx, m.o.Poll<<try) != nil {
 			m.log.Warn().Str("intent", n.entry.ID).Err(err).Msg("node has no figures of a landed transaction")
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/txerr"
 
 	"github.com/gagliardetto/solana-go"
@@ -179,7 +180,7 @@ func (f *submission) sendWithRetry(ctx context.Context) {
 		}
 		f.setLastError(err)
 		f.m.log.Debug().Str("intent", f.id).Err(err).Dur("retry", backoff).Msg("intent waits for the next attempt")
-		if !sleep(ctx, backoff) {
+		if wait.For(ctx, backoff) != nil {
 			f.finish(ErrClosed)
 			return
 		}
@@ -261,17 +262,6 @@ func (f *submission) send(ctx context.Context, a *Attempt) error {
 		return nil
 	}
 	return refusal(re, f.snapshot())
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 // signer finds a key.

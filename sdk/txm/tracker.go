@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/rs/zerolog"
+
+	"github.com/gantry-market/gantry/internal/wait"
+	"github.com/gantry-market/gantry/sdk/chain"
 )
 
 // slowEvery is how many polls lie between two looks at a confirmed transaction while it becomes final: no caller waits
@@ -103,7 +105,7 @@ func (t *tracker) poll(ctx context.Context, sigs []solana.Signature) {
 	if err != nil {
 		if ctx.Err() == nil {
 			t.log.Debug().Err(err).Msg("node does not return the statuses of transactions")
-			sleep(ctx, 4*t.interval)
+			_ = wait.For(ctx, 4*t.interval)
 		}
 		return
 	}

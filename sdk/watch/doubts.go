@@ -7,6 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
@@ -142,7 +143,7 @@ func (d *doubts) again(ctx context.Context, about map[solana.PublicKey]doubt, er
 			Msg("whether accounts are gone cannot be read from the chain: they are taken to be there until it can be")
 	}
 	d.add(about)
-	return sleep(ctx, pause)
+	return wait.For(ctx, pause)
 }
 
 func (d *doubts) ask(ctx context.Context, about map[solana.PublicKey]doubt) (reread, error) {

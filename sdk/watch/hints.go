@@ -13,6 +13,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
@@ -139,7 +140,7 @@ func (h *hints) run(ctx context.Context, out chan<- reread) error {
 			return ctx.Err()
 		case <-h.signal:
 		}
-		if err := sleep(ctx, batchDelay); err != nil {
+		if err := wait.For(ctx, batchDelay); err != nil {
 			return err
 		}
 		keys, sigs := h.take()
@@ -231,19 +232,8 @@ func patiently(ctx context.Context, with error, f func() error) error {
 		if !errors.Is(err, with) || pause > time.Second {
 			return err
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
@@ -131,12 +132,8 @@ func (w *Watcher) Run(ctx context.Context, emit func(Event)) error {
 			pause = minBackoff
 		}
 		w.log.Info().Err(err).Dur("pause", pause).Msg("chain watcher lost its connection and reconnects")
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, pause); err != nil {
+			return err
 		}
 		pause = min(2*pause, maxBackoff)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -318,10 +319,8 @@ func closeCommand() *cli.Command {
 				if err == nil || !market.Is(err, market.CodeTooEarly) || time.Now().After(deadline) {
 					return err
 				}
-				select {
-				case <-c.Context.Done():
-					return c.Context.Err()
-				case <-time.After(time.Second):
+				if err := wait.For(c.Context, time.Second); err != nil {
+					return err
 				}
 			}
 		},

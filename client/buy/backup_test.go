@@ -15,17 +15,17 @@ import (
 // Commands that begin at once use one key of the backups: a snapshot under another one could never be read.
 func TestOneBackupKeyIsMade(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "state")
-	var wg sync.WaitGroup
 	secrets, errs := make([][]byte, 8), make([]error, 8)
 	made := make(chan Event, len(secrets))
+	var ready, wg sync.WaitGroup
+	ready.Add(len(secrets))
 	for i := range secrets {
+		f, err := purchase.Open(root, solana.Hash{1}, solana.PublicKey{2})
+		require.NoError(t, err)
+		b := &Buyer{folder: f, events: &sync.Mutex{}, o: Options{OnEvent: func(e Event) { made <- e }}}
 		wg.Go(func() {
-			f, err := purchase.Open(root, solana.Hash{1}, solana.PublicKey{2})
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			b := &Buyer{folder: f, events: &sync.Mutex{}, o: Options{OnEvent: func(e Event) { made <- e }}}
+			ready.Done()
+			ready.Wait()
 			secrets[i], errs[i] = b.backupSecret()
 		})
 	}

@@ -321,8 +321,9 @@ type fakeRuntime struct {
 	fill func(ctx context.Context, s runtime.Spec) error
 	// held are jobs that were restored and wait for Start.
 	held map[string]bool
-	// suspension is what Suspend answers.
+	// suspension is what Suspend answers, unless the container is starting.
 	suspension runtime.Suspension
+	starting   bool
 }
 
 func newFakeRuntime(c *clock) *fakeRuntime {
@@ -356,6 +357,8 @@ func (r *fakeRuntime) Suspend(_ context.Context, id, attempt string) (runtime.Su
 	st, err := r.status(id)
 	if err == nil && st.Phase != runtime.Running {
 		err = runtime.ErrNotRunning
+	} else if err == nil && r.starting {
+		err = runtime.ErrStarting
 	}
 	r.suspension.Attempt = attempt
 	return r.suspension, err

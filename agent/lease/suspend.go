@@ -29,6 +29,8 @@ func (m *Manager) Suspend(ctx context.Context, from solana.PublicKey, req messag
 	}
 	made, err := m.o.Runtime.Suspend(ctx, keyString(req.Lease), fmt.Sprintf("%x", req.Attempt))
 	switch {
+	case errors.Is(err, runtime.ErrStarting):
+		return answer, refuse(messages.ContainerStarts)
 	case errors.Is(err, runtime.ErrSuspend), errors.Is(err, runtime.ErrNotRunning), errors.Is(err, runtime.ErrNotFound):
 		return answer, refuse("%v", err)
 	case err != nil:

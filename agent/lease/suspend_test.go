@@ -170,6 +170,9 @@ func TestSuspensions(t *testing.T) {
 	refused(testCustomer, "no such lease")
 	a.untilIdle()
 	refused(solana.PublicKey{99}, "of another customer")
+	a.rt.starting = true
+	refused(testCustomer, messages.ContainerStarts)
+	a.rt.starting = false
 	answer, err := a.m.Suspend(t.Context(), testCustomer, req)
 	require.NoError(t, err)
 	require.Equal(t, messages.SuspendAnswer{Version: messages.Version}, answer)

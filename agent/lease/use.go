@@ -67,6 +67,8 @@ func (m *Manager) Use(ctx context.Context, from solana.PublicKey, lease [32]byte
 func (m *Manager) measure(ctx context.Context, r store.Lease) (messages.Use, error) {
 	u, err := m.o.Runtime.Usage(ctx, keyString(r.Address))
 	switch {
+	case errors.Is(err, runtime.ErrStarting):
+		return messages.Use{}, refuse(messages.ContainerStarts)
 	case errors.Is(err, runtime.ErrNotFound), errors.Is(err, runtime.ErrNotRunning):
 		return messages.Use{}, refuse("the lease's job does not run: %v", err)
 	case err != nil:

@@ -20,6 +20,8 @@ var (
 	ErrRunning = errors.New("runtime: job is still running")
 	// ErrNotRunning: the job does not run now.
 	ErrNotRunning = errors.New("runtime: job is not running")
+	// ErrStarting: the container has a process, and not yet its file systems.
+	ErrStarting = errors.New("runtime: the container has not started yet")
 	// ErrOver: the job is over.
 	ErrOver = errors.New("runtime: job is over")
 	// ErrSpec: the specification cannot be run.
@@ -52,14 +54,14 @@ type Runtime interface {
 	Start(ctx context.Context, spec Spec) (Status, error)
 	// Status returns a job's status, also after a restart of the agent.
 	Status(ctx context.Context, leaseID string) (Status, error)
-	// Usage measures what a running job uses. Errors: ErrNotFound, ErrNotRunning.
+	// Usage measures what a running job uses. Errors: ErrNotFound, ErrNotRunning, ErrStarting.
 	Usage(ctx context.Context, leaseID string) (Usage, error)
 	// Stop asks the job to end, and kills it after grace. It returns when the job is over. Stopping a job that is over
 	// is no error.
 	Stop(ctx context.Context, leaseID string, grace time.Duration) (Status, error)
 	// Suspend asks that the container's processes, memory and files are kept in the bucket of the job's backup, and the job
 	// ended. It returns how far the attempt is: it is over once the answer has a hash, or an error, with which the job runs on.
-	// Another attempt may be made after an error. Errors: ErrNotRunning, ErrSuspend.
+	// Another attempt may be made after an error. Errors: ErrNotRunning, ErrStarting, ErrSuspend.
 	Suspend(ctx context.Context, leaseID, attempt string) (Suspension, error)
 	// Extend sets for how long a job may run from now on, in place of Limits.Wall; 0 lifts the limit. It also shortens.
 	// ErrOver when the job is over.

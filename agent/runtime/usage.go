@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -172,9 +174,14 @@ func (r runRecord) diskUsed(d leaseDir, l Limits) (uint64, error) {
 // mounted says how much of a file system is in use that is mounted for the job's processes alone, and how large it is.
 func (r runRecord) mounted(path string) (used, size uint64, err error) {
 	var st unix.Statfs_t
-	path = filepath.Join("/proc", strconv.Itoa(r.Job.PID), "root", path)
+	process := filepath.Join("/proc", strconv.Itoa(r.Job.PID))
+	path = filepath.Join(process, "root", path)
 	if err := unix.Statfs(path, &st); err != nil {
-		return 0, 0, &os.PathError{Op: "statfs", Path: path, Err: err}
+		failed := &os.PathError{Op: "statfs", Path: path, Err: err}
+		if _, gone := os.Stat(process); gone == nil && errors.Is(err, fs.ErrNotExist) {
+			return 0, 0, fmt.Errorf("%w: %w", ErrStarting, failed)
+		}
+		return 0, 0, failed
 	}
 	return (st.Blocks - st.Bfree) * uint64(st.Bsize), st.Blocks * uint64(st.Bsize), nil
 }

@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -107,4 +109,23 @@ func TestUseByGroup(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.stat"), []byte("anon 1\n"), 0o600))
 	_, _, err = r.consumption("l")
 	require.ErrorContains(t, err, "inactive_file")
+}
+
+// A job's process is there before what is mounted for it.
+func TestAContainerWithoutItsFileSystemsIsStarting(t *testing.T) {
+	var r runRecord
+	r.Job.PID = os.Getpid()
+	missing := filepath.Join(t.TempDir(), "volume")
+	_, _, err := r.mounted(missing)
+	require.ErrorIs(t, err, ErrStarting)
+	require.NoError(t, os.Mkdir(missing, 0o700))
+	_, size, err := r.mounted(missing)
+	require.NoError(t, err)
+	require.NotZero(t, size)
+	over := exec.Command("true")
+	require.NoError(t, over.Run())
+	r.Job.PID = over.Process.Pid
+	_, _, err = r.mounted(missing)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NotErrorIs(t, err, ErrStarting)
 }

@@ -13,10 +13,12 @@ import (
 
 const begin = `# Honest machines: what they lose under bad RPC nodes and load
 
-` + "`make honest`" + ` runs a local network of real binaries with four keepers. Newcomers join by ` + "`gantry-agent setup`" + `, and their machines are rented over and over with
-` + "`gantry deploy`" + `. Each honest machine and one keeper have a bad RPC node: it is behind the cluster, breaks WebSockets, answers lists of accounts by
-empty ones and reads by null, and shows other blocks than the cluster has. Other programs keep the processor busy. An honest machine must keep its stake, its record and its jobs all
-the same; whatever its measurements come to, none may be called wrong. Machines that cheat take part, so that the run can tell.
+` + "`make honest`" + ` runs a local network of real binaries with four keepers. Newcomers join by ` + "`gantry-agent setup`" + `, and their
+machines are rented over and over with ` + "`gantry deploy`" + `. Each honest machine and one keeper have a bad RPC node. It is
+behind the cluster, breaks WebSockets, and shows other blocks than the cluster has. It answers lists of accounts by
+empty ones and reads by null. Other programs keep the processor busy. An honest machine must still keep its stake, its
+record and its jobs. Whatever its measurements are, none may be called wrong. Machines that cheat take part, to show
+that the run finds cheats.
 `
 
 // Markdown writes the page.
@@ -25,9 +27,9 @@ func (r *Result) Markdown(w io.Writer) error {
 	b.WriteString(begin)
 	o := r.Options
 	fmt.Fprintf(&b, "\n## The run\n%s, engine %s: %s\n\n", r.Began.UTC().Format("2006-01-02 15:04 UTC"), o.Engine, leasebench.Computer())
-	fmt.Fprintf(&b, "%s of orders, %s in all; %d periods of %s with a final report, %d without; %d busy processes. RPC nodes are up to %s behind; %.0f %% of lists are empty, "+
-		"%.0f %% of reads are null, %.0f %% of blocks differ, a WebSocket lasts %s on average. The invariants were checked %d times.\n",
-		o.For, r.Took.Round(time.Second), r.Periods, o.Period, len(r.Missed), o.Busy, o.Lag, 100*o.Empty, 100*o.Null, 100*o.Disagree, o.Drop, r.Checks)
+	fmt.Fprintf(&b, "%s of orders, %s in total; %d periods of %s with a final report, %d without; %d busy processes. RPC nodes are up to %s behind, and a WebSocket lasts %s on average. "+
+		"%.0f %% of lists are empty, %.0f %% of reads are null, %.0f %% of blocks differ. The invariants were checked %d times.\n",
+		o.For, r.Took.Round(time.Second), r.Periods, o.Period, len(r.Missed), o.Busy, o.Lag, o.Drop, 100*o.Empty, 100*o.Null, 100*o.Disagree, r.Checks)
 	r.verdict(&b)
 	r.machineTables(&b)
 	r.keeperTable(&b)
@@ -55,12 +57,13 @@ func (r *Result) machineTables(b *strings.Builder) {
 		m := &r.Machines[i]
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %d | %d | %d of %d | %d |\n", title(m), m.Lag, m.Put, m.Stake, orNone(m.Faults), m.Completed, m.Failed, m.ChecksPassed, m.ChecksTotal, m.Downtime)
 	}
-	b.WriteString("\nMeasurements. Runs are the machine's, by how they ended (*over* is the good end); openings and refusals are its answers to keepers; *wrong* and *evaded* are keepers' verdicts, each\n" +
-		"of one keeper. Of the periods that have a final report, *measured* ones have figures on chain, the machine was *leased* in some, and *unknown* are the rest.\n\n" +
+	b.WriteString("\nMeasurements. Runs are the machine's, by how they ended (*over* is the good end). Openings and refusals are its answers\n" +
+		"to keepers. *Wrong* and *evaded* are keepers' verdicts, each of one keeper. Of the periods that have a final report,\n" +
+		"*measured* ones have figures on chain, the machine was *leased* in some, and *unknown* are the rest.\n\n" +
 		"| machine | measured | leased | unknown | runs | openings | refusals | wrong | evaded | why |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range r.Machines {
 		m := &r.Machines[i]
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %s | %.0f | %s | %d | %d | %s |\n", m.Name, m.Figures, m.Taken, max(0, r.Periods-m.Figures-m.Taken), counts(m.Runs), m.Opened, counts(m.Refusals), m.Wrong, m.Evaded, cell(counts(m.Whys)))
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %s | %.0f | %s | %d | %d | %s |\n", m.Name, m.Figures, m.Taken, max(0, r.Periods-m.Figures-m.Taken), counts(m.Runs), m.Opened, counts(m.Refusals), m.Wrong, m.Evaded, quoted(counts(m.Whys)))
 	}
 	b.WriteString("\nOrders. *Done* printed their end, *funded* ran until the funded end, *killed* did neither; *unserved* were refunded, *idle* did not begin and cost nothing.\n\n" +
 		"| machine | ordered | done | funded | killed | unserved | idle | why its agent stopped jobs |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
@@ -70,7 +73,7 @@ func (r *Result) machineTables(b *strings.Builder) {
 			fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d | %s |\n", m.Name, l.Ordered, l.Done, l.Funded, l.Killed, l.Unserved, l.Idle, counts(m.Stops))
 		}
 	}
-	b.WriteString("\nWhat the RPC nodes of machines and keepers did.\n\n| member | requests | answers of before | empty lists | null | other blocks | WebSockets broken |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("\nWhat the RPC nodes of machines and keepers did.\n\n| member | requests | old answers | empty lists | null | other blocks | WebSockets broken |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range r.Machines {
 		if m := &r.Machines[i]; m.Spoiled.Requests > 0 {
 			fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d |\n", m.Name, m.Spoiled.Requests, m.Spoiled.Lagged, m.Spoiled.Emptied, m.Spoiled.Nulled, m.Spoiled.Disagreed, m.Spoiled.Dropped)
@@ -100,7 +103,7 @@ func (r *Result) complaintTable(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n## Logs\nWarnings and errors of keepers and honest machines, the most frequent of %d.\n\n| times | level | message |\n| --- | --- | --- |\n", len(r.Complaints))
 	for _, c := range r.Complaints[:min(len(r.Complaints), mostComplaints)] {
-		fmt.Fprintf(b, "| %d | %s | %s |\n", c.Times, c.Level, cell(c.Message))
+		fmt.Fprintf(b, "| %d | %s | %s |\n", c.Times, c.Level, quoted(c.Message))
 	}
 }
 
@@ -116,6 +119,14 @@ func orNone(list []string) string {
 		return "none"
 	}
 	return strings.Join(list, "; ")
+}
+
+// quoted marks what a program has said.
+func quoted(s string) string {
+	if s == "none" {
+		return s
+	}
+	return "`" + cell(s) + "`"
 }
 
 // counts lists what was counted, without zeros.

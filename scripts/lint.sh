@@ -18,6 +18,13 @@ formatted() {
   [ -z "$files" ] || { say "run gofumpt -w on:" "$files"; return 1; }
 }
 
+# no_programs fails when a file that git tracks is a program somebody has built here. The market's program is one on purpose.
+no_programs() {
+  local files
+  files=$(git ls-files -z -- ':!program/artifacts' | LC_ALL=C xargs -0 grep -laP '\A(\x7fELF|\xcf\xfa\xed\xfe)' || true)
+  [ -z "$files" ] || { say "built, and not sources: git rm" "$files"; return 1; }
+}
+
 # clippy TOOLCHAIN CRATE TARGET_DIR CARGO_ARGS...: lints a crate on top of dependencies that are compiled already
 # (cargo clippy would check every dependency again, which takes minutes).
 clippy() {
@@ -35,6 +42,7 @@ rust() { # NAME TOOLCHAIN CRATE TARGET_DIR CARGO_ARGS...
   check "$name: clippy" clippy "$@"
 }
 
+check "no built programs" no_programs
 check "gofumpt" formatted
 check "go vet" go vet -tags e2e ./...
 check "staticcheck" staticcheck -tags e2e ./...

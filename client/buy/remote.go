@@ -28,6 +28,7 @@ var (
 	statusProtocol  = ToNode(messages.Status)
 	offerProtocol   = ToNode(messages.ReceiptOffer)
 	receiptProtocol = ToNode(messages.ReceiptSigned)
+	revokeProtocol  = ToNodeSince(1, messages.Revoke)
 )
 
 // ToNode is a protocol that a node serves its customers.
@@ -243,6 +244,16 @@ func (r *Remote) status(ctx context.Context, l market.Lease) (messages.LeaseStat
 		err = &service.RefusedByNode{Why: ans.Refused}
 	}
 	return ans.Status, err
+}
+
+// Revoke has a lease's machine refuse what gateways were granted until an instant, unix milliseconds.
+func (r *Remote) Revoke(ctx context.Context, l market.Lease, until int64) error {
+	ans, err := Call[messages.RevokeRequest, messages.RevokeAnswer](ctx, r, l.NodeKey, revokeProtocol,
+		messages.RevokeRequest{Version: messages.Version, Lease: l.Address, Until: until})
+	if err == nil && ans.Refused != "" {
+		err = &service.RefusedByNode{Why: ans.Refused}
+	}
+	return err
 }
 
 // Logs reads the output of jobs on the machines.

@@ -12,11 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The package reads no flags and prints nothing: programs of all kinds use it.
+// The package and the one for gateways read no flags and print nothing: programs of all kinds use them.
 func TestReadsNoFlagsAndPrintsNothing(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
-	for _, path := range files {
+	gateways, err := filepath.Glob("../expose/*.go")
+	require.NoError(t, err)
+	require.NotEmpty(t, gateways)
+	for _, path := range append(files, gateways...) {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 // asked are the transactions that move or bind money. send refuses one of them to which the user has not agreed.
 var asked = []string{
 	"credits_deposit", "credits_withdraw", "order_create", "order_reopen", "lease_extend", "dispute_open",
-	"provider_stake", "keeper_register", "rewards_buy_back", gatewayPay,
+	"provider_stake", "keeper_register", "rewards_buy_back",
 }
 
 // errNotAsked is a command that would move money without having said how much. It is a fault of this program.

@@ -113,6 +113,15 @@ func (c *Container) Stream(ctx context.Context) (net.Conn, ssh.PublicKey, error)
 	return conn, host, nil
 }
 
+// Learn writes down the host key of the container's SSH server, as its machine says it.
+func (c *Container) Learn(ctx context.Context, keys *Keys) error {
+	conn, host, err := c.Stream(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(conn.Close(), keys.Learn(c.lease.Address, host))
+}
+
 // Login is a client of the SSH server in the container, which the caller closes.
 func (c *Container) Login(ctx context.Context) (*ssh.Client, error) {
 	signer, err := c.key()

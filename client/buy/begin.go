@@ -27,6 +27,9 @@ func (r terms) fingerprint() ([32]byte, error) {
 	if r.backup != nil {
 		asks = append(asks, r.backup)
 	}
+	if r.request.Gateway != "" {
+		asks = append(asks, r.request.Gateway, r.request.Public)
+	}
 	raw, err := json.Marshal(asks)
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("request: %w", err)
@@ -113,7 +116,7 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	}
 	asked := &r.request
 	p.Args, p.Auction, p.Reveal, p.Job, p.Created = r.args, r.auction, r.reveal, &r.job, time.Now()
-	p.Backup = r.backup
+	p.Backup, p.Gateway, p.Public = r.backup, asked.Gateway, asked.Public
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
 	p.Registry = asked.Registry
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended

@@ -33,6 +33,10 @@ type deal struct {
 	attached bool    // stay, though it was begun with Detach
 	bad      []error // machines that did not pass their measurement
 	closers  []func()
+	// exposing are the calls to gateways that are under way; exposed is their context, which stopExposing ends.
+	exposing     sync.WaitGroup
+	exposed      context.Context
+	stopExposing func()
 }
 
 // Outcome is what a purchase has come to.
@@ -45,7 +49,9 @@ type Outcome struct {
 	Sealed   bool            `json:"sealed,omitempty"`
 	Tx       service.Sent    `json:"transaction"`
 	Leases   []service.Lease `json:"leases"`
-	Rerun    *Rerun          `json:"rerun,omitempty"`
+	// Public is what gateways have given to ports of the leases.
+	Public []Public `json:"public,omitempty"`
+	Rerun  *Rerun   `json:"rerun,omitempty"`
 }
 
 // Buy brings a purchase to its end, or to running leases where the request says Detach. The one of the request's name

@@ -13,6 +13,10 @@ import (
 
 // finish is what the purchase has come to. done has how jobs have ended; nil for a purchase that is not attended.
 func (d *deal) finish(done map[solana.PublicKey]messages.LeaseStatus) (*Outcome, error) {
+	if done != nil {
+		d.endExposing() // the job is over
+	}
+	d.exposing.Wait()
 	now, err := d.b.client.Now(d.ctx)
 	if err != nil {
 		return nil, err

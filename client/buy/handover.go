@@ -120,6 +120,7 @@ func (d *deal) handOver(ctx context.Context, l market.Lease) error {
 	keys.Wait() // a lease that has started on chain may still wait for the key
 	cur.Node = l.Node
 	d.b.tell(Running{Lease: cur, After: time.Since(d.began), Ports: d.r.ports})
+	d.expose(cur)
 	return nil
 }
 

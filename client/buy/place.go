@@ -139,7 +139,8 @@ func (d *deal) simulate(ixs []solana.Instruction) error {
 func (d *deal) dial() (err error) {
 	if d.remote == nil {
 		if d.remote, err = d.b.dial(d.ctx, d.v); err == nil {
-			d.closers = append(d.closers, d.remote.Close)
+			d.exposed, d.stopExposing = context.WithCancel(d.ctx)
+			d.closers = append(d.closers, d.remote.Close, d.endExposing)
 		}
 	}
 	return err

@@ -66,6 +66,9 @@ type Request struct {
 	RevealSecs    uint32   `json:"revealSeconds,omitempty" minimum:"5" maximum:"3600" doc:"For reveals of a sealed order; 15 by default" jsonschema:"seconds for reveals of a sealed order; 15 by default"`
 	Verify        string   `json:"verify,omitempty" enum:"auto,always,never" doc:"Measure the machine before it is paid, while it fetches the image: auto (the default) if its figure is old, and one lease in eight. A lease whose machine does not pass is ended" jsonschema:"auto (the default), always or never: measure the machine before it is paid; a lease whose machine does not pass is ended"`
 
+	Gateway string          `json:"gateway,omitempty" maxLength:"256" doc:"Gateway that gives the ports of public an https address when the lease runs: its key, or its address with its identity. A lease runs all the same where the gateway gives none" jsonschema:"gateway that gives the ports of public an https address when the lease runs: its key, or its address with its identity"`
+	Public  []template.Port `json:"public,omitempty" maxItems:"16" doc:"Ports of the container that anybody reaches by the address that gateway gives them, which begins with the name: lower-case letters, digits and hyphens; the number by default" jsonschema:"ports of the container that anybody reaches by the address that gateway gives them, which begins with the name: lower-case letters, digits and hyphens"`
+
 	// Name of the purchase: a repeated request with it continues what was begun, and buys nothing twice. HTTP and the
 	// tools have their idempotency key for it.
 	Name string `json:"-"`
@@ -166,6 +169,9 @@ func (r *Request) Check() error {
 		return err
 	}
 	if err := r.checkJob(); err != nil {
+		return err
+	}
+	if err := r.checkPublic(); err != nil {
 		return err
 	}
 	if _, err := r.requirement(); err != nil {

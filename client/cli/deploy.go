@@ -20,6 +20,7 @@ func (s *session) deploy() error {
 	if err != nil {
 		return err
 	}
+	s.sayPorts(&r)
 	if s.dryRun {
 		if err := s.leftovers(); err != nil {
 			return err
@@ -36,6 +37,11 @@ func (s *session) bought(out *buy.Outcome, err error) error {
 	printed := s.done(out, func(w io.Writer) {
 		for _, j := range out.Leases {
 			leaseSummary(w, &j)
+		}
+		for _, p := range out.Public {
+			for _, port := range p.Ports {
+				printURL(w, port.Port.Port, port.URL)
+			}
 		}
 		if out.Rerun != nil {
 			fmt.Fprintln(w, out.Rerun.Text)

@@ -2,37 +2,84 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/container"
+	"github.com/gantry-market/gantry/client/expose"
+	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
-// flagPort names ports of the container that deploy forwards while it stays.
-const flagPort = "port"
+const (
+	// flagPort names ports of the container that a gateway makes public, or that deploy forwards while it stays.
+	flagPort = "port"
+	// envGateway is the gateway of those who name none with --via.
+	envGateway = "GANTRY_GATEWAY"
+)
 
 // forwards are the ports that deploy forwards to this machine.
 type forwards struct {
 	s      *session
 	ports  []string
 	detach bool
+	via    string // the gateway that makes them public; as long as it does, they are not forwarded
 	end    func() // ends those of a machine; nil as long as there are none
 }
 
-// checkPorts reads the ports before money moves.
-func (s *session) checkPorts(r *buy.Request) error {
-	for _, text := range s.cli.StringSlice(flagPort) {
-		if _, _, err := ports(text); err != nil {
+// deployPort is a port of deploy: PORT, PORT:LOCAL or PORT:NAME. Digits are a port of this machine, for a forward; other
+// words are the beginning of the name at a gateway. Each has the port's number where the other is given.
+func deployPort(text string) (there uint16, here, name string, err error) {
+	number, word, _ := strings.Cut(text, ":")
+	if strings.Trim(word, "0123456789") == "" { // none, or a number
+		there, here, err = ports(text)
+		return there, here, strconv.Itoa(int(there)), err
+	}
+	p, err := expose.ParsePort(text, false)
+	return p.Port, number, p.Name, err
+}
+
+// fillPorts reads the ports before money moves.
+func (s *session) fillPorts(r *buy.Request) error {
+	texts, via := s.cli.StringSlice(flagPort), s.cli.String(flagVia)
+	if len(texts) == 0 {
+		if via != "" && via != os.Getenv(envGateway) {
+			return usage("--via gives public addresses to ports, and no port is named", "name one, such as --port 8888")
+		}
+		return nil
+	}
+	if r.Image == "" && r.Restore == "" {
+		return usage("--port is for containers", "name an --image, or leave --port out")
+	}
+	for _, text := range texts {
+		there, _, name, err := deployPort(text)
+		if err != nil {
 			return err
 		}
-		if r.Image == "" && r.Restore == "" {
-			return usage("--port is for containers", "name an --image, or leave --port out")
+		if via != "" {
+			r.Public = append(r.Public, template.Port{Name: name, Port: there})
 		}
 	}
+	r.Gateway = via
 	return nil
+}
+
+// sayPorts says who will reach the ports.
+func (s *session) sayPorts(r *buy.Request) {
+	switch {
+	case r.Gateway != "":
+		for _, p := range r.Public {
+			s.say(" · public   port %d gets an address that anybody reaches, by gateway %s", p.Port, r.Gateway)
+		}
+	case s.forwards != nil:
+		s.say(" · ports    no gateway is named (--via, or %s): ports are forwarded to this machine, and have no public address", envGateway)
+	}
 }
 
 // forwardPorts makes deploy forward its ports once the job runs, until stop is called.
@@ -42,7 +89,7 @@ func (s *session) forwardPorts() (stop func()) {
 		return func() {}
 	}
 	s.joined = &buy.Network{} // the machine keeps one connection of a key
-	s.forwards = &forwards{s: s, ports: texts, detach: s.cli.Bool("detach")}
+	s.forwards = &forwards{s: s, ports: texts, detach: s.cli.Bool("detach"), via: s.cli.String(flagVia)}
 	return func() {
 		s.forwards.stop()
 		s.joined.Close()
@@ -56,21 +103,39 @@ func (f *forwards) stop() {
 	}
 }
 
-// event begins with the first machine that runs the job, and follows the job to another machine.
+// event begins with the first machine that runs the job, and follows the job to another machine. Ports that are public
+// are not forwarded.
 func (f *forwards) event(e buy.Event) {
 	switch e := e.(type) {
 	case buy.Running:
-		switch {
-		case f.detach:
-			for _, text := range f.ports {
-				f.s.say(" · reach    port %s: gantry port %s %s", text, e.Lease.Address, text)
-			}
-		case f.end == nil:
+		if f.via == "" {
+			f.reach(e.Lease)
+		}
+	case buy.NotExposed:
+		f.reach(e.Lease)
+	case buy.Exposed:
+		f.stop()
+	case buy.Continued:
+		if f.end != nil || f.via == "" {
+			f.stop()
 			f.begin(e.Lease)
 		}
-	case buy.Continued:
-		f.stop()
-		f.begin(e.Lease)
+	}
+}
+
+// reach forwards the ports, or says how they can be.
+func (f *forwards) reach(l market.Lease) {
+	switch {
+	case f.detach:
+		for _, text := range f.ports {
+			there, here, _, err := deployPort(text)
+			if err == nil {
+				text = strings.TrimSuffix(fmt.Sprintf("%d:%s", there, here), fmt.Sprintf(":%d", there))
+			}
+			f.s.say(" · reach    port %s: gantry port %s %s", text, l.Address, text)
+		}
+	case f.end == nil:
+		f.begin(l)
 	}
 }
 
@@ -104,7 +169,7 @@ func (s *session) quiet(ctx context.Context) *session {
 // forwardOne forwards a port of a lease's container until the session ends.
 func (s *session) forwardOne(l market.Lease, text string) error {
 	defer s.close()
-	there, here, err := ports(text)
+	there, here, _, err := deployPort(text)
 	if err != nil {
 		return err
 	}

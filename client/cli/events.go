@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/gantry-market/gantry/client/buy"
@@ -120,6 +122,10 @@ func (s *session) leaseEvent(e buy.Event) {
 		for _, p := range e.Ports {
 			s.say(" · reach    %s: gantry port %s %d", p.Name, e.Lease.Address, p.Port)
 		}
+	case buy.Exposed:
+		s.exposed(e)
+	case buy.NotExposed:
+		s.say(" ! public   the gateway gives lease %s no address: %v; try: gantry gateway open %s --via %s", short(e.Lease.Address), e.Err, e.Lease.Address, e.Gateway)
 	case buy.OutputEnded:
 		s.say(" · output   %v", e.Err)
 	case buy.Exited:
@@ -150,6 +156,17 @@ func (s *session) leaseEvent(e buy.Event) {
 		s.say(" ✓ suspended  after %.1f s: snapshot %s", e.After.Seconds(), e.Snapshot)
 	case buy.SnapshotUnannounced:
 		s.say(" · snapshot  its hash is not on chain yet; it stands above")
+	}
+}
+
+// exposed says where ports of a lease are reached.
+func (s *session) exposed(e buy.Exposed) {
+	for _, port := range slices.Sorted(maps.Keys(e.URLs)) {
+		s.say(" ✓ public   port %d: %s", port, e.URLs[port])
+	}
+	if e.Terms != nil {
+		s.say(" · relay    the gateway asks %s USDC a GiB; %s are left for nothing and %s paid; more with: gantry gateway pay %s --via %s --amount USDC",
+			e.Terms.Price, mebibytes(e.Terms.FreeLeft), mebibytes(e.Terms.Left), e.Lease.Address, e.Gateway)
 	}
 }
 

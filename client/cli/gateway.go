@@ -140,9 +140,11 @@ func (s *session) gatewayOpen() error {
 
 func printURLs(w io.Writer, urls map[uint16]string) {
 	for _, port := range slices.Sorted(maps.Keys(urls)) {
-		fmt.Fprintf(w, "port %-6d %s\n", port, urls[port])
+		printURL(w, port, urls[port])
 	}
 }
+
+func printURL(w io.Writer, port uint16, url string) { fmt.Fprintf(w, "port %-6d %s\n", port, url) }
 
 // grantedByFlags is what the flags grant.
 func (s *session) grantedByFlags() (r expose.Request, err error) {

@@ -27,15 +27,12 @@ func (s *session) request() (buy.Request, error) {
 	if s.cli.IsSet("network") { // its default is said in the help
 		r.Network = s.cli.String("network")
 	}
-	for _, fill := range []func(*buy.Request) error{s.notEmpty, s.numbers, s.environment, s.fillIn} {
+	for _, fill := range []func(*buy.Request) error{s.notEmpty, s.numbers, s.environment, s.fillIn, s.fillPorts} {
 		if err := fill(&r); err != nil {
 			return r, err
 		}
 	}
 	if err := r.Check(); err != nil {
-		return r, err
-	}
-	if err := s.checkPorts(&r); err != nil {
 		return r, err
 	}
 	var err error

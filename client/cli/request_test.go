@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/mcp"
+	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -60,7 +62,11 @@ var flagsOf = map[string]struct {
 	"Restore":        {[]string{"--backup=s3://b/f", "--restore=" + strings.Repeat("ab", 32)}, strings.Repeat("ab", 32)},
 	"SSHKeys":        {[]string{"--image=x"}, nil}, // gantry's own at least
 	"Ports":          {[]string{"--template=vllm"}, nil},
+	"Gateway":        {[]string{"--image=x", "--port=80", "--via=" + aGateway}, aGateway},
+	"Public":         {[]string{"--image=x", "--port=80:web", "--port=8443:9000", "--via=" + aGateway}, []template.Port{{Name: "web", Port: 80}, {Name: "8443", Port: 8443}}},
 }
+
+const aGateway = "So11111111111111111111111111111111111111112"
 
 const nine = 9_000_000_000 // as a time.Duration
 
@@ -190,5 +196,74 @@ func TestZerosAreRefused(t *testing.T) {
 		err := app.RunContext(t.Context(), append(argv, "--", "true"))
 		require.ErrorContains(t, err, want)
 		require.Equal(t, ExitUsage, classify(err).Code, flag)
+	}
+}
+
+// A gateway without ports, and ports that no gateway can name, are refused before an order.
+func TestPublicPortsAreCheckedBeforeAnOrder(t *testing.T) {
+	for line, want := range map[string]string{
+		"--via=" + aGateway + " --image=x":                          "no port is named",
+		"--via=gw.example.org --image=x --port=80":                  "neither a key nor an address",
+		"--via=" + aGateway + " --port=80":                          "--port is for containers",
+		"--via=" + aGateway + " --image=x --port=80:Web":            "cannot be part of a host name",
+		"--via=" + aGateway + " --image=x --port=80:a --port=81:a":  "two ports have the name",
+		"--via=" + aGateway + " --image=x --port=80 --redundancy=3": "without visitors",
+		"--image=x --port=80:70000":                                 "is not a port, or two",
+		"--image=x --port=0":                                        "is not a port",
+		"--image=x --port=80:Web --via=":                            "cannot be part of a host name",
+	} {
+		app := New(Streams{Out: io.Discard, Err: io.Discard})
+		findCommand(app.Commands, "deploy").Action = func(c *cli.Context) error {
+			_, err := (&session{cli: c, ctx: t.Context()}).request()
+			return err
+		}
+		argv := append([]string{"gantry", "--state-dir=" + t.TempDir(), "deploy", "--gpu=A100", "--minutes=1"}, strings.Fields(line)...)
+		err := app.RunContext(t.Context(), append(argv, "--", "true"))
+		require.ErrorContains(t, err, want, line)
+		require.Equal(t, ExitUsage, classify(err).Code, line)
+	}
+}
+
+// The environment's gateway makes named ports public, and asks for none.
+func TestTheEnvironmentNamesAGateway(t *testing.T) {
+	t.Setenv(envGateway, aGateway)
+	r := requestOf(t, "--image=x")
+	require.Empty(t, r.Gateway)
+	r = requestOf(t, "--image=x", "--port=8888:notebook")
+	require.Equal(t, aGateway, r.Gateway)
+	require.Equal(t, []template.Port{{Name: "notebook", Port: 8888}}, r.Public)
+	r = requestOf(t, "--image=x", "--port=8888:notebook", "--via=")
+	require.Empty(t, r.Gateway)
+	require.Empty(t, r.Public)
+}
+
+func TestPortsOfDeploy(t *testing.T) {
+	for text, want := range map[string][3]string{
+		"8888": {"8888", "8888", "8888"}, "8888:9000": {"8888", "9000", "8888"}, "8888:notebook": {"8888", "8888", "notebook"}, "80:web-1": {"80", "80", "web-1"},
+	} {
+		there, here, name, err := deployPort(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, [3]string{strconv.Itoa(int(there)), here, name}, text)
+	}
+}
+
+// Ports that a gateway makes public are not reached another way too; where it gives none, they are as without one.
+func TestPortsAreReachedOneWay(t *testing.T) {
+	lease := market.Lease{Meta: market.Meta{Address: solana.PublicKey{1}}}
+	for via, want := range map[string][3]string{
+		"":       {"gantry port " + lease.Address.String() + " 8888:9000", "", ""},
+		aGateway: {"", "", "gantry port " + lease.Address.String() + " 8080\n"},
+	} {
+		var said strings.Builder
+		f := &forwards{s: &session{err: &said}, ports: []string{"8888:9000", "8080:web"}, detach: true, via: via}
+		for i, e := range []buy.Event{buy.Running{Lease: lease}, buy.Exposed{Lease: lease}, buy.NotExposed{Lease: lease}} {
+			said.Reset()
+			if via == "" && i > 0 {
+				break
+			}
+			f.event(e)
+			require.Contains(t, said.String(), want[i])
+			require.Equal(t, want[i] == "", said.Len() == 0, said.String())
+		}
 	}
 }

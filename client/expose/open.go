@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -62,7 +64,8 @@ func (g *Gateway) Open(ctx context.Context, l market.Lease, r Request) (*Opened,
 	case err != nil:
 		return nil, service.Network(err.Error(), "try again", err)
 	case answer.Refused != "":
-		return nil, service.Refused("the gateway refuses: "+answer.Refused, "")
+		why := &RefusedError{Why: answer.Refused}
+		return nil, &service.Failure{Code: service.CodeRefused, Reason: why.Error(), Cause: why}
 	case len(answer.URLs) != len(grant.Ports), slices.ContainsFunc(answer.URLs, func(u string) bool { return !plainURL(u) }), len(grant.SSHKeys) > 0 && answer.SSHAddress == "":
 		return nil, service.Network("the gateway's answer does not fit what was granted", "choose another gateway", nil)
 	}
@@ -86,6 +89,35 @@ func (g *Gateway) Open(ctx context.Context, l market.Lease, r Request) (*Opened,
 		}
 	}
 	return out, nil
+}
+
+// RefusedError is why a gateway takes no grant.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string { return "the gateway refuses: " + e.Why }
+
+// passes are what a gateway says, in its own words or in the machine's, as long as a lease starts.
+var passes = []string{messages.JobMissing, messages.ContainerStarts, "does not run: it is awarded", "no such lease", "try again in a moment"}
+
+const (
+	// startedWithin is how long a container may take to begin after its lease has, and startedAgain the time between tries.
+	startedWithin = 20 * time.Second
+	startedAgain  = time.Second
+)
+
+// OpenStarting is Open for a lease that has just begun to run: its container begins a moment later, and the gateway may
+// see the chain a moment later too.
+func (g *Gateway) OpenStarting(ctx context.Context, l market.Lease, r Request) (*Opened, error) {
+	for late := time.Now().Add(startedWithin); ; {
+		out, err := g.Open(ctx, l, r)
+		var no *RefusedError
+		if !errors.As(err, &no) || time.Now().After(late) {
+			return out, err
+		}
+		if !slices.ContainsFunc(passes, func(part string) bool { return strings.Contains(no.Why, part) }) || wait.For(ctx, startedAgain) != nil {
+			return nil, err
+		}
+	}
 }
 
 // Forget has the gateway forget a lease, so that its names end at once.

@@ -20,12 +20,12 @@ var (
 
 // Terms are what a gateway asks, and what is left; bytes.
 type Terms struct {
-	Price    string `json:"price"` // USDC a GiB, both ways together
-	Free     uint64 `json:"free"`  // of each lease
-	FreeLeft uint64 `json:"freeLeft"`
-	Left     uint64 `json:"left"` // of what was paid, for all leases of the wallet
-	Wallet   string `json:"wallet"`
-	Mint     string `json:"mint"`
+	Price    string `json:"price" doc:"USDC a GiB, both ways together"`
+	Free     uint64 `json:"free" doc:"Bytes of each lease that cost nothing"`
+	FreeLeft uint64 `json:"freeLeft" doc:"Bytes that are left of them for this lease"`
+	Left     uint64 `json:"left" doc:"Bytes that are left of what was paid, for all leases of the wallet"`
+	Wallet   string `json:"wallet" doc:"The gateway's, to which payments go"`
+	Mint     string `json:"mint" doc:"Of the token that it takes"`
 }
 
 func newTerms(t *messages.GatewayTerms) *Terms {

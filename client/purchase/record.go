@@ -11,6 +11,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/internal/atomicfile"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -59,9 +60,12 @@ type Purchase struct {
 	// Verify says when the leases' GPUs are measured before they are paid: auto, always or never.
 	Verify string `json:"verify,omitempty"`
 	// Inspect says the same of a measurement at a random second of the lease, while a command attends it.
-	Inspect string    `json:"inspect,omitempty"`
-	Stage   Stage     `json:"stage"`
-	Created time.Time `json:"created"`
+	Inspect string `json:"inspect,omitempty"`
+	// Gateway gives these ports of the leases public addresses.
+	Gateway string          `json:"gateway,omitempty"`
+	Public  []template.Port `json:"public,omitempty"`
+	Stage   Stage           `json:"stage"`
+	Created time.Time       `json:"created"`
 	// Bought says that a machine has taken the job; only for a purchase that is over without that does a repeated command
 	// order anew.
 	Bought bool `json:"bought,omitempty"`

@@ -37,12 +37,14 @@ type Order struct {
 	Phase  string          `json:"phase" enum:"buying,bought" doc:"buying until its machine has started; repeat the request to learn more"`
 	Order  string          `json:"order,omitempty" doc:"Address of the order"`
 	Leases []service.Lease `json:"leases"`
+	Public []buy.Public    `json:"public,omitempty" doc:"What the gateway has given to ports of the leases"`
 }
 
 // Bought is what a purchase has come to.
 type Bought struct {
 	Order  string
 	Leases []service.Lease
+	Public []buy.Public
 }
 
 // Buyer acts for a customer. Its methods are safe for concurrent use.
@@ -173,7 +175,7 @@ func (o *orders) buy(ctx context.Context, buyer Buyer, budget, key string, r Ord
 	case <-t.C:
 		return Order{Key: key, Phase: phaseBuying, Leases: []service.Lease{}}, nil
 	}
-	return Order{Key: key, Phase: phaseBought, Order: b.bought.Order, Leases: b.bought.Leases}, b.err
+	return Order{Key: key, Phase: phaseBought, Order: b.bought.Order, Leases: b.bought.Leases, Public: b.bought.Public}, b.err
 }
 
 // Purchases runs purchases as the HTTP API does, for other interfaces.

@@ -33,12 +33,13 @@ type LeasePorts struct {
 
 // declared keeps the ports of a purchase.
 func (s *Server) declared(b Bought, r OrderRequest) {
-	if len(r.Ports) == 0 {
+	ports := slices.Concat(r.Ports, r.Public)
+	if len(ports) == 0 {
 		return
 	}
 	order, err := solana.PublicKeyFromBase58(b.Order)
 	if err == nil {
-		err = s.o.Store.declare(order, r.Ports)
+		err = s.o.Store.declare(order, ports)
 	}
 	if err != nil {
 		s.o.Log.Warn().Err(err).Str("order", b.Order).Msg("the ports of an order are not kept; name them by hand")

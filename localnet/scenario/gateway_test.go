@@ -168,21 +168,12 @@ func TestAGatewayReachesAContainer(t *testing.T) {
 			t.Skipf("SKIPPED: %s is missing: scripts/toolchain.sh ssh, apt-get install curl", tool)
 		}
 	}
-	n, customer := newMarket(t)
-	operator := n.Keys.Customers[1]
-	ok(t, n, operator, "credits", "add", "1") // so that keepers know it
-	v := &gatewayVisit{own: selfSigned(t, "*."+gatewayDomain)}
-	v.g = gatewayOf(t, n, operator, v.own)
-	v.site = selfSigned(t, "*."+gatewayDomain)
-	program, err := os.ReadFile(imagetest.Program(t, "github.com/gantry-market/gantry/localnet/scenario/testdata/site"))
-	require.NoError(t, err)
-	files := append(imagetest.Busybox(t), imagetest.File("bin/site", string(program)), imagetest.File("cert.pem", string(v.site.cert)), imagetest.File("key.pem", string(v.site.key)))
-	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, files...))
+	v, image := siteAndGateway(t)
+	n, customer := v.n, v.owner
 	done := ok(t, n, customer, "deploy", "--gpu", "A100", "--max-price", "3", "--duration", "30m", "--allow-simulated", "--detach", "--network", "none", "--image", image, "--", "/bin/site")
 	var deployed struct{ Leases []struct{ Address string } }
 	require.NoError(t, json.Unmarshal([]byte(done.Stdout), &deployed), done.Stdout)
-	v.visit = &visit{t: t, n: n, owner: customer, lease: deployed.Leases[0].Address, dir: t.TempDir()}
-	v.config = filepath.Join(v.dir, "config")
+	v.lease = deployed.Leases[0].Address
 	require.Eventually(t, func() bool {
 		return v.gantry("exec", v.lease, "--", "wget", "-q", "-O-", "http://127.0.0.1:8080/").Code == 0
 	}, time.Minute, 200*time.Millisecond)
@@ -197,6 +188,23 @@ func TestAGatewayReachesAContainer(t *testing.T) {
 	v.issued()
 	v.takenBack()
 	v.leaseEnds()
+}
+
+// siteAndGateway is a market with a gateway, a customer, and the image of a site.
+func siteAndGateway(t *testing.T) (v *gatewayVisit, image string) {
+	t.Helper()
+	n, customer := newMarket(t)
+	operator := n.Keys.Customers[1]
+	ok(t, n, operator, "credits", "add", "1") // so that keepers know it
+	v = &gatewayVisit{visit: &visit{t: t, n: n, owner: customer, dir: t.TempDir()}, own: selfSigned(t, "*."+gatewayDomain)}
+	v.g = gatewayOf(t, n, operator, v.own)
+	v.site = selfSigned(t, "*."+gatewayDomain)
+	program, err := os.ReadFile(imagetest.Program(t, "github.com/gantry-market/gantry/localnet/scenario/testdata/site"))
+	require.NoError(t, err)
+	files := append(imagetest.Busybox(t), imagetest.File("bin/site", string(program)), imagetest.File("cert.pem", string(v.site.cert)), imagetest.File("key.pem", string(v.site.key)))
+	image, _ = imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, files...))
+	v.config = filepath.Join(v.dir, "config")
+	return v, image
 }
 
 // open grants the gateway everything, by its key alone.

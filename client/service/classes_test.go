@@ -61,10 +61,10 @@ Memory is what drivers show, with error correction where it is on by default. Or
 24 × 1024 × 0.93 MiB.
 
 ## How a device is told
-The agent finds the class of a device by its PCI id, or by the driver's name where no class has that id, and registers it under the
-model of that class alone. Both are the machine's word. Keepers compare the driver's name in the inventory, and the **board** in the GPU's signed report (project, SKU
-and chip, as NVIDIA's manifests name them): a genuine report of a board that the model does not have is worth no tier. It costs no stake,
-since the list may be incomplete. GPUs without boards here sign no report.
+The agent finds the class of a device by its PCI id, or by the driver's name where no class has that id. It registers the device only under
+the model of that class. The machine reports both itself. Keepers compare the driver's name in the inventory, and the **board** in the GPU's
+signed report (project, SKU and chip, as NVIDIA's manifests name them). A genuine report of a board that the model does not have is worth no
+tier. It costs no stake, since the list may be incomplete. GPUs without boards here sign no report.
 
 | class | PCI ids | names that drivers give | boards |
 | --- | --- | --- | --- |
@@ -82,8 +82,8 @@ since the list may be incomplete. GPUs without boards here sign no report.
 	}
 	b.WriteString(`
 ## Classes that figures do not tell apart
-A GPU of the right column costs no more than one of the left, reaches 0.7 of its data sheet and has nine tenths of its memory: it can be sold as one. Where that
-matters, make one model of both, or ask for tier 3, whose reports name the board. All others are told apart by a figure.
+A GPU of the right column costs no more than one of the left. It reaches 0.7 of the left one's data sheet and has nine tenths of its memory, so
+it can be sold as one. Where that matters, make one model of both, or ask for tier 3, whose reports name the board. All others are told apart by a figure.
 
 | class | passes for it |
 | --- | --- |
@@ -99,9 +99,10 @@ Selling what is not there pays nothing when
 
     S ≥ (g − c) ÷ (d · σ · b)
 
-S is the stake of a GPU; g what the cheat gains an hour, c what it costs to have another machine compute what is checked; d how often it is found, an hour; σ the part of the stake that a finding takes
-(%s, `+"`slash_bad_work_bps`"+`); b the part of it that is burned (half: the rest may come back to the cheat's own wallets). The relations that `+"`gantry market show`"+`
-prints count with g = half of the reference price, c = 0, and one finding a day. A slash must cover the harm of two periods besides, which the program checks. The
+S is the stake of a GPU. g is what the cheat gains an hour. c is what it costs an hour to let another machine compute what is checked. d is how often
+the cheat is found, an hour. σ is the part of the stake that a finding takes (%s, `+"`slash_bad_work_bps`"+`). b is the part of it that is burned (half:
+the rest may come back to the cheat's own wallets). The relations that `+"`gantry market show`"+`
+prints count with g = half of the reference price, c = 0, and one finding a day. A slash must also cover the harm of two periods, which the program checks. The
 least stake below is the larger of both, at a stake token worth 1 USD and the protocol's default parameters. Prices are assumptions of this table; governance sets both.
 
 | class | assumed USDC per GPU-hour | least stake, GNT | for one finding in 25 hours, USD | in 720 hours, USD | profile |

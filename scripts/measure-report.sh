@@ -57,8 +57,8 @@ Bytes are those of an answer, of 600 roots in messages of their own, and of the 
 are made once a period, for all nodes: $(awk -v t="$(value worst.txt BenchmarkColumnKeys ns/op)" 'BEGIN { printf "%.1f", t / 1e6 }') ms.
 
 ## The worst input
-An answer of the largest profile that the format allows ($(value worst.txt BenchmarkWorstInput input-B) bytes with its 4,096 roots; 2²⁰ rows, lanes and walks), right but for the last step of the last walk, so that everything is computed: **$(value worst.txt BenchmarkWorstInput cpu-ms/op) ms** of processor time,
-**$(sed -n 's/.*the worst input took \([0-9]*\) KiB.*/\1/p' "$logs/worst-memory.txt" | head -1) KiB** of memory allocated in all. Allowed are 50 ms and 16 MiB. Processors without AVX2 multiply 26 times slower.
+The answer has the largest profile that the format allows ($(value worst.txt BenchmarkWorstInput input-B) bytes with its 4,096 roots; 2²⁰ rows, lanes and walks). It is right but for the last step of the last walk, so the member computes everything. It takes **$(value worst.txt BenchmarkWorstInput cpu-ms/op) ms** of processor time,
+and allocates **$(sed -n 's/.*the worst input took \([0-9]*\) KiB.*/\1/p' "$logs/worst-memory.txt" | head -1) KiB** of memory in total. Allowed are 50 ms and 16 MiB. Processors without AVX2 multiply 26 times slower.
 
 ## A market of 40,000 nodes
 Each node of one GPU is measured hourly by seven members: 280,000 checks an hour. With 100 keepers, one measures 2,800 nodes at the same instant. All answers are there before the first is verified (\`heap\`), as at the end of a period's run.

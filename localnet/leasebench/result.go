@@ -63,20 +63,21 @@ type Result struct {
 // begin is the page before the figures.
 const begin = `# Leases as containers: what they take
 
-` + "`make bench-lease`" + ` measures this on a local network of real binaries, with its peers in the same run, one after the other in turns. Containers run in
-gVisor on a machine of namespaces of its own; there are no GPUs. Nothing here is a test: the figures depend on the computer and on what else it does.
-The targets are those of the design: order → first output 3 s, of it the container 0.3 s; a prompt within 1.5 s; forwarded TCP at 80 % of iperf3 between
-two hosts. Loopback is no link between hosts: what a forwarded stream reaches there is what the processors can do for both ends, and for a relay of the
-local network between them. A second machine is reached by a link of 1,000 Mbit/s each way (a pair of virtual interfaces, limited by a token bucket), as from
-another computer; its peer is iperf3 between the same two ends.
+` + "`make bench-lease`" + ` measures this on a local network of real binaries, with its peers in the same run, one after the
+other in turns. Containers run in gVisor on a machine with its own namespaces and without GPUs. Nothing here is a test:
+the figures depend on the computer and on what else it does. The design sets the targets. From order to first output: 3
+s, of it the container 0.3 s. A prompt: within 1.5 s. Forwarded TCP: 80 % of iperf3 between two hosts. Loopback is not a
+link between hosts. A forwarded stream reaches there what the processors can do for both ends, and for a relay of the
+local network between them. A second machine is reached by a link of 1,000 Mbit/s each way, as from another computer.
+The link is a pair of virtual interfaces, limited by a token bucket. Its peer is iperf3 between the same two ends.
 
 - **order → first output**: from the start of ` + "`gantry deploy --image`" + ` until its customer reads the job's first line; the machine has the image. *The container* is the
   part from the start of the job by the agent's runtime until its first line, measured alone, without a network.
 - **a command over SSH**: from the start of the client until it has ended, the command being ` + "`true`" + `. ` + "`gantry ssh`" + ` runs OpenSSH's client over the market's own
   streams, and looks the lease up on chain first; ` + "`gantry exec`" + ` has a client built in. The peer is OpenSSH's client and server on loopback.
-- **forwarded TCP**: one iperf3 stream of three seconds through ` + "`gantry port`" + `, or OpenSSH's ` + "`ssh -L`" + `, to a server in the container. A provider's machine
-  itself reaches no container except so; beside it the same client and server on loopback without a container, through OpenSSH's own server there, and both
-  in one container.
+- **forwarded TCP**: one iperf3 stream of three seconds through ` + "`gantry port`" + `, or OpenSSH's ` + "`ssh -L`" + `, to a server in the
+  container. A provider's machine itself reaches no container except so. For comparison the same client and server run
+  on loopback without a container, through OpenSSH's own server there, and both in one container.
 - **a file of 200 MB**: from the start of the client until it has ended. The peer is OpenSSH's client and server on loopback.
 - **image of 200 MB**: random bytes in one layer, from a registry on loopback, fetched and unpacked; the second pull asks the registry and finds all there.
 `

@@ -25,11 +25,12 @@ const target = 15 * time.Second
 
 const begin = `# Moves: how long a lease stands still when its machine is gone
 
-` + "`make moves`" + ` measures this on local networks of real binaries: three keepers, machines that cost the same, periods of an hour, so that no report moves a
-lease. A customer rents a machine with ` + "`gantry deploy --migrate`" + `; its job puts a checkpoint on chain; two to six seconds later the agent ends by SIGKILL,
-and nobody starts it again. Keepers vote after 8 s without an answer ([decision 20](../adr/0020-outages.md)). Ten leases move in each network, one after the other.
-Nothing here is a test: the figures depend on the computer and on what else it does. Chain and peers are on loopback; a cluster's blocks and distances add to
-it. The target is a move within 15 s, 95 times of 100.
+` + "`make moves`" + ` measures this on local networks of real binaries: three keepers, machines that cost the same, periods of an
+hour, so that no report moves a lease. A customer rents a machine with ` + "`gantry deploy --migrate`" + `. Its job puts a
+checkpoint on chain. Two to six seconds later the agent ends by SIGKILL, and nobody starts it again. Keepers vote after
+8 s without an answer ([decision 20](../adr/0020-outages.md)). Ten leases move in each network, one after the other.
+Nothing here is a test: the figures depend on the computer and on what else it does. Chain and peers are on loopback; a
+cluster's blocks and distances add to it. The target is a move within 15 s, 95 times of 100.
 
 Times count from the SIGKILL until this program, which follows the chain, sees the step.
 `

@@ -18,22 +18,26 @@ const containersTitle = "\n## Containers\n"
 
 // containersPage is that part, without its figures.
 const containersPage = `
-` + "`make kill-test PART=containers KILLS=200`" + ` kills what containers need: agents, supervisors of jobs, sandboxes, processes that
-pull, whole machines (with everything on them; half of them stay away for up to %s, one for ever), the gateway, the registry, the bucket of the
-backups (its connections break, and none is accepted for as long) and commands of customers. It does so while images are pulled and containers with volumes are started,
-run, kept and moved, in one market with gVisor's runsc, a registry of images, an S3 server and a gateway in front. Each
-machine has namespaces of its own and starts its agent again, as a service manager does. Three quarters of the customers' commands stay,
-and their leases may move. Keepers vote outages. Jobs keep a numbered diary in their volume, fsync each entry, and say so afterwards.
+` + "`make kill-test PART=containers KILLS=200`" + ` kills what containers need: agents, supervisors of jobs, sandboxes, processes
+that pull, the gateway, the registry and commands of customers. It kills whole machines, with everything on them; half
+of them stay away for up to %s, one for ever. It also stops the bucket of the backups: its connections break, and none
+is accepted for as long. It does so while images are pulled and containers with volumes are started, run, kept and
+moved. One market has gVisor's runsc, a registry of images, an S3 server and a gateway in front. Each
+machine has its own namespaces and starts its agent again, as a service manager does. Three quarters of the customers'
+commands stay, and their leases may move. Keepers vote outages. Jobs keep a numbered diary in their volume, fsync each
+entry, and say so afterwards.
 
 The test (` + "`TestKilledContainersLoseNothing`" + `) fails if
 
 - an order has several leases that continue none; a lease is started twice, or neither started, given back nor closed,
-- a lease that ends with its job is billed for more than %s after the job last said that it was alive, or a lease whose job never began
-  for more than that. A lease that its customer keeps (--detach) is paid for until it is
-  stopped, also when its job is over; its machine ends it where it has lost the job,
+- a lease that ends with its job is billed for more than %s after the job last said that it was alive. The same bound
+  holds for a lease whose job never began. A lease that its customer keeps (--detach) is paid for until it is stopped,
+  also when its job is over. Its machine ends the lease where it has lost the job,
 - a lease is over as done whose job neither ended nor was killed; or as failed whose machine was not killed,
-- a snapshot that a machine has made cannot be read with the customer's key, or lacks an entry that was on the disk when it was begun;
-  a lease that was moved does not go on with exactly the entries of the snapshot that is on chain; a diary or the block beside it is torn,
+- a snapshot that a machine has made cannot be read with the customer's key, or lacks an entry that was on the disk when
+  it was begun,
+- a lease that was moved does not continue with exactly the entries of the snapshot that is on chain,
+- a diary or the block next to it is torn,
 - somebody sees another customer's page at the gateway, or a lease that ran for a minute was never reached through it,
 - what a customer has left and what its leases paid is not its deposit; any sum on chain is wrong; or ` + "`gantry audit`" + ` of a lease fails,
 - when no lease is left, a machine has a process, mount, loop device, control group, interface, table of nftables or volume file of one.

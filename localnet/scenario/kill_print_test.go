@@ -14,19 +14,21 @@ import (
 // killPage is the page that GANTRY_KILL_REPORT is written to, without its figures.
 const killPage = `# Processes that are killed
 
-` + "`make kill-test KILLS=200`" + ` kills keepers, agents and commands of customers with SIGKILL while leases are bought, run, settled and
-closed on a local network of real binaries, and starts keepers and agents again at once, as a service manager does. Customers repeat or
-resume their command. Half of the customers' commands stay and sign receipts; the others go away, so that reports have to pay. Jobs keep a
-book of themselves: their start, the time four times a second, their end, and whether another run of the same purchase was alive.
+` + "`make kill-test KILLS=200`" + ` kills keepers, agents and commands of customers with SIGKILL while leases are bought, run,
+settled and closed on a local network of real binaries. It starts keepers and agents again at once, as a service manager
+does. Customers repeat or resume their command. Half of the customers' commands stay and sign receipts; the others go
+away, and reports have to pay. Each job writes down its start, the time four times a second, its end, and whether
+another run of the same purchase was alive.
 
 The test ([` + "`localnet/scenario`" + `](../../localnet/scenario), ` + "`TestKilledProcessesLoseNothing`" + `) fails if
 
 - a customer has more orders than purchases, an order more than one lease that started, or one that did not start keeps money,
 - a job runs twice, or two at once; a lease is billed without a job, or ends otherwise than with its job or by its customer,
-- a lease is billed for more than %s after its job's end: the chain counts whole seconds (2 s), a receipt speaks for its interval (1 s),
-  a keeper's check for its own (3 s). Billing begins with the lease: how long it waits for its job is shown below,
-- what a customer has left and what its leases paid is not its deposit, to the last µUSDC; any sum on chain is wrong; or
-  ` + "`gantry audit`" + ` of any lease fails,
+- a lease is billed for more than %s after its job's end. The chain counts whole seconds (2 s), a receipt speaks for its
+  interval (1 s), a keeper's check for its own (3 s). Billing begins with the lease; the table below shows how long it
+  waits for its job,
+- what a customer has left and what its leases paid is not its deposit, to the last µUSDC,
+- any sum on chain is wrong, or ` + "`gantry audit`" + ` of any lease fails,
 - an order or a lease stays open, a period has no final report, a machine has a fault,
 - a keeper has signed two statements or two sets against each other, or what its store does not hold,
 - a keeper or an agent was started more often than it was killed: it has refused its own files, or crashed.

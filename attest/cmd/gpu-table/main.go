@@ -87,8 +87,8 @@ func table(machines []*machine, trials int, before string, took time.Duration) s
 	var b strings.Builder
 	p := class.Profile
 	fmt.Fprintf(&b, "# What measurements tell apart: the proving ground of processors\n\n")
-	fmt.Fprintf(&b, "Written by `make gpu-table` on %s, %d cores, load %s before and %s after it, niceness %s, in %v. There is no GPU in it: a machine is a number of threads, the prover and the verifier\n"+
-		"are those of GPUs' [format](../protocol/measurement.md), in real time, and nothing sleeps. GPUs are measured by `make gpu-calibrate` ([what was](gpus.md)).\n\n",
+	fmt.Fprintf(&b, "Written by `make gpu-table` on %s, %d cores, load %s before and %s after it, niceness %s, in %v. The run uses no GPU: a machine is a number of threads. The prover and the\n"+
+		"verifier are those of GPUs' [format](../protocol/measurement.md), in real time, and nothing sleeps. GPUs are measured by `make gpu-calibrate` ([what was](gpus.md)).\n\n",
 		processorName(), runtime.NumCPU(), before, load(), niceness(), took.Round(time.Second))
 	fmt.Fprintf(&b, "A check is a chain of %d ms and walks of %d ms at order %d, at an instant that is drawn, and one opening that is verified. It counts when the prover had at least %.1f of its\n"+
 		"threads' time, and is made again otherwise: what other programs take is not the machine's doing. A trial is %d checks that count; a machine is of a class when the mean of its shares, each\n"+

@@ -563,9 +563,9 @@ Generated from [program/bench/results.json](../../program/bench/results.json) by
 `GANTRY_WRITE_BENCH=1 cargo test --test all bench` in program/tests writes both. The tests fail when a figure is more \
 than 2 % away from what is committed.
 
-Each figure is the most that a successful call used in one sequence on LiteSVM with mainnet's feature set: whole \
-instruction, events and token transfers included, signature checks by the Ed25519 program not (the runtime charges \
-them apart). Addresses that are searched for when an account is created cost 1,500 units a try, so other keys may \
+Each figure is the most that a successful call used in one sequence on LiteSVM with mainnet's feature set. It is the \
+whole instruction with events and token transfers. It leaves out signature checks by the Ed25519 program, which the \
+runtime charges apart. Addresses that are searched for when an account is created cost 1,500 units a try, so other keys may \
 cost a little more or less.
 
 ";

@@ -89,12 +89,13 @@ fn line(find: &Find) -> String {
 /// docs/reports/mutants.md. Mutants that were not hunted keep the line that they have in `known`, the document as it
 /// is.
 pub fn to_markdown(mutants: &[Mutant], finds: &[Find], known: &str) -> String {
-    let mut out = "# Mutants\n\n`scripts/hostile.sh mutants --write` writes this page. A mutant is a deliberate error of \
-                   program/tests/mutants. The hunt builds all\nmutants into a copy of the program and switches them on one \
-                   at a time; the random sequences must find each mutant from every seed.\n\"Steps\" is the median \
-                   number of steps over the seeds that found the mutant. \"Shortened to\" is the number of steps that \
-                   are left when\nthe hunt shortens the shortest sequence that found it; program/tests/regressions has \
-                   these sequences unless they are long. The\nprogram's own sources and binary contain no mutant.\n\n\
+    let mut out = "# Mutants\n\n\
+                   `scripts/hostile.sh mutants --write` writes this page. A mutant is a deliberate error of program/tests/mutants. The hunt\n\
+                   builds all mutants into a copy of the program and switches them on one at a time. The random sequences must find each\n\
+                   mutant from every seed. \"Steps\" is the median number of steps over the seeds that found the mutant. \"Shortened to\" is\n\
+                   the number of steps that are left when the hunt shortens the shortest sequence that found it. The folder\n\
+                   program/tests/regressions has these sequences unless they are long. The program's own sources and binary contain no\n\
+                   mutant.\n\n\
                    | mutant | what it is | found by seeds | steps | the rule that broke | shortened to |\n| ---: \
                    | --- | ---: | ---: | --- | ---: |\n"
         .to_owned();

@@ -32,10 +32,10 @@ fn auctioned(stops: bool) -> i128 {
 pub fn a_keeper_stops_and_its_other_keeper_goes_on() -> Row {
     Row {
         source: "C 6h, R 17",
-        attack: "A keeper stops after the first award of a sealed order over two nodes, so that the order expires or its own \
-                 other keeper is paid for the rest",
-        instead: "goes on",
-        before: "0: no other keeper could go on, and the order expired",
+        attack: "A keeper stops after the first award of a sealed order over two nodes. The order would expire, or its \
+                 own other keeper would be paid for the rest",
+        instead: "continues",
+        before: "0: no other keeper could continue, and the order expired",
         profit: Usd(auctioned(true) - auctioned(false)),
         assumption: "another keeper completes it: if it is not the owner's own, the loss is twice as large",
     }
@@ -103,8 +103,8 @@ pub fn an_own_customer_has_its_price_lowered() -> Row {
     };
     Row {
         source: "R 9",
-        attack: "A keeper awards its own customer's order to another's node, and proves that its own node at nearly nothing was \
-                 better, so that the work that is not paid yet costs nothing (8 GPUs, a bond of 1)",
+        attack: "A keeper awards its own customer's order to another's node. It proves that its own node at nearly \
+                 nothing was better, and the unpaid work would cost nothing (8 GPUs, a bond of 1)",
         instead: "the customer pays",
         before: NEW_RULE,
         profit: Usd(play(true) - play(false)),

@@ -75,7 +75,7 @@ pub fn a_keeper_carries_its_bond_out_through_its_customer() -> Row {
     assert_eq!(o.proves(&leases, &finders), 20);
     Row {
         source: "C 1",
-        attack: "A keeper with a bond of 10 awards 20 orders of its own customer to its own dear node, and its customer \
+        attack: "A keeper with a bond of 10 awards 20 orders of its own customer to its own dear node. Its customer \
                  proves that the cheap one was free",
         instead: "asks for its bond and waits",
         before: "0: 9.885 of 10 was out at once, none burned",
@@ -168,13 +168,13 @@ pub fn an_own_dear_node_is_favoured() -> Row {
     assert_eq!(unproven - just, 892_000_000, "what the row says of it");
     Row {
         source: "C 5f, C 6f, R 9",
-        attack: "A keeper awards an order for an hour to its own node at 3 USDC although another's was free at 2, takes its \
-                 share of the fee, and has its own customer rent the better node for a second",
+        attack: "A keeper awards an order for an hour to its own node at 3 USDC although another's was free at 2. It \
+                 takes its share of the fee, and its own customer rents the better node for a second",
         instead: "its node asks 2 USDC",
         before: "+0.892: the short order erased the proof",
         profit: Usd(favoured(3_000_000, Proof::Stranger, 1, 1) - just),
-        assumption: "somebody proves it: any keeper can, from what is on chain. One that nobody proves brings 0.892 for \
-                     each hour and GPU",
+        assumption: "somebody proves it: any keeper can, from what is on chain. An award that nobody proves brings \
+                     0.892 for each hour and GPU",
     }
 }
 
@@ -183,13 +183,13 @@ pub fn a_small_proof_shields_from_a_large_one() -> Row {
     let just = favoured(2_000_000, Proof::None, 8, 24);
     Row {
         source: "R 9",
-        attack: "A keeper awards an order of eight GPUs for a day to its own node at 3 USDC although another's was free at \
-                 2; its own finder proves at once that a second node of its own was better by a millionth, so that the \
-                 lease costs a millionth less; then a stranger proves the rest",
+        attack: "A keeper awards an order of eight GPUs for a day to its own node at 3 USDC although another's was \
+                 free at 2. Its own finder proves at once that a second node of its own was better by a millionth, and \
+                 the lease costs a millionth less. Then a stranger proves the rest",
         instead: "its node asks 2 USDC",
         before: NEW_RULE,
         profit: Usd(favoured(3_000_000, Proof::Own, 8, 24) - just),
-        assumption: "somebody proves it: a further proof is taken that shows a better score than the last one",
+        assumption: "somebody proves it: the program takes a further proof that shows a better score than the last one",
     }
 }
 

@@ -100,8 +100,8 @@ pub fn a_voided_fault_breaks_a_rivals_guarantee() -> Row {
     w.ok(ix::dispute_resolve(&w, &lease), &[]);
     Row {
         source: "C 5b",
-        attack: "A rival disputes a lease of a guaranteed node while a wrong fault of it is open, so that the node stays \
-                 suspended when that is voided, and its guarantee is broken",
+        attack: "A rival disputes a lease of a guaranteed node while a wrong fault of it is open. The node would stay \
+                 suspended when the fault is voided, and break its guarantee",
         instead: "no dispute",
         before: SEEN,
         profit: Usd(wealth(&w, &[&rival]) - before),
@@ -139,8 +139,8 @@ pub fn own_customers_are_compensated_for_a_broken_guarantee() -> Row {
 pub fn the_lease_is_kept_open_until_the_guarantee_is_resolved() -> Row {
     Row {
         source: "R 18",
-        attack: "A provider does not keep a guarantee of 100 % for 20 hours, for which it sold them a twentieth dearer (2 USDC \
-                 an hour), and the lease goes on until it is resolved",
+        attack: "A provider does not keep a guarantee of 100 % for 20 hours, for which it sold them a twentieth dearer \
+                 (2 USDC an hour). The lease continues until it is resolved",
         instead: "no guarantee, and 1.90 USDC",
         before: NEW_RULE,
         profit: Usd(sold(Guarantee::BrokenOpen, 20, false) - sold(Guarantee::None, 20, false)),

@@ -106,8 +106,8 @@ fn below_the_quorum(attack: &'static str, tries: impl Fn(&mut Testbed, &Silence)
 /// Finding O 2.
 pub fn two_thirds_move_a_lease_to_their_own_node() -> Row {
     below_the_quorum(
-        "Keepers with exactly two thirds of the weight, whose customer has a lease of a rival's node, vote that it is away, \
-         so that the lease moves to their own",
+        "Keepers with exactly two thirds of the weight have a customer with a lease of a rival's node. They vote that \
+         it is away, to move the lease to their own",
         |w, s| w.warp(s.outage(w).opened_at + OUTAGE_VOTE_SECS - w.now()),
     )
 }

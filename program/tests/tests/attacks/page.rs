@@ -16,14 +16,14 @@ Written by the program's tests: `GANTRY_WRITE_ATTACKS=1 cargo test --test all at
 fails when it is not current. Each attack is a function in [attacks](../../program/tests/tests/attacks) that sends real \
 instructions to the program on LiteSVM. What was found first, and the tests of each rule, are in [findings](../findings.md).
 
-**Profit** is what one owner of all wallets that take part has more after the attack than after what stands under *instead*: \
-tokens in its wallets, stake, bonds, credits, rewards that were not claimed, and payouts of slashes at their full value although \
-they wait. A stake token counts one USDC, which is `stake_price` in these tests; SOL for fees and rent is left out. Amounts are \
-USDC. *Before* was measured on the first version of the program, by the same attack where it could be played there; \"no such rule\" \
-means that what it attacks is a rule of the present one.
+**Profit** compares the attack with what stands under *instead*. It is what one owner of all wallets that take part \
+has more after the attack. It counts tokens in wallets, stake, bonds, credits and rewards that were not claimed. \
+Payouts of slashes count at their full value although they wait. A stake token counts one USDC, which is `stake_price` in these tests; SOL for fees and rent is left out. Amounts are \
+USDC. *Before* was measured on the first version of the program, by the same attack where it could be played there. \
+\"No such rule\" means that the attacked rule is a rule of the present version.
 
-The tests use a small market: 10 stake tokens a GPU, a bond of 1 to 10, 2 USDC for a GPU-hour, a fee of 12 %, periods of a \
-minute. The sign of a figure is what matters; `gantry market show` prints the relations that carry it to other parameters. What \
+The tests use a small market. It has 10 stake tokens a GPU, a bond of 1 to 10, 2 USDC for a GPU-hour, a fee of 12 %, \
+and periods of a minute. The sign of a figure is what matters; `gantry market show` prints the relations that carry it to other parameters. What \
 is burned is the only part of a slash that deters: an owner of provider and customers can get back the other half at most. So an \
 attack by which an owner gets a part of its own slash is compared with not cheating at all.
 ";
@@ -34,9 +34,9 @@ const WHERE: &str = "
 | source | attack | state |
 | --- | --- | --- |
 | R 11 | six nodes share one GPU, and the best of six checks counts | in the program: the mean of six periods counts, each measured at one instant of the market ([tests](../../program/tests/tests/figures.rs): `six_nodes_that_share_a_gpu_sell_nothing_and_lose_their_stake`, `nodes_that_take_turns_with_a_gpu_sell_one_at_a_time`) |
-| R 11 | a node that is drawn for work is silent, or has one of its own GPUs rented when a keeper asks: keepers ask nodes without a lease only, and silence proves nothing | in the program, where the class has thresholds: a machine that was free and not measured is awarded nothing until it is (`who_is_free_and_not_measured_is_awarded_nothing_until_it_is`). A lease of its own excuses it, and costs it the fee ([0026](../adr/0026-measuring.md#what-it-does-not-do)) |
+| R 11 | A node that is drawn for work is silent, or rents out one of its own GPUs to itself when a keeper asks. Keepers ask only nodes without a lease, and silence proves nothing | in the program, where the class has thresholds: a machine that was free and not measured is awarded nothing until it is (`who_is_free_and_not_measured_is_awarded_nothing_until_it_is`). A lease of its own excuses it, and costs it the fee ([0026](../adr/0026-measuring.md#what-it-does-not-do)) |
 | R 12 | a relay stands by for checks and is elsewhere during leases | not in the program: the customer's own client inspects ([0034](../adr/0034-inspections.md)); inspections by keepers are [designed and not built](../adr/0034-inspections.md#keepers-inspections) |
-| R 20 | a few hold enough shares of a sealed job to open it | not yet in the program: there are no sealed jobs. The other half of R 20, that a gateway's key signs nothing for a lease, holds: neither the program nor a node takes a gateway's signature ([findings](../findings.md)) |
+| R 20 | a few hold enough shares of a sealed job to open it | not yet in the program, because sealed jobs do not exist. The other half of R 20 holds: a gateway's key signs nothing for a lease. Neither the program nor a node takes a gateway's signature ([findings](../findings.md)) |
 ";
 
 fn table(rows: &[Row], last: &str, otherwise: &str) -> String {

@@ -58,7 +58,7 @@ pub fn a_provider_with_a_lost_dispute_starts_afresh() -> Row {
     Row {
         source: "C 8d, R 15",
         attack: "A provider that lost a dispute registers another node, of which nothing bad is known",
-        instead: "goes on with the node",
+        instead: "keeps the node",
         before: "0: the dispute lowered no reputation",
         profit: Usd(play(true) - play(false)),
         assumption: "a provider under a new wallet starts with the reputation of a new one",
@@ -81,7 +81,7 @@ pub fn an_unhealthy_machine_goes_on_selling() -> Row {
     assert!(w.send(&[award], &[&deal.keeper.key]).is_err());
     Row {
         source: "C 8c, R 14",
-        attack: "A provider goes on selling a machine that final reports call unhealthy",
+        attack: "A provider continues to sell a machine that final reports call unhealthy",
         instead: "mends it first",
         before: "+1.76 for each hour sold",
         profit: Usd(wealth(&w, &[&deal.provider]) - before),
@@ -113,12 +113,12 @@ pub fn wash_trading_for_emission() -> Row {
     }
     Row {
         source: "R 19",
-        attack: "A provider rents its own node for 2 USDC, rates it five stars, and takes emission (20 % of the fee), the \
-                 award's share, and the shares of its keepers (30 % of the weight)",
+        attack: "A provider rents its own node for 2 USDC and rates it five stars. It takes emission (20 % of the \
+                 fee), the award's share, and the shares of its keepers (30 % of the weight)",
         instead: "nothing",
         before: "−0.146400",
         profit: Usd(wealth(&w, &own) - before),
-        assumption: "the token is worth at most 4 × `stake_price` at an emission of 20 % (a buy-back offers at most 2 ×), \
-                     and reputation is worth less than the fees that it costs",
+        assumption: "The token is worth at most 4 × `stake_price` at an emission of 20 % (a buy-back offers at most 2 \
+                     ×). Reputation is worth less than the fees that it costs",
     }
 }

@@ -74,8 +74,8 @@ pub fn own_customers_take_the_victims_pool() -> Row {
         instead: "no fraud",
         before: "0: all 20 came back, none burned",
         profit: Usd(profit),
-        assumption: "what the fraud itself brings is less: own customers save the cheat 6.8 of the 20 that it would lose \
-                     without them, so only what is burned deters; `gantry market show` prints the relation \"cheating \
+        assumption: "The fraud itself brings less. Own customers save the cheat 6.8 of the 20 that it would lose \
+                     without them, so only what is burned deters. `gantry market show` prints the relation \"cheating \
                      loses\"",
     }
 }

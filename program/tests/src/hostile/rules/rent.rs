@@ -99,7 +99,7 @@ pub fn check(act: &Act) -> Verdict {
         let spent = rent - gained;
         must!(
             spent == 0 || (spent > 0 && act.signed(&moved.at)),
-            "rent goes back to who paid it",
+            "rent goes back to its payer",
             "{}: {} gained {gained}, was due {rent}",
             act.name,
             moved.at

@@ -164,7 +164,7 @@ fn claim(act: &Act, market: &Market, before: &Rewards, after: &Rewards) -> Verdi
     must!(by_vote <= most, "a share is by weight", "{at}: {by_vote} of {most}");
     let (byte, bit) = (usize::from(keeper.index) / 8, 1u8 << (keeper.index % 8));
     let once = was.reward_voters[byte] & bit != 0 && now.reward_voters[byte] & bit == 0;
-    must!(once, "a share is taken once, by who voted", "{at} of period {}", was.period);
+    must!(once, "a share is taken once, by a voter", "{at} of period {}", was.period);
     must!(keeper.registered_at <= was.created_at, "a place's new keeper did not vote", "{at}");
     let left = i128::from(was.reward_left) - i128::from(now.reward_left);
     must!(left == by_vote, "a share is taken from its report", "{at}: {left} and {by_vote}");

@@ -62,8 +62,8 @@ func (r *Result) Markdown(w io.Writer) error {
 			within++
 		}
 	}
-	fmt.Fprintf(&b, "\n%d of %d leases ran elsewhere within %d s. Every job went on once, from its checkpoint. No second was billed twice: each first lease\n"+
-		"was paid for until its machine's last answer at most, each second one from its own start on, and the sums of the market were right after each move.\n", within, len(r.Moves), int(target.Seconds()))
+	fmt.Fprintf(&b, "\n%d of %d leases ran on another machine within %d s. Every job continued once, from its checkpoint. No second was billed twice. Each first lease\n"+
+		"was paid for until its machine's last answer at most, each second one from its own start on. The sums of the market were right after each move.\n", within, len(r.Moves), int(target.Seconds()))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

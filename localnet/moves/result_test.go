@@ -23,7 +23,7 @@ func TestThePageCountsWhatWasInTime(t *testing.T) {
 	r := &Result{Moves: []Move{{Started: 10 * time.Second, Paid: -time.Second}, {Started: 16 * time.Second}}}
 	var b strings.Builder
 	require.NoError(t, r.Markdown(&b))
-	require.Contains(t, b.String(), "1 of 2 leases ran elsewhere within 15 s")
+	require.Contains(t, b.String(), "1 of 2 leases ran on another machine within 15 s")
 	require.Contains(t, b.String(), "| **lease runs there, s** | 10.0 | 10.0 | 16.0 | 16.0 | 16.0 |")
 	require.Contains(t, b.String(), "before its end, s | 0.0 | 0.0 | 1.0 | 1.0 | 1.0 |", "")
 }

@@ -79,7 +79,7 @@ func (k *containerRun) printContainers(r containerResult, took time.Duration) {
 		ends = append(ends, fmt.Sprintf("%s %d", reason, r.ends[reason]))
 	}
 	row("ended", strings.Join(ends, ", "))
-	row("billed", fmt.Sprintf("%d s; jobs ran %.0f s. The most that a lease was billed beyond its job's last word is %.1f s; %d leases had no job; %.0f s were of leases that their customers kept when the job was over", r.billed, r.ran.Seconds(), r.most.Seconds(), r.bare, r.kept.Seconds()))
+	row("billed", fmt.Sprintf("%d s; jobs ran %.0f s. The most that a lease was billed beyond its job's last entry is %.1f s. %d leases had no job. %.0f s were of leases that their customers kept when the job was over", r.billed, r.ran.Seconds(), r.most.Seconds(), r.bare, r.kept.Seconds()))
 	row("volumes", fmt.Sprintf("%d entries written; %d snapshots read, %d leases went on from one", r.entries, r.snapshots, r.restored))
 	row("gateway", fmt.Sprintf("%d pages of %d leases", r.pages, len(k.visited)))
 	row("sums", fmt.Sprintf("%d checks while it ran and one at the end, none wrong; %d leases audited", k.checks, r.leases))

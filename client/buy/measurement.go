@@ -89,9 +89,9 @@ func (m *Measurement) Judge() error {
 	case why == nil:
 		return nil
 	case errors.As(why, &answer) && answer.Why == messages.MeasureJob:
-		return refused("the lease's job has the GPUs", "measure when it is over, or beside it, which takes memory and time from it: --beside-job")
+		return refused("the lease's job has the GPUs", "measure when the job is over, or while it runs with --beside-job, which takes memory and time from it")
 	case m.Slow != nil && m.Lease.Beside:
-		return refused("the machine is slower than promised beside the job: "+why.Error(), "measure again when the job is over")
+		return refused("the machine is slower than promised while the job runs: "+why.Error(), "measure again when the job is over")
 	}
 	return refused(fmt.Sprintf("the machine of lease %s does not pass: %s", m.Lease.Address, why), "end the lease with: gantry stop "+m.Lease.Address.String())
 }

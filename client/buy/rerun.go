@@ -93,7 +93,7 @@ func (d *deal) compareRuns(output [32]byte, known bool) (*Rerun, error) {
 	if d.r.first == nil {
 		return nil, nil
 	}
-	first, err := audit.ReadRun(d.ctx, d.b.client, d.r.first.Order, d.b.waitLevel()) // it may have been resolved meanwhile
+	first, err := audit.ReadRun(d.ctx, d.b.client, d.r.first.Order, d.b.waitLevel()) // somebody may have resolved it since then
 	if err != nil {
 		return nil, err
 	}

@@ -54,9 +54,9 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.BoolFlag{Name: "guaranteed", Usage: "only nodes whose uptime guarantee covers the order's latest end"},
 			&cli.BoolFlag{Name: "same-site", Usage: "all nodes of the order stand at one site"},
 			&cli.StringFlag{Name: "image", Usage: "run a container of this `IMAGE`; a tag is resolved to a digest before the order"},
-			&cli.StringFlag{Name: "registry-credentials", Usage: "for an image that is not public: give the machine a `token` that reads its repository for minutes, made with docker's credentials; or the password, where the registry has no tokens"},
+			&cli.StringFlag{Name: "registry-credentials", Usage: "for an image that is not public: give the machine a `token` that reads its repository for minutes, made with docker's credentials. Where the registry has no tokens: the password"},
 			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "what the container of --image reaches: `internet`, or none; never the machine, its network or other leases"},
-			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, beside the key that gantry has made; repeat"},
+			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, besides the key that gantry has made; repeat"},
 			&cli.StringFlag{Name: flagVolume, Usage: "`NAME:SIZE[:PATH]` such as data:50GiB: an encrypted file system for the container of --image, at /NAME or PATH, as long as the job runs"},
 			&cli.StringSliceFlag{Name: flagPort, Aliases: []string{"p"}, Usage: "`PORT[:NAME]` of the container: the gateway of --via gives it a public https address that begins with NAME. Without a gateway, this command forwards it to this machine while it stays, at a port of PORT:LOCAL; repeat"},
 			&cli.StringFlag{Name: flagVia, Usage: "`GATEWAY` that makes each --port public when the lease runs: its key, or its address with its identity", EnvVars: []string{envGateway}},
@@ -69,7 +69,7 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.UintFlag{Name: "reveal-secs", Value: buy.DefaultRevealSecs, Usage: "with --sealed: `SECONDS` after that for reveals, 5 to 3600"},
 			&cli.StringFlag{
 				Name: flagVerify, Value: buy.Auto,
-				Usage: "measure the machine before it is paid, while it fetches the image: auto (if its figure is old, and one lease in eight), always or `never`; a lease whose machine does not pass is ended",
+				Usage: "measure the machine before it is paid, while it fetches the image: auto (if its figure is old, and one lease in eight), always or `never`. If the machine does not pass, the client ends the lease",
 			},
 			&cli.StringFlag{
 				Name: flagInspect, Value: buy.Never,

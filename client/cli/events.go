@@ -106,7 +106,7 @@ func (s *session) measureEvent(e buy.Event) bool {
 	case buy.InspectionMissed:
 		s.say(" · inspected not: %v", e.Err)
 	case buy.InspectionUndecided:
-		s.say(" · inspected not: %s says that its GPU could not compute beside the job; if the job leaves it memory, look at the machine: gantry verify %s --%s",
+		s.say(" · inspected not: %s says that its GPU could not compute while the job runs; if the job leaves it memory, look at the machine: gantry verify %s --%s",
 			short(e.Lease.Node), e.Lease.Address, flagBeside)
 	default:
 		return false
@@ -210,7 +210,7 @@ func waitText(w buy.Wait) (what, out string) {
 	case buy.WaitEnd:
 		return "the lease to end with its job", "Ctrl-C detaches; the machine ends the lease"
 	case buy.WaitOutputs:
-		return "the outputs to be compared", "Ctrl-C detaches; keepers compare them all the same"
+		return "the outputs to be compared", "Ctrl-C detaches; keepers still compare them"
 	}
 	return "the machine to save the container", "Ctrl-C leaves it to the machine, and the lease to you"
 }

@@ -104,7 +104,7 @@ func (s *session) onramps() (all []onramp.Provider, err error) {
 		seen[name] = true
 		secret, err := onramp.ReadSecret(file)
 		if err != nil {
-			return nil, usage(fmt.Sprintf("--%s %s: %v", flagOnramp, name, err), "put the secret that the provider shows for the webhook in a file of its own: umask 077; cat > FILE")
+			return nil, usage(fmt.Sprintf("--%s %s: %v", flagOnramp, name, err), "put the secret that the provider shows for the webhook in a separate file: umask 077; cat > FILE")
 		}
 		p, err := onramp.NewProvider(name, secret)
 		if err != nil {

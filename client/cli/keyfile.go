@@ -21,7 +21,7 @@ func keyCommands(s Streams) []*cli.Command {
 		Name: "key", Usage: "keypair files: make one, take one over from a wallet, encrypt it with a passphrase",
 		Description: "Every command and daemon of Gantry takes an encrypted file where it takes a keypair file. The passphrase comes from the\n" +
 			"file that " + chain.PassphraseVariable + " names, from systemd's credential " + chain.PassphraseCredential + ", or is asked for at the terminal.\n" +
-			"The format is that of age (https://age-encryption.org), so that `age -d` opens it as well.",
+			"The format is that of age (https://age-encryption.org); `age -d` opens it as well.",
 		Subcommands: []*cli.Command{
 			{
 				Name: "new", Usage: "make a keypair file", ArgsUsage: "[FILE]",
@@ -113,7 +113,7 @@ const maxSecret = 4 << 10
 
 func (s *session) keyWritten(key solana.PrivateKey, path string) error {
 	if !s.cli.Bool(flagPassphrase) {
-		return s.keySaved(key, path, chain.SaveKeypair(path, key), "keep a copy in a safe place: who has the file has the key, and nobody can restore it")
+		return s.keySaved(key, path, chain.SaveKeypair(path, key), "keep a copy in a safe place: anyone with the file has the key, and nobody can restore it")
 	}
 	passphrase, err := chain.Passphrase("new passphrase of "+path, true)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *session) keyEncrypt() error {
 		return err
 	}
 	return s.keySaved(key, args[1], chain.SaveEncrypted(args[1], key, passphrase),
-		"delete "+args[0]+" once a command has read the new one; whoever has that file needs no passphrase")
+		"delete "+args[0]+" once a command has read the new one; anyone with the old file needs no passphrase")
 }
 
 func (s *session) keyDecrypt() error {
@@ -148,7 +148,7 @@ func (s *session) keyDecrypt() error {
 	if err != nil {
 		return err
 	}
-	return s.keySaved(key, args[1], chain.SaveKeypair(args[1], key), "whoever has this file has the key")
+	return s.keySaved(key, args[1], chain.SaveKeypair(args[1], key), "anyone with this file has the key")
 }
 
 func (s *session) keySaved(key solana.PrivateKey, path string, err error, advice string) error {

@@ -103,7 +103,7 @@ func (s *session) extend() error {
 		return err
 	}
 	if none {
-		return usage("there is no time", "say how much longer, such as --hours 2")
+		return usage("the time is missing", "say how much longer, such as --hours 2")
 	}
 	v, l, err := s.ownLease(s.snapshot, args[0])
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 func programCommand(s Streams) *cli.Command {
 	return &cli.Command{
-		Name: "program", Usage: "the code that is deployed, who may replace it, and whether it is the one that you have built",
+		Name: "program", Usage: "the code that is deployed, the key that may replace it, and whether it is the code that you have built",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "compare", Usage: "`FILE` that you have built, or its sha256: fail unless the code is equal"},
 			&cli.StringFlag{Name: "buffer", Usage: "`ADDRESS` of a buffer that is to replace the code: look at that instead"},

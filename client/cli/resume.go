@@ -118,7 +118,7 @@ func (s *session) resumable() error {
 			}
 			rows[i] = []string{r.Order, r.Name, when(r.Created), r.State, next}
 		}
-		table(w, "ORDER|NAME|BEGUN (UTC)|STATE|GO ON WITH", rows)
+		table(w, "ORDER|NAME|BEGUN (UTC)|STATE|CONTINUE WITH", rows)
 	})
 }
 

@@ -25,15 +25,15 @@ func serveCommand(s Streams) *cli.Command {
 	return &cli.Command{
 		Name: "serve", Usage: "an HTTP API for programs on this machine",
 		Description: "Searches, buys, shows and stops leases for programs on loopback. /openapi.json describes the API. It works with a session\n" +
-			"key and never with your wallet: whoever takes the server over can reserve at most what is left of the key's cap.\n" +
+			"key and never with your wallet: an attacker that takes the server over can reserve at most what is left of the key's cap.\n" +
 			"Requests need a token, which is printed once, or written to --token-file. With --customer WALLET and without --session it\n" +
-			"makes a session key of its own, which that wallet authorises on the server's page.",
+			"makes its own session key, which that wallet authorises on the server's page.",
 		Flags: asSession(append(fundingFlags(),
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8484", Usage: "`ADDRESS` and port; port 0 takes a free one"},
 			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
 			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
 			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
-			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of a template of your own, beside those that gantry comes with; repeat"},
+			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of your own template, in addition to those that gantry comes with; repeat"},
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.StringFlag{Name: flagTLSCert, Usage: "speak TLS with the certificates of this `FILE` (PEM)"},
 			&cli.StringFlag{Name: flagTLSKey, Usage: "key `FILE` of the certificate (PEM)"},

@@ -108,7 +108,7 @@ func (s *session) sessionAdd() error {
 		funded = fmt.Sprintf(", and gets %s SOL of the wallet", text)
 		ixs = append(ixs, system.NewTransferInstruction(uint64(sol), wallet.PublicKey(), key).Build())
 	}
-	if err := s.confirm("session  key %s may reserve %s USDC of the credits in all%s", key, most, funded); err != nil {
+	if err := s.confirm("session  key %s may reserve %s USDC of the credits in total%s", key, most, funded); err != nil {
 		return err
 	}
 	return s.sessionDone(wallet.PublicKey(), ixs, fmt.Sprintf("session key %s may reserve %s USDC until %s UTC", key, most, when(now+int64(lasts/time.Second))))

@@ -32,7 +32,7 @@ func shellCommands(s Streams) []*cli.Command {
 			Flags: asSession(), Action: action(s, (*session).sshProxy),
 		},
 		{
-			Name: "ssh-config", Usage: "what to put into ~/.ssh/config, so that ssh, scp, rsync and editors reach a container", ArgsUsage: "[LEASE]",
+			Name: "ssh-config", Usage: "the lines for ~/.ssh/config with which ssh, scp, rsync and editors reach a container", ArgsUsage: "[LEASE]",
 			Flags: asSession(identity()), Action: action(s, (*session).sshConfig),
 		},
 		{

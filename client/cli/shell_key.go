@@ -56,7 +56,7 @@ func (s *session) jobKeys() ([]string, error) {
 		}
 		key, _, _, _, err := ssh.ParseAuthorizedKey(raw)
 		if err != nil {
-			return nil, usage(fmt.Sprintf("--ssh-key: %s is no public SSH key", path), "name a public key, such as ~/.ssh/id_ed25519.pub")
+			return nil, usage(fmt.Sprintf("--ssh-key: %s is not a public SSH key", path), "name a public key, such as ~/.ssh/id_ed25519.pub")
 		}
 		out = append(out, container.Line(key))
 	}

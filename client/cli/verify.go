@@ -23,7 +23,7 @@ func verifyCommand(s Streams) *cli.Command {
 			"that has the GPUs this takes nothing from you but time.",
 		Flags: asSession(&cli.BoolFlag{
 			Name:  flagBeside,
-			Usage: "measure although the lease's job has the GPUs, for a few seconds and with little memory: the job is slower meanwhile, the figures are lower, and say nothing of the memory's size",
+			Usage: "measure although the lease's job has the GPUs, for a few seconds and with little memory. The job is slower during that time. The figures are lower, and say nothing about the memory's size",
 		}),
 		Action: action(s, (*session).verify),
 	}

@@ -69,7 +69,7 @@ func (t *Copier) Send(ctx context.Context, source, target string) error {
 		case d.IsDir():
 			return t.there.MkdirAll(to)
 		case !info.Mode().IsRegular():
-			t.say(" · skipped  %s, which is no file", p)
+			t.say(" · skipped  %s, which is not a file", p)
 			return nil
 		}
 		return t.sendFile(p, to, info.Mode().Perm())
@@ -146,7 +146,7 @@ func (t *Copier) fetchFolder(ctx context.Context, root *os.Root, from, to string
 		case e.Mode().IsRegular():
 			err = t.fetchFile(ctx, root, there, here, e)
 		default:
-			t.say(" · skipped  %s, which is no file", there)
+			t.say(" · skipped  %s, which is not a file", there)
 		}
 		if err != nil {
 			return err

@@ -24,16 +24,16 @@ const (
 	CodeUnknown     = 7 // the node does not show all that happened: nothing that it shows is wrong
 )
 
-// Failure is an error that knows its kind and what to do about it.
+// Failure is an error with its kind and an advice.
 type Failure struct {
-	// Code says of what kind it is: one of the codes above, or the exit code of a customer's own command.
+	// Code is the kind of failure: one of the codes above, or the exit code of a customer's own command.
 	Code   int
 	Reason string // what happened
 	Advice string // what to do about it; may be empty
 	Cause  error
 	// Told: the command's own document says it already.
 	Told bool
-	// Quiet: it is the exit of a customer's own command, of which nothing is said.
+	// Quiet: nothing is printed, because it is the exit of a customer's own command.
 	Quiet bool
 }
 
@@ -51,7 +51,7 @@ func Refused(reason, advice string) error {
 	return &Failure{Code: CodeRefused, Reason: reason, Advice: advice, Cause: nil}
 }
 
-// Usage is a failure of what was asked: a command line, a request, a file, a setting.
+// Usage is a failure of the input: a command line, a request, a file, a setting.
 func Usage(reason, advice string) error {
 	return &Failure{Code: CodeUsage, Reason: reason, Advice: advice, Cause: nil}
 }
@@ -64,15 +64,15 @@ func Network(reason, advice string, cause error) error {
 	return &Failure{Code: CodeNetwork, Reason: reason, Advice: advice, Cause: cause}
 }
 
-// elsewhere is what to do about a node that does not show all that happened.
-const elsewhere = "another node of the cluster, or an archive node, may show all of it: --url"
+// otherNode advises to ask another node than one that does not show all that happened.
+const otherNode = "another node of the cluster, or an archive node, may show all of it: --url"
 
-// Unknown is a failure to know what happened: the node shows less than that.
+// Unknown means that nobody knows what happened, because the node does not show all of it.
 func Unknown(reason string, cause error) error {
-	return &Failure{Code: CodeUnknown, Reason: reason, Advice: elsewhere, Cause: cause}
+	return &Failure{Code: CodeUnknown, Reason: reason, Advice: otherNode, Cause: cause}
 }
 
-// Interrupted says what is true after a command was stopped half way.
+// Interrupted describes the state after a command was stopped half way.
 func Interrupted(reason, advice string) error {
 	return &Failure{Code: CodeInterrupted, Reason: reason, Advice: advice, Cause: context.Canceled}
 }
@@ -89,7 +89,7 @@ func Classify(err error) *Failure {
 	var rpc *chain.RPCError
 	switch {
 	case errors.Is(err, chain.ErrUnreadable):
-		return &Failure{Code: CodeUnknown, Reason: err.Error(), Advice: elsewhere, Cause: err}
+		return &Failure{Code: CodeUnknown, Reason: err.Error(), Advice: otherNode, Cause: err}
 	case errors.Is(err, market.ErrProgramMissing), errors.Is(err, market.ErrMarketMissing), errors.Is(err, market.ErrProgramMismatch),
 		errors.Is(err, chain.ErrWrongCluster):
 		return FromMessage(CodeNetwork, err)

@@ -1,5 +1,5 @@
-// Package testtool starts what tests and the demo need of other people's software. That software is in a program of a
-// module of its own, in the folder program, so that it is not among the dependencies of those who import the SDK.
+// Package testtool starts software of other projects that tests and the demo need. That software is in a program of a
+// separate module, in the folder program. It is therefore not a dependency of modules that import the SDK.
 package testtool
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Variable names the program, where it is neither beside the running one nor can be built.
+// Variable names the program where it is not in the folder of the running one and cannot be built.
 const Variable = "GANTRY_TESTTOOL"
 
 const (
@@ -31,8 +31,8 @@ const (
 // ErrNotFound: the program is not there.
 var ErrNotFound = errors.New("gantry-testtool is not installed")
 
-// Path is where the program is: as the environment variable says, or beside the running program, or where this builds
-// it if the working directory is in a checkout. Errors: ErrNotFound, the compiler's.
+// Path is where the program is: as the environment variable says, or in the folder of the running program, or where Path
+// builds it if the working directory is in a checkout. Errors: ErrNotFound, the compiler's.
 func Path(ctx context.Context) (string, error) {
 	if given := os.Getenv(Variable); given != "" {
 		path, err := exec.LookPath(given)

@@ -57,15 +57,15 @@ func ParseImage(reference string) (name.Digest, error) {
 	return d, nil
 }
 
-// SetByNode reports whether a machine sets a variable itself, so that neither a job nor its image can choose it. A container
-// has no devices but those of its lease: which of them its programs see is the customer's choice.
+// SetByNode reports whether a machine sets a variable itself. Neither a job nor its image can choose such a variable. A
+// container has only the devices of its lease: the customer chooses which of them its programs see.
 func SetByNode(variable string, container bool) bool {
 	return strings.HasPrefix(variable, "GANTRY_") || !container && (variable == "CUDA_VISIBLE_DEVICES" || variable == "NVIDIA_VISIBLE_DEVICES")
 }
 
 func checkCommand(job messages.JobSpec) error {
 	if (len(job.Command) == 0 && job.Image == "") || (len(job.Command) > 0 && job.Command[0] == "") {
-		return wrong(RuleCommand, Command, "name the program that is to run", "there is no command")
+		return wrong(RuleCommand, Command, "name the program that is to run", "the job has no command")
 	}
 	for i, a := range job.Command {
 		if why := badText(a); why != "" {

@@ -112,7 +112,7 @@ func TestManifestsThatNoMachineFetches(t *testing.T) {
 	for name, change := range map[string]func(*v1.Descriptor){
 		"another hash": func(d *v1.Descriptor) { d.Digest = hash("sha512") },
 		"no bytes":     func(d *v1.Descriptor) { d.Size = 0 },
-		"elsewhere":    func(d *v1.Descriptor) { d.URLs = []string{"https://example.org/layer"} },
+		"foreign URL":  func(d *v1.Descriptor) { d.URLs = []string{"https://example.org/layer"} },
 	} {
 		requireRule(t, jobspec.CheckManifest(manifest(change)), jobspec.RuleLayer, "layer")
 		require.Error(t, jobspec.CheckImage(messages.JobSpec{}, manifest(change), config, 1), name)

@@ -1,5 +1,5 @@
 // Package badjobs lists jobs that no machine runs. Tests of agents and of customers' programs feed all of them to their own
-// side, so that both refuse the same with the same words.
+// side. Both sides must refuse the same jobs with the same words.
 package badjobs
 
 import (
@@ -137,7 +137,7 @@ func Images() []Image {
 		}, "has 101 layers, machines take 1 to 100"},
 		{"no layer", jobspec.RuleLayers, func(t testing.TB) v1.Image { return imagetest.Image(t, "amd64", program) }, "has 0 layers"},
 		{"foreign layer", jobspec.RuleLayer, func(t testing.TB) v1.Image {
-			return imagetest.Image(t, "amd64", program, static.NewLayer([]byte("elsewhere"), types.DockerForeignLayer))
+			return imagetest.Image(t, "amd64", program, static.NewLayer([]byte("foreign layer"), types.DockerForeignLayer))
 		}, "is not in the image's own registry"},
 		{"encrypted layer", jobspec.RuleLayer, func(t testing.TB) v1.Image {
 			return imagetest.Image(t, "amd64", program, static.NewLayer([]byte("secret"), "application/vnd.oci.image.layer.v1.tar+gzip+encrypted"))

@@ -39,7 +39,7 @@ func walletFlag() cli.Flag {
 func machineFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "inventory", Usage: "where GPUs come from: `nvml`, or simulated:A100:N, simulated:H100:N on local networks", EnvVars: []string{"GANTRY_INVENTORY"}},
-		&cli.StringFlag{Name: "runsc", Usage: "gVisor's runtime, which runs jobs with an image: `FILE` (default: beside this program, or in PATH)", EnvVars: []string{"GANTRY_RUNSC"}},
+		&cli.StringFlag{Name: "runsc", Usage: "gVisor's runtime, which runs jobs with an image: `FILE` (default: in the folder of this program, or in PATH)", EnvVars: []string{"GANTRY_RUNSC"}},
 		&cli.Uint64Flag{Name: "image-cache", Usage: "the most that images may take on the disk, `GIB` (default: a quarter of the data folder's file system)", EnvVars: []string{"GANTRY_IMAGE_CACHE"}},
 		&cli.BoolFlag{Name: "local-registries", Usage: "fetch images also from addresses of this machine and of private networks; customers choose the address", EnvVars: []string{"GANTRY_LOCAL_REGISTRIES"}},
 		&cli.StringFlag{Name: "region", Usage: "`REGION` such as us-west-2, at most 16 characters", EnvVars: []string{"GANTRY_REGION"}},
@@ -53,7 +53,7 @@ func leaseFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-lease-network", Usage: "containers reach nothing, not even the internet", EnvVars: []string{"GANTRY_NO_LEASE_NETWORK"}},
 		&cli.StringFlag{Name: "lease-pool", Usage: "`RANGE` of the containers' addresses (default: a private one that the machine has no route to)", EnvVars: []string{"GANTRY_LEASE_POOL"}},
 		&cli.StringSliceFlag{Name: "lease-dns", Usage: "`ADDRESS` of a public resolver that containers ask; repeat (default: the machine's own if public, else 1.1.1.1 and 9.9.9.9)", EnvVars: []string{"GANTRY_LEASE_DNS"}},
-		&cli.StringSliceFlag{Name: "lease-deny", Usage: "`RANGE` that containers must not reach, beside private ones and the machine; repeat", EnvVars: []string{"GANTRY_LEASE_DENY"}},
+		&cli.StringSliceFlag{Name: "lease-deny", Usage: "`RANGE` that containers must not reach, in addition to private ones and the machine; repeat", EnvVars: []string{"GANTRY_LEASE_DENY"}},
 		&cli.StringFlag{Name: "lease-closed-ports", Usage: "TCP `PORTS` that containers cannot connect to, with commas between, or none (default: 25,465,587,2525)", EnvVars: []string{"GANTRY_LEASE_CLOSED_PORTS"}},
 		&cli.UintFlag{Name: "lease-mbit", Usage: "the most that one container sends, and receives, `MBIT/S` (default: no limit)", EnvVars: []string{"GANTRY_LEASE_MBIT"}},
 	}

@@ -164,7 +164,7 @@ func printNeeds(c *cli.Context, cfg config.Config, m *host.Machine, nodeKey sola
 	fmt.Fprintf(w, " needed     stake %s GNT (%d × %s) · %s rent, returned when you leave · %s for the machine's fees\n",
 		market.GNT(model.MinStake)*market.GNT(len(m.Inventory.GPUs)), len(m.Inventory.GPUs), market.GNT(model.MinStake), needs.Rent, needs.NodeFunds)
 	if others := needs.Provider.LockedStake; others > 0 && !needs.IsNode {
-		fmt.Fprintf(w, "            %s GNT in all with the provider's other machines; %s are staked\n", needs.StakeNeeded, market.GNT(needs.Provider.Stake))
+		fmt.Fprintf(w, "            %s GNT in total with the provider's other machines; %s are staked\n", needs.StakeNeeded, market.GNT(needs.Provider.Stake))
 	}
 	if plan.Wallet.IsZero() {
 		fmt.Fprintf(w, " missing    a wallet: %s does not exist; make one with gantry key new, or pass --keypair\n", cfg.Wallet)

@@ -274,7 +274,7 @@ func reportDeadCommand() *cli.Command {
 		Flags: commonFlags(walletFlag(), &cli.BoolFlag{Name: "yes", Usage: "do it: it cannot be taken back"}),
 		Action: func(c *cli.Context) error {
 			if !c.Bool("yes") {
-				return usage(errors.New("the machine takes no work for 30 days, and 1 % of its stake is burned, twice as much each time within a year; with --yes it is done"))
+				return usage(errors.New("the machine takes no work for 30 days, and 1 % of its stake is burned, twice as much each time within a year; confirm with --yes"))
 			}
 			s, err := open(c, false)
 			if err != nil {

@@ -41,7 +41,7 @@ func runEvidence(c *cli.Context) error {
 		return err
 	}
 	if _, err := os.Stat(data); err != nil {
-		return fmt.Errorf("%w: --data: there is no keeper's folder: %w", errFlags, err)
+		return fmt.Errorf("%w: --data: the keeper's folder is missing: %w", errFlags, err)
 	}
 	kept, err := daemon.EvidenceArchive(data)
 	if err != nil {

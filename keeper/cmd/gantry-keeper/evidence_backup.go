@@ -26,7 +26,7 @@ func evidenceBackupCommands() []*cli.Command {
 	}
 	return []*cli.Command{
 		{
-			Name: "backup", Usage: "copy the bundles of all nodes that FOLDER lacks; the keeper may run meanwhile", ArgsUsage: "FOLDER", Flags: flags(),
+			Name: "backup", Usage: "copy the bundles of all nodes that FOLDER lacks; the keeper may run at the same time", ArgsUsage: "FOLDER", Flags: flags(),
 			Description: "Each bundle is compared with its hash. keeper.db is not copied: a keeper that starts with an old one does not know " +
 				"what it has signed since, and loses its bond when it signs something else.",
 			Action: backUpEvidence,
@@ -56,7 +56,7 @@ func evidenceFolders(c *cli.Context) (data, other string, err error) {
 		return "", "", err
 	}
 	if inside, err := filepath.Rel(data, other); err == nil && filepath.IsLocal(inside) {
-		return "", "", fmt.Errorf("%w: %s is in the keeper's own data folder, with which it would be lost; give a folder elsewhere", errFlags, other)
+		return "", "", fmt.Errorf("%w: %s is in the keeper's own data folder, with which it would be lost; choose a folder on another disk or machine", errFlags, other)
 	}
 	return data, other, noStores(other)
 }
@@ -90,7 +90,7 @@ func backUpEvidence(c *cli.Context) error {
 		return err
 	}
 	if _, err := os.Stat(data); err != nil {
-		return fmt.Errorf("%w: --data: there is no keeper's folder: %w", errFlags, err)
+		return fmt.Errorf("%w: --data: the keeper's folder is missing: %w", errFlags, err)
 	}
 	return copyEvidence(c, data, other, false)
 }
@@ -101,7 +101,7 @@ func restoreEvidence(c *cli.Context) error {
 		return err
 	}
 	if _, err := os.Stat(other); err != nil {
-		return fmt.Errorf("%w: there is no such backup: %w", errFlags, err)
+		return fmt.Errorf("%w: the backup does not exist: %w", errFlags, err)
 	}
 	return copyEvidence(c, data, other, true)
 }

@@ -21,7 +21,7 @@ func runCommand() *cli.Command {
 	})
 	flags = append(flags, &cli.BoolFlag{
 		Name: "outage-votes", Value: true, EnvVars: []string{"GANTRY_KEEPER_OUTAGE_VOTES"},
-		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds, so that its leases move at once (--outage-votes=false: they move after the report of the period)",
+		Usage: "watch nodes with leases that may move, and vote that one is away when it does not answer for seconds. Its leases then move at once (--outage-votes=false: they move after the report of the period)",
 	})
 	flags = append(flags, &cli.BoolFlag{
 		Name: "lines", Value: true, EnvVars: []string{"GANTRY_KEEPER_LINES"},
@@ -32,7 +32,7 @@ func runCommand() *cli.Command {
 	})
 	flags = append(flags, signerFlag(), keeperFlag())
 	flags = append(flags, &cli.BoolFlag{
-		Name: "simulate-unmeasured", Usage: "LOCAL NETWORKS ONLY: measure no node, so that hundreds of simulated ones fit one computer",
+		Name: "simulate-unmeasured", Usage: "LOCAL NETWORKS ONLY: measure no node; hundreds of simulated ones then fit one computer",
 	})
 	flags = append(flags, &cli.DurationFlag{
 		Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative",

@@ -23,7 +23,7 @@ const (
 func signerFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name: "signer", EnvVars: []string{"GANTRY_KEEPER_SIGNER"},
-		Usage: "`ADDRESS` of the signer that has the wallet's key and the store of what it has signed: unix:/path/to/signer.sock or tls://KEY@HOST:PORT (default: this keeper has them); of several keepers with one signer, one works and the others stand by",
+		Usage: "`ADDRESS` of the signer that has the wallet's key and the store of what it has signed: unix:/path/to/signer.sock or tls://KEY@HOST:PORT (default: this keeper has them). If several keepers share one signer, one works and the others stand by",
 	}
 }
 

@@ -152,10 +152,10 @@ func (p *Process) judge(nonce [32]byte, b messages.BootAnswer) error {
 		older = bytes.Compare(r.ID[:], p.id[:]) > 0
 	}
 	if !older {
-		p.o.Log.Error().Dur("up", other).Msg("another agent runs with this machine's key, and began later than this one: it has to stop. Is there a copy of this disk? Give the copy a key of its own (gantry-agent init)")
+		p.o.Log.Error().Dur("up", other).Msg("another agent runs with this machine's key, and began later than this one: it has to stop. Is there a copy of this disk? Give the copy its own key (gantry-agent init)")
 		return nil
 	}
-	return fmt.Errorf("%w (%s) and has run for %s: this one stops, since two of them would take each other's leases. If this machine is a copy of another, give it a key of its own with gantry-agent init; if the other is the copy, stop that one first",
+	return fmt.Errorf("%w (%s) and has run for %s: this one stops, since two of them would take each other's leases. If this machine is a copy of another, give it its own key with gantry-agent init; if the other is the copy, stop that one first",
 		ErrAnother, p.o.Signer.PublicKey(), other.Round(time.Second))
 }
 

@@ -140,7 +140,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.tellRestart(ctx)
 	}
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || err == nil) {
-		a.log.Info().Msg("agent stopped; jobs go on without it and are found again at the next start")
+		a.log.Info().Msg("agent stopped; jobs continue without it and are found again at the next start")
 		return nil
 	}
 	return err

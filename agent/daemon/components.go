@@ -97,8 +97,8 @@ func (a *Agent) assemble(node market.Node) error {
 	}
 	a.chain = &nodeChain{view: a.view, client: a.client, txm: a.txm, node: node.Address, nodeKey: a.key.PublicKey(), now: a.clock.Now}
 	if err := lease.CheckStore(a.store, a.chain.Leases()); err != nil {
-		return fmt.Errorf("%w: if another machine has this node's key, stop that one; otherwise move %s away and start again, and the agent goes on with a new file: "+
-			"leases whose jobs still run go on, and reports pay the seconds that no receipt has settled", err, a.cfg.StorePath())
+		return fmt.Errorf("%w: if another machine has this node's key, stop that one; otherwise move %s away and start again, and the agent continues with a new file: "+
+			"leases whose jobs still run continue, and reports pay the seconds that no receipt has settled", err, a.cfg.StorePath())
 	}
 	a.receipts, err = receipt.New(receipt.Options{
 		Chain: a.chain, Store: a.store, Key: a.key, Domain: a.domain, Interval: a.settleInterval(), Log: a.log, Now: a.clock.Now,

@@ -86,7 +86,7 @@ func (w *deathWatch) look(ctx context.Context, now time.Time) {
 // followGPUs watches the GPUs until ctx ends.
 func (a *Agent) followGPUs(ctx context.Context) error {
 	if a.cfg.ReportDeadAfter < 0 {
-		a.log.Info().Msg("a GPU that dies is not reported by itself; its checks will fail")
+		a.log.Info().Msg("a GPU that dies is not reported automatically; its checks will fail")
 	}
 	var lost, silent []string
 	var failed error
@@ -98,8 +98,8 @@ func (a *Agent) followGPUs(ctx context.Context) error {
 		}
 	}
 	watches := []*deathWatch{
-		watch(a.cfg.ReportDeadAfter, "the driver calls a GPU lost; keepers get no answer about the hardware meanwhile", &lost),
-		watch(max(a.cfg.ReportDeadAfter, silentAfter), "a GPU does not answer; the node takes no new work meanwhile", &silent),
+		watch(a.cfg.ReportDeadAfter, "the driver calls a GPU lost; until it answers, keepers get no answer about the hardware", &lost),
+		watch(max(a.cfg.ReportDeadAfter, silentAfter), "a GPU does not answer; the node takes no new work until it does", &silent),
 	}
 	every := gpuLookEvery
 	if a.cfg.ReportDeadAfter >= 0 {

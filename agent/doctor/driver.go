@@ -69,7 +69,7 @@ func checkBLAS(ctx context.Context, m *Machine) Finding {
 		return none("there is no driver (gpu-driver)")
 	}
 	if err := m.FindBLAS(); err != nil {
-		return bad(blasCommand, "measurements would reach about a tenth of the GPU's class, so that it gets no orders: cuBLASLt does not load (%v)", err)
+		return bad(blasCommand, "measurements would reach about a tenth of the GPU's class, and it would get no orders: cuBLASLt does not load (%v)", err)
 	}
 	return good("measurements multiply by cuBLASLt")
 }
@@ -99,7 +99,7 @@ const runscCommand = "sudo apt-get install -y --reinstall ./gantry-agent_*.deb"
 func checkRunsc(ctx context.Context, m *Machine) Finding {
 	path := m.FindRunsc()
 	if path == "" {
-		return bad(runscCommand, "there is no runsc beside gantry-agent or in PATH; without it no image runs")
+		return bad(runscCommand, "runsc is missing in the folder of gantry-agent and in PATH; without it no image runs")
 	}
 	out, err := m.Output(ctx, path, "--version")
 	if err != nil {

@@ -96,7 +96,7 @@ func checkMIG(ctx context.Context, m *Machine) Finding {
 
 // checkModel finds GPUs that can be no node's.
 func checkModel(ctx context.Context, m *Machine) Finding {
-	return each(ctx, m, "every GPU has memory of its own", func(c host.Condition) Finding {
+	return each(ctx, m, "every GPU has its own memory", func(c host.Condition) Finding {
 		if !c.Shared {
 			return Finding{}
 		}
@@ -190,6 +190,6 @@ func checkProcesses(ctx context.Context, m *Machine) Finding {
 		if len(pids) == 0 {
 			return Finding{}
 		}
-		return poor("ps -o pid,user,args -p "+strings.Join(pids, ","), "is used by processes that are no lease: %s", strings.Join(pids, ", "))
+		return poor("ps -o pid,user,args -p "+strings.Join(pids, ","), "is used by processes that do not belong to a lease: %s", strings.Join(pids, ", "))
 	})
 }

@@ -31,10 +31,10 @@ func checkNetwork(_ context.Context, m *Machine) Finding {
 
 func checkVolumes(_ context.Context, m *Machine) Finding {
 	if m.UID != 0 {
-		return poor(asRoot, "orders with encrypted volumes go elsewhere: the agent does not run as root")
+		return poor(asRoot, "orders with encrypted volumes go to other machines: the agent does not run as root")
 	}
 	if err := m.Volumes(); err != nil {
-		return automatic(poor("sudo apt-get install -y e2fsprogs && sudo modprobe -a loop ext4", "orders with encrypted volumes go elsewhere: %v", err))
+		return automatic(poor("sudo apt-get install -y e2fsprogs && sudo modprobe -a loop ext4", "orders with encrypted volumes go to other machines: %v", err))
 	}
 	return good("an encrypted volume was made in memory and dropped")
 }

@@ -46,7 +46,7 @@ func (w *worker) proveGone(ctx context.Context, f Facts) error {
 	awarded := f.Entry.AwardedAt.Unix()
 	is, since, err := w.m.o.Chain.Gone(ctx, w.address, awarded, max(f.Entry.Slot, w.absence.since))
 	if err != nil {
-		return fmt.Errorf("whether the lease is gone cannot be read from the chain; its job goes on meanwhile: %w", err)
+		return fmt.Errorf("whether the lease is gone cannot be read from the chain; until then its job keeps running: %w", err)
 	}
 	switch is {
 	case Gone:
@@ -59,7 +59,7 @@ func (w *worker) proveGone(ctx context.Context, f Facts) error {
 	if !w.absence.told {
 		w.absence.told = true
 		w.log.Warn().Str("endpoint", w.m.o.Chain.Source()).
-			Msg("the RPC endpoint answered incompletely: it did not show this lease, which is on chain. The lease and its job go on unharmed, and the customer pays as before. If this is said again, give the agent another --url")
+			Msg("the RPC endpoint answered incompletely: it did not show this lease, which is on chain. The lease and its job continue unharmed, and the customer pays as before. If this message comes again, give the agent another --url")
 	}
 	w.absence.since = 0
 	if shown, ok := w.m.o.Chain.Lease(w.address); !ok || shown.AwardedAt != awarded {
@@ -81,8 +81,8 @@ func (w *worker) takeUp(ctx context.Context, f Facts) error {
 	}
 	to, exit := resumed(f, w.m.o.Now().UTC())
 	why := map[store.State]string{
-		store.Awarded: "the lease was stored as over by mistake; it had not started, and goes on",
-		store.Running: "the lease was stored as over by mistake; its job runs, and goes on",
+		store.Awarded: "the lease was stored as over by mistake; it had not started, and continues",
+		store.Running: "the lease was stored as over by mistake; its job runs, and continues",
 		store.Exited:  "the lease was stored as over by mistake; its job had ended before",
 	}[to]
 	if exit != nil && exit.Reason == string(runtime.Lost) {

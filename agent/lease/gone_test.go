@@ -60,7 +60,7 @@ func TestAListWithoutTheLeaseHarmsNoJob(t *testing.T) {
 		require.Equal(t, store.Running, a.entry().State)
 	}
 	require.Equal(t, 3, strings.Count(said.String(), "answered incompletely"), "once for each time")
-	for _, part := range []string{"http://rpc.test", "its job go on unharmed", "the customer pays as before", "another --url"} {
+	for _, part := range []string{"http://rpc.test", "its job continue unharmed", "the customer pays as before", "another --url"} {
 		require.Contains(t, said.String(), part)
 	}
 }

@@ -89,7 +89,7 @@ func (w *worker) fill(ctx context.Context, f Facts) error {
 	defer cancel()
 	err := w.m.o.Runtime.Fill(half, spec)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		w.log.Info().Msg("what the job goes on from is not restored yet; the lease starts meanwhile")
+		w.log.Info().Msg("the saved state of the job is not restored yet; the lease starts in the meantime")
 		return nil
 	}
 	return err

@@ -40,7 +40,7 @@ func (w *worker) look(ctx context.Context) error {
 	now := w.m.o.Machine().Round(0)
 	s := &w.sight
 	if !s.until.IsZero() && now.Sub(s.until) > stoodStill {
-		w.log.Warn().Dur("for", now.Sub(s.until)).Msg("the agent stood still; it looks at the chain before it goes on with the lease")
+		w.log.Warn().Dur("for", now.Sub(s.until)).Msg("the agent stood still; it looks at the chain before it continues with the lease")
 		s.pending, s.looked = true, time.Time{}
 	}
 	known, _ := w.m.o.Chain.Lease(w.address)

@@ -100,7 +100,7 @@ func (m *Manager) container(ctx context.Context, lease store.Key, withSSH bool) 
 	case r.Job.Image == "":
 		return r, refuse("the lease has no container: only leases of an image have a shell")
 	case withSSH && len(r.Job.SSHKeys) == 0:
-		return r, refuse("the job names no SSH key, so that nobody may log in")
+		return r, refuse("the job names no SSH key, and nobody may log in")
 	}
 	st, err := m.o.Runtime.Status(ctx, keyString(lease))
 	switch {

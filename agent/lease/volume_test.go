@@ -215,7 +215,7 @@ func TestMovedLeasesBeginWithTheLastSnapshot(t *testing.T) {
 	req := withKey(volumeJob())
 	req.Backup = &messages.Backup{}
 	_, err := a.m.Deploy(t.Context(), testCustomer, req)
-	require.ErrorContains(t, err, "this is no backup")
+	require.ErrorContains(t, err, "this is not a backup")
 }
 
 func withBackup() messages.DeployRequest {

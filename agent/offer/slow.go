@@ -89,7 +89,7 @@ func judgeSlow(n market.Node, limit uint8, note slow, marked bool) slowness {
 	}
 	return slowness{note: note, why: fmt.Sprintf(
 		"%d measured periods in a row were below %d %% of its class, the last at %.1f %%; at %d it costs stake. Look for heat, the power limit and other programs on the GPUs, "+
-			"measure them with: gantry-agent init; then go on with: gantry-agent update --status active",
+			"measure them with: gantry-agent init; then continue with: gantry-agent update --status active",
 		n.SlowPeriods, market.FiguresBPS/100, float64(lastShare(n))/100, limit)}
 }
 

@@ -294,7 +294,7 @@ func imageFile(rootfs, name string) (string, error) {
 		return "", err
 	}
 	if info, err := os.Stat(path); err == nil && (!info.Mode().IsRegular() || info.Size() > maxUsers) {
-		return "", fmt.Errorf("%s of the image is no file, or larger than %d bytes", name, maxUsers)
+		return "", fmt.Errorf("%s of the image is not a file, or larger than %d bytes", name, maxUsers)
 	}
 	return path, nil
 }

@@ -176,7 +176,7 @@ func (s *supervisor) mayGoOn(c snapshot.Container, size int64) error {
 	case !command || c.Network != s.spec.Network || c.Volume.Path != s.spec.Volume.Path:
 		return fmt.Errorf("%w: it was suspended with another command, network or path of the volume than the job's", ErrState)
 	case own.GPUs.Version != "" && s.spec.GPUMask != 0:
-		return fmt.Errorf("%w: containers that have GPUs cannot go on", ErrState)
+		return fmt.Errorf("%w: containers that have GPUs cannot be resumed", ErrState)
 	case limit > 0 && size > limit:
 		return fmt.Errorf("%w: its state has %d MiB, more than the %d MiB of memory that the lease may use", ErrState, size>>20, limit>>20)
 	case s.disk == nil:

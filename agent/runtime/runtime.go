@@ -33,7 +33,7 @@ var (
 	// ErrPull: the image could not be fetched or unpacked.
 	ErrPull = errors.New("runtime: image cannot be used")
 	// ErrState: what the job is to go on from cannot be used here, now or later.
-	ErrState = errors.New("runtime: the job cannot go on here")
+	ErrState = errors.New("runtime: the job cannot be resumed here")
 	// ErrSuspend: the job cannot be suspended, and runs on.
 	ErrSuspend = errors.New("runtime: the job cannot be suspended")
 )

@@ -83,7 +83,7 @@ func (a *Asker) Agree(ctx context.Context) error {
 	if !a.terminal {
 		return fmt.Errorf("%w; scripts agree with --yes; nothing was sent", ErrNobody)
 	}
-	fmt.Fprint(a.out, "go on? [y/N] ")
+	fmt.Fprint(a.out, "continue? [y/N] ")
 	line, err := a.line(ctx)
 	if errors.Is(err, ErrNoAnswer) {
 		return ErrDeclined

@@ -54,6 +54,6 @@ func (e Earnings) Print(w io.Writer, model string, reference market.PricePerHour
 	} else {
 		fmt.Fprint(w, "; no other node offers it now\n")
 	}
-	_, err = fmt.Fprint(w, "            this is no promise: a GPU earns only while it is leased, prices change, and electricity is yours to pay\n")
+	_, err = fmt.Fprint(w, "            this is not a promise: a GPU earns only while it is leased, prices change, and electricity is yours to pay\n")
 	return err
 }

@@ -22,7 +22,7 @@ type Step struct {
 func Run(ctx context.Context, w io.Writer, steps []Step) (changed int, err error) {
 	for _, s := range steps {
 		if err := ctx.Err(); err != nil {
-			return changed, fmt.Errorf("interrupted before the step %s; the same command goes on from there: %w", s.Name, err)
+			return changed, fmt.Errorf("interrupted before the step %s; the same command continues from there: %w", s.Name, err)
 		}
 		said, did, err := s.Do(ctx)
 		if err != nil {

@@ -83,5 +83,5 @@ func TestEarnings(t *testing.T) {
 	out.Reset()
 	require.NoError(t, e.Print(&out, "A100", 0, nil))
 	require.Contains(t, out.String(), "no reference price of A100; no other node offers it")
-	require.Contains(t, out.String(), "no promise")
+	require.Contains(t, out.String(), "not a promise")
 }

@@ -30,7 +30,7 @@ func whoami() account {
 // home is the directory in which sessions begin.
 func home() string { return whoami().directory() }
 
-var errNoShell = errors.New("the image has no shell, so that only a plain command can be run")
+var errNoShell = errors.New("the image has no shell; only a plain command can be run")
 
 // words splits a line as a shell does that knows nothing but blanks, single quotes and backslashes.
 func words(line string) (out []string, err error) {

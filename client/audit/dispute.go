@@ -192,7 +192,7 @@ func (a *auditor) output(t Tx, e market.Event) {
 func (a *auditor) compared(t Tx, v *bindings.OutputsResolved) {
 	c := a.checks()
 	wins := a.outputState == market.OutputRevealed && v.Accepted > 0 && v.Output == a.revealed
-	c.require(v.Accepted == 0 || 2*int(v.Accepted) > int(v.Of), "%d of %d are no majority", v.Accepted, v.Of)
+	c.require(v.Accepted == 0 || 2*int(v.Accepted) > int(v.Of), "%d of %d are not a majority", v.Accepted, v.Of)
 	if a.gaps&ofOutput != 0 {
 		c.open = true
 		a.step(t, "output", c, "%d of %d nodes have shown the same; what this node has shown could not be read", v.Accepted, v.Of)

@@ -261,7 +261,7 @@ func TestEveryLieAboutAnOutputShows(t *testing.T) {
 		"another salt":                {func(o *outputs) { o.salt[0]++ }, "output: this is not what the node had committed to"},
 		"another output":              {func(o *outputs) { o.revealed.Output[0]++ }, "output: this is not what the node had committed to"},
 		"shown nowhere":               {func(o *outputs) { o.hidden = true }, "output: the transaction does not show the output"},
-		"a minority":                  {func(o *outputs) { o.resolved.Accepted = 1 }, "output: 1 of 3 are no majority"},
+		"a minority":                  {func(o *outputs) { o.resolved.Accepted = 1 }, "output: 1 of 3 are not a majority"},
 		"paid although it lost":       {func(o *outputs) { o.resolved.Output[0]++ }, "paid: the outputs of this redundant job were not compared, or this one lost"},
 		"paid before it was compared": {func(o *outputs) { o.late = true }, "paid: the outputs of this redundant job were not compared"},
 	} {

@@ -107,9 +107,9 @@ func (r *Run) drawn(b chain.Block, seed market.DrawSeed, suited int, passed []*m
 	text := fmt.Sprintf("by block %s of slot %d, first after the order's second: %s", solana.Hash(b.Hash), b.Slot, strings.Join(ranks, ", "))
 	switch {
 	case r.reopened:
-		text += "; the order was awarded more than once, so that the choice is not checked"
+		text += "; the order was awarded more than once, and the choice is not checked"
 	case r.Args.Requirement.SameSite != 0:
-		text += "; nodes at one site, so that the choice is not checked"
+		text += "; nodes at one site, and the choice is not checked"
 	default:
 		text += fmt.Sprintf("; compared with %d nodes that are known to have suited all the time", suited)
 	}

@@ -114,5 +114,5 @@ func (votes outageVotes) check(c *checks, seen *bindings.OutageSeen, quorum uint
 	}
 	c.follows(ofAll, weight == seen.Weight, "the votes weigh %s GNT, not %s", market.GNT(weight), market.GNT(seen.Weight))
 	c.follows(ofAll, latest == seen.LastAnswer, "the latest last answer is %s", clock(latest))
-	c.require(market.HasQuorum(seen.Weight, seen.TotalWeight, quorum), "%s of %s GNT are no quorum", market.GNT(seen.Weight), market.GNT(seen.TotalWeight))
+	c.require(market.HasQuorum(seen.Weight, seen.TotalWeight, quorum), "%s of %s GNT are not a quorum", market.GNT(seen.Weight), market.GNT(seen.TotalWeight))
 }

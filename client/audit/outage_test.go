@@ -67,7 +67,7 @@ func TestAFaultOfAnOutage(t *testing.T) {
 		change func(*outage)
 		shows  string
 	}{
-		"two thirds":              {func(o *outage) { o.seen.TotalWeight = 45 * uint64(market.OneGNT) }, "are no quorum"},
+		"two thirds":              {func(o *outage) { o.seen.TotalWeight = 45 * uint64(market.OneGNT) }, "are not a quorum"},
 		"a vote counted twice":    {func(o *outage) { o.votes[2].Keeper = o.votes[0].Keeper }, "was counted twice"},
 		"a vote that weighs less": {func(o *outage) { o.votes[1].Weight = 1 }, "the votes weigh"},
 		"an answer a second ago":  {func(o *outage) { o.votes[1].LastAnswer = awayAt + 2 }, "had heard the node 4 s before"},

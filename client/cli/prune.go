@@ -58,7 +58,7 @@ func (s *session) prune() error {
 	}
 	f := b.Folder()
 	if path := buy.BackupKeyFile(f); !exists(path) {
-		return refused(fmt.Sprintf("no snapshot can be read, because %s is missing in %s", filepath.Base(path), f.Dir()), "put its copy there, or name the wallet that made the snapshots with --keypair")
+		return refused(fmt.Sprintf("there is no %s in %s, and without it no snapshot can be read", filepath.Base(path), f.Dir()), "put its copy there, or name the wallet that made the snapshots with --keypair")
 	}
 	if to, err = b.WithBackupSecrets(to); err != nil {
 		return err

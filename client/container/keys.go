@@ -88,7 +88,7 @@ func ReadKey(path string) (ssh.Signer, error) {
 		return nil, service.Usage(fmt.Sprintf("the SSH key %s has a passphrase", path), "use it through OpenSSH: gantry ssh, gantry ssh-config")
 	}
 	if err != nil {
-		return nil, service.Usage(fmt.Sprintf("%s is no private SSH key: %v", path, err), "name the private key, not the .pub file")
+		return nil, service.Usage(fmt.Sprintf("%s is not a private SSH key: %v", path, err), "name the private key, not the .pub file")
 	}
 	return signer, nil
 }

@@ -38,7 +38,7 @@ type request struct {
 func parseRequest(endpoint string, raw []byte, upstream func(model string) (string, error)) (*request, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
-		return nil, invalid("", "the body is no JSON object")
+		return nil, invalid("", "the body is not a JSON object")
 	}
 	var model string
 	if err := json.Unmarshal(fields["model"], &model); err != nil || model == "" {
@@ -64,7 +64,7 @@ func parseRequest(endpoint string, raw []byte, upstream func(model string) (stri
 		options := map[string]json.RawMessage{}
 		if text, ok := fields["stream_options"]; ok && string(text) != "null" {
 			if err := json.Unmarshal(text, &options); err != nil {
-				return nil, invalid("stream_options", "stream_options is no object")
+				return nil, invalid("stream_options", "stream_options is not an object")
 			}
 		}
 		r.asked, _ = strconv.ParseBool(string(options["include_usage"]))

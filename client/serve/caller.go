@@ -51,7 +51,7 @@ func (s *Server) caller(token string) (team.Caller, error) {
 		}
 		c, err := s.o.Team.Signed(member)
 		if errors.Is(err, team.ErrUnknown) {
-			err = fmt.Errorf("%w: %s is no member any more", team.ErrEnded, member)
+			err = fmt.Errorf("%w: %s is no longer a member", team.ErrEnded, member)
 		}
 		return c, err
 	}

@@ -189,7 +189,7 @@ func (s *Server) registerWalletSignIn(api huma.API) {
 		}
 		key, err := solana.PublicKeyFromBase58(account)
 		if err != nil {
-			return nil, problem(http.StatusUnauthorized, account+" is no wallet", "sign in again")
+			return nil, problem(http.StatusUnauthorized, account+" is not a wallet", "sign in again")
 		}
 		why := "the signature has not 64 bytes"
 		if len(in.Body.Signature) == 64 {

@@ -102,7 +102,7 @@ func (r *QuoteRequest) quote(ranked *ranking, m *market.Model, account Account) 
 	}
 	out.MaxPrice = price.String()
 	if r.Seconds == 0 || r.Seconds > market.MaxDurationSecs || out.Count > market.MaxGPUs || out.Nodes > market.MaxOrderNodes || price == 0 {
-		return Quote{}, Usage(fmt.Sprintf("%d nodes of %d GPUs for %d seconds at %s USDC is no order", out.Nodes, out.Count, r.Seconds, price),
+		return Quote{}, Usage(fmt.Sprintf("%d nodes of %d GPUs for %d seconds at %s USDC is not an order", out.Nodes, out.Count, r.Seconds, price),
 			"ask for 1 to 64 nodes of 1 to 8 GPUs, for up to a year, at a price above zero")
 	}
 	if out.most, err = market.OrderCost(price, out.Count, r.Seconds, out.Nodes); err != nil {

@@ -68,7 +68,7 @@ func (p *Payments) post(w http.ResponseWriter, r *http.Request, id string) {
 		Account string `json:"account"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
-		answer(w, http.StatusBadRequest, message("The request is no JSON with an account."))
+		answer(w, http.StatusBadRequest, message("The request is not JSON with an account."))
 		return
 	}
 	account, err := solana.PublicKeyFromBase58(in.Account)

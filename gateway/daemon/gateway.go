@@ -256,7 +256,7 @@ func (g *Gateway) keepConnections(ctx context.Context) error {
 	}
 	if _, ok := g.view.CreditsOf(g.c.Key.PublicKey()); !ok {
 		g.c.Log.Warn().Str("gateway", g.c.Key.PublicKey().String()).
-			Msg("the gateway's key has no credits in this market, so that keepers answer it as little as any stranger: give it some with `gantry credits add --keypair`")
+			Msg("the gateway's key has no credits in this market, and keepers answer it as little as any stranger: give it some with `gantry credits add --keypair`")
 	}
 	var last []p2p.Peer
 	for {

@@ -83,7 +83,7 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request, proxy http.Hand
 		return
 	}
 	if port.TLS { // a connection to another name of this certificate was used again
-		say(w, http.StatusMisdirectedRequest, "This address has a certificate of its own: open a new connection.")
+		say(w, http.StatusMisdirectedRequest, "This address has its own certificate: open a new connection.")
 		return
 	}
 	if r.URL.Path == "*" { // OPTIONS * is about a whole server, and here are many

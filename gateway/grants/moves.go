@@ -34,7 +34,7 @@ func (s *stored) verifyMoves() error {
 		return nil
 	}
 	if len(s.Moves) != len(s.Signature) {
-		return errors.New("it is no signature")
+		return errors.New("it is not a signature")
 	}
 	next := s.next()
 	return next.Verify()
@@ -101,7 +101,7 @@ func (t *Table) whereNow(ctx context.Context, s *stored, at solana.PublicKey, f 
 	if f.Found && f.Lease.CanMigrate() {
 		return at, f.Lease, true, nil
 	}
-	return at, f.Lease, false, refuse("the lease's machine has failed, and no other goes on with it")
+	return at, f.Lease, false, refuse("the lease's machine has failed, and no other continues it")
 }
 
 // follow ends a grant that does not hold any more, or has it reach the lease that goes on.

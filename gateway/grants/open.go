@@ -46,7 +46,7 @@ func (t *Table) Open(ctx context.Context, s messages.SignedGrant, moves []byte) 
 	}
 	came := stored{SignedGrant: s, Order: facts[0].Lease.Order, Moves: moves}
 	if err := came.verifyMoves(); err != nil {
-		return nil, refuse("the grant for leases that go on is not valid: %v", err)
+		return nil, refuse("the grant for leases that continue is not valid: %v", err)
 	}
 	e := t.entryOf(came, g.Lease, facts[0].Lease, false)
 	if err := t.tryNew(ctx, e); err != nil {

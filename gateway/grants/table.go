@@ -247,7 +247,7 @@ func (t *Table) All() []*Entry {
 func (t *Table) Run(ctx context.Context) error {
 	for {
 		if err := t.refresh(ctx); err != nil && ctx.Err() == nil {
-			t.o.Log.Warn().Err(err).Msg("the chain cannot be asked whether grants still hold; nodes check them meanwhile")
+			t.o.Log.Warn().Err(err).Msg("the chain cannot be asked whether grants still hold; until then nodes check them")
 		}
 		pause := refreshEvery
 		if slices.ContainsFunc(t.All(), func(e *Entry) bool { return e.Moving }) {

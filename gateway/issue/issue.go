@@ -181,7 +181,7 @@ func (i *Issuer) next() (out Name, due bool) {
 			i.refused[n.Host] = true
 			if !refused[n.Host] {
 				i.o.Log.Warn().Str("name", n.Host).Str("customer", n.Customer.String()).
-					Msg("no certificate is asked for: too many new names had one in the last seven days, in all or for this customer")
+					Msg("no certificate is asked for: too many new names had one in the last seven days, in total or for this customer")
 			}
 			continue
 		}

@@ -77,7 +77,7 @@ func (c *clock) measure(ctx context.Context) error {
 	case refusing && !c.refusing:
 		c.o.Log.Error().Dur("ahead", off).Dur("limit", c.o.Limit).Msg("this machine's clock differs too much from the chain's: nothing is signed until they agree; set the clock (NTP), or name another RPC endpoint if this one is behind")
 	case !refusing && c.refusing:
-		c.o.Log.Info().Dur("ahead", off).Msg("this machine's clock agrees with the chain's again: signing goes on")
+		c.o.Log.Info().Dur("ahead", off).Msg("this machine's clock agrees with the chain's again: signing continues")
 	case off.Abs() > clockTolerance && !c.warned:
 		c.o.Log.Warn().Dur("ahead", off).Msg("this machine's clock differs from the chain's; set it by NTP, or name another RPC endpoint if this one is behind")
 	}

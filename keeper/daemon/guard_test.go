@@ -102,7 +102,7 @@ func TestClockSkew(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrNotFound)
 		ahead = 0 // somebody sets the clock
 		require.NoError(t, k.clock.measure(t.Context()))
-		require.Contains(t, log.String(), "signing goes on")
+		require.Contains(t, log.String(), "signing continues")
 		require.NoError(t, sign())
 		require.NoError(t, k.unsafe())
 	}

@@ -204,7 +204,7 @@ func (c *Client) Keep(ctx context.Context) error {
 		case store.IsDamage(err):
 			return err
 		default:
-			c.o.Log.Warn().Err(err).Msg("the signer does not answer; nothing is signed meanwhile")
+			c.o.Log.Warn().Err(err).Msg("the signer does not answer; until then nothing is signed")
 		}
 	}
 }

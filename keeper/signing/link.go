@@ -43,7 +43,7 @@ func ParseAddress(s string) (Address, error) {
 	if path, ok := strings.CutPrefix(s, "unix:"); ok {
 		path = strings.TrimPrefix(path, "//")
 		if !filepath.IsAbs(path) {
-			return Address{}, fmt.Errorf("%w: %q is no absolute path; %s", ErrAddress, path, linkSyntax)
+			return Address{}, fmt.Errorf("%w: %q is not an absolute path; %s", ErrAddress, path, linkSyntax)
 		}
 		return Address{socket: path}, nil
 	}

@@ -240,7 +240,7 @@ func (w *Wallet) postSigned(rw http.ResponseWriter, r *http.Request) {
 
 func read(rw http.ResponseWriter, r *http.Request, into any) bool {
 	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
-		fail(rw, http.StatusBadRequest, "the request is no JSON of the page", "load the page again")
+		fail(rw, http.StatusBadRequest, "the request is not JSON of the page", "load the page again")
 		return false
 	}
 	return true

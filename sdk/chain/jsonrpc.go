@@ -129,7 +129,7 @@ type unsigned uint64
 func (u *unsigned) UnmarshalJSON(b []byte) error {
 	n, err := strconv.ParseUint(string(b), 10, 64)
 	if err != nil {
-		return fmt.Errorf("%q is no unsigned number of 64 bits", b)
+		return fmt.Errorf("%q is not an unsigned number of 64 bits", b)
 	}
 	*u = unsigned(n)
 	return nil

@@ -127,7 +127,7 @@ func newClock(o Options) *Clock {
 		o.Every = DefaultEvery
 	}
 	if o.Means == "" {
-		o.Means = "deadlines are compared with the chain's time, so that nothing ends early or late"
+		o.Means = "deadlines are compared with the chain's time; nothing ends early or late"
 	}
 	return &Clock{o: o}
 }
@@ -292,7 +292,7 @@ func (c *Clock) Run(ctx context.Context) error {
 		before = now
 		if c.o.Steady() >= next {
 			if err := c.Look(ctx); err != nil && ctx.Err() == nil {
-				c.o.Log.Debug().Err(err).Msg("the chain's time cannot be read; the clock goes on by this machine's monotonic clock")
+				c.o.Log.Debug().Err(err).Msg("the chain's time cannot be read; the clock continues by this machine's monotonic clock")
 			}
 			next = c.o.Steady() + c.pause()
 		}

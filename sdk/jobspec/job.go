@@ -128,7 +128,7 @@ func checkContainer(job messages.JobSpec) error {
 	case job.Network != "" && job.Network != messages.NetworkInternet:
 		return wrong(RuleNetwork, Network, "say internet or none", "the network %.32q is not known", job.Network)
 	case job.Network != "" && job.Image == "":
-		return wrong(RuleNetwork, Network, "name an image, or leave the network out", "a network of its own is for containers, and the job names no image")
+		return wrong(RuleNetwork, Network, "name an image, or leave the network out", "a separate network is for containers, and the job names no image")
 	case job.MemoryMiB > MaxMiB:
 		return wrong(RuleLimit, Memory, "give less, or leave it out", "the limit of memory is %d MiB, the most is %d", job.MemoryMiB, uint64(MaxMiB))
 	case job.DiskMiB > MaxMiB:

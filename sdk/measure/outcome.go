@@ -62,7 +62,7 @@ type Proof struct {
 
 // Errors in [Result.Why], beside those of attest/measure.
 var (
-	ErrNonsense = errors.New("the machine sent what is no part of a measurement")
+	ErrNonsense = errors.New("the machine sent something that is not part of a measurement")
 	ErrSilent   = errors.New("the machine's commitment did not come in time")
 	ErrUnopened = errors.New("the machine opened nothing of its commitment")
 	ErrLost     = errors.New("the connection to the machine was lost")

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrBackup: a backup cannot be as it is described.
-var ErrBackup = errors.New("this is no backup")
+var ErrBackup = errors.New("this is not a backup")
 
 const (
 	// BackupKeyBytes is how long the key of a backup is.

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrVolume: a volume cannot be as it is described.
-var ErrVolume = errors.New("this is no volume")
+var ErrVolume = errors.New("this is not a volume")
 
 // Bounds of a volume.
 const (

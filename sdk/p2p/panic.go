@@ -16,6 +16,6 @@ var errPanic = errors.New("the handler panicked")
 func (n *Node) panicked(where string, from solana.PublicKey, what any) error {
 	count := n.counts.add(ReasonPanic)
 	n.log.Error().Str("handler", where).Stringer("from", from).Uint64("panics", count).Str("panic", fmt.Sprint(what)).Str("stack", string(debug.Stack())).
-		Msg("a handler panicked; the request is over and the process goes on. Please report this")
+		Msg("a handler panicked; the request is over and the process continues. Please report this")
 	return errPanic
 }

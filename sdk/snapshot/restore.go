@@ -75,7 +75,7 @@ func (b *Bucket) write(ctx context.Context, root *os.Root, e entry, part string)
 	case !fs.ValidPath(e.Path) || len(e.Path) > maxPath || (e.Path == "." && !e.Mode.IsDir()):
 		return fmt.Errorf("%w: no such path", ErrDamaged)
 	case e.Opaque && part != PartFiles:
-		return fmt.Errorf("%w: it is no layer", ErrDamaged)
+		return fmt.Errorf("%w: it is not a layer", ErrDamaged)
 	case e.Path == ".":
 		return nil
 	case e.Mode.IsDir():

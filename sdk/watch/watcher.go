@@ -145,7 +145,7 @@ var (
 	// errSlot: an answer names a slot to come. What is stored under it would keep every later state out.
 	errSlot = errors.New("the RPC endpoint names a slot that the cluster has not reached")
 	// errIncomplete: a list lacks an account that is there for certain.
-	errIncomplete = errors.New("the RPC endpoint lists the program's accounts incompletely; if it goes on, give another --url")
+	errIncomplete = errors.New("the RPC endpoint lists the program's accounts incompletely; if it continues to do so, give another --url")
 	// errForeign is what comes of announcements that the RPC endpoint knows nothing of.
 	errForeign = errors.New("the WebSocket endpoint announces what the RPC endpoint does not know; check that --ws and --url are of one cluster")
 )

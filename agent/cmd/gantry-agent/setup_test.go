@@ -148,7 +148,7 @@ func TestSetup(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "at most "+received.String()+" USDC a month")
 	require.Contains(t, out, "456 h = 1368.00")
-	require.Contains(t, out, "no promise")
+	require.Contains(t, out, "not a promise")
 
 	key, err := chain.LoadKeypair(filepath.Join(dir, "node.json"))
 	require.NoError(t, err)

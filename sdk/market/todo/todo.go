@@ -87,14 +87,14 @@ func Of(n *market.Node, p *market.Provider, faults []market.Fault, leases []mark
 		if free := p.FreeStake(); free < missing {
 			do = fmt.Sprintf("gantry provider stake %s, then gantry-agent update --status active", missing-free)
 		}
-		add(Stake, do, "the node's stake is %s GNT too low, so that nothing is awarded", missing)
+		add(Stake, do, "the node's stake is %s GNT too low, and nothing is awarded", missing)
 	}
 	if !n.HealthyFor(now, now) {
 		add(Unhealthy, Advice(records.FlagUnhealthy), "a report calls the machine unhealthy until %s UTC: no new leases", time.Unix(n.Unhealthy.Until, 0).UTC().Format("2006-01-02 15:04"))
 	}
 	if n.Calibrated() && n.ClassSince == 0 && n.State() == market.NodeActive {
 		if len(n.ClassShares()) == 0 {
-			add(Unmeasured, "keep all its GPUs free: keepers measure at the instant of each period", "its class is not measured yet, so that nothing is awarded")
+			add(Unmeasured, "keep all its GPUs free: keepers measure at the instant of each period", "its class is not measured yet, and nothing is awarded")
 		} else {
 			add(Slow, Advice(records.FlagSlow), "it reached %s %% of its class in the last measured periods, %s %% are needed for leases", market.Percent(n.MeanShare()), market.Percent(market.FiguresBPS))
 		}

@@ -14,10 +14,11 @@ func (r *Result) Markdown(w io.Writer) error {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("# Hostile peers\n")
-	p("Written by `make hostile-network REPORT=docs/reports/hostile-network.md`. %d keepers, %d machines and a gateway, the real binaries, with addresses of", keepers, machines)
-	p("their own in network namespaces, were attacked for %s by eleven peers: a stranger with %d addresses of one", r.For, crowdAddresses)
-	p("IPv6 /64, and with one address of IPv4 and of IPv6 each three strangers with free keys, a customer with credits only, the tenant of a running lease, a registered machine, and keepers that wait, are active, leave and are expelled.")
-	p("Attackers take turns of %s or %s with different attacks at a time; the machine and the keepers lie all the time beside them. They run", turnShort, turnLong)
+	p("Written by `make hostile-network REPORT=docs/reports/hostile-network.md`. The targets are %d keepers, %d machines and a gateway. They are the real", keepers, machines)
+	p("binaries, with their own addresses in network namespaces. Eleven peers attacked them for %s. One is a stranger with %d addresses of one", r.For, crowdAddresses)
+	p("IPv6 /64. The others have one address of IPv4 and of IPv6 each. Six of them are three strangers with free keys, a customer with credits only, the")
+	p("tenant of a running lease, and a registered machine. The others are keepers that wait, are active, leave and are expelled.")
+	p("Attackers take turns of %s or %s with different attacks at a time. The registered machine and the keepers also lie all the time. Attackers run", turnShort, turnLong)
 	p("at the lowest priority of this computer's processors, which they share with what they attack.\n")
 	p("## What attackers achieved\n")
 	p("| attack | what it is | by | attempts | answered or taken | refused | sent |\n| --- | --- | --- | ---: | ---: | ---: | ---: |")
@@ -35,7 +36,7 @@ func (r *Result) Markdown(w io.Writer) error {
 	}
 	p("\nAnswered or taken is also what was written without an error and refused or dropped afterwards: idle and unfinished requests, slow readers")
 	p("and gossip have no answer.\n")
-	p("The victim of reflection takes no part; a waiting and a leaving keeper have its address on chain. It got %d connections and %d bytes in all;",
+	p("The victim of reflection takes no part; a waiting and a leaving keeper have its address on chain. It got %d connections and %d bytes in total;",
 		r.Reflected.Attempts, r.Reflected.Bytes)
 	p("at most %d connections a minute are allowed.\n", reflectedMost)
 	r.use(p)

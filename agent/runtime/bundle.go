@@ -13,9 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/containerd/continuity/fs"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/moby/sys/user"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
@@ -57,15 +55,8 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	if strings.ContainsAny(upper, ",:\\") {
 		return nil, fmt.Errorf("the data folder %s has a comma, colon or backslash in its path, which overlay mounts do not take", upper)
 	}
-	// Names relative to the folder of layers: the options of a mount are one page long.
-	if err := os.Chdir(c.Layers); err != nil {
+	if err := mountImage(c, dir.rootfs(), unix.MS_NODEV|unix.MS_NOSUID, fmt.Sprintf(",upperdir=%s,workdir=%s", upper, work)); err != nil {
 		return nil, err
-	}
-	layers := slices.Clone(c.Image.Layers)
-	slices.Reverse(layers)
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,redirect_dir=nofollow,metacopy=off", strings.Join(layers, ":"), upper, work)
-	if err := unix.Mount("overlay", dir.rootfs(), "overlay", unix.MS_NODEV|unix.MS_NOSUID, options); err != nil {
-		return nil, fmt.Errorf("mount the image: %w", err)
 	}
 	config, err := ociSpec(spec, c.Image.Config, dir.rootfs())
 	if err != nil {
@@ -104,6 +95,21 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 		return append(command, "restore", "--image-path", state, "--bundle", string(dir), spec.LeaseID), nil
 	}
 	return append(command, "run", "--bundle", string(dir), spec.LeaseID), nil
+}
+
+// mountImage lays an image's layers over each other. Their names are relative to their folder, which becomes the working one: the options
+// of a mount are one page long.
+func mountImage(c container, at string, flags uintptr, options string) error {
+	if err := os.Chdir(c.Layers); err != nil {
+		return err
+	}
+	layers := slices.Clone(c.Image.Layers)
+	slices.Reverse(layers)
+	options = "lowerdir=" + strings.Join(layers, ":") + options + ",redirect_dir=nofollow,metacopy=off"
+	if err := unix.Mount("overlay", at, "overlay", flags, options); err != nil {
+		return fmt.Errorf("mount the image: %w", err)
+	}
+	return nil
 }
 
 // addGPUs gives a container the GPUs of its lease, and returns the version of their driver; none where containers get no GPUs.
@@ -282,41 +288,6 @@ func temporary(rootfs string, config *specs.Spec) error {
 		})
 	}
 	return nil
-}
-
-// maxUsers is the largest list of users or groups that is read.
-const maxUsers = 1 << 20
-
-// imageFile is where a file of the image lies, whatever links say; it need not be there.
-func imageFile(rootfs, name string) (string, error) {
-	path, err := fs.RootPath(rootfs, name)
-	if err != nil {
-		return "", err
-	}
-	if info, err := os.Stat(path); err == nil && (!info.Mode().IsRegular() || info.Size() > maxUsers) {
-		return "", fmt.Errorf("%s of the image is not a file, or larger than %d bytes", name, maxUsers)
-	}
-	return path, nil
-}
-
-// imageUser finds the user that an image names, in the image's own files.
-func imageUser(name, rootfs string) (*user.ExecUser, error) {
-	if err := jobspec.CheckUser(name); err != nil {
-		return nil, err
-	}
-	passwd, err := imageFile(rootfs, "/etc/passwd")
-	if err != nil {
-		return nil, fmt.Errorf("the image's user: %w", err)
-	}
-	group, err := imageFile(rootfs, "/etc/group")
-	if err != nil {
-		return nil, fmt.Errorf("the image's user: %w", err)
-	}
-	who, err := user.GetExecUserPath(name, &user.ExecUser{Home: "/"}, passwd, group)
-	if err != nil {
-		return nil, fmt.Errorf("the image's user %q: %w", name, err)
-	}
-	return who, nil
 }
 
 // containerEnvironment is the image's environment, below what the node and the customer set. It is also that of sessions in

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
 )
 
@@ -62,9 +63,6 @@ func TestHostileConfigurations(t *testing.T) {
 		"variables of the node":     {v1.Config{Entrypoint: entry, Env: []string{"GANTRY_LEASE=other", "NVIDIA_VISIBLE_DEVICES=all", "LD_AUDIT=/evil.so"}}, passwd(job), []string{"environ"}, "NVIDIA_VISIBLE_DEVICES=void", "other"},
 		"a folder that climbs":      {v1.Config{Entrypoint: entry, WorkingDir: "../../../../../../etc"}, passwd(job), []string{"list=."}, "", "shadow"},
 		"a folder by a link":        {v1.Config{Entrypoint: entry, WorkingDir: "/out"}, passwd(link("out", "../../../../../../../../etc")), []string{"list=."}, "", "shadow"},
-		"a user of the machine":     {v1.Config{Entrypoint: entry, User: "daemon"}, passwd(link("etc/passwd", "../../../../../../../../../etc/passwd")), []string{"who"}, "the image's user", "who"},
-		"a folder of users":         {v1.Config{Entrypoint: entry, User: "ml"}, passwd(imagetest.Entry{Header: tar.Header{Name: "etc/passwd/", Typeflag: tar.TypeDir, Mode: 0o755}}), []string{"who"}, "etc/passwd of the image", "who"},
-		"too many users":            {v1.Config{Entrypoint: entry, User: "ml"}, passwd(imagetest.File("etc/passwd", strings.Repeat("a:x:1:1::/:/\n", 1<<20))), []string{"who"}, "etc/passwd of the image", "who"},
 		"no program":                {v1.Config{Entrypoint: []string{"/bin/none"}}, passwd(job), []string{"who"}, "", "who"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,6 +91,50 @@ func TestHostileConfigurationsAreRefusedBeforeTheStart(t *testing.T) {
 		require.ErrorIs(t, err, ErrNotFound)
 		require.NoError(t, p.Remove(background(t), "l"))
 	}
+}
+
+// A user that the image's layers lack is known before the lease starts, whatever their lists of users are. Numbers need no list.
+func TestUsersThatTheLayersLackAreRefusedBeforeTheStart(t *testing.T) {
+	p, _ := containers(t)
+	job, users, groups := imagetest.File("bin/job", jobBinary(t)), imagetest.File("etc/passwd", "ml:x:1000:1000::/home/ml:/bin/sh\n"), imagetest.File("etc/group", "ml:x:1000:\n")
+	outside := imagetest.Entry{Header: tar.Header{Name: "etc/passwd", Linkname: "../../../../../../../../../etc/passwd", Typeflag: tar.TypeSymlink}}
+	for name, c := range map[string]struct {
+		user string
+		more []imagetest.Entry
+		want string
+	}{
+		"no lists":              {"jovyan", nil, `the image's user "jovyan" cannot run the job: it is not in the image's /etc/passwd; write it as numbers`},
+		"other users":           {"jovyan", []imagetest.Entry{users, groups}, `user "jovyan" cannot run the job: it is not in the image's /etc/passwd`},
+		"another group":         {"ml:staff", []imagetest.Entry{users, groups}, `user "ml:staff" cannot run the job: it is not in the image's /etc/group`},
+		"a group and a number":  {"1000:staff", nil, "it is not in the image's /etc/group"},
+		"a user of the machine": {"daemon", []imagetest.Entry{outside}, "user \"daemon\" cannot run the job: too many links"},
+		"a folder of users":     {"ml", []imagetest.Entry{folder("etc/passwd")}, "etc/passwd of the image is not a file"},
+		"too many users":        {"ml", []imagetest.Entry{imagetest.File("etc/passwd", strings.Repeat("a:x:1:1::/:/\n", 1<<20))}, "etc/passwd of the image is not a file, or larger"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, digested := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}, User: c.user}, imagetest.Layer(t, append(c.more, job)...))
+			spec := Spec{LeaseID: "l", Image: digested, Command: []string{"who"}}
+			for range 2 { // the image is there the second time
+				err := p.Prepare(background(t), spec, image.Credential{})
+				require.ErrorIs(t, err, ErrSpec)
+				require.ErrorContains(t, err, c.want)
+			}
+			require.NoError(t, p.Remove(background(t), "l"))
+		})
+	}
+	fine := func(user string, layers ...v1.Layer) {
+		_, digested := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}, User: user}, layers...)
+		require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"who"}}, image.Credential{}), user)
+		require.NoError(t, p.Remove(background(t), "l"))
+	}
+	fine("ml:ml", imagetest.Layer(t, users, groups, job))
+	fine("ml:ml", imagetest.Layer(t, job), imagetest.Layer(t, users), imagetest.Layer(t, groups))
+	_, digested := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}, User: "1000:100"}, imagetest.Layer(t, job, folder("etc/passwd")))
+	_, out := ran(t, p, Spec{LeaseID: "l", Image: digested, Command: []string{"who"}, Limits: Limits{Wall: 2 * time.Minute}})
+	require.Contains(t, out, "who 1 1000 100\n")
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	require.NotContains(t, string(mounts), p.root, "nothing stays mounted")
 }
 
 // A program that makes its caller root makes nobody root, neither in the container nor on the machine.

@@ -95,7 +95,7 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 		return err
 	}
 	if d.exists(d.container()) {
-		return errors.Join(renewGPUs(d, sandbox), checkImage(d, spec))
+		return errors.Join(renewGPUs(d, sandbox), p.checkImage(ctx, d, spec))
 	}
 	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: credential})
 	if err != nil {
@@ -115,26 +115,22 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 	case err != nil:
 		return fmt.Errorf("%w: %s", ErrPull, lastOf(out))
 	}
-	return checkImage(d, spec)
+	return p.checkImage(ctx, d, spec)
 }
 
 // lastOf is the end of what a process has printed.
 func lastOf(out []byte) string { return strings.TrimSpace(string(out[max(0, len(out)-500):])) }
 
 // checkImage refuses an image that was fetched and does not run the job, before the lease starts.
-func checkImage(d leaseDir, spec Spec) error {
+func (p *Process) checkImage(ctx context.Context, d leaseDir, spec Spec) error {
 	c, err := readContainer(d)
 	if err != nil {
 		return err
 	}
-	_, err = jobspec.Arguments(spec.Command, c.Image.Config)
-	if err == nil {
-		err = jobspec.CheckUser(c.Image.Config.User)
-	}
-	if err != nil {
+	if _, err := jobspec.Arguments(spec.Command, c.Image.Config); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
-	return nil
+	return p.checkUser(ctx, d, c.Image.Config.User)
 }
 
 // now is the sandbox with the GPUs as they are, for a lease that has some.

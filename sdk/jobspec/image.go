@@ -1,12 +1,10 @@
 package jobspec
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/moby/sys/user"
 
 	"github.com/gantry-market/gantry/internal/ociregistry"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -101,18 +99,6 @@ func Arguments(command []string, image v1.Config) ([]string, error) {
 		}
 	}
 	return args, nil
-}
-
-// CheckUser says why no image has a user or group as its configuration writes it: a number can be too large, and a name is
-// in the image's own files. Error: [*Error].
-func CheckUser(name string) error {
-	_, err := user.GetExecUser(name, nil, nil, nil)
-	if strings.ContainsAny(name, "\n\x00") {
-		err = errors.New("it has a line break or a zero byte")
-	} else if err == nil || errors.Is(err, user.ErrNoPasswdEntries) || errors.Is(err, user.ErrNoGroupEntries) {
-		return nil
-	}
-	return wrong(RuleUser, Image, "build it with another USER", "the image's user %.64q cannot be: %v", name, err)
 }
 
 // CheckDisk says why a volume does not fit into a lease's share of a machine's disk, MiB. 0 is a share that is not known.

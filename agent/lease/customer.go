@@ -64,7 +64,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	job := store.Job{
 		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image, Network: req.Job.Network,
 		MemoryMiB: req.Job.MemoryMiB, CPUs: req.Job.CPUs, DiskMiB: req.Job.DiskMiB,
-		SSHKeys: req.Job.SSHKeys, Volume: req.Job.Volume,
+		SSHKeys: req.Job.SSHKeys, Volume: req.Job.Volume, Entrypoint: req.Job.Entrypoint, User: req.Job.User,
 	}
 	r := newEntry(account)
 	r.Job = &job

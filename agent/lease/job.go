@@ -141,7 +141,7 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 			MemoryMiB: uint64(minLimit(float64(r.Job.MemoryMiB), share(float64(m.o.Node.MemoryMiB)))),
 			DiskMiB:   uint64(minLimit(float64(r.Job.DiskMiB), float64(m.diskBeside(r)))),
 		},
-		Volume: r.Job.Volume,
+		Volume: r.Job.Volume, Entrypoint: r.Job.Entrypoint, User: r.Job.User,
 	}
 	for i, uuid := range m.o.GPUUUIDs {
 		if r.GPUMask>>i&1 == 1 {

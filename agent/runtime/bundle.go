@@ -215,11 +215,12 @@ func signalContainer(dir leaseDir, leaseID, signal string) error {
 
 // ociSpec is how runsc runs a job.
 func ociSpec(spec Spec, image v1.Config, rootfs string) (*specs.Spec, error) {
-	args, err := jobspec.Arguments(spec.Command, image)
+	args, err := jobspec.Arguments(spec.job(), image)
 	if err != nil {
 		return nil, err
 	}
-	who, err := imageUser(image.User, rootfs)
+	name, of := jobspec.UserOf(spec.job(), image)
+	who, err := imageUser(name, of, rootfs)
 	if err != nil {
 		return nil, err
 	}

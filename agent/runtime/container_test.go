@@ -100,6 +100,36 @@ func TestAContainerRunsAnImage(t *testing.T) {
 	require.NotContains(t, string(mounts), p.root, "nothing stays mounted")
 }
 
+// The job's entry point and user are in place of the image's, as docker has it.
+func TestAContainerRunsAsItsJobSays(t *testing.T) {
+	p, ref := containers(t)
+	for name, c := range map[string]struct {
+		spec Spec
+		want string
+	}{
+		"entry point":         {Spec{Entrypoint: "/opt/other", Command: []string{"who"}}, "who 1 1000 1000\n"},
+		"root":                {Spec{User: "root", Command: []string{"who", "env=HOME"}}, "who 1 0 0\nHOME /root\n"},
+		"numbers":             {Spec{User: "1234:100", Command: []string{"who"}}, "who 1 1234 100\n"},
+		"of the image's list": {Spec{User: "ml", Command: []string{"who"}}, "who 1 1000 1000\n"},
+	} {
+		if c.spec.Entrypoint != "" {
+			link := imagetest.Entry{Header: tar.Header{Name: "opt/other", Linkname: "/bin/job", Typeflag: tar.TypeSymlink}}
+			c.spec.Image = jobImage(t, link)
+		} else {
+			c.spec.Image = ref
+		}
+		c.spec.LeaseID = strings.NewReplacer(" ", "-", "'", "").Replace(name)
+		st, out := ran(t, p, c.spec)
+		require.Equal(t, 0, st.Exit.Code, out)
+		require.Equal(t, c.want, out, name)
+	}
+	_, out := ran(t, p, Spec{LeaseID: "alone", Image: ref, Entrypoint: "/bin/job"})
+	require.Empty(t, out, "the image's command is the image's entry point's")
+	err := p.Prepare(background(t), Spec{LeaseID: "nobody", Image: ref, User: "nobody"}, image.Credential{})
+	require.ErrorIs(t, err, ErrSpec)
+	require.ErrorContains(t, err, `the user "nobody" cannot run the job: it is not in the image's /etc/passwd; write its number`)
+}
+
 func TestAContainerEndsAsAsked(t *testing.T) {
 	p, image := containers(t)
 	_, err := p.Start(background(t), Spec{LeaseID: "l", Image: image, Command: []string{"wait"}})

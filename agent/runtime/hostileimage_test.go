@@ -103,7 +103,7 @@ func TestUsersThatTheLayersLackAreRefusedBeforeTheStart(t *testing.T) {
 		more []imagetest.Entry
 		want string
 	}{
-		"no lists":              {"jovyan", nil, `the image's user "jovyan" cannot run the job: it is not in the image's /etc/passwd; write it as numbers`},
+		"no lists":              {"jovyan", nil, `the image's user "jovyan" cannot run the job: it is not in the image's /etc/passwd; name its number`},
 		"other users":           {"jovyan", []imagetest.Entry{users, groups}, `user "jovyan" cannot run the job: it is not in the image's /etc/passwd`},
 		"another group":         {"ml:staff", []imagetest.Entry{users, groups}, `user "ml:staff" cannot run the job: it is not in the image's /etc/group`},
 		"a group and a number":  {"1000:staff", nil, "it is not in the image's /etc/group"},

@@ -114,6 +114,9 @@ type Spec struct {
 	LeaseID string            `json:"lease_id"`
 	Command []string          `json:"command"`
 	Env     map[string]string `json:"env,omitempty"`
+	// Entrypoint and User are in place of the image's; empty for those.
+	Entrypoint string `json:"entrypoint,omitempty"`
+	User       string `json:"user,omitempty"`
 	// Image is an OCI reference with digest, whose container the job is; empty for a process of the machine. With an
 	// image the command may be empty: then it is the image's own.
 	Image string `json:"image,omitempty"`

@@ -127,10 +127,11 @@ func (p *Process) checkImage(ctx context.Context, d leaseDir, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	if _, err := jobspec.Arguments(spec.Command, c.Image.Config); err != nil {
+	if _, err := jobspec.Arguments(spec.job(), c.Image.Config); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
-	return p.checkUser(ctx, d, c.Image.Config.User)
+	name, of := jobspec.UserOf(spec.job(), c.Image.Config)
+	return p.checkUser(ctx, d, name, of)
 }
 
 // now is the sandbox with the GPUs as they are, for a lease that has some.

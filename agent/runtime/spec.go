@@ -46,6 +46,7 @@ func (s Spec) Validate() error {
 func (s Spec) job() messages.JobSpec {
 	return messages.JobSpec{
 		Image: s.Image, Command: s.Command, Env: s.Env, Network: s.Network, Volume: s.Volume, MemoryMiB: s.Limits.MemoryMiB, DiskMiB: s.Limits.DiskMiB,
+		Entrypoint: s.Entrypoint, User: s.User,
 	}
 }
 

@@ -3,6 +3,7 @@ package runtime
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,9 +32,9 @@ func imageFile(rootfs, name string) (string, error) {
 	return path, nil
 }
 
-// imageUser finds the user that an image names, in the image's own files. Numbers need none of them. Error: [*jobspec.Error].
-func imageUser(name, rootfs string) (*user.ExecUser, error) {
-	if err := jobspec.CheckUser(name); err != nil {
+// imageUser finds the user that a job or its image names, in the image's own files. Numbers need none of them. Error: [*jobspec.Error].
+func imageUser(name string, of jobspec.Field, rootfs string) (*user.ExecUser, error) {
+	if err := jobspec.CheckUser(name, of); err != nil {
 		return nil, err
 	}
 	who, err := userInFiles(name, rootfs)
@@ -43,7 +44,7 @@ func imageUser(name, rootfs string) (*user.ExecUser, error) {
 	if !jobspec.UserNeedsFiles(name) {
 		return user.GetExecUser(name, &user.ExecUser{Home: "/"}, nil, nil)
 	}
-	return nil, jobspec.UnknownUser(name, err)
+	return nil, jobspec.UnknownUser(name, of, err)
 }
 
 func userInFiles(name, rootfs string) (*user.ExecUser, error) {
@@ -58,19 +59,29 @@ func userInFiles(name, rootfs string) (*user.ExecUser, error) {
 	return user.GetExecUserPath(name, &user.ExecUser{Home: "/"}, passwd, group)
 }
 
+// userRequest is what the process that looks for a user is told.
+type userRequest struct {
+	Name string        `json:"name"`
+	Of   jobspec.Field `json:"of"`
+}
+
 // checkUser refuses, before the lease starts, an image whose layers lack the user that is to run it: what it says comes from the image's
 // files, which a process of its own reads. Numbers are always fine, and need no process.
-func (p *Process) checkUser(ctx context.Context, d leaseDir, name string) error {
-	if err := jobspec.CheckUser(name); err != nil {
+func (p *Process) checkUser(ctx context.Context, d leaseDir, name string, of jobspec.Field) error {
+	if err := jobspec.CheckUser(name, of); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	if !jobspec.UserNeedsFiles(name) {
 		return nil
 	}
+	raw, err := json.Marshal(userRequest{name, of})
+	if err != nil {
+		return fmt.Errorf("runtime: %w", err)
+	}
 	cmd := exec.CommandContext(ctx, p.exe, InternalCommand, stageUser, string(d))
 	cmd.Args[0] = "gantry-agent"
 	cmd.Env = []string{}
-	cmd.Stdin = bytes.NewReader([]byte(name))
+	cmd.Stdin = bytes.NewReader(raw)
 	// The image is mounted for this process alone.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Unshareflags: syscall.CLONE_NEWNS}
 	out, err := cmd.CombinedOutput()
@@ -87,9 +98,8 @@ func (p *Process) checkUser(ctx context.Context, d leaseDir, name string) error 
 
 // findUser is the process that checkUser starts.
 func findUser(dir leaseDir) error {
-	name := make([]byte, jobspec.MaxUserBytes)
-	n, err := os.Stdin.Read(name)
-	if err != nil {
+	var r userRequest
+	if err := json.NewDecoder(os.Stdin).Decode(&r); err != nil {
 		return fmt.Errorf("runtime: %w", err)
 	}
 	c, err := readContainer(dir)
@@ -107,6 +117,6 @@ func findUser(dir leaseDir) error {
 			return err
 		}
 	}
-	_, err = imageUser(string(name[:n]), rootfs)
+	_, err = imageUser(r.Name, r.Of, rootfs)
 	return err
 }

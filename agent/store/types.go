@@ -95,6 +95,9 @@ type Job struct {
 	SSHKeys []string `json:"ssh_keys,omitempty"`
 	// Volume is the container's; nil for none. Its key is not stored.
 	Volume *messages.Volume `json:"volume,omitempty"`
+	// Entrypoint and User are in place of the image's; empty for those.
+	Entrypoint string `json:"entrypoint,omitempty"`
+	User       string `json:"user,omitempty"`
 }
 
 // Exit is how a job ended.

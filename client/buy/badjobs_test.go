@@ -24,6 +24,7 @@ import (
 func requestOf(j messages.JobSpec) *Request {
 	r := whole(func(r *Request) {
 		r.Command, r.Env, r.Network, r.SSHKeys, r.Memory, r.Disk = j.Command, j.Env, j.Network, j.SSHKeys, j.MemoryMiB, j.DiskMiB
+		r.Entrypoint, r.User = j.Entrypoint, j.User
 	})
 	if j.Image == "" {
 		r.Image = ""

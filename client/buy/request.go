@@ -40,6 +40,8 @@ type Request struct {
 	Seconds         uint32            `json:"seconds" minimum:"1" doc:"How long, seconds" jsonschema:"how long, seconds; stop ends it earlier"`
 	Image           string            `json:"image,omitempty" maxLength:"512" doc:"Container image; machines run a command without one on local networks only" jsonschema:"container image; exec needs one"`
 	Command         []string          `json:"command,omitempty" maxItems:"256" doc:"What runs; the image's own command by default" jsonschema:"what runs; the image's own command by default"`
+	Entrypoint      string            `json:"entrypoint,omitempty" maxLength:"4096" doc:"Program of the container, in place of the image's entry point and command; its arguments are the command" jsonschema:"program of the container, in place of the image's entry point and command; its arguments are the command"`
+	User            string            `json:"user,omitempty" maxLength:"256" example:"root" doc:"User of the container's program: a name of the image's or a number, with :GROUP if need be; the image's by default" jsonschema:"user of the container's program: a name of the image's such as root, or a number, with :GROUP if need be; the image's by default"`
 	Env             map[string]string `json:"env,omitempty" doc:"Environment of the job" jsonschema:"environment of the job"`
 	Network         string            `json:"network,omitempty" enum:"internet,none" doc:"What a container may reach; internet by default" jsonschema:"internet or none: what a container may reach; internet by default"`
 	Volume          string            `json:"volume,omitempty" maxLength:"256" doc:"NAME:SIZE[:PATH]: an encrypted file system for the container, as long as the job runs" jsonschema:"NAME:SIZE[:PATH], such as data:50GiB: an encrypted file system for the container, as long as the job runs"`
@@ -95,6 +97,9 @@ type Request struct {
 func (r *Request) Fill(j *template.Job) error {
 	if len(r.Command) > 0 {
 		return usage("a template says what runs, and there is a command too", "leave the command or --template out")
+	}
+	if r.Entrypoint != "" {
+		return usage("a template says what runs, and there is an --entrypoint too", "leave --entrypoint or --template out")
 	}
 	r.Command, r.Ports = j.Command, j.Ports
 	for _, f := range []struct {

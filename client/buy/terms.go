@@ -167,6 +167,7 @@ func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, error) {
 func (r *Request) content() messages.JobSpec {
 	return messages.JobSpec{
 		Version: messages.Version, Command: r.Command, MemoryMiB: r.Memory, CPUs: r.CPUs, DiskMiB: r.Disk, Env: maps.Clone(r.Env),
+		Entrypoint: r.Entrypoint, User: r.User,
 	}
 }
 

@@ -21,6 +21,8 @@ const (
 	flagBackupEndpoint = "backup-endpoint"
 	flagBackupEvery    = "backup-every"
 	flagRestore        = "restore"
+	flagEntrypoint     = "entrypoint"
+	flagUser           = "user"
 )
 
 func deployCommand(s Streams) *cli.Command {
@@ -54,6 +56,8 @@ func deployCommand(s Streams) *cli.Command {
 			&cli.BoolFlag{Name: "guaranteed", Usage: "only nodes whose uptime guarantee covers the order's latest end"},
 			&cli.BoolFlag{Name: "same-site", Usage: "all nodes of the order stand at one site"},
 			&cli.StringFlag{Name: "image", Usage: "run a container of this `IMAGE`; a tag is resolved to a digest before the order"},
+			&cli.StringFlag{Name: flagEntrypoint, Usage: "`PROGRAM` of the container in place of the image's entry point and command; its arguments come after --"},
+			&cli.StringFlag{Name: flagUser, Aliases: []string{"u"}, Usage: "`NAME[:GROUP]` or numbers: user of the container's program (default: the image's)"},
 			&cli.StringFlag{Name: "registry-credentials", Usage: "for an image that is not public: give the machine a `token` that reads its repository for minutes, made with docker's credentials. Where the registry has no tokens: the password"},
 			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "what the container of --image reaches: `internet`, or none; never the machine, its network or other leases"},
 			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, besides the key that gantry has made; repeat"},

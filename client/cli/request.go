@@ -22,12 +22,13 @@ func (s *session) request() (buy.Request, error) {
 		Disk: s.cli.Uint64("disk"), Sealed: s.cli.Bool("sealed"), Verify: s.cli.String(flagVerify), Name: s.cli.String("name"), Rerun: s.cli.String("rerun"),
 		Migrate: s.cli.Bool("migrate"), Detach: s.cli.Bool("detach"), ReceiptEvery: s.cli.Duration("receipt-every"), Registry: s.cli.String("registry-credentials"),
 		Backup: s.cli.String(flagBackup), BackupEndpoint: s.cli.String(flagBackupEndpoint), BackupEvery: s.cli.Duration(flagBackupEvery), Restore: s.cli.String(flagRestore),
+		Entrypoint: s.cli.String(flagEntrypoint), User: s.cli.String(flagUser),
 	}
 	r.MinTOPS, r.MinBandwidth = s.cli.String("min-tops"), s.cli.String("min-bandwidth")
 	if s.cli.IsSet("network") { // its default is said in the help
 		r.Network = s.cli.String("network")
 	}
-	for _, fill := range []func(*buy.Request) error{s.notEmpty, s.numbers, s.environment, s.fillIn, s.fillPorts} {
+	for _, fill := range []func(*buy.Request) error{s.notEmpty, s.numbers, s.environment, s.entrypoint, s.fillIn, s.fillPorts} {
 		if err := fill(&r); err != nil {
 			return r, err
 		}
@@ -48,6 +49,7 @@ func (s *session) notEmpty(*buy.Request) (err error) {
 		flagVolume: func() error { _, err := messages.ParseVolume(""); return err },
 		flagBackup: func() error { _, err := buy.BucketFolder("", ""); return err },
 		"network":  func() error { return errors.New("say internet or none") },
+		flagUser:   func() error { return errors.New("write a name or a number, such as root or 1000:1000") },
 	} {
 		if s.cli.IsSet(flag) && s.cli.String(flag) == "" {
 			return usage(fmt.Sprintf("--%s: %v", flag, read()), "")
@@ -126,6 +128,18 @@ func (s *session) environment(r *buy.Request) error {
 		}
 		r.Env[name] = value
 	}
+	return nil
+}
+
+// entrypoint reads an empty --entrypoint as docker does: the image's is left out, and the command begins with the program.
+func (s *session) entrypoint(r *buy.Request) error {
+	if !s.cli.IsSet(flagEntrypoint) || r.Entrypoint != "" {
+		return nil
+	}
+	if len(r.Command) == 0 {
+		return usage("--entrypoint is empty, and there is no command", "write the program after --, such as: -- python train.py")
+	}
+	r.Entrypoint, r.Command = r.Command[0], r.Command[1:]
 	return nil
 }
 

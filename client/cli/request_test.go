@@ -43,6 +43,7 @@ var flagsOf = map[string]struct {
 	"GPU": {[]string{"--gpu=H100"}, "H100"}, "Count": {[]string{"--count=2"}, uint8(2)}, "Nodes": {[]string{"--nodes=3"}, uint8(3)},
 	"Region": {[]string{"--region=us"}, "us"}, "MaxPrice": {[]string{"--max-price=2.5"}, "2.5"}, "Seconds": {[]string{"--minutes=2"}, uint32(120)},
 	"Image": {[]string{"--image=debian:12"}, "debian:12"}, "Command": {[]string{"--", "sleep", "1"}, []string{"sleep", "1"}},
+	"Entrypoint": {[]string{"--image=x", "--entrypoint=/bin/sh"}, "/bin/sh"}, "User": {[]string{"--image=x", "--user=1000:100"}, "1000:100"},
 	"Env": {[]string{"--env=A=b"}, map[string]string{"A": "b"}}, "Network": {[]string{"--image=x", "--network=none"}, "none"},
 	"Volume": {[]string{"--image=x", "--volume=data:1GiB"}, "data:1GiB"}, "MinMemory": {[]string{"--min-vram=40"}, uint(40)},
 	"RunToCompletion": {[]string{"--job"}, true}, "AllowSimulated": {[]string{"--allow-simulated"}, true}, "Inspect": {[]string{"--inspect=always"}, "always"},
@@ -265,5 +266,22 @@ func TestPortsAreReachedOneWay(t *testing.T) {
 			require.Contains(t, said.String(), want[i])
 			require.Equal(t, want[i] == "", said.Len() == 0, said.String())
 		}
+	}
+}
+
+// An empty entry point leaves the image's out, as docker's does.
+func TestAnEmptyEntrypointIsTheCommands(t *testing.T) {
+	r := requestOf(t, "--image=x", "--entrypoint=", "--", "sh", "-c", "true")
+	require.Equal(t, "sh", r.Entrypoint)
+	require.Equal(t, []string{"-c", "true"}, r.Command)
+	for flag, want := range map[string]string{"--entrypoint=": "--entrypoint is empty", "--user=": "--user: write a name or a number", "--user=-1": `--user: the user "-1" cannot be`} {
+		app := New(Streams{Out: io.Discard, Err: io.Discard})
+		findCommand(app.Commands, "deploy").Action = func(c *cli.Context) error {
+			_, err := (&session{cli: c, ctx: t.Context()}).request()
+			return err
+		}
+		err := app.RunContext(t.Context(), []string{"gantry", "--state-dir=" + t.TempDir(), "deploy", "--gpu=A100", "--minutes=1", "--image=x", flag})
+		require.ErrorContains(t, err, want)
+		require.Equal(t, ExitUsage, classify(err).Code, flag)
 	}
 }

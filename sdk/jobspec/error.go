@@ -22,6 +22,9 @@ const (
 	Network Field = "network"
 	SSHKeys Field = "ssh-key"
 	Volume  Field = "volume"
+
+	Entrypoint Field = "entrypoint"
+	User       Field = "user"
 )
 
 // Rule is a reason for which no machine runs a job.
@@ -40,6 +43,7 @@ const (
 	RuleVolume    Rule = "volume"
 	RuleKeys      Rule = "SSH keys"
 	RuleLimit     Rule = "limit of memory or disk"
+	RuleContainer Rule = "what only a container has"
 )
 
 // The rules of [CheckManifest], [CheckImage] and [CheckDisk].
@@ -49,14 +53,14 @@ const (
 	RuleLayer      Rule = "layer"
 	RuleConfigSize Rule = "size of the image's configuration"
 	RuleNoCommand  Rule = "command of the image"
-	RuleUser       Rule = "user of the image"
+	RuleUser       Rule = "user"
 	RuleDisk       Rule = "room for the volume"
 )
 
 // Rules are all rules.
 func Rules() []Rule {
 	return []Rule{
-		RuleLimits, RuleText, RuleCommand, RuleName, RuleReserved, RuleSize, RuleReference, RuleNetwork, RuleVolume, RuleKeys, RuleLimit,
+		RuleLimits, RuleText, RuleCommand, RuleName, RuleReserved, RuleSize, RuleReference, RuleNetwork, RuleVolume, RuleKeys, RuleLimit, RuleContainer,
 		RulePlatform, RuleLayers, RuleLayer, RuleConfigSize, RuleNoCommand, RuleUser, RuleDisk,
 	}
 }

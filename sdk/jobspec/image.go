@@ -56,10 +56,10 @@ func CheckImage(job messages.JobSpec, m *v1.Manifest, c *v1.ConfigFile, level in
 	if err := CheckPlatform(m, c, level); err != nil {
 		return err
 	}
-	if _, err := Arguments(job.Command, c.Config); err != nil {
+	if _, err := Arguments(job, c.Config); err != nil {
 		return err
 	}
-	return CheckUser(c.Config.User)
+	return CheckUser(UserOf(job, c.Config))
 }
 
 // CheckPlatform says why machines cannot run what is in an image, whatever the job. Error: [*Error].
@@ -83,12 +83,15 @@ func CheckPlatform(m *v1.Manifest, c *v1.ConfigFile, level int) error {
 	return nil
 }
 
-// Arguments are what a container runs: the order of an image's entry point and the job's command is that of "docker run".
-// Error: [*Error].
-func Arguments(command []string, image v1.Config) ([]string, error) {
+// Arguments are what a container runs: the order of an image's entry point and the job's command is that of "docker run", where an entry
+// point of the job's own leaves the image's command out. Error: [*Error].
+func Arguments(job messages.JobSpec, image v1.Config) ([]string, error) {
 	args := slices.Concat(image.Entrypoint, image.Cmd)
-	if len(command) > 0 {
-		args = slices.Concat(image.Entrypoint, command)
+	switch {
+	case job.Entrypoint != "":
+		args = slices.Concat([]string{job.Entrypoint}, job.Command)
+	case len(job.Command) > 0:
+		args = slices.Concat(image.Entrypoint, job.Command)
 	}
 	if len(args) == 0 || args[0] == "" {
 		return nil, wrong(RuleNoCommand, Command, "name the program that is to run", "the image names no command")

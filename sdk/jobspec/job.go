@@ -72,6 +72,9 @@ func checkCommand(job messages.JobSpec) error {
 			return wrong(RuleText, Command, "encode it, such as with base64", "argument %d of the command %s", i, why)
 		}
 	}
+	if why := badText(job.Entrypoint); why != "" {
+		return wrong(RuleText, Entrypoint, "name a program of the image", "the entry point %s", why)
+	}
 	return nil
 }
 
@@ -105,7 +108,7 @@ func checkEnv(job messages.JobSpec) error {
 }
 
 func checkSize(job messages.JobSpec) error {
-	total := 0
+	total := len(job.Entrypoint)
 	for _, a := range job.Command {
 		total += len(a) + 1
 	}
@@ -133,6 +136,15 @@ func checkContainer(job messages.JobSpec) error {
 		return wrong(RuleLimit, Memory, "give less, or leave it out", "the limit of memory is %d MiB, the most is %d", job.MemoryMiB, uint64(MaxMiB))
 	case job.DiskMiB > MaxMiB:
 		return wrong(RuleLimit, Disk, "give less, or leave it out", "the limit of the disk is %d MiB, the most is %d", job.DiskMiB, uint64(MaxMiB))
+	case job.Entrypoint != "" && job.Image == "":
+		return wrong(RuleContainer, Entrypoint, "name an image, or leave the entry point out", "an entry point is for containers, and the job names no image")
+	case job.User != "" && job.Image == "":
+		return wrong(RuleContainer, User, "name an image, or leave the user out", "a user is for containers, and the job names no image")
+	}
+	if err := CheckUser(job.User, User); err != nil {
+		return err
+	}
+	switch {
 	case job.Volume == nil:
 		return nil
 	case job.Image == "":

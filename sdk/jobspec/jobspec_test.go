@@ -132,7 +132,7 @@ func TestManifestsThatNoMachineFetches(t *testing.T) {
 // A name of a user is in the image's files: only a number can be wrong without them.
 func TestUsersThatLayersDecide(t *testing.T) {
 	for _, name := range []string{"", "root", "jovyan", "jovyan:users", "1000", "1000:100", "0:nobody", "2147483647"} {
-		require.NoError(t, jobspec.CheckUser(name), name)
+		require.NoError(t, jobspec.CheckUser(name, jobspec.Image), name)
 	}
 }
 
@@ -161,10 +161,16 @@ func TestEveryRuleHasABadJob(t *testing.T) {
 
 func TestArgumentsAreThoseOfDockerRun(t *testing.T) {
 	image := v1.Config{Entrypoint: []string{"tini", "--"}, Cmd: []string{"serve"}}
-	args, err := jobspec.Arguments(nil, image)
+	args, err := jobspec.Arguments(messages.JobSpec{}, image)
 	require.NoError(t, err)
 	require.Equal(t, []string{"tini", "--", "serve"}, args)
-	args, err = jobspec.Arguments([]string{"train"}, image)
+	args, err = jobspec.Arguments(messages.JobSpec{Command: []string{"train"}}, image)
 	require.NoError(t, err)
 	require.Equal(t, []string{"tini", "--", "train"}, args)
+	args, err = jobspec.Arguments(messages.JobSpec{Entrypoint: "sh"}, image)
+	require.NoError(t, err)
+	require.Equal(t, []string{"sh"}, args, "the image's command is the entry point's argument")
+	args, err = jobspec.Arguments(messages.JobSpec{Entrypoint: "sh", Command: []string{"-c", "true"}}, v1.Config{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"sh", "-c", "true"}, args)
 }

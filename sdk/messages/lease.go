@@ -28,6 +28,10 @@ type JobSpec struct {
 	SSHKeys []string `cbor:"10,keyasint,omitempty" max:"16" each:"16384"`
 	// Volume of the job's container; nil for none.
 	Volume *Volume `cbor:"11,keyasint,omitempty"`
+	// Entrypoint is the container's program in place of the image's entry point and command; empty for those.
+	Entrypoint string `cbor:"12,keyasint,omitempty" max:"131072"`
+	// User of the container's program, NAME or number, with :GROUP if need be; empty for the image's.
+	User string `cbor:"13,keyasint,omitempty" max:"256"`
 }
 
 // NetworkInternet is the network of a container that reaches the internet, and nothing else.

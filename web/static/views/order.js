@@ -61,6 +61,8 @@ function request(f, t) {
   }
   const command = words(f.elements.command.value);
   if (command.length) r.command = command;
+  if (text('entrypoint')) r.entrypoint = text('entrypoint');
+  if (text('user')) r.user = text('user');
   const env = environment(f.elements.env.value);
   if (Object.keys(env).length) r.env = env;
   if (f.elements.completion.checked) r.runToCompletion = true;
@@ -103,6 +105,8 @@ export async function order({ root, query, signal }) {
     field('Image', el('input', { name: 'image', autocomplete: 'off', spellcheck: 'false', maxlength: 512 }),
       t ? 'Empty: the template’s.' : local ? 'A container image. Without one, machines of a local network run a command as it is.' : 'A container image, such as python:3.13-slim.'),
     !t && field('Command', el('input', { name: 'command', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 }), 'Split at spaces; quotes hold a part together. Empty: the image’s own.'),
+    !t && field('Entry point', el('input', { name: 'entrypoint', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 }), 'A program in place of the image’s entry point and command. Empty: the image’s.'),
+    !t && field('User', el('input', { name: 'user', autocomplete: 'off', spellcheck: 'false', maxlength: 256 }), 'A name of the image’s or a number, such as root or 1000:1000. Empty: the image’s.'),
     !t && field('Environment', el('textarea', { name: 'env', rows: 3, spellcheck: 'false', autocomplete: 'off' }), 'A line for each: NAME=VALUE. The machine’s provider could read it.'),
     field('Volume', el('input', { name: 'volume', autocomplete: 'off', spellcheck: 'false', maxlength: 256, placeholder: t?.volume ?? 'data:50GiB:/data' }), `NAME:SIZE:PATH, an encrypted disk for the container. Empty: ${t?.volume ? 'the template’s' : 'none'}.`),
     field('Network', choice('network', [['internet', t && t.network === 'none' ? 'the template’s: none' : 'internet'], ['none', 'none']])),
@@ -138,7 +142,7 @@ export async function order({ root, query, signal }) {
           ['Template', t?.title], ['GPUs', `${r.count} × ${r.gpu}`], ['Time', span(r.seconds)],
           ['Price', offers.length ? `${usdc(offers[0].pricePerGpuHour)} per GPU-hour is what the best of ${plural(offers.length, 'node')} asks` : 'no node fits now: the order will be refused'],
           ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`],
-          ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Image', r.image ?? t?.image], ['Volume', r.volume], ['Command', r.command && el('code', {}, JSON.stringify(r.command))],
+          ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Image', r.image ?? t?.image], ['Volume', r.volume], ['Command', r.command && el('code', {}, JSON.stringify(r.command))], ['Entry point', r.entrypoint], ['User', r.user],
           ['Simulated', r.allowSimulated && 'a machine without a GPU may be awarded']),
         el('p', {}, 'The most that it can cost is reserved from the credits now. What is paid is the time that the machine has served; the rest comes back. The server signs with its session key.')),
       });

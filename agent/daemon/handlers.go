@@ -193,14 +193,14 @@ func (h *handlers) logs(ctx context.Context, from solana.PublicKey, req messages
 }
 
 // shell connects a customer with its container.
-func (h *handlers) shell(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest, accept func(messages.ShellAnswer) (net.Conn, error)) error {
+func (h *handlers) shell(ctx context.Context, from solana.PublicKey, req messages.ShellRequest, accept func(messages.ShellAnswer) (net.Conn, error)) error {
 	if err := h.holdSilently(ctx); err != nil {
 		return err
 	}
 	accepted := false
-	err := h.leases.Shell(ctx, from, req.Lease, func(hostKey []byte) (io.ReadWriter, error) {
+	err := h.leases.Shell(ctx, from, req, func(hostKey []byte) (io.ReadWriter, error) {
 		accepted = true
-		return accept(messages.ShellAnswer{Version: messages.Version, HostKey: hostKey})
+		return accept(messages.ShellAnswer{Version: messages.Version, HostKey: hostKey, User: req.User})
 	})
 	if accepted {
 		if err != nil && ctx.Err() == nil {

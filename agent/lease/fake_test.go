@@ -472,7 +472,7 @@ func (r *fakeRuntime) Logs(context.Context, string, runtime.Stream, int64, bool)
 	return io.NopCloser(strings.NewReader("output\n")), nil
 }
 
-func (r *fakeRuntime) Shell(ctx context.Context, _ string, setup []byte, stream io.ReadWriter) error {
+func (r *fakeRuntime) Shell(ctx context.Context, _ string, _ bool, setup []byte, stream io.ReadWriter) error {
 	if _, err := stream.Write(setup); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (m *Manager) Guest(ctx context.Context, from solana.PublicKey, req messages
 		return err
 	})
 	m.log.Info().Str("lease", keyString(r.Address)).Str("gateway", from.String()).Bool("ssh", req.SSH).Msg("gateway connects to the container")
-	return m.o.Runtime.Shell(ctx, keyString(r.Address), line, stream)
+	return m.o.Runtime.Shell(ctx, keyString(r.Address), false, line, stream)
 }
 
 // granted returns the lease that a grant is of, if it lets this gateway in now. Anybody may ask, so that what costs

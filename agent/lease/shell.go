@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/shell"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -24,15 +25,19 @@ const (
 // Shell connects a lease's customer with the SSH server in the lease's container. accept is called once nothing is left
 // to refuse, with the server's public key, and returns the customer's stream. Shell returns when the stream or the
 // container has ended, or the caller may not act for the customer any more. Error: *RefusedError.
-func (m *Manager) Shell(ctx context.Context, from solana.PublicKey, lease [32]byte, accept func(hostKey []byte) (io.ReadWriter, error)) error {
-	r, err := m.reachable(ctx, from, lease, true)
+func (m *Manager) Shell(ctx context.Context, from solana.PublicKey, req messages.ShellRequest, accept func(hostKey []byte) (io.ReadWriter, error)) error {
+	if err := jobspec.CheckUser(req.User, jobspec.User); err != nil {
+		return refuse("%v", err)
+	}
+	r, err := m.reachable(ctx, from, req.Lease, true)
 	if err != nil {
 		return err
 	}
-	setup, err := shell.NewSetup(m.o.Identity, lease, r.Job.SSHKeys)
+	setup, err := shell.NewSetup(m.o.Identity, req.Lease, r.Job.SSHKeys)
 	if err != nil {
 		return err
 	}
+	setup.User = req.User
 	public, err := setup.PublicHostKey()
 	if err != nil {
 		return err
@@ -74,7 +79,7 @@ func (m *Manager) visit(ctx context.Context, from solana.PublicKey, lease store.
 		return err
 	})
 	m.log.Info().Str("lease", keyString(lease)).Uints16("ports", setup.Ports).Msg("customer connects to the container")
-	return m.o.Runtime.Shell(ctx, keyString(lease), line, stream)
+	return m.o.Runtime.Shell(ctx, keyString(lease), setup.User != "", line, stream)
 }
 
 // reachable returns a lease whose container runs and may be entered by the caller.

@@ -66,7 +66,7 @@ func ordered(t *testing.T, job messages.JobSpec, mod ...func(*Manager)) (*Manage
 func visit(t *testing.T, m *Manager, from solana.PublicKey) (setup string, ended chan error) {
 	t.Helper()
 	return visitBy(t, func(node net.Conn) error {
-		return m.Shell(t.Context(), from, testLease, func([]byte) (io.ReadWriter, error) { return node, nil })
+		return m.Shell(t.Context(), from, messages.ShellRequest{Lease: testLease}, func([]byte) (io.ReadWriter, error) { return node, nil })
 	})
 }
 
@@ -166,6 +166,23 @@ func TestACustomerReachesPortsOfItsContainer(t *testing.T) {
 	}
 	_, ended = visitPorts(t, m, testCustomer, 8080)
 	require.ErrorContains(t, <-ended, "over")
+}
+
+// Who the server in the container becomes is the customer's word; what can be no user is refused.
+func TestAShellOfAUser(t *testing.T) {
+	m, _ := rented(t, messages.JobSpec{Version: messages.Version, Image: "registry.test/team/job@sha256:" + strings.Repeat("0", 64), SSHKeys: []string{jobLine(t)}})
+	as := func(user string) (string, chan error) {
+		return visitBy(t, func(node net.Conn) error {
+			req := messages.ShellRequest{Version: messages.Version, Lease: testLease, User: user}
+			return m.Shell(t.Context(), testCustomer, req, func([]byte) (io.ReadWriter, error) { return node, nil })
+		})
+	}
+	setup, _ := as("root")
+	require.Contains(t, setup, `"user":"root"`)
+	setup, _ = as("")
+	require.NotContains(t, setup, `"user"`)
+	_, ended := as("-1")
+	require.ErrorContains(t, <-ended, `the user "-1" cannot be`)
 }
 
 func TestWhatHasNoShell(t *testing.T) {

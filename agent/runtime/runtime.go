@@ -70,8 +70,9 @@ type Runtime interface {
 	// ctx ends.
 	Logs(ctx context.Context, leaseID string, stream Stream, offset int64, follow bool) (io.ReadCloser, error)
 	// Shell connects a stream with an SSH server in the job's container, which reads setup before the stream's bytes. It
-	// returns when either ends or ctx does; the caller then closes the stream. Error: ErrShell.
-	Shell(ctx context.Context, leaseID string, setup []byte, stream io.ReadWriter) error
+	// returns when either ends or ctx does; the caller then closes the stream. As root: the server begins as the container's
+	// root, to become the user that its setup names. Error: ErrShell.
+	Shell(ctx context.Context, leaseID string, asRoot bool, setup []byte, stream io.ReadWriter) error
 	// Remove deletes everything about a job that is over. ErrRunning otherwise.
 	Remove(ctx context.Context, leaseID string) error
 }

@@ -31,7 +31,7 @@ const shellGrace = 10 * time.Second
 // Shell implements [Runtime]. The server's program comes from the node: its file is handed to the sandbox as a descriptor,
 // so that nothing is mounted for it and images need not have it. When the agent dies the server reads the end of its
 // input and ends by itself.
-func (p *Process) Shell(ctx context.Context, leaseID string, setup []byte, stream io.ReadWriter) error {
+func (p *Process) Shell(ctx context.Context, leaseID string, asRoot bool, setup []byte, stream io.ReadWriter) error {
 	d, err := p.dir(leaseID)
 	if err != nil {
 		return err
@@ -58,7 +58,11 @@ func (p *Process) Shell(ctx context.Context, leaseID string, setup []byte, strea
 	if err := awaitSandbox(ctx, d, c); err != nil {
 		return err
 	}
-	cmd := exec.Command(c.Runsc, "--root", d.sandboxState(), "--log", os.DevNull, "exec", "--exec-fd", "3", leaseID, "gantry-shell")
+	command := []string{"--root", d.sandboxState(), "--log", os.DevNull, "exec", "--exec-fd", "3"}
+	if asRoot {
+		command = append(command, "--user", "0:0")
+	}
+	cmd := exec.Command(c.Runsc, append(command, leaseID, "gantry-shell")...)
 	cmd.Env = []string{"PATH=" + defaultPath}
 	cmd.ExtraFiles = []*os.File{program}
 	return converse(ctx, cmd, setup, stream)

@@ -39,19 +39,26 @@ func shells(t *testing.T) *Process {
 // login connects with the container. ended gets what Shell returns.
 func login(t *testing.T, p *Process) (c *ssh.Client, ended chan error) {
 	t.Helper()
+	return loginAs(t, p, "")
+}
+
+// loginAs is login as another user of the container.
+func loginAs(t *testing.T, p *Process, user string) (c *ssh.Client, ended chan error) {
+	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 	signer, err := ssh.NewSignerFromSigner(key)
 	require.NoError(t, err)
 	setup, err := sshserver.NewSetup(key, [32]byte{1}, []string{strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))})
 	require.NoError(t, err)
+	setup.User = user
 	line, err := setup.Line()
 	require.NoError(t, err)
 	customer, node := net.Pipe()
 	ended = make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		err := p.Shell(ctx, "l", line, node)
+		err := p.Shell(ctx, "l", user != "", line, node)
 		node.Close()
 		ended <- err
 	}()
@@ -70,6 +77,39 @@ func inContainer(t *testing.T, c *ssh.Client, line string) (string, error) {
 	defer s.Close()
 	out, err := s.CombinedOutput(line)
 	return string(out), err
+}
+
+// A customer enters as whoever it names, also where the image has a user: root may do there what root of the image may.
+func TestAShellAsAnotherUser(t *testing.T) {
+	p := shells(t)
+	files := append(imagetest.Busybox(t), imagetest.File("etc/passwd", "root:x:0:0::/root:/bin/sh\nml:x:1000:1000::/home/ml:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"),
+		imagetest.File("etc/group", "root:x:0:\nml:x:1000:\nteam:x:2000:ml\n"), folder("root"), folder("home/ml"))
+	_, image := imagetest.Serve(t, "amd64", v1.Config{User: "ml"}, imagetest.Layer(t, files...))
+	_, err := p.Stop(background(t), "l", time.Second)
+	require.NoError(t, err)
+	removeJob(t, p, "l")
+	_, err = p.Start(background(t), Spec{LeaseID: "l", Image: image, Command: []string{"/bin/sh", "-c", "while :; do sleep 0.1; done"}})
+	require.NoError(t, err)
+	const who = "id -u; id -g; busybox id -G; echo $HOME"
+	for user, want := range map[string]string{
+		"": "1000\n1000\n1000 2000\n/home/ml\n", "root": "0\n0\n0\n/root\n", "ml": "1000\n1000\n1000 2000\n/home/ml\n", "1234:2000": "1234\n2000\n2000\n/\n",
+	} {
+		c, _ := loginAs(t, p, user)
+		out, err := inContainer(t, c, who)
+		require.NoError(t, err)
+		require.Equal(t, want, out, "%q", user)
+	}
+	c, _ := loginAs(t, p, "root")
+	out, err := inContainer(t, c, "touch /etc/mine && busybox chown 1000 /etc/mine && ls /etc/mine")
+	require.NoError(t, err, out)
+	c, _ = loginAs(t, p, "nobody")
+	out, err = inContainer(t, c, "touch /etc/other")
+	require.Error(t, err, out)
+	c, _ = loginAs(t, p, "jovyan")
+	_, err = c.NewSession()
+	var no *ssh.OpenChannelError
+	require.ErrorAs(t, err, &no)
+	require.Equal(t, `the user "jovyan" is not in the container's /etc/passwd`, no.Message)
 }
 
 func TestAShellInAContainer(t *testing.T) {
@@ -132,7 +172,7 @@ func TestPortsOfAContainer(t *testing.T) {
 	ended := make(chan error, 1)
 	line, err := sshserver.Setup{Ports: []uint16{8080, 9000, 9001}}.Line()
 	require.NoError(t, err)
-	go func() { ended <- p.Shell(context.Background(), "l", line, node); node.Close() }()
+	go func() { ended <- p.Shell(context.Background(), "l", false, line, node); node.Close() }()
 	s, err := tunnel.NewSession(customer, tunnel.NewMemory(64<<20), tunnel.MaxWindow)
 	require.NoError(t, err)
 	sum := func(path string) string {
@@ -209,5 +249,5 @@ func TestAShellEndsWithItsLease(t *testing.T) {
 		t.Fatal("the connection outlives the container")
 	}
 	require.Error(t, s.Wait())
-	require.ErrorIs(t, p.Shell(background(t), "l", nil, nil), ErrShell)
+	require.ErrorIs(t, p.Shell(background(t), "l", false, nil, nil), ErrShell)
 }

@@ -74,7 +74,14 @@ func Serve(ctx context.Context, c net.Conn, setup Setup) error {
 		_ = conn.Wait()
 		cancel()
 	}()
-	s.wg.Go(func() { s.requests(ctx, requests) })
+	serve := func() { s.requests(ctx, requests) }
+	if setup.User != "" {
+		s.refused = become(setup.User)
+	}
+	if s.refused != nil {
+		serve = func() { ssh.DiscardRequests(requests) }
+	}
+	s.wg.Go(serve)
 	for ch := range channels {
 		s.open(ctx, ch)
 	}
@@ -123,6 +130,8 @@ type server struct {
 	conn *ssh.ServerConn
 	room chan struct{} // of channels
 	wg   sync.WaitGroup
+	// refused is why nothing is done for the client.
+	refused error
 
 	mu        sync.Mutex
 	listeners map[string]net.Listener // by the address that the client asked for
@@ -130,6 +139,10 @@ type server struct {
 
 // open answers a channel in a goroutine of its own.
 func (s *server) open(ctx context.Context, ch ssh.NewChannel) {
+	if s.refused != nil { // nothing is done as somebody else
+		_ = ch.Reject(ssh.Prohibited, s.refused.Error())
+		return
+	}
 	serve, ok := map[string]func(context.Context, ssh.NewChannel){
 		"session": s.session, "direct-tcpip": s.directTCP, "direct-streamlocal@openssh.com": s.directUnix,
 	}[ch.ChannelType()]

@@ -27,6 +27,8 @@ type Setup struct {
 	Keys []string `json:"keys"`
 	// Ports asks for connections to these ports of the container in place of SSH; see package sdk/tunnel.
 	Ports []uint16 `json:"ports,omitempty"`
+	// User is who the server becomes before it does anything for its client; empty for who started it.
+	User string `json:"user,omitempty"`
 }
 
 // NewSetup is the setup of a lease on the node with this key.

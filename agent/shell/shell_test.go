@@ -392,6 +392,44 @@ func TestChannelsAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, "at most 64 channels")
 }
 
+// A server that cannot become who it should be does nothing as somebody else.
+func TestAShellOfAUserThatIsNotThere(t *testing.T) {
+	key, line := newKey(t)
+	_, node, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	setup, err := NewSetup(node, [32]byte{1}, []string{line})
+	require.NoError(t, err)
+	setup.User = "no-such-user"
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	customer, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	server, err := l.Accept()
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = Serve(context.Background(), server, setup)
+	}()
+	conn, channels, requests, err := ssh.NewClientConn(customer, "lease", &ssh.ClientConfig{
+		Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+	})
+	require.NoError(t, err)
+	c := ssh.NewClient(conn, channels, requests)
+	_, err = c.NewSession()
+	var no *ssh.OpenChannelError
+	require.ErrorAs(t, err, &no)
+	require.Equal(t, `the user "no-such-user" is not in the container's /etc/passwd`, no.Message)
+	require.Equal(t, ssh.Prohibited, no.Reason)
+	_, err = c.Listen("tcp", "127.0.0.1:0")
+	require.Error(t, err)
+	_, err = c.Dial("tcp", "127.0.0.1:1")
+	require.ErrorContains(t, err, "no-such-user")
+	require.NoError(t, c.Close())
+	waitFor(t, ended)
+}
+
 func TestAStreamBeginsWithItsSetup(t *testing.T) {
 	_, line := newKey(t)
 	_, node, err := ed25519.GenerateKey(rand.Reader)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/moby/sys/user"
 )
@@ -25,6 +26,23 @@ func whoami() account {
 		a.home = "/"
 	}
 	return a
+}
+
+// become makes this process, which is root's, another user of the container, of its lists as they are now. A number needs no list.
+func become(name string) error {
+	who, err := user.GetExecUserPath(name, &user.ExecUser{Home: "/"}, "/etc/passwd", "/etc/group")
+	switch {
+	case errors.Is(err, user.ErrNoPasswdEntries):
+		return fmt.Errorf("the user %.64q is not in the container's /etc/passwd", name)
+	case errors.Is(err, user.ErrNoGroupEntries):
+		return fmt.Errorf("the group of %.64q is not in the container's /etc/group", name)
+	case err != nil:
+		return fmt.Errorf("the user %.64q cannot be: %w", name, err)
+	}
+	if err := errors.Join(syscall.Setgroups(who.Sgids), syscall.Setgid(who.Gid), syscall.Setuid(who.Uid)); err != nil {
+		return fmt.Errorf("become the user %.64q: %w", name, err)
+	}
+	return os.Setenv("HOME", who.Home)
 }
 
 // home is the directory in which sessions begin.

@@ -37,9 +37,11 @@ func shellCommands(s Streams) []*cli.Command {
 		},
 		{
 			Name: "exec", Usage: "run a command in a lease's container as it is, without a shell", ArgsUsage: "LEASE -- COMMAND…",
-			Description: "Ends with the command's exit status, 128 and the signal's number if a signal ended it.",
-			Flags:       asSession(identity(), &cli.BoolFlag{Name: "tty", Aliases: []string{"t"}, Usage: "give it a terminal"}),
-			Action:      action(s, (*session).exec),
+			Description: "Ends with the command's exit status, 128 and the signal's number if a signal ended it. Programs that become root,\n" +
+				"such as sudo, do not: use --user root.",
+			Flags: asSession(identity(), &cli.BoolFlag{Name: "tty", Aliases: []string{"t"}, Usage: "give it a terminal"},
+				&cli.StringFlag{Name: flagUser, Aliases: []string{"u"}, Usage: "`NAME[:GROUP]` or numbers of the container's, such as root (default: the user of its program)"}),
+			Action: action(s, (*session).exec),
 		},
 		{
 			Name: "cp", Usage: "copy files and folders into a lease's container or out of it", ArgsUsage: "SOURCE LEASE:TARGET | LEASE:SOURCE TARGET",

@@ -25,6 +25,9 @@ func (s *session) exec() error {
 	if err != nil {
 		return err
 	}
+	if c, err = c.As(s.cli.String(flagUser)); err != nil {
+		return err
+	}
 	return s.run(c, s.cli.Bool("tty"), container.Quote(argv))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/wait"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -40,6 +41,7 @@ type Container struct {
 	remote *buy.Remote
 	lease  market.Lease
 	key    func() (ssh.Signer, error)
+	user   string
 }
 
 // New is the way into the container of a lease, with the key to log in with. Error: a [service.Failure] where the lease
@@ -56,6 +58,18 @@ func New(r *buy.Remote, l market.Lease, key func() (ssh.Signer, error)) (*Contai
 
 // Remote is the membership of the network that leads to it.
 func (c *Container) Remote() *buy.Remote { return c.remote }
+
+// As is the way into the container as one of its users: a name or a number, with :GROUP if need be; empty for that of the container's
+// program. Error: a [service.Failure].
+func (c *Container) As(user string) (*Container, error) {
+	var e *jobspec.Error
+	if err := jobspec.CheckUser(user, jobspec.User); errors.As(err, &e) {
+		return nil, service.Usage(e.Why, e.Do)
+	}
+	as := *c
+	as.user = user
+	return &as, nil
+}
 
 // Lease is the container's.
 func (c *Container) Lease() market.Lease { return c.lease }
@@ -100,10 +114,14 @@ func enterOnce[Req, Resp any](ctx context.Context, c *Container, p p2p.Protocol,
 // Stream opens a connection to the SSH server in the container. Who serves it is known by the node's own key, and names
 // the server's host key.
 func (c *Container) Stream(ctx context.Context) (net.Conn, ssh.PublicKey, error) {
-	req := messages.LeaseRequest{Version: messages.Version, Lease: c.lease.Address}
+	req := messages.ShellRequest{Version: messages.Version, Lease: c.lease.Address, User: c.user}
 	conn, answer, err := enter(ctx, c, shellProtocol, req, "shells", func(a messages.ShellAnswer) string { return a.Refused })
 	if err != nil {
 		return nil, nil, err
+	}
+	if answer.User != c.user {
+		_ = conn.Close()
+		return nil, nil, service.Refused("the machine's agent does not serve other users than the container's", "its provider has to update it")
 	}
 	host, err := ssh.ParsePublicKey(answer.HostKey)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/printable"
 )
 
 // Streams are what a command in a container reads and writes.
@@ -25,7 +26,11 @@ type Streams struct {
 // also of a command that ended with a status other than 0.
 func Run(ctx context.Context, client *ssh.Client, line string, io Streams) error {
 	ss, err := client.NewSession()
-	if err != nil {
+	var no *ssh.OpenChannelError
+	switch {
+	case errors.As(err, &no) && no.Reason == ssh.Prohibited:
+		return service.Refused("the container opens no session: "+printable.Text(no.Message), "name another user, or none for that of the container's program")
+	case err != nil:
 		return service.Network("the container opens no session: "+err.Error(), Hint, err)
 	}
 	defer ss.Close()

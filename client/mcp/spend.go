@@ -30,8 +30,9 @@ var keyPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // ExecRequest is a command for a container.
 type ExecRequest struct {
 	Command []string
-	Seconds int // the most that it may run
-	Most    int // bytes of each output that are kept, the last ones
+	User    string // empty for that of the container's program
+	Seconds int    // the most that it may run
+	Most    int    // bytes of each output that are kept, the last ones
 }
 
 // ExecResult is how a command ended.
@@ -118,6 +119,7 @@ func (t *tools) stop(ctx context.Context, in leaseInput) (service.Lease, error) 
 type execInput struct {
 	Lease   string   `json:"lease" jsonschema:"address of the lease; it must be of an image"`
 	Command []string `json:"command" jsonschema:"program and arguments, without a shell; such as sh, -c, 'nvidia-smi | head' for one"`
+	User    string   `json:"user,omitempty" jsonschema:"user of the container that runs it, such as root; that of the container's program by default. sudo does not work there"`
 	Seconds int      `json:"seconds,omitempty" jsonschema:"the most that it may run, seconds; 60 by default, 600 at most"`
 }
 
@@ -140,5 +142,5 @@ func (t *tools) exec(ctx context.Context, in execInput) (ExecResult, error) {
 	if err != nil {
 		return ExecResult{}, err
 	}
-	return t.o.Buyer.Exec(ctx, id, ExecRequest{Command: in.Command, Seconds: in.Seconds, Most: MaxExecOutput})
+	return t.o.Buyer.Exec(ctx, id, ExecRequest{Command: in.Command, User: in.User, Seconds: in.Seconds, Most: MaxExecOutput})
 }

@@ -57,7 +57,7 @@ func (s *shop) Exec(_ context.Context, _ solana.PublicKey, r ExecRequest) (ExecR
 	if r.Most != MaxExecOutput || r.Seconds != defaultExec {
 		return ExecResult{}, errors.New("other bounds")
 	}
-	return ExecResult{Stdout: r.Command[0], ExitCode: 3}, nil
+	return ExecResult{Stdout: r.Command[0], Stderr: r.User, ExitCode: 3}, nil
 }
 
 // open is a client of a server with a budget, which a restart opens anew.
@@ -163,8 +163,8 @@ func TestToolsThatChangeThingsSaySo(t *testing.T) {
 	require.Empty(t, call(t, c, "stop", map[string]any{"lease": mine.String()}, &l))
 	require.Equal(t, "ended", l.Status)
 	var ran ExecResult
-	require.Empty(t, call(t, c, "exec", map[string]any{"lease": mine.String(), "command": []string{"hostname"}}, &ran))
-	require.Equal(t, ExecResult{Stdout: "hostname", ExitCode: 3}, ran)
+	require.Empty(t, call(t, c, "exec", map[string]any{"lease": mine.String(), "command": []string{"hostname"}, "user": "root"}, &ran))
+	require.Equal(t, ExecResult{Stdout: "hostname", Stderr: "root", ExitCode: 3}, ran)
 	for _, x := range []struct {
 		tool string
 		args map[string]any

@@ -136,13 +136,16 @@ func (a *Account) enter(ctx context.Context, lease solana.PublicKey) (*container
 	return c, w, err
 }
 
-// login is a client of the SSH server in the container of a lease, until end is called.
-func (a *Account) login(ctx context.Context, lease solana.PublicKey) (client *ssh.Client, end func(), err error) {
+// login is a client of the SSH server in the container of a lease, as one of its users, until end is called.
+func (a *Account) login(ctx context.Context, lease solana.PublicKey, user string) (client *ssh.Client, end func(), err error) {
 	c, w, err := a.enter(ctx, lease)
 	if err != nil {
 		return nil, nil, err
 	}
-	if client, err = c.Login(ctx); err != nil {
+	if c, err = c.As(user); err == nil {
+		client, err = c.Login(ctx)
+	}
+	if err != nil {
 		w.stop()
 		return nil, nil, err
 	}

@@ -29,7 +29,7 @@ func (b *buyer) Use(ctx context.Context, lease solana.PublicKey, take func(servi
 
 // Terminal implements serve.Machines.
 func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t serve.Terminal) error {
-	client, end, err := b.login(ctx, lease)
+	client, end, err := b.login(ctx, lease, "")
 	if err != nil {
 		return err
 	}

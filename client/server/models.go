@@ -84,7 +84,7 @@ func (b *modelBuyer) Bought(order solana.PublicKey) (bool, error) {
 // Exec implements mcp.Buyer.
 func (b *modelBuyer) Exec(ctx context.Context, lease solana.PublicKey, r mcp.ExecRequest) (mcp.ExecResult, error) {
 	var out mcp.ExecResult
-	client, end, err := b.login(ctx, lease)
+	client, end, err := b.login(ctx, lease, r.User)
 	if err != nil {
 		return out, err
 	}

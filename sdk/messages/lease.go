@@ -125,12 +125,23 @@ type LogChunk struct {
 	Refused string `cbor:"4,keyasint,omitempty" max:"1024"`
 }
 
+// ShellRequest asks for the SSH server in a lease's container.
+type ShellRequest struct {
+	Version uint8    `cbor:"1,keyasint"`
+	Lease   [32]byte `cbor:"2,keyasint"`
+	// User as which the server starts everything: a name of the container's or a number, with :GROUP if need be; empty for that of
+	// the container's program.
+	User string `cbor:"3,keyasint,omitempty" max:"256"`
+}
+
 // ShellAnswer accepts a stream for SSH, or refuses it. The bytes that follow are those of SSH.
 type ShellAnswer struct {
 	Version uint8 `cbor:"1,keyasint"`
 	// HostKey is the SSH server's public key in SSH's encoding.
 	HostKey []byte `cbor:"2,keyasint" max:"1024"`
 	Refused string `cbor:"3,keyasint,omitempty" max:"1024"`
+	// User is the request's, so that nobody takes the container's for another one.
+	User string `cbor:"4,keyasint,omitempty" max:"256"`
 }
 
 // Receipt is the node's offer: see sdk/records for the 72 bytes that are signed.

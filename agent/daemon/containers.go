@@ -44,7 +44,10 @@ func (a *Agent) openGPUs(ctx context.Context) (func(context.Context) (gpus.Drive
 	if inv.Simulated || len(inv.GPUs) == 0 || a.cfg.Isolation() < market.Sandbox {
 		return nil, nil
 	}
-	source := &gpus.Source{Folder: a.cfg.GPUsDir(), Runsc: a.cfg.FindRunsc(), Ask: a.machine.Nodes}
+	source := &gpus.Source{Folder: a.cfg.GPUsDir(), Runsc: a.cfg.FindRunsc(), Ask: a.machine.Nodes, Facts: func(ctx context.Context) (f gpus.Facts) {
+		f.CUDA, f.Arch, f.Brand = a.machine.Requirable(ctx)
+		return f
+	}}
 	driver, err := source.Fresh(ctx)
 	switch {
 	case err == nil:

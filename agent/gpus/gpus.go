@@ -39,6 +39,8 @@ type Driver struct {
 	// Minors are the numbers of the devices' nodes by their UUIDs, as the driver says them; what the specification says otherwise is
 	// wrong. Nil: not compared.
 	Minors map[string]int `json:"minors,omitempty"`
+	// Facts are what images may require besides the version.
+	Facts Facts `json:"facts,omitzero"`
 }
 
 // timeout bounds the programs that are asked.

@@ -17,9 +17,19 @@ type Source struct {
 	Folder, Runsc string
 	// Ask asks the driver for its version, and for the numbers of the devices' nodes by UUID.
 	Ask func(context.Context) (version string, minors map[string]int, err error)
+	// Facts are what images may require of the driver and the GPUs as they are; nil: nothing is known.
+	Facts func(context.Context) Facts
 
 	mu   sync.Mutex
 	have Driver
+}
+
+// facts of the machine as it is.
+func (s *Source) facts(ctx context.Context) Facts {
+	if s.Facts == nil {
+		return Facts{}
+	}
+	return s.Facts(ctx)
 }
 
 // Fresh makes the specification, whatever there is. Errors: ErrDriver, ErrToolkit, or of Ask.
@@ -38,7 +48,7 @@ func (s *Source) fresh(ctx context.Context, version string, minors map[string]in
 	if err != nil {
 		return Driver{}, err
 	}
-	d.Minors = minors
+	d.Minors, d.Facts = minors, s.facts(ctx)
 	s.have = d
 	return d, nil
 }
@@ -53,7 +63,7 @@ func (s *Source) Now(ctx context.Context) (Driver, error) {
 		return Driver{}, err
 	}
 	if s.have.Version == version {
-		s.have.Minors = minors
+		s.have.Minors, s.have.Facts = minors, s.facts(ctx)
 		if s.have.check() == nil {
 			return s.have, nil
 		}

@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/gpus"
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/nettest"
 )
@@ -74,13 +76,13 @@ func TestAContainerGetsItsLeasesGPUs(t *testing.T) {
 	p, _ := containers(t)
 	empty := imagetest.File("usr/lib64/libcuda.so.1", "") // as images have it that were made on a machine with GPUs
 	own := imagetest.File("usr/lib64/libcuda.so.550.90.12", "of the image")
-	image := jobImage(t, folder("usr/lib64"), empty, own, folder("usr/lib/x86_64-linux-gnu"))
+	ref := jobImage(t, folder("usr/lib64"), empty, own, folder("usr/lib/x86_64-linux-gnu"))
 	toolkit(t)
 	driver, err := gpus.Prepare(t.Context(), filepath.Join(t.TempDir(), "gpus"), p.sandbox.Runsc, "550.90.12")
 	require.NoError(t, err)
 	p.sandbox.GPUs = driver
 	st, out := ran(t, p, Spec{
-		LeaseID: "l", Image: image, GPUMask: 2, GPUUUIDs: []string{"GPU-1"},
+		LeaseID: "l", Image: ref, GPUMask: 2, GPUUUIDs: []string{"GPU-1"},
 		Command: []string{
 			"list=/dev", "list=/usr/local/gantry/lib64", "get=/usr/local/gantry/lib64/libcuda.so", "get=/usr/local/gantry/lib64/libcuda.so.1", "get=/usr/lib64/libcuda.so.1",
 			"get=/usr/lib64/libcuda.so.550.90.12", "get=/usr/lib/x86_64-linux-gnu/libcuda.so.1", "env=LD_LIBRARY_PATH", "env=CUDA_VISIBLE_DEVICES", "env=GANTRY_GPUS",
@@ -97,10 +99,28 @@ func TestAContainerGetsItsLeasesGPUs(t *testing.T) {
 	for _, absent := range []string{"nvidia0", "nvidia-modeset", "nvidia-persistenced"} {
 		require.NotContains(t, out, absent)
 	}
-	st, out = ran(t, p, Spec{LeaseID: "none", Image: image, Command: []string{"list=/dev"}})
+	st, out = ran(t, p, Spec{LeaseID: "none", Image: ref, Command: []string{"list=/dev"}})
 	require.Equal(t, 0, st.Exit.Code, out)
 	require.NotContains(t, out, "nvidia", "a lease without GPUs sees none")
-	st, _ = ran(t, p, Spec{LeaseID: "other", Image: image, GPUMask: 1, GPUUUIDs: []string{"GPU-9"}, Command: []string{"list=/dev"}})
+	st, _ = ran(t, p, Spec{LeaseID: "other", Image: ref, GPUMask: 1, GPUUUIDs: []string{"GPU-9"}, Command: []string{"list=/dev"}})
 	require.Equal(t, ReasonStartFailed, st.Exit.Reason)
 	require.Contains(t, st.Exit.Message, "it has no device GPU-9")
+}
+
+// An image for another driver is refused before the lease starts; a lease without GPUs, and who knows better, are not asked.
+func TestAnImageForAnotherDriverIsRefused(t *testing.T) {
+	p, _ := containers(t)
+	_, digested := imagetest.Serve(t, "amd64", v1.Config{
+		Entrypoint: []string{"/bin/job"}, Env: []string{"NVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla,driver>=535,driver<536"},
+	}, imagetest.Layer(t, imagetest.File("bin/job", jobBinary(t))))
+	p.sandbox.GPUs = gpus.Driver{Version: "550.90.12", Facts: gpus.Facts{CUDA: "12.4", Brand: "tesla"}}
+	spec := Spec{LeaseID: "l", Image: digested, GPUMask: 1, GPUUUIDs: []string{"GPU-1"}}
+	for range 2 { // the image is there the second time
+		err := p.Prepare(background(t), spec, image.Credential{})
+		require.ErrorIs(t, err, ErrSpec)
+		require.ErrorContains(t, err, `it needs "cuda>=13.0 or brand=tesla,driver>=535,driver<536", and this machine has driver 550.90.12, CUDA 12.4, brand tesla`)
+	}
+	spec.Env = map[string]string{"NVIDIA_DISABLE_REQUIRE": "true"}
+	require.NoError(t, p.Prepare(background(t), spec, image.Credential{}))
+	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "none", Image: digested}, image.Credential{}))
 }

@@ -130,6 +130,11 @@ func (p *Process) checkImage(ctx context.Context, d leaseDir, spec Spec) error {
 	if _, err := jobspec.Arguments(spec.job(), c.Image.Config); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
+	if spec.GPUMask != 0 && c.GPUs.Version != "" {
+		if err := c.GPUs.Require(c.Image.Config.Env, spec.Env); err != nil {
+			return fmt.Errorf("%w: %w", ErrSpec, err)
+		}
+	}
 	name, of := jobspec.UserOf(spec.job(), c.Image.Config)
 	return p.checkUser(ctx, d, name, of)
 }

@@ -123,7 +123,7 @@ func addGPUs(c container, spec Spec, config *specs.Spec, rootfs string) (version
 	if err := c.GPUs.Edit(config, spec.GPUUUIDs); err != nil {
 		return "", err
 	}
-	return c.GPUs.Version, c.GPUs.LinkDefaults(rootfs)
+	return c.GPUs.Version, errors.Join(c.GPUs.LinkDefaults(rootfs), c.GPUs.AddToCache(rootfs))
 }
 
 // cgroupV1 is the folder of the memory controller of cgroup v1, where runsc itself makes a container's groups.

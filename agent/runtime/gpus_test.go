@@ -124,3 +124,32 @@ func TestAnImageForAnotherDriverIsRefused(t *testing.T) {
 	require.NoError(t, p.Prepare(background(t), spec, image.Credential{}))
 	require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "none", Image: digested}, image.Credential{}))
 }
+
+// Without an environment, as in cron, "su -" and login shells, programs ask the image's cache where the driver's libraries are.
+func TestAContainersCacheHasTheDriversLibraries(t *testing.T) {
+	if !nettest.Enter(t) {
+		return
+	}
+	p, _ := containers(t)
+	files := imagetest.HostProgram(t, "env")
+	for _, at := range []string{"/sbin/ldconfig", "/etc/ld.so.cache"} {
+		raw, err := os.ReadFile(at)
+		if err != nil || len(files) == 0 {
+			t.Skip("SKIPPED: this machine has no env or no glibc for the image of this test")
+		}
+		files = append(files, imagetest.File(at[1:], string(raw)))
+	}
+	_, ref := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, files...))
+	toolkit(t)
+	driver, err := gpus.Prepare(t.Context(), filepath.Join(t.TempDir(), "gpus"), p.sandbox.Runsc, "550.90.12")
+	require.NoError(t, err)
+	p.sandbox.GPUs = driver
+	command := []string{"env", "-i", "/sbin/ldconfig", "-p"}
+	st, out := ran(t, p, Spec{LeaseID: "l", Image: ref, GPUMask: 2, GPUUUIDs: []string{"GPU-1"}, Command: command})
+	require.Equal(t, 0, st.Exit.Code, "%+v %s", st.Exit, out)
+	require.Contains(t, out, "libcuda.so.1 (libc6,x86-64) => /usr/local/gantry/lib64/libcuda.so.1\n")
+	require.Contains(t, out, "libc.so.6 (libc6,x86-64")
+	st, out = ran(t, p, Spec{LeaseID: "none", Image: ref, Command: command})
+	require.Equal(t, 0, st.Exit.Code, "%+v %s", st.Exit, out)
+	require.NotContains(t, out, "gantry", "what a container changes is its own")
+}

@@ -115,7 +115,7 @@ func TestWhatIsNoTemplateIsSaid(t *testing.T) {
 		"no image":                {strings.Replace(minimal, "image: example.org/job:v1", "", 1), "image is missing"},
 		"a bad image":             {strings.Replace(minimal, "job:v1", "Job:v1", 1), "is not the name of an image"},
 		"network":                 {strings.Replace(minimal, "none", "host", 1), "write internet or none"},
-		"no price":                {strings.Replace(minimal, "'1'", "free", 1), "no price"},
+		"no price":                {strings.Replace(minimal, "'1'", "free", 1), "is not a price"},
 		"no GPU":                  {strings.Replace(minimal, "count: 1", "count: 9", 1), "1 to 8 GPUs"},
 		"unknown parameter":       {minimal + "command: ['${a}']", `there is no parameter "a"`},
 		"a lone $":                {minimal + "command: ['$a']", "write ${parameter}, and $$ for a $"},

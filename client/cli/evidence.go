@@ -4,20 +4,16 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/attest"
-	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/client/attestation"
 )
 
 func evidenceCommands(s Streams) []*cli.Command {
@@ -44,151 +40,50 @@ func evidenceCommands(s Streams) []*cli.Command {
 	}}
 }
 
-// evidenceRequest is a parsed command line.
-type evidenceRequest struct {
-	file    string
-	bundle  *bundle.Bundle
-	policy  policy.Policy
-	sources []attest.Collateral
-	at      time.Time
-	atGiven bool
-	subject policy.Subject
-	// expected values; nil for any
-	nonce, hash, node, account *[32]byte
-	tier                       int
+func evidenceMeasurementCommand(s Streams) *cli.Command {
+	return &cli.Command{
+		Name: "measurement", Usage: "check the record of a measurement that a keeper has stated to be wrong, offline", ArgsUsage: "FILE",
+		Description: "Keepers keep such records in DATA/measurements/NODE. The record's hash is the detail of the keeper's statement.\n" +
+			"The machine has signed its commitment and its answers, so that nobody has to believe the keeper.\n" +
+			"Whether the block is the period's instant is on chain: the answer names slot and hash.\n" +
+			"Exit: 0 the machine has signed what is wrong, or that it opens nothing; 1 the record does not show that; 2 wrong use.",
+		Flags:  []cli.Flag{&cli.StringFlag{Name: "hash", Usage: "the statement's detail in `HEX`"}},
+		Action: func(c *cli.Context) error { return verifyMeasurement(c, s) },
+	}
 }
 
-// evidenceCheck is one line of the answer.
-type evidenceCheck struct {
-	Evidence string `json:"evidence"`
-	Check    string `json:"check"`
-	Result   string `json:"result"`
-	Detail   string `json:"detail"`
-}
-
-// evidenceJSON is a checked bundle as printed.
-type evidenceJSON struct {
-	File       string            `json:"file"`
-	OK         bool              `json:"ok"`
-	Verdict    string            `json:"verdict"`
-	Tier       uint8             `json:"tier"`
-	Why        []string          `json:"why"`
-	Hash       string            `json:"evidenceHash"`
-	Nonce      string            `json:"nonce"`
-	Account    string            `json:"node"`
-	Node       string            `json:"nodeKey"`
-	Created    string            `json:"created"`
-	Expires    string            `json:"expires"`
-	At         string            `json:"at"`
-	Policy     string            `json:"policy"`
-	PolicyHash string            `json:"policyHash"`
-	DeviceRoot string            `json:"deviceRoot"`
-	Simulated  bool              `json:"simulated"`
-	Claims     map[string]string `json:"claims"`
-	Checks     []evidenceCheck   `json:"checks"`
+func evidencePolicyCommand(s Streams) *cli.Command {
+	return &cli.Command{
+		Name: "policy", Usage: "print a policy to begin one's own with, or check one and print its hash",
+		Description: "Without --check it prints the built-in policy with every field. It trusts the makers' roots alone, so it reaches tier 1;\n" +
+			"add roots and images for more, as docs/protocol/evidence.md says, and give it to: gantry-keeper run --evidence-policy FILE",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "check", Usage: "policy document `FILE`: print its hash, or what is wrong with it"},
+		},
+		Action: func(c *cli.Context) error { return evidencePolicy(c, s) },
+	}
 }
 
 func verifyEvidence(c *cli.Context, s Streams) error {
-	r, err := readEvidenceRequest(c)
+	r, err := evidenceRequest(c)
 	if err != nil {
 		return err
 	}
-	recorder := bundle.NewRecorder(append(r.sources, r.bundle)...)
-	verifiers, err := policy.Standard(r.policy, recorder, r.subject)
+	out, err := attestation.Verify(r)
 	if err != nil {
-		return usage(err.Error(), "see docs/protocol/evidence.md for the form of a policy")
+		return err
 	}
-	claims, failed := policy.Evaluate(r.bundle, r.policy, verifiers, r.at)
-	out := describeEvidence(r, &claims)
-	problem := r.expected(&claims, &out)
-	if problem == "" && failed != nil {
-		problem = printable.Text(failed.Error())
+	err = printResult(s.Out, c.Bool(flagJSON), out, func(w io.Writer) { printEvidence(w, &out, c.String("at") != "") })
+	if err == nil && !out.OK {
+		err = &failure{Code: ExitRefused, Reason: "evidence refused: " + out.Problem, Advice: "see the failed checks above", Told: true}
 	}
-	out.OK = problem == ""
-	if c.Bool(flagJSON) {
-		enc := json.NewEncoder(s.Out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(out); err != nil {
-			return err
-		}
-	} else {
-		printEvidence(s.Out, out, r.atGiven)
-	}
-	if problem != "" {
-		return &failure{Code: ExitRefused, Reason: "evidence refused: " + problem, Advice: "see the failed checks above", Told: true}
-	}
-	return nil
+	return err
 }
 
-// expected compares the bundle with the values that the flags give.
-func (r *evidenceRequest) expected(c *policy.Claims, out *evidenceJSON) (problem string) {
-	line := func(name string, ok bool, detail string) {
-		check := evidenceCheck{"bundle", name, attest.Passed.String(), detail}
-		if !ok {
-			check.Result = attest.Failed.String()
-			if problem == "" {
-				problem = name + ": " + detail
-			}
-		}
-		out.Checks = append(out.Checks, check)
-	}
-	nonce := r.bundle.Challenge.Nonce()
-	if r.nonce != nil {
-		line("expected nonce", *r.nonce == nonce, fmt.Sprintf("the bundle's is %x", nonce))
-	}
-	if r.node != nil {
-		line("expected node", *r.node == r.bundle.Challenge.NodeKey, "the bundle's is "+solana.PublicKey(r.bundle.Challenge.NodeKey).String())
-	}
-	if r.account != nil {
-		line("expected account", *r.account == r.bundle.Challenge.Node, "the bundle's is "+solana.PublicKey(r.bundle.Challenge.Node).String())
-	}
-	if r.hash != nil {
-		line("expected hash", *r.hash == c.EvidenceHash, fmt.Sprintf("the bundle's is %x", c.EvidenceHash))
-	}
-	if r.tier > 0 {
-		line("expected tier", int(c.Tier) >= r.tier, fmt.Sprintf("tier %d, at least %d is wanted", c.Tier, r.tier))
-	}
-	return problem
-}
-
-func describeEvidence(r *evidenceRequest, c *policy.Claims) evidenceJSON {
-	out := evidenceJSON{
-		File: r.file, Verdict: c.Verdict.String(), Tier: c.Tier, Why: []string{}, Hash: fmt.Sprintf("%x", c.EvidenceHash),
-		Nonce: fmt.Sprintf("%x", r.bundle.Challenge.Nonce()), Node: solana.PublicKey(r.bundle.Challenge.NodeKey).String(),
-		Account: solana.PublicKey(r.bundle.Challenge.Node).String(),
-		Created: rfc(r.bundle.Created), Expires: rfc(c.Expiry), At: r.at.UTC().Format(time.RFC3339), Policy: printable.Text(r.policy.Name),
-		PolicyHash: fmt.Sprintf("%x", c.PolicyHash), DeviceRoot: fmt.Sprintf("%x", c.DeviceRoot), Simulated: c.Simulated,
-		Claims: map[string]string{}, Checks: []evidenceCheck{},
-	}
-	for _, w := range c.Why {
-		out.Why = append(out.Why, printable.Text(w))
-	}
-	add := func(name string, checks []attest.Check) {
-		for _, k := range checks {
-			out.Checks = append(out.Checks, evidenceCheck{name, k.Name, k.Outcome.String(), printable.Text(k.Detail)})
-		}
-	}
-	add("bundle", c.Bundle.Checks)
-	for _, p := range c.Pieces {
-		name := p.Kind.String()
-		if p.Kind == attest.KindNVGPU {
-			name = fmt.Sprintf("%s %d", name, p.Instance)
-		}
-		add(name, p.Checks)
-		for k, v := range p.Claims {
-			out.Claims[name+": "+k] = printable.Text(v)
-		}
-	}
-	return out
-}
-
-func printEvidence(w io.Writer, out evidenceJSON, atGiven bool) {
+func printEvidence(w io.Writer, out *attestation.Evidence, atGiven bool) {
 	rows := make([][]string, len(out.Checks))
-	count := map[string]int{}
 	for i, c := range out.Checks {
 		rows[i] = []string{c.Evidence, c.Check, c.Result, c.Detail}
-		count[c.Result]++
 	}
 	table(w, "EVIDENCE|CHECK|RESULT|DETAIL", rows)
 	at := out.At
@@ -200,9 +95,10 @@ func printEvidence(w io.Writer, out evidenceJSON, atGiven bool) {
 	if out.Simulated {
 		simulated = "   SIMULATED GPUs"
 	}
+	passed, failed, notCovered := out.Count()
 	pairs(w,
 		[2]string{"tier", fmt.Sprintf("%d%s", out.Tier, simulated)}, [2]string{"verdict", out.Verdict},
-		[2]string{"checks", fmt.Sprintf("%d passed, %d FAILED, %d not covered", count[attest.Passed.String()], count[attest.Failed.String()], count[attest.NotCovered.String()])},
+		[2]string{"checks", fmt.Sprintf("%d passed, %d FAILED, %d not covered", passed, failed, notCovered)},
 		[2]string{"checked for", at}, [2]string{"worth", "until " + out.Expires}, [2]string{"node", out.Account}, [2]string{"node key", out.Node},
 		[2]string{"evidence hash", out.Hash}, [2]string{"nonce", out.Nonce}, [2]string{"device root", out.DeviceRoot},
 		[2]string{"policy", fmt.Sprintf("%s   %s", out.Policy, out.PolicyHash)},
@@ -212,111 +108,129 @@ func printEvidence(w io.Writer, out evidenceJSON, atGiven bool) {
 	}
 }
 
-func rfc(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
-
-func readEvidenceRequest(c *cli.Context) (*evidenceRequest, error) {
+// evidenceRequest reads the command line and the files that it names.
+func evidenceRequest(c *cli.Context) (*attestation.Request, error) {
 	if c.NArg() != 1 {
 		return nil, usage(fmt.Sprintf("one FILE is needed, got %d", c.NArg()), "write: gantry evidence verify FILE")
 	}
-	r := &evidenceRequest{file: c.Args().First(), policy: policy.Default(), tier: c.Int("tier")}
-	raw, err := readLimited(r.file, bundle.MaxSize)
-	if err != nil {
+	r := &attestation.Request{File: c.Args().First(), Policy: policy.Default(), Expected: attestation.Expected{Tier: c.Int("tier")}}
+	var err error
+	if r.Bundle, err = attestation.ReadBundle(r.File); err != nil {
 		return nil, err
 	}
-	if r.bundle, err = bundle.Parse(raw); err != nil {
-		return nil, refused(fmt.Sprintf("%s is not a bundle of evidence: %s", r.file, printable.Text(err.Error())), "collect one with: gantry-agent evidence collect")
+	if path := c.String("policy"); path != "" {
+		if r.Policy, err = attestation.ReadPolicy(path); err != nil {
+			return nil, err
+		}
 	}
-	if err := r.rules(c); err != nil {
+	if dir := c.String("collateral"); dir != "" {
+		folder, err := attestation.Folder(dir)
+		if err != nil {
+			return nil, err
+		}
+		r.Collateral = append(r.Collateral, folder)
+	}
+	if err := expectedOf(c, &r.Expected); err != nil {
 		return nil, err
-	}
-	r.subject.Challenge = r.bundle.Challenge
-	for name, target := range map[string]**[32]byte{"nonce": &r.nonce, "hash": &r.hash} {
-		if text := c.String(name); text != "" {
-			b, err := hex.DecodeString(text)
-			if err != nil || len(b) != 32 {
-				return nil, usage(fmt.Sprintf("--%s %q is not 32 bytes in hex", name, text), "it has 64 characters of 0–9 and a–f")
-			}
-			value := [32]byte(b)
-			*target = &value
-		}
-	}
-	for name, target := range map[string]**[32]byte{"node": &r.node, "account": &r.account} {
-		if text := c.String(name); text != "" {
-			key, err := address(text, "node")
-			if err != nil {
-				return nil, err
-			}
-			value := [32]byte(key)
-			*target = &value
-		}
 	}
 	for _, text := range c.StringSlice("keeper") {
 		key, err := address(text, "keeper")
 		if err != nil {
 			return nil, err
 		}
-		r.subject.Keepers = append(r.subject.Keepers, ed25519.PublicKey(key[:]))
+		r.Keepers = append(r.Keepers, ed25519.PublicKey(key[:]))
 	}
-	if r.tier < 0 || r.tier > 3 {
-		return nil, usage(fmt.Sprintf("--tier %d; there are tiers 0 to 3", r.tier), "see docs/protocol/evidence.md")
+	if r.Expected.Tier < 0 || r.Expected.Tier > 3 {
+		return nil, usage(fmt.Sprintf("--tier %d; there are tiers 0 to 3", r.Expected.Tier), "see docs/protocol/evidence.md")
 	}
-	return r, r.when(c.String("at"))
+	r.At, err = evidenceTime(c.String("at"), r.Bundle.Created)
+	return r, err
 }
 
-// rules reads policy and collateral.
-func (r *evidenceRequest) rules(c *cli.Context) error {
-	if path := c.String("policy"); path != "" {
-		raw, err := readLimited(path, 1<<20)
-		if err != nil {
-			return err
-		}
-		if r.policy, err = policy.Parse(raw); err != nil {
-			return usage(fmt.Sprintf("%s: %s", path, printable.Text(err.Error())), "see docs/protocol/evidence.md for the form of a policy")
+// expectedOf reads the values that the bundle must have.
+func expectedOf(c *cli.Context, e *attestation.Expected) error {
+	for name, target := range map[string]**[32]byte{"nonce": &e.Nonce, "hash": &e.Hash} {
+		if text := c.String(name); text != "" {
+			b, err := hex.DecodeString(text)
+			if err != nil || len(b) != 32 {
+				return usage(fmt.Sprintf("--%s %q is not 32 bytes in hex", name, text), "it has 64 characters of 0–9 and a–f")
+			}
+			value := [32]byte(b)
+			*target = &value
 		}
 	}
-	if dir := c.String("collateral"); dir != "" {
-		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-			return usage(fmt.Sprintf("--collateral %s is not a folder", dir), "its files are named as docs/protocol/evidence.md says")
+	for name, target := range map[string]**[32]byte{"node": &e.Node, "account": &e.Account} {
+		if text := c.String(name); text != "" {
+			key, err := address(text, "node")
+			if err != nil {
+				return err
+			}
+			value := [32]byte(key)
+			*target = &value
 		}
-		r.sources = append(r.sources, policy.Dir(dir))
 	}
 	return nil
 }
 
-// when reads the time to check for.
-func (r *evidenceRequest) when(text string) error {
-	r.atGiven = text != ""
-	switch seconds, err := strconv.ParseInt(text, 10, 64); {
+// evidenceTime reads the time to check for.
+func evidenceTime(text string, created int64) (at time.Time, err error) {
+	switch seconds, wrong := strconv.ParseInt(text, 10, 64); {
 	case text == "":
-		r.at = time.Unix(r.bundle.Created, 0)
+		at = time.Unix(created, 0)
 	case text == "now":
-		r.at = time.Now()
-	case err == nil:
-		r.at = time.Unix(seconds, 0)
+		at = time.Now()
+	case wrong == nil:
+		at = time.Unix(seconds, 0)
 	default:
-		if r.at, err = time.Parse(time.RFC3339, text); err != nil {
-			return usage(fmt.Sprintf("--at %q is not a time", text), "write 2026-01-31T12:00:00Z, unix seconds, or now")
+		if at, err = time.Parse(time.RFC3339, text); err != nil {
+			err = usage(fmt.Sprintf("--at %q is not a time", text), "write 2026-01-31T12:00:00Z, unix seconds, or now")
 		}
 	}
-	return nil
+	return at, err
 }
 
-func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+func verifyMeasurement(c *cli.Context, s Streams) error {
+	if c.NArg() != 1 {
+		return usage(fmt.Sprintf("one FILE is needed, got %d", c.NArg()), "write: gantry evidence measurement FILE")
+	}
+	out, err := attestation.VerifyMeasurement(c.Context, c.Args().First(), strings.ToLower(c.String("hash")))
 	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
+		return err
+	}
+	if c.Bool(flagJSON) {
+		enc := json.NewEncoder(s.Out) // this document has always had < and > in escapes
+		enc.SetIndent("", "  ")
+		err = enc.Encode(out)
+	} else {
+		pairs(s.Out, [2]string{"verdict", out.Verdict}, [2]string{"why", out.Why}, [2]string{"node", out.Node}, [2]string{"node key", out.Key},
+			[2]string{"instant", fmt.Sprintf("period %d, slot %d, block %s", out.Period, out.Slot, out.Block)}, [2]string{"hash", out.Hash})
+	}
+	if err == nil && !out.Shown {
+		err = &failure{Code: ExitRefused, Reason: "not shown: " + out.Verdict, Advice: "only the keeper's statement says that this measurement was wrong", Told: true}
+	}
+	return err
+}
+
+func evidencePolicy(c *cli.Context, s Streams) error {
+	if c.NArg() > 0 {
+		return usage(fmt.Sprintf("unexpected argument %q", c.Args().First()), "to check a file write: gantry evidence policy --check FILE")
+	}
+	path := c.String("check")
+	if path == "" {
+		raw, err := attestation.DefaultPolicy()
+		if err == nil {
+			_, err = s.Out.Write(raw)
 		}
-		return nil, usage(fmt.Sprintf("%s cannot be read: %v", path, err), "check the path")
+		return err
 	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
+	out, err := attestation.CheckPolicy(path)
 	if err != nil {
-		return nil, usage(fmt.Sprintf("%s cannot be read: %v", path, err), "check the path")
+		return err
 	}
-	if int64(len(raw)) > limit {
-		return nil, refused(fmt.Sprintf("%s is larger than %d bytes", path, limit), "it is not what it should be")
-	}
-	return raw, nil
+	return printResult(s.Out, c.Bool(flagJSON), out, func(w io.Writer) {
+		pairs(w, [2]string{"policy", out.Name}, [2]string{"policy hash", out.Hash})
+		for _, m := range out.Missing {
+			fmt.Fprintf(w, "  %s\n", m)
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/client/attestation"
 )
 
 func runPolicy(args ...string) (code int, out, errs string) {
@@ -69,7 +70,7 @@ func TestEvidencePolicyCheck(t *testing.T) {
 	path := write(filled)
 	code, out, errs = runPolicy("--check", path, "--json")
 	require.Equal(t, ExitDone, code, errs)
-	var doc policyJSON
+	var doc attestation.Policy
 	require.NoError(t, json.Unmarshal([]byte(out), &doc))
 	require.Empty(t, doc.Missing)
 	require.NotEqual(t, fmt.Sprintf("%x", digest), doc.Hash)

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/attest/bundle"
 	"github.com/gantry-market/gantry/attest/inventory"
 	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/client/attestation"
 )
 
 // evidenceFile writes the bundle of an honest tier 1 machine.
@@ -67,7 +68,7 @@ func TestEvidenceVerify(t *testing.T) {
 
 	code, out, _ = runEvidence(path, "--json")
 	require.Equal(t, ExitDone, code)
-	var doc evidenceJSON
+	var doc attestation.Evidence
 	require.NoError(t, json.Unmarshal([]byte(out), &doc))
 	require.True(t, doc.OK)
 	require.Equal(t, uint8(1), doc.Tier)
@@ -109,7 +110,7 @@ func TestEvidenceRefused(t *testing.T) {
 			require.Contains(t, errs, c.want)
 			if c.args[len(c.args)-1] == "--json" {
 				dec := json.NewDecoder(bytes.NewReader([]byte(out)))
-				var doc evidenceJSON
+				var doc attestation.Evidence
 				require.NoError(t, dec.Decode(&doc))
 				require.False(t, doc.OK)
 				require.False(t, dec.More(), "one document")

@@ -271,11 +271,16 @@ func (s *session) waitLevel() chain.Commitment { return buy.WaitLevel(s.client) 
 
 // done prints a command's result: value as JSON, or for people.
 func (s *session) done(value any, people func(w io.Writer)) error {
-	if !s.json {
-		people(s.out)
+	return printResult(s.out, s.json, value, people)
+}
+
+// printResult prints value as one JSON document, or for people.
+func printResult(w io.Writer, asJSON bool, value any, people func(w io.Writer)) error {
+	if !asJSON {
+		people(w)
 		return nil
 	}
-	enc := json.NewEncoder(s.out)
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(value)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/dispute"
+	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -60,11 +62,7 @@ func (s *session) disputeSend() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot(aboutDispute(args[0]))
-	if err != nil {
-		return err
-	}
-	d, err := s.dispute(v, args[0])
+	v, d, err := s.openDispute(args[0])
 	if err != nil {
 		return err
 	}
@@ -80,5 +78,82 @@ func (s *session) disputeSend() error {
 	}
 	return s.done(map[string]int{"keepers": reached}, func(w io.Writer) {
 		fmt.Fprintf(w, "the complaint reached %d of %d keepers, who pass it on\n", reached, len(v.Keepers()))
+	})
+}
+
+func (s *session) disputeAnswer() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	raw, err := readBounded("answer", s.cli.String("answer"), messages.MaxAnswer)
+	if err != nil {
+		return err
+	}
+	key, err := s.keyFile()
+	if err != nil {
+		return err
+	}
+	mk, err := s.market()
+	if err != nil {
+		return err
+	}
+	v, d, err := s.openDispute(args[0])
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	answer, err := dispute.Sign(v, mk.Domain, &d, raw, now, key)
+	if err != nil {
+		return err
+	}
+	n, err := s.dialAny(v)
+	if err != nil {
+		return err
+	}
+	reached, err := dispute.Answer(s.ctx, n, v, answer, s.log)
+	if err != nil {
+		return err
+	}
+	if reached == 0 {
+		return refused("no keeper took the answer", "try again while the dispute is open")
+	}
+	return s.done(map[string]int{"keepers": reached}, func(w io.Writer) {
+		fmt.Fprintf(w, "the answer reached %d of %d keepers, who pass it on; votes close at %s UTC\n", reached, len(v.Keepers()), when(d.ClosesAt))
+	})
+}
+
+func (s *session) disputeRead() error {
+	args, err := s.args("LEASE")
+	if err != nil {
+		return err
+	}
+	mk, err := s.market()
+	if err != nil {
+		return err
+	}
+	v, d, err := s.openDispute(args[0])
+	if err != nil {
+		return err
+	}
+	n, err := s.dialAny(v)
+	if err != nil {
+		return err
+	}
+	out, err := dispute.Read(s.ctx, n, v, mk.Domain, &d, s.log)
+	if err != nil {
+		return err
+	}
+	return s.done(out, func(w io.Writer) {
+		fmt.Fprintf(w, "lease %s   %s\n\n--- the customer's complaint (its sha256 is on chain)\n", out.Lease, out.Kind)
+		fmt.Fprintln(w, cmp.Or(printable.Lines(out.Complaint), "no keeper gives it"))
+		if out.AnswerBy == "" {
+			fmt.Fprintln(w, "\n--- the provider has not answered, as far as keepers say")
+			return
+		}
+		fmt.Fprintf(w, "\n--- the provider's answer of %s, signed by %s\n%s\n", out.WrittenAt, out.AnswerBy, printable.Lines(out.Answer))
 	})
 }

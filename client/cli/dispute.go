@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"encoding/hex"
 	"fmt"
 	"io"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/client/buy"
-	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/wallet"
+	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -57,55 +53,21 @@ func disputeCommands(s Streams) []*cli.Command {
 	}}
 }
 
-// disputeJSON is an open dispute as printed.
-type disputeJSON struct {
-	Address         string   `json:"address"`
-	Lease           string   `json:"lease"`
-	Node            string   `json:"node"`
-	Customer        string   `json:"customer"`
-	Kind            string   `json:"kind"`
-	ComplaintSHA256 string   `json:"complaintSha256"`
-	Deposit         string   `json:"deposit"`
-	OpenedAt        int64    `json:"openedAt"`
-	ClosesAt        int64    `json:"closesAt"`
-	SecondsLeft     int64    `json:"secondsLeft"`
-	UpheldWeight    string   `json:"upheldWeight"`
-	RejectedWeight  string   `json:"rejectedWeight"`
-	TotalWeight     string   `json:"totalWeight"`
-	QuorumBPS       uint16   `json:"quorumBps"`
-	UpheldBy        []string `json:"upheldBy"` // wallets, or indices of keepers that have left
-	RejectedBy      []string `json:"rejectedBy"`
-	Verdict         string   `json:"verdict"`
-}
-
-func describeDispute(d *market.Dispute, keepers []market.Keeper, now int64) disputeJSON {
-	return disputeJSON{
-		Address: d.Address.String(), Lease: d.Lease.String(), Node: d.Node.String(), Customer: d.Customer.String(),
-		Kind: market.DisputeKind(d.Kind).String(), ComplaintSHA256: hex.EncodeToString(d.EvidenceHash[:]), Deposit: market.USDC(d.Deposit).String(),
-		OpenedAt: d.OpenedAt, ClosesAt: d.ClosesAt, SecondsLeft: max(d.ClosesAt-now, 0), UpheldWeight: market.GNT(d.UpheldWeight).String(),
-		RejectedWeight: market.GNT(d.RejectedWeight).String(), TotalWeight: market.GNT(d.TotalWeight).String(), QuorumBPS: d.QuorumBps,
-		UpheldBy: service.Voters(d.UpheldVoters, keepers), RejectedBy: service.Voters(d.RejectedVoters, keepers), Verdict: d.Verdict().String(),
-	}
-}
-
-// next says what happens to a dispute next.
-func (j disputeJSON) next() string {
-	switch {
-	case j.Verdict == market.VerdictUpheld.String():
-		return "anyone may turn it into a fault, and keepers do; the deposit is free then"
-	case j.Verdict == market.VerdictRejected.String():
-		return "anyone may close it, and keepers do; the deposit is lost then, half of it to the provider"
-	case j.SecondsLeft == 0:
-		return "its time is over: anyone may close it, and keepers do; a quarter of the deposit is the provider's then"
-	}
-	return fmt.Sprintf("%s %% of the weight on one side decides; undecided it ends in %s and costs a quarter of the deposit", market.Percent(j.QuorumBPS), span(j.SecondsLeft))
-}
-
 // disputeTx is the result of a transaction about a dispute.
 type disputeTx struct {
-	Dispute disputeJSON `json:"dispute"`
-	Open    bool        `json:"open"` // false when it was closed right after
-	Tx      sent        `json:"transaction"`
+	Dispute dispute.Dispute `json:"dispute"`
+	Open    bool            `json:"open"` // false when it was closed right after
+	Tx      sent            `json:"transaction"`
+}
+
+// openDispute is the dispute of the lease that a command names, with what belongs to it.
+func (s *session) openDispute(lease string) (*view.View, market.Dispute, error) {
+	v, err := s.snapshot(dispute.Scope(lease))
+	if err != nil {
+		return nil, market.Dispute{}, err
+	}
+	d, err := dispute.Find(v, lease)
+	return v, d, err
 }
 
 func (s *session) disputeOpen() error {
@@ -129,11 +91,7 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return err
 	}
-	n, ok := v.Node(l.Node)
-	if !ok {
-		return refused(fmt.Sprintf("dispute refused: node %s is not known", l.Node), "try again")
-	}
-	deposit, err := s.disputable(&mk, &l, &n)
+	deposit, err := dispute.MayOpen(s.ctx, s.client, &mk, v, &l)
 	if err != nil {
 		return err
 	}
@@ -155,7 +113,7 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return err
 	}
-	j := describeDispute(&d, v.Keepers(), now)
+	j := dispute.Describe(&d, v.Keepers(), now)
 	reached, err := s.sendComplaint(v, l.Address, complaint)
 	if err != nil {
 		return err
@@ -170,65 +128,25 @@ func (s *session) disputeOpen() error {
 	})
 }
 
-// disputable says why a lease cannot be disputed, before a transaction is sent, or what the deposit is.
-func (s *session) disputable(mk *market.Market, l *market.Lease, n *market.Node) (market.USDC, error) {
-	deposit, err := wallet.Deposit(mk, l, n)
-	if err != nil {
-		return 0, err
-	}
-	c, _, err := s.credits(l.Customer)
-	if err != nil {
-		return 0, err
-	}
-	if c.Free() < deposit {
-		return 0, refused(fmt.Sprintf("dispute refused: its deposit is %s USDC, %s free%s", deposit, c.Free(), buy.ReservedBy(c)),
-			fmt.Sprintf("add %s with: gantry credits add %s", deposit-c.Free(), deposit-c.Free()))
-	}
-	return deposit, nil
-}
-
-// dispute finds the open dispute of a lease.
-func (s *session) dispute(v *view.View, text string) (market.Dispute, error) {
-	key, err := pick(text, "disputed lease", addresses(v.Disputes(), func(d market.Dispute) solana.PublicKey { return d.Lease }))
-	if err != nil {
-		return market.Dispute{}, err
-	}
-	d, ok := v.DisputeOf(key)
-	if ok {
-		return d, nil
-	}
-	l, exists := v.Lease(key)
-	switch {
-	case !exists:
-		return d, refused(fmt.Sprintf("there is no lease %s and no dispute of it (any more)", key), "its history is in: gantry audit "+key.String())
-	case l.Disputed == 1:
-		return d, refused(fmt.Sprintf("the dispute of lease %s is closed", key), "its outcome: gantry audit "+key.String())
-	}
-	return d, refused(fmt.Sprintf("lease %s is not disputed", key), "its customer may: gantry dispute open LEASE")
-}
-
 func (s *session) disputeShow() error {
 	if s.cli.NArg() > 1 {
 		return usage(fmt.Sprintf("%q is one argument too many", s.cli.Args().Get(1)), "write: gantry dispute show [LEASE]")
 	}
-	if _, err := s.market(); err != nil {
-		return err
-	}
-	v, now, err := s.snapshotNow(aboutDispute(s.cli.Args().First()))
+	v, now, err := s.snapshotNow(dispute.Scope(s.cli.Args().First()))
 	if err != nil {
 		return err
 	}
 	if text := s.cli.Args().First(); text != "" {
-		d, err := s.dispute(v, text)
+		d, err := dispute.Find(v, text)
 		if err != nil {
 			return err
 		}
-		j := describeDispute(&d, v.Keepers(), now)
-		return s.done(j, j.print)
+		j := dispute.Describe(&d, v.Keepers(), now)
+		return s.done(j, func(w io.Writer) { printDispute(w, &j) })
 	}
-	out := []disputeJSON{}
+	out := []dispute.Dispute{}
 	for _, d := range v.Disputes() {
-		out = append(out, describeDispute(&d, v.Keepers(), now))
+		out = append(out, dispute.Describe(&d, v.Keepers(), now))
 	}
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
@@ -243,12 +161,12 @@ func (s *session) disputeShow() error {
 	})
 }
 
-func (j disputeJSON) print(w io.Writer) {
+func printDispute(w io.Writer, j *dispute.Dispute) {
 	pairs(w, [2]string{"lease", j.Lease}, [2]string{"node", j.Node}, [2]string{"customer", j.Customer}, [2]string{"kind", j.Kind},
 		[2]string{"complaint sha256", j.ComplaintSHA256}, [2]string{"deposit", j.Deposit + " USDC"},
 		[2]string{"upheld", fmt.Sprintf("%s of %s GNT  by %v", j.UpheldWeight, j.TotalWeight, j.UpheldBy)},
 		[2]string{"rejected", fmt.Sprintf("%s of %s GNT  by %v", j.RejectedWeight, j.TotalWeight, j.RejectedBy)},
-		[2]string{"verdict", j.Verdict}, [2]string{"closes", fmt.Sprintf("%s UTC, in %s", when(j.ClosesAt), span(j.SecondsLeft))}, [2]string{"next", j.next()})
+		[2]string{"verdict", j.Verdict}, [2]string{"closes", fmt.Sprintf("%s UTC, in %s", when(j.ClosesAt), span(j.SecondsLeft))}, [2]string{"next", j.Next()})
 }
 
 func (s *session) keeperVoteDispute() error {
@@ -268,12 +186,7 @@ func (s *session) keeperVoteDispute() error {
 	if err != nil {
 		return err
 	}
-	wallet := k.Wallet
-	v, err := s.snapshot(aboutDispute(args[0]))
-	if err != nil {
-		return err
-	}
-	d, err := s.dispute(v, args[0])
+	v, d, err := s.openDispute(args[0])
 	if err != nil {
 		return err
 	}
@@ -281,18 +194,10 @@ func (s *session) keeperVoteDispute() error {
 	if err != nil {
 		return err
 	}
-	switch err := d.CanVote(&k, now); {
-	case market.Is(err, market.CodeKeeperNotActive) && k.State() != market.KeeperActive:
-		return refused(fmt.Sprintf("keeper %s is %s and has no vote", wallet, k.State()), "active keepers vote")
-	case market.Is(err, market.CodeKeeperNotActive):
-		return refused(fmt.Sprintf("keeper %s became active at %s UTC, not before the dispute was opened at %s UTC", wallet, when(k.ActiveSince), when(d.OpenedAt)),
-			"keepers that were active before vote")
-	case market.Is(err, market.CodeTooLate):
-		return refused(fmt.Sprintf("the vote closed at %s UTC", when(d.ClosesAt)), "anyone may close the dispute now, and keepers do")
-	case market.Is(err, market.CodeAlreadyVoted):
-		return refused(fmt.Sprintf("keeper %s has voted on this dispute", wallet), "a vote cannot be changed; see: gantry dispute show "+d.Lease.String())
+	if err := dispute.MayVote(&d, &k, now); err != nil {
+		return err
 	}
-	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: wallet, Signer: key.PublicKey(), Dispute: d.Address, Uphold: uphold})
+	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: k.Wallet, Signer: key.PublicKey(), Dispute: d.Address, Uphold: uphold})
 	tx, err := s.sendOne("dispute_vote", instruction, err)
 	if err != nil {
 		return err
@@ -304,12 +209,12 @@ func (s *session) keeperVoteDispute() error {
 	if open {
 		d = after
 	}
-	j := describeDispute(&d, v.Keepers(), now)
+	j := dispute.Describe(&d, v.Keepers(), now)
 	return s.done(disputeTx{j, open, tx}, func(w io.Writer) {
 		if !open {
 			fmt.Fprintf(w, "voted, and the dispute is closed already: gantry audit %s   tx %s\n", j.Lease, tx.Signature)
 			return
 		}
-		fmt.Fprintf(w, "voted: upheld by %s, rejected by %s of %s GNT: %s   tx %s\n%s\n", j.UpheldWeight, j.RejectedWeight, j.TotalWeight, j.Verdict, tx.Signature, j.next())
+		fmt.Fprintf(w, "voted: upheld by %s, rejected by %s of %s GNT: %s   tx %s\n%s\n", j.UpheldWeight, j.RejectedWeight, j.TotalWeight, j.Verdict, tx.Signature, j.Next())
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -119,15 +120,15 @@ func TestDescribeDispute(t *testing.T) {
 		{0, 2_100_000_000, 100, "rejected", "the deposit is lost then", 60},
 	} {
 		d.UpheldWeight, d.RejectedWeight = c.upheld, c.rejected
-		j := describeDispute(&d, []market.Keeper{k}, c.now)
+		j := dispute.Describe(&d, []market.Keeper{k}, c.now)
 		require.Equal(t, c.verdict, j.Verdict)
-		require.Contains(t, j.next(), c.next)
+		require.Contains(t, j.Next(), c.next)
 		require.Equal(t, c.left, j.SecondsLeft)
 		require.Equal(t, []string{"8", k.Wallet.String()}, j.RejectedBy)
 		require.Equal(t, []string{}, j.UpheldBy)
 		require.Equal(t, "5.00", j.Deposit)
 		var b bytes.Buffer
-		j.print(&b)
+		printDispute(&b, &j)
 		require.Contains(t, b.String(), fmt.Sprintf("%s of 3 GNT", market.GNT(c.rejected)))
 	}
 }

@@ -78,16 +78,6 @@ func (s *session) ownLease(read reads, text string, also ...chain.Filter) (*view
 	return v, l, err
 }
 
-// aboutDispute is the scope of the dispute of the lease that a command names, and of keepers; of all disputes when the
-// lease is not named in full.
-func aboutDispute(text string) watch.Scope {
-	key, err := solana.PublicKeyFromBase58(text)
-	if err != nil {
-		return view.With(view.Kinds(market.KindDispute, market.KindKeeper))
-	}
-	return view.With(view.Kinds(market.KindKeeper), key, market.DisputeAddress(key))
-}
-
 // aboutAuction is the scope of the auction of the order that a command names; of all when it is not named in full.
 func aboutAuction(text string) watch.Scope {
 	order, err := solana.PublicKeyFromBase58(text)

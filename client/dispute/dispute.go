@@ -1,4 +1,5 @@
-// Package dispute brings the sides of a dispute to the keepers, who pass them on.
+// Package dispute reads disputes, says who may open, answer and vote on one, and brings their sides to the keepers, who pass
+// them on.
 package dispute
 
 import (

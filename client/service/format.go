@@ -27,6 +27,36 @@ func unixOf(t time.Time) int64 {
 	return t.Unix()
 }
 
+// When writes a unix second, "-" for none.
+func When(unix int64) string {
+	if unix == 0 {
+		return "-"
+	}
+	return time.Unix(unix, 0).UTC().Format(time.DateTime)
+}
+
+// Span writes seconds as a duration.
+func Span(seconds int64) string {
+	return (time.Duration(max(seconds, 0)) * time.Second).String()
+}
+
+// Plural writes a number of things.
+func Plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// Short is an address as tables and sentences show it.
+func Short(key solana.PublicKey) string {
+	s := key.String()
+	if len(s) <= 6 {
+		return s
+	}
+	return s[:6] + "…"
+}
+
 // Rating writes the average of stars with one decimal, and nothing without ratings.
 func Rating(n *market.Node) string {
 	if n.RatingWeight == 0 {

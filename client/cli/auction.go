@@ -1,21 +1,21 @@
 package cli
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/auctions"
 	"github.com/gantry-market/gantry/client/audit"
-	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/roles"
 	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/messages"
+	"github.com/gantry-market/gantry/sdk/sealedbid"
 )
 
 func auctionCommands(s Streams) []*cli.Command {
@@ -40,42 +40,6 @@ func auctionCommands(s Streams) []*cli.Command {
 	}}
 }
 
-// auctionJSON is an auction as printed.
-type auctionJSON struct {
-	Order       string   `json:"order"`
-	State       string   `json:"state"`
-	CloseAt     int64    `json:"closeAt"`
-	RevealUntil int64    `json:"revealUntil"`
-	Deadline    int64    `json:"awardDeadline,omitempty"`
-	Completable int64    `json:"completableAfter,omitempty"` // by any keeper, while the first one leaves awards out
-	Stopped     bool     `json:"stopped,omitempty"`          // another keeper had to complete it
-	MaxPrice    string   `json:"maxPricePerGpuHour,omitempty"`
-	Keeper      string   `json:"keeper,omitempty"`
-	BidsRoot    string   `json:"bidsRoot,omitempty"`
-	Winners     []string `json:"winners"`
-	Bar         string   `json:"bestLosingNode,omitempty"`
-	BarScore    uint64   `json:"bestLosingScore,omitempty"`
-	AwardedAt   int64    `json:"awardedAt,omitempty"`
-	Challenge   int64    `json:"challengeUntil,omitempty"`
-}
-
-// auctionState says where an auction is.
-func auctionState(a *market.Auction, orderOpen bool, now int64) string {
-	switch {
-	case a.WinnerCount > 0 && orderOpen:
-		return "awarded in part"
-	case a.WinnerCount > 0:
-		return "awarded"
-	case !orderOpen:
-		return "over without an award"
-	case now <= a.CloseAt:
-		return "nodes commit to their bids"
-	case now <= a.RevealUntil:
-		return "nodes reveal their bids"
-	}
-	return "a keeper awards"
-}
-
 func (s *session) auctionShow() error {
 	order, v, err := s.auctionOrder()
 	if err != nil {
@@ -85,29 +49,9 @@ func (s *session) auctionShow() error {
 	if err != nil {
 		return err
 	}
-	a, ok := v.AuctionOf(order)
-	if !ok {
-		return refused(fmt.Sprintf("order %s has no auction (any more)", order), "what happened in it: gantry auction replay "+order.String())
-	}
-	o, open := v.Order(order)
-	out := auctionJSON{
-		Order: order.String(), CloseAt: a.CloseAt, RevealUntil: a.RevealUntil, Winners: []string{},
-		State: auctionState(&a, open && o.State() == market.OrderOpen, now),
-	}
-	if open {
-		out.Deadline, out.MaxPrice, out.Stopped = o.AwardDeadline, market.PricePerHour(o.MaxPrice).String(), o.Stopped == 1
-		if a.WinnerCount > 0 && o.State() == market.OrderOpen {
-			out.Completable = a.CompletableAfter(o.AwardDeadline)
-		}
-	}
-	if a.WinnerCount > 0 {
-		out.Keeper, out.BidsRoot, out.AwardedAt, out.Challenge = a.Keeper.String(), fmt.Sprintf("%x", a.BidsRoot), a.AwardedAt, a.ChallengeUntil
-		if !a.BarNode.IsZero() {
-			out.Bar, out.BarScore = a.BarNode.String(), a.BarScore
-		}
-		for _, w := range a.Winners[:min(int(a.WinnerCount), len(a.Winners))] {
-			out.Winners = append(out.Winners, w.String())
-		}
+	out, err := auctions.Describe(v, order, now)
+	if err != nil {
+		return err
 	}
 	return s.done(out, func(w io.Writer) {
 		fmt.Fprintf(w, "order %s   %s\n", out.Order, out.State)
@@ -137,51 +81,6 @@ func (s *session) auctionShow() error {
 	})
 }
 
-// auctionOrder reads the ORDER argument; the order may be closed.
-func (s *session) auctionOrder() (solana.PublicKey, *view.View, error) {
-	args, err := s.args("ORDER")
-	if err != nil {
-		return solana.PublicKey{}, nil, err
-	}
-	v, err := s.snapshot(aboutAuction(args[0]))
-	if err != nil {
-		return solana.PublicKey{}, nil, err
-	}
-	if key, err := solana.PublicKeyFromBase58(args[0]); err == nil {
-		return key, v, nil
-	}
-	key, err := pick(args[0], "auction", addresses(v.Auctions(), func(a market.Auction) solana.PublicKey { return a.Order }))
-	return key, v, err
-}
-
-// replayJSON is a replayed auction as printed.
-type replayJSON struct {
-	Order      string          `json:"order"`
-	Keeper     string          `json:"keeper,omitempty"`
-	OK         bool            `json:"ok"`
-	Outcome    string          `json:"outcome"` // right, wrong or unknown
-	Lives      int             `json:"lives"`
-	Awards     []awardJSON     `json:"awards"`
-	Bids       []bidJSON       `json:"bids"`
-	Violations []violationJSON `json:"violations"`
-	Doubts     []string        `json:"doubts"`
-	Steps      []service.Step  `json:"steps"`
-	Proof      *sent           `json:"proof,omitempty"`
-}
-
-type awardJSON struct {
-	Node  string `json:"node"`
-	Bid   string `json:"bid"`
-	Price string `json:"price"`
-	Score uint64 `json:"score"`
-	Tx    string `json:"transaction"`
-}
-
-type violationJSON struct {
-	Who  string `json:"who"`
-	What string `json:"what"`
-}
-
 func (s *session) auctionReplay() error {
 	order, _, err := s.auctionOrder()
 	if err != nil {
@@ -204,35 +103,20 @@ func (s *session) auctionReplay() error {
 	if err != nil {
 		return err
 	}
-	v, err := s.snapshot(biddersOf(order))
+	v, err := s.snapshot(auctions.Bidders(order))
 	if err != nil {
 		return err
 	}
-	r := audit.Replay{Domain: mk.Domain, Market: mk, Nodes: lookupNodes(v), Keys: roles.Names{View: v}.Keys}
-	if r.Sets, err = s.publishedBids(v, a); err != nil {
+	sets, err := s.publishedBids(v, a)
+	if err != nil {
 		return err
 	}
-	for _, path := range s.cli.StringSlice("acks") {
-		bids, err := readAcks(path, order, a.CloseAt)
-		if err != nil {
-			return err
-		}
-		r.Bids = append(r.Bids, bids...)
+	acknowledged, err := s.acknowledgedBids(order, a.CloseAt)
+	if err != nil {
+		return err
 	}
-	a.Replay(r)
-	out := replayJSON{
-		Order: order.String(), OK: a.OK(), Outcome: string(a.Outcome()), Lives: a.Lives, Awards: []awardJSON{}, Bids: describeBids(a, r.Sets), Violations: []violationJSON{},
-		Doubts: append([]string{}, a.Doubts...), Steps: service.DescribeSteps(a.Steps, explorer),
-	}
-	if !a.Keeper().IsZero() {
-		out.Keeper = a.Keeper().String()
-	}
-	for _, w := range a.Awards {
-		out.Awards = append(out.Awards, awardJSON{w.Node.String(), w.Bid.String(), w.Price.String(), w.Score, w.Signature.String()})
-	}
-	for _, c := range a.Violations {
-		out.Violations = append(out.Violations, violationJSON{c.Who, c.What})
-	}
+	a.Replay(auctions.Rules(mk, v, sets, acknowledged))
+	out := auctions.DescribeReplay(a, sets, explorer)
 	var proof error
 	if s.cli.Bool("prove") {
 		out.Proof, proof = s.proveOmitted(v, mk, a)
@@ -250,7 +134,7 @@ func (s *session) auctionReplay() error {
 	return err
 }
 
-func printReplay(w io.Writer, out *replayJSON) {
+func printReplay(w io.Writer, out *auctions.Replay) {
 	fmt.Fprintf(w, "auction of order %s\n", out.Order)
 	if out.Lives > 1 {
 		fmt.Fprintf(w, "this address had %d auctions; the last one is shown\n", out.Lives)
@@ -270,7 +154,7 @@ func printReplay(w io.Writer, out *replayJSON) {
 		fmt.Fprintf(w, "  ✗ VIOLATION: %s %s\n", c.Who, c.What)
 	}
 	if out.Proof != nil {
-		fmt.Fprintln(w, proofLine(out.Proof))
+		fmt.Fprintf(w, "proven on chain: the keeper's bond is slashed   tx %s\n", out.Proof.Signature)
 	}
 	switch out.Outcome {
 	case string(audit.Right):
@@ -280,13 +164,6 @@ func printReplay(w io.Writer, out *replayJSON) {
 	}
 }
 
-// askFor bounds the time for one keeper's answer.
-const askFor = 10 * time.Second
-
-func (s *session) askContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(s.ctx, askFor)
-}
-
 // readFile reads a file that a flag names.
 func readFile(flag, path string) ([]byte, error) {
 	raw, err := os.ReadFile(path)
@@ -294,4 +171,96 @@ func readFile(flag, path string) ([]byte, error) {
 		return nil, usage(fmt.Sprintf("--%s: %v", flag, err), "")
 	}
 	return raw, nil
+}
+
+// publishedBids collects the bid sets of keepers, from a file and over the network. A keeper that does not answer is
+// reported and does not end the command.
+func (s *session) publishedBids(v *view.View, a *audit.Auction) ([]sealedbid.Set, error) {
+	var sets []sealedbid.Set
+	path := s.cli.String("bids")
+	if path != "" {
+		raw, err := readFile("bids", path)
+		if err != nil {
+			return nil, err
+		}
+		if sets, err = auctions.ReadSets(raw); err != nil {
+			return nil, usage(fmt.Sprintf("--bids: %s has no published bids: %v", path, err), "write it with: gantry auction replay ORDER --save FILE")
+		}
+	}
+	names := s.cli.StringSlice("from")
+	if path == "" || len(names) > 0 {
+		n, err := s.dialAny(v)
+		if err != nil {
+			return nil, err
+		}
+		asked, err := auctions.Ask(s.ctx, n, v, a, names, func(keeper solana.PublicKey) { s.say(" · keeper %s publishes no bids of this order", keeper) }, s.log)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, asked...)
+	}
+	if save := s.cli.String("save"); save != "" {
+		raw, err := auctions.EncodeSets(sets)
+		if err == nil {
+			err = os.WriteFile(save, raw, 0o644)
+		}
+		if err != nil {
+			return nil, usage(fmt.Sprintf("--save: %v", err), "")
+		}
+	}
+	return sets, nil
+}
+
+// acknowledgedBids reads what nodes have stored of their bids in one auction.
+func (s *session) acknowledgedBids(order solana.PublicKey, closeAt int64) (out []messages.Bid, err error) {
+	for _, path := range s.cli.StringSlice("acks") {
+		raw, err := readFile("acks", path)
+		if err != nil {
+			return nil, err
+		}
+		var all []sealedbid.BidHistory
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return nil, usage(fmt.Sprintf("--acks: %s: %v", path, err), "write it with: gantry-agent bids --json > FILE")
+		}
+		bids, err := auctions.BidsOf(all, order, closeAt)
+		if err != nil {
+			return nil, usage(fmt.Sprintf("--acks: %s: %v", path, err), "")
+		}
+		out = append(out, bids...)
+	}
+	return out, nil
+}
+
+// proveOmitted sends the proof of an omitted bid, which slashes the bond of the awarding keeper.
+func (s *session) proveOmitted(v *view.View, mk market.Market, a *audit.Auction) (*sent, error) {
+	key, err := s.wallet()
+	if err != nil {
+		return nil, err
+	}
+	now, err := s.now()
+	if err != nil {
+		return nil, err
+	}
+	ixs, err := auctions.Prove(v, mk, a, key.PublicKey(), now)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := s.send("prove_omitted_bid", ixs)
+	if err != nil {
+		return nil, err
+	}
+	return &tx, nil
+}
+
+// auctionOrder reads the ORDER argument; the order may be closed.
+func (s *session) auctionOrder() (order solana.PublicKey, v *view.View, err error) {
+	args, err := s.args("ORDER")
+	if err != nil {
+		return order, nil, err
+	}
+	if v, err = s.snapshot(auctions.Scope(args[0])); err != nil {
+		return order, nil, err
+	}
+	order, err = auctions.Find(v, args[0])
+	return order, v, err
 }

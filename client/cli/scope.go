@@ -78,22 +78,6 @@ func (s *session) ownLease(read reads, text string, also ...chain.Filter) (*view
 	return v, l, err
 }
 
-// aboutAuction is the scope of the auction of the order that a command names; of all when it is not named in full.
-func aboutAuction(text string) watch.Scope {
-	order, err := solana.PublicKeyFromBase58(text)
-	if err != nil {
-		return only(market.KindAuction, market.KindOrder)
-	}
-	return view.With(nil, order, market.AuctionAddress(order))
-}
-
-// biddersOf is the scope of what a replay of an order's auction looks at: the order, its auction and leases, keepers, and
-// all nodes with their providers, of whom any may have bid.
-func biddersOf(order solana.PublicKey) watch.Scope {
-	filters := append(view.Kinds(market.KindKeeper, market.KindNode), query.LeasesOfOrder(order))
-	return view.With(filters, order, market.AuctionAddress(order))
-}
-
 // listed is the scope of a list: of all accounts of these kinds with --all, else what is the customer's, who is zero with
 // --all.
 func (s *session) listed(all ...market.Kind) (scope watch.Scope, customer solana.PublicKey, err error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/feeflags"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/p2p"
 	"github.com/gantry-market/gantry/sdk/txm"
 	"github.com/gantry-market/gantry/sdk/watch"
 )
@@ -261,6 +262,22 @@ func (s *session) dial(v *view.View) (*buy.Remote, error) {
 	}
 	s.closers = append(s.closers, r.Close)
 	return r, nil
+}
+
+// dialAny joins the peer-to-peer network to ask keepers: with the wallet if there is one, else with a new key.
+func (s *session) dialAny(v *view.View) (*p2p.Node, error) {
+	key, err := s.wallet()
+	if err != nil {
+		if key, err = solana.NewRandomPrivateKey(); err != nil {
+			return nil, fmt.Errorf("new key: %w", err)
+		}
+	}
+	n, err := s.service.Join(s.ctx, key, v)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() { _ = n.Close() })
+	return n, nil
 }
 
 // now is the chain's clock in unix seconds.

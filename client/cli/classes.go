@@ -82,16 +82,3 @@ func (s *session) orClass(name string, g *class.GPU, of func(*class.GPU) string)
 	}
 	return of(g)
 }
-
-// classStake is the least stake of a model at a price, by the market's parameters.
-func classStake(p *market.Params, price string) (string, error) {
-	of, err := market.ParsePrice(price)
-	if err != nil {
-		return "", usage("--reference-price: "+err.Error(), "")
-	}
-	stake, ok := market.LeastStake(p, of)
-	if !ok {
-		return "", usage("no stake is enough under this market's parameters: nothing is slashed for wrong work", "set --min-stake")
-	}
-	return stake.String(), nil
-}

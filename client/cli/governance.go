@@ -2,14 +2,14 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
+	"os"
 	"strings"
 
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/attest/measure/class"
+	"github.com/gantry-market/gantry/client/governance"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -105,7 +105,7 @@ func (s *session) marketPause() error {
 	if err != nil {
 		return err
 	}
-	bits, err := parsePaused(args[0])
+	bits, err := governance.ParsePaused(args[0])
 	if err != nil {
 		return err
 	}
@@ -173,21 +173,6 @@ func (s *session) rolesApply() error {
 	return s.marketDone("market_apply_roles", fmt.Sprintf("guardian %s, treasury %s", mk.PendingGuardian, mk.PendingTreasury), instruction, err)
 }
 
-// due refuses what is not proposed, or not yet to be applied.
-func (s *session) due(eta int64) error {
-	if eta == 0 {
-		return refused("nothing is proposed", "see: gantry market show")
-	}
-	now, err := s.now()
-	if err != nil {
-		return err
-	}
-	if eta > now {
-		return refused(fmt.Sprintf("the timelock runs until %s UTC, %s more", when(eta), span(eta-now)), "come back then")
-	}
-	return nil
-}
-
 func (s *session) authorityAccept() error {
 	_, _, by, err := s.govern()
 	if err != nil {
@@ -197,21 +182,12 @@ func (s *session) authorityAccept() error {
 	return s.marketDone("market_accept_authority", "you are the market's authority", instruction, err)
 }
 
-// modelID reads the id of a GPU model.
-func modelID(arg string) (uint16, error) {
-	id, err := strconv.ParseUint(arg, 10, 16)
-	if err != nil || id == 0 {
-		return 0, usage(fmt.Sprintf("%q is not a model's id", arg), "give a number from 1 to 65535")
-	}
-	return uint16(id), nil
-}
-
 func (s *session) modelApply() error {
 	args, _, _, err := s.begin("ID")
 	if err != nil {
 		return err
 	}
-	id, err := modelID(args[0])
+	id, err := governance.ModelID(args[0])
 	if err != nil {
 		return err
 	}
@@ -231,7 +207,7 @@ func (s *session) modelPropose() error {
 	if err != nil {
 		return err
 	}
-	id, err := modelID(args[0])
+	id, err := governance.ModelID(args[0])
 	if err != nil {
 		return err
 	}
@@ -263,14 +239,14 @@ func (s *session) modelTerms(a *ix.GpuModelProposeArgs, g *class.GPU, p *market.
 	}
 	stake := s.cli.String("min-stake")
 	if g != nil && !s.cli.IsSet("min-stake") {
-		if stake, err = classStake(p, price); err != nil {
+		if stake, err = governance.LeastStake(p, price); err != nil {
 			return err
 		}
 	}
 	if a.MinStake, err = market.ParseGNT(stake); err != nil {
 		return usage("--min-stake: "+err.Error(), "")
 	}
-	if a.TFLOPSx10, err = tenths(s.orClass("tflops", g, func(g *class.GPU) string { return fmt.Sprint(g.Sheet.FP16TFLOPS) })); err != nil {
+	if a.TFLOPSx10, err = governance.ParseTenths(s.orClass("tflops", g, func(g *class.GPU) string { return fmt.Sprint(g.Sheet.FP16TFLOPS) })); err != nil {
 		return usage("--tflops: "+err.Error(), "")
 	}
 	for _, name := range []string{"vram", "min-tier"} {
@@ -294,40 +270,31 @@ func (s *session) modelTerms(a *ix.GpuModelProposeArgs, g *class.GPU, p *market.
 		}
 	}
 	profile := s.orClass("profile", g, func(g *class.GPU) string { return market.ProfileText(service.ClassProfile(g)) })
-	if a.Profile, err = profileOf(profile); err != nil {
+	if a.Profile, err = governance.ParseProfile(profile); err != nil {
 		return usage("--profile: "+err.Error(), "")
 	}
 	return nil
 }
 
-// profileOf reads a profile as the command line has it: docs/protocol/measurement.md.
-func profileOf(s string) (p bindings.MeasureProfile, err error) {
-	fields := strings.Split(s, ",")
-	var fold uint32
-	into := []*uint32{&p.Order, &fold, &p.Rows, &p.ChainMs, &p.Resident, &p.WalkMs, &p.Lanes}
-	if len(fields) != len(into) {
-		return p, fmt.Errorf("%d numbers, a profile has %d", len(fields), len(into))
+// due refuses what is not proposed, or not yet to be applied.
+func (s *session) due(eta int64) error {
+	now, err := s.now()
+	if err != nil {
+		return err
 	}
-	for i, field := range fields {
-		n, err := strconv.ParseUint(field, 10, 32)
-		if err != nil || (i == 1 && n > 255) {
-			return p, fmt.Errorf("%q is not a number that a profile can have", field)
-		}
-		*into[i] = uint32(n)
-	}
-	p.Fold = uint8(fold)
-	return p, nil
+	return governance.Due(eta, now)
 }
 
-// tenths reads a number with at most one decimal as ten times its value.
-func tenths(s string) (uint32, error) {
-	a, b, _ := strings.Cut(s, ".")
-	if len(b) > 1 || a == "" {
-		return 0, fmt.Errorf("%q is not a number with at most one decimal", s)
+// params applies --params and --set to parameters.
+func (s *session) params(p market.Params) (market.Params, error) {
+	if path := s.cli.String("params"); path != "" {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return p, usage(fmt.Sprintf("--params: %s cannot be read", path), "check the path")
+		}
+		if err := governance.DecodeParams(raw, &p); err != nil {
+			return p, usage(fmt.Sprintf("--params: %s: %v", path, err), "names and values are those of: gantry market show --json")
+		}
 	}
-	n, err := strconv.ParseUint(a+b+strings.Repeat("0", 1-len(b)), 10, 32)
-	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%q is not a number with at most one decimal", s)
-	}
-	return uint32(n), nil
+	return governance.SetParams(p, s.cli.StringSlice("set"))
 }

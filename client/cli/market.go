@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/governance"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -100,10 +101,10 @@ func printMarket(w io.Writer, m *service.Market) {
 		fmt.Fprintf(w, "\nfrom %s UTC on, by gantry market roles apply: guardian %s, treasury %s\n", when(m.RolesEta), m.NextGuard, m.NextTreas)
 	}
 	fmt.Fprintln(w, "\nparameters")
-	names, values := paramList(m.Params)
+	names, values := governance.ParamList(m.Params)
 	var next map[string]string
 	if m.PendingPars != nil {
-		_, next = paramList(*m.PendingPars)
+		_, next = governance.ParamList(*m.PendingPars)
 	}
 	rows := make([][2]string, len(names))
 	for i, n := range names {
@@ -168,31 +169,6 @@ func printRelations(w io.Writer, all []service.Relation) {
 		rows[i] = []string{holds, r.Name, r.Figures, r.Assumption, by}
 	}
 	table(w, "|RELATION|FIGURES|ASSUMPTION|CHECKED BY", rows)
-}
-
-// parsePaused reads what market pause takes. Error: a usage error.
-func parsePaused(text string) (uint8, error) {
-	var bits uint8
-	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ',' || r == '+' || r == ' ' }) {
-		switch word {
-		case "orders":
-			bits |= market.PauseOrders
-		case "awards":
-			bits |= market.PauseAwards
-		case "all":
-			bits |= market.PauseOrders | market.PauseAwards
-		case "none":
-			if !strings.EqualFold(strings.TrimSpace(text), "none") {
-				return 0, usage("none cannot be combined", "write none, or what to pause: orders,awards")
-			}
-		default:
-			return 0, usage(fmt.Sprintf("%q cannot be paused", word), "write orders, awards, orders,awards or none")
-		}
-	}
-	if text == "" {
-		return 0, usage("nothing to pause", "write orders, awards, orders,awards or none")
-	}
-	return bits, nil
 }
 
 // marketTx is the result of a transaction about the market.

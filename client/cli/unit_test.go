@@ -10,14 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gantry-market/gantry/sdk/txerr"
-
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/txerr"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
@@ -63,33 +62,6 @@ func TestEveryCommandHasUsageAndAction(t *testing.T) {
 		}
 	}
 	walk(app.Commands)
-}
-
-func TestParams(t *testing.T) {
-	p, err := setParams(market.DefaultParams(), []string{"fee_bps=1300", "noticeSecs=60"})
-	require.NoError(t, err)
-	require.EqualValues(t, 1_300, p.FeeBps)
-	require.EqualValues(t, 60, p.NoticeSecs)
-	for _, bad := range []string{"fee_bps", "fee=1", "fee_bps=-1", "fee_bps=99999", "fee_bps=x", "pad=1", `fee_bps=1,"quorumBps":0`} {
-		_, err := setParams(market.DefaultParams(), []string{bad})
-		require.Error(t, err, bad)
-		require.Equal(t, ExitUsage, classify(err).Code, bad)
-	}
-	names, values := paramList(market.DefaultParams())
-	require.Len(t, names, 35)
-	require.Equal(t, "1200", values["fee_bps"])
-}
-
-func TestPaused(t *testing.T) {
-	for text, want := range map[string]uint8{"orders": 1, "awards": 2, "orders,awards": 3, "all": 3, "none": 0} {
-		got, err := parsePaused(text)
-		require.NoError(t, err, text)
-		require.Equal(t, want, got, text)
-	}
-	for _, text := range []string{"", "rent", "orders,none"} {
-		_, err := parsePaused(text)
-		require.Error(t, err, text)
-	}
 }
 
 // The texts are part of the interface: people and scripts read them.

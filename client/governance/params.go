@@ -1,14 +1,15 @@
-package cli
+// Package governance reads what the authority of a market proposes, parameters and models, and says when a proposal may be applied.
+package governance
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -24,8 +25,8 @@ func paramFields(p market.Params) (map[string]json.RawMessage, error) {
 	return m, err
 }
 
-// paramList returns the names in snake case, sorted, and the values as text.
-func paramList(p market.Params) ([]string, map[string]string) {
+// ParamList returns the names of parameters in snake case, sorted, and the values as text.
+func ParamList(p market.Params) ([]string, map[string]string) {
 	fields, err := paramFields(p)
 	if err != nil {
 		return nil, nil
@@ -52,28 +53,15 @@ func snake(s string) string {
 	return b.String()
 }
 
-// params applies --params and --set to parameters.
-func (s *session) params(p market.Params) (market.Params, error) {
-	if path := s.cli.String("params"); path != "" {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return p, usage(fmt.Sprintf("--params: %s cannot be read", path), "check the path")
-		}
-		if err := decodeParams(raw, &p); err != nil {
-			return p, usage(fmt.Sprintf("--params: %s: %v", path, err), "names and values are those of: gantry market show --json")
-		}
-	}
-	return setParams(p, s.cli.StringSlice("set"))
-}
-
-func decodeParams(raw []byte, p *market.Params) error {
+// DecodeParams reads parameters that are given of a JSON document over those of p.
+func DecodeParams(raw []byte, p *market.Params) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	return d.Decode(p)
 }
 
-// setParams applies NAME=VALUE pairs. Error: a usage error.
-func setParams(p market.Params, pairs []string) (market.Params, error) {
+// SetParams applies NAME=VALUE pairs. Error: a usage error.
+func SetParams(p market.Params, pairs []string) (market.Params, error) {
 	fields, err := paramFields(p)
 	if err != nil {
 		return p, err
@@ -87,13 +75,13 @@ func setParams(p market.Params, pairs []string) (market.Params, error) {
 			}
 		}
 		if !ok || field == "" {
-			return p, usage(fmt.Sprintf("--set %q is not NAME=VALUE of a parameter", pair), "names: gantry market show")
+			return p, service.Usage(fmt.Sprintf("--set %q is not NAME=VALUE of a parameter", pair), "names: gantry market show")
 		}
 		if _, err := strconv.ParseUint(value, 10, 64); err != nil {
-			return p, usage(fmt.Sprintf("--set %q: the value is not a whole number", pair), "times are seconds, shares basis points")
+			return p, service.Usage(fmt.Sprintf("--set %q: the value is not a whole number", pair), "times are seconds, shares basis points")
 		}
-		if err := decodeParams([]byte(fmt.Sprintf("{%q:%s}", field, value)), &p); err != nil {
-			return p, usage(fmt.Sprintf("--set %q: the value does not fit", pair), "give a whole number; times are seconds, shares basis points")
+		if err := DecodeParams([]byte(fmt.Sprintf("{%q:%s}", field, value)), &p); err != nil {
+			return p, service.Usage(fmt.Sprintf("--set %q: the value does not fit", pair), "give a whole number; times are seconds, shares basis points")
 		}
 	}
 	return p, nil

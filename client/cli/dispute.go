@@ -178,11 +178,11 @@ func (s *session) keeperVoteDispute() error {
 	if uphold == s.cli.Bool("reject") {
 		return usage("say how to vote", "give --uphold (for the customer) or --reject (against it), one of them")
 	}
-	_, key, err := s.open()
+	desk, err := s.desk()
 	if err != nil {
 		return err
 	}
-	k, err := s.signedFor(key.PublicKey())
+	k, err := desk.SignedFor(s.ctx)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (s *session) keeperVoteDispute() error {
 	if err := dispute.MayVote(&d, &k, now); err != nil {
 		return err
 	}
-	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: k.Wallet, Signer: key.PublicKey(), Dispute: d.Address, Uphold: uphold})
+	instruction, err := ix.DisputeVote(ix.DisputeVoteArgs{Keeper: k.Wallet, Signer: desk.Key, Dispute: d.Address, Uphold: uphold})
 	tx, err := s.sendOne("dispute_vote", instruction, err)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (s *session) rewardsEmission() error {
 	if wallet.IsZero() {
 		wallet = key.PublicKey()
 	}
-	p, err := s.mustProvider(wallet)
+	p, err := s.reader().Provider(s.ctx, wallet)
 	if err != nil {
 		return err
 	}

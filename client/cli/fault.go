@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -74,16 +75,6 @@ func (s *session) fault() (market.Fault, error) {
 	return s.faultOf(args[0])
 }
 
-// faultNow is the fault that the command names, and the cluster's time, unix seconds.
-func (s *session) faultNow() (market.Fault, int64, error) {
-	f, err := s.fault()
-	if err != nil {
-		return f, 0, err
-	}
-	now, err := s.now()
-	return f, now, err
-}
-
 func (s *session) faultOf(name string) (market.Fault, error) {
 	if _, err := s.market(); err != nil {
 		return market.Fault{}, err
@@ -92,14 +83,7 @@ func (s *session) faultOf(name string) (market.Fault, error) {
 	if err != nil {
 		return market.Fault{}, err
 	}
-	f, ok, err := query.Find[market.Fault](s.ctx, s.client, key, s.client.Commitment())
-	if err != nil {
-		return f, err
-	}
-	if !ok {
-		return f, refused(fmt.Sprintf("fault %s does not exist (any more)", key), "its history: gantry audit slash "+key.String())
-	}
-	return f, nil
+	return s.reader().Fault(s.ctx, key)
 }
 
 // faultTx is the result of a transaction about a fault.
@@ -108,103 +92,52 @@ type faultTx struct {
 	Tx    sent          `json:"transaction"`
 }
 
-func (s *session) faultApply() error {
-	mk, key, err := s.open()
-	if err != nil {
-		return err
-	}
-	f, now, err := s.faultNow()
-	if err != nil {
-		return err
-	}
-	if f.Applied() {
-		return refused("the fault was applied", "what it pays: gantry fault compensate")
-	}
-	if f.CanApply(now) != nil {
-		return refused(fmt.Sprintf("the appeal window is open until %s UTC, %s more", when(f.ApplicableAt), span(f.ApplicableAt-now)), "come back then")
-	}
-	instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: key.PublicKey(), Fault: f, StakeMint: mk.StakeMint})
-	tx, err := s.sendOne("slash_apply", instruction, err)
-	if err != nil {
-		return err
-	}
-	return s.done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s GNT slashed   how it was split: gantry audit slash %s   tx %s\n", market.GNT(f.Amount), f.Address, tx.Signature)
+// faultAct sends what is built for a fault, and reports it.
+func (s *session) faultAct(find func() (market.Fault, error), build func(d *operate.Desk, f *market.Fault) (operate.Action, error)) error {
+	var f market.Fault
+	a, tx, err := s.act(func(d *operate.Desk) (a operate.Action, err error) {
+		if f, err = find(); err != nil {
+			return a, err
+		}
+		return build(d, &f)
 	})
+	if err != nil {
+		return err
+	}
+	return s.done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) { fmt.Fprintf(w, "%s   tx %s\n", a.Did, tx.Signature) })
 }
 
-func (s *session) faultCompensate() error {
-	_, key, err := s.open()
-	if err != nil {
-		return err
-	}
-	args, err := s.args("FAULT", "LEASE")
-	if err != nil {
-		return err
-	}
-	f, err := s.faultOf(args[0])
-	if err != nil {
-		return err
-	}
-	scope, err := s.aboutLease(args[1])
-	if err != nil {
-		return err
-	}
-	v, err := s.snapshot(scope)
-	if err != nil {
-		return err
-	}
-	l, err := s.lease(v, args[1])
-	if err != nil {
-		return err
-	}
-	if err := f.CanCompensate(&l); err != nil {
-		return refused(fmt.Sprintf("the fault pays nothing for lease %s: %v", l.Address, err), "gantry fault list")
-	}
-	instruction, err := ix.SlashCompensate(ix.SlashCompensateArgs{Payer: key.PublicKey(), Fault: f, Lease: l})
-	tx, err := s.sendOne("slash_compensate", instruction, err)
-	if err != nil {
-		return err
-	}
-	return s.done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) {
-		fmt.Fprintf(w, "lease %s has its part, in a payout of its customer   tx %s\n", l.Address, tx.Signature)
-	})
+func (s *session) faultApply() error {
+	return s.faultAct(s.fault, func(d *operate.Desk, f *market.Fault) (operate.Action, error) { return d.ApplyFault(s.ctx, f) })
 }
 
 func (s *session) faultClose() error {
-	mk, _, err := s.open()
-	if err != nil {
-		return err
-	}
-	f, now, err := s.faultNow()
-	if err != nil {
-		return err
-	}
-	if f.CanClose(now) != nil {
-		return refused("the fault may still be appealed or claimed from", "gantry fault list")
-	}
-	instruction, err := ix.SlashClose(f, mk.StakeMint)
-	tx, err := s.sendOne("slash_close", instruction, err)
-	if err != nil {
-		return err
-	}
-	return s.done(faultTx{service.DescribeFault(&f), tx}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s GNT burned   tx %s\n", market.GNT(f.PoolLeft), tx.Signature)
-	})
+	return s.faultAct(s.fault, func(d *operate.Desk, f *market.Fault) (operate.Action, error) { return d.CloseFault(s.ctx, f) })
 }
 
-// signerOf is the key of a keeper with which verify has no error; zero when there is none.
-func (s *session) signerOf(keeper solana.PublicKey, verify func(solana.PublicKey) error) (solana.PublicKey, error) {
-	k, known, err := query.Find[market.Keeper](s.ctx, s.client, market.KeeperAddress(keeper), s.waitLevel())
-	if err != nil || !known {
-		return solana.PublicKey{}, err
-	}
-	for _, key := range k.Liable(s.service.Clock.Latest(s.ctx).Unix()) {
-		if verify(key) == nil {
-			return key, nil
+func (s *session) faultCompensate() error {
+	var args []string
+	find := func() (f market.Fault, err error) {
+		if args, err = s.args("FAULT", "LEASE"); err != nil {
+			return f, err
 		}
+		return s.faultOf(args[0])
 	}
-	return solana.PublicKey{}, nil
+	return s.faultAct(find, func(d *operate.Desk, f *market.Fault) (operate.Action, error) {
+		scope, err := s.aboutLease(args[1])
+		if err != nil {
+			return operate.Action{}, err
+		}
+		v, err := s.snapshot(scope)
+		if err != nil {
+			return operate.Action{}, err
+		}
+		l, err := s.lease(v, args[1])
+		if err != nil {
+			return operate.Action{}, err
+		}
+		return d.Compensate(f, &l)
+	})
 }
 
 func (s *session) faultAppeal() error {
@@ -224,7 +157,7 @@ func (s *session) faultAppeal() error {
 	if err != nil {
 		return err
 	}
-	by, err := s.signerOf(keeper, func(key solana.PublicKey) error { return statement.Verify(key, sig) })
+	by, err := s.reader().SignerOf(s.ctx, keeper, func(key solana.PublicKey) error { return statement.Verify(key, sig) })
 	if err != nil {
 		return err
 	}

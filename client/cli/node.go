@@ -5,13 +5,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -151,31 +150,28 @@ func verified(lacks []string) string {
 	return "no: " + strings.Join(lacks, "; ")
 }
 
-// ownNode finds a node that must be the wallet's.
-func (s *session) ownNode(text string) (market.Node, error) {
-	_, key, err := s.open()
-	if err != nil {
-		return market.Node{}, err
-	}
-	_, n, err := s.node(text)
-	if err == nil && n.Node.Provider != market.ProviderAddress(key.PublicKey()) && n.NodeKey != key.PublicKey() {
-		err = refused(fmt.Sprintf("node %s does not belong to your wallet %s", n.Address, key.PublicKey()), "pass the provider's keypair with --keypair")
-	}
-	return n, err
-}
-
 // nodeTx is the result of a transaction about a node.
 type nodeTx struct {
 	Node string `json:"node"`
 	Tx   sent   `json:"transaction"`
 }
 
-func (s *session) nodeDone(n market.Node, kind, what string, instruction solana.Instruction, err error) error {
-	tx, err := s.sendOne(kind, instruction, err)
+// nodeAct sends what is built for a node of the wallet, and reports it.
+func (s *session) nodeAct(name string, build func(d *operate.Desk, n *market.Node) (operate.Action, error)) error {
+	a, tx, err := s.act(func(d *operate.Desk) (operate.Action, error) {
+		_, n, err := s.node(name)
+		if err == nil {
+			err = d.Owns(&n)
+		}
+		if err != nil {
+			return operate.Action{}, err
+		}
+		return build(d, &n)
+	})
 	if err != nil {
 		return err
 	}
-	return s.done(nodeTx{n.Address.String(), tx}, func(w io.Writer) { fmt.Fprintf(w, "node %s %s   tx %s\n", n.Address, what, tx.Signature) })
+	return s.done(nodeTx{a.Of.String(), tx}, func(w io.Writer) { fmt.Fprintf(w, "node %s %s   tx %s\n", a.Of, a.Did, tx.Signature) })
 }
 
 func (s *session) nodeUpdate() error {
@@ -187,39 +183,25 @@ func (s *session) nodeUpdate() error {
 	if priceText == "" && statusText == "" {
 		return usage("nothing to change", "give --price, --status or both")
 	}
-	var price market.PricePerHour
+	var terms operate.Terms
 	if priceText != "" {
-		if price, err = market.ParsePrice(priceText); err != nil {
+		price, err := market.ParsePrice(priceText)
+		if err != nil {
 			return err
 		}
 		if price == 0 {
 			return usage("--price is 0", "give a price greater than zero, in USDC per GPU-hour")
 		}
+		terms.Price = &price
 	}
-	var status market.NodeStatus
 	if statusText != "" {
-		if status, err = market.ParseNodeStatus(statusText); err != nil {
+		status, err := market.ParseNodeStatus(statusText)
+		if err != nil {
 			return usage("--status: "+err.Error(), "")
 		}
+		terms.Status = &status
 	}
-	n, err := s.ownNode(args[0])
-	if err != nil {
-		return err
-	}
-	if priceText == "" {
-		price = n.Ask()
-	}
-	if statusText == "" {
-		status = n.State()
-	}
-	key, err := s.wallet()
-	if err != nil {
-		return err
-	}
-	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
-		Authority: key.PublicKey(), Node: n, Price: price, Status: status, Isolation: market.Isolation(n.Spec.Isolation),
-	})
-	return s.nodeDone(n, "node_update", fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), instruction, err)
+	return s.nodeAct(args[0], func(d *operate.Desk, n *market.Node) (operate.Action, error) { return d.SetNode(n, terms) })
 }
 
 func (s *session) nodeRetire() error {
@@ -227,19 +209,7 @@ func (s *session) nodeRetire() error {
 	if err != nil {
 		return err
 	}
-	n, err := s.ownNode(args[0])
-	if err != nil {
-		return err
-	}
-	if n.LiveLeases > 0 {
-		return refused(fmt.Sprintf("node %s serves %s", n.Address, plural(int(n.LiveLeases), "lease")), "drain it first with: gantry node update "+n.Address.String()+" --status draining")
-	}
-	key, err := s.wallet()
-	if err != nil {
-		return err
-	}
-	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: key.PublicKey(), Node: n})
-	return s.nodeDone(n, "node_retire", "is retired; close it after the cool-down of its stake", instruction, err)
+	return s.nodeAct(args[0], (*operate.Desk).RetireNode)
 }
 
 func (s *session) nodeClose() error {
@@ -247,20 +217,7 @@ func (s *session) nodeClose() error {
 	if err != nil {
 		return err
 	}
-	n, err := s.ownNode(args[0])
-	if err != nil {
-		return err
-	}
-	key, err := s.wallet()
-	if err != nil {
-		return err
-	}
-	claims, err := query.Select[market.Device](s.ctx, s.client, query.DevicesOf(n.Address), s.client.Commitment())
-	if err != nil {
-		return err
-	}
-	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: key.PublicKey(), Node: n, Devices: claims})
-	return s.nodeDone(n, "node_close", "is closed; its rent is back in your wallet", instruction, err)
+	return s.nodeAct(args[0], func(d *operate.Desk, n *market.Node) (operate.Action, error) { return d.CloseNode(s.ctx, n) })
 }
 
 // runsText says what jobs a node takes.

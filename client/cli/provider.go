@@ -7,10 +7,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/ix"
-	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
 func providerCommands(s Streams) []*cli.Command {
@@ -35,51 +34,27 @@ type providerJSON struct {
 	Tx     *sent `json:"transaction,omitempty"`
 }
 
-func (s *session) provider(wallet solana.PublicKey) (market.Provider, bool, error) {
-	return query.Find[market.Provider](s.ctx, s.client, market.ProviderAddress(wallet), s.waitLevel())
-}
-
-// mustProvider is provider with an error for wallets that are none.
-func (s *session) mustProvider(wallet solana.PublicKey) (market.Provider, error) {
-	p, ok, err := s.provider(wallet)
-	if err == nil && !ok {
-		err = refused(fmt.Sprintf("wallet %s is not a provider", wallet), "become one with: gantry provider register")
-	}
-	return p, err
-}
-
-func (s *session) providerDone(wallet solana.PublicKey, kind, what string, ixs []solana.Instruction, err error) error {
+// providerAct sends what is built for a provider, and reports it.
+func (s *session) providerAct(build func(d *operate.Desk) (operate.Action, error)) error {
+	a, tx, err := s.act(build)
 	if err != nil {
 		return err
 	}
-	tx, err := s.send(kind, ixs)
+	p, exists, err := s.reader().FindProvider(s.ctx, a.Of)
 	if err != nil {
 		return err
 	}
-	p, exists, err := s.provider(wallet)
-	if err != nil {
-		return err
-	}
-	j := providerJSON{service.DescribeProvider(wallet, &p, exists), exists, &tx}
+	j := providerJSON{service.DescribeProvider(a.Of, &p, exists), exists, &tx}
 	return s.done(j, func(w io.Writer) {
-		fmt.Fprintf(w, "%s   stake %s, locked %s, unstaking %s GNT   tx %s\n", what, j.Stake, j.Locked, j.Unstaking, tx.Signature)
+		fmt.Fprintf(w, "%s   stake %s, locked %s, unstaking %s GNT   tx %s\n", a.Did, j.Stake, j.Locked, j.Unstaking, tx.Signature)
 	})
 }
 
 func (s *session) providerRegister() error {
-	_, mk, key, err := s.begin()
-	if err != nil {
+	if _, err := s.args(); err != nil {
 		return err
 	}
-	wallet := key.PublicKey()
-	if _, exists, err := s.provider(wallet); err != nil {
-		return err
-	} else if exists {
-		return refused(fmt.Sprintf("wallet %s is a provider already", wallet), "see: gantry provider show")
-	}
-	instruction, err := ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: wallet, PaymentMint: mk.PaymentMint, StakeMint: mk.StakeMint})
-	return s.providerDone(wallet, "provider_register", "registered",
-		[]solana.Instruction{ix.CreateTokenAccount(wallet, wallet, mk.PaymentMint), instruction}, err)
+	return s.providerAct(func(d *operate.Desk) (operate.Action, error) { return d.RegisterProvider(s.ctx) })
 }
 
 func (s *session) gntArg() (market.GNT, error) {
@@ -99,31 +74,7 @@ func (s *session) providerStake() error {
 	if err != nil {
 		return err
 	}
-	mk, key, err := s.open()
-	if err != nil {
-		return err
-	}
-	wallet := key.PublicKey()
-	if _, err := s.mustProvider(wallet); err != nil {
-		return err
-	}
-	if err := s.enoughGNT("stake", wallet, mk.StakeMint, amount); err != nil {
-		return err
-	}
-	if err := s.confirm("stake    %s GNT of the wallet; they can be slashed, and come back %s after you ask for them", amount, market.Seconds(mk.Params.UnstakeCooldownSecs)); err != nil {
-		return err
-	}
-	instruction, err := ix.ProviderStake(ix.ProviderStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint, Amount: amount})
-	return s.providerDone(wallet, "provider_stake", fmt.Sprintf("staked %s GNT", amount), []solana.Instruction{instruction}, err)
-}
-
-func (s *session) enoughGNT(what string, wallet, mint solana.PublicKey, amount market.GNT) error {
-	have, err := s.tokenBalance(market.TokenAddress(wallet, mint))
-	if err == nil && have < uint64(amount) {
-		err = refused(fmt.Sprintf("%s refused: %s GNT asked, the wallet %s holds %s", what, amount, wallet, market.GNT(have)),
-			fmt.Sprintf("send %s GNT (mint %s) to it first", amount-market.GNT(have), mint))
-	}
-	return err
+	return s.providerAct(func(d *operate.Desk) (operate.Action, error) { return d.AddStake(s.ctx, amount) })
 }
 
 func (s *session) providerUnstake() error {
@@ -131,44 +82,14 @@ func (s *session) providerUnstake() error {
 	if err != nil {
 		return err
 	}
-	_, key, err := s.open()
-	if err != nil {
-		return err
-	}
-	p, err := s.mustProvider(key.PublicKey())
-	if err != nil {
-		return err
-	}
-	if free := market.GNT(p.Stake - min(p.Stake, p.LockedStake)); amount > free {
-		return refused(fmt.Sprintf("unstake refused: %s GNT asked, %s not needed by your nodes", amount, free), "retire and close nodes first: gantry node list")
-	}
-	instruction, err := ix.ProviderRequestUnstake(ix.ProviderRequestUnstakeArgs{Wallet: key.PublicKey(), Amount: amount})
-	return s.providerDone(key.PublicKey(), "provider_request_unstake", fmt.Sprintf("asked %s GNT back", amount), []solana.Instruction{instruction}, err)
+	return s.providerAct(func(d *operate.Desk) (operate.Action, error) { return d.Unstake(s.ctx, amount) })
 }
 
 func (s *session) providerWithdraw() error {
-	_, mk, key, err := s.begin()
-	if err != nil {
+	if _, err := s.args(); err != nil {
 		return err
 	}
-	wallet := key.PublicKey()
-	p, err := s.mustProvider(wallet)
-	if err != nil {
-		return err
-	}
-	now, err := s.now()
-	if err != nil {
-		return err
-	}
-	switch {
-	case p.Unstaking == 0:
-		return refused("nothing is on its way out", "ask stake back first with: gantry provider unstake AMOUNT")
-	case now < p.UnstakeAt:
-		return refused(fmt.Sprintf("the cooldown runs until %s UTC, %s more", when(p.UnstakeAt), span(p.UnstakeAt-now)), "come back then")
-	}
-	instruction, err := ix.ProviderWithdrawStake(ix.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
-	return s.providerDone(wallet, "provider_withdraw_stake", fmt.Sprintf("withdrew %s GNT", market.GNT(p.Unstaking)),
-		[]solana.Instruction{ix.CreateTokenAccount(wallet, wallet, mk.StakeMint), instruction}, err)
+	return s.providerAct(func(d *operate.Desk) (operate.Action, error) { return d.WithdrawStake(s.ctx) })
 }
 
 func (s *session) providerPayout() error {
@@ -180,15 +101,14 @@ func (s *session) providerPayout() error {
 	if err != nil {
 		return err
 	}
-	_, key, err := s.open()
-	if err != nil {
+	return s.providerAct(func(d *operate.Desk) (operate.Action, error) { return d.SetPayout(s.ctx, to) })
+}
+
+func (s *session) providerClose() error {
+	if _, err := s.args(); err != nil {
 		return err
 	}
-	if _, err := s.mustProvider(key.PublicKey()); err != nil {
-		return err
-	}
-	instruction, err := ix.ProviderSetPayout(ix.ProviderSetPayoutArgs{Wallet: key.PublicKey(), Payout: to})
-	return s.providerDone(key.PublicKey(), "provider_set_payout", "earnings go to "+to.String(), []solana.Instruction{instruction}, err)
+	return s.providerAct(func(d *operate.Desk) (operate.Action, error) { return d.CloseProvider(s.ctx) })
 }
 
 func (s *session) providerShow() error {
@@ -231,18 +151,4 @@ func (s *session) walletArg() (solana.PublicKey, error) {
 		return solana.PublicKey{}, err
 	}
 	return key.PublicKey(), nil
-}
-
-func (s *session) providerClose() error {
-	_, mk, key, err := s.begin()
-	if err != nil {
-		return err
-	}
-	wallet := key.PublicKey()
-	if _, err := s.mustProvider(wallet); err != nil {
-		return err
-	}
-	instruction, err := ix.ProviderClose(ix.WithdrawStakeArgs{Wallet: wallet, StakeMint: mk.StakeMint})
-	return s.providerDone(wallet, "provider_close", "closed; the rent is back in your wallet",
-		[]solana.Instruction{ix.CreateTokenAccount(wallet, wallet, mk.StakeMint), instruction}, err)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -192,7 +193,7 @@ func (s *session) rewardsClaim() error {
 	if wallet.IsZero() {
 		wallet = key.PublicKey()
 	}
-	k, err := s.mustKeeper(wallet)
+	k, err := s.reader().Keeper(s.ctx, wallet)
 	if err != nil {
 		return err
 	}
@@ -280,7 +281,7 @@ func (s *session) rewardsBuyBack() error {
 	if err != nil {
 		return err
 	}
-	if err := s.enoughGNT("buy-back", wallet, mk.StakeMint, cost); err != nil {
+	if err := operate.HasGNT(s.ctx, s.service, "buy-back", wallet, mk.StakeMint, cost); err != nil {
 		return err
 	}
 	if err := s.confirm("buy back at most %s GNT of the wallet are burned, %s now", most, cost); err != nil {

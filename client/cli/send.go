@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/txm"
@@ -56,6 +57,40 @@ func (s *session) sendOne(kind string, ix solana.Instruction, err error) (sent, 
 		return sent{}, err
 	}
 	return s.send(kind, []solana.Instruction{ix})
+}
+
+// desk builds what the wallet sends as an operator.
+func (s *session) desk() (*operate.Desk, error) {
+	mk, key, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	d := s.reader()
+	d.Market, d.Key = mk, key.PublicKey()
+	return d, nil
+}
+
+// reader is a desk that reads alone: it needs no wallet.
+func (s *session) reader() *operate.Desk {
+	return &operate.Desk{Client: s.client, Service: s.service}
+}
+
+// act sends what is built for the wallet, once somebody has agreed to what it asks.
+func (s *session) act(build func(d *operate.Desk) (operate.Action, error)) (a operate.Action, tx sent, err error) {
+	d, err := s.desk()
+	if err != nil {
+		return a, tx, err
+	}
+	if a, err = build(d); err != nil {
+		return a, tx, err
+	}
+	if a.Asks != "" {
+		if err := s.confirm("%s", a.Asks); err != nil {
+			return a, tx, err
+		}
+	}
+	tx, err = s.send(a.Kind, a.Instructions)
+	return a, tx, err
 }
 
 // dryRunJSON is what --dry-run prints.

@@ -1,0 +1,74 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/market/query"
+)
+
+// Fault is the fault at an address.
+func (d *Desk) Fault(ctx context.Context, address solana.PublicKey) (market.Fault, error) {
+	f, ok, err := query.Find[market.Fault](ctx, d.Client, address, d.Client.Commitment())
+	if err == nil && !ok {
+		err = service.Refused(fmt.Sprintf("fault %s does not exist (any more)", address), "its history: gantry audit slash "+address.String())
+	}
+	return f, err
+}
+
+// ApplyFault applies a fault whose appeal window has passed.
+func (d *Desk) ApplyFault(ctx context.Context, f *market.Fault) (Action, error) {
+	now, err := d.now(ctx)
+	if err != nil {
+		return Action{}, err
+	}
+	if f.Applied() {
+		return Action{}, service.Refused("the fault was applied", "what it pays: gantry fault compensate")
+	}
+	if f.CanApply(now) != nil {
+		return Action{}, service.Refused(fmt.Sprintf("the appeal window is open until %s UTC, %s more", service.When(f.ApplicableAt), service.Span(f.ApplicableAt-now)), "come back then")
+	}
+	instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: d.Key, Fault: *f, StakeMint: d.Market.StakeMint})
+	return action("slash_apply", f.Address, fmt.Sprintf("%s GNT slashed   how it was split: gantry audit slash %s", market.GNT(f.Amount), f.Address), instruction, err)
+}
+
+// Compensate has an applied fault compensate a lease.
+func (d *Desk) Compensate(f *market.Fault, l *market.Lease) (Action, error) {
+	if err := f.CanCompensate(l); err != nil {
+		return Action{}, service.Refused(fmt.Sprintf("the fault pays nothing for lease %s: %v", l.Address, err), "gantry fault list")
+	}
+	instruction, err := ix.SlashCompensate(ix.SlashCompensateArgs{Payer: d.Key, Fault: *f, Lease: *l})
+	return action("slash_compensate", f.Address, fmt.Sprintf("lease %s has its part, in a payout of its customer", l.Address), instruction, err)
+}
+
+// CloseFault burns what nobody has claimed of an applied fault.
+func (d *Desk) CloseFault(ctx context.Context, f *market.Fault) (Action, error) {
+	now, err := d.now(ctx)
+	if err != nil {
+		return Action{}, err
+	}
+	if f.CanClose(now) != nil {
+		return Action{}, service.Refused("the fault may still be appealed or claimed from", "gantry fault list")
+	}
+	instruction, err := ix.SlashClose(*f, d.Market.StakeMint)
+	return action("slash_close", f.Address, fmt.Sprintf("%s GNT burned", market.GNT(f.PoolLeft)), instruction, err)
+}
+
+// SignerOf is the key of a keeper with which verify has no error; zero when there is none.
+func (d *Desk) SignerOf(ctx context.Context, keeper solana.PublicKey, verify func(solana.PublicKey) error) (solana.PublicKey, error) {
+	k, known, err := query.Find[market.Keeper](ctx, d.Client, market.KeeperAddress(keeper), d.at())
+	if err != nil || !known {
+		return solana.PublicKey{}, err
+	}
+	for _, key := range k.Liable(d.Service.Clock.Latest(ctx).Unix()) {
+		if verify(key) == nil {
+			return key, nil
+		}
+	}
+	return solana.PublicKey{}, nil
+}

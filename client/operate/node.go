@@ -1,0 +1,59 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+	"github.com/gantry-market/gantry/sdk/market/query"
+)
+
+// Owns refuses a node that belongs neither to the wallet nor to a provider of it.
+func (d *Desk) Owns(n *market.Node) error {
+	if n.Node.Provider != market.ProviderAddress(d.Key) && n.NodeKey != d.Key {
+		return service.Refused(fmt.Sprintf("node %s does not belong to your wallet %s", n.Address, d.Key), "pass the provider's keypair with --keypair")
+	}
+	return nil
+}
+
+// Terms are what a node asks and whether it takes leases; nil for what stays.
+type Terms struct {
+	Price  *market.PricePerHour
+	Status *market.NodeStatus
+}
+
+// SetNode sets the terms of a node.
+func (d *Desk) SetNode(n *market.Node, t Terms) (Action, error) {
+	price, status := n.Ask(), n.State()
+	if t.Price != nil {
+		price = *t.Price
+	}
+	if t.Status != nil {
+		status = *t.Status
+	}
+	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
+		Authority: d.Key, Node: *n, Price: price, Status: status, Isolation: market.Isolation(n.Spec.Isolation),
+	})
+	return action("node_update", n.Address, fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), instruction, err)
+}
+
+// RetireNode takes a node that serves no lease out of the market.
+func (d *Desk) RetireNode(n *market.Node) (Action, error) {
+	if n.LiveLeases > 0 {
+		return Action{}, service.Refused(fmt.Sprintf("node %s serves %s", n.Address, service.Plural(int(n.LiveLeases), "lease")), "drain it first with: gantry node update "+n.Address.String()+" --status draining")
+	}
+	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: d.Key, Node: *n})
+	return action("node_retire", n.Address, "is retired; close it after the cool-down of its stake", instruction, err)
+}
+
+// CloseNode closes a retired node, with its claims of GPUs.
+func (d *Desk) CloseNode(ctx context.Context, n *market.Node) (Action, error) {
+	claims, err := query.Select[market.Device](ctx, d.Client, query.DevicesOf(n.Address), d.Client.Commitment())
+	if err != nil {
+		return Action{}, err
+	}
+	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: d.Key, Node: *n, Devices: claims})
+	return action("node_close", n.Address, "is closed; its rent is back in your wallet", instruction, err)
+}

@@ -1,0 +1,68 @@
+// Package operate builds the transactions of those who operate the market: owners of machines, keepers, and whoever
+// applies a fault. It refuses what the program would refuse, with the reason and what to do.
+package operate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/ix"
+)
+
+// Action is a transaction that waits to be sent.
+type Action struct {
+	Kind         string
+	Instructions []solana.Instruction
+	// Of is the wallet of the keeper or provider, or the address of the node, that it is about.
+	Of solana.PublicKey
+	// Asks is what its signer has to agree to; empty where it moves no money.
+	Asks string
+	// Did is what it has done once it took effect.
+	Did string
+}
+
+// Desk builds actions that one key sends. Its errors are service.Failure where an action would be refused, and those of the chain.
+type Desk struct {
+	Client  *chain.Client
+	Service *service.Service
+	Market  market.Market
+	Key     solana.PublicKey
+}
+
+// at is the commitment level of what the desk reads: that which transactions must reach.
+func (d *Desk) at() chain.Commitment { return buy.WaitLevel(d.Client) }
+
+// now is the cluster's time, unix seconds.
+func (d *Desk) now(ctx context.Context) (int64, error) {
+	at, err := d.Client.ClusterTime(ctx, d.Client.Commitment())
+	return at.Unix(), err
+}
+
+// account is the instruction that makes the wallet's account of a token, where it has none.
+func (d *Desk) account(mint solana.PublicKey) solana.Instruction {
+	return ix.CreateTokenAccount(d.Key, d.Key, mint)
+}
+
+// HasGNT refuses an amount that a wallet does not hold; what it is for begins the reason.
+func HasGNT(ctx context.Context, s *service.Service, what string, wallet, mint solana.PublicKey, amount market.GNT) error {
+	have, err := s.TokenBalance(ctx, market.TokenAddress(wallet, mint))
+	if err == nil && have < uint64(amount) {
+		err = service.Refused(fmt.Sprintf("%s refused: %s GNT asked, the wallet %s holds %s", what, amount, wallet, market.GNT(have)),
+			fmt.Sprintf("send %s GNT (mint %s) to it first", amount-market.GNT(have), mint))
+	}
+	return err
+}
+
+// action is what builders of instructions return, as an action.
+func action(kind string, of solana.PublicKey, did string, instruction solana.Instruction, err error, before ...solana.Instruction) (Action, error) {
+	if err != nil {
+		return Action{}, err
+	}
+	return Action{Kind: kind, Of: of, Did: did, Instructions: append(before, instruction)}, nil
+}

@@ -157,14 +157,14 @@ func (s *session) orderReopen() error {
 	if err != nil {
 		return err
 	}
-	var moved movedJSON
-	for _, e := range eventsOf[bindings.OrderReopened](s.ctx, s.client, s.waitLevel(), tx, &moved) {
+	var moved service.Moved
+	for _, e := range service.EventsOf[bindings.OrderReopened](s.ctx, s.client, s.waitLevel(), tx, &moved) {
 		o.Status, o.Order.Reserved, o.AwardDeadline = uint8(market.OrderOpen), e.Reserved, e.AwardDeadline
 	}
-	if !moved.known() { // the account says it too, unless a node was awarded meanwhile
+	if !moved.Known() { // the account says it too, unless a node was awarded meanwhile
 		now, exists, err := query.Find[market.Order](s.ctx, s.client, o.Address, s.waitLevel())
 		if err != nil || !exists || now.State() != market.OrderOpen {
-			return moved.untold(tx.Signature)
+			return moved.Untold(tx.Signature)
 		}
 		o = now
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/rewards"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -23,19 +23,6 @@ func payoutCommands(s Streams) []*cli.Command {
 			{Name: "claim", Usage: "send a wallet's payouts whose time has come to it; anyone may", Flags: []cli.Flag{wallet}, Action: action(s, (*session).payoutsClaim)},
 		},
 	}}
-}
-
-// payoutJSON is a payout as printed.
-type payoutJSON struct {
-	Address     string `json:"address"`
-	Beneficiary string `json:"beneficiary"`
-	Source      string `json:"source"`
-	Amount      string `json:"amount"`
-	PayableAt   int64  `json:"payableAt"`
-}
-
-func describePayout(p *market.Payout) payoutJSON {
-	return payoutJSON{p.Address.String(), p.Beneficiary.String(), p.Source.String(), market.GNT(p.Amount).String(), p.PayableAt}
 }
 
 func (s *session) payouts() error {
@@ -57,10 +44,10 @@ func (s *session) payouts() error {
 	if err != nil {
 		return err
 	}
-	out := []payoutJSON{}
+	out := []rewards.Payout{}
 	for _, p := range v.Payouts() {
 		if of.IsZero() || p.Beneficiary == of {
-			out = append(out, describePayout(&p))
+			out = append(out, rewards.DescribePayout(&p))
 		}
 	}
 	return s.done(out, func(w io.Writer) {
@@ -74,14 +61,6 @@ func (s *session) payouts() error {
 		}
 		table(w, "WALLET|GNT|PAYABLE (UTC)|OUT OF", rows)
 	})
-}
-
-// payoutsJSON are claims as printed.
-type payoutsJSON struct {
-	Wallet  string       `json:"wallet"`
-	Total   string       `json:"total"`
-	Payouts []payoutJSON `json:"payouts"`
-	Txs     []sent       `json:"transactions"`
 }
 
 func (s *session) payoutsClaim() error {
@@ -99,43 +78,11 @@ func (s *session) payoutsClaim() error {
 	if err != nil {
 		return err
 	}
-	due, next := payable(v.Payouts(), of, now)
-	if len(due) == 0 {
-		why := "nothing waits for " + of.String()
-		if next != 0 {
-			why = fmt.Sprintf("nothing is payable to %s before %s UTC", of, when(next))
-		}
-		return refused(why, "see gantry payouts list")
+	out, err := rewards.Pay(&mk, v.Payouts(), of, key.PublicKey(), now, s.sends)
+	if err != nil {
+		return err
 	}
-	out, total := payoutsJSON{Wallet: of.String()}, market.GNT(0)
-	for _, p := range due {
-		instruction, err := ix.PayoutClaim(p, mk.StakeMint)
-		if err != nil {
-			return err
-		}
-		tx, err := s.send("payout_claim", []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), of, mk.StakeMint), instruction})
-		if err != nil {
-			return err
-		}
-		total += market.GNT(p.Amount)
-		out.Payouts, out.Txs = append(out.Payouts, describePayout(&p)), append(out.Txs, tx)
-	}
-	out.Total = total.String()
 	return s.done(out, func(w io.Writer) {
 		fmt.Fprintf(w, "%s GNT paid out to %s   tx %s\n", out.Total, out.Wallet, out.Txs[len(out.Txs)-1].Signature)
 	})
-}
-
-// payable are a wallet's payouts whose time has come, and when the next one's comes; 0 when there is none.
-func payable(all []market.Payout, of solana.PublicKey, now int64) (due []market.Payout, next int64) {
-	for _, p := range all {
-		switch {
-		case p.Beneficiary != of:
-		case now >= p.PayableAt:
-			due = append(due, p)
-		case next == 0 || p.PayableAt < next:
-			next = p.PayableAt
-		}
-	}
-	return due, next
 }

@@ -9,11 +9,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/operate"
-	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/client/rewards"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
-	"github.com/gantry-market/gantry/sdk/market/query"
-	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 func rewardsCommands(s Streams) []*cli.Command {
@@ -42,78 +40,14 @@ func rewardsCommands(s Streams) []*cli.Command {
 	}}
 }
 
-// daySecs is how long the price of a buy-back falls.
-const daySecs = 86_400
-
-// buyBackJSON is the running buy-back.
-type buyBackJSON struct {
-	Waiting  string `json:"waiting"` // USDC
-	CostsNow string `json:"costsNow,omitempty"`
-	Lowest   string `json:"lowestCost,omitempty"`
-	Since    int64  `json:"since,omitempty"`
-	LowestAt int64  `json:"lowestAt,omitempty"`
-	Burned   string `json:"burnedSoFar"` // GNT, by all buy-backs
-}
-
-// earnedJSON is what a keeper may claim.
-type earnedJSON struct {
-	Wallet  string   `json:"wallet"`
-	Awards  string   `json:"byAwards"`
-	Votes   string   `json:"byVotes"`
-	Periods []uint64 `json:"periods"` // of the reports that give something for its votes
-	Total   string   `json:"total"`
-}
-
-// rewardsJSON is where the fees are.
-type rewardsJSON struct {
-	Pending    string       `json:"pending"` // swept, not split yet
-	ForAwards  string       `json:"forAwards"`
-	ForVotes   string       `json:"forVotes"`
-	LastPeriod uint64       `json:"lastRewardedPeriod"`
-	BuyBack    buyBackJSON  `json:"buyBack"`
-	Keepers    []earnedJSON `json:"keepers"`
-}
-
-// earned is what a keeper may claim: for awards, for votes, and by which reports.
-func earned(v *view.View, k *market.Keeper) (awards, votes market.USDC, periods []uint64) {
-	periods = []uint64{}
-	for _, r := range v.Reports() {
-		if share := r.Share(k); share > 0 {
-			votes += share
-			periods = append(periods, r.Period)
-		}
-	}
-	return market.USDC(k.Earned), votes, periods
-}
-
-// rewards reads the account of the market's fees.
+// rewards reads the market and the account of its fees.
 func (s *session) rewards() (market.Market, market.Rewards, error) {
 	mk, err := s.market()
 	if err != nil {
 		return mk, market.Rewards{}, err
 	}
-	r, ok, err := query.Find[market.Rewards](s.ctx, s.client, market.RewardsAddress(), s.waitLevel())
-	if err == nil && !ok {
-		err = refused("this market keeps no account of its fees", "its program is older than this command")
-	}
+	r, err := rewards.Find(s.ctx, s.client)
 	return mk, r, err
-}
-
-func describeBuyBack(r *market.Rewards, price market.USDC, now int64) (buyBackJSON, error) {
-	out := buyBackJSON{Waiting: market.USDC(r.BuyBack).Exact(), Burned: market.GNT(r.BoughtBack).String()}
-	if r.BuyBack == 0 {
-		return out, nil
-	}
-	cost, err := r.BuyBackCost(price, now)
-	if err != nil {
-		return out, fmt.Errorf("price of the buy-back: %w", err)
-	}
-	lowest, err := r.BuyBackCost(price, r.BuyBackSince+daySecs)
-	if err != nil {
-		return out, fmt.Errorf("price of the buy-back: %w", err)
-	}
-	out.CostsNow, out.Lowest, out.Since, out.LowestAt = cost.String(), lowest.String(), r.BuyBackSince, r.BuyBackSince+daySecs
-	return out, nil
 }
 
 func (s *session) rewardsShow() error {
@@ -128,21 +62,14 @@ func (s *session) rewardsShow() error {
 	if err != nil {
 		return err
 	}
-	out := rewardsJSON{
-		Pending: market.USDC(r.Pending).Exact(), ForAwards: market.USDC(r.Earned).Exact(), ForVotes: market.USDC(r.Allocated).Exact(),
-		LastPeriod: r.LastPeriod, Keepers: []earnedJSON{},
-	}
-	if out.BuyBack, err = describeBuyBack(&r, market.USDC(mk.Params.StakePrice), now); err != nil {
+	out, err := rewards.Describe(&r, v, market.USDC(mk.Params.StakePrice), now)
+	if err != nil {
 		return err
-	}
-	for _, k := range v.Keepers() {
-		awards, votes, periods := earned(v, &k)
-		out.Keepers = append(out.Keepers, earnedJSON{k.Wallet.String(), awards.Exact(), votes.Exact(), periods, (awards + votes).Exact()})
 	}
 	return s.done(out, func(w io.Writer) {
 		pairs(w, [2]string{"not split yet", out.Pending + " USDC"}, [2]string{"for awards, not claimed", out.ForAwards + " USDC"},
 			[2]string{"for votes, not claimed", out.ForVotes + " USDC"}, [2]string{"last rewarded period", fmt.Sprint(out.LastPeriod)},
-			[2]string{"buy-back", out.BuyBack.text()}, [2]string{"burned by buy-backs", out.BuyBack.Burned + " GNT"})
+			[2]string{"buy-back", out.BuyBack.Text()}, [2]string{"burned by buy-backs", out.BuyBack.Burned + " GNT"})
 		if len(out.Keepers) == 0 {
 			fmt.Fprintln(w, "no keepers")
 			return
@@ -153,26 +80,6 @@ func (s *session) rewardsShow() error {
 		}
 		table(w, "KEEPER|AWARDS USDC|VOTES USDC|REPORTS|CLAIMABLE USDC", rows)
 	})
-}
-
-func (j buyBackJSON) text() string {
-	if j.CostsNow == "" {
-		return "nothing waits for one"
-	}
-	return fmt.Sprintf("%s USDC for %s GNT burned now; %s GNT from %s UTC on, if nobody takes it before", j.Waiting, j.CostsNow, j.Lowest, when(j.LowestAt))
-}
-
-// claimsPerTx keeps a transaction of claims far below its size limit.
-const claimsPerTx = 6
-
-// claimJSON is a claim as printed.
-type claimJSON struct {
-	Keeper string `json:"keeper"`
-	Awards string `json:"byAwards,omitempty"`
-	Votes  string `json:"byVotes,omitempty"`
-	Total  string `json:"total,omitempty"`
-	Txs    []sent `json:"transactions"`
-	movedJSON
 }
 
 func (s *session) rewardsClaim() error {
@@ -201,56 +108,18 @@ func (s *session) rewardsClaim() error {
 	if err != nil {
 		return err
 	}
-	awards, votes, periods := earned(v, &k)
-	if awards+votes == 0 {
-		return refused(fmt.Sprintf("keeper %s has nothing to claim", wallet), "fees are shared after a report is final and its next period is over: gantry rewards show")
-	}
-	if len(periods) == 0 {
-		periods = []uint64{0} // awards alone
-	}
-	out := claimJSON{Keeper: wallet.String()}
-	var byAwards, byVotes market.USDC
-	for len(periods) > 0 {
-		n := min(len(periods), claimsPerTx)
-		ixs := []solana.Instruction{ix.CreateTokenAccount(key.PublicKey(), wallet, mk.PaymentMint)}
-		for _, p := range periods[:n] {
-			instruction, err := ix.RewardsClaim(ix.RewardsClaimArgs{Keeper: wallet, PaymentMint: mk.PaymentMint, Period: p})
-			if err != nil {
-				return err
-			}
-			ixs = append(ixs, instruction)
-		}
-		periods = periods[n:]
-		tx, err := s.send("rewards_claim", ixs)
-		if err != nil {
-			return err
-		}
-		out.Txs = append(out.Txs, tx)
-		for _, e := range eventsOf[bindings.RewardsClaimed](s.ctx, s.client, s.waitLevel(), tx, &out.movedJSON) {
-			byAwards, byVotes = byAwards+market.USDC(e.ByAwards), byVotes+market.USDC(e.ByVote)
-		}
-	}
-	last := out.Txs[len(out.Txs)-1].Signature
-	if out.known() {
-		out.Awards, out.Votes, out.Total = byAwards.Exact(), byVotes.Exact(), (byAwards + byVotes).Exact()
+	out, err := rewards.ClaimFor(s.ctx, s.client, &mk, v, &k, key.PublicKey(), s.sends)
+	if err != nil {
+		return err
 	}
 	err = s.done(out, func(w io.Writer) {
-		if !out.known() {
-			fmt.Fprintf(w, "paid to keeper %s: how much is NOT KNOWN   tx %s\n", out.Keeper, last)
+		if !out.Known() {
+			fmt.Fprintf(w, "paid to keeper %s: how much is NOT KNOWN   tx %s\n", out.Keeper, out.Last())
 			return
 		}
-		fmt.Fprintf(w, "%s USDC paid to keeper %s: %s for awards, %s for votes   tx %s\n", out.Total, out.Keeper, out.Awards, out.Votes, last)
+		fmt.Fprintf(w, "%s USDC paid to keeper %s: %s for awards, %s for votes   tx %s\n", out.Total, out.Keeper, out.Awards, out.Votes, out.Last())
 	})
-	return cmp.Or(err, out.failure(last))
-}
-
-// boughtJSON is a buy-back as printed.
-type boughtJSON struct {
-	Buyer  string `json:"buyer"`
-	Burned string `json:"burned,omitempty"` // GNT
-	Paid   string `json:"paid,omitempty"`   // USDC
-	Tx     sent   `json:"transaction"`
-	movedJSON
+	return cmp.Or(err, out.Failure(out.Last()))
 }
 
 func (s *session) rewardsBuyBack() error {
@@ -277,7 +146,7 @@ func (s *session) rewardsBuyBack() error {
 		return err
 	}
 	wallet := key.PublicKey()
-	cost, err := affordable(&r, market.USDC(mk.Params.StakePrice), most, now)
+	cost, err := rewards.Affordable(&r, market.USDC(mk.Params.StakePrice), most, now)
 	if err != nil {
 		return err
 	}
@@ -295,45 +164,63 @@ func (s *session) rewardsBuyBack() error {
 	if err != nil {
 		return err
 	}
-	out := boughtJSON{Buyer: wallet.String(), Tx: tx}
-	for _, e := range eventsOf[bindings.BoughtBack](s.ctx, s.client, s.waitLevel(), tx, &out.movedJSON) {
-		out.Burned, out.Paid = market.GNT(e.Burned).String(), market.USDC(e.Paid).Exact()
-	}
+	out := rewards.BoughtBack(s.ctx, s.client, wallet, tx)
 	err = s.done(out, func(w io.Writer) {
-		if !out.known() {
+		if !out.Known() {
 			fmt.Fprintf(w, "bought back: how much was burned and received is NOT KNOWN   tx %s\n", tx.Signature)
 			return
 		}
 		fmt.Fprintf(w, "burned %s GNT, received %s USDC   tx %s\n", out.Burned, out.Paid, tx.Signature)
 	})
-	return cmp.Or(err, out.failure(tx.Signature))
+	return cmp.Or(err, out.Failure(tx.Signature))
 }
 
-// affordable is what the buy-back costs now, or why it is not to be had for most.
-func affordable(r *market.Rewards, price market.USDC, most market.GNT, now int64) (market.GNT, error) {
-	if r.BuyBack == 0 {
-		return 0, refused("no fees wait for a buy-back", "they come when swept fees are split: gantry rewards show")
+// rewardsEmission sends emission_claim for a provider.
+func (s *session) rewardsEmission() error {
+	if _, err := s.args(); err != nil {
+		return err
 	}
-	cost, err := r.BuyBackCost(price, now)
-	if err != nil {
-		return 0, fmt.Errorf("price of the buy-back: %w", err)
-	}
-	if cost <= most {
-		return cost, nil
-	}
-	reason := fmt.Sprintf("buy-back refused: %s USDC cost %s GNT now, --max is %s", market.USDC(r.BuyBack).Exact(), cost, most)
-	// What it costs only falls: the first second in which it is cheap enough.
-	early, late := max(now, r.BuyBackSince), r.BuyBackSince+daySecs
-	if least, err := r.BuyBackCost(price, late); err != nil || least > most || late < early {
-		return 0, refused(reason, "raise --max; it never costs less than "+least.String())
-	}
-	for early < late {
-		middle := early + (late-early)/2
-		if c, err := r.BuyBackCost(price, middle); err == nil && c <= most {
-			late = middle
-		} else {
-			early = middle + 1
+	var wallet solana.PublicKey
+	if text := s.cli.String("provider"); text != "" {
+		var err error
+		if wallet, err = address(text, "provider's wallet"); err != nil {
+			return err
 		}
 	}
-	return 0, refused(reason, fmt.Sprintf("raise --max, or wait until %s UTC, if nobody takes it before", when(late)))
+	_, key, err := s.open()
+	if err != nil {
+		return err
+	}
+	if wallet.IsZero() {
+		wallet = key.PublicKey()
+	}
+	p, err := s.reader().Provider(s.ctx, wallet)
+	if err != nil {
+		return err
+	}
+	mk, r, err := s.rewards()
+	if err != nil {
+		return err
+	}
+	now, err := s.now()
+	if err != nil {
+		return err
+	}
+	if err := rewards.EmitDue(s.ctx, s.service, &mk, &r, &p, now); err != nil {
+		return err
+	}
+	instruction, err := ix.EmissionClaim(p.Address)
+	tx, err := s.sendOne("emission_claim", instruction, err)
+	if err != nil {
+		return err
+	}
+	out := rewards.Emitted(s.ctx, s.client, wallet, tx)
+	err = s.done(out, func(w io.Writer) {
+		if !out.Known() {
+			fmt.Fprintf(w, "staked for provider %s: how much is NOT KNOWN   tx %s\n", wallet, tx.Signature)
+			return
+		}
+		fmt.Fprintf(w, "%s GNT staked for provider %s, for %s USDC of fees   tx %s\n", out.Staked, wallet, out.Fees, tx.Signature)
+	})
+	return cmp.Or(err, out.Failure(tx.Signature))
 }

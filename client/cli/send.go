@@ -51,6 +51,11 @@ func (s *session) send(kind string, ixs []solana.Instruction, extra ...txm.Signe
 	return sender.Send(s.ctx, f, in)
 }
 
+// sends is send of the wallet alone.
+func (s *session) sends(kind string, ixs []solana.Instruction) (sent, error) {
+	return s.send(kind, ixs)
+}
+
 // sendOne is send for a single instruction as builders return it.
 func (s *session) sendOne(kind string, ix solana.Instruction, err error) (sent, error) {
 	if err != nil {

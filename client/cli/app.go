@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/internal/arguments"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/version"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
@@ -122,10 +123,10 @@ func Run(ctx context.Context, s Streams, args []string) int {
 	s.rawOut, s.rawErr = s.Out, s.Err
 	s.Out, s.Err = printable.Writer(s.Out), printable.Writer(s.Err)
 	app := New(s)
-	args = asHelp(args)
+	args = arguments.AsHelp(args)
 	argv := append([]string{app.Name}, args...)
 	if len(args) == 0 || args[len(args)-1] != "--generate-bash-completion" {
-		argv = append([]string{app.Name}, arrange(app, args)...)
+		argv = append([]string{app.Name}, arguments.Arrange(app, args)...)
 	}
 	err := app.RunContext(ctx, argv)
 	if err == nil {
@@ -162,4 +163,18 @@ func wantsJSON(args []string) bool {
 		}
 	}
 	return false
+}
+
+// unknownCommand is the error of a command that does not exist; path is of the group in which it was looked for.
+func unknownCommand(typed, path string, commands []*cli.Command) error {
+	what := fmt.Sprintf("%q is not a command", typed)
+	if path != "gantry" {
+		what += " of " + path
+	}
+	return usage(what, arguments.Suggest(typed, path, commands))
+}
+
+// wrongFlags is the error of flags that cannot be read.
+func wrongFlags(err error, command string, flags []cli.Flag) error {
+	return usage(err.Error(), arguments.SuggestFlag(err, command, append(flags, globalFlags()...)))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/mcp"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/internal/arguments"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -105,7 +106,7 @@ func requestOf(t *testing.T, args ...string) (r buy.Request) {
 	t.Helper()
 	s := Streams{Out: io.Discard, Err: io.Discard}
 	app := New(s)
-	command := findCommand(app.Commands, "deploy")
+	command := arguments.Command(app.Commands, "deploy")
 	command.Action = func(c *cli.Context) (err error) {
 		r, err = (&session{cli: c, ctx: t.Context()}).request()
 		return err
@@ -186,7 +187,7 @@ func TestZerosAreRefused(t *testing.T) {
 		"--auction-secs=0": "--auction-secs is 0", "--seconds=0": "the time is 0 seconds", "--min-tier=4": "out of range", "--min-down=many": "--min-down",
 	} {
 		app := New(Streams{Out: io.Discard, Err: io.Discard})
-		findCommand(app.Commands, "deploy").Action = func(c *cli.Context) error {
+		arguments.Command(app.Commands, "deploy").Action = func(c *cli.Context) error {
 			_, err := (&session{cli: c, ctx: t.Context()}).request()
 			return err
 		}
@@ -214,7 +215,7 @@ func TestPublicPortsAreCheckedBeforeAnOrder(t *testing.T) {
 		"--image=x --port=80:Web --via=":                            "cannot be part of a host name",
 	} {
 		app := New(Streams{Out: io.Discard, Err: io.Discard})
-		findCommand(app.Commands, "deploy").Action = func(c *cli.Context) error {
+		arguments.Command(app.Commands, "deploy").Action = func(c *cli.Context) error {
 			_, err := (&session{cli: c, ctx: t.Context()}).request()
 			return err
 		}

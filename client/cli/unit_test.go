@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ucli "github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/internal/arguments"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/txerr"
@@ -35,7 +36,7 @@ func TestFlagsMayStandAnywhere(t *testing.T) {
 		"audit slash N --json":                                  "--json audit slash N",
 		"audit L":                                               "audit L",
 	} {
-		require.Equal(t, want, strings.Join(arrange(app, strings.Fields(in)), " "), in)
+		require.Equal(t, want, strings.Join(arguments.Arrange(app, strings.Fields(in)), " "), in)
 	}
 }
 

@@ -32,6 +32,7 @@ var rules = []rule{
 	{name: "the bindings import nothing of ours", from: []string{bindings}, only: []string{}, tests: true},
 	{name: "the store's file format imports nothing of ours", from: []string{"internal/boltstore"}, only: []string{}, tests: true},
 	{name: "the check of options imports nothing of ours", from: []string{"internal/options"}, only: []string{}},
+	{name: "the preparation of command lines imports nothing of ours", from: []string{"internal/arguments"}, only: []string{}},
 	{name: "the printing of foreign text imports nothing of ours", from: []string{"internal/printable"}, only: []string{}},
 	{name: "waiting imports nothing of ours", from: []string{"internal/wait"}, only: []string{}},
 	{name: "the SDK imports none of the programs", from: []string{"sdk/..."}, never: []string{"client/...", "keeper/...", "agent/...", "gateway/...", "localnet/..."}},

@@ -1,4 +1,5 @@
-package cli
+// Package arguments prepares a command line for urfave/cli, and advises whoever has mistyped one.
+package arguments
 
 import (
 	"strings"
@@ -6,10 +7,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// arrange brings arguments into the order that the flag parser needs: flags of every command first, then the command's
+// Arrange brings arguments into the order that the flag parser needs: flags of every command first, then the command's
 // path, its own flags, its arguments, and everything after "--" as it is. So flags may stand anywhere, as in `gantry
 // stop LEASE --json`. An unknown flag stays in its place, so that the parser reports it.
-func arrange(app *cli.App, args []string) []string {
+func Arrange(app *cli.App, args []string) []string {
 	var globals, path, locals, rest, tail []string
 	commands := app.Commands
 	var leaf *cli.Command
@@ -20,7 +21,7 @@ func arrange(app *cli.App, args []string) []string {
 			break
 		}
 		if !isFlag(arg) {
-			if next := findCommand(commands, arg); next != nil && len(rest) == 0 {
+			if next := Command(commands, arg); next != nil && len(rest) == 0 {
 				path, leaf, commands = append(path, arg), next, next.Subcommands
 			} else {
 				rest = append(rest, arg)
@@ -56,7 +57,8 @@ func isFlag(s string) bool {
 	return len(s) > 1 && s[0] == '-' && (s[1] < '0' || s[1] > '9') && s[1] != '.'
 }
 
-func findCommand(commands []*cli.Command, name string) *cli.Command {
+// Command finds a command by one of its names; nil where there is none.
+func Command(commands []*cli.Command, name string) *cli.Command {
 	for _, c := range commands {
 		if c.HasName(name) {
 			return c
@@ -79,4 +81,12 @@ func findFlag(flags []cli.Flag, name string) cli.Flag {
 func takesValue(f cli.Flag) bool {
 	d, ok := f.(cli.DocGenerationFlag)
 	return ok && d.TakesValue()
+}
+
+// AsHelp reads "help COMMAND" as "COMMAND --help".
+func AsHelp(args []string) []string {
+	if len(args) == 0 || args[0] != "help" {
+		return args
+	}
+	return append(append([]string{}, args[1:]...), "--help")
 }

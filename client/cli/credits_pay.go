@@ -1,22 +1,17 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/client/solanapay"
 	"github.com/gantry-market/gantry/internal/atomicfile"
-	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -98,7 +93,23 @@ func (s *session) creditsPay() error {
 	if err := s.showLink(payJSON{Customer: p.Customer, Amount: p.Amount, Link: p.Link, Expires: p.Expires}); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return s.servePayment(payments, p, l, base.Hostname())
+	last, err := payments.Serve(s.ctx, l, p, base.Hostname(), func(e error) {
+		if e != nil {
+			s.say(" · the network does not answer: %v", e)
+			return
+		}
+		s.say(" · a wallet has fetched the deposit; it is to be confirmed there")
+	})
+	switch {
+	case s.ctx.Err() != nil:
+		return interrupted("interrupted; the link works no more", "a deposit that is signed already may still take effect: gantry credits show")
+	case err != nil:
+		return err
+	case last.State == solanapay.Expired:
+		return refused("nobody has paid in time", "begin again with: gantry credits pay "+last.Amount)
+	}
+	fmt.Fprintf(s.err, " · paid     %s USDC are in the credits of %s   tx %s\n", last.Amount, last.Customer, last.Transaction)
+	return nil
 }
 
 // payer is the account that is asked to pay.
@@ -111,21 +122,6 @@ func (s *session) payer() (solana.PublicKey, error) {
 		return solana.PublicKey{}, err
 	}
 	return key.PublicKey(), nil
-}
-
-// calledAs answers requests for a host, which a proxy may call by an address of loopback.
-func calledAs(host string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := r.Host
-		if h, _, err := net.SplitHostPort(name); err == nil {
-			name = h
-		}
-		if ip := net.ParseIP(strings.Trim(name, "[]")); !strings.EqualFold(name, host) && name != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			http.Error(w, "this server is not "+host, http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // showLink prints a link with its QR code.
@@ -153,57 +149,4 @@ func (s *session) showLink(out payJSON) error {
 			fmt.Fprintf(w, "QR code   %s\n", out.QRFile)
 		}
 	})
-}
-
-// errEnded ends the server of a payment.
-var errEnded = errors.New("ended")
-
-// servePayment answers wallets until the payment is on chain, or its time is over.
-func (s *session) servePayment(payments *solanapay.Payments, p solanapay.Payment, l net.Listener, host string) error {
-	srv := &http.Server{
-		Handler: calledAs(host, payments), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
-	}
-	g, ctx := errgroup.WithContext(s.ctx)
-	g.Go(func() error {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("server: %w", err)
-		}
-		return nil
-	})
-	g.Go(func() error {
-		<-ctx.Done()
-		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		return srv.Shutdown(wait)
-	})
-	var last solanapay.Payment
-	g.Go(func() error {
-		for last = p; last.State != solanapay.Paid && last.State != solanapay.Expired; {
-			if err := wait.For(ctx, time.Second); err != nil {
-				return err
-			}
-			now, err := payments.Look(ctx, p.ID)
-			if err != nil {
-				if ctx.Err() == nil {
-					s.say(" · the network does not answer: %v", err)
-				}
-				continue
-			}
-			if now.State != last.State && now.State == solanapay.Fetched {
-				s.say(" · a wallet has fetched the deposit; it is to be confirmed there")
-			}
-			last = now
-		}
-		return errEnded
-	})
-	switch err := g.Wait(); {
-	case s.ctx.Err() != nil:
-		return interrupted("interrupted; the link works no more", "a deposit that is signed already may still take effect: gantry credits show")
-	case err != nil && !errors.Is(err, errEnded):
-		return err
-	case last.State == solanapay.Expired:
-		return refused("nobody has paid in time", "begin again with: gantry credits pay "+last.Amount)
-	}
-	fmt.Fprintf(s.err, " · paid     %s USDC are in the credits of %s   tx %s\n", last.Amount, last.Customer, last.Transaction)
-	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -100,7 +99,7 @@ func (s *session) serve() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.announce(srv.Begin(), o, l); err != nil {
+	if err := s.announce(srv.Begin(), o, s.listening().URL(l)); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return srv.Run(s.ctx, l)
@@ -122,8 +121,8 @@ func (s *session) account(customer solana.PublicKey) (*server.Account, error) {
 }
 
 // announce prints where the server answers, with what opens it, and what it puts at risk.
-func (s *session) announce(server *serve.Server, o *serve.Options, l net.Listener) error {
-	out := serveJSON{URL: s.address(l), Customer: o.Customer.String(), Session: o.Session.String()}
+func (s *session) announce(server *serve.Server, o *serve.Options, url string) error {
+	out := serveJSON{URL: url, Customer: o.Customer.String(), Session: o.Session.String()}
 	states, err := server.BudgetStates(s.ctx)
 	if err != nil {
 		return err
@@ -142,57 +141,16 @@ func (s *session) announce(server *serve.Server, o *serve.Options, l net.Listene
 	return s.done(out, out.print)
 }
 
-// listen opens the port of --listen, with TLS where there is a certificate. Without one it is on loopback, unless plain is set;
-// next is what to do about an address that is not.
+// listening is where the flags say that the server answers.
+func (s *session) listening() *server.Listening {
+	return &server.Listening{Addr: s.cli.String("listen"), Names: s.cli.StringSlice("host"), Cert: s.cli.String(flagTLSCert), Key: s.cli.String(flagTLSKey)}
+}
+
+// listen opens that port; plain and next are those of [server.Listening].
 func (s *session) listen(plain bool, next string) (net.Listener, error) {
-	text := s.cli.String("listen")
-	addr, err := net.ResolveTCPAddr("tcp", text)
-	if err != nil {
-		return nil, usage(fmt.Sprintf("--listen %q is not an address and port", text), "such as --listen 127.0.0.1:8484")
-	}
-	secure, err := s.tls()
-	if err != nil {
-		return nil, err
-	}
-	if !addr.IP.IsLoopback() && secure == nil && !plain {
-		return nil, usage(fmt.Sprintf("--listen %q is not on loopback, and the server speaks plain HTTP", text), next)
-	}
-	l, err := net.ListenTCP("tcp", addr)
-	if err != nil {
-		return nil, usage(fmt.Sprintf("cannot listen on %s: %v", text, err), "choose another --listen")
-	}
-	if secure != nil {
-		return tls.NewListener(l, secure), nil
-	}
-	return l, nil
-}
-
-// tls is how the server is spoken with; nil for plain HTTP.
-func (s *session) tls() (*tls.Config, error) {
-	cert, key := s.cli.String(flagTLSCert), s.cli.String(flagTLSKey)
-	switch {
-	case cert == "" && key == "":
-		return nil, nil
-	case cert == "" || key == "":
-		return nil, usage("--tls-cert and --tls-key belong together", "give both")
-	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, usage(fmt.Sprintf("the certificate cannot be used: %v", err), "give PEM files of one certificate, with those that have signed it behind it, and of its key")
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
-}
-
-// address is where the server answers.
-func (s *session) address(l net.Listener) string {
-	if s.cli.String(flagTLSCert) == "" {
-		return "http://" + l.Addr().String()
-	}
-	host, port, err := net.SplitHostPort(l.Addr().String())
-	if names := s.cli.StringSlice("host"); err == nil && len(names) > 0 {
-		host = names[0] // the certificate is for a name
-	}
-	return "https://" + net.JoinHostPort(host, port)
+	o := s.listening()
+	o.Plain, o.Next = plain, next
+	return o.Listen()
 }
 
 // token makes a token where there is none, or where a new one is wanted.

@@ -1,14 +1,9 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/client/server"
 )
 
 // served is whom the server acts for, and its session key. A customer that is named need not have authorised the key
@@ -53,22 +48,9 @@ func (s *session) ownSessionKey(customer solana.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(root, "serve", genesis.String())
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("session key: %w", err)
-	}
-	path := filepath.Join(dir, customer.String()+".json")
-	_, err = os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		key, err := solana.NewRandomPrivateKey()
-		if err != nil {
-			return fmt.Errorf("session key: %w", err)
-		}
-		if err := chain.SaveKeypair(path, key); err != nil {
-			return err
-		}
-	} else if err != nil {
-		return fmt.Errorf("session key: %w", err)
+	path, err := server.OwnKey(root, genesis, customer)
+	if err != nil {
+		return err
 	}
 	return s.cli.Set(flagSession, path)
 }

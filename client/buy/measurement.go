@@ -98,3 +98,41 @@ func (m *Measurement) Judge() error {
 
 // measureTime is how long a lease may be measured before it starts: what its machine gives a customer, too.
 func measureTime(p *market.Params) time.Duration { return market.Seconds(p.StartDeadlineSecs) / 2 }
+
+// MeasuredLease is what was measured of a lease.
+type MeasuredLease struct {
+	Lease     string `json:"lease"`
+	Node      string `json:"node"`
+	Simulated bool   `json:"simulated,omitempty"`
+	// Outcome is measured, slow, wrong, refused or unknown.
+	Outcome string       `json:"outcome"`
+	Why     string       `json:"why,omitempty"`
+	GPUs    []GPUFigures `json:"gpus,omitempty"`
+	// Promised is what the node's record says of each GPU; 0 where it says nothing.
+	PromisedOperations float64 `json:"promisedOperations,omitempty"`
+	PromisedBandwidth  float64 `json:"promisedBandwidth,omitempty"`
+	BesideJob          bool    `json:"besideJob,omitempty"`
+}
+
+// GPUFigures are the figures of one GPU.
+type GPUFigures struct {
+	GPU        uint8   `json:"gpu"`
+	Operations float64 `json:"operations"` // int8, each second
+	Bandwidth  float64 `json:"bandwidth"`  // bytes a second under dependent access
+	Memory     uint64  `json:"memory"`     // bytes
+}
+
+// Describe describes what was measured.
+func (m *Measurement) Describe() MeasuredLease {
+	out := MeasuredLease{
+		Lease: m.Lease.Address.String(), Node: m.Node.String(), Simulated: m.Simulated, Outcome: m.Outcome(), BesideJob: m.Lease.Beside,
+		PromisedOperations: m.Promise.Operations, PromisedBandwidth: m.Promise.Bandwidth,
+	}
+	if why := m.Why(); why != nil {
+		out.Why = why.Error()
+	}
+	for i, f := range m.Result.GPUs {
+		out.GPUs = append(out.GPUs, GPUFigures{GPU: m.Lease.GPUs[i].GPU, Operations: f.Operations, Bandwidth: f.Bandwidth, Memory: f.Memory})
+	}
+	return out
+}

@@ -29,29 +29,6 @@ func verifyCommand(s Streams) *cli.Command {
 	}
 }
 
-// measuredJSON is what verify prints.
-type measuredJSON struct {
-	Lease     string `json:"lease"`
-	Node      string `json:"node"`
-	Simulated bool   `json:"simulated,omitempty"`
-	// Outcome is measured, slow, wrong, refused or unknown.
-	Outcome string       `json:"outcome"`
-	Why     string       `json:"why,omitempty"`
-	GPUs    []figureJSON `json:"gpus,omitempty"`
-	// Promised is what the node's record says of each GPU; 0 where it says nothing.
-	PromisedOperations float64 `json:"promisedOperations,omitempty"`
-	PromisedBandwidth  float64 `json:"promisedBandwidth,omitempty"`
-	BesideJob          bool    `json:"besideJob,omitempty"`
-}
-
-// figureJSON are the figures of one GPU.
-type figureJSON struct {
-	GPU        uint8   `json:"gpu"`
-	Operations float64 `json:"operations"` // int8, each second
-	Bandwidth  float64 `json:"bandwidth"`  // bytes a second under dependent access
-	Memory     uint64  `json:"memory"`     // bytes
-}
-
 func (s *session) verify() error {
 	args, mk, _, err := s.begin("LEASE")
 	if err != nil {
@@ -79,24 +56,10 @@ func (s *session) verify() error {
 	if s.ctx.Err() != nil {
 		return interrupted("interrupted before anything was known of the machine", "the lease continues")
 	}
-	if err := s.done(describeMeasured(m), func(w io.Writer) { printMeasured(w, m) }); err != nil {
+	if err := s.done(m.Describe(), func(w io.Writer) { printMeasured(w, m) }); err != nil {
 		return err
 	}
 	return m.Judge()
-}
-
-func describeMeasured(m *buy.Measurement) measuredJSON {
-	out := measuredJSON{
-		Lease: m.Lease.Address.String(), Node: m.Node.String(), Simulated: m.Simulated, Outcome: m.Outcome(), BesideJob: m.Lease.Beside,
-		PromisedOperations: m.Promise.Operations, PromisedBandwidth: m.Promise.Bandwidth,
-	}
-	if why := m.Why(); why != nil {
-		out.Why = why.Error()
-	}
-	for i, f := range m.Result.GPUs {
-		out.GPUs = append(out.GPUs, figureJSON{GPU: m.Lease.GPUs[i].GPU, Operations: f.Operations, Bandwidth: f.Bandwidth, Memory: f.Memory})
-	}
-	return out
 }
 
 // printMeasured writes the figures for people.

@@ -79,7 +79,7 @@ func (b *Buyer) begin(ctx context.Context, v *view.View, mk market.Market, r ter
 		case err != nil:
 			return nil, releasedUnless(nil, held, err)
 		case p.Request != asks:
-			return nil, releasedUnless(nil, held, usage(fmt.Sprintf("the name %q stands for another purchase: order %s of %s UTC", name, order, when(p.Created.Unix())),
+			return nil, releasedUnless(nil, held, usage(fmt.Sprintf("the name %q stands for another purchase: order %s of %s UTC", name, order, service.When(p.Created.Unix())),
 				"repeat that command as it was, or choose another name; see: gantry resume"))
 		case p.Stage == purchase.Over && !p.Bought: // nothing came of it
 			if err := held.Release(); err != nil {

@@ -189,11 +189,11 @@ func ReservedBy(c market.Credits) string {
 	var by string
 	switch {
 	case c.LiveLeases > 0 && c.LiveOrders > c.LiveLeases:
-		by = plural(int(c.LiveLeases), "lease") + " and " + plural(int(c.LiveOrders-c.LiveLeases), "open order")
+		by = service.Plural(int(c.LiveLeases), "lease") + " and " + service.Plural(int(c.LiveOrders-c.LiveLeases), "open order")
 	case c.LiveLeases > 0:
-		by = plural(int(c.LiveLeases), "lease")
+		by = service.Plural(int(c.LiveLeases), "lease")
 	default:
-		by = plural(int(c.LiveOrders), "open order")
+		by = service.Plural(int(c.LiveOrders), "open order")
 	}
 	return fmt.Sprintf(" (%s reserved by %s)", market.USDC(c.Credits.Reserved), by)
 }

@@ -41,7 +41,7 @@ func (d *deal) start() error {
 	}
 	if err := g.Wait(); err != nil {
 		if d.ctx.Err() != nil {
-			return interrupted(fmt.Sprintf("interrupted before the job was handed over; %s of order %s are awarded", plural(len(d.leases), "lease"), d.order),
+			return interrupted(fmt.Sprintf("interrupted before the job was handed over; %s of order %s are awarded", service.Plural(len(d.leases), "lease"), d.order),
 				d.withoutJob())
 		}
 		return d.withLeases(err)

@@ -76,7 +76,7 @@ func (d *deal) checkNodes() error {
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.AllowSimulated == 0:
 		advice = "on a local network pass --allow-simulated; " + advice
 	}
-	return refused(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", plural(fit, "node"), d.r.args.GPUsPerNode,
+	return refused(fmt.Sprintf("order refused: %s can serve %d×%s now, %d needed%s", service.Plural(fit, "node"), d.r.args.GPUsPerNode,
 		d.r.model.ModelName(), d.r.args.Nodes, service.Unfit(why)), advice)
 }
 

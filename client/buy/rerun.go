@@ -80,7 +80,7 @@ func (d *deal) checkFresh() error {
 	}
 	for _, l := range d.leases {
 		if d.r.first.Has(l.Node, l.Provider) {
-			return refused(fmt.Sprintf("node %s, or another machine of its owner, was in the first run; the job is not started", short(l.Node)),
+			return refused(fmt.Sprintf("node %s, or another machine of its owner, was in the first run; the job is not started", service.Short(l.Node)),
 				"a lease that does not start in time is refunded in full; nodes are drawn, so try again after that")
 		}
 	}

@@ -69,11 +69,11 @@ func Standing(v *view.View, p *purchase.Purchase) string {
 	case !exists:
 		return "over on chain"
 	case p.Stage != purchase.Handed && running > 0:
-		return plural(running, "lease") + " billed, job not handed over"
+		return service.Plural(running, "lease") + " billed, job not handed over"
 	case p.Stage != purchase.Handed && waiting > 0:
-		return plural(waiting, "lease") + " awarded, job not handed over"
+		return service.Plural(waiting, "lease") + " awarded, job not handed over"
 	case running+waiting > 0:
-		return plural(running+waiting, "lease") + " with its job"
+		return service.Plural(running+waiting, "lease") + " with its job"
 	}
 	return o.State().String()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -181,7 +182,7 @@ func (d *deal) unlessBad() error {
 	case bad == nil:
 		return nil
 	case left > 0:
-		return refused(bad.Error(), fmt.Sprintf("%s of the order run on: attend them with gantry resume %s, or end them with gantry stop LEASE", plural(left, "other lease"), d.order))
+		return refused(bad.Error(), fmt.Sprintf("%s of the order run on: attend them with gantry resume %s, or end them with gantry stop LEASE", service.Plural(left, "other lease"), d.order))
 	}
 	return d.over(false, refused(bad.Error(), "its lease was ended, and what is not billed is free again; order anew, or look at the machine with: gantry audit "+d.leases[0].Address.String()))
 }

@@ -75,12 +75,3 @@ func (s *session) lease(v *view.View, text string) (market.Lease, error) {
 func (s *session) tokenBalance(account solana.PublicKey) (uint64, error) {
 	return s.service.TokenBalance(s.ctx, account)
 }
-
-// short is an address as tables show it.
-func short(key solana.PublicKey) string {
-	s := key.String()
-	if len(s) <= 6 {
-		return s
-	}
-	return s[:6] + "…"
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/auctions"
 	"github.com/gantry-market/gantry/client/audit"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -55,16 +56,16 @@ func (s *session) auctionShow() error {
 	}
 	return s.done(out, func(w io.Writer) {
 		fmt.Fprintf(w, "order %s   %s\n", out.Order, out.State)
-		fmt.Fprintf(w, " commitments until  %s UTC\n reveals until      %s UTC\n", when(out.CloseAt), when(out.RevealUntil))
+		fmt.Fprintf(w, " commitments until  %s UTC\n reveals until      %s UTC\n", service.When(out.CloseAt), service.When(out.RevealUntil))
 		if out.Deadline > 0 {
-			fmt.Fprintf(w, " award until        %s UTC, at most %s USDC per GPU-hour\n", when(out.Deadline), out.MaxPrice)
+			fmt.Fprintf(w, " award until        %s UTC, at most %s USDC per GPU-hour\n", service.When(out.Deadline), out.MaxPrice)
 		}
 		if out.Keeper == "" {
 			return
 		}
-		fmt.Fprintf(w, " awarded            %s UTC by keeper %s\n", when(out.AwardedAt), out.Keeper)
+		fmt.Fprintf(w, " awarded            %s UTC by keeper %s\n", service.When(out.AwardedAt), out.Keeper)
 		if out.Completable > 0 {
-			fmt.Fprintf(w, " the rest           until %s UTC by the same keeper, then by any\n", when(out.Completable))
+			fmt.Fprintf(w, " the rest           until %s UTC by the same keeper, then by any\n", service.When(out.Completable))
 		}
 		if out.Stopped {
 			fmt.Fprintln(w, " stopped            by that keeper, which has no share of the fees; another one made the other awards")

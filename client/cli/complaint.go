@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/dispute"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
@@ -122,7 +123,7 @@ func (s *session) disputeAnswer() error {
 		return refused("no keeper took the answer", "try again while the dispute is open")
 	}
 	return s.done(map[string]int{"keepers": reached}, func(w io.Writer) {
-		fmt.Fprintf(w, "the answer reached %d of %d keepers, who pass it on; votes close at %s UTC\n", reached, len(v.Keepers()), when(d.ClosesAt))
+		fmt.Fprintf(w, "the answer reached %d of %d keepers, who pass it on; votes close at %s UTC\n", reached, len(v.Keepers()), service.When(d.ClosesAt))
 	})
 }
 

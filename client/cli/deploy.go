@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -84,7 +85,7 @@ func (s *session) buyer() (*buy.Buyer, error) {
 func (s *session) confirmOffer(_ context.Context, o buy.Offer) error {
 	asked := *s
 	return asked.confirm("order    %s × %d×%s for %s at %s USDC per GPU-hour at most: %s USDC of the credits are reserved",
-		plural(int(o.Nodes), "node"), o.GPUs, o.Model, span(int64(o.Seconds)), o.MaxPrice, o.Cost)
+		service.Plural(int(o.Nodes), "node"), o.GPUs, o.Model, service.Span(int64(o.Seconds)), o.MaxPrice, o.Cost)
 }
 
 // jobOutput is where the output of a lease's job goes: lines of several machines are marked with where they come from.
@@ -92,7 +93,7 @@ func (s *session) jobOutput(l market.Lease, oneOfSeveral bool) io.Writer {
 	if !oneOfSeveral {
 		return s.output
 	}
-	return &prefixed{w: s.output, prefix: "[" + short(l.Node) + "] "}
+	return &prefixed{w: s.output, prefix: "[" + service.Short(l.Node) + "] "}
 }
 
 // prefixed marks every line with where it comes from. Lines of several machines do not mix.

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/dispute"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -119,7 +120,7 @@ func (s *session) disputeOpen() error {
 		return err
 	}
 	return s.done(disputeTx{j, true, tx}, func(w io.Writer) {
-		fmt.Fprintf(w, "disputed: %s   deposit %s USDC   closes at %s UTC, in %s   tx %s\n", j.Kind, j.Deposit, when(j.ClosesAt), span(j.SecondsLeft), tx.Signature)
+		fmt.Fprintf(w, "disputed: %s   deposit %s USDC   closes at %s UTC, in %s   tx %s\n", j.Kind, j.Deposit, service.When(j.ClosesAt), service.Span(j.SecondsLeft), tx.Signature)
 		fmt.Fprintf(w, "%s, sha256 %s,\nreached %d of %d keepers, who pass it on. follow it with: gantry dispute show %s\n",
 			s.cli.String("complaint"), j.ComplaintSHA256, reached, len(v.Keepers()), l.Address)
 		if reached == 0 {
@@ -155,7 +156,7 @@ func (s *session) disputeShow() error {
 		}
 		rows := make([][]string, len(out))
 		for i, j := range out {
-			rows[i] = []string{j.Lease, j.Kind, j.Deposit, j.UpheldWeight, j.RejectedWeight, j.TotalWeight, j.Verdict, span(j.SecondsLeft)}
+			rows[i] = []string{j.Lease, j.Kind, j.Deposit, j.UpheldWeight, j.RejectedWeight, j.TotalWeight, j.Verdict, service.Span(j.SecondsLeft)}
 		}
 		table(w, "LEASE|KIND|DEPOSIT|UPHELD GNT|REJECTED GNT|OF GNT|VERDICT|TIME LEFT", rows)
 	})
@@ -166,7 +167,7 @@ func printDispute(w io.Writer, j *dispute.Dispute) {
 		[2]string{"complaint sha256", j.ComplaintSHA256}, [2]string{"deposit", j.Deposit + " USDC"},
 		[2]string{"upheld", fmt.Sprintf("%s of %s GNT  by %v", j.UpheldWeight, j.TotalWeight, j.UpheldBy)},
 		[2]string{"rejected", fmt.Sprintf("%s of %s GNT  by %v", j.RejectedWeight, j.TotalWeight, j.RejectedBy)},
-		[2]string{"verdict", j.Verdict}, [2]string{"closes", fmt.Sprintf("%s UTC, in %s", when(j.ClosesAt), span(j.SecondsLeft))}, [2]string{"next", j.Next()})
+		[2]string{"verdict", j.Verdict}, [2]string{"closes", fmt.Sprintf("%s UTC, in %s", service.When(j.ClosesAt), service.Span(j.SecondsLeft))}, [2]string{"next", j.Next()})
 }
 
 func (s *session) keeperVoteDispute() error {

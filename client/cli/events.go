@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -35,9 +36,9 @@ func (s *session) orderEvent(e buy.Event) bool {
 	case buy.Unattended:
 		s.unattended(e)
 	case buy.Resumed:
-		s.say(" · resumes  order %s of %s UTC", e.Order, when(e.Created.Unix()))
+		s.say(" · resumes  order %s of %s UTC", e.Order, service.When(e.Created.Unix()))
 	case buy.Bought:
-		s.say(" · bought   already: order %s of %s UTC is over; nothing is ordered again", e.Order, when(e.Created.Unix()))
+		s.say(" · bought   already: order %s of %s UTC is over; nothing is ordered again", e.Order, service.When(e.Created.Unix()))
 	case buy.BackupKeyMade:
 		s.say(" · backups  are encrypted with a key made of %s: keep a copy, without it nothing can be restored", e.Path)
 	case buy.ContainerFound:
@@ -47,24 +48,24 @@ func (s *session) orderEvent(e buy.Event) bool {
 	case buy.PriceTaken:
 		s.say(" · price    at most %s USDC per GPU-hour, the reference price of %s", e.Price, e.Model)
 	case buy.TimeTaken:
-		s.say(" · time     %s, since none was given; --hours or --duration choose another, and gantry stop ends it sooner", span(int64(e.Seconds)))
+		s.say(" · time     %s, since none was given; --hours or --duration choose another, and gantry stop ends it sooner", service.Span(int64(e.Seconds)))
 	case buy.Placed:
 		s.say(" ✓ escrow   %s USDC reserved        tx %s", e.Reserved, e.Signature)
 	case buy.AuctionOpened:
-		s.say(" · auction  commitments until %s UTC, then reveals until %s; the winner is paid what the best losing bid sets", when(e.CloseAt), when(e.RevealUntil))
+		s.say(" · auction  commitments until %s UTC, then reveals until %s; the winner is paid what the best losing bid sets", service.When(e.CloseAt), service.When(e.RevealUntil))
 	case buy.AuctionClosed:
 		s.say(" · auction  closed; it can no longer be cancelled, and nodes reveal their bids")
 	case buy.AuctionRevealed:
 		s.say(" · auction  bids are in; a keeper awards")
 	case buy.Awarded:
 		l := e.Lease
-		s.say(" ✓ award    node %s  %d×%s %s  %s USDC per GPU-hour (%s USDC released)   lease %s", short(l.Node), l.Gpus,
+		s.say(" ✓ award    node %s  %d×%s %s  %s USDC per GPU-hour (%s USDC released)   lease %s", service.Short(l.Node), l.Gpus,
 			e.Model, e.Region, market.PricePerHour(l.Price), e.Released, l.Address)
 	case buy.FirstRunAvoided:
 		s.say(" ✓ fresh    none of the %d machines is of an owner of the first run", e.Machines)
 	case buy.Leftover:
 		s.say(" · an earlier command ended before its %s of %s UTC was confirmed: %s   tx %s",
-			strings.ReplaceAll(e.Kind, "_", " "), when(e.Created.Unix()), e.Fate, e.Signature)
+			strings.ReplaceAll(e.Kind, "_", " "), service.When(e.Created.Unix()), e.Fate, e.Signature)
 	default:
 		return false
 	}
@@ -78,7 +79,7 @@ func (s *session) unattended(e buy.Unattended) {
 		s.say(" ! order    %s is %s and nobody attends it: continue with gantry resume %s, or take it back with gantry order cancel %s", e.Order, e.State, e.Order, e.Order)
 	case l.State() == market.LeaseRunning:
 		s.say(" ! lease    %s runs without its job since %s UTC and is billed: bring the job with gantry resume %s, or end it with gantry stop %s",
-			l.Address, when(l.StartedAt), e.Order, l.Address)
+			l.Address, service.When(l.StartedAt), e.Order, l.Address)
 	default:
 		s.say(" ! lease    %s waits for its job and is billed as soon as its machine starts it: bring the job with gantry resume %s", l.Address, e.Order)
 	}
@@ -88,11 +89,11 @@ func (s *session) unattended(e buy.Unattended) {
 func (s *session) measureEvent(e buy.Event) bool {
 	switch e := e.(type) {
 	case buy.Measured:
-		s.say(" ✓ measured %s: %s", short(e.Lease.Node), figuresText(e.Figures))
+		s.say(" ✓ measured %s: %s", service.Short(e.Lease.Node), figuresText(e.Figures))
 	case buy.NotMeasured:
 		s.say(" · measured not: lease %s runs already; see: gantry verify %s", e.Lease.Address, e.Lease.Address)
 	case buy.Failed:
-		s.say(" ✗ measured %s: %v", short(e.Lease.Node), e.Why)
+		s.say(" ✗ measured %s: %v", service.Short(e.Lease.Node), e.Why)
 	case buy.NeverStarted:
 		s.say(" · ended    lease %s was never started: nothing is billed", e.Lease.Address)
 	case buy.Left:
@@ -100,14 +101,14 @@ func (s *session) measureEvent(e buy.Event) bool {
 			s.say(" ✓ ended    lease %s   tx %s", e.Lease.Address, e.Signature)
 			break
 		}
-		s.say(" ✓ ended    lease %s after %s: at most %s USDC can be billed   tx %s", e.Lease.Address, span(int64(e.Seconds)), e.Most.Exact(), e.Signature)
+		s.say(" ✓ ended    lease %s after %s: at most %s USDC can be billed   tx %s", e.Lease.Address, service.Span(int64(e.Seconds)), e.Most.Exact(), e.Signature)
 	case buy.Inspected:
-		s.say(" ✓ inspected %s: %s", short(e.Lease.Node), figuresText(e.Figures))
+		s.say(" ✓ inspected %s: %s", service.Short(e.Lease.Node), figuresText(e.Figures))
 	case buy.InspectionMissed:
 		s.say(" · inspected not: %v", e.Err)
 	case buy.InspectionUndecided:
 		s.say(" · inspected not: %s says that its GPU could not compute while the job runs; if the job leaves it memory, look at the machine: gantry verify %s --%s",
-			short(e.Lease.Node), e.Lease.Address, flagBeside)
+			service.Short(e.Lease.Node), e.Lease.Address, flagBeside)
 	default:
 		return false
 	}
@@ -118,30 +119,30 @@ func (s *session) measureEvent(e buy.Event) bool {
 func (s *session) leaseEvent(e buy.Event) {
 	switch e := e.(type) {
 	case buy.Running:
-		s.say(" ✓ running  after %.1f s on %s", e.After.Seconds(), short(e.Lease.Node))
+		s.say(" ✓ running  after %.1f s on %s", e.After.Seconds(), service.Short(e.Lease.Node))
 		for _, p := range e.Ports {
 			s.say(" · reach    %s: gantry port %s %d", p.Name, e.Lease.Address, p.Port)
 		}
 	case buy.Exposed:
 		s.exposed(e)
 	case buy.NotExposed:
-		s.say(" ! public   the gateway gives lease %s no address: %v; try: gantry gateway open %s --via %s", short(e.Lease.Address), e.Err, e.Lease.Address, e.Gateway)
+		s.say(" ! public   the gateway gives lease %s no address: %v; try: gantry gateway open %s --via %s", service.Short(e.Lease.Address), e.Err, e.Lease.Address, e.Gateway)
 	case buy.OutputEnded:
 		s.say(" · output   %v", e.Err)
 	case buy.Exited:
-		s.say(" · exited   with code %d; the lease runs until %s UTC: stop it with gantry stop %s", e.ExitCode, when(e.Lease.FundedUntil), e.Lease.Address)
+		s.say(" · exited   with code %d; the lease runs until %s UTC: stop it with gantry stop %s", e.ExitCode, service.When(e.Lease.FundedUntil), e.Lease.Address)
 	case buy.MachineFailed:
-		s.say(" · failed   %s was gone for %d s until %s UTC; keepers look for another machine", short(e.Lease.Node), e.Lease.DowntimeSecs, when(e.Lease.EndedAt))
+		s.say(" · failed   %s was gone for %d s until %s UTC; keepers look for another machine", service.Short(e.Lease.Node), e.Lease.DowntimeSecs, service.When(e.Lease.EndedAt))
 	case buy.Moved:
-		s.say(" ✓ moved    to %s at %s USDC per GPU-hour   lease %s", short(e.Lease.Node), market.PricePerHour(e.Lease.Price), e.Lease.Address)
+		s.say(" ✓ moved    to %s at %s USDC per GPU-hour   lease %s", service.Short(e.Lease.Node), market.PricePerHour(e.Lease.Price), e.Lease.Address)
 	case buy.Continued:
-		s.say(" ✓ resumed  on %s after %d s without a machine, which are not paid; %s left", short(e.Lease.Node), e.Gap, e.Left)
+		s.say(" ✓ resumed  on %s after %d s without a machine, which are not paid; %s left", service.Short(e.Lease.Node), e.Gap, e.Left)
 	case buy.OutputCompared:
 		if e.Accepted {
-			s.say(" ✓ output   of %s is what most machines have: %x", short(e.Lease.Node), e.Lease.OutputHash[:8])
+			s.say(" ✓ output   of %s is what most machines have: %x", service.Short(e.Lease.Node), e.Lease.OutputHash[:8])
 			break
 		}
-		s.say(" ✗ output   of %s is not what most machines have; it is not paid", short(e.Lease.Node))
+		s.say(" ✗ output   of %s is not what most machines have; it is not paid", service.Short(e.Lease.Node))
 	case buy.LeaseOver:
 		s.over(e)
 	case buy.LeaseServed:
@@ -183,7 +184,7 @@ func (s *session) over(e buy.LeaseOver) {
 	if l.EndReason != 0 {
 		why = l.Reason().String()
 	}
-	s.say(" · over     lease %s ended at %s UTC (%s): %d s are billed, %s USDC", l.Address, when(l.EndedAt), why, secs, cost.Exact())
+	s.say(" · over     lease %s ended at %s UTC (%s): %d s are billed, %s USDC", l.Address, service.When(l.EndedAt), why, secs, cost.Exact())
 }
 
 // waitingFor prints what a purchase waits for and how to interrupt it.

@@ -61,7 +61,7 @@ func (s *session) faults() error {
 		}
 		rows := make([][]string, len(out))
 		for i, f := range out {
-			rows[i] = []string{f.Address, f.Node[:6] + "…", fmt.Sprint(f.Period), f.Cause, fmt.Sprint(f.Flags), f.State, f.Amount, f.PoolLeft, when(f.ApplicableAt), f.AppealWeight + " of " + f.TotalWeight}
+			rows[i] = []string{f.Address, f.Node[:6] + "…", fmt.Sprint(f.Period), f.Cause, fmt.Sprint(f.Flags), f.State, f.Amount, f.PoolLeft, service.When(f.ApplicableAt), f.AppealWeight + " of " + f.TotalWeight}
 		}
 		table(w, "FAULT|NODE|PERIOD|CAUSE|FLAGS|STATE|SLASH GNT|UNCLAIMED GNT|APPLICABLE (UTC)|APPEAL WEIGHT", rows)
 	})

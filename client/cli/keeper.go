@@ -83,12 +83,12 @@ func (s *session) keeperShow() error {
 		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"signer", j.Signer}, [2]string{"account", j.Account}, [2]string{"status", j.Status}, [2]string{"bond", j.Bond + " GNT"},
 			[2]string{"weight", j.Weight + " GNT"}, [2]string{"votes", fmt.Sprintf("%d, %d missed, last in period %d", j.Votes, j.Misses, j.LastVote)},
 			[2]string{"idle", operate.Idleness(&mk, &k)},
-			[2]string{"address", j.Addr}, [2]string{"registered", when(j.Registered) + " UTC"}, [2]string{"active since", when(j.Active)}, [2]string{"exit at", when(j.ExitAt)})
+			[2]string{"address", j.Addr}, [2]string{"registered", service.When(j.Registered) + " UTC"}, [2]string{"active since", service.When(j.Active)}, [2]string{"exit at", service.When(j.ExitAt)})
 		if j.SignerUntil != 0 {
-			pairs(w, [2]string{"former", fmt.Sprintf("%s, for which the bond answers until %s UTC", j.FormerSigner, when(j.SignerUntil))})
+			pairs(w, [2]string{"former", fmt.Sprintf("%s, for which the bond answers until %s UTC", j.FormerSigner, service.When(j.SignerUntil))})
 		}
 		if j.PaidOutAt != 0 {
-			pairs(w, [2]string{"slashed", fmt.Sprintf("%s GNT of the bond went to finders, the last at %s UTC", j.PaidOut, when(j.PaidOutAt))})
+			pairs(w, [2]string{"slashed", fmt.Sprintf("%s GNT of the bond went to finders, the last at %s UTC", j.PaidOut, service.When(j.PaidOutAt))})
 		}
 	})
 }

@@ -120,7 +120,7 @@ func (s *session) extend() error {
 	if err != nil {
 		return err
 	}
-	if err := s.confirm("extend   lease %s by %s for %s USDC of the credits", l.Address, span(int64(secs)), cost); err != nil {
+	if err := s.confirm("extend   lease %s by %s for %s USDC of the credits", l.Address, service.Span(int64(secs)), cost); err != nil {
 		return err
 	}
 	by, err := s.authority()
@@ -136,7 +136,7 @@ func (s *session) extend() error {
 		return err
 	}
 	return s.leaseDone(v, l, tx, func(w io.Writer) {
-		fmt.Fprintf(w, "%s longer, %s USDC reserved   tx %s\n", span(int64(secs)), cost, tx.Signature)
+		fmt.Fprintf(w, "%s longer, %s USDC reserved   tx %s\n", service.Span(int64(secs)), cost, tx.Signature)
 	})
 }
 
@@ -189,7 +189,7 @@ func (s *session) closeLease() error {
 	if err := l.CanClose(key.PublicKey(), &n, &mk.Params, now); market.Is(err, market.CodeUnsettled) {
 		deadline := l.ClaimableSince() + int64(l.SettleSecs)
 		return refused(fmt.Sprintf("lease %s has claims that are not settled yet", l.Address),
-			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", when(deadline)))
+			fmt.Sprintf("wait for the keepers' report, at the latest until %s UTC", service.When(deadline)))
 	}
 	closing := ix.LeaseCloseArgs{Authority: key.PublicKey(), Lease: l, Emission: mk.Params.EmissionBps > 0}
 	if closing.KeeperGone, err = s.missing(market.KeeperAddress(l.Lease.Keeper)); err != nil {

@@ -57,7 +57,7 @@ func leaseSummary(w io.Writer, j *service.Lease) {
 		fmt.Fprintf(w, "  awarded unjustly at %s: the rest costs less, and the provider may end it", j.AwardPrice)
 	}
 	if j.Status == market.LeaseRunning.String() {
-		fmt.Fprintf(w, "  funded until %s UTC", when(j.FundedUntil))
+		fmt.Fprintf(w, "  funded until %s UTC", service.When(j.FundedUntil))
 	}
 	if j.Output != "" {
 		fmt.Fprintf(w, "  output %s", j.Output)
@@ -96,7 +96,7 @@ func (s *session) leases() error {
 		}
 		rows := make([][]string, len(out))
 		for i, j := range out {
-			rows[i] = []string{j.Address, j.Status, fmt.Sprintf("%d×%s", j.GPUs, j.Model), j.Price, span(int64(j.Used)), j.Paid, j.Reserved, when(j.FundedUntil), j.EndReason}
+			rows[i] = []string{j.Address, j.Status, fmt.Sprintf("%d×%s", j.GPUs, j.Model), j.Price, service.Span(int64(j.Used)), j.Paid, j.Reserved, service.When(j.FundedUntil), j.EndReason}
 		}
 		table(w, "LEASE|STATUS|GPUS|$/GPU-H|USED|PAID|RESERVED|FUNDED UNTIL (UTC)|ENDED", rows)
 	})

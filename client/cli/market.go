@@ -98,7 +98,7 @@ func printMarket(w io.Writer, m *service.Market) {
 		[2]string{"fee vault", m.FeeVault + ", " + m.Fees + " USDC"}, [2]string{"paused", paused},
 		[2]string{"keepers", fmt.Sprintf("%d, weight %s GNT", m.Keepers, m.Weight)})
 	if m.RolesEta != 0 {
-		fmt.Fprintf(w, "\nfrom %s UTC on, by gantry market roles apply: guardian %s, treasury %s\n", when(m.RolesEta), m.NextGuard, m.NextTreas)
+		fmt.Fprintf(w, "\nfrom %s UTC on, by gantry market roles apply: guardian %s, treasury %s\n", service.When(m.RolesEta), m.NextGuard, m.NextTreas)
 	}
 	fmt.Fprintln(w, "\nparameters")
 	names, values := governance.ParamList(m.Params)
@@ -110,7 +110,7 @@ func printMarket(w io.Writer, m *service.Market) {
 	for i, n := range names {
 		rows[i] = [2]string{"  " + n, values[n]}
 		if next != nil && next[n] != values[n] {
-			rows[i][1] += fmt.Sprintf("   → %s from %s UTC on, by: gantry market apply", next[n], when(m.PendingEta))
+			rows[i][1] += fmt.Sprintf("   → %s from %s UTC on, by: gantry market apply", next[n], service.When(m.PendingEta))
 		}
 	}
 	pairs(w, rows...)
@@ -144,11 +144,11 @@ func classText(operations, bandwidth uint32) string {
 func inForce(m *service.Model) string {
 	since := "not yet"
 	if m.Since != 0 {
-		since = "since " + when(m.Since) + " UTC"
+		since = "since " + service.When(m.Since) + " UTC"
 	}
 	if p := m.Pending; p != nil {
 		since += fmt.Sprintf("; from %s UTC on, by gantry market model apply %d: stake %s, reference %s, class of %s TOPS and %s GB/s, tier %d",
-			when(m.PendingEta), m.ID, p.MinStake, p.Reference, market.TOPS(p.MinOperations), market.GBs(p.MinBandwidth), p.MinTier)
+			service.When(m.PendingEta), m.ID, p.MinStake, p.Reference, market.TOPS(p.MinOperations), market.GBs(p.MinBandwidth), p.MinTier)
 	}
 	return since
 }

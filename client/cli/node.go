@@ -103,7 +103,7 @@ func (s *session) nodeShow() error {
 	j := service.DescribeNode(&n, &m, now)
 	guarantee := "none"
 	if j.Until != 0 {
-		guarantee = fmt.Sprintf("%s %% until %s UTC", j.Guarantee, when(j.Until))
+		guarantee = fmt.Sprintf("%s %% until %s UTC", j.Guarantee, service.When(j.Until))
 		if j.Kept != "" {
 			guarantee += fmt.Sprintf(", %s %% so far", j.Kept)
 		}
@@ -122,7 +122,7 @@ func (s *session) nodeShow() error {
 			[2]string{"rating", j.Rating}, [2]string{"reputation", j.Reputation + " %"}, [2]string{"verified", verified(j.Lacks)},
 			[2]string{"stake needed", j.Stake + " GNT"},
 			[2]string{"uptime guarantee", guarantee},
-			[2]string{"pending faults", fmt.Sprint(j.Faults)}, [2]string{"registered", when(j.Registered) + " UTC"})
+			[2]string{"pending faults", fmt.Sprint(j.Faults)}, [2]string{"registered", service.When(j.Registered) + " UTC"})
 	})
 }
 
@@ -139,7 +139,7 @@ func healthText(until int64) string {
 	if until == 0 {
 		return "nothing reported"
 	}
-	return fmt.Sprintf("unhealthy: no new orders until %s UTC, or until a report says otherwise", when(until))
+	return fmt.Sprintf("unhealthy: no new orders until %s UTC, or until a report says otherwise", service.When(until))
 }
 
 // verified says whether a node has the mark, and what it lacks otherwise.

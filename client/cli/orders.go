@@ -77,7 +77,7 @@ func (s *session) orders() error {
 		for i, o := range out {
 			rows[i] = []string{
 				o.Address, o.Status, fmt.Sprintf("%d of %d", o.Awarded, o.Nodes), fmt.Sprintf("%d×%s", o.GPUs, o.Model), o.MaxPrice,
-				span(int64(o.Seconds)), o.Reserved, when(o.Deadline), o.Name, o.Resume,
+				service.Span(int64(o.Seconds)), o.Reserved, service.When(o.Deadline), o.Name, o.Resume,
 			}
 		}
 		table(w, "ORDER|STATUS|AWARDED|GPUS|MAX $/GPU-H|TIME|RESERVED|AWARD DEADLINE (UTC)|NAME|ITS COMMAND", rows)
@@ -170,6 +170,6 @@ func (s *session) orderReopen() error {
 	}
 	j := describeOrder(v, &o)
 	return s.done(orderTx{j, tx}, func(w io.Writer) {
-		fmt.Fprintf(w, "order %s is open again until %s UTC; %s USDC reserved   tx %s\n", o.Address, when(o.AwardDeadline), j.Reserved, tx.Signature)
+		fmt.Fprintf(w, "order %s is open again until %s UTC; %s USDC reserved   tx %s\n", o.Address, service.When(o.AwardDeadline), j.Reserved, tx.Signature)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/client/rewards"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -57,7 +58,7 @@ func (s *session) payouts() error {
 		}
 		rows := make([][]string, len(out))
 		for i, p := range out {
-			rows[i] = []string{p.Beneficiary, p.Amount, when(p.PayableAt), p.Source}
+			rows[i] = []string{p.Beneficiary, p.Amount, service.When(p.PayableAt), p.Source}
 		}
 		table(w, "WALLET|GNT|PAYABLE (UTC)|OUT OF", rows)
 	})

@@ -126,11 +126,11 @@ func (s *session) providerShow() error {
 	return s.done(j, func(w io.Writer) {
 		pairs(w, [2]string{"wallet", j.Wallet}, [2]string{"account", j.Account}, [2]string{"earnings go to", j.Payout},
 			[2]string{"stake", j.Stake + " GNT"}, [2]string{"locked stake", j.Locked + " GNT"},
-			[2]string{"unstaking", j.Unstaking + " GNT, free at " + when(j.UnstakeAt)}, [2]string{"slashed so far", j.Slashed + " GNT"},
+			[2]string{"unstaking", j.Unstaking + " GNT, free at " + service.When(j.UnstakeAt)}, [2]string{"slashed so far", j.Slashed + " GNT"},
 			[2]string{"nodes", fmt.Sprint(j.Nodes)}, [2]string{"running leases", fmt.Sprint(j.Leases)}, [2]string{"pending faults", fmt.Sprint(j.Faults)},
 			[2]string{"earned", fmt.Sprintf("%s USDC settled, %s claimed, at most %s more; of leases that are not closed", j.Earned.Settled, j.Earned.Claimed, j.Earned.Unclaimed)})
 		for _, m := range j.Machines {
-			fmt.Fprintf(w, "node %s   %d×%s   %s   tier %d   %s USDC per GPU-hour   %s\n", m.Address, m.GPUs, m.Model, m.Status, m.Tier, m.Price, plural(len(m.Leases), "open lease"))
+			fmt.Fprintf(w, "node %s   %d×%s   %s   tier %d   %s USDC per GPU-hour   %s\n", m.Address, m.GPUs, m.Model, m.Status, m.Tier, m.Price, service.Plural(len(m.Leases), "open lease"))
 			for _, d := range m.ToDo {
 				fmt.Fprintf(w, "  to do  %s: %s\n", d.What, d.Do)
 			}

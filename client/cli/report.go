@@ -46,7 +46,7 @@ func (s *session) reportShow() error {
 	out := service.DescribeReport(v, &r)
 	return s.done(out, func(w io.Writer) {
 		pairs(w, [2]string{"period", fmt.Sprint(out.Period)}, [2]string{"report", out.Address}, [2]string{"status", out.Status},
-			[2]string{"final root", out.Root}, [2]string{"finalised", when(out.FinalisedAt) + " UTC"}, [2]string{"total weight", out.TotalWeight + " GNT"})
+			[2]string{"final root", out.Root}, [2]string{"finalised", service.When(out.FinalisedAt) + " UTC"}, [2]string{"total weight", out.TotalWeight + " GNT"})
 		for _, c := range out.Candidates {
 			fmt.Fprintf(w, "  root %s…  weight %s GNT  by %v\n", c.Root[:16], c.Weight, c.Voters)
 		}

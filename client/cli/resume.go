@@ -116,7 +116,7 @@ func (s *session) resumable() error {
 			if r.Busy {
 				next = "attended by another command"
 			}
-			rows[i] = []string{r.Order, r.Name, when(r.Created), r.State, next}
+			rows[i] = []string{r.Order, r.Name, service.When(r.Created), r.State, next}
 		}
 		table(w, "ORDER|NAME|BEGUN (UTC)|STATE|CONTINUE WITH", rows)
 	})

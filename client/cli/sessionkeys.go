@@ -10,6 +10,7 @@ import (
 	"github.com/gagliardetto/solana-go/programs/system"
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -111,7 +112,7 @@ func (s *session) sessionAdd() error {
 	if err := s.confirm("session  key %s may reserve %s USDC of the credits in total%s", key, most, funded); err != nil {
 		return err
 	}
-	return s.sessionDone(wallet.PublicKey(), ixs, fmt.Sprintf("session key %s may reserve %s USDC until %s UTC", key, most, when(now+int64(lasts/time.Second))))
+	return s.sessionDone(wallet.PublicKey(), ixs, fmt.Sprintf("session key %s may reserve %s USDC until %s UTC", key, most, service.When(now+int64(lasts/time.Second))))
 }
 
 func (s *session) sessionRemove() error {
@@ -219,7 +220,7 @@ func (s *session) sessionList() error {
 		}
 		rows := make([][]string, len(out.Keys))
 		for i, k := range out.Keys {
-			state := when(k.Expiry)
+			state := service.When(k.Expiry)
 			if k.Expired {
 				state += " (over)"
 			}

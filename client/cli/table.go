@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -35,25 +35,4 @@ func pairs(w io.Writer, rows ...[2]string) {
 	_ = t.Flush()
 }
 
-// when writes a unix second, "-" for none.
-func when(unix int64) string {
-	if unix == 0 {
-		return "-"
-	}
-	return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05")
-}
-
-// span writes seconds as a duration.
-func span(seconds int64) string {
-	if seconds < 0 {
-		seconds = 0
-	}
-	return (time.Duration(seconds) * time.Second).String()
-}
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
+func when(unix int64) string { return service.When(unix) }

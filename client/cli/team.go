@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
 )
 
@@ -103,12 +104,12 @@ func (s *session) teamDone(t *team.Store, err error) error {
 		table(w, "MEMBER|ROLE|BUDGET|WALLET", rows)
 		rows = [][]string{}
 		for _, x := range all.Tokens {
-			state := "until " + when(x.Expires.Unix())
+			state := "until " + service.When(x.Expires.Unix())
 			switch {
 			case !x.Revoked.IsZero():
-				state = "revoked " + when(x.Revoked.Unix())
+				state = "revoked " + service.When(x.Revoked.Unix())
 			case time.Now().After(x.Expires):
-				state = "expired " + when(x.Expires.Unix())
+				state = "expired " + service.When(x.Expires.Unix())
 			}
 			rows = append(rows, []string{x.Name, x.Member, string(x.Role), x.Budget, state})
 		}
@@ -166,7 +167,7 @@ func (s *session) teamTokenAdd() error {
 		Text string `json:"token"`
 	}{x, text}
 	return s.done(out, func(w io.Writer) {
-		fmt.Fprintf(w, "token   %s   (it is not shown again)\n%s of %s may do what a %s may, until %s UTC\n", text, x.Name, x.Member, x.Role, when(x.Expires.Unix()))
+		fmt.Fprintf(w, "token   %s   (it is not shown again)\n%s of %s may do what a %s may, until %s UTC\n", text, x.Name, x.Member, x.Role, service.When(x.Expires.Unix()))
 	})
 }
 
@@ -230,7 +231,7 @@ func (s *session) teamLog() error {
 			if l.Of > 0 {
 				what = fmt.Sprintf("%d: %s", l.Of, l.Result)
 			}
-			rows[i] = []string{fmt.Sprint(l.N), when(l.At.Unix()), l.Member, l.Token, what}
+			rows[i] = []string{fmt.Sprint(l.N), service.When(l.At.Unix()), l.Member, l.Token, what}
 		}
 		table(w, "LINE|TIME (UTC)|MEMBER|TOKEN|WHAT", rows)
 	})

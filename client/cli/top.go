@@ -99,7 +99,7 @@ func printUse(w io.Writer, t *service.Use) {
 		fmt.Fprintf(w, "gpu %-4d %s\n", i, gpuLine(g))
 	}
 	fmt.Fprintf(w, "cost     %s USDC an hour   %d s paid = %s USDC   at most %d s owed = %s USDC   funded until %s UTC\n",
-		t.Cost.PerHour, t.Cost.PaidSecs, t.Cost.Paid, t.Cost.Used, t.Cost.Owed, when(t.Cost.FundedUntil))
+		t.Cost.PerHour, t.Cost.PaidSecs, t.Cost.Paid, t.Cost.Used, t.Cost.Owed, service.When(t.Cost.FundedUntil))
 }
 
 // gpuLine is one line about a GPU. What the machine says is made fit for a terminal.

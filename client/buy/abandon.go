@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -123,16 +125,16 @@ func (b *Buyer) settled(ctx context.Context, held *purchase.Held) error {
 
 // leftover reports the fate of one transaction of an earlier process; open means that it may still take effect.
 func (b *Buyer) leftover(ctx context.Context, e txm.Entry) (open bool, err error) {
-	l, open, err := LeftoverOf(ctx, b.client, e)
+	l, open, err := leftoverOf(ctx, b.client, e)
 	if err == nil && l != nil {
 		b.tell(*l)
 	}
 	return open, err
 }
 
-// LeftoverOf is the fate of one transaction of an earlier process, nil where nothing is left of it; open means that it
+// leftoverOf is the fate of one transaction of an earlier process, nil where nothing is left of it; open means that it
 // may still take effect.
-func LeftoverOf(ctx context.Context, c *chain.Client, e txm.Entry) (l *Leftover, open bool, err error) {
+func leftoverOf(ctx context.Context, c *chain.Client, e txm.Entry) (l *Leftover, open bool, err error) {
 	if e.Current == nil || e.State.Terminal() {
 		return nil, false, nil
 	}
@@ -155,4 +157,39 @@ func LeftoverOf(ctx context.Context, c *chain.Client, e txm.Entry) (l *Leftover,
 		open = true
 	}
 	return l, open, nil
+}
+
+// Leftovers tells what became of the transactions of processes that died while they waited for them, which are in the stores of a folder,
+// and forgets those that can take effect no more. A store that cannot be read is told to unread, and left.
+func Leftovers(ctx context.Context, c *chain.Client, folder string, genesis solana.Hash, tell func(Event), unread func(error)) error {
+	files, err := filepath.Glob(filepath.Join(folder, "*.db"))
+	if err != nil {
+		return fmt.Errorf("transactions of earlier commands: %w", err)
+	}
+	for _, path := range files {
+		if purchase.InUse(path) {
+			continue
+		}
+		store, err := txm.OpenStore(path, genesis)
+		if err != nil {
+			unread(err)
+			continue
+		}
+		keep := false
+		err = store.Entries(func(e txm.Entry) error {
+			l, open, err := leftoverOf(ctx, c, e)
+			if err == nil && l != nil {
+				tell(*l)
+			}
+			keep = keep || open
+			return err
+		})
+		if err = errors.Join(err, store.Close()); err != nil {
+			return err
+		}
+		if !keep {
+			_ = os.Remove(path)
+		}
+	}
+	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
-	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
 // Flags with which a session key acts in place of the customer's wallet.
@@ -142,46 +141,12 @@ func (s *session) sessionRemove() error {
 	return s.sessionDone(wallet.PublicKey(), []solana.Instruction{instruction}, fmt.Sprintf("session key %s may do nothing any more; its leases run on", key))
 }
 
-// sessionKeyJSON is a session key as printed.
-type sessionKeyJSON struct {
-	Key     string `json:"key"`
-	Cap     string `json:"cap"`
-	Spent   string `json:"spent"`
-	Left    string `json:"left"`
-	Expiry  int64  `json:"expiry"`
-	Expired bool   `json:"expired"`
-}
-
-type sessionsJSON struct {
-	Customer string           `json:"customer"`
-	Keys     []sessionKeyJSON `json:"sessionKeys"`
-	Tx       *sent            `json:"transaction,omitempty"`
-}
-
-func (s *session) sessionsOf(customer solana.PublicKey) (sessionsJSON, error) {
-	out := sessionsJSON{Customer: customer.String(), Keys: []sessionKeyJSON{}}
-	c, _, err := s.credits(customer)
-	if err != nil {
-		return out, err
-	}
-	now, err := s.now()
-	for _, k := range c.SessionKeys {
-		if k.Cap > 0 {
-			out.Keys = append(out.Keys, sessionKeyJSON{
-				Key: k.Key.String(), Cap: market.USDC(k.Cap).String(), Spent: market.USDC(k.Spent).String(),
-				Left: market.USDC(k.Cap - min(k.Cap, k.Spent)).String(), Expiry: k.Expiry, Expired: now >= k.Expiry,
-			})
-		}
-	}
-	return out, err
-}
-
 func (s *session) sessionDone(customer solana.PublicKey, ixs []solana.Instruction, what string) error {
 	tx, err := s.send("credits_set_session_key", ixs)
 	if err != nil {
 		return err
 	}
-	out, err := s.sessionsOf(customer)
+	out, err := s.service.SessionKeys(s.ctx, customer, s.waitLevel())
 	if err != nil {
 		return err
 	}
@@ -209,7 +174,7 @@ func (s *session) sessionList() error {
 	if _, err := s.market(); err != nil {
 		return err
 	}
-	out, err := s.sessionsOf(customer)
+	out, err := s.service.SessionKeys(s.ctx, customer, s.waitLevel())
 	if err != nil {
 		return err
 	}
@@ -239,44 +204,14 @@ func (s *session) customer() (solana.PublicKey, error) {
 	if !s.actsFor.IsZero() {
 		return s.actsFor, nil
 	}
-	now, err := s.now()
-	if err != nil {
-		return solana.PublicKey{}, err
-	}
-	var found []solana.PublicKey
-	for _, f := range query.CreditsNaming(key.PublicKey()) {
-		all, err := query.Select[market.Credits](s.ctx, s.client, f, s.client.Commitment())
-		if err != nil {
-			return solana.PublicKey{}, err
-		}
-		for _, c := range all {
-			if k, named := c.SessionKeyOf(key.PublicKey()); named && now < k.Expiry {
-				found = append(found, c.Customer)
-			}
-		}
-	}
+	var named solana.PublicKey
 	if text := s.cli.String(flagCustomer); text != "" {
-		want, err := address(text, "wallet")
-		if err != nil {
-			return want, err
+		if named, err = address(text, "wallet"); err != nil {
+			return named, err
 		}
-		for _, c := range found {
-			if c == want {
-				s.actsFor = want
-				return want, nil
-			}
-		}
-		return want, refused(fmt.Sprintf("%s is not a session key of %s, or is over", key.PublicKey(), want), "see: gantry session list "+text)
 	}
-	switch len(found) {
-	case 1:
-		s.actsFor = found[0]
-		return found[0], nil
-	case 0:
-		return solana.PublicKey{}, refused(fmt.Sprintf("%s is nobody's session key, or is over", key.PublicKey()),
-			fmt.Sprintf("the customer names it with: gantry session add %s --cap USDC", key.PublicKey()))
-	}
-	return solana.PublicKey{}, usage(fmt.Sprintf("%s is a session key of %d customers", key.PublicKey(), len(found)), "say whom it acts for with --customer WALLET")
+	s.actsFor, err = s.service.CustomerOf(s.ctx, key.PublicKey(), named)
+	return s.actsFor, err
 }
 
 // authority is who signs for the customer: zero when it does itself, as builders take it.

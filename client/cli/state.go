@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
-	"github.com/gantry-market/gantry/sdk/txm"
 )
 
 // folder is the state of the wallet on the cluster.
@@ -67,44 +63,11 @@ func (s *session) leftovers() error {
 	if err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(f.Transactions(), "*.db"))
-	if err != nil {
-		return fmt.Errorf("transactions of earlier commands: %w", err)
-	}
 	genesis, err := s.client.Genesis(s.ctx)
 	if err != nil {
 		return err
 	}
-	for _, path := range files {
-		if purchase.InUse(path) {
-			continue
-		}
-		store, err := txm.OpenStore(path, genesis)
-		if err != nil {
-			s.say(" · the transaction of an earlier command cannot be read: %v", err)
-			continue
-		}
-		keep := false
-		err = store.Entries(func(e txm.Entry) error {
-			open, err := s.leftover(e)
-			keep = keep || open
-			return err
-		})
-		if err = errors.Join(err, store.Close()); err != nil {
-			return err
-		}
-		if !keep {
-			_ = os.Remove(path)
-		}
-	}
-	return nil
-}
-
-// leftover prints the fate of one transaction of an earlier command; open means that it may still take effect.
-func (s *session) leftover(e txm.Entry) (open bool, err error) {
-	l, open, err := buy.LeftoverOf(s.ctx, s.client, e)
-	if err == nil && l != nil {
-		s.event(*l)
-	}
-	return open, err
+	return buy.Leftovers(s.ctx, s.client, f.Transactions(), genesis, s.event, func(e error) {
+		s.say(" · the transaction of an earlier command cannot be read: %v", e)
+	})
 }

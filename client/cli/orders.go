@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -30,15 +31,8 @@ func orderCommands(s Streams) []*cli.Command {
 	}}
 }
 
-// orderJSON is an order as printed.
-type orderJSON struct {
-	service.PlacedOrder
-	Name   string `json:"name,omitempty"`
-	Resume string `json:"resume,omitempty"` // where the command is that died, if this machine has its record
-}
-
-func describeOrder(v *view.View, o *market.Order) orderJSON {
-	return orderJSON{PlacedOrder: service.DescribeOrder(v, o)}
+func describeOrder(v *view.View, o *market.Order) buy.Order {
+	return buy.Order{PlacedOrder: service.DescribeOrder(v, o)}
 }
 
 func (s *session) orders() error {
@@ -59,14 +53,16 @@ func (s *session) orders() error {
 		s.remind(v, customer)
 	}
 	slices.SortStableFunc(all, func(a, b market.Order) int { return int(b.CreatedAt - a.CreatedAt) })
-	out := make([]orderJSON, len(all))
+	out := make([]buy.Order, len(all))
 	for i := range all {
 		out[i] = describeOrder(v, &all[i])
 	}
 	if !customer.IsZero() {
-		if out, err = s.withPurchases(v, out); err != nil {
+		known, err := s.purchases()
+		if err != nil {
 			return err
 		}
+		out = buy.WithPurchases(v, out, known)
 	}
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
@@ -117,7 +113,7 @@ func (s *session) ownOrder() (o market.Order, v *view.View, key txm.Signer, err 
 
 // orderTx is an order as it was, with the transaction that changed it.
 type orderTx struct {
-	orderJSON
+	buy.Order
 	Tx sent `json:"transaction"`
 }
 
@@ -134,7 +130,11 @@ func (s *session) orderCancel() error {
 	if err != nil {
 		return err
 	}
-	s.forget(o.Address)
+	if f, err := s.folder(); err == nil {
+		if err := buy.Forget(f, o.Address); err != nil {
+			s.say(" · %v", err)
+		}
+	}
 	j := describeOrder(v, &o)
 	return s.done(orderTx{j, tx}, func(w io.Writer) {
 		fmt.Fprintf(w, "order %s cancelled; %s USDC are free again   tx %s\n", o.Address, j.Reserved, tx.Signature)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
@@ -23,16 +21,6 @@ func resumeCommand(s Streams) *cli.Command {
 		Flags:  asSession(),
 		Action: action(s, (*session).resume),
 	}
-}
-
-// resumableJSON is a purchase that can be continued, as printed.
-type resumableJSON struct {
-	Order   string `json:"order"`
-	Name    string `json:"name,omitempty"`
-	Created int64  `json:"createdAt"`
-	Stage   string `json:"stage"`
-	State   string `json:"state"`
-	Busy    bool   `json:"attended,omitempty"` // another command works on it
 }
 
 func (s *session) resume() error {
@@ -60,12 +48,7 @@ func (s *session) pickPurchase(f *purchase.Folder, text string) (solana.PublicKe
 	if err != nil {
 		s.say(" · %v", err)
 	}
-	for _, p := range all { // the latest attempt first
-		if p.Name != "" && p.Name == text {
-			return p.Order, nil
-		}
-	}
-	return pick(text, "order", addresses(all, func(p purchase.Purchase) solana.PublicKey { return p.Order }))
+	return buy.PickPurchase(all, text)
 }
 
 // resumable lists what can be continued.
@@ -88,22 +71,9 @@ func (s *session) resumable() error {
 	if err != nil {
 		s.say(" · %v", err)
 	}
-	out := []resumableJSON{}
-	for _, p := range all {
-		if p.Stage == purchase.Over {
-			continue
-		}
-		r := resumableJSON{Order: p.Order.String(), Name: p.Name, Created: p.Created.Unix(), Stage: string(p.Stage), State: buy.Standing(v, &p)}
-		held, err := f.Hold(p.Order)
-		if r.Busy = errors.Is(err, purchase.ErrHeld); !r.Busy {
-			if err != nil {
-				return err
-			}
-			if err := held.Release(); err != nil {
-				return err
-			}
-		}
-		out = append(out, r)
+	out, err := buy.Resumables(f, all, v)
+	if err != nil {
+		return err
 	}
 	return s.done(out, func(w io.Writer) {
 		if len(out) == 0 {
@@ -138,33 +108,6 @@ func (s *session) remind(v *view.View, customer solana.PublicKey) {
 	}
 }
 
-// withPurchases adds what this machine has stored to a list of orders, and those that are not on chain.
-func (s *session) withPurchases(v *view.View, orders []orderJSON) ([]orderJSON, error) {
-	all, err := s.purchases()
-	if err != nil {
-		return nil, err
-	}
-	at := map[string]int{}
-	for i, o := range orders {
-		at[o.Address] = i
-	}
-	for _, p := range all {
-		i, listed := at[p.Order.String()]
-		switch {
-		case p.Stage == purchase.Over:
-			continue
-		case listed:
-			orders[i].Name, orders[i].Resume = p.Name, buy.Standing(v, &p)
-		case p.Stage == purchase.Intended:
-			orders = append(orders, orderJSON{Name: p.Name, Resume: buy.Standing(v, &p), PlacedOrder: service.PlacedOrder{
-				Address: p.Order.String(), Customer: p.Args.Customer.String(), Status: "not sent", Model: "any", Nodes: p.Args.Nodes, GPUs: p.Args.GPUsPerNode,
-				MaxPrice: p.Args.MaxPrice.String(), Seconds: p.Args.Duration, Reserved: market.USDC(0).String(), CreatedAt: p.Created.Unix(),
-			}})
-		}
-	}
-	return orders, nil
-}
-
 // purchases reads all records of the wallet; those that cannot be read are said and left out.
 func (s *session) purchases() ([]purchase.Purchase, error) {
 	f, err := s.folder()
@@ -176,25 +119,4 @@ func (s *session) purchases() ([]purchase.Purchase, error) {
 		s.say(" · %v", err)
 	}
 	return all, nil
-}
-
-// forget ends the record of an order that was taken back, unless another command has it.
-func (s *session) forget(order solana.PublicKey) {
-	f, err := s.folder()
-	if err != nil {
-		return
-	}
-	held, err := f.Hold(order)
-	if err != nil {
-		return // that command sees the end of the order
-	}
-	defer held.Release()
-	p, err := held.Read()
-	if err != nil {
-		return
-	}
-	p.End(ExitRefused, "the order was cancelled", nil)
-	if err := held.Write(p); err != nil {
-		s.say(" · %v", err)
-	}
 }

@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,10 +16,6 @@ import (
 const (
 	flagServer = "server"
 	flagToken  = "token"
-	// serverWithin is how long a server may take to answer.
-	serverWithin = 40 * time.Second
-	// maxServerAnswer is how large its answer may be, bytes.
-	maxServerAnswer = 16 << 20
 )
 
 // atServer adds the flags of commands that ask a running gantry serve.
@@ -148,48 +140,5 @@ func (s *session) printDeployment(d *serve.Deployment) error {
 
 // askServer asks a running gantry serve, and decodes its answer.
 func (s *session) askServer(method, path string, body, into any) error {
-	token := s.cli.String(flagToken)
-	if token == "" {
-		return usage("the token of the server is missing", "put it into the variable GANTRY_TOKEN; gantry serve printed it, or wrote it to --token-file")
-	}
-	var sent io.Reader
-	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return fmt.Errorf("request: %w", err)
-		}
-		sent = bytes.NewReader(raw)
-	}
-	at := strings.TrimSuffix(s.cli.String(flagServer), "/")
-	r, err := http.NewRequestWithContext(s.ctx, method, at+path, sent)
-	if err != nil {
-		return usage(fmt.Sprintf("--server %q is not a URL", at), "such as http://127.0.0.1:8484")
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	r.Header.Set("Content-Type", "application/json")
-	client := http.Client{Timeout: serverWithin}
-	res, err := client.Do(r)
-	if err != nil {
-		return network(fmt.Sprintf("the server %s does not answer", at), "start it with gantry serve, or name another with --server", err)
-	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(res.Body, maxServerAnswer))
-	if err != nil {
-		return network(fmt.Sprintf("the answer of the server %s broke off", at), "try again", err)
-	}
-	if res.StatusCode >= http.StatusBadRequest {
-		var p serve.Problem
-		if json.Unmarshal(raw, &p) != nil || p.Detail == "" {
-			return refused(fmt.Sprintf("the server %s answers with the status %d", at, res.StatusCode), "is it gantry serve?")
-		}
-		reason := p.Detail
-		for _, e := range p.Errors {
-			reason += fmt.Sprintf("; %s %s", e.Location, e.Message)
-		}
-		return refused(printable.Text(reason), printable.Text(p.NextStep))
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return refused(fmt.Sprintf("the answer of the server %s cannot be read", at), "it may be of another version of gantry")
-	}
-	return nil
+	return serve.Ask(s.ctx, s.cli.String(flagServer), s.cli.String(flagToken), method, path, body, into)
 }

@@ -23,7 +23,7 @@ func (d *Desk) Fault(ctx context.Context, address solana.PublicKey) (market.Faul
 
 // ApplyFault applies a fault whose appeal window has passed.
 func (d *Desk) ApplyFault(ctx context.Context, f *market.Fault) (Action, error) {
-	now, err := d.now(ctx)
+	now, err := d.Client.Now(ctx)
 	if err != nil {
 		return Action{}, err
 	}
@@ -48,7 +48,7 @@ func (d *Desk) Compensate(f *market.Fault, l *market.Lease) (Action, error) {
 
 // CloseFault burns what nobody has claimed of an applied fault.
 func (d *Desk) CloseFault(ctx context.Context, f *market.Fault) (Action, error) {
-	now, err := d.now(ctx)
+	now, err := d.Client.Now(ctx)
 	if err != nil {
 		return Action{}, err
 	}

@@ -61,7 +61,7 @@ func (d *Desk) ActivateKeeper(ctx context.Context) (Action, error) {
 	if err != nil {
 		return Action{}, err
 	}
-	now, err := d.now(ctx)
+	now, err := d.Client.Now(ctx)
 	if err != nil {
 		return Action{}, err
 	}
@@ -101,7 +101,7 @@ func (d *Desk) WithdrawBond(ctx context.Context) (Action, error) {
 	if err != nil {
 		return Action{}, err
 	}
-	now, err := d.now(ctx)
+	now, err := d.Client.Now(ctx)
 	if err != nil {
 		return Action{}, err
 	}

@@ -38,12 +38,6 @@ type Desk struct {
 // at is the commitment level of what the desk reads: that which transactions must reach.
 func (d *Desk) at() chain.Commitment { return buy.WaitLevel(d.Client) }
 
-// now is the cluster's time, unix seconds.
-func (d *Desk) now(ctx context.Context) (int64, error) {
-	at, err := d.Client.ClusterTime(ctx, d.Client.Commitment())
-	return at.Unix(), err
-}
-
 // account is the instruction that makes the wallet's account of a token, where it has none.
 func (d *Desk) account(mint solana.PublicKey) solana.Instruction {
 	return ix.CreateTokenAccount(d.Key, d.Key, mint)

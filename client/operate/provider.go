@@ -70,7 +70,7 @@ func (d *Desk) WithdrawStake(ctx context.Context) (Action, error) {
 	if err != nil {
 		return Action{}, err
 	}
-	now, err := d.now(ctx)
+	now, err := d.Client.Now(ctx)
 	if err != nil {
 		return Action{}, err
 	}

@@ -36,12 +36,12 @@ func (s *Service) SessionKeys(ctx context.Context, customer solana.PublicKey, le
 	if err != nil {
 		return out, err
 	}
-	at, err := s.client.ClusterTime(ctx, s.client.Commitment())
+	now, err := s.client.Now(ctx)
 	for _, k := range c.SessionKeys {
 		if k.Cap > 0 {
 			out.Keys = append(out.Keys, SessionKey{
 				Key: k.Key.String(), Cap: market.USDC(k.Cap).String(), Spent: market.USDC(k.Spent).String(),
-				Left: market.USDC(k.Cap - min(k.Cap, k.Spent)).String(), Expiry: k.Expiry, Expired: at.Unix() >= k.Expiry,
+				Left: market.USDC(k.Cap - min(k.Cap, k.Spent)).String(), Expiry: k.Expiry, Expired: now >= k.Expiry,
 			})
 		}
 	}
@@ -51,7 +51,7 @@ func (s *Service) SessionKeys(ctx context.Context, customer solana.PublicKey, le
 // CustomerOf is the customer that a session key acts for: the one that is named, or the only one that names the key.
 func (s *Service) CustomerOf(ctx context.Context, key, named solana.PublicKey) (solana.PublicKey, error) {
 	var none solana.PublicKey
-	at, err := s.client.ClusterTime(ctx, s.client.Commitment())
+	now, err := s.client.Now(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) CustomerOf(ctx context.Context, key, named solana.PublicKey) (
 			return none, err
 		}
 		for _, c := range all {
-			if k, names := c.SessionKeyOf(key); names && at.Unix() < k.Expiry {
+			if k, names := c.SessionKeyOf(key); names && now < k.Expiry {
 				found = append(found, c.Customer)
 			}
 		}

@@ -277,7 +277,7 @@ func TestAnEmptyEntrypointIsTheCommands(t *testing.T) {
 	require.Equal(t, []string{"-c", "true"}, r.Command)
 	for flag, want := range map[string]string{"--entrypoint=": "--entrypoint is empty", "--user=": "--user: write a name or a number", "--user=-1": `--user: the user "-1" cannot be`} {
 		app := New(Streams{Out: io.Discard, Err: io.Discard})
-		findCommand(app.Commands, "deploy").Action = func(c *cli.Context) error {
+		arguments.Command(app.Commands, "deploy").Action = func(c *cli.Context) error {
 			_, err := (&session{cli: c, ctx: t.Context()}).request()
 			return err
 		}

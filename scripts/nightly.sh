@@ -30,7 +30,7 @@ for part in "$@"; do
   bundles) GANTRY_BUNDLES=${GANTRY_BUNDLES:-1000000} go test -count=1 -timeout 2h -run MutatedBundles -v ./attest/policy ;;
   # A million answers that machines and those between could change.
   measure) exhaustive -timeout 3h -run Cheats ./attest/measure/processor ;;
-  sim) exhaustive -timeout 1h ./localnet/sim && go run ./localnet/cmd/gantry-localnet sim --random --runs 200 --seed "$(date +%s)" ;;
+  sim) exhaustive -timeout 1h ./localnet/adversary/sim && go run ./localnet/cmd/gantry-localnet sim --random --runs 200 --seed "$(date +%s)" ;;
   kill) exhaustive -timeout 1h ./keeper/store ;;
   # Every mutant of the rules by which leases are kept from the provider's networks.
   network) exhaustive -timeout 30m -run Mutants ./agent/network ;;

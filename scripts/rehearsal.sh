@@ -6,7 +6,7 @@
 #   program   builds the next build of the program, and nothing else
 source "$(dirname "$0")/common.sh"
 engine=${1:-surfnet} what=${2:-play}
-patches=localnet/rehearsal/migration
+patches=localnet/adversary/rehearsal/migration
 
 # changed DIR PATCH FILE...: copies files of this checkout to DIR and patches them there.
 changed() {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/testkit/long"
-	"github.com/gantry-market/gantry/localnet/honest"
+	"github.com/gantry-market/gantry/localnet/adversary/honest"
 )
 
 // Some minutes of what `gantry-localnet honest` does for an hour: machines of newcomers whose RPC nodes are behind, on a fork,

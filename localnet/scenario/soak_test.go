@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/testkit/long"
-	"github.com/gantry-market/gantry/localnet/soak"
+	"github.com/gantry-market/gantry/localnet/bench/soak"
 )
 
 // A minute of what `make soak` does for half an hour. What depends on how busy the computer is, such as late cranks, is

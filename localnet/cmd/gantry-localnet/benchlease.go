@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/localnet/leasebench"
+	"github.com/gantry-market/gantry/localnet/bench/leasebench"
 )
 
 func benchLeaseCommand() *cli.Command {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/localnet/honest"
+	"github.com/gantry-market/gantry/localnet/adversary/honest"
 )
 
 func honestCommand() *cli.Command {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/localnet/hostile"
+	"github.com/gantry-market/gantry/localnet/adversary/hostile"
 )
 
 func hostileNetworkCommand() *cli.Command {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/localnet/moves"
+	"github.com/gantry-market/gantry/localnet/bench/moves"
 )
 
 func movesCommand() *cli.Command {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/localnet/nat"
+	"github.com/gantry-market/gantry/localnet/bench/nat"
 )
 
 func natCommand() *cli.Command {

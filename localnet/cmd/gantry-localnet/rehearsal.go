@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/localnet/rehearsal"
+	"github.com/gantry-market/gantry/localnet/adversary/rehearsal"
 )
 
 func rehearsalCommand() *cli.Command {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/localnet/sim"
+	"github.com/gantry-market/gantry/localnet/adversary/sim"
 )
 
 func simCommand() *cli.Command {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/localnet/bench/sizing"
 	"github.com/gantry-market/gantry/localnet/selfsigned"
-	"github.com/gantry-market/gantry/localnet/sizing"
 )
 
 func sizingCommand() *cli.Command {

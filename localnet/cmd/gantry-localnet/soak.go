@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/localnet/soak"
+	"github.com/gantry-market/gantry/localnet/bench/soak"
 )
 
 func soakCommand() *cli.Command {

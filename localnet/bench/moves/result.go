@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gantry-market/gantry/localnet/bench/leasebench"
 	"github.com/gantry-market/gantry/localnet/engine"
-	"github.com/gantry-market/gantry/localnet/leasebench"
 )
 
 // Result is what was measured.

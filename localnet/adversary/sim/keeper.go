@@ -17,7 +17,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/match"
 	"github.com/gantry-market/gantry/keeper/slashing"
 	"github.com/gantry-market/gantry/keeper/statement"
-	"github.com/gantry-market/gantry/localnet/sim/vtime"
+	"github.com/gantry-market/gantry/localnet/adversary/sim/vtime"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/committee"
 	"github.com/gantry-market/gantry/sdk/market/instant"

@@ -8,7 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/keeper/report"
-	"github.com/gantry-market/gantry/localnet/sim/chain"
+	"github.com/gantry-market/gantry/localnet/adversary/sim/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"
 )

@@ -16,7 +16,7 @@ import (
 func TestPatchesFitTheSources(t *testing.T) {
 	root := repository.Root(t)
 	for _, patch := range []string{"program.patch", "client.patch"} {
-		cmd := exec.CommandContext(t.Context(), "git", "apply", "--check", filepath.Join("localnet", "rehearsal", "migration", patch))
+		cmd := exec.CommandContext(t.Context(), "git", "apply", "--check", filepath.Join("localnet", "adversary", "rehearsal", "migration", patch))
 		cmd.Dir = root
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s: %s", patch, out)

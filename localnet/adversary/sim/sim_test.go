@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/localnet/sim/chain"
+	"github.com/gantry-market/gantry/localnet/adversary/sim/chain"
 )
 
 // small is a market that a test can afford, with everything else drawn by the seed.

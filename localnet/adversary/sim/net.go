@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/gantry-market/gantry/localnet/sim/vtime"
+	"github.com/gantry-market/gantry/localnet/adversary/sim/vtime"
 )
 
 // place is somebody on the network: keepers first, then nodes.

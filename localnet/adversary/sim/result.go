@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gantry-market/gantry/localnet/sim/chain"
+	"github.com/gantry-market/gantry/localnet/adversary/sim/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"
 )

@@ -16,7 +16,7 @@ import (
 
 // Every protocol that peers have is attacked where it is answered, also with requests that its handler reads.
 func TestEveryProtocolIsAttacked(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../sdk/messages/protocols.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../sdk/messages/protocols.go", nil, 0)
 	require.NoError(t, err)
 	var all []string
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/report"
 	"github.com/gantry-market/gantry/keeper/statement"
-	"github.com/gantry-market/gantry/localnet/sim/chain"
-	"github.com/gantry-market/gantry/localnet/sim/vtime"
+	"github.com/gantry-market/gantry/localnet/adversary/sim/chain"
+	"github.com/gantry-market/gantry/localnet/adversary/sim/vtime"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"
 )

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gantry-market/gantry/localnet/bench/soak"
 	"github.com/gantry-market/gantry/localnet/fault"
-	"github.com/gantry-market/gantry/localnet/soak"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/localnet/bench/soak"
 	"github.com/gantry-market/gantry/localnet/network"
-	"github.com/gantry-market/gantry/localnet/soak"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/records"

@@ -18,7 +18,7 @@ import (
 )
 
 func cases[T any](t *testing.T, name string) []T {
-	raw, err := os.ReadFile("../../../idl/vectors/" + name + ".json")
+	raw, err := os.ReadFile("../../../../idl/vectors/" + name + ".json")
 	require.NoError(t, err)
 	var v struct{ Cases []T }
 	require.NoError(t, json.Unmarshal(raw, &v))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/localnet/leasebench"
+	"github.com/gantry-market/gantry/localnet/bench/leasebench"
 )
 
 const begin = `# Honest machines: what they lose under bad RPC nodes and load

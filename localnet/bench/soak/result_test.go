@@ -101,7 +101,7 @@ func TestWrong(t *testing.T) {
 // The messages that need no explanation are those of keepers and agents: one that was reworded would be a complaint.
 func TestExplainedMessagesExist(t *testing.T) {
 	var sources []byte
-	for _, dir := range []string{"../../keeper", "../../agent"} {
+	for _, dir := range []string{"../../../keeper", "../../../agent"} {
 		require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

@@ -16,6 +16,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/internal/upgrade"
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // maxBody bounds a request, bytes; transactions are far smaller.
@@ -136,7 +137,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	var req request
 	_ = json.Unmarshal(body, &req) // a batch or junk is passed on as it is
 	f, draw := p.begin()
-	if !wait(r.Context(), time.Duration(rand.Float64()*float64(f.Delay))) {
+	if wait.For(r.Context(), time.Duration(rand.Float64()*float64(f.Delay))) != nil {
 		return
 	}
 	switch {
@@ -288,18 +289,4 @@ func resultOf(text []byte) json.RawMessage {
 func answer(w http.ResponseWriter, req request, result any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": req.ID, "result": result})
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -79,8 +80,8 @@ func rent(ctx context.Context, n *network.Network, w seed.Wallet, m member, unti
 			return ctx.Err()
 		}
 		out.add(r)
-		if !sleep(ctx, min(time.Duration(freePeriods*float64(period)), time.Until(until))) {
-			return ctx.Err()
+		if err := wait.For(ctx, min(time.Duration(freePeriods*float64(period)), time.Until(until))); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -141,15 +142,4 @@ func read(r rental, out network.Output) rental {
 		r.Lease = m[1]
 	}
 	return r
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/bench/soak"
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/invariants"
@@ -72,9 +73,9 @@ func (r *run) gather(ctx context.Context) error {
 	if err := r.view.Ready(ctx); err != nil {
 		return err
 	}
-	wait, cancel := context.WithTimeout(ctx, time.Minute)
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := r.view.WaitFor(wait, func(v *view.View) bool { return len(v.Nodes()) == len(r.net.Nodes) }); err != nil {
+	if err := r.view.WaitFor(limited, func(v *view.View) bool { return len(v.Nodes()) == len(r.net.Nodes) }); err != nil {
 		return fmt.Errorf("%d of %d machines are registered: %w", len(r.view.Nodes()), len(r.net.Nodes), err)
 	}
 	for _, m := range r.net.Nodes {
@@ -158,17 +159,17 @@ const restTime = 2 * time.Minute
 // last periods. RPC nodes stay as bad as they are meanwhile, and are good in the end.
 func (r *run) atRest(ctx context.Context) error {
 	fmt.Fprintln(r.o.Out, "no more orders; the last reports and payments are awaited")
-	if !sleep(ctx, 3*r.o.Period) {
-		return ctx.Err()
+	if err := wait.For(ctx, 3*r.o.Period); err != nil {
+		return err
 	}
 	for _, m := range r.o.spoiled() {
 		if err := r.net.Spoil(m.name, fault.Faults{}); err != nil {
 			return err
 		}
 	}
-	wait, cancel := context.WithTimeout(ctx, restTime+5*r.o.Period)
+	limited, cancel := context.WithTimeout(ctx, restTime+5*r.o.Period)
 	defer cancel()
-	err := r.view.WaitFor(wait, func(v *view.View) bool { return len(v.Orders()) == 0 && len(v.Leases()) == 0 })
+	err := r.view.WaitFor(limited, func(v *view.View) bool { return len(v.Orders()) == 0 && len(v.Leases()) == 0 })
 	if ctx.Err() != nil {
 		return err
 	}

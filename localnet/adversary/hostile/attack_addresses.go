@@ -13,6 +13,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 const (
@@ -55,18 +57,18 @@ func (a *attacker) keep(ctx context.Context, to target, t *tally, addrs []string
 			}
 			shut(i)
 			if open[i] = a.dialed(ctx, to, t, from(addr)); open[i] == nil {
-				sleep(ctx, crowdPause)
+				_ = wait.For(ctx, crowdPause)
 				continue
 			}
-			sleep(ctx, 20*time.Millisecond) // who finds no place is let in and closed
+			_ = wait.For(ctx, 20*time.Millisecond) // who finds no place is let in and closed
 			if open[i].Network().Connectedness(to.ID) == network.Connected {
 				t.took(nil)
 			} else {
 				t.took(errRefused)
-				sleep(ctx, crowdPause)
+				_ = wait.For(ctx, crowdPause)
 			}
 		}
-		sleep(ctx, 20*time.Millisecond)
+		_ = wait.For(ctx, 20*time.Millisecond)
 	}
 }
 

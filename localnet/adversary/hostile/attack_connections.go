@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // connections opens a connection with a new key, and another, and keeps the last of them.
@@ -25,6 +27,6 @@ func connections(ctx context.Context, a *attacker, to target, t *tally) {
 			_ = open[0].Close()
 			open = open[1:]
 		}
-		sleep(ctx, 20*time.Millisecond)
+		_ = wait.For(ctx, 20*time.Millisecond)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -46,7 +47,7 @@ func gossipFlood(ctx context.Context, a *attacker, to target, t *tally) {
 			if err != nil {
 				return err
 			}
-			sleep(ctx, 5*time.Millisecond)
+			_ = wait.For(ctx, 5*time.Millisecond)
 		}
 		return nil
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // halfOpen holds TCP connections that say nothing, until the target closes them.
@@ -28,6 +30,6 @@ func halfOpen(ctx context.Context, _ *attacker, to target, t *tally) {
 			_ = open[0].Close()
 			open = open[1:]
 		}
-		sleep(ctx, 20*time.Millisecond)
+		_ = wait.For(ctx, 20*time.Millisecond)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
@@ -30,7 +31,7 @@ func (a *attacker) stay(ctx context.Context, to target, f func(host.Host)) {
 	for ctx.Err() == nil {
 		_ = h.Connect(ctx, to.AddrInfo) // does nothing while it is connected
 		f(h)
-		sleep(ctx, time.Second)
+		_ = wait.For(ctx, time.Second)
 	}
 }
 

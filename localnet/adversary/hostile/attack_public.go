@@ -14,6 +14,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -91,7 +92,7 @@ func publicSilence(ctx context.Context, _ *attacker, to target, t *tally) {
 		if ctx.Err() == nil {
 			t.took(err)
 		}
-		sleep(ctx, 10*time.Millisecond)
+		_ = wait.For(ctx, 10*time.Millisecond)
 	}
 }
 
@@ -116,7 +117,7 @@ func publicJunk(ctx context.Context, _ *attacker, to target, t *tally) {
 		if ctx.Err() == nil {
 			t.took(err)
 		}
-		sleep(ctx, 5*time.Millisecond)
+		_ = wait.For(ctx, 5*time.Millisecond)
 	}
 }
 
@@ -134,7 +135,7 @@ func publicRequests(ctx context.Context, a *attacker, to target, t *tally) {
 		if ctx.Err() == nil {
 			t.took(err)
 		}
-		sleep(ctx, 5*time.Millisecond)
+		_ = wait.For(ctx, 5*time.Millisecond)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	autonat "github.com/libp2p/go-libp2p/p2p/host/autonat"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // reflection announces a victim's addresses, and asks keepers to see whether they can be reached. What comes to the
@@ -30,7 +32,7 @@ func reflection(ctx context.Context, a *attacker, to target, t *tally) {
 			t.took(a.dialBack(ctx, h, to))
 			_ = h.Close() // who looks for it now has the victim's addresses only
 		}
-		sleep(ctx, time.Duration(100+rand.IntN(200))*time.Millisecond)
+		_ = wait.For(ctx, time.Duration(100+rand.IntN(200))*time.Millisecond)
 	}
 }
 

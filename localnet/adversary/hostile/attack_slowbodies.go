@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 const (
@@ -52,7 +54,7 @@ func slowPost(ctx context.Context, client *http.Client, t *tally) {
 				return
 			}
 			t.bytes.Add(1)
-			sleep(ctx, slowPause)
+			_ = wait.For(ctx, slowPause)
 		}
 		_ = feed.CloseWithError(ctx.Err())
 	}()
@@ -70,5 +72,5 @@ func slowPost(ctx context.Context, client *http.Client, t *tally) {
 	if ctx.Err() == nil {
 		t.took(err)
 	}
-	sleep(ctx, slowPause)
+	_ = wait.For(ctx, slowPause)
 }

@@ -24,6 +24,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/p2p"
 	"github.com/gantry-market/gantry/sdk/records"
 )
@@ -274,14 +275,14 @@ func (a *attacker) connected(ctx context.Context, to target, t *tally, pause tim
 				_ = h.Close()
 			}
 			if h = a.dialed(ctx, to, t); h == nil {
-				sleep(ctx, 200*time.Millisecond)
+				_ = wait.For(ctx, 200*time.Millisecond)
 				continue
 			}
 		}
 		if err := f(h); ctx.Err() == nil || err == nil {
 			t.took(err)
 		}
-		sleep(ctx, pause)
+		_ = wait.For(ctx, pause)
 	}
 }
 
@@ -379,12 +380,3 @@ func junk(n int) []byte {
 }
 
 func (a *attacker) period() uint64 { return uint64(time.Now().Unix()) / uint64(a.PeriodSecs) }
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/keeper/gossip"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -100,7 +101,7 @@ func (h *honest) buy(ctx context.Context, w seed.Wallet) error {
 			j.Errors = append(j.Errors, err.Error())
 		}
 		h.mu.Unlock()
-		sleep(ctx, time.Second)
+		_ = wait.For(ctx, time.Second)
 	}
 	return nil
 }
@@ -124,7 +125,7 @@ func (h *honest) watch(ctx context.Context) error {
 			}
 		}
 		h.mu.Unlock()
-		sleep(ctx, time.Second)
+		_ = wait.For(ctx, time.Second)
 	}
 	return nil
 }
@@ -133,7 +134,7 @@ func (h *honest) watch(ctx context.Context) error {
 func (h *honest) readStatements(ctx context.Context) error {
 	for at := now() - 1; ctx.Err() == nil; at++ {
 		for sealed := int64(at+1)*period + 5; time.Now().Unix() < sealed && ctx.Err() == nil; {
-			sleep(ctx, 500*time.Millisecond)
+			_ = wait.For(ctx, 500*time.Millisecond)
 		}
 		for _, k := range h.s.net.Keys.Keepers[:keepers] {
 			if err := h.readOf(ctx, k.Address(), at); err != nil && ctx.Err() == nil {
@@ -153,7 +154,7 @@ func (h *honest) readOf(ctx context.Context, keeper solana.PublicKey, p uint64) 
 		if err == nil {
 			return h.judge(keeper, p, got.Statements)
 		}
-		sleep(ctx, time.Second)
+		_ = wait.For(ctx, time.Second)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/fault"
 )
 
@@ -39,7 +40,7 @@ func (s *suite) bombs(yes bool) error {
 // copies starts copies of a machine, one after the other, as long as attackers attack.
 func (h *honest) copies(ctx context.Context) error {
 	m := h.s.net.Nodes[copiedMachine]
-	for i := 0; ctx.Err() == nil; sleep(ctx, copyEvery) {
+	for i := 0; ctx.Err() == nil; _ = wait.For(ctx, copyEvery) {
 		h.mu.Lock()
 		under := h.under
 		h.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/localnet/selfsigned"
@@ -183,7 +184,7 @@ func (s *suite) hostileKeepers(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", k.Name, err)
 		}
 	}
-	sleep(ctx, 2500*time.Millisecond) // activation delay
+	_ = wait.For(ctx, 2500*time.Millisecond) // activation delay
 	for i := active; i < allKeepers; i++ {
 		k := s.net.Keys.Keepers[i]
 		one, err := ix.KeeperActivate(k.Address())

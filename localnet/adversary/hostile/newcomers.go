@@ -8,6 +8,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
@@ -44,7 +45,7 @@ func (h *honest) newcomers(ctx context.Context) error {
 			}
 			h.mu.Unlock()
 		}
-		sleep(ctx, newcomerEvery)
+		_ = wait.For(ctx, newcomerEvery)
 	}
 	return nil
 }

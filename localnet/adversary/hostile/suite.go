@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -97,7 +98,7 @@ func (s *suite) measure(ctx context.Context) error {
 		quiet := min(max(s.o.For/quietShare, quietLeast), quietMost)
 		fmt.Fprintf(s.o.Out, "quiet for %s\n", quiet)
 		s.sampler.phase(Quiet)
-		sleep(gctx, quiet)
+		_ = wait.For(gctx, quiet)
 		fmt.Fprintf(s.o.Out, "%d attackers for %s\n", len(s.machines)-1, s.o.For)
 		s.sampler.phase(Attacked)
 		s.honest.attacked(true)
@@ -106,7 +107,7 @@ func (s *suite) measure(ctx context.Context) error {
 		}
 		s.honest.attacked(false)
 		s.sampler.phase(After)
-		sleep(gctx, afterwards)
+		_ = wait.For(gctx, afterwards)
 		return gctx.Err()
 	})
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -57,7 +58,7 @@ func (r *rehearsal) shortOrders(ctx context.Context, w seed.Wallet) error {
 	for ctx.Err() == nil {
 		began, paused := time.Since(r.began), r.load.isPaused()
 		if paused {
-			pause(ctx, 200*time.Millisecond)
+			_ = wait.For(ctx, 200*time.Millisecond)
 			continue
 		}
 		// The order is finished also when the rehearsal is over meanwhile: a command that is interrupted leaves a lease.

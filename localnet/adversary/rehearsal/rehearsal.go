@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -184,20 +185,9 @@ func poll(ctx context.Context, what string, cond func() (bool, error)) error {
 		case ok:
 			return nil
 		}
-		if !pause(ctx, 200*time.Millisecond) {
+		if wait.For(ctx, 200*time.Millisecond) != nil {
 			return fmt.Errorf("not seen within %s: %s: %w", stepTimeout, what, ctx.Err())
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -83,7 +84,7 @@ func (x *measured) move(ctx context.Context) (m Move, err error) {
 		return m, fmt.Errorf("checkpoint: %w", err)
 	}
 	kept := time.Now()
-	if err := rest(ctx, x.rest); err != nil {
+	if err := wait.For(ctx, x.rest); err != nil {
 		return m, err
 	}
 	ended := time.Now()
@@ -199,15 +200,4 @@ func (x *measured) machine(node solana.PublicKey) (*network.Machine, error) {
 		}
 	}
 	return nil, fmt.Errorf("no machine has the account %s", node)
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

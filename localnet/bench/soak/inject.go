@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/fault"
 )
 
@@ -41,7 +42,7 @@ func (r *run) injectFaults(ctx context.Context) (stop func() error) {
 func (r *run) alternate(ctx context.Context) error {
 	for {
 		length := time.Duration(rand.Float64() * float64(faultyFor))
-		if !sleep(ctx, length) {
+		if wait.For(ctx, length) != nil {
 			return nil
 		}
 		var err error
@@ -53,7 +54,7 @@ func (r *run) alternate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		sleep(ctx, length)
+		_ = wait.For(ctx, length)
 		if err := errors.Join(r.net.InjectFaults(fault.Faults{}), r.net.Restore()); err != nil {
 			return err
 		}

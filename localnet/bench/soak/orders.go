@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 )
@@ -71,8 +72,8 @@ func order(ctx context.Context, n *network.Network, w seed.Wallet, attached bool
 		return nil
 	}
 	o.count(func(o *orders) { o.toStart = append(o.toStart, out.Took) })
-	if !sleep(ctx, time.Duration(work)*time.Second) {
-		return ctx.Err()
+	if err := wait.For(ctx, time.Duration(work)*time.Second); err != nil {
+		return err
 	}
 	return stopAll(ctx, n, w)
 }
@@ -97,15 +98,4 @@ func stopAll(ctx context.Context, n *network.Network, w seed.Wallet) error {
 		}
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -117,9 +118,9 @@ func (r *run) gather(ctx context.Context) error {
 	if err := r.net.LaunchAgents(ctx); err != nil {
 		return err
 	}
-	wait, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(r.o.Nodes)*gatherTime)
+	limited, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(r.o.Nodes)*gatherTime)
 	defer cancel()
-	err := r.view.WaitFor(wait, func(v *view.View) bool { return len(v.Nodes()) == r.o.Nodes })
+	err := r.view.WaitFor(limited, func(v *view.View) bool { return len(v.Nodes()) == r.o.Nodes })
 	if err != nil {
 		return fmt.Errorf("%d of %d machines are registered; log of the others: %s: %w", len(r.view.Nodes()), r.o.Nodes, r.net.LogPath(network.FleetName), err)
 	}
@@ -146,8 +147,8 @@ func (r *run) soak(ctx context.Context) error {
 			return err
 		}
 		fmt.Fprintln(r.o.Out, "no more orders; the last reports and refunds are awaited")
-		if !sleep(gctx, 3*r.o.Period) {
-			return gctx.Err()
+		if err := wait.For(gctx, 3*r.o.Period); err != nil {
+			return err
 		}
 		return r.atRest(gctx)
 	})
@@ -156,9 +157,9 @@ func (r *run) soak(ctx context.Context) error {
 
 // atRest waits until no order and no lease is left: everything that was awarded has been paid, refunded and closed.
 func (r *run) atRest(ctx context.Context) error {
-	wait, cancel := context.WithTimeout(ctx, restTime+5*r.o.Period)
+	limited, cancel := context.WithTimeout(ctx, restTime+5*r.o.Period)
 	defer cancel()
-	err := r.view.WaitFor(wait, func(v *view.View) bool { return len(v.Orders()) == 0 && len(v.Leases()) == 0 })
+	err := r.view.WaitFor(limited, func(v *view.View) bool { return len(v.Orders()) == 0 && len(v.Leases()) == 0 })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/localnet/bench/leasebench"
+	"github.com/gantry-market/gantry/localnet/bench"
 )
 
 const begin = `# Honest machines: what they lose under bad RPC nodes and load
@@ -26,7 +26,7 @@ func (r *Result) Markdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(begin)
 	o := r.Options
-	fmt.Fprintf(&b, "\n## The run\n%s, engine %s: %s\n\n", r.Began.UTC().Format("2006-01-02 15:04 UTC"), o.Engine, leasebench.Computer())
+	fmt.Fprintf(&b, "\n## The run\n%s\n\n", bench.Conditions(r.Began, string(o.Engine)))
 	fmt.Fprintf(&b, "%s of orders, %s in total; %d periods of %s with a final report, %d without; %d busy processes. RPC nodes are up to %s behind, and a WebSocket lasts %s on average. "+
 		"%.0f %% of lists are empty, %.0f %% of reads are null, %.0f %% of blocks differ. The invariants were checked %d times.\n",
 		o.For, r.Took.Round(time.Second), r.Periods, o.Period, len(r.Missed), o.Busy, o.Lag, o.Drop, 100*o.Empty, 100*o.Null, 100*o.Disagree, r.Checks)

@@ -18,7 +18,7 @@ import (
 )
 
 // containers measures from the start of a job by the agent's runtime to its first output.
-func (b *bench) containers(ctx context.Context) (Row, error) {
+func (b *measuring) containers(ctx context.Context) (Row, error) {
 	row := Row{What: "the container", Unit: "s"}
 	agent, err := network.Binary("gantry-agent")
 	if err != nil {
@@ -83,7 +83,7 @@ func firstByte(ctx context.Context, p *runtime.Process, spec runtime.Spec) (time
 }
 
 // pulls measures how long a large image takes to fetch and unpack, and to be found.
-func (b *bench) pulls(ctx context.Context) error {
+func (b *measuring) pulls(ctx context.Context) error {
 	content := make([]byte, imageMB*1_000_000)
 	_, _ = rand.Read(content) // never fails
 	_, digested, _, err := images.Push(ctx, b.n.Registry(), "bench/large", []images.File{{Path: "large", Content: content}})

@@ -47,11 +47,11 @@ func furnish() error {
 }
 
 // overLink measures forwarded ports between two hosts with a link between them.
-func (b *bench) overLink(ctx context.Context) error {
+func (b *measuring) overLink(ctx context.Context) error {
 	return b.rented(ctx, linkedRegion, b.linkedPorts)
 }
 
-func (b *bench) linkedPorts(ctx context.Context, lease string) (err error) {
+func (b *measuring) linkedPorts(ctx context.Context, lease string) (err error) {
 	t := Table{Title: fmt.Sprintf("Forwarded TCP, one stream, between two hosts with a link of %d Mbit/s", linkMbits)}
 	defer func() { b.result.Tables = append(b.result.Tables, t) }()
 	if b.iperf != nil {
@@ -78,7 +78,7 @@ func (b *bench) linkedPorts(ctx context.Context, lease string) (err error) {
 }
 
 // linkedIperf starts iperf3's server on the machine itself.
-func (b *bench) linkedIperf(ctx context.Context) (stop func(), err error) {
+func (b *measuring) linkedIperf(ctx context.Context) (stop func(), err error) {
 	pid, err := b.n.Pid(linkedName)
 	if err != nil {
 		return nil, err

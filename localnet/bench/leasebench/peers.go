@@ -17,7 +17,7 @@ func startIperf(ctx context.Context) (port string, stop func(), err error) {
 }
 
 // startSSH starts the peer, unless this computer has no client for it.
-func (b *bench) startSSH(ctx context.Context) (stop func(), err error) {
+func (b *measuring) startSSH(ctx context.Context) (stop func(), err error) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		return func() {}, nil
 	}
@@ -30,7 +30,7 @@ func (b *bench) startSSH(ctx context.Context) (stop func(), err error) {
 }
 
 // ssh measures a command in the container, by OpenSSH's client and by the one built in, and on this computer by OpenSSH's own server.
-func (b *bench) ssh(ctx context.Context, lease string) error {
+func (b *measuring) ssh(ctx context.Context, lease string) error {
 	t := Table{Title: "A command over SSH"}
 	peer := Row{What: "OpenSSH on loopback", Unit: "s"}
 	rows := []Row{{What: "`gantry ssh`", Unit: "s"}, {What: "`gantry exec`", Unit: "s"}}

@@ -3,13 +3,11 @@ package leasebench
 import (
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/gantry-market/gantry/localnet/bench"
 )
 
 // Row is what was measured of one thing, and of a peer or a part of it that is compared.
@@ -86,7 +84,7 @@ The link is a pair of virtual interfaces, limited by a token bucket. Its peer is
 func (r *Result) Markdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(begin)
-	fmt.Fprintf(&b, "\n## Measured\n%s, engine %s: %s\n", r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Engine, Computer())
+	fmt.Fprintf(&b, "\n## Measured\n%s\n", bench.Conditions(r.Started, r.Engine))
 	for _, t := range r.Tables {
 		fmt.Fprintf(&b, "\n### %s\n", t.Title)
 		if len(t.Rows) > 0 {
@@ -105,24 +103,4 @@ func (r *Result) Markdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// Computer describes this one: processors, kernel and load.
-func Computer() string {
-	model := "an unknown processor"
-	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if _, rest, ok := strings.Cut(string(raw), "model name\t: "); ok {
-			model, _, _ = strings.Cut(rest, "\n")
-		}
-	}
-	kernel := "unknown"
-	var u unix.Utsname
-	if unix.Uname(&u) == nil {
-		kernel = unix.ByteSliceToString(u.Release[:])
-	}
-	load := "unknown"
-	if raw, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load, _, _ = strings.Cut(string(raw), " ")
-	}
-	return fmt.Sprintf("%d cores of %s, Linux %s; load at the end %s.", runtime.NumCPU(), model, kernel, load)
 }

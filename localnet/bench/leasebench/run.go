@@ -46,7 +46,7 @@ const (
 // tools are the programs of the image.
 var tools = []string{"sh", "cat", "echo", "sleep", "true"}
 
-type bench struct {
+type measuring struct {
 	o        Options
 	n        *network.Network
 	customer seed.Wallet
@@ -68,7 +68,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := network.TryNamespaces(ctx); err != nil {
 		return nil, err
 	}
-	b := &bench{o: o, result: &Result{Started: time.Now(), Engine: string(o.Engine)}}
+	b := &measuring{o: o, result: &Result{Started: time.Now(), Engine: string(o.Engine)}}
 	b.n, err = network.Start(ctx, network.Config{
 		Engine: o.Engine, Dir: o.Dir, Log: o.Log, Keepers: 3, Customers: 1, Registry: true,
 		Nodes: []network.NodeSpec{
@@ -98,9 +98,9 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	return b.result, nil
 }
 
-func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.o.Out, format+"\n", args...) }
+func (b *measuring) say(format string, args ...any) { fmt.Fprintf(b.o.Out, format+"\n", args...) }
 
-func (b *bench) gantry(ctx context.Context, args ...string) (network.Output, error) {
+func (b *measuring) gantry(ctx context.Context, args ...string) (network.Output, error) {
 	out, err := b.n.Gantry(ctx, b.customer, args...)
 	if err == nil {
 		err = out.Err()
@@ -109,7 +109,7 @@ func (b *bench) gantry(ctx context.Context, args ...string) (network.Output, err
 }
 
 // push puts the image with the tools, and iperf3 where it is, into the registry.
-func (b *bench) push(ctx context.Context) error {
+func (b *measuring) push(ctx context.Context) error {
 	files, err := images.Busybox(tools...)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func order(image, region string, more ...string) []string {
 }
 
 // orders measures from an order to the first output, and the container's part.
-func (b *bench) orders(ctx context.Context) error {
+func (b *measuring) orders(ctx context.Context) error {
 	whole := Row{What: "order → first output", Unit: "s"}
 	for i := range b.o.Runs + 1 {
 		b.say("order %d of %d", i, b.o.Runs)
@@ -149,7 +149,7 @@ func (b *bench) orders(ctx context.Context) error {
 }
 
 // firstLine orders a container and returns when its first line is there.
-func (b *bench) firstLine(ctx context.Context) (time.Duration, error) {
+func (b *measuring) firstLine(ctx context.Context) (time.Duration, error) {
 	const line = "the first line"
 	cmd := b.n.Command(ctx, b.customer, order(b.image, region, "--run-to-completion", "--", "echo", line)...)
 	out, err := cmd.StdoutPipe()
@@ -178,7 +178,7 @@ func (b *bench) firstLine(ctx context.Context) (time.Duration, error) {
 }
 
 // visits rents a container and measures SSH, forwarded ports and copies.
-func (b *bench) visits(ctx context.Context) error {
+func (b *measuring) visits(ctx context.Context) error {
 	if b.o.SSHD != "" {
 		stop, err := b.startSSH(ctx)
 		if err != nil {
@@ -190,7 +190,7 @@ func (b *bench) visits(ctx context.Context) error {
 }
 
 // rented has things measured on a lease of a container that serves iperf3, where that is there.
-func (b *bench) rented(ctx context.Context, region string, measure ...func(ctx context.Context, lease string) error) error {
+func (b *measuring) rented(ctx context.Context, region string, measure ...func(ctx context.Context, lease string) error) error {
 	job := []string{"sleep", "100000"}
 	if b.iperf == nil {
 		job = []string{"iperf3", "-s", "-p", iperfPort}

@@ -24,7 +24,7 @@ type way struct {
 }
 
 // ports measures iperf3 through forwarded ports, and beside them.
-func (b *bench) ports(ctx context.Context, lease string) (err error) {
+func (b *measuring) ports(ctx context.Context, lease string) (err error) {
 	t := Table{Title: "Forwarded TCP, one stream"}
 	defer func() { b.result.Tables = append(b.result.Tables, t) }()
 	if b.iperf != nil {
@@ -79,7 +79,7 @@ func (b *bench) ports(ctx context.Context, lease string) (err error) {
 }
 
 // inTurns runs iperf3 in each of the ways, again and again.
-func (b *bench) inTurns(t *Table, ways []way) error {
+func (b *measuring) inTurns(t *Table, ways []way) error {
 	for _, w := range ways {
 		t.Rows = append(t.Rows, Row{What: w.what, Unit: "Mbit/s"})
 	}
@@ -107,7 +107,7 @@ func forwarded(ctx context.Context, client []string, to string) (port string, st
 }
 
 // sshConfig returns the arguments with which OpenSSH's client reaches a container.
-func (b *bench) sshConfig(ctx context.Context, lease string) ([]string, error) {
+func (b *measuring) sshConfig(ctx context.Context, lease string) ([]string, error) {
 	out, err := b.n.GantryText(ctx, b.customer, "ssh-config", lease)
 	if err == nil {
 		err = out.Err()
@@ -146,7 +146,7 @@ func mbits(cmd *exec.Cmd) (float64, error) {
 }
 
 // copies measures a large file on its way into the container and out of it, and to this computer's own server.
-func (b *bench) copies(ctx context.Context, lease string) error {
+func (b *measuring) copies(ctx context.Context, lease string) error {
 	t := Table{Title: fmt.Sprintf("A file of %d MB", copiedMB)}
 	defer func() { b.result.Tables = append(b.result.Tables, t) }()
 	dir := filepath.Join(b.n.Dir(), "copies")

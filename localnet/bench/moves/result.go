@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gantry-market/gantry/localnet/bench/leasebench"
+	"github.com/gantry-market/gantry/localnet/bench"
 	"github.com/gantry-market/gantry/localnet/engine"
 )
 
@@ -39,7 +39,7 @@ Times count from the SIGKILL until this program, which follows the chain, sees t
 func (r *Result) Markdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(begin)
-	fmt.Fprintf(&b, "\n## Measured\n%s, engine %s: %s\n\n%d moves.\n\n", r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Engine, leasebench.Computer(), len(r.Moves))
+	fmt.Fprintf(&b, "\n## Measured\n%s\n\n%d moves.\n\n", bench.Conditions(r.Started, string(r.Engine)), len(r.Moves))
 	b.WriteString("| what | least | median | p90 | p95 | most |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range []struct {
 		what string

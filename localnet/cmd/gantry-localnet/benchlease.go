@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"slices"
 
@@ -18,7 +17,7 @@ func benchLeaseCommand() *cli.Command {
 			engineFlag(), stateFlag(), verboseFlag(),
 			&cli.IntFlag{Name: "runs", Value: 10, Usage: "how often each thing is measured"},
 			&cli.StringFlag{Name: "sshd", Usage: "OpenSSH's server, `PATH`; its figures are left out without one"},
-			&cli.StringFlag{Name: "report", Usage: "write the page to a `FILE`"},
+			reportFlag(),
 			&cli.BoolFlag{Name: "inside", Hidden: true, Usage: "this process is in a network namespace of its own"},
 		},
 		Action: func(c *cli.Context) error {
@@ -42,15 +41,8 @@ func benchLeaseCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if path := c.String("report"); path != "" {
-				f, err := os.Create(path)
-				if err != nil {
-					return fmt.Errorf("--report: %w", err)
-				}
-				defer f.Close()
-				if err := r.Markdown(f); err != nil {
-					return fmt.Errorf("--report: %w", err)
-				}
+			if err := writeReport(c, r); err != nil {
+				return err
 			}
 			return r.Markdown(c.App.Writer)
 		},

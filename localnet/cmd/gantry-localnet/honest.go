@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -25,7 +24,7 @@ func honestCommand() *cli.Command {
 			&cli.Float64Flag{Name: "null", Value: usual.Null, Usage: "share of reads that are answered by null"},
 			&cli.Float64Flag{Name: "disagree", Value: usual.Disagree, Usage: "share of slots at which the RPC node of one machine and of one keeper shows another block"},
 			&cli.DurationFlag{Name: "drop", Value: usual.Drop, Usage: "how long WebSockets last on average; 0 for ever"},
-			&cli.StringFlag{Name: "report", Usage: "write the page to a `FILE`"},
+			reportFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			kind, err := chosenEngine(c)
@@ -44,15 +43,8 @@ func honestCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if path := c.String("report"); path != "" {
-				f, err := os.Create(path)
-				if err != nil {
-					return fmt.Errorf("--report: %w", err)
-				}
-				defer f.Close()
-				if err := r.Markdown(f); err != nil {
-					return fmt.Errorf("--report: %w", err)
-				}
+			if err := writeReport(c, r); err != nil {
+				return err
 			}
 			if err := r.Markdown(c.App.Writer); err != nil {
 				return err

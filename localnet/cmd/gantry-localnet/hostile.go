@@ -65,15 +65,8 @@ func hostileNetwork(c *cli.Context) error {
 }
 
 func showHostile(c *cli.Context, r *hostile.Result) error {
-	if path := c.String("report"); path != "" {
-		f, err := os.Create(path)
-		if err != nil {
-			return fmt.Errorf("--report: %w", err)
-		}
-		defer f.Close()
-		if err := r.Markdown(f); err != nil {
-			return fmt.Errorf("--report: %w", err)
-		}
+	if err := writeReport(c, r); err != nil {
+		return err
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(c.App.Writer).Encode(r)

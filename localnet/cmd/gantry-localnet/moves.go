@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/localnet/bench/moves"
@@ -16,7 +13,7 @@ func movesCommand() *cli.Command {
 		Flags: []cli.Flag{
 			engineFlag(), stateFlag(), verboseFlag(),
 			&cli.IntFlag{Name: "runs", Value: 50, Usage: "how many leases move"},
-			&cli.StringFlag{Name: "report", Usage: "write the page to a `FILE`"},
+			reportFlag(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Int("runs") < 1 {
@@ -34,15 +31,8 @@ func movesCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if path := c.String("report"); path != "" {
-				f, err := os.Create(path)
-				if err != nil {
-					return fmt.Errorf("--report: %w", err)
-				}
-				defer f.Close()
-				if err := r.Markdown(f); err != nil {
-					return fmt.Errorf("--report: %w", err)
-				}
+			if err := writeReport(c, r); err != nil {
+				return err
 			}
 			return r.Markdown(c.App.Writer)
 		},

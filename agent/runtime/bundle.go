@@ -120,6 +120,9 @@ func addGPUs(c container, spec Spec, config *specs.Spec, rootfs string) (version
 	if len(spec.GPUUUIDs) == 0 {
 		return "", fmt.Errorf("the machine's GPUs are not those that the lease was awarded")
 	}
+	if err := c.GPUs.Require(c.Image.Config.Env, spec.Env); err != nil {
+		return "", err
+	}
 	if err := c.GPUs.Edit(config, spec.GPUUUIDs); err != nil {
 		return "", err
 	}

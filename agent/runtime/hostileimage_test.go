@@ -14,7 +14,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
 )
 
@@ -93,8 +92,9 @@ func TestHostileConfigurationsAreRefusedBeforeTheStart(t *testing.T) {
 	}
 }
 
-// A user that the image's layers lack is known before the lease starts, whatever their lists of users are. Numbers need no list.
-func TestUsersThatTheLayersLackAreRefusedBeforeTheStart(t *testing.T) {
+// A job whose user the image's layers lack ends when it starts, and says so, whatever their lists of users are. Numbers need
+// no list.
+func TestUsersThatTheLayersLackAreSaid(t *testing.T) {
 	p, _ := containers(t)
 	job, users, groups := imagetest.File("bin/job", jobBinary(t)), imagetest.File("etc/passwd", "ml:x:1000:1000::/home/ml:/bin/sh\n"), imagetest.File("etc/group", "ml:x:1000:\n")
 	outside := imagetest.Entry{Header: tar.Header{Name: "etc/passwd", Linkname: "../../../../../../../../../etc/passwd", Typeflag: tar.TypeSymlink}}
@@ -113,18 +113,17 @@ func TestUsersThatTheLayersLackAreRefusedBeforeTheStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, digested := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}, User: c.user}, imagetest.Layer(t, append(c.more, job)...))
-			spec := Spec{LeaseID: "l", Image: digested, Command: []string{"who"}}
-			for range 2 { // the image is there the second time
-				err := p.Prepare(background(t), spec, image.Credential{})
-				require.ErrorIs(t, err, ErrSpec)
-				require.ErrorContains(t, err, c.want)
-			}
+			st, out := ran(t, p, Spec{LeaseID: "l", Image: digested, Command: []string{"who"}, Limits: Limits{Wall: 2 * time.Minute}})
+			require.Equal(t, ReasonStartFailed, st.Exit.Reason, out)
+			require.Contains(t, st.Exit.Message, c.want)
 			require.NoError(t, p.Remove(background(t), "l"))
 		})
 	}
 	fine := func(user string, layers ...v1.Layer) {
 		_, digested := imagetest.Serve(t, "amd64", v1.Config{Entrypoint: []string{"/bin/job"}, User: user}, layers...)
-		require.NoError(t, p.Prepare(background(t), Spec{LeaseID: "l", Image: digested, Command: []string{"who"}}, image.Credential{}), user)
+		st, out := ran(t, p, Spec{LeaseID: "l", Image: digested, Command: []string{"who"}, Limits: Limits{Wall: 2 * time.Minute}})
+		require.Equal(t, 0, st.Exit.Code, st.Exit.Message)
+		require.Contains(t, out, "who 1 1000 1000\n")
 		require.NoError(t, p.Remove(background(t), "l"))
 	}
 	fine("ml:ml", imagetest.Layer(t, users, groups, job))

@@ -24,7 +24,6 @@ const (
 	stageSupervise = "supervise" // lives as long as the job
 	stageExec      = "exec"      // limits itself and becomes the job
 	stagePull      = "pull"      // fetches the job's image
-	stageUser      = "user"      // looks for the job's user in the image
 )
 
 // exitRefused is the exit status of a stage that refuses a job which no other try would change.
@@ -48,8 +47,6 @@ func InternalMain(args []string) int {
 		err = supervise(dir)
 	case stagePull:
 		err = pull(dir)
-	case stageUser:
-		err = findUser(dir)
 	case stageExec:
 		return becomeJob(dir)
 	default:

@@ -95,7 +95,7 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 		return err
 	}
 	if d.exists(d.container()) {
-		return errors.Join(renewGPUs(d, sandbox), p.checkImage(ctx, d, spec))
+		return errors.Join(renewGPUs(d, sandbox), checkImage(d, spec))
 	}
 	raw, err := json.Marshal(pullRequest{Image: spec.Image, Sandbox: sandbox, Credential: credential})
 	if err != nil {
@@ -115,28 +115,28 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 	case err != nil:
 		return fmt.Errorf("%w: %s", ErrPull, lastOf(out))
 	}
-	return p.checkImage(ctx, d, spec)
+	return checkImage(d, spec)
 }
 
 // lastOf is the end of what a process has printed.
 func lastOf(out []byte) string { return strings.TrimSpace(string(out[max(0, len(out)-500):])) }
 
-// checkImage refuses an image that was fetched and does not run the job, before the lease starts.
-func (p *Process) checkImage(ctx context.Context, d leaseDir, spec Spec) error {
+// checkImage refuses an image that was fetched and does not run the job, before the lease starts: only for what the customer's
+// side has known before the order, because a lease that does not start counts against the machine. What only the machine can
+// see (users in the layers, the driver that the image requires) ends the job when it starts.
+func checkImage(d leaseDir, spec Spec) error {
 	c, err := readContainer(d)
 	if err != nil {
 		return err
 	}
-	if _, err := jobspec.Arguments(spec.job(), c.Image.Config); err != nil {
+	_, err = jobspec.Arguments(spec.job(), c.Image.Config)
+	if err == nil {
+		err = jobspec.CheckUser(jobspec.UserOf(spec.job(), c.Image.Config))
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
-	if spec.GPUMask != 0 && c.GPUs.Version != "" {
-		if err := c.GPUs.Require(c.Image.Config.Env, spec.Env); err != nil {
-			return fmt.Errorf("%w: %w", ErrSpec, err)
-		}
-	}
-	name, of := jobspec.UserOf(spec.job(), c.Image.Config)
-	return p.checkUser(ctx, d, name, of)
+	return nil
 }
 
 // now is the sandbox with the GPUs as they are, for a lease that has some.

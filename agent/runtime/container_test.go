@@ -125,9 +125,9 @@ func TestAContainerRunsAsItsJobSays(t *testing.T) {
 	}
 	_, out := ran(t, p, Spec{LeaseID: "alone", Image: ref, Entrypoint: "/bin/job"})
 	require.Empty(t, out, "the image's command is the image's entry point's")
-	err := p.Prepare(background(t), Spec{LeaseID: "nobody", Image: ref, User: "nobody"}, image.Credential{})
-	require.ErrorIs(t, err, ErrSpec)
-	require.ErrorContains(t, err, `the user "nobody" cannot run the job: it is not in the image's /etc/passwd; write its number`)
+	st, _ := ran(t, p, Spec{LeaseID: "nobody", Image: ref, User: "nobody"})
+	require.Equal(t, ReasonStartFailed, st.Exit.Reason)
+	require.Contains(t, st.Exit.Message, `the user "nobody" cannot run the job: it is not in the image's /etc/passwd; write its number`)
 }
 
 func TestAContainerEndsAsAsked(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,6 +195,19 @@ func setAccount(t *testing.T, client *chain.Client, a chain.Account) {
 	require.NoError(t, client.Raw(ctx, &out, "surfnet_setAccount", a.Key, map[string]any{
 		"lamports": uint64(a.Lamports) + uint64(chain.SOL), "owner": a.Owner.String(), "data": hex.EncodeToString(a.Data),
 	}))
+}
+
+// awaitClass waits until all machines are measured to be of their class. Where models have thresholds, no order reaches them
+// before.
+func awaitClass(t *testing.T, n *network.Network) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		v := snapshotOf(t, n)
+		return !slices.ContainsFunc(n.Nodes, func(m *network.Machine) bool {
+			node, ok := v.Node(m.Address)
+			return !ok || node.ClassSince == 0
+		})
+	}, 3*time.Minute, 500*time.Millisecond)
 }
 
 // snapshotOf reads the market as clients do.

@@ -52,6 +52,7 @@ func TestAPrometheusServerReadsAMarket(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	require.NoError(t, n.Launch(ctx))
+	awaitClass(t, n)
 	operator, customer := n.Keys.Customers[0], n.Keys.Customers[1]
 	ok(t, n, operator, "credits", "add", "1")
 	ok(t, n, customer, "credits", "add", "20")

@@ -17,9 +17,9 @@ await heading(page, 'Market');
 await open(page, 'Status');
 await page.getByText(/of 1 lease$/).waitFor();
 
-// The customer's wallet is no provider; the calculator is there all the same.
+// The customer's wallet is not a provider; the calculator is there all the same.
 await open(page, 'Provider');
-await page.getByText('This wallet is no provider.').waitFor();
+await page.getByText('This wallet is not a provider.').waitFor();
 await page.getByLabel('Wallet of the owner').fill('nobody');
 await page.getByRole('button', { name: 'Show' }).click();
 await page.getByRole('alert').waitFor();

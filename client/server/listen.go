@@ -96,5 +96,8 @@ func OwnKey(root string, genesis solana.Hash, customer solana.PublicKey) (path s
 	if err != nil {
 		return "", fmt.Errorf("session key: %w", err)
 	}
-	return path, chain.SaveKeypair(path, key)
+	if err := chain.SaveKeypair(path, key); err != nil && !errors.Is(err, chain.ErrKeypairExists) {
+		return "", err
+	}
+	return path, nil
 }

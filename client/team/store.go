@@ -250,15 +250,8 @@ func (s *Store) AddBudget(by Caller, name string) (out Budget, err error) {
 
 // budgetKey is the key of a budget, which is made where there is none.
 func (s *Store) budgetKey(name string) (solana.PrivateKey, error) {
-	path := s.KeyFile(name)
-	key, err := chain.LoadKeypair(path)
-	if !errors.Is(err, chain.ErrKeypairMissing) {
-		return key, err
-	}
-	if key, err = solana.NewRandomPrivateKey(); err != nil {
-		return nil, fmt.Errorf("session key: %w", err)
-	}
-	return key, chain.SaveKeypair(path, key)
+	key, _, err := chain.LoadOrMakeKeypair(s.KeyFile(name))
+	return key, err
 }
 
 // KeyFile is where the session key of a budget is.

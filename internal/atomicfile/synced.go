@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -20,16 +21,36 @@ func WriteSynced(path string, data []byte) error {
 }
 
 // Create is WriteSynced for a file that is written once: of several callers the first one counts. Errors: fs.ErrExist if
-// the path exists, which others may read as soon as it does.
-func Create(path string, data []byte) error {
+// the path exists. Others read the whole file as soon as it does, unless its file system has no hard links (such as that of
+// a memory stick): there they may see a part of it for a moment.
+func Create(path string, data []byte) error { return create(path, data, os.Link) }
+
+func create(path string, data []byte, link func(from, to string) error) error {
 	fresh, err := temporary(path, data)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.Link(fresh, path), os.Remove(fresh)); err != nil {
+	err = link(fresh, path)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		err = writeNew(path, data)
+	}
+	if err = errors.Join(err, os.Remove(fresh)); err != nil {
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))
+}
+
+// writeNew writes data to the disk, into a file that does not exist. What cannot be written is removed.
+func writeNew(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }
 
 // temporary writes data to the disk, into a file beside path that only its owner reads, and returns the file's name.

@@ -167,12 +167,6 @@ func linkConfig(key solana.PrivateKey, others []solana.PublicKey) (*tls.Config, 
 
 // LinkKey reads the key by which a process shows who it is to the other end, or makes it when there is none.
 func LinkKey(path string) (solana.PrivateKey, error) {
-	key, err := chain.LoadKeypair(path)
-	if !errors.Is(err, chain.ErrKeypairMissing) {
-		return key, err
-	}
-	if key, err = solana.NewRandomPrivateKey(); err != nil {
-		return nil, err
-	}
-	return key, chain.SaveKeypair(path, key)
+	key, _, err := chain.LoadOrMakeKeypair(path)
+	return key, err
 }

@@ -1,7 +1,6 @@
 package seed
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -32,13 +31,7 @@ func (w Wallet) TokenAccount(mint solana.PublicKey) solana.PublicKey {
 // OpenWallet reads the keypair file NAME.json in dir, or makes it.
 func OpenWallet(dir, name string) (Wallet, error) {
 	path := filepath.Join(dir, name+".json")
-	key, err := chain.LoadKeypair(path)
-	if errors.Is(err, chain.ErrKeypairMissing) {
-		key, err = solana.NewRandomPrivateKey()
-		if err == nil {
-			err = chain.SaveKeypair(path, key)
-		}
-	}
+	key, _, err := chain.LoadOrMakeKeypair(path)
 	if err != nil {
 		return Wallet{}, fmt.Errorf("wallet %s: %w", name, err)
 	}

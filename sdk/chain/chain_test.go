@@ -10,16 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
 	"github.com/gantry-market/gantry/internal/testkit/long"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/records"
-	"github.com/stretchr/testify/require"
 )
 
 func ctxFor(t testing.TB) context.Context {
@@ -71,6 +73,31 @@ func TestCommitment(t *testing.T) {
 	require.ErrorIs(t, err, chain.ErrCommitment)
 	_, err = chain.New(chain.Options{Endpoints: []chain.Endpoint{{RPC: "l"}}, Commitment: "max"})
 	require.ErrorIs(t, err, chain.ErrCommitment)
+}
+
+// Programs that begin at once use one key.
+func TestOneKeypairIsMade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sub", "id.json")
+	keys, made, errs := make([]solana.PrivateKey, 8), make([]bool, 8), make([]error, 8)
+	var ready, wg sync.WaitGroup
+	ready.Add(len(keys))
+	for i := range keys {
+		wg.Go(func() {
+			ready.Done()
+			ready.Wait()
+			keys[i], made[i], errs[i] = chain.LoadOrMakeKeypair(path)
+		})
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	makers := 0
+	for i := range keys {
+		require.Equal(t, keys[0], keys[i])
+		if made[i] {
+			makers++
+		}
+	}
+	require.Equal(t, 1, makers)
 }
 
 func TestKeypairs(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/internal/atomicfile"
 )
 
 // LoadKeypair reads a Solana keypair file: a JSON array of 64 numbers, the ed25519 seed followed by the public key; or such a
@@ -83,6 +85,23 @@ func SaveKeypair(path string, key solana.PrivateKey) error {
 	return saveKeypair(path, []byte(encodeKeypair(key)))
 }
 
+// LoadOrMakeKeypair reads a keypair file that a program keeps for itself, and makes it when there is none. Of several programs that
+// do so at once, one makes the key that all use. Errors: those of LoadKeypair and SaveKeypair.
+func LoadOrMakeKeypair(path string) (key solana.PrivateKey, made bool, err error) {
+	if key, err = LoadKeypair(path); !errors.Is(err, ErrKeypairMissing) {
+		return key, false, err
+	}
+	if key, err = solana.NewRandomPrivateKey(); err != nil {
+		return nil, false, fmt.Errorf("new key: %w", err)
+	}
+	err = SaveKeypair(path, key)
+	if errors.Is(err, ErrKeypairExists) { // made by another program just now
+		key, err = LoadKeypair(path)
+		return key, false, err
+	}
+	return key, err == nil, err
+}
+
 // SaveEncrypted is SaveKeypair for a file that only the passphrase opens. Errors: ErrKeypairExists, ErrPassphrase.
 func SaveEncrypted(path string, key solana.PrivateKey, passphrase string) error {
 	raw, err := EncryptKeypair(key, passphrase)
@@ -100,16 +119,12 @@ func saveKeypair(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 		return fmt.Errorf("keypair folder: %w", err)
 	}
-	f, err := os.OpenFile(full, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	err = atomicfile.Create(full, content)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %s; choose another path", ErrKeypairExists, full)
 	}
 	if err != nil {
 		return fmt.Errorf("keypair file: %w", err)
-	}
-	_, werr := f.Write(content)
-	if err := errors.Join(werr, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("keypair file %s: %w", full, err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func runInit(c *cli.Context) error {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	key, fresh, err := nodeKey(cfg.NodeKey)
+	key, fresh, err := chain.LoadOrMakeKeypair(cfg.NodeKey)
 	if err != nil {
 		return err
 	}
@@ -70,18 +70,6 @@ func runInit(c *cli.Context) error {
 		}
 	}
 	return printNeeds(c, cfg, m, key.PublicKey(), figures)
-}
-
-// nodeKey loads the machine's key, or makes one that only its owner can read.
-func nodeKey(path string) (solana.PrivateKey, bool, error) {
-	key, err := chain.LoadKeypair(path)
-	if err == nil || !errors.Is(err, chain.ErrKeypairMissing) {
-		return key, false, err
-	}
-	if key, err = solana.NewRandomPrivateKey(); err != nil {
-		return nil, false, fmt.Errorf("new key: %w", err)
-	}
-	return key, true, chain.SaveKeypair(path, key)
 }
 
 func printDetected(w io.Writer, m *host.Machine) {

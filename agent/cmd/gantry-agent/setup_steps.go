@@ -66,7 +66,7 @@ func (j *joining) settings(context.Context) (string, bool, error) {
 }
 
 func (j *joining) key(context.Context) (string, bool, error) {
-	key, fresh, err := nodeKey(j.cfg.NodeKey)
+	key, fresh, err := chain.LoadOrMakeKeypair(j.cfg.NodeKey)
 	if err != nil {
 		return "", false, err
 	}

@@ -55,8 +55,15 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 	if strings.ContainsAny(upper, ",:\\") {
 		return nil, fmt.Errorf("the data folder %s has a comma, colon or backslash in its path, which overlay mounts do not take", upper)
 	}
-	if err := mountImage(c, dir.rootfs(), unix.MS_NODEV|unix.MS_NOSUID, fmt.Sprintf(",upperdir=%s,workdir=%s", upper, work)); err != nil {
+	// Names relative to the folder of layers: the options of a mount are one page long.
+	if err := os.Chdir(c.Layers); err != nil {
 		return nil, err
+	}
+	layers := slices.Clone(c.Image.Layers)
+	slices.Reverse(layers)
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,redirect_dir=nofollow,metacopy=off", strings.Join(layers, ":"), upper, work)
+	if err := unix.Mount("overlay", dir.rootfs(), "overlay", unix.MS_NODEV|unix.MS_NOSUID, options); err != nil {
+		return nil, fmt.Errorf("mount the image: %w", err)
 	}
 	config, err := ociSpec(spec, c.Image.Config, dir.rootfs())
 	if err != nil {
@@ -95,21 +102,6 @@ func enterBundle(dir leaseDir, spec Spec, inCgroup bool) ([]string, error) {
 		return append(command, "restore", "--image-path", state, "--bundle", string(dir), spec.LeaseID), nil
 	}
 	return append(command, "run", "--bundle", string(dir), spec.LeaseID), nil
-}
-
-// mountImage lays an image's layers over each other. Their names are relative to their folder, which becomes the working one: the options
-// of a mount are one page long.
-func mountImage(c container, at string, flags uintptr, options string) error {
-	if err := os.Chdir(c.Layers); err != nil {
-		return err
-	}
-	layers := slices.Clone(c.Image.Layers)
-	slices.Reverse(layers)
-	options = "lowerdir=" + strings.Join(layers, ":") + options + ",redirect_dir=nofollow,metacopy=off"
-	if err := unix.Mount("overlay", at, "overlay", flags, options); err != nil {
-		return fmt.Errorf("mount the image: %w", err)
-	}
-	return nil
 }
 
 // addGPUs gives a container the GPUs of its lease, and returns the version of their driver; none where containers get no GPUs.

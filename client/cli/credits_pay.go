@@ -114,14 +114,7 @@ func (s *session) creditsPay() error {
 
 // payer is the account that is asked to pay.
 func (s *session) payer() (solana.PublicKey, error) {
-	if text := s.cli.String(flagCustomer); text != "" {
-		return address(text, "wallet")
-	}
-	key, err := s.wallet()
-	if err != nil {
-		return solana.PublicKey{}, err
-	}
-	return key.PublicKey(), nil
+	return s.walletOr(s.cli.String(flagCustomer), "wallet")
 }
 
 // showLink prints a link with its QR code.

@@ -3,7 +3,6 @@ package cli
 import (
 	"crypto/ed25519"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -197,14 +196,10 @@ func verifyMeasurement(c *cli.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool(flagJSON) {
-		enc := json.NewEncoder(s.Out) // this document has always had < and > in escapes
-		enc.SetIndent("", "  ")
-		err = enc.Encode(out)
-	} else {
-		pairs(s.Out, [2]string{"verdict", out.Verdict}, [2]string{"why", out.Why}, [2]string{"node", out.Node}, [2]string{"node key", out.Key},
+	err = printResult(s.Out, c.Bool(flagJSON), out, func(w io.Writer) {
+		pairs(w, [2]string{"verdict", out.Verdict}, [2]string{"why", out.Why}, [2]string{"node", out.Node}, [2]string{"node key", out.Key},
 			[2]string{"instant", fmt.Sprintf("period %d, slot %d, block %s", out.Period, out.Slot, out.Block)}, [2]string{"hash", out.Hash})
-	}
+	})
 	if err == nil && !out.Shown {
 		err = &failure{Code: ExitRefused, Reason: "not shown: " + out.Verdict, Advice: "only the keeper's statement says that this measurement was wrong", Told: true}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/expose"
 	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
@@ -98,7 +99,7 @@ func (s *session) gatewayPayment() (p expose.Payment, err error) {
 		p.MaxPrice = &most
 	}
 	p.Continues = func(earlier purchase.Payment) {
-		s.say(" · an earlier command began to pay %s USDC to this gateway at %s UTC; it is finished first", earlier.Amount, when(earlier.Created.Unix()))
+		s.say(" · an earlier command began to pay %s USDC to this gateway at %s UTC; it is finished first", earlier.Amount, service.When(earlier.Created.Unix()))
 	}
 	p.Confirm = func(_ context.Context, a expose.Ask) error {
 		if a.Then != nil {

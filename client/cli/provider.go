@@ -143,8 +143,13 @@ func (s *session) walletArg() (solana.PublicKey, error) {
 	if s.cli.NArg() > 1 {
 		return solana.PublicKey{}, usage(fmt.Sprintf("%q is one argument too many", s.cli.Args().Get(1)), "")
 	}
-	if text := s.cli.Args().First(); text != "" {
-		return address(text, "wallet")
+	return s.walletOr(s.cli.Args().First(), "wallet")
+}
+
+// walletOr is the wallet that text names, or one's own without a text; what it is of is said when it is not an address.
+func (s *session) walletOr(text, what string) (solana.PublicKey, error) {
+	if text != "" {
+		return address(text, what)
 	}
 	key, err := s.wallet()
 	if err != nil {

@@ -86,19 +86,13 @@ func (s *session) rewardsClaim() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	var wallet solana.PublicKey
-	if text := s.cli.String("keeper"); text != "" {
-		var err error
-		if wallet, err = address(text, "keeper's wallet"); err != nil {
-			return err
-		}
+	wallet, err := s.walletOr(s.cli.String("keeper"), "keeper's wallet")
+	if err != nil {
+		return err
 	}
 	mk, key, err := s.open()
 	if err != nil {
 		return err
-	}
-	if wallet.IsZero() {
-		wallet = key.PublicKey()
 	}
 	k, err := s.reader().Keeper(s.ctx, wallet)
 	if err != nil {
@@ -180,19 +174,12 @@ func (s *session) rewardsEmission() error {
 	if _, err := s.args(); err != nil {
 		return err
 	}
-	var wallet solana.PublicKey
-	if text := s.cli.String("provider"); text != "" {
-		var err error
-		if wallet, err = address(text, "provider's wallet"); err != nil {
-			return err
-		}
-	}
-	_, key, err := s.open()
+	wallet, err := s.walletOr(s.cli.String("provider"), "provider's wallet")
 	if err != nil {
 		return err
 	}
-	if wallet.IsZero() {
-		wallet = key.PublicKey()
+	if _, _, err := s.open(); err != nil {
+		return err
 	}
 	p, err := s.reader().Provider(s.ctx, wallet)
 	if err != nil {

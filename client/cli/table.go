@@ -6,7 +6,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
 )
 
@@ -34,5 +33,3 @@ func pairs(w io.Writer, rows ...[2]string) {
 	}
 	_ = t.Flush()
 }
-
-func when(unix int64) string { return service.When(unix) }

@@ -157,11 +157,11 @@ func (b *Builder) authorise(ctx context.Context, p *plan, a Authorise, c market.
 	if !credits {
 		return service.Refused("this wallet has no credits, and only those can be reserved", "deposit some in the same transaction")
 	}
-	now, err := b.o.Client.ClusterTime(ctx, b.o.Client.Commitment())
+	now, err := b.o.Client.Now(ctx)
 	if err != nil {
 		return err
 	}
-	until := now.Add(time.Duration(a.Seconds) * time.Second)
+	until := time.Unix(now+int64(a.Seconds), 0)
 	if p.kind == "" {
 		p.kind = "credits_set_session_key"
 	}

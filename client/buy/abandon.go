@@ -52,7 +52,7 @@ func (b *Buyer) abandonOne(ctx context.Context, order solana.PublicKey) error {
 	if err := b.endLeases(ctx, order); err != nil {
 		return err
 	}
-	o, exists, err := query.Find[market.Order](ctx, b.client, order, b.waitLevel())
+	o, exists, err := query.Find[market.Order](ctx, b.client, order, b.client.WaitLevel())
 	if err != nil {
 		return err
 	}

@@ -189,5 +189,5 @@ func (d *deal) repeat() (*Outcome, error) {
 
 // onChain reads the order from the chain itself: the view may be behind.
 func (d *deal) onChain() (market.Order, bool, error) {
-	return query.Find[market.Order](d.ctx, d.b.client, d.order, d.b.waitLevel())
+	return query.Find[market.Order](d.ctx, d.b.client, d.order, d.b.client.WaitLevel())
 }

@@ -120,19 +120,8 @@ func (b *Buyer) folderOf(ctx context.Context, wallet solana.PublicKey) (*purchas
 // market loads the market and checks that it is one that this client understands.
 func (b *Buyer) market(ctx context.Context) (market.Market, error) { return b.service.Load(ctx) }
 
-// waitLevel is the commitment level that a transaction must reach.
-func (b *Buyer) waitLevel() chain.Commitment { return WaitLevel(b.client) }
-
-// WaitLevel is the commitment level that a transaction must reach before a purchase continues.
-func WaitLevel(c *chain.Client) chain.Commitment {
-	if c.Commitment() == chain.Processed {
-		return chain.Confirmed
-	}
-	return c.Commitment()
-}
-
 func (b *Buyer) credits(ctx context.Context, customer solana.PublicKey) (market.Credits, error) {
-	c, _, err := query.Find[market.Credits](ctx, b.client, market.CreditsAddress(customer), b.waitLevel())
+	c, _, err := query.Find[market.Credits](ctx, b.client, market.CreditsAddress(customer), b.client.WaitLevel())
 	return c, err
 }
 

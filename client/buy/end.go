@@ -150,7 +150,7 @@ func (b *Buyer) Extend(ctx context.Context, m *txm.Manager, key string, lease so
 	if err != nil {
 		return service.Lease{}, err
 	}
-	if l, err = query.Fetch[market.Lease](ctx, b.client, lease, b.waitLevel()); err != nil {
+	if l, err = query.Fetch[market.Lease](ctx, b.client, lease, b.client.WaitLevel()); err != nil {
 		return service.Lease{}, err
 	}
 	now, err := b.client.Now(ctx)

@@ -43,7 +43,7 @@ func (d *deal) overOnChain(ctx context.Context, l market.Lease) error {
 
 // closedLease is a lease that is not on chain any more, as its history says that it ended, or else as it was last seen.
 func (d *deal) closedLease(l market.Lease) market.Lease {
-	history, err := audit.Read(d.ctx, d.b.client, l.Address, d.b.waitLevel())
+	history, err := audit.Read(d.ctx, d.b.client, l.Address, d.b.client.WaitLevel())
 	if err == nil {
 		err = audit.Unread(history)
 	}

@@ -25,7 +25,7 @@ type Rerun struct {
 
 // firstRun reads the run of an order that the request repeats. The second run is of the same job.
 func (b *Buyer) firstRun(ctx context.Context, v *view.View, order solana.PublicKey, digest [32]byte) (*audit.Run, error) {
-	run, err := audit.ReadRun(ctx, b.client, order, b.waitLevel())
+	run, err := audit.ReadRun(ctx, b.client, order, b.client.WaitLevel())
 	switch {
 	case errors.Is(err, audit.ErrNoHistory):
 		return nil, refused(fmt.Sprintf("%s is not and was never a redundant order, as far as this node remembers", order),
@@ -67,7 +67,7 @@ func (d *deal) readFirst() (err error) {
 	if d.p.Rerun.IsZero() || d.r.first != nil {
 		return nil
 	}
-	d.r.first, err = audit.ReadRun(d.ctx, d.b.client, d.p.Rerun, d.b.waitLevel())
+	d.r.first, err = audit.ReadRun(d.ctx, d.b.client, d.p.Rerun, d.b.client.WaitLevel())
 	return err
 }
 
@@ -93,7 +93,7 @@ func (d *deal) compareRuns(output [32]byte, known bool) (*Rerun, error) {
 	if d.r.first == nil {
 		return nil, nil
 	}
-	first, err := audit.ReadRun(d.ctx, d.b.client, d.r.first.Order, d.b.waitLevel()) // somebody may have resolved it since then
+	first, err := audit.ReadRun(d.ctx, d.b.client, d.r.first.Order, d.b.client.WaitLevel()) // somebody may have resolved it since then
 	if err != nil {
 		return nil, err
 	}

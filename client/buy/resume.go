@@ -141,7 +141,7 @@ func (d *deal) expected(o *market.Order) int {
 
 // overMeanwhile ends a purchase whose order is gone from the chain: its history says whether anything was bought.
 func (d *deal) overMeanwhile() error {
-	history, err := audit.Read(d.ctx, d.b.client, d.order, d.b.waitLevel())
+	history, err := audit.Read(d.ctx, d.b.client, d.order, d.b.client.WaitLevel())
 	if err == nil {
 		err = audit.Unread(history) // an award that is not seen is no order that nobody has served
 	}

@@ -59,7 +59,7 @@ func (s *Sender) OpenFor(ctx context.Context, path string, o txm.Options) (m *tx
 	if err != nil {
 		return nil, nil, err
 	}
-	o.RPC, o.Store, o.Commitment, o.Log, o.Fees = s.Client, store, WaitLevel(s.Client), s.Log, s.Fees
+	o.RPC, o.Store, o.Commitment, o.Log, o.Fees = s.Client, store, s.Client.WaitLevel(), s.Log, s.Fees
 	if m, err = txm.New(o); err != nil {
 		return nil, nil, errors.Join(err, store.Close())
 	}

@@ -157,7 +157,7 @@ func (d *deal) leave(ctx context.Context, l market.Lease, why error) error {
 	if err != nil { // not a *badMachine: the lease runs on
 		return refused(fmt.Sprintf("%v, and the lease could not be ended: %v", bad, err), "it is billed: end it with gantry stop "+l.Address.String())
 	}
-	cur, err := query.Fetch[market.Lease](ctx, d.b.client, l.Address, d.b.waitLevel())
+	cur, err := query.Fetch[market.Lease](ctx, d.b.client, l.Address, d.b.client.WaitLevel())
 	if err != nil {
 		d.b.tell(Left{Lease: l, Signature: tx.Signature})
 		return bad

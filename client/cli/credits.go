@@ -48,7 +48,7 @@ func creditsOf(customer solana.PublicKey, c market.Credits, tx *sent) creditsJSO
 
 // credits reads the customer's money; the zero value when the account does not exist.
 func (s *session) credits(customer solana.PublicKey) (market.Credits, bool, error) {
-	return query.Find[market.Credits](s.ctx, s.client, market.CreditsAddress(customer), s.waitLevel())
+	return query.Find[market.Credits](s.ctx, s.client, market.CreditsAddress(customer), s.client.WaitLevel())
 }
 
 func (s *session) creditsAdd() error {

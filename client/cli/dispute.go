@@ -106,7 +106,7 @@ func (s *session) disputeOpen() error {
 	if err != nil {
 		return err
 	}
-	d, err := query.Fetch[market.Dispute](s.ctx, s.client, market.DisputeAddress(l.Address), s.waitLevel())
+	d, err := query.Fetch[market.Dispute](s.ctx, s.client, market.DisputeAddress(l.Address), s.client.WaitLevel())
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (s *session) keeperVoteDispute() error {
 	if err != nil {
 		return err
 	}
-	after, open, err := query.Find[market.Dispute](s.ctx, s.client, d.Address, s.waitLevel())
+	after, open, err := query.Find[market.Dispute](s.ctx, s.client, d.Address, s.client.WaitLevel())
 	if err != nil {
 		return err
 	}

@@ -176,7 +176,7 @@ func (s *session) faultAppeal() error {
 	if err != nil {
 		return err
 	}
-	after, open, err := query.Find[market.Fault](s.ctx, s.client, f.Address, s.waitLevel())
+	after, open, err := query.Find[market.Fault](s.ctx, s.client, f.Address, s.client.WaitLevel())
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (s *session) marketInit() error {
 	if err != nil {
 		return err
 	}
-	accounts, err := s.client.Accounts(s.ctx, []solana.PublicKey{market.ProgramID, market.MarketAddress()}, s.waitLevel())
+	accounts, err := s.client.Accounts(s.ctx, []solana.PublicKey{market.ProgramID, market.MarketAddress()}, s.client.WaitLevel())
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (s *session) modelApply() error {
 	if err != nil {
 		return err
 	}
-	m, err := query.Fetch[market.Model](s.ctx, s.client, market.ModelAddress(id), s.waitLevel())
+	m, err := query.Fetch[market.Model](s.ctx, s.client, market.ModelAddress(id), s.client.WaitLevel())
 	if err != nil {
 		return err
 	}

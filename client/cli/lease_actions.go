@@ -132,7 +132,7 @@ func (s *session) extend() error {
 	if err != nil {
 		return err
 	}
-	if l, err = query.Fetch[market.Lease](s.ctx, s.client, l.Address, s.waitLevel()); err != nil {
+	if l, err = query.Fetch[market.Lease](s.ctx, s.client, l.Address, s.client.WaitLevel()); err != nil {
 		return err
 	}
 	return s.leaseDone(v, l, tx, func(w io.Writer) {

@@ -158,11 +158,11 @@ func (s *session) orderReopen() error {
 		return err
 	}
 	var moved service.Moved
-	for _, e := range service.EventsOf[bindings.OrderReopened](s.ctx, s.client, s.waitLevel(), tx, &moved) {
+	for _, e := range service.EventsOf[bindings.OrderReopened](s.ctx, s.client, s.client.WaitLevel(), tx, &moved) {
 		o.Status, o.Order.Reserved, o.AwardDeadline = uint8(market.OrderOpen), e.Reserved, e.AwardDeadline
 	}
 	if !moved.Known() { // the account says it too, unless a node was awarded meanwhile
-		now, exists, err := query.Find[market.Order](s.ctx, s.client, o.Address, s.waitLevel())
+		now, exists, err := query.Find[market.Order](s.ctx, s.client, o.Address, s.client.WaitLevel())
 		if err != nil || !exists || now.State() != market.OrderOpen {
 			return moved.Untold(tx.Signature)
 		}

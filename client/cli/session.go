@@ -283,9 +283,6 @@ func (s *session) dialAny(v *view.View) (*p2p.Node, error) {
 // now is the chain's clock in unix seconds.
 func (s *session) now() (int64, error) { return s.client.Now(s.ctx) }
 
-// waitLevel is the commitment level that a transaction must reach before a command goes on.
-func (s *session) waitLevel() chain.Commitment { return buy.WaitLevel(s.client) }
-
 // done prints a command's result: value as JSON, or for people.
 func (s *session) done(value any, people func(w io.Writer)) error {
 	return printResult(s.out, s.json, value, people)

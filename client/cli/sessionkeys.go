@@ -146,7 +146,7 @@ func (s *session) sessionDone(customer solana.PublicKey, ixs []solana.Instructio
 	if err != nil {
 		return err
 	}
-	out, err := s.service.SessionKeys(s.ctx, customer, s.waitLevel())
+	out, err := s.service.SessionKeys(s.ctx, customer, s.client.WaitLevel())
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *session) sessionList() error {
 	if _, err := s.market(); err != nil {
 		return err
 	}
-	out, err := s.service.SessionKeys(s.ctx, customer, s.waitLevel())
+	out, err := s.service.SessionKeys(s.ctx, customer, s.client.WaitLevel())
 	if err != nil {
 		return err
 	}

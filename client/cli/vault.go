@@ -60,7 +60,7 @@ func (s *session) printForVault(kind string, ixs []solana.Instruction) error {
 	if err != nil {
 		return err
 	}
-	out, err := wallet.BuildForVault(s.ctx, wallet.VaultOptions{Client: s.client, Commitment: s.waitLevel(), Fees: s.fees, Log: s.log}, vault, kind, ixs)
+	out, err := wallet.BuildForVault(s.ctx, wallet.VaultOptions{Client: s.client, Commitment: s.client.WaitLevel(), Fees: s.fees, Log: s.log}, vault, kind, ixs)
 	if err != nil {
 		return err
 	}

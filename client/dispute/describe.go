@@ -105,7 +105,7 @@ func MayOpen(ctx context.Context, client *chain.Client, mk *market.Market, v *vi
 	if err != nil {
 		return 0, err
 	}
-	c, _, err := query.Find[market.Credits](ctx, client, market.CreditsAddress(l.Customer), buy.WaitLevel(client))
+	c, _, err := query.Find[market.Credits](ctx, client, market.CreditsAddress(l.Customer), client.WaitLevel())
 	if err != nil {
 		return 0, err
 	}

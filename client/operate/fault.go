@@ -61,7 +61,7 @@ func (d *Desk) CloseFault(ctx context.Context, f *market.Fault) (Action, error) 
 
 // SignerOf is the key of a keeper with which verify has no error; zero when there is none.
 func (d *Desk) SignerOf(ctx context.Context, keeper solana.PublicKey, verify func(solana.PublicKey) error) (solana.PublicKey, error) {
-	k, known, err := query.Find[market.Keeper](ctx, d.Client, market.KeeperAddress(keeper), d.at())
+	k, known, err := query.Find[market.Keeper](ctx, d.Client, market.KeeperAddress(keeper), d.Client.WaitLevel())
 	if err != nil || !known {
 		return solana.PublicKey{}, err
 	}

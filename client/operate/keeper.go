@@ -14,7 +14,7 @@ import (
 
 // Keeper is the keeper of a wallet.
 func (d *Desk) Keeper(ctx context.Context, wallet solana.PublicKey) (market.Keeper, error) {
-	k, ok, err := query.Find[market.Keeper](ctx, d.Client, market.KeeperAddress(wallet), d.at())
+	k, ok, err := query.Find[market.Keeper](ctx, d.Client, market.KeeperAddress(wallet), d.Client.WaitLevel())
 	if err == nil && !ok {
 		err = service.Refused(fmt.Sprintf("wallet %s is not a keeper", wallet), "become one with: gantry keeper register --bond GNT --addr ADDRESS")
 	}
@@ -23,14 +23,14 @@ func (d *Desk) Keeper(ctx context.Context, wallet solana.PublicKey) (market.Keep
 
 // SignedFor is the keeper for which the desk's key signs: the wallet's own, or the one whose wallet has named the key.
 func (d *Desk) SignedFor(ctx context.Context) (market.Keeper, error) {
-	k, ok, err := query.Find[market.Keeper](ctx, d.Client, market.KeeperAddress(d.Key), d.at())
+	k, ok, err := query.Find[market.Keeper](ctx, d.Client, market.KeeperAddress(d.Key), d.Client.WaitLevel())
 	switch {
 	case err != nil || ok && k.SigningKey() == d.Key:
 		return k, err
 	case ok:
 		return k, service.Refused(fmt.Sprintf("keeper %s is signed for by %s, not by its wallet", k.Wallet, k.SigningKey()), "give --keypair with that key's file")
 	}
-	all, err := query.Select[market.Keeper](ctx, d.Client, query.KeepersSignedBy(d.Key), d.at())
+	all, err := query.Select[market.Keeper](ctx, d.Client, query.KeepersSignedBy(d.Key), d.Client.WaitLevel())
 	if err != nil {
 		return market.Keeper{}, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -34,9 +33,6 @@ type Desk struct {
 	Market  market.Market
 	Key     solana.PublicKey
 }
-
-// at is the commitment level of what the desk reads: that which transactions must reach.
-func (d *Desk) at() chain.Commitment { return buy.WaitLevel(d.Client) }
 
 // account is the instruction that makes the wallet's account of a token, where it has none.
 func (d *Desk) account(mint solana.PublicKey) solana.Instruction {

@@ -14,7 +14,7 @@ import (
 
 // FindProvider is the provider of a wallet; ok is false for wallets that are none.
 func (d *Desk) FindProvider(ctx context.Context, wallet solana.PublicKey) (p market.Provider, ok bool, err error) {
-	return query.Find[market.Provider](ctx, d.Client, market.ProviderAddress(wallet), d.at())
+	return query.Find[market.Provider](ctx, d.Client, market.ProviderAddress(wallet), d.Client.WaitLevel())
 }
 
 // Provider is FindProvider with an error for wallets that are none.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -70,7 +69,7 @@ func ClaimFor(ctx context.Context, client *chain.Client, mk *market.Market, v *v
 			return out, err
 		}
 		out.Txs = append(out.Txs, tx)
-		for _, e := range service.EventsOf[bindings.RewardsClaimed](ctx, client, buy.WaitLevel(client), tx, &out.Moved) {
+		for _, e := range service.EventsOf[bindings.RewardsClaimed](ctx, client, client.WaitLevel(), tx, &out.Moved) {
 			byAwards, byVotes = byAwards+market.USDC(e.ByAwards), byVotes+market.USDC(e.ByVote)
 		}
 	}
@@ -120,7 +119,7 @@ func Emitted(ctx context.Context, client *chain.Client, provider solana.PublicKe
 	out := Emission{Provider: provider.String(), Tx: tx}
 	var staked market.GNT
 	var fees market.USDC
-	for _, e := range service.EventsOf[bindings.Emitted](ctx, client, buy.WaitLevel(client), tx, &out.Moved) {
+	for _, e := range service.EventsOf[bindings.Emitted](ctx, client, client.WaitLevel(), tx, &out.Moved) {
 		staked, fees = staked+market.GNT(e.Amount), fees+market.USDC(e.Fees)
 	}
 	if out.Known() {
@@ -132,7 +131,7 @@ func Emitted(ctx context.Context, client *chain.Client, provider solana.PublicKe
 // BoughtBack says what a buy-back has burned and paid.
 func BoughtBack(ctx context.Context, client *chain.Client, buyer solana.PublicKey, tx service.Sent) Bought {
 	out := Bought{Buyer: buyer.String(), Tx: tx}
-	for _, e := range service.EventsOf[bindings.BoughtBack](ctx, client, buy.WaitLevel(client), tx, &out.Moved) {
+	for _, e := range service.EventsOf[bindings.BoughtBack](ctx, client, client.WaitLevel(), tx, &out.Moved) {
 		out.Burned, out.Paid = market.GNT(e.Burned).String(), market.USDC(e.Paid).Exact()
 	}
 	return out

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -48,7 +47,7 @@ type Rewards struct {
 
 // Find reads the account of the market's fees.
 func Find(ctx context.Context, client *chain.Client) (market.Rewards, error) {
-	r, ok, err := query.Find[market.Rewards](ctx, client, market.RewardsAddress(), buy.WaitLevel(client))
+	r, ok, err := query.Find[market.Rewards](ctx, client, market.RewardsAddress(), client.WaitLevel())
 	if err == nil && !ok {
 		err = service.Refused("this market keeps no account of its fees", "its program is older than this command")
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/container"
 	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/client/serve"
@@ -42,7 +41,7 @@ func (b *buyer) Complain(ctx context.Context, lease solana.PublicKey, text []byt
 	if _, err := b.Service.Lease(ctx, b.Customer, lease); err != nil {
 		return 0, 0, err
 	}
-	d, err := query.Fetch[market.Dispute](ctx, b.Client, market.DisputeAddress(lease), buy.WaitLevel(b.Client))
+	d, err := query.Fetch[market.Dispute](ctx, b.Client, market.DisputeAddress(lease), b.Client.WaitLevel())
 	if err != nil {
 		return 0, 0, service.Refused(fmt.Sprintf("lease %s is not disputed, or its dispute is closed", lease), "open one first")
 	}

@@ -138,6 +138,15 @@ func (c *Client) Close() {
 // Commitment returns the client's usual level.
 func (c *Client) Commitment() Commitment { return c.commitment }
 
+// WaitLevel is the commitment level that a transaction must reach before its sender continues, and at which what it did is
+// read: the client's own, and at least Confirmed.
+func (c *Client) WaitLevel() Commitment {
+	if c.commitment == Processed {
+		return Confirmed
+	}
+	return c.commitment
+}
+
 // LocalCluster reports whether the client belongs to a local network, all of whose endpoints are on this machine. An address
 // alone does not say so: it may be a tunnel, or one's own node of a public cluster. False before the cluster is known.
 func (c *Client) LocalCluster() bool {

@@ -22,7 +22,7 @@ type Public struct {
 	Ports   []PublicPort  `json:"ports,omitempty"`
 	Stays   bool          `json:"stays,omitempty" doc:"The addresses lead to the next machine if the lease moves"`
 	Terms   *expose.Terms `json:"terms,omitempty" doc:"Of a gateway that asks a price for what it relays"`
-	Failed  string        `json:"failed,omitempty" doc:"Why the gateway has given no addresses; the lease runs all the same"`
+	Failed  string        `json:"failed,omitempty" doc:"Why the gateway has given no addresses; the lease still runs"`
 }
 
 // PublicPort is a port that anybody reaches.
@@ -39,7 +39,7 @@ type (
 		Lease market.Lease
 		expose.Opened
 	}
-	// NotExposed: the gateway has given none. The lease runs all the same.
+	// NotExposed: the gateway has given none. The lease still runs.
 	NotExposed struct {
 		Lease   market.Lease
 		Gateway string

@@ -215,7 +215,7 @@ func (s *session) gatewayClose() error {
 			return err
 		}
 		if err := g.Forget(s.ctx, c.Lease().Address); err != nil {
-			s.say(" ! gateway  %s was not told (%v); the machine refuses it all the same", g.Key(), err)
+			s.say(" ! gateway  %s was not told (%v); the machine still refuses it", g.Key(), err)
 		}
 	}
 	return s.done(map[string]string{"lease": c.Lease().Address.String()}, func(w io.Writer) {

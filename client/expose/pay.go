@@ -47,7 +47,7 @@ type Payment struct {
 	Sender Sender
 	// Confirm agrees to what is asked, or is the error that ends the call before anything is sent. Nil agrees.
 	Confirm func(ctx context.Context, a Ask) error
-	// Continues is told of a payment that an earlier call has begun and that is finished first. Nil for nothing.
+	// Continues is told of a payment that an earlier call has begun and that is finished first. It may be nil.
 	Continues func(earlier purchase.Payment)
 	// Simulate finds what the transaction would do; path is for its store. Nil for a payment that is made: with it,
 	// nothing is sent or stored, and what it returns is what Pay returns.

@@ -1,4 +1,4 @@
-// Package arguments prepares a command line for urfave/cli, and advises whoever has mistyped one.
+// Package arguments prepares a command line for urfave/cli, and advises on one that was mistyped.
 package arguments
 
 import (

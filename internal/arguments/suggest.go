@@ -22,7 +22,7 @@ func nearest(typed string, names []string) (found string) {
 	return found
 }
 
-// Suggest advises whoever typed a command that does not exist: another that is most like it, or the help. path is of the group in which it
+// Suggest advises on a command that does not exist: the name that is most like it, or the help. path is of the group in which it
 // was looked for.
 func Suggest(typed, path string, commands []*cli.Command) (advice string) {
 	var names []string
@@ -40,7 +40,7 @@ func Suggest(typed, path string, commands []*cli.Command) (advice string) {
 // undefined begins the library's error of a flag that does not exist.
 const undefined = "flag provided but not defined: -"
 
-// SuggestFlag advises whoever typed flags that cannot be read, with the library's error: the flag that is most like one that does not
+// SuggestFlag advises on flags that cannot be read, with the library's error: the flag that is most like one that does not
 // exist, or the help.
 func SuggestFlag(err error, command string, flags []cli.Flag) (advice string) {
 	typed, ok := strings.CutPrefix(err.Error(), undefined)

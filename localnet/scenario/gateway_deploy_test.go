@@ -12,7 +12,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 )
 
-// A purchase has a gateway give its ports public addresses as soon as the lease runs. A lease runs all the same where
+// A purchase has a gateway give its ports public addresses as soon as the lease runs. A lease also runs where
 // the gateway gives none, and what its customer has taken back stays so.
 func TestAPurchaseMakesItsPortsPublic(t *testing.T) {
 	needsSandbox(t)

@@ -36,7 +36,22 @@ mutants() {
   target=$(sbf_target)
   [ -f "$so" ] || rm -f "$target"/mutants/.gantry-*
   cached_build "$target/mutants" build/mutants "$root/program/sbf/build-sbf.sh" "$copy" "$target" "$so"
-  GANTRY_PROGRAM_SO=$so "$hostile" mutants "$@"
+  GANTRY_PROGRAM_SO=$so "$hostile" mutants "$@" && tested "$so"
+}
+
+# Mutants that a test is to find: it must fail while the mutant is on.
+tested() {
+  local number name of failed=0
+  while read -r number name of; do
+    if (cd program/tests && GANTRY_PROGRAM_SO=$1 GANTRY_MUTANT=$number GANTRY_MATRIX=$of cargo "+$RUST_HOST" test --locked \
+      --target-dir "$(program_tests_target)" --test all -- --exact "$name" >/dev/null 2>&1); then
+      echo "mutant $number: $name does not find it"
+      failed=1
+    else
+      echo "mutant $number: found by $name${of:+ of $of}"
+    fi
+  done < <("$hostile" tested)
+  return $failed
 }
 
 [ $# -gt 0 ] || set -- matrix run mutants

@@ -63,6 +63,7 @@ var (
 	Event_LeaseCheckpointed   = [8]byte{199, 220, 177, 79, 210, 33, 102, 192}
 	Event_LeaseClosed         = [8]byte{75, 156, 130, 204, 31, 95, 218, 182}
 	Event_LeaseCut            = [8]byte{73, 173, 161, 151, 180, 154, 159, 43}
+	Event_LeaseDeclined       = [8]byte{86, 173, 186, 22, 211, 105, 238, 76}
 	Event_LeaseEnded          = [8]byte{72, 213, 85, 72, 232, 231, 130, 177}
 	Event_LeaseExtended       = [8]byte{120, 90, 63, 134, 145, 170, 71, 176}
 	Event_LeaseFailed         = [8]byte{157, 12, 235, 255, 165, 89, 254, 105}
@@ -149,6 +150,7 @@ var (
 	Instruction_LeaseAbort             = [8]byte{184, 108, 65, 75, 215, 237, 238, 248}
 	Instruction_LeaseCheckpoint        = [8]byte{59, 5, 89, 46, 63, 133, 92, 84}
 	Instruction_LeaseClose             = [8]byte{218, 108, 117, 76, 125, 191, 89, 156}
+	Instruction_LeaseDecline           = [8]byte{5, 159, 181, 61, 243, 178, 42, 120}
 	Instruction_LeaseEnd               = [8]byte{100, 29, 5, 42, 3, 19, 20, 189}
 	Instruction_LeaseExtend            = [8]byte{202, 70, 141, 29, 136, 142, 230, 118}
 	Instruction_LeaseMigrate           = [8]byte{196, 94, 111, 100, 172, 128, 189, 81}

@@ -212,6 +212,12 @@ const (
 	ErrorCodeUnknownProfile ErrorCode = 6099
 	// ErrorCodeSignerStands: The key signs for this keeper already
 	ErrorCodeSignerStands ErrorCode = 6100
+	// ErrorCodeNodeDeclined: The node declined this order or did not start it: the order goes to another one
+	ErrorCodeNodeDeclined ErrorCode = 6101
+	// ErrorCodeTooManyDeclined: More nodes did not serve this order than it remembers: place a new one
+	ErrorCodeTooManyDeclined ErrorCode = 6102
+	// ErrorCodeInvalidDecline: A lease is declined with a known reason, and with the digest of the job that was ordered
+	ErrorCodeInvalidDecline ErrorCode = 6103
 )
 
 // errorTexts has name and message of every error.
@@ -317,6 +323,9 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeInvalidCommitment:    {"InvalidCommitment", "The commitment is not well formed, is of another cluster, node or instant, or does not hold the entry"},
 	ErrorCodeUnknownProfile:       {"UnknownProfile", "The entry names neither the profile of the node's model nor the one before it"},
 	ErrorCodeSignerStands:         {"SignerStands", "The key signs for this keeper already"},
+	ErrorCodeNodeDeclined:         {"NodeDeclined", "The node declined this order or did not start it: the order goes to another one"},
+	ErrorCodeTooManyDeclined:      {"TooManyDeclined", "More nodes did not serve this order than it remembers: place a new one"},
+	ErrorCodeInvalidDecline:       {"InvalidDecline", "A lease is declined with a known reason, and with the digest of the job that was ordered"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -423,6 +432,9 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeInvalidCommitment,
 		ErrorCodeUnknownProfile,
 		ErrorCodeSignerStands,
+		ErrorCodeNodeDeclined,
+		ErrorCodeTooManyDeclined,
+		ErrorCodeInvalidDecline,
 	}
 }
 

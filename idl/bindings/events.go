@@ -281,6 +281,13 @@ func ParseAnyEvent(eventData []byte) (any, error) {
 			return nil, fmt.Errorf("failed to unmarshal event as LeaseCut: %w", err)
 		}
 		return value, nil
+	case Event_LeaseDeclined:
+		value := new(LeaseDeclined)
+		err := value.UnmarshalWithDecoder(decoder)
+		if err != nil {
+			return nil, fmt.Errorf("failed to unmarshal event as LeaseDeclined: %w", err)
+		}
+		return value, nil
 	case Event_LeaseEnded:
 		value := new(LeaseEnded)
 		err := value.UnmarshalWithDecoder(decoder)
@@ -1299,6 +1306,23 @@ func ParseEvent_LeaseCut(eventData []byte) (*LeaseCut, error) {
 	err = event.UnmarshalWithDecoder(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("failed to unmarshal event of type LeaseCut: %w", err)
+	}
+	return event, nil
+}
+
+func ParseEvent_LeaseDeclined(eventData []byte) (*LeaseDeclined, error) {
+	decoder := binary.NewBorshDecoder(eventData)
+	discriminator, err := decoder.ReadDiscriminator()
+	if err != nil {
+		return nil, fmt.Errorf("failed to peek discriminator: %w", err)
+	}
+	if discriminator != Event_LeaseDeclined {
+		return nil, fmt.Errorf("expected discriminator %v, got %s", Event_LeaseDeclined, binary.FormatDiscriminator(discriminator))
+	}
+	event := new(LeaseDeclined)
+	err = event.UnmarshalWithDecoder(decoder)
+	if err != nil {
+		return nil, fmt.Errorf("failed to unmarshal event of type LeaseDeclined: %w", err)
 	}
 	return event, nil
 }

@@ -126,7 +126,7 @@ func NewAuctionCloseInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_AuctionClose[:]...),
 	), nil
 }
 
@@ -223,7 +223,7 @@ func NewCreditsCloseInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_CreditsClose[:]...),
 	), nil
 }
 
@@ -510,7 +510,7 @@ func NewDisputeResolveInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_DisputeResolve[:]...),
 	), nil
 }
 
@@ -560,7 +560,7 @@ func NewDisputeUpholdInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_DisputeUphold[:]...),
 	), nil
 }
 
@@ -640,7 +640,7 @@ func NewEmissionClaimInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_EmissionClaim[:]...),
 	), nil
 }
 
@@ -745,7 +745,7 @@ func NewFraudProofCloseInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_FraudProofClose[:]...),
 	), nil
 }
 
@@ -879,7 +879,7 @@ func NewGpuModelApplyInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_GpuModelApply[:]...),
 	), nil
 }
 
@@ -964,7 +964,7 @@ func NewGuaranteeResolveInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_GuaranteeResolve[:]...),
 	), nil
 }
 
@@ -993,7 +993,7 @@ func NewKeeperActivateInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_KeeperActivate[:]...),
 	), nil
 }
 
@@ -1104,7 +1104,7 @@ func NewKeeperRequestExitInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_KeeperRequestExit[:]...),
 	), nil
 }
 
@@ -1181,7 +1181,7 @@ func NewKeeperSuspendInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_KeeperSuspend[:]...),
 	), nil
 }
 
@@ -1237,6 +1237,8 @@ func NewKeeperUpdateInstruction(
 func NewKeeperWithdrawInstruction(
 	walletAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	feeVaultAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	stakeVaultAccount solanago.PublicKey,
 	toAccount solanago.PublicKey,
@@ -1250,14 +1252,18 @@ func NewKeeperWithdrawInstruction(
 		accounts__.Append(solanago.NewAccountMeta(walletAccount, true, true))
 		// Account 1 "market": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(marketAccount, true, false))
-		// Account 2 "keeper": Writable, Non-signer, Required
+		// Account 2 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 3 "fee_vault": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(feeVaultAccount, false, false))
+		// Account 4 "keeper": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(keeperAccount, true, false))
-		// Account 3 "stake_vault": Writable, Non-signer, Required
+		// Account 5 "stake_vault": Writable, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(stakeVaultAccount, true, false))
-		// Account 4 "to": Writable, Non-signer, Required
+		// Account 6 "to": Writable, Non-signer, Required
 		// A token account of the wallet.
 		accounts__.Append(solanago.NewAccountMeta(toAccount, true, false))
-		// Account 5 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		// Account 7 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
 		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
 	}
 
@@ -1265,7 +1271,7 @@ func NewKeeperWithdrawInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_KeeperWithdraw[:]...),
 	), nil
 }
 
@@ -1306,7 +1312,7 @@ func NewLeaseAbortInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_LeaseAbort[:]...),
 	), nil
 }
 
@@ -1413,7 +1419,88 @@ func NewLeaseCloseInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_LeaseClose[:]...),
+	), nil
+}
+
+// Builds a "lease_decline" instruction.
+func NewLeaseDeclineInstruction(
+	// Params:
+	reasonParam uint8,
+	jobParam [32]uint8,
+
+	// Accounts:
+	nodeKeyAccount solanago.PublicKey,
+	marketAccount solanago.PublicKey,
+	orderAccount solanago.PublicKey,
+	orderRentPayerAccount solanago.PublicKey,
+	creditsAccount solanago.PublicKey,
+	creditsVaultAccount solanago.PublicKey,
+	feeVaultAccount solanago.PublicKey,
+	rewardsAccount solanago.PublicKey,
+	nodeAccount solanago.PublicKey,
+	providerAccount solanago.PublicKey,
+	leaseAccount solanago.PublicKey,
+	rentPayerAccount solanago.PublicKey,
+	tokenProgramAccount solanago.PublicKey,
+) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_LeaseDecline[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `reasonParam`:
+		err = enc__.Encode(reasonParam)
+		if err != nil {
+			return nil, errors.NewField("reasonParam", err)
+		}
+		// Serialize `jobParam`:
+		err = enc__.Encode(jobParam)
+		if err != nil {
+			return nil, errors.NewField("jobParam", err)
+		}
+	}
+	accounts__ := solanago.AccountMetaSlice{}
+
+	// Add the accounts to the instruction.
+	{
+		// Account 0 "node_key": Read-only, Signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeKeyAccount, false, true))
+		// Account 1 "market": Read-only, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(marketAccount, false, false))
+		// Account 2 "order": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderAccount, true, false))
+		// Account 3 "order_rent_payer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(orderRentPayerAccount, true, false))
+		// Account 4 "credits": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsAccount, true, false))
+		// Account 5 "credits_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(creditsVaultAccount, true, false))
+		// Account 6 "fee_vault": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(feeVaultAccount, true, false))
+		// Account 7 "rewards": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rewardsAccount, true, false))
+		// Account 8 "node": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(nodeAccount, true, false))
+		// Account 9 "provider": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(providerAccount, true, false))
+		// Account 10 "lease": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(leaseAccount, true, false))
+		// Account 11 "rent_payer": Writable, Non-signer, Required
+		accounts__.Append(solanago.NewAccountMeta(rentPayerAccount, true, false))
+		// Account 12 "token_program": Read-only, Non-signer, Required, Address: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+		accounts__.Append(solanago.NewAccountMeta(tokenProgramAccount, false, false))
+	}
+
+	// Create the instruction.
+	return solanago.NewInstruction(
+		ProgramID,
+		accounts__,
+		buf__.Bytes(),
 	), nil
 }
 
@@ -1517,6 +1604,10 @@ func NewLeaseExtendInstruction(
 
 // Builds a "lease_migrate" instruction.
 func NewLeaseMigrateInstruction(
+	// Params:
+	maxScoreParam uint64,
+
+	// Accounts:
 	signerAccount solanago.PublicKey,
 	keeperAccount solanago.PublicKey,
 	marketAccount solanago.PublicKey,
@@ -1531,6 +1622,21 @@ func NewLeaseMigrateInstruction(
 	leaseAccount solanago.PublicKey,
 	systemProgramAccount solanago.PublicKey,
 ) (solanago.Instruction, error) {
+	buf__ := new(bytes.Buffer)
+	enc__ := binary.NewBorshEncoder(buf__)
+
+	// Encode the instruction discriminator.
+	err := enc__.WriteBytes(Instruction_LeaseMigrate[:], false)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write instruction discriminator: %w", err)
+	}
+	{
+		// Serialize `maxScoreParam`:
+		err = enc__.Encode(maxScoreParam)
+		if err != nil {
+			return nil, errors.NewField("maxScoreParam", err)
+		}
+	}
 	accounts__ := solanago.AccountMetaSlice{}
 
 	// Add the accounts to the instruction.
@@ -1569,7 +1675,7 @@ func NewLeaseMigrateInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		buf__.Bytes(),
 	), nil
 }
 
@@ -1617,7 +1723,7 @@ func NewLeaseOutageInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_LeaseOutage[:]...),
 	), nil
 }
 
@@ -1768,7 +1874,7 @@ func NewLeaseSettleReportInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_LeaseSettleReport[:]...),
 	), nil
 }
 
@@ -1839,7 +1945,7 @@ func NewMarketAcceptAuthorityInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_MarketAcceptAuthority[:]...),
 	), nil
 }
 
@@ -1859,7 +1965,7 @@ func NewMarketApplyParamsInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_MarketApplyParams[:]...),
 	), nil
 }
 
@@ -1879,7 +1985,7 @@ func NewMarketApplyRolesInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_MarketApplyRoles[:]...),
 	), nil
 }
 
@@ -2166,7 +2272,7 @@ func NewNodeAcceptTermsInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_NodeAcceptTerms[:]...),
 	), nil
 }
 
@@ -2192,7 +2298,7 @@ func NewNodeCloseInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_NodeClose[:]...),
 	), nil
 }
 
@@ -2355,7 +2461,7 @@ func NewNodeReportDeadInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_NodeReportDead[:]...),
 	), nil
 }
 
@@ -2384,7 +2490,7 @@ func NewNodeRetireInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_NodeRetire[:]...),
 	), nil
 }
 
@@ -2583,7 +2689,7 @@ func NewOrderCancelInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_OrderCancel[:]...),
 	), nil
 }
 
@@ -2661,7 +2767,7 @@ func NewOrderExpireInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_OrderExpire[:]...),
 	), nil
 }
 
@@ -2690,7 +2796,7 @@ func NewOrderReopenInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_OrderReopen[:]...),
 	), nil
 }
 
@@ -2713,7 +2819,7 @@ func NewOutageCloseInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_OutageClose[:]...),
 	), nil
 }
 
@@ -2851,7 +2957,7 @@ func NewOutputForfeitInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_OutputForfeit[:]...),
 	), nil
 }
 
@@ -2871,7 +2977,7 @@ func NewOutputResolveInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_OutputResolve[:]...),
 	), nil
 }
 
@@ -2961,7 +3067,7 @@ func NewPayoutClaimInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_PayoutClaim[:]...),
 	), nil
 }
 
@@ -3025,7 +3131,7 @@ func NewProveBetterAskInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_ProveBetterAsk[:]...),
 	), nil
 }
 
@@ -3077,7 +3183,7 @@ func NewProveEquivocationInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_ProveEquivocation[:]...),
 	), nil
 }
 
@@ -3272,7 +3378,7 @@ func NewProviderCloseInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_ProviderClose[:]...),
 	), nil
 }
 
@@ -3314,7 +3420,7 @@ func NewProviderRegisterInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_ProviderRegister[:]...),
 	), nil
 }
 
@@ -3391,7 +3497,7 @@ func NewProviderSetPayoutInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_ProviderSetPayout[:]...),
 	), nil
 }
 
@@ -3482,7 +3588,7 @@ func NewProviderWithdrawStakeInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_ProviderWithdrawStake[:]...),
 	), nil
 }
 
@@ -3576,7 +3682,7 @@ func NewReportCloseInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_ReportClose[:]...),
 	), nil
 }
 
@@ -3671,7 +3777,7 @@ func NewRewardsAccrueInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_RewardsAccrue[:]...),
 	), nil
 }
 
@@ -3772,7 +3878,7 @@ func NewRewardsClaimInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_RewardsClaim[:]...),
 	), nil
 }
 
@@ -3891,7 +3997,7 @@ func NewSlashApplyInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_SlashApply[:]...),
 	), nil
 }
 
@@ -3933,7 +4039,7 @@ func NewSlashCloseInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_SlashClose[:]...),
 	), nil
 }
 
@@ -3969,6 +4075,6 @@ func NewSlashCompensateInstruction(
 	return solanago.NewInstruction(
 		ProgramID,
 		accounts__,
-		nil,
+		append([]byte(nil), Instruction_SlashCompensate[:]...),
 	), nil
 }

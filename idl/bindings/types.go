@@ -1955,7 +1955,9 @@ func UnmarshalDisputeVoted(buf []byte) (*DisputeVoted, error) {
 type Emitted struct {
 	Provider solanago.PublicKey `json:"provider"`
 	Amount   uint64             `json:"amount"`
-	Fees     uint64             `json:"fees"`
+
+	// What it may still claim.
+	Left uint64 `json:"left"`
 }
 
 func (obj Emitted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -1969,10 +1971,10 @@ func (obj Emitted) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Amount", err)
 	}
-	// Serialize `Fees`:
-	err = encoder.Encode(obj.Fees)
+	// Serialize `Left`:
+	err = encoder.Encode(obj.Left)
 	if err != nil {
-		return errors.NewField("Fees", err)
+		return errors.NewField("Left", err)
 	}
 	return nil
 }
@@ -1998,10 +2000,10 @@ func (obj *Emitted) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Amount", err)
 	}
-	// Deserialize `Fees`:
-	err = decoder.Decode(&obj.Fees)
+	// Deserialize `Left`:
+	err = decoder.Decode(&obj.Left)
 	if err != nil {
-		return errors.NewField("Fees", err)
+		return errors.NewField("Left", err)
 	}
 	return nil
 }
@@ -2301,7 +2303,7 @@ type Fault struct {
 	// What each class of flags costs, in the order of `SlashTerms`, base units of the stake token.
 	Costs [4]uint64 `json:"costs"`
 
-	// Reserved from the node's stake, and taken once it is applied. Base units of the stake token.
+	// Reserved from the node's stake, of what it costs, and taken once it is applied. Base units of the stake token.
 	Amount uint64 `json:"amount"`
 
 	// The victims' part of what was taken, and what is left of it.
@@ -5430,7 +5432,7 @@ type Lease struct {
 	// µUSDC owed so far by paid-for seconds, fee included.
 	Paid uint64 `json:"paid"`
 
-	// µUSDC for the first `repriced_secs` seconds: what was paid before the price fell. 0 if it never did.
+	// µUSDC for the first `repriced_secs` seconds: what they cost before the price fell. 0 if it never did.
 	RepricedPaid uint64 `json:"repricedPaid"`
 
 	// Of a redundant job: base units of the node's stake that not revealing a committed output costs.
@@ -5462,13 +5464,16 @@ type Lease struct {
 	// Until then its award may be shown to be unjust.
 	ChallengeUntil int64 `json:"challengeUntil"`
 
+	// When the lease had failed that it continues; 0 when it continues none.
+	FailedAt int64 `json:"failedAt"`
+
 	// Until when it had its GPUs, if a conviction of its node ended it earlier; else 0.
 	OccupiedUntil int64 `json:"occupiedUntil"`
 
 	// Only ever grows.
 	PaidSecs uint32 `json:"paidSecs"`
 
-	// Paid-for seconds when the price fell.
+	// Seconds that were served when the price fell.
 	RepricedSecs uint32 `json:"repricedSecs"`
 
 	// Largest cumulative seconds of a receipt.
@@ -5696,6 +5701,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.ChallengeUntil)
 	if err != nil {
 		return errors.NewField("ChallengeUntil", err)
+	}
+	// Serialize `FailedAt`:
+	err = encoder.Encode(obj.FailedAt)
+	if err != nil {
+		return errors.NewField("FailedAt", err)
 	}
 	// Serialize `OccupiedUntil`:
 	err = encoder.Encode(obj.OccupiedUntil)
@@ -6045,6 +6055,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.ChallengeUntil)
 	if err != nil {
 		return errors.NewField("ChallengeUntil", err)
+	}
+	// Deserialize `FailedAt`:
+	err = decoder.Decode(&obj.FailedAt)
+	if err != nil {
+		return errors.NewField("FailedAt", err)
 	}
 	// Deserialize `OccupiedUntil`:
 	err = decoder.Decode(&obj.OccupiedUntil)
@@ -6698,6 +6713,134 @@ func UnmarshalLeaseCut(buf []byte) (*LeaseCut, error) {
 	return obj, nil
 }
 
+// The node has said, before the start, that it does not serve the lease. `charged` of the customer's money waits for a
+// buy-back.
+type LeaseDeclined struct {
+	Lease    solanago.PublicKey `json:"lease"`
+	Order    solanago.PublicKey `json:"order"`
+	Node     solanago.PublicKey `json:"node"`
+	Reason   uint8              `json:"reason"`
+	Job      [32]uint8          `json:"job"`
+	HeldSecs uint32             `json:"heldSecs"`
+	Charged  uint64             `json:"charged"`
+	Released uint64             `json:"released"`
+}
+
+func (obj LeaseDeclined) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
+	// Serialize `Lease`:
+	err = encoder.Encode(obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Serialize `Order`:
+	err = encoder.Encode(obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Serialize `Node`:
+	err = encoder.Encode(obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Serialize `Reason`:
+	err = encoder.Encode(obj.Reason)
+	if err != nil {
+		return errors.NewField("Reason", err)
+	}
+	// Serialize `Job`:
+	err = encoder.Encode(obj.Job)
+	if err != nil {
+		return errors.NewField("Job", err)
+	}
+	// Serialize `HeldSecs`:
+	err = encoder.Encode(obj.HeldSecs)
+	if err != nil {
+		return errors.NewField("HeldSecs", err)
+	}
+	// Serialize `Charged`:
+	err = encoder.Encode(obj.Charged)
+	if err != nil {
+		return errors.NewField("Charged", err)
+	}
+	// Serialize `Released`:
+	err = encoder.Encode(obj.Released)
+	if err != nil {
+		return errors.NewField("Released", err)
+	}
+	return nil
+}
+
+func (obj LeaseDeclined) Marshal() ([]byte, error) {
+	buf := bytes.NewBuffer(nil)
+	encoder := binary.NewBorshEncoder(buf)
+	err := obj.MarshalWithEncoder(encoder)
+	if err != nil {
+		return nil, fmt.Errorf("error while encoding LeaseDeclined: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func (obj *LeaseDeclined) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
+	// Deserialize `Lease`:
+	err = decoder.Decode(&obj.Lease)
+	if err != nil {
+		return errors.NewField("Lease", err)
+	}
+	// Deserialize `Order`:
+	err = decoder.Decode(&obj.Order)
+	if err != nil {
+		return errors.NewField("Order", err)
+	}
+	// Deserialize `Node`:
+	err = decoder.Decode(&obj.Node)
+	if err != nil {
+		return errors.NewField("Node", err)
+	}
+	// Deserialize `Reason`:
+	err = decoder.Decode(&obj.Reason)
+	if err != nil {
+		return errors.NewField("Reason", err)
+	}
+	// Deserialize `Job`:
+	err = decoder.Decode(&obj.Job)
+	if err != nil {
+		return errors.NewField("Job", err)
+	}
+	// Deserialize `HeldSecs`:
+	err = decoder.Decode(&obj.HeldSecs)
+	if err != nil {
+		return errors.NewField("HeldSecs", err)
+	}
+	// Deserialize `Charged`:
+	err = decoder.Decode(&obj.Charged)
+	if err != nil {
+		return errors.NewField("Charged", err)
+	}
+	// Deserialize `Released`:
+	err = decoder.Decode(&obj.Released)
+	if err != nil {
+		return errors.NewField("Released", err)
+	}
+	return nil
+}
+
+func (obj *LeaseDeclined) Unmarshal(buf []byte) error {
+	err := obj.UnmarshalWithDecoder(binary.NewBorshDecoder(buf))
+	if err != nil {
+		return fmt.Errorf("error while unmarshaling LeaseDeclined: %w", err)
+	}
+	return nil
+}
+
+func UnmarshalLeaseDeclined(buf []byte) (*LeaseDeclined, error) {
+	obj := new(LeaseDeclined)
+	err := obj.Unmarshal(buf)
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 type LeaseEnded struct {
 	Lease    solanago.PublicKey `json:"lease"`
 	Reason   uint8              `json:"reason"`
@@ -6944,6 +7087,7 @@ type LeaseMigrated struct {
 	GpuMask      uint16             `json:"gpuMask"`
 	DurationSecs uint32             `json:"durationSecs"`
 	Reserved     uint64             `json:"reserved"`
+	Score        uint64             `json:"score"`
 	Checkpoint   [32]uint8          `json:"checkpoint"`
 }
 
@@ -6992,6 +7136,11 @@ func (obj LeaseMigrated) MarshalWithEncoder(encoder *binary.Encoder) (err error)
 	err = encoder.Encode(obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
+	}
+	// Serialize `Score`:
+	err = encoder.Encode(obj.Score)
+	if err != nil {
+		return errors.NewField("Score", err)
 	}
 	// Serialize `Checkpoint`:
 	err = encoder.Encode(obj.Checkpoint)
@@ -7056,6 +7205,11 @@ func (obj *LeaseMigrated) UnmarshalWithDecoder(decoder *binary.Decoder) (err err
 	err = decoder.Decode(&obj.Reserved)
 	if err != nil {
 		return errors.NewField("Reserved", err)
+	}
+	// Deserialize `Score`:
+	err = decoder.Decode(&obj.Score)
+	if err != nil {
+		return errors.NewField("Score", err)
 	}
 	// Deserialize `Checkpoint`:
 	err = decoder.Decode(&obj.Checkpoint)
@@ -8190,6 +8344,9 @@ type Node struct {
 	Availability Availability `json:"availability"`
 	Unhealthy    Unhealthy    `json:"unhealthy"`
 
+	// When it is kept from work because it did not start what it was awarded.
+	Absent Unhealthy `json:"absent"`
+
 	// Since when the score record is as it is.
 	RecordSince int64 `json:"recordSince"`
 
@@ -8239,8 +8396,11 @@ type Node struct {
 	ClaimsMissing uint8 `json:"claimsMissing"`
 
 	// 1 when the last report that named the machine's devices named those that are registered.
-	DevicesSeen uint8    `json:"devicesSeen"`
-	Reserved    [7]uint8 `json:"reserved"`
+	DevicesSeen uint8 `json:"devicesSeen"`
+
+	// Leases in a row that it did not start; a lease that paid ends the row.
+	Missed   uint8    `json:"missed"`
+	Reserved [6]uint8 `json:"reserved"`
 
 	// First second of the guarantee: the start of a period.
 	GuaranteedSince int64 `json:"guaranteedSince"`
@@ -8497,6 +8657,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Unhealthy", err)
 	}
+	// Serialize `Absent`:
+	err = encoder.Encode(obj.Absent)
+	if err != nil {
+		return errors.NewField("Absent", err)
+	}
 	// Serialize `RecordSince`:
 	err = encoder.Encode(obj.RecordSince)
 	if err != nil {
@@ -8611,6 +8776,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.DevicesSeen)
 	if err != nil {
 		return errors.NewField("DevicesSeen", err)
+	}
+	// Serialize `Missed`:
+	err = encoder.Encode(obj.Missed)
+	if err != nil {
+		return errors.NewField("Missed", err)
 	}
 	// Serialize `Reserved`:
 	err = encoder.Encode(obj.Reserved)
@@ -9001,6 +9171,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Unhealthy", err)
 	}
+	// Deserialize `Absent`:
+	err = decoder.Decode(&obj.Absent)
+	if err != nil {
+		return errors.NewField("Absent", err)
+	}
 	// Deserialize `RecordSince`:
 	err = decoder.Decode(&obj.RecordSince)
 	if err != nil {
@@ -9115,6 +9290,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.DevicesSeen)
 	if err != nil {
 		return errors.NewField("DevicesSeen", err)
+	}
+	// Deserialize `Missed`:
+	err = decoder.Decode(&obj.Missed)
+	if err != nil {
+		return errors.NewField("Missed", err)
 	}
 	// Deserialize `Reserved`:
 	err = decoder.Decode(&obj.Reserved)
@@ -10075,9 +10255,13 @@ type Order struct {
 	OutputsBy int64 `json:"outputsBy"`
 	RevealBy  int64 `json:"revealBy"`
 
-	// A bit for each node that it was awarded to, which other nodes may share: a node without it never had a part of it.
-	AwardedNodes [2]uint64   `json:"awardedNodes"`
-	Requirement  Requirement `json:"requirement"`
+	// Three bits for each node that it was awarded to, see [`bits_of`]: a node that lacks one never had a part of it.
+	AwardedNodes [2]uint64 `json:"awardedNodes"`
+
+	// First bytes of the addresses of nodes that declined a lease of it or did not start it: none of them gets a part of it
+	// again. 0 where there is none yet.
+	UnservedBy  [6]uint64   `json:"unservedBy"`
+	Requirement Requirement `json:"requirement"`
 
 	// Site of the first node, when all must share it.
 	Site         [16]uint8 `json:"site"`
@@ -10187,6 +10371,11 @@ func (obj Order) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.AwardedNodes)
 	if err != nil {
 		return errors.NewField("AwardedNodes", err)
+	}
+	// Serialize `UnservedBy`:
+	err = encoder.Encode(obj.UnservedBy)
+	if err != nil {
+		return errors.NewField("UnservedBy", err)
 	}
 	// Serialize `Requirement`:
 	err = encoder.Encode(obj.Requirement)
@@ -10371,6 +10560,11 @@ func (obj *Order) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.AwardedNodes)
 	if err != nil {
 		return errors.NewField("AwardedNodes", err)
+	}
+	// Deserialize `UnservedBy`:
+	err = decoder.Decode(&obj.UnservedBy)
+	if err != nil {
+		return errors.NewField("UnservedBy", err)
 	}
 	// Deserialize `Requirement`:
 	err = decoder.Decode(&obj.Requirement)
@@ -10780,6 +10974,9 @@ type OrderCreated struct {
 	Nodes        uint8              `json:"nodes"`
 	Gpus         uint8              `json:"gpus"`
 	DurationSecs uint32             `json:"durationSecs"`
+
+	// Seconds at the maximum price that are reserved for each node.
+	HeldSecs uint32 `json:"heldSecs"`
 }
 
 func (obj OrderCreated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -10817,6 +11014,11 @@ func (obj OrderCreated) MarshalWithEncoder(encoder *binary.Encoder) (err error) 
 	err = encoder.Encode(obj.DurationSecs)
 	if err != nil {
 		return errors.NewField("DurationSecs", err)
+	}
+	// Serialize `HeldSecs`:
+	err = encoder.Encode(obj.HeldSecs)
+	if err != nil {
+		return errors.NewField("HeldSecs", err)
 	}
 	return nil
 }
@@ -10866,6 +11068,11 @@ func (obj *OrderCreated) UnmarshalWithDecoder(decoder *binary.Decoder) (err erro
 	err = decoder.Decode(&obj.DurationSecs)
 	if err != nil {
 		return errors.NewField("DurationSecs", err)
+	}
+	// Deserialize `HeldSecs`:
+	err = decoder.Decode(&obj.HeldSecs)
+	if err != nil {
+		return errors.NewField("HeldSecs", err)
 	}
 	return nil
 }
@@ -12612,8 +12819,9 @@ type Provider struct {
 	SlashedTotal uint64 `json:"slashedTotal"`
 	RegisteredAt int64  `json:"registeredAt"`
 
-	// µUSDC of fees that its customers paid while emission was on, and that are not yet turned into stake.
-	FeesPaid uint64 `json:"feesPaid"`
+	// Stake tokens that fees of its customers have earned and that it has not claimed, each fee by the parameters of the
+	// time at which it was swept.
+	Emission uint64 `json:"emission"`
 
 	// When a dispute was last lost.
 	DisputeLostAt int64  `json:"disputeLostAt"`
@@ -12675,10 +12883,10 @@ func (obj Provider) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("RegisteredAt", err)
 	}
-	// Serialize `FeesPaid`:
-	err = encoder.Encode(obj.FeesPaid)
+	// Serialize `Emission`:
+	err = encoder.Encode(obj.Emission)
 	if err != nil {
-		return errors.NewField("FeesPaid", err)
+		return errors.NewField("Emission", err)
 	}
 	// Serialize `DisputeLostAt`:
 	err = encoder.Encode(obj.DisputeLostAt)
@@ -12784,10 +12992,10 @@ func (obj *Provider) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("RegisteredAt", err)
 	}
-	// Deserialize `FeesPaid`:
-	err = decoder.Decode(&obj.FeesPaid)
+	// Deserialize `Emission`:
+	err = decoder.Decode(&obj.Emission)
 	if err != nil {
-		return errors.NewField("FeesPaid", err)
+		return errors.NewField("Emission", err)
 	}
 	// Deserialize `DisputeLostAt`:
 	err = decoder.Decode(&obj.DisputeLostAt)
@@ -15194,7 +15402,11 @@ type UnjustAwardProven struct {
 	BetterScore  uint64             `json:"betterScore"`
 
 	// Of the lease from then on, µUSDC per GPU-hour.
-	Price       uint64 `json:"price"`
+	Price uint64 `json:"price"`
+
+	// Seconds that keep what they cost before, and what that is, µUSDC.
+	ServedSecs  uint32 `json:"servedSecs"`
+	Served      uint64 `json:"served"`
 	Amount      uint64 `json:"amount"`
 	FinderShare uint64 `json:"finderShare"`
 	Burned      uint64 `json:"burned"`
@@ -15235,6 +15447,16 @@ func (obj UnjustAwardProven) MarshalWithEncoder(encoder *binary.Encoder) (err er
 	err = encoder.Encode(obj.Price)
 	if err != nil {
 		return errors.NewField("Price", err)
+	}
+	// Serialize `ServedSecs`:
+	err = encoder.Encode(obj.ServedSecs)
+	if err != nil {
+		return errors.NewField("ServedSecs", err)
+	}
+	// Serialize `Served`:
+	err = encoder.Encode(obj.Served)
+	if err != nil {
+		return errors.NewField("Served", err)
 	}
 	// Serialize `Amount`:
 	err = encoder.Encode(obj.Amount)
@@ -15299,6 +15521,16 @@ func (obj *UnjustAwardProven) UnmarshalWithDecoder(decoder *binary.Decoder) (err
 	err = decoder.Decode(&obj.Price)
 	if err != nil {
 		return errors.NewField("Price", err)
+	}
+	// Deserialize `ServedSecs`:
+	err = decoder.Decode(&obj.ServedSecs)
+	if err != nil {
+		return errors.NewField("ServedSecs", err)
+	}
+	// Deserialize `Served`:
+	err = decoder.Decode(&obj.Served)
+	if err != nil {
+		return errors.NewField("Served", err)
 	}
 	// Deserialize `Amount`:
 	err = decoder.Decode(&obj.Amount)

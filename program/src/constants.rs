@@ -33,8 +33,8 @@ pub const CHALLENGE_SECS_MIN: u32 = 600;
 pub const MAX_DURATION_SECS: u32 = 31_536_000;
 /// The most nodes one order may want.
 pub const MAX_ORDER_NODES: u8 = 64;
-/// The most nodes that may run one redundant job: all its leases fit one transaction.
-pub const MAX_REDUNDANCY: u8 = 8;
+/// The most nodes that may run one redundant job, of which there is an odd number: all its leases fit one transaction.
+pub const MAX_REDUNDANCY: u8 = 7;
 /// The fewest among which a majority can differ from one cheat.
 pub const MIN_REDUNDANCY: u8 = 3;
 /// Base units in one whole stake token (9 decimals).
@@ -169,6 +169,9 @@ pub const OUTAGE_VOTE_SECS: i64 = 30;
 pub const OUTAGE_MOVE_SECS: i64 = 60;
 /// How long a node gets no new work after an outage; a period, where that is shorter.
 pub const OUTAGE_HOLD_SECS: i64 = 600;
+
+/// The longest that a node gets no new work because it did not start what it was awarded.
+pub const MISSED_HOLD_SECS: i64 = DAY as i64;
 
 /// Order modes: the standing ask is the bid, or bids are sealed.
 pub const MODE_INSTANT: u8 = 0;

@@ -211,6 +211,12 @@ pub enum MarketError {
     UnknownProfile, // 6099
     #[msg("The key signs for this keeper already")]
     SignerStands, // 6100
+    #[msg("The node declined this order or did not start it: the order goes to another one")]
+    NodeDeclined, // 6101
+    #[msg("More nodes did not serve this order than it remembers: place a new one")]
+    TooManyDeclined, // 6102
+    #[msg("A lease is declined with a known reason, and with the digest of the job that was ordered")]
+    InvalidDecline, // 6103
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

@@ -217,6 +217,9 @@ pub mod gantry_market {
     pub fn lease_abort(ctx: &mut Context<LeaseAbort>) -> Result<()> {
         lease_abort::handler(ctx)
     }
+    pub fn lease_decline(ctx: &mut Context<LeaseDecline>, reason: u8, job: [u8; 32]) -> Result<()> {
+        lease_decline::handler(ctx, reason, job)
+    }
     pub fn lease_extend(ctx: &mut Context<LeaseExtend>, seconds: u32) -> Result<()> {
         lease_extend::handler(ctx, seconds)
     }
@@ -236,8 +239,8 @@ pub mod gantry_market {
     pub fn lease_checkpoint(ctx: &mut Context<LeaseCheckpoint>, hash: [u8; 32]) -> Result<()> {
         lease_checkpoint::handler(ctx, hash)
     }
-    pub fn lease_migrate(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
-        lease_migrate::handler(ctx)
+    pub fn lease_migrate(ctx: &mut Context<LeaseMigrate>, max_score: u64) -> Result<()> {
+        lease_migrate::handler(ctx, max_score)
     }
     pub fn lease_rate(ctx: &mut Context<LeaseRate>, stars: u8) -> Result<()> {
         lease_rate::handler(ctx, stars)

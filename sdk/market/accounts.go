@@ -133,6 +133,9 @@ func Text(b []byte) string {
 // Text16 pads a text with zeroes to 16 bytes, cutting what is longer. Regions and sites are such fields.
 func Text16(s string) (b [16]byte) { copy(b[:], s); return b }
 
+// MaxModelName is how many bytes the name of a GPU model may have.
+const MaxModelName = 32
+
 // Text32 pads a text with zeroes to 32 bytes, cutting what is longer. Model names are such fields.
 func Text32(s string) (b [32]byte) { copy(b[:], s); return b }
 
@@ -200,17 +203,18 @@ func (n *Node) ReputationInputs() ReputationInputs {
 // Reputation in basis points at a unix second.
 func (n *Node) Reputation(now int64) uint16 { return Reputation(n.ReputationInputs(), now) }
 
-// GuaranteeAt is the uptime that the node guarantees at a unix second, in basis points; 0 once the guarantee is over.
-func (n *Node) GuaranteeAt(now int64) uint16 {
-	if now < n.GuaranteedUntil {
+// GuaranteeUntil is the uptime that the node guarantees for work that ends at a unix second at the latest, in basis points; 0
+// where the guarantee ends before. It is the twin of Guarantee::bps_until.
+func (n *Node) GuaranteeUntil(end int64) uint16 {
+	if end <= n.GuaranteedUntil {
 		return n.GuaranteeBps
 	}
 	return 0
 }
 
-// Score of the node's standing ask.
-func (n *Node) Score(now int64) (uint64, error) {
-	return Score(n.Ask(), n.Reputation(now), n.GuaranteeAt(now))
+// Score of the node's standing ask at now, for work that ends at end at the latest.
+func (n *Node) Score(now, end int64) (uint64, error) {
+	return Score(n.Ask(), n.Reputation(now), n.GuaranteeUntil(end))
 }
 
 // State is the keeper's status with its type.

@@ -125,14 +125,31 @@ func (n *Node) NoteHealth(unhealthy bool, period uint64, periodSecs uint32, now 
 	}
 }
 
-// HealthyFor reports whether the node's health lets it have work at now that was ordered at orderedAt. It is the twin
-// of Node::healthy_for.
-func (n *Node) HealthyFor(orderedAt, now int64) bool {
-	return now >= n.Unhealthy.Until || orderedAt < n.Unhealthy.Since
+// missedHold is the longest that a node gets no new work because it did not start what it was awarded.
+const missedHold = 86_400
+
+// NoteMissed notes a lease that the node did not start in time. It is the twin of Node::note_missed.
+func (n *Node) NoteMissed(startSecs uint32, now int64) {
+	n.Missed += min(1, math.MaxUint8-n.Missed)
+	until := now + min(int64(startSecs)<<min(n.Missed, 20), missedHold)
+	if a := &n.Absent; now < a.Until {
+		a.Until = max(a.Until, until)
+	} else {
+		*a = bindings.Unhealthy{Since: now, Until: until, FormerUntil: a.Until}
+	}
 }
 
-// HealthyThroughout reports whether the node's health let it have the order's work from a unix second until the award.
+// HealthyFor reports whether the node may have work at now that was ordered at orderedAt: its health, and whether it started
+// what it was awarded. It is the twin of Node::healthy_for.
+func (n *Node) HealthyFor(orderedAt, now int64) bool {
+	in := func(u *bindings.Unhealthy) bool { return now < u.Until && orderedAt >= u.Since }
+	return !in(&n.Unhealthy) && !in(&n.Absent)
+}
+
+// HealthyThroughout reports whether the same held from a unix second until the award.
 func (n *Node) HealthyThroughout(from, orderedAt int64) bool {
-	u := &n.Unhealthy
-	return u.Until < from || (orderedAt < u.Since && u.FormerUntil < from)
+	clear := func(u *bindings.Unhealthy) bool {
+		return u.Until < from || (orderedAt < u.Since && u.FormerUntil < from)
+	}
+	return clear(&n.Unhealthy) && clear(&n.Absent)
 }

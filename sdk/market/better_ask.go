@@ -1,7 +1,10 @@
 package market
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/gagliardetto/solana-go"
 
@@ -84,7 +87,54 @@ func (n Node) with(p bindings.ScoreRecord, g bindings.Guarantee) Node {
 
 // MayHave is false when the node certainly never had a part of the order. It is the twin of Order::may_have.
 func (o *Order) MayHave(node solana.PublicKey) bool {
-	return o.AwardedNodes[node[0]>>6&1]&(1<<(node[0]&63)) != 0
+	for i, bits := range awardBits(o.Address, node) {
+		if o.AwardedNodes[i]&bits != bits {
+			return false
+		}
+	}
+	return true
+}
+
+// NoteAward notes that a node has a part of the order. It is the twin of Order::note_award.
+func (o *Order) NoteAward(node solana.PublicKey) {
+	for i, bits := range awardBits(o.Address, node) {
+		o.AwardedNodes[i] |= bits
+	}
+}
+
+// awardBits are a node's three bits in AwardedNodes, which another order does not give it.
+func awardBits(order, node solana.PublicKey) (bits [2]uint64) {
+	sum := sha256.Sum256(append(order[:], node[:]...))
+	for _, b := range sum[:3] {
+		bits[b>>6&1] |= 1 << (b & 63)
+	}
+	return bits
+}
+
+// UnservedBy reports whether the node declined the order or did not start it: it gets no part of it again. It is the twin of
+// Order::was_unserved_by.
+func (o *Order) UnservedBy(node solana.PublicKey) bool {
+	return slices.Contains(o.Unserved(), Head(node))
+}
+
+// Head is what an address has in Order.UnservedBy.
+func Head(node solana.PublicKey) uint64 { return binary.LittleEndian.Uint64(node[:8]) }
+
+// Unserved are the heads of the nodes that declined the order or did not start it.
+func (o *Order) Unserved() []uint64 {
+	known := o.Order.UnservedBy[:]
+	if i := slices.Index(known, 0); i >= 0 {
+		known = known[:i]
+	}
+	return known
+}
+
+// NoteUnserved notes that a node declined it or did not start it. It is the twin of Order::note_unserved.
+func (o *Order) NoteUnserved(node solana.PublicKey) {
+	head := Head(node)
+	if i := slices.IndexFunc(o.Order.UnservedBy[:], func(known uint64) bool { return known == 0 || known == head }); i >= 0 {
+		o.Order.UnservedBy[i] = head
+	}
 }
 
 // siteWanted is the site at which a better node would have had to stand. It is the twin of Order::site_wanted.
@@ -99,12 +149,16 @@ func (o *Order) siteWanted(own [16]byte) [16]byte {
 // refuse the proof at now. It is the twin of prove_better_ask's checks.
 func (b BetterAsk) Score(now int64) (score uint64, ok bool) {
 	o, n, l := &b.Order, b.Better, &b.Lease
-	since := satSub(o.CreatedAt, AwardViewSecs)
-	open := l.Contestable(now) && o.Mode == ModeInstant && o.Redundant == 0
-	passedOver := o.NodesWanted == 1 || !o.MayHave(n.Address)
-	if !open || !passedOver || n.AskSince >= since || n.Address == l.Lease.Node {
+	moved := l.Continues == 1
+	open := l.Contestable(now) && (o.Mode == ModeInstant || moved) && o.Redundant == 0
+	passedOver := (o.NodesWanted == 1 && !moved || !o.MayHave(n.Address)) && !o.UnservedBy(n.Address)
+	asked, site := o.asked(satSub(o.CreatedAt, AwardViewSecs), l.AwardedAt), o.siteWanted(n.Spec.Site)
+	if moved {
+		asked, site = o.askedByFailure(l), o.Order.Site
+	}
+	if !open || !passedOver || n.AskSince >= asked.since || n.Address == l.Lease.Node {
 		return 0, false
 	}
-	score, ok = scoreThroughout(o, n, n.Ask(), &b.Model, since, l.AwardedAt)
+	score, ok = scoreThroughout(o, n, n.Ask(), &b.Model, site, asked)
 	return score, ok && score < l.Lease.Score
 }

@@ -30,7 +30,7 @@ func TestBetterAsk(t *testing.T) {
 	b := sampleBetter()
 	score, ok := b.Score(1_105)
 	require.True(t, ok)
-	then, err := b.Better.Score(970)
+	then, err := b.Better.Score(970, b.Order.LatestEnd())
 	require.NoError(t, err)
 	require.Equal(t, then, score)
 	prove, err := ix.ProveBetterAsk(b, solana.PublicKey{8})
@@ -67,8 +67,9 @@ func TestBetterAsk(t *testing.T) {
 		_, ok := b.Score(1_105)
 		require.False(t, ok, name)
 	}
-	// A guarantee counts if it was running at the award, and only as it was in the record.
-	for until, better := range map[int64]bool{1_005: false, 1_006: true} {
+	// A guarantee counts if it lasts until the latest end, and only as it was in the record.
+	end := b.Order.LatestEnd()
+	for until, better := range map[int64]bool{end - 1: false, end: true} {
 		b = sampleBetter()
 		b.Lease.Lease.Score, b.Better.GuaranteeBps, b.Better.GuaranteedUntil = score, 9_900, until
 		_, ok = b.Score(1_105)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
 	bin "github.com/gagliardetto/binary"
 	"github.com/gagliardetto/solana-go"
@@ -44,28 +46,70 @@ const (
 	KindOutage
 )
 
-var kindNames = [...]string{
-	KindMarket: "market", KindModel: "GPU model", KindProvider: "provider", KindNode: "node", KindKeeper: "keeper",
-	KindCredits: "credits", KindOrder: "order", KindLease: "lease", KindReport: "report", KindFault: "fault",
-	KindDevice: "device claim", KindFraudProof: "fraud proof",
-	KindRewards: "rewards", KindDispute: "dispute",
-	KindAuction: "auction", KindPayout: "payout", KindOutage: "outage",
+// kind is all that tells the accounts of one kind from others.
+type kind struct {
+	name          string
+	discriminator [8]byte
+	value         reflect.Type // a pointer to one of the account types of this package
+	decode        func(Meta, []byte) (any, error)
 }
 
-func (k Kind) String() string { return name(kindNames[:], "kind", uint8(k)) }
+// kinds has all kinds. A new one needs its constant and its line here, its type in accounts.go, and its place in package view.
+var kinds = [...]kind{
+	KindMarket:   plain("market", bindings.Account_Market, func(v *Market) parts { return parts{&v.Meta, &v.Market, &v.Version} }),
+	KindModel:    plain("GPU model", bindings.Account_GpuModel, func(v *Model) parts { return parts{&v.Meta, &v.GpuModel, &v.Version} }),
+	KindProvider: plain("provider", bindings.Account_Provider, func(v *Provider) parts { return parts{&v.Meta, &v.Provider, &v.Version} }),
+	KindNode:     plain("node", bindings.Account_Node, func(v *Node) parts { return parts{&v.Meta, &v.Node, &v.Version} }),
+	KindKeeper:   plain("keeper", bindings.Account_Keeper, func(v *Keeper) parts { return parts{&v.Meta, &v.Keeper, &v.Version} }),
+	KindCredits:  plain("credits", bindings.Account_Credits, func(v *Credits) parts { return parts{&v.Meta, &v.Credits, &v.Version} }),
+	KindOrder:    plain("order", bindings.Account_Order, func(v *Order) parts { return parts{&v.Meta, &v.Order, &v.Version} }),
+	KindLease:    plain("lease", bindings.Account_Lease, func(v *Lease) parts { return parts{&v.Meta, &v.Lease, &v.Version} }),
+	KindReport:   kindOf("report", bindings.Account_Report, decodeReport),
+	KindFault:    plain("fault", bindings.Account_Fault, func(v *Fault) parts { return parts{&v.Meta, &v.Fault, &v.Version} }),
+	// No instruction names DeviceClaim by type, so that the interface description leaves it out.
+	KindDevice:     kindOf("device claim", accountDiscriminator("DeviceClaim"), decodeDevice),
+	KindFraudProof: plain("fraud proof", bindings.Account_FraudProof, func(v *FraudProof) parts { return parts{&v.Meta, &v.FraudProof, &v.Version} }),
+	KindRewards:    plain("rewards", bindings.Account_Rewards, func(v *Rewards) parts { return parts{&v.Meta, &v.Rewards, &v.Version} }),
+	KindDispute:    plain("dispute", bindings.Account_Dispute, func(v *Dispute) parts { return parts{&v.Meta, &v.Dispute, &v.Version} }),
+	KindAuction:    plain("auction", bindings.Account_Auction, func(v *Auction) parts { return parts{&v.Meta, &v.Auction, &v.Version} }),
+	KindPayout:     plain("payout", bindings.Account_Payout, func(v *Payout) parts { return parts{&v.Meta, &v.Payout, &v.Version} }),
+	KindOutage:     plain("outage", bindings.Account_Outage, func(v *Outage) parts { return parts{&v.Meta, &v.Outage, &v.Version} }),
+}
 
-// accountDevice is the discriminator of DeviceClaim, which no instruction names by type, so that the interface
-// description leaves it out.
-var accountDevice = discriminator("account", "DeviceClaim")
+func kindOf[T any](name string, discriminator [8]byte, decode func(Meta, []byte) (*T, error)) kind {
+	return kind{name, discriminator, reflect.TypeFor[*T](), func(meta Meta, body []byte) (any, error) { return decode(meta, body) }}
+}
 
-// discriminator is Anchor's: the first eight bytes of sha256("namespace:Name").
-func discriminator(namespace, name string) [8]byte {
-	sum := sha256.Sum256([]byte(namespace + ":" + name))
+// parts are those of an account that is what its struct is, and nothing more.
+type parts struct {
+	meta    *Meta
+	body    borsh
+	version *uint8
+}
+
+func plain[T any](name string, discriminator [8]byte, of func(*T) parts) kind {
+	return kindOf(name, discriminator, func(meta Meta, body []byte) (*T, error) {
+		v := new(T)
+		p := of(v)
+		*p.meta = meta
+		return v, read(p.body, p.version, body)
+	})
+}
+
+func (k Kind) String() string {
+	if k.known() {
+		return kinds[k].name
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+func (k Kind) known() bool { return k > 0 && int(k) < len(kinds) }
+
+// accountDiscriminator is Anchor's: the first eight bytes of sha256("account:Name").
+func accountDiscriminator(name string) [8]byte {
+	sum := sha256.Sum256([]byte("account:" + name))
 	return [8]byte(sum[:8])
 }
-
-// sizes are the exact lengths of accounts after their discriminator.
-const deviceSize = 32 + 32 + 32 + 8
 
 // Decoded is an account with its kind; Value is a pointer to one of the account types of this package.
 type Decoded struct {
@@ -75,55 +119,15 @@ type Decoded struct {
 
 // KindOf is the kind of a decoded account: a pointer to one of the account types of this package; 0 for anything else.
 func KindOf(value any) Kind {
-	switch value.(type) {
-	case *Market:
-		return KindMarket
-	case *Model:
-		return KindModel
-	case *Provider:
-		return KindProvider
-	case *Node:
-		return KindNode
-	case *Keeper:
-		return KindKeeper
-	case *Credits:
-		return KindCredits
-	case *Order:
-		return KindOrder
-	case *Lease:
-		return KindLease
-	case *Report:
-		return KindReport
-	case *Fault:
-		return KindFault
-	case *Device:
-		return KindDevice
-	case *FraudProof:
-		return KindFraudProof
-	case *Rewards:
-		return KindRewards
-	case *Dispute:
-		return KindDispute
-	case *Auction:
-		return KindAuction
-	case *Payout:
-		return KindPayout
-	case *Outage:
-		return KindOutage
-	}
-	return 0
+	return Kind(max(0, slices.IndexFunc(kinds[:], func(k kind) bool { return k.value != nil && k.value == reflect.TypeOf(value) })))
 }
 
 // Discriminator is what the accounts of a kind begin with; zero for no kind.
 func Discriminator(k Kind) [8]byte {
-	return map[Kind][8]byte{
-		KindMarket: bindings.Account_Market, KindModel: bindings.Account_GpuModel, KindProvider: bindings.Account_Provider,
-		KindNode: bindings.Account_Node, KindKeeper: bindings.Account_Keeper, KindCredits: bindings.Account_Credits,
-		KindOrder: bindings.Account_Order, KindLease: bindings.Account_Lease, KindReport: bindings.Account_Report,
-		KindFault: bindings.Account_Fault, KindFraudProof: bindings.Account_FraudProof, KindRewards: bindings.Account_Rewards,
-		KindDispute: bindings.Account_Dispute, KindAuction: bindings.Account_Auction, KindPayout: bindings.Account_Payout,
-		KindDevice: accountDevice, KindOutage: bindings.Account_Outage,
-	}[k]
+	if !k.known() {
+		return [8]byte{}
+	}
+	return kinds[k].discriminator
 }
 
 // Decode reads any account of the program. Errors: ErrUnknownAccount, ErrLayout.
@@ -131,57 +135,15 @@ func Decode(meta Meta, data []byte) (Decoded, error) {
 	if len(data) < 8 {
 		return Decoded{}, fmt.Errorf("%s has %d bytes: %w", meta.Address, len(data), ErrUnknownAccount)
 	}
-	body := data[8:]
-	switch [8]byte(data[:8]) {
-	case bindings.Account_Market:
-		v := &Market{Meta: meta}
-		return decoded(KindMarket, v, &v.Market, &v.Version, meta, body)
-	case bindings.Account_GpuModel:
-		v := &Model{Meta: meta}
-		return decoded(KindModel, v, &v.GpuModel, &v.Version, meta, body)
-	case bindings.Account_Provider:
-		v := &Provider{Meta: meta}
-		return decoded(KindProvider, v, &v.Provider, &v.Version, meta, body)
-	case bindings.Account_Node:
-		v := &Node{Meta: meta}
-		return decoded(KindNode, v, &v.Node, &v.Version, meta, body)
-	case bindings.Account_Keeper:
-		v := &Keeper{Meta: meta}
-		return decoded(KindKeeper, v, &v.Keeper, &v.Version, meta, body)
-	case bindings.Account_Credits:
-		v := &Credits{Meta: meta}
-		return decoded(KindCredits, v, &v.Credits, &v.Version, meta, body)
-	case bindings.Account_Order:
-		v := &Order{Meta: meta}
-		return decoded(KindOrder, v, &v.Order, &v.Version, meta, body)
-	case bindings.Account_Lease:
-		v := &Lease{Meta: meta}
-		return decoded(KindLease, v, &v.Lease, &v.Version, meta, body)
-	case bindings.Account_Report:
-		return decodeReport(meta, body)
-	case bindings.Account_Fault:
-		v := &Fault{Meta: meta}
-		return decoded(KindFault, v, &v.Fault, &v.Version, meta, body)
-	case bindings.Account_FraudProof:
-		v := &FraudProof{Meta: meta}
-		return decoded(KindFraudProof, v, &v.FraudProof, &v.Version, meta, body)
-	case bindings.Account_Rewards:
-		v := &Rewards{Meta: meta}
-		return decoded(KindRewards, v, &v.Rewards, &v.Version, meta, body)
-	case bindings.Account_Dispute:
-		v := &Dispute{Meta: meta}
-		return decoded(KindDispute, v, &v.Dispute, &v.Version, meta, body)
-	case bindings.Account_Auction:
-		v := &Auction{Meta: meta}
-		return decoded(KindAuction, v, &v.Auction, &v.Version, meta, body)
-	case bindings.Account_Payout:
-		v := &Payout{Meta: meta}
-		return decoded(KindPayout, v, &v.Payout, &v.Version, meta, body)
-	case bindings.Account_Outage:
-		v := &Outage{Meta: meta}
-		return decoded(KindOutage, v, &v.Outage, &v.Version, meta, body)
-	case accountDevice:
-		return decodeDevice(meta, body)
+	for k := KindMarket; k.known(); k++ {
+		if kinds[k].discriminator != [8]byte(data[:8]) {
+			continue
+		}
+		value, err := kinds[k].decode(meta, data[8:])
+		if err != nil {
+			return Decoded{}, fmt.Errorf("%s %s: %w", k, meta.Address, err)
+		}
+		return Decoded{Kind: k, Value: value}, nil
 	}
 	return Decoded{}, fmt.Errorf("%s: %w", meta.Address, ErrUnknownAccount)
 }
@@ -190,26 +152,29 @@ type borsh interface {
 	UnmarshalWithDecoder(*bin.Decoder) error
 }
 
-func decoded(kind Kind, value any, target borsh, version *uint8, meta Meta, body []byte) (Decoded, error) {
+// read reads an account's struct. Error: ErrLayout.
+func read(target borsh, version *uint8, body []byte) error {
 	d := bin.NewBorshDecoder(body)
 	if err := target.UnmarshalWithDecoder(d); err != nil {
-		return Decoded{}, fmt.Errorf("%s %s: %w: %w", kind, meta.Address, ErrLayout, err)
+		return fmt.Errorf("%w: %w", ErrLayout, err)
 	}
 	if d.Remaining() != 0 {
-		return Decoded{}, fmt.Errorf("%s %s has %d bytes more than known: %w", kind, meta.Address, d.Remaining(), ErrLayout)
+		return fmt.Errorf("it has %d bytes more than known: %w", d.Remaining(), ErrLayout)
 	}
 	if *version != LayoutVersion {
-		return Decoded{}, fmt.Errorf("%s %s is of version %d: %w", kind, meta.Address, *version, ErrLayout)
+		return fmt.Errorf("it is of version %d: %w", *version, ErrLayout)
 	}
-	return Decoded{Kind: kind, Value: value}, nil
+	return nil
 }
 
-func decodeDevice(meta Meta, b []byte) (Decoded, error) {
-	if len(b) != deviceSize || b[97] != LayoutVersion || b[99] > 1 {
-		return Decoded{}, fmt.Errorf("device claim %s: %w", meta.Address, ErrLayout)
+// decodeDevice reads a device claim. Error: ErrLayout.
+func decodeDevice(meta Meta, b []byte) (*Device, error) {
+	const size = 32 + 32 + 32 + 8
+	if len(b) != size || b[97] != LayoutVersion || b[99] > 1 {
+		return nil, ErrLayout
 	}
-	return Decoded{Kind: KindDevice, Value: &Device{
+	return &Device{
 		Meta: meta, Node: solana.PublicKey(b[0:32]), Identity: [32]byte(b[32:64]),
 		RentPayer: solana.PublicKey(b[64:96]), Tier: b[96], Key: b[99] == 1, Expires: int64(binary.LittleEndian.Uint32(b[100:104])),
-	}}, nil
+	}, nil
 }

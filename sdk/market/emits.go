@@ -65,6 +65,7 @@ var emits = map[[8]byte]always{
 
 	bindings.Instruction_LeaseStart:         all(bindings.Event_LeaseStarted),
 	bindings.Instruction_LeaseAbort:         all(bindings.Event_LeaseAborted),
+	bindings.Instruction_LeaseDecline:       all(bindings.Event_LeaseDeclined),
 	bindings.Instruction_LeaseExtend:        all(bindings.Event_LeaseExtended),
 	bindings.Instruction_LeaseSettleReceipt: all(bindings.Event_LeaseSettled),
 	bindings.Instruction_LeaseSettleReport:  all(bindings.Event_LeaseSettled),

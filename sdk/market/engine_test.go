@@ -76,6 +76,15 @@ func TestLifeOfALease(t *testing.T) {
 	require.EqualValues(t, 20_000, lease.Paid)
 	require.EqualValues(t, lease.ProviderTotal(), w.Tokens(p.Payout))
 
+	// More time than nothing, and less than was paid.
+	longer, err := lease.ExtensionCost(1)
+	require.NoError(t, err)
+	instruction, err = ix.LeaseExtend(ix.LeaseExtendArgs{Lease: lease, Seconds: 1})
+	w.Do("lease_extend_again", sign(customer), instruction, err)
+	held, until := lease.Lease.Reserved, lease.FundedUntil
+	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.FundedUntil == until+1 })
+	require.EqualValues(t, longer, lease.Lease.Reserved-held)
+
 	instruction, err = ix.LeaseEnd(ix.LeaseEndArgs{Authority: customer.PublicKey(), Lease: lease})
 	w.Do("lease_end", sign(customer), instruction, err)
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded })

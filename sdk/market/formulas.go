@@ -46,6 +46,10 @@ func Cost(price PricePerHour, gpus uint8, seconds uint32) (USDC, error) {
 	return USDC(n), err
 }
 
+// HeldSecs is for how many seconds an order reserves: those that are ordered, and at least those that a machine may wait for
+// the job. It is the twin of Order::held_secs.
+func HeldSecs(duration, start uint32) uint32 { return max(duration, start) }
+
 // OrderCost is what an order over several nodes reserves: the cost of one node times nodes.
 func OrderCost(price PricePerHour, gpus uint8, seconds uint32, nodes uint8) (USDC, error) {
 	one, err := Cost(price, gpus, seconds)

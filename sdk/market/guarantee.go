@@ -24,7 +24,7 @@ func (n *Node) CanResolveGuarantee(now int64) error {
 		return bindings.ErrorCodeNotGuaranteed
 	case now < at:
 		return bindings.ErrorCodeTooEarly
-	case n.State() == NodeSuspended && n.PendingFaults > 0:
+	case n.State() == NodeSuspended && n.PendingNodeFaults > 0:
 		return bindings.ErrorCodeFaultPending
 	}
 	return nil

@@ -49,11 +49,14 @@ func TestGuarantees(t *testing.T) {
 		return a.GuaranteedUntil == until && b.GuaranteeBps == 9_900
 	})
 	now := w.Now()
-	score, err := shaky.Score(now)
+	score, err := shaky.Score(now, until)
+	require.NoError(t, err)
+	late, err := shaky.Score(now, until+1)
 	require.NoError(t, err)
 	plain, err := market.Score(shaky.Ask(), shaky.Reputation(now), 0)
 	require.NoError(t, err)
 	require.Less(t, score, plain)
+	require.Equal(t, plain, late, "it ends before the work")
 
 	// It stays.
 	instruction, err = ix.NodeUpdate(ix.NodeUpdateArgs{Authority: nodeKey.PublicKey(), Node: shaky, Price: 1, Status: market.NodeHibernated})

@@ -30,10 +30,33 @@ func (l *Lease) BillableSecs(now int64) uint32 {
 	return secs - l.DowntimeSecs
 }
 
+// ExtensionCost is what lease_extend reserves for more seconds: from totals, so that extending twice costs the same as extending
+// once. Errors: bindings.ErrorCodeInvalidDuration, or an overflow.
+func (l *Lease) ExtensionCost(seconds uint32) (USDC, error) {
+	before := uint32(max(0, l.FundedUntil-l.StartedAt))
+	after := uint64(before) + uint64(seconds)
+	if seconds == 0 || after > MaxDurationSecs {
+		return 0, bindings.ErrorCodeInvalidDuration
+	}
+	with, err := l.Owed(uint32(after))
+	if err != nil {
+		return 0, err
+	}
+	without, err := l.Owed(before)
+	if err != nil {
+		return 0, err
+	}
+	return with - without, nil
+}
+
 // Owed is what seconds of this lease cost, fee included: at least as many as were paid when its price fell.
 func (l *Lease) Owed(seconds uint32) (USDC, error) {
-	if seconds < l.RepricedSecs {
-		return 0, fmt.Errorf("%d s are less than the %d s that were paid when the price fell", seconds, l.RepricedSecs)
+	if seconds < l.PaidSecs {
+		return 0, fmt.Errorf("%d s are less than the %d s that are paid", seconds, l.PaidSecs)
+	}
+	if seconds < l.RepricedSecs { // served before the price fell
+		part, err := mulDiv(l.RepricedPaid-min(l.RepricedPaid, l.Paid), uint64(seconds-l.PaidSecs), uint64(l.RepricedSecs-l.PaidSecs))
+		return USDC(l.Paid + part), err
 	}
 	rest, err := Cost(PricePerHour(l.Price), l.Gpus, seconds-l.RepricedSecs)
 	if err != nil {
@@ -157,7 +180,8 @@ func (l *Lease) CanClose(authority solana.PublicKey, n *Node, p *Params, now int
 	if l.Payable() && l.PaidSecs != l.BillableSecs(now) && !reported && now <= deadline {
 		return bindings.ErrorCodeUnsettled
 	}
-	if l.Rating == 0 && authority != l.Customer && satAdd(l.EndedAt, int64(l.RatingSecs)) > now {
+	// What paid nothing cannot be rated.
+	if l.Rating == 0 && l.Lease.Paid > 0 && authority != l.Customer && satAdd(l.EndedAt, int64(l.RatingSecs)) > now {
 		return bindings.ErrorCodeTooEarly
 	}
 	// The lease is what shows that its award was unjust; only its customer may do without.
@@ -178,12 +202,26 @@ func (o *Order) CanExpire(now int64) error {
 	return nil
 }
 
-// CanCancel says whether order_cancel succeeds.
-func (o *Order) CanCancel() error {
-	if (o.State() == OrderOpen && o.NodesAwarded == 0) || (o.State() == OrderLapsed && o.LiveLeases == 0) {
-		return nil
+// CanCancel says whether order_cancel succeeds at now.
+func (o *Order) CanCancel(now int64) error {
+	switch {
+	case !o.Unused():
+		return bindings.ErrorCodeWrongOrderStatus
+	case o.State() == OrderOpen && o.Decided(now):
+		return bindings.ErrorCodeTooLate
 	}
-	return bindings.ErrorCodeWrongOrderStatus
+	return nil
+}
+
+// Unused says whether the order waits and has no lease.
+func (o *Order) Unused() bool {
+	return (o.State() == OrderOpen && o.NodesAwarded == 0) || (o.State() == OrderLapsed && o.LiveLeases == 0)
+}
+
+// Decided says whether it is settled who gets the order: bids are open, or its nodes are drawn. From then on it is
+// awarded or it expires.
+func (o *Order) Decided(now int64) bool {
+	return o.Redundant == 1 && now > o.CreatedAt || o.AuctionClose != 0 && now >= o.AuctionClose
 }
 
 // CanClose says whether report_close succeeds at now.

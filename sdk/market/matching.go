@@ -96,6 +96,8 @@ func takesAwards(mk *Market, o *Order, n *Node, now int64) error {
 		return bindings.ErrorCodeTooLate
 	case n.State() != NodeActive:
 		return bindings.ErrorCodeWrongNodeStatus
+	case o.UnservedBy(n.Address):
+		return bindings.ErrorCodeNodeDeclined
 	case !n.HealthyFor(o.AskedAt(), now):
 		return bindings.ErrorCodeNodeUnhealthy
 	}
@@ -110,14 +112,13 @@ type Candidate struct {
 	Tie        [32]byte // sha256(order ‖ node)
 }
 
-// NewCandidate scores a node for an order.
-func NewCandidate(order solana.PublicKey, n Node, now int64) (Candidate, error) {
-	rep := n.Reputation(now)
-	score, err := Score(n.Ask(), rep, n.GuaranteeAt(now))
+// NewCandidate scores a node at now for an order whose work ends at end at the latest.
+func NewCandidate(order solana.PublicKey, n Node, now, end int64) (Candidate, error) {
+	score, err := n.Score(now, end)
 	if err != nil {
 		return Candidate{}, err
 	}
-	return Candidate{Node: n, Score: score, Reputation: rep, Tie: sha256.Sum256(append(order[:], n.Address[:]...))}, nil
+	return Candidate{Node: n, Score: score, Reputation: n.Reputation(now), Tie: sha256.Sum256(append(order[:], n.Address[:]...))}, nil
 }
 
 // Compare orders candidates, the best first: the lowest score, then the higher reputation, then the smaller tie.

@@ -22,17 +22,41 @@ type OmittedBid struct {
 	Signer solana.PublicKey
 }
 
-// scoreThroughout is the score of a price that a node asked or bid, at its worst from since to the award; ok is false
-// when the node could not have been awarded all that time. It is the twin of score_throughout.
-func scoreThroughout(o *Order, n Node, price PricePerHour, m *Model, since, awardedAt int64) (score uint64, ok bool) {
-	then, known := n.WorstThroughout(since, awardedAt)
-	free, shown := n.FreeThroughout(since, awardedAt)
-	held := n.State() == NodeActive && n.AvailableSince < since && shown && free >= o.GpusPerNode && n.HealthyThroughout(since, o.AskedAt()) && n.Covered() &&
-		n.CoveredSince < since && m.Since < since && n.TermsAt < since && n.figuresBefore(since, asksForFigures(&o.Requirement)) && price > 0 && uint64(price) <= o.MaxPrice
-	if !held || !known || suited(&o.Requirement, &then, m, o.siteWanted(n.Spec.Site), since, o.LatestEnd()) != nil {
+// asked is what a keeper had to choose by. It is the twin of Asked.
+type asked struct {
+	since     int64 // from when on a better node must have stood
+	healthAt  int64 // what was known of a node's health by then counts
+	awardedAt int64
+	maxPrice  uint64
+	end       int64 // the latest end that the lease could have, short of extensions
+}
+
+// asked is by an order that is awarded.
+func (o *Order) asked(since, awardedAt int64) asked {
+	return asked{since: since, healthAt: o.AskedAt(), awardedAt: awardedAt, maxPrice: o.MaxPrice, end: o.LatestEnd()}
+}
+
+// askedByFailure is by a lease that failed and moved.
+func (o *Order) askedByFailure(moved *Lease) asked {
+	at := moved.AwardedAt
+	return asked{
+		since: satSub(moved.FailedAt, AwardViewSecs), healthAt: at, awardedAt: at, maxPrice: moved.AwardPrice,
+		end: satAdd(satAdd(at, int64(o.StartSecs)), int64(moved.DurationSecs)),
+	}
+}
+
+// scoreThroughout is the score of a price that a node asked or bid, at its worst until the award; ok is false when the
+// node could not have been awarded all that time. It is the twin of score_throughout.
+func scoreThroughout(o *Order, n Node, price PricePerHour, m *Model, site [16]byte, a asked) (score uint64, ok bool) {
+	then, known := n.WorstThroughout(a.since, a.awardedAt)
+	free, shown := n.FreeThroughout(a.since, a.awardedAt)
+	held := n.State() == NodeActive && n.AvailableSince < a.since && shown && free >= o.GpusPerNode && n.HealthyThroughout(a.since, a.healthAt) && n.Covered() &&
+		n.CoveredSince < a.since && m.Since < a.since && n.TermsAt < a.since && n.figuresBefore(a.since, asksForFigures(&o.Requirement)) &&
+		price > 0 && uint64(price) <= a.maxPrice
+	if !held || !known || suited(&o.Requirement, &then, m, site, a.since, a.end) != nil {
 		return 0, false
 	}
-	score, err := Score(price, then.Reputation(since), then.GuaranteeAt(awardedAt))
+	score, err := Score(price, then.Reputation(a.since), then.GuaranteeUntil(a.end))
 	return score, err == nil
 }
 
@@ -40,7 +64,7 @@ func scoreThroughout(o *Order, n Node, price PricePerHour, m *Model, since, awar
 // the twin of prove_omitted_bid's checks, but for the signatures, which ix.ProveOmittedBid verifies.
 func (b OmittedBid) Score(now int64) (score uint64, ok bool) {
 	o, a, l, n := &b.Order, &b.Auction, &b.Lease, b.Omitted.Node
-	open := l.Lease.Score != 0 && o.Mode == ModeSealed && o.NodesWanted == 1 && o.AuctionClose == a.CloseAt &&
+	open := l.Lease.Score != 0 && l.Continues == 0 && o.Mode == ModeSealed && o.NodesWanted == 1 && o.AuctionClose == a.CloseAt &&
 		a.Auction.Order == l.Order && a.Keeper == l.Lease.Keeper && a.AwardedAt == l.AwardedAt && now <= a.ChallengeUntil
 	if !open || b.ReceivedAt > a.RevealUntil || n.Address == l.Lease.Node || n.Address == a.BarNode {
 		return 0, false
@@ -49,7 +73,7 @@ func (b OmittedBid) Score(now int64) (score uint64, ok bool) {
 	if !a.BarNode.IsZero() && !b.barStood(since) {
 		return 0, false
 	}
-	score, ok = scoreThroughout(o, n, PricePerHour(b.Omitted.Bid.Price), &b.Model, since, l.AwardedAt)
+	score, ok = scoreThroughout(o, n, PricePerHour(b.Omitted.Bid.Price), &b.Model, o.siteWanted(n.Spec.Site), o.asked(since, l.AwardedAt))
 	return score, ok && score < l.Lease.Score
 }
 
@@ -58,6 +82,6 @@ func (b OmittedBid) barStood(since int64) bool {
 	if b.Bar == nil || b.Bar.Address != b.Auction.BarNode {
 		return false
 	}
-	then, ok := b.Bar.HeldThroughout(since, b.Lease.AwardedAt)
-	return ok && then.GuaranteeAt(since) == then.GuaranteeAt(b.Lease.AwardedAt)
+	_, ok := b.Bar.HeldThroughout(since, b.Lease.AwardedAt)
+	return ok
 }

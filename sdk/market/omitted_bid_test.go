@@ -77,7 +77,6 @@ func TestOmittedBid(t *testing.T) {
 		"the bar":                       func(b *market.OmittedBid) { b.Auction.BarNode = b.Omitted.Node.Address },
 		"the bar is not known":          func(b *market.OmittedBid) { b.Bar = nil },
 		"the bar's record":              func(b *market.OmittedBid) { b.Bar.RecordSince, b.Bar.PreviousSince = 1_026, 970 },
-		"the bar's guarantee":           func(b *market.OmittedBid) { b.Bar.GuaranteedUntil, b.Bar.GuaranteeBps = 1_025, 9_900 },
 		"not active":                    func(b *market.OmittedBid) { b.Omitted.Node.Status = uint8(market.NodeDraining) },
 		"active since":                  func(b *market.OmittedBid) { b.Omitted.Node.AvailableSince = 970 },
 		"freed":                         func(b *market.OmittedBid) { b.Omitted.Node.StartAvailability(970) },

@@ -26,11 +26,16 @@ const (
 	OutputWithheld
 )
 
-// The number of nodes of a redundant job.
+// The number of nodes of a redundant job: an odd one, or half of them could keep the others from a majority.
 const (
 	MinRedundancy = 3
-	MaxRedundancy = 8
+	MaxRedundancy = 7
 )
+
+// CanCompare says whether outputs are compared of so many nodes.
+func CanCompare(nodes uint8) bool {
+	return nodes >= MinRedundancy && nodes <= MaxRedundancy && nodes%2 == 1
+}
 
 // Payable is false while the outputs of a redundant job wait to be compared, and for ever when this one lost.
 func (l *Lease) Payable() bool {

@@ -16,25 +16,24 @@ const (
 	candidateSize = 32 + 32 + 8 + 32
 )
 
-// decodeReport reads a report with the roots behind its struct. Errors: ErrLayout.
-func decodeReport(meta Meta, body []byte) (Decoded, error) {
+// decodeReport reads a report with the roots behind its struct. Error: ErrLayout.
+func decodeReport(meta Meta, body []byte) (*Report, error) {
 	r := &Report{Meta: meta}
 	fixed := min(len(body), reportSize)
-	d, err := decoded(KindReport, r, &r.Report, &r.Version, meta, body[:fixed])
-	if err != nil {
-		return d, err
+	if err := read(&r.Report, &r.Version, body[:fixed]); err != nil {
+		return nil, err
 	}
 	for rest := body[fixed:]; len(rest) > 0; rest = rest[candidateSize:] {
 		if len(rest) < candidateSize {
-			return Decoded{}, fmt.Errorf("report %s ends in the middle of a root: %w", meta.Address, ErrLayout)
+			return nil, fmt.Errorf("it ends in the middle of a root: %w", ErrLayout)
 		}
 		var c bindings.Candidate
 		if err := c.UnmarshalWithDecoder(bin.NewBorshDecoder(rest[:candidateSize])); err != nil {
-			return Decoded{}, fmt.Errorf("report %s: %w: %w", meta.Address, ErrLayout, err)
+			return nil, fmt.Errorf("%w: %w", ErrLayout, err)
 		}
 		r.Tail = append(r.Tail, c)
 	}
-	return d, nil
+	return r, nil
 }
 
 // Voted reports whether the keeper with this index has voted for any root.

@@ -93,7 +93,7 @@ func TestShare(t *testing.T) {
 		"a weight beyond any":               {func(r *Report, _ *Keeper) { r.Reward, r.RewardWeight = math.MaxUint64, 1 }, math.MaxUint64, 12_000},
 		"it has left":                       {nil, 0, 0},
 		"it did not vote, or has claimed":   {func(r *Report, _ *Keeper) { r.RewardVoters[0] = 0b101 }, unit, 0},
-		"it has the place of one that did":  {func(_ *Report, k *Keeper) { k.RegisteredAt = 101 }, unit, 0},
+		"it became active after the report": {func(_ *Report, k *Keeper) { k.ActiveSince = 101 }, unit, 0},
 		"nothing was set aside":             {func(r *Report, _ *Keeper) { r.Reward, r.RewardLeft, r.RewardWeight = 0, 0, 0 }, unit, 0},
 		"an index that there is no bit for": {func(_ *Report, k *Keeper) { k.Index = MaxKeepers }, unit, 0},
 	} {

@@ -105,7 +105,7 @@ func TestCandidatesAreOrderedAsTheProtocolSays(t *testing.T) {
 	make := func(id byte, price uint64, uptime uint16) Candidate {
 		n := Node{Meta: Meta{Address: solana.PublicKey{id}}}
 		n.Price, n.UptimeBps = price, uptime
-		c, err := NewCandidate(solana.PublicKey{1}, n, 0)
+		c, err := NewCandidate(solana.PublicKey{1}, n, 0, 0)
 		require.NoError(t, err)
 		return c
 	}
@@ -141,12 +141,47 @@ func TestBillableSeconds(t *testing.T) {
 	require.Zero(t, (&Lease{}).BillableSecs(1<<40))
 }
 
+// An extension costs what the totals differ by, whatever was paid before and at which price.
+func TestTheCostOfAnExtension(t *testing.T) {
+	l := Lease{}
+	l.StartedAt, l.FundedUntil, l.Lease.Price, l.Gpus = 1_000, 1_000+7_200, 3_600_000, 2 // 0.002 USDC a second
+	for _, paid := range []uint32{0, 10, 3_600, 7_200} {
+		l.PaidSecs = paid
+		cost, err := l.ExtensionCost(60)
+		require.NoError(t, err)
+		require.Equal(t, USDC(120_000), cost, "%d s are paid", paid)
+	}
+	l.RepricedSecs, l.RepricedPaid = 7_200, 20_000_000 // an unjust award: what was served cost more
+	cost, err := l.ExtensionCost(60)
+	require.NoError(t, err)
+	require.Equal(t, USDC(120_000), cost)
+	_, err = l.ExtensionCost(0)
+	require.ErrorIs(t, err, bindings.ErrorCodeInvalidDuration)
+	_, err = l.ExtensionCost(MaxDurationSecs)
+	require.ErrorIs(t, err, bindings.ErrorCodeInvalidDuration)
+
+	rapid.Check(t, func(t *rapid.T) {
+		l := Lease{}
+		l.Lease.Price, l.Gpus = rapid.Uint64Max(1<<40).Draw(t, "price"), rapid.Uint8Range(1, 8).Draw(t, "gpus")
+		l.StartedAt, l.FundedUntil = 1_000, 1_000+rapid.Int64Range(1, 1<<20).Draw(t, "time")
+		a, b := rapid.Uint32Range(1, 1<<20).Draw(t, "a"), rapid.Uint32Range(1, 1<<20).Draw(t, "b")
+		once, err := l.ExtensionCost(a + b)
+		require.NoError(t, err)
+		first, err := l.ExtensionCost(a)
+		require.NoError(t, err)
+		l.FundedUntil += int64(a)
+		second, err := l.ExtensionCost(b)
+		require.NoError(t, err)
+		require.Equal(t, once, first+second)
+	})
+}
+
 func TestWhenALeaseMayClose(t *testing.T) {
 	me, other := solana.PublicKey{1}, solana.PublicKey{2}
 	ended := func(change func(*Lease)) *Lease {
 		l := &Lease{}
 		l.Customer, l.Status, l.StartedAt, l.FundedUntil, l.EndedAt = me, uint8(LeaseEnded), 1_000, 2_000, 1_100
-		l.SettleSecs, l.RatingSecs, l.PaidSecs = 10, 6, 100
+		l.SettleSecs, l.RatingSecs, l.PaidSecs, l.Lease.Paid = 10, 6, 100, 1
 		change(l)
 		return l
 	}
@@ -159,6 +194,7 @@ func TestWhenALeaseMayClose(t *testing.T) {
 		"paid in full, customer":          {func(*Lease) {}, me, 1_100, nil},
 		"paid in full, others wait":       {func(*Lease) {}, other, 1_105, CodeTooEarly},
 		"after the time to rate":          {func(*Lease) {}, other, 1_106, nil},
+		"nothing was paid, so none rates": {func(l *Lease) { l.EndedAt, l.PaidSecs, l.Lease.Paid = 1_000, 0, 0 }, other, 1_000, nil},
 		"rated":                           {func(l *Lease) { l.Rating = 4 }, other, 1_101, nil},
 		"award can be contested":          {func(l *Lease) { l.Rating, l.Lease.Score, l.ChallengeUntil = 4, 1, 1_110 }, other, 1_110, CodeTooEarly},
 		"customer need not wait for that": {func(l *Lease) { l.Rating, l.Lease.Score, l.ChallengeUntil = 4, 1, 1_110 }, me, 1_110, nil},

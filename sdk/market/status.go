@@ -66,6 +66,17 @@ const (
 	EndedJobDone    EndReason = 5
 )
 
+// DeclineReason says why a node declined a lease before its start.
+type DeclineReason uint8
+
+// The reasons.
+const (
+	DeclinedJob   DeclineReason = 1
+	DeclinedImage DeclineReason = 2
+	DeclinedLate  DeclineReason = 3
+	DeclinedPrice DeclineReason = 4
+)
+
 // ReportStatus says whether a report is final.
 type ReportStatus uint8
 
@@ -113,6 +124,10 @@ var (
 	orderStatusNames  = [...]string{1: "open", "awarded", "expired", "lapsed"}
 	leaseStatusNames  = [...]string{1: "awarded", "running", "failed", "ended"}
 	endReasonNames    = [...]string{0: "not ended", "by customer", "by provider", "funds used up", "node failed", "job done"}
+	declineNames      = [...]string{
+		1: "the job cannot run there", "the image did not arrive in time", "the job came later than the ordered time would have taken",
+		"the price fell below the machine's ask",
+	}
 	reportStatusNames = [...]string{1: "open", "final"}
 	sourceNames       = [...]string{1: "receipt", "report"}
 	interconnectNames = [...]string{0: "PCIe", "NVLink", "NVSwitch"}
@@ -127,14 +142,15 @@ func name(names []string, kind string, n uint8) string {
 	return fmt.Sprintf("%s %d", kind, n)
 }
 
-func (s NodeStatus) String() string   { return name(nodeStatusNames[:], "status", uint8(s)) }
-func (s KeeperStatus) String() string { return name(keeperStatusNames[:], "status", uint8(s)) }
-func (s OrderStatus) String() string  { return name(orderStatusNames[:], "status", uint8(s)) }
-func (s LeaseStatus) String() string  { return name(leaseStatusNames[:], "status", uint8(s)) }
-func (r EndReason) String() string    { return name(endReasonNames[:], "reason", uint8(r)) }
-func (s ReportStatus) String() string { return name(reportStatusNames[:], "status", uint8(s)) }
-func (s SettleSource) String() string { return name(sourceNames[:], "source", uint8(s)) }
-func (i Interconnect) String() string { return name(interconnectNames[:], "class", uint8(i)) }
+func (s NodeStatus) String() string    { return name(nodeStatusNames[:], "status", uint8(s)) }
+func (s KeeperStatus) String() string  { return name(keeperStatusNames[:], "status", uint8(s)) }
+func (s OrderStatus) String() string   { return name(orderStatusNames[:], "status", uint8(s)) }
+func (s LeaseStatus) String() string   { return name(leaseStatusNames[:], "status", uint8(s)) }
+func (r EndReason) String() string     { return name(endReasonNames[:], "reason", uint8(r)) }
+func (r DeclineReason) String() string { return name(declineNames[:], "reason", uint8(r)) }
+func (s ReportStatus) String() string  { return name(reportStatusNames[:], "status", uint8(s)) }
+func (s SettleSource) String() string  { return name(sourceNames[:], "source", uint8(s)) }
+func (i Interconnect) String() string  { return name(interconnectNames[:], "class", uint8(i)) }
 
 func (i Isolation) String() string { return name(isolationNames[:], "isolation", uint8(i)) }
 

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/gantry-market/gantry/sdk/txerr"
@@ -107,7 +108,7 @@ func TestLayoutsAreThoseOfTheProgram(t *testing.T) {
 	for _, c := range doc.Cases {
 		d, err := hex.DecodeString(c.Discriminator)
 		require.NoError(t, err)
-		require.Equal(t, [8]byte(d), discriminator("account", c.Account), c.Account)
+		require.Equal(t, [8]byte(d), accountDiscriminator(c.Account), c.Account)
 		data := make([]byte, c.Size)
 		copy(data, d)
 		// Without its version byte the account is refused, but it must have exactly the size that is known.
@@ -124,6 +125,40 @@ func TestLayoutsAreThoseOfTheProgram(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnknownAccount)
 	_, err = Decode(Meta{}, make([]byte, 100))
 	require.ErrorIs(t, err, ErrUnknownAccount)
+}
+
+// Each account of the interface description has its line in kinds, and only device claims are not among them.
+func TestKindsAreTheProgramsAccounts(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "idl", "gantry_market.json"))
+	require.NoError(t, err)
+	var idl struct {
+		Accounts []struct {
+			Name          string
+			Discriminator [8]uint16
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &idl))
+	require.NotEmpty(t, idl.Accounts)
+	want, got := [][8]byte{accountDiscriminator("DeviceClaim")}, [][8]byte{}
+	for _, a := range idl.Accounts {
+		var d [8]byte
+		for i, n := range a.Discriminator {
+			d[i] = byte(n)
+		}
+		want = append(want, d)
+	}
+	for k := KindMarket; k.known(); k++ {
+		require.NotEmpty(t, kinds[k].name, uint8(k))
+		require.Equal(t, k, KindOf(reflect.New(kinds[k].value.Elem()).Interface()))
+		require.Equal(t, kinds[k].name, k.String())
+		got = append(got, Discriminator(k))
+	}
+	require.ElementsMatch(t, want, got)
+	require.Zero(t, KindOf(Market{}), "no pointer")
+	require.Zero(t, KindOf(nil))
+	require.Zero(t, Discriminator(0))
+	require.Zero(t, Discriminator(Kind(len(kinds))))
+	require.Equal(t, "kind 99", Kind(99).String())
 }
 
 func TestEveryErrorHasAdvice(t *testing.T) {

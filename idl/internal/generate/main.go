@@ -1,5 +1,6 @@
-// Command generate writes the Go bindings of the market program from its IDL: what anchor-go generates, and a table of
-// the program's errors, which anchor-go leaves empty. The same IDL always gives the same bytes.
+// Command generate writes the Go bindings of the market program from its IDL: what anchor-go generates, and what it leaves out.
+// That is a table of the program's errors, the data of instructions without arguments, and the instructions' names and places of
+// accounts. The same IDL always gives the same bytes.
 //
 //	generate IDL.json OUTPUT_DIR PACKAGE
 package main
@@ -76,6 +77,9 @@ func bindings(path, pkg string) (files map[string][]byte, err error) {
 		files[f.Name] = source.Bytes()
 	}
 	files["errors.go"] = errorTable(parsed, pkg)
+	if files["instructions.go"], files["names.go"], err = instructions(files["instructions.go"], parsed, pkg); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	for name, source := range files {
 		if files[name], err = format.Source(source); err != nil {
 			return nil, fmt.Errorf("format %s: %w", name, err)

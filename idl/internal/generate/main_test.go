@@ -45,6 +45,14 @@ func main() {
 	fmt.Println(errors.As(fmt.Errorf("wrapped: %w", err), &code), code, code.Name(), len(small.ErrorCodes()))
 	fmt.Println(small.ErrorCode(7), small.ErrorCode(7).Known())
 	fmt.Println(small.Instruction_Note, len(small.Seen{}.Inner))
+	see, err := small.NewSeeAllInstruction(small.ProgramID, small.ProgramID)
+	if err != nil {
+		panic(err)
+	}
+	data, err := see.Data()
+	fmt.Println(data, err, small.InstructionName(data), small.InstructionName(data[:7]) == "", small.Place_SeeAll_TheSeen, small.Place_Note_SystemProgram)
+	data[0] = 9
+	fmt.Println(small.Instruction_SeeAll[0])
 }
 `
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "use"), 0o755))
@@ -55,6 +63,8 @@ func main() {
 	require.Equal(t, `true First (6000): the "first" thing went wrong First 2`, lines[0])
 	require.Equal(t, "unknown program error 7 false", lines[1])
 	require.Contains(t, lines[2], " 2")
+	require.Equal(t, "[1 2 3 4 5 6 7 8] <nil> see_all true 1 2", lines[3])
+	require.Equal(t, "1", lines[4], "an instruction has data of its own")
 }
 
 func TestWhatGoCannotExpressIsAnError(t *testing.T) {

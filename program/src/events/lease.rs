@@ -30,6 +30,20 @@ pub struct LeaseAborted {
     pub node_failed: u8,
 }
 
+/// The node has said, before the start, that it does not serve the lease. `charged` of the customer's money waits for a
+/// buy-back.
+#[event]
+pub struct LeaseDeclined {
+    pub lease: Address,
+    pub order: Address,
+    pub node: Address,
+    pub reason: u8,
+    pub job: [u8; 32],
+    pub held_secs: u32,
+    pub charged: u64,
+    pub released: u64,
+}
+
 #[event]
 pub struct LeaseExtended {
     pub lease: Address,
@@ -73,6 +87,7 @@ pub struct LeaseMigrated {
     pub gpu_mask: u16,
     pub duration_secs: u32,
     pub reserved: u64,
+    pub score: u64,
     pub checkpoint: [u8; 32],
 }
 

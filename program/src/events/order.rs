@@ -11,6 +11,8 @@ pub struct OrderCreated {
     pub nodes: u8,
     pub gpus: u8,
     pub duration_secs: u32,
+    /// Seconds at the maximum price that are reserved for each node.
+    pub held_secs: u32,
 }
 
 #[event]

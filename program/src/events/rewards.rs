@@ -28,5 +28,6 @@ pub struct BoughtBack {
 pub struct Emitted {
     pub provider: Address,
     pub amount: u64,
-    pub fees: u64,
+    /// What it may still claim.
+    pub left: u64,
 }

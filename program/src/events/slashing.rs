@@ -130,6 +130,9 @@ pub struct UnjustAwardProven {
     pub better_score: u64,
     /// Of the lease from then on, µUSDC per GPU-hour.
     pub price: u64,
+    /// Seconds that keep what they cost before, and what that is, µUSDC.
+    pub served_secs: u32,
+    pub served: u64,
     pub amount: u64,
     pub finder_share: u64,
     pub burned: u64,

@@ -3,7 +3,7 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::BPS;
-use crate::errors::OrOverflow;
+use crate::math::fees::part_of;
 use crate::math::guarantee::discount_bps;
 
 /// What a lack of reputation adds to a price: half of what is missing, so that a node without any competes as if it
@@ -21,8 +21,5 @@ pub fn factor_bps(reputation_bps: u16, guarantee_bps: u16) -> u64 {
 /// `price × (10,000 + penalty - discount) / 10,000`, rounded down. Ties go to the higher reputation, then to the
 /// smaller `sha256(order ‖ node)`.
 pub fn score(price: u64, reputation_bps: u16, guarantee_bps: u16) -> Result<u64> {
-    let factor = factor_bps(reputation_bps, guarantee_bps);
-    let product = (price as u128).checked_mul(factor as u128).or_overflow()?;
-    let whole = product.checked_div(BPS as u128).or_overflow()?;
-    u64::try_from(whole).ok().or_overflow()
+    part_of(price, factor_bps(reputation_bps, guarantee_bps), BPS)
 }

@@ -60,7 +60,7 @@ pub struct Fault {
     pub claims_until: i64,
     /// What each class of flags costs, in the order of `SlashTerms`, base units of the stake token.
     pub costs: [u64; 4],
-    /// Reserved from the node's stake, and taken once it is applied. Base units of the stake token.
+    /// Reserved from the node's stake, of what it costs, and taken once it is applied. Base units of the stake token.
     pub amount: u64,
     /// The victims' part of what was taken, and what is left of it.
     pub pool: u64,
@@ -160,8 +160,12 @@ impl Fault {
         Ok(())
     }
 
-    /// What the flags that stand cost: the gravest decides.
+    /// What the flags that stand cost: the gravest decides. A broken guarantee has none, and a cost of its own.
     pub fn cost(&self) -> u64 {
+        if self.kind == FAULT_GUARANTEE {
+            let [cost, ..] = self.costs;
+            return cost;
+        }
         let costs = CLASSES.iter().zip(self.costs);
         costs.filter(|(flags, _)| self.flags & **flags != 0).map(|(_, cost)| cost).max().unwrap_or(0)
     }

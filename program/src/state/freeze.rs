@@ -117,8 +117,13 @@ impl Node {
 impl Lease {
     /// The first second after what is paid, as if downtime came before.
     pub fn paid_until(&self) -> Result<i64> {
-        let settled = (self.downtime_secs as i64).checked_add(self.paid_secs as i64).or_overflow()?;
-        self.started_at.checked_add(settled).or_overflow()
+        self.until(self.paid_secs)
+    }
+
+    /// The first second after so many that were up.
+    fn until(&self, seconds: u32) -> Result<i64> {
+        let passed = (self.downtime_secs as i64).checked_add(seconds as i64).or_overflow()?;
+        self.started_at.checked_add(passed).or_overflow()
     }
 
     /// One more open fault names it.
@@ -156,8 +161,13 @@ impl Lease {
 
     /// Seconds of `[from, until)` that are paid.
     pub fn paid_secs_within(&self, from: i64, until: i64) -> Result<u32> {
-        let seconds = overlap(self.started_at, self.paid_until()?, from, until);
-        Ok(u32::try_from(seconds).unwrap_or(u32::MAX).min(self.paid_secs))
+        self.secs_within(self.paid_secs, from, until)
+    }
+
+    /// The same, were its first `seconds` paid.
+    pub fn secs_within(&self, seconds: u32, from: i64, until: i64) -> Result<u32> {
+        let within = overlap(self.started_at, self.until(seconds)?, from, until);
+        Ok(u32::try_from(within).unwrap_or(u32::MAX).min(seconds))
     }
 
     /// What seconds of it are worth at no more than the reference price, µUSDC.

@@ -117,6 +117,10 @@ impl Node {
         if self.status != NODE_ACTIVE {
             self.available_since = now;
         }
+        // Nobody is left that it can have harmed before: a later fault is not about the time asleep.
+        if self.status == NODE_HIBERNATED && self.open_leases == 0 {
+            self.good_since = now;
+        }
         self.status = status;
         Ok(())
     }
@@ -149,11 +153,12 @@ impl Node {
         Ok(())
     }
 
-    /// Counts what a lease that closes, or is open when the guarantee is resolved, has paid for time within it.
-    pub fn count_revenue(&mut self, lease: &Lease) -> Result<()> {
-        let seconds = lease.paid_secs_within(self.guaranteed_since, self.guaranteed_until)?;
-        if seconds > 0 {
-            let paid = part_of(lease.paid, seconds as u64, lease.paid_secs as u64)?;
+    /// Counts what a lease that closes, or is open when the guarantee is resolved, was paid for time within it, of its
+    /// first `seconds` paid ones.
+    pub fn count_revenue(&mut self, lease: &Lease, seconds: u32) -> Result<()> {
+        let within = lease.secs_within(seconds, self.guaranteed_since, self.guaranteed_until)?;
+        if within > 0 {
+            let paid = part_of(lease.owed(seconds)?, within as u64, seconds as u64)?;
             self.guarantee_revenue = self.guarantee_revenue.checked_add(paid).or_overflow()?;
         }
         Ok(())

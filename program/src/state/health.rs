@@ -3,13 +3,19 @@
 //! Only a final report says so. Whoever holds such a leaf back could apply it when an order comes that another node is to
 //! have. So it counts for orders that are placed after it was applied, in awards as in proofs that an award was unjust. A
 //! node that was away by the keepers' votes counts as unhealthy for a while too: see state/outage.rs.
+//!
+//! Nor does a node get new orders for a while that did not start what it was awarded: twice as long each time in a row. A
+//! cheap one would stop every order otherwise, and keepers would have to give it the next.
 
 use anchor_lang::prelude::*;
 
-use crate::constants::UNHEALTHY_PERIODS;
+use crate::constants::{MISSED_HOLD_SECS, UNHEALTHY_PERIODS};
 use crate::errors::OrOverflow;
 use crate::math::periods::period_end;
 use crate::state::Node;
+
+/// Doublings after which every hold is the longest.
+const MAX_DOUBLINGS: u8 = 20;
 
 /// A time in which a node is unhealthy, and when the one before it ended.
 #[repr(C)]
@@ -38,14 +44,31 @@ impl Node {
         Ok(())
     }
 
-    /// Whether its health lets it have work at `now` that was ordered at `ordered_at`.
-    pub fn healthy_for(&self, ordered_at: i64, now: i64) -> bool {
-        now >= self.unhealthy.until || ordered_at < self.unhealthy.since
+    /// It did not start a lease in time: no orders from now on for twice the time that it had, four times the next time in
+    /// a row, and so on.
+    pub fn note_missed(&mut self, start_secs: u32, now: i64) -> Result<()> {
+        self.missed = self.missed.saturating_add(1);
+        let factor = 1i64.checked_shl(self.missed.min(MAX_DOUBLINGS) as u32).or_overflow()?;
+        let lasts = (start_secs as i64).checked_mul(factor).or_overflow()?.min(MISSED_HOLD_SECS);
+        let until = now.checked_add(lasts).or_overflow()?;
+        let spell = &mut self.absent;
+        if now < spell.until {
+            spell.until = spell.until.max(until);
+        } else {
+            *spell = Unhealthy { since: now, until, former_until: spell.until };
+        }
+        Ok(())
     }
 
-    /// Whether its health let it have the order's work from `from` until the award.
+    /// Whether its health lets it have work at `now` that was ordered at `ordered_at`, and whether it started what it had.
+    pub fn healthy_for(&self, ordered_at: i64, now: i64) -> bool {
+        [&self.unhealthy, &self.absent].iter().all(|spell| now >= spell.until || ordered_at < spell.since)
+    }
+
+    /// Whether they let it have the order's work from `from` until the award.
     pub fn healthy_throughout(&self, from: i64, ordered_at: i64) -> bool {
-        let spell = &self.unhealthy;
-        spell.until < from || (ordered_at < spell.since && spell.former_until < from)
+        [&self.unhealthy, &self.absent]
+            .iter()
+            .all(|spell| spell.until < from || (ordered_at < spell.since && spell.former_until < from))
     }
 }

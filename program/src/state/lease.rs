@@ -22,6 +22,13 @@ pub const ENDED_UNFUNDED: u8 = 3;
 pub const ENDED_FAILED: u8 = 4;
 pub const ENDED_JOB_DONE: u8 = 5;
 
+/// Why a node declines a lease before its start: the job cannot run on it, the image did not arrive, the job came later
+/// than what was ordered would have taken, or the price fell.
+pub const DECLINED_JOB: u8 = 1;
+pub const DECLINED_IMAGE: u8 = 2;
+pub const DECLINED_LATE: u8 = 3;
+pub const DECLINED_PRICE: u8 = 4;
+
 /// Not a redundant job: nothing is compared.
 pub const OUTPUT_NONE: u8 = 0;
 /// Redundant, and nothing committed yet.
@@ -67,7 +74,7 @@ pub struct Lease {
     pub reserved: u64,
     /// µUSDC owed so far by paid-for seconds, fee included.
     pub paid: u64,
-    /// µUSDC for the first `repriced_secs` seconds: what was paid before the price fell. 0 if it never did.
+    /// µUSDC for the first `repriced_secs` seconds: what they cost before the price fell. 0 if it never did.
     pub repriced_paid: u64,
     /// Of a redundant job: base units of the node's stake that not revealing a committed output costs.
     pub forfeit: u64,
@@ -89,11 +96,13 @@ pub struct Lease {
     pub resolved_at: i64,
     /// Until then its award may be shown to be unjust.
     pub challenge_until: i64,
+    /// When the lease had failed that it continues; 0 when it continues none.
+    pub failed_at: i64,
     /// Until when it had its GPUs, if a conviction of its node ended it earlier; else 0.
     pub occupied_until: i64,
     /// Only ever grows.
     pub paid_secs: u32,
-    /// Paid-for seconds when the price fell.
+    /// Seconds that were served when the price fell.
     pub repriced_secs: u32,
     /// Largest cumulative seconds of a receipt.
     pub receipt_secs: u32,
@@ -165,21 +174,34 @@ impl Lease {
         u32::try_from(elapsed).unwrap_or(u32::MAX).saturating_sub(self.downtime_secs)
     }
 
-    /// What `seconds` of this lease cost, fee included, each part rounded down. At least as many as were paid when the
-    /// price fell.
+    /// What `seconds` of this lease cost, fee included, each part rounded down. At least as many as were paid. Those that
+    /// were served before the price fell keep what they cost.
     pub fn owed(&self, seconds: u32) -> Result<u64> {
-        let rest = seconds.checked_sub(self.repriced_secs).or_overflow()?;
-        self.repriced_paid.checked_add(cost(self.price, self.gpus, rest)?).or_overflow()
+        if seconds >= self.repriced_secs {
+            let rest = seconds.checked_sub(self.repriced_secs).or_overflow()?;
+            return self.repriced_paid.checked_add(cost(self.price, self.gpus, rest)?).or_overflow();
+        }
+        let part = seconds.checked_sub(self.paid_secs).or_overflow()?;
+        let whole = self.repriced_secs.checked_sub(self.paid_secs).or_overflow()?;
+        let worth = self.repriced_paid.checked_sub(self.paid).or_overflow()?;
+        let due = (worth as u128).checked_mul(part as u128).and_then(|due| due.checked_div(whole as u128));
+        self.paid.checked_add(u64::try_from(due.or_overflow()?).ok().or_overflow()?).or_overflow()
     }
 
-    /// Its award was unjust: its keeper has no share of its fee, and what is not paid yet costs no more than the better
-    /// offer did. Returns what the award made it dearer in all the time to contest it, by the price that is left or by that
+    /// Seconds at `now` that an awarded lease has kept its machine, `most` at most.
+    pub fn held_secs(&self, most: u32, now: i64) -> u32 {
+        u32::try_from(now.saturating_sub(self.awarded_at).max(0)).unwrap_or(u32::MAX).min(most)
+    }
+
+    /// Its award was unjust: its keeper has no share of its fee, and what is served from now on costs no more than the better
+    /// offer did. Who has served knew nothing of it. Returns what the award made it dearer in all the time to contest it, by the price that is left or by that
     /// at which its node would have scored alike, whichever is lower.
-    pub fn reprice(&mut self, better_price: u64, better_score: u64) -> Result<u64> {
+    pub fn reprice(&mut self, better_price: u64, better_score: u64, now: i64) -> Result<u64> {
         self.score = better_score;
         self.award_bps = 0;
         if better_price < self.price {
-            (self.repriced_paid, self.repriced_secs) = (self.paid, self.paid_secs);
+            let served = self.billable_secs(now);
+            (self.repriced_paid, self.repriced_secs) = (self.owed(served)?, served);
             self.price = better_price;
             self.repriced = 1;
         }
@@ -228,11 +250,17 @@ impl Lease {
             return Ok(0);
         }
         let before = self.provider_total()?;
-        self.paid_secs = seconds;
-        self.paid = self.owed(seconds)?;
+        (self.paid, self.paid_secs) = (self.owed(seconds)?, seconds);
         let payment = self.provider_total()?.checked_sub(before).or_overflow()?;
         self.reserved = self.reserved.checked_sub(payment).or_overflow()?;
         Ok(payment)
+    }
+
+    /// Seconds that were paid, and those that may still be: whoever is paid can hold a payment up, not a claim.
+    pub fn claimed_secs(&self, now: i64) -> u32 {
+        let lost = matches!(self.output, OUTPUT_REJECTED | OUTPUT_WITHHELD);
+        let claimed = if lost { 0 } else { self.receipt_secs.max(self.verified_secs) };
+        claimed.min(self.billable_secs(now)).max(self.paid_secs)
     }
 
     /// Seconds that receipts or reports claim and that are not paid for.

@@ -87,6 +87,8 @@ pub struct Node {
     /// How many of its GPUs were free, and since when.
     pub availability: Availability,
     pub unhealthy: Unhealthy,
+    /// When it is kept from work because it did not start what it was awarded.
+    pub absent: Unhealthy,
     /// Since when the score record is as it is.
     pub record_since: i64,
     /// Since when the one before was as it was.
@@ -124,7 +126,9 @@ pub struct Node {
     pub claims_missing: u8,
     /// 1 when the last report that named the machine's devices named those that are registered.
     pub devices_seen: u8,
-    pub reserved: [u8; 7],
+    /// Leases in a row that it did not start; a lease that paid ends the row.
+    pub missed: u8,
+    pub reserved: [u8; 6],
     /// First second of the guarantee: the start of a period.
     pub guaranteed_since: i64,
     /// Seconds up, by applied leaves of whole periods within the guarantee.
@@ -222,7 +226,6 @@ pub struct Node {
 }
 
 impl Node {
-    /// One bit for each GPU that the machine has.
     pub fn all_gpus(&self) -> u16 {
         match 1u16.checked_shl(self.spec.gpus as u32) {
             Some(bit) => bit.wrapping_sub(1),
@@ -306,8 +309,7 @@ impl Node {
         self.keep_record(&before, now);
     }
 
-    /// Keeps the record from before a change, if it was one. `before` is of `now` too: a tier that lapsed before it is
-    /// kept as lapsed, so that the record kept is never better than what held until the change.
+    /// Keeps the record from before a change, if it was one. `before` is of `now` too: a tier that lapsed is kept as lapsed.
     pub fn keep_record(&mut self, before: &NodeRecord, now: i64) {
         if *before != self.record(now) {
             self.keep_worst(before, now);
@@ -318,9 +320,8 @@ impl Node {
         }
     }
 
-    /// A record that held from `from` to `to`, both included; `None` when it changed in between, or is too long ago. A
-    /// tier that lapsed meanwhile counts as lapsed. Evidence that was renewed after `to` had not lapsed before, or the
-    /// record would have changed with it.
+    /// A record that held from `from` to `to`, both included; `None` when it changed in between, or is too long ago. A tier
+    /// that lapsed counts as lapsed. Evidence that was renewed after `to` had not lapsed, or the record would have changed.
     pub fn record_throughout(&self, from: i64, to: i64) -> Option<NodeRecord> {
         if self.record_since < from {
             Some(self.record(to))
@@ -344,7 +345,7 @@ impl Node {
         self.worst = if full { [latest, newer] } else { [latest, older] };
     }
 
-    /// A record no better than either: the one of lower reputation, with the lesser of all that orders ask for.
+    /// A record no better than either: that of lower reputation, with the lesser of all that orders ask for.
     fn worse_of(&self, one: &NodeRecord, other: &NodeRecord, now: i64) -> NodeRecord {
         let worth = |record: &NodeRecord| reputation_of(&record.score, self.registered_at, now);
         let mut worse = if worth(one) < worth(other) { *one } else { *other };
@@ -355,8 +356,7 @@ impl Node {
         worse
     }
 
-    /// A record that is no better than any that held from `from` to `to`, both included; `None` when that is too long
-    /// ago.
+    /// A record no better than any that held from `from` to `to`, both included; `None` when that is too long ago.
     pub fn worst_throughout(&self, from: i64, to: i64) -> Option<NodeRecord> {
         if let Some(record) = self.record_throughout(from, to) {
             return Some(record);

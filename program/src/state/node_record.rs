@@ -29,9 +29,9 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
-    /// What the guarantee counts at `now`: nothing once it is over.
-    pub fn bps_at(&self, now: i64) -> u16 {
-        if now < self.until {
+    /// What the guarantee counts for work that ends at `end` at the latest: nothing where it ends before.
+    pub fn bps_until(&self, end: i64) -> u16 {
+        if end <= self.until {
             self.bps
         } else {
             0

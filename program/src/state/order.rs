@@ -4,6 +4,8 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{ANY_MODEL, BPS, MAX_GPUS, MAX_ISOLATION, MAX_ORDER_NODES};
 use crate::errors::{MarketError, OrOverflow};
+use crate::math::hash::sha256_of;
+use crate::math::pricing::cost;
 use crate::math::reputation::reputation_of;
 use crate::state::{GpuModel, Node, NodeRecord};
 
@@ -13,7 +15,7 @@ pub const ORDER_OPEN: u8 = 1;
 pub const ORDER_AWARDED: u8 = 2;
 /// Its award deadline passed: leases that it has may only be aborted.
 pub const ORDER_EXPIRED: u8 = 3;
-/// A lease of it was aborted because its node did not start.
+/// A node declined its lease, or did not start it.
 pub const ORDER_LAPSED: u8 = 4;
 
 /// A node satisfies it or not, by fields on chain alone.
@@ -154,8 +156,11 @@ pub struct Order {
     /// in which they may be revealed. Once a lease of it has started, nothing moves them.
     pub outputs_by: i64,
     pub reveal_by: i64,
-    /// A bit for each node that it was awarded to, which other nodes may share: a node without it never had a part of it.
+    /// Three bits for each node that it was awarded to, see [`bits_of`]: a node that lacks one never had a part of it.
     pub awarded_nodes: [u64; 2],
+    /// First bytes of the addresses of nodes that declined a lease of it or did not start it: none of them gets a part of it
+    /// again. 0 where there is none yet.
+    pub unserved_by: [u64; 6],
     pub requirement: Requirement,
     /// Site of the first node, when all must share it.
     pub site: [u8; 16],
@@ -190,34 +195,75 @@ pub struct Order {
     pub stopped: u8,
 }
 
+/// A node's bits in `Order::awarded_nodes`. Those of another order are others: nobody can register nodes that share the
+/// bits of a rival.
+fn bits_of(order: &Address, node: &Address) -> [u64; 2] {
+    let [first, second, third, ..] = sha256_of(&[order.as_ref(), node.as_ref()]);
+    let mut bits = [0u64; 2];
+    let [low, high] = &mut bits;
+    for byte in [first, second, third] {
+        let half = if byte & 64 == 0 { &mut *low } else { &mut *high };
+        *half |= 1u64 << (byte & 63);
+    }
+    bits
+}
+
 impl Order {
     /// Nodes that are still to be awarded.
     pub fn nodes_missing(&self) -> Result<u8> {
         self.nodes_wanted.checked_sub(self.nodes_awarded).or_overflow()
     }
 
-    /// The bit of a node in `awarded_nodes`.
-    fn bit(node: &Address) -> (bool, u64) {
-        let [byte, ..] = node.to_bytes();
-        (byte & 64 != 0, 1u64 << (byte & 63))
-    }
-
     /// Notes that a node has a part of it.
-    pub fn note_award(&mut self, node: &Address) {
-        let [low, high] = &mut self.awarded_nodes;
-        match Self::bit(node) {
-            (false, bit) => *low |= bit,
-            (true, bit) => *high |= bit,
+    pub fn note_award(&mut self, order: &Address, node: &Address) {
+        for (noted, bits) in self.awarded_nodes.iter_mut().zip(bits_of(order, node)) {
+            *noted |= bits;
         }
     }
 
     /// False when the node certainly never had a part of it.
-    pub fn may_have(&self, node: &Address) -> bool {
-        let [low, high] = self.awarded_nodes;
-        match Self::bit(node) {
-            (false, bit) => low & bit != 0,
-            (true, bit) => high & bit != 0,
+    pub fn may_have(&self, order: &Address, node: &Address) -> bool {
+        self.awarded_nodes.iter().zip(bits_of(order, node)).all(|(noted, bits)| noted & bits == bits)
+    }
+
+    /// What an address has in `unserved_by`.
+    fn head(node: &Address) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = node.to_bytes();
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+
+    /// Notes that a node declined a lease of it, or did not start it.
+    pub fn note_unserved(&mut self, node: &Address) {
+        let head = Self::head(node);
+        if let Some(place) = self.unserved_by.iter_mut().find(|known| **known == 0 || **known == head) {
+            *place = head;
         }
+    }
+
+    /// Whether the node had its chance.
+    pub fn was_unserved_by(&self, node: &Address) -> bool {
+        self.unserved_by.contains(&Self::head(node))
+    }
+
+    /// Whether a further node that does not serve can be remembered.
+    pub fn remembers_more(&self) -> bool {
+        self.unserved_by.contains(&0)
+    }
+
+    /// Seconds that one node's part of it holds money for: the time that is ordered, and at least the longest that its
+    /// machine may wait for the job.
+    pub fn held_secs(&self) -> u32 {
+        self.duration_secs.max(self.start_secs)
+    }
+
+    /// µUSDC of them at a price.
+    pub fn held_for(&self, price: u64) -> Result<u64> {
+        cost(price, self.gpus_per_node, self.held_secs())
+    }
+
+    /// The same for all nodes that it misses, at its maximum price.
+    pub fn held_for_missing(&self) -> Result<u64> {
+        self.held_for(self.max_price)?.checked_mul(self.nodes_missing()? as u64).or_overflow()
     }
 
     /// The site at which a better node would have had to stand, where all must share one.
@@ -227,6 +273,13 @@ impl Order {
         } else {
             own
         }
+    }
+
+    /// Whether it is settled who gets it: bids are open, or its nodes are drawn. From then on it is awarded or it expires:
+    /// nobody tries again for free.
+    pub fn decided(&self, now: i64) -> bool {
+        let drawn = self.redundant == 1 && now > self.created_at;
+        drawn || (self.auction_close != 0 && now >= self.auction_close)
     }
 
     /// When it asked for nodes: what a report said of their health by then counts. For a sealed order that is the close

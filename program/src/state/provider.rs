@@ -19,8 +19,9 @@ pub struct Provider {
     pub locked_stake: u64,
     pub slashed_total: u64,
     pub registered_at: i64,
-    /// µUSDC of fees that its customers paid while emission was on, and that are not yet turned into stake.
-    pub fees_paid: u64,
+    /// Stake tokens that fees of its customers have earned and that it has not claimed, each fee by the parameters of the
+    /// time at which it was swept.
+    pub emission: u64,
     /// When a dispute was last lost.
     pub dispute_lost_at: i64,
     pub node_count: u32,

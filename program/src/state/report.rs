@@ -267,14 +267,15 @@ impl Report {
     }
 
     /// A voter's share of the reward, by its weight; 0 when it has none or took it. A keeper that is leaving weighs
-    /// nothing any more, and one that took over a former keeper's place is not that keeper.
+    /// nothing any more. One that became active since then did not vote: it took over a former keeper's place, or it was
+    /// suspended and comes back with another weight. So no voter weighs more than when it voted.
     pub fn take_reward(&mut self, keeper: &Keeper) -> Result<u64> {
         if self.reward == 0 {
             return Ok(0);
         }
         let (byte, bit) = (keeper.index as usize / 8, 1u8 << (keeper.index % 8));
         let voted = match self.reward_voters.get_mut(byte) {
-            Some(slot) if *slot & bit != 0 && keeper.registered_at <= self.created_at => {
+            Some(slot) if *slot & bit != 0 && keeper.active_since <= self.created_at => {
                 *slot &= !bit;
                 true
             }

@@ -69,12 +69,15 @@ impl Rewards {
         u64::try_from(wanted.div_ceil(price)).ok().or_overflow()
     }
 
-    /// Adds to what waits for a buy-back; the price of one begins where nothing waited before.
+    /// Adds to what waits for a buy-back. The price of what comes new begins anew: all of it has then waited for the mean
+    /// of both, so that a grain which was there before makes nothing cheaper.
     pub fn add_to_buy_back(&mut self, amount: u64, now: i64) -> Result<()> {
-        if self.buy_back == 0 {
-            self.buy_back_since = now;
-        }
-        self.buy_back = self.buy_back.checked_add(amount).or_overflow()?;
+        let waited = u64::try_from(now.saturating_sub(self.buy_back_since)).unwrap_or(0).min(DAY);
+        let waiting = self.buy_back;
+        self.buy_back = waiting.checked_add(amount).or_overflow()?;
+        let mean = (waited as u128).checked_mul(waiting as u128).or_overflow()?;
+        let mean = mean.checked_div(self.buy_back.max(1) as u128).and_then(|mean| i64::try_from(mean).ok());
+        self.buy_back_since = now.saturating_sub(mean.or_overflow()?);
         Ok(())
     }
 

@@ -4,7 +4,10 @@
 //! Instructions and account names come from the IDL, right calls from the scenario that measures compute units, so a
 //! new instruction enters the matrix by itself.
 
+mod pairs;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use anchor_lang::Discriminator;
 use gantry_market::state::{Credits, Keeper, Lease};
@@ -21,11 +24,12 @@ use crate::idl::Idl;
 use crate::recorder::Recorded;
 use crate::testbed::key;
 use crate::tokens::{put_token_account, token_2022_program, token_program};
-use crate::{bench, ix, shapes, Testbed};
+use crate::{bench, ix, pda, shapes, Testbed};
+use pairs::{ALL, DEEP, ONE};
 
 /// Calls that succeed with another account than the recorded one, and must: instruction, account, what is put there,
 /// and why it harms nobody.
-pub const HARMLESS: [(&str, &str, &str, &str); 43] = [
+pub const HARMLESS: [(&str, &str, &str, &str); 60] = [
     ("slash_apply", "payer", "another signer", NO_FINDER),
     ("slash_apply", "payer", "another wallet", NO_FINDER),
     ("slash_apply", "payer", "no account", NO_FINDER),
@@ -84,7 +88,25 @@ pub const HARMLESS: [(&str, &str, &str, &str); 43] = [
         "signatures in the other order",
         "either statement equivocates with the other",
     ),
+    ("auction_award", "keeper", ONE, OWN),
+    ("keeper_request_exit", "keeper", ALL, OWN),
+    ("keeper_update", "keeper", ONE, OWN),
+    ("lease_migrate", "keeper", ONE, OWN),
+    ("node_guarantee", "node", DEEP, OWN),
+    ("node_retire", "node", DEEP, OWN),
+    ("node_update", "node", ONE, OWN),
+    ("node_update", "node", ALL, OWN),
+    ("output_commit", "lease", ONE, OWN),
+    ("provider_set_payout", "provider", ALL, OWN),
+    ("keeper_suspend", "keeper", ONE, SUBJECT),
+    ("lease_close", "lease", ALL, SUBJECT),
+    ("lease_end", "lease", ONE, SUBJECT),
+    ("lease_rate", "lease", ONE, SUBJECT),
+    ("lease_settle_report", "lease", ONE, SUBJECT),
+    ("prove_better_ask", "better", ONE, SUBJECT),
+    ("slash_apply", "fault", ONE, SUBJECT),
 ];
+const OWN: &str = "whoever the other account names signs for it: the call is that one's own";
 /// Otherwise a provider that closes its account would hold the customer's deposit.
 const NO_PAYOUT: &str = "an account that takes no payments loses them to the buy-back";
 const ANYONE_CLOSES: &str = "anyone who signs may close a lease that is due; money goes where state says";
@@ -107,12 +129,15 @@ const FOUNDER: &str = "the upgrade authority chooses it when it creates the mark
 
 /// Copies of the program's accounts at other addresses cannot exist: only the program creates accounts that it owns,
 /// always at their derived address, which the random harness checks after every step. Most instructions would take one,
-/// since deriving the address again costs compute units, so these are counted apart.
+/// since deriving the address again costs compute units, so these are kept apart, in [`copies_path`]. An account that is
+/// not there has its address checked: where such a check goes, the list grows.
 pub const IMPOSSIBLE: &str = "a copy elsewhere";
 
 /// What was found.
 #[derive(Default)]
 pub struct Outcome {
+    /// The only instruction that was tried, if not all were.
+    pub only: Option<String>,
     /// Instructions, by how many shapes of each were tried.
     pub shapes: BTreeMap<&'static str, usize>,
     /// Accounts tried, all shapes together.
@@ -121,8 +146,8 @@ pub struct Outcome {
     pub tried: BTreeMap<&'static str, usize>,
     /// Wrong calls that were not refused.
     pub accepted: BTreeSet<Accepted>,
-    /// Calls that took a copy of an account that cannot exist.
-    pub impossible: usize,
+    /// Instructions and accounts of which a copy was taken that cannot exist.
+    pub copies: BTreeSet<(&'static str, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,11 +169,13 @@ impl Outcome {
             HARMLESS.iter().any(|(instruction, account, wrong, _)| (*instruction, *account, *wrong) == found)
         };
         let open = self.accepted.iter().filter(|found| !known(found)).map(|found| format!("{found:?}"));
+        let tried = |name: &str| self.only.as_deref().is_none_or(|only| only == name);
         let idle = HARMLESS.iter().filter(|(instruction, account, wrong, _)| {
-            !self
-                .accepted
-                .iter()
-                .any(|a| (a.instruction, a.account.as_str(), a.wrong) == (*instruction, *account, *wrong))
+            tried(instruction)
+                && !self
+                    .accepted
+                    .iter()
+                    .any(|a| (a.instruction, a.account.as_str(), a.wrong) == (*instruction, *account, *wrong))
         });
         open.chain(idle.map(|entry| format!("explains nothing: {entry:?}"))).collect()
     }
@@ -163,9 +190,39 @@ impl Outcome {
             self.cases(),
             self.tried.len(),
             self.accepted.len(),
-            self.impossible,
+            self.copies.len(),
             self.unexplained().len()
         )
+    }
+}
+
+/// Where the accounts are listed of which a copy would be taken.
+pub fn copies_path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("copies.json")
+}
+
+impl Outcome {
+    /// Whether the committed list says the same of what was tried.
+    pub fn copies_are(&self, committed: &str) -> bool {
+        let Ok(list) = serde_json::from_str::<BTreeMap<String, BTreeSet<String>>>(committed) else {
+            return false;
+        };
+        let known: BTreeSet<(String, String)> = list
+            .into_iter()
+            .filter(|(name, _)| self.only.as_deref().is_none_or(|only| only == name))
+            .flat_map(|(name, accounts)| accounts.into_iter().map(move |account| (name.clone(), account)))
+            .collect();
+        let found = self.copies.iter().map(|(name, account)| ((*name).to_owned(), account.clone()));
+        known == found.collect()
+    }
+
+    /// The list as it is committed.
+    pub fn copies_json(&self) -> String {
+        let mut list: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (instruction, account) in &self.copies {
+            list.entry(instruction).or_default().push(account);
+        }
+        serde_json::to_string_pretty(&list).expect("serialises") + "\n"
     }
 }
 
@@ -190,11 +247,15 @@ pub fn recipes() -> Vec<Recorded> {
     found
 }
 
-/// Tries every substitution on every right call.
+/// Tries every substitution on every right call, or on those of the instruction that `GANTRY_MATRIX` names.
 pub fn run() -> Outcome {
     let idl = Idl::load();
-    let mut outcome = Outcome::default();
+    let only = std::env::var("GANTRY_MATRIX").ok().filter(|name| !name.is_empty());
+    let mut outcome = Outcome { only: only.clone(), ..Outcome::default() };
     for recorded in recipes() {
+        if only.as_deref().is_some_and(|only| only != recorded.name) {
+            continue;
+        }
         let base = Base::new(&idl, recorded);
         *outcome.shapes.entry(base.recorded.name).or_default() += 1;
         outcome.accounts += base.recorded.instruction().accounts.len();
@@ -256,7 +317,7 @@ impl Base {
                     continue;
                 }
                 if wrong == IMPOSSIBLE {
-                    outcome.impossible += 1;
+                    outcome.copies.insert((self.recorded.name, self.names[at].clone()));
                 } else {
                     outcome.accepted.insert(Accepted {
                         instruction: self.recorded.name,
@@ -264,6 +325,13 @@ impl Base {
                         wrong,
                     });
                 }
+            }
+        }
+        for (at, (wrong, writes, instructions)) in self.wrong_pairs() {
+            *outcome.tried.entry(wrong).or_default() += 1;
+            if self.succeeds(&writes, &instructions) {
+                let account = self.names[at].clone();
+                outcome.accepted.insert(Accepted { instruction: self.recorded.name, account, wrong });
             }
         }
         for (wrong, instructions) in self.wrong_signatures() {
@@ -420,6 +488,12 @@ impl Base {
         let twin = key(900_006).pubkey();
         if account.data.len() != 165 {
             wrongs.push(("another mint", vec![(twin, account.clone())], self.put(at, twin)));
+            // The market fixes its mints: only before there is one can a mint have other decimals.
+            if self.account(&pda::market()).is_none() {
+                let mut other = account.clone();
+                other.data[44] ^= 1;
+                wrongs.push(("other decimals", vec![(meta.pubkey, other)], instructions.clone()));
+            }
             for (other, _) in
                 self.others(|found| *found.owner() == token_program() && found.data().len() == 82)
             {

@@ -21,6 +21,8 @@ pub struct Change {
 pub struct Mutant {
     pub number: u64,
     pub description: String,
+    /// The test that finds it, where the random sequences are not to: with the instruction of the matrix, if it is that one.
+    pub test: Option<String>,
     pub changes: Vec<Change>,
 }
 
@@ -54,7 +56,11 @@ pub fn parse(text: &str) -> Result<Vec<Mutant>, String> {
         let changes = entry["changes"].as_array().filter(|changes| !changes.is_empty());
         let changes = changes.ok_or_else(|| format!("{name} has no changes"))?;
         let changes = changes.iter().map(|change| parse_change(change, &name)).collect::<Result<_, _>>()?;
-        mutants.push(Mutant { number, description, changes });
+        let test = match entry.get("test") {
+            Some(_) => Some(text_of(entry, "test", &name)?),
+            None => None,
+        };
+        mutants.push(Mutant { number, description, test, changes });
     }
     Ok(mutants)
 }

@@ -1,17 +1,21 @@
 //! Right calls among many others: each account of a call has relatives of the same type, some of the same actors, and
 //! some calls come in shapes that the scenario of compute units does not need.
 
-use gantry_market::constants::FLAG_WORK_FAILED;
+use gantry_market::constants::{FLAG_WORK_FAILED, OUTAGE_SECS};
+use gantry_market::instructions::market::gpu_model_propose::GpuModelArgs;
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market::state::{NODE_ACTIVE, NODE_DRAINING};
+use gantry_market::state::{DISPUTE_BAD_OUTPUT, NODE_ACTIVE, NODE_DRAINING};
 use solana_address::Address;
 use solana_signer::Signer;
 
 use crate::leaves::LeafData;
-use crate::{ix, pda, Testbed};
+use crate::{ix, pda, Actor, Testbed};
 
 /// Plays in a testbed of its own, whose only active keeper is the one that it makes.
 pub fn play(w: &mut Testbed) {
+    // Another model, at another price.
+    let h100 = ix::h100();
+    w.model(GpuModelArgs { id: 2, reference_price: h100.reference_price * 2, ..h100 });
     let crowd = w.running();
     let open = w.order(&crowd.customer, ix::order_args(7));
     let keeper = &crowd.keeper;
@@ -85,4 +89,40 @@ pub fn play(w: &mut Testbed) {
     w.ok(ix::slash_apply_by(w, &payer.wallet(), &fault), &[&payer.key]);
     w.warp(i64::from(w.params.period_secs) * 4);
     w.ok(ix::slash_close(w, &fault), &[]);
+    away(w, keeper);
+    complained(w, keeper);
+}
+
+/// A lease of an hour that runs on a machine of its own.
+fn lease_of_its_own(w: &mut Testbed, keeper: &Actor) -> (Actor, Address, Address) {
+    let (provider, customer) = (w.provider(20_000_000_000), w.customer(100_000_000));
+    let machine = w.machine(&provider, 1);
+    let order = w.order(&customer, ix::order_args(1));
+    let lease = w.award(keeper, &customer, &order, &provider, &machine);
+    w.ok(ix::lease_start(w, &lease, [3; 32]), &[&machine.key]);
+    (customer, machine.node, lease)
+}
+
+/// Two machines fall silent, and the lease of one fails.
+fn away(w: &mut Testbed, keeper: &Actor) {
+    let (_, first, lease) = lease_of_its_own(w, keeper);
+    let (_, second, _) = lease_of_its_own(w, keeper);
+    let last_answer = w.now();
+    w.warp(OUTAGE_SECS);
+    for node in [first, second] {
+        w.ok(ix::outage_vote(keeper, &node, last_answer), &[&keeper.key]);
+    }
+    w.ok(ix::lease_outage(w, keeper, &lease), &[&keeper.key]);
+}
+
+/// Two customers complain, and one is right.
+fn complained(w: &mut Testbed, keeper: &Actor) {
+    let leases = [0; 2].map(|_| {
+        let (customer, _, lease) = lease_of_its_own(w, keeper);
+        w.ok(ix::dispute_open(w, &lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&customer.key]);
+        w.ok(ix::dispute_vote(keeper, &lease, 1), &[&keeper.key]);
+        lease
+    });
+    let payer = w.actor();
+    w.ok(ix::dispute_uphold(w, &payer.wallet(), &leases[0]), &[&payer.key]);
 }

@@ -170,7 +170,16 @@ impl Testbed {
         put_mint(&mut testbed.svm, testbed.stake_mint, 9, SUPPLY, token_program());
         testbed.treasury = testbed.token_account(testbed.payment_mint, testbed.authority.pubkey(), 0);
         testbed.set_now(START);
+        testbed.mutate();
         testbed
+    }
+
+    /// Switches the mutant of `GANTRY_MUTANT` on, where the program under test was built with mutants.
+    fn mutate(&mut self) {
+        let Ok(number) = std::env::var("GANTRY_MUTANT") else { return };
+        let mut clock = self.svm.get_sysvar::<Clock>();
+        clock.leader_schedule_epoch = number.parse().expect("GANTRY_MUTANT is a number");
+        self.svm.set_sysvar(&clock);
     }
 
     /// A testbed with a market and one GPU model.

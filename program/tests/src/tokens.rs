@@ -71,6 +71,13 @@ impl Testbed {
         self.svm.set_account(*account, found).expect("account is written");
     }
 
+    /// The issuer of its mint freezes a token account, or lets it go.
+    pub fn freeze(&mut self, account: &Address, frozen: bool) {
+        let mut found = self.svm.get_account(account).expect("token account exists");
+        found.data[108] = if frozen { 2 } else { 1 };
+        self.svm.set_account(*account, found).expect("account is written");
+    }
+
     /// A new token account with tokens in it.
     pub fn token_account(&mut self, mint: Address, owner: Address, amount: u64) -> Address {
         let at = self.fresh_address();

@@ -44,6 +44,7 @@ mod layouts;
 mod lease_abort;
 mod lease_checkpoint;
 mod lease_close;
+mod lease_decline;
 mod lease_end;
 mod lease_extend;
 mod lease_migrate;

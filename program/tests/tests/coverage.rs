@@ -13,13 +13,14 @@ const UNUSED: [&str; 2] = ["TooManyCandidates", "WrongPeriod"];
 const UNREACHABLE: [(&str, &str, &str); 0] = [];
 
 /// Code that several instructions share, and the tests in which its errors must appear.
-const SHARED: [(&str, &[&str]); 7] = [
+const SHARED: [(&str, &[&str]); 8] = [
     ("award", &["order_award"]),
     ("bad_work", &["prove_wrong_cell"]),
     ("claims", &["node_register", "node_set_evidence"]),
     ("leaf", &["report_apply"]),
     ("lease_settle", &["lease_settle_receipt", "lease_settle_report"]),
     ("mod", &[]),
+    ("unstarted", &["lease_abort", "lease_decline"]),
     ("unjust", &["prove_better_ask", "prove_omitted_bid"]),
 ];
 

@@ -96,6 +96,25 @@ fn a_payout_account_that_is_gone_or_frozen_holds_nobodys_deposit() {
     }
 }
 
+/// Finding P 23.
+#[test]
+fn a_frozen_vault_holds_no_lease_and_no_stake() {
+    // Rejected, half of the deposit each: what cannot move stays with the customer.
+    for (fees, to_provider, left) in [(false, 0, 0), (true, 100_000, 100_000)] {
+        let (mut w, deal) = disputed(Some(0));
+        let (earned, before) =
+            (w.tokens(&deal.provider.payment), w.read::<Credits>(&deal.customer.credits()));
+        w.freeze(&if fees { pda::fee_vault() } else { deal.customer.credits_vault() }, true);
+        w.ok(ix::dispute_resolve(&w, &deal.lease), &[]);
+        assert_eq!(w.tokens(&deal.provider.payment), earned + to_provider);
+        let credits: Credits = w.read(&deal.customer.credits());
+        assert_eq!(before.balance - credits.balance, left);
+        assert_eq!(before.reserved - credits.reserved, 200_000);
+        assert_eq!(w.read::<Rewards>(&pda::rewards()).buy_back, 0);
+        holds_nothing(&w, &deal);
+    }
+}
+
 #[test]
 fn two_thirds_decide_and_less_do_not() {
     let (mut w, deal) = disputed(Some(0));

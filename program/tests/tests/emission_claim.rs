@@ -1,7 +1,7 @@
 use gantry_market::constants::DAY;
 use gantry_market::errors::MarketError;
 use gantry_market::events::Emitted;
-use gantry_market::state::{Params, Provider, Rewards};
+use gantry_market::state::{Market, Params, Provider, Rewards};
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::testbed::test_params;
@@ -10,7 +10,8 @@ use gantry_market_tests::{ix, pda, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction_error::InstructionError;
 
-/// A market that pays emission worth a fifth of the fee, and a provider whose customer paid 39,999 µUSDC of it.
+/// A market that pays emission worth a fifth of the fee, and a provider whose customer paid 39,999 µUSDC of it: at one USDC
+/// a token that is 7.999 thousandths of one.
 fn earned(cap: u64, in_vault: u64) -> (Testbed, Deal) {
     let mut w = Testbed::with(Params { emission_bps: 2_000, emission_cap: cap, ..test_params() });
     let deal = w.swept();
@@ -28,8 +29,8 @@ fn fees_become_stake() {
     let before = provider(&w, &deal).stake;
     let meta = w.ok(ix::emission_claim(&deal.provider.provider()), &[]);
     let amount = 7_999_000;
-    assert_emitted(&meta, &Emitted { provider: deal.provider.provider(), amount, fees: 39_999 });
-    assert_eq!((provider(&w, &deal).stake, provider(&w, &deal).fees_paid), (before + amount, 0));
+    assert_emitted(&meta, &Emitted { provider: deal.provider.provider(), amount, left: 0 });
+    assert_eq!((provider(&w, &deal).stake, provider(&w, &deal).emission), (before + amount, 0));
     assert_eq!(w.tokens(&deal.provider.provider_vault()), before + amount);
     let rewards: Rewards = w.read(&pda::rewards());
     assert_eq!((rewards.emitted_today, rewards.emitted_total), (amount, amount));
@@ -41,22 +42,21 @@ fn the_cap_of_a_day_leaves_the_rest_for_the_next() {
     let (mut w, deal) = earned(3_000_000, 1_000_000_000);
     let claim = ix::emission_claim(&deal.provider.provider());
     w.ok(claim.clone(), &[]);
-    // 39,999 × 3,000,000 / 7,999,000, rounded up.
-    assert_eq!(provider(&w, &deal).fees_paid, 39_999 - 15_002);
+    assert_eq!(provider(&w, &deal).emission, 4_999_000);
     w.refused(claim.clone(), &[], MarketError::NothingOwed);
     w.warp(DAY as i64);
     w.ok(claim.clone(), &[]);
     w.warp(DAY as i64);
     w.ok(claim, &[]);
     let rewards: Rewards = w.read(&pda::rewards());
-    assert!(rewards.emitted_total <= 7_999_000, "more was paid in parts than at once");
+    assert_eq!((rewards.emitted_total, provider(&w, &deal).emission), (7_999_000, 0), "in parts as at once");
 }
 
 #[test]
 fn an_empty_vault_leaves_everything_for_later() {
     let (mut w, deal) = earned(u64::MAX, 0);
     w.refused(ix::emission_claim(&deal.provider.provider()), &[], MarketError::NothingOwed);
-    assert_eq!(provider(&w, &deal).fees_paid, 39_999);
+    assert_eq!(provider(&w, &deal).emission, 7_999_000);
 }
 
 #[test]
@@ -64,8 +64,33 @@ fn it_is_off_by_default() {
     let mut w = Testbed::new();
     let deal = w.swept();
     w.gift(&pda::emission_vault(), 1_000_000_000);
-    assert_eq!(provider(&w, &deal).fees_paid, 0);
+    assert_eq!(provider(&w, &deal).emission, 0);
     w.refused(ix::emission_claim(&deal.provider.provider()), &[], MarketError::NothingOwed);
+}
+
+/// Finding P 8.
+#[test]
+fn it_is_earned_by_the_parameters_at_the_close() {
+    let (mut w, deal) = earned(u64::MAX, 1_000_000_000);
+    w.alter(&pda::market(), |m: &mut Market| {
+        (m.params.emission_bps, m.params.stake_price) = (0, m.params.stake_price / 2);
+    });
+    w.ok(ix::emission_claim(&deal.provider.provider()), &[]);
+    assert_eq!(w.read::<Rewards>(&pda::rewards()).emitted_total, 7_999_000);
+}
+
+/// More than there can be tokens of: the lease closes all the same.
+#[test]
+fn what_fits_no_number_keeps_no_lease_open() {
+    let mut w = Testbed::with(Params { emission_bps: 2_000, ..test_params() });
+    let deal = w.running();
+    w.warp(600);
+    w.settle(&deal, 1, 600);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    w.alter(&deal.provider.provider(), |p: &mut Provider| p.emission = u64::MAX - 1);
+    let close = ix::lease_close(&w, &deal.customer.wallet(), &deal.lease);
+    w.ok(close, &[&deal.customer.key]);
+    assert_eq!(provider(&w, &deal).emission, u64::MAX);
 }
 
 #[test]

@@ -427,3 +427,86 @@ fn a_voided_fault_ends_the_suspension_though_a_dispute_is_open() {
     // Its agent says when it is awake.
     assert_eq!((s.node().status, s.node().pending_faults), (NODE_HIBERNATED, 1));
 }
+
+/// Finding P 13. A wrong fault of the machine holds all of its stake while a dispute is upheld, and is voided then.
+#[test]
+fn a_fault_under_another_that_is_voided_costs_what_it_says() {
+    let play = |wrong: bool| {
+        let mut s = scene();
+        s.w.ok(ix::dispute_open(&s.w, &s.deal.lease, DISPUTE_BAD_OUTPUT, [7; 32]), &[&s.deal.customer.key]);
+        s.w.ok(ix::dispute_vote(&s.deal.keeper, &s.deal.lease, 1), &[&s.deal.keeper.key]);
+        let fault = wrong.then(|| s.faulted(Address::default(), FLAG_DEVICE_CHANGED));
+        let payer = s.w.actor();
+        s.w.ok(ix::dispute_uphold(&s.w, &payer.wallet(), &s.deal.lease), &[&payer.key]);
+        let disputed = pda::dispute_fault(&s.deal.lease);
+        if let Some(fault) = fault {
+            assert_eq!(s.w.read::<Fault>(&disputed).amount, 0, "nothing is free to hold");
+            let text = statement(&s.deal.machine.node, s.period, 4, true);
+            let appeal = ix::slash_appeal(&s.w, &fault, &s.deal.keeper, text);
+            s.w.ok_all(&[signed(&s.deal.keeper.key, &text), appeal], &[]);
+        }
+        s.applied(&disputed);
+        let lease = s.deal.lease;
+        s.compensate(&disputed, &lease);
+        (s.w.read::<Fault>(&disputed).amount, s.payout(&s.deal.customer, &disputed))
+    };
+    let (amount, customer) = play(false);
+    assert!(amount > 0 && customer > 0);
+    assert_eq!(play(true), (amount, customer));
+}
+
+/// Finding P 14. A machine that slept for a week serves a victim for ten minutes and is found out.
+#[test]
+fn a_machine_that_slept_does_not_dilute_its_victims() {
+    let play = |slept: i64| {
+        let mut w = Testbed::new();
+        let (keeper, provider) = (w.keeper(w.params.min_bond), w.provider(20_000_000_000));
+        let (machine, customer) = (w.machine(&provider, 2), w.customer(100_000_000));
+        let (wallet, at) = (provider.wallet(), machine.node);
+        if slept > 0 {
+            for status in [NODE_HIBERNATED, NODE_ACTIVE] {
+                w.ok(
+                    ix::node_update(&wallet, &provider.provider(), &at, 2_000_000, status),
+                    &[&provider.key],
+                );
+                w.warp(slept);
+            }
+            // Awake for a minute.
+            w.warp(60 - slept);
+        }
+        let order = w.order(&customer, ix::order_args(1));
+        let lease = w.award(&keeper, &customer, &order, &provider, &machine);
+        w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&machine.key]);
+        w.warp(600);
+        w.ok_all(&ix::receipt(&w, &lease, &machine.key, &customer.key, 1, 600), &[]);
+        let period = w.period();
+        w.warp_past_period(period);
+        let bad = LeafData {
+            flags: FLAG_WORK_FAILED,
+            checks_passed: 0,
+            ..w.good_leaf(at, Address::default(), period)
+        };
+        let proof = w.finalise(&keeper, &[bad]).remove(0);
+        w.ok(ix::fault_open(&w, &keeper.wallet(), &proof), &[&keeper.key]);
+        let fault = ix::fault_of(&proof);
+        w.warp(300);
+        w.ok(ix::slash_apply(&w, &fault), &[]);
+        w.ok(ix::slash_compensate(&w, &fault, &lease), &[]);
+        w.read::<Payout>(&pda::payout(&customer.wallet(), &fault)).amount
+    };
+    let (awake, asleep) = (play(0), play(7 * 86_400));
+    assert!(asleep * 10 >= awake * 8, "{asleep} of {awake}");
+}
+
+/// What is left of a fault of which only the gravest finding is voided costs its cause what it costs.
+#[test]
+fn a_partly_voided_fault_frees_the_difference_for_its_cause() {
+    let mut s = scene();
+    let fault = s.faulted(Address::default(), FLAG_WORK_FAILED | FLAG_DEVICE_CHANGED);
+    assert_eq!(s.node().cause_taken, 20_000_000_000);
+    let text = statement(&s.deal.machine.node, s.period, 4, true);
+    let appeal = ix::slash_appeal(&s.w, &fault, &s.deal.keeper, text);
+    s.w.ok_all(&[signed(&s.deal.keeper.key, &text), appeal], &[]);
+    let node = s.node();
+    assert_eq!((node.cause_taken, node.reserved_stake), (2_000_000_000, 2_000_000_000));
+}

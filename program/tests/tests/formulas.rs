@@ -4,10 +4,9 @@
 use gantry_market::constants::{BPS, STAKE_UNIT};
 use gantry_market::math::bid::price_of;
 use gantry_market::math::dispute::{deposit, possible_slash, DepositShares};
-use gantry_market::math::fees::{bps_of, fee_shares, fees_turned, share};
+use gantry_market::math::fees::{bps_of, fee_shares, share};
 use gantry_market::math::pricing::cost;
 use gantry_market::math::score::score;
-use gantry_market::math::slashing::harm_in_stake;
 use gantry_market::state::{
     Dispute, Keeper, Lease, Params, Report, Rewards, Verdict, LEASE_ENDED, LEASE_FAILED, LEASE_RUNNING,
 };
@@ -131,30 +130,6 @@ fn a_days_emission_stays_within_its_cap() {
     }
 }
 
-#[test]
-fn fees_turn_into_stake_once() {
-    let mut r = Random::new(205);
-    for _ in 0..CASES {
-        let (fees, bps, price) = (r.magnitude() >> 12, 1 + r.below(5_000) as u16, 1 + r.below(1 << 30));
-        let wanted = harm_in_stake(bps_of(fees, bps).expect("a share"), price);
-        let Ok(wanted) = wanted else { continue };
-        if wanted == 0 {
-            continue;
-        }
-        let emitted = 1 + r.below(wanted);
-        let turned = fees_turned(fees, emitted, wanted).expect("fits");
-        assert_eq!(wide(turned), (wide(fees) * wide(emitted) + wide(wanted) - 1) / wide(wanted));
-        assert!(turned <= fees && (turned > 0 || fees == 0));
-        // However it is claimed in parts: no part is worth more than its fees at the rate.
-        let rate = (u128::from(bps) * wide(STAKE_UNIT), 10_000 * wide(price));
-        assert!(
-            wide(emitted) * rate.1 <= wide(turned) * rate.0,
-            "{fees} {bps} {price}: {emitted} for {turned}"
-        );
-    }
-    assert!(fees_turned(1, 1, 0).is_err());
-}
-
 /// A rewarded report and its voters.
 fn rewarded(r: &mut Random) -> (Report, Vec<Keeper>) {
     let mut report: Report = bytemuck::Zeroable::zeroed();
@@ -164,7 +139,7 @@ fn rewarded(r: &mut Random) -> (Report, Vec<Keeper>) {
         .map(|index| {
             let mut keeper: Keeper = bytemuck::Zeroable::zeroed();
             (keeper.index, keeper.weight) = (index * 28, 1 + (r.magnitude() >> 4));
-            keeper.registered_at = 1_000 - r.below(2) as i64;
+            keeper.active_since = 1_000 - r.below(2) as i64;
             report.reward_voters[usize::from(keeper.index) / 8] |= 1 << (keeper.index % 8);
             report.reward_weight += keeper.weight;
             keeper
@@ -198,8 +173,8 @@ fn voters_share_a_reward_by_weight_once_and_never_more_than_there_is() {
         (stranger.index, stranger.weight) = (255, u64::MAX);
         assert_eq!(report.take_reward(&stranger).ok(), Some(0));
         let (mut report, mut keepers) = rewarded(&mut r);
-        keepers[0].registered_at = report.created_at + 1;
-        assert_eq!(report.take_reward(&keepers[0]).ok(), Some(0), "a place's new keeper did not vote");
+        keepers[0].active_since = report.created_at + 1;
+        assert_eq!(report.take_reward(&keepers[0]).ok(), Some(0), "who became active since did not vote");
     }
 }
 
@@ -365,24 +340,20 @@ fn buy_back_vectors() {
 fn emission_vectors() {
     let mut r = Random::new(303);
     let cases = (0..60).map(|_| {
-        let (fees, bps, price) = (r.magnitude() >> 8, r.below(5_001) as u16, 1 + (r.magnitude() >> 20));
-        let (today, day, now) = (r.magnitude() >> 8, r.below(3), r.below(3 * DAY));
+        let (earned, today, day, now) = (r.magnitude(), r.magnitude() >> 8, r.below(3), r.below(3 * DAY));
         let (vault, cap) = (r.magnitude() >> 4, r.magnitude() >> 4);
         let mut rewards: Rewards = bytemuck::Zeroable::zeroed();
         (rewards.emission_day, rewards.emitted_today) = (day, today);
-        let wanted = bps_of(fees, bps).and_then(|part| harm_in_stake(part, price)).ok();
-        let emitted =
-            wanted.map(|wanted| rewards.emit_within(wanted.min(vault), cap, now as i64).expect("fits"));
-        let turned = emitted.zip(wanted).filter(|(emitted, _)| *emitted > 0);
-        let turned = turned.map(|(emitted, wanted)| fees_turned(fees, emitted, wanted).expect("fits"));
+        let emitted = rewards.emit_within(earned.min(vault), cap, now as i64).expect("fits");
         json!({
-            "fees_paid": fees, "emission_bps": bps, "stake_price": price, "emission_day": day,
-            "emitted_today": today, "vault": vault, "cap": cap, "now": now,
-            "emitted": emitted, "turned": turned.unwrap_or(0),
+            "earned": earned, "emission_day": day, "emitted_today": today, "vault": vault, "cap": cap, "now": now,
+            "emitted": emitted,
         })
     });
-    let about = "Fees turned into stake within the vault and the day's cap; null where the stake does not fit 64 bits.";
-    check("emission", &file(about, cases.collect()));
+    check(
+        "emission",
+        &file("What was earned, within the vault and what is left of the day's cap.", cases.collect()),
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use gantry_market::errors::MarketError;
-use gantry_market::state::Keeper;
+use gantry_market::state::{Keeper, Rewards};
 use gantry_market_tests::actors::{START_LAMPORTS, START_STAKE};
 use gantry_market_tests::errors::{framework, Code};
 use gantry_market_tests::tokens::{token_2022_program, token_program};
@@ -87,7 +87,10 @@ fn wrong_accounts_are_refused() {
     w.refused(silent, &[], InstructionError::MissingRequiredSignature);
     let theft = swap(good.clone(), &who.wallet(), &other.wallet());
     w.refused(theft, &[&other.key], MarketError::Unauthorised);
-    let cases: [(_, _, Code); 9] = [
+    let rewards = w.twin(&pda::rewards());
+    let cases: [(_, _, Code); 11] = [
+        (pda::rewards(), rewards, MarketError::WrongAccount.into()),
+        (pda::fee_vault(), who.payment, MarketError::WrongAccount.into()),
         (pda::market(), market, InstructionError::IllegalOwner.into()),
         (who.keeper(), keeper, InstructionError::IllegalOwner.into()),
         (who.keeper_vault(), other.keeper_vault(), InstructionError::InvalidSeeds.into()),
@@ -102,4 +105,18 @@ fn wrong_accounts_are_refused() {
         println!("{code:?}");
         w.refused(swap(good.clone(), &from, &to), &[&who.key], code);
     }
+}
+
+/// Finding P 23.
+#[test]
+fn a_frozen_fee_vault_holds_no_bond() {
+    let (mut w, who) = exited();
+    w.alter(&who.keeper(), |k: &mut Keeper| k.earned = 7);
+    w.alter(&pda::rewards(), |r: &mut Rewards| (r.earned, r.pending) = (7, 3));
+    w.freeze(&pda::fee_vault(), true);
+    w.ok(ix::keeper_withdraw(&who), &[&who.key]);
+    assert_eq!(w.tokens(&who.stake), START_STAKE);
+    // What it earned and could not be paid is shared with the other fees.
+    let rewards: Rewards = w.read(&pda::rewards());
+    assert_eq!((rewards.earned, rewards.pending), (0, 10));
 }

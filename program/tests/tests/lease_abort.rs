@@ -1,3 +1,4 @@
+use gantry_market::constants::DAY;
 use gantry_market::errors::MarketError;
 use gantry_market::events::LeaseAborted;
 use gantry_market::instructions::order::order_create::OrderArgs;
@@ -141,4 +142,55 @@ fn wrong_accounts_are_refused() {
         ("lease's rent", deal.keeper.wallet(), stranger.wallet(), MarketError::WrongAccount.into()),
     ];
     w.refuses_swaps(&good, &[], &cases);
+}
+
+#[test]
+fn a_node_that_did_not_start_waits_twice_as_long_each_time() {
+    let mut w = Testbed::new();
+    let deal = w.awarded();
+    w.warp(121);
+    w.ok(ix::lease_abort(&w, &deal.lease), &[]);
+    let (provider, node) = (deal.provider.provider(), deal.machine.node);
+    for (nonce, hold) in [(2, 240), (3, 480), (4, 960)] {
+        let absent = w.read::<Node>(&node).absent;
+        assert_eq!((absent.since, absent.until), (w.now(), w.now() + hold));
+        w.warp(hold - 1);
+        let order = w.order(&deal.customer, ix::order_args(nonce));
+        let award = ix::order_award(&deal.keeper, &deal.customer, &order, &provider, &node);
+        w.refused(award.clone(), &[&deal.keeper.key], MarketError::NodeUnhealthy);
+        w.warp(1);
+        w.ok(award, &[&deal.keeper.key]);
+        w.warp(121);
+        w.ok(ix::lease_abort(&w, &pda::lease(&order, &node)), &[]);
+    }
+    // A day at most.
+    w.alter(&node, |n: &mut Node| n.missed = u8::MAX - 1);
+    for _ in 0..2 {
+        w.alter(&node, |n: &mut Node| n.note_missed(120, 0).expect("fits"));
+        let node: Node = w.read(&node);
+        assert_eq!((node.missed, node.absent.until.min(DAY as i64)), (u8::MAX, DAY as i64));
+    }
+}
+
+#[test]
+fn an_order_from_before_it_did_not_start_may_still_go_to_it() {
+    let mut w = Testbed::new();
+    let deal = w.awarded();
+    w.warp(121);
+    let order = w.order(&deal.customer, ix::order_args(2));
+    w.warp(1);
+    w.ok(ix::lease_abort(&w, &deal.lease), &[]);
+    w.award(&deal.keeper, &deal.customer, &order, &deal.provider, &deal.machine);
+}
+
+#[test]
+fn a_lease_that_paid_ends_the_row() {
+    let mut w = Testbed::new();
+    let deal = w.running();
+    w.alter(&deal.machine.node, |n: &mut Node| n.missed = 5);
+    w.warp(100);
+    w.settle(&deal, 1, 100);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    w.ok(ix::lease_close(&w, &deal.customer.wallet(), &deal.lease), &[&deal.customer.key]);
+    assert_eq!(w.read::<Node>(&deal.machine.node).missed, 0);
 }

@@ -2,8 +2,8 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::{LeaseClosed, OrderClosed};
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Keeper, Lease, Market, Order, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED, ORDER_LAPSED,
-    OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,
+    Credits, Keeper, Lease, Market, Node, Order, Provider, Rewards, LEASE_FAILED, ORDER_AWARDED,
+    ORDER_LAPSED, OUTPUT_COMMITTED, OUTPUT_REJECTED, OUTPUT_REVEALED, OUTPUT_WANTED,
 };
 use gantry_market::ID;
 use gantry_market_tests::errors::Code;
@@ -14,6 +14,7 @@ use gantry_market_tests::{ix, pda, Actor, Deal, Testbed};
 use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_instruction_error::InstructionError;
+use solana_signer::Signer;
 
 /// A lease that ran for ten minutes, `paid` seconds of them paid, and was ended by its customer.
 fn ended(paid: u32) -> (Testbed, Deal) {
@@ -284,7 +285,7 @@ fn while_emission_is_on_the_provider_is_wanted() {
     let swaps = [("provider", deal.provider.provider(), other.provider(), MarketError::WrongAccount.into())];
     w.refuses_swaps(&good, &key, &swaps);
     w.ok(good, &key);
-    assert_eq!(w.read::<Provider>(&deal.provider.provider()).fees_paid, 39_999);
+    assert_eq!(w.read::<Provider>(&deal.provider.provider()).emission, 3_999_000);
 }
 
 #[test]
@@ -371,4 +372,40 @@ fn a_lease_that_paid_nothing_waits_for_no_rating() {
     let before = w.lamports(&deal.keeper.wallet());
     w.ok(close(&w, &deal, &stranger), &[&stranger.key]);
     assert!(w.lamports(&deal.keeper.wallet()) > before);
+}
+
+/// Finding P 23.
+#[test]
+fn a_frozen_vault_holds_nobody_elses_stake_rent_or_rest() {
+    for vault in [None, Some(pda::fee_vault())] {
+        let (mut w, deal) = ended(600);
+        let at = vault.unwrap_or(deal.customer.credits_vault());
+        w.freeze(&at, true);
+        let rent = w.lamports(&deal.lease);
+        let keeper = w.lamports(&deal.keeper.wallet());
+        let meta = w.ok(close(&w, &deal, &deal.customer), &[&deal.customer.key]);
+        // The fee stays with the customer: nobody was paid it.
+        let (lease, paid) = (deal.lease, 333_333);
+        assert_emitted(
+            &meta,
+            &LeaseClosed { lease, fee: 0, award: 0, released: 39_999, paid, paid_secs: 600 },
+        );
+        assert_eq!(w.lamports(&deal.keeper.wallet()), keeper + rent);
+        assert_eq!(w.read::<Node>(&deal.machine.node).open_leases, 0);
+        assert_eq!(w.read::<Node>(&deal.machine.node).fees_completed, 0);
+        let credits: Credits = w.read(&deal.customer.credits());
+        assert_eq!((credits.balance, credits.reserved), (100_000_000 - 293_334, 0));
+        assert_eq!((credits.live_leases, credits.live_orders), (0, 0));
+        assert_eq!(w.tokens(&pda::fee_vault()), 0);
+        let rewards: Rewards = w.read(&pda::rewards());
+        assert_eq!((rewards.earned, rewards.pending), (0, 0));
+        // What is frozen waits for its issuer.
+        w.freeze(&at, false);
+        w.ok(ix::credits_close(&deal.customer), &[&deal.customer.key]);
+        // Provider and keeper leave.
+        w.ok(ix::node_retire(&deal.provider, &deal.machine.node), &[&deal.provider.key]);
+        w.warp(i64::from(w.params.unstake_cooldown_secs));
+        let node_key = deal.machine.key.pubkey();
+        w.ok(ix::node_close(&deal.provider, &node_key, 2), &[&deal.provider.key]);
+    }
 }

@@ -303,3 +303,15 @@ fn wrong_signers_and_accounts_are_refused() {
     ];
     w.refuses_swaps(&good, &[&deal.customer.key], &cases);
 }
+
+/// What the node was compared by until then stays provable.
+#[test]
+fn a_failure_at_the_end_moves_the_score_record() {
+    let (mut w, deal) = ready();
+    let before: Node = w.read(&deal.machine.node);
+    w.ok(by_provider(&w, &deal, 1), &[&deal.provider.key]);
+    let node: Node = w.read(&deal.machine.node);
+    assert_eq!((node.jobs_failed, node.record_since), (1, w.now()));
+    assert_eq!((node.previous_since, node.previous.fees_failed), (before.record_since, before.fees_failed));
+    assert!(node.fees_failed > before.fees_failed);
+}

@@ -91,6 +91,7 @@ fn what_remains_moves_to_another_node() {
     assert_eq!((old.reserved, old.paid), (old.fee_total().expect("fits"), 38_888));
     let new: Lease = w.read(&f.lease());
     assert_eq!((new.status, new.continues, new.duration_secs), (LEASE_AWARDED, 1, 3_530));
+    assert!(new.score > 0 && (new.award_price, new.failed_at) == (1_900_000, f.end));
     // 3,530 seconds at 1.90 USDC an hour.
     assert_eq!((new.price, new.reserved, new.checkpoint_hash), (1_900_000, 1_863_055, [8; 32]));
     assert_eq!((new.order, new.node, new.customer), (f.deal.order, f.spare.node, old.customer));
@@ -119,6 +120,7 @@ fn what_remains_moves_to_another_node() {
             gpu_mask: 1,
             duration_secs: 3_530,
             reserved: 1_863_055,
+            score: new.score,
             checkpoint: [8; 32],
         },
     );
@@ -392,4 +394,22 @@ fn wrong_signers_and_accounts_are_refused() {
         }
         w.refused(wrong, &[&keeper.key, &thief.key], code);
     }
+}
+
+/// Finding P 1.
+#[test]
+fn a_node_that_got_worse_than_the_keeper_saw_is_refused() {
+    let mut f = failed();
+    let mut copy = f.w.fork();
+    copy.ok(f.migrate(), &[&f.deal.keeper.key]);
+    let score = copy.read::<Lease>(&f.lease()).score;
+    let with = |most: u64| {
+        let mut migrate = f.migrate();
+        let at = migrate.data.len() - 8;
+        migrate.data[at..].copy_from_slice(&most.to_le_bytes());
+        migrate
+    };
+    let (below, exact) = (with(score - 1), with(score));
+    f.w.refused(below, &[&f.deal.keeper.key], MarketError::ScoreTooHigh);
+    f.w.ok(exact, &[&f.deal.keeper.key]);
 }

@@ -215,3 +215,30 @@ fn wrong_signers_and_accounts_are_refused() {
         MarketError::WrongAccount,
     );
 }
+
+/// Another node that is away, with its provider: neither fails a lease of this one.
+#[test]
+fn the_outage_of_another_node_fails_no_lease() {
+    let mut w = Testbed::new();
+    let s = w.silent();
+    let customer = w.customer(100_000_000);
+    let order = w.order(&customer, ix::order_args(1));
+    let lease = w.award(&s.keepers[0], &customer, &order, &s.other, &s.spare);
+    w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&s.spare.key]);
+    let answer = w.now();
+    w.warp(OUTAGE_SECS);
+    for keeper in &s.keepers {
+        w.ok(ix::outage_vote(keeper, &s.spare.node, answer), &[keeper.signing()]);
+    }
+    let own = ix::lease_outage(&w, &s.keepers[0], &lease);
+    let mut wrong = s.fail(&w);
+    for (from, to) in [
+        (pda::outage(&s.deal.machine.node), pda::outage(&s.spare.node)),
+        (s.deal.provider.provider(), s.other.provider()),
+        (s.deal.machine.node, s.spare.node),
+    ] {
+        wrong = swap(wrong, &from, &to);
+    }
+    w.refused(wrong, &[s.keepers[0].signing()], MarketError::WrongAccount);
+    w.ok(own, &[s.keepers[0].signing()]);
+}

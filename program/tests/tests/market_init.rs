@@ -208,3 +208,14 @@ fn parameters_must_make_sense() {
         w.refused(instruction, &[&authority], MarketError::ParameterOutOfRange);
     }
 }
+
+/// Finding P 23: who can freeze stake could stop every slash.
+#[test]
+fn a_stake_token_that_somebody_can_freeze_is_refused() {
+    let mut w = Testbed::bare();
+    let authority = w.authority.insecure_clone();
+    let mut mint = w.svm.get_account(&w.stake_mint).expect("mint exists");
+    mint.data[46] = 1;
+    w.svm.set_account(w.stake_mint, mint).expect("account is written");
+    w.refused(ix::market_init(&w), &[&authority], MarketError::WrongMint);
+}

@@ -1,5 +1,6 @@
 use gantry_market::errors::MarketError;
 use gantry_market::state::Params;
+use gantry_market_tests::testbed::real_params;
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::{ix, pda, Testbed};
 use solana_instruction_error::InstructionError;
@@ -91,4 +92,20 @@ fn a_false_market_is_refused() {
     w.refused(by_other, &[&authority], InstructionError::IllegalOwner);
     let of_other_type = swap(good, &pda::market(), &model);
     w.refused(of_other_type, &[&authority], InstructionError::AccountDataTooSmall);
+}
+
+/// Finding P 9.
+#[test]
+fn a_market_of_real_machines_stays_one() {
+    let mut w = Testbed::with(real_params());
+    let authority = w.authority.insecure_clone();
+    let swift =
+        Params { timelock_secs: 0, appeal_secs: 0, challenge_secs: 0, allow_simulated: 1, ..w.params };
+    for params in [swift, Params { allow_simulated: 1, ..w.params }] {
+        let propose = ix::market_propose_params(&w, params);
+        w.refused(propose, &[&authority], MarketError::ParameterOutOfRange);
+    }
+    // The other way is open, to a market whose times are long enough.
+    let mut w = Testbed::new();
+    w.ok(ix::market_propose_params(&w, real_params()), &[&authority]);
 }

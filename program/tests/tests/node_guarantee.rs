@@ -189,16 +189,18 @@ fn a_committed_node_stays() {
 }
 
 #[test]
-fn a_commitment_is_a_better_score_until_it_ends() {
+fn a_commitment_is_a_better_score_for_work_that_ends_before_it_does() {
     let (mut w, provider, machine) = ready();
     let keeper = w.keeper(w.params.min_bond);
     let customer = w.customer(100_000_000);
-    let until = w.now() + cooldown(&w);
+    let until = w.now() + 1_000;
     w.ok(ix::node_guarantee(&provider, &machine.node, until, 9_900), &[&provider.key]);
-    for (now, guarantee) in [(w.now(), 9_900), (until - 1, 9_900), (until, 0)] {
+    // Deadlines of award and start, and the duration.
+    let last = until - (60 + 120 + 600);
+    for (now, guarantee) in [(w.now(), 9_900), (last, 9_900), (last + 1, 0)] {
         let mut w = w.fork();
         w.set_now(now);
-        let order = w.order(&customer, ix::order_args(1));
+        let order = w.order(&customer, OrderArgs { duration_secs: 600, ..ix::order_args(1) });
         let reputation = reputation_bps(&w.read(&machine.node), now);
         let want = score(ASK, reputation, guarantee).expect("fits");
         assert_eq!(want < score(ASK, reputation, 0).expect("fits"), guarantee > 0);

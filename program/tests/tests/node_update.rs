@@ -112,12 +112,17 @@ fn a_retired_node_stays_retired() {
 #[test]
 fn only_the_owner_brings_a_suspended_node_back_once_its_faults_are_settled() {
     let (mut w, provider, machine) = ready();
-    w.alter(&machine.node, |n: &mut Node| (n.status, n.pending_faults) = (NODE_SUSPENDED, 1));
+    w.alter(&machine.node, |n: &mut Node| {
+        (n.status, n.pending_faults, n.pending_node_faults, n.frozen_from) = (NODE_SUSPENDED, 2, 1, 1);
+    });
     let by_owner = update(&provider.wallet(), &provider, &machine, ASK, NODE_ACTIVE);
     let by_agent = update(&machine.key.pubkey(), &provider, &machine, ASK, NODE_ACTIVE);
     w.refused(by_owner.clone(), &[&provider.key], MarketError::FaultPending);
     w.refused(by_agent.clone(), &[&machine.key], MarketError::FaultPending);
-    w.alter(&machine.node, |n: &mut Node| n.pending_faults = 0);
+    // A dispute of a lease is still open. Finding P 19: disputes in a row would keep a mended machine away.
+    w.alter(&machine.node, |n: &mut Node| {
+        (n.pending_faults, n.pending_node_faults, n.frozen_from) = (1, 0, 0);
+    });
     w.refused(by_agent, &[&machine.key], MarketError::Unauthorised);
     w.ok(by_owner, &[&provider.key]);
     let node: Node = w.read(&machine.node);

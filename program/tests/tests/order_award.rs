@@ -6,8 +6,9 @@ use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{
-    Credits, GpuModel, Keeper, Lease, Node, NodeSpec, Order, Provider, KEEPER_EXITING, LEASE_AWARDED,
-    NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED, ORDER_AWARDED, ORDER_OPEN,
+    Credits, GpuModel, Keeper, Lease, Node, NodeSpec, Order, Provider, DECLINED_JOB, KEEPER_EXITING,
+    LEASE_AWARDED, NODE_ACTIVE, NODE_DRAINING, NODE_HIBERNATED, NODE_RETIRED, NODE_SUSPENDED, ORDER_AWARDED,
+    ORDER_OPEN,
 };
 use gantry_market_tests::attempts::ALREADY_IN_USE;
 use gantry_market_tests::errors::{framework, Code};
@@ -393,4 +394,18 @@ fn wrong_signers_and_accounts_are_refused() {
         ),
     ];
     w.refuses_swaps(&good, &[&offer.keeper.key, &thief.key], &cases);
+}
+
+#[test]
+fn not_to_a_node_that_did_not_serve_it() {
+    let mut w = Testbed::new();
+    let deal = w.awarded();
+    w.ok(ix::lease_decline(&w, &deal.lease, DECLINED_JOB), &[&deal.machine.key]);
+    w.ok(ix::order_reopen(&deal.customer, &deal.order), &[&deal.customer.key]);
+    let (provider, node) = (deal.provider.provider(), deal.machine.node);
+    let again = ix::order_award(&deal.keeper, &deal.customer, &deal.order, &provider, &node);
+    w.refused(again, &[&deal.keeper.key], MarketError::NodeDeclined);
+    // It may have the next order: declining is no fault.
+    let next = w.order(&deal.customer, ix::order_args(2));
+    w.award(&deal.keeper, &deal.customer, &next, &deal.provider, &deal.machine);
 }

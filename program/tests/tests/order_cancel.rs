@@ -126,3 +126,20 @@ fn wrong_signers_and_accounts_are_refused() {
     greedy.accounts[3].pubkey = other.wallet();
     w.refused(greedy, &[&who.key], MarketError::WrongAccount);
 }
+
+/// Finding P 3.
+#[test]
+fn a_redundant_order_is_not_cancelled_once_its_nodes_are_drawn() {
+    let args =
+        OrderArgs { nodes: 3, run_to_completion: 1, redundant: 1, no_migration: 1, ..ix::order_args(1) };
+    let mut w = Testbed::new();
+    let who = w.customer(100_000_000);
+    let order = w.order(&who, args);
+    // In its own second nobody knows the draw.
+    w.ok(ix::order_cancel(&who, &order), &[&who.key]);
+    let order = w.order(&who, args);
+    w.warp(1);
+    w.refused(ix::order_cancel(&who, &order), &[&who.key], MarketError::TooLate);
+    w.warp(i64::from(w.params.award_deadline_secs));
+    w.ok(ix::order_expire(&who, &order), &[]);
+}

@@ -51,6 +51,7 @@ fn an_order_sets_its_money_aside() {
             nodes: 3,
             gpus: 2,
             duration_secs: 1_800,
+            held_secs: 1_800,
         },
     );
 }

@@ -2,8 +2,8 @@ use gantry_market::errors::MarketError;
 use gantry_market::events::OrderReopened;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{
-    Credits, Lease, Order, LEASE_AWARDED, LEASE_RUNNING, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
-    ORDER_OPEN, OUTPUT_ACCEPTED,
+    Credits, Lease, Order, DECLINED_JOB, LEASE_AWARDED, LEASE_RUNNING, ORDER_AWARDED, ORDER_EXPIRED,
+    ORDER_LAPSED, ORDER_OPEN, OUTPUT_ACCEPTED,
 };
 use gantry_market_tests::events::assert_emitted;
 use gantry_market_tests::transactions::unsigned;
@@ -20,9 +20,15 @@ fn lapsed() -> (Testbed, Deal) {
     (w, deal)
 }
 
+/// A machine of another provider.
+fn another(w: &mut Testbed) -> (Actor, Machine) {
+    let owner = w.provider(10_000_000_000);
+    let machine = w.machine(&owner, 1);
+    (owner, machine)
+}
+
 struct Pair {
     keeper: Actor,
-    provider: Actor,
     customer: Actor,
     order: Address,
     machines: [Machine; 2],
@@ -37,7 +43,7 @@ fn pair(w: &mut Testbed) -> Pair {
     let customer = w.customer(8_000_000);
     let order = w.order(&customer, OrderArgs { nodes: 2, ..ix::order_args(1) });
     let leases = [0, 1].map(|at| w.award(&keeper, &customer, &order, &provider, &machines[at]));
-    Pair { keeper, provider, customer, order, machines, leases }
+    Pair { keeper, customer, order, machines, leases }
 }
 
 #[test]
@@ -57,10 +63,15 @@ fn a_lapsed_order_is_awarded_again() {
     assert_emitted(&meta, &event);
     let credits: Credits = w.read(&deal.customer.credits());
     assert_eq!((credits.reserved, credits.live_orders), (3_000_000, 1));
-    // Even the same node may have it.
-    let lease = w.award(&deal.keeper, &deal.customer, &deal.order, &deal.provider, &deal.machine);
+    // The node that did not start has had its chance.
+    let (provider, node) = (deal.provider.provider(), deal.machine.node);
+    w.warp(60);
+    let again = ix::order_award(&deal.keeper, &deal.customer, &deal.order, &provider, &node);
+    w.refused(again, &[&deal.keeper.key], MarketError::NodeDeclined);
+    let (owner, other) = another(&mut w);
+    let lease = w.award(&deal.keeper, &deal.customer, &deal.order, &owner, &other);
     w.warp(120);
-    w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&deal.machine.key]);
+    w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&other.key]);
     let order: Order = w.read(&deal.order);
     assert_eq!((order.status, order.live_leases, order.nodes_awarded), (ORDER_AWARDED, 1, 1));
     assert_eq!(w.read::<Credits>(&deal.customer.credits()).reserved, 2_000_000);
@@ -85,7 +96,8 @@ fn a_lease_that_has_not_started_waits_for_the_order_to_be_whole_again() {
     w.refused(ix::lease_abort(&w, &p.leases[1]), &[], MarketError::WrongOrderStatus);
     assert_eq!(w.read::<Lease>(&p.leases[1]).status, LEASE_AWARDED);
     w.warp(30);
-    w.award(&p.keeper, &p.customer, &p.order, &p.provider, &p.machines[0]);
+    let (owner, other) = another(&mut w);
+    w.award(&p.keeper, &p.customer, &p.order, &owner, &other);
     w.warp(120);
     w.ok(start, &[&p.machines[1].key]);
     third.accounts.truncate(4);
@@ -132,7 +144,8 @@ fn an_order_whose_other_lease_is_over_is_whole_with_a_new_one() {
     // One of its nodes has served: it is not cancelled any more, it expires.
     let cancel = ix::order_cancel(&p.customer, &p.order);
     w.refused(cancel, &[&p.customer.key], MarketError::WrongOrderStatus);
-    w.award(&p.keeper, &p.customer, &p.order, &p.provider, &p.machines[0]);
+    let (owner, other) = another(&mut w);
+    w.award(&p.keeper, &p.customer, &p.order, &owner, &other);
     assert_eq!(w.read::<Order>(&p.order).status, ORDER_AWARDED);
 }
 
@@ -219,4 +232,22 @@ fn reopening_a_redundant_order_does_not_reject_work_that_has_begun() {
     for run in &job.runs[..2] {
         assert_eq!(w.read::<Lease>(&run.lease).output, OUTPUT_ACCEPTED);
     }
+}
+
+#[test]
+fn not_once_as_many_nodes_did_not_serve_it_as_it_remembers() {
+    let (mut w, deal) = lapsed();
+    let owner = w.provider(100_000_000_000);
+    for declined in 1.. {
+        let reopen = ix::order_reopen(&deal.customer, &deal.order);
+        if declined == 6 {
+            w.refused(reopen, &[&deal.customer.key], MarketError::TooManyDeclined);
+            break;
+        }
+        w.ok(reopen, &[&deal.customer.key]);
+        let machine = w.machine(&owner, 1);
+        let lease = w.award(&deal.keeper, &deal.customer, &deal.order, &owner, &machine);
+        w.ok(ix::lease_decline(&w, &lease, DECLINED_JOB), &[&machine.key]);
+    }
+    w.ok(ix::order_cancel(&deal.customer, &deal.order), &[&deal.customer.key]);
 }

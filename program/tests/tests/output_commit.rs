@@ -80,6 +80,9 @@ fn redundancy_needs_a_job_that_ends_and_nodes_for_a_majority() {
     for args in [
         OrderArgs { nodes: 2, ..sound },
         OrderArgs { nodes: 9, ..sound },
+        // Finding P 3: half of them could keep the others from a majority.
+        OrderArgs { nodes: 4, ..sound },
+        OrderArgs { nodes: 6, ..sound },
         OrderArgs { run_to_completion: 0, ..sound },
         OrderArgs { redundant: 2, ..sound },
         OrderArgs { no_migration: 0, ..sound },

@@ -97,6 +97,8 @@ fn no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
         awarded_score,
         better_score: score(CHEAP, then, 0).expect("fits"),
         price: CHEAP,
+        served_secs: 0,
+        served: 0,
         amount: 2_000_000_000,
         finder_share: 200_000_000,
         burned: 1_800_000_000,
@@ -243,7 +245,7 @@ fn records_move_only_when_something_changes() {
 
 /// A commitment is part of the record.
 #[test]
-fn a_commitment_counts_while_it_held() {
+fn a_commitment_counts_where_it_lasts_until_the_latest_end() {
     // At the same price, the better node's guarantee decides.
     let equal = || {
         let mut c = awarded();
@@ -255,18 +257,18 @@ fn a_commitment_counts_while_it_held() {
         (n.guarantee_bps, n.guaranteed_until, n.guaranteed_since) = (9_900, until, n.registered_at);
     };
     let mut c = equal();
-    let awarded_at = c.w.read::<Lease>(&c.lease).awarded_at;
-    c.w.alter(&c.better.node, |n: &mut Node| commit(n, awarded_at));
-    // It was over at the award.
+    let end = c.w.read::<Order>(&c.order).latest_end().expect("fits");
+    c.w.alter(&c.better.node, |n: &mut Node| commit(n, end - 1));
+    // It is over a second before the work may be.
     c.refused(MarketError::NotBetter);
-    c.w.alter(&c.better.node, |n: &mut Node| commit(n, awarded_at + 1));
+    c.w.alter(&c.better.node, |n: &mut Node| commit(n, end));
     let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node);
     c.w.ok(proof, &[&c.finder.key]);
     // Made while the order waited, it could not be known.
     let mut c = equal();
     c.w.alter(&c.better.node, |n: &mut Node| {
         let (before, at) = (n.record(n.registered_at + 20), n.registered_at + 20);
-        commit(n, awarded_at + 1_000);
+        commit(n, end);
         n.keep_record(&before, at);
     });
     c.refused(MarketError::NotBetter);
@@ -275,11 +277,11 @@ fn a_commitment_counts_while_it_held() {
     let now = c.w.now() + 2;
     c.w.warp(2);
     c.w.alter(&c.better.node, |n: &mut Node| {
-        commit(n, awarded_at + 1);
+        commit(n, end);
         let before = n.record(now);
         n.close_guarantee(now).expect("closes");
         n.keep_record(&before, now);
-        assert_eq!(n.previous_guarantee, Guarantee { until: awarded_at + 1, bps: 9_900, pad: [0; 6] });
+        assert_eq!(n.previous_guarantee, Guarantee { until: end, bps: 9_900, pad: [0; 6] });
     });
     let proof = ix::prove_better_ask(&c.w, &c.finder, &c.lease, &c.better.node);
     c.w.ok(proof, &[&c.finder.key]);
@@ -315,7 +317,7 @@ fn an_order_over_several_nodes_passes_over_no_better_one() {
     c.refused(MarketError::NotBetter);
     c.w.warp(i64::from(c.w.params.start_deadline_secs) + 1);
     c.w.ok(ix::lease_abort(&c.w, &lease), &[]);
-    assert!(c.w.read::<Order>(&c.order).may_have(&c.better.node));
+    assert!(c.w.read::<Order>(&c.order).may_have(&c.order, &c.better.node));
 
     // All must stand at the site of the first.
     let mut c = awarded_with(OrderArgs { nodes: 2, ..ix::order_args(1) });
@@ -328,6 +330,29 @@ fn an_order_over_several_nodes_passes_over_no_better_one() {
     c.w.alter(&c.better.node.clone(), |n: &mut Node| n.spec.site = [9; 16]);
     let proof = c.proof();
     c.w.ok(proof, &[&c.finder.key]);
+}
+
+/// Finding P 5.
+#[test]
+fn which_bits_a_node_has_depends_on_the_order() {
+    let mut w = Testbed::bare();
+    let mut order: Order = bytemuck::Zeroable::zeroed();
+    let at = w.fresh_address();
+    let awarded = [0; 2].map(|_| w.fresh_address());
+    for node in &awarded {
+        order.note_award(&at, node);
+    }
+    assert!(awarded.iter().all(|node| order.may_have(&at, node)));
+    let bits: u32 = order.awarded_nodes.iter().map(|word| word.count_ones()).sum();
+    assert!((4..=6).contains(&bits), "three bits each: {bits}");
+    // Nodes that share all bits of an awarded one by chance: (6/128)^3, and fewer by a first byte that is the same.
+    let others = (0..2_000).map(|_| w.fresh_address());
+    let taken = others.filter(|node| order.may_have(&at, node)).count();
+    assert!(taken <= 3, "{taken} of 2,000 others");
+    let [first, _] = awarded;
+    let other_orders = (0..2_000).map(|_| w.fresh_address());
+    let shared = other_orders.filter(|other| order.may_have(other, &first)).count();
+    assert!(shared <= 3, "{shared} of 2,000 orders give the node these bits");
 }
 
 #[test]

@@ -133,6 +133,8 @@ fn no_slash_of_a_bond_reaches_the_customer_and_the_finders_part_waits() {
             awarded_score: 2_150_000,
             better_score: 1_612_500,
             price: 1_500_000,
+            served_secs: 0,
+            served: 0,
             amount: 2_000_000_000,
             finder_share: 200_000_000,
             burned: 1_800_000_000,
@@ -319,12 +321,6 @@ fn a_bar_that_may_have_moved_proves_nothing() {
     let bar = |c: &Case| c.machines[BAR].node;
     let mut c = awarded();
     c.w.alter(&bar(&c), |n: &mut Node| n.record_since = n.registered_at + 40);
-    c.refused(MarketError::NotBetter);
-    let mut c = awarded();
-    c.w.alter(&bar(&c), |n: &mut Node| {
-        let ended = n.registered_at + 45;
-        (n.guaranteed_until, n.guarantee_bps) = (ended, 10_000);
-    });
     c.refused(MarketError::NotBetter);
     // What changed after the award leaves what held before.
     let mut c = awarded();

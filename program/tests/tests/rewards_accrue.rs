@@ -1,3 +1,4 @@
+use gantry_market::constants::DAY;
 use gantry_market::errors::MarketError;
 use gantry_market::events::RewardsAccrued;
 use gantry_market::state::{Report, Rewards};
@@ -43,7 +44,11 @@ fn a_running_buy_back_goes_on_at_its_price() {
     w.gift(&pda::fee_vault(), 90);
     let second = w.ripe(&[&deal.keeper]);
     w.ok(ix::rewards_accrue(&w, second), &[]);
-    assert_eq!((rewards(&w).buy_back, rewards(&w).buy_back_since), (8_020, since));
+    // 120 seconds old, and 20 of 8,020 new: 119 in the mean.
+    assert_eq!(
+        (rewards(&w).buy_back, rewards(&w).buy_back_since),
+        (8_020, w.now() - (w.now() - since) * 8_000 / 8_020)
+    );
 }
 
 #[test]
@@ -143,4 +148,20 @@ fn wrong_accounts_are_refused() {
         ("token program", token_program(), token_2022_program(), InstructionError::IncorrectProgramId.into()),
     ];
     w.refuses_swaps(&good, &[], &cases);
+}
+
+/// Finding P 6.
+#[test]
+fn what_comes_new_to_a_buy_back_makes_it_younger() {
+    let mut w = Testbed::new();
+    let deal = w.swept();
+    let first = w.ripe(&[&deal.keeper]);
+    w.ok(ix::rewards_accrue(&w, first), &[]);
+    // 8,000 wait for ten days; as much again comes.
+    w.warp(10 * DAY as i64);
+    w.alter(&pda::rewards(), |r: &mut Rewards| r.pending = 36_000);
+    w.gift(&pda::fee_vault(), 36_000);
+    let second = w.ripe(&[&deal.keeper]);
+    w.ok(ix::rewards_accrue(&w, second), &[]);
+    assert_eq!((rewards(&w).buy_back, w.now() - rewards(&w).buy_back_since), (16_000, DAY as i64 / 2));
 }

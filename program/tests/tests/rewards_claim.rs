@@ -94,6 +94,9 @@ fn a_keeper_in_a_former_keepers_place_is_not_that_keeper() {
     let place = w.read::<Keeper>(&others[0].keeper()).index;
     let heir = w.keeper(w.params.min_bond);
     w.alter(&heir.keeper(), |k: &mut Keeper| k.index = place);
+    assert!(
+        w.read::<Keeper>(&heir.keeper()).active_since > w.read::<Report>(&pda::report(period)).created_at
+    );
     w.refused(ix::rewards_claim(&heir, Some(period)), &[], MarketError::NothingOwed);
     w.ok(ix::rewards_claim(&deal.keeper, Some(period)), &[]);
 }

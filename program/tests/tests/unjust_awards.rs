@@ -120,7 +120,7 @@ fn an_unjust_award_is_repriced_to_the_better_ask() {
     assert_eq!((before.price, before.paid), (DEAR, 25_000));
     c.prove();
     let after = c.lease();
-    // What was paid keeps its price, and the rest of the reservation waits for the end.
+    // What was served keeps its price, and the rest of the reservation waits for the end.
     assert_eq!(
         (after.price, after.repriced, after.repriced_secs, after.repriced_paid),
         (CHEAP, 1, 30, 25_000)
@@ -146,17 +146,12 @@ fn a_lease_that_ended_is_repriced_too() {
     let customer = c.deal.customer.again();
     c.end(&customer.wallet(), &[&customer.key]);
     c.prove();
+    // It has served at the price of its award.
     c.w.settle(&c.deal, 1, 30);
-    assert_eq!(c.lease().paid, 16_666);
+    assert_eq!(c.lease().paid, 25_000);
     let meta = c.w.ok(ix::lease_close(&c.w, &customer.wallet(), &c.deal.lease), &[&customer.key]);
-    let event = LeaseClosed {
-        lease: c.deal.lease,
-        fee: 1_999,
-        award: 0,
-        released: 8_334,
-        paid: 16_666,
-        paid_secs: 30,
-    };
+    let event =
+        LeaseClosed { lease: c.deal.lease, fee: 3_000, award: 0, released: 0, paid: 25_000, paid_secs: 30 };
     assert_emitted(&meta, &event);
 }
 
@@ -299,4 +294,24 @@ fn a_worse_record_at_the_same_price_is_dearer_by_what_it_scores_worse() {
     let end = ix::lease_end(&c.w, &key, &c.deal.lease, 0);
     c.w.warp(1);
     c.w.refused(end, &[&c.deal.machine.key], MarketError::TooEarly);
+}
+
+/// What a node has served before it knew is paid at the price of its award, however often the price falls later.
+#[test]
+fn time_that_was_served_keeps_its_price() {
+    let mut c = running();
+    c.w.warp(10);
+    c.w.settle(&c.deal, 1, 10);
+    c.w.warp(20);
+    c.prove();
+    let lease = c.lease();
+    assert_eq!((lease.paid_secs, lease.repriced_secs, lease.repriced_paid), (10, 30, 25_000));
+    // A part of it, then the rest, then time at the new price.
+    let mut sequence = 1;
+    for (warp, seconds, paid) in [(0, 17, 14_166), (0, 30, 25_000), (30, 60, 25_000 + 16_666)] {
+        c.w.warp(warp);
+        sequence += 1;
+        c.w.settle(&c.deal, sequence, seconds);
+        assert_eq!(c.lease().paid, paid, "{seconds} s");
+    }
 }

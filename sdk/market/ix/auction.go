@@ -23,7 +23,7 @@ type AuctionOpenArgs struct {
 func AuctionOpen(a AuctionOpenArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewAuctionOpenInstruction(a.Auction, a.Reveal, or(a.Authority, a.Customer), market.MarketAddress(),
 		market.CreditsAddress(a.Customer), a.Order, market.AuctionAddress(a.Order), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_AuctionOpen)
+	return finish(ix, err)
 }
 
 // AuctionAwardArgs give a sealed order, or one node's part of it, to the node of a winning bid.
@@ -77,7 +77,7 @@ func AuctionAward(a AuctionAwardArgs) ([]solana.Instruction, error) {
 		market.CreditsAddress(a.Order.Customer), w.Node.Address, w.Node.Provider, market.ModelAddress(w.Node.Spec.Model),
 		optional(loser), optional(model), market.LeaseAddress(a.Order.Address, w.Node.Address), solana.SysVarInstructionsPubkey,
 		solana.SystemProgramID)
-	award, err := finish(ix, err, bindings.Instruction_AuctionAward)
+	award, err := finish(ix, err)
 	if err != nil {
 		return nil, err
 	}
@@ -87,5 +87,5 @@ func AuctionAward(a AuctionAwardArgs) ([]solana.Instruction, error) {
 // AuctionClose gives the rent of an auction back that can be neither awarded nor challenged any more; anyone may.
 func AuctionClose(a market.Auction) (solana.Instruction, error) {
 	ix, err := bindings.NewAuctionCloseInstruction(a.Order, a.Address, a.RentPayer)
-	return finish(ix, err, bindings.Instruction_AuctionClose)
+	return finish(ix, err)
 }

@@ -14,5 +14,5 @@ func ProveBetterAsk(b market.BetterAsk, finder solana.PublicKey) (solana.Instruc
 	ix, err := bindings.NewProveBetterAskInstruction(finder, market.MarketAddress(), b.Order.Address, b.Lease.Address, b.Better.Address,
 		b.Better.Provider, market.ModelAddress(b.Better.Spec.Model), keeper, market.StakeVaultAddress(keeper), market.RewardsAddress(),
 		market.PayoutVaultAddress(), b.Market.StakeMint, market.PayoutAddress(finder, keeper), solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_ProveBetterAsk)
+	return finish(ix, err)
 }

@@ -4,7 +4,6 @@
 package ix
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -16,18 +15,14 @@ import (
 // ErrInstruction is the error of arguments from which no instruction can be built.
 var ErrInstruction = errors.New("instruction cannot be built")
 
-// finish completes an instruction of the generated builders: they give instructions without arguments no data, not even
-// the discriminator, and know no remaining accounts.
-func finish(ix solana.Instruction, err error, discriminator [8]byte, remaining ...*solana.AccountMeta) (solana.Instruction, error) {
+// finish completes an instruction of the generated builders, which know neither remaining accounts nor absent ones.
+func finish(ix solana.Instruction, err error, remaining ...*solana.AccountMeta) (solana.Instruction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstruction, err)
 	}
 	data, err := ix.Data()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInstruction, err)
-	}
-	if len(data) == 0 {
-		data = bytes.Clone(discriminator[:])
 	}
 	accounts := append(solana.AccountMetaSlice(ix.Accounts()), remaining...)
 	// The program reads an absent optional account as its own address, which is never writable.

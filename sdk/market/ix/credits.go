@@ -23,7 +23,7 @@ func CreditsDeposit(a CreditsArgs) (solana.Instruction, error) {
 	credits := market.CreditsAddress(a.Customer)
 	ix, err := bindings.NewCreditsDepositInstruction(uint64(a.Amount), a.Customer, market.MarketAddress(), a.PaymentMint, credits,
 		market.CreditsVaultAddress(credits), a.tokens(), solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_CreditsDeposit)
+	return finish(ix, err)
 }
 
 // CreditsWithdraw takes out what no order and no lease holds.
@@ -31,7 +31,7 @@ func CreditsWithdraw(a CreditsArgs) (solana.Instruction, error) {
 	credits := market.CreditsAddress(a.Customer)
 	ix, err := bindings.NewCreditsWithdrawInstruction(uint64(a.Amount), a.Customer, market.MarketAddress(), credits,
 		market.CreditsVaultAddress(credits), a.tokens(), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_CreditsWithdraw)
+	return finish(ix, err)
 }
 
 // SessionKeyArgs name a key that may spend for the customer, who signs.
@@ -44,7 +44,7 @@ type SessionKeyArgs struct {
 // CreditsSetSessionKey names, changes or removes a session key.
 func CreditsSetSessionKey(a SessionKeyArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewCreditsSetSessionKeyInstruction(a.Key, uint64(a.Cap), a.Expiry, a.Customer, market.CreditsAddress(a.Customer))
-	return finish(ix, err, bindings.Instruction_CreditsSetSessionKey)
+	return finish(ix, err)
 }
 
 // CreditsClose takes everything out, rent included.
@@ -52,5 +52,5 @@ func CreditsClose(a CreditsArgs) (solana.Instruction, error) {
 	credits := market.CreditsAddress(a.Customer)
 	ix, err := bindings.NewCreditsCloseInstruction(a.Customer, market.MarketAddress(), credits, market.CreditsVaultAddress(credits),
 		a.tokens(), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_CreditsClose)
+	return finish(ix, err)
 }

@@ -19,7 +19,7 @@ func DisputeOpen(a DisputeOpenArgs) (solana.Instruction, error) {
 	l := a.Lease
 	ix, err := bindings.NewDisputeOpenInstruction(uint8(a.Kind), a.Complaint, l.Customer, market.MarketAddress(), market.CreditsAddress(l.Customer),
 		l.Node, l.Address, market.DisputeAddress(l.Address), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_DisputeOpen)
+	return finish(ix, err)
 }
 
 // DisputeVoteArgs are a keeper's vote.
@@ -33,7 +33,7 @@ type DisputeVoteArgs struct {
 // DisputeVote is a keeper's.
 func DisputeVote(a DisputeVoteArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewDisputeVoteInstruction(flag(a.Uphold), or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), a.Dispute)
-	return finish(ix, err, bindings.Instruction_DisputeVote)
+	return finish(ix, err)
 }
 
 // DisputeResolveArgs close a dispute that the customer has not won.
@@ -49,7 +49,7 @@ func DisputeResolve(a DisputeResolveArgs) (solana.Instruction, error) {
 	credits := market.CreditsAddress(d.Customer)
 	ix, err := bindings.NewDisputeResolveInstruction(market.MarketAddress(), market.RewardsAddress(), market.FeeVaultAddress(), credits,
 		market.CreditsVaultAddress(credits), l.Provider, a.Payout, d.Node, d.Lease, d.Address, d.Customer, solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_DisputeResolve)
+	return finish(ix, err)
 }
 
 // DisputeUpholdArgs turn an upheld dispute into a fault.
@@ -65,5 +65,5 @@ func DisputeUphold(a DisputeUpholdArgs) (solana.Instruction, error) {
 	d := a.Dispute
 	ix, err := bindings.NewDisputeUpholdInstruction(a.Payer, market.MarketAddress(), market.CreditsAddress(d.Customer), a.Lease.Provider,
 		d.Node, market.ModelAddress(a.Model), d.Lease, d.Address, d.Customer, market.DisputeFaultAddress(d.Lease), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_DisputeUphold)
+	return finish(ix, err)
 }

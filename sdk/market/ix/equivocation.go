@@ -89,7 +89,7 @@ func proveEquivocation(finder, wallet, stakeMint solana.PublicKey, keys []solana
 	ix, err := bindings.NewProveEquivocationInstruction(finder, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper), market.RewardsAddress(),
 		market.PayoutVaultAddress(), stakeMint, market.PayoutAddress(finder, keeper), solana.TokenProgramID, solana.SystemProgramID,
 		solana.SysVarInstructionsPubkey)
-	if ix, err = finish(ix, err, bindings.Instruction_ProveEquivocation); err != nil {
+	if ix, err = finish(ix, err); err != nil {
 		return nil, err
 	}
 	return append(out, ix), nil

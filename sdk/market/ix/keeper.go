@@ -40,7 +40,7 @@ func KeeperRegister(a KeeperRegisterArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewKeeperRegisterInstruction(uint64(a.Bond), addr, n, or(a.Signer, a.Wallet), a.Wallet, market.MarketAddress(), a.StakeMint, keeper,
 		market.StakeVaultAddress(keeper), or(a.From, market.TokenAddress(a.Wallet, a.StakeMint)), solana.SysVarInstructionsPubkey,
 		solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_KeeperRegister)
+	return finish(ix, err)
 }
 
 // SignerConsent makes the runtime check that a key agreed to sign for a keeper: right before KeeperRegister and
@@ -58,7 +58,7 @@ func KeeperSetSigner(wallet, signer solana.PublicKey) (solana.Instruction, error
 	keeper := market.KeeperAddress(wallet)
 	ix, err := bindings.NewKeeperSetSignerInstruction(signer, wallet, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper),
 		solana.SysVarInstructionsPubkey)
-	return finish(ix, err, bindings.Instruction_KeeperSetSigner)
+	return finish(ix, err)
 }
 
 // KeeperUpdateArgs say where a keeper is.
@@ -75,7 +75,7 @@ func KeeperUpdate(a KeeperUpdateArgs) (solana.Instruction, error) {
 		return nil, err
 	}
 	ix, err := bindings.NewKeeperUpdateInstruction(addr, n, or(a.Signer, a.Wallet), market.KeeperAddress(a.Wallet))
-	return finish(ix, err, bindings.Instruction_KeeperUpdate)
+	return finish(ix, err)
 }
 
 // KeeperActivate lets the weight of a keeper count whose wallet signs for it, after the activation delay.
@@ -87,27 +87,27 @@ func KeeperActivate(wallet solana.PublicKey) (solana.Instruction, error) {
 func KeeperActivateBy(wallet, signer solana.PublicKey) (solana.Instruction, error) {
 	keeper := market.KeeperAddress(wallet)
 	ix, err := bindings.NewKeeperActivateInstruction(signer, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper))
-	return finish(ix, err, bindings.Instruction_KeeperActivate)
+	return finish(ix, err)
 }
 
 // KeeperSuspend takes the weight of a keeper that does not vote; anyone may.
 func KeeperSuspend(wallet solana.PublicKey) (solana.Instruction, error) {
 	keeper := market.KeeperAddress(wallet)
 	ix, err := bindings.NewKeeperSuspendInstruction(market.MarketAddress(), keeper, market.StakeVaultAddress(keeper))
-	return finish(ix, err, bindings.Instruction_KeeperSuspend)
+	return finish(ix, err)
 }
 
 // KeeperRequestExit ends the weight at once; the bond stays until the exit time.
 func KeeperRequestExit(wallet solana.PublicKey) (solana.Instruction, error) {
 	keeper := market.KeeperAddress(wallet)
 	ix, err := bindings.NewKeeperRequestExitInstruction(wallet, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper))
-	return finish(ix, err, bindings.Instruction_KeeperRequestExit)
+	return finish(ix, err)
 }
 
 // KeeperWithdraw takes bond and rent after the exit time.
 func KeeperWithdraw(a WithdrawStakeArgs) (solana.Instruction, error) {
 	keeper := market.KeeperAddress(a.Wallet)
-	ix, err := bindings.NewKeeperWithdrawInstruction(a.Wallet, market.MarketAddress(), keeper, market.StakeVaultAddress(keeper),
-		or(a.To, market.TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_KeeperWithdraw)
+	ix, err := bindings.NewKeeperWithdrawInstruction(a.Wallet, market.MarketAddress(), market.RewardsAddress(), market.FeeVaultAddress(), keeper,
+		market.StakeVaultAddress(keeper), or(a.To, market.TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
+	return finish(ix, err)
 }

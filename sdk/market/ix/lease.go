@@ -20,7 +20,7 @@ type LeaseStartArgs struct {
 // LeaseStart makes time begin to count.
 func LeaseStart(a LeaseStartArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewLeaseStartInstruction(a.ConnectionHash, a.Lease.NodeKey, market.MarketAddress(), a.Lease.Order, a.Lease.Address)
-	return finish(ix, err, bindings.Instruction_LeaseStart)
+	return finish(ix, err)
 }
 
 // LeaseAbortArgs end a lease that did not start in time.
@@ -34,7 +34,25 @@ func LeaseAbort(a LeaseAbortArgs) (solana.Instruction, error) {
 	l := a.Lease
 	ix, err := bindings.NewLeaseAbortInstruction(market.MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
 		market.CreditsAddress(l.Customer), l.Node, l.Provider, l.Address, l.RentPayer)
-	return finish(ix, err, bindings.Instruction_LeaseAbort)
+	return finish(ix, err)
+}
+
+// LeaseDeclineArgs say why the node does not serve a lease that it was awarded. The node's key signs.
+type LeaseDeclineArgs struct {
+	Lease          market.Lease
+	OrderRentPayer solana.PublicKey // as in LeaseAbortArgs
+	Reason         market.DeclineReason
+	Job            [32]byte // digest that the order names
+}
+
+// LeaseDecline frees the node's GPUs and sends the order to another node.
+func LeaseDecline(a LeaseDeclineArgs) (solana.Instruction, error) {
+	l := a.Lease
+	credits := market.CreditsAddress(l.Customer)
+	ix, err := bindings.NewLeaseDeclineInstruction(uint8(a.Reason), a.Job, l.NodeKey, market.MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
+		credits, market.CreditsVaultAddress(credits), market.FeeVaultAddress(), market.RewardsAddress(), l.Node, l.Provider, l.Address, l.RentPayer,
+		solana.TokenProgramID)
+	return finish(ix, err)
 }
 
 // LeaseExtendArgs pay for more time at the lease's own price.
@@ -47,7 +65,7 @@ type LeaseExtendArgs struct {
 // LeaseExtend is the customer's.
 func LeaseExtend(a LeaseExtendArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewLeaseExtendInstruction(a.Seconds, or(a.Authority, a.Lease.Customer), market.CreditsAddress(a.Lease.Customer), a.Lease.Address)
-	return finish(ix, err, bindings.Instruction_LeaseExtend)
+	return finish(ix, err)
 }
 
 // LeaseEndArgs end a lease.
@@ -61,14 +79,14 @@ type LeaseEndArgs struct {
 func LeaseEnd(a LeaseEndArgs) (solana.Instruction, error) {
 	l := a.Lease
 	ix, err := bindings.NewLeaseEndInstruction(flag(a.Immediate), a.Authority, l.Provider, l.Node, market.CreditsAddress(l.Customer), l.Address)
-	return finish(ix, err, bindings.Instruction_LeaseEnd)
+	return finish(ix, err)
 }
 
 // LeaseCheckpoint records the sha256 of a checkpoint, from which another node goes on should the lease fail. The node's
 // key signs.
 func LeaseCheckpoint(l market.Lease, hash [32]byte) (solana.Instruction, error) {
 	ix, err := bindings.NewLeaseCheckpointInstruction(hash, l.NodeKey, l.Address)
-	return finish(ix, err, bindings.Instruction_LeaseCheckpoint)
+	return finish(ix, err)
 }
 
 // LeaseMigrateArgs move the remaining time of a failed lease to another node.
@@ -77,6 +95,8 @@ type LeaseMigrateArgs struct {
 	Signer solana.PublicKey // of the keeper; zero takes its wallet
 	Failed market.Lease
 	Node   market.Node
+	// MaxScore is the score that the keeper saw: should the node have got worse since, the move is refused.
+	MaxScore uint64
 }
 
 // LeaseMigrate ends the failed lease and creates the new one at MovedLeaseAddress(failed, node).
@@ -86,10 +106,10 @@ func LeaseMigrate(a LeaseMigrateArgs) (solana.Instruction, error) {
 	if other == n.Provider {
 		other = solana.PublicKey{}
 	}
-	ix, err := bindings.NewLeaseMigrateInstruction(or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(), f.Order,
+	ix, err := bindings.NewLeaseMigrateInstruction(a.MaxScore, or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(), f.Order,
 		market.CreditsAddress(f.Customer), f.Address, f.Node, optional(other), n.Address, n.Provider, market.ModelAddress(n.Spec.Model),
 		market.MovedLeaseAddress(f.Address, n.Address), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_LeaseMigrate)
+	return finish(ix, err)
 }
 
 // LeaseRateArgs rate a lease that is over, 1 to 5.
@@ -101,7 +121,7 @@ type LeaseRateArgs struct {
 // LeaseRate is the customer's.
 func LeaseRate(a LeaseRateArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewLeaseRateInstruction(a.Stars, a.Lease.Customer, a.Lease.Node, a.Lease.Address)
-	return finish(ix, err, bindings.Instruction_LeaseRate)
+	return finish(ix, err)
 }
 
 // LeaseCloseArgs close a settled lease.
@@ -127,7 +147,7 @@ func LeaseClose(a LeaseCloseArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewLeaseCloseInstruction(a.Authority, market.MarketAddress(), l.Order, or(a.OrderRentPayer, l.Customer),
 		credits, market.CreditsVaultAddress(credits), market.FeeVaultAddress(), market.RewardsAddress(), keeper, gone, provider, l.Node, l.Address,
 		l.RentPayer, solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_LeaseClose)
+	return finish(ix, err)
 }
 
 // LeaseSettleReportArgs pay for the seconds that reports have verified. Payout is Provider.Payout.
@@ -141,7 +161,7 @@ func LeaseSettleReport(a LeaseSettleReportArgs) (solana.Instruction, error) {
 	credits := market.CreditsAddress(a.Lease.Customer)
 	ix, err := bindings.NewLeaseSettleReportInstruction(a.Lease.Address, credits, market.CreditsVaultAddress(credits),
 		a.Lease.Provider, a.Lease.Node, a.Payout, solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_LeaseSettleReport)
+	return finish(ix, err)
 }
 
 // LeaseSettleReceiptArgs pay for the seconds that node and customer both signed for.
@@ -179,7 +199,7 @@ func LeaseSettleReceipt(a LeaseSettleReceiptArgs) ([]solana.Instruction, error) 
 	credits := market.CreditsAddress(l.Customer)
 	ix, err := bindings.NewLeaseSettleReceiptInstruction(r.Sequence, uint32(r.Cumulative), l.Address, credits,
 		market.CreditsVaultAddress(credits), l.Provider, l.Node, a.Payout, solana.TokenProgramID, solana.SysVarInstructionsPubkey)
-	if ix, err = finish(ix, err, bindings.Instruction_LeaseSettleReceipt); err != nil {
+	if ix, err = finish(ix, err); err != nil {
 		return nil, err
 	}
 	return []solana.Instruction{byNode, byCustomer, ix}, nil

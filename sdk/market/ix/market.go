@@ -25,7 +25,7 @@ func MarketInit(a MarketInitArgs) (solana.Instruction, error) {
 		a.PaymentMint, a.StakeMint, a.Treasury, market.FeeVaultAddress(), market.RewardsAddress(), market.EmissionVaultAddress(), market.PayoutVaultAddress(),
 		market.ProgramDataAddress(market.ProgramID),
 		solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_MarketInit)
+	return finish(ix, err)
 }
 
 // MarketProposeParamsArgs propose parameters; they wait for the timelock.
@@ -37,13 +37,13 @@ type MarketProposeParamsArgs struct {
 // MarketProposeParams replaces a pending proposal, if there is one.
 func MarketProposeParams(a MarketProposeParamsArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewMarketProposeParamsInstruction(a.Params, a.Authority, market.MarketAddress())
-	return finish(ix, err, bindings.Instruction_MarketProposeParams)
+	return finish(ix, err)
 }
 
 // MarketApplyParams puts proposed parameters into force; anyone may.
 func MarketApplyParams() (solana.Instruction, error) {
 	ix, err := bindings.NewMarketApplyParamsInstruction(market.MarketAddress())
-	return finish(ix, err, bindings.Instruction_MarketApplyParams)
+	return finish(ix, err)
 }
 
 // MarketPauseArgs stop or reopen new orders and awards: bits PauseOrders and PauseAwards.
@@ -55,7 +55,7 @@ type MarketPauseArgs struct {
 // MarketPause sets what is paused.
 func MarketPause(a MarketPauseArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewMarketPauseInstruction(a.Paused, a.By, market.MarketAddress())
-	return finish(ix, err, bindings.Instruction_MarketPause)
+	return finish(ix, err)
 }
 
 // MarketSetAuthorityArgs name a successor, who must accept. A zero Successor takes a nomination back.
@@ -66,13 +66,13 @@ type MarketSetAuthorityArgs struct {
 // MarketSetAuthority nominates.
 func MarketSetAuthority(a MarketSetAuthorityArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewMarketSetAuthorityInstruction(a.Successor, a.Authority, market.MarketAddress())
-	return finish(ix, err, bindings.Instruction_MarketSetAuthority)
+	return finish(ix, err)
 }
 
 // MarketAcceptAuthority lets the nominated authority take over.
 func MarketAcceptAuthority(pending solana.PublicKey) (solana.Instruction, error) {
 	ix, err := bindings.NewMarketAcceptAuthorityInstruction(pending, market.MarketAddress())
-	return finish(ix, err, bindings.Instruction_MarketAcceptAuthority)
+	return finish(ix, err)
 }
 
 // MarketProposeRolesArgs propose a guardian and a treasury, a token account of the payment mint; they wait for the
@@ -84,13 +84,13 @@ type MarketProposeRolesArgs struct {
 // MarketProposeRoles replaces a pending proposal, if there is one.
 func MarketProposeRoles(a MarketProposeRolesArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewMarketProposeRolesInstruction(a.Guardian, a.Authority, market.MarketAddress(), a.Treasury)
-	return finish(ix, err, bindings.Instruction_MarketProposeRoles)
+	return finish(ix, err)
 }
 
 // MarketApplyRoles puts a proposed guardian and treasury in place; anyone may.
 func MarketApplyRoles() (solana.Instruction, error) {
 	ix, err := bindings.NewMarketApplyRolesInstruction(market.MarketAddress())
-	return finish(ix, err, bindings.Instruction_MarketApplyRoles)
+	return finish(ix, err)
 }
 
 // GpuModelProposeArgs propose a GPU model, or other terms for one.
@@ -116,11 +116,11 @@ func GpuModelPropose(a GpuModelProposeArgs) (solana.Instruction, error) {
 		ReferencePrice: uint64(a.ReferencePrice), MinOperations: a.MinOperations, MinBandwidth: a.MinBandwidth, MinTier: a.MinTier, Profile: a.Profile,
 	}
 	ix, err := bindings.NewGpuModelProposeInstruction(args, a.Authority, market.MarketAddress(), market.ModelAddress(a.ID), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_GpuModelPropose)
+	return finish(ix, err)
 }
 
 // GpuModelApply puts a proposed model into force; anyone may.
 func GpuModelApply(id uint16) (solana.Instruction, error) {
 	ix, err := bindings.NewGpuModelApplyInstruction(market.ModelAddress(id))
-	return finish(ix, err, bindings.Instruction_GpuModelApply)
+	return finish(ix, err)
 }

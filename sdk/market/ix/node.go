@@ -35,7 +35,7 @@ func NodeRegister(a NodeRegisterArgs) (solana.Instruction, error) {
 	provider := market.ProviderAddress(a.Wallet)
 	ix, err := bindings.NewNodeRegisterInstruction(a.Spec, uint64(a.Price), devices, a.Wallet, a.NodeKey, market.MarketAddress(),
 		provider, market.ModelAddress(a.Spec.Model), market.NodeAddress(provider, a.NodeKey), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_NodeRegister, claims...)
+	return finish(ix, err, claims...)
 }
 
 // NodeUpdateArgs set the ask, the status (active, hibernated or draining) and the isolation of a node. The isolation of an
@@ -51,7 +51,7 @@ type NodeUpdateArgs struct {
 // NodeUpdate writes ask, status and isolation.
 func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), uint8(a.Isolation), a.Authority, a.Node.Provider, a.Node.Address)
-	return finish(ix, err, bindings.Instruction_NodeUpdate)
+	return finish(ix, err)
 }
 
 // NodeAcceptTermsArgs accept the work terms that are in force for a node's model.
@@ -63,7 +63,7 @@ type NodeAcceptTermsArgs struct {
 // NodeAcceptTerms has the node measured by the terms of today; until then it gets no new awards.
 func NodeAcceptTerms(a NodeAcceptTermsArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewNodeAcceptTermsInstruction(a.Authority, a.Node.Provider, a.Node.Address, market.ModelAddress(a.Node.Spec.Model))
-	return finish(ix, err, bindings.Instruction_NodeAcceptTerms)
+	return finish(ix, err)
 }
 
 // NodeGuaranteeArgs guarantee a node's uptime. Until is a unix second.
@@ -77,7 +77,7 @@ type NodeGuaranteeArgs struct {
 // NodeGuarantee makes an uptime guarantee, or extends a running one.
 func NodeGuarantee(a NodeGuaranteeArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewNodeGuaranteeInstruction(a.Until, a.GuaranteeBPS, a.Wallet, market.MarketAddress(), a.Node.Provider, a.Node.Address)
-	return finish(ix, err, bindings.Instruction_NodeGuarantee)
+	return finish(ix, err)
 }
 
 // GuaranteeResolveArgs resolve a guarantee that is over. Payer signs, and pays the rent of the fault, if there is one,
@@ -98,7 +98,7 @@ func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
 	for i, lease := range a.Leases {
 		leases[i] = solana.NewAccountMeta(lease, false, false)
 	}
-	return finish(ix, err, bindings.Instruction_GuaranteeResolve, leases...)
+	return finish(ix, err, leases...)
 }
 
 // NodeReportDeadArgs report that a GPU of a machine has died.
@@ -117,7 +117,7 @@ func NodeReportDead(a NodeReportDeadArgs) (solana.Instruction, error) {
 	}
 	ix, err := bindings.NewNodeReportDeadInstruction(a.Authority, market.MarketAddress(), a.Node.Provider,
 		market.StakeVaultAddress(a.Node.Provider), a.StakeMint, a.Node.Address, solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_NodeReportDead, claims...)
+	return finish(ix, err, claims...)
 }
 
 // NodeRetireArgs take a machine out of the market for good.
@@ -129,7 +129,7 @@ type NodeRetireArgs struct {
 // NodeRetire marks the node; it is closed later.
 func NodeRetire(a NodeRetireArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewNodeRetireInstruction(a.Wallet, market.MarketAddress(), a.Node.Provider, a.Node.Address)
-	return finish(ix, err, bindings.Instruction_NodeRetire)
+	return finish(ix, err)
 }
 
 // NodeCloseArgs close a retired machine.
@@ -151,7 +151,7 @@ func NodeClose(a NodeCloseArgs) (solana.Instruction, error) {
 		}
 	}
 	ix, err := bindings.NewNodeCloseInstruction(a.Wallet, a.Node.Provider, a.Node.Address)
-	return finish(ix, err, bindings.Instruction_NodeClose, append(claims, payers...)...)
+	return finish(ix, err, append(claims, payers...)...)
 }
 
 // NodeSetKeysArgs claim the keys of a node's GPUs, on which tier 3 rests.
@@ -173,7 +173,7 @@ func NodeSetKeys(a NodeSetKeysArgs) (solana.Instruction, error) {
 		claims = append(claims, solana.NewAccountMeta(market.GPUKeyAddress(k), true, false))
 	}
 	ix, err := bindings.NewNodeSetEvidenceInstruction(keys, a.Payer, a.Node.Address, solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_NodeSetEvidence, claims...)
+	return finish(ix, err, claims...)
 }
 
 // NodeSetEvidenceArgs bring a node's device claims up to its evidence.
@@ -200,5 +200,5 @@ func NodeSetEvidence(a NodeSetEvidenceArgs) (solana.Instruction, error) {
 		remaining = append(remaining, solana.NewAccountMeta(loser, true, false))
 	}
 	ix, err := bindings.NewNodeSetEvidenceInstruction(devices, a.Payer, a.Node.Address, solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_NodeSetEvidence, remaining...)
+	return finish(ix, err, remaining...)
 }

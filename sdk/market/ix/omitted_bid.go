@@ -45,7 +45,7 @@ func ProveOmittedBid(b market.OmittedBid, finder solana.PublicKey, now int64) ([
 		market.ModelAddress(node.Spec.Model), optional(bar), keeper, market.StakeVaultAddress(keeper), market.RewardsAddress(),
 		market.PayoutVaultAddress(), b.Market.StakeMint, market.PayoutAddress(finder, keeper), solana.TokenProgramID, solana.SystemProgramID,
 		solana.SysVarInstructionsPubkey)
-	proof, err := finish(ix, err, bindings.Instruction_ProveOmittedBid)
+	proof, err := finish(ix, err)
 	if err != nil {
 		return nil, err
 	}

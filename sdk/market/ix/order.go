@@ -35,7 +35,7 @@ func OrderCreate(a OrderCreateArgs) (solana.Instruction, error) {
 	}
 	ix, err := bindings.NewOrderCreateInstruction(args, or(a.Authority, a.Customer), market.MarketAddress(), market.CreditsAddress(a.Customer),
 		market.OrderAddress(a.Customer, a.Nonce), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_OrderCreate)
+	return finish(ix, err)
 }
 
 // OrderCancel takes an order back that has no lease. The customer signs.
@@ -44,20 +44,20 @@ func OrderCancel(o market.Order) (solana.Instruction, error) { return OrderCance
 // OrderCancelBy is OrderCancel, signed by the customer or one of its session keys.
 func OrderCancelBy(o market.Order, authority solana.PublicKey) (solana.Instruction, error) {
 	ix, err := bindings.NewOrderCancelInstruction(authority, market.CreditsAddress(o.Customer), o.Address, o.RentPayer)
-	return finish(ix, err, bindings.Instruction_OrderCancel)
+	return finish(ix, err)
 }
 
 // OrderExpire releases the money of an order whose award deadline has passed; anyone may.
 func OrderExpire(o market.Order) (solana.Instruction, error) {
 	ix, err := bindings.NewOrderExpireInstruction(market.CreditsAddress(o.Customer), o.Address, o.RentPayer)
-	return finish(ix, err, bindings.Instruction_OrderExpire)
+	return finish(ix, err)
 }
 
 // OrderReopen opens a lapsed order again, at its maximum price for each node that it misses. The customer or one of its
 // session keys signs; the zero authority is the customer.
 func OrderReopen(o market.Order, authority solana.PublicKey) (solana.Instruction, error) {
 	ix, err := bindings.NewOrderReopenInstruction(or(authority, o.Customer), market.MarketAddress(), market.CreditsAddress(o.Customer), o.Address)
-	return finish(ix, err, bindings.Instruction_OrderReopen)
+	return finish(ix, err)
 }
 
 // OrderAwardArgs give an order, or one node's part of it, to a node.
@@ -80,7 +80,7 @@ func OrderAward(a OrderAwardArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewOrderAwardInstruction(limit, or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(), a.Order.Address,
 		market.CreditsAddress(a.Order.Customer), a.Node.Address, a.Node.Provider, market.ModelAddress(a.Node.Spec.Model),
 		market.LeaseAddress(a.Order.Address, a.Node.Address), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_OrderAward)
+	return finish(ix, err)
 }
 
 func flag(b bool) uint8 {

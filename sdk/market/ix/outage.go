@@ -19,7 +19,7 @@ type OutageVoteArgs struct {
 func OutageVote(a OutageVoteArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewOutageVoteInstruction(a.LastAnswer, or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(), a.Node,
 		market.OutageAddress(a.Node), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_OutageVote)
+	return finish(ix, err)
 }
 
 // LeaseOutageArgs fail a running lease of a node that was away by the keepers' votes.
@@ -35,11 +35,11 @@ func LeaseOutage(a LeaseOutageArgs) (solana.Instruction, error) {
 	l := a.Lease
 	ix, err := bindings.NewLeaseOutageInstruction(or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(), market.OutageAddress(l.Node),
 		l.Provider, l.Node, market.ModelAddress(a.Model), l.Address, market.OutageFaultAddress(l.Address), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_LeaseOutage)
+	return finish(ix, err)
 }
 
 // OutageClose gives the rent of votes back that count no more; anyone may.
 func OutageClose(o market.Outage) (solana.Instruction, error) {
 	ix, err := bindings.NewOutageCloseInstruction(o.Address, o.RentPayer)
-	return finish(ix, err, bindings.Instruction_OutageClose)
+	return finish(ix, err)
 }

@@ -19,7 +19,7 @@ func ProviderRegister(a ProviderRegisterArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewProviderRegisterInstruction(a.Wallet, market.MarketAddress(), a.StakeMint, provider,
 		market.StakeVaultAddress(provider), or(a.Payout, market.TokenAddress(a.Wallet, a.PaymentMint)),
 		solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_ProviderRegister)
+	return finish(ix, err)
 }
 
 // ProviderSetPayoutArgs name another token account of the wallet for its earnings.
@@ -28,7 +28,7 @@ type ProviderSetPayoutArgs struct{ Wallet, Payout solana.PublicKey }
 // ProviderSetPayout redirects what is paid from now on.
 func ProviderSetPayout(a ProviderSetPayoutArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewProviderSetPayoutInstruction(a.Wallet, market.MarketAddress(), market.ProviderAddress(a.Wallet), a.Payout)
-	return finish(ix, err, bindings.Instruction_ProviderSetPayout)
+	return finish(ix, err)
 }
 
 // ProviderStakeArgs add stake.
@@ -43,7 +43,7 @@ func ProviderStake(a ProviderStakeArgs) (solana.Instruction, error) {
 	provider := market.ProviderAddress(a.Wallet)
 	ix, err := bindings.NewProviderStakeInstruction(uint64(a.Amount), a.Wallet, market.MarketAddress(), provider,
 		market.StakeVaultAddress(provider), or(a.From, market.TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_ProviderStake)
+	return finish(ix, err)
 }
 
 // ProviderRequestUnstakeArgs ask stake back that no node needs.
@@ -57,7 +57,7 @@ func ProviderRequestUnstake(a ProviderRequestUnstakeArgs) (solana.Instruction, e
 	provider := market.ProviderAddress(a.Wallet)
 	ix, err := bindings.NewProviderRequestUnstakeInstruction(uint64(a.Amount), a.Wallet, market.MarketAddress(), provider,
 		market.StakeVaultAddress(provider))
-	return finish(ix, err, bindings.Instruction_ProviderRequestUnstake)
+	return finish(ix, err)
 }
 
 // WithdrawStakeArgs take stake or a bond out, or close a provider: To receives what the vault holds.
@@ -71,7 +71,7 @@ func ProviderWithdrawStake(a WithdrawStakeArgs) (solana.Instruction, error) {
 	provider := market.ProviderAddress(a.Wallet)
 	ix, err := bindings.NewProviderWithdrawStakeInstruction(a.Wallet, market.MarketAddress(), provider,
 		market.StakeVaultAddress(provider), or(a.To, market.TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_ProviderWithdrawStake)
+	return finish(ix, err)
 }
 
 // ProviderClose closes a provider that has nothing here any more.
@@ -79,5 +79,5 @@ func ProviderClose(a WithdrawStakeArgs) (solana.Instruction, error) {
 	provider := market.ProviderAddress(a.Wallet)
 	ix, err := bindings.NewProviderCloseInstruction(a.Wallet, market.MarketAddress(), provider,
 		market.StakeVaultAddress(provider), or(a.To, market.TokenAddress(a.Wallet, a.StakeMint)), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_ProviderClose)
+	return finish(ix, err)
 }

@@ -22,7 +22,7 @@ type ReportVoteArgs struct {
 func ReportVote(a ReportVoteArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewReportVoteInstruction(a.Period, a.Root, or(a.Signer, a.Keeper), market.KeeperAddress(a.Keeper), market.MarketAddress(),
 		market.ReportAddress(a.Period), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_ReportVote)
+	return finish(ix, err)
 }
 
 // LeafProof is a report leaf and what leads from it to the root.
@@ -66,7 +66,7 @@ func ReportApply(p LeafProof) (solana.Instruction, error) {
 	live, closed := p.leases()
 	ix, err := bindings.NewReportApplyInstruction(p.Leaf.Encode(), p.Path, p.siblings(), market.MarketAddress(),
 		market.ReportAddress(uint64(p.Leaf.Period)), p.Leaf.Node, live, closed)
-	return finish(ix, err, bindings.Instruction_ReportApply)
+	return finish(ix, err)
 }
 
 // FaultOpenArgs open a fault that a leaf carries.
@@ -89,13 +89,13 @@ func FaultOpen(a FaultOpenArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewFaultOpenInstruction(flag(a.OfNode), leaf.Encode(), a.Proof.Path, a.Proof.siblings(), a.Payer, market.MarketAddress(),
 		market.ReportAddress(uint64(leaf.Period)), a.Node.Node.Provider, leaf.Node, market.ModelAddress(a.Node.Spec.Model), optional(lease),
 		market.FaultAddress(leaf.Node, lease, uint64(leaf.Period)), solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_FaultOpen)
+	return finish(ix, err)
 }
 
 // ReportClose closes a report whose retention has passed; anyone may.
 func ReportClose(r market.Report) (solana.Instruction, error) {
 	ix, err := bindings.NewReportCloseInstruction(market.MarketAddress(), market.RewardsAddress(), r.Address, r.RentPayer)
-	return finish(ix, err, bindings.Instruction_ReportClose)
+	return finish(ix, err)
 }
 
 // SlashApplyArgs apply a fault whose appeal window has passed.
@@ -111,7 +111,7 @@ func SlashApply(a SlashApplyArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewSlashApplyInstruction(a.Payer, market.MarketAddress(), f.Provider, market.StakeVaultAddress(f.Provider),
 		f.Node, optional(f.Lease), f.Address, market.RewardsAddress(), market.PayoutVaultAddress(), a.StakeMint,
 		market.PayoutAddress(f.Finder, f.Address), solana.TokenProgramID, solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_SlashApply)
+	return finish(ix, err)
 }
 
 // SlashCompensateArgs have an applied fault compensate a lease.
@@ -126,7 +126,7 @@ func SlashCompensate(a SlashCompensateArgs) (solana.Instruction, error) {
 	f, l := a.Fault, a.Lease
 	ix, err := bindings.NewSlashCompensateInstruction(a.Payer, f.Node, l.Address, f.Address, market.PayoutAddress(l.Customer, f.Address),
 		solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_SlashCompensate)
+	return finish(ix, err)
 }
 
 // SlashClose burns what was not claimed and closes the fault; anyone may.
@@ -137,7 +137,7 @@ func SlashClose(f market.Fault, stakeMint solana.PublicKey) (solana.Instruction,
 	}
 	ix, err := bindings.NewSlashCloseInstruction(market.MarketAddress(), market.RewardsAddress(), market.PayoutVaultAddress(), stakeMint,
 		optional(lease), f.Address, f.RentPayer, solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_SlashClose)
+	return finish(ix, err)
 }
 
 // PayoutClaim sends a payout whose delay is over to its beneficiary's associated stake-token account, which must exist:
@@ -145,7 +145,7 @@ func SlashClose(f market.Fault, stakeMint solana.PublicKey) (solana.Instruction,
 func PayoutClaim(p market.Payout, stakeMint solana.PublicKey) (solana.Instruction, error) {
 	ix, err := bindings.NewPayoutClaimInstruction(market.MarketAddress(), market.RewardsAddress(), market.PayoutVaultAddress(), p.Address,
 		p.RentPayer, market.TokenAddress(p.Beneficiary, stakeMint), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_PayoutClaim)
+	return finish(ix, err)
 }
 
 // SlashAppealArgs bring a keeper's statement that contradicts a fault.
@@ -170,7 +170,7 @@ func SlashAppeal(a SlashAppealArgs) ([]solana.Instruction, error) {
 	}
 	ix, err := bindings.NewSlashAppealInstruction(message, market.MarketAddress(), market.KeeperAddress(a.Keeper), f.Provider, f.Node,
 		optional(f.Lease), f.Address, f.RentPayer, solana.SysVarInstructionsPubkey)
-	if ix, err = finish(ix, err, bindings.Instruction_SlashAppeal); err != nil {
+	if ix, err = finish(ix, err); err != nil {
 		return nil, err
 	}
 	return []solana.Instruction{signed, ix}, nil

@@ -17,7 +17,7 @@ type RewardsAccrueArgs struct {
 func RewardsAccrue(a RewardsAccrueArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewRewardsAccrueInstruction(market.MarketAddress(), market.RewardsAddress(), market.ReportAddress(a.Period), market.FeeVaultAddress(),
 		a.Treasury, solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_RewardsAccrue)
+	return finish(ix, err)
 }
 
 // RewardsClaimArgs pay a keeper what it has earned.
@@ -35,7 +35,7 @@ func RewardsClaim(a RewardsClaimArgs) (solana.Instruction, error) {
 	}
 	ix, err := bindings.NewRewardsClaimInstruction(market.MarketAddress(), market.RewardsAddress(), market.KeeperAddress(a.Keeper), optional(report),
 		market.FeeVaultAddress(), market.TokenAddress(a.Keeper, a.PaymentMint), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_RewardsClaim)
+	return finish(ix, err)
 }
 
 // RewardsBuyBackArgs burn stake tokens for the fees that wait for it.
@@ -49,7 +49,7 @@ type RewardsBuyBackArgs struct {
 func RewardsBuyBack(a RewardsBuyBackArgs) (solana.Instruction, error) {
 	ix, err := bindings.NewRewardsBuyBackInstruction(uint64(a.MaxBurn), a.Buyer, market.MarketAddress(), market.RewardsAddress(), market.FeeVaultAddress(),
 		a.StakeMint, market.TokenAddress(a.Buyer, a.StakeMint), market.TokenAddress(a.Buyer, a.PaymentMint), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_RewardsBuyBack)
+	return finish(ix, err)
 }
 
 // EmissionClaim turns fees that a provider's customers have paid into stake, where emission is on; anyone may. Provider
@@ -57,5 +57,5 @@ func RewardsBuyBack(a RewardsBuyBackArgs) (solana.Instruction, error) {
 func EmissionClaim(provider solana.PublicKey) (solana.Instruction, error) {
 	ix, err := bindings.NewEmissionClaimInstruction(market.MarketAddress(), market.RewardsAddress(), market.EmissionVaultAddress(), provider,
 		market.StakeVaultAddress(provider), solana.TokenProgramID)
-	return finish(ix, err, bindings.Instruction_EmissionClaim)
+	return finish(ix, err)
 }

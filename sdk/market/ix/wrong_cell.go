@@ -90,7 +90,7 @@ func (w WrongCell) Commit(finder solana.PublicKey) ([]solana.Instruction, error)
 	}
 	ix, err := bindings.NewFraudProofCommitmentInstruction(bindings.InstantBlock(w.Block), w.Entry, finder, market.MarketAddress(),
 		w.Node.Address, market.FraudProofAddress(w.Node.Address, finder), solana.SysVarInstructionsPubkey, solana.SystemProgramID)
-	if ix, err = finish(ix, err, bindings.Instruction_FraudProofCommitment); err != nil {
+	if ix, err = finish(ix, err); err != nil {
 		return nil, err
 	}
 	return []solana.Instruction{signed, ix}, nil
@@ -104,7 +104,7 @@ func (w WrongCell) AddLeaf(finder solana.PublicKey) (solana.Instruction, error) 
 	first, _ := w.split()
 	place := bindings.CellPlace{Round: w.Round, Before: w.Before, Leaf: w.Leaf, Group: w.Group}
 	ix, err := bindings.NewFraudProofLeafInstruction(place, w.Bytes, first, finder, market.FraudProofAddress(w.Node.Address, finder))
-	return finish(ix, err, bindings.Instruction_FraudProofLeaf)
+	return finish(ix, err)
 }
 
 // Prove returns the third transaction's instruction, which convicts the node; the transaction needs a limit of
@@ -118,11 +118,11 @@ func (w WrongCell) Prove(finder solana.PublicKey) (solana.Instruction, error) {
 	ix, err := bindings.NewProveWrongCellInstruction(rest, finder, market.MarketAddress(), market.FraudProofAddress(w.Node.Address, finder),
 		w.Node.Address, w.Node.Provider, market.ModelAddress(w.Node.Spec.Model), market.WorkFaultAddress(w.Node.Address, finder, w.Block.Period),
 		solana.SystemProgramID)
-	return finish(ix, err, bindings.Instruction_ProveWrongCell)
+	return finish(ix, err)
 }
 
 // FraudProofClose closes a fraud proof that was not or cannot be completed; its rent comes back.
 func FraudProofClose(a market.FraudProof) (solana.Instruction, error) {
 	ix, err := bindings.NewFraudProofCloseInstruction(a.Finder, a.Address)
-	return finish(ix, err, bindings.Instruction_FraudProofClose)
+	return finish(ix, err)
 }

@@ -91,12 +91,12 @@ func NewAccounts() *Accounts {
 func (v *Accounts) Put(key solana.PublicKey, value any) (before any) {
 	before, ok := v.all[key]
 	if ok {
-		v.remove(key, before)
+		v.place(key, before, false)
 	}
 	switch {
 	case value != nil:
 		v.all[key] = value
-		v.add(key, value)
+		v.place(key, value, true)
 	case ok:
 		delete(v.all, key)
 		delete(v.shown, key)
@@ -105,129 +105,101 @@ func (v *Accounts) Put(key solana.PublicKey, value any) (before any) {
 	return before
 }
 
-func (v *Accounts) add(key solana.PublicKey, value any) {
+// place puts an account where its kind belongs, or takes it out.
+func (v *Accounts) place(key solana.PublicKey, value any, in bool) {
 	switch a := value.(type) {
 	case *market.Market:
-		v.Market = a
+		v.Market = only(a, in)
+	case *market.Rewards:
+		v.Rewards = only(a, in)
 	case *market.Model:
-		v.Models[a.Id] = a
+		put(v.Models, a.Id, a, in)
 	case *market.Node:
-		v.Nodes[key] = a
-		if a.ClaimsMissing == 0 {
+		put(v.Nodes, key, a, in)
+		relate(v.NodesOfModel, a.Spec.Model, key, in)
+		relate(v.NodesOfKey, a.NodeKey, key, in)
+		if in && a.ClaimsMissing == 0 {
 			delete(v.shown, key)
 		}
-		link(v.NodesOfModel, a.Spec.Model, key)
-		link(v.NodesOfKey, a.NodeKey, key)
 	case *market.Provider:
-		v.Providers[key] = a
+		put(v.Providers, key, a, in)
 	case *market.Keeper:
-		v.Keepers[a.Wallet] = a
-		link(v.KeepersOfSigner, a.SigningKey(), a.Wallet)
+		put(v.Keepers, a.Wallet, a, in)
+		relate(v.KeepersOfSigner, a.SigningKey(), a.Wallet, in)
 	case *market.Order:
-		v.Orders[key] = a
+		put(v.Orders, key, a, in)
 	case *market.Lease:
-		v.Leases[key] = a
-		link(v.LeasesOfNode, a.Node, key)
-		link(v.LeasesOfOrder, a.Order, key)
+		put(v.Leases, key, a, in)
+		relate(v.LeasesOfNode, a.Node, key, in)
+		relate(v.LeasesOfOrder, a.Order, key, in)
 	case *market.Report:
-		v.Reports[a.Period] = a
+		put(v.Reports, a.Period, a, in)
 	case *market.Fault:
-		v.Faults[key] = a
+		put(v.Faults, key, a, in)
 	case *market.Auction:
-		v.Auctions[a.Order] = a
-	case *market.Rewards:
-		v.Rewards = a
+		put(v.Auctions, a.Order, a, in)
 	case *market.Dispute:
-		v.Disputes[key] = a
+		put(v.Disputes, key, a, in)
 	case *market.FraudProof:
-		v.FraudProofs[key] = a
+		put(v.FraudProofs, key, a, in)
 	case *market.Payout:
-		v.Payouts[key] = a
+		put(v.Payouts, key, a, in)
 	case *market.Credits:
-		v.Credits[a.Customer] = a
+		put(v.Credits, a.Customer, a, in)
 		for _, k := range a.SessionKeys {
 			if k.Cap > 0 {
-				link(v.CustomersOfKey, k.Key, a.Customer)
+				relate(v.CustomersOfKey, k.Key, a.Customer, in)
 			}
 		}
 	case *market.Device:
-		if a.Key {
-			v.Keys[a.Identity] = a
-			break
-		}
-		v.Devices[a.Identity] = a
-		v.DevicesOfNode[a.Node]++
+		v.placeDevice(a, in)
 	case *market.Outage:
-		v.Outages[a.Outage.Node] = a
+		put(v.Outages, a.Outage.Node, a, in)
 	}
 	for l, of := range v.links {
 		if of != nil {
 			for _, named := range linkKeys(linkKind(l), value) {
-				link(of, named, key)
+				relate(of, named, key, in)
 			}
 		}
 	}
 }
 
-func (v *Accounts) remove(key solana.PublicKey, value any) {
-	switch a := value.(type) {
-	case *market.Market:
-		v.Market = nil
-	case *market.Model:
-		delete(v.Models, a.Id)
-	case *market.Node:
-		delete(v.Nodes, key)
-		unlink(v.NodesOfModel, a.Spec.Model, key)
-		unlink(v.NodesOfKey, a.NodeKey, key)
-	case *market.Provider:
-		delete(v.Providers, key)
-	case *market.Keeper:
-		delete(v.Keepers, a.Wallet)
-		unlink(v.KeepersOfSigner, a.SigningKey(), a.Wallet)
-	case *market.Order:
-		delete(v.Orders, key)
-	case *market.Lease:
-		delete(v.Leases, key)
-		unlink(v.LeasesOfNode, a.Node, key)
-		unlink(v.LeasesOfOrder, a.Order, key)
-	case *market.Report:
-		delete(v.Reports, a.Period)
-	case *market.Fault:
-		delete(v.Faults, key)
-	case *market.Auction:
-		delete(v.Auctions, a.Order)
-	case *market.Rewards:
-		v.Rewards = nil
-	case *market.Dispute:
-		delete(v.Disputes, key)
-	case *market.FraudProof:
-		delete(v.FraudProofs, key)
-	case *market.Payout:
-		delete(v.Payouts, key)
-	case *market.Credits:
-		delete(v.Credits, a.Customer)
-		for _, k := range a.SessionKeys {
-			if k.Cap > 0 {
-				unlink(v.CustomersOfKey, k.Key, a.Customer)
-			}
-		}
-	case *market.Device:
-		if a.Key {
-			delete(v.Keys, a.Identity)
-			break
-		}
-		delete(v.Devices, a.Identity)
-		if v.DevicesOfNode[a.Node]--; v.DevicesOfNode[a.Node] <= 0 {
-			delete(v.DevicesOfNode, a.Node)
-		}
-	case *market.Outage:
-		delete(v.Outages, a.Outage.Node)
+func (v *Accounts) placeDevice(a *market.Device, in bool) {
+	if a.Key {
+		put(v.Keys, a.Identity, a, in)
+		return
 	}
-	for l, of := range v.links {
-		if of != nil {
-			for _, named := range linkKeys(linkKind(l), value) {
-				unlink(of, named, key)
-			}
-		}
+	put(v.Devices, a.Identity, a, in)
+	if in {
+		v.DevicesOfNode[a.Node]++
+	} else if v.DevicesOfNode[a.Node]--; v.DevicesOfNode[a.Node] <= 0 {
+		delete(v.DevicesOfNode, a.Node)
+	}
+}
+
+// only is the account of which there is one, or nil when it is taken out.
+func only[T any](a *T, in bool) *T {
+	if in {
+		return a
+	}
+	return nil
+}
+
+// put sets one entry of a map, or deletes it.
+func put[K comparable, V any](of map[K]V, key K, value V, in bool) {
+	if in {
+		of[key] = value
+	} else {
+		delete(of, key)
+	}
+}
+
+// relate makes an account one of those that a key names, or takes it out.
+func relate[K comparable](of map[K]set, named K, key solana.PublicKey, in bool) {
+	if in {
+		link(of, named, key)
+	} else {
+		unlink(of, named, key)
 	}
 }

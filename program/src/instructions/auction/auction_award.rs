@@ -66,7 +66,8 @@ pub struct AuctionAward {
     pub system_program: Program<System>,
 }
 
-fn validate(accounts: &AuctionAward, now: i64) -> Result<()> {
+/// Returns the latest end of a lease of the order.
+fn validate(accounts: &AuctionAward, now: i64) -> Result<i64> {
     let (order, auction) = (&accounts.order, &accounts.auction);
     require!(order.status == ORDER_OPEN, MarketError::WrongOrderStatus);
     // An auction of an earlier life of this address has another close.
@@ -76,15 +77,10 @@ fn validate(accounts: &AuctionAward, now: i64) -> Result<()> {
     );
     require!(now > auction.reveal_until, MarketError::TooEarly);
     require!(now <= order.award_deadline, MarketError::TooLate);
-    require_suitable(
-        &accounts.market,
-        &accounts.keeper,
-        order,
-        &accounts.node,
-        &accounts.gpu_model,
-        now,
-        order.latest_end()?,
-    )
+    let end = order.latest_end()?;
+    let node = &accounts.node;
+    require_suitable(&accounts.market, &accounts.keeper, order, node, &accounts.gpu_model, now, end)?;
+    Ok(end)
 }
 
 /// The standing of a node's bid, which it signed, `offset` instructions from here.
@@ -94,7 +90,7 @@ fn standing(
     node: &Account<Node>,
     bid: &Reveal,
     offset: i64,
-    now: i64,
+    (now, end): (i64, i64),
 ) -> Result<Standing> {
     require!(bid.price > 0, MarketError::ZeroPrice);
     require!(bid.price <= accounts.order.max_price, MarketError::PriceTooHigh);
@@ -102,13 +98,14 @@ fn standing(
     let hidden = commitment(&accounts.market.domain, order, node.address(), close_at, bid.price, &bid.salt);
     require_signed(&accounts.instructions, offset, &node.node_key, &commitment_message(&hidden))?;
     let reputation_bps = reputation_bps(node, now);
-    let score = score(bid.price, reputation_bps, node.record(now).guarantee.bps_at(now))?;
+    let guarantee_bps = node.record(now).guarantee.bps_until(end);
+    let score = score(bid.price, reputation_bps, guarantee_bps)?;
     Ok(Standing { score, reputation_bps, node: *node.address() })
 }
 
 /// The best losing bid: of another node that would have suited the order as well.
 #[inline(never)]
-fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64) -> Result<Option<Standing>> {
+fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64, end: i64) -> Result<Option<Standing>> {
     let node = match accounts.loser.as_ref() {
         Some(node) => node,
         None => return Ok(None),
@@ -119,9 +116,9 @@ fn best_loser(accounts: &AuctionAward, bid: &Reveal, now: i64) -> Result<Option<
     require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
     let order = &accounts.order;
     require!(node.healthy_for(order.asked_at(), now), MarketError::NodeUnhealthy);
-    let (site, end) = (&node.spec.site, order.latest_end()?);
+    let site = &node.spec.site;
     order.requirement.satisfied_by(node, model, order.gpus_per_node, site, &node.record(now), now, end)?;
-    standing(accounts, node, bid, -2, now).map(Some)
+    standing(accounts, node, bid, -2, (now, end)).map(Some)
 }
 
 pub(crate) fn handler(
@@ -131,11 +128,11 @@ pub(crate) fn handler(
     bids_root: [u8; 32],
 ) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    validate(&ctx.accounts, now)?;
-    let winner = standing(&ctx.accounts, &ctx.accounts.node, &bid, -1, now)?;
+    let end = validate(&ctx.accounts, now)?;
+    let winner = standing(&ctx.accounts, &ctx.accounts.node, &bid, -1, (now, end))?;
     let (keeper, payer) = (ctx.accounts.keeper.wallet, *ctx.accounts.signer.address());
     if ctx.accounts.auction.winner_count == 0 {
-        let bar = best_loser(&ctx.accounts, &losing_bid, now)?;
+        let bar = best_loser(&ctx.accounts, &losing_bid, now, end)?;
         let challenge = ctx.accounts.market.params.challenge_secs as i64;
         let auction = &mut ctx.accounts.auction;
         auction.keeper = keeper;
@@ -161,7 +158,7 @@ pub(crate) fn handler(
     let most = accounts.order.max_price;
     let price = match accounts.auction.bar() {
         Some(bar) => {
-            let guarantee = accounts.node.record(now).guarantee.bps_at(now);
+            let guarantee = accounts.node.record(now).guarantee.bps_until(end);
             price_of(bar.score, winner.reputation_bps, guarantee)?.min(most)
         }
         // Nobody lost: the order's own maximum is the next best offer.
@@ -176,7 +173,7 @@ pub(crate) fn handler(
         node: &mut accounts.node,
         provider: &mut accounts.provider,
     };
-    award(&mut accounts.lease, parties, &mut accounts.credits, price, now, bump)?;
+    award(&mut accounts.lease, parties, &mut accounts.credits, (price, end), now, bump)?;
     let auction = &accounts.auction;
     accounts.lease.of_first_keeper = u8::from(auction.keeper == keeper);
     emit!(AuctionAwarded {

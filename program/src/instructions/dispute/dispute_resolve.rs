@@ -57,6 +57,13 @@ fn shares(accounts: &DisputeResolve, now: i64) -> Result<DepositShares> {
         shares.buy_back = shares.buy_back.checked_add(shares.provider).or_overflow()?;
         shares.provider = 0;
     }
+    // What the issuer of the payment token has frozen stays with the customer: the provider's stake does not wait for it.
+    if accounts.credits_vault.is_frozen() {
+        shares.provider = 0;
+    }
+    if accounts.credits_vault.is_frozen() || accounts.fee_vault.is_frozen() {
+        shares.buy_back = 0;
+    }
     Ok(shares)
 }
 

@@ -3,10 +3,10 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
-use crate::errors::MarketError;
+use crate::errors::{MarketError, OrOverflow};
 use crate::events::KeeperWithdrawn;
 use crate::seeds;
-use crate::state::{Keeper, Market, KEEPER_EXITING, KEEPER_SLASHED};
+use crate::state::{Keeper, Market, Rewards, KEEPER_EXITING, KEEPER_SLASHED};
 use crate::token;
 
 #[derive(Accounts)]
@@ -15,6 +15,10 @@ pub struct KeeperWithdraw {
     pub wallet: Signer,
     #[account(mut)]
     pub market: Account<Market>,
+    #[account(mut, address = market.rewards @ MarketError::WrongAccount)]
+    pub rewards: Account<Rewards>,
+    #[account(address = market.fee_vault @ MarketError::WrongAccount)]
+    pub fee_vault: Account<TokenAccount>,
     #[account(
         mut,
         close = wallet,
@@ -39,8 +43,8 @@ fn validate(accounts: &KeeperWithdraw, now: i64) -> Result<()> {
         MarketError::WrongKeeperStatus
     );
     require!(now >= accounts.keeper.exit_at, MarketError::TooEarly);
-    // Anyone may send the claim first.
-    require!(accounts.keeper.earned == 0, MarketError::RewardsUnclaimed);
+    // Anyone may send the claim first, unless the issuer of the payment token has frozen the vault.
+    require!(accounts.keeper.earned == 0 || accounts.fee_vault.is_frozen(), MarketError::RewardsUnclaimed);
     token::require_token_account(&accounts.to, &accounts.market.stake_mint, accounts.wallet.address())
 }
 
@@ -69,6 +73,10 @@ pub(crate) fn handler(ctx: &mut Context<KeeperWithdraw>) -> Result<()> {
         accounts.keeper.cpi_handle(),
         signer,
     );
+    // What it earned and cannot be paid goes to the others.
+    let (earned, rewards) = (accounts.keeper.earned, &mut accounts.rewards);
+    rewards.earned = rewards.earned.checked_sub(earned).or_overflow()?;
+    rewards.pending = rewards.pending.checked_add(earned).or_overflow()?;
     accounts.market.free_keeper_slot(accounts.keeper.index)?;
     emit!(KeeperWithdrawn { keeper: *accounts.keeper.address(), amount });
     accounts.market.invariant()

@@ -2,11 +2,10 @@
 
 use anchor_lang::prelude::*;
 
-use crate::errors::{MarketError, OrOverflow};
-use crate::events::{LeaseAborted, OrderClosed};
-use crate::state::{
-    Credits, Lease, Market, Node, Order, Provider, LEASE_AWARDED, ORDER_AWARDED, ORDER_EXPIRED, ORDER_LAPSED,
-};
+use crate::errors::MarketError;
+use crate::events::LeaseAborted;
+use crate::instructions::lease::unstarted::{close_if_done, Unstarted};
+use crate::state::{Credits, Lease, Market, Node, Order, Provider, LEASE_AWARDED, ORDER_EXPIRED};
 
 #[derive(Accounts)]
 pub struct LeaseAbort {
@@ -48,46 +47,29 @@ pub(crate) fn handler(ctx: &mut Context<LeaseAbort>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let blamed = validate(&ctx.accounts, now)?;
     let accounts = &mut ctx.accounts;
-    let (order, node) = (&mut accounts.order, &mut accounts.node);
-    let released = accounts.lease.reserved;
-    let continues = accounts.lease.continues == 1;
-    if continues {
-        accounts.credits.release(released)?;
-    } else {
-        accounts.credits.release_of(order.session_slot, order.created_at, released)?;
+    let mut unstarted = Unstarted {
+        market: &accounts.market,
+        order: &mut accounts.order,
+        credits: &mut accounts.credits,
+        node: &mut accounts.node,
+        provider: &mut accounts.provider,
+        lease: &accounts.lease,
+    };
+    let released = unstarted.undo(0, now)?;
+    if blamed {
+        unstarted.lapse(now)?;
     }
-    accounts.credits.live_leases = accounts.credits.live_leases.checked_sub(1).or_overflow()?;
-    node.free_gpus_of(accounts.lease.gpu_mask, now)?;
-    node.forget_lease(&accounts.lease)?;
-    accounts.provider.live_leases = accounts.provider.live_leases.checked_sub(1).or_overflow()?;
-    order.live_leases = order.live_leases.checked_sub(1).or_overflow()?;
     // Nobody has to start at a price that fell since.
     let failed = blamed && accounts.lease.repriced == 0;
+    let node = &mut accounts.node;
     if failed {
         let record = node.record(now);
         node.failed(accounts.lease.fee_funded()?)?;
         node.keep_record(&record, now);
-    }
-    if continues {
-        // The order had its node: it is not open again for another one.
-        order.migrations = order.migrations.checked_sub(1).or_overflow()?;
-    } else {
-        order.nodes_awarded = order.nodes_awarded.checked_sub(1).or_overflow()?;
-    }
-    if blamed && !continues {
-        order.status = ORDER_LAPSED;
-        // Time for the customer to reserve again; then anyone may close the order.
-        let wait = accounts.market.params.award_deadline_secs as i64;
-        order.award_deadline = now.checked_add(wait).or_overflow()?;
+        node.note_missed(accounts.order.start_secs, now)?;
     }
     node.invariant()?;
-    order.invariant()?;
+    accounts.order.invariant()?;
     emit!(LeaseAborted { lease: *accounts.lease.address(), released, node_failed: u8::from(failed) });
-    let order = &accounts.order;
-    if order.live_leases == 0 && matches!(order.status, ORDER_AWARDED | ORDER_EXPIRED) {
-        accounts.credits.live_orders = accounts.credits.live_orders.checked_sub(1).or_overflow()?;
-        emit!(OrderClosed { order: *accounts.order.address() });
-        accounts.order.close(*accounts.order_rent_payer.account())?;
-    }
-    Ok(())
+    close_if_done(&mut accounts.order, accounts.order_rent_payer.account(), &mut accounts.credits)
 }

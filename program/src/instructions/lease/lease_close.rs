@@ -6,13 +6,14 @@ use anchor_spl::token::{Token, TokenAccount};
 use crate::constants::BPS;
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::{LeaseClosed, OrderClosed};
-use crate::math::fees::share;
+use crate::math::fees::{bps_of, share};
 use crate::math::periods::period_of;
+use crate::math::slashing::harm_in_stake;
 use crate::math::window::CLOSED;
 use crate::records;
 use crate::seeds;
 use crate::state::{
-    Credits, Keeper, Lease, Market, Node, Order, Provider, Rewards, LEASE_ENDED, ORDER_AWARDED,
+    Credits, Keeper, Lease, Market, Node, Order, Params, Provider, Rewards, LEASE_ENDED, ORDER_AWARDED,
     ORDER_EXPIRED, OUTPUT_REJECTED,
 };
 use crate::token::transfer;
@@ -119,7 +120,7 @@ fn book(accounts: &mut LeaseClose, fee: u64) -> Result<u64> {
     if params.emission_bps > 0 {
         match accounts.provider.as_ref() {
             Some(provider) if *provider.address() == lease.provider => {
-                credit_provider(provider.account(), fee)?;
+                credit_provider(provider.account(), fee, params)?;
             }
             Some(_) => return fail(MarketError::WrongAccount),
             None => return fail(MarketError::MissingAccount),
@@ -128,13 +129,16 @@ fn book(accounts: &mut LeaseClose, fee: u64) -> Result<u64> {
     Ok(award)
 }
 
-/// Notes the fee for emission. A provider that is closed gets none: its leases must close all the same.
-fn credit_provider(view: &AccountView, fee: u64) -> Result<()> {
+/// Notes what the fee earns its provider by emission, by the parameters of today. A provider that is closed gets none: its
+/// leases must close all the same.
+fn credit_provider(view: &AccountView, fee: u64, params: &Params) -> Result<()> {
     if !view.owned_by(&crate::ID) {
         return Ok(());
     }
     let mut provider: Provider = records::read(view)?;
-    provider.fees_paid = provider.fees_paid.checked_add(fee).or_overflow()?;
+    // What fits no number is more than there are tokens, and nothing may keep a lease from closing.
+    let earned = harm_in_stake(bps_of(fee, params.emission_bps)?, params.stake_price).unwrap_or(u64::MAX);
+    provider.emission = provider.emission.saturating_add(earned);
     records::write(view, &provider)
 }
 
@@ -150,6 +154,15 @@ fn credit_node(node: &mut Node, lease: &Lease, fee: u64, now: i64) -> Result<()>
     node.invariant()
 }
 
+/// The fee, or none while the issuer of the payment token has frozen one of the two vaults: no one else's stake and rent
+/// wait for that.
+fn sweepable(accounts: &LeaseClose) -> Result<u64> {
+    if accounts.credits_vault.is_frozen() || accounts.fee_vault.is_frozen() {
+        return Ok(0);
+    }
+    accounts.lease.fee_total()
+}
+
 pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let accounts = &mut ctx.accounts;
@@ -159,9 +172,10 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     }
     validate(accounts, now)?;
     accounts.node.forget_lease(&accounts.lease)?;
-    accounts.node.count_revenue(&accounts.lease)?;
+    // What is not paid by now never is.
+    accounts.node.count_revenue(&accounts.lease, accounts.lease.paid_secs)?;
     accounts.node.invariant()?;
-    let fee = accounts.lease.fee_total()?;
+    let fee = sweepable(accounts)?;
     let released = accounts.lease.reserved.checked_sub(fee).or_overflow()?;
     let credits = &mut accounts.credits;
     credits.release(released)?;
@@ -170,6 +184,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseClose>) -> Result<()> {
     let mut award = 0;
     if fee > 0 {
         award = book(accounts, fee)?;
+        accounts.node.missed = 0;
         credit_node(&mut accounts.node, &accounts.lease, fee, now)?;
         let customer = accounts.credits.customer;
         let bump = [accounts.credits.bump];

@@ -1,8 +1,8 @@
 //! A keeper moves the remaining time of a failed lease to another node, which continues from the last checkpoint.
 //!
 //! The failed lease ends as it would without the move: its claims, its fault and the customer's compensation stay as
-//! they are. The credits that it releases fund the new lease, at a price that is not higher. A lease can move once; the
-//! new lease may fail and move in turn. Its address is made of the failed one's, so that a lease that comes back to a node
+//! they are. The credits that it releases fund the new lease, at a price that is not higher. The keeper answers for its
+//! choice as for an award: see prove_better_ask. A lease can move once; the new lease may fail and move in turn. Its address is made of the failed one's, so that a lease that comes back to a node
 //! where it was before has an address of its own.
 
 use anchor_lang::prelude::*;
@@ -52,7 +52,8 @@ pub struct LeaseMigrate {
     pub system_program: Program<System>,
 }
 
-fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
+/// Returns the latest end of the new lease.
+fn validate(accounts: &LeaseMigrate, now: i64) -> Result<i64> {
     require!(accounts.failed.status == LEASE_FAILED, MarketError::WrongLeaseStatus);
     require!(accounts.failed.can_migrate()?, MarketError::MigrationNotAllowed);
     let left = accounts.failed.undelivered_secs()? as i64;
@@ -66,12 +67,14 @@ fn validate(accounts: &LeaseMigrate, now: i64) -> Result<()> {
         &accounts.gpu_model,
         now,
         end,
-    )
+    )?;
+    Ok(end)
 }
 
-pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
+/// `max_score` is what the keeper found, as in `order_award`.
+pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>, max_score: u64) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    validate(&ctx.accounts, now)?;
+    let end = validate(&ctx.accounts, now)?;
     let bump = ctx.bumps.lease;
     let accounts = &mut ctx.accounts;
     let duration_secs = accounts.failed.undelivered_secs()?;
@@ -98,7 +101,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
     credits.live_leases = credits.live_leases.checked_add(1).or_overflow()?;
     let order = &mut accounts.order;
     order.migrations = order.migrations.checked_add(1).or_overflow()?;
-    let checkpoint_hash = accounts.failed.checkpoint_hash;
+    let (checkpoint_hash, failed_at) = (accounts.failed.checkpoint_hash, accounts.failed.ended_at);
     write_lease(
         &mut accounts.lease,
         Parties {
@@ -109,10 +112,11 @@ pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
             node: &mut accounts.node,
             provider: &mut accounts.provider,
         },
-        &Terms { price, reserved, duration_secs, continues: 1, checkpoint_hash },
+        &Terms { price, reserved, duration_secs, end, continues: 1, failed_at, checkpoint_hash },
         now,
         bump,
     )?;
+    require!(accounts.lease.score <= max_score, MarketError::ScoreTooHigh);
     emit!(LeaseMigrated {
         from: *accounts.failed.address(),
         to: *accounts.lease.address(),
@@ -123,6 +127,7 @@ pub(crate) fn handler(ctx: &mut Context<LeaseMigrate>) -> Result<()> {
         gpu_mask: accounts.lease.gpu_mask,
         duration_secs,
         reserved,
+        score: accounts.lease.score,
         checkpoint: checkpoint_hash,
     });
     Ok(())

@@ -34,6 +34,7 @@ pub struct MarketInit {
     pub payment_mint: Account<Mint>,
     #[account(
         constraint = stake_mint.decimals() == STAKE_DECIMALS @ MarketError::WrongMint,
+        constraint = stake_mint.freeze_authority().is_none() @ MarketError::WrongMint,
         constraint = stake_mint.address() != payment_mint.address() @ MarketError::WrongMint
     )]
     pub stake_mint: Account<Mint>,

@@ -18,6 +18,8 @@ pub struct MarketProposeParams {
 fn validate(market: &Market, params: &Params) -> Result<()> {
     params.validate()?;
     require!(params.period_secs == market.params.period_secs, MarketError::PeriodIsFixed);
+    // A market of real machines stays one: its least times never fall away.
+    require!(params.allow_simulated <= market.params.allow_simulated, MarketError::ParameterOutOfRange);
     // What is owed in stake follows the price: it moves in steps that everyone can see coming.
     let (old, new) = (market.params.stake_price, params.stake_price);
     let near = new <= old.saturating_mul(MODEL_STEP) && old <= new.saturating_mul(MODEL_STEP);

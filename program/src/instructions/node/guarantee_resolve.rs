@@ -14,7 +14,7 @@ use crate::state::{
 };
 
 /// The remaining accounts are, when it was broken, all leases of the node that were awarded before its end and are not
-/// closed: what they have paid counts.
+/// closed: what they have paid counts, and what they may still be paid.
 #[derive(Accounts)]
 pub struct GuaranteeResolve {
     /// Pays the rent of the fault until it closes.
@@ -35,7 +35,7 @@ fn validate(accounts: &GuaranteeResolve, now: i64) -> Result<()> {
     let node = &accounts.node;
     require!(node.is_guaranteed(), MarketError::NotGuaranteed);
     require!(now >= node.guarantee_known_at()?, MarketError::TooEarly);
-    require!(node.status != NODE_SUSPENDED || node.pending_faults == 0, MarketError::FaultPending);
+    require!(node.status != NODE_SUSPENDED || node.pending_node_faults == 0, MarketError::FaultPending);
     Ok(())
 }
 
@@ -56,7 +56,7 @@ fn open(accounts: &mut GuaranteeResolve, outcome: &GuaranteeOutcome, now: i64) -
         voters_before: now,
         window_from: outcome.since,
         window_until: outcome.until,
-        costs: [0; 4],
+        costs: [outcome.cost, 0, 0, 0],
         reference_price: node.reference_price,
         total_weight: 0,
         flags: 0,
@@ -77,9 +77,10 @@ fn open(accounts: &mut GuaranteeResolve, outcome: &GuaranteeOutcome, now: i64) -
     Ok(address)
 }
 
-/// Counts what leases that are not closed have paid.
+/// Counts what leases that are not closed have paid, or owe by what was claimed. Their provider can keep them from being
+/// settled.
 #[inline(never)]
-fn count_open(node: &mut Account<Node>, leases: &[AccountView]) -> Result<()> {
+fn count_open(node: &mut Account<Node>, leases: &[AccountView], now: i64) -> Result<()> {
     let address = *node.address();
     for (at, view) in leases.iter().enumerate() {
         let before = leases.get(..at).unwrap_or_default();
@@ -87,7 +88,9 @@ fn count_open(node: &mut Account<Node>, leases: &[AccountView]) -> Result<()> {
         let lease: Lease = records::read(view)?;
         let counts = lease.node == address && lease.awarded_at < node.guaranteed_until;
         require!(other && counts, MarketError::WrongAccount);
-        node.count_revenue(&lease)?;
+        // What a conviction took is not owed.
+        let until = if node.convicted_from == 0 { now } else { now.min(node.convicted_from) };
+        node.count_revenue(&lease, lease.claimed_secs(until))?;
     }
     Ok(())
 }
@@ -98,7 +101,7 @@ pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     let leases = ctx.remaining_accounts()?;
     let accounts = &mut ctx.accounts;
     let node = &mut accounts.node;
-    count_open(node, &leases)?;
+    count_open(node, &leases, now)?;
     let complete = leases.len() == node.guarantee_open as usize;
     let record = node.record(now);
     let outcome = node.close_guarantee(now)?;

@@ -32,7 +32,8 @@ fn validate(accounts: &NodeUpdate, price: u64, status: u8, isolation: u8, now: i
         MarketError::WrongNodeStatus
     );
     if accounts.node.status == NODE_SUSPENDED {
-        require!(accounts.node.pending_faults == 0, MarketError::FaultPending);
+        // What is found wrong with a single lease, or disputed of it, keeps no mended machine away.
+        require!(accounts.node.pending_node_faults == 0, MarketError::FaultPending);
         require!(by_wallet, MarketError::Unauthorised);
         // Else leases from before would be paid again for what the conviction took from them.
         require!(accounts.node.convicted_from == 0 || accounts.node.all_cut(), MarketError::StillInUse);

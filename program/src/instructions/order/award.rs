@@ -4,6 +4,9 @@ use anchor_lang::prelude::*;
 
 use crate::constants::{VERSION, WITHHELD_FACTOR};
 use crate::errors::{MarketError, OrOverflow};
+use crate::math::pricing::cost;
+use crate::math::reputation::reputation_bps;
+use crate::math::score::score;
 use crate::math::slashing::harm_in_stake;
 use crate::math::window::CLOSED;
 use crate::state::{
@@ -19,7 +22,7 @@ pub fn require_suitable(
     market: &Market,
     keeper: &Keeper,
     order: &Order,
-    node: &Node,
+    node: &Account<Node>,
     model: &GpuModel,
     now: i64,
     end: i64,
@@ -29,6 +32,7 @@ pub fn require_suitable(
     require!(node.status == NODE_ACTIVE, MarketError::WrongNodeStatus);
     // Work that moves was not ordered from this node: what is known of it by now counts.
     let asked_at = if order.status == ORDER_OPEN { order.asked_at() } else { now };
+    require!(!order.was_unserved_by(node.address()), MarketError::NodeDeclined);
     require!(node.healthy_for(asked_at, now), MarketError::NodeUnhealthy);
     require!(node.covered(), MarketError::InsufficientStake);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
@@ -42,8 +46,12 @@ pub struct Terms {
     /// µUSDC that Credits holds for it.
     pub reserved: u64,
     pub duration_secs: u32,
+    /// The latest end that it can have, short of extensions.
+    pub end: i64,
     /// 1 when it goes on where a failed lease stopped.
     pub continues: u8,
+    /// When that one had failed, else 0.
+    pub failed_at: i64,
     pub checkpoint_hash: [u8; 32],
 }
 
@@ -59,7 +67,8 @@ pub struct Parties<'a> {
     pub provider: &'a mut Account<Provider>,
 }
 
-/// Takes the GPUs and writes the lease; counts it everywhere but in the customer's credits.
+/// Takes the GPUs and writes the lease, with the score that its node has now; counts it everywhere but in the customer's
+/// credits.
 #[inline(never)]
 pub fn write_lease(
     lease: &mut Account<Lease>,
@@ -68,6 +77,11 @@ pub fn write_lease(
     now: i64,
     bump: u8,
 ) -> Result<()> {
+    let guarantee_bps = node.record(now).guarantee.bps_until(terms.end);
+    lease.score = score(terms.price, reputation_bps(node, now), guarantee_bps)?;
+    (lease.award_price, lease.award_score) = (terms.price, lease.score);
+    let order_address = *order.address();
+    order.note_award(&order_address, node.address());
     let gpu_mask = node.take_gpus(order.gpus_per_node, now)?;
     order.live_leases = order.live_leases.checked_add(1).or_overflow()?;
     provider.live_leases = provider.live_leases.checked_add(1).or_overflow()?;
@@ -75,7 +89,7 @@ pub fn write_lease(
     let params = &market.params;
     lease.last_fault = node.convictions;
     lease.fault_window = CLOSED;
-    lease.order = *order.address();
+    lease.order = order_address;
     lease.node = *node.address();
     lease.provider = *provider.address();
     lease.customer = order.customer;
@@ -103,12 +117,14 @@ pub fn write_lease(
     lease.run_to_completion = order.run_to_completion;
     if order.redundant == 1 {
         lease.output = OUTPUT_WANTED;
-        let worth = terms.reserved.checked_mul(WITHHELD_FACTOR).or_overflow()?;
+        let worth = cost(terms.price, order.gpus_per_node, terms.duration_secs)?;
+        let worth = worth.checked_mul(WITHHELD_FACTOR).or_overflow()?;
         lease.forfeit = harm_in_stake(worth, params.stake_price)?;
     } else {
         lease.output = OUTPUT_NONE;
     }
     lease.continues = terms.continues;
+    lease.failed_at = terms.failed_at;
     lease.may_migrate = 1u8.saturating_sub(order.no_migration);
     lease.version = VERSION;
     lease.bump = bump;

@@ -6,9 +6,6 @@ use crate::constants::MODE_INSTANT;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::LeaseAwarded;
 use crate::instructions::order::award::{require_suitable, write_lease, Parties, Terms};
-use crate::math::pricing::cost;
-use crate::math::reputation::reputation_bps;
-use crate::math::score::score;
 use crate::seeds;
 use crate::state::{Credits, GpuModel, Keeper, Lease, Market, Node, Order, Provider, ORDER_OPEN};
 
@@ -40,28 +37,22 @@ pub struct OrderAward {
     pub system_program: Program<System>,
 }
 
-/// The order waits for a node.
-fn validate(accounts: &OrderAward, now: i64) -> Result<()> {
+/// The order waits for a node. Returns the latest end of its lease.
+fn validate(accounts: &OrderAward, now: i64) -> Result<i64> {
     let (order, node) = (&accounts.order, &accounts.node);
     require!(order.status == ORDER_OPEN, MarketError::WrongOrderStatus);
     require!(order.mode == MODE_INSTANT, MarketError::WrongOrderMode);
     require!(now <= order.award_deadline, MarketError::TooLate);
     require!(node.price <= order.max_price, MarketError::PriceTooHigh);
-    require_suitable(
-        &accounts.market,
-        &accounts.keeper,
-        order,
-        node,
-        &accounts.gpu_model,
-        now,
-        order.latest_end()?,
-    )
+    let end = order.latest_end()?;
+    require_suitable(&accounts.market, &accounts.keeper, order, node, &accounts.gpu_model, now, end)?;
+    Ok(end)
 }
 
 /// `max_score` is what the keeper found: should the node have got worse since, the award is refused instead of unjust.
 pub(crate) fn handler(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    validate(&ctx.accounts, now)?;
+    let end = validate(&ctx.accounts, now)?;
     // In an instant order the standing ask is the bid.
     let (price, bump) = (ctx.accounts.node.price, ctx.bumps.lease);
     let accounts = &mut ctx.accounts;
@@ -73,25 +64,24 @@ pub(crate) fn handler(ctx: &mut Context<OrderAward>, max_score: u64) -> Result<(
         node: &mut accounts.node,
         provider: &mut accounts.provider,
     };
-    award(&mut accounts.lease, parties, &mut accounts.credits, price, now, bump)?;
+    award(&mut accounts.lease, parties, &mut accounts.credits, (price, end), now, bump)?;
     require!(accounts.lease.score <= max_score, MarketError::ScoreTooHigh);
     Ok(())
 }
 
-/// Gives one node's part of an open order to a node that suits it, at a price within the order's maximum.
+/// Gives one node's part of an open order to a node that suits it, at a price within the order's maximum and until an end at
+/// the latest.
 #[inline(never)]
 pub fn award(
     lease: &mut Account<Lease>,
     parties: Parties,
     credits: &mut Account<Credits>,
-    price: u64,
+    (price, end): (u64, i64),
     now: i64,
     bump: u8,
 ) -> Result<()> {
     let Parties { market, keeper, payer, order, node, provider } = parties;
-    let gpus = order.gpus_per_node;
-    let held = cost(order.max_price, gpus, order.duration_secs)?;
-    let reserved = cost(price, gpus, order.duration_secs)?;
+    let (held, reserved) = (order.held_for(order.max_price)?, order.held_for(price)?);
     let released = held.checked_sub(reserved).or_overflow()?;
     order.reserved = order.reserved.checked_sub(held).or_overflow()?;
     credits.release_of(order.session_slot, order.created_at, released)?;
@@ -100,15 +90,13 @@ pub fn award(
         order.site = node.spec.site;
     }
     order.nodes_awarded = order.nodes_awarded.checked_add(1).or_overflow()?;
-    order.note_award(node.address());
     if order.nodes_awarded == order.nodes_wanted {
         order.complete(now)?;
     }
     let duration_secs = order.duration_secs;
-    let terms = Terms { price, reserved, duration_secs, continues: 0, checkpoint_hash: [0; 32] };
+    let terms =
+        Terms { price, reserved, duration_secs, end, continues: 0, failed_at: 0, checkpoint_hash: [0; 32] };
     write_lease(lease, Parties { market, keeper, payer, order, node, provider }, &terms, now, bump)?;
-    lease.score = score(price, reputation_bps(node, now), node.record(now).guarantee.bps_at(now))?;
-    (lease.award_price, lease.award_score) = (price, lease.score);
     emit!(LeaseAwarded {
         lease: *lease.address(),
         order: lease.order,

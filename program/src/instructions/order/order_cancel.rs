@@ -32,11 +32,7 @@ pub(crate) fn handler(ctx: &mut Context<OrderCancel>) -> Result<()> {
         _ => false,
     };
     require!(unused, MarketError::WrongOrderStatus);
-    // Bids are open from then on: the order is awarded or it expires.
-    require!(
-        order.status != ORDER_OPEN || order.auction_close == 0 || now < order.auction_close,
-        MarketError::TooLate
-    );
+    require!(order.status != ORDER_OPEN || !order.decided(now), MarketError::TooLate);
     let released = order.reserved;
     let (slot, reserved_at) = (order.session_slot, order.created_at);
     let address = *order.address();

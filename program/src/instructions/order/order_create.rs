@@ -11,7 +11,6 @@ use crate::constants::{
 };
 use crate::errors::{fail, MarketError, OrOverflow};
 use crate::events::OrderCreated;
-use crate::math::pricing::cost;
 use crate::seeds;
 use crate::state::{Credits, Market, Order, Requirement, ORDER_OPEN};
 
@@ -54,12 +53,13 @@ pub struct OrderCreate {
 }
 
 /// A job whose output is compared ends by itself, on enough nodes for a majority, and each node does all of its part:
-/// the deadlines follow from the time that was ordered.
+/// the deadlines follow from the time that was ordered. Of an even number, half could keep the others from a majority.
 fn redundancy_is_sound(args: &OrderArgs) -> bool {
     args.redundant == 1
         && args.run_to_completion == 1
         && args.no_migration == 1
         && (MIN_REDUNDANCY..=MAX_REDUNDANCY).contains(&args.nodes)
+        && args.nodes % 2 == 1
 }
 
 fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
@@ -83,14 +83,10 @@ fn validate(accounts: &OrderCreate, args: &OrderArgs) -> Result<()> {
 pub(crate) fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result<()> {
     validate(&ctx.accounts, &args)?;
     let now = Clock::get()?.unix_timestamp;
-    let reserved = cost(args.max_price, args.gpus_per_node, args.duration_secs)?
-        .checked_mul(args.nodes as u64)
-        .or_overflow()?;
     let bump = ctx.bumps.order;
     let accounts = &mut ctx.accounts;
     let authority = *accounts.authority.address();
     let slot = accounts.credits.actor(&authority, now)?;
-    accounts.credits.reserve_for(slot, reserved)?;
     accounts.credits.live_orders = accounts.credits.live_orders.checked_add(1).or_overflow()?;
 
     let customer = accounts.credits.customer;
@@ -102,7 +98,6 @@ pub(crate) fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result
     order.rent_payer = authority;
     order.image_digest = args.image_digest;
     order.nonce = args.nonce;
-    order.reserved = reserved;
     order.max_price = args.max_price;
     order.created_at = now;
     order.award_deadline = now.checked_add(deadline).or_overflow()?;
@@ -120,6 +115,9 @@ pub(crate) fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result
     order.status = ORDER_OPEN;
     order.version = VERSION;
     order.bump = bump;
+    let reserved = order.held_for_missing()?;
+    order.reserved = reserved;
+    accounts.credits.reserve_for(slot, reserved)?;
     emit!(OrderCreated {
         order: address,
         customer,
@@ -128,6 +126,7 @@ pub(crate) fn handler(ctx: &mut Context<OrderCreate>, args: OrderArgs) -> Result
         nodes: args.nodes,
         gpus: args.gpus_per_node,
         duration_secs: args.duration_secs,
+        held_secs: order.held_secs(),
     });
     order.invariant()
 }

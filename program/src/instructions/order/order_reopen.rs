@@ -1,16 +1,16 @@
-//! The customer, or one of its session keys, opens an order again of which a node did not start.
+//! The customer, or one of its session keys, opens an order again of which a node declined its lease or did not start it.
 //!
 //! The missing nodes are reserved for again at the order's maximum price. Leases that have started go on; those that
 //! have not stay awarded, and start once the order is whole again, with a start deadline of its own. A sealed order
 //! opens again as an instant one: its bids are known by now. A redundant order of which a lease has started is not opened
-//! again: its deadlines stand, and a new node could copy what the others reveal.
+//! again: its deadlines stand, and a new node could copy what the others reveal. Nor is one that as many nodes did not serve
+//! as it remembers: its job runs nowhere.
 
 use anchor_lang::prelude::*;
 
 use crate::constants::MODE_INSTANT;
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::OrderReopened;
-use crate::math::pricing::cost;
 use crate::state::{Credits, Market, Order, CUSTOMER, ORDER_LAPSED, ORDER_OPEN};
 
 #[derive(Accounts)]
@@ -32,10 +32,9 @@ pub(crate) fn handler(ctx: &mut Context<OrderReopen>) -> Result<()> {
     let slot = credits.actor(accounts.authority.address(), now)?;
     require!(order.status == ORDER_LAPSED, MarketError::WrongOrderStatus);
     require!(order.redundant == 0 || order.started == 0, MarketError::WrongOutputState);
+    require!(order.remembers_more(), MarketError::TooManyDeclined);
     let nodes = order.nodes_missing()?;
-    let reserved = cost(order.max_price, order.gpus_per_node, order.duration_secs)?
-        .checked_mul(nodes as u64)
-        .or_overflow()?;
+    let reserved = order.held_for_missing()?;
     credits.reserve_for(slot, reserved)?;
     if slot != order.session_slot {
         // Two have reserved for it: what comes back can no longer be told apart, so it counts as spent.

@@ -1,14 +1,11 @@
-//! Anyone claims a provider's emission: stake tokens in proportion to the fees that its customers paid, where
-//! governance has switched emission on. They come from a vault that somebody must have filled: the program mints
-//! nothing.
+//! Anyone claims a provider's emission: the stake tokens that its customers' fees earned it while governance had switched
+//! emission on. They come from a vault that somebody must have filled: the program mints nothing.
 
 use anchor_lang::prelude::*;
 use anchor_spl::token::{Token, TokenAccount};
 
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::Emitted;
-use crate::math::fees::{bps_of, fees_turned};
-use crate::math::slashing::harm_in_stake;
 use crate::seeds;
 use crate::state::{Market, Provider, Rewards};
 use crate::token::transfer;
@@ -31,18 +28,15 @@ pub struct EmissionClaim {
     pub token_program: Program<Token>,
 }
 
-/// What the day's cap or the vault cuts off stays in the provider's account as fees that are not yet turned.
+/// What the day's cap or the vault cuts off stays in the provider's account.
 pub(crate) fn handler(ctx: &mut Context<EmissionClaim>) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
     let accounts = &mut ctx.accounts;
-    let params = &accounts.market.params;
     let (rewards, provider) = (&mut accounts.rewards, &mut accounts.provider);
-    let wanted = harm_in_stake(bps_of(provider.fees_paid, params.emission_bps)?, params.stake_price)?;
-    let payable = wanted.min(accounts.emission_vault.amount());
-    let amount = rewards.emit_within(payable, params.emission_cap, now)?;
+    let payable = provider.emission.min(accounts.emission_vault.amount());
+    let amount = rewards.emit_within(payable, accounts.market.params.emission_cap, now)?;
     require!(amount > 0, MarketError::NothingOwed);
-    let turned = fees_turned(provider.fees_paid, amount, wanted)?;
-    provider.fees_paid = provider.fees_paid.checked_sub(turned).or_overflow()?;
+    provider.emission = provider.emission.checked_sub(amount).or_overflow()?;
     provider.stake = provider.stake.checked_add(amount).or_overflow()?;
     let bump = [accounts.market.bump];
     let signer: [&[u8]; 2] = [seeds::MARKET, &bump];
@@ -54,6 +48,6 @@ pub(crate) fn handler(ctx: &mut Context<EmissionClaim>) -> Result<()> {
         amount,
         &[&signer],
     );
-    emit!(Emitted { provider: *accounts.provider.address(), amount, fees: turned });
+    emit!(Emitted { provider: *accounts.provider.address(), amount, left: accounts.provider.emission });
     accounts.provider.invariant(accounts.stake_vault.amount())
 }

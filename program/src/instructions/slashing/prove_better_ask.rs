@@ -1,7 +1,8 @@
-//! Slashes the keeper that awarded an instant order to a node although a strictly better one was there, without a vote.
+//! Slashes the keeper that awarded an instant order, or moved a failed lease, to a node although a strictly better one was
+//! there, without a vote.
 //!
 //! Only facts that did not change count. The lease keeps the score of its award, which the keeper itself bounded. The
-//! better node must provably have been the same from before the order was created until the award: its ask, its status,
+//! better node must provably have been the same from before the order was created, or the lease failed, until then: its ask, its status,
 //! its free GPUs, its stake, its score record and its model's terms. So a keeper that takes the best node that it sees
 //! cannot be slashed. What cannot be proven is in docs/protocol/README.md.
 
@@ -10,7 +11,7 @@ use anchor_spl::token::TokenAccount;
 
 use crate::constants::{AWARD_VIEW_SECS, MODE_INSTANT};
 use crate::errors::{MarketError, OrOverflow};
-use crate::instructions::slashing::unjust::{score_throughout, Unjust};
+use crate::instructions::slashing::unjust::{score_throughout, Asked, Unjust};
 use crate::seeds;
 use crate::slashing::*;
 use crate::state::{GpuModel, Keeper, Lease, Market, Node, Order, Provider};
@@ -43,13 +44,17 @@ pub struct ProveBetterAsk {
 }
 
 /// Whether the award can be contested at all. The nodes of a redundant order are drawn, not chosen. Of an order over
-/// several nodes, one that had a part of it was not passed over.
+/// several nodes, one that had a part of it was not passed over; nor was one to which the lease cannot move back, nor, of any
+/// order, one that did not serve it.
 fn contestable(accounts: &ProveBetterAsk, now: i64) -> Result<()> {
     let (lease, order) = (&accounts.lease, &accounts.order);
-    let open = lease.contestable(now) && order.mode == MODE_INSTANT && order.redundant == 0;
+    let by_asks = order.mode == MODE_INSTANT || lease.continues == 1;
+    let open = lease.contestable(now) && by_asks && order.redundant == 0;
     require!(open, MarketError::NotContestable);
-    let passed_over = order.nodes_wanted == 1 || !order.may_have(accounts.better.address());
-    require!(passed_over, MarketError::NotBetter);
+    let better = accounts.better.address();
+    let alone = order.nodes_wanted == 1 && lease.continues == 0;
+    let passed_over = alone || !order.may_have(order.address(), better);
+    require!(passed_over && !order.was_unserved_by(better), MarketError::NotBetter);
     Ok(())
 }
 
@@ -57,10 +62,15 @@ fn contestable(accounts: &ProveBetterAsk, now: i64) -> Result<()> {
 fn validate(accounts: &ProveBetterAsk, now: i64) -> Result<u64> {
     contestable(accounts, now)?;
     let (lease, order, better) = (&accounts.lease, &accounts.order, &accounts.better);
-    let since = order.created_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
-    require!(better.ask_since < since && *better.address() != lease.node, MarketError::NotBetter);
+    let (asked, site) = if lease.continues == 1 {
+        (Asked::by_failure(order, lease)?, &order.site)
+    } else {
+        let since = order.created_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
+        (Asked::by(order, since, lease.awarded_at)?, order.site_wanted(&better.spec.site))
+    };
+    require!(better.ask_since < asked.since && *better.address() != lease.node, MarketError::NotBetter);
     let model = &accounts.gpu_model;
-    let score = score_throughout(better, better.price, model, order, since, lease.awarded_at)?;
+    let score = score_throughout(better, better.price, model, site, &asked)?;
     require!(score < lease.score, MarketError::NotBetter);
     Ok(score)
 }

@@ -10,9 +10,9 @@ use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
 
 use crate::constants::{AWARD_VIEW_SECS, MODE_SEALED};
-use crate::errors::{fail, MarketError, OrOverflow};
+use crate::errors::{MarketError, OrOverflow};
 use crate::instructions::auction::auction_award::Reveal;
-use crate::instructions::slashing::unjust::{score_throughout, Unjust};
+use crate::instructions::slashing::unjust::{score_throughout, Asked, Unjust};
 use crate::math::bid::{commitment, commitment_message, reveal_ack_message};
 use crate::seeds;
 use crate::signatures::{require_signed, signer_of};
@@ -59,6 +59,7 @@ fn contestable(accounts: &ProveOmittedBid, now: i64) -> Result<()> {
     let (lease, order, auction) = (&accounts.lease, &accounts.order, &accounts.auction);
     // An auction of an earlier life of this address has another close, a lease that is not its award another time.
     let open = lease.score != 0
+        && lease.continues == 0
         && order.mode == MODE_SEALED
         && order.nodes_wanted == 1
         && order.auction_close == auction.close_at
@@ -78,10 +79,8 @@ fn bar_stood(accounts: &ProveOmittedBid, since: i64) -> Result<()> {
     }
     let bar = accounts.bar.as_ref().ok_or(MarketError::MissingAccount)?;
     require!(*bar.address() == auction.bar_node, MarketError::WrongAccount);
-    match bar.record_throughout(since, awarded_at) {
-        Some(record) if record.guarantee.bps_at(since) == record.guarantee.bps_at(awarded_at) => Ok(()),
-        _ => fail(MarketError::NotBetter),
-    }
+    require!(bar.record_throughout(since, awarded_at).is_some(), MarketError::NotBetter);
+    Ok(())
 }
 
 /// The score of the omitted bid, at its worst from before the close until the award.
@@ -103,7 +102,9 @@ fn validate(accounts: &ProveOmittedBid, bid: &Reveal, received_at: i64, now: i64
     let since = auction.close_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
     bar_stood(accounts, since)?;
     let model = &accounts.gpu_model;
-    let score = score_throughout(omitted, bid.price, model, order, since, lease.awarded_at)?;
+    let asked = Asked::by(order, since, lease.awarded_at)?;
+    let site = order.site_wanted(&omitted.spec.site);
+    let score = score_throughout(omitted, bid.price, model, site, &asked)?;
     // The lease's score is that of the price paid: the bar's, or the maximum's.
     require!(score < lease.score, MarketError::NotBetter);
     Ok(score)

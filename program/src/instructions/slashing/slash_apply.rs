@@ -91,12 +91,13 @@ fn convict(accounts: &mut SlashApply, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// Takes what the fault has reserved and divides it.
+/// Takes what the fault costs, out of what it has reserved and of what came free since, and divides it.
 #[inline(never)]
 fn slash(accounts: &mut SlashApply, now: i64) -> Result<Split> {
     let fault = &mut accounts.fault;
     accounts.node.release(fault.amount, now)?;
-    fault.amount = accounts.node.take_stake(&mut accounts.provider, fault.amount, now, fault.period_secs)?;
+    let cost = fault.cost();
+    fault.amount = accounts.node.take_stake(&mut accounts.provider, cost, now, fault.period_secs)?;
     let shares = split(fault.amount, fault.finder_bps)?;
     let shares = if fault.finder == Address::default() { shares.without_finder()? } else { shares };
     fault.pool = shares.pool;

@@ -4,7 +4,7 @@
 use anchor_lang::prelude::*;
 use anchor_spl::token::TokenAccount;
 
-use crate::constants::UNJUST_FACTOR;
+use crate::constants::{AWARD_VIEW_SECS, UNJUST_FACTOR};
 use crate::errors::{MarketError, OrOverflow};
 use crate::events::UnjustAwardProven;
 use crate::math::fees::bps_of;
@@ -12,52 +12,68 @@ use crate::math::reputation::reputation_of;
 use crate::math::score::score;
 use crate::math::slashing::harm_in_stake;
 use crate::slashing::*;
-use crate::state::{GpuModel, Keeper, Lease, Market, Node, NodeRecord, Order, NODE_ACTIVE};
+use crate::state::{GpuModel, Keeper, Lease, Market, Node, Order, NODE_ACTIVE};
+
+/// What a keeper had to choose by.
+pub struct Asked<'a> {
+    pub order: &'a Order,
+    /// From when on a better node must have stood.
+    pub since: i64,
+    /// What was known of a node's health by then counts.
+    pub health_at: i64,
+    pub awarded_at: i64,
+    pub max_price: u64,
+    /// The latest end that the lease could have, short of extensions.
+    pub end: i64,
+}
+
+impl<'a> Asked<'a> {
+    /// By an order that is awarded.
+    pub fn by(order: &'a Order, since: i64, awarded_at: i64) -> Result<Self> {
+        let (health_at, max_price) = (order.asked_at(), order.max_price);
+        Ok(Self { order, since, health_at, awarded_at, max_price, end: order.latest_end()? })
+    }
+
+    /// By a lease that failed and moves: no node may ask more than the one that it moved to, of which is known that it
+    /// asked little enough.
+    pub fn by_failure(order: &'a Order, moved: &Lease) -> Result<Self> {
+        let awarded_at = moved.awarded_at;
+        let since = moved.failed_at.checked_sub(AWARD_VIEW_SECS).or_overflow()?;
+        let end = order.start_by(awarded_at)?.checked_add(moved.duration_secs as i64).or_overflow()?;
+        Ok(Self { order, since, health_at: awarded_at, awarded_at, max_price: moved.award_price, end })
+    }
+}
 
 /// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and
-/// the uptime guarantee must not have ended before. The node must have been awardable all that time: active, healthy,
+/// an uptime guarantee counts where it lasts until the latest end. The node must have been awardable all that time: active, healthy,
 /// with free GPUs, all claims, enough stake, an unchanged score record, unchanged terms of its model, of its class, and
 /// where the order asks for figures with unchanged ones.
 #[inline(never)]
-#[allow(clippy::too_many_arguments)]
 pub fn score_throughout(
     node: &Node,
     price: u64,
     model: &GpuModel,
-    order: &Order,
-    since: i64,
-    awarded_at: i64,
+    site: &[u8; 16],
+    &Asked { order, since, health_at, awarded_at, max_price, end }: &Asked,
 ) -> Result<u64> {
     let free = node.availability.free_throughout(since, awarded_at);
     // Stake that covers now and did since covered all the time.
     let held = node.status == NODE_ACTIVE
         && node.available_since < since
         && free.is_some_and(|free| free >= order.gpus_per_node)
-        && node.healthy_throughout(since, order.asked_at())
+        && node.healthy_throughout(since, health_at)
         && node.covered()
         && node.covered_since < since
         && model.since < since
         && node.terms_at < since
         && node.figures_before(since, order.requirement.asks_for_figures())
         && price > 0
-        && price <= order.max_price;
+        && price <= max_price;
     require!(held, MarketError::NotBetter);
     let record = node.worst_throughout(since, awarded_at).ok_or(MarketError::NotBetter)?;
-    let (site, end) = (order.site_wanted(&node.spec.site), order.latest_end()?);
     order.requirement.suited_by(node, model, site, &record, since, end)?;
-    score_of(&record, node.registered_at, price, since, awarded_at)
-}
-
-/// The score of a price by a record, with the reputation of `since` and the uptime guarantee as it counts at the award.
-pub fn score_of(
-    record: &NodeRecord,
-    registered_at: i64,
-    price: u64,
-    since: i64,
-    awarded_at: i64,
-) -> Result<u64> {
-    let reputation = reputation_of(&record.score, registered_at, since);
-    score(price, reputation, record.guarantee.bps_at(awarded_at))
+    let reputation = reputation_of(&record.score, node.registered_at, since);
+    score(price, reputation, record.guarantee.bps_until(end))
 }
 
 /// A keeper with a proven unjust award, and the accounts that its slashed bond goes to.
@@ -83,7 +99,7 @@ impl Unjust<'_> {
     pub fn punish(self, better_score: u64, now: i64) -> Result<()> {
         let params = &self.market.params;
         let awarded_score = self.lease.score;
-        let gain = self.lease.reprice(self.better_price, better_score)?;
+        let gain = self.lease.reprice(self.better_price, better_score, now)?;
         let dearer = harm_in_stake(gain.checked_mul(UNJUST_FACTOR).or_overflow()?, params.stake_price)?;
         let least = match self.lease.unjust_due {
             0 => bps_of(self.keeper.bond, params.slash_unjust_award_bps)?,
@@ -103,6 +119,8 @@ impl Unjust<'_> {
             awarded_score,
             better_score,
             price: self.lease.price,
+            served_secs: self.lease.repriced_secs,
+            served: self.lease.repriced_paid,
             amount,
             finder_share: shares.finder,
             burned: shares.burned,

@@ -1,4 +1,5 @@
-//! `hostile matrix`, `hostile run`, `hostile weave DIR`, `hostile mutants [--write]`: what scripts/hostile.sh calls.
+//! `hostile matrix`, `hostile run`, `hostile weave DIR`, `hostile mutants [--write]`, `hostile tested`: what
+//! scripts/hostile.sh calls.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,9 +25,10 @@ fn main() {
         Some("matrix") => substitutions(),
         Some("run") => sequences(),
         Some("weave") if args.len() == 2 => weave(&args[1]),
+        Some("tested") => tested(),
         Some("mutants") => hunt_mutants(write),
         _ => {
-            eprintln!("usage: hostile matrix|run|weave DIR|mutants [--write]");
+            eprintln!("usage: hostile matrix|run|weave DIR|mutants [--write]|tested");
             std::process::exit(2);
         }
     };
@@ -118,14 +120,32 @@ fn weave(dir: &str) -> bool {
     }
 }
 
+/// The numbers that GANTRY_HOSTILE_MUTANTS names; none for all.
+fn chosen() -> Vec<u64> {
+    let chosen = std::env::var("GANTRY_HOSTILE_MUTANTS").unwrap_or_default();
+    chosen.split(',').filter_map(|number| number.trim().parse().ok()).collect()
+}
+
+/// Lists the chosen mutants that a test is to find, each with its test.
+fn tested() -> bool {
+    let chosen = chosen();
+    for mutant in mutants::all().iter().filter(|m| chosen.is_empty() || chosen.contains(&m.number)) {
+        if let Some(test) = &mutant.test {
+            println!("{} {test}", mutant.number);
+        }
+    }
+    true
+}
+
 fn hunt_mutants(write: bool) -> bool {
     let seeds = number("GANTRY_HOSTILE_SEEDS", 3);
     let most = number("GANTRY_HOSTILE_STEPS", 200_000) as usize;
-    let chosen = std::env::var("GANTRY_HOSTILE_MUTANTS").unwrap_or_default();
-    let chosen: Vec<u64> = chosen.split(',').filter_map(|number| number.trim().parse().ok()).collect();
+    let chosen = chosen();
     let all = mutants::all();
-    let wanted: Vec<&mutants::Mutant> =
-        all.iter().filter(|mutant| chosen.is_empty() || chosen.contains(&mutant.number)).collect();
+    let wanted: Vec<&mutants::Mutant> = all
+        .iter()
+        .filter(|mutant| mutant.test.is_none() && (chosen.is_empty() || chosen.contains(&mutant.number)))
+        .collect();
     let finds = on_every_core(&wanted, |mutant| {
         let find = hunt(mutant.number, seeds, most);
         println!(

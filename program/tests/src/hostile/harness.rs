@@ -400,8 +400,11 @@ impl Harness {
 
     fn token(&mut self, at: &Address, trick: TokenTrick) -> bool {
         let Some(token) = self.ledger.get::<super::entity::Token>(at) else { return false };
-        // Only holders can do these; vaults' holders are the program's accounts, which never sign for it.
-        if !self.keys.contains_key(&token.owner) {
+        // Only holders can do these; vaults' holders are the program's accounts, which never sign for it. The issuer of the
+        // payment token freezes whatever it likes.
+        let by_issuer =
+            token.mint == self.w.payment_mint && matches!(trick, TokenTrick::Freeze | TokenTrick::Thaw);
+        if !by_issuer && !self.keys.contains_key(&token.owner) {
             return false;
         }
         let mut account = self.w.svm.get_account(at).expect("in the ledger");

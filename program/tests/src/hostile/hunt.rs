@@ -100,7 +100,8 @@ pub fn to_markdown(mutants: &[Mutant], finds: &[Find], known: &str) -> String {
                    | --- | ---: | ---: | --- | ---: |\n"
         .to_owned();
     let (mut by_all, mut by_some) = (0, 0);
-    for Mutant { number, description, .. } in mutants {
+    let (tested, hunted): (Vec<_>, Vec<_>) = mutants.iter().partition(|mutant| mutant.test.is_some());
+    for Mutant { number, description, .. } in &hunted {
         let start = format!("| {number} | {description} | ");
         let kept = known.lines().find_map(|line| line.strip_prefix(&start)).map(str::to_owned);
         let hunted = finds.iter().find(|find| find.mutant == *number).map(line);
@@ -115,10 +116,27 @@ pub fn to_markdown(mutants: &[Mutant], finds: &[Find], known: &str) -> String {
     }
     out.push_str(&format!(
         "\nFound from every seed: {by_all} of {}; from some seeds: {by_some} more. The program itself breaks no rule.\n",
-        mutants.len()
+        hunted.len()
     ));
+    out.push_str(TESTED);
+    for Mutant { number, description, test, .. } in tested {
+        let test = test.as_deref().unwrap_or_default();
+        let (test, of) =
+            test.split_once(' ').map_or((test, String::new()), |(test, of)| (test, format!(", `{of}`")));
+        out.push_str(&format!("| {number} | {description} | `{test}`{of} |\n"));
+    }
     out
 }
+
+const TESTED: &str = "
+## Found by a test
+
+Random sequences meet these too seldom, or not at all. `scripts/hostile.sh mutants` runs the named test with the mutant on, \
+which must fail. The test of the matrix runs for the named instruction alone.
+
+| mutant | what it is | test |
+| ---: | --- | --- |
+";
 
 /// Where the document is.
 pub fn docs_path() -> PathBuf {

@@ -175,12 +175,19 @@ pub fn around(s: &mut Scene) -> Option<Step> {
             Some(Step::Tokens(s.one(vaults)?, amount))
         }
         _ => {
+            let payment = s.a.w.payment_mint;
             let own = |token: &Token| s.a.keys.contains_key(&token.owner);
             // What is frozen does not stay so for long: it would hold up everyone who waits for it.
             let frozen: Vec<Address> =
-                s.a.ledger.all::<Token>().filter(|(_, t)| t.frozen && own(t)).map(|(at, _)| *at).collect();
+                s.a.ledger.all::<Token>().filter(|(_, token)| token.frozen).map(|(at, _)| *at).collect();
             if let Some(at) = s.one(frozen).filter(|_| !s.once_in(3)) {
                 return Some(Step::Token(at, TokenTrick::Thaw));
+            }
+            if s.once_in(6) {
+                // The issuer of the payment token freezes the vault of a customer, or the one of all fees.
+                let vaults = s.a.ledger.all::<Token>().filter(|(_, t)| t.mint == payment && !own(t));
+                let vaults = vaults.map(|(at, _)| *at).collect();
+                return Some(Step::Token(s.one(vaults)?, TokenTrick::Freeze));
             }
             let own = s.a.ledger.all::<Token>().filter(|(_, token)| own(token)).map(|(at, _)| *at).collect();
             let at = s.one(own)?;

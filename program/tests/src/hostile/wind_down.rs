@@ -9,13 +9,13 @@ use solana_address::Address;
 use solana_instruction::Instruction;
 use solana_signer::Signer;
 
-use super::entity::Kind;
+use super::entity::{Kind, Token};
 use super::harness::Harness;
 use super::rules::{must, Verdict};
 use super::trace::{Step, TokenTrick};
 use crate::testbed::key;
 use crate::tokens::{put_token_account, token_program};
-use crate::{ix, Actor};
+use crate::{ix, pda, Actor};
 
 /// Rounds after which something that is still there is stuck: each is longer than every deadline.
 const ROUNDS: usize = 12;
@@ -105,7 +105,7 @@ fn wind_down(a: &mut Harness) -> Verdict {
             + all::<Payout>(a).len()
             + all::<Node>(a).len();
         if left == 0
-            && all::<Credits>(a).is_empty()
+            && all::<Credits>(a).iter().all(|(at, _)| frozen(a, at))
             && all::<Provider>(a).is_empty()
             && all::<Keeper>(a).is_empty()
         {
@@ -120,12 +120,22 @@ fn wind_down(a: &mut Harness) -> Verdict {
     stuck::<Order>(a, "an order")?;
     stuck::<Auction>(a, "an auction")?;
     stuck::<Outage>(a, "an outage")?;
-    stuck::<Credits>(a, "a customer's money")?;
     stuck::<Node>(a, "a machine")?;
     stuck::<Provider>(a, "a provider's stake")?;
     stuck::<Keeper>(a, "a keeper's bond")?;
     stuck::<Report>(a, "a report")?;
+    // What is frozen waits for its issuer, and nobody else waits for it.
+    for (at, _) in all::<Credits>(a) {
+        a.apply(&Step::Token(pda::credits_vault(&at), TokenTrick::Thaw))?;
+    }
+    accounts(a)?;
+    stuck::<Credits>(a, "a customer's money")?;
     a.books.at_end(&a.ledger)
+}
+
+/// Whether the issuer of the payment token has frozen a customer's vault.
+fn frozen(a: &Harness, credits: &Address) -> bool {
+    a.ledger.get::<Token>(&pda::credits_vault(credits)).is_some_and(|token| token.frozen)
 }
 
 fn stuck<T: Kind + Copy>(a: &Harness, what: &str) -> Verdict {

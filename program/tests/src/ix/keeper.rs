@@ -125,6 +125,8 @@ pub fn keeper_withdraw(who: &Actor) -> Instruction {
         accounts::KeeperWithdraw {
             wallet: who.wallet(),
             market: pda::market(),
+            rewards: pda::rewards(),
+            fee_vault: pda::fee_vault(),
             keeper: who.keeper(),
             stake_vault: who.keeper_vault(),
             to: who.stake,

@@ -53,6 +53,31 @@ pub fn lease_abort(w: &Testbed, lease: &Address) -> Instruction {
     )
 }
 
+/// Signed by the node's key, about the job that was ordered.
+pub fn lease_decline(w: &Testbed, lease: &Address, reason: u8) -> Instruction {
+    let state: Lease = w.read(lease);
+    let order: Order = w.read(&state.order);
+    let credits = pda::credits(&state.customer);
+    build(
+        accounts::LeaseDecline {
+            node_key: state.node_key,
+            market: pda::market(),
+            order: state.order,
+            order_rent_payer: order.rent_payer,
+            credits,
+            credits_vault: pda::credits_vault(&credits),
+            fee_vault: pda::fee_vault(),
+            rewards: pda::rewards(),
+            node: state.node,
+            provider: state.provider,
+            lease: *lease,
+            rent_payer: state.rent_payer,
+            token_program: token_program(),
+        },
+        instruction::LeaseDecline { reason, job: order.image_digest },
+    )
+}
+
 /// Signed by the customer.
 pub fn lease_extend(w: &Testbed, lease: &Address, seconds: u32) -> Instruction {
     let state: Lease = w.read(lease);
@@ -157,7 +182,7 @@ pub fn lease_migrate(w: &Testbed, keeper: &Actor, failed: &Address, node: &Addre
             lease: pda::lease(failed, node),
             system_program: system_program(),
         },
-        instruction::LeaseMigrate {},
+        instruction::LeaseMigrate { max_score: u64::MAX },
     )
 }
 

@@ -115,6 +115,7 @@ names! {
     OrderReopen => "order_reopen",
     LeaseStart => "lease_start",
     LeaseAbort => "lease_abort",
+    LeaseDecline => "lease_decline",
     LeaseExtend => "lease_extend",
     LeaseSettleReceipt => "lease_settle_receipt",
     LeaseSettleReport => "lease_settle_report",

@@ -2,8 +2,9 @@
 
 use gantry_market::constants::AWARD_VIEW_SECS;
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market_tests::{ix, Actor, Testbed};
+use gantry_market_tests::{ix, pda, Actor, Machine, Testbed};
 use solana_address::Address;
+use solana_signer::Signer;
 
 use super::money::{wealth, Usd};
 use super::slashes::closed;
@@ -149,5 +150,58 @@ pub fn an_order_over_two_nodes_goes_to_own_dear_ones() -> Row {
         before: "+1.784: it could not be proven",
         profit: Usd(play(3_000_000) - play(2_000_000)),
         assumption: "somebody proves it",
+    }
+}
+
+/// Keys are tried until the nodes of the keeper's own provider share the last bits of an honest one's first byte each: these
+/// alone once stood for a node.
+/// Finding P 5.
+pub fn ground_addresses_shield_own_dear_nodes() -> Row {
+    let play = |price: u64| {
+        let mut w = Testbed::new();
+        let keeper = w.keeper(10_000_000_000);
+        let (honest, own) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
+        let better = [0, 1].map(|_| w.machine_of(&honest, ix::spec(1), 2_000_000));
+        let worse = better.each_ref().map(|rival| ground(&mut w, &own, &rival.node, price));
+        let (customer, finder) = (w.customer(100_000_000), w.actor());
+        w.warp(AWARD_VIEW_SECS + 1);
+        let all: [&Actor; 2] = [&keeper, &own];
+        let before = wealth(&w, &all);
+        let order = w.order(&customer, OrderArgs { nodes: 2, max_price: 4_000_000, ..ix::order_args(1) });
+        let leases = worse.each_ref().map(|machine| w.award(&keeper, &customer, &order, &own, machine));
+        for (lease, machine) in leases.iter().zip(&worse) {
+            w.ok(ix::lease_start(&w, lease, [3; 32]), &[&machine.key]);
+            let proof = ix::prove_better_ask(&w, &finder, lease, &better[0].node);
+            assert_eq!(w.send(&[proof], &[&finder.key]).is_ok(), price > 2_000_000);
+        }
+        w.warp(3_600);
+        for (lease, machine) in leases.iter().zip(&worse) {
+            w.ok_all(&ix::receipt(&w, lease, &machine.key, &customer.key, 1, 3_600), &[]);
+            closed(&mut w, &customer, lease);
+        }
+        wealth(&w, &all) - before
+    };
+    Row {
+        source: "P 5, R 9",
+        attack: "The same, and the addresses of its nodes were tried out so that they share the bits of the cheap ones, by which \
+                 an order remembers its nodes",
+        instead: "its nodes ask 2 USDC",
+        before: "+1.784: no proof was taken",
+        profit: Usd(play(3_000_000) - play(2_000_000)),
+        assumption: "somebody proves it",
+    }
+}
+
+/// A machine of one GPU whose node's address shares the last seven bits of a rival's first byte.
+fn ground(w: &mut Testbed, provider: &Actor, rival: &Address, price: u64) -> Machine {
+    let wanted = rival.to_bytes()[0] & 127;
+    loop {
+        let key = w.fresh_key();
+        let node = pda::node(&provider.provider(), &key.pubkey());
+        if node.to_bytes()[0] & 127 == wanted {
+            let register = ix::node_register(provider, &key.pubkey(), ix::spec(1), price);
+            w.ok(register, &[&provider.key, &key]);
+            return Machine { key, node, gpus: 1 };
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Attacks by the authority.
 
 use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_OFFLINE};
+use gantry_market::errors::MarketError;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Keeper, Lease, Params, Provider};
 use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, LeafData};
-use gantry_market_tests::testbed::test_params;
+use gantry_market_tests::testbed::{real_params, test_params};
 use gantry_market_tests::{ix, Testbed};
 
 use super::money::{wealth, Usd};
@@ -97,6 +98,26 @@ pub fn the_authority_slashes_by_its_models_and_parameters() -> Row {
         instead: "nothing",
         before: "0, and each node that failed by its models at once lost 2 of 20",
         profit: Usd(wealth(&w, &own) - had),
+        assumption: "the program is not replaced: the upgrade authority can do that",
+    }
+}
+
+/// Finding P 9.
+pub fn one_proposal_lifts_every_floor() -> Row {
+    let mut w = Testbed::with(real_params());
+    let authority = w.authority.insecure_clone();
+    let own = w.provider(20_000_000_000);
+    let before = wealth(&w, &[&own]);
+    let swift =
+        Params { timelock_secs: 0, appeal_secs: 0, challenge_secs: 0, allow_simulated: 1, ..w.params };
+    w.refused(ix::market_propose_params(&w, swift), &[&authority], MarketError::ParameterOutOfRange);
+    Row {
+        source: "P 9",
+        attack: "The authority of a market of real machines allows simulated ones, so that its times have no least any more. \
+                 Twenty halvings of the price of stake follow in a second, and emission for a fee of its own",
+        instead: "nothing",
+        before: "+48,000 of stake for 0.24 USDC, after one timelock",
+        profit: Usd(wealth(&w, &[&own]) - before),
         assumption: "the program is not replaced: the upgrade authority can do that",
     }
 }

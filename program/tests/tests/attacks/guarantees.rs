@@ -2,10 +2,13 @@
 
 use gantry_market::constants::FLAG_WORK_FAILED;
 use gantry_market::instructions::order::order_create::OrderArgs;
-use gantry_market::state::{Node, DISPUTE_BAD_OUTPUT, NODE_ACTIVE};
+use gantry_market::math::reputation::reputation_bps;
+use gantry_market::math::score::score;
+use gantry_market::state::{Lease, Node, DISPUTE_BAD_OUTPUT, NODE_ACTIVE};
 use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, LeafData};
 use gantry_market_tests::{ix, pda, Testbed};
+use solana_account::Account;
 use solana_address::Address;
 
 use super::money::{wealth, Usd};
@@ -19,6 +22,14 @@ enum Guarantee {
     Broken,
     /// And the lease under it is not closed before it is resolved.
     BrokenOpen,
+    /// Nor paid: the provider's payout account is gone until then.
+    BrokenHidden,
+}
+
+impl Guarantee {
+    fn open(self) -> bool {
+        matches!(self, Self::BrokenOpen | Self::BrokenHidden)
+    }
 }
 
 /// What a provider has that sells a GPU for so many hours, with 10 of stake. A guarantee of uninterrupted uptime is worth a
@@ -41,25 +52,38 @@ fn sold(guarantee: Guarantee, hours: u32, own: bool) -> i128 {
     let lease = w.award(&keeper, &customer, &order, &provider, &machine);
     w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&machine.key]);
     w.set_now(until - 60);
-    let paid = ix::receipt(&w, &lease, &machine.key, &customer.key, 1, hours * 3_600 - 60);
-    w.ok_all(&paid, &[]);
+    let served = hours * 3_600 - 60;
+    let paid = ix::receipt(&w, &lease, &machine.key, &customer.key, 1, served);
+    if guarantee == Guarantee::BrokenHidden {
+        let gone = w.token_account(w.payment_mint, provider.wallet(), 0);
+        w.ok(ix::provider_set_payout(&provider, gone), &[&provider.key]);
+        w.svm.set_account(gone, Account::default()).expect("account is written");
+        assert!(w.send(&paid, &[]).is_err(), "nobody is paid");
+        // What reports have verified meanwhile.
+        let last = w.period() - 1;
+        w.alter(&lease, |l: &mut Lease| (l.verified_secs, l.last_report_period) = (served, last));
+    } else {
+        w.ok_all(&paid, &[]);
+    }
     // It is away in the last period.
     let period = w.period();
     w.warp_past_period(period);
     let leaf = w.good_leaf(machine.node, Address::default(), period);
     let proof = w.finalise(&keeper, &[LeafData { up_secs: 0, ..leaf }]).remove(0);
     w.ok(ix::report_apply(&proof), &[]);
-    if guarantee != Guarantee::BrokenOpen {
+    if !guarantee.open() {
         closed(&mut w, &customer, &lease);
     }
     if guarantee != Guarantee::None {
         w.set_now(until + 120 + 300);
-        let open: &[Address] = if guarantee == Guarantee::BrokenOpen { &[lease] } else { &[] };
+        let open: &[Address] = if guarantee.open() { &[lease] } else { &[] };
         w.ok(ix::guarantee_resolve_of(&w, &keeper, &machine.node, open), &[&keeper.key]);
         let fault = pda::guarantee_fault(&machine.node, until);
         w.ok(ix::slash_apply(&w, &fault), &[]);
-        if guarantee == Guarantee::BrokenOpen {
+        if guarantee.open() {
             w.ok(ix::slash_compensate(&w, &fault, &lease), &[]);
+            w.ok(ix::provider_set_payout(&provider, provider.payment), &[&provider.key]);
+            w.ok(ix::lease_settle_report(&w, &lease), &[]);
             closed(&mut w, &customer, &lease);
         }
     }
@@ -158,5 +182,60 @@ pub fn a_guarantee_earns_more_than_the_stake_covers() -> Row {
         before: NEW_RULE,
         profit: Usd(sold(Guarantee::Broken, 32, false) - sold(Guarantee::None, 32, false)),
         assumption: "customers pay no more than 2.7 times the reference price",
+    }
+}
+
+/// Finding P 4.
+pub fn a_broken_guarantee_hides_what_it_earned() -> Row {
+    let honest = sold(Guarantee::None, 32, false);
+    let shorter = sold(Guarantee::BrokenHidden, 20, false) - sold(Guarantee::None, 20, false);
+    assert!(shorter <= 0, "{}", Usd(shorter));
+    Row {
+        source: "P 4",
+        attack: "A provider does not keep a guarantee of 32 hours. Its payout account is gone until the guarantee is resolved, \
+                 so that nothing was paid under it. Then it is paid for all of them",
+        instead: "no guarantee, and 1.90 USDC",
+        before: "+1.815",
+        profit: Usd(sold(Guarantee::BrokenHidden, 32, false) - honest),
+        assumption: "",
+    }
+}
+
+/// Finding P 17.
+pub fn a_guarantee_that_ends_soon_wins_a_long_order() -> Row {
+    let play = |price: u64| {
+        let mut w = Testbed::new();
+        let keeper = w.keeper(w.params.min_bond);
+        let (rival, own) = (w.provider(20_000_000_000), w.provider(20_000_000_000));
+        let cheap = w.machine_of(&rival, ix::spec(1), 2_000_000);
+        let machine = w.machine_of(&own, ix::spec(1), price);
+        let until = w.now() + i64::from(w.params.unstake_cooldown_secs);
+        if price > 2_000_000 {
+            w.ok(ix::node_guarantee(&own, &machine.node, until, 10_000), &[&own.key]);
+        }
+        w.set_now(until - 30);
+        let customer = w.customer(100_000_000);
+        let before = wealth(&w, &[&own]);
+        let order = w.order(&customer, OrderArgs { duration_secs: 36_000, ..ix::order_args(1) });
+        // An honest keeper: the node gets it if it scores less than the other.
+        let other: Node = w.read(&cheap.node);
+        let most = score(other.price, reputation_bps(&other, w.now()), 0).expect("fits") - 1;
+        let award = ix::order_award_at(&keeper, &customer, &order, &own.provider(), &machine.node, most);
+        if w.send(&[award], &[keeper.signing()]).is_ok() {
+            let lease = pda::lease(&order, &machine.node);
+            w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&machine.key]);
+            w.warp(36_000);
+            w.ok_all(&ix::receipt(&w, &lease, &machine.key, &customer.key, 1, 36_000), &[]);
+            closed(&mut w, &customer, &lease);
+        }
+        wealth(&w, &[&own]) - before
+    };
+    Row {
+        source: "P 17",
+        attack: "A node at 2.09 USDC whose guarantee ends in half a minute wins an order of ten hours against one at 2",
+        instead: "asks 1.99 USDC",
+        before: "+0.88, and passing it over could be proven to be unjust",
+        profit: Usd(play(2_090_000) - play(1_990_000)),
+        assumption: "",
     }
 }

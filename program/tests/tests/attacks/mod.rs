@@ -7,13 +7,16 @@ mod awards;
 mod bonds;
 mod disputes;
 mod governance;
+mod griefing;
 mod guarantees;
+mod harm;
 mod keepers;
 mod money;
 mod outages;
 mod page;
 mod redundant;
 mod reputation;
+mod rewards;
 mod slashes;
 
 use money::Usd;
@@ -64,6 +67,11 @@ played! {
         awards::a_dear_losing_bid_is_named,
         awards::an_own_customer_has_its_price_lowered,
         awards::an_order_over_two_nodes_goes_to_own_dear_ones,
+        awards::ground_addresses_shield_own_dear_nodes,
+        griefing::a_job_that_no_machine_runs_holds_sixteen_of_them,
+        griefing::a_decoy_declines_all_that_it_is_awarded,
+        griefing::a_decoy_never_starts_and_keepers_must_not_pass_it_over,
+        griefing::one_bond_reprices_sixty_leases,
         bonds::a_keeper_carries_its_bond_out_through_its_customer,
         bonds::a_bond_leaves_through_many_finders_and_two_kinds_of_proof,
         bonds::an_own_dear_node_is_favoured,
@@ -85,6 +93,7 @@ played! {
         redundant::one_reveal_is_withheld,
         redundant::the_order_is_reopened,
         redundant::two_nodes_of_one_owner_outvote_the_third,
+        redundant::half_of_the_nodes_show_another_output,
         disputes::a_reserve_keeper_voids_an_upheld_dispute,
         disputes::a_dispute_keeps_a_report_from_its_fault,
         disputes::a_dispute_without_a_reason,
@@ -104,6 +113,7 @@ played! {
         outages::a_keeper_votes_twice_and_again_after_the_window,
         outages::a_keeper_leaves_so_that_two_thirds_are_enough,
         outages::votes_are_used_after_the_node_has_answered,
+        outages::a_failed_lease_moves_to_an_own_dear_node,
         reputation::unpaid_leases_buy_reputation,
         reputation::a_provider_with_a_lost_dispute_starts_afresh,
         reputation::an_unhealthy_machine_goes_on_selling,
@@ -113,9 +123,15 @@ played! {
         guarantees::own_customers_are_compensated_for_a_broken_guarantee,
         guarantees::a_guarantee_earns_more_than_the_stake_covers,
         guarantees::the_lease_is_kept_open_until_the_guarantee_is_resolved,
+        guarantees::a_broken_guarantee_hides_what_it_earned,
+        guarantees::a_guarantee_that_ends_soon_wins_a_long_order,
         governance::a_change_of_parameters_makes_an_award_unjust,
         governance::the_authority_outdates_an_appeal,
         governance::the_authority_slashes_by_its_models_and_parameters,
+        governance::one_proposal_lifts_every_floor,
+        rewards::dust_runs_the_buy_backs_clock_down,
+        rewards::a_weight_grows_between_the_vote_and_the_claim,
+        rewards::emission_waits_for_better_parameters,
     }
     pay {
     }

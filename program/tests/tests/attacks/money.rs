@@ -15,6 +15,13 @@ pub struct Usd(pub i128);
 /// Billionths in a µUSDC.
 const MICRO: i128 = 1_000;
 
+impl Usd {
+    /// Without the sign.
+    pub fn unsigned(self) -> String {
+        self.to_string().trim_start_matches(['+', '−']).to_owned()
+    }
+}
+
 impl fmt::Display for Usd {
     /// Six decimals, rounded towards zero; a sign for everything but nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,7 @@
 //! Attacks with silence, and with votes about it.
 
-use gantry_market::constants::{FLAG_OFFLINE, OUTAGE_SECS, OUTAGE_VOTE_SECS};
+use gantry_market::constants::{AWARD_VIEW_SECS, FLAG_OFFLINE, OUTAGE_SECS, OUTAGE_VOTE_SECS};
+use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::{Lease, Node, LEASE_ENDED, LEASE_RUNNING};
 use gantry_market_tests::leaves::LeafData;
 use gantry_market_tests::setups::Silence;
@@ -167,5 +168,51 @@ pub fn votes_are_used_after_the_node_has_answered() -> Row {
         before: NEW_RULE,
         profit: Usd(play(true) - play(false)),
         assumption: "",
+    }
+}
+
+/// The first lease and the dear node that it moves to stand at 3 USDC; a node that came meanwhile stands at 1.
+/// Finding P 1.
+pub fn a_failed_lease_moves_to_an_own_dear_node() -> Row {
+    let play = |dear: bool| {
+        let mut w = Testbed::new();
+        let keeper = w.keeper(10_000_000_000);
+        let (first, own, other) =
+            (w.provider(20_000_000_000), w.provider(20_000_000_000), w.provider(20_000_000_000));
+        let failing = w.machine_of(&first, ix::spec(1), 3_000_000);
+        let (customer, finder) = (w.customer(100_000_000), w.actor());
+        let args = OrderArgs { max_price: 3_000_000, duration_secs: 7_200, ..ix::order_args(1) };
+        let order = w.order(&customer, args);
+        let lease = w.award(&keeper, &customer, &order, &first, &failing);
+        w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&failing.key]);
+        let (worse, better) =
+            (w.machine_of(&own, ix::spec(1), 3_000_000), w.machine_of(&other, ix::spec(1), 1_000_000));
+        let before = wealth(&w, &[&keeper, &own]);
+        w.warp(AWARD_VIEW_SECS + 1);
+        w.warp_past_period(w.period());
+        let period = w.period();
+        w.warp_past_period(period);
+        let good = w.good_leaf(failing.node, lease, period);
+        let leaf = LeafData { flags: FLAG_OFFLINE, up_secs: 0, verified_secs: 0, downtime_secs: 60, ..good };
+        let proof = w.finalise(&keeper, &[leaf]).remove(0);
+        w.ok(ix::fault_open(&w, &keeper.wallet(), &proof), &[&keeper.key]);
+        let (to, passed_over) = if dear { (&worse, &better) } else { (&better, &worse) };
+        w.ok(ix::lease_migrate(&w, &keeper, &lease, &to.node), &[&keeper.key]);
+        let moved = pda::lease(&lease, &to.node);
+        w.ok(ix::lease_start(&w, &moved, [3; 32]), &[&to.key]);
+        let proof = ix::prove_better_ask(&w, &finder, &moved, &passed_over.node);
+        assert_eq!(w.send(&[proof], &[&finder.key]).is_ok(), dear);
+        w.warp(3_600);
+        w.ok_all(&ix::receipt(&w, &moved, &to.key, &customer.key, 1, 3_600), &[]);
+        closed(&mut w, &customer, &moved);
+        wealth(&w, &[&keeper, &own]) - before
+    };
+    Row {
+        source: "P 1",
+        attack: "A keeper moves a failed lease for an hour to its own node at 3 USDC although another's was free at 1",
+        instead: "moves it to the node at 1",
+        before: "+22.20 in 8.3 hours: it could not be proven",
+        profit: Usd(play(true) - play(false)),
+        assumption: "somebody proves it",
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-use super::{all, Row};
+use super::{all, harm, Row};
 
 fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports/attacks.md")
@@ -28,11 +28,22 @@ is burned is the only part of a slash that deters: an owner of provider and cust
 attack by which an owner gets a part of its own slash is compared with not cheating at all.
 ";
 
+const HARMS: &str = "
+## What others can be made to lose
+
+Nobody gains by these. *Cost* is what the owner of all wallets that take part has less, USDC; SOL for fees and rent is left out. \
+Prices and times are those of the tests.
+
+| source | action | cost | what others lose | what bounds it |
+| --- | --- | ---: | --- | --- |
+";
+
 const WHERE: &str = "
 ## What other tests hold, and what is not in the program
 
 | source | attack | state |
 | --- | --- | --- |
+| P 10 | governance gives a class thresholds that no machine reaches, so that nodes with a guarantee lose their stake | not in the program: the agent accepts thresholds that its machine has reached; others are accepted by hand (`TestTermsThatTheMachineDoesNotReachAreNotAccepted`) |
 | R 11 | six nodes share one GPU, and the best of six checks counts | in the program: the mean of six periods counts, each measured at one instant of the market ([tests](../../program/tests/tests/figures.rs): `six_nodes_that_share_a_gpu_sell_nothing_and_lose_their_stake`, `nodes_that_take_turns_with_a_gpu_sell_one_at_a_time`) |
 | R 11 | A node that is drawn for work is silent, or rents out one of its own GPUs to itself when a keeper asks. Keepers ask only nodes without a lease, and silence proves nothing | in the program, where the class has thresholds: a machine that was free and not measured is awarded nothing until it is (`who_is_free_and_not_measured_is_awarded_nothing_until_it_is`). A lease of its own excuses it, and costs it the fee ([0026](../adr/0026-measuring.md#what-it-does-not-do)) |
 | R 12 | a relay stands by for checks and is elsewhere during leases | not in the program: the customer's own client inspects ([0034](../adr/0034-inspections.md)); inspections by keepers are [designed and not built](../adr/0034-inspections.md#keepers-inspections) |
@@ -71,6 +82,12 @@ fn page() -> String {
     if !pay.is_empty() {
         out.push_str("\n## Attacks that still pay\n\n");
         out.push_str(&table(&pay, "what bounds it", "nothing yet"));
+    }
+    out.push_str(HARMS);
+    for row in harm::all() {
+        let harm::Harm { source, action, cost, harm, bound } = row;
+        writeln!(out, "| {source} | {action} | {} | {harm} | {bound} |", cost.unsigned())
+            .expect("a string takes it");
     }
     out.push_str(WHERE);
     out

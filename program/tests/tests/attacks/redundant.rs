@@ -1,5 +1,6 @@
 //! Attacks on redundant jobs: work that was accepted goes unpaid.
 
+use gantry_market::errors::MarketError;
 use gantry_market::instructions::order::order_create::OrderArgs;
 use gantry_market::state::Order;
 use gantry_market_tests::{ix, Actor, Redundant, Run, Testbed};
@@ -142,5 +143,68 @@ pub fn two_nodes_of_one_owner_outvote_the_third() -> Row {
         before: "+0.058668",
         profit: Usd(wealth(&w, &[&own]) - before),
         assumption: "two providers of one owner cannot be told apart: nodes are drawn at random among those that suit",
+    }
+}
+
+/// A customer has as many nodes among those drawn as it can without being the majority, and they show another output.
+/// Finding P 3.
+pub fn half_of_the_nodes_show_another_output() -> Row {
+    let play = |shows: bool| {
+        let mut w = Testbed::new();
+        let (keeper, customer) = (w.keeper(w.params.min_bond), w.customer(100_000_000));
+        let of = |nodes| OrderArgs {
+            nodes,
+            run_to_completion: 1,
+            redundant: 1,
+            no_migration: 1,
+            duration_secs: 600,
+            ..ix::order_args(1)
+        };
+        // Half of four would leave nobody a majority, and a draw that does not suit would be drawn again.
+        let even = ix::order_create(&customer, of(4));
+        w.refused(even, &[&customer.key], MarketError::InvalidRequirement);
+        let order = w.order(&customer, of(3));
+        w.warp(1);
+        w.refused(ix::order_cancel(&customer, &order), &[&customer.key], MarketError::TooLate);
+        let own = w.provider(10_000_000_000);
+        let before = wealth(&w, &[&customer, &own]);
+        let mut job = Redundant { keeper, customer, order, runs: vec![] };
+        for provider in [own.again(), w.provider(10_000_000_000), w.provider(10_000_000_000)] {
+            let machine = w.machine(&provider, 1);
+            let lease = w.award(&job.keeper, &job.customer, &order, &provider, &machine);
+            job.runs.push(Run { provider, machine, lease });
+        }
+        for run in &job.runs {
+            w.ok(ix::lease_start(&w, &run.lease, [3; 32]), &[&run.machine.key]);
+        }
+        w.warp(60);
+        for at in 0..3 {
+            let run = &job.runs[at];
+            let receipt = ix::receipt(&w, &run.lease, &run.machine.key, &job.customer.key, 1, 60);
+            w.ok_all(&receipt, &[]);
+            if shows || at > 0 {
+                job.commit(&mut w, at, if at == 0 { 9 } else { 4 });
+            }
+            w.ok(ix::lease_end(&w, &run.machine.key.pubkey(), &run.lease, 0), &[&run.machine.key]);
+        }
+        let by: Order = w.read(&job.order);
+        w.set_now(by.outputs_by + 1);
+        for (at, output) in [9, 4, 4].into_iter().enumerate().filter(|(at, _)| shows || *at > 0) {
+            job.reveal(&mut w, at, output);
+        }
+        let by: Order = w.read(&job.order);
+        w.set_now(by.reveal_by + 1);
+        w.ok(ix::output_resolve(&job.order, &job.leases()), &[]);
+        wound_up(&mut w, &job);
+        wealth(&w, &[&job.customer, &own]) - before
+    };
+    Row {
+        source: "P 3, R 16",
+        attack: "Half of the nodes of a redundant job over four are the customer's own and show another output, so that nobody \
+                 has a majority and nobody is paid. Draws are cancelled until they suit",
+        instead: "of three, its own one shows nothing",
+        before: "+4.48: the work of the honest half",
+        profit: Usd(play(true) - play(false)),
+        assumption: "",
     }
 }

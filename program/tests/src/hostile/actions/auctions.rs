@@ -21,6 +21,8 @@ struct Sale<'a> {
     gpus: u8,
     nodes: u8,
     close_at: i64,
+    /// The latest end of its leases.
+    end: i64,
     /// The keeper that made the first award, and the bids that it named.
     keeper: Option<&'a Actor>,
     root: Option<[u8; 32]>,
@@ -77,12 +79,19 @@ pub fn auction_open(s: &mut Scene) -> Option<Plan> {
         gpus: args.gpus_per_node,
         nodes: args.nodes,
         close_at,
+        end: close_at + i64::from(reveal) + i64::from(args.duration_secs) + deadlines(s),
         keeper: None,
         root: None,
     };
     plan.push(Step::Warp(i64::from(commit.min(60)) + i64::from(reveal.min(60)) + 1));
     plan.extend(awards(s, &sale)?);
     Some(plan)
+}
+
+/// Seconds for awards, and then for the start.
+pub fn deadlines(s: &Scene) -> i64 {
+    let params = &s.a.w.params;
+    i64::from(params.award_deadline_secs) + i64::from(params.start_deadline_secs)
 }
 
 /// The rest of an auction that is over, or one that is not.
@@ -105,6 +114,7 @@ pub fn auction_award(s: &mut Scene) -> Option<Plan> {
         gpus: order.gpus_per_node,
         nodes: order.nodes_wanted.saturating_sub(order.nodes_awarded),
         close_at: auction.close_at,
+        end: order.latest_end().ok()?,
         keeper: s.who(&auction.keeper),
         root: (auction.winner_count > 0).then_some(auction.bids_root),
     };
@@ -142,8 +152,8 @@ fn offers<'a>(s: &mut Scene<'a>, sale: &Sale) -> Vec<Offer<'a>> {
     }
     let place = |offer: &Offer| {
         let reputation_bps = reputation_bps(offer.state, now);
-        let score = score(offer.price, reputation_bps, offer.state.record(now).guarantee.bps_at(now))
-            .unwrap_or(u64::MAX);
+        let guarantee = offer.state.record(now).guarantee.bps_until(sale.end);
+        let score = score(offer.price, reputation_bps, guarantee).unwrap_or(u64::MAX);
         Standing { score, reputation_bps, node: offer.node }
     };
     found.sort_by(|one, other| {

@@ -1,7 +1,7 @@
 use gantry_market::constants::MODE_INSTANT;
 use gantry_market::state::{
-    Lease, Node, Order, Provider, LEASE_AWARDED, LEASE_ENDED, LEASE_RUNNING, NODE_ACTIVE, ORDER_AWARDED,
-    ORDER_LAPSED, ORDER_OPEN,
+    Lease, Node, Order, Provider, DECLINED_JOB, DECLINED_PRICE, LEASE_AWARDED, LEASE_ENDED, LEASE_RUNNING,
+    NODE_ACTIVE, ORDER_AWARDED, ORDER_LAPSED, ORDER_OPEN,
 };
 use solana_address::Address;
 
@@ -62,6 +62,14 @@ pub fn lease_abort(s: &mut Scene) -> Option<Plan> {
     let (at, lease) = s.any_where::<Lease>(|lease| any || late(lease))?;
     s.a.ledger.get::<Order>(&lease.order)?;
     one(ix::lease_abort(&s.a.w, &at))
+}
+
+pub fn lease_decline(s: &mut Scene) -> Option<Plan> {
+    let any = s.once_in(4);
+    let (at, lease) = s.any_where::<Lease>(|lease| any || lease.status == LEASE_AWARDED)?;
+    s.a.ledger.get::<Order>(&lease.order)?;
+    let reason = if lease.repriced == 1 { DECLINED_PRICE } else { DECLINED_JOB };
+    one(ix::lease_decline(&s.a.w, &at, reason))
 }
 
 pub fn lease_extend(s: &mut Scene) -> Option<Plan> {

@@ -8,6 +8,7 @@ use gantry_market::math::score::score;
 use gantry_market::state::{Auction, Lease, Node};
 use solana_address::Address;
 
+use super::auctions::deadlines;
 use super::customers::free_nonce;
 use super::repair::{customer, keeper, machines};
 use super::sealed::{award, offer, Sealed};
@@ -57,9 +58,9 @@ fn prices(
     (winner, omitted, bar): (&Node, &Node, Option<&Node>),
     most: u64,
     since: i64,
-    awarded_at: i64,
+    (awarded_at, end): (i64, i64),
 ) -> Option<Prices> {
-    let guarantee = |node: &Node| node.record(awarded_at).guarantee.bps_at(awarded_at);
+    let guarantee = |node: &Node| node.record(awarded_at).guarantee.bps_until(end);
     let reputation = reputation_bps(winner, awarded_at);
     // As the proof sees it: at its worst.
     let worst = reputation_of(&omitted.record(awarded_at).score, omitted.registered_at, since);
@@ -117,7 +118,8 @@ fn left_out(s: &mut Scene) -> Option<Plan> {
     let args = OrderArgs { nodes: 1, gpus_per_node: 1, duration_secs, max_price, ..ix::sealed_args(nonce) };
     let state = |at: &Address| a.ledger.get::<Node>(at);
     let states = (state(&winner)?, state(&omitted)?, bar.as_ref().and_then(state));
-    let prices = prices(s, states, max_price, close_at - AWARD_VIEW_SECS, awarded_at)?;
+    let end = reveal_until + deadlines(s) + i64::from(duration_secs);
+    let prices = prices(s, states, max_price, close_at - AWARD_VIEW_SECS, (awarded_at, end))?;
     let won = (winner, prices.winner, s.r.bytes());
     let bid = offer(a, won)?;
     let losing = bar.and_then(|bar| offer(a, (bar, prices.bar, s.r.bytes())));

@@ -5,6 +5,7 @@ use gantry_market::math::reputation::reputation_bps;
 use gantry_market::math::score::score;
 use gantry_market::state::{FraudProof, Keeper, Lease, Node, Order, Provider, NODE_ACTIVE};
 
+use super::auctions::deadlines;
 use super::customers::free_nonce;
 use crate::hostile::harness::{ATTACKER, CUSTOMERS, KEEPERS};
 use crate::hostile::scene::{one, send, Plan, Scene, Wanted};
@@ -93,10 +94,11 @@ pub fn unjust_award(s: &mut Scene) -> Option<Plan> {
     let owner = s.a.ledger.get::<Provider>(&awarded.provider)?.wallet;
     // As good as the other, or worse.
     let later = now + 1 + AWARD_VIEW_SECS;
+    let end = later + deadlines(s) + i64::from(args.duration_secs);
     let score =
-        score(best.price, reputation_bps(&best, later), best.record(later).guarantee.bps_at(later)).ok()?;
+        score(best.price, reputation_bps(&best, later), best.record(later).guarantee.bps_until(end)).ok()?;
     let even =
-        price_of(score, reputation_bps(&awarded, later), awarded.record(later).guarantee.bps_at(later))
+        price_of(score, reputation_bps(&awarded, later), awarded.record(later).guarantee.bps_until(end))
             .ok()?;
     let price = even.saturating_add(if s.once_in(2) { 0 } else { 1 + s.r.below(1_000_000) }).min(6_000_000);
     plan.push(Step::Send(vec![ix::node_offer(&owner, &worse, &awarded, price, NODE_ACTIVE)]));
@@ -121,7 +123,7 @@ pub fn prove_better_ask(s: &mut Scene) -> Option<Plan> {
     let (at, lease) =
         s.any_where::<Lease>(|lease| any || (lease.score != 0 && now <= lease.awarded_at + window))?;
     let order = s.a.ledger.get::<Order>(&lease.order)?;
-    if !any && (order.mode != MODE_INSTANT || order.redundant == 1) {
+    if !any && (order.mode != MODE_INSTANT && lease.continues == 0 || order.redundant == 1) {
         return None;
     }
     let (better, _) = s.any_where::<Node>(|node| {

@@ -48,7 +48,7 @@ pub fn rewards_buy_back(s: &mut Scene) -> Option<Plan> {
 /// Somebody fills the vault first, now and then.
 pub fn emission_claim(s: &mut Scene) -> Option<Plan> {
     let any = s.once_in(4);
-    let (at, _) = s.any_where::<Provider>(|provider| any || provider.fees_paid > 0)?;
+    let (at, _) = s.any_where::<Provider>(|provider| any || provider.emission > 0)?;
     let claim = Step::Send(vec![ix::emission_claim(&at)]);
     if s.once_in(2) {
         return Some(vec![claim]);

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use gantry_market::constants::{BPS, STAKE_UNIT};
 use gantry_market::state::{Lease, Node, Provider};
 use solana_address::Address;
 
 use super::{broken, FEES};
 use crate::hostile::entity::Token;
 use crate::hostile::rules::{Act, Verdict};
+use crate::pda;
 
 #[derive(Clone, Default)]
 pub struct Fees {
@@ -30,14 +32,19 @@ impl Fees {
         if let Some((at, lease)) = closed {
             *self.swept.entry(lease.node).or_default() += swept;
             let rated = self.rated.remove(&at).unwrap_or(0);
-            if rated > swept {
+            // What the issuer has frozen is not swept, and does not come back to its customer either.
+            let open = |at: &Address| act.ledger.get::<Token>(at).is_some_and(|token| !token.frozen);
+            let vault = pda::credits_vault(&pda::credits(&lease.customer));
+            if rated > swept && open(&market.fee_vault) && open(&vault) {
                 return broken(FEES, format!("{}: {at} was rated by {rated}, {swept} was swept", act.name));
             }
         }
         for change in act.changes::<Provider>() {
             let Some((before, after)) = change.both() else { continue };
-            let credited = i128::from(after.fees_paid) - i128::from(before.fees_paid);
-            if credited > swept.max(0) {
+            let credited = i128::from(after.emission) - i128::from(before.emission);
+            let params = &market.params;
+            let share = swept.max(0) * i128::from(params.emission_bps) * i128::from(STAKE_UNIT);
+            if credited * i128::from(params.stake_price) * i128::from(BPS) > share {
                 return broken(FEES, format!("{}: {credited} credited, {swept} swept", act.name));
             }
         }

@@ -65,6 +65,8 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
             let bids =
                 order.status == ORDER_OPEN && order.auction_close != 0 && act.now >= order.auction_close;
             must!(!bids, "nobody leaves with a look at the bids", "{}", order.auction_close);
+            let drawn = order.status == ORDER_OPEN && order.redundant == 1 && act.now > order.created_at;
+            must!(!drawn, "nobody leaves with a look at the draw", "{}", order.created_at);
         }
     }
     Ok(())
@@ -171,8 +173,9 @@ fn awarded(
     };
     must!(bar.node != winner.node, "nobody sets its own price", "{at}");
     must!(beats(&before.order, &winner, &bar), "a winner stands before the losers", "{at}");
+    let end = order.latest_end().expect("fits");
     let guarantee =
-        act.ledger.get::<Node>(&winner.node).map_or(0, |node| node.record(act.now).guarantee.bps_at(act.now));
+        act.ledger.get::<Node>(&winner.node).map_or(0, |node| node.record(act.now).guarantee.bps_until(end));
     let fits =
         |price: u64| score(price, winner.reputation_bps, guarantee).is_ok_and(|score| score <= bar.score);
     let most = fits(price) && (price == order.max_price || !fits(price + 1));
@@ -195,9 +198,10 @@ fn standing(
     let signed = act.verified(&node.node_key, &commitment_message(&hidden));
     must!(signed, "a bid is signed for this auction", "{at}");
     let reputation_bps = reputation_bps(node, act.now);
+    let end = act.ledger.get::<Order>(&auction.order).and_then(|order| order.latest_end().ok());
+    let guarantee = node.record(act.now).guarantee.bps_until(end.unwrap_or(i64::MAX));
     Ok(Standing {
-        score: score(bid.price, reputation_bps, node.record(act.now).guarantee.bps_at(act.now))
-            .unwrap_or(u64::MAX),
+        score: score(bid.price, reputation_bps, guarantee).unwrap_or(u64::MAX),
         reputation_bps,
         node: *at,
     })

@@ -7,8 +7,8 @@ use gantry_market::state::{
     Dispute, Fault, Keeper, Lease, Market, Node, Provider, FAULT_DISPUTE, KEEPER_ACTIVE, LEASE_AWARDED,
 };
 
+use super::money::is_open;
 use super::{must, Act, Change, Verdict};
-use crate::hostile::entity::Token;
 use crate::pda;
 
 fn quorum(weight: u64, dispute: &Dispute) -> bool {
@@ -31,12 +31,15 @@ pub fn lost_deposit(act: &Act, dispute: &Dispute) -> (i128, i128) {
     // A payout account that takes nothing loses its part to the buy-back.
     let owner =
         act.ledger.get::<Lease>(&dispute.lease).and_then(|lease| act.ledger.get::<Provider>(&lease.provider));
-    let payout = owner.and_then(|owner| act.ledger.get::<Token>(&owner.payout));
-    if payout.is_some_and(|token| !token.frozen) {
+    let (provider, buy_back) = if owner.is_some_and(|owner| is_open(act, &owner.payout)) {
         (provider, buy_back)
     } else {
         (0, provider + buy_back)
-    }
+    };
+    // What the issuer has frozen stays where it is.
+    let vault = is_open(act, &pda::credits_vault(&pda::credits(&dispute.customer)));
+    let fees = is_open(act, &pda::fee_vault());
+    (if vault { provider } else { 0 }, if vault && fees { buy_back } else { 0 })
 }
 
 fn bits(voters: &[u8; 32]) -> BTreeSet<u16> {

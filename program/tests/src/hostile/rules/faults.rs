@@ -46,7 +46,12 @@ fn fault(act: &Act, market: &Market, change: &Change<Fault>) -> Verdict {
         must!(
             terms(before) == terms(after)
                 && after.flags & !before.flags == 0
-                && after.amount <= before.amount,
+                && after.amount
+                    <= if act.name == "slash_apply" {
+                        before.cost().max(before.amount)
+                    } else {
+                        before.amount
+                    },
             "a fault only shrinks",
             "{at}"
         );

@@ -3,6 +3,7 @@
 use gantry_market::constants::{GUARANTEE_BPS_MIN, MAX_GUARANTEE_SECS, STAKE_UNIT};
 use gantry_market::state::{
     Fault, Lease, Market, Node, Provider, FAULT_GUARANTEE, NODE_ACTIVE, NODE_RETIRED, NODE_SUSPENDED,
+    OUTPUT_REJECTED, OUTPUT_WITHHELD,
 };
 use solana_address::Address;
 
@@ -58,7 +59,7 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
         let wait = i64::from(before.guarantee_settle_secs) + i64::from(before.guarantee_appeal_secs);
         let due = before.is_guaranteed() && act.now >= before.guaranteed_until + wait;
         must!(due, "a guarantee is resolved when all is known", "{at}: {}", before.guaranteed_until);
-        let waits = before.status == NODE_SUSPENDED && before.pending_faults > 0;
+        let waits = before.status == NODE_SUSPENDED && before.pending_node_faults > 0;
         must!(!waits, "a fault that may be voided decides nothing", "{at}");
         must!(terms(after) == (0, 0, 0) && counted(after) == (0, 0), "a guarantee is resolved once", "{at}");
         return broken(act, &at, before, after);
@@ -119,7 +120,7 @@ fn broken(act: &Act, at: &Address, before: &Node, after: &Node) -> Verdict {
         .ledger
         .all::<Lease>()
         .filter(|(_, lease)| lease.node == *at && lease.awarded_at < before.guaranteed_until)
-        .map(|(_, lease)| paid_within(lease, before.guaranteed_since, before.guaranteed_until))
+        .map(|(_, lease)| due_within(lease, before, act.now))
         .sum();
     let by_revenue = u128::from((before.guarantee_revenue + open) / 8) * u128::from(STAKE_UNIT)
         / u128::from(before.guarantee_stake_price);
@@ -141,11 +142,16 @@ fn broken(act: &Act, at: &Address, before: &Node, after: &Node) -> Verdict {
     Ok(())
 }
 
-/// What a lease has paid for seconds of a time, as if all downtime came before what is paid.
-fn paid_within(lease: &Lease, from: i64, until: i64) -> u64 {
-    let end = lease.started_at + i64::from(lease.downtime_secs) + i64::from(lease.paid_secs);
-    let seconds = (end.min(until) - lease.started_at.max(from)).clamp(0, i64::from(lease.paid_secs));
-    let part = u128::from(lease.paid) * seconds as u128 / u128::from(lease.paid_secs.max(1));
+/// What a lease has paid for seconds of a guarantee, or may still pay by what was claimed, as if all downtime came before.
+fn due_within(lease: &Lease, node: &Node, now: i64) -> u64 {
+    let (from, until) = (node.guaranteed_since, node.guaranteed_until);
+    let lost = matches!(lease.output, OUTPUT_REJECTED | OUTPUT_WITHHELD);
+    let claimed = if lost { 0 } else { lease.receipt_secs.max(lease.verified_secs) };
+    let known = if node.convicted_from == 0 { now } else { now.min(node.convicted_from) };
+    let due = claimed.min(lease.billable_secs(known)).max(lease.paid_secs);
+    let end = lease.started_at + i64::from(lease.downtime_secs) + i64::from(due);
+    let seconds = (end.min(until) - lease.started_at.max(from)).clamp(0, i64::from(due));
+    let part = u128::from(lease.owed(due).expect("fits")) * seconds as u128 / u128::from(due.max(1));
     part as u64
 }
 

@@ -3,7 +3,7 @@
 use gantry_market::constants::CONSENT_TAG;
 use gantry_market::state::{Keeper, Market, KEEPER_ACTIVE, KEEPER_EXITING, KEEPER_PENDING, KEEPER_SLASHED};
 
-use super::money::amount;
+use super::money::{amount, is_open};
 use super::slashes::cut_of;
 use super::{must, Act, Verdict};
 use crate::hostile::entity::Token;
@@ -33,7 +33,8 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         if let Some(keeper) = change.closed() {
             let leaves = matches!(keeper.status, KEEPER_EXITING | KEEPER_SLASHED);
             let ripe = leaves && act.now >= keeper.exit_at;
-            must!(keeper.earned == 0, "a keeper leaves with its rewards", "{at}: {}", keeper.earned);
+            let paid = keeper.earned == 0 || !is_open(act, &pda::fee_vault());
+            must!(paid, "a keeper leaves with its rewards", "{at}: {}", keeper.earned);
             must!(
                 by_owner && ripe,
                 "a bond leaves at its exit time",

@@ -56,6 +56,7 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
             "{at}: {rest:?}"
         );
         must!(lease.price <= failed.price, "a move is not dearer", "{at}");
+        must!(lease.failed_at == failed.ended_at, "a move knows when its lease had failed", "{at}");
         must!(lease.checkpoint_hash == failed.checkpoint_hash, "a move takes its checkpoint along", "{at}");
     } else {
         must!(lease.duration_secs == order.duration_secs, "a lease lasts as long as ordered", "{at}");
@@ -81,14 +82,16 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
         "{}: {at}",
         act.name
     );
-    let guarantee = node.record(act.now).guarantee.bps_at(act.now);
-    let best = if moved.is_some() {
-        Some(0)
+    let end = if moved.is_some() {
+        act.now + i64::from(order.start_secs) + i64::from(lease.duration_secs)
     } else {
-        score(lease.price, reputation_bps(node, act.now), guarantee).ok()
+        order.latest_end().expect("fits")
     };
+    let guarantee = node.record(act.now).guarantee.bps_until(end);
+    let best = score(lease.price, reputation_bps(node, act.now), guarantee).ok();
     must!(best == Some(lease.score), "a lease keeps its score", "{at}: {} and {best:?}", lease.score);
-    let reserved = cost(lease.price, lease.gpus, lease.duration_secs).ok();
+    let held = if moved.is_some() { 0 } else { order.start_secs };
+    let reserved = cost(lease.price, lease.gpus, lease.duration_secs.max(held)).ok();
     must!(reserved == Some(lease.reserved), "a lease holds what it costs", "{at}");
     must!(
         lease.gpus == order.gpus_per_node && node.gpu_mask & lease.gpu_mask == 0,
@@ -100,11 +103,6 @@ fn awarded(act: &Act, market: &Market, change: &Change<Lease>, lease: &Lease) ->
     let model =
         act.ledger.all::<GpuModel>().find(|(_, model)| model.id == node.spec.model).map(|(_, model)| model);
     let site = if order.nodes_awarded == 0 { &node.spec.site } else { &order.site };
-    let end = if moved.is_some() {
-        act.now + i64::from(order.start_secs) + i64::from(lease.duration_secs)
-    } else {
-        order.latest_end().expect("fits")
-    };
     let suits = model.is_some_and(|model| {
         order
             .requirement
@@ -128,7 +126,8 @@ fn kept(act: &Act, change: &Change<Lease>, before: &Lease, after: &Lease) -> Ver
         && (proven || (before.price, before.award_bps) == (after.price, after.award_bps))
         && (proven || (before.repriced_secs, before.repriced) == (after.repriced_secs, after.repriced))
         && (proven || (before.score, before.unjust_due) == (after.score, after.unjust_due))
-        && (before.award_price, before.award_score) == (after.award_price, after.award_score)
+        && (before.award_price, before.award_score, before.failed_at)
+            == (after.award_price, after.award_score, after.failed_at)
         && (before.notice_secs, before.settle_secs, before.rating_secs, before.awarded_at)
             == (after.notice_secs, after.settle_secs, after.rating_secs, after.awarded_at)
         && (before.grace_secs, before.challenge_until) == (after.grace_secs, after.challenge_until)
@@ -283,6 +282,18 @@ fn closed(act: &Act, change: &Change<Lease>, lease: &Lease) -> Verdict {
             Some(order) => order.awarded_at != 0 && act.now > order.awarded_at + i64::from(order.start_secs),
             None => false,
         };
+        if act.name == "lease_decline" {
+            let same = |node: &Node| (node.jobs_failed, node.fees_failed, node.record_since);
+            let (was, node) = (act.ledger.get::<Node>(&lease.node), act.after::<Node>(&lease.node));
+            let blamed = was.map(same) != node.map(same);
+            let free = node.is_some_and(|node| node.gpu_mask & lease.gpu_mask == 0);
+            must!(
+                !late && !blamed && free && act.signed(&lease.node_key),
+                "a machine declines in time, and is not blamed",
+                "{at}"
+            );
+            return Ok(());
+        }
         must!(late, "a lease is aborted after its deadline", "{at}");
         return Ok(());
     }

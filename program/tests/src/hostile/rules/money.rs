@@ -15,6 +15,11 @@ pub fn amount(token: Option<&Token>) -> i128 {
     token.map_or(0, |token| i128::from(token.amount))
 }
 
+/// Whether a token account can move.
+pub fn is_open(act: &Act, at: &Address) -> bool {
+    act.ledger.get::<Token>(at).is_some_and(|token| !token.frozen)
+}
+
 /// What a lease has paid its provider so far.
 fn provider_total(lease: Option<&Lease>) -> i128 {
     lease.map_or(0, |lease| lease.provider_total().map(i128::from).unwrap_or(i128::MIN / 4))
@@ -100,8 +105,16 @@ fn credits(act: &Act, market: &Market) -> Verdict {
         let out = balance(change.before) - balance(change.after);
         let mut explained = 0;
         for lease in act.changes::<Lease>().filter(|lease| lease.either().customer == customer) {
+            if let Some(closed) = lease.closed().filter(|_| act.name == "lease_decline") {
+                let charge = declined(act, closed);
+                *due.entry(market.fee_vault).or_default() += charge;
+                explained += charge;
+                continue;
+            }
             if let Some(closed) = lease.closed() {
-                let fee = closed.fee_total().map_or(i128::MAX / 4, i128::from);
+                // What the issuer has frozen nobody waits for.
+                let open = is_open(act, &vault) && is_open(act, &market.fee_vault);
+                let fee = if open { closed.fee_total().map_or(i128::MAX / 4, i128::from) } else { 0 };
                 explained += fee;
                 *due.entry(market.fee_vault).or_default() += fee;
                 continue;
@@ -175,6 +188,22 @@ fn credits(act: &Act, market: &Market) -> Verdict {
     Ok(())
 }
 
+/// What a customer pays for the time that it kept a machine whose node then declines: nothing where a vault is frozen.
+fn declined(act: &Act, lease: &Lease) -> i128 {
+    let vault = pda::credits_vault(&pda::credits(&lease.customer));
+    let frozen = [vault, pda::fee_vault()]
+        .iter()
+        .any(|at| act.ledger.get::<Token>(at).is_none_or(|token| token.frozen));
+    let most = act.ledger.get::<Order>(&lease.order).map_or(0, |order| i64::from(order.start_secs));
+    let secs = u32::try_from((act.now - lease.awarded_at).clamp(0, most)).unwrap_or(0);
+    let worth = cost(lease.price, lease.gpus, secs).unwrap_or(u64::MAX);
+    if frozen {
+        0
+    } else {
+        i128::from(worth.min(lease.reserved))
+    }
+}
+
 /// Session keys are named by the customer alone, and reserve within their caps.
 fn session_keys(act: &Act) -> Verdict {
     for change in act.changes::<Credits>() {
@@ -224,7 +253,8 @@ fn session_keys(act: &Act) -> Verdict {
 fn orders(act: &Act, market: &Market) -> Verdict {
     for change in act.changes::<Order>() {
         if let Some(order) = change.created() {
-            let each = cost(order.max_price, order.gpus_per_node, order.duration_secs).unwrap_or(u64::MAX);
+            let secs = order.duration_secs.max(order.start_secs);
+            let each = cost(order.max_price, order.gpus_per_node, secs).unwrap_or(u64::MAX);
             let whole = u128::from(each) * u128::from(order.nodes_wanted);
             must!(u128::from(order.reserved) == whole, "an order holds what it costs", "{}", change.at);
             must!(act.customer_acts(&order.customer), "the customer signs its order", "{}", change.at);

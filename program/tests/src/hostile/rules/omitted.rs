@@ -47,7 +47,7 @@ fn score_of(act: &Act, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64>
     let site = &node.spec.site;
     order.requirement.suited_by(node, model, site, &record, since, end).ok()?;
     let reputation = reputation_of(&record.score, node.registered_at, since);
-    score(bid.price, reputation, record.guarantee.bps_at(lease.awarded_at)).ok()
+    score(bid.price, reputation, record.guarantee.bps_until(end)).ok()
 }
 
 /// What the proof may take from the keeper's bond, and for whom.
@@ -91,11 +91,8 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
     must!(!counted, "whose bid counted was not left out", "{}", bid.node);
     let since = auction.close_at - AWARD_VIEW_SECS;
     if let Some(bar) = auction.bar() {
-        let record = act
-            .ledger
-            .get::<Node>(&bar.node)
-            .and_then(|bar| bar.record_throughout(since, before.awarded_at))
-            .filter(|record| record.guarantee.bps_at(since) == record.guarantee.bps_at(before.awarded_at));
+        let record =
+            act.ledger.get::<Node>(&bar.node).and_then(|bar| bar.record_throughout(since, before.awarded_at));
         must!(record.is_some(), "what is compared has not moved", "{}", bar.node);
     }
     let score = score_of(act, before, order, &bid);

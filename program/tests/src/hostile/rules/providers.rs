@@ -350,7 +350,7 @@ fn node(act: &Act, market: &Market, change: &Change<Node>) -> Verdict {
         must!(before.status != NODE_RETIRED, "retired is for good", "{at}");
         if before.status == NODE_SUSPENDED {
             let retires = by_owner && after.status == NODE_RETIRED;
-            let freed = retires || (by_owner && before.pending_faults == 0) || faulted;
+            let freed = retires || (by_owner && before.pending_node_faults == 0) || faulted;
             must!(freed, "a suspended node waits for its fault and its owner", "{at}");
         }
         if after.status == NODE_RETIRED {

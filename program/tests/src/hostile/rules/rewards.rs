@@ -58,8 +58,10 @@ pub fn check(act: &Act, market: &Market) -> Verdict {
         must!(after.buy_back >= before.buy_back, "fees wait for their buyer", "{}", act.name);
     }
     if act.name != "rewards_accrue" {
-        // A part of a rejected dispute's deposit waits for a buy-back too; what it may be is in the rules about money.
-        let more = after.buy_back > before.buy_back && act.name != "dispute_resolve";
+        // A part of a rejected dispute's deposit waits for a buy-back too, and what a customer pays for a machine that it
+        // kept; what they may be is in the rules about money.
+        let adds = matches!(act.name, "dispute_resolve" | "lease_decline");
+        let more = after.buy_back > before.buy_back && !adds;
         let same = (before.last_period, more) == (after.last_period, false);
         must!(same, "only a split sets shares aside", "{}", act.name);
     }
@@ -130,9 +132,16 @@ fn split(act: &Act, market: &Market, before: &Rewards, after: &Rewards) -> Verdi
         !others && report.reward_weight <= found.weight && report.reward_weight > 0
     });
     must!(shared, "who voted for the final root shares its reward", "{}", report.period);
-    if before.buy_back > 0 {
-        must!(before.buy_back_since == after.buy_back_since, "a running offer goes on", "{}", act.now);
-    }
+    aged(act, before, after)
+}
+
+/// What waits for its buyer has waited for the mean of all its parts, weighted by what they are.
+fn aged(act: &Act, before: &Rewards, after: &Rewards) -> Verdict {
+    let age = |rewards: &Rewards| (act.now - rewards.buy_back_since).clamp(0, DAY as i64);
+    let product = |rewards: &Rewards, age: i64| i128::from(rewards.buy_back) * i128::from(age);
+    let (was, is) = (product(before, age(before)), product(after, age(after)));
+    let mean = is <= was && was < is + i128::from(after.buy_back.max(1));
+    must!(mean, "what comes new to an offer makes it younger", "{}: {was} and {is}", act.now);
     Ok(())
 }
 
@@ -165,7 +174,7 @@ fn claim(act: &Act, market: &Market, before: &Rewards, after: &Rewards) -> Verdi
     let (byte, bit) = (usize::from(keeper.index) / 8, 1u8 << (keeper.index % 8));
     let once = was.reward_voters[byte] & bit != 0 && now.reward_voters[byte] & bit == 0;
     must!(once, "a share is taken once, by a voter", "{at} of period {}", was.period);
-    must!(keeper.registered_at <= was.created_at, "a place's new keeper did not vote", "{at}");
+    must!(keeper.active_since <= was.created_at, "who became active since did not vote", "{at}");
     let left = i128::from(was.reward_left) - i128::from(now.reward_left);
     must!(left == by_vote, "a share is taken from its report", "{at}: {left} and {by_vote}");
     Ok(())
@@ -212,9 +221,7 @@ fn emission(act: &Act, market: &Market, before: &Rewards, after: &Rewards) -> Ve
     };
     let staked = i128::from(now.stake) - i128::from(was.stake);
     must!(staked == out, "emission is a provider's stake", "{staked} of {out}");
-    let turned = i128::from(was.fees_paid) - i128::from(now.fees_paid);
-    let most = turned * i128::from(market.params.emission_bps) * i128::from(STAKE_UNIT)
-        / (i128::from(BPS) * i128::from(market.params.stake_price));
-    must!(turned > 0 && out <= most + 1, "emission is a share of fees paid", "{out} of {most} for {turned}");
+    let taken = i128::from(was.emission) - i128::from(now.emission);
+    must!(taken == out, "emission is what was earned", "{out} of {taken}");
     Ok(())
 }

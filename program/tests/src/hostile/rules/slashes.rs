@@ -97,19 +97,27 @@ fn had_a_part(act: &Act, lease: &Lease, node: &Address) -> bool {
     act.ledger.all::<Lease>().any(|(_, other)| other.order == lease.order && other.node == *node)
 }
 
-/// The score of the better ask at its worst, from a while before the order until the award, when its reputation was
-/// lowest; none when what is compared has moved.
+/// The score of the better ask at its worst, from a while before the order, or the failure, until the award, when its
+/// reputation was lowest; none when what is compared has moved.
 fn score_of_better(act: &Act, lease: &Lease) -> Option<u64> {
     let order = act.ledger.get::<Order>(&lease.order)?;
     let better = act.ledger.get::<Node>(&act.instruction.accounts[4].pubkey)?;
-    let since = order.created_at - AWARD_VIEW_SECS;
+    let moved = lease.continues == 1;
+    let asked_at = if moved { lease.failed_at } else { order.created_at };
+    let known_at = if moved { lease.awarded_at } else { order.created_at };
+    let since = asked_at - AWARD_VIEW_SECS;
     let free = better.availability.free_throughout(since, lease.awarded_at);
     let stood = better.ask_since.max(better.available_since) < since
         && free.is_some_and(|free| free >= order.gpus_per_node)
-        && better.healthy_throughout(since, order.created_at);
+        && better.healthy_throughout(since, known_at);
     let record = better.worst_throughout(since, lease.awarded_at).filter(|_| stood)?;
     let reputation = reputation_of(&record.score, better.registered_at, since);
-    score(better.price, reputation, record.guarantee.bps_at(lease.awarded_at)).ok()
+    let end = if moved {
+        order.start_by(lease.awarded_at).ok()? + i64::from(lease.duration_secs)
+    } else {
+        order.latest_end().ok()?
+    };
+    score(better.price, reputation, record.guarantee.bps_until(end)).ok()
 }
 
 /// What a proof of an unjust award does to its lease: no share for its keeper, and no higher price than the better offer's
@@ -292,11 +300,13 @@ fn better_ask(act: &Act) -> Verdict {
     let at = act.instruction.accounts[4].pubkey;
     let (order, better) = (act.ledger.get::<Order>(&before.order), act.ledger.get::<Node>(&at));
     let sound = order.zip(better).is_some_and(|(order, node)| {
-        order.mode == MODE_INSTANT
+        let (moved, alone) = (before.continues == 1, order.nodes_wanted == 1 && before.continues == 0);
+        let most = if moved { before.award_price } else { order.max_price };
+        (order.mode == MODE_INSTANT || moved)
             && order.redundant == 0
-            && (order.nodes_wanted == 1 || !had_a_part(act, before, &at))
+            && (alone || !had_a_part(act, before, &at))
             && node.status == NODE_ACTIVE
-            && node.price <= order.max_price
+            && node.price <= most
             && at != before.node
     });
     must!(sound, "a better node could have had the order", "{at}");

@@ -170,8 +170,10 @@ fn leases(ledger: &Ledger, at: &Address, lease: &Lease, now: i64, faults: u32) -
     };
     if let Some(funded) = funded {
         let whole = lease.owed(funded).map_or(u128::MAX, u128::from);
-        // One whose price fell keeps the rest until it ends.
-        let holds = held == whole || (lease.repriced == 1 && held > whole);
+        // One whose price fell keeps the rest until it ends, and a short one what its machine's wait might cost.
+        let waits =
+            ledger.get::<Order>(&lease.order).is_some_and(|order| lease.duration_secs < order.start_secs);
+        let holds = held == whole || ((lease.repriced == 1 || waits) && held > whole);
         must!(holds, "a live lease holds what it may owe", "{at}: {held} of {whole}");
     } else {
         let most = lease.owed(lease.billable_secs(lease.ended_at)).map_or(u128::MAX, u128::from);

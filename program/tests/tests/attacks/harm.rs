@@ -1,0 +1,153 @@
+//! What somebody can make others lose without a gain of its own: what that costs, and what the others lose.
+
+use gantry_market::constants::MAX_KEEPERS;
+use gantry_market::errors::MarketError;
+use gantry_market::instructions::order::order_create::OrderArgs;
+use gantry_market::state::Node;
+use gantry_market_tests::setups::ASK;
+use gantry_market_tests::{ix, pda, Actor, Testbed};
+
+use super::money::{wealth, Usd};
+use super::{disputes, griefing};
+
+/// One action that harms somebody else.
+pub struct Harm {
+    /// The finding or the rule that names it, as in docs/findings.md.
+    pub source: &'static str,
+    pub action: &'static str,
+    /// What its owner has less by it.
+    pub cost: Usd,
+    /// What the others lose.
+    pub harm: String,
+    /// What bounds it, and why no rule forbids it.
+    pub bound: &'static str,
+}
+
+/// Declares the actions: a test of each, which measures it, and a list of all for the page.
+macro_rules! measured {
+    ($($name:ident,)*) => {
+        mod measures {
+            $(#[test]
+            fn $name() {
+                assert!(super::$name().cost.0 >= 0);
+            })*
+        }
+        pub fn all() -> Vec<Harm> {
+            vec![$($name()),*]
+        }
+    };
+}
+
+measured! {
+    machines_are_held_by_a_job_that_none_of_them_runs,
+    machines_are_held_by_an_order_that_is_never_whole,
+    a_dispute_without_a_reason_holds_stake,
+    a_lease_of_a_second_holds_the_rent_of_its_keeper,
+    pending_bonds_take_all_places_of_keepers,
+}
+
+/// Finding P 11.
+pub fn machines_are_held_by_a_job_that_none_of_them_runs() -> Harm {
+    let row = griefing::a_job_that_no_machine_runs_holds_sixteen_of_them();
+    let cost = Usd(-row.profit.0);
+    Harm {
+        source: "P 11",
+        action: "A customer orders 16 machines of eight GPUs with a job that none of them runs, and holds them for five seconds",
+        cost,
+        harm: format!("640 GPU-seconds, worth {} USDC", Usd(cost.0).unsigned()),
+        bound: "the customer pays each second that it holds a machine, at the machine's price",
+    }
+}
+
+/// Finding P 20. Customer and keeper have one owner.
+pub fn machines_are_held_by_an_order_that_is_never_whole() -> Harm {
+    let mut w = Testbed::new();
+    let keeper = w.keeper(w.params.min_bond);
+    let provider = w.provider(7 * 80_000_000_000);
+    let machines: Vec<_> = (0..7).map(|_| w.machine(&provider, 8)).collect();
+    let customer = w.customer(1_000_000_000);
+    let all: [&Actor; 2] = [&customer, &keeper];
+    let before = wealth(&w, &all);
+    let order =
+        w.order(&customer, OrderArgs { nodes: 64, gpus_per_node: 8, duration_secs: 1, ..ix::order_args(1) });
+    let leases: Vec<_> =
+        machines.iter().map(|machine| w.award(&keeper, &customer, &order, &provider, machine)).collect();
+    w.warp(61);
+    w.ok(ix::order_expire(&customer, &order), &[]);
+    for (lease, machine) in leases.iter().zip(&machines) {
+        w.ok(ix::lease_abort(&w, lease), &[]);
+        let node: Node = w.read(&machine.node);
+        assert_eq!((node.jobs_failed, node.fees_failed, node.gpu_mask), (0, 0, 0), "nobody is blamed");
+    }
+    let seconds = 7 * 8 * 61;
+    Harm {
+        source: "P 20",
+        action: "A keeper awards seven of the 64 machines of its own customer's order. The order expires, and all of it begins \
+                 anew",
+        cost: Usd(before - wealth(&w, &all)),
+        harm: format!("{seconds} GPU-seconds each time, worth {} USDC", Usd(i128::from(ASK * seconds / 3_600) * 1_000).unsigned()),
+        bound: "`award_deadline_secs`, and the transactions of the awards. A customer that paid for it would pay for each keeper \
+                that stops half way, without a fault of its own",
+    }
+}
+
+/// Finding R 15.
+pub fn a_dispute_without_a_reason_holds_stake() -> Harm {
+    let row = disputes::a_dispute_without_a_reason();
+    Harm {
+        source: "R 15",
+        action: "A customer disputes a lease of 2 USDC that was served",
+        cost: Usd(-row.profit.0),
+        harm: "what the fault could cost stays the provider's and is held until keepers have voted"
+            .to_owned(),
+        bound: "the deposit, of which the provider gets half",
+    }
+}
+
+/// Finding P 25. Customer and provider have one owner.
+pub fn a_lease_of_a_second_holds_the_rent_of_its_keeper() -> Harm {
+    let mut w = Testbed::new();
+    let deal = w.running();
+    let all: [&Actor; 2] = [&deal.customer, &deal.provider];
+    let before = wealth(&w, &all);
+    w.warp(1);
+    w.settle(&deal, 1, 1);
+    w.ok(ix::lease_end(&w, &deal.customer.wallet(), &deal.lease, 0), &[&deal.customer.key]);
+    let (rent, stranger) = (w.lamports(&deal.lease), w.actor());
+    let close = ix::lease_close(&w, &stranger.wallet(), &deal.lease);
+    w.warp(i64::from(w.params.rating_secs) - 1);
+    w.refused(close.clone(), &[&stranger.key], MarketError::TooEarly);
+    w.warp(1);
+    w.ok(close, &[&stranger.key]);
+    Harm {
+        source: "P 25",
+        action: "A provider's own customer rents it for a second, pays it, and rates nothing",
+        cost: Usd(before - wealth(&w, &all)),
+        harm: format!("{rent} lamports of the keeper are held for `rating_secs` (7 days) and come back"),
+        bound: "what a keeper puts into leases: it need not award orders whose fee is not worth the rent that they hold",
+    }
+}
+
+/// Finding P 21.
+pub fn pending_bonds_take_all_places_of_keepers() -> Harm {
+    let mut w = Testbed::new();
+    let owned: Vec<Actor> = (0..MAX_KEEPERS).map(|_| w.pending_keeper(w.params.min_bond)).collect();
+    let honest = w.actor();
+    let register = ix::keeper_register(&w, &honest, 100 * w.params.min_bond);
+    w.refused(register.clone(), &[&honest.key], MarketError::TooManyKeepers);
+    let before = wealth(&w, &[&owned[0]]);
+    w.ok(ix::keeper_request_exit(&owned[0]), &[&owned[0].key]);
+    w.warp(i64::from(w.params.keeper_exit_secs));
+    w.ok(ix::keeper_withdraw(&owned[0]), &[&owned[0].key]);
+    let cost = Usd(before - wealth(&w, &[&owned[0]]));
+    w.ok(register, &[&honest.key]);
+    assert!(w.exists(&pda::keeper(&honest.wallet())));
+    Harm {
+        source: "P 21",
+        action: "Somebody registers keepers with the least bond until all 256 places are taken, and activates none",
+        cost,
+        harm: "nobody else becomes a keeper; those that vote continue".to_owned(),
+        bound: "256 × `min_bond` is bound for as long as it lasts, `keeper_exit_secs` at least, and governance can raise `min_bond` \
+                for the next ones",
+    }
+}

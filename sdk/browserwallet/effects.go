@@ -1,7 +1,9 @@
 package browserwallet
 
 import (
+	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -154,13 +156,14 @@ func (c call) ours() string {
 	case bindings.Instruction_NodeRegister:
 		return "Registers a machine with a part of the provider's stake."
 	case bindings.Instruction_NodeUpdate:
-		return fmt.Sprintf("Changes the ask, status or isolation of the machine %s.", c.account(2))
+		return fmt.Sprintf("Changes the ask, status or isolation of the machine %s.", c.account(bindings.Place_NodeUpdate_Node))
 	case bindings.Instruction_NodeRetire:
 		return "Takes a machine out of the market for good."
 	case bindings.Instruction_NodeClose:
 		return "Closes a retired machine; the rent comes back."
 	}
-	return fmt.Sprintf("Calls the Gantry market with the instruction %x, for which this page has no words.", id)
+	name := cmp.Or(bindings.InstructionName(c.data), hex.EncodeToString(id[:]))
+	return fmt.Sprintf("Calls the Gantry market with the instruction %s, for which this page has no words.", name)
 }
 
 func key(data []byte, at int) string {

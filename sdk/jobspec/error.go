@@ -25,6 +25,7 @@ const (
 
 	Entrypoint Field = "entrypoint"
 	User       Field = "user"
+	Shm        Field = "shm-size"
 )
 
 // Rule is a reason for which no machine runs a job.

@@ -22,7 +22,7 @@ const (
 	MaxMiB = 1 << 40
 )
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,127}$`)
 
 // Check says what of a job no machine runs, as far as the job alone shows it. Error: [*Error].
 func Check(job messages.JobSpec) error {
@@ -93,7 +93,7 @@ func checkEnv(job messages.JobSpec) error {
 	for _, k := range slices.Sorted(maps.Keys(job.Env)) {
 		switch why := badText(job.Env[k]); {
 		case !envName.MatchString(k):
-			return wrong(RuleName, Env, "use up to 128 letters, digits and _, with no digit first, such as MY_VARIABLE",
+			return wrong(RuleName, Env, "use up to 128 letters, digits, _, . and -, with a letter or _ first, such as MY_VARIABLE",
 				"the environment variable %.64q has a name that machines do not set", k)
 		case why != "":
 			return wrong(RuleText, Env, "encode it, such as with base64", "the value of the environment variable %.64s %s", k, why)
@@ -136,6 +136,10 @@ func checkContainer(job messages.JobSpec) error {
 		return wrong(RuleLimit, Memory, "give less, or leave it out", "the limit of memory is %d MiB, the most is %d", job.MemoryMiB, uint64(MaxMiB))
 	case job.DiskMiB > MaxMiB:
 		return wrong(RuleLimit, Disk, "give less, or leave it out", "the limit of the disk is %d MiB, the most is %d", job.DiskMiB, uint64(MaxMiB))
+	case job.ShmMiB > MaxMiB:
+		return wrong(RuleLimit, Shm, "give less, or leave it out", "the limit of /dev/shm is %d MiB, the most is %d", job.ShmMiB, uint64(MaxMiB))
+	case job.ShmMiB > 0 && job.Image == "":
+		return wrong(RuleContainer, Shm, "name an image, or leave the size out", "/dev/shm is for containers, and the job names no image")
 	case job.Entrypoint != "" && job.Image == "":
 		return wrong(RuleContainer, Entrypoint, "name an image, or leave the entry point out", "an entry point is for containers, and the job names no image")
 	case job.User != "" && job.Image == "":

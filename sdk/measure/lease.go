@@ -20,8 +20,8 @@ import (
 
 // A customer's side of the protocols. How long is waited is the caller's.
 var (
-	leaseProtocol = p2p.Protocol{ID: messages.LeaseMeasure, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: time.Minute}
-	drawProtocol  = p2p.Protocol{ID: messages.LeaseMeasureOpen, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: time.Minute}
+	leaseProtocol = p2p.Protocol{ID: messages.LeaseMeasure, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: time.Minute}
+	drawProtocol  = p2p.Protocol{ID: messages.LeaseMeasureOpen, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: time.Minute}
 )
 
 const (
@@ -39,6 +39,7 @@ type Lease struct {
 	// Address is the lease's, Node the node's account, Key the machine's.
 	Address, Node, Key solana.PublicKey
 	GPUs               []format.Asked
+	Simulated          bool // as in Asked
 	// Beside has it measured while the lease's job has the GPUs, by the profile's light form: it shows little of the
 	// memory.
 	Beside bool
@@ -75,7 +76,7 @@ func (k *Asker) measureLease(ctx context.Context, n *p2p.Node, l Lease) Result {
 	}
 	r := k.Measure(ctx, Asked{
 		Place: format.Place{Domain: l.Domain, Instant: instant.OfLease(l.Domain, l.Address, line.nonce), Node: l.Node},
-		Key:   l.Key, GPUs: asked, Start: k.o.Now(),
+		Key:   l.Key, GPUs: asked, Simulated: l.Simulated, Start: k.o.Now(),
 	}, line)
 	if r.Outcome != Refused { // one that is silent may have begun
 		line.done(ctx)

@@ -94,7 +94,7 @@ type JudgedBid struct {
 	Score       uint64 `cbor:"5,keyasint"`
 	// Site of the node, for orders whose nodes must share one.
 	Site [16]byte `cbor:"6,keyasint"`
-	// Guarantee is the uptime that the node guarantees then, basis points; 0 without a guarantee.
+	// Guarantee is the uptime that the node guarantees until the latest end of the order, basis points; 0 without such a guarantee.
 	Guarantee uint16 `cbor:"7,keyasint"`
 }
 

@@ -134,3 +134,45 @@ type GatewayCloseAnswer struct {
 	Version uint8  `cbor:"1,keyasint"`
 	Refused string `cbor:"2,keyasint,omitempty" max:"1024"`
 }
+
+// GatewaysRequest asks a keeper for the gateways that are connected with it.
+type GatewaysRequest struct {
+	Version uint8 `cbor:"1,keyasint"`
+}
+
+// MaxGateways bounds the gateways of one answer.
+const MaxGateways = 32
+
+// GatewaysAnswer names them: those with most free credits come first, so that a long list costs its author money.
+type GatewaysAnswer struct {
+	Version  uint8          `cbor:"1,keyasint"`
+	Gateways []KnownGateway `cbor:"2,keyasint,omitempty" max:"32"`
+}
+
+// KnownGateway is a gateway that is connected with a keeper. The peer that answers at an address must prove the key.
+type KnownGateway struct {
+	Key   [32]byte `cbor:"1,keyasint"`
+	Addrs []string `cbor:"2,keyasint,omitempty" max:"8" each:"512"`
+}
+
+// GatewayOfferRequest asks a gateway what it offers to everybody.
+type GatewayOfferRequest struct {
+	Version uint8 `cbor:"1,keyasint"`
+}
+
+// GatewayOfferAnswer is what it offers.
+type GatewayOfferAnswer struct {
+	Version uint8 `cbor:"1,keyasint"`
+	// Cluster is the domain of records of the gateway's cluster.
+	Cluster records.Domain `cbor:"2,keyasint"`
+	// Domain below which leases have names.
+	Domain string `cbor:"3,keyasint" max:"253"`
+	// Price of a GiB (2^30 bytes), both ways together, base units of USDC; 0 where nothing is asked.
+	Price uint64 `cbor:"4,keyasint,omitempty"`
+	// Free bytes of each lease, where a price is asked.
+	Free uint64 `cbor:"5,keyasint,omitempty"`
+	// SSH says that it has a jump host.
+	SSH bool `cbor:"6,keyasint,omitempty"`
+	// Full says that it takes no new lease now.
+	Full bool `cbor:"7,keyasint,omitempty"`
+}

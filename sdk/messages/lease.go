@@ -32,6 +32,8 @@ type JobSpec struct {
 	Entrypoint string `cbor:"12,keyasint,omitempty" max:"131072"`
 	// User of the container's program, NAME or number, with :GROUP if need be; empty for the image's.
 	User string `cbor:"13,keyasint,omitempty" max:"256"`
+	// ShmMiB is what /dev/shm of the container may hold, at most its memory; 0 for half of that.
+	ShmMiB uint64 `cbor:"14,keyasint,omitempty"`
 }
 
 // NetworkInternet is the network of a container that reaches the internet, and nothing else.
@@ -69,6 +71,8 @@ type DeployRequest struct {
 	// RevokedUntil makes void every grant of the order that was issued until then, unix milliseconds: a machine that goes on
 	// with a lease knows nothing of what its customer took back at the machine before.
 	RevokedUntil int64 `cbor:"7,keyasint,omitempty"`
+	// Group is the lease's place in its order's private network; nil for an order of one machine.
+	Group *Group `cbor:"8,keyasint,omitempty"`
 }
 
 // RegistryCredential is a bearer token for one repository, or, for registries that give out none, a name and a password.
@@ -92,11 +96,12 @@ type LeaseRequest struct {
 // chain how it ended.
 const LeaseOver = "the lease is over"
 
-// JobMissing and ContainerStarts are what a node says of a lease whose container does not run yet: who wants to enter it
-// asks again a moment later.
+// JobMissing, ContainerStarts and NetworkStarts are what a node says of a lease whose container does not run yet: who wants
+// to enter it asks again a moment later.
 const (
 	JobMissing      = "the lease has not started yet: its job has not arrived"
 	ContainerStarts = "the container has not started yet"
+	NetworkStarts   = "the lease has no private network here yet"
 )
 
 // LeaseAnswer says where a lease is, or why the request was refused.

@@ -30,6 +30,10 @@ const (
 	Ports = "/gantry/lease/ports"
 	// Suspend: customer → node, has a lease's container kept in the customer's bucket and ended.
 	Suspend = "/gantry/lease/suspend"
+	// GroupHello: node → node, between machines of one order, says how a lease is reached in the order's private network.
+	GroupHello = "/gantry/group/hello"
+	// GroupVisit: customer → node, lets a computer of the customer's into the private network of its order.
+	GroupVisit = "/gantry/group/visit"
 	// Guest: gateway → node, a stream into a lease's container, with what the lease's customer has granted.
 	Guest = "/gantry/lease/guest"
 	// Revoke: customer → node, makes void what was granted to gateways.
@@ -42,6 +46,8 @@ const (
 	GatewayAccount = "/gantry/gateway/account"
 	// GatewayPay: customer → gateway, brings the transaction that has paid.
 	GatewayPay = "/gantry/gateway/pay"
+	// GatewayOffer: anyone → gateway, asks what it takes and whether it has room.
+	GatewayOffer = "/gantry/gateway/offer"
 	// ReceiptOffer: customer → node, asks for a receipt signed by the node.
 	ReceiptOffer = "/gantry/lease/receipt-offer"
 	// ReceiptSigned: customer → node, returns the customer's signature.
@@ -76,6 +82,8 @@ const (
 	Boot = "/gantry/boot"
 	// Boots: node → keeper, has it ask all processes with the node's key.
 	Boots = "/gantry/boots"
+	// Gateways: anyone in the market → keeper, asks which gateways are connected with it.
+	Gateways = "/gantry/gateways"
 	// Lookup: anyone in the market → keeper, asks for the addresses of a peer. Its messages are in sdk/p2p.
 	Lookup = "/gantry/lookup"
 )

@@ -184,13 +184,12 @@ func receive(ctx context.Context, n *Node, s network.Stream, to solana.PublicKey
 }
 
 func (n *Node) callErr(ctx context.Context, p Protocol, to solana.PublicKey, err error) error {
-	var unsupported multistream.ErrNotSupported[protocol.ID]
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case timedOut(ctx, err): // the stream has the deadline of ctx, and may be told of it first
 		err = context.DeadlineExceeded
-	case errors.As(err, &unsupported):
+	case notServed(err):
 		err = n.unsupported(p, to)
 	default:
 		if id, ierr := n.id(to); ierr == nil && n.hadNoPlaceAt(id) {
@@ -198,6 +197,15 @@ func (n *Node) callErr(ctx context.Context, p Protocol, to solana.PublicKey, err
 		}
 	}
 	return fmt.Errorf("%s of peer %s: %w", p.ID, to, err)
+}
+
+// notServed reports whether the peer does not serve the protocol. Where libp2p believes that it does, it sends the request before
+// the peer has agreed; the peer's refusal may be read, or come with the end of the stream.
+func notServed(err error) bool {
+	var unsupported multistream.ErrNotSupported[protocol.ID]
+	var ended *network.StreamError
+	return errors.As(err, &unsupported) ||
+		errors.As(err, &ended) && ended.Remote && ended.ErrorCode == network.StreamProtocolNegotiationFailed
 }
 
 // timedOut reports whether err is the deadline of ctx. A connection that ends for its own silence before that is lost.

@@ -56,7 +56,7 @@ func (v *server[Req]) serveConn(ctx context.Context, r request[Req], h connHandl
 	_ = s.Close()
 }
 
-// guarded makes an error of a handler's panic.
+// guarded is a handler after [Options.Before], with an error in place of a panic.
 func (v *server[Req]) guarded(h connHandler[Req]) connHandler[Req] {
 	return func(ctx context.Context, from solana.PublicKey, req Req, accept func(any) (net.Conn, error)) (err error) {
 		defer func() {
@@ -64,6 +64,9 @@ func (v *server[Req]) guarded(h connHandler[Req]) connHandler[Req] {
 				err = v.n.panicked(v.p.ID, from, p)
 			}
 		}()
+		if err := v.n.before(ctx); err != nil {
+			return err
+		}
 		return h(ctx, from, req, accept)
 	}
 }

@@ -43,7 +43,6 @@ func (n *Node) ServeLookup(relay bool) {
 			return lookupResponse{}, Refuse(CodeBadRequest, "not a key")
 		}
 		resp := lookupResponse{Addrs: []string{}}
-		public := slices.ContainsFunc(n.host.Addrs(), manet.IsPublicAddr)
 		c := n.host.Network().Connectedness(id)
 		resp.Connected = c == network.Connected || c == network.Limited
 		if relay && c == network.Connected {
@@ -51,13 +50,7 @@ func (n *Node) ServeLookup(relay bool) {
 				resp.Addrs = append(resp.Addrs, fmt.Sprintf("%s/p2p-circuit/p2p/%s", own, id))
 			}
 		}
-		for _, a := range n.host.Peerstore().Addrs(id) {
-			// Addresses inside a peer's home lead a customer astray, or into the customer's own home.
-			if public && !isCircuit(a) && !manet.IsPublicAddr(a) {
-				continue
-			}
-			resp.Addrs = append(resp.Addrs, fmt.Sprintf("%s/p2p/%s", a, id))
-		}
+		resp.Addrs = append(resp.Addrs, n.addrsToTell(id)...)
 		if len(resp.Addrs) > maxAddrs {
 			resp.Addrs = resp.Addrs[:maxAddrs]
 		}
@@ -66,6 +59,33 @@ func (n *Node) ServeLookup(relay bool) {
 		}
 		return resp, nil
 	})
+}
+
+// addrsToTell are the addresses of a peer that another one may hear.
+func (n *Node) addrsToTell(id peer.ID) (out []string) {
+	public := slices.ContainsFunc(n.host.Addrs(), manet.IsPublicAddr)
+	for _, a := range n.host.Peerstore().Addrs(id) {
+		// Addresses inside a peer's home lead a customer astray, or into the customer's own home.
+		if public && !isCircuit(a) && !manet.IsPublicAddr(a) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s/p2p/%s", a, id))
+	}
+	return out
+}
+
+// Speakers are the connected peers that say that they answer a protocol, with the addresses that others may hear.
+func (n *Node) Speakers(protocol string) (out []Peer) {
+	for _, id := range n.host.Network().Peers() {
+		key, err := n.name(id)
+		if err != nil {
+			continue
+		}
+		if spoken, err := n.host.Peerstore().SupportsProtocols(id, WireID(protocol, n.version)); err == nil && len(spoken) > 0 {
+			out = append(out, Peer{Key: key, Addrs: n.addrsToTell(id)})
+		}
+	}
+	return out
 }
 
 // Lookup asks one keeper for the addresses of a peer.
@@ -83,16 +103,30 @@ func (n *Node) Lookup(ctx context.Context, keeper, key solana.PublicKey) (Peer, 
 	if err != nil {
 		return p, err
 	}
-	for _, a := range resp.Addrs {
-		// A wrong address is harmless: the peer that answers there must prove the key.
-		if info, err := peer.AddrInfoFromString(a); err == nil && info.ID == id && len(info.Addrs) == 1 && checkDialable(info.Addrs[0]) == nil {
-			p.Addrs = append(p.Addrs, a)
-		}
-	}
+	p.Addrs = usable(id, resp.Addrs)
 	if len(p.Addrs) == 0 {
 		return p, fmt.Errorf("lookup at %s: peer %s: %w", keeper, key, ErrUnknown)
 	}
 	return p, nil
+}
+
+// Heard is a peer with those of its addresses that may be dialled, where another peer names them.
+func (n *Node) Heard(key solana.PublicKey, addrs []string) Peer {
+	id, err := n.id(key)
+	if err != nil {
+		return Peer{Key: key}
+	}
+	return Peer{Key: key, Addrs: usable(id, addrs)}
+}
+
+// usable leaves out what is not an address of a peer. A wrong address is harmless: the peer that answers there must prove the key.
+func usable(id peer.ID, addrs []string) (out []string) {
+	for _, a := range addrs {
+		if info, err := peer.AddrInfoFromString(a); err == nil && info.ID == id && len(info.Addrs) == 1 && checkDialable(info.Addrs[0]) == nil {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // lookupsAtOnce is how many keepers Find asks at the same time, and lookupTimeout how long it waits for one: a keeper

@@ -35,6 +35,7 @@ type Node struct {
 	turnedAway turnedAway
 
 	version Version // of the messages
+	before  func(context.Context) error
 
 	mu     sync.Mutex
 	closed bool
@@ -58,7 +59,7 @@ func New(cfg Options) (*Node, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &Node{
 		key: cfg.Key.PublicKey(), log: cfg.Log, ctx: ctx, cancel: cancel,
-		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(), limits: cfg.limits, version: cfg.version,
+		keep: map[peer.ID]*keptPeer{}, gate: newGate(cfg.Known), counts: newCounts(), limits: cfg.limits, version: cfg.version, before: cfg.Before,
 		turnedAway: turnedAway{last: map[peer.ID]network.Conn{}, by: map[peer.ID]time.Time{}},
 	}
 	n.gate.publicOnly = cfg.PublicOnly

@@ -1,7 +1,9 @@
 package p2p
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -48,8 +50,13 @@ type Options struct {
 	// doors of its own site. For clusters that are not private.
 	PublicOnly bool
 	// Allow is how many bytes of answers those that are known may take; nil: what keepers may take of each other.
-	Allow     func(solana.PublicKey) Allowance
+	Allow func(solana.PublicKey) Allowance
+	// Before is called with each request that may be answered, before its handler and with the handler's context. Its error
+	// is the answer. nil: none. Local networks hold requests back with it.
+	Before    func(context.Context) error
 	UserAgent string
+	// ListenUDP opens QUIC's sockets, so that another protocol can share them; nil: net.ListenUDP.
+	ListenUDP func(network string, laddr *net.UDPAddr) (net.PacketConn, error)
 	Log       zerolog.Logger
 
 	limits  *peerLimits // made with the libp2p options
@@ -72,6 +79,9 @@ func (c *Options) setDefaults() {
 	if c.UserAgent == "" {
 		c.UserAgent = "gantry"
 	}
+	if c.Before == nil {
+		c.Before = func(context.Context) error { return nil }
+	}
 }
 
 // options are the libp2p options of a node, all but what needs the node itself.
@@ -93,6 +103,9 @@ func (c *Options) options() ([]libp2p.Option, error) {
 		libp2p.Transport(tcp.NewTCPTransport), libp2p.Transport(quic.NewTransport), // and no others: addresses come from strangers
 		libp2p.MultiaddrResolver(resolver{a: swarm.ResolverFromMaDNS{Resolver: madns.DefaultResolver}, publicOnly: c.PublicOnly}),
 		libp2p.DisableMetrics(), // they would go to a global registry
+	}
+	if c.ListenUDP != nil {
+		opts = append(opts, sharedQUIC(c.ListenUDP))
 	}
 	switch {
 	case c.Client:

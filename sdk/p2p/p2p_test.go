@@ -434,3 +434,22 @@ func TestRelay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, customer.Key(), resp.From)
 }
+
+func TestSpeakersAreConnectedPeersThatAnswerAProtocol(t *testing.T) {
+	ctx := testCtx(t)
+	keeper, speaker, mute := newNode(t), newNode(t), newNode(t)
+	Handle(speaker, echo, func(_ context.Context, from solana.PublicKey, r echoReq) (echoResp, error) {
+		return echoResp{r.Text, from}, nil
+	})
+	for _, n := range []*Node{speaker, mute} {
+		require.NoError(t, n.Connect(ctx, keeper.Self()))
+	}
+	var found []Peer
+	require.Eventually(t, func() bool { found = keeper.Speakers(echo.ID); return len(found) == 1 && len(found[0].Addrs) > 0 }, 5*time.Second, 10*time.Millisecond)
+	require.Equal(t, speaker.Key(), found[0].Key)
+	heard := mute.Heard(found[0].Key, append(found[0].Addrs, "/ip4/127.0.0.1/tcp/1/ws", "no address"))
+	require.Equal(t, found[0].Addrs, heard.Addrs)
+	require.NoError(t, mute.Connect(ctx, heard))
+	require.NoError(t, speaker.Disconnect(keeper.Key()))
+	require.Eventually(t, func() bool { return len(keeper.Speakers(echo.ID)) == 0 }, 5*time.Second, 10*time.Millisecond)
+}

@@ -200,7 +200,7 @@ func (v *server[Req]) serve(ctx context.Context, r request[Req]) {
 	}
 }
 
-// answer calls the handler. One that panics has failed for this request only: a peer must not end the process with a
+// answer calls the handler, after [Options.Before]. One that panics has failed for this request only: a peer must not end the process with a
 // question that somebody forgot.
 func (v *server[Req]) answer(ctx context.Context, from solana.PublicKey, req Req, send func(Code, any) error) (err error) {
 	defer func() {
@@ -208,6 +208,9 @@ func (v *server[Req]) answer(ctx context.Context, from solana.PublicKey, req Req
 			err = v.n.panicked(v.p.ID, from, p)
 		}
 	}()
+	if err := v.n.before(ctx); err != nil {
+		return err
+	}
 	return v.handle(ctx, from, req, send)
 }
 

@@ -66,7 +66,7 @@ var AllTagged = []Tagged{
 	{TagReceipt, "receipt", 72, "domain 8 ‖ lease 32 ‖ started at i64 ‖ sequence u64 ‖ cumulative seconds u64", "node key and customer", "field", "program, agent/receipt", "RECEIPT_TAG"},
 	{TagStatement, "check statement", 144, "domain 8 ‖ node 32 ‖ period u64 ‖ kind u8 ‖ passed u8 ‖ zero 2 ‖ two figures u32 ‖ covered u32 ‖ checked at i64 ‖ lease 32 ‖ detail 32", "keeper", "field", "program, keeper/statement", "STATEMENT_TAG"},
 	{"GANTRYT1", "enrolment of a TPM", 210, "genesis hash 32 ‖ program 32 ‖ node key 32 ‖ endorsement key 32 ‖ name of the attestation key 34 ‖ seen at i64 ‖ keeper 32", "keeper", "genesis hash, program", "attest/tpm", ""},
-	{TagOutputCommitment, "output commitment", 112, "domain 8 ‖ lease 32 ‖ output 32 ‖ salt 32", "hashed: binds a node to its output", "field", "program, client/audit", "OUTPUT_TAG"},
+	{TagOutputCommitment, "output commitment", 112, "domain 8 ‖ lease 32 ‖ output 32 ‖ salt 32", "hashed: binds a node to its output", "field", "program, sdk/audit", "OUTPUT_TAG"},
 	{TagOpening, "opening of a measurement", 106, "sha256 of the commitment 32 ‖ challenge 32 ‖ GPU u8 ‖ refusal u8 ‖ sha256 of the answer 32", "node key", "in the commitment", "sdk/measure", ""},
 	{TagGrant, "grant of a gateway", 0, "canonical CBOR of the grant", "customer", "field", "agent/lease", ""},
 }

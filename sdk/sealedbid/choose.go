@@ -58,7 +58,7 @@ func judge(mk *market.Market, o *market.Order, b messages.Bid, look Lookup, now 
 		j.Code = uint8(records.OutcomeUnsuitable)
 		return j
 	}
-	j.Reputation, j.Guarantee, j.Site = n.Reputation(now), n.GuaranteeAt(now), n.Spec.Site
+	j.Reputation, j.Guarantee, j.Site = n.Reputation(now), n.GuaranteeUntil(o.LatestEnd()), n.Spec.Site
 	if b.Reveal == nil {
 		j.Code = uint8(records.OutcomeNotRevealed)
 		return j

@@ -106,7 +106,7 @@ func TestHostileContainers(t *testing.T) {
 		"a socket":                  {Path: "volume/x", Mode: fs.ModeSocket},
 		"the part itself is a file": {Path: "volume", Mode: 0o600},
 	} {
-		found, err := b.Find(t.Context(), put(manifest{Version: versionWhole, Container: &suspended, Entries: []entry{e}}))
+		found, err := b.Find(t.Context(), put(manifest{Version: version, Container: &suspended, Entries: []entry{e}}))
 		require.NoError(t, err)
 		dir := t.TempDir()
 		require.ErrorIs(t, found.Restore(t.Context(), PartVolume, rootOf(t, dir)), ErrDamaged, name)
@@ -115,10 +115,10 @@ func TestHostileContainers(t *testing.T) {
 		require.Empty(t, left, name)
 	}
 	huge := entry{Path: "state/x", Mode: 0o600, Size: math.MaxInt64}
-	found, err := b.Find(t.Context(), put(manifest{Version: versionWhole, Container: &suspended, Entries: []entry{huge, huge}}))
+	found, err := b.Find(t.Context(), put(manifest{Version: version, Container: &suspended, Entries: []entry{huge, huge}}))
 	require.NoError(t, err)
 	require.EqualValues(t, math.MaxInt64, found.Bytes(PartState))
-	for _, m := range []manifest{{Version: version, Container: &suspended}, {Version: versionWhole}, {Version: 3}} {
+	for _, m := range []manifest{{Container: &suspended}, {Version: version + 1, Container: &suspended}, {Version: version + 1}} {
 		_, err := b.Find(t.Context(), put(m))
 		require.ErrorIs(t, err, ErrDamaged)
 	}

@@ -69,12 +69,8 @@ func (b *Bucket) manifest(ctx context.Context, hash Hash) (m manifest, err error
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return m, fmt.Errorf("%w: manifest: %w", ErrDamaged, err)
 	}
-	want := version
-	if m.Container != nil {
-		want = versionWhole
-	}
-	if m.Version != want || len(m.Entries) > maxEntries {
-		return m, fmt.Errorf("%w: a manifest of version %d with %d files; this program reads versions %d and %d", ErrDamaged, m.Version, len(m.Entries), version, versionWhole)
+	if m.Version != version || len(m.Entries) > maxEntries {
+		return m, fmt.Errorf("%w: a manifest of version %d with %d files; this program reads version %d", ErrDamaged, m.Version, len(m.Entries), version)
 	}
 	return m, nil
 }

@@ -9,11 +9,9 @@ import (
 )
 
 const (
-	version = 2
-	// versionWhole is that of snapshots of suspended containers, which older programs refuse.
-	versionWhole = 3
-	maxEntries   = 1 << 20
-	maxPath      = 4096
+	version    = 1
+	maxEntries = 1 << 20
+	maxPath    = 4096
 	// nameOfList is what a manifest is called where it is encrypted.
 	nameOfList = "manifest"
 )

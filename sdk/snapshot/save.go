@@ -44,7 +44,7 @@ type Part struct {
 
 // SaveContainer is Save for the parts of a suspended container.
 func (b *Bucket) SaveContainer(ctx context.Context, c Container, parts ...Part) (Hash, error) {
-	return b.save(ctx, manifest{Version: versionWhole, Container: &c}, parts...)
+	return b.save(ctx, manifest{Version: version, Container: &c}, parts...)
 }
 
 func (b *Bucket) save(ctx context.Context, m manifest, parts ...Part) (Hash, error) {

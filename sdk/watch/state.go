@@ -20,6 +20,10 @@ type state struct {
 	entries map[solana.PublicKey]*entry
 	fixed   map[solana.PublicKey]bool // the scope's single accounts
 	led     map[solana.PublicKey]int  // how many accounts lead to an address
+	// dropped are those that nothing leads to any more, and again those of them that something leads to once more. Their
+	// subscription may never have ended, so that nobody else reads them.
+	dropped map[solana.PublicKey]bool
+	again   []solana.PublicKey
 	maxSlot uint64
 	live    int
 	// incomplete: the last snapshot lacks accounts that are there.
@@ -35,7 +39,7 @@ type entry struct {
 }
 
 func newState(program solana.PublicKey, scope Scope) state {
-	return state{program: program, scope: scope, entries: map[solana.PublicKey]*entry{}, led: map[solana.PublicKey]int{}}
+	return state{program: program, scope: scope, entries: map[solana.PublicKey]*entry{}, led: map[solana.PublicKey]int{}, dropped: map[solana.PublicKey]bool{}}
 }
 
 // wanted lists the single accounts to listen to: those that others lead to, which may not be there yet, and those that
@@ -67,16 +71,28 @@ func (s *state) lead(e *entry, to []solana.PublicKey, emit func(Event)) {
 	e.leads = to
 	for _, key := range to {
 		s.led[key]++
+		if s.dropped[key] {
+			delete(s.dropped, key)
+			s.again = append(s.again, key)
+		}
 	}
 	for _, key := range from {
 		if s.led[key]--; s.led[key] > 0 {
 			continue
 		}
 		delete(s.led, key)
+		s.dropped[key] = true
 		if l, known := s.entries[key]; known && !l.deleted && !s.follows(key, l.data) {
 			s.absent(key, l.slot, emit)
 		}
 	}
+}
+
+// unread are the accounts to be read because something leads to them once more. It returns each once.
+func (s *state) unread() []solana.PublicKey {
+	out := s.again
+	s.again = nil
+	return out
 }
 
 // present stores an account's state and emits it if it differs.
@@ -137,6 +153,7 @@ func (s *state) applySnapshot(snap snapshot, emit func(Event)) (map[solana.Publi
 	for _, key := range s.scope.addresses() {
 		s.fixed[key] = true
 	}
+	clear(s.dropped) // a bound: their subscriptions have ended by now
 	seen := make(map[solana.PublicKey]bool, len(snap.accounts))
 	for _, a := range snap.accounts {
 		if s.owns(&a) {

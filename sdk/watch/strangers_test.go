@@ -132,3 +132,32 @@ func TestAScopeFollowsWhatItsAccountsLeadTo(t *testing.T) {
 	_, there := c.store.Get(key(3))
 	require.False(t, there)
 }
+
+// What an account leads to stays of the scope when another one leads there in its place, in whatever order the two are read: an
+// order that is awarded leaves a machine's scope, and its lease comes with the same customer.
+func TestWhatIsLedToAnewIsReadAnew(t *testing.T) {
+	l := newLedger(t)
+	l.put(key(2), "led")
+	c := l.watch(t, func(o *watch.Options) {
+		o.Scope = watch.Scope{
+			Filters: []chain.Filter{{Prefix: []byte("a")}},
+			Leads: func(_ solana.PublicKey, data []byte) []solana.PublicKey {
+				if string(data) == "a leads" {
+					return []solana.PublicKey{key(2)}
+				}
+				return nil
+			},
+		}
+	})
+	first := byte(10)
+	l.put(key(first), "a leads")
+	has := func(k solana.PublicKey) bool {
+		_, there := c.store.Get(k)
+		return there
+	}
+	for n := first; n < first+20; n++ {
+		require.Eventually(t, func() bool { return has(key(n)) && has(key(2)) && c.store.Len() == 2 }, 5*time.Second, time.Millisecond, "change %d", n-first)
+		l.put(key(n), "b")
+		l.put(key(n+1), "a leads")
+	}
+}

@@ -285,6 +285,9 @@ func (w *Watcher) session(ctx context.Context, emit func(Event)) error {
 				return err
 			}
 		}
+		for _, key := range w.st.unread() {
+			h.account(key, 0)
+		}
 		follow()
 	}
 }

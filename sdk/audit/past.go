@@ -24,13 +24,6 @@ type PastSlash struct {
 	Signature solana.Signature
 }
 
-// Places of accounts in slash_apply.
-const (
-	nodeInApply  = 4
-	leaseInApply = 5
-	faultInApply = 6
-)
-
 // PastSlashes reads the last slashes of the market out of so many of its last payouts' transactions, 0 for all; the newest
 // first. Every slash whose stake is shared names the vault of the payouts; a machine
 // that was reported dead, and a deposit that was forfeited, name none and are not among them. Errors: the source's.
@@ -92,13 +85,13 @@ func slashesOf(t Tx) (out []PastSlash) {
 // appliedTo are the node and the lease of a fault that a transaction applies; the lease is zero for a fault of the machine.
 func appliedTo(t Tx, fault solana.PublicKey) (node, lease solana.PublicKey) {
 	for _, in := range t.Instructions {
-		if !in.is(bindings.Instruction_SlashApply, faultInApply+1) || in.Accounts[faultInApply] != fault {
+		if !in.is(bindings.Instruction_SlashApply, bindings.Place_SlashApply_Fault+1) || in.Accounts[bindings.Place_SlashApply_Fault] != fault {
 			continue
 		}
-		if lease = in.Accounts[leaseInApply]; lease == market.ProgramID { // how an absent account is written
+		if lease = in.Accounts[bindings.Place_SlashApply_Lease]; lease == market.ProgramID { // how an absent account is written
 			lease = solana.PublicKey{}
 		}
-		return in.Accounts[nodeInApply], lease
+		return in.Accounts[bindings.Place_SlashApply_Node], lease
 	}
 	return node, lease
 }

@@ -10,15 +10,6 @@ import (
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
-// Places of accounts in instructions.
-const (
-	creditsInCreate = 2
-	orderInCreate   = 3
-	orderInAward    = 3
-	nodeInAward     = 5
-	providerInAward = 6
-)
-
 // Run is a redundant order as its transactions tell it: what was ordered, which nodes it was given, in the order of their
 // awards, and what most of them have shown.
 type Run struct {
@@ -68,8 +59,8 @@ func (r *Run) Has(node, provider solana.PublicKey) bool {
 func runOf(txs []Tx, order solana.PublicKey) (r Run, ok bool) {
 	for _, t := range txs {
 		for _, in := range t.Instructions {
-			if args, created := orderCreate(in); created && in.Accounts[orderInCreate] == order {
-				r, ok = Run{gaps: r.gaps, Order: order, Args: *args, credits: in.Accounts[creditsInCreate], createdIn: t}, args.Redundant == 1
+			if args, created := orderCreate(in); created && in.Accounts[bindings.Place_OrderCreate_Order] == order {
+				r, ok = Run{gaps: r.gaps, Order: order, Args: *args, credits: in.Accounts[bindings.Place_OrderCreate_Credits], createdIn: t}, args.Redundant == 1
 			}
 			if n, of, awarded := orderAward(in); awarded && of == order {
 				r.Nodes, r.awardedIn = append(r.Nodes, n), t
@@ -121,8 +112,8 @@ func (r *Run) earlierIn(txs []Tx) map[solana.PublicKey]bool {
 			r.gaps = ofAll
 		}
 		for _, in := range t.Instructions {
-			if args, ok := orderCreate(in); ok && in.Accounts[orderInCreate] != r.Order {
-				same[in.Accounts[orderInCreate]] = args.Redundant == 1 && args.ImageDigest == r.Args.ImageDigest
+			if args, ok := orderCreate(in); ok && in.Accounts[bindings.Place_OrderCreate_Order] != r.Order {
+				same[in.Accounts[bindings.Place_OrderCreate_Order]] = args.Redundant == 1 && args.ImageDigest == r.Args.ImageDigest
 			}
 			if n, of, ok := orderAward(in); ok && same[of] {
 				out[n.Provider] = true
@@ -133,7 +124,7 @@ func (r *Run) earlierIn(txs []Tx) map[solana.PublicKey]bool {
 }
 
 func orderCreate(in Instruction) (*bindings.OrderArgs, bool) {
-	if !in.is(bindings.Instruction_OrderCreate, orderInCreate+1) {
+	if !in.is(bindings.Instruction_OrderCreate, bindings.Place_OrderCreate_Order+1) {
 		return nil, false
 	}
 	args, err := bindings.UnmarshalOrderArgs(in.Data[8:])
@@ -141,8 +132,8 @@ func orderCreate(in Instruction) (*bindings.OrderArgs, bool) {
 }
 
 func orderAward(in Instruction) (n RunNode, order solana.PublicKey, ok bool) {
-	if !in.is(bindings.Instruction_OrderAward, providerInAward+1) {
+	if !in.is(bindings.Instruction_OrderAward, bindings.Place_OrderAward_Provider+1) {
 		return n, order, false
 	}
-	return RunNode{in.Accounts[nodeInAward], in.Accounts[providerInAward]}, in.Accounts[orderInAward], true
+	return RunNode{in.Accounts[bindings.Place_OrderAward_Node], in.Accounts[bindings.Place_OrderAward_Provider]}, in.Accounts[bindings.Place_OrderAward_Order], true
 }

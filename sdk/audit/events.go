@@ -8,25 +8,10 @@ import (
 	"github.com/gantry-market/gantry/sdk/records"
 )
 
-// event takes one event; those of other orders and leases are left out.
+// event takes one event; each part of the audit takes those that it knows, of this order and lease.
 func (a *auditor) event(t Tx, e market.Event) {
-	switch e.Value.(type) {
-	case *bindings.OrderCreated, *bindings.AuctionOpened, *bindings.AuctionAwarded:
-		a.orderEvent(t, e)
-	case *bindings.LeaseAwarded, *bindings.LeaseMigrated, *bindings.LeaseCheckpointed, *bindings.LeaseStarted, *bindings.LeaseExtended:
-		a.startEvent(t, e)
-	case *bindings.LeafApplied, *bindings.LeaseSettled:
-		a.paymentEvent(t, e)
-	case *bindings.LeaseFailed, *bindings.LeaseCut, *bindings.LeaseNoticed, *bindings.LeaseEnded, *bindings.LeaseAborted, *bindings.LeaseRated, *bindings.LeaseClosed:
-		a.endEvent(t, e)
-	case *bindings.UnjustAwardProven:
-		a.proven(t, e)
-	case *bindings.DisputeOpened, *bindings.DisputeVoted, *bindings.DisputeResolved:
-		a.disputed(t, e)
-	case *bindings.OutputCommitted, *bindings.OutputRevealed, *bindings.OutputsResolved, *bindings.OutputForfeited:
-		a.output(t, e)
-	case *bindings.FaultOpened, *bindings.SlashApplied, *bindings.SlashCompensated:
-		a.slashEvent(t, e)
+	for _, take := range []func(Tx, market.Event){a.orderEvent, a.startEvent, a.paymentEvent, a.endEvent, a.proven, a.disputed, a.output, a.slashEvent} {
+		take(t, e)
 	}
 }
 
@@ -116,6 +101,10 @@ func (a *auditor) endEvent(t Tx, e market.Event) {
 	case *bindings.LeaseAborted:
 		if v.Lease == address {
 			a.aborted(t, v)
+		}
+	case *bindings.LeaseDeclined:
+		if v.Lease == address {
+			a.declined(t, v)
 		}
 	case *bindings.LeaseRated:
 		if v.Lease == address {

@@ -20,7 +20,7 @@ func repriced(t *testing.T) (*leaseHistory, []Tx) {
 	s.closed = &bindings.LeaseClosed{Lease: s.lease, Fee: 2_100, Released: 2_500, Paid: 17_500, PaidSecs: 25}
 	txs := s.txs(t)
 	proof := Tx{Slot: 6, Time: time.Unix(1_800_000_006, 0), Events: []market.Event{{Value: &bindings.UnjustAwardProven{
-		Lease: s.lease, AwardedScore: 3_870_000, BetterScore: 1_935_000, Price: 1_800_000, Amount: 20, FinderShare: 2, Burned: 18,
+		Lease: s.lease, AwardedScore: 3_870_000, BetterScore: 1_935_000, Price: 1_800_000, ServedSecs: 10, Served: 10_000, Amount: 20, FinderShare: 2, Burned: 18,
 	}}}}
 	return s, append(txs[:5:5], append([]Tx{proof}, txs[5:]...)...)
 }

@@ -201,12 +201,8 @@ func orderArgs(t Tx, order solana.PublicKey) (*bindings.OrderArgs, bool) {
 	return nil, false
 }
 
-// Places of accounts and arguments in auction_award.
-const (
-	awardNode  = 6
-	awardLoser = 9
-	revealSize = 8 + 32
-)
+// revealSize is that of a bid's price and salt in the arguments of auction_award.
+const revealSize = 8 + 32
 
 // awarded checks an award by what its own transaction proves.
 func (a *Auction) awarded(t Tx, v *bindings.AuctionAwarded, domain records.Domain) {
@@ -254,13 +250,13 @@ func (a *Auction) awarded(t Tx, v *bindings.AuctionAwarded, domain records.Domai
 // awardBids finds the bids that an award proves: the winner's, and the loser's where one is named.
 func awardBids(t Tx, node solana.PublicKey, of sealedbid.Auction) (winner shownBid, loser *shownBid, err error) {
 	for i, ix := range t.Instructions {
-		if !ix.is(bindings.Instruction_AuctionAward, awardLoser+1) || len(ix.Data) != 8+2*revealSize+32 || ix.Accounts[awardNode] != node {
+		if !ix.is(bindings.Instruction_AuctionAward, bindings.Place_AuctionAward_Loser+1) || len(ix.Data) != 8+2*revealSize+32 || ix.Accounts[bindings.Place_AuctionAward_Node] != node {
 			continue
 		}
-		if winner, err = signedBid(t, i-1, ix.Accounts[awardNode], ix.Data[8:], of); err != nil {
+		if winner, err = signedBid(t, i-1, ix.Accounts[bindings.Place_AuctionAward_Node], ix.Data[8:], of); err != nil {
 			return winner, nil, fmt.Errorf("the winner's bid: %w", err)
 		}
-		if at := ix.Accounts[awardLoser]; at != market.ProgramID { // the program stands for nobody
+		if at := ix.Accounts[bindings.Place_AuctionAward_Loser]; at != market.ProgramID { // the program stands for nobody
 			l, err := signedBid(t, i-2, at, ix.Data[8+revealSize:], of)
 			if err != nil {
 				return winner, nil, fmt.Errorf("the best losing bid: %w", err)

@@ -48,7 +48,7 @@ func newLeaseHistory(t *testing.T) *leaseHistory {
 	s.customer, err = solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	const start = 1_800_000_000
-	s.created = &bindings.OrderCreated{Order: s.order, Customer: s.customer.PublicKey(), Reserved: 666_666, MaxPrice: 4_000_000, Nodes: 1, Gpus: 1, DurationSecs: 600}
+	s.created = &bindings.OrderCreated{Order: s.order, Customer: s.customer.PublicKey(), Reserved: 666_666, MaxPrice: 4_000_000, Nodes: 1, Gpus: 1, DurationSecs: 600, HeldSecs: 600}
 	s.awarded = &bindings.LeaseAwarded{Lease: s.lease, Order: s.order, Node: s.node, Price: 3_600_000, GpuMask: 1, Reserved: 600_000, Released: 66_666, Score: 3_870_000}
 	s.started = &bindings.LeaseStarted{Lease: s.lease, StartedAt: start, FundedUntil: start + 600}
 	s.extended = &bindings.LeaseExtended{Lease: s.lease, Seconds: 60, Reserved: 660_000, FundedUntil: start + 660}
@@ -193,6 +193,21 @@ func TestAnAbortedLease(t *testing.T) {
 	require.Equal(t, market.USDC(600_000), l.Refunded)
 	txs[2].Events[0].Value.(*bindings.LeaseAborted).Released = 1
 	require.Contains(t, problemsOf(rebuild(Options{}, s.lease, s.awarded, 1, txs, nil)), "abort: the refund")
+}
+
+func TestADeclinedLease(t *testing.T) {
+	s := newLeaseHistory(t)
+	declined := &bindings.LeaseDeclined{Lease: s.lease, Order: s.order, Reason: uint8(market.DeclinedJob), HeldSecs: 3, Charged: 3_000, Released: 597_000}
+	txs := append(s.txs(t)[:2], Tx{Slot: 3, Events: []market.Event{{Value: declined}}})
+	audited := func() *Lease {
+		return rebuild(Options{Params: market.DefaultParams()}, s.lease, s.awarded, 1, txs, nil)
+	}
+	require.Empty(t, problemsOf(audited()))
+	require.Equal(t, market.USDC(597_000), audited().Refunded)
+	declined.Released--
+	require.Contains(t, problemsOf(audited()), "charge and refund")
+	declined.Charged, declined.Released = 3_001, 596_999
+	require.Contains(t, problemsOf(audited()), "more than 3 s cost")
 }
 
 func TestLeafProofsAreReadStrictly(t *testing.T) {

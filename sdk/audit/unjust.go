@@ -11,7 +11,7 @@ import (
 
 // unjust is what an auditor knows of the lease's award: whether it was shown to be unjust, and who stopped its auction.
 type unjust struct {
-	repricedSecs uint32      // paid for when the price fell
+	repricedSecs uint32      // served when the price fell
 	repricedPaid market.USDC // for them
 	disproven    bool
 	sealed       bool             // its award is the auction's
@@ -19,13 +19,12 @@ type unjust struct {
 	stopped      bool             // another keeper made awards of it
 }
 
-// owed is what seconds cost: those that were paid before the price fell at the former price.
+// owed is what seconds cost: those that were served before the price fell at the former price.
 func (a *auditor) owed(seconds uint32) (market.USDC, error) {
-	if seconds < a.repricedSecs {
-		return 0, fmt.Errorf("%d s are less than the %d s that were paid when the price fell", seconds, a.repricedSecs)
-	}
-	rest, err := market.Cost(a.lease.Price, a.lease.GPUs, seconds-a.repricedSecs)
-	return a.repricedPaid + rest, err
+	l := market.Lease{}
+	l.Price, l.Gpus, l.PaidSecs, l.Paid = uint64(a.lease.Price), a.lease.GPUs, a.lease.PaidSecs, uint64(a.lease.Paid)
+	l.RepricedSecs, l.RepricedPaid = a.repricedSecs, uint64(a.repricedPaid)
+	return l.Owed(seconds)
 }
 
 // awardedBy notes who makes the awards of the order's auction. Awards of an order that opened again are no auction's.
@@ -63,9 +62,11 @@ func (a *auditor) proven(t Tx, e market.Event) {
 		a.gaps |= ofPrice // what was paid at the former price is not known
 	}
 	if price < a.lease.Price {
-		a.repricedSecs, a.repricedPaid = a.lease.PaidSecs, a.lease.Paid
+		want, err := a.owed(v.ServedSecs)
+		c.amount(ofAward|ofPrice|ofPaid, "what was served by then", v.Served, want, err)
+		a.repricedSecs, a.repricedPaid = v.ServedSecs, market.USDC(v.Served)
 		a.lease.Price = price
-		text = fmt.Sprintf("what was not paid by then costs %s USDC per GPU-hour, and the provider may end it at once", price)
+		text = fmt.Sprintf("what is served from then on costs %s USDC per GPU-hour, and the provider may end it at once", price)
 	}
 	a.disproven = true
 	a.step(t, "unjust award", c, "node %s had a better score (%d) than the award (%d): %s; keeper %s lost %s GNT of its bond, and its share of the fee",

@@ -17,6 +17,7 @@ type auditor struct {
 	lease *Lease
 
 	duration    uint32 // of the order
+	held        uint32 // seconds that the order reserves for
 	maxPrice    market.PricePerHour
 	funded      uint32      // seconds that the lease is funded for
 	granted     market.USDC // all that was ever reserved for it
@@ -46,7 +47,9 @@ func (a *auditor) orderCreated(t Tx, v *bindings.OrderCreated) {
 	a.lease.Customer, a.lease.GPUs = v.Customer, v.Gpus
 	a.duration, a.maxPrice = v.DurationSecs, market.PricePerHour(v.MaxPrice)
 	c := a.checks()
-	want, err := market.OrderCost(a.maxPrice, v.Gpus, v.DurationSecs, v.Nodes)
+	a.held = v.HeldSecs
+	c.require(v.HeldSecs >= v.DurationSecs, "it reserves for %d s, and %d s were ordered", v.HeldSecs, v.DurationSecs)
+	want, err := market.OrderCost(a.maxPrice, v.Gpus, v.HeldSecs, v.Nodes)
 	c.amount(0, "the reservation", v.Reserved, want, err)
 	a.step(t, "order", c, "%d node(s) of %d GPU(s) for %s, at most %s USDC per GPU-hour, %s USDC reserved", v.Nodes, v.Gpus,
 		time.Duration(v.DurationSecs)*time.Second, a.maxPrice, market.USDC(v.Reserved))
@@ -58,9 +61,9 @@ func (a *auditor) awarded(t Tx, v *bindings.LeaseAwarded) {
 	c.require(market.LeaseAddress(v.Order, v.Node) == a.lease.Address, "the address is not that of this order and node")
 	c.follows(ofOrder, market.PricePerHour(v.Price) <= a.maxPrice, "the price is above the order's maximum")
 	c.follows(ofOrder, bitsOf(v.GpuMask) == int(a.lease.GPUs), "%d GPUs were set aside, %d ordered", bitsOf(v.GpuMask), a.lease.GPUs)
-	want, err := market.Cost(a.lease.Price, a.lease.GPUs, a.duration)
+	want, err := market.Cost(a.lease.Price, a.lease.GPUs, a.held)
 	c.amount(ofOrder, "the reservation", v.Reserved, want, err)
-	full, err := market.Cost(a.maxPrice, a.lease.GPUs, a.duration)
+	full, err := market.Cost(a.maxPrice, a.lease.GPUs, a.held)
 	c.amount(ofOrder, "what was released", v.Released, full-min(full, want), err)
 	low, err := market.Score(a.lease.Price, market.BPS, market.BPS)
 	c.require(err == nil && v.Score >= low, "the score %d is below the price", v.Score)
@@ -207,6 +210,20 @@ func (a *auditor) aborted(t Tx, v *bindings.LeaseAborted) {
 	a.lease.Refunded += market.USDC(v.Released)
 	a.reserved, a.lease.Open = 0, false
 	a.step(t, "abort", c, "never started, %s USDC refunded", market.USDC(v.Released).Exact())
+}
+
+// declined: the node has said, before the start, that it does not serve the lease. The seconds in which it was kept are paid to
+// nobody.
+func (a *auditor) declined(t Tx, v *bindings.LeaseDeclined) {
+	c := a.checks()
+	worth, err := market.Cost(a.lease.Price, a.lease.GPUs, v.HeldSecs)
+	c.require(err == nil && market.USDC(v.Charged) <= worth, "%s USDC are more than %d s cost", market.USDC(v.Charged).Exact(), v.HeldSecs)
+	c.amount(ofReserve, "charge and refund", v.Charged+v.Released, a.reserved, nil)
+	a.lease.Refunded += market.USDC(v.Released)
+	a.granted -= market.USDC(v.Charged) // neither a fee nor pay
+	a.reserved, a.lease.Open = 0, false
+	a.step(t, "declined", c, "by the machine: %s; %s USDC for the %d s that it was kept, %s USDC refunded", market.DeclineReason(v.Reason),
+		market.USDC(v.Charged).Exact(), v.HeldSecs, market.USDC(v.Released).Exact())
 }
 
 func (a *auditor) closed(t Tx, v *bindings.LeaseClosed) {

@@ -94,7 +94,7 @@ func (s *Slash) unread(t Tx) {
 	}
 	s.gaps, s.State = ofAll, "not known"
 	for _, in := range t.calls() {
-		if !t.opaque() && in.is(bindings.Instruction_SlashApply, faultInApply+1) && in.Accounts[faultInApply] == s.Fault {
+		if !t.opaque() && in.is(bindings.Instruction_SlashApply, bindings.Place_SlashApply_Fault+1) && in.Accounts[bindings.Place_SlashApply_Fault] == s.Fault {
 			s.State = "applied"
 		}
 	}

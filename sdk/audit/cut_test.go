@@ -54,7 +54,7 @@ var eventKinds = map[string][8]byte{
 	"SlashApplied": bindings.Event_SlashApplied, "SlashCompensated": bindings.Event_SlashCompensated, "SlashClosed": bindings.Event_SlashClosed,
 	"AuctionOpened": bindings.Event_AuctionOpened, "AuctionAwarded": bindings.Event_AuctionAwarded, "FaultVoided": bindings.Event_FaultVoided,
 	"FaultAppealed": bindings.Event_FaultAppealed, "OutputCommitted": bindings.Event_OutputCommitted, "OutputRevealed": bindings.Event_OutputRevealed,
-	"LeaseAborted": bindings.Event_LeaseAborted, "LeaseRated": bindings.Event_LeaseRated, "LeaseCheckpointed": bindings.Event_LeaseCheckpointed,
+	"LeaseAborted": bindings.Event_LeaseAborted, "LeaseDeclined": bindings.Event_LeaseDeclined, "LeaseRated": bindings.Event_LeaseRated, "LeaseCheckpointed": bindings.Event_LeaseCheckpointed,
 }
 
 // line is an event in a log.

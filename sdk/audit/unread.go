@@ -73,15 +73,6 @@ func (t *Tx) unreadCall(account solana.PublicKey, kinds ...[8]byte) bool {
 	})
 }
 
-// Places of accounts in the instructions that award a lease.
-const (
-	leaseInOrderAward   = 8
-	nodeInAuctionAward  = 6
-	leaseInAuctionAward = 11
-	nodeInMigrate       = 8
-	leaseInMigrate      = 11
-)
-
 // unreadAward is the award of a lease by a transaction whose events could not be read: its instruction names order and
 // node, and no terms.
 func unreadAward(t Tx, lease solana.PublicKey) (*bindings.LeaseAwarded, bool) {
@@ -90,15 +81,15 @@ func unreadAward(t Tx, lease solana.PublicKey) (*bindings.LeaseAwarded, bool) {
 	}
 	for _, in := range t.Instructions {
 		for _, k := range []struct {
-			kind          [8]byte
-			node, leaseAt int
+			kind                 [8]byte
+			order, node, leaseAt int
 		}{
-			{bindings.Instruction_OrderAward, nodeInAward, leaseInOrderAward},
-			{bindings.Instruction_AuctionAward, nodeInAuctionAward, leaseInAuctionAward},
-			{bindings.Instruction_LeaseMigrate, nodeInMigrate, leaseInMigrate},
+			{bindings.Instruction_OrderAward, bindings.Place_OrderAward_Order, bindings.Place_OrderAward_Node, bindings.Place_OrderAward_Lease},
+			{bindings.Instruction_AuctionAward, bindings.Place_AuctionAward_Order, bindings.Place_AuctionAward_Node, bindings.Place_AuctionAward_Lease},
+			{bindings.Instruction_LeaseMigrate, bindings.Place_LeaseMigrate_Order, bindings.Place_LeaseMigrate_Node, bindings.Place_LeaseMigrate_Lease},
 		} {
 			if in.is(k.kind, k.leaseAt+1) && in.Accounts[k.leaseAt] == lease {
-				return &bindings.LeaseAwarded{Lease: lease, Order: in.Accounts[orderInAward], Node: in.Accounts[k.node]}, true
+				return &bindings.LeaseAwarded{Lease: lease, Order: in.Accounts[k.order], Node: in.Accounts[k.node]}, true
 			}
 		}
 	}
@@ -113,6 +104,7 @@ var ofLease = map[[8]byte]topic{
 	bindings.Instruction_LeaseMigrate:       ofOrder | ofAward | ofEnd,
 	bindings.Instruction_LeaseStart:         ofStart,
 	bindings.Instruction_LeaseAbort:         ofEnd,
+	bindings.Instruction_LeaseDecline:       ofEnd,
 	bindings.Instruction_LeaseExtend:        ofFunds,
 	bindings.Instruction_LeaseSettleReceipt: ofPaid,
 	bindings.Instruction_LeaseSettleReport:  ofPaid,
@@ -174,7 +166,7 @@ func (a *auditor) unread(t Tx) {
 		of, concerns := a.gapsOf(in)
 		gaps, concerned = gaps|of, concerned || concerns
 		switch kind := [8]byte(in.Data[:8]); kind {
-		case bindings.Instruction_LeaseClose, bindings.Instruction_LeaseAbort:
+		case bindings.Instruction_LeaseClose, bindings.Instruction_LeaseAbort, bindings.Instruction_LeaseDecline:
 			a.lease.Open = a.lease.Open && !slices.Contains(in.Accounts, a.lease.Address)
 		case bindings.Instruction_LeaseSettleReceipt:
 			if r, err := receiptOf(t, a.lease.Address, a.o.NodeKey, a.lease.Customer); err == nil {

@@ -98,16 +98,13 @@ func nodeOf(txs []Tx, node solana.PublicKey) *Node {
 	return n
 }
 
-// Places of accounts in the instructions that settle a lease.
-const (
-	leaseInSettle = 0
-	nodeInSettle  = 4
-)
-
 // settledAt reports whether a transaction settles a lease of a node: it may settle those of other nodes beside it.
 func settledAt(t Tx, lease, node solana.PublicKey) bool {
 	return slices.ContainsFunc(t.Instructions, func(in Instruction) bool {
-		return (in.is(bindings.Instruction_LeaseSettleReceipt, nodeInSettle+1) || in.is(bindings.Instruction_LeaseSettleReport, nodeInSettle+1)) &&
-			in.Accounts[leaseInSettle] == lease && in.Accounts[nodeInSettle] == node
+		names := func(kind [8]byte, leaseAt, nodeAt int) bool {
+			return in.is(kind, max(leaseAt, nodeAt)+1) && in.Accounts[leaseAt] == lease && in.Accounts[nodeAt] == node
+		}
+		return names(bindings.Instruction_LeaseSettleReceipt, bindings.Place_LeaseSettleReceipt_Lease, bindings.Place_LeaseSettleReceipt_Node) ||
+			names(bindings.Instruction_LeaseSettleReport, bindings.Place_LeaseSettleReport_Lease, bindings.Place_LeaseSettleReport_Node)
 	})
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/gantry-market/gantry/attest"
 )
 
-// Version of the format. In version 1 a TEE's report covered nonce and keys alone, up to version 2 a challenge named no
-// account.
-const Version = 3
+// Version of the format.
+const Version = 1
 
 // Limits of a bundle.
 const (

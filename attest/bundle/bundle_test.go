@@ -216,7 +216,7 @@ func TestForeignEncodings(t *testing.T) {
 		want string
 	}{
 		"another tag":     {patch(0, 'X'), "not an evidence bundle"},
-		"another version": {patch(8, 1), "version 1"},
+		"another version": {patch(8, Version+1), "version 2"},
 		"reserved":        {patch(10, 1), "reserved"},
 		"counts":          {patch(284, 0xff, 0xff), "at most"},
 		"no evidence":     {append(append(bytes.Clone(raw[:284]), 0, 0, 0, 0), []byte{}...), "without evidence"},

@@ -1,13 +1,13 @@
 // Package bundle is the container of everything that a machine says in answer to one challenge, and of what was needed
 // to judge it, so that an auditor can judge it again years later, offline, for a time of their choice.
 //
-// # Format, version 3
+// # Format, version 1
 //
 // Integers are little-endian.
 //
 //	head
 //	  0    8  tag "GANTRYE1"
-//	  8    2  version, 3
+//	  8    2  version, 1
 //	 10    2  zero
 //	 12   32  genesis hash of the cluster
 //	 44   32  program

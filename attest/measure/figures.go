@@ -34,12 +34,32 @@ func Measured(p Profile, e Entry, t Timing) Figures {
 	came := t.came(int(e.Rounds))
 	chain, walk := came[len(came)-1], t.Commitment.Sub(t.Start)-came[len(came)-1]
 	if chain > 0 {
-		f.Operations = 2 * float64(p.Rows) * float64(p.Order) * float64(p.Order) * rounds(came) / chain.Seconds()
+		f.Operations = operations(p, rounds(came)) / chain.Seconds()
 	}
 	if walk > 0 {
-		f.Bandwidth = float64(p.Lanes) * float64(e.Walks) * WalkSteps * ItemBytes / walk.Seconds()
+		f.Bandwidth = walked(p, e) / walk.Seconds()
 	}
 	return f
+}
+
+// Stated returns the figures of a run by the times that the machine itself has signed; none of them is shorter than the
+// profile's. They are for simulated GPUs alone: what a processor does in place of one, whatever else the computer has to do.
+// Such a machine could state less time than it took, and has nothing to gain: a simulated GPU proves nothing.
+func Stated(p Profile, e Entry) Figures {
+	chain, walk := max(e.ChainMs, p.ChainMs, 1), max(e.WalkMs, p.WalkMs, 1)
+	return Figures{
+		Memory: p.Memory(), Operations: operations(p, float64(e.Rounds)) * 1000 / float64(chain), Bandwidth: walked(p, e) * 1000 / float64(walk),
+	}
+}
+
+// operations are those of so many rounds.
+func operations(p Profile, rounds float64) float64 {
+	return 2 * float64(p.Rows) * float64(p.Order) * float64(p.Order) * rounds
+}
+
+// walked is the bytes that a run's walks have read.
+func walked(p Profile, e Entry) float64 {
+	return float64(p.Lanes) * float64(e.Walks) * WalkSteps * ItemBytes
 }
 
 // came is how long after the start a member had each root or a later one: a later root shows that the round was made, but

@@ -6,6 +6,26 @@ import (
 	"time"
 )
 
+// TestStated: the times of a simulated GPU are those that its machine has signed, and at least the profile's.
+func TestStated(t *testing.T) {
+	p := Profile{Order: 1024, Fold: 4, Rows: 1024, Resident: 2, Lanes: 4, ChainMs: 250, WalkMs: 100}
+	for _, c := range []struct {
+		chain, walk     uint32
+		ofChain, ofWalk float64 // seconds that count
+	}{{500, 200, 0.5, 0.2}, {250, 100, 0.25, 0.1}, {1, 0, 0.25, 0.1}} {
+		f := Stated(p, Entry{Rounds: 10, Walks: 8, ChainMs: c.chain, WalkMs: c.walk})
+		if want := 10 * 2 * float64(1<<30) / c.ofChain; math.Abs(f.Operations-want) > 1 {
+			t.Errorf("%d ms: %g operations a second, want %g", c.chain, f.Operations, want)
+		}
+		if want := 4.0 * 8 * WalkSteps * ItemBytes / c.ofWalk; math.Abs(f.Bandwidth-want) > 1 {
+			t.Errorf("%d ms: %g bytes a second, want %g", c.walk, f.Bandwidth, want)
+		}
+	}
+	if f := Stated(Profile{Order: 1024, Rows: 1024, Lanes: 1}, Entry{Rounds: 1, Walks: 1}); math.IsInf(f.Operations, 0) || math.IsInf(f.Bandwidth, 0) {
+		t.Error("a profile without times divides by nothing")
+	}
+}
+
 // TestFigures: what a member concludes from when roots came. One round a second is 2·1024·1024² operations a second.
 func TestFigures(t *testing.T) {
 	const round = 2 * 1 << 30

@@ -12,7 +12,7 @@ func BenchmarkRound(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(map[int]string{1: "one thread", 2: "two threads"}[threads], func(b *testing.B) {
 			p := measure.Profile{Order: 1024, Fold: 4, Rows: 1024, ChainMs: 1, Resident: 1, WalkMs: 1, Lanes: 16}
-			r := &run{task: measure.Task{Profile: p}, threads: threads, memory: make([]byte, p.Memory())}
+			r := newRun(measure.Task{Profile: p}, &Device{threads: threads})
 			r.columns = make([]int16, p.Order*p.Order)
 			work := make([]scratch, threads)
 			for i := range work {
@@ -32,7 +32,7 @@ func BenchmarkRound(b *testing.B) {
 // BenchmarkWalk is a batch of walks on 16 lanes over 16 MiB; MB/s are of memory.
 func BenchmarkWalk(b *testing.B) {
 	p := measure.Profile{Order: 1024, Fold: 4, Rows: 1024, ChainMs: 1, Resident: 16, WalkMs: 1, Lanes: 16}
-	r := &run{task: measure.Task{Profile: p}, threads: 1, memory: make([]byte, p.Memory())}
+	r := newRun(measure.Task{Profile: p}, &Device{threads: 1})
 	for i := range r.memory {
 		r.memory[i] = byte(i * i >> 7)
 	}

@@ -3,7 +3,6 @@ package processor
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/attest/measure/internal/dot"
@@ -14,7 +13,7 @@ const stripe = 16
 
 // chain makes rounds until the time is over and all slots are full.
 func (r *run) chain(ctx context.Context, ended func(round uint32, root measure.Hash)) error {
-	start := time.Now()
+	start := r.elapsed()
 	p := r.task.Profile
 	n := int(p.Order)
 	r.columns = make([]int16, n*n)
@@ -26,12 +25,12 @@ func (r *run) chain(ctx context.Context, ended func(round uint32, root measure.H
 	if err != nil {
 		return err
 	}
-	work := make([]scratch, r.threads)
+	work := make([]scratch, r.device.threads)
 	for i := range work {
 		work[i] = scratch{rows: make([]int16, stripe*n), entries: make([]int32, stripe*n)}
 	}
 	var before measure.Hash
-	for round := uint32(0); round < measure.MaxRounds && (round < p.Resident || !since(start, p.ChainMs)); round++ {
+	for round := uint32(0); round < measure.MaxRounds && (round < p.Resident || !r.since(start, p.ChainMs)); round++ {
 		root, err := r.round(ctx, round, before, work)
 		if err != nil {
 			return err
@@ -40,7 +39,7 @@ func (r *run) chain(ctx context.Context, ended func(round uint32, root measure.H
 		r.result.Roots = append(r.result.Roots, root)
 		before = root
 	}
-	r.result.Chain = time.Since(start)
+	r.result.Chain = r.elapsed() - start
 	return nil
 }
 

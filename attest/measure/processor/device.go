@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/gantry-market/gantry/attest/measure"
@@ -19,7 +20,11 @@ const maxMemory = 1 << 30
 var ErrClosed = errors.New("processor: the run is closed")
 
 // Device computes on a number of threads.
-type Device struct{ threads int }
+type Device struct {
+	threads int
+	// simulates says that it stands in for a GPU: its times are those for which its threads had a processor.
+	simulates bool
+}
 
 var _ measure.Device = (*Device)(nil)
 
@@ -34,6 +39,10 @@ func New(threads int) (*Device, error) {
 	return &Device{threads: threads}, nil
 }
 
+// Simulated returns a device of one thread in place of a simulated GPU. Chain and walks take the profile's times of the
+// thread's processor, and the run states those: other load on the computer makes it later, and not slower.
+func Simulated() *Device { return &Device{threads: 1, simulates: true} }
+
 // Run implements [measure.Device]. Besides the profile's memory it takes 2·n² bytes for B, and m·n/f for each round, which
 // it keeps until the run is closed: computing rounds again for each member would take longer than the run.
 func (d *Device) Run(ctx context.Context, t measure.Task, ended func(round uint32, root measure.Hash)) (measure.Run, error) {
@@ -43,7 +52,7 @@ func (d *Device) Run(ctx context.Context, t measure.Task, ended func(round uint3
 	if t.Profile.Memory() > maxMemory {
 		return nil, fmt.Errorf("processor: the profile asks for %d MiB of memory, processors are measured with at most %d", t.Profile.Memory()>>20, maxMemory>>20)
 	}
-	r := &run{task: t, threads: d.threads, memory: make([]byte, t.Profile.Memory())}
+	r := newRun(t, d)
 	if err := r.chain(ctx, ended); err != nil {
 		return nil, fmt.Errorf("processor: chain: %w", err)
 	}
@@ -56,13 +65,19 @@ func (d *Device) Run(ctx context.Context, t measure.Task, ended func(round uint3
 // run is one measurement.
 type run struct {
 	task    measure.Task
-	threads int
-	columns []int16 // B, column by column, while the chain runs
-	memory  []byte  // the kept bytes, slot by slot
+	device  *Device
+	began   time.Time
+	spent   atomic.Int64 // nanoseconds that threads had a processor, where the device simulates
+	columns []int16      // B, column by column, while the chain runs
+	memory  []byte       // the kept bytes, slot by slot
 	mixed   [][]byte
 	result  measure.Result
 	seed    measure.Hash // of the walks
 	lanes   []measure.Hash
+}
+
+func newRun(t measure.Task, d *Device) *run {
+	return &run{task: t, device: d, began: time.Now(), memory: make([]byte, t.Profile.Memory())}
 }
 
 // Result implements [measure.Run].
@@ -76,9 +91,18 @@ func (r *run) Close() error {
 
 // each calls f on all threads with the next of n numbers until there are none left or one fails.
 func (r *run) each(ctx context.Context, n int, f func(worker, i int) error) error {
-	return parallel(ctx, min(r.threads, n), n, f)
+	return r.parallel(ctx, min(r.device.threads, n), n, f)
 }
 
-func since(start time.Time, ms uint32) bool {
-	return time.Since(start) >= time.Duration(ms)*time.Millisecond
+// elapsed is the time that the run has taken, by the device's clock.
+func (r *run) elapsed() time.Duration {
+	if r.device.simulates {
+		return time.Duration(r.spent.Load()) / time.Duration(r.device.threads)
+	}
+	return time.Since(r.began)
+}
+
+// since reports whether so many milliseconds have passed since an earlier elapsed.
+func (r *run) since(start time.Duration, ms uint32) bool {
+	return r.elapsed()-start >= time.Duration(ms)*time.Millisecond
 }

@@ -101,7 +101,7 @@ type laboratory struct {
 
 func runOf(t testing.TB, p measure.Place, gpu uint8, change func(*forger)) measure.Run {
 	t.Helper()
-	f := forger{run: &run{task: measure.NewTask(p, gpu, small), threads: 1, memory: make([]byte, small.Memory())}}
+	f := forger{run: newRun(measure.NewTask(p, gpu, small), &Device{threads: 1})}
 	if change != nil {
 		change(&f)
 	}

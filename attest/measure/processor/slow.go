@@ -8,8 +8,8 @@ import (
 )
 
 // Slow computes rightly and is slow, on a machine of any speed: it makes as few rounds as a run may have, in Factor times the
-// profile's time of the chain, and takes Factor times as long for its walks. Local networks and tests show with it that such a
-// machine is found by its figures.
+// profile's time of the chain, and takes Factor times as long for its walks. It states those times. Local networks and tests show
+// with it that such a machine is found by its figures.
 type Slow struct {
 	Device measure.Device
 	Factor int
@@ -21,17 +21,30 @@ var _ measure.Device = Slow{}
 func (s Slow) Run(ctx context.Context, t measure.Task, ended func(uint32, measure.Hash)) (measure.Run, error) {
 	chain := time.Duration(s.Factor) * time.Duration(t.Profile.ChainMs) * time.Millisecond
 	begun := time.Now()
-	walking := begun
-	run, err := s.Device.Run(ctx, t, func(round uint32, root measure.Hash) {
+	few := t
+	few.Profile.ChainMs = 0
+	run, err := s.Device.Run(ctx, few, func(round uint32, root measure.Hash) {
 		wait(ctx, begun.Add(chain*time.Duration(round+1)/time.Duration(t.Profile.Resident)))
-		walking = time.Now()
 		ended(round, root)
 	})
 	if err != nil {
 		return nil, err
 	}
-	wait(ctx, walking.Add(time.Duration(s.Factor)*time.Since(walking)))
-	return run, nil
+	// By the device's own clock: the time for which its walks wait for a processor is not multiplied.
+	wait(ctx, time.Now().Add(time.Duration(s.Factor-1)*run.Result().Walk))
+	return slowRun{run, chain, s.Factor}, nil
+}
+
+type slowRun struct {
+	measure.Run
+	chain  time.Duration
+	factor int
+}
+
+func (r slowRun) Result() measure.Result {
+	out := r.Run.Result()
+	out.Chain, out.Walk = r.chain, time.Duration(r.factor)*out.Walk
+	return out
 }
 
 // wait waits until a time comes or ctx ends.

@@ -48,3 +48,29 @@ func TestSlow(t *testing.T) {
 		t.Fatalf("a run that is ended goes on: %v", err)
 	}
 }
+
+// waiting is a device whose walks wait long for a processor, as on a busy computer, and state the time that they had one.
+type waiting struct{ measure.Device }
+
+func (w waiting) Run(ctx context.Context, t measure.Task, ended func(uint32, measure.Hash)) (measure.Run, error) {
+	run, err := w.Device.Run(ctx, t, ended)
+	wait(ctx, time.Now().Add(time.Second))
+	return run, err
+}
+
+// A slow machine is slow by its own clock: the time for which its walks wait for a processor is not multiplied. Otherwise a
+// busy computer keeps such a machine from a measurement within a period, and nobody learns that it is slow.
+func TestWaitingForAProcessorIsNotMultiplied(t *testing.T) {
+	p := measure.Profile{Order: 1024, Fold: 4, Rows: 1024, ChainMs: 1, Resident: 2, WalkMs: 1, Lanes: 4}
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	run, err := Slow{waiting{Simulated()}, 100}.Run(ctx, measure.NewTask(measure.Place{Domain: [8]byte{1}}, 0, p), func(uint32, measure.Hash) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close() //nolint:errcheck // memory alone
+	if took, walk := time.Since(begun), run.Result().Walk; took > 30*time.Second {
+		t.Fatalf("it took %s for walks of %s", took, walk)
+	}
+}

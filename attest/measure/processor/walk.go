@@ -3,7 +3,6 @@ package processor
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/gantry-market/gantry/attest/measure"
 )
@@ -20,16 +19,16 @@ type lane struct {
 // walk makes walks on all lanes until the time is over. Each thread has lanes of its own, whose reads of memory wait side
 // by side.
 func (r *run) walk(ctx context.Context) error {
-	start := time.Now()
+	start := r.elapsed()
 	p := r.task.Profile
 	r.seed = measure.WalkSeed(r.task.Nonce, measure.RoundsRoot(r.result.Roots))
 	lanes := make([]lane, p.Lanes)
 	for l := range lanes {
 		lanes[l].state = measure.LaneState(r.seed, uint32(l))
 	}
-	share := min(r.threads, len(lanes))
-	for r.result.Walks < measure.MaxWalks && (r.result.Walks == 0 || !since(start, p.WalkMs)) {
-		err := parallel(ctx, share, share, func(_, i int) error {
+	share := min(r.device.threads, len(lanes))
+	for r.result.Walks < measure.MaxWalks && (r.result.Walks == 0 || !r.since(start, p.WalkMs)) {
+		err := r.parallel(ctx, share, share, func(_, i int) error {
 			from, to := i*len(lanes)/share, (i+1)*len(lanes)/share
 			for j := range uint32(batch) {
 				r.step(lanes[from:to], uint32(from), r.result.Walks+j)
@@ -45,7 +44,7 @@ func (r *run) walk(ctx context.Context) error {
 		r.lanes = append(r.lanes, lanes[l].edge.Root())
 	}
 	r.result.WalksRoot = measure.Root(r.lanes)
-	r.result.Walk = time.Since(start)
+	r.result.Walk = r.elapsed() - start
 	return nil
 }
 

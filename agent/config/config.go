@@ -80,17 +80,7 @@ type Config struct {
 	// ReportDeadAfter is how long the driver must call a GPU lost before the agent reports on chain that it has died;
 	// negative: the agent never does so by itself.
 	ReportDeadAfter time.Duration `yaml:"report_dead_after,omitempty"`
-	// Simulations of bad nodes; refused on any cluster that is not local. They are never read from the file.
-	SlowFactor  int    `yaml:"-"`
-	SilenceFile string `yaml:"-"`
-	LostFile    string `yaml:"-"`
-	UsedFile    string `yaml:"-"`
-	WrongWork   bool   `yaml:"-"`
-	Unopened    bool   `yaml:"-"`
-	// ClockAhead is how far the machine's date is ahead, negative where it is behind.
-	ClockAhead time.Duration `yaml:"-"`
-	// KernelLog is read for faults of simulated GPUs.
-	KernelLog string `yaml:"-"`
+	Simulation      Simulation    `yaml:"-"`
 }
 
 // FileName is the settings file in the data folder.
@@ -215,10 +205,7 @@ func (c Config) Complete() (Config, error) {
 	if c.QuietTime < 0 || c.QuietTime > maxQuiet {
 		return c, fmt.Errorf("%w: --quiet-time %s; give 1s to 24h, or 0 for the default of %s", ErrConfig, c.QuietTime, offer.DefaultQuiet)
 	}
-	if c.SlowFactor < 0 {
-		return c, fmt.Errorf("%w: --simulate-slow-factor %d; give how many times slower, such as 500", ErrConfig, c.SlowFactor)
-	}
-	return c, nil
+	return c, c.Simulation.check()
 }
 
 // maxQuiet is the longest quiet time.
@@ -260,7 +247,7 @@ func (c Config) URLs() []string {
 
 // Simulates reports whether anything about the node is simulated.
 func (c Config) Simulates() bool {
-	return c.SlowFactor > 1 || c.WrongWork || c.Unopened || c.ClockAhead != 0 || c.SilenceFile != "" || c.LostFile != "" || c.UsedFile != "" || c.KernelLog != "" || strings.HasPrefix(c.Inventory, simulatedPrefix)
+	return c.Simulation != Simulation{} || strings.HasPrefix(c.Inventory, simulatedPrefix)
 }
 
 // InventoryNVML asks the NVIDIA driver.

@@ -17,14 +17,14 @@ func TestFile(t *testing.T) {
 	c, err := Load(dir)
 	require.NoError(t, err)
 	require.Equal(t, Config{DataDir: dir}, c)
-	c.RPC, c.Region, c.Price, c.SettleInterval, c.SlowFactor, c.SilenceFile = "http://127.0.0.1:8899", "us-west-2", "auto:1.5", time.Minute, 9, "x"
+	c.RPC, c.Region, c.Price, c.SettleInterval, c.Simulation = "http://127.0.0.1:8899", "us-west-2", "auto:1.5", time.Minute, Simulation{SlowFactor: 9, SilenceFile: "x"}
 	require.NoError(t, c.Save())
 	info, err := os.Stat(filepath.Join(dir, FileName))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	again, err := Load(dir)
 	require.NoError(t, err)
-	c.SlowFactor, c.SilenceFile = 0, "" // a simulation is never remembered
+	c.Simulation = Simulation{} // a simulation is never remembered
 	require.Equal(t, c, again)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), []byte("colour: blue\n"), 0o600))
@@ -59,14 +59,20 @@ func TestComplete(t *testing.T) {
 		"hours":     {RPC: "localhost", Hours: "nights"},
 		"zone":      {RPC: "localhost", Hours: "weekends", TimeZone: "Mars"},
 		"quiet":     {RPC: "localhost", QuietTime: -1},
-		"slow":      {RPC: "localhost", SlowFactor: -1},
+		"slow":      {RPC: "localhost", Simulation: Simulation{SlowFactor: -1}},
 	} {
 		_, err := bad.Complete()
 		require.ErrorIs(t, err, ErrConfig, name)
 	}
 	_, err = Config{RPC: "ftp://x"}.Complete()
 	require.ErrorIs(t, err, chain.ErrEndpoint)
-	for _, c := range []Config{{SlowFactor: 2}, {SilenceFile: "f"}, {Inventory: "simulated:A100:1"}, {ClockAhead: time.Hour}, {ClockAhead: -time.Hour}} {
+	for _, c := range []Config{
+		{Simulation: Simulation{SlowFactor: 2}},
+		{Simulation: Simulation{SilenceFile: "f"}},
+		{Inventory: "simulated:A100:1"},
+		{Simulation: Simulation{ClockAhead: time.Hour}},
+		{Simulation: Simulation{ClockAhead: -time.Hour}},
+	} {
 		require.True(t, c.Simulates())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/device"
 	"github.com/gantry-market/gantry/agent/faults"
+	"github.com/gantry-market/gantry/agent/group"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/lease"
@@ -33,17 +34,14 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/roles"
 	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/mesh"
 	"github.com/gantry-market/gantry/sdk/p2p"
 	"github.com/gantry-market/gantry/sdk/records"
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
-var (
-	// ErrSimulation: a simulation was asked for on a cluster that is not local.
-	ErrSimulation = errors.New("simulations serve local networks only")
-	// ErrClosed: the node's account was closed.
-	ErrClosed = errors.New("the node's account was closed: there is nothing left to serve")
-)
+// ErrClosed: the node's account was closed.
+var ErrClosed = errors.New("the node's account was closed: there is nothing left to serve")
 
 // Options of New. Config is required, complete as [config.Config.Complete] returns it.
 type Options struct {
@@ -86,6 +84,10 @@ type Agent struct {
 	images  func() (image.Usage, bool, error)
 	trouble []string // with the network of containers
 	p2p     *p2p.Node
+	port    mesh.Port // of the node, shared by the private networks of leases
+	groups  *group.Manager
+	// openGroup opens the interface of a lease's private network.
+	openGroup func(leaseID string) (int, error)
 
 	node   solana.PublicKey // the node's account
 	chain  *nodeChain
@@ -101,7 +103,8 @@ type Agent struct {
 	challenges  *challenge.Server
 	measure     *measure.Server
 	line        *line.Server
-	measured    []format.Device // the node's GPUs, in the order of their indices
+	devices     []format.Device // what computes on the node's GPUs, in the order of their indices
+	measured    []format.Device // the same, where the node is not simulated to be false
 	figures     *figures.Server
 	assembled   atomic.Bool            // what needs the node's account is there
 	guest       *guest.Key             // of this process; its evidence shows it
@@ -135,10 +138,15 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.figures != nil {
 		g.Go(func() error { return a.figures.Run(gctx) })
 	}
+	g.Go(func() error {
+		// At once, and not after the rest has ended: keepers count the silence from the last answer.
+		<-gctx.Done()
+		if ctx.Err() != nil {
+			a.tellRestart(ctx)
+		}
+		return nil
+	})
 	err := g.Wait()
-	if ctx.Err() != nil {
-		a.tellRestart(ctx)
-	}
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || err == nil) {
 		a.log.Info().Msg("agent stopped; jobs continue without it and are found again at the next start")
 		return nil
@@ -210,8 +218,9 @@ func (a *Agent) openMachine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	source.LostFile, source.UsedFile = a.cfg.LostFile, a.cfg.UsedFile
-	a.machine, err = host.New(ctx, host.Options{Source: source, Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir, Known: a.cfg.KnownPath()})
+	a.machine, err = host.New(ctx, host.Options{
+		Source: a.simulation().breaks(source), Seed: [32]byte(a.key.PublicKey()), DiskPath: a.cfg.DataDir, Known: a.cfg.KnownPath(),
+	})
 	return err
 }
 
@@ -236,24 +245,12 @@ func (a *Agent) openClient() (err error) {
 	return err
 }
 
-// checkSimulations refuses simulations anywhere but on a local network, and labels them in the log.
-func (a *Agent) checkSimulations(cluster runtime.Cluster) error {
-	if !a.cfg.Simulates() {
-		return nil
-	}
-	if err := cluster.CheckLocal(); err != nil {
-		return fmt.Errorf("%w: %w", ErrSimulation, err)
-	}
-	a.log.Warn().Bool("simulated", true).Str("inventory", a.cfg.Inventory).Int("slow_factor", a.cfg.SlowFactor).
-		Str("silence_file", a.cfg.SilenceFile).Str("lost_gpu_file", a.cfg.LostFile).Str("used_gpu_file", a.cfg.UsedFile).Str("kernel_log", a.cfg.KernelLog).Bool("wrong_work", a.cfg.WrongWork).
-		Bool("unopened", a.cfg.Unopened).Dur("clock_ahead", a.cfg.ClockAhead).Msg("SIMULATION: this node is not what it seems")
-	return nil
-}
-
 func (a *Agent) openNetwork(ctx context.Context) error {
 	pc := p2p.Options{
 		Key: a.key, Listen: a.cfg.Listen, UserAgent: "gantry-agent", Names: roles.Names{View: a.view}, Known: a.mayVisit, First: a.comesFirst, Allow: a.allowance,
+		Before:     a.simulation().before,
 		PublicOnly: chain.ClusterOf(a.genesis) != chain.ClusterLocal, Log: a.log.With().Str("part", "p2p").Logger(),
+		ListenUDP: a.port.ListenUDP,
 	}.ForNode(a.local)
 	var err error
 	if a.p2p, err = p2p.New(pc); err != nil {
@@ -274,7 +271,7 @@ func (a *Agent) close() {
 	if a.p2p != nil {
 		warn("network", a.p2p.Close())
 	}
-	warn("GPUs", device.Close(a.measured))
+	warn("GPUs", device.Close(a.devices))
 	if a.machine != nil {
 		warn("machine", a.machine.Close())
 	}
@@ -322,6 +319,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	if err := a.assemble(node); err != nil {
 		return err
 	}
+	a.groups = a.newGroups(a.openGroup)
 	a.assembled.Store(true)
 	bidder, err := a.newBidder(ctx)
 	if err != nil {
@@ -340,7 +338,7 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	g.Go(func() error { return a.followGPUs(ctx) })
 	g.Go(func() error { return a.followFaults(ctx) })
 	g.Go(func() error { return bidder.Run(ctx) })
-	guests := &guests{view: a.view, store: a.store, node: node.Address, now: a.clock.Now, log: a.log, gateways: a.leases.Welcome}
+	guests := &guests{view: a.view, store: a.store, node: node.Address, now: a.clock.Now, log: a.log, gateways: a.leases.Welcome, members: a.groups.Knows}
 	if err := guests.refresh(); err != nil {
 		return err
 	}
@@ -351,8 +349,10 @@ func (a *Agent) serve(ctx context.Context, g *errgroup.Group) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, silence: a.cfg.SilenceFile, asked: &a.asked, log: a.log}
+	h := &handlers{challenges: a.challenges, leases: a.leases, receipts: a.receipts, asked: &a.asked, log: a.log}
 	h.register(a.p2p, guests)
+	a.registerGroups(h, guests)
+	a.serveGroups(ctx, g)
 	a.measure.Register(a.p2p)
 	a.line.Register(a.p2p)
 	a.log.Info().Str("node", node.Address.String()).Str("ask", node.Ask().String()).Stringer("status", node.State()).Msg("agent serves")

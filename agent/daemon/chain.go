@@ -147,14 +147,23 @@ func (c *nodeChain) Source() string {
 // Changed implements lease.Chain.
 func (c *nodeChain) Changed() <-chan struct{} { return c.view.Changed() }
 
+// order reads a lease's order.
+func (c *nodeChain) order(ctx context.Context, of market.Lease) (market.Order, error) {
+	if o, ok := c.view.Order(of.Order); ok {
+		return o, nil
+	}
+	o, err := query.Fetch[market.Order](ctx, c.client, of.Order, c.client.Commitment())
+	if err != nil {
+		return o, fmt.Errorf("order %s: %w", of.Order, err)
+	}
+	return o, nil
+}
+
 // Order implements lease.Chain.
 func (c *nodeChain) Order(ctx context.Context, of market.Lease) (lease.Order, error) {
-	o, ok := c.view.Order(of.Order)
-	if !ok {
-		var err error
-		if o, err = query.Fetch[market.Order](ctx, c.client, of.Order, c.client.Commitment()); err != nil {
-			return lease.Order{}, fmt.Errorf("order %s: %w", of.Order, err)
-		}
+	o, err := c.order(ctx, of)
+	if err != nil {
+		return lease.Order{}, err
 	}
 	out := lease.Order{
 		Complete:  o.State() == market.OrderAwarded || o.State() == market.OrderLapsed,
@@ -187,6 +196,25 @@ func (c *nodeChain) Start(ctx context.Context, of market.Lease, connection [32]b
 		return err
 	}
 	return c.send(ctx, "lease_start", fmt.Sprintf("%s/%d", of.Address, of.AwardedAt), instruction)
+}
+
+// Decline implements lease.Chain.
+func (c *nodeChain) Decline(ctx context.Context, of market.Lease, why market.DeclineReason) error {
+	o, err := c.order(ctx, of)
+	if err != nil {
+		return err
+	}
+	instruction, err := ix.LeaseDecline(ix.LeaseDeclineArgs{Lease: of, OrderRentPayer: o.RentPayer, Reason: why, Job: o.ImageDigest})
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, "lease_decline", fmt.Sprintf("%s/%d", of.Address, of.AwardedAt), instruction)
+}
+
+// Ask implements lease.Chain.
+func (c *nodeChain) Ask() market.PricePerHour {
+	n, _ := c.view.Node(c.node)
+	return n.Ask()
 }
 
 // End implements lease.Chain.

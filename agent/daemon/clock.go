@@ -11,15 +11,12 @@ import (
 // openClock reads what time it is on chain. Leases, receipts, grants, bids and measurements go by it and by nothing
 // else: until it is known the agent does nothing.
 func (a *Agent) openClock(ctx context.Context) (err error) {
-	o := clock.Options{
+	a.clock, err = clock.New(clock.Options{
 		Read:  func(ctx context.Context) ([]time.Time, error) { return a.client.Clocks(ctx, chain.Confirmed) },
-		Local: func() bool { return a.local }, Log: a.log.With().Str("part", "clock").Logger(),
+		Local: func() bool { return a.local }, Log: a.log.With().Str("part", "clock").Logger(), Machine: a.simulation().date,
 		Means: "leases do not suffer, since all that is agreed on chain goes by the chain's time; while it is behind, bids in sealed auctions are shown late and lose",
-	}
-	if ahead := a.cfg.ClockAhead; ahead != 0 {
-		o.Machine = func() time.Time { return time.Now().Add(ahead) }
-	}
-	if a.clock, err = clock.New(o); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	return a.clock.Look(ctx)

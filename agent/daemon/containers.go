@@ -30,6 +30,7 @@ func (a *Agent) openRuntime(ctx context.Context, cluster runtime.Cluster) error 
 	if err != nil {
 		return err
 	}
+	a.openGroup = process.OpenGroup
 	a.runtime, a.images, a.trouble = process, process.Images, process.NetworkTrouble()
 	for _, what := range a.trouble {
 		a.log.Warn().Msg(what)

@@ -57,10 +57,10 @@ func (a *Agent) followFaults(ctx context.Context) error {
 
 // kernelLog is where the driver's messages are read. Simulated devices have no driver.
 func (a *Agent) kernelLog() string {
-	if a.cfg.KernelLog == "" && !a.machine.Inventory.Simulated {
-		return faults.KernelLog
+	if log := a.cfg.Simulation.KernelLog; log != "" || a.machine.Inventory.Simulated {
+		return log
 	}
-	return a.cfg.KernelLog
+	return faults.KernelLog
 }
 
 // claim is what the machine shows to keepers, with the faults of its GPUs.

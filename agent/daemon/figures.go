@@ -68,9 +68,9 @@ func (a *Agent) figuresNow() (metrics.State, bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readingTime)
 	defer cancel()
-	if health, err := a.machine.Health(ctx); err == nil {
-		for i, h := range health {
-			s.GPUs = append(s.GPUs, metrics.GPU{Device: a.machine.Inventory.GPUs[i], Health: h})
+	if readings, err := a.machine.Readings(ctx); err == nil {
+		for i, r := range readings {
+			s.GPUs = append(s.GPUs, metrics.GPU{Device: a.machine.Inventory.GPUs[i], Reading: r})
 		}
 	}
 	return s, true

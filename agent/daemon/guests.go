@@ -25,6 +25,8 @@ type guests struct {
 	log   zerolog.Logger
 	// gateways says who has shown a customer's grant.
 	gateways func(solana.PublicKey) bool
+	// members says which machines have a lease in a group with one of this node.
+	members func(solana.PublicKey) bool
 	// former are the customers of leases that the node still has in its store: the chain may have closed them.
 	former atomic.Pointer[map[solana.PublicKey]bool]
 }
@@ -64,7 +66,7 @@ func (g *guests) was(key solana.PublicKey) (was bool) {
 }
 
 func (g *guests) visits(key solana.PublicKey) bool {
-	return g.role(key).May(roles.Visit) || g.gateways(key)
+	return g.role(key).May(roles.Visit) || g.gateways(key) || g.members(key)
 }
 func (g *guests) challenges(key solana.PublicKey) bool { return g.role(key).May(roles.Challenge) }
 func (g *guests) deals(key solana.PublicKey) bool      { return g.role(key).May(roles.Deal) }

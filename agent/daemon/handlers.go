@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/internal/printable"
-	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
@@ -40,7 +38,7 @@ var (
 	suspendProtocol = customerProtocol(messages.Suspend)
 	// A gateway is a stranger until it has shown a customer's grant.
 	guestProtocol = p2p.Protocol{
-		ID: messages.Guest, Since: 1, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Rate: 20, Burst: 60, Concurrent: 256, PerPeer: 32, Public: true,
+		ID: messages.Guest, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Rate: 20, Burst: 60, Concurrent: 256, PerPeer: 32, Public: true,
 	}
 )
 
@@ -55,30 +53,7 @@ type handlers struct {
 	leases     *lease.Manager
 	receipts   *receipt.Server
 	asked      *atomic.Int64 // when a keeper last asked, unix nanoseconds
-	silence    string        // simulation: while this file exists nothing is answered
 	log        zerolog.Logger
-}
-
-// silencePoll is how often a held request checks whether the silence is over.
-const silencePoll = 200 * time.Millisecond
-
-// holdSilently holds a request without an answer while the node simulates silence. When the silence ends, a held
-// request is refused, so that it frees its place.
-func (h *handlers) holdSilently(ctx context.Context) error {
-	silent := false
-	for h.silence != "" {
-		if _, err := os.Stat(h.silence); err != nil {
-			break
-		}
-		silent = true
-		if wait.For(ctx, silencePoll) != nil {
-			break
-		}
-	}
-	if silent {
-		return p2p.Refuse(p2p.CodeUnavailable, "")
-	}
-	return nil
 }
 
 // register has the node answer its protocols: keepers' challenges, and its customers, of whom those with a lease have
@@ -103,25 +78,20 @@ func (h *handlers) register(n *p2p.Node, g *guests) {
 	shells.May, shells.First = g.leases, g.leases // customers that have a lease, not those that might get one
 	p2p.HandleConn(n, shells, h.shell)
 	ports := portsProtocol
-	ports.Since, ports.May, ports.First = 3, g.leases, g.leases
+	ports.May, ports.First = g.leases, g.leases
 	p2p.HandleConn(n, ports, h.ports)
 	guest := guestProtocol
 	guest.First = h.leases.Welcome
 	p2p.HandleConn(n, guest, h.guest)
-	revoke := customers(revokeProtocol)
-	revoke.Since = 1
-	p2p.Handle(n, revoke, h.revoke)
+	p2p.Handle(n, customers(revokeProtocol), h.revoke)
 	suspend := suspendProtocol
-	suspend.May, suspend.First, suspend.Since = g.leases, g.leases, 2
+	suspend.May, suspend.First = g.leases, g.leases
 	p2p.Handle(n, suspend, h.suspend)
 	p2p.Handle(n, customers(offerProtocol), h.offer)
 	p2p.Handle(n, customers(receiptProtocol), h.signed)
 }
 
 func (h *handlers) challenge(ctx context.Context, from solana.PublicKey, req messages.ChallengeRequest) (messages.ChallengeResponse, error) {
-	if err := h.holdSilently(ctx); err != nil {
-		return messages.ChallengeResponse{}, err
-	}
 	resp, err := h.challenges.Answer(ctx, from, req)
 	var refused *challenge.RefusedError
 	if errors.As(err, &refused) {
@@ -144,9 +114,6 @@ func (h *handlers) refusal(err error) (string, error) {
 }
 
 func (h *handlers) deploy(ctx context.Context, from solana.PublicKey, req messages.DeployRequest) (messages.LeaseAnswer, error) {
-	if err := h.holdSilently(ctx); err != nil {
-		return messages.LeaseAnswer{}, err
-	}
 	st, err := h.leases.Deploy(ctx, from, req)
 	var refused *lease.RefusedError
 	unknown := errors.As(err, &refused) && refused.Unknown
@@ -155,9 +122,6 @@ func (h *handlers) deploy(ctx context.Context, from solana.PublicKey, req messag
 }
 
 func (h *handlers) status(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest) (messages.LeaseAnswer, error) {
-	if err := h.holdSilently(ctx); err != nil {
-		return messages.LeaseAnswer{}, err
-	}
 	st, err := h.leases.Status(ctx, from, req.Lease)
 	why, err := h.refusal(err)
 	return messages.LeaseAnswer{Version: messages.Version, Status: st, Refused: why}, err
@@ -165,18 +129,12 @@ func (h *handlers) status(ctx context.Context, from solana.PublicKey, req messag
 
 // use tells a customer what its lease uses.
 func (h *handlers) use(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest) (messages.UseAnswer, error) {
-	if err := h.holdSilently(ctx); err != nil {
-		return messages.UseAnswer{}, err
-	}
 	use, err := h.leases.Use(ctx, from, req.Lease)
 	why, err := h.refusal(err)
 	return messages.UseAnswer{Version: messages.Version, Use: use, Refused: why}, err
 }
 
 func (h *handlers) logs(ctx context.Context, from solana.PublicKey, req messages.LogsRequest, send func(messages.LogChunk) error) error {
-	if err := h.holdSilently(ctx); err != nil {
-		return err
-	}
 	var left error
 	err := h.leases.Logs(ctx, from, req, func(c messages.LogChunk) error {
 		left = send(c)
@@ -194,9 +152,6 @@ func (h *handlers) logs(ctx context.Context, from solana.PublicKey, req messages
 
 // shell connects a customer with its container.
 func (h *handlers) shell(ctx context.Context, from solana.PublicKey, req messages.ShellRequest, accept func(messages.ShellAnswer) (net.Conn, error)) error {
-	if err := h.holdSilently(ctx); err != nil {
-		return err
-	}
 	accepted := false
 	err := h.leases.Shell(ctx, from, req, func(hostKey []byte) (io.ReadWriter, error) {
 		accepted = true
@@ -227,9 +182,6 @@ func (h *handlers) guest(ctx context.Context, from solana.PublicKey, req message
 
 // connect handles a request for access to a container; visit decides whether it is granted.
 func (h *handlers) connect(ctx context.Context, accept func(messages.GuestAnswer) (net.Conn, error), visit func(accept func() (io.ReadWriter, error)) error) error {
-	if err := h.holdSilently(ctx); err != nil {
-		return err
-	}
 	accepted := false
 	err := visit(func() (io.ReadWriter, error) {
 		accepted = true
@@ -249,18 +201,12 @@ func (h *handlers) connect(ctx context.Context, accept func(messages.GuestAnswer
 }
 
 func (h *handlers) revoke(ctx context.Context, from solana.PublicKey, req messages.RevokeRequest) (messages.RevokeAnswer, error) {
-	if err := h.holdSilently(ctx); err != nil {
-		return messages.RevokeAnswer{}, err
-	}
 	why, err := h.refusal(h.leases.Revoke(ctx, from, req))
 	return messages.RevokeAnswer{Version: messages.Version, Refused: why}, err
 }
 
 // suspend keeps a customer's container for another lease.
 func (h *handlers) suspend(ctx context.Context, from solana.PublicKey, req messages.SuspendRequest) (messages.SuspendAnswer, error) {
-	if err := h.holdSilently(ctx); err != nil {
-		return messages.SuspendAnswer{}, err
-	}
 	answer, err := h.leases.Suspend(ctx, from, req)
 	why, err := h.refusal(err)
 	answer.Version, answer.Refused, answer.Failed = messages.Version, why, printable.Text(answer.Failed)
@@ -268,9 +214,6 @@ func (h *handlers) suspend(ctx context.Context, from solana.PublicKey, req messa
 }
 
 func (h *handlers) offer(ctx context.Context, from solana.PublicKey, req messages.LeaseRequest) (messages.Receipt, error) {
-	if err := h.holdSilently(ctx); err != nil {
-		return messages.Receipt{}, err
-	}
 	r, err := h.receipts.Offer(ctx, from, req.Lease)
 	why, err := h.refusal(err)
 	if why != "" {
@@ -280,9 +223,6 @@ func (h *handlers) offer(ctx context.Context, from solana.PublicKey, req message
 }
 
 func (h *handlers) signed(ctx context.Context, from solana.PublicKey, req messages.SignedReceipt) (messages.ReceiptAnswer, error) {
-	if err := h.holdSilently(ctx); err != nil {
-		return messages.ReceiptAnswer{}, err
-	}
 	why, err := h.refusal(h.receipts.Accept(ctx, from, req))
 	return messages.ReceiptAnswer{Version: messages.Version, Refused: why}, err
 }

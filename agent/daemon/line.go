@@ -16,9 +16,8 @@ import (
 
 // openLine makes what has this node's line measured.
 func (a *Agent) openLine() (err error) {
-	h := handlers{silence: a.cfg.SilenceFile}
 	a.line, err = line.New(line.Options{
-		Node: a.node, Domain: a.domain, Member: a.mayChallenge, Draws: &draws{a: a}, Busy: a.leases.Live, Hold: h.holdSilently,
+		Node: a.node, Domain: a.domain, Member: a.mayChallenge, Draws: &draws{a: a}, Busy: a.leases.Live,
 		PeriodSecs: func() (uint32, bool) {
 			p, ok := a.view.Params()
 			return p.PeriodSecs, ok && p.PeriodSecs > 0

@@ -21,17 +21,11 @@ var errTerms = errors.New("the market or the node's GPU model is not known yet")
 
 // openMeasure makes what has this node's GPUs measured.
 func (a *Agent) openMeasure() (err error) {
-	a.measured, err = device.New(device.Options{
-		UUIDs: a.machine.UUIDs(), Simulated: a.machine.Inventory.Simulated, Slow: a.cfg.SlowFactor, Wrong: a.cfg.WrongWork,
-		Unopened: a.cfg.Unopened,
-	})
-	if err != nil {
-		return err
-	}
-	h := handlers{silence: a.cfg.SilenceFile}
+	a.devices = device.New(a.machine.UUIDs(), a.machine.Inventory.Simulated)
+	a.measured = a.simulation().falsifies(a.devices)
 	a.measure, err = measure.New(measure.Options{
 		Node: a.node, Domain: a.domain, Signer: a.key, Guest: a.guest, Member: a.mayChallenge, Instants: instants{a}, GPUs: a.measuredGPUs,
-		Busy: a.leases.Live, Changed: a.chain.Changed, Leases: tenants{a}, Turn: a.challenges.Alone, Hold: h.holdSilently,
+		Busy: a.leases.Live, Changed: a.chain.Changed, Leases: tenants{a}, Turn: a.challenges.Alone,
 		PeriodSecs: func() (uint32, bool) {
 			p, ok := a.view.Params()
 			return p.PeriodSecs, ok && p.PeriodSecs > 0

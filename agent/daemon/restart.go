@@ -16,12 +16,12 @@ import (
 )
 
 // restartProtocol tells a keeper that this agent starts again.
-var restartProtocol = p2p.Protocol{ID: messages.Restart, Since: 2, MaxRequest: 4 << 10, MaxResponse: 4 << 10}
+var restartProtocol = p2p.Protocol{ID: messages.Restart, MaxRequest: 4 << 10, MaxResponse: 4 << 10}
 
-// tellLimit bounds how long the end of the agent waits for keepers.
-const tellLimit = 2 * time.Second
+// tellLimit bounds how long the end of the agent waits for keepers. It is less than the time after which they vote.
+const tellLimit = 5 * time.Second
 
-// tellRestart tells the keepers that are connected that this agent was asked to end, and is expected to be started again
+// tellRestart tells the keepers that this agent was asked to end, and is expected to be started again
 // within messages.MaxRestartSecs, so that they vote no sooner that its machine is away. Whether it is started again it
 // cannot know: it may be an update of the program. It does so only if a lease would move. ctx has ended.
 func (a *Agent) tellRestart(ctx context.Context) {
@@ -33,9 +33,6 @@ func (a *Agent) tellRestart(ctx context.Context) {
 	notice := messages.RestartNotice{Version: messages.Version, Node: a.node, Secs: messages.MaxRestartSecs}
 	var wg sync.WaitGroup
 	for _, k := range a.keepers() {
-		if !a.p2p.Connected(k.Key) {
-			continue
-		}
 		wg.Go(func() {
 			answer, err := p2p.Call[messages.RestartNotice, messages.RestartAnswer](ctx, a.p2p, k.Key, restartProtocol, notice)
 			log := a.log.Debug().Stringer("keeper", k.Key)

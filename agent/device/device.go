@@ -16,43 +16,17 @@ import (
 	"github.com/gantry-market/gantry/attest/measure/processor"
 )
 
-// Options of New.
-type Options struct {
-	// UUIDs are those of the GPUs, in the order of their indices.
-	UUIDs []string
-	// Simulated GPUs are measured by the processor, one thread each.
-	Simulated bool
-	// Slow above 1 makes a simulated GPU so many times slower, Wrong makes it compute wrongly, Unopened makes it open nothing of
-	// what it has computed: for local networks.
-	Slow     int
-	Wrong    bool
-	Unopened bool
-}
-
-// New returns a device for each GPU. No GPU is touched before it is measured.
-func New(o Options) ([]measure.Device, error) {
-	out := make([]measure.Device, len(o.UUIDs))
-	for i, uuid := range o.UUIDs {
-		switch {
-		case o.Wrong:
-			out[i] = processor.Faulty{}
-		case o.Simulated || o.Slow > 1 || o.Unopened:
-			d, err := processor.New(1)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = d
-			if o.Slow > 1 {
-				out[i] = processor.Slow{Device: d, Factor: o.Slow}
-			}
-			if o.Unopened {
-				out[i] = processor.Unopened{Device: out[i]}
-			}
-		default:
-			out[i] = &GPU{uuid: uuid, open: openGPU}
+// New returns a device for each GPU, in the order of their UUIDs. No GPU is touched before it is measured. Simulated GPUs are
+// measured by the processor, one thread each.
+func New(uuids []string, simulated bool) []measure.Device {
+	out := make([]measure.Device, len(uuids))
+	for i, uuid := range uuids {
+		out[i] = &GPU{uuid: uuid, open: openGPU}
+		if simulated {
+			out[i] = processor.Simulated()
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Close gives the GPUs back that were measured. Nothing may be measured on them meanwhile.

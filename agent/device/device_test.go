@@ -15,24 +15,8 @@ import (
 
 // Simulated machines never touch a GPU, and each GPU of a real one is measured by itself.
 func TestDevices(t *testing.T) {
-	one, err := processor.New(1)
-	require.NoError(t, err)
-	for name, c := range map[string]struct {
-		o    Options
-		want measure.Device
-	}{
-		"simulated": {Options{Simulated: true}, one},
-		"slow":      {Options{Slow: 3}, processor.Slow{Device: one, Factor: 3}},
-		"unopened":  {Options{Unopened: true}, processor.Unopened{Device: one}},
-		"wrong":     {Options{Simulated: true, Wrong: true}, processor.Faulty{}},
-	} {
-		c.o.UUIDs = []string{"SIM-1", "SIM-2"}
-		got, err := New(c.o)
-		require.NoError(t, err)
-		require.Equal(t, []measure.Device{c.want, c.want}, got, name)
-	}
-	got, err := New(Options{UUIDs: []string{"GPU-1", "GPU-2"}})
-	require.NoError(t, err)
+	require.Equal(t, []measure.Device{processor.Simulated(), processor.Simulated()}, New([]string{"SIM-1", "SIM-2"}, true))
+	got := New([]string{"GPU-1", "GPU-2"}, false)
 	for i, uuid := range []string{"GPU-1", "GPU-2"} {
 		require.Equal(t, uuid, got[i].(*GPU).uuid)
 	}

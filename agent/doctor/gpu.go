@@ -14,7 +14,7 @@ import (
 )
 
 // each judges every GPU that answers; what is wrong with several is one finding with the worst result.
-func each(ctx context.Context, m *Machine, fine string, judge func(host.Condition) Finding) Finding {
+func each(ctx context.Context, m *Machine, fine string, judge func(host.Reading) Finding) Finding {
 	r := m.conditions(ctx)
 	if r.err != nil || len(r.gpus) == 0 {
 		return none("no GPU answers (gpu-driver)")
@@ -86,7 +86,7 @@ func checkMissing(ctx context.Context, m *Machine) Finding {
 }
 
 func checkMIG(ctx context.Context, m *Machine) Finding {
-	return each(ctx, m, "no GPU is split", func(c host.Condition) Finding {
+	return each(ctx, m, "no GPU is split", func(c host.Reading) Finding {
 		if c.MIG {
 			return bad(fmt.Sprintf("sudo nvidia-smi -i %d -mig 0", c.Index), "(%s) is split in instances (MIG); the market rents whole GPUs", c.Model)
 		}
@@ -96,7 +96,7 @@ func checkMIG(ctx context.Context, m *Machine) Finding {
 
 // checkModel finds GPUs that can be no node's.
 func checkModel(ctx context.Context, m *Machine) Finding {
-	return each(ctx, m, "every GPU has its own memory", func(c host.Condition) Finding {
+	return each(ctx, m, "every GPU has its own memory", func(c host.Reading) Finding {
 		if !c.Shared {
 			return Finding{}
 		}
@@ -136,7 +136,7 @@ func checkFabric(ctx context.Context, m *Machine) Finding {
 
 // checkRecovery asks the driver what it needs: its messages may have left the log.
 func checkRecovery(ctx context.Context, m *Machine) Finding {
-	return each(ctx, m, "the driver needs nothing for any GPU", func(c host.Condition) Finding {
+	return each(ctx, m, "the driver needs nothing for any GPU", func(c host.Reading) Finding {
 		if c.Needs == nil || *c.Needs == faults.NoAction {
 			return Finding{}
 		}
@@ -145,7 +145,7 @@ func checkRecovery(ctx context.Context, m *Machine) Finding {
 }
 
 func checkPower(ctx context.Context, m *Machine) Finding {
-	return each(ctx, m, "no GPU's power limit is below its default", func(c host.Condition) Finding {
+	return each(ctx, m, "no GPU's power limit is below its default", func(c host.Reading) Finding {
 		if c.PowerLimitMW == nil || c.DefaultPowerLimitMW == nil || *c.PowerLimitMW >= *c.DefaultPowerLimitMW {
 			return Finding{}
 		}
@@ -155,7 +155,7 @@ func checkPower(ctx context.Context, m *Machine) Finding {
 }
 
 func checkPersistence(ctx context.Context, m *Machine) Finding {
-	return each(ctx, m, "the driver stays loaded", func(c host.Condition) Finding {
+	return each(ctx, m, "the driver stays loaded", func(c host.Reading) Finding {
 		if c.Persistence == nil || *c.Persistence {
 			return Finding{}
 		}
@@ -164,14 +164,14 @@ func checkPersistence(ctx context.Context, m *Machine) Finding {
 }
 
 func checkMemoryErrors(ctx context.Context, m *Machine) Finding {
-	return each(ctx, m, "no uncorrected errors, no failed repairs of memory", func(c host.Condition) Finding {
+	return each(ctx, m, "no uncorrected errors, no failed repairs of memory", func(c host.Reading) Finding {
 		switch {
 		case c.RowRemapFailed != nil && *c.RowRemapFailed:
 			return bad("sudo gantry-agent drain", "has memory that cannot be repaired any more; replace it")
 		case c.RowRemapPending != nil && *c.RowRemapPending:
 			return poor(fmt.Sprintf("sudo gantry-agent drain; sudo nvidia-smi -i %d -r", c.Index), "waits for a reset to repair memory")
-		case c.Uncorrected != nil && *c.Uncorrected > 0:
-			return poor(fmt.Sprintf("sudo gantry-agent drain; sudo nvidia-smi -i %d -r", c.Index), "had %d uncorrected errors of memory since the driver was loaded", *c.Uncorrected)
+		case c.ECCUncorrected != nil && *c.ECCUncorrected > 0:
+			return poor(fmt.Sprintf("sudo gantry-agent drain; sudo nvidia-smi -i %d -r", c.Index), "had %d uncorrected errors of memory since the driver was loaded", *c.ECCUncorrected)
 		}
 		return Finding{}
 	})
@@ -179,7 +179,7 @@ func checkMemoryErrors(ctx context.Context, m *Machine) Finding {
 
 // checkProcesses finds what uses a GPU and is no lease.
 func checkProcesses(ctx context.Context, m *Machine) Finding {
-	return each(ctx, m, "nothing but leases uses the GPUs", func(c host.Condition) Finding {
+	return each(ctx, m, "nothing but leases uses the GPUs", func(c host.Reading) Finding {
 		var pids []string
 		for _, pid := range c.Processes {
 			group, _ := os.ReadFile(m.path("/proc/" + strconv.Itoa(int(pid)) + "/cgroup"))

@@ -53,7 +53,7 @@ type Machine struct {
 // readings are what the driver says, read once for all checks.
 type readings struct {
 	driver string
-	gpus   []host.Condition
+	gpus   []host.Reading
 	err    error
 }
 
@@ -110,7 +110,7 @@ func readGPUs(ctx context.Context, n nvml.Interface) (r readings) {
 		return readings{err: err}
 	}
 	r.driver = g.Driver().Version
-	r.gpus, err = g.Conditions(ctx)
+	r.gpus, err = g.Readings(ctx)
 	r.err = errors.Join(err, g.Close())
 	return r
 }
@@ -127,7 +127,7 @@ func (m *Machine) driverCommand() string {
 }
 
 // device names a GPU in a sentence.
-func device(c host.Condition) string {
+func device(c host.Reading) string {
 	if c.Silent != "" && c.Model != "" {
 		return fmt.Sprintf("GPU %d (%s)", c.Index, c.Model)
 	}

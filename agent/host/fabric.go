@@ -128,10 +128,10 @@ func (m *Machine) fabric(ctx context.Context) (Fabric, error) {
 	if now := m.gpus.Driver().Version; now != "" {
 		f.Driver = now
 	}
-	conditions, err := m.gpus.Conditions(ctx)
-	for _, c := range conditions {
-		if c.Waits {
-			f.Waiting = append(f.Waiting, c.Index)
+	readings, err := m.gpus.Readings(ctx)
+	for _, r := range readings {
+		if r.Waits {
+			f.Waiting = append(f.Waiting, r.Index)
 		}
 	}
 	return f, err

@@ -209,11 +209,7 @@ func (g *GPUs) describe(i int, d nvml.Device) (GPU, error) {
 			out.PCIID = fmt.Sprintf("%04x:%04x", p.PciDeviceId&0xffff, p.PciDeviceId>>16)
 		}
 	}
-	if g.has("nvmlDeviceGetMigMode") {
-		if now, _, ret := d.GetMigMode(); ret == nvml.SUCCESS {
-			out.MIG = now == nvml.DEVICE_MIG_ENABLE
-		}
-	}
+	out.MIG = g.split(d)
 	for link := 0; link < nvml.NVLINK_MAX_LINKS; link++ {
 		if s, ret := d.GetNvLinkState(link); ret == nvml.SUCCESS && s == nvml.FEATURE_ENABLED {
 			out.NVLinks++

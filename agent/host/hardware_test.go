@@ -33,10 +33,10 @@ func TestThisMachinesGPUs(t *testing.T) {
 	gpus, err := OpenGPUs(nvml.New())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, gpus.Close()) }()
-	conditions, err := gpus.Conditions(t.Context())
+	readings, err := gpus.Readings(t.Context())
 	require.NoError(t, err)
-	require.Len(t, conditions, len(inv.GPUs))
-	raw, err = json.MarshalIndent(conditions, "", "  ")
+	require.Len(t, readings, len(inv.GPUs))
+	raw, err = json.MarshalIndent(readings, "", "  ")
 	require.NoError(t, err)
 	t.Logf("%s", raw)
 	// Reports are signed where confidential computing is on, and are refused with a reason where it is not.

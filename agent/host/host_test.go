@@ -120,15 +120,16 @@ func TestSimulatedDevicesAreTheAgentsOwn(t *testing.T) {
 	}
 }
 
-func TestHealth(t *testing.T) {
+func TestReadings(t *testing.T) {
 	g, err := OpenGPUs(simulate(t, SimulatedH100, 2, 1))
 	require.NoError(t, err)
 	defer g.Close()
-	list, err := g.Health(context.Background())
+	list, err := g.Readings(context.Background())
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	h := list[1]
-	require.True(t, h.Simulated)
+	require.Equal(t, 1, h.Index)
+	require.Empty(t, h.Silent)
 	require.EqualValues(t, 32, *h.TemperatureC)
 	require.EqualValues(t, 700_000, *h.PowerLimitMW)
 	require.Nil(t, h.FanPercent)
@@ -136,6 +137,9 @@ func TestHealth(t *testing.T) {
 	require.EqualValues(t, 4, *h.MemoryUsedMiB)
 	require.EqualValues(t, 0, *h.ECCUncorrected)
 	require.False(t, *h.RowRemapFailed)
+	require.True(t, *h.Persistence)
+	require.EqualValues(t, 700_000, *h.DefaultPowerLimitMW)
+	require.False(t, h.MIG || h.Shared || h.Waits)
 }
 
 // A driver that knows nothing new, and a device that has nothing but a name.
@@ -168,10 +172,16 @@ func TestOldDriverAndBareDevice(t *testing.T) {
 	require.False(t, inv.Simulated)
 	g, err := OpenGPUs(n)
 	require.NoError(t, err)
-	list, err := g.Health(context.Background())
+	list, err := g.Readings(context.Background())
 	require.NoError(t, err)
-	require.True(t, list[0].Missing)
+	require.Equal(t, []Reading{{UUID: "GPU-1", Model: "Tesla P4", Silent: "the GPU is lost"}}, list)
+	bare.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 40, nvml.SUCCESS }
+	list, err = g.Readings(context.Background())
+	require.NoError(t, err)
+	require.EqualValues(t, 40, *list[0].TemperatureC)
 	require.Nil(t, list[0].RowRemapFailed)
+	require.Nil(t, list[0].Needs)
+	require.False(t, list[0].MIG)
 
 	// A device without a UUID cannot be registered.
 	bare.GetUUIDFunc = func() (string, nvml.Return) { return "", nvml.ERROR_UNKNOWN }

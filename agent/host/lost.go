@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -93,21 +92,4 @@ func (g *GPUs) present(ctx context.Context) (there []string, away []*SilentError
 		return nil, nil, fmt.Errorf("%w: no device answers: %w", ErrNVML, away[0])
 	}
 	return there, away, err
-}
-
-// losing is a simulated machine whose first GPU is lost while a file exists.
-type losing struct {
-	nvml.Interface
-	file string
-}
-
-func (losing) simulated() bool { return true }
-
-func (l losing) DeviceGetHandleByIndex(i int) (nvml.Device, nvml.Return) {
-	if i == 0 {
-		if _, err := os.Stat(l.file); err == nil {
-			return nil, nvml.ERROR_GPU_IS_LOST
-		}
-	}
-	return l.Interface.DeviceGetHandleByIndex(i)
 }

@@ -30,13 +30,13 @@ func TestALostGPU(t *testing.T) {
 	require.Equal(t, []Gone{{Index: 0, UUID: m.UUIDs()[0], Model: m.Inventory.GPUs[0].Model, Why: "the GPU is lost"}}, gone)
 	_, err = m.Claim(t.Context())
 	require.ErrorIs(t, err, ErrLost)
-	health, err := m.Health(t.Context())
+	readings, err := m.Readings(t.Context())
 	require.NoError(t, err, "of the others, too")
-	require.Len(t, health, 3)
-	for i, h := range health {
-		require.Equal(t, m.UUIDs()[i], h.UUID)
-		require.Equal(t, i == 0, h.Missing)
-		require.Equal(t, i == 0, h.TemperatureC == nil)
+	require.Len(t, readings, 3)
+	for i, r := range readings {
+		require.Equal(t, m.UUIDs()[i], r.UUID)
+		require.Equal(t, i == 0, r.Silent != "")
+		require.Equal(t, i == 0, r.TemperatureC == nil)
 	}
 	use, err := m.Use(t.Context(), 0b011)
 	require.NoError(t, err)

@@ -284,17 +284,17 @@ func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	if err != nil {
 		return out, err
 	}
-	now, err := m.health(ctx)
+	now, err := m.readings(ctx, list)
 	if err != nil {
 		return out, err
 	}
 	ids := make([]DeviceID, len(list))
 	for i, g := range list {
 		ids[i] = g.ID()
-		h := now[g.UUID]
+		r := now[i]
 		one := messages.GPU{
 			Name: g.Model, Identity: g.ID(), MIG: g.Split(), VRAMMiB: g.VRAMMiB, Driver: inv.Driver.Version,
-			TempC: orZero(h.TemperatureC), PowerW: orZero(h.PowerMW) / 1000, Utilisation: orZero(h.GPUPercent), ECCErrors: orZero(h.ECCUncorrected),
+			TempC: orZero(r.TemperatureC), PowerW: orZero(r.PowerMW) / 1000, Utilisation: orZero(r.GPUPercent), ECCErrors: orZero(r.ECCUncorrected),
 		}
 		if silent[g.UUID] {
 			one.Fault = messages.NoAnswer

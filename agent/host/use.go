@@ -2,7 +2,7 @@ package host
 
 import (
 	"context"
-	"time"
+	"slices"
 
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -15,7 +15,7 @@ func (m *Machine) Use(ctx context.Context, mask uint64) ([]messages.GPUUse, erro
 	if m.gpus == nil {
 		return out, nil
 	}
-	now, err := m.health(ctx)
+	now, err := m.readings(ctx, m.Inventory.GPUs)
 	if err != nil {
 		return nil, err
 	}
@@ -23,46 +23,38 @@ func (m *Machine) Use(ctx context.Context, mask uint64) ([]messages.GPUUse, erro
 		if i >= 64 || mask>>i&1 == 0 {
 			continue
 		}
-		h, there := now[g.UUID]
+		r := now[i]
 		out = append(out, messages.GPUUse{
-			Name: g.Model, UUID: g.UUID, Percent: h.GPUPercent, MemoryUsedMiB: h.MemoryUsedMiB, MemoryMiB: g.VRAMMiB,
-			TempC: h.TemperatureC, PowerMW: h.PowerMW, Missing: !there || h.Missing, Simulated: g.Simulated,
+			Name: g.Model, UUID: g.UUID, Percent: r.GPUPercent, MemoryUsedMiB: r.MemoryUsedMiB, MemoryMiB: g.VRAMMiB,
+			TempC: r.TemperatureC, PowerMW: r.PowerMW, Missing: r.Silent != "", Simulated: g.Simulated,
 		})
 	}
 	return out, nil
 }
 
-// health is what the driver says of each GPU that it has. The caller holds mu.
-func (m *Machine) health(ctx context.Context) (map[string]Health, error) {
-	list, err := m.gpus.Health(ctx)
-	if err != nil {
-		return nil, err
-	}
-	now := make(map[string]Health, len(list))
-	for _, h := range list {
-		now[h.UUID] = h
-	}
-	return now, nil
-}
-
-// Health is what the driver says now of the GPUs of the inventory, in its order; a GPU that it does not know any more is missing.
-func (m *Machine) Health(ctx context.Context) ([]Health, error) {
+// Readings is what the driver says now of the GPUs of the inventory, in its order; one that it does not know any more does not
+// answer.
+func (m *Machine) Readings(ctx context.Context) ([]Reading, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.gpus == nil {
 		return nil, nil
 	}
-	now, err := m.health(ctx)
+	return m.readings(ctx, m.Inventory.GPUs)
+}
+
+// readings is Readings of these GPUs. The caller holds mu.
+func (m *Machine) readings(ctx context.Context, of []GPU) ([]Reading, error) {
+	list, err := m.gpus.Readings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Health, len(m.Inventory.GPUs))
-	for i, g := range m.Inventory.GPUs {
-		h, there := now[g.UUID]
-		if !there {
-			h = Health{UUID: g.UUID, At: time.Now().UTC(), Missing: true, Simulated: g.Simulated}
+	out := make([]Reading, len(of))
+	for i, g := range of {
+		out[i] = Reading{Index: g.Index, UUID: g.UUID, Model: g.Model, Silent: "the driver does not list it any more"}
+		if at := slices.IndexFunc(list, func(r Reading) bool { return r.UUID == g.UUID }); at >= 0 {
+			out[i] = list[at]
 		}
-		out[i] = h
 	}
 	return out, nil
 }

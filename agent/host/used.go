@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -77,34 +74,4 @@ func (g *GPUs) usedBy(uuid string, ours func(pid uint32) bool) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// using is a simulated machine on whose GPUs a process computes that a file names.
-type using struct {
-	nvml.Interface
-	file string
-}
-
-func (using) simulated() bool { return true }
-
-func (u using) DeviceGetHandleByUUID(uuid string) (nvml.Device, nvml.Return) {
-	d, ret := u.Interface.DeviceGetHandleByUUID(uuid)
-	text, err := os.ReadFile(u.file)
-	if ret != nvml.SUCCESS || err != nil {
-		return d, ret
-	}
-	pid, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
-	if err != nil {
-		return d, ret
-	}
-	return usedDevice{d, uint32(pid)}, ret
-}
-
-type usedDevice struct {
-	nvml.Device
-	pid uint32
-}
-
-func (d usedDevice) GetComputeRunningProcesses() ([]nvml.ProcessInfo, nvml.Return) {
-	return []nvml.ProcessInfo{{Pid: d.pid}}, nvml.SUCCESS
 }

@@ -64,10 +64,13 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	job := store.Job{
 		Command: req.Job.Command, Env: req.Job.Env, Image: req.Job.Image, Network: req.Job.Network,
 		MemoryMiB: req.Job.MemoryMiB, CPUs: req.Job.CPUs, DiskMiB: req.Job.DiskMiB,
-		SSHKeys: req.Job.SSHKeys, Volume: req.Job.Volume, Entrypoint: req.Job.Entrypoint, User: req.Job.User,
+		SSHKeys: req.Job.SSHKeys, Volume: req.Job.Volume, Entrypoint: req.Job.Entrypoint, User: req.Job.User, ShmMiB: req.Job.ShmMiB,
 	}
 	r := newEntry(account)
 	r.Job = &job
+	if r.Group, err = groupOf(req); err != nil {
+		return messages.LeaseStatus{}, err
+	}
 	if err := jobspec.Check(req.Job); err != nil {
 		return messages.LeaseStatus{}, m.refuseJob(account, err)
 	}
@@ -85,7 +88,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 			return messages.LeaseStatus{}, refuse("%v", err)
 		}
 	}
-	if err := m.putJob(account, job, digest, min(req.RevokedUntil, m.o.Now().Add(clockSkew).UnixMilli())); err != nil {
+	if err := m.putJob(account, r, digest, min(req.RevokedUntil, m.o.Now().Add(clockSkew).UnixMilli())); err != nil {
 		return messages.LeaseStatus{}, err
 	}
 	st, err := m.readStatus(ctx, store.Key(address))
@@ -96,27 +99,18 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	return st, err
 }
 
-// refuseJob stores that the ordered job cannot run here, so that the lease never starts and nothing is billed.
+// refuseJob stores that the ordered job cannot run here, so that the lease is declined and never billed.
 func (m *Manager) refuseJob(account market.Lease, why error) error {
-	r, err := m.o.Store.AddLease(newEntry(account))
-	if err != nil {
-		return fmt.Errorf("store lease %s: %w", account.Address, err)
+	if err := m.noteRefused(account, market.DeclinedJob, why.Error()); err != nil {
+		return err
 	}
-	_, err = m.o.Store.Update(r.Address, func(l *store.Lease) error {
-		if l.AwardedAt.Unix() == account.AwardedAt {
-			l.Refused = why.Error()
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("store lease %s: %w", account.Address, err)
-	}
+	m.wake(account.Address)
 	return refuse("the job cannot be run: %v", why)
 }
 
 // putJob stores the job once, and until when what its customer has granted is void. Neither its command nor its environment
 // is logged: customers put secrets into both.
-func (m *Manager) putJob(account market.Lease, job store.Job, digest [32]byte, revoked int64) error {
+func (m *Manager) putJob(account market.Lease, got store.Lease, digest [32]byte, revoked int64) error {
 	r, err := m.o.Store.AddLease(newEntry(account)) // no change if the worker has stored it
 	if err != nil {
 		return fmt.Errorf("store lease %s: %w", account.Address, err)
@@ -131,11 +125,11 @@ func (m *Manager) putJob(account market.Lease, job store.Job, digest [32]byte, r
 		return refuse("the job cannot be run: %s", r.Refused)
 	}
 	if r.Job != nil {
-		return nil // the digest of both is the order's
+		return m.setGroup(r, got.Group) // the digest of both jobs is the order's
 	}
 	_, err = m.o.Store.Update(r.Address, func(l *store.Lease) error {
 		if l.Job == nil {
-			l.Job, l.RevokedUntil = &job, max(l.RevokedUntil, revoked)
+			l.Job, l.Group, l.RevokedUntil = got.Job, got.Group, max(l.RevokedUntil, revoked)
 		}
 		return nil
 	})

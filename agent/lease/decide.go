@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/gantry-market/gantry/agent/runtime"
@@ -56,6 +57,8 @@ type Facts struct {
 	Job     JobPhase
 	// Keyless: the job has a volume, and its key is not here. An agent that was started anew has none.
 	Keyless bool
+	// Ask is the node's own price now.
+	Ask market.PricePerHour
 	// Measured: the customer measures the lease's GPUs. Neither lease nor job starts meanwhile.
 	Measured bool
 	// Snapshot is the hash of the last snapshot of the job's volume; zero for none.
@@ -75,6 +78,8 @@ const (
 	MarkStarting
 	// SubmitStart sends lease_start.
 	SubmitStart
+	// SubmitDecline stores why the node does not serve the lease, and sends lease_decline.
+	SubmitDecline
 	// StartJob starts the customer's job and stores that it runs.
 	StartJob
 	// MarkRunning stores that the job runs; needed when the agent ended while it started the job.
@@ -87,6 +92,8 @@ const (
 	StopJob
 	// EndFinished sends lease_end for a job that is done, after a last attempt to settle.
 	EndFinished
+	// EndRepriced sends lease_end for a lease whose price fell below the node's ask because its award was unjust.
+	EndRepriced
 	// EndDue sends lease_end for a lease that ran out or failed; anyone may.
 	EndDue
 	// EndLost sends lease_end for a lease whose job this machine has lost, at the machine's cost, after a last attempt to settle.
@@ -112,8 +119,8 @@ const (
 )
 
 var actionNames = [...]string{
-	"wait", "mark starting", "submit start", "start job", "mark running", "extend job", "mark exited", "stop job",
-	"end finished lease", "end due lease", "end lease of a lost job", "mark ended", "mark closed", "remove", "hash output", "commit to output",
+	"wait", "mark starting", "submit start", "decline lease", "start job", "mark running", "extend job", "mark exited", "stop job",
+	"end finished lease", "end repriced lease", "end due lease", "end lease of a lost job", "mark ended", "mark closed", "remove", "hash output", "commit to output",
 	"reveal output", "submit checkpoint", "prove that the lease is gone", "take up again",
 }
 
@@ -133,6 +140,8 @@ type Decision struct {
 	Late bool
 	// Why is for people.
 	Why string
+	// Decline is the reason that goes on chain; only for SubmitDecline.
+	Decline market.DeclineReason
 }
 
 const (
@@ -191,8 +200,8 @@ func goneWhy(r store.Lease) string {
 }
 
 // decideAwarded waits for the job, at most half of the start deadline, then starts: a customer that brings none pays for the
-// machine that it holds. A lease whose job was refused never starts, and one whose customer measures the GPUs not before that
-// half: what the job needs is fetched meanwhile.
+// machine that it holds. A lease whose job was refused is declined, and one whose customer measures the GPUs does not start before
+// that half: what the job needs is fetched meanwhile.
 func decideAwarded(f Facts) Decision {
 	if f.Entry.State != store.Awarded && f.Entry.State != store.Starting {
 		// The store is ahead of the chain: what the agent saw was on a fork, or the RPC node lags.
@@ -213,7 +222,10 @@ func decideAwarded(f Facts) Decision {
 		return Decision{Action: SubmitStart}
 	}
 	if f.Entry.Refused != "" {
-		return Decision{Action: Wait, Until: deadline, Why: "the ordered job cannot run here; the customer gets everything back"}
+		return Decision{Action: SubmitDecline, Decline: market.DeclineReason(f.Entry.Decline), Why: f.Entry.Refused}
+	}
+	if repriced(f) {
+		return Decision{Action: SubmitDecline, Decline: market.DeclinedPrice, Why: "the price fell below the ask of this machine"}
 	}
 	if f.Entry.Job == nil && f.Now.Before(half) {
 		return Decision{Action: Wait, Until: half, Why: "waiting for the customer's job"}
@@ -221,7 +233,16 @@ func decideAwarded(f Facts) Decision {
 	if f.Keyless && f.Now.Before(half) {
 		return Decision{Action: Wait, Until: half, Why: "waiting for the key of the customer's volume"}
 	}
+	if held := f.Now.Sub(f.Order.AwardedAt); f.Account.Continues == 0 && f.Order.Duration < f.Order.StartDeadline && held > f.Order.Duration {
+		// Its customer would hold this machine for longer than it pays for.
+		return Decision{Action: SubmitDecline, Decline: market.DeclinedLate, Why: fmt.Sprintf("the job came %s after the award, and %s are ordered", held.Round(time.Second), f.Order.Duration)}
+	}
 	return Decision{Action: MarkStarting}
+}
+
+// repriced: the award of the lease was unjust, and it pays less than the node asks.
+func repriced(f Facts) bool {
+	return f.Account.Repriced() && market.PricePerHour(f.Account.Price) < f.Ask
 }
 
 // decideRunning starts the job, stores its end, and ends the lease when it is done or out of money.
@@ -238,6 +259,9 @@ func decideRunning(f Facts) Decision {
 	}
 	if f.Snapshot != [32]byte{} && f.Snapshot != f.Account.CheckpointHash && (f.Entry.State == store.Running || f.Entry.State == store.Exited) {
 		return Decision{Action: SubmitCheckpoint} // before the end: an ended lease takes none
+	}
+	if repriced(f) {
+		return Decision{Action: EndRepriced, Why: "the award was unjust, and the price fell below the ask of this machine"}
 	}
 	wait := Decision{Action: Wait, Until: funded.Add(clockMargin)}
 	switch f.Entry.State {

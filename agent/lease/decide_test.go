@@ -17,7 +17,7 @@ func TestAwardedLeasesAreStarted(t *testing.T) {
 	base := func() Facts {
 		f := Facts{Now: awarded.Add(time.Second), Exists: true, Entry: store.Lease{State: store.Awarded}}
 		f.Account.Status = uint8(market.LeaseAwarded)
-		f.Order = Order{Complete: true, AwardedAt: awarded, StartDeadline: 20 * time.Second}
+		f.Order = Order{Complete: true, AwardedAt: awarded, StartDeadline: 20 * time.Second, Duration: time.Hour}
 		return f
 	}
 	for name, c := range map[string]struct {
@@ -27,7 +27,21 @@ func TestAwardedLeasesAreStarted(t *testing.T) {
 		"no job yet":                   {func(*Facts) {}, Wait},
 		"the job has arrived":          {func(f *Facts) { f.Entry.Job = &store.Job{} }, MarkStarting},
 		"half of the deadline, no job": {func(f *Facts) { f.Now = awarded.Add(10 * time.Second) }, MarkStarting},
-		"a refused job, half of it":    {func(f *Facts) { f.Entry.Refused, f.Now = "no sandbox", awarded.Add(10*time.Second) }, Wait},
+		"a refused job":                {func(f *Facts) { f.Entry.Refused = "no sandbox" }, SubmitDecline},
+		"a refused job, too late":      {func(f *Facts) { f.Entry.Refused, f.Now = "no sandbox", awarded.Add(21*time.Second) }, Wait},
+		"a refused job, nodes missing": {func(f *Facts) { f.Entry.Refused, f.Order.Complete = "no sandbox", false }, Wait},
+		"held for longer than ordered": {func(f *Facts) {
+			f.Entry.Job, f.Order.Duration, f.Now = &store.Job{}, 3*time.Second, awarded.Add(4*time.Second)
+		}, SubmitDecline},
+		"not yet longer than ordered": {func(f *Facts) {
+			f.Entry.Job, f.Order.Duration, f.Now = &store.Job{}, 3*time.Second, awarded.Add(3*time.Second)
+		}, MarkStarting},
+		"the price fell": {func(f *Facts) {
+			f.Entry.Job, f.Account.Lease.Repriced, f.Account.Price, f.Ask = &store.Job{}, 1, 99, 100
+		}, SubmitDecline},
+		"the price fell to the ask": {func(f *Facts) {
+			f.Entry.Job, f.Account.Lease.Repriced, f.Account.Price, f.Ask = &store.Job{}, 1, 100, 100
+		}, MarkStarting},
 		"stored that it starts":        {func(f *Facts) { f.Entry.State = store.Starting }, SubmitStart},
 		"it is measured":               {func(f *Facts) { f.Entry.State, f.Measured = store.Starting, true }, Wait},
 		"its job is fetched meanwhile": {func(f *Facts) { f.Entry.Job, f.Measured = &store.Job{}, true }, MarkStarting},
@@ -160,5 +174,15 @@ func TestALeaseThatGoesOnIsTakenUp(t *testing.T) {
 			f.Account.Status, f.Account.FundedUntil = uint8(on), 20_000
 			require.Equal(t, TakeUp, Decide(f).Action, "%s, stored as %s", on, in)
 		}
+	}
+}
+
+// A lease that was awarded unjustly, and now pays less than the node asks, is ended whatever its job does.
+func TestARepricedLeaseEnds(t *testing.T) {
+	for price, want := range map[uint64]Action{99: EndRepriced, 100: Wait} {
+		f := Facts{Now: time.Unix(10_000, 0), Exists: true, Ask: 100, Job: JobActive, Entry: store.Lease{State: store.Running, FundedUntil: time.Unix(20_000, 0)}}
+		f.Account.Lease.Status, f.Account.StartedAt, f.Account.FundedUntil = uint8(market.LeaseRunning), 9_000, 20_000
+		f.Account.Lease.Repriced, f.Account.Price = 1, price
+		require.Equal(t, want, Decide(f).Action, "price %d", price)
 	}
 }

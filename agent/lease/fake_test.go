@@ -56,6 +56,8 @@ type fakeChain struct {
 	order    Order
 	deadline time.Duration
 	next     fault
+	ask      market.PricePerHour
+	declines []market.DeclineReason
 
 	// hidden: Lease shows shown until Look reads the chain, which fails with lookErr.
 	hidden  bool
@@ -263,6 +265,28 @@ func (f *fakeChain) Start(_ context.Context, l market.Lease, hash [32]byte) erro
 		f.lease.StartedAt, f.lease.FundedUntil = now.Unix(), now.Add(f.order.Duration).Unix()
 		return nil
 	})
+}
+
+func (f *fakeChain) Decline(_ context.Context, l market.Lease, why market.DeclineReason) error {
+	return f.send(func() error {
+		switch {
+		case !f.exists || f.lease.State() != market.LeaseAwarded || l.AwardedAt != f.lease.AwardedAt:
+			return nil // as AlreadyDone has it
+		case !f.order.Complete:
+			return errors.New("order is not complete")
+		case f.clock.now().After(f.order.AwardedAt.Add(f.deadline)):
+			return errors.New("too late")
+		}
+		f.exists = false
+		f.declines = append(f.declines, why)
+		return nil
+	})
+}
+
+func (f *fakeChain) Ask() market.PricePerHour {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ask
 }
 
 func (f *fakeChain) End(_ context.Context, l market.Lease, immediate bool) error {

@@ -51,12 +51,14 @@ func (w *worker) startJob(ctx context.Context, f Facts) error {
 }
 
 // prepare fetches the job's image and reserves the room of its volume before the lease starts, so that no fetching is billed. The customer sees why it fails;
-// the worker tries again until the start deadline is over, when the customer gets everything back. It ends with the lease.
+// the worker tries again, and declines the lease when the image is not there a little before the start deadline. It ends with the
+// lease.
 func (w *worker) prepare(ctx context.Context, f Facts) error {
 	if f.Entry.Job == nil || f.Entry.Job.Image == "" || f.Account.State() != market.LeaseAwarded {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.Order.AwardedAt.Add(f.Order.StartDeadline).Sub(f.Now)) // no date of this machine
+	by, parent := imageBy(f.Order), ctx
+	ctx, cancel := context.WithTimeout(ctx, by.Sub(f.Now)) // no date of this machine
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		defer cancel()
@@ -74,6 +76,9 @@ func (w *worker) prepare(ctx context.Context, f Facts) error {
 	}
 	if errors.Is(err, runtime.ErrState) || errors.Is(err, runtime.ErrSpec) {
 		return w.m.refuseJob(f.Account, err)
+	}
+	if !w.m.o.Now().Before(by) && parent.Err() == nil {
+		return errors.Join(err, w.m.noteRefused(f.Account, market.DeclinedImage, "the image did not arrive in time: "+err.Error()))
 	}
 	return errors.Join(err, w.advance(store.Awarded, err.Error(), nil))
 }
@@ -140,8 +145,12 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 			CPUs:      minLimit(float64(r.Job.CPUs), share(m.o.Node.CPUs)),
 			MemoryMiB: uint64(minLimit(float64(r.Job.MemoryMiB), share(float64(m.o.Node.MemoryMiB)))),
 			DiskMiB:   uint64(minLimit(float64(r.Job.DiskMiB), float64(m.diskBeside(r)))),
+			ShmMiB:    r.Job.ShmMiB,
 		},
 		Volume: r.Job.Volume, Entrypoint: r.Job.Entrypoint, User: r.Job.User,
+	}
+	if r.Group != nil {
+		s.Group = &runtime.Group{Index: int(r.Group.Index), Size: len(r.Group.Members)}
 	}
 	for i, uuid := range m.o.GPUUUIDs {
 		if r.GPUMask>>i&1 == 1 {

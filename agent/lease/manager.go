@@ -32,6 +32,10 @@ type Chain interface {
 	Order(ctx context.Context, l market.Lease) (Order, error)
 	// Start sends lease_start and waits until it is confirmed.
 	Start(ctx context.Context, l market.Lease, connection [32]byte) error
+	// Decline sends lease_decline and waits until it is confirmed.
+	Decline(ctx context.Context, l market.Lease, why market.DeclineReason) error
+	// Ask is the node's own price now.
+	Ask() market.PricePerHour
 	// End sends lease_end and waits until it is confirmed. With immediate the node leaves a lease that its customer keeps, without
 	// notice, and pays for it.
 	End(ctx context.Context, l market.Lease, immediate bool) error

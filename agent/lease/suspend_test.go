@@ -95,7 +95,8 @@ func TestAnImageThatCannotRunTheJob(t *testing.T) {
 	var refused *RefusedError
 	require.ErrorAs(t, err, &refused)
 	require.Contains(t, refused.Why, "the job cannot be run: runtime: invalid specification: the image names no command")
-	require.Equal(t, Wait, a.step().Action)
+	require.Equal(t, SubmitDecline, a.step().Action)
+	require.Equal(t, []market.DeclineReason{market.DeclinedJob}, a.chain.declines)
 	a.clock.add(a.chain.deadline)
 	a.untilIdle()
 	require.Equal(t, 1, tries)

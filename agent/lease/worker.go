@@ -143,7 +143,7 @@ func (w *worker) waitTime(d Decision, f Facts) time.Duration {
 
 // observe gathers the facts and decides.
 func (w *worker) observe(ctx context.Context) (Decision, Facts, error) {
-	f := Facts{Now: w.m.o.Now(), Keep: w.m.o.Keep}
+	f := Facts{Now: w.m.o.Now(), Keep: w.m.o.Keep, Ask: w.m.o.Chain.Ask()}
 	var err error
 	if f.Entry, err = w.m.o.Store.Lease(store.Key(w.address)); err != nil {
 		return Decision{}, f, err
@@ -226,6 +226,8 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 			return err
 		}
 		return w.awaitView(ctx, func(l market.Lease, ok bool) bool { return !ok || l.State() != market.LeaseAwarded })
+	case SubmitDecline:
+		return w.decline(ctx, d, f)
 	case StartJob:
 		return w.startJob(ctx, f)
 	case MarkRunning:
@@ -238,7 +240,7 @@ func (w *worker) act(ctx context.Context, d Decision, f Facts) error {
 		w.log.Info().Str("why", d.Why).Msg("node stops the job")
 		_, err := w.m.o.Runtime.Stop(ctx, w.id, w.m.o.StopGrace)
 		return err
-	case EndFinished, EndDue, EndLost:
+	case EndFinished, EndRepriced, EndDue, EndLost:
 		return w.end(ctx, d, f)
 	case MarkEnded:
 		return w.markEnded(ctx, f, d)

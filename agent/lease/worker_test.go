@@ -68,7 +68,7 @@ func (a *agentModel) step() Decision {
 	}
 	err = a.w.act(ctx, d, f)
 	switch d.Action {
-	case SubmitStart, EndFinished, EndDue, EndLost, StartJob, ProveGone: // these may fail and are tried again
+	case SubmitStart, SubmitDecline, EndFinished, EndDue, EndLost, StartJob, ProveGone: // these may fail and are tried again
 	default:
 		require.NoError(a.t, err, d.Action)
 	}
@@ -86,6 +86,9 @@ func (a *agentModel) checkDecision(d Decision, f Facts) {
 	case SubmitStart:
 		require.Equal(a.t, store.Starting, f.Entry.State, "the start is stored before it is sent")
 		require.NotZero(a.t, f.Entry.ConnectionHash)
+	case SubmitDecline:
+		require.Equal(a.t, store.Awarded, f.Entry.State, "what is about to start is not declined")
+		require.Zero(a.t, a.chain.starts)
 	case MarkStarting:
 		late := !f.Now.Before(f.Order.AwardedAt.Add(f.Order.StartDeadline / 2))
 		require.True(a.t, f.Entry.Job != nil || late || f.Account.State() == market.LeaseRunning, "started without job before half of the deadline")

@@ -39,7 +39,7 @@ type Draws interface {
 	Sits(ctx context.Context, p records.Period, keeper solana.PublicKey) (bool, error)
 }
 
-// Options of New. All but Hold, Now and Log are required.
+// Options of New. All but Now and Log are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -51,10 +51,8 @@ type Options struct {
 	Busy func() bool
 	// PeriodSecs is the length of a period; false while the market is not known.
 	PeriodSecs func() (uint32, bool)
-	// Hold, where there is one, is called with every request before it is read: simulations hold it back with it.
-	Hold func(context.Context) error
-	Now  func() time.Time
-	Log  zerolog.Logger
+	Now        func() time.Time
+	Log        zerolog.Logger
 }
 
 // Server answers the members of the node's committee.
@@ -75,7 +73,7 @@ type Server struct {
 
 // New checks the options. Error: options.ErrMissing.
 func New(o Options) (*Server, error) {
-	if err := options.Complete("line", o, "Hold", "Now", "Log"); err != nil {
+	if err := options.Complete("line", o, "Now", "Log"); err != nil {
 		return nil, err
 	}
 	if o.Now == nil {
@@ -89,7 +87,7 @@ func New(o Options) (*Server, error) {
 
 // protocol is the node's side of it. A member asks once for each direction, and again when the node was busy.
 var protocol = p2p.Protocol{
-	ID: messages.Line, Since: 8, MaxRequest: 1 << 10, MaxResponse: 1 << 10, Timeout: 10 * time.Second,
+	ID: messages.Line, MaxRequest: 1 << 10, MaxResponse: 1 << 10, Timeout: 10 * time.Second,
 	Rate: 1, Burst: 4, Concurrent: 16, PerPeer: 2,
 }
 
@@ -102,11 +100,6 @@ func (s *Server) Register(n *p2p.Node) {
 
 // serve answers a request, and then the blocks or seeds that follow.
 func (s *Server) serve(ctx context.Context, from solana.PublicKey, req messages.LineRequest, accept func(messages.LineAnswer) (net.Conn, error)) error {
-	if s.o.Hold != nil {
-		if err := s.o.Hold(ctx); err != nil {
-			return err
-		}
-	}
 	if err := s.admit(from, req); err != nil {
 		return err
 	}

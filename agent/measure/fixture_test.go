@@ -279,7 +279,7 @@ func (f *fixture) opens(t *testing.T, keeper int, gpu, challenge byte) messages.
 
 func TestOptionsAreComplete(t *testing.T) {
 	f := newFixture(t, right1)
-	options.Without(f.o, []string{"Guest", "Leases", "Turn", "Hold", "OpenFor", "Now", "Log"}, func(field string, o Options) {
+	options.Without(f.o, []string{"Guest", "Leases", "Turn", "OpenFor", "Now", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})

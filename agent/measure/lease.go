@@ -61,7 +61,7 @@ type leaseRun struct {
 // JoinLease tells a customer of the run of its lease, from its first root to its commitment, and starts it. Error: *p2p.Error
 // for a request that is none of this node's or none of the customer's lease, send's, the context's.
 func (s *Server) JoinLease(ctx context.Context, from solana.PublicKey, req messages.LeaseMeasureRequest, send func(messages.MeasureItem) error) error {
-	if err := s.admitCustomer(ctx, req.Version); err != nil {
+	if err := admitCustomer(req.Version); err != nil {
 		return err
 	}
 	t, err := s.o.Leases.Tenancy(ctx, from, req.Lease)
@@ -84,7 +84,7 @@ func (s *Server) JoinLease(ctx context.Context, from solana.PublicKey, req messa
 
 // OpenLease answers a customer's draw, or ends the run. Error: as JoinLease.
 func (s *Server) OpenLease(ctx context.Context, from solana.PublicKey, req messages.LeaseMeasureOpenRequest) (messages.MeasureOpening, error) {
-	if err := s.admitCustomer(ctx, req.Version); err != nil {
+	if err := admitCustomer(req.Version); err != nil {
 		return messages.MeasureOpening{}, err
 	}
 	if _, err := s.o.Leases.Tenancy(ctx, from, req.Lease); err != nil {
@@ -116,12 +116,7 @@ func (s *Server) Measured(lease solana.PublicKey) bool {
 	return l != nil && l.of == lease && !l.run.status().done
 }
 
-func (s *Server) admitCustomer(ctx context.Context, version uint8) error {
-	if s.o.Hold != nil {
-		if err := s.o.Hold(ctx); err != nil {
-			return err
-		}
-	}
+func admitCustomer(version uint8) error {
 	if version != messages.Version {
 		return p2p.Refuse(p2p.CodeVersion, "this node speaks another version")
 	}

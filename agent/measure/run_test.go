@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -135,15 +134,6 @@ func TestTheMemoryIsFreeWhenARunHasEnded(t *testing.T) {
 	require.NoError(t, <-free)
 	require.Zero(t, f.devices[0].open.Load())
 	require.NoError(t, f.Free(t.Context(), solana.PublicKey{}))
-}
-
-// What holds requests back holds back both protocols.
-func TestHeldRequestsAreNotAnswered(t *testing.T) {
-	held := errors.New("held")
-	f := newFixture(t, right1, func(o *Options) { o.Hold = func(context.Context) error { return held } })
-	require.ErrorIs(t, f.Join(t.Context(), f.keepers[0], block(period, 0), nil), held)
-	_, err := f.Open(t.Context(), f.keepers[0], messages.MeasureOpenRequest{Version: messages.Version, Node: account})
-	require.ErrorIs(t, err, held)
 }
 
 // A lease that begins after the commitment takes the memory at once, also from an opening that is under way.

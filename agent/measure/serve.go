@@ -25,11 +25,11 @@ var (
 		Rate: 2, Burst: 24, Concurrent: 2 * maxMembers, PerPeer: 8,
 	}
 	leaseProtocol = p2p.Protocol{
-		ID: messages.LeaseMeasure, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: 10 * time.Second,
+		ID: messages.LeaseMeasure, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureItem, Timeout: 10 * time.Second,
 		Rate: 1, Burst: 8, Concurrent: 2 * format.MaxGPUs, PerPeer: 2,
 	}
 	drawProtocol = p2p.Protocol{
-		ID: messages.LeaseMeasureOpen, Since: 9, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: 30 * time.Second,
+		ID: messages.LeaseMeasureOpen, MaxRequest: 1 << 10, MaxResponse: messages.MaxMeasureAnswer + 1<<10, Timeout: 30 * time.Second,
 		Rate: 2, Burst: 36, Concurrent: 2 * format.MaxGPUs, PerPeer: 8,
 	}
 )
@@ -54,7 +54,7 @@ func (s *Server) Register(n *p2p.Node) {
 // Join tells a member of the run of the instant that it names, from its first root to its commitment. Error: *p2p.Error
 // for a request that is none of this node's, send's, the context's.
 func (s *Server) Join(ctx context.Context, from solana.PublicKey, req messages.MeasureRequest, send func(messages.MeasureItem) error) error {
-	if err := s.admit(ctx, from, req.Version, req.Node); err != nil {
+	if err := s.admit(from, req.Version, req.Node); err != nil {
 		return err
 	}
 	if int(req.Tick) >= instant.Ticks {
@@ -77,7 +77,7 @@ func (s *Server) Join(ctx context.Context, from solana.PublicKey, req messages.M
 
 // Open answers a member's draw. Error: *p2p.Error for a request that is none of this node's, the context's.
 func (s *Server) Open(ctx context.Context, from solana.PublicKey, req messages.MeasureOpenRequest) (messages.MeasureOpening, error) {
-	if err := s.admit(ctx, from, req.Version, req.Node); err != nil {
+	if err := s.admit(from, req.Version, req.Node); err != nil {
 		return messages.MeasureOpening{}, err
 	}
 	r, answer, no, err := s.opening(ctx, from, req)
@@ -107,12 +107,7 @@ func (s *Server) opened(
 }
 
 // admit refuses requests of other versions, of keys that may not ask, and for other nodes.
-func (s *Server) admit(ctx context.Context, from solana.PublicKey, version uint8, node solana.PublicKey) error {
-	if s.o.Hold != nil {
-		if err := s.o.Hold(ctx); err != nil {
-			return err
-		}
-	}
+func (s *Server) admit(from solana.PublicKey, version uint8, node solana.PublicKey) error {
 	switch {
 	case version != messages.Version:
 		return p2p.Refuse(p2p.CodeVersion, "this node speaks another version")

@@ -46,7 +46,7 @@ type Instants interface {
 	Is(ctx context.Context, claimed instant.Instant) (bool, error)
 }
 
-// Options of New. All but Guest, Leases, Turn, Hold, OpenFor, Now and Log are required.
+// Options of New. All but Guest, Leases, Turn, OpenFor, Now and Log are required.
 type Options struct {
 	// Node is the node account.
 	Node   solana.PublicKey
@@ -68,9 +68,7 @@ type Options struct {
 	// PeriodSecs is the length of a period; false while the market is not known.
 	PeriodSecs func() (uint32, bool)
 	// Turn calls a function when nothing else computes on the GPUs, one for each key at a time; nil calls it at once.
-	Turn func(ctx context.Context, key solana.PublicKey, f func(context.Context) error) error
-	// Hold, where there is one, is called with every request before it is read: simulations hold it back with it.
-	Hold    func(context.Context) error
+	Turn    func(ctx context.Context, key solana.PublicKey, f func(context.Context) error) error
 	OpenFor time.Duration
 	Now     func() time.Time
 	Log     zerolog.Logger
@@ -91,7 +89,7 @@ type Server struct {
 
 // New checks the options. Run must be called for runs to be made. Error: options.ErrMissing.
 func New(o Options) (*Server, error) {
-	if err := options.Complete("measure", o, "Guest", "Leases", "Turn", "Hold", "OpenFor", "Now", "Log"); err != nil {
+	if err := options.Complete("measure", o, "Guest", "Leases", "Turn", "OpenFor", "Now", "Log"); err != nil {
 		return nil, err
 	}
 	if o.Turn == nil {

@@ -53,8 +53,8 @@ type State struct {
 
 // GPU is a device with its readings.
 type GPU struct {
-	Device host.GPU
-	Health host.Health
+	Device  host.GPU
+	Reading host.Reading
 }
 
 const namespace = "gantry_agent"

@@ -26,27 +26,27 @@ func readings() []reading {
 	of := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, gpuLabels, nil) }
 	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
 	return []reading{
-		{of("DCGM_FI_DEV_GPU_TEMP", "GPU temperature (in C)."), gauge, func(g GPU) *float64 { return number(g.Health.TemperatureC, 1) }},
-		{of("DCGM_FI_DEV_POWER_USAGE", "Power draw (in W)."), gauge, func(g GPU) *float64 { return number(g.Health.PowerMW, 1000) }},
-		{of("DCGM_FI_DEV_GPU_UTIL", "GPU utilization (in %)."), gauge, func(g GPU) *float64 { return number(g.Health.GPUPercent, 1) }},
-		{of("DCGM_FI_DEV_MEM_COPY_UTIL", "Memory utilization (in %)."), gauge, func(g GPU) *float64 { return number(g.Health.MemoryPercent, 1) }},
-		{of("DCGM_FI_DEV_FB_USED", "Framebuffer memory used (in MiB)."), gauge, func(g GPU) *float64 { return number(g.Health.MemoryUsedMiB, 1) }},
+		{of("DCGM_FI_DEV_GPU_TEMP", "GPU temperature (in C)."), gauge, func(g GPU) *float64 { return number(g.Reading.TemperatureC, 1) }},
+		{of("DCGM_FI_DEV_POWER_USAGE", "Power draw (in W)."), gauge, func(g GPU) *float64 { return number(g.Reading.PowerMW, 1000) }},
+		{of("DCGM_FI_DEV_GPU_UTIL", "GPU utilization (in %)."), gauge, func(g GPU) *float64 { return number(g.Reading.GPUPercent, 1) }},
+		{of("DCGM_FI_DEV_MEM_COPY_UTIL", "Memory utilization (in %)."), gauge, func(g GPU) *float64 { return number(g.Reading.MemoryPercent, 1) }},
+		{of("DCGM_FI_DEV_FB_USED", "Framebuffer memory used (in MiB)."), gauge, func(g GPU) *float64 { return number(g.Reading.MemoryUsedMiB, 1) }},
 		{of("DCGM_FI_DEV_FB_FREE", "Framebuffer memory free (in MiB)."), gauge, func(g GPU) *float64 {
-			if g.Health.MemoryUsedMiB == nil || *g.Health.MemoryUsedMiB > g.Device.VRAMMiB {
+			if g.Reading.MemoryUsedMiB == nil || *g.Reading.MemoryUsedMiB > g.Device.VRAMMiB {
 				return nil
 			}
-			free := float64(g.Device.VRAMMiB - *g.Health.MemoryUsedMiB)
+			free := float64(g.Device.VRAMMiB - *g.Reading.MemoryUsedMiB)
 			return &free
 		}},
-		{of("DCGM_FI_DEV_FAN_SPEED", "Fan speed (in %)."), gauge, func(g GPU) *float64 { return number(g.Health.FanPercent, 1) }},
-		{of("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "Total number of single-bit volatile ECC errors."), counter, func(g GPU) *float64 { return number(g.Health.ECCCorrected, 1) }},
-		{of("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "Total number of double-bit volatile ECC errors."), counter, func(g GPU) *float64 { return number(g.Health.ECCUncorrected, 1) }},
+		{of("DCGM_FI_DEV_FAN_SPEED", "Fan speed (in %)."), gauge, func(g GPU) *float64 { return number(g.Reading.FanPercent, 1) }},
+		{of("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "Total number of single-bit volatile ECC errors."), counter, func(g GPU) *float64 { return number(g.Reading.ECCCorrected, 1) }},
+		{of("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "Total number of double-bit volatile ECC errors."), counter, func(g GPU) *float64 { return number(g.Reading.ECCUncorrected, 1) }},
 		{of("DCGM_FI_DEV_ROW_REMAP_FAILURE", "Whether remapping of rows has failed."), gauge, func(g GPU) *float64 {
-			if g.Health.RowRemapFailed == nil {
+			if g.Reading.RowRemapFailed == nil {
 				return nil
 			}
 			v := 0.0
-			if *g.Health.RowRemapFailed {
+			if *g.Reading.RowRemapFailed {
 				v = 1
 			}
 			return &v
@@ -62,11 +62,11 @@ func (c *collector) collectGPUs(to chan<- prometheus.Metric, gpus []GPU) {
 	for _, g := range gpus {
 		index, simulated := strconv.Itoa(g.Device.Index), strconv.FormatBool(g.Device.Simulated)
 		gone := 0.0
-		if g.Health.Missing {
+		if g.Reading.Silent != "" {
 			gone = 1
 		}
 		to <- prometheus.MustNewConstMetric(c.missing, prometheus.GaugeValue, gone, index, simulated)
-		if g.Health.Missing {
+		if g.Reading.Silent != "" {
 			continue
 		}
 		for _, r := range c.gpu {

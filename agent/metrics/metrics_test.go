@@ -21,10 +21,10 @@ func TestFigures(t *testing.T) {
 		DiskFree: 1 << 40,
 		GPUs: []GPU{
 			{
-				Device: host.GPU{Index: 0, UUID: "GPU-1", Model: "NVIDIA A100", VRAMMiB: 40960, PCIBusID: "0000:01:00.0"},
-				Health: host.Health{TemperatureC: pointer(uint32(61)), PowerMW: pointer(uint32(250_500)), MemoryUsedMiB: pointer(uint64(960)), RowRemapFailed: pointer(true)},
+				Device:  host.GPU{Index: 0, UUID: "GPU-1", Model: "NVIDIA A100", VRAMMiB: 40960, PCIBusID: "0000:01:00.0"},
+				Reading: host.Reading{TemperatureC: pointer(uint32(61)), PowerMW: pointer(uint32(250_500)), MemoryUsedMiB: pointer(uint64(960)), RowRemapFailed: pointer(true)},
 			},
-			{Device: host.GPU{Index: 1, UUID: "GPU-2", Simulated: true}, Health: host.Health{Missing: true, TemperatureC: pointer(uint32(1))}},
+			{Device: host.GPU{Index: 1, UUID: "GPU-2", Simulated: true}, Reading: host.Reading{Silent: "lost", TemperatureC: pointer(uint32(1))}},
 		},
 	}
 	there := true

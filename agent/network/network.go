@@ -29,6 +29,9 @@ func New(o Options) (*Network, error) {
 // Off reports whether the provider wants containers to have no network.
 func (n *Network) Off() bool { return n.o.Off }
 
+// Mbit is what a lease may send and receive each second; 0: no limit.
+func (n *Network) Mbit() uint32 { return n.o.Mbit }
+
 // Plan is what a lease's supervisor is told: the settings, and what was found out about the machine.
 type Plan struct {
 	Owner       string         `json:"owner"`

@@ -21,7 +21,7 @@ func TestSpecificationsThatNoMachineRuns(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			j := c.Spec()
 			s := Spec{LeaseID: "l", Image: j.Image, Command: j.Command, Env: j.Env, Network: j.Network, Volume: j.Volume, Entrypoint: j.Entrypoint, User: j.User}
-			s.Limits.MemoryMiB, s.Limits.DiskMiB = j.MemoryMiB, j.DiskMiB
+			s.Limits.MemoryMiB, s.Limits.DiskMiB, s.Limits.ShmMiB = j.MemoryMiB, j.DiskMiB, j.ShmMiB
 			err := s.Validate()
 			require.ErrorIs(t, err, ErrSpec)
 			require.ErrorContains(t, err, c.Says)

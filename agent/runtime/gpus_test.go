@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gantry-market/gantry/agent/gpus"
+	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/nettest"
 )
@@ -106,23 +107,22 @@ func TestAContainerGetsItsLeasesGPUs(t *testing.T) {
 	require.Contains(t, st.Exit.Message, "it has no device GPU-9")
 }
 
-// A job whose image is for another driver ends when it starts, and says so. A lease without GPUs, and a customer that knows
-// better, are not asked.
-func TestAnImageForAnotherDriverIsSaid(t *testing.T) {
+// An image for another driver is refused before the lease starts, so that the order goes to another machine. A lease without GPUs,
+// and a customer that knows better, are not asked.
+func TestAnImageForAnotherDriverIsRefused(t *testing.T) {
 	p, _ := containers(t)
 	_, digested := imagetest.Serve(t, "amd64", v1.Config{
 		Entrypoint: []string{"/bin/job"}, Env: []string{"NVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla,driver>=535,driver<536"},
 	}, imagetest.Layer(t, imagetest.File("bin/job", jobBinary(t))))
 	p.sandbox.GPUs = gpus.Driver{Version: "550.90.12", Facts: gpus.Facts{CUDA: "12.4", Brand: "tesla"}}
 	spec := Spec{LeaseID: "l", Image: digested, GPUMask: 1, GPUUUIDs: []string{"GPU-1"}}
-	const want = `it needs "cuda>=13.0 or brand=tesla,driver>=535,driver<536", and this machine has driver 550.90.12, CUDA 12.4, brand tesla`
-	st, _ := ran(t, p, spec)
-	require.Equal(t, ReasonStartFailed, st.Exit.Reason)
-	require.Contains(t, st.Exit.Message, want)
+	for range 2 { // the image is there the second time
+		err := p.Prepare(background(t), spec, image.Credential{})
+		require.ErrorIs(t, err, ErrSpec)
+		require.ErrorContains(t, err, `it needs "cuda>=13.0 or brand=tesla,driver>=535,driver<536", and this machine has driver 550.90.12, CUDA 12.4, brand tesla`)
+	}
 	spec.LeaseID, spec.Env = "other", map[string]string{"NVIDIA_DISABLE_REQUIRE": "true"}
-	st, _ = ran(t, p, spec)
-	require.NotContains(t, st.Exit.Message, want, "it is not asked")
-	require.Contains(t, st.Exit.Message, "the specification of the GPUs")
+	require.NoError(t, p.Prepare(background(t), spec, image.Credential{}))
 	st, out := ran(t, p, Spec{LeaseID: "none", Image: digested, Command: []string{"who"}})
 	require.Equal(t, 0, st.Exit.Code, out)
 }

@@ -24,6 +24,11 @@ const hosts = "127.0.0.1\tlocalhost gantry\n::1\tlocalhost gantry\n"
 
 // checkNetwork says why the node cannot give a job the network that it asks for.
 func (p *Process) checkNetwork(spec Spec) error {
+	if spec.Group != nil {
+		if err := network.CheckGroup(); err != nil {
+			return fmt.Errorf("the private network of an order over several machines: %w", err)
+		}
+	}
 	if spec.Network == "" {
 		return nil
 	}
@@ -94,21 +99,27 @@ func (p *Process) detachNetwork(d leaseDir, lease string) error {
 // enterNetwork makes a container use the network namespace that its process is in, which the supervisor connects before the
 // sandbox takes it over. It returns the kind of network that runsc is to make.
 func enterNetwork(dir leaseDir, spec Spec, config *specs.Spec) (string, error) {
-	if spec.Network == "" {
+	if !spec.connected() {
 		return "none", nil
 	}
 	var plan network.Plan
-	if ok, err := readJSON(dir.network(), &plan); err != nil || !ok {
-		return "", errors.Join(err, errors.New("the lease's network was not planned"))
+	if spec.Network != "" {
+		if ok, err := readJSON(dir.network(), &plan); err != nil || !ok {
+			return "", errors.Join(err, errors.New("the lease's network was not planned"))
+		}
 	}
 	for i, ns := range config.Linux.Namespaces {
 		if ns.Type == specs.NetworkNamespace {
 			config.Linux.Namespaces[i].Path = "/proc/self/ns/net"
 		}
 	}
+	names := hosts
+	if spec.Group != nil {
+		names += spec.Group.hosts()
+	}
 	for _, f := range []struct{ path, inside, text string }{
 		{dir.file("resolv.conf"), "/etc/resolv.conf", plan.Resolv()},
-		{dir.file("hosts"), "/etc/hosts", hosts},
+		{dir.file("hosts"), "/etc/hosts", names},
 	} {
 		if err := os.WriteFile(f.path, []byte(f.text), 0o644); err != nil {
 			return "", err
@@ -118,9 +129,12 @@ func enterNetwork(dir leaseDir, spec Spec, config *specs.Spec) (string, error) {
 	return "sandbox", nil
 }
 
+// connected reports whether a container has a network namespace of its own, with more than loopback in it.
+func (s Spec) connected() bool { return s.Network != "" || s.Group != nil }
+
 // networkFlags are those of a process whose network is the lease's.
 func (s *supervisor) networkFlags() uintptr {
-	if s.spec.Network == "" {
+	if !s.spec.connected() {
 		return 0
 	}
 	return unix.CLONE_NEWNET
@@ -128,8 +142,8 @@ func (s *supervisor) networkFlags() uintptr {
 
 // attachNetwork connects the job, which waits to be released, and says what it got.
 func (s *supervisor) attachNetwork() error {
-	if s.spec.Network == "" {
-		return nil
+	if err := s.attachGroup(); err != nil || s.spec.Network == "" {
+		return err
 	}
 	if ok, err := readJSON(s.dir.network(), &s.network); err != nil || !ok {
 		return errors.Join(err, errors.New("the lease's network was not planned"))

@@ -184,6 +184,11 @@ func (p *Process) launch(ctx context.Context, d leaseDir, spec Spec) error {
 	if err := p.writeNetwork(d, spec); err != nil {
 		return err
 	}
+	if spec.Group != nil {
+		g := *spec.Group
+		g.Mbit = p.network.Mbit()
+		spec.Group = &g
+	}
 	if err := d.write(d.spec(), spec); err != nil {
 		return err
 	}

@@ -125,6 +125,8 @@ type Spec struct {
 	Network string `json:"network,omitempty"`
 	// Volume of the container; nil for none.
 	Volume *messages.Volume `json:"volume,omitempty"`
+	// Group is the container's place in a private network; nil for none.
+	Group *Group `json:"group,omitempty"`
 	// VolumeKey opens the volume; only Start needs it. It is written nowhere.
 	VolumeKey VolumeKey `json:"-"`
 	// Backup is where snapshots of the volume go; nil for none. It is written nowhere either.
@@ -146,6 +148,8 @@ type Limits struct {
 	CPUs      float64 `json:"cpus,omitempty"`
 	MemoryMiB uint64  `json:"memory_mib,omitempty"`
 	DiskMiB   uint64  `json:"disk_mib,omitempty"`
+	// ShmMiB is what /dev/shm of a container may hold; 0 for half of the memory.
+	ShmMiB uint64 `json:"shm_mib,omitempty"`
 	// Wall is the longest a job may run, by a clock that nobody can set; see Runtime.Extend.
 	Wall time.Duration `json:"wall_ns,omitempty"`
 	// Processes limits the tasks of the job; 0 means 4096.

@@ -121,9 +121,9 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 // lastOf is the end of what a process has printed.
 func lastOf(out []byte) string { return strings.TrimSpace(string(out[max(0, len(out)-500):])) }
 
-// checkImage refuses an image that was fetched and does not run the job, before the lease starts: only for what the customer's
-// side has known before the order, because a lease that does not start counts against the machine. What only the machine can
-// see (users in the layers, the driver that the image requires) ends the job when it starts.
+// checkImage refuses an image that was fetched and does not run the job, before the lease starts: what the customer's side could
+// know, and what another machine may do (the driver that the image requires). A user that the layers lack is missing on every
+// machine, and ends the job when it starts.
 func checkImage(d leaseDir, spec Spec) error {
 	c, err := readContainer(d)
 	if err != nil {
@@ -132,6 +132,9 @@ func checkImage(d leaseDir, spec Spec) error {
 	_, err = jobspec.Arguments(spec.job(), c.Image.Config)
 	if err == nil {
 		err = jobspec.CheckUser(jobspec.UserOf(spec.job(), c.Image.Config))
+	}
+	if err == nil && spec.GPUMask != 0 && c.GPUs.Version != "" { // simulated GPUs have no driver
+		err = c.GPUs.Require(c.Image.Config.Env, spec.Env)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
 	"regexp"
@@ -46,7 +47,7 @@ func (s Spec) Validate() error {
 func (s Spec) job() messages.JobSpec {
 	return messages.JobSpec{
 		Image: s.Image, Command: s.Command, Env: s.Env, Network: s.Network, Volume: s.Volume, MemoryMiB: s.Limits.MemoryMiB, DiskMiB: s.Limits.DiskMiB,
-		Entrypoint: s.Entrypoint, User: s.User,
+		Entrypoint: s.Entrypoint, User: s.User, ShmMiB: s.Limits.ShmMiB,
 	}
 }
 
@@ -80,9 +81,29 @@ func (l Limits) containerFiles() (soft, hard uint64) {
 	return l.OpenFiles, l.OpenFiles
 }
 
-// sharedMemory are the bytes that /dev/shm may hold: half of the container's memory, so that who fills it hears that it is full, and
-// the container is not killed. 0 without a limit.
-func (l Limits) sharedMemory() uint64 { return l.MemoryMiB << 20 / 2 }
+// sharedMemory are the bytes that /dev/shm may hold: half of the container's memory, so that a program that fills it hears that it is
+// full, and the container is not killed; or what the customer has chosen, at most all of the memory. 0 without a limit.
+func (l Limits) sharedMemory() uint64 {
+	switch {
+	case l.ShmMiB == 0:
+		return l.MemoryMiB << 20 / 2
+	case l.MemoryMiB == 0:
+		return l.ShmMiB << 20
+	}
+	return min(l.ShmMiB, l.MemoryMiB) << 20
+}
+
+// variables tell programs what they may use: they would count the machine's processors and memory. There is none without a limit.
+func (l Limits) variables() map[string]string {
+	env := map[string]string{}
+	if l.CPUs > 0 {
+		env["GANTRY_CPUS"] = strconv.Itoa(max(1, int(l.CPUs)))
+	}
+	if l.MemoryMiB > 0 {
+		env["GANTRY_MEMORY_MIB"] = strconv.FormatUint(l.MemoryMiB, 10)
+	}
+	return env
+}
 
 func (l Limits) openFiles() uint64 {
 	if l.OpenFiles == 0 {
@@ -155,6 +176,10 @@ func (s Spec) variables() map[string]string {
 	}
 	if s.Checkpoint != "" {
 		env["GANTRY_CHECKPOINT"] = s.Checkpoint
+	}
+	maps.Copy(env, s.Limits.variables())
+	if s.Group != nil {
+		maps.Copy(env, s.Group.variables())
 	}
 	for name, value := range s.Env {
 		env[name] = value

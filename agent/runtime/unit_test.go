@@ -156,6 +156,21 @@ func TestTheLimitsOfAContainer(t *testing.T) {
 	require.Equal(t, []uint64{7, 7}, []uint64{soft, hard})
 	require.Contains(t, mounts(Limits{MemoryMiB: 256})[2].Options, "size=134217728")
 	require.NotContains(t, fmt.Sprint(mounts(Limits{})[2].Options), "size")
+	for _, l := range []struct{ memory, shm, bytes uint64 }{{256, 200, 200 << 20}, {256, 300, 256 << 20}, {0, 64, 64 << 20}} {
+		require.Contains(t, mounts(Limits{MemoryMiB: l.memory, ShmMiB: l.shm})[2].Options, fmt.Sprintf("size=%d", l.bytes))
+	}
+
+	// Programs are told in whole processors, since most of them count so.
+	spec := Spec{LeaseID: "l", Image: "example.org/image", Limits: Limits{CPUs: 2.9, MemoryMiB: 256}}
+	env := containerEnvironment(spec, []string{"GANTRY_CPUS=64"}, "/")
+	require.Contains(t, env, "GANTRY_CPUS=2")
+	require.Contains(t, env, "GANTRY_MEMORY_MIB=256")
+	spec.Limits = Limits{CPUs: 0.3}
+	require.Contains(t, containerEnvironment(spec, nil, "/"), "GANTRY_CPUS=1")
+	spec.Limits = Limits{}
+	for _, pair := range containerEnvironment(spec, nil, "/") {
+		require.NotRegexp(t, "^GANTRY_(CPUS|MEMORY_MIB)=", pair)
+	}
 }
 
 // A container has the variables of its image as "docker run" gives them, those of the loader too; what the node sets is the

@@ -11,7 +11,7 @@ import (
 )
 
 // Schema is the layout of the file.
-const Schema = 2
+const Schema = 1
 
 var (
 	// ErrCorrupt: the file is damaged. The agent must not go on with it: it could sign what it had already signed

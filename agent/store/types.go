@@ -98,6 +98,8 @@ type Job struct {
 	// Entrypoint and User are in place of the image's; empty for those.
 	Entrypoint string `json:"entrypoint,omitempty"`
 	User       string `json:"user,omitempty"`
+	// ShmMiB is the customer's size of /dev/shm; 0 for half of the memory.
+	ShmMiB uint64 `json:"shm_mib,omitempty"`
 }
 
 // Exit is how a job ended.
@@ -130,8 +132,12 @@ type Lease struct {
 	GPUMask         uint64    `json:"gpu_mask"`
 	PricePerGPUHour MicroUSDC `json:"price_per_gpu_hour"`
 	Job             *Job      `json:"job,omitempty"`
-	// Refused says why this node cannot run the job that was ordered; then the lease is never started. Empty otherwise.
-	Refused        string    `json:"refused,omitempty"`
+	// Group is the lease's place in its order's private network; nil for none.
+	Group *messages.Group `json:"group,omitempty"`
+	// Refused says why this node does not serve the lease; then it declines it before the start. Empty otherwise.
+	Refused string `json:"refused,omitempty"`
+	// Decline is the reason on chain, see market.DeclineReason; 0 where Refused is empty.
+	Decline        uint8     `json:"decline,omitempty"`
 	State          State     `json:"state"`
 	AwardedAt      time.Time `json:"awarded_at"`
 	StartedAt      time.Time `json:"started_at"`

@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/agent/device"
 	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/host/bench"
+	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -24,15 +25,12 @@ const benchDisk = 128 << 20
 // benchmark measures the machine, keeps the result, and prints it.
 func benchmark(c *cli.Context, cfg config.Config, m *host.Machine) (r bench.Result, err error) {
 	start, inv := time.Now(), m.Inventory
-	devices, err := device.New(device.Options{UUIDs: m.UUIDs(), Simulated: inv.Simulated, Slow: cfg.SlowFactor, Wrong: cfg.WrongWork})
-	if err != nil {
-		return r, err
-	}
+	devices := device.New(m.UUIDs(), inv.Simulated)
 	defer func() { err = errors.Join(err, device.Close(devices)) }()
 	r, err = bench.Run(c.Context, bench.Options{
-		Devices: devices, Simulated: inv.Simulated || cfg.SlowFactor > 1 || cfg.WrongWork, DiskPath: cfg.DataDir, DiskBytes: benchDisk,
+		Devices: devices, Simulated: inv.Simulated, DiskPath: cfg.DataDir, DiskBytes: benchDisk,
 		Progress: func(step string, done float64) {
-			if !onTerminal(os.Stderr) {
+			if !command.OnTerminal(os.Stderr) {
 				return
 			}
 			fmt.Fprintf(os.Stderr, "\r\033[K benchmark  %3.0f %%  %s", 100*done, step)

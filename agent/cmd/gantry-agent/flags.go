@@ -14,7 +14,7 @@ import (
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/agent/setup"
-	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/feeflags"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -132,11 +132,7 @@ func settings(c *cli.Context) (config.Config, error) {
 	if c.IsSet("report-dead-after") {
 		cfg.ReportDeadAfter = c.Duration("report-dead-after")
 	}
-	cfg.SlowFactor, cfg.SilenceFile = c.Int("simulate-slow-factor"), c.String("simulate-silence-file")
-	cfg.LostFile, cfg.UsedFile = c.String("simulate-lost-gpu-file"), c.String("simulate-used-gpu-file")
-	cfg.KernelLog = c.String("simulate-kernel-log")
-	cfg.WrongWork, cfg.Unopened = c.Bool("simulate-wrong-work"), c.Bool("simulate-unopened")
-	cfg.ClockAhead = c.Duration("simulate-clock-ahead")
+	cfg.Simulation = simulation(c)
 	return cfg.Complete()
 }
 
@@ -187,31 +183,21 @@ func endpoints(c *cli.Context, cfg *config.Config) error {
 
 // logger writes to standard error.
 func logger(c *cli.Context) (zerolog.Logger, error) {
-	level, err := zerolog.ParseLevel(c.String("log-level"))
-	if err != nil {
-		return zerolog.Nop(), usage(fmt.Errorf("--log-level %q; use debug, info, warn or error", c.String("log-level")))
-	}
-	terminal := onTerminal(os.Stderr)
 	format := c.String("log-format")
 	if format == "" {
 		format = "json"
-		if terminal {
+		if command.OnTerminal(os.Stderr) {
 			format = "text"
 		}
 	}
-	switch format {
-	case "json":
-		return zerolog.New(printable.Writer(os.Stderr)).Level(level).With().Timestamp().Logger(), nil
-	case "text":
-		return zerolog.New(zerolog.ConsoleWriter{Out: printable.Output(os.Stderr), NoColor: !terminal, TimeFormat: "15:04:05.000"}).Level(level).With().Timestamp().Logger(), nil
+	if format != "json" && format != "text" {
+		return zerolog.Nop(), usage(fmt.Errorf("--log-format %q; use text or json", format))
 	}
-	return zerolog.Nop(), usage(fmt.Errorf("--log-format %q; use text or json", format))
-}
-
-// onTerminal reports whether a person is likely to read what is written to the file.
-func onTerminal(f *os.File) bool {
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
+	log, err := command.Log(c.String("log-level"), format == "json")
+	if err != nil {
+		err = usage(err)
+	}
+	return log, err
 }
 
 // exitCode is the exit status for an error.

@@ -12,20 +12,12 @@ import (
 func runCommand() *cli.Command {
 	return &cli.Command{
 		Name: "run", Usage: "serve keepers and customers until stopped; running jobs outlive the agent and are found again",
-		Flags: commonFlags(append(slices.Concat(machineFlags(), leaseFlags(), costFlags(), hoursFlags()),
+		Flags: commonFlags(append(slices.Concat(machineFlags(), leaseFlags(), costFlags(), hoursFlags(), simulationFlags()),
 			&cli.StringSliceFlag{Name: "listen", Usage: "`MULTIADDRESS` to listen at; may be repeated (default: any port; of this machine only on local networks)", EnvVars: []string{"GANTRY_LISTEN"}},
 			&cli.StringFlag{Name: "metrics", Usage: "loopback `ADDRESS` of /metrics, /healthz and /readyz; port 0 takes any and is written to http.addr in the data folder; \"off\" for none", Value: "127.0.0.1:0", EnvVars: []string{"GANTRY_METRICS"}},
 			priceFlag("pricing policy: auto and auto:FLOOR follow the market; a fixed price is set by register and update"),
 			&cli.DurationFlag{Name: "settle-interval", Usage: "`TIME` between settlements of a running lease (default: 15m, 5s on local networks)"},
 			&cli.DurationFlag{Name: "report-dead-after", Usage: "`TIME` for which the driver must call a GPU lost before the agent reports its death on chain. That costs a part of the stake and 30 days without work; negative: never (default: 30s)", EnvVars: []string{"GANTRY_REPORT_DEAD_AFTER"}},
-			&cli.BoolFlag{Name: "simulate-wrong-work", Usage: "LOCAL NETWORKS ONLY: make up the bytes of every measurement, and sign them"},
-			&cli.BoolFlag{Name: "simulate-unopened", Usage: "LOCAL NETWORKS ONLY: sign every measurement, and open nothing of it"},
-			&cli.IntFlag{Name: "simulate-slow-factor", Usage: "LOCAL NETWORKS ONLY: take `K` times as long for the least of a measurement"},
-			&cli.DurationFlag{Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative"},
-			&cli.StringFlag{Name: "simulate-silence-file", Usage: "LOCAL NETWORKS ONLY: answer nobody while `FILE` exists"},
-			&cli.StringFlag{Name: "simulate-lost-gpu-file", Usage: "LOCAL NETWORKS ONLY: the first simulated GPU is lost while `FILE` exists"},
-			&cli.StringFlag{Name: "simulate-used-gpu-file", Usage: "LOCAL NETWORKS ONLY: the process whose number is in `FILE` computes on the simulated GPUs"},
-			&cli.StringFlag{Name: "simulate-kernel-log", Usage: "LOCAL NETWORKS ONLY: read `FILE`, a named pipe, as the kernel's log for faults of the simulated GPUs"},
 		)...),
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() > 0 {

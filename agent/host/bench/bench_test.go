@@ -14,15 +14,19 @@ import (
 	"github.com/gantry-market/gantry/attest/measure/processor"
 )
 
-func simulated(t *testing.T, o device.Options) Options {
-	o.Simulated, o.UUIDs = true, []string{"SIM-1", "SIM-2"}
-	devices, err := device.New(o)
-	require.NoError(t, err)
+// simulated are two simulated GPUs, each of which becomes what the last argument makes of it.
+func simulated(t *testing.T, becomes func(measure.Device) measure.Device) Options {
+	devices := device.New([]string{"SIM-1", "SIM-2"}, true)
+	for i, d := range devices {
+		devices[i] = becomes(d)
+	}
 	return Options{Devices: devices, Simulated: true, DiskPath: t.TempDir(), DiskBytes: 2 << 20}
 }
 
+func honest(d measure.Device) measure.Device { return d }
+
 func TestEachGPUIsMeasured(t *testing.T) {
-	o := simulated(t, device.Options{})
+	o := simulated(t, honest)
 	var steps []string
 	last := -1.0
 	o.Progress = func(s string, done float64) {
@@ -53,7 +57,7 @@ func TestEachGPUIsMeasured(t *testing.T) {
 // What keepers find slow is slow here: the figures are those of the device, whatever the machine could do. A slow one makes
 // as few rounds as it may in eight times the time.
 func TestASlowGPUIsSlowHereToo(t *testing.T) {
-	r, err := Run(t.Context(), simulated(t, device.Options{Slow: 8}))
+	r, err := Run(t.Context(), simulated(t, func(d measure.Device) measure.Device { return processor.Slow{Device: d, Factor: 8} }))
 	if errors.Is(err, ErrFigures) {
 		return // less than 10⁹ operations a second, which are none: so slow with the race detector
 	}
@@ -64,7 +68,7 @@ func TestASlowGPUIsSlowHereToo(t *testing.T) {
 }
 
 func TestAMachineThatComputesWronglyIsNotBenchmarked(t *testing.T) {
-	_, err := Run(t.Context(), simulated(t, device.Options{Wrong: true}))
+	_, err := Run(t.Context(), simulated(t, func(measure.Device) measure.Device { return processor.Faulty{} }))
 	var wrong *measure.WrongCell
 	require.ErrorAs(t, err, &wrong)
 }
@@ -88,7 +92,7 @@ func TestWeakest(t *testing.T) {
 func TestBenchmarksThatEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Run(ctx, simulated(t, device.Options{}))
+	_, err := Run(ctx, simulated(t, honest))
 	require.ErrorIs(t, err, context.Canceled)
 	d, err := processor.New(1)
 	require.NoError(t, err)

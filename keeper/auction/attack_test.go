@@ -1,6 +1,7 @@
 package auction
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gagliardetto/solana-go"
@@ -252,7 +253,10 @@ func TestFlood(t *testing.T) {
 func TestOmission(t *testing.T) {
 	w := newMemoryCluster(t, 2, 2)
 	dishonest, honest := w.keepers[0], w.keepers[1]
-	dishonest.service.o.Omit = w.nodes[0].account.Address
+	dishonest.service.o.Judge = func(m *market.Market, o *market.Order, bids []messages.Bid, look sealedbid.Lookup, now int64) []messages.JudgedBid {
+		bids = slices.DeleteFunc(bids, func(b messages.Bid) bool { return b.Node == w.nodes[0].account.Address })
+		return sealedbid.Judge(m, o, bids, look, now)
+	}
 	o := w.order(1, nil)
 	for i, n := range w.nodes {
 		n.commit(w, dishonest, o, uint64(100*(i+1)))

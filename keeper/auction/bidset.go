@@ -60,13 +60,13 @@ func (s *Service) Close(o *market.Order) (*closed, error) {
 			bids = append(bids, j.Bid)
 		}
 	} else {
-		bids = s.withoutOmitted(s.bids(key))
+		bids = s.bids(key)
 	}
 	now := s.o.Now().Unix()
 	var judged []messages.JudgedBid
 	asked := *o
 	asked.Status, asked.NodesAwarded = uint8(market.OrderOpen), 0 // as it was while bids were taken
-	s.o.View.Read(func(v *view.Accounts) { judged = sealedbid.Judge(v.Market, &asked, bids, lookup(v), now) })
+	s.o.View.Read(func(v *view.Accounts) { judged = s.o.Judge(v.Market, &asked, bids, lookup(v), now) })
 	choice := sealedbid.Decide(terms, judged)
 	set, err := sealedbid.SignSet(sealedbid.AuctionOf(s.o.Domain, o), judged, now, s.o.Signer)
 	if err != nil {
@@ -80,20 +80,6 @@ func (s *Service) Close(o *market.Order) (*closed, error) {
 	s.auctionLocked(key).closed = c
 	s.mu.Unlock()
 	return c, nil
-}
-
-// withoutOmitted is the simulation of a keeper that leaves a node out; see Options.Omit.
-func (s *Service) withoutOmitted(bids []messages.Bid) []messages.Bid {
-	if s.o.Omit.IsZero() {
-		return bids
-	}
-	var out []messages.Bid
-	for _, b := range bids {
-		if b.Node != s.o.Omit {
-			out = append(out, b)
-		}
-	}
-	return out
 }
 
 func (s *Service) keepSet(key store.AuctionKey, set *sealedbid.Set) error {

@@ -10,7 +10,7 @@ import (
 
 func TestMissingDependenciesAreErrors(t *testing.T) {
 	k := newMemoryCluster(t, 1, 0).keepers[0]
-	options.Without(k.service.o, []string{"Log", "Omit"}, func(field string, o Options) {
+	options.Without(k.service.o, []string{"Judge", "Log"}, func(field string, o Options) {
 		_, err := New(o)
 		require.ErrorIs(t, err, options.ErrMissing, field)
 	})

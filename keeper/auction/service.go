@@ -42,7 +42,7 @@ const (
 	maxUndecided = 3 * time.Hour
 )
 
-// Options of a Service; all but Log and Omit are required.
+// Options of a Service; all but Judge and Log are required.
 type Options struct {
 	View  *view.View
 	Store Store
@@ -60,8 +60,8 @@ type Options struct {
 	Damaged func(error)
 	Log     zerolog.Logger
 	Now     func() time.Time
-	// Omit, on local networks only, makes the keeper dishonest: bids of this node are acknowledged and left out.
-	Omit solana.PublicKey
+	// Judge says what becomes of each bid; nil means sealedbid.Judge.
+	Judge func(*market.Market, *market.Order, []messages.Bid, sealedbid.Lookup, int64) []messages.JudgedBid
 }
 
 // Service takes bids from nodes and from other keepers, and holds those of undecided auctions.
@@ -89,8 +89,11 @@ type entry struct {
 // New reads the bids of auctions that may still be undecided. Errors: options.ErrMissing, store.ErrCorrupt, the
 // store's.
 func New(o Options) (*Service, error) {
-	if err := options.Complete("auction", o, "Log", "Omit"); err != nil {
+	if err := options.Complete("auction", o, "Judge", "Log"); err != nil {
 		return nil, err
+	}
+	if o.Judge == nil {
+		o.Judge = sealedbid.Judge
 	}
 	s := &Service{o: o, auctions: map[store.AuctionKey]*auction{}}
 	err := o.Store.EachBid(o.Now().Add(-maxUndecided).Unix(), func(a store.AuctionKey, node [32]byte, raw []byte) error {

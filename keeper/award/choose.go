@@ -51,7 +51,7 @@ func Choose(v *view.Accounts, m *match.Matcher, order solana.PublicKey, now int6
 	}
 	q := match.Query{
 		Order: order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: o.MaxPrice, Nodes: int(o.NodesWanted - o.NodesAwarded),
-		AskedAt: o.AskedAt(), End: o.LatestEnd(),
+		AskedAt: o.AskedAt(), End: o.LatestEnd(), UnservedBy: o.Unserved(),
 	}
 	if o.NodesAwarded > 0 {
 		q.Site = &o.Site

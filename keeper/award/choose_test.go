@@ -187,7 +187,7 @@ func TestTheChoiceIsAFunctionOfTheAccounts(t *testing.T) {
 			if left {
 				node := &market.Node{Meta: market.Meta{Address: solana.PublicKey{d.n}}}
 				node.Price, node.UptimeBps, node.RegisteredAt = d.price, d.uptime, now-1000
-				c, err := market.NewCandidate(solana.PublicKey{200}, *node, now)
+				c, err := market.NewCandidate(solana.PublicKey{200}, *node, now, now)
 				require.NoError(t, err)
 				require.Positive(t, c.Compare(a[len(a)-1]))
 			}

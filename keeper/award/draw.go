@@ -34,7 +34,7 @@ func drawn(v *view.Accounts, m *match.Matcher, o *market.Order, q match.Query, n
 	}
 	var out []market.Candidate
 	for _, n := range seed.Draw(m.Suitable(q, now), q.Nodes, taken, q.Requirement.SameSite != 0) {
-		c, err := market.NewCandidate(o.Address, *n, now)
+		c, err := market.NewCandidate(o.Address, *n, now, o.LatestEnd())
 		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", n.Address, err)
 		}

@@ -115,7 +115,8 @@ func (c *Checker) measure(ctx context.Context, t subject, drawn instant.Instant,
 	for i := range asked {
 		asked[i] = format.Asked{GPU: uint8(i), Profile: market.ProfileOf(t.model.Profile)}
 	}
-	r := c.o.Measure.Measure(ctx, measure.Node{Account: t.node.Address, Key: t.node.NodeKey, GPUs: asked}, drawn, saw)
+	node := measure.Node{Account: t.node.Address, Key: t.node.NodeKey, GPUs: asked, Simulated: t.node.Spec.Simulated == 1}
+	r := c.o.Measure.Measure(ctx, node, drawn, saw)
 	log := c.o.Log.With().Stringer("node", t.node.Address).Uint64("period", uint64(drawn.Period)).Logger()
 	f := Finding{Node: t.node.Address, Kind: records.CheckWork, Period: drawn.Period, At: c.o.Now(), Latency: c.o.Steady().Sub(saw)}
 	switch {

@@ -167,9 +167,8 @@ func (d *due) leases() {
 			d.add(Action{Kind: LeaseEnd, Key: id, Since: since}, instruction, err)
 			return
 		}
-		if d.settle(id, l, n) {
-			return
-		}
+		// What could not be settled in its time does not keep the lease: both are tried, in this order.
+		d.settle(id, l, n)
 		if hasOrder && l.CanClose(d.signer(), n, d.params, d.now) == nil {
 			instruction, err := ix.LeaseClose(ix.LeaseCloseArgs{
 				Authority: d.signer(), Lease: *l, OrderRentPayer: d.rentPayer(l), KeeperGone: d.v.Keepers[l.Lease.Keeper] == nil,
@@ -181,18 +180,17 @@ func (d *due) leases() {
 }
 
 // settle pays for seconds beyond those paid for: verified ones, and those of receipts that an output had to wait for.
-func (d *due) settle(id string, l *market.Lease, n *market.Node) bool {
+func (d *due) settle(id string, l *market.Lease, n *market.Node) {
 	if l.State() < market.LeaseRunning || l.Frozen > 0 || l.UnsettledSecs(n.PayableUntil(d.now)) == 0 {
-		return false
+		return
 	}
 	p, ok := d.v.Providers[l.Provider]
 	if !ok {
-		return false
+		return
 	}
 	instruction, err := ix.LeaseSettleReport(ix.LeaseSettleReportArgs{Lease: *l, Payout: p.Payout})
 	key := fmt.Sprintf("%s/%d/%d", id, l.PaidSecs, l.ClaimedSecs())
 	d.add(Action{Kind: LeaseSettleReport, Key: key}, instruction, err)
-	return true
 }
 
 // faults applies those whose appeal window has passed, has them compensate every lease that they harmed, and closes them.

@@ -162,7 +162,7 @@ func TestDueByAccount(t *testing.T) {
 		"a guarantee of a node whose fault may be voided": {func(v *view.Accounts) {
 			add(v, 30, func(m market.Meta) *market.Node {
 				n := &market.Node{Meta: m}
-				n.Status, n.GuaranteeBps, n.GuaranteedUntil, n.PendingFaults = uint8(market.NodeSuspended), 9_900, now-1_000, 1
+				n.Status, n.GuaranteeBps, n.GuaranteedUntil, n.PendingNodeFaults = uint8(market.NodeSuspended), 9_900, now-1_000, 1
 				return n
 			})
 		}, nil},
@@ -207,9 +207,15 @@ func TestDueByAccount(t *testing.T) {
 		"one that its customer may still rate": {func(v *view.Accounts) {
 			addOrder(v, nil)
 			addLease(v, 10, func(l *market.Lease) {
-				l.Lease.Status, l.EndedAt, l.PaidSecs = uint8(market.LeaseEnded), now-10, 90
+				l.Lease.Status, l.EndedAt, l.PaidSecs, l.Lease.Paid = uint8(market.LeaseEnded), now-10, 90, 1
 			})
 		}, nil},
+		"one that paid nothing waits for no rating": {func(v *view.Accounts) {
+			addOrder(v, nil)
+			addLease(v, 10, func(l *market.Lease) {
+				l.Lease.Status, l.StartedAt, l.EndedAt = uint8(market.LeaseEnded), now-10, now-10
+			})
+		}, []Kind{LeaseClose}},
 		"one with a fault": {func(v *view.Accounts) {
 			addOrder(v, nil)
 			addLease(v, 10, func(l *market.Lease) {
@@ -221,8 +227,17 @@ func TestDueByAccount(t *testing.T) {
 			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
 			addLease(v, 10, func(l *market.Lease) {
 				l.Lease.Status, l.EndedAt, l.VerifiedSecs, l.PaidSecs = uint8(market.LeaseEnded), now-50, 50, 40
+				l.SettleSecs = 100
 			})
 		}, []Kind{LeaseSettleReport}},
+		"one that could not be paid in its time": {func(v *view.Accounts) {
+			addOrder(v, nil)
+			add(v, 40, func(m market.Meta) *market.Provider { return &market.Provider{Meta: m} })
+			addLease(v, 10, func(l *market.Lease) {
+				l.Lease.Status, l.EndedAt, l.VerifiedSecs, l.PaidSecs = uint8(market.LeaseEnded), now-50, 50, 40
+				l.SettleSecs = 20
+			})
+		}, []Kind{LeaseSettleReport, LeaseClose}},
 		"a fault whose appeal window is over": {func(v *view.Accounts) {
 			add(v, 60, func(m market.Meta) *market.Fault { f := &market.Fault{Meta: m}; f.ApplicableAt = now - 1; return f })
 		}, []Kind{SlashApply}},

@@ -59,28 +59,20 @@ func (g *Gains) buyBack(d *due) {
 	d.add(a, instruction, err)
 }
 
-// emission turns the fees of the keeper's own provider into stake.
+// emission claims what fees have earned the keeper's own provider.
 func (g *Gains) emission(d *due) {
 	address := market.ProviderAddress(d.self)
 	p, ok := d.v.Providers[address]
-	if !ok || d.params.EmissionBps == 0 || p.FeesPaid == 0 {
+	if !ok || p.Emission == 0 {
 		return
 	}
 	price := g.Price
 	if price == 0 {
 		price = market.USDC(d.params.StakePrice)
 	}
-	share, err := market.Share(p.FeesPaid, d.params.EmissionBps)
-	if err != nil {
-		return
-	}
-	tokens, err := market.HarmInStake(market.USDC(share), d.params.StakePrice)
-	if err != nil {
-		return
-	}
-	if gain, err := tokens.Worth(price); err != nil || tokens == 0 || gain < g.Least {
+	if gain, err := market.GNT(p.Emission).Worth(price); err != nil || gain < g.Least {
 		return
 	}
 	instruction, err := ix.EmissionClaim(address)
-	d.add(Action{Kind: EmissionClaim, Key: fmt.Sprintf("%s/%d", address, p.FeesPaid), Mine: true}, instruction, err)
+	d.add(Action{Kind: EmissionClaim, Key: fmt.Sprintf("%s/%d", address, p.Emission), Mine: true}, instruction, err)
 }

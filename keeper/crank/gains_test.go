@@ -51,18 +51,17 @@ func TestBuyBacksThatPay(t *testing.T) {
 }
 
 func TestEmissionOfTheOwnProvider(t *testing.T) {
-	with := func(wallet solana.PublicKey, fees uint64, bps uint16) *view.Accounts {
+	with := func(wallet solana.PublicKey, earned uint64) *view.Accounts {
 		v := waiting(now)
 		v.Rewards.BuyBack = 0
-		v.Market.Params.EmissionBps = bps
 		p := &market.Provider{Meta: market.Meta{Address: market.ProviderAddress(wallet)}}
-		p.Wallet, p.FeesPaid = wallet, fees
+		p.Wallet, p.Emission = wallet, earned
 		v.Put(p.Address, p)
 		return v
 	}
 	least := Gains{Least: market.OneUSDC}
-	require.Equal(t, []Kind{EmissionClaim}, gained(t, with(self, 5_000_000, 2_000), least))
-	require.Empty(t, gained(t, with(self, 4_999_999, 2_000), least), "less than it is worth to send it")
-	require.Empty(t, gained(t, with(self, 5_000_000, 0), least), "emission is off")
-	require.Empty(t, gained(t, with(solana.PublicKey{77}, 5_000_000, 2_000), least), "another's")
+	require.Equal(t, []Kind{EmissionClaim}, gained(t, with(self, uint64(market.OneGNT)), least))
+	require.Empty(t, gained(t, with(self, uint64(market.OneGNT)-1_000), least), "less than it is worth to send it")
+	require.Empty(t, gained(t, with(self, 0), Gains{}), "nothing was earned")
+	require.Empty(t, gained(t, with(solana.PublicKey{77}, uint64(market.OneGNT)), least), "another's")
 }

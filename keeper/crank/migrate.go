@@ -22,23 +22,23 @@ func (d *due) migrate(id string, l *market.Lease) (ok bool) {
 	if !ok {
 		return false
 	}
-	instruction, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Signer: d.signer(), Failed: *l, Node: to})
+	instruction, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Signer: d.signer(), Failed: *l, Node: to.Node, MaxScore: to.Score})
 	d.add(Action{
-		Kind: LeaseMigrate, Key: fmt.Sprintf("%s/%s", id, to.Address), Group: "migrate/" + id, Since: l.EndedAt,
+		Kind: LeaseMigrate, Key: fmt.Sprintf("%s/%s", id, to.Node.Address), Group: "migrate/" + id, Since: l.EndedAt,
 	}, instruction, err)
 	return true
 }
 
 // nextNode finds where a failed lease goes, if this keeper may move it.
-func (d *due) nextNode(l *market.Lease) (to market.Node, ok bool) {
+func (d *due) nextNode(l *market.Lease) (to market.Candidate, ok bool) {
 	o, known := d.v.Orders[l.Order]
 	me, active := d.v.Keepers[d.self]
 	if !known || !active || me.State() != market.KeeperActive || d.v.Market.Paused&market.PauseAwards != 0 {
-		return market.Node{}, false
+		return market.Candidate{}, false
 	}
 	q := match.Query{
 		Order: l.Order, Requirement: o.Requirement, GPUs: o.GpusPerNode, MaxPrice: l.Price, Nodes: 1, Site: &o.Site, AskedAt: d.now,
-		End: d.now + Margin + int64(o.StartSecs) + int64(l.UndeliveredSecs()),
+		End: d.now + Margin + int64(o.StartSecs) + int64(l.UndeliveredSecs()), UnservedBy: o.Unserved(),
 	}
 	for other := range d.v.LeasesOfOrder[l.Order] {
 		q.Except = append(q.Except, d.v.Leases[other].Node) // the address of an order's lease on a node is taken
@@ -46,7 +46,7 @@ func (d *due) nextNode(l *market.Lease) (to market.Node, ok bool) {
 	slices.SortFunc(q.Except, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
 	best := d.matcher.Best(q, d.now+Margin)
 	if len(best) == 0 {
-		return market.Node{}, false
+		return market.Candidate{}, false
 	}
-	return best[0].Node, true
+	return best[0], true
 }

@@ -152,8 +152,8 @@ func TestAKeeperClaimsWhatItHasEarned(t *testing.T) {
 			setSelf(v, nil)
 			setReport(v, ripe, func(r *market.Report) { rewarded(r); r.RewardVoters[0] = 1 << 4 })
 		}, nil},
-		"a vote of whoever had its place before": {func(v *view.Accounts) {
-			setSelf(v, func(k *market.Keeper) { k.RegisteredAt = now - 19 })
+		"a vote from before it became active": {func(v *view.Accounts) {
+			setSelf(v, func(k *market.Keeper) { k.ActiveSince = now - 19 })
 			setReport(v, ripe, rewarded)
 		}, nil},
 		"a keeper that is leaving weighs nothing": {func(v *view.Accounts) {

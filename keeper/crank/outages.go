@@ -56,7 +56,7 @@ func (d *due) leave(n *market.Node, o *market.Outage, l *market.Lease) {
 		return
 	}
 	a := Action{
-		Kind: LeaseOutage, Key: fmt.Sprintf("%s/%d/%s", l.Address, l.AwardedAt, to.Address),
+		Kind: LeaseOutage, Key: fmt.Sprintf("%s/%d/%s", l.Address, l.AwardedAt, to.Node.Address),
 		Group: fmt.Sprintf("migrate/%s/%d", l.Address, l.AwardedAt), Since: o.SeenAt,
 	}
 	fail, err := ix.LeaseOutage(ix.LeaseOutageArgs{Keeper: d.self, Signer: d.signer(), Lease: *l, Model: n.Spec.Model})
@@ -65,7 +65,7 @@ func (d *due) leave(n *market.Node, o *market.Outage, l *market.Lease) {
 		return
 	}
 	a.Instructions = append(a.Instructions, fail)
-	move, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Signer: d.signer(), Failed: failed, Node: to})
+	move, err := ix.LeaseMigrate(ix.LeaseMigrateArgs{Keeper: d.self, Signer: d.signer(), Failed: failed, Node: to.Node, MaxScore: to.Score})
 	d.add(a, move, err)
 }
 

@@ -57,14 +57,9 @@ type Config struct {
 	OutageVotes bool
 	// Lines: the keeper measures what nodes' lines move.
 	Lines bool
-	// Unmeasured simulates, on local networks only, keepers that measure no node: hundreds of simulated machines would take all
-	// processors of one computer.
-	Unmeasured bool
-	// OmitBidsOf simulates, on local networks only, a keeper that acknowledges a node's bids and leaves them out.
-	OmitBidsOf solana.PublicKey
+	// Simulation is how a keeper of a local network is false; the zero value is an honest keeper.
+	Simulation Simulation
 	Log        zerolog.Logger
-	// Now is this machine's date; nil means time.Now.
-	Now func() time.Time
 }
 
 // Timing is how often a keeper does what.

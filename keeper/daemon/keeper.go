@@ -102,17 +102,19 @@ type Keeper struct {
 }
 
 func newKeeper(c Config) *Keeper {
-	k := &Keeper{c: c, log: c.Log, now: c.Now, machine: c.Now, matcher: match.New(), pool: statement.NewPool(), opened: time.Now()}
-	k.view = view.New(view.Options{Log: c.Log, Listeners: []view.Listener{k.matcher}})
-	if k.now == nil {
-		k.now, k.machine = time.Now, time.Now
+	k := &Keeper{
+		c: c, log: c.Log, now: c.Simulation.date, machine: c.Simulation.date, matcher: match.New(), pool: statement.NewPool(), opened: time.Now(),
 	}
+	k.view = view.New(view.Options{Log: c.Log, Listeners: []view.Listener{k.matcher}})
 	return k
 }
 
 // Open prepares a keeper: it checks the cluster and the stores and listens. Close must be called.
-// Errors: those of query.Load, store.Open and txm.OpenStore, ErrTiming, ErrNotRegistered.
+// Errors: those of query.Load, store.Open and txm.OpenStore, ErrSimulation, ErrTiming, ErrNotRegistered.
 func Open(ctx context.Context, c Config) (_ *Keeper, err error) {
+	if err := c.Simulation.check(c.Client.Local(), c.Log); err != nil {
+		return nil, err
+	}
 	k := newKeeper(c)
 	defer func() {
 		if err != nil {

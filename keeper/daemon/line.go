@@ -7,7 +7,7 @@ import (
 
 // openLine makes what measures nodes' lines; nil where the operator does not want that.
 func (k *Keeper) openLine() (check.Liner, error) {
-	if !k.c.Lines || k.c.Unmeasured {
+	if !k.c.Lines || k.c.Simulation.Unmeasured {
 		return nil, nil
 	}
 	m, err := line.New(line.Options{Network: line.Peers{Node: k.node}})

@@ -10,7 +10,7 @@ import (
 
 // openMeasure makes what measures nodes; nil where none is measured.
 func (k *Keeper) openMeasure() (check.Measurer, error) {
-	if k.c.Unmeasured {
+	if k.c.Simulation.Unmeasured {
 		return nil, nil
 	}
 	return measure.New(measure.Options{

@@ -25,6 +25,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/roles"
 	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
 // openProofs reads the proofs that the store keeps.
@@ -104,6 +105,7 @@ func (k *Keeper) openChecks() (err error) {
 	if k.c.OutageVotes {
 		k.outages.Serve(k.node)
 	}
+	p2p.Handle(k.node, gatewaysProtocol, k.listGateways)
 	twins.Serve(k.node, twins.Options{
 		Domain: k.domain, Log: k.component("twins"), IsNode: func(key solana.PublicKey) bool { return len(k.view.NodesByKey(key)) > 0 },
 	})
@@ -222,7 +224,7 @@ func (k *Keeper) openAuctions() (err error) {
 	log := k.component("auctions")
 	k.bids, err = auction.New(auction.Options{
 		View: k.view, Store: k.store, Roles: k.roles, PeriodSecs: k.secs, Signer: k.named, Domain: k.domain,
-		Publish: k.gossip.PublishBids, Damaged: k.damaged, Log: log, Now: k.now, Omit: k.c.OmitBidsOf,
+		Publish: k.gossip.PublishBids, Damaged: k.damaged, Log: log, Now: k.now, Judge: k.c.Simulation.judge,
 	})
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 func chainTime(ctx context.Context, c Config, log zerolog.Logger) (*chainclock.Clock, error) {
 	t, err := chainclock.New(chainclock.Options{
 		Read:  func(ctx context.Context) ([]time.Time, error) { return c.Client.Clocks(ctx, chain.Confirmed) },
-		Local: c.Client.LocalCluster, Machine: c.Now,
+		Local: c.Client.LocalCluster, Machine: c.Simulation.date,
 		Log: log.Level(max(log.GetLevel(), zerolog.ErrorLevel)), // that the date is off is said by clock
 	})
 	if err != nil {

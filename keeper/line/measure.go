@@ -30,7 +30,7 @@ type Peers struct{ Node *p2p.Node }
 
 var _ Network = Peers{}
 
-var protocol = p2p.Protocol{ID: messages.Line, Since: 8, MaxRequest: 1 << 10, MaxResponse: 1 << 10, Timeout: 10 * time.Second}
+var protocol = p2p.Protocol{ID: messages.Line, MaxRequest: 1 << 10, MaxResponse: 1 << 10, Timeout: 10 * time.Second}
 
 // Dial implements Network.
 func (p Peers) Dial(ctx context.Context, node solana.PublicKey, req messages.LineRequest) (net.Conn, messages.LineAnswer, error) {

@@ -209,7 +209,7 @@ func (w *drawnMarket) leanScan(q match.Query) []uint64 {
 			continue
 		}
 		rep := n.Reputation(start)
-		score, err := market.Score(n.Ask(), rep, n.GuaranteeAt(start))
+		score, err := n.Score(start, max(q.End, start))
 		if err != nil {
 			continue
 		}

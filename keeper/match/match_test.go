@@ -68,10 +68,9 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	r.MinTier = uint8(pick("min tier", 0, 0, 1, 2))
 	r.AllowSimulated = uint8(pick("allow simulated", 0, 1))
 	r.MinIsolation = uint8(pick("min isolation", 0, 0, 1))
-	if r.Guaranteed = uint8(pick("wanted guaranteed", 0, 0, 0, 1)); r.Guaranteed == 1 {
-		// Not before the award deadline, which a search does not know.
-		q.End = math.MaxInt64 - int64(pick("end", 0, 1, math.MaxInt64-start-100_000, math.MaxInt64-start-99_999))
-	}
+	r.Guaranteed = uint8(pick("wanted guaranteed", 0, 0, 0, 1))
+	// Not before the award deadline, which a search does not know.
+	q.End = math.MaxInt64 - int64(pick("end", 0, 1, math.MaxInt64-start-100_000, math.MaxInt64-start-99_999))
 	if rapid.Bool().Draw(t, "same site") {
 		r.SameSite = 1
 		if rapid.Bool().Draw(t, "standing") {
@@ -227,9 +226,9 @@ func TestAPriceBecomesComparableWithReputation(t *testing.T) {
 	n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), math.MaxUint64, 1, 1
 	n.RegisteredAt, n.UptimeBps, n.GuaranteedUntil, n.GuaranteeBps = start, 10_000, math.MaxInt64, 10_000
 	q := match.Query{GPUs: 1, MaxPrice: math.MaxUint64, Nodes: 1}
-	_, err := n.Score(start)
+	_, err := n.Score(start, start)
 	require.Error(t, err)
-	_, err = n.Score(start + market.FullAgeSecs)
+	_, err = n.Score(start+market.FullAgeSecs, start+market.FullAgeSecs)
 	require.NoError(t, err)
 	m.PutNode(n.Address, n)
 	require.Empty(t, m.Best(q, start))
@@ -252,6 +251,32 @@ func TestAGuaranteeThatIsOverIsNone(t *testing.T) {
 	q.Requirement.Guaranteed = 1
 	require.Len(t, m.Best(q, start+100), 1)
 	require.Empty(t, m.Best(q, start+101))
+}
+
+// A node whose guarantee ends before the work competes without it, behind one that is cheaper then.
+func TestAGuaranteeThatEndsBeforeTheWorkCountsForNothing(t *testing.T) {
+	m := oneProvider()
+	for i, price := range []uint64{2_050_000, 2_000_000} {
+		n := &market.Node{Meta: market.Meta{Address: key(1, i)}}
+		n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), price, 1, 1
+		if i == 0 {
+			n.GuaranteedUntil, n.GuaranteeBps = start+100, 10_000
+		}
+		m.PutNode(n.Address, n)
+	}
+	q := match.Query{GPUs: 1, MaxPrice: 3_000_000, Nodes: 1, End: start + 100}
+	require.Equal(t, key(1, 0), m.Best(q, start)[0].Node.Address)
+	q.End++
+	best := m.Best(q, start)
+	require.Equal(t, key(1, 1), best[0].Node.Address)
+	q.Nodes = 2
+	both := m.Best(q, start)
+	require.Len(t, both, 2)
+	for _, c := range both {
+		score, err := c.Node.Score(start, q.End)
+		require.NoError(t, err)
+		require.Equal(t, score, c.Score, "what the program computes")
+	}
 }
 
 // With everything gone the matcher holds nothing.

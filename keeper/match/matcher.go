@@ -221,8 +221,8 @@ func (m *Matcher) forget(o *owner) {
 // validUntil is the first second after now at which a node's reputation or guarantee is another.
 func validUntil(n *market.Node, now int64, rep uint16) int64 {
 	until := reputationUntil(n, now, rep)
-	if n.GuaranteeAt(now) != 0 {
-		until = min(until, n.GuaranteedUntil)
+	if n.GuaranteeUntil(now) != 0 && n.GuaranteedUntil != math.MaxInt64 {
+		until = min(until, n.GuaranteedUntil+1)
 	}
 	return until
 }

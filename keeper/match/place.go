@@ -12,6 +12,8 @@ const maxFree = 16
 // entry is a node in a sorted list, with what a search compares without looking at the node.
 type entry struct {
 	score, price uint64
+	plain        uint64 // the score where the node's guarantee ends before the work; of no meaning unless plainOK
+	plainOK      bool
 	row          *row
 	rep, uptime  uint16
 }
@@ -103,11 +105,12 @@ func (m *Matcher) place(r *row) {
 	if r.until != math.MaxInt64 {
 		m.due.push(r)
 	}
-	score, err := n.Score(m.now)
+	score, err := n.Score(m.now, m.now)
 	if err != nil {
 		return // it has no score now, so that it cannot be awarded; with more reputation it may have one
 	}
-	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
+	plain, err := n.Score(m.now, math.MaxInt64)
+	r.e = entry{score: score, plain: plain, plainOK: err == nil, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
 	r.free = n.FreeGPUs()
 	g := m.group(n.Spec.Model)
 	a := attrs{region: m.region(n.Spec.Region), vram: n.Spec.VramMib, interconnect: n.Spec.Interconnect, tier: tier, simulated: n.Spec.Simulated, isolation: n.Spec.Isolation}

@@ -37,7 +37,7 @@ func (a *accounts) scan(q match.Query, now int64) []market.Candidate {
 		if p == nil || m == nil || slices.Contains(q.Except, key) || market.Awardable(&market.Market{}, o, n, p, m, now) != nil {
 			continue
 		}
-		if c, err := market.NewCandidate(q.Order, *n, now); err == nil {
+		if c, err := market.NewCandidate(q.Order, *n, now, o.LatestEnd()); err == nil {
 			all = append(all, c)
 		}
 	}

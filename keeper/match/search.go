@@ -22,7 +22,7 @@ type Query struct {
 	MaxPrice uint64
 	// AskedAt is when the work was ordered: a node that a report had called unhealthy by then is not wanted.
 	AskedAt int64
-	// End is the unix second until which guarantees have to last, if the requirement asks for them.
+	// End is the latest end of the work, unix seconds. A guarantee that ends before counts for nothing.
 	End int64
 	// Nodes is how many are wanted.
 	Nodes int
@@ -31,6 +31,9 @@ type Query struct {
 	Site *[16]byte
 	// Except are nodes that may not be in the answer: they have a lease of the order.
 	Except []solana.PublicKey
+	// UnservedBy are the first bytes of the addresses of nodes that may not be either: they declined the order or did not
+	// start it.
+	UnservedBy []uint64
 }
 
 // search is the state of one query, and the memory that queries share.
@@ -40,7 +43,7 @@ type search struct {
 	anyRegion bool
 	regionOK  []bool
 	now       int64
-	end       int64  // until when guarantees have to last, if the order asks for them
+	end       int64  // until when guarantees have to last, to count
 	maxScore  uint64 // no node within the price scores more
 	picks     []pick // the best so far, best first
 	best      []pick // of the best site so far
@@ -187,7 +190,8 @@ func (s *search) suits(a *attrs, g *group) bool {
 func (s *search) satisfies(e *entry) bool {
 	return e.price <= s.q.MaxPrice && e.row.node.TermsAt >= e.row.class.group.since && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
 		market.FiguresSuit(s.r, e.row.node, e.row.class.group.calibrated) && e.row.node.HealthyFor(s.q.AskedAt, s.now) && (s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
-		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key))
+		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key)) &&
+		(len(s.q.UnservedBy) == 0 || !slices.Contains(s.q.UnservedBy, market.Head(e.row.key)))
 }
 
 // class adds picks from a class that suits.
@@ -205,7 +209,7 @@ func (s *search) bound() uint64 {
 	return min(s.maxScore, s.picks[len(s.picks)-1].score)
 }
 
-// scan adds picks from a sorted list.
+// scan adds picks from a list, which is sorted by the scores of nodes whose guarantee lasts long enough. Others score no less.
 func (s *search) scan(l list) {
 	bound := s.bound()
 	for i := range l {
@@ -217,6 +221,12 @@ func (s *search) scan(l list) {
 			continue
 		}
 		p := pick{entry: *e}
+		if e.row.node.GuaranteedUntil < s.end {
+			if !e.plainOK {
+				continue
+			}
+			p.score = e.plain
+		}
 		if len(s.picks) == s.q.Nodes {
 			if !s.better(&p, &s.picks[len(s.picks)-1]) {
 				continue

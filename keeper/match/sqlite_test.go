@@ -75,7 +75,7 @@ func (w *drawnMarket) sqlite(b *testing.B, orders []match.Query, long time.Durat
 		if n.State() != market.NodeActive || !n.Covered() || n.Tier < m.MinTier {
 			continue
 		}
-		score, err := n.Score(start)
+		score, err := n.Score(start, start)
 		require.NoError(b, err)
 		work.Rows = append(work.Rows, []any{
 			n.Address[:], int64(n.Spec.Model), int64(m.TflopsX10), int64(n.Price), int64(score), int64(n.Reputation(start)), int64(n.FreeGPUs()), int64(n.Spec.VramMib),

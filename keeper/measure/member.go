@@ -39,6 +39,8 @@ type Node struct {
 	Account, Key solana.PublicKey
 	// GPUs are asked for in ascending order: 1 to 8.
 	GPUs []format.Asked
+	// Simulated GPUs are measured by the times that the machine states.
+	Simulated bool
 }
 
 // Options of New. Domain, Network and Owes are required.
@@ -73,7 +75,7 @@ func New(o Options) (*Member, error) {
 // most twice the profiles' times, the slack and half a minute after saw, and verifies then.
 func (m *Member) Measure(ctx context.Context, n Node, at instant.Instant, saw time.Time) Result {
 	place := format.Place{Domain: m.o.Domain, Instant: at.Seed, Node: n.Account}
-	r := m.asker.Measure(ctx, asking.Asked{Place: place, Key: n.Key, GPUs: n.GPUs, Start: saw}, line{m.o.Network, n, at})
+	r := m.asker.Measure(ctx, asking.Asked{Place: place, Key: n.Key, GPUs: n.GPUs, Simulated: n.Simulated, Start: saw}, line{m.o.Network, n, at})
 	if r.Outcome == Measured {
 		return r
 	}

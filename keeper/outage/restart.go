@@ -13,7 +13,7 @@ import (
 )
 
 // restartProtocol is how a node says that its agent starts again: once, before it stops.
-var restartProtocol = p2p.Protocol{ID: messages.Restart, Since: 2, MaxRequest: 4 << 10, MaxResponse: 4 << 10, Rate: 1, Burst: 5, Concurrent: 256}
+var restartProtocol = p2p.Protocol{ID: messages.Restart, MaxRequest: 4 << 10, MaxResponse: 4 << 10, Rate: 1, Burst: 5, Concurrent: 256}
 
 // restartEvery is how often a node's notice counts.
 const restartEvery = 10 * time.Minute

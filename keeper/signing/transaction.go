@@ -2,14 +2,15 @@ package signing
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	bin "github.com/gagliardetto/binary"
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/keeper/store"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -33,16 +34,6 @@ var Transactions = []string{
 
 // reportVote is the instruction whose period and root are compared with the store.
 const reportVote = "report_vote"
-
-// allowed are the names of Transactions by the first eight bytes of the instruction's data.
-var allowed = func() map[[8]byte]string {
-	out := map[[8]byte]string{}
-	for _, name := range Transactions {
-		sum := sha256.Sum256([]byte("global:" + name))
-		out[[8]byte(sum[:8])] = name
-	}
-	return out
-}()
 
 // createTokenAccount is the data of the instruction that makes a token account where there is none; it takes the rent
 // and moves no tokens.
@@ -85,12 +76,8 @@ func (p *Protected) instruction(program solana.PublicKey, data []byte) error {
 			return nil
 		}
 	case market.ProgramID:
-		if len(data) < 8 {
-			break
-		}
-		name, ok := allowed[[8]byte(data[:8])]
-		switch {
-		case !ok:
+		switch name := bindings.InstructionName(data); {
+		case !slices.Contains(Transactions, name):
 			return fmt.Errorf("%w: an instruction of the market that a running keeper does not send; sign it with the wallet", ErrRefused)
 		case name == reportVote:
 			return p.vote(data[8:])

@@ -35,7 +35,7 @@ func (w *fixture) addAward(keeper solana.PublicKey, to *market.Node) *market.Lea
 	l := &market.Lease{Meta: market.Meta{Address: market.LeaseAddress(o.Address, to.Address)}}
 	l.Order, l.Lease.Node, l.Lease.Keeper, l.Lease.Customer = o.Address, to.Address, keeper, solana.PublicKey{50}
 	l.AwardedAt, l.ChallengeUntil, l.Price = w.now-5, w.now+50, to.Price
-	score, err := to.Score(l.AwardedAt)
+	score, err := to.Score(l.AwardedAt, o.LatestEnd())
 	require.NoError(w.t, err)
 	l.Lease.Score = score
 	w.v.Put(l.Address, l)

@@ -147,12 +147,12 @@ func TestOtherSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "k.db")
 	s := open(t, path)
 	require.NoError(t, s.db.Update(func(tx *bolt.Tx) error {
-		n := binary.BigEndian.AppendUint64(nil, Schema-1)
+		n := binary.BigEndian.AppendUint64(nil, Schema+1)
 		sum := sha256.Sum256(n)
 		return tx.Bucket(bucketMeta).Put([]byte("schema"), slices.Concat(sum[:8], n))
 	}))
 	require.NoError(t, s.Close())
 	_, err := Open(path, options())
 	require.ErrorIs(t, err, ErrSchema)
-	require.ErrorContains(t, err, "it has 5, this version reads 6")
+	require.ErrorContains(t, err, "it has 2, this version reads 1")
 }

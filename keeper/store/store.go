@@ -16,7 +16,7 @@ import (
 )
 
 // Schema is the layout of the file.
-const Schema = 6
+const Schema = 1
 
 var (
 	// ErrCorrupt: the file is damaged. The keeper must not sign anything with it.

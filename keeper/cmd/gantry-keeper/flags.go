@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/attest/policy"
-	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -59,22 +59,11 @@ func addressFlags() []cli.Flag {
 
 // logger writes to stderr.
 func logger(c *cli.Context) (zerolog.Logger, error) {
-	level, err := zerolog.ParseLevel(c.String("log-level"))
+	log, err := command.Log(c.String("log-level"), c.Bool("log-json"))
 	if err != nil {
-		return zerolog.Nop(), fmt.Errorf("%w: --log-level: %w", errFlags, err)
+		err = fmt.Errorf("%w: %w", errFlags, err)
 	}
-	var log zerolog.Logger
-	if c.Bool("log-json") {
-		log = zerolog.New(printable.Writer(os.Stderr))
-	} else {
-		log = zerolog.New(zerolog.ConsoleWriter{Out: printable.Output(os.Stderr), TimeFormat: "15:04:05.000", NoColor: os.Getenv("NO_COLOR") != "" || !isTerminal(os.Stderr)})
-	}
-	return log.Level(level).With().Timestamp().Logger(), nil
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return log, err
 }
 
 // config reads the flags that all commands share. The caller closes the client.

@@ -45,6 +45,7 @@ func TestWrongInput(t *testing.T) {
 		"nobody answers":     {[]string{"run", "--keypair", keypair, "--url", nowhere}, chain.ErrUnreachable, "--url"},
 		"not a URL":          {[]string{"status", "--keypair", keypair, "--url", "foo"}, chain.ErrEndpoint, "foo"},
 		"too many sockets":   {[]string{"status", "--keypair", keypair, "--url", nowhere, "--ws", "ws://a", "--ws", "ws://b"}, errFlags, "--ws"},
+		"false elsewhere":    {[]string{"run", "--keypair", keypair, "--url", "http://203.0.113.7:8899", "--simulate-unmeasured"}, daemon.ErrSimulation, "--simulate-"},
 		"no such policy":     {[]string{"run", "--keypair", keypair, "--url", nowhere, "--evidence-policy", filepath.Join(dir, "nope.json")}, errFlags, "--evidence-policy"},
 		"not a policy":       {[]string{"run", "--keypair", keypair, "--url", nowhere, "--evidence-policy", broken}, policy.ErrDocument, "broken.json"},
 		"no such collateral": {[]string{"run", "--keypair", keypair, "--url", nowhere, "--evidence-collateral", broken}, errFlags, "--evidence-collateral"},

@@ -3,9 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/keeper/daemon"
@@ -27,17 +25,8 @@ func runCommand() *cli.Command {
 		Name: "lines", Value: true, EnvVars: []string{"GANTRY_KEEPER_LINES"},
 		Usage: "measure what machines' lines move down and up: 12 MiB with each machine of this keeper's committees a day (--lines=false: none)",
 	})
-	flags = append(flags, &cli.StringFlag{
-		Name: "simulate-omit-bids", Usage: "LOCAL NETWORKS ONLY: acknowledge the sealed bids of `NODE` and leave them out",
-	})
 	flags = append(flags, signerFlag(), keeperFlag())
-	flags = append(flags, &cli.BoolFlag{
-		Name: "simulate-unmeasured", Usage: "LOCAL NETWORKS ONLY: measure no node; hundreds of simulated ones then fit one computer",
-	})
-	flags = append(flags, &cli.DurationFlag{
-		Name: "simulate-clock-ahead", Usage: "LOCAL NETWORKS ONLY: work with a clock that is `DURATION` ahead, or behind where it is negative",
-	})
-	flags = append(flags, gainFlags()...)
+	flags = append(append(flags, simulationFlags()...), gainFlags()...)
 	return &cli.Command{
 		Name: "run", Usage: "run the keeper until interrupted", Flags: append(flags, timingFlags()...),
 		Action: func(c *cli.Context) (err error) {
@@ -53,7 +42,7 @@ func runCommand() *cli.Command {
 			if err := gains(c, &conf); err != nil {
 				return err
 			}
-			if err := simulation(c, &conf); err != nil {
+			if conf.Simulation, err = simulation(c); err != nil {
 				return err
 			}
 			if conf.HTTP = c.String("metrics"); conf.HTTP == "off" {
@@ -86,36 +75,5 @@ func gains(c *cli.Context, out *daemon.Config) (err error) {
 	if out.LeastProfit, err = market.ParseUSDC(c.String("least-profit")); err != nil {
 		return fmt.Errorf("%w: --least-profit: %w", errFlags, err)
 	}
-	return nil
-}
-
-// simulation reads what makes a keeper misbehave, which only local networks allow.
-func simulation(c *cli.Context, out *daemon.Config) error {
-	if ahead := c.Duration("simulate-clock-ahead"); ahead != 0 {
-		if !out.Client.Local() {
-			return fmt.Errorf("%w: --simulate-clock-ahead serves local networks only", errFlags)
-		}
-		out.Now = func() time.Time { return time.Now().Add(ahead) }
-		out.Log.Warn().Bool("simulated", true).Dur("ahead", ahead).Msg("SIMULATION: this keeper's clock is wrong")
-	}
-	if out.Unmeasured = c.Bool("simulate-unmeasured"); out.Unmeasured {
-		if !out.Client.Local() {
-			return fmt.Errorf("%w: --simulate-unmeasured serves local networks only", errFlags)
-		}
-		out.Log.Warn().Bool("simulated", true).Msg("SIMULATION: this keeper measures no node")
-	}
-	name := c.String("simulate-omit-bids")
-	if name == "" {
-		return nil
-	}
-	if !out.Client.Local() {
-		return fmt.Errorf("%w: --simulate-omit-bids serves local networks only", errFlags)
-	}
-	address, err := solana.PublicKeyFromBase58(name)
-	if err != nil {
-		return fmt.Errorf("%w: --simulate-omit-bids %s is not an address", errFlags, name)
-	}
-	out.OmitBidsOf = address
-	out.Log.Warn().Bool("simulated", true).Str("node", name).Msg("SIMULATION: this keeper leaves bids out")
 	return nil
 }

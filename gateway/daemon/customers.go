@@ -25,7 +25,7 @@ var (
 
 func customerProtocol(id string) p2p.Protocol {
 	return p2p.Protocol{
-		ID: id, Since: 1, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: openTime + 10*time.Second, Rate: 2, Burst: 20, Concurrent: 64, PerPeer: 4, Public: true,
+		ID: id, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: openTime + 10*time.Second, Rate: 2, Burst: 20, Concurrent: 64, PerPeer: 4, Public: true,
 	}
 }
 
@@ -41,6 +41,7 @@ func (g *Gateway) serveCustomers() {
 	speaks := func(key solana.PublicKey) bool { return g.table.Speaks(key, solana.PublicKey{}) }
 	account, pay := accountProtocol, payProtocol
 	account.May, pay.May = speaks, speaks
+	p2p.Handle(g.net, offerProtocol, g.showOffer)
 	p2p.Handle(g.net, account, g.showAccount)
 	p2p.Handle(g.net, pay, g.takePayment)
 }

@@ -39,6 +39,7 @@ import (
 // Gateway is the daemon.
 type Gateway struct {
 	c       Config
+	cluster records.Domain
 	view    *view.View // of keepers, and of the gateway's own credits
 	clock   *clock.Clock
 	net     *p2p.Node
@@ -80,6 +81,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	g.cluster = records.DomainOf(genesis)
 	g.clock = clock.Of(g.c.Client, g.c.Log.With().Str("part", "clock").Logger())
 	if err := g.clock.Look(ctx); err != nil {
 		return err
@@ -90,12 +92,12 @@ func (g *Gateway) open(ctx context.Context) error {
 	if g.hostKey, err = hostKey(g.c.Key); err != nil {
 		return err
 	}
-	if err := g.openBook(ctx, records.DomainOf(genesis), mk.PaymentMint); err != nil {
+	if err := g.openBook(ctx, g.cluster, mk.PaymentMint); err != nil {
 		return err
 	}
 	l := g.c.Limits
 	g.table, err = grants.New(grants.Options{
-		Domain: records.DomainOf(genesis), Gateway: g.c.Key.PublicKey(), Dir: filepath.Join(g.c.Data, "grants"), Chain: g.facts, Leases: g.leasesOf, Try: g.tryGrant,
+		Domain: g.cluster, Gateway: g.c.Key.PublicKey(), Dir: filepath.Join(g.c.Data, "grants"), Chain: g.facts, Leases: g.leasesOf, Try: g.tryGrant,
 		Customers: g.c.Customers, MostLeases: l.Leases, MostOfOne: l.PerCustomer, PerLease: l.PerLease, Rate: l.Rate, Toll: g.book.Account, Now: g.clock.Now, Log: g.c.Log,
 	})
 	if err != nil {

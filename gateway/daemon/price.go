@@ -21,9 +21,9 @@ import (
 
 // Only customers of grants are answered here. A payment makes the gateway read the chain, so that few are taken.
 var (
-	accountProtocol = p2p.Protocol{ID: messages.GatewayAccount, Since: 7, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Rate: 2, Burst: 20, Concurrent: 64, PerPeer: 4}
+	accountProtocol = p2p.Protocol{ID: messages.GatewayAccount, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Rate: 2, Burst: 20, Concurrent: 64, PerPeer: 4}
 	payProtocol     = p2p.Protocol{
-		ID: messages.GatewayPay, Since: 7, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Timeout: 20 * time.Second, Rate: 1, Burst: 10, Concurrent: 32, PerPeer: 2,
+		ID: messages.GatewayPay, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Timeout: 20 * time.Second, Rate: 1, Burst: 10, Concurrent: 32, PerPeer: 2,
 	}
 )
 

@@ -99,7 +99,7 @@ func (p *priced) machine(key solana.PrivateKey, hub *p2p.Node) {
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { _ = n.Close() })
 	require.NoError(p.t, n.Connect(p.w.Ctx, hub.Self()))
-	proto := p2p.Protocol{ID: messages.Guest, Since: 1, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Public: true}
+	proto := p2p.Protocol{ID: messages.Guest, MaxRequest: 8 << 10, MaxResponse: 4 << 10, Public: true}
 	p2p.HandleConn(n, proto, func(ctx context.Context, _ solana.PublicKey, _ messages.GuestRequest, accept func(messages.GuestAnswer) (net.Conn, error)) error {
 		c, err := accept(messages.GuestAnswer{Version: messages.Version})
 		if err != nil {

@@ -128,7 +128,7 @@ func (t *Table) replaces(e *Entry) ([]*Entry, error) {
 	}
 	newer := func(old *Entry) bool { return old.Signed.Grant.IssuedAt > e.Signed.Grant.IssuedAt }
 	switch {
-	case len(t.o.Customers) > 0 && !slices.Contains(t.o.Customers, e.Customer):
+	case !t.serves(e.Customer):
 		return nil, refuse("this gateway does not serve your wallet: ask who runs it")
 	case slices.ContainsFunc(olds, newer):
 		return nil, refuse("a newer grant of this lease is here already")

@@ -236,6 +236,18 @@ func (t *Table) Concerns(key solana.PublicKey) bool {
 	})
 }
 
+// Takes reports whether a first lease of a customer would be taken now.
+func (t *Table) Takes(customer solana.PublicKey) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.serves(customer) && len(t.tails) < t.o.MostLeases
+}
+
+// serves reports whether a customer is one of those that are served.
+func (t *Table) serves(customer solana.PublicKey) bool {
+	return len(t.o.Customers) == 0 || slices.Contains(t.o.Customers, customer)
+}
+
 // All grants.
 func (t *Table) All() []*Entry {
 	t.mu.Lock()

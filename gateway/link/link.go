@@ -67,7 +67,7 @@ const (
 	window = 1 << 20
 )
 
-var guestProtocol = p2p.Protocol{ID: messages.Guest, Since: 1, MaxRequest: 8 << 10, MaxResponse: 4 << 10}
+var guestProtocol = p2p.Protocol{ID: messages.Guest, MaxRequest: 8 << 10, MaxResponse: 4 << 10}
 
 // link is the session of one grant.
 type link struct {

@@ -2,34 +2,18 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/internal/version"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := app().RunContext(ctx, os.Args)
-	if err == nil {
-		return
-	}
-	if errors.Is(err, context.Canceled) {
-		os.Exit(130)
-	}
-	fmt.Fprintln(os.Stderr, "gantry-gateway:", printable.Lines(market.Explain(err).Error()))
-	os.Exit(1)
-}
+func main() { command.Main(app(), market.Explain) }
 
 func app() *cli.App {
 	return &cli.App{

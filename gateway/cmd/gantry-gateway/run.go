@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -11,7 +10,7 @@ import (
 	"golang.org/x/crypto/acme"
 
 	"github.com/gantry-market/gantry/gateway/daemon"
-	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -177,13 +176,9 @@ func off(text string) string {
 
 // logger writes to standard error.
 func logger(c *cli.Context) (zerolog.Logger, error) {
-	level, err := zerolog.ParseLevel(c.String("log-level"))
+	log, err := command.Log(c.String("log-level"), c.Bool("log-json"))
 	if err != nil {
-		return zerolog.Nop(), fmt.Errorf("%w: --log-level: %w", errFlags, err)
+		err = fmt.Errorf("%w: %w", errFlags, err)
 	}
-	log := zerolog.New(printable.Writer(os.Stderr))
-	if !c.Bool("log-json") {
-		log = zerolog.New(zerolog.ConsoleWriter{Out: printable.Output(os.Stderr), TimeFormat: "15:04:05.000", NoColor: true})
-	}
-	return log.Level(level).With().Timestamp().Logger(), nil
+	return log, err
 }

@@ -4,10 +4,7 @@ package attestation
 
 import (
 	"crypto/ed25519"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -71,7 +68,7 @@ type Evidence struct {
 
 // ReadBundle reads a bundle of evidence.
 func ReadBundle(file string) (*bundle.Bundle, error) {
-	raw, err := readFile(file, bundle.MaxSize)
+	raw, err := service.ReadFile(file, bundle.MaxSize)
 	if err != nil {
 		return nil, err
 	}
@@ -179,24 +176,3 @@ func (e *Evidence) Count() (passed, failed, notCovered int) {
 }
 
 func rfc(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
-
-// readFile reads a file of at most so many bytes. Errors are those of the command line that named it.
-func readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return nil, service.Usage(fmt.Sprintf("%s cannot be read: %v", path, err), "check the path")
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, service.Usage(fmt.Sprintf("%s cannot be read: %v", path, err), "check the path")
-	}
-	if int64(len(raw)) > limit {
-		return nil, service.Refused(fmt.Sprintf("%s is larger than %d bytes", path, limit), "it is not what it should be")
-	}
-	return raw, nil
-}

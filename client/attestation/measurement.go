@@ -33,7 +33,7 @@ type Measurement struct {
 // VerifyMeasurement checks the record of a measurement that a keeper has stated to be wrong. hash is the detail of the
 // statement, lower case; empty for any. Error: a file that is no such record, has another hash or contradicts itself.
 func VerifyMeasurement(ctx context.Context, file, hash string) (Measurement, error) {
-	raw, err := readFile(file, maxMeasurementFile)
+	raw, err := service.ReadFile(file, maxMeasurementFile)
 	if err != nil {
 		return Measurement{}, err
 	}

@@ -24,7 +24,7 @@ func ReadPolicy(file string) (policy.Policy, error) {
 }
 
 func readPolicy(file, advice string) (policy.Policy, error) {
-	raw, err := readFile(file, maxPolicyFile)
+	raw, err := service.ReadFile(file, maxPolicyFile)
 	if err != nil {
 		return policy.Policy{}, err
 	}

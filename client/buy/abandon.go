@@ -56,7 +56,14 @@ func (b *Buyer) abandonOne(ctx context.Context, order solana.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	if exists && o.CanCancel() == nil {
+	now, err := b.client.Now(ctx)
+	if err != nil {
+		return err
+	}
+	if exists && o.Unused() {
+		if err := o.CanCancel(now); err != nil { // its machines are drawn: it has leases soon, or expires
+			return fmt.Errorf("order %s cannot be cancelled now; try again when it is awarded or expired: %w", order, err)
+		}
 		instruction, err := ix.OrderCancelBy(o, b.signer.PublicKey())
 		if _, err = b.sendOne(ctx, "order_cancel", instruction, err); err != nil {
 			return err

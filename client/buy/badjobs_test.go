@@ -24,7 +24,7 @@ import (
 func requestOf(j messages.JobSpec) *Request {
 	r := whole(func(r *Request) {
 		r.Command, r.Env, r.Network, r.SSHKeys, r.Memory, r.Disk = j.Command, j.Env, j.Network, j.SSHKeys, j.MemoryMiB, j.DiskMiB
-		r.Entrypoint, r.User = j.Entrypoint, j.User
+		r.Entrypoint, r.User, r.Shm = j.Entrypoint, j.User, j.ShmMiB
 	})
 	if j.Image == "" {
 		r.Image = ""
@@ -60,8 +60,8 @@ func TestJobsThatNoMachineRunsAreNotOrdered(t *testing.T) {
 	t.Cleanup(client.Close)
 	b, err := New(t.Context(), Options{Client: client, Key: solana.NewWallet().PrivateKey, Root: t.TempDir()})
 	require.NoError(t, err)
-	_, err = b.Buy(t.Context(), *whole(func(r *Request) { r.Env = map[string]string{"my.var": "1"} }))
-	requireUsage(t, err, `--env: the environment variable "my.var" has a name`)
+	_, err = b.Buy(t.Context(), *whole(func(r *Request) { r.Env = map[string]string{"my var": "1"} }))
+	requireUsage(t, err, `--env: the environment variable "my var" has a name`)
 	require.Contains(t, classify(err).Advice, "MY_VARIABLE")
 	all, err := b.Folder().All()
 	require.NoError(t, err)

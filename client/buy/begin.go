@@ -27,6 +27,9 @@ func (r terms) fingerprint() ([32]byte, error) {
 	if r.backup != nil {
 		asks = append(asks, r.backup)
 	}
+	if r.request.UntilStopped {
+		asks = append(asks, "until stopped", r.request.Budget)
+	}
 	if r.request.Gateway != "" {
 		asks = append(asks, r.request.Gateway, r.request.Public)
 	}
@@ -120,7 +123,12 @@ func (b *Buyer) newDeal(ctx context.Context, v *view.View, mk market.Market, r t
 	p.Salt, p.Rerun = r.job.Salt, r.rerun()
 	p.Registry = asked.Registry
 	p.Detach, p.Receipts, p.Stage = asked.Detach, asked.ReceiptEvery, purchase.Intended
-	p.Verify, p.Inspect = asked.Verify, asked.Inspect
+	p.Verify, p.Inspect, p.UntilStopped = asked.Verify, asked.Inspect, asked.UntilStopped
+	most, err := asked.budget()
+	if err != nil {
+		return nil, err
+	}
+	p.Budget = uint64(most)
 	if r.job.Volume != nil {
 		p.Secret = make([]byte, volumeSecretBytes)
 		if _, err := rand.Read(p.Secret); err != nil {
@@ -141,7 +149,7 @@ func (b *Buyer) dealOf(ctx context.Context, v *view.View, mk market.Market, p pu
 		d.r.job = *p.Job
 	}
 	d.r.model, _ = v.Model(p.Args.Requirement.Model)
-	d.r.cost, _ = market.OrderCost(p.Args.MaxPrice, p.Args.GPUsPerNode, p.Args.Duration, p.Args.Nodes) // checked when it was begun
+	d.r.cost, _ = market.OrderCost(p.Args.MaxPrice, p.Args.GPUsPerNode, market.HeldSecs(p.Args.Duration, mk.Params.StartDeadlineSecs), p.Args.Nodes) // checked when it was begun
 	d.out = Outcome{
 		Name: p.Name, Order: d.order.String(), Reserved: d.r.cost.String(), MaxPrice: p.Args.MaxPrice.String(), Seconds: p.Args.Duration, Sealed: p.Args.Sealed,
 		Leases: []service.Lease{},

@@ -3,7 +3,6 @@ package buy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -168,21 +167,4 @@ func (b *Buyer) purchases() []purchase.Purchase {
 		b.tell(Unreadable{Err: err})
 	}
 	return all
-}
-
-// ReservedBy says of what the reserved part of credits is, in parentheses; empty where nothing is reserved.
-func ReservedBy(c market.Credits) string {
-	if c.Credits.Reserved == 0 {
-		return ""
-	}
-	var by string
-	switch {
-	case c.LiveLeases > 0 && c.LiveOrders > c.LiveLeases:
-		by = service.Plural(int(c.LiveLeases), "lease") + " and " + service.Plural(int(c.LiveOrders-c.LiveLeases), "open order")
-	case c.LiveLeases > 0:
-		by = service.Plural(int(c.LiveLeases), "lease")
-	default:
-		by = service.Plural(int(c.LiveOrders), "open order")
-	}
-	return fmt.Sprintf(" (%s reserved by %s)", market.USDC(c.Credits.Reserved), by)
 }

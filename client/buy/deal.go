@@ -102,17 +102,17 @@ func (d *deal) run() (*Outcome, error) {
 			return nil, err
 		}
 	}
-	if over, err := d.award(); over || err != nil {
-		return d.ended(err)
-	}
-	if err := d.checkFresh(); err != nil {
-		return nil, err
-	}
-	if err := d.dial(); err != nil {
-		return nil, d.withLeases(err)
-	}
-	if err := d.start(); err != nil {
-		return nil, err
+	for tries := 1; ; tries++ {
+		over, err := d.serve()
+		if err == nil && over {
+			return d.ended(nil)
+		}
+		if err == nil {
+			break
+		}
+		if err = d.elsewhere(err, tries); err != nil {
+			return nil, err
+		}
 	}
 	if err := d.store(purchase.Handed); err != nil {
 		return nil, err
@@ -121,6 +121,20 @@ func (d *deal) run() (*Outcome, error) {
 		return d.finish(nil)
 	}
 	return d.attend()
+}
+
+// serve brings the order to machines that have started. over: its leases were served already.
+func (d *deal) serve() (over bool, err error) {
+	if over, err := d.award(); over || err != nil {
+		return over, err
+	}
+	if err := d.checkFresh(); err != nil {
+		return false, err
+	}
+	if err := d.dial(); err != nil {
+		return false, d.withLeases(err)
+	}
+	return false, d.start()
 }
 
 // ended is the outcome of a purchase that was over when this call came to it.
@@ -161,7 +175,7 @@ func (d *deal) award() (over bool, err error) {
 	}
 	for _, l := range d.leases {
 		n, _ := d.v.Node(l.Node)
-		full, _ := market.Cost(d.r.args.MaxPrice, l.Gpus, d.r.args.Duration)
+		full, _ := market.Cost(d.r.args.MaxPrice, l.Gpus, market.HeldSecs(d.r.args.Duration, d.mk.Params.StartDeadlineSecs))
 		d.b.tell(Awarded{Lease: l, Model: d.r.model.ModelName(), Region: n.Region(), Released: full - market.USDC(l.Lease.Reserved)})
 	}
 	return false, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -107,19 +108,39 @@ func (b *Buyer) MayExtend(ctx context.Context, l *market.Lease, seconds uint32) 
 	if l.State() != market.LeaseRunning {
 		return refused(fmt.Sprintf("lease %s is %s; only one that runs is extended", l.Address, l.State()), "order anew")
 	}
-	cost, err := l.Owed(seconds)
+	cost, err := l.ExtensionCost(seconds)
 	if err != nil {
-		return usage("the cost of that time overflows", "set less time")
+		return usage("the lease cannot be so long", "a lease is from one second up to one year; set less time")
 	}
 	c, err := b.credits(ctx, l.Customer)
 	if err != nil {
 		return err
 	}
 	if c.Free() < cost {
-		return refused(fmt.Sprintf("extension refused: %s USDC needed, %s free%s", cost, c.Free(), ReservedBy(c)),
+		return refused(fmt.Sprintf("extension refused: %s USDC needed, %s free%s", cost, c.Free(), service.ReservedBy(c)),
 			fmt.Sprintf("add %s with: gantry credits add %s      or give less time", cost-c.Free(), cost-c.Free()))
 	}
 	return nil
+}
+
+// Extension is the transaction that pays for more time of a lease that runs.
+func (b *Buyer) Extension(ctx context.Context, l *market.Lease, seconds uint32) (operate.Action, error) {
+	if err := b.MayExtend(ctx, l, seconds); err != nil {
+		return operate.Action{}, err
+	}
+	cost, err := l.ExtensionCost(seconds)
+	if err != nil {
+		return operate.Action{}, err
+	}
+	instruction, err := b.extension(l, seconds)
+	longer := service.Span(int64(seconds))
+	a, err := operate.NewAction("lease_extend", l.Address, fmt.Sprintf("%s longer, %s USDC reserved", longer, cost), instruction, err)
+	a.Asks = fmt.Sprintf("extend   lease %s by %s for %s USDC of the credits", l.Address, longer, cost)
+	return a, err
+}
+
+func (b *Buyer) extension(l *market.Lease, seconds uint32) (solana.Instruction, error) {
+	return ix.LeaseExtend(ix.LeaseExtendArgs{Lease: *l, Authority: b.authority, Seconds: seconds})
 }
 
 // Extend pays for more time of a lease that runs. key stands for the extension in the manager's store: repeated it is
@@ -133,7 +154,7 @@ func (b *Buyer) Extend(ctx context.Context, m *txm.Manager, key string, lease so
 	if !ok || l.Customer != b.customer {
 		return service.Lease{}, refused(fmt.Sprintf("lease %s is not one of your wallet %s, or is closed", lease, b.customer), "see: gantry leases")
 	}
-	instruction, err := ix.LeaseExtend(ix.LeaseExtendArgs{Lease: l, Authority: b.authority, Seconds: seconds})
+	instruction, err := b.extension(&l, seconds)
 	if err != nil {
 		return service.Lease{}, err
 	}

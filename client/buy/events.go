@@ -57,6 +57,11 @@ type (
 
 // Events of an order.
 type (
+	// Declined: a machine does not serve its lease, and the order is open again for another one.
+	Declined struct {
+		Order solana.PublicKey
+		Why   string
+	}
 	// Placed: the order is on chain.
 	Placed struct {
 		Order     solana.PublicKey
@@ -189,6 +194,7 @@ type (
 func (Unreadable) event()          {}
 func (Unattended) event()          {}
 func (Resumed) event()             {}
+func (Declined) event()            {}
 func (Bought) event()              {}
 func (BackupKeyMade) event()       {}
 func (ContainerFound) event()      {}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 
 // start brings the job to every machine and waits until all leases run.
 func (d *deal) start() error {
+	if err := d.regroup(); err != nil {
+		return err
+	}
 	limit := market.Seconds(d.mk.Params.StartDeadlineSecs) + 10*time.Second
 	ctx, cancel := context.WithTimeout(d.ctx, limit)
 	defer cancel()
@@ -67,7 +71,7 @@ func (d *deal) handOver(ctx context.Context, l market.Lease) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, volume, revoked); err != nil {
+	if _, err := d.remote.deploy(ctx, l, d.r.job, credential, volume, revoked, d.group(l.Address)); err != nil {
 		var refusal *service.RefusedByNode
 		if errors.As(err, &refusal) && refusal.Why == messages.LeaseOver {
 			return d.overOnChain(ctx, l)
@@ -75,7 +79,8 @@ func (d *deal) handOver(ctx context.Context, l market.Lease) error {
 		if errors.As(err, &refusal) {
 			return refusedJob(l, refusal)
 		}
-		return network(fmt.Sprintf("the machine of lease %s cannot be reached", l.Address), "", err)
+		why := strings.ReplaceAll(err.Error(), "\n", "; ") // of all ways that were tried
+		return network(fmt.Sprintf("the machine of lease %s cannot be reached: %s", l.Address, why), "", err)
 	}
 	d.jobs.Lock()
 	d.p.Bought = true
@@ -112,7 +117,7 @@ func (d *deal) handOver(ctx context.Context, l market.Lease) error {
 		return context.Cause(wctx)
 	}
 	if err == nil && !ok {
-		return refused(fmt.Sprintf("lease %s did not start in time and was aborted", l.Address), "everything reserved for it is free again; try again")
+		return d.unserved(ctx, l)
 	}
 	if err != nil {
 		return fmt.Errorf("lease %s did not start: %w", l.Address, err)
@@ -130,7 +135,7 @@ var errJobRefused = errors.New("the machine refuses the job")
 func refusedJob(l market.Lease, refusal *service.RefusedByNode) error {
 	return &failure{
 		Code: service.CodeRefused, Reason: fmt.Sprintf("the machine of lease %s refuses the job: %s", l.Address, printable.Text(refusal.Why)),
-		Advice: "its lease does not start, and what is reserved comes back when the start deadline is over: order anew, with another job or from another machine",
+		Advice: "its lease does not start, and what is reserved comes back, except for the seconds in which the machine was kept: order anew, with another job or from another machine",
 		Cause:  fmt.Errorf("%w: %w", errJobRefused, refusal),
 	}
 }
@@ -151,7 +156,7 @@ func (d *deal) renewCredential(ctx context.Context, l market.Lease, volume volum
 		}
 		credential, err := registryCredential(ctx, d.r.job.Image, d.p.Registry)
 		if err == nil {
-			_, err = d.remote.deploy(ctx, l, d.r.job, credential, volume, 0)
+			_, err = d.remote.deploy(ctx, l, d.r.job, credential, volume, 0, d.group(l.Address))
 		}
 		if err != nil && ctx.Err() == nil {
 			d.b.log.Warn().Err(err).Msg("the machine got no fresh token for the registry")

@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/measure"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -63,7 +64,10 @@ func (d *deal) inspectLater(ctx context.Context, l market.Lease, halt func()) er
 // inspectOnce draws whether and when the lease is inspected, waits, and returns why its machine does not pass; nil for
 // one that does, and for a lease that was not drawn.
 func (d *deal) inspectOnce(ctx context.Context, l market.Lease) (why, err error) {
-	cur, ok := d.v.Lease(l.Address)
+	cur, ok, err := d.started(ctx, l)
+	if err != nil {
+		return nil, err
+	}
 	n, known := d.v.Node(l.Node)
 	if !ok || !known || cur.State() != market.LeaseRunning {
 		return nil, nil
@@ -91,6 +95,16 @@ func (d *deal) inspectOnce(ctx context.Context, l market.Lease) (why, err error)
 		return nil, err
 	}
 	return d.inspect(ctx, l, m)
+}
+
+// started waits until the lease has started on chain: its machine says that the job runs before this program sees it there.
+// ok is false where the lease is not there any more.
+func (d *deal) started(ctx context.Context, l market.Lease) (cur market.Lease, ok bool, err error) {
+	err = d.v.WaitFor(ctx, func(v *view.View) bool {
+		cur, ok = v.Lease(l.Address)
+		return !ok || cur.State() >= market.LeaseRunning
+	})
+	return cur, ok, err
 }
 
 // drawnFor reports whether a lease is inspected, with a byte that is drawn. Simulated GPUs have nothing to show.

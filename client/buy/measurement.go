@@ -37,7 +37,7 @@ func MeasurementOf(v *view.View, mk market.Market, l market.Lease) (*Measurement
 		return nil, refused(fmt.Sprintf("the GPU model of node %s does not exist", l.Node), "")
 	}
 	m := &Measurement{Node: l.Node, Simulated: n.Spec.Simulated == 1, Promise: promiseOf(&n)}
-	m.Lease = measure.Lease{Domain: mk.Domain, Address: l.Address, Node: l.Node, Key: l.NodeKey}
+	m.Lease = measure.Lease{Domain: mk.Domain, Address: l.Address, Node: l.Node, Key: l.NodeKey, Simulated: m.Simulated}
 	for i := range uint8(market.MaxGPUs) {
 		if l.GpuMask&(1<<i) != 0 {
 			m.Lease.GPUs = append(m.Lease.GPUs, format.Asked{GPU: i, Profile: market.ProfileOf(model.Profile)})

@@ -40,7 +40,12 @@ func (d *deal) attendMoves(ctx context.Context, l market.Lease) (messages.LeaseS
 			}
 		}
 		start, cancel := context.WithTimeout(ctx, market.Seconds(d.mk.Params.StartDeadlineSecs)+10*time.Second)
-		err = d.startOne(start, next)
+		if err = d.regroup(); err == nil {
+			err = d.startOne(start, next)
+		}
+		if err == nil {
+			d.tellGroup(start)
+		}
 		cancel()
 		if err != nil {
 			return st, next, err

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )

@@ -30,7 +30,7 @@ func (d *deal) checkCredits() error {
 		return nil
 	}
 	missing := d.r.cost - c.Free()
-	return refused(fmt.Sprintf("order refused: %s USDC needed, %s free%s", d.r.cost, c.Free(), ReservedBy(c)),
+	return refused(fmt.Sprintf("order refused: %s USDC needed, %s free%s", d.r.cost, c.Free(), service.ReservedBy(c)),
 		fmt.Sprintf("add %s with: gantry credits add %s      or lower --hours / --max-price", missing, missing))
 }
 

@@ -18,7 +18,7 @@ const publicTime = 45 * time.Second
 // Public is what a gateway has given to ports of a lease, or why it has not.
 type Public struct {
 	Lease   string        `json:"lease"`
-	Gateway string        `json:"gateway" doc:"As the order names it"`
+	Gateway string        `json:"gateway" doc:"As the order names it; its key where it was chosen"`
 	Ports   []PublicPort  `json:"ports,omitempty"`
 	Stays   bool          `json:"stays,omitempty" doc:"The addresses lead to the next machine if the lease moves"`
 	Terms   *expose.Terms `json:"terms,omitempty" doc:"Of a gateway that asks a price for what it relays"`
@@ -55,17 +55,17 @@ func (r *Request) checkPublic() error {
 	switch {
 	case len(r.Public) == 0 && r.Gateway == "":
 		return nil
-	case r.Gateway == "":
-		return usage("a gateway gives ports public addresses, and none is named", "name one: --via GATEWAY")
 	case len(r.Public) == 0:
 		return usage("--via gives public addresses to ports, and no port is named", "name one, such as --port 8888")
 	case r.Image == "" && r.Restore == "":
-		return usage("public addresses are for containers", "name an --image, or leave --via out")
+		return usage("public addresses are for containers", "name an --image, or leave --port out")
 	case r.Redundancy != 0 || r.Rerun != "":
-		return usage("outputs that are compared are made without visitors", "leave --via out")
+		return usage("outputs that are compared are made without visitors", "leave --port out")
 	}
-	if _, err := expose.Named(r.Gateway); err != nil {
-		return err
+	if r.Gateway != "" {
+		if err := expose.CheckVia(r.Gateway); err != nil {
+			return err
+		}
 	}
 	return (&expose.Request{Ports: granted(r.Public)}).Check()
 }
@@ -79,9 +79,13 @@ func granted(ports []template.Port) []records.GrantedPort {
 	return out
 }
 
-// expose has the purchase's gateway make ports of a lease public, while the purchase goes on.
+// expose has the purchase's gateway make ports of a lease public, while the purchase goes on. A gateway's names are those of the
+// order: of a cluster, they lead to its first member.
 func (d *deal) expose(l market.Lease) {
 	if d.p.Gateway == "" {
+		return
+	}
+	if g := d.group(l.Address); g != nil && g.Index != 0 {
 		return
 	}
 	d.exposing.Go(func() {
@@ -97,6 +101,9 @@ func (d *deal) expose(l market.Lease) {
 			d.b.tell(NotExposed{Lease: l, Gateway: d.p.Gateway, Err: err})
 		default:
 			out.Stays, out.Terms = opened.Stays, opened.Terms
+			if out.Gateway == expose.Auto {
+				out.Gateway = opened.Gateway
+			}
 			for _, p := range d.p.Public {
 				out.Ports = append(out.Ports, PublicPort{p, opened.URLs[p.Port]})
 			}
@@ -122,11 +129,7 @@ func (d *deal) open(ctx context.Context, l market.Lease) (*expose.Opened, error)
 		return nil, refused("what gateways were granted of this order was taken back", "grant it again with: gantry gateway open "+l.Address.String())
 	}
 	e := expose.New(expose.Options{Client: d.b.client, Service: d.b.service, Key: d.b.o.Key, Root: d.b.o.Root, Net: d.remote.Net, Remote: d.remote})
-	g, err := e.Connect(ctx, d.p.Gateway)
-	if err != nil {
-		return nil, err
-	}
-	return g.OpenStarting(ctx, l, expose.Request{Ports: granted(d.p.Public)})
+	return e.OpenStarting(ctx, d.p.Gateway, l, expose.Request{Ports: granted(d.p.Public)})
 }
 
 // endExposing has no gateway asked any more.

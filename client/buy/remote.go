@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -12,11 +13,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/internal/version"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/roles"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
@@ -28,19 +27,12 @@ var (
 	statusProtocol  = ToNode(messages.Status)
 	offerProtocol   = ToNode(messages.ReceiptOffer)
 	receiptProtocol = ToNode(messages.ReceiptSigned)
-	revokeProtocol  = ToNodeSince(1, messages.Revoke)
+	revokeProtocol  = ToNode(messages.Revoke)
 )
 
 // ToNode is a protocol that a node serves its customers.
 func ToNode(id string) p2p.Protocol {
 	return p2p.Protocol{ID: id, MaxRequest: messages.MaxCustomerMessage, MaxResponse: messages.MaxCustomerMessage}
-}
-
-// ToNodeSince is ToNode for a protocol that machines serve from a minor version on.
-func ToNodeSince(minor uint, id string) p2p.Protocol {
-	p := ToNode(id)
-	p.Since = minor
-	return p
 }
 
 // Remote talks to the machines of a customer's leases.
@@ -75,7 +67,9 @@ type Dialling struct {
 	Client *chain.Client
 	Key    solana.PrivateKey
 	Shared *Network // nil for a membership of its own
-	Log    zerolog.Logger
+	// ListenUDP opens QUIC's sockets; see p2p.Options.
+	ListenUDP func(network string, laddr *net.UDPAddr) (net.PacketConn, error)
+	Log       zerolog.Logger
 }
 
 // Dial joins the network as the customer and learns the keepers' addresses from a view with keepers. The caller closes
@@ -112,12 +106,7 @@ func (o Dialling) join(ctx context.Context) (n *p2p.Node, leave func(), err erro
 			return j.node, func() {}, nil
 		}
 	}
-	public, err := o.Client.Public(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	n, err = p2p.New(p2p.Options{Key: o.Key, UserAgent: "gantry/" + version.Build, PublicOnly: public, Log: o.Log}.ForCustomer(o.Client.Local()))
-	if err != nil {
+	if n, err = service.Join(ctx, o.Client, p2p.Options{Key: o.Key, ListenUDP: o.ListenUDP, Log: o.Log}.ForCustomer(o.Client.Local())); err != nil {
 		return nil, nil, err
 	}
 	if o.Shared != nil {
@@ -146,16 +135,7 @@ func (b *Buyer) dial(ctx context.Context, v *view.View) (*Remote, error) {
 
 // Know takes the keepers and their addresses from a view.
 func (r *Remote) Know(v *view.View) {
-	r.Net.Know(roles.Names{View: v})
-	var keepers []solana.PublicKey
-	for _, k := range v.Keepers() {
-		if err := r.Net.Remember(p2p.Peer{Key: k.Wallet, Addrs: []string{k.Addr()}}); err != nil {
-			r.log.Debug().Err(err).Str("keeper", k.Wallet.String()).Msg("keeper's address is not usable")
-			continue
-		}
-		keepers = append(keepers, k.Wallet)
-	}
-	r.keepers = keepers
+	r.keepers = service.Introduce(r.Net, v, r.log)
 }
 
 // Pauses between tries to reach a machine.
@@ -218,8 +198,8 @@ func Call[Req, Resp any](ctx context.Context, r *Remote, node solana.PublicKey, 
 
 // deploy brings the job, again and again until the machine has taken it, refuses it, or ctx ends. Grants that were
 // issued until revoked are void there.
-func (r *Remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec, c *messages.RegistryCredential, v volumeSecrets, revoked int64) (messages.LeaseStatus, error) {
-	req := messages.DeployRequest{Version: messages.Version, Lease: l.Address, Job: job, Registry: c, VolumeKey: v.key, Backup: v.backup, RevokedUntil: revoked}
+func (r *Remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpec, c *messages.RegistryCredential, v volumeSecrets, revoked int64, group *messages.Group) (messages.LeaseStatus, error) {
+	req := messages.DeployRequest{Version: messages.Version, Lease: l.Address, Job: job, Registry: c, VolumeKey: v.key, Backup: v.backup, RevokedUntil: revoked, Group: group}
 	for {
 		ans, err := Call[messages.DeployRequest, messages.LeaseAnswer](ctx, r, l.NodeKey, deployProtocol, req)
 		switch {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/gantry-market/gantry/client/expose"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -61,14 +62,15 @@ type Request struct {
 	Memory        uint64   `json:"memoryMiB,omitempty" doc:"Memory limit of the job" jsonschema:"memory limit of the job, MiB"`
 	CPUs          uint32   `json:"cpus,omitempty" doc:"CPU limit of the job" jsonschema:"CPU limit of the job"`
 	Disk          uint64   `json:"diskMiB,omitempty" doc:"Disk limit of the job" jsonschema:"disk limit of the job, MiB"`
+	Shm           uint64   `json:"shmMiB,omitempty" doc:"What /dev/shm of the container may hold, at most its memory; half of that by default" jsonschema:"what /dev/shm of the container may hold, MiB, at most its memory; half of that by default"`
 	SSHKeys       []string `json:"sshKeys,omitempty" maxItems:"15" doc:"Public keys that may log in to the container, as a line of authorized_keys each" jsonschema:"public keys that may log in to the container, as a line of authorized_keys each"`
-	Redundancy    uint8    `json:"redundancy,omitempty" minimum:"3" maximum:"8" doc:"Run the job on so many machines of different owners; only machines whose output matches the majority are paid. Instead of nodes" jsonschema:"run the job on so many machines of different owners, 3 to 8; only machines whose output matches the majority are paid. Instead of nodes"`
+	Redundancy    uint8    `json:"redundancy,omitempty" minimum:"3" maximum:"7" doc:"Run the job on so many machines of different owners: 3, 5 or 7; only machines whose output matches the majority are paid. Instead of nodes" jsonschema:"run the job on so many machines of different owners: 3, 5 or 7; only machines whose output matches the majority are paid. Instead of nodes"`
 	Sealed        bool     `json:"sealed,omitempty" doc:"Let nodes bid in a sealed second-price auction instead of taking the standing asks" jsonschema:"let nodes bid in a sealed second-price auction instead of taking the standing asks"`
 	AuctionSecs   uint32   `json:"auctionSeconds,omitempty" minimum:"5" maximum:"86400" doc:"For commitments of a sealed order; 30 by default" jsonschema:"seconds for commitments of a sealed order; 30 by default"`
 	RevealSecs    uint32   `json:"revealSeconds,omitempty" minimum:"5" maximum:"3600" doc:"For reveals of a sealed order; 15 by default" jsonschema:"seconds for reveals of a sealed order; 15 by default"`
 	Verify        string   `json:"verify,omitempty" enum:"auto,always,never" doc:"Measure the machine before it is paid, while it fetches the image: auto (the default) if its figure is old, and one lease in eight. A lease whose machine does not pass is ended" jsonschema:"auto (the default), always or never: measure the machine before it is paid; a lease whose machine does not pass is ended"`
 
-	Gateway string          `json:"gateway,omitempty" maxLength:"256" doc:"Gateway that gives the ports of public an https address when the lease runs: its key, or its address with its identity. The lease also runs if the gateway gives none" jsonschema:"gateway that gives the ports of public an https address when the lease runs: its key, or its address with its identity"`
+	Gateway string          `json:"gateway,omitempty" maxLength:"256" doc:"Gateway that gives the ports of public an https address when the lease runs: its key, its address with its identity, or auto (default) for the cheapest and nearest that keepers know. The lease also runs if the gateway gives none" jsonschema:"gateway that gives the ports of public an https address when the lease runs: its key, its address with its identity, or auto (default) for the cheapest and nearest that keepers know"`
 	Public  []template.Port `json:"public,omitempty" maxItems:"16" doc:"Ports of the container that anybody reaches by the address that gateway gives them, which begins with the name: lower-case letters, digits and hyphens; the number by default" jsonschema:"ports of the container that anybody reaches by the address that gateway gives them, which begins with the name: lower-case letters, digits and hyphens"`
 
 	// Name of the purchase: a repeated request with it continues what was begun, and buys nothing twice. HTTP and the
@@ -78,6 +80,10 @@ type Request struct {
 	Rerun string `json:"-"`
 	// Migrate brings the job to another machine when the first one fails, while the purchase is attended.
 	Migrate bool `json:"-"`
+	// UntilStopped extends leases by the request's time again and again while the purchase is attended; Budget is the most USDC that
+	// the purchase may cost then, "" for what is free in the credits.
+	UntilStopped bool   `json:"-"`
+	Budget       string `json:"-"`
 	// Detach ends the purchase when the job runs; keepers' reports settle it.
 	Detach bool `json:"-"`
 	// ReceiptEvery is how often receipts are signed while the purchase is attended.
@@ -179,6 +185,9 @@ func (r *Request) Check() error {
 	if err := r.checkPublic(); err != nil {
 		return err
 	}
+	if err := r.checkRenewal(); err != nil {
+		return err
+	}
 	if _, err := r.requirement(); err != nil {
 		return err
 	}
@@ -218,8 +227,8 @@ func (r *Request) checkKind() error {
 		return usage(fmt.Sprintf("--reveal-secs is %d", d.RevealSecs), fmt.Sprintf("give %d to %d seconds", market.RevealSecsMin, market.RevealSecsMax))
 	case r.Sealed && d.Nodes > market.MaxSealedNodes:
 		return usage(fmt.Sprintf("--nodes is %d", d.Nodes), fmt.Sprintf("a sealed order is over at most %d nodes", market.MaxSealedNodes))
-	case r.Redundancy != 0 && (r.Redundancy < market.MinRedundancy || r.Redundancy > market.MaxRedundancy):
-		return usage(fmt.Sprintf("--redundancy is %d", r.Redundancy), "outputs are compared of 3 to 8 machines")
+	case r.Redundancy != 0 && !market.CanCompare(r.Redundancy):
+		return usage(fmt.Sprintf("--redundancy is %d", r.Redundancy), "outputs are compared of 3, 5 or 7 machines: half of an even number could keep the others from a majority")
 	case compared && d.Nodes > 1:
 		return usage("--redundancy says how many machines there are", "leave --nodes out")
 	case compared && r.Migrate:
@@ -243,6 +252,9 @@ func (r *Request) withDefaults() Request {
 	}
 	if r.Sealed && r.RevealSecs == 0 {
 		d.RevealSecs = DefaultRevealSecs
+	}
+	if len(r.Public) > 0 && r.Gateway == "" {
+		d.Gateway = expose.Auto
 	}
 	if r.ReceiptEvery <= 0 {
 		d.ReceiptEvery = DefaultReceiptEvery

@@ -6,8 +6,8 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 

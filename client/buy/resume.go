@@ -7,10 +7,10 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -101,7 +101,7 @@ func UnattendedIn(f *purchase.Folder, all []purchase.Purchase, v *view.View, cus
 				out = append(out, Unattended{Order: p.Order, Lease: &l})
 			}
 		}
-		if o, exists := v.Order(p.Order); exists && o.CanCancel() == nil {
+		if o, exists := v.Order(p.Order); exists && o.Unused() {
 			out = append(out, Unattended{Order: p.Order, State: o.State()})
 		}
 	}
@@ -163,6 +163,8 @@ func (d *deal) overMeanwhile() error {
 					leases[v.Lease] = true
 				}
 			case *bindings.LeaseAborted:
+				delete(leases, v.Lease)
+			case *bindings.LeaseDeclined:
 				delete(leases, v.Lease)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/snapshot"
 )
 
-var suspendProtocol = ToNodeSince(2, messages.Suspend)
+var suspendProtocol = ToNode(messages.Suspend)
 
 const (
 	// askTime is how long a machine may take to answer.
@@ -29,8 +29,6 @@ const (
 	suspendPoll = 300 * time.Millisecond
 	// protocolTime is how long a machine may not know the protocol: an agent that starts anew answers before it does.
 	protocolTime = 10 * time.Second
-	// startTime is how long the container may not have started.
-	startTime = 20 * time.Second
 	// checkpointTime is how long the machine may take to put the snapshot's hash on chain before the lease is ended
 	// without.
 	checkpointTime = 15 * time.Second
@@ -102,7 +100,7 @@ func (b *Buyer) awaitSuspended(ctx context.Context, v *view.View, r *Remote, l m
 			return hash, refused("the machine's agent cannot suspend containers", "its provider has to update it")
 		case errors.Is(err, p2p.ErrVersion):
 			return hash, network(err.Error(), "", err)
-		case err == nil && answer.Refused == messages.ContainerStarts && time.Since(began) < startTime: // it is asked again
+		case err == nil && answer.Refused == messages.ContainerStarts && time.Since(began) < service.StartTime: // it is asked again
 		case err == nil && answer.Refused != "":
 			return hash, refused((&service.RefusedByNode{Why: answer.Refused}).Error(), "the lease runs on; see: gantry leases, gantry stop "+l.Address.String())
 		case err == nil && answer.Failed != "":

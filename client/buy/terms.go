@@ -8,8 +8,8 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -76,7 +76,7 @@ func (b *Buyer) terms(ctx context.Context, mk market.Market, v *view.View, r Req
 	if err := b.chooseModel(ctx, &t, mk, v); err != nil {
 		return t, err
 	}
-	if t.cost, err = market.OrderCost(t.args.MaxPrice, t.args.GPUsPerNode, t.args.Duration, t.args.Nodes); err != nil {
+	if t.cost, err = market.OrderCost(t.args.MaxPrice, t.args.GPUsPerNode, market.HeldSecs(t.args.Duration, mk.Params.StartDeadlineSecs), t.args.Nodes); err != nil {
 		return t, usage("the cost of the order overflows", "lower --max-price or the time")
 	}
 	t.args.Customer, t.args.Authority = b.customer, b.authority
@@ -167,7 +167,7 @@ func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, error) {
 func (r *Request) content() messages.JobSpec {
 	return messages.JobSpec{
 		Version: messages.Version, Command: r.Command, MemoryMiB: r.Memory, CPUs: r.CPUs, DiskMiB: r.Disk, Env: maps.Clone(r.Env),
-		Entrypoint: r.Entrypoint, User: r.User,
+		Entrypoint: r.Entrypoint, User: r.User, ShmMiB: r.Shm,
 	}
 }
 

@@ -90,7 +90,7 @@ func (d *deal) keepKey(ctx context.Context, l market.Lease, v volumeSecrets) err
 			return nil
 		case <-t.C:
 		}
-		st, err := d.remote.deploy(ctx, l, d.r.job, nil, v, 0)
+		st, err := d.remote.deploy(ctx, l, d.r.job, nil, v, 0, d.group(l.Address))
 		var refusal *service.RefusedByNode
 		if errors.As(err, &refusal) {
 			return refusal

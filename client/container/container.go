@@ -21,15 +21,14 @@ import (
 
 var (
 	shellProtocol = buy.ToNode(messages.Shell)
-	portsProtocol = buy.ToNodeSince(3, messages.Ports)
+	portsProtocol = buy.ToNode(messages.Ports)
 )
 
 const (
 	// EnterTime is how long the way into a container may take.
 	EnterTime = 30 * time.Second
-	// startedWithin is how long a container may take to begin after its lease has, and startedAgain the time between tries.
-	startedWithin = 20 * time.Second
-	startedAgain  = 500 * time.Millisecond
+	// startedAgain is the time between tries to enter a container that has not begun yet.
+	startedAgain = 500 * time.Millisecond
 	// User is the name with which clients log in; containers have one user for everybody, the image's.
 	User = "gantry"
 	// Hint is advice about a container that answers and does not do what it is asked.
@@ -77,16 +76,20 @@ func (c *Container) Lease() market.Lease { return c.lease }
 // enter opens a connection into the container. what it is for is named where the machine does not know it. A container
 // begins a moment after its lease, which is waited for.
 func enter[Req, Resp any](ctx context.Context, c *Container, p p2p.Protocol, req Req, what string, refusal func(Resp) string) (net.Conn, Resp, error) {
-	for late := time.Now().Add(startedWithin); ; {
-		conn, answer, err := enterOnce(ctx, c, p, req, what, refusal)
+	var (
+		conn   net.Conn
+		answer Resp
+		err    error
+	)
+	ended := wait.Again(ctx, service.StartTime, startedAgain, func() bool {
+		conn, answer, err = enterOnce(ctx, c, p, req, what, refusal)
 		var why *service.RefusedByNode
-		if err == nil || !errors.As(err, &why) || (why.Why != messages.JobMissing && why.Why != messages.ContainerStarts) || time.Now().After(late) {
-			return conn, answer, err
-		}
-		if err := wait.For(ctx, startedAgain); err != nil {
-			return nil, answer, err
-		}
+		return errors.As(err, &why) && (why.Why == messages.JobMissing || why.Why == messages.ContainerStarts)
+	})
+	if ended != nil {
+		return nil, answer, ended
 	}
+	return conn, answer, err
 }
 
 func enterOnce[Req, Resp any](ctx context.Context, c *Container, p p2p.Protocol, req Req, what string, refusal func(Resp) string) (net.Conn, Resp, error) {

@@ -94,22 +94,9 @@ func (f *Forwarder) Listen(ctx context.Context, here, note string, say func(form
 // Accept forwards the connections of a listener, and closes it, until ctx ends or the listener does. Then it ends the
 // connections and returns. refused hears why one was not forwarded, from several goroutines. Error: of the listener.
 func (f *Forwarder) Accept(ctx context.Context, l net.Listener, refused func(error)) error {
-	defer l.Close()
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
-	defer stop()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return err
+	return tunnel.Accept(ctx, l, func(ctx context.Context, conn net.Conn) {
+		if err := f.Serve(ctx, conn); err != nil {
+			refused(err)
 		}
-		wg.Go(func() {
-			if err := f.Serve(ctx, conn); err != nil {
-				refused(err)
-			}
-		})
-	}
+	})
 }

@@ -7,12 +7,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/client/wallet"
-	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/watch"
 )
@@ -95,25 +92,36 @@ func Find(v *view.View, lease string) (market.Dispute, error) {
 	return d, service.Refused(fmt.Sprintf("lease %s is not disputed", key), "its customer may: gantry dispute open LEASE")
 }
 
-// MayOpen is the deposit with which the customer of a lease disputes it, or why the customer cannot.
-func MayOpen(ctx context.Context, client *chain.Client, mk *market.Market, v *view.View, l *market.Lease) (market.USDC, error) {
-	n, ok := v.Node(l.Node)
-	if !ok {
-		return 0, service.Refused(fmt.Sprintf("dispute refused: node %s is not known", l.Node), "try again")
-	}
-	deposit, err := wallet.Deposit(mk, l, &n)
+// MayOpen is the deposit with which the desk's wallet disputes a lease of the node n, or why it cannot.
+func MayOpen(ctx context.Context, d *operate.Desk, n *market.Node, l *market.Lease) (market.USDC, error) {
+	deposit, err := depositOf(&d.Market, l, n)
 	if err != nil {
 		return 0, err
 	}
-	c, _, err := query.Find[market.Credits](ctx, client, market.CreditsAddress(l.Customer), client.WaitLevel())
+	c, _, err := d.Credits(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if c.Free() < deposit {
-		return 0, service.Refused(fmt.Sprintf("dispute refused: its deposit is %s USDC, %s free%s", deposit, c.Free(), buy.ReservedBy(c)),
+		return 0, service.Refused(fmt.Sprintf("dispute refused: its deposit is %s USDC, %s free%s", deposit, c.Free(), service.ReservedBy(c)),
 			fmt.Sprintf("add %s with: gantry credits add %s", deposit-c.Free(), deposit-c.Free()))
 	}
 	return deposit, nil
+}
+
+// depositOf is what the dispute of a lease reserves. Errors: service.Failure, where the lease cannot be disputed.
+func depositOf(mk *market.Market, l *market.Lease, n *market.Node) (market.USDC, error) {
+	switch err := l.CanOpenDispute(); {
+	case market.Is(err, market.CodeWrongLeaseStatus):
+		return 0, service.Refused(fmt.Sprintf("dispute refused: lease %s has not started", l.Address), "a lease that never starts costs nothing")
+	case err != nil:
+		return 0, service.Refused(fmt.Sprintf("dispute refused: lease %s was disputed before, and a lease is disputed once", l.Address), "its outcome: gantry audit "+l.Address.String())
+	}
+	frozen, err := market.DisputeSlash(l, n, &mk.Params)
+	if err != nil {
+		return 0, err
+	}
+	return market.DisputeDeposit(market.USDC(l.Paid), market.USDC(mk.Params.DisputeDeposit), frozen, mk.Params.StakePrice, mk.Params.AppealSecs)
 }
 
 // MayVote says why a keeper cannot vote on a dispute.
@@ -130,4 +138,11 @@ func MayVote(d *market.Dispute, k *market.Keeper, now int64) error {
 		return service.Refused(fmt.Sprintf("keeper %s has voted on this dispute", k.Wallet), "a vote cannot be changed; see: gantry dispute show "+d.Lease.String())
 	}
 	return nil
+}
+
+// Changed is a dispute after a transaction about it.
+type Changed struct {
+	Dispute Dispute      `json:"dispute"`
+	Open    bool         `json:"open"` // false when it was closed right after
+	Tx      service.Sent `json:"transaction"`
 }

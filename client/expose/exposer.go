@@ -20,6 +20,8 @@ const connectTime = 30 * time.Second
 
 // Remote reaches members of the market's network as the customer; client/buy has one.
 type Remote interface {
+	// Keepers are those that can be asked.
+	Keepers() []solana.PublicKey
 	// Reach connects with a member that keepers know.
 	Reach(ctx context.Context, key solana.PublicKey) error
 	// Revoke has a lease's machine refuse what was granted until an instant, unix milliseconds. Error:
@@ -66,6 +68,15 @@ func Named(text string) (p2p.Peer, error) {
 		return peer, service.Usage(fmt.Sprintf("--via %q is neither a key nor an address with an identity", text), "write what the gateway's operator has published, such as /dns/gw.example.org/tcp/4102/p2p/12D3…")
 	}
 	return peer, nil
+}
+
+// CheckVia says what is wrong with the text that names a gateway. Error: a [service.Failure].
+func CheckVia(via string) error {
+	if via == Auto {
+		return nil
+	}
+	_, err := Named(via)
+	return err
 }
 
 // Connect connects with a gateway; via is a text as of [Named].

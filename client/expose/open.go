@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	openProtocol  = p2p.Protocol{ID: messages.GatewayOpen, Since: 1, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: connectTime}
-	closeProtocol = p2p.Protocol{ID: messages.GatewayClose, Since: 1, MaxRequest: 8 << 10, MaxResponse: 16 << 10}
+	openProtocol  = p2p.Protocol{ID: messages.GatewayOpen, MaxRequest: 8 << 10, MaxResponse: 16 << 10, Timeout: connectTime}
+	closeProtocol = p2p.Protocol{ID: messages.GatewayClose, MaxRequest: 8 << 10, MaxResponse: 16 << 10}
 )
 
 // Opened is what a gateway has answered to a grant.
@@ -80,7 +80,7 @@ func (g *Gateway) Open(ctx context.Context, l market.Lease, r Request) (*Opened,
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Publish(l.Order, purchase.Names{Issued: grant.IssuedAt, Until: grant.Expiry, URLs: out.URLs}); err != nil {
+	if err := f.Publish(l.Order, purchase.Names{Gateway: g.key, Issued: grant.IssuedAt, Until: grant.Expiry, URLs: out.URLs}); err != nil {
 		return nil, err
 	}
 	if len(grant.SSHKeys) > 0 {
@@ -99,25 +99,22 @@ func (e *RefusedError) Error() string { return "the gateway refuses: " + e.Why }
 // passes are what a gateway says, in its own words or in the machine's, as long as a lease starts.
 var passes = []string{messages.JobMissing, messages.ContainerStarts, "does not run: it is awarded", "no such lease", "try again in a moment"}
 
-const (
-	// startedWithin is how long a container may take to begin after its lease has, and startedAgain the time between tries.
-	startedWithin = 20 * time.Second
-	startedAgain  = time.Second
-)
+// startedAgain is the time between tries to have a lease made public whose container has not begun yet.
+const startedAgain = time.Second
 
 // OpenStarting is Open for a lease that has just begun to run: its container begins a moment later, and the gateway may
 // see the chain a moment later too.
 func (g *Gateway) OpenStarting(ctx context.Context, l market.Lease, r Request) (*Opened, error) {
-	for late := time.Now().Add(startedWithin); ; {
-		out, err := g.Open(ctx, l, r)
+	var (
+		out *Opened
+		err error
+	)
+	_ = wait.Again(ctx, service.StartTime, startedAgain, func() bool { // what the gateway said last counts, also when ctx has ended
+		out, err = g.Open(ctx, l, r)
 		var no *RefusedError
-		if !errors.As(err, &no) || time.Now().After(late) {
-			return out, err
-		}
-		if !slices.ContainsFunc(passes, func(part string) bool { return strings.Contains(no.Why, part) }) || wait.For(ctx, startedAgain) != nil {
-			return nil, err
-		}
-	}
+		return errors.As(err, &no) && slices.ContainsFunc(passes, func(part string) bool { return strings.Contains(no.Why, part) })
+	})
+	return out, err
 }
 
 // Forget has the gateway forget a lease, so that its names end at once.

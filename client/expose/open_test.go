@@ -41,6 +41,33 @@ func TestPortsAreRead(t *testing.T) {
 	}
 }
 
+func TestPortsAndGatewaysOfAnOrder(t *testing.T) {
+	for text, want := range map[string]struct {
+		w    Wanted
+		text string
+		via  string
+	}{
+		"8888":          {Wanted{Port: 8888, Here: "8888", Name: "8888"}, "8888", Auto},
+		"8888:9000":     {Wanted{Port: 8888, Here: "9000", Name: "8888", Local: true}, "8888:9000", ""},
+		"8888:notebook": {Wanted{Port: 8888, Here: "8888", Name: "notebook"}, "8888", Auto},
+		"80:web-1":      {Wanted{Port: 80, Here: "80", Name: "web-1"}, "80", Auto},
+	} {
+		w, err := ParseWanted(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want.w, w)
+		require.Equal(t, want.text, w.String())
+		require.Equal(t, want.via, Via("", []Wanted{w}), text)
+		require.Empty(t, Via(None, []Wanted{w}))
+		require.Equal(t, "gw", Via("gw", []Wanted{w}))
+	}
+	for _, text := range []string{"", "0", "65536", "x", "8888:", "80:A"} {
+		_, err := ParseWanted(text)
+		require.Error(t, err, text)
+	}
+	require.NoError(t, CheckVia(Auto))
+	require.Error(t, CheckVia("gw.example.org"))
+}
+
 func TestNothingIsGrantedByAnEmptyRequest(t *testing.T) {
 	require.ErrorContains(t, (&Request{}).Check(), "nothing is granted")
 	require.ErrorContains(t, (&Request{SSHKeys: []string{"no key"}}).Check(), "not a public SSH key")

@@ -54,6 +54,14 @@ type Payment struct {
 	Simulate func(ctx context.Context, path string, in txm.Intent) error
 }
 
+// Check refuses a payment that moves nothing.
+func (p *Payment) Check() error {
+	if p.Amount == 0 {
+		return service.Usage("an amount of 0 moves nothing", "give an amount such as 1 or 0.50")
+	}
+	return nil
+}
+
 // Ask is what somebody agrees to before money moves.
 type Ask struct {
 	Gateway, Wallet solana.PublicKey
@@ -90,8 +98,8 @@ type paying struct {
 // Pay pays the gateway once, or finishes what an earlier call has begun. Where that was another amount, it returns what
 // was finished together with an error.
 func (g *Gateway) Pay(ctx context.Context, l market.Lease, want Payment) (out *Paid, err error) {
-	if want.Amount == 0 {
-		return nil, service.Usage("an amount of 0 moves nothing", "give an amount such as 1 or 0.50")
+	if err := want.Check(); err != nil {
+		return nil, err
 	}
 	p := &paying{Payment: want, g: g, lease: l}
 	mk, err := g.e.o.Service.Load(ctx)

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	accountProtocol = p2p.Protocol{ID: messages.GatewayAccount, Since: 7, MaxRequest: 1 << 10, MaxResponse: 4 << 10}
-	payProtocol     = p2p.Protocol{ID: messages.GatewayPay, Since: 7, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Timeout: connectTime}
+	accountProtocol = p2p.Protocol{ID: messages.GatewayAccount, MaxRequest: 1 << 10, MaxResponse: 4 << 10}
+	payProtocol     = p2p.Protocol{ID: messages.GatewayPay, MaxRequest: 1 << 10, MaxResponse: 4 << 10, Timeout: connectTime}
 )
 
 // Terms are what a gateway asks, and what is left; bytes.

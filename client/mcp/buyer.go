@@ -15,6 +15,7 @@ import (
 // Buyer acts for the customer. It is safe for concurrent use.
 type Buyer interface {
 	serve.Buyer
+	serve.Clusters
 	// Nothing reports whether no order of this name is on chain or can get there, and none was awarded.
 	Nothing(name string) (bool, error)
 	// Bought reports whether an order is one that Buy has placed, also in another process.

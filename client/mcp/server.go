@@ -68,6 +68,13 @@ func New(o Options) *sdk.Server {
 			"and not to the budget. The answer comes when the machine runs, or with phase buying after a while: call again with the same idempotencyKey then.", t.deploy)
 	add(s, &sdk.ToolAnnotations{DestructiveHint: &destroys, IdempotentHint: true}, "stop",
 		"ENDS a lease that this server has bought: its job and its container's disk are gone. What is not used comes back to the customer.", t.stop)
+	add(s, &sdk.ToolAnnotations{DestructiveHint: &destroys, IdempotentHint: true}, "create_cluster",
+		"SPENDS MONEY, as deploy does. Orders several machines (nodes) that run an image, all or none. Their containers reach each other by the names node-0, node-1 and so on. "+
+			"The answer comes when they run, or with state buying after a while: call again with the same idempotencyKey then. logs, exec and stop take the members' leases.", t.createCluster)
+	add(s, reads, "list_clusters", "Clusters that this server has bought, with members, state and cost.", t.listClusters)
+	add(s, reads, "get_cluster", "A cluster: its state, its members with their leases and addresses, what it costs, and its public address.", t.getCluster)
+	add(s, &sdk.ToolAnnotations{DestructiveHint: &destroys, IdempotentHint: true}, "end_cluster",
+		"ENDS all leases of a cluster that this server has bought. A lease that has not started cannot be ended yet: left of the answer names it, call again then.", t.endCluster)
 	add(s, &sdk.ToolAnnotations{DestructiveHint: &destroys}, "exec",
 		"RUNS A COMMAND in the container of a lease that this server has bought. The last 32 KiB of each output are answered.", t.exec)
 	return s

@@ -69,13 +69,25 @@ type Deployed struct {
 }
 
 func (t *tools) deploy(ctx context.Context, in deployInput) (Deployed, error) {
-	if !keyPattern.MatchString(in.Key) {
-		return Deployed{}, service.Usage(fmt.Sprintf("%q is not an idempotencyKey", in.Key), "choose one of up to 64 letters, digits, dots and dashes, such as train-1")
+	if err := checkKey(in.Key); err != nil {
+		return Deployed{}, err
 	}
-	if len(in.Command) > maxWords {
-		return Deployed{}, service.Usage(fmt.Sprintf("the command has %d words", len(in.Command)), fmt.Sprintf("give %d at most", maxWords))
+	return t.buy(ctx, in.Key, in.OrderRequest)
+}
+
+func checkKey(key string) error {
+	if !keyPattern.MatchString(key) {
+		return service.Usage(fmt.Sprintf("%q is not an idempotencyKey", key), "choose one of up to 64 letters, digits, dots and dashes, such as train-1")
 	}
-	order, err := t.o.Purchases.Buy(ctx, in.Key, in.OrderRequest, deployWait)
+	return nil
+}
+
+// buy buys within the budget.
+func (t *tools) buy(ctx context.Context, key string, r serve.OrderRequest) (Deployed, error) {
+	if len(r.Command) > maxWords {
+		return Deployed{}, service.Usage(fmt.Sprintf("the command has %d words", len(r.Command)), fmt.Sprintf("give %d at most", maxWords))
+	}
+	order, err := t.o.Purchases.Buy(ctx, key, r, deployWait)
 	if err != nil {
 		return Deployed{}, err
 	}

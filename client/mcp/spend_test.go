@@ -24,6 +24,7 @@ type shop struct {
 	calls  []string
 	asked  []serve.OrderRequest
 	atCall []market.USDC
+	left   []string // of clusters that end
 }
 
 func (s *shop) Buy(_ context.Context, name string, r serve.OrderRequest) (serve.Bought, error) {
@@ -67,13 +68,13 @@ func open(t *testing.T, s *shop, path, most string) (c *sdk.ClientSession, end f
 	require.NoError(t, err)
 	s.budget, err = OpenBudget(path, session, amount)
 	require.NoError(t, err)
-	within, err := WithinBudget(s, s.budget, func(_ context.Context, r service.QuoteRequest) (market.USDC, error) {
+	within, err := WithinBudget(seller{s}, s.budget, func(_ context.Context, r service.QuoteRequest) (market.USDC, error) {
 		return market.USDC(r.Seconds) * 1000, nil // a thousandth of a USDC a second
 	})
 	require.NoError(t, err)
 	purchases, wait := serve.NewPurchases(t.Context(), within)
 	near, far := sdk.NewInMemoryTransports()
-	o := Options{Market: s, Outputs: s, Customer: customer, Session: session, Version: "test", Budget: s.budget, Purchases: purchases, Buyer: s}
+	o := Options{Market: s, Outputs: s, Customer: customer, Session: session, Version: "test", Budget: s.budget, Purchases: purchases, Buyer: seller{s}}
 	server, err := New(o).Connect(t.Context(), far, nil)
 	require.NoError(t, err)
 	c, err = sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), near, nil)
@@ -146,7 +147,7 @@ func TestToolsThatChangeThingsSaySo(t *testing.T) {
 	defer end()
 	list, err := c.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	idempotent := map[string]bool{"deploy": true, "stop": true, "exec": false}
+	idempotent := map[string]bool{"deploy": true, "stop": true, "exec": false, "create_cluster": true, "end_cluster": true}
 	seen := 0
 	for _, tool := range list.Tools {
 		want, changes := idempotent[tool.Name]
@@ -157,7 +158,7 @@ func TestToolsThatChangeThingsSaySo(t *testing.T) {
 			require.Equal(t, want, tool.Annotations.IdempotentHint, tool.Name)
 		}
 	}
-	require.Equal(t, 3, seen)
+	require.Equal(t, 5, seen)
 
 	var l service.Lease
 	require.Empty(t, call(t, c, "stop", map[string]any{"lease": mine.String()}, &l))

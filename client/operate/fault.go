@@ -10,6 +10,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // Fault is the fault at an address.
@@ -34,7 +35,7 @@ func (d *Desk) ApplyFault(ctx context.Context, f *market.Fault) (Action, error) 
 		return Action{}, service.Refused(fmt.Sprintf("the appeal window is open until %s UTC, %s more", service.When(f.ApplicableAt), service.Span(f.ApplicableAt-now)), "come back then")
 	}
 	instruction, err := ix.SlashApply(ix.SlashApplyArgs{Payer: d.Key, Fault: *f, StakeMint: d.Market.StakeMint})
-	return action("slash_apply", f.Address, fmt.Sprintf("%s GNT slashed   how it was split: gantry audit slash %s", market.GNT(f.Amount), f.Address), instruction, err)
+	return NewAction("slash_apply", f.Address, fmt.Sprintf("%s GNT slashed   how it was split: gantry audit slash %s", market.GNT(f.Amount), f.Address), instruction, err)
 }
 
 // Compensate has an applied fault compensate a lease.
@@ -43,7 +44,7 @@ func (d *Desk) Compensate(f *market.Fault, l *market.Lease) (Action, error) {
 		return Action{}, service.Refused(fmt.Sprintf("the fault pays nothing for lease %s: %v", l.Address, err), "gantry fault list")
 	}
 	instruction, err := ix.SlashCompensate(ix.SlashCompensateArgs{Payer: d.Key, Fault: *f, Lease: *l})
-	return action("slash_compensate", f.Address, fmt.Sprintf("lease %s has its part, in a payout of its customer", l.Address), instruction, err)
+	return NewAction("slash_compensate", f.Address, fmt.Sprintf("lease %s has its part, in a payout of its customer", l.Address), instruction, err)
 }
 
 // CloseFault burns what nobody has claimed of an applied fault.
@@ -56,7 +57,27 @@ func (d *Desk) CloseFault(ctx context.Context, f *market.Fault) (Action, error) 
 		return Action{}, service.Refused("the fault may still be appealed or claimed from", "gantry fault list")
 	}
 	instruction, err := ix.SlashClose(*f, d.Market.StakeMint)
-	return action("slash_close", f.Address, fmt.Sprintf("%s GNT burned", market.GNT(f.PoolLeft)), instruction, err)
+	return NewAction("slash_close", f.Address, fmt.Sprintf("%s GNT burned", market.GNT(f.PoolLeft)), instruction, err)
+}
+
+// Statement is a keeper's signed statement.
+type Statement struct {
+	Keeper    solana.PublicKey // its wallet
+	Statement records.CheckStatement
+	Signature solana.Signature
+}
+
+// Appeal brings a keeper's signed statement that contradicts a fault.
+func (d *Desk) Appeal(ctx context.Context, f *market.Fault, s Statement) (Action, error) {
+	by, err := d.SignerOf(ctx, s.Keeper, func(key solana.PublicKey) error { return s.Statement.Verify(key, s.Signature) })
+	if err != nil {
+		return Action{}, err
+	}
+	if by.IsZero() {
+		return Action{}, service.Usage("the signature is not the keeper's over this statement", "check --keeper, --statement and --signature")
+	}
+	ixs, err := ix.SlashAppeal(ix.SlashAppealArgs{Fault: *f, Keeper: s.Keeper, Signer: by, Statement: s.Statement, Signature: s.Signature})
+	return Action{Kind: "slash_appeal", Of: f.Address, Did: "appealed", Instructions: ixs}, err
 }
 
 // SignerOf is the key of a keeper with which verify has no error; zero when there is none.

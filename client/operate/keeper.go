@@ -50,7 +50,7 @@ func (d *Desk) RegisterKeeper(ctx context.Context, bond market.GNT, addr string)
 		return Action{}, err
 	}
 	instruction, err := ix.KeeperRegister(ix.KeeperRegisterArgs{Wallet: d.Key, StakeMint: d.Market.StakeMint, Bond: bond, Multiaddr: addr})
-	a, err := action("keeper_register", d.Key, fmt.Sprintf("bonded %s GNT; activate it in %s", bond, market.Seconds(p.KeeperActivationSecs)), instruction, err)
+	a, err := NewAction("keeper_register", d.Key, fmt.Sprintf("bonded %s GNT; activate it in %s", bond, market.Seconds(p.KeeperActivationSecs)), instruction, err)
 	a.Asks = fmt.Sprintf("bond     %s GNT of the wallet; it can be slashed, and comes back %s after the exit", bond, market.Seconds(p.KeeperExitSecs))
 	return a, err
 }
@@ -73,17 +73,20 @@ func (d *Desk) ActivateKeeper(ctx context.Context) (Action, error) {
 		return Action{}, service.Refused(fmt.Sprintf("keeper %s can be activated at %s UTC, in %s", k.Wallet, service.When(at), service.Span(at-now)), "come back then")
 	}
 	instruction, err := ix.KeeperActivateBy(k.Wallet, d.Key)
-	return action("keeper_activate", k.Wallet, "is active", instruction, err)
+	return NewAction("keeper_activate", k.Wallet, "is active", instruction, err)
 }
 
 // MoveKeeper says where the keeper is.
 func (d *Desk) MoveKeeper(ctx context.Context, addr string) (Action, error) {
+	if _, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: d.Key, Multiaddr: addr}); err != nil {
+		return Action{}, err // a wrong address is refused before anything is read
+	}
 	k, err := d.SignedFor(ctx)
 	if err != nil {
 		return Action{}, err
 	}
 	instruction, err := ix.KeeperUpdate(ix.KeeperUpdateArgs{Wallet: k.Wallet, Signer: d.Key, Multiaddr: addr})
-	return action("keeper_update", k.Wallet, "is at "+addr, instruction, err)
+	return NewAction("keeper_update", k.Wallet, "is at "+addr, instruction, err)
 }
 
 // ExitKeeper has the wallet's keeper vote no more.
@@ -92,7 +95,7 @@ func (d *Desk) ExitKeeper(ctx context.Context) (Action, error) {
 		return Action{}, err
 	}
 	instruction, err := ix.KeeperRequestExit(d.Key)
-	return action("keeper_request_exit", d.Key, fmt.Sprintf("leaves; its bond is free in %s", market.Seconds(d.Market.Params.KeeperExitSecs)), instruction, err)
+	return NewAction("keeper_request_exit", d.Key, fmt.Sprintf("leaves; its bond is free in %s", market.Seconds(d.Market.Params.KeeperExitSecs)), instruction, err)
 }
 
 // WithdrawBond takes the bond of a keeper that has left, after its exit time.
@@ -114,7 +117,7 @@ func (d *Desk) WithdrawBond(ctx context.Context) (Action, error) {
 		return Action{}, service.Refused(fmt.Sprintf("keeper %s has %s USDC to claim first", d.Key, market.USDC(k.Earned).Exact()), "claim them with: gantry rewards claim")
 	}
 	instruction, err := ix.KeeperWithdraw(ix.WithdrawStakeArgs{Wallet: d.Key, StakeMint: d.Market.StakeMint})
-	return action("keeper_withdraw", d.Key, "has left; bond and rent are back in the wallet", instruction, err, d.account(d.Market.StakeMint))
+	return NewAction("keeper_withdraw", d.Key, "has left; bond and rent are back in the wallet", instruction, err, d.account(d.Market.StakeMint))
 }
 
 // Idleness says how near a keeper is to losing its weight for not voting, or that it has lost it.

@@ -36,7 +36,7 @@ func (d *Desk) SetNode(n *market.Node, t Terms) (Action, error) {
 	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
 		Authority: d.Key, Node: *n, Price: price, Status: status, Isolation: market.Isolation(n.Spec.Isolation),
 	})
-	return action("node_update", n.Address, fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), instruction, err)
+	return NewAction("node_update", n.Address, fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), instruction, err)
 }
 
 // RetireNode takes a node that serves no lease out of the market.
@@ -45,7 +45,7 @@ func (d *Desk) RetireNode(n *market.Node) (Action, error) {
 		return Action{}, service.Refused(fmt.Sprintf("node %s serves %s", n.Address, service.Plural(int(n.LiveLeases), "lease")), "drain it first with: gantry node update "+n.Address.String()+" --status draining")
 	}
 	instruction, err := ix.NodeRetire(ix.NodeRetireArgs{Wallet: d.Key, Node: *n})
-	return action("node_retire", n.Address, "is retired; close it after the cool-down of its stake", instruction, err)
+	return NewAction("node_retire", n.Address, "is retired; close it after the cool-down of its stake", instruction, err)
 }
 
 // CloseNode closes a retired node, with its claims of GPUs.
@@ -55,5 +55,5 @@ func (d *Desk) CloseNode(ctx context.Context, n *market.Node) (Action, error) {
 		return Action{}, err
 	}
 	instruction, err := ix.NodeClose(ix.NodeCloseArgs{Wallet: d.Key, Node: *n, Devices: claims})
-	return action("node_close", n.Address, "is closed; its rent is back in your wallet", instruction, err)
+	return NewAction("node_close", n.Address, "is closed; its rent is back in your wallet", instruction, err)
 }

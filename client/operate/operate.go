@@ -1,5 +1,5 @@
 // Package operate builds the transactions of those who operate the market: owners of machines, keepers, and whoever
-// applies a fault. It refuses what the program would refuse, with the reason and what to do.
+// applies a fault; and what customers do with their credits, orders and settled leases. It refuses what the program would refuse, with the reason and what to do.
 package operate
 
 import (
@@ -18,7 +18,7 @@ import (
 type Action struct {
 	Kind         string
 	Instructions []solana.Instruction
-	// Of is the wallet of the keeper or provider, or the address of the node, that it is about.
+	// Of is the wallet of the keeper, provider or customer, or the address of the account, that it is about.
 	Of solana.PublicKey
 	// Asks is what its signer has to agree to; empty where it moves no money.
 	Asks string
@@ -49,8 +49,8 @@ func HasGNT(ctx context.Context, s *service.Service, what string, wallet, mint s
 	return err
 }
 
-// action is what builders of instructions return, as an action.
-func action(kind string, of solana.PublicKey, did string, instruction solana.Instruction, err error, before ...solana.Instruction) (Action, error) {
+// NewAction is what builders of instructions return, as an action; before are instructions that come first.
+func NewAction(kind string, of solana.PublicKey, did string, instruction solana.Instruction, err error, before ...solana.Instruction) (Action, error) {
 	if err != nil {
 		return Action{}, err
 	}

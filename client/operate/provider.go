@@ -34,7 +34,7 @@ func (d *Desk) RegisterProvider(ctx context.Context) (Action, error) {
 		return Action{}, service.Refused(fmt.Sprintf("wallet %s is a provider already", d.Key), "see: gantry provider show")
 	}
 	instruction, err := ix.ProviderRegister(ix.ProviderRegisterArgs{Wallet: d.Key, PaymentMint: d.Market.PaymentMint, StakeMint: d.Market.StakeMint})
-	return action("provider_register", d.Key, "registered", instruction, err, d.account(d.Market.PaymentMint))
+	return NewAction("provider_register", d.Key, "registered", instruction, err, d.account(d.Market.PaymentMint))
 }
 
 // AddStake adds GNT of the wallet as stake.
@@ -46,7 +46,7 @@ func (d *Desk) AddStake(ctx context.Context, amount market.GNT) (Action, error) 
 		return Action{}, err
 	}
 	instruction, err := ix.ProviderStake(ix.ProviderStakeArgs{Wallet: d.Key, StakeMint: d.Market.StakeMint, Amount: amount})
-	a, err := action("provider_stake", d.Key, fmt.Sprintf("staked %s GNT", amount), instruction, err)
+	a, err := NewAction("provider_stake", d.Key, fmt.Sprintf("staked %s GNT", amount), instruction, err)
 	a.Asks = fmt.Sprintf("stake    %s GNT of the wallet; they can be slashed, and come back %s after you ask for them", amount, market.Seconds(d.Market.Params.UnstakeCooldownSecs))
 	return a, err
 }
@@ -61,7 +61,7 @@ func (d *Desk) Unstake(ctx context.Context, amount market.GNT) (Action, error) {
 		return Action{}, service.Refused(fmt.Sprintf("unstake refused: %s GNT asked, %s not needed by your nodes", amount, free), "retire and close nodes first: gantry node list")
 	}
 	instruction, err := ix.ProviderRequestUnstake(ix.ProviderRequestUnstakeArgs{Wallet: d.Key, Amount: amount})
-	return action("provider_request_unstake", d.Key, fmt.Sprintf("asked %s GNT back", amount), instruction, err)
+	return NewAction("provider_request_unstake", d.Key, fmt.Sprintf("asked %s GNT back", amount), instruction, err)
 }
 
 // WithdrawStake takes out stake whose cooldown has passed.
@@ -81,7 +81,7 @@ func (d *Desk) WithdrawStake(ctx context.Context) (Action, error) {
 		return Action{}, service.Refused(fmt.Sprintf("the cooldown runs until %s UTC, %s more", service.When(p.UnstakeAt), service.Span(p.UnstakeAt-now)), "come back then")
 	}
 	instruction, err := ix.ProviderWithdrawStake(ix.WithdrawStakeArgs{Wallet: d.Key, StakeMint: d.Market.StakeMint})
-	return action("provider_withdraw_stake", d.Key, fmt.Sprintf("withdrew %s GNT", market.GNT(p.Unstaking)), instruction, err, d.account(d.Market.StakeMint))
+	return NewAction("provider_withdraw_stake", d.Key, fmt.Sprintf("withdrew %s GNT", market.GNT(p.Unstaking)), instruction, err, d.account(d.Market.StakeMint))
 }
 
 // SetPayout sends earnings to another account of the payment token.
@@ -90,7 +90,7 @@ func (d *Desk) SetPayout(ctx context.Context, to solana.PublicKey) (Action, erro
 		return Action{}, err
 	}
 	instruction, err := ix.ProviderSetPayout(ix.ProviderSetPayoutArgs{Wallet: d.Key, Payout: to})
-	return action("provider_set_payout", d.Key, "earnings go to "+to.String(), instruction, err)
+	return NewAction("provider_set_payout", d.Key, "earnings go to "+to.String(), instruction, err)
 }
 
 // CloseProvider closes the provider's account.
@@ -99,5 +99,5 @@ func (d *Desk) CloseProvider(ctx context.Context) (Action, error) {
 		return Action{}, err
 	}
 	instruction, err := ix.ProviderClose(ix.WithdrawStakeArgs{Wallet: d.Key, StakeMint: d.Market.StakeMint})
-	return action("provider_close", d.Key, "closed; the rent is back in your wallet", instruction, err, d.account(d.Market.StakeMint))
+	return NewAction("provider_close", d.Key, "closed; the rent is back in your wallet", instruction, err, d.account(d.Market.StakeMint))
 }

@@ -17,6 +17,7 @@ const fileNames = "names.json"
 
 // Names are the public addresses that a gateway has given to ports of an order's leases.
 type Names struct {
+	Gateway solana.PublicKey `json:"gateway"`
 	// Issued is when the grant was signed and Until when it ends, unix milliseconds.
 	Issued int64             `json:"issued"`
 	Until  int64             `json:"until"`
@@ -37,6 +38,12 @@ func (f *Folder) Publish(order solana.PublicKey, n Names) error {
 		return fmt.Errorf("names of order %s: %w", order, err)
 	}
 	return nil
+}
+
+// Gateway is the one that gave names to the order last; zero where none did.
+func (f *Folder) Gateway(order solana.PublicKey) (solana.PublicKey, error) {
+	n, err := f.names(order)
+	return n.Gateway, err
 }
 
 // LastGrant is when the last grant of an order was signed, or grants were taken back, if that is later; unix

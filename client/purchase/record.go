@@ -64,8 +64,15 @@ type Purchase struct {
 	// Gateway gives these ports of the leases public addresses.
 	Gateway string          `json:"gateway,omitempty"`
 	Public  []template.Port `json:"public,omitempty"`
-	Stage   Stage           `json:"stage"`
-	Created time.Time       `json:"created"`
+	// UntilStopped says that leases are extended while a command attends them, and Budget bounds what the purchase may cost then, base
+	// units of USDC; 0 for no bound. Renewals are the extensions, by the lease and the end of its time before.
+	UntilStopped bool               `json:"untilStopped,omitempty"`
+	Budget       uint64             `json:"budget,omitempty"`
+	Renewals     map[string]Renewal `json:"renewals,omitempty"`
+	// Group are the leases that have a private network together, each in its place; none for an order of one machine.
+	Group   []messages.GroupMember `json:"group,omitempty"`
+	Stage   Stage                  `json:"stage"`
+	Created time.Time              `json:"created"`
 	// Bought says that a machine has taken the job; only for a purchase that is over without that does a repeated command
 	// order anew.
 	Bought bool `json:"bought,omitempty"`
@@ -73,6 +80,12 @@ type Purchase struct {
 	Exit    int             `json:"exit,omitempty"`
 	Outcome string          `json:"outcome,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
+}
+
+// Renewal is an extension that was begun.
+type Renewal struct {
+	Seconds uint32 `json:"seconds"`
+	Cost    uint64 `json:"cost"` // base units of USDC
 }
 
 // version of the record.

@@ -86,29 +86,27 @@ func (c *Claim) Last() string { return c.Txs[len(c.Txs)-1].Signature }
 type Emission struct {
 	Provider string       `json:"provider"`         // wallet
 	Staked   string       `json:"staked,omitempty"` // GNT
-	Fees     string       `json:"fees,omitempty"`   // USDC that were turned into it
+	Left     string       `json:"left,omitempty"`   // GNT that it may still claim
 	Tx       service.Sent `json:"transaction"`
 	service.Moved
 }
 
 // EmitDue says why nothing would be emitted for a provider now.
 func EmitDue(ctx context.Context, s *service.Service, mk *market.Market, r *market.Rewards, p *market.Provider, now int64) error {
-	if mk.Params.EmissionBps == 0 {
+	switch {
+	case p.Emission == 0 && mk.Params.EmissionBps == 0:
 		return service.Refused("emission is off in this market", "governance switches it on: gantry market show")
+	case p.Emission == 0:
+		return service.Refused(fmt.Sprintf("provider %s has earned no emission", p.Wallet), "fees count when the lease that paid them is closed")
 	}
 	vault, err := s.TokenBalance(ctx, r.EmissionVault)
 	if err != nil {
 		return err
 	}
-	amount, _, err := r.Emission(market.USDC(p.FeesPaid), &mk.Params, market.GNT(vault), now)
 	switch {
-	case err != nil:
-		return fmt.Errorf("amount of the emission: %w", err)
-	case amount == 0 && vault == 0:
+	case vault == 0:
 		return service.Refused("the emission vault is empty", "the program mints nothing: somebody has to fill it")
-	case amount == 0 && p.FeesPaid == 0:
-		return service.Refused(fmt.Sprintf("no fees of provider %s wait for an emission", p.Wallet), "fees count when the lease that paid them is closed")
-	case amount == 0:
+	case r.Emission(market.GNT(p.Emission), &mk.Params, market.GNT(vault), now) == 0:
 		return service.Refused("the day's emission is spent", "try again after midnight UTC")
 	}
 	return nil
@@ -117,13 +115,12 @@ func EmitDue(ctx context.Context, s *service.Service, mk *market.Market, r *mark
 // Emitted says what a claim of an emission has staked.
 func Emitted(ctx context.Context, client *chain.Client, provider solana.PublicKey, tx service.Sent) Emission {
 	out := Emission{Provider: provider.String(), Tx: tx}
-	var staked market.GNT
-	var fees market.USDC
+	var staked, left market.GNT
 	for _, e := range service.EventsOf[bindings.Emitted](ctx, client, client.WaitLevel(), tx, &out.Moved) {
-		staked, fees = staked+market.GNT(e.Amount), fees+market.USDC(e.Fees)
+		staked, left = staked+market.GNT(e.Amount), market.GNT(e.Left)
 	}
 	if out.Known() {
-		out.Staked, out.Fees = staked.String(), fees.Exact()
+		out.Staked, out.Left = staked.String(), left.String()
 	}
 	return out
 }

@@ -21,6 +21,7 @@ type Actor struct {
 	Forwarder Forwarder
 	Outputs   Outputs
 	Machines  Machines
+	Clusters  Clusters
 }
 
 // Budgets are those of a team, the server's own included. It is safe for concurrent use.
@@ -34,7 +35,7 @@ type Budgets interface {
 // actor acts with a budget's key.
 func (s *Server) actor(budget string) (Actor, error) {
 	if budget == "" || budget == team.MainBudget || s.o.Budgets == nil {
-		return Actor{s.o.Session, s.o.Buyer, s.o.Extender, s.o.Forwarder, s.o.Outputs, s.o.Machines}, nil
+		return Actor{s.o.Session, s.o.Buyer, s.o.Extender, s.o.Forwarder, s.o.Outputs, s.o.Machines, s.o.Clusters}, nil
 	}
 	a, err := s.o.Budgets.Actor(budget)
 	if errors.Is(err, team.ErrUnknown) {

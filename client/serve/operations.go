@@ -73,6 +73,7 @@ func (s *Server) register(api huma.API) {
 	created["202"] = &huma.Response{Description: "The purchase continues; repeat the request to learn more", Content: created["201"].Content}
 	s.registerTemplates(api, order)
 	s.registerDeployments(api)
+	s.registerClusters(api, order)
 	s.registerTeam(api)
 	stop := order
 	stop.OperationID, stop.Path, stop.Summary, stop.Description = "stop-lease", "/v1/leases/{id}/stop", "End a lease; what is not used comes back", "A lease that is over already is answered as it is."

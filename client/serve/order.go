@@ -72,6 +72,7 @@ type orders struct {
 // buying is a purchase that runs.
 type buying struct {
 	request [32]byte
+	cancel  context.CancelFunc
 	done    chan struct{} // closed when bought and err are set
 	bought  Bought
 	err     error
@@ -114,10 +115,11 @@ func (o *orders) run(buyer Buyer, budget, key string, r OrderRequest) (*buying, 
 	if len(o.running) >= maxPurchases {
 		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("%d purchases run already", len(o.running)), "repeat the request with the same key when one is done")
 	}
-	b := &buying{request: request, done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(o.ctx)
+	b := &buying{request: request, cancel: cancel, done: make(chan struct{})}
 	o.running[name] = b
-	ctx := o.ctx
 	o.wg.Go(func() {
+		defer cancel()
 		b.bought, b.err = buyer.Buy(ctx, key, r)
 		if b.err == nil && o.bought != nil {
 			o.bought(b.bought, r)
@@ -128,6 +130,32 @@ func (o *orders) run(buyer Buyer, budget, key string, r OrderRequest) (*buying, 
 		close(b.done)
 	})
 	return b, nil
+}
+
+// purchase is the one of a key that runs; nil for none.
+func (o *orders) purchase(budget, key string) *buying {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.running[budget+"/"+key]
+}
+
+// runs reports whether the purchase of a key runs.
+func (o *orders) runs(budget, key string) bool { return o.purchase(budget, key) != nil }
+
+// breakOff ends the purchase of a key, if it runs, as the end of the server does: what it has come to stays. It waits until the
+// purchase has ended.
+func (o *orders) breakOff(ctx context.Context, budget, key string) error {
+	b := o.purchase(budget, key)
+	if b == nil {
+		return nil
+	}
+	b.cancel()
+	select {
+	case <-b.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 type orderInput struct {
@@ -193,6 +221,11 @@ func NewPurchases(ctx context.Context, b Buyer) (p *Purchases, end func()) {
 // Buy begins a purchase or joins the one of this key, and waits for it so long at most. Errors: Failure, Problem.
 func (p *Purchases) Buy(ctx context.Context, key string, r OrderRequest, wait time.Duration) (Order, error) {
 	return p.orders.buy(ctx, p.buyer, "", key, r, wait)
+}
+
+// BreakOff ends the purchase of a key, if it runs, and waits for that. What it has come to stays.
+func (p *Purchases) BreakOff(ctx context.Context, key string) error {
+	return p.orders.breakOff(ctx, "", key)
 }
 
 func (s *Server) stop(ctx context.Context, in *leaseInput) (*reply[service.Lease], error) {

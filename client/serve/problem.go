@@ -9,9 +9,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/gantry-market/gantry/client/audit"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 

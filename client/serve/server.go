@@ -28,6 +28,8 @@ type Options struct {
 	Store   *Store
 	// Buyer orders and ends leases for the customer.
 	Buyer Buyer
+	// Clusters shows and ends the customer's clusters; nil for a server without them.
+	Clusters Clusters
 	// Extender gives the customer's leases more time.
 	Extender Extender
 	// Forwarder leads ports of this machine into containers.

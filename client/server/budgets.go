@@ -134,7 +134,7 @@ func (b *budgets) open(one team.Budget) (*budget, error) {
 	}
 	return &budget{
 		Account: a, rents: x, end: func() { closeExtender(); a.Close() },
-		actor: serve.Actor{Session: key.PublicKey(), Buyer: by, Extender: x, Forwarder: by, Outputs: by, Machines: by},
+		actor: serve.Actor{Session: key.PublicKey(), Buyer: by, Extender: x, Forwarder: by, Outputs: by, Machines: by, Clusters: by},
 	}, nil
 }
 

@@ -67,6 +67,44 @@ func (b *buyer) Stop(ctx context.Context, lease solana.PublicKey) (service.Lease
 	return stopped.Lease, err
 }
 
+// text names a cluster as its purchase does: an order's address stays, anything else is the key of a purchase.
+func (b *buyer) text(id string) string {
+	if _, err := solana.PublicKeyFromBase58(id); err == nil {
+		return id
+	}
+	return b.prefix + id
+}
+
+// shown is a cluster with the key of its purchase as its name; without one where it was bought in another way.
+func (b *buyer) shown(c buy.Cluster) buy.Cluster {
+	key, ours := strings.CutPrefix(c.Name, b.prefix)
+	if c.Name = key; !ours {
+		c.Name = ""
+	}
+	return c
+}
+
+// Clusters implements serve.Clusters.
+func (b *buyer) Clusters(ctx context.Context) ([]buy.Cluster, error) {
+	all, err := b.b.Clusters(ctx)
+	for i := range all {
+		all[i] = b.shown(all[i])
+	}
+	return all, err
+}
+
+// Cluster implements serve.Clusters.
+func (b *buyer) Cluster(ctx context.Context, id string) (buy.Cluster, error) {
+	c, err := b.b.Cluster(ctx, b.text(id))
+	return b.shown(c), err
+}
+
+// EndCluster implements serve.Clusters.
+func (b *buyer) EndCluster(ctx context.Context, id string, within time.Duration) (buy.Cluster, error) {
+	c, err := b.b.EndCluster(ctx, b.text(id), within)
+	return b.shown(c), err
+}
+
 // extensionsKept is how long the key of an extension stands for it.
 const extensionsKept = 365 * 24 * time.Hour
 

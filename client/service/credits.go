@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
@@ -30,4 +31,21 @@ func (s *Service) AwaitCredits(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// ReservedBy says of what the reserved part of credits is, in parentheses; empty where nothing is reserved.
+func ReservedBy(c market.Credits) string {
+	if c.Credits.Reserved == 0 {
+		return ""
+	}
+	var by string
+	switch {
+	case c.LiveLeases > 0 && c.LiveOrders > c.LiveLeases:
+		by = Plural(int(c.LiveLeases), "lease") + " and " + Plural(int(c.LiveOrders-c.LiveLeases), "open order")
+	case c.LiveLeases > 0:
+		by = Plural(int(c.LiveLeases), "lease")
+	default:
+		by = Plural(int(c.LiveOrders), "open order")
+	}
+	return fmt.Sprintf(" (%s reserved by %s)", market.USDC(c.Credits.Reserved), by)
 }

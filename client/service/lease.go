@@ -63,7 +63,7 @@ func DescribeLease(v *view.View, l *market.Lease, now int64) Lease {
 		Verified: l.VerifiedSecs, Downtime: l.DowntimeSecs, Used: l.BillableSecs(now), Rating: l.Rating, Faults: l.PendingFaults,
 	}
 	// Seconds before the price fell are paid.
-	if owed, err := l.Owed(max(l.RepricedSecs, out.Used)); err == nil {
+	if owed, err := l.Owed(max(l.PaidSecs, out.Used)); err == nil {
 		out.Cost = owed.Exact()
 	}
 	if l.Repriced() {

@@ -154,8 +154,8 @@ func (s *Service) now(ctx context.Context) (int64, error) {
 	return i.now(), err
 }
 
-// Await waits until what the service shows of leases is as new as a document that a transaction has led to, or for a few
-// seconds: what a program reads after it has changed something is what it has changed.
+// Await waits until what the service shows of leases, and of its customer's credits, is as new as a document that a transaction
+// has led to, or for a few seconds: what a program reads after it has changed something is what it has changed.
 func (s *Service) Await(ctx context.Context, leases ...Lease) error {
 	l := s.live.Load()
 	if l == nil {
@@ -176,10 +176,10 @@ func (s *Service) Await(ctx context.Context, leases ...Lease) error {
 		}
 		return true
 	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
+	if err != nil && (!errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil) {
+		return err
 	}
-	return err
+	return s.AwaitCredits(ctx) // the two accounts are seen one after the other
 }
 
 // behind reports whether an account is older than what a document says of it.

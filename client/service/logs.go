@@ -22,6 +22,9 @@ const (
 	logsAgain = 500 * time.Millisecond
 )
 
+// StartTime is how long a container may take to begin after its lease has.
+const StartTime = 20 * time.Second
+
 // RefusedByNode is a refusal that the node would repeat.
 type RefusedByNode struct{ Why string }
 

@@ -129,7 +129,7 @@ func pricePer(n *market.Node, figure uint32) string {
 
 // DescribeNode describes a node at an instant, unix seconds.
 func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
-	score, err := n.Score(now)
+	score, err := n.Score(now, now)
 	if err != nil {
 		score = 0 // a price that large cannot be registered with a score; it is shown as it is
 	}

@@ -88,7 +88,7 @@ func earnedOf(l *market.Lease, now int64) earned {
 
 // partOf is the provider's part of what so many seconds of a lease cost.
 func partOf(l *market.Lease, seconds uint32) market.USDC {
-	owed, err := l.Owed(max(seconds, l.RepricedSecs))
+	owed, err := l.Owed(max(seconds, l.PaidSecs))
 	if err != nil {
 		return 0 // what does not fit cannot be owed
 	}

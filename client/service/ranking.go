@@ -67,7 +67,7 @@ func rank(v *view.View, now int64) *ranking {
 			}
 			x := rankedNode{node: n, rep: n.Reputation(now)}
 			var err error
-			x.score, err = market.Score(n.Ask(), x.rep, n.GuaranteeAt(now))
+			x.score, err = n.Score(now, now)
 			x.scored = err == nil
 			var seed [64]byte // of no order
 			copy(seed[32:], n.Address[:])

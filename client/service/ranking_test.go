@@ -54,7 +54,7 @@ func TestBestOffersAreTheFirstOfAll(t *testing.T) {
 	for _, n := range v.Nodes() {
 		m, _ := v.Model(n.Spec.Model)
 		if q.matches(&n, &m, 1000) == "" {
-			c, err := market.NewCandidate(solana.PublicKey{}, n, 1000)
+			c, err := market.NewCandidate(solana.PublicKey{}, n, 1000, 1000)
 			require.NoError(t, err)
 			want = append(want, c)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
 
-	"github.com/gantry-market/gantry/client/audit"
+	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/clock"
 	"github.com/gantry-market/gantry/sdk/market"

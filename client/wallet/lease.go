@@ -7,9 +7,9 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/client/dispute"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -32,9 +32,12 @@ func (b *Builder) rate(ctx context.Context, p *plan, r Rate) error {
 	if err != nil {
 		return err
 	}
-	p.kind = "lease_rate"
 	p.say("Rates the lease %s with %d of 5. A lease is rated once, and the rating counts for the node's reputation.", l.Address, r.Stars)
-	return p.add(ix.LeaseRate(ix.LeaseRateArgs{Lease: l, Stars: r.Stars}))
+	d, err := b.desk(ctx)
+	if err != nil {
+		return err
+	}
+	return p.take(d.Rate(&l, r.Stars))
 }
 
 // lease is one of the customer.
@@ -51,7 +54,7 @@ func (b *Builder) lease(ctx context.Context, text string) (market.Lease, error) 
 }
 
 // dispute opens the dispute of a lease.
-func (b *Builder) dispute(ctx context.Context, p *plan, r Dispute, c market.Credits) error {
+func (b *Builder) dispute(ctx context.Context, p *plan, r Dispute) error {
 	kind, err := market.ParseDisputeKind(r.Kind)
 	if err != nil {
 		return service.Usage(err.Error(), "give not-delivered or bad-output")
@@ -63,42 +66,23 @@ func (b *Builder) dispute(ctx context.Context, p *plan, r Dispute, c market.Cred
 	if err != nil {
 		return err
 	}
-	mk, err := b.o.Service.Load(ctx)
-	if err != nil {
-		return err
-	}
 	n, err := query.Fetch[market.Node](ctx, b.o.Client, l.Node, b.o.Client.Commitment())
 	if err != nil {
 		return err
 	}
-	deposit, err := Deposit(&mk, &l, &n)
+	d, err := b.desk(ctx)
 	if err != nil {
 		return err
 	}
-	if c.Free() < deposit {
-		return service.Refused(fmt.Sprintf("dispute refused: its deposit is %s USDC, %s free", deposit, c.Free()), fmt.Sprintf("deposit %s first", deposit-c.Free()))
+	hash := sha256.Sum256([]byte(r.Text))
+	a, deposit, err := dispute.Open(ctx, d, &n, &l, kind, hash)
+	if err != nil {
+		return err
 	}
-	p.kind = "dispute_open"
 	p.say("Disputes the lease %s (%s), which can be done once. The keepers vote on it.", l.Address, kind)
 	p.say("Reserves a deposit of %s USDC of the credits until the dispute is closed, %s after it is opened at the latest. It is lost if the keepers reject the dispute, and a quarter of it if they do not decide.",
-		deposit, market.Seconds(mk.Params.AppealSecs))
+		deposit, market.Seconds(d.Market.Params.AppealSecs))
 	p.say("An upheld dispute slashes the node's stake, from which you are compensated. What the lease was paid is not paid back.")
-	hash := sha256.Sum256([]byte(r.Text))
 	p.say("Names your text by its sha256 %x. The text itself goes to the keepers, who pass it on to the provider and to each other.", hash)
-	return p.add(ix.DisputeOpen(ix.DisputeOpenArgs{Lease: l, Kind: kind, Complaint: hash}))
-}
-
-// Deposit is what the dispute of a lease reserves. Errors: service.Failure, where the lease cannot be disputed.
-func Deposit(mk *market.Market, l *market.Lease, n *market.Node) (market.USDC, error) {
-	switch err := l.CanOpenDispute(); {
-	case market.Is(err, market.CodeWrongLeaseStatus):
-		return 0, service.Refused(fmt.Sprintf("dispute refused: lease %s has not started", l.Address), "a lease that never starts costs nothing")
-	case err != nil:
-		return 0, service.Refused(fmt.Sprintf("dispute refused: lease %s was disputed before, and a lease is disputed once", l.Address), "its outcome: gantry audit "+l.Address.String())
-	}
-	frozen, err := market.DisputeSlash(l, n, &mk.Params)
-	if err != nil {
-		return 0, err
-	}
-	return market.DisputeDeposit(market.USDC(l.Paid), market.USDC(mk.Params.DisputeDeposit), frozen, mk.Params.StakePrice, mk.Params.AppealSecs)
+	return p.take(a, nil)
 }

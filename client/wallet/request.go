@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
-	"github.com/gagliardetto/solana-go/programs/system"
 
+	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/ix"
 	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
@@ -43,11 +42,22 @@ type plan struct {
 	sol          chain.Lamports // rent and transfers, without the fee
 }
 
-func (p *plan) add(i solana.Instruction, err error) error {
-	if err == nil {
-		p.instructions = append(p.instructions, i)
+// take adds the instructions of an action.
+func (p *plan) take(a operate.Action, err error) error {
+	if err != nil {
+		return err
 	}
-	return err
+	if p.kind == "" {
+		p.kind = a.Kind
+	}
+	p.instructions = append(p.instructions, a.Instructions...)
+	return nil
+}
+
+// desk builds the wallet's actions.
+func (b *Builder) desk(ctx context.Context) (*operate.Desk, error) {
+	mk, err := b.o.Service.Load(ctx)
+	return &operate.Desk{Client: b.o.Client, Service: b.o.Service, Market: mk, Key: b.o.Customer}, err
 }
 
 func (p *plan) say(format string, args ...any) {
@@ -72,13 +82,13 @@ func (b *Builder) plan(ctx context.Context, r Request) (*plan, error) {
 	p := &plan{}
 	switch {
 	case r.Withdraw != "":
-		err = b.withdraw(ctx, p, r.Withdraw, c, exists)
+		err = b.withdraw(ctx, p, r.Withdraw, c)
 	case r.Revoke:
-		err = b.revoke(p, c)
+		err = b.revoke(ctx, p, c)
 	case r.Rate != nil:
 		err = b.rate(ctx, p, *r.Rate)
 	case r.Dispute != nil:
-		err = b.dispute(ctx, p, *r.Dispute, c)
+		err = b.dispute(ctx, p, *r.Dispute)
 	default:
 		if r.Deposit != "" {
 			err = b.deposit(ctx, p, r.Deposit, exists)
@@ -99,22 +109,14 @@ func (b *Builder) deposit(ctx context.Context, p *plan, text string, exists bool
 }
 
 func (b *Builder) depositOf(ctx context.Context, p *plan, amount market.USDC, exists bool) error {
-	if amount == 0 {
-		return service.Usage("a deposit of 0 moves nothing", "give an amount such as 25 or 12.50")
-	}
-	mk, err := b.o.Service.Load(ctx)
+	d, err := b.desk(ctx)
 	if err != nil {
 		return err
 	}
-	have, err := b.o.Service.TokenBalance(ctx, market.TokenAddress(b.o.Customer, mk.PaymentMint))
-	if err != nil {
+	if err := p.take(d.Deposit(ctx, amount)); err != nil {
 		return err
 	}
-	if market.USDC(have) < amount {
-		return service.Refused(fmt.Sprintf("deposit refused: %s USDC asked, the wallet %s holds %s", amount, b.o.Customer, market.USDC(have)),
-			fmt.Sprintf("send %s USDC (mint %s) to it first", amount-market.USDC(have), mk.PaymentMint))
-	}
-	p.kind, p.usdc = "credits_deposit", amount
+	p.usdc = amount
 	p.say("Moves %s USDC from the wallet into its credits. Only orders reserve them; what is free can be withdrawn at any time.", amount)
 	if !exists {
 		account, err := bindings.Credits{}.Marshal()
@@ -128,7 +130,7 @@ func (b *Builder) depositOf(ctx context.Context, p *plan, amount market.USDC, ex
 		p.sol += rent
 		p.say("Opens the credits account of the wallet. Its rent of %s comes back when it is closed.", rent)
 	}
-	return p.add(ix.CreditsDeposit(ix.CreditsArgs{Customer: b.o.Customer, PaymentMint: mk.PaymentMint, Amount: amount}))
+	return nil
 }
 
 const (
@@ -162,30 +164,29 @@ func (b *Builder) authorise(ctx context.Context, p *plan, a Authorise, c market.
 		return err
 	}
 	until := time.Unix(now+int64(a.Seconds), 0)
-	if p.kind == "" {
-		p.kind = "credits_set_session_key"
-	}
 	p.say("Lets the server's session key %s reserve at most %s USDC of the credits in all, until %s UTC. It orders, extends and ends leases and signs receipts; it cannot withdraw.",
 		b.o.Session, most, until.UTC().Format(time.DateTime))
 	if k, named := c.SessionKeyOf(b.o.Session); named && k.Spent > 0 {
 		p.say("Of this cap the key has used %s USDC already.", market.USDC(k.Spent))
 	}
-	if err := p.add(ix.CreditsSetSessionKey(ix.SessionKeyArgs{Customer: b.o.Customer, Key: b.o.Session, Cap: most, Expiry: until.Unix()})); err != nil || a.Fund == "" {
+	var fund chain.Lamports
+	if a.Fund != "" {
+		if fund, err = chain.ParseSOL(a.Fund); err != nil {
+			return service.Usage(fmt.Sprintf("%q is not an amount of SOL", a.Fund), "give one such as 0.05")
+		}
+	}
+	if fund > 0 {
+		p.sol += fund
+		p.say("Sends %s to the session key, which pays fees and the rent of orders with it. The rent comes back to that key.", fund)
+	}
+	d, err := b.desk(ctx)
+	if err != nil {
 		return err
 	}
-	fund, err := chain.ParseSOL(a.Fund)
-	if err != nil {
-		return service.Usage(fmt.Sprintf("%q is not an amount of SOL", a.Fund), "give one such as 0.05")
-	}
-	if fund == 0 {
-		return nil
-	}
-	p.sol += fund
-	p.say("Sends %s to the session key, which pays fees and the rent of orders with it. The rent comes back to that key.", fund)
-	return p.add(system.NewTransferInstruction(uint64(fund), b.o.Customer, b.o.Session).Build(), nil)
+	return p.take(d.SetSessionKey(ctx, operate.SessionKey{Key: b.o.Session, Cap: most, Expiry: until.Unix(), Fund: fund}))
 }
 
-func (b *Builder) withdraw(ctx context.Context, p *plan, text string, c market.Credits, exists bool) error {
+func (b *Builder) withdraw(ctx context.Context, p *plan, text string, c market.Credits) error {
 	amount := c.Free()
 	if text != "all" {
 		var err error
@@ -193,29 +194,22 @@ func (b *Builder) withdraw(ctx context.Context, p *plan, text string, c market.C
 			return err
 		}
 	}
-	switch {
-	case !exists:
-		return service.Refused("withdrawal refused: this wallet has no credits", "deposit some first")
-	case amount == 0:
-		return service.Usage("a withdrawal of 0 moves nothing", "free credits: "+c.Free().String()+" USDC")
-	case amount > c.Free():
-		return service.Refused(fmt.Sprintf("withdrawal refused: %s USDC asked, %s free", amount, c.Free()), "leases and orders hold the rest: withdraw what is free")
-	}
-	mk, err := b.o.Service.Load(ctx)
+	d, err := b.desk(ctx)
 	if err != nil {
 		return err
 	}
-	p.kind = "credits_withdraw"
 	p.say("Moves %s USDC from the credits into the wallet.", amount)
-	p.instructions = append(p.instructions, ix.CreateTokenAccount(b.o.Customer, b.o.Customer, mk.PaymentMint))
-	return p.add(ix.CreditsWithdraw(ix.CreditsArgs{Customer: b.o.Customer, PaymentMint: mk.PaymentMint, Amount: amount}))
+	return p.take(d.Withdraw(ctx, amount, false))
 }
 
-func (b *Builder) revoke(p *plan, c market.Credits) error {
+func (b *Builder) revoke(ctx context.Context, p *plan, c market.Credits) error {
 	if _, named := c.SessionKeyOf(b.o.Session); !named {
 		return service.Refused("the server's session key has no powers of this wallet", "")
 	}
-	p.kind = "credits_set_session_key"
 	p.say("Takes the powers of the server's session key %s back. Its leases run on; the server can neither order nor stop until it is authorised again.", b.o.Session)
-	return p.add(ix.CreditsSetSessionKey(ix.SessionKeyArgs{Customer: b.o.Customer, Key: b.o.Session}))
+	d, err := b.desk(ctx)
+	if err != nil {
+		return err
+	}
+	return p.take(d.RemoveSessionKey(ctx, b.o.Session))
 }

@@ -1,0 +1,127 @@
+package mcp
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/sdk/market"
+)
+
+// foreign is the order of a cluster that another program has bought.
+var foreign = session
+
+// seller is a shop for buyers: the market's Cluster is that of the chain.
+type seller struct{ *shop }
+
+func (s seller) Clusters(ctx context.Context) ([]buy.Cluster, error) {
+	var out []buy.Cluster
+	for name := range s.sold {
+		c, err := s.Cluster(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func (s seller) Cluster(_ context.Context, text string) (buy.Cluster, error) {
+	c := buy.Cluster{Name: text, Order: mine.String(), State: buy.ClusterRunning, Members: []buy.ClusterMember{{Host: "node-0"}, {Place: 1, Host: "node-1"}}}
+	switch {
+	case text == mine.String():
+		c.Name = s.calls[0]
+	case text == foreign.String():
+		c.Name, c.Order = "", foreign.String()
+	case !s.sold[text]:
+		return buy.Cluster{}, buy.ErrNoCluster
+	}
+	return c, nil
+}
+
+func (s seller) EndCluster(ctx context.Context, text string, _ time.Duration) (buy.Cluster, error) {
+	c, err := s.Cluster(ctx, text)
+	if c.Left = s.left; len(s.left) == 0 {
+		c.State = buy.ClusterEnded
+	}
+	return c, err
+}
+
+func pair(key string, more map[string]any) map[string]any {
+	out := map[string]any{"idempotencyKey": key, "gpu": "A100", "seconds": 1000, "nodes": 2, "image": "debian:12"}
+	for k, v := range more {
+		out[k] = v
+	}
+	return out
+}
+
+// A cluster is bought within the budget, once for its key, found by its name and its order, and ended; what is left is said.
+func TestClustersAreBoughtWithinTheBudget(t *testing.T) {
+	s := &shop{sold: map[string]bool{}}
+	c, end := open(t, s, filepath.Join(t.TempDir(), "mcp.db"), "1")
+	defer end()
+	var made CreatedCluster
+	require.Empty(t, call(t, c, "create_cluster", pair("train", nil), &made))
+	require.Equal(t, []market.USDC{1_000_000}, s.atCall, "counted before the order was sent")
+	require.EqualValues(t, 2, s.asked[0].Nodes)
+	require.Equal(t, buy.ClusterRunning, made.Cluster.State)
+	require.Len(t, made.Cluster.Members, 2)
+	require.Equal(t, Money{"1.00", "0.50", "0.50"}, made.Money)
+	require.Contains(t, call(t, c, "create_cluster", pair("train", map[string]any{"seconds": 1001}), nil), "stands for another purchase")
+	require.Contains(t, call(t, c, "create_cluster", pair("more", nil), nil), "the budget of 1.00 USDC has 0.50 left")
+	require.Len(t, s.calls, 1, "no order was sent")
+
+	var got buy.Cluster
+	for _, id := range []string{"train", mine.String()} {
+		require.Empty(t, call(t, c, "get_cluster", map[string]any{"cluster": id}, &got))
+		require.Equal(t, "train", got.Name)
+	}
+	var all Clusters
+	require.Empty(t, call(t, c, "list_clusters", nil, &all))
+	require.Len(t, all.Clusters, 1)
+
+	s.left = []string{"node-1: its lease is awarded and has not started"}
+	require.Empty(t, call(t, c, "end_cluster", map[string]any{"cluster": "train"}, &got))
+	require.Equal(t, s.left, got.Left)
+	s.left = nil
+	require.Empty(t, call(t, c, "end_cluster", map[string]any{"cluster": mine.String()}, &got))
+	require.Equal(t, buy.ClusterEnded, got.State)
+	spent, err := s.budget.Spent()
+	require.NoError(t, err)
+	require.EqualValues(t, 500_000, spent, "what a lease brings back goes to the customer")
+
+	// The end of a cluster whose order was cancelled gives the budget back what it had reserved.
+	delete(s.sold, "train")
+	require.Empty(t, call(t, c, "end_cluster", map[string]any{"cluster": mine.String()}, &got))
+	spent, err = s.budget.Spent()
+	require.NoError(t, err)
+	require.Zero(t, spent)
+}
+
+// A request that would not become a cluster, and one for a cluster of others, are refused before anything is bought or ended.
+func TestWrongClustersAreRefused(t *testing.T) {
+	s := &shop{sold: map[string]bool{}, left: []string{"ended nothing"}}
+	c, end := open(t, s, filepath.Join(t.TempDir(), "mcp.db"), "5")
+	defer end()
+	for _, x := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"create_cluster", pair("a", map[string]any{"nodes": 1}), "a cluster has several machines"},
+		{"create_cluster", pair("a", map[string]any{"nodes": 65}), "an order is over 1 to 64 nodes"},
+		{"create_cluster", pair("a", map[string]any{"image": ""}), "run containers"},
+		{"create_cluster", pair("a", map[string]any{"redundancy": 3}), "no private network"},
+		{"create_cluster", pair("../a", nil), "is not an idempotencyKey"},
+		{"get_cluster", map[string]any{"cluster": "a"}, `there is no cluster "a"; the tool list_clusters names them`},
+		{"end_cluster", map[string]any{"cluster": "a"}, `there is no cluster "a"`},
+		{"end_cluster", map[string]any{"cluster": foreign.String()}, "was not bought by this server"},
+	} {
+		require.Contains(t, call(t, c, x.tool, x.args, nil), x.want, x.tool)
+	}
+	require.Empty(t, s.calls)
+}

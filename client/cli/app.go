@@ -2,179 +2,46 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gantry-market/gantry/internal/arguments"
-	"github.com/gantry-market/gantry/internal/printable"
-	"github.com/gantry-market/gantry/internal/version"
-	"github.com/gantry-market/gantry/sdk/browserwallet"
-	"github.com/gantry-market/gantry/sdk/feeflags"
-	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/client/cli/command"
+	"github.com/gantry-market/gantry/client/cli/govern"
+	"github.com/gantry-market/gantry/client/cli/host"
+	"github.com/gantry-market/gantry/client/cli/keep"
+	"github.com/gantry-market/gantry/client/cli/keys"
+	"github.com/gantry-market/gantry/client/cli/provide"
+	"github.com/gantry-market/gantry/client/cli/rent"
+	"github.com/gantry-market/gantry/client/cli/verify"
+	"github.com/gantry-market/gantry/client/service"
 )
 
 // Streams are what the command reads and writes.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
-	// Terminal: somebody reads Err and answers on In.
-	Terminal bool
-	// Screen: somebody reads Out.
-	Screen bool
+type Streams = command.Streams
 
-	rawOut, rawErr io.Writer // Out and Err as they are, for the output of jobs
-}
-
-// flags of every command.
+// Exit codes of the command.
 const (
-	flagURL        = "url"
-	flagWS         = "ws"
-	flagKeypair    = "keypair"
-	flagConfig     = "config"
-	flagCommitment = "commitment"
-	flagJSON       = "json"
-	flagDryRun     = "dry-run"
-	flagVerbose    = "verbose"
-	flagYes        = "yes"
-	flagStateDir   = "state-dir"
-	flagRaw        = "raw"
+	ExitDone        = service.CodeDone
+	ExitRefused     = service.CodeRefused
+	ExitUsage       = service.CodeUsage
+	ExitNetwork     = service.CodeNetwork
+	ExitInterrupted = service.CodeInterrupted
+	ExitJobFailed   = service.CodeJobFailed
+	ExitViolation   = service.CodeViolation
+	ExitUnknown     = service.CodeUnknown
 )
 
-func globalFlags() []cli.Flag {
-	return append([]cli.Flag{
-		&cli.StringSliceFlag{Name: flagURL, Aliases: []string{"u"}, Usage: "RPC `URL` or mainnet-beta, devnet, testnet, localhost; repeat for failover (default: solana config)"},
-		&cli.StringSliceFlag{Name: flagWS, Usage: "WebSocket `URL` of each --url (default: derived)"},
-		&cli.StringFlag{Name: flagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: solana config)"},
-		&cli.StringFlag{Name: flagConfig, Aliases: []string{"C"}, Usage: "`PATH` of the solana config file"},
-		browserwallet.NewFlag(),
-		&cli.StringFlag{Name: flagCommitment, Usage: "`LEVEL` processed, confirmed or finalized (default: solana config)"},
-		&cli.BoolFlag{Name: flagJSON, Usage: "print one JSON document on standard output"},
-		&cli.BoolFlag{Name: flagDryRun, Usage: "simulate the first transaction and print its cost and log; send nothing"},
-		&cli.BoolFlag{Name: flagYes, Aliases: []string{"y"}, Usage: "agree to what moves money without being asked; for scripts"},
-		&cli.StringFlag{Name: flagStateDir, Usage: "`FOLDER` for what you buy, with the jobs and their secrets (default: $XDG_STATE_HOME/gantry or ~/.local/state/gantry)", EnvVars: []string{"GANTRY_STATE_DIR"}},
-		&cli.BoolFlag{Name: flagVerbose, Usage: "log what the client does"},
-	}, feeflags.Flags()...)
-}
-
-// New builds the command line.
-func New(s Streams) *cli.App {
-	app := &cli.App{
-		Name:                   "gantry",
-		Usage:                  "buy and sell GPU compute, paid and verified on Solana",
-		Version:                version.Build + ", messages " + p2p.MessagesVersion().String(),
-		Flags:                  globalFlags(),
-		EnableBashCompletion:   true,
-		UseShortOptionHandling: false,
-		HideHelpCommand:        true,
-		// A value with a comma is one value: flags that take several are repeated.
-		DisableSliceFlagSeparator: true,
-		Writer:                    s.Out,
-		ErrWriter:                 s.Err,
-		ExitErrHandler:            func(*cli.Context, error) {},
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return wrongFlags(err, "gantry", nil)
-		},
-		CommandNotFound: func(c *cli.Context, name string) {},
-		Action: func(c *cli.Context) error {
-			if name := c.Args().First(); name != "" {
-				return unknownCommand(name, "gantry", c.App.Commands)
-			}
-			return cli.ShowAppHelp(c)
-		},
-	}
-	app.Commands = slices.Concat(
-		customerCommands(s), shellCommands(s), gatewayCommands(s), sessionKeyCommands(s), teamCommands(s), orderCommands(s), providerCommands(s), nodeCommands(s), keeperCommands(s), marketCommands(s), keyCommands(s),
-		faultCommands(s), payoutCommands(s), disputeCommands(s), rewardsCommands(s), auctionCommands(s), auditCommands(s), evidenceCommands(s), completionCommands(s),
+// Commands are all commands, by who uses them.
+func Commands(s Streams) []*cli.Command {
+	return slices.Concat(
+		rent.Commands(s), host.Commands(s), provide.Commands(s), keep.Commands(s), govern.Commands(s), verify.Commands(s),
+		keys.Commands(s), command.CompletionCommands(s),
 	)
-	onUsage(app.Commands)
-	return app
-}
-
-// onUsage gives every command the same answer to a wrong flag and to a missing subcommand.
-func onUsage(commands []*cli.Command) {
-	for _, c := range commands {
-		c.OnUsageError = func(ctx *cli.Context, err error, _ bool) error {
-			return wrongFlags(err, ctx.Command.HelpName, ctx.Command.Flags)
-		}
-		onUsage(c.Subcommands)
-		if len(c.Subcommands) > 0 && c.Action == nil {
-			c.HideHelpCommand = true
-			path := c.Name
-			c.Action = func(ctx *cli.Context) error {
-				if name := ctx.Args().First(); name != "" {
-					return unknownCommand(name, "gantry "+path, ctx.Command.Subcommands)
-				}
-				return cli.ShowSubcommandHelp(ctx)
-			}
-		}
-	}
 }
 
 // Run runs the command line and returns the exit code. args are without the program's name. One at a time in a process:
 // the library's help flag is shared.
 func Run(ctx context.Context, s Streams, args []string) int {
-	// All output passes here, whichever part of the program writes it. Only what a customer's own job has written may be had as it is.
-	s.rawOut, s.rawErr = s.Out, s.Err
-	s.Out, s.Err = printable.Writer(s.Out), printable.Writer(s.Err)
-	app := New(s)
-	args = arguments.AsHelp(args)
-	argv := append([]string{app.Name}, args...)
-	if len(args) == 0 || args[len(args)-1] != "--generate-bash-completion" {
-		argv = append([]string{app.Name}, arguments.Arrange(app, args)...)
-	}
-	err := app.RunContext(ctx, argv)
-	if err == nil {
-		return ExitDone
-	}
-	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
-		err = fmt.Errorf("%w: %w", errInternalCancel, err)
-	}
-	f := classify(err)
-	if f.Quiet {
-		return f.Code
-	}
-	printFailure(f, s.Err)
-	if wantsJSON(args) && !f.Told {
-		enc := json.NewEncoder(s.Out)
-		enc.SetIndent("", "  ")
-		_ = enc.Encode(describeFailure(f))
-	}
-	return f.Code
-}
-
-var errInternalCancel = errors.New("a part of the command was stopped by another")
-
-// wantsJSON looks at the raw arguments, because errors can come before flags are parsed.
-func wantsJSON(args []string) bool {
-	for _, a := range args {
-		switch strings.TrimLeft(a, "-") {
-		case "json", "json=true":
-			return strings.HasPrefix(a, "-")
-		case "":
-			if a == "--" {
-				return false
-			}
-		}
-	}
-	return false
-}
-
-// unknownCommand is the error of a command that does not exist; path is of the group in which it was looked for.
-func unknownCommand(typed, path string, commands []*cli.Command) error {
-	what := fmt.Sprintf("%q is not a command", typed)
-	if path != "gantry" {
-		what += " of " + path
-	}
-	return usage(what, arguments.Suggest(typed, path, commands))
-}
-
-// wrongFlags is the error of flags that cannot be read.
-func wrongFlags(err error, command string, flags []cli.Flag) error {
-	return usage(err.Error(), arguments.SuggestFlag(err, command, append(flags, globalFlags()...)))
+	return command.Run(ctx, s, args, Commands)
 }

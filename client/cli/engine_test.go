@@ -433,8 +433,8 @@ func TestDeployAndAudit(t *testing.T) {
 	me := newShell(t, w, customer)
 
 	// A machine would refuse it after the award.
-	me.fails(cli.ExitUsage, `--env: the environment variable "my.var" has a name that machines do not set`,
-		"deploy", "--gpu", "A100", "--minutes", "1", "--max-price", "4", "--allow-simulated", "-e", "my.var=1", "--", "sleep", "5")
+	me.fails(cli.ExitUsage, `--env: the environment variable "my var" has a name that machines do not set`,
+		"deploy", "--gpu", "A100", "--minutes", "1", "--max-price", "4", "--allow-simulated", "-e", "my var=1", "--", "sleep", "5")
 	require.Empty(t, w.View.Orders())
 
 	done := make(chan result, 1)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -39,13 +40,50 @@ const asCommand = "GANTRY_TEST_AS_COMMAND"
 
 // killed runs a command as a process of its own and kills it after a while. ended is false when it was killed.
 func (s shell) killed(after time.Duration, args ...string) (r result, ended bool) {
-	var out, errs bytes.Buffer
+	return s.killedBy(func(kill func()) (stop func() bool) { return time.AfterFunc(after, kill).Stop }, &bytes.Buffer{}, args...)
+}
+
+// killedOnceOrdered kills a command when it says that its order is placed, however long that takes. It waits for the award then.
+func (s shell) killedOnceOrdered(args ...string) (r result, ended bool) {
+	said := &watched{text: " ✓ escrow "}
+	return s.killedBy(func(kill func()) (stop func() bool) {
+		said.found = kill
+		return func() bool { return true }
+	}, said, args...)
+}
+
+// watched keeps what is written, and calls found when that has a text in it.
+type watched struct {
+	all   bytes.Buffer // not embedded: copying would use its ReadFrom and pass Write by
+	text  string
+	found func()
+}
+
+func (w *watched) String() string { return w.all.String() }
+
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.all.Write(b)
+	if strings.Contains(w.String(), w.text) {
+		w.found()
+	}
+	return n, err
+}
+
+// killedBy runs a command, which is killed when prepare's argument is called.
+func (s shell) killedBy(prepare func(kill func()) (stop func() bool), errs interface {
+	io.Writer
+	fmt.Stringer
+}, args ...string,
+) (r result, ended bool) {
+	var out bytes.Buffer
 	cmd := exec.Command(os.Args[0], append(append([]string{}, s.args...), args...)...)
 	cmd.Env = append(os.Environ(), asCommand+"=1")
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdout, cmd.Stderr = &out, errs
+	started := make(chan struct{})
+	stop := prepare(func() { <-started; _ = cmd.Process.Kill() })
+	defer stop()
 	require.NoError(s.t, cmd.Start())
-	t := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-	defer t.Stop()
+	close(started)
 	err := cmd.Wait()
 	r = result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 	var exit *exec.ExitError
@@ -278,7 +316,7 @@ func TestANameBuysOnceAndSecretsAreKept(t *testing.T) {
 	require.Empty(t, list)
 
 	// It dies while it waits for the award.
-	_, ended := me.killed(1500*time.Millisecond, buy...)
+	_, ended := me.killedOnceOrdered(buy...)
 	require.False(t, ended)
 	me.ok(&list, "resume")
 	require.Len(t, list, 1)
@@ -347,13 +385,13 @@ func TestANameBuysOnceAndSecretsAreKept(t *testing.T) {
 	// A name whose order was taken back is free to buy again.
 	other := slices.Clone(buy)
 	other[2] = "later"
-	_, ended = me.killed(1500*time.Millisecond, other...)
+	_, ended = me.killedOnceOrdered(other...)
 	require.False(t, ended)
 	me.ok(&list, "resume")
 	require.Len(t, list, 1)
 	me.ok(nil, "order", "cancel", list[0].Order)
 	first := list[0].Order
-	_, ended = me.killed(1500*time.Millisecond, other...)
+	_, ended = me.killedOnceOrdered(other...)
 	require.False(t, ended)
 	me.ok(&list, "resume")
 	require.Len(t, list, 1)

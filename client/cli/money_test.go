@@ -3,20 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
-
-	"github.com/gantry-market/gantry/client/dispute"
-	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // What the command line alone decides is refused before anybody is asked.
@@ -33,9 +25,9 @@ func TestMoneyArguments(t *testing.T) {
 		"dispute open " + lease + " --complaint " + full:                         "error: --kind: \"\" is not a kind of dispute\n       give not-delivered or bad-output",
 		"dispute open " + lease + " --kind late --complaint " + full:             `error: --kind: "late" is not a kind of dispute`,
 		"dispute open " + lease + " --kind bad-output":                           "error: --complaint is missing",
-		"dispute open --kind BAD-OUTPUT --complaint " + dir + "/none " + lease:   "error: --complaint: open " + dir + "/none",
+		"dispute open --kind BAD-OUTPUT --complaint " + dir + "/none " + lease:   "error: --complaint: " + dir + "/none cannot be read: no such file or directory",
 		"dispute open " + lease + " --kind bad-output --complaint " + empty:      "error: --complaint: " + empty + " is empty",
-		"dispute open " + lease + " --kind bad-output --complaint " + dir:        "error: --complaint: read " + dir,
+		"dispute open " + lease + " --kind bad-output --complaint " + dir:        "error: --complaint: " + dir + " cannot be read: is a directory",
 		"gateway pay --via x --amount 1":                                         "error: LEASE is missing\n       write: gantry gateway pay LEASE",
 		"gateway pay --via x --amount 0 " + lease:                                "error: an amount of 0 moves nothing",
 		"gateway pay --via x --amount 1.0000001 " + lease:                        "error: \"1.0000001\"",
@@ -84,68 +76,5 @@ func TestMoneyCommandsAreCompleted(t *testing.T) {
 		for _, w := range want {
 			require.Contains(t, out.String(), w, args)
 		}
-	}
-}
-
-func TestEvidenceHash(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "complaint")
-	content := bytes.Repeat([]byte("what went wrong\n"), 10_000)
-	require.NoError(t, os.WriteFile(path, content, 0o600))
-	raw, hash, err := readComplaint(path)
-	require.NoError(t, err)
-	require.Equal(t, content, raw)
-	require.Equal(t, sha256.Sum256(content), hash)
-	require.NoError(t, os.WriteFile(path, bytes.Repeat(content, 2), 0o600))
-	_, _, err = readComplaint(path)
-	require.ErrorContains(t, err, "has more than 256 KiB")
-}
-
-func TestDescribeDispute(t *testing.T) {
-	k := market.Keeper{}
-	k.Index, k.Wallet = 9, solana.PublicKey{7}
-	d := market.Dispute{}
-	d.Kind, d.Deposit, d.ClosesAt, d.TotalWeight = uint8(market.DisputeBadOutput), 5_000_000, 160, 3_000_000_000
-	d.RejectedVoters[1], d.RejectedWeight = 0b11, 1_000_000_000
-	d.QuorumBps = 6_667
-	for _, c := range []struct {
-		upheld, rejected uint64
-		now              int64
-		verdict, next    string
-		left             int64
-	}{
-		{0, 1_000_000_000, 100, "no quorum yet", "66.67 % of the weight on one side decides; undecided it ends in 1m0s", 60},
-		{0, 1_000_000_000, 160, "no quorum yet", "its time is over", 0},
-		{0, 1_000_000_000, 200, "no quorum yet", "its time is over", 0},
-		{2_100_000_000, 0, 100, "upheld", "the deposit is free then", 60},
-		{0, 2_100_000_000, 100, "rejected", "the deposit is lost then", 60},
-	} {
-		d.UpheldWeight, d.RejectedWeight = c.upheld, c.rejected
-		j := dispute.Describe(&d, []market.Keeper{k}, c.now)
-		require.Equal(t, c.verdict, j.Verdict)
-		require.Contains(t, j.Next(), c.next)
-		require.Equal(t, c.left, j.SecondsLeft)
-		require.Equal(t, []string{"8", k.Wallet.String()}, j.RejectedBy)
-		require.Equal(t, []string{}, j.UpheldBy)
-		require.Equal(t, "5.00", j.Deposit)
-		var b bytes.Buffer
-		printDispute(&b, &j)
-		require.Contains(t, b.String(), fmt.Sprintf("%s of 3 GNT", market.GNT(c.rejected)))
-	}
-}
-
-func TestOutputOfALeaseInWords(t *testing.T) {
-	v := view.New(view.Options{})
-	l := market.Lease{}
-	l.Status = uint8(market.LeaseRunning)
-	for state, want := range map[market.OutputState]string{
-		market.OutputNone: "", market.OutputWanted: "awaited", market.OutputCommitted: "committed", market.OutputRevealed: "shown",
-		market.OutputAccepted: "accepted", market.OutputRejected: "rejected", market.OutputWithheld: "withheld",
-	} {
-		l.Output = uint8(state)
-		j := service.DescribeLease(v, &l, 0)
-		require.Equal(t, want, j.Output)
-		var b bytes.Buffer
-		leaseSummary(&b, &j)
-		require.Equal(t, want != "", strings.Contains(b.String(), "output "+want))
 	}
 }

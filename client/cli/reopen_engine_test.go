@@ -14,14 +14,15 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
-// A node does not start, and the customer opens the order again. The lease that follows pays a fee, which becomes stake
+// A node does not start, and the customer opens the order again, for another one. The lease that follows pays a fee, which becomes stake
 // of the provider once it is closed.
 func TestReopenAndEmissionByCommand(t *testing.T) {
 	w := testmarket.New(t, testmarket.Options{})
 	params := testmarket.FastParams()
 	params.AwardDeadlineSecs, params.EmissionBps, params.EmissionCap = 600, 2_000, uint64(market.OneGNT)
 	w.InitMarket(params)
-	keeper, provider := w.Keeper(), w.Provider(100*market.OneGNT)
+	keeper, provider := w.Keeper(), w.Provider(200*market.OneGNT)
+	_, silent := w.Node(provider, testmarket.A100, 1, 3_600_000_000)
 	nodeKey, node := w.Node(provider, testmarket.A100, 1, 3_600_000_000)
 	customer := w.Customer(50*market.OneUSDC, 50*market.OneUSDC)
 	o := w.Order(customer, ix.OrderCreateArgs{
@@ -30,7 +31,7 @@ func TestReopenAndEmissionByCommand(t *testing.T) {
 	})
 	me, owner, other := newShell(t, w, customer), newShell(t, w, provider), newShell(t, w, keeper)
 	me.fails(cli.ExitRefused, "is open", "order", "reopen", o.Address.String())
-	lease := w.Award(keeper, o, node)
+	lease := w.Award(keeper, o, silent)
 	me.fails(cli.ExitRefused, "is awarded", "order", "reopen", o.Address.String())
 
 	w.Until(lease.AwardedAt + int64(params.StartDeadlineSecs) + 1)
@@ -55,12 +56,7 @@ func TestReopenAndEmissionByCommand(t *testing.T) {
 	lease = w.Award(keeper, o, node)
 	instruction, err = ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
 	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)
-	owner.fails(cli.ExitRefused, "the emission vault is empty", "rewards", "emission")
-	vault := w.Give(w.Authority.PublicKey(), w.StakeMint, uint64(market.OneGNT))
-	_, err = w.Try("fill", []solana.PrivateKey{w.Authority}, token.NewTransferInstruction(
-		uint64(market.OneGNT), vault, market.EmissionVaultAddress(), w.Authority.PublicKey(), nil).Build())
-	require.NoError(t, err)
-	owner.fails(cli.ExitRefused, "wait for an emission", "rewards", "emission")
+	owner.fails(cli.ExitRefused, "has earned no emission", "rewards", "emission")
 	other.fails(cli.ExitRefused, "is not a provider", "rewards", "emission")
 
 	lease = w.Lease(lease.Address, func(l market.Lease) bool { return l.State() == market.LeaseRunning })
@@ -84,10 +80,20 @@ func TestReopenAndEmissionByCommand(t *testing.T) {
 	instruction, err = ix.LeaseClose(ix.LeaseCloseArgs{Authority: customer.PublicKey(), Lease: lease, Emission: true})
 	w.Do("lease_close", []solana.PrivateKey{customer}, instruction, err)
 
-	var emitted struct{ Provider, Staked, Fees string }
+	owner.fails(cli.ExitRefused, "the emission vault is empty", "rewards", "emission")
+	vault := w.Give(w.Authority.PublicKey(), w.StakeMint, uint64(market.OneGNT))
+	_, err = w.Try("fill", []solana.PrivateKey{w.Authority}, token.NewTransferInstruction(
+		uint64(market.OneGNT), vault, market.EmissionVaultAddress(), w.Authority.PublicKey(), nil).Build())
+	require.NoError(t, err)
+	var emitted struct{ Provider, Staked, Left string }
 	other.ok(&emitted, "rewards", "emission", "--provider", provider.PublicKey().String())
 	require.Equal(t, provider.PublicKey().String(), emitted.Provider)
-	require.NotEqual(t, "0.000000", emitted.Fees)
+	staked, err := market.ParseGNT(emitted.Staked)
+	require.NoError(t, err)
+	require.Positive(t, staked)
+	left, err := market.ParseGNT(emitted.Left)
+	require.NoError(t, err)
+	require.Zero(t, left)
 	w.Wait("the stake", func(v *view.View) bool {
 		p, _ := v.Provider(market.ProviderAddress(provider.PublicKey()))
 		return market.GNT(p.Stake) > 100*market.OneGNT

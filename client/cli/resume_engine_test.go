@@ -3,7 +3,6 @@ package cli_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
@@ -37,7 +36,7 @@ func resumeOver(t *testing.T, closed bool) {
 	close(m.hold) // the job has ended by itself
 	customer := w.Customer(50*market.OneUSDC, 40*market.OneUSDC)
 	me := newShell(t, w, customer)
-	_, ended := me.killed(1500*time.Millisecond, "deploy", "--name", "train", "--gpu", "A100", "--duration", "10m", "--max-price", "4", "--job", "--allow-simulated", "--", "true")
+	_, ended := me.killedOnceOrdered("deploy", "--name", "train", "--gpu", "A100", "--duration", "10m", "--max-price", "4", "--job", "--allow-simulated", "--", "true")
 	require.False(t, ended)
 	lease := m.award(customer.PublicKey(), node)
 	m.mu.Lock()

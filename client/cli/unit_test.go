@@ -3,26 +3,26 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 	ucli "github.com/urfave/cli/v2"
 
+	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/internal/arguments"
-	"github.com/gantry-market/gantry/sdk/chain"
-	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/txerr"
-	"github.com/gantry-market/gantry/sdk/txm"
 )
 
+// newApp is the whole command line, which prints nothing.
+func newApp() *ucli.App {
+	s := Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	return command.NewApp(s, Commands(s))
+}
+
 func TestFlagsMayStandAnywhere(t *testing.T) {
-	app := New(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	app := newApp()
 	for in, want := range map[string]string{
 		"stop L7f --json":                                       "--json stop L7f",
 		"credits add 5 -k key.json --url l":                     "-k key.json --url l credits add 5",
@@ -42,7 +42,7 @@ func TestFlagsMayStandAnywhere(t *testing.T) {
 
 // Values of the environment may have commas.
 func TestRepeatedFlagsAreNotSplit(t *testing.T) {
-	app := New(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	app := newApp()
 	var got []string
 	app.Command("deploy").Action = func(c *ucli.Context) error {
 		got = c.StringSlice("env")
@@ -53,7 +53,7 @@ func TestRepeatedFlagsAreNotSplit(t *testing.T) {
 }
 
 func TestEveryCommandHasUsageAndAction(t *testing.T) {
-	app := New(Streams{})
+	app := newApp()
 	var walk func([]*ucli.Command)
 	walk = func(all []*ucli.Command) {
 		for _, c := range all {
@@ -63,51 +63,6 @@ func TestEveryCommandHasUsageAndAction(t *testing.T) {
 		}
 	}
 	walk(app.Commands)
-}
-
-// The texts are part of the interface: people and scripts read them.
-func TestErrorTexts(t *testing.T) {
-	program := func(code uint32) error {
-		return &txerr.ProgramError{Program: market.ProgramID, Code: code, HasCode: true}
-	}
-	for _, c := range []struct {
-		err  error
-		code int
-		text string
-	}{
-		{
-			fmt.Errorf("%w: /x/id.json; create one with `gantry key new /x/id.json` or pass --keypair PATH", chain.ErrKeypairMissing), ExitUsage,
-			"error: keypair file does not exist: /x/id.json\n       create one with `gantry key new /x/id.json` or pass --keypair PATH\n",
-		},
-		{
-			fmt.Errorf("%w: http://127.0.0.1:8899 (connection refused); start a local network with `gantry-localnet up`, or pass --url", chain.ErrUnreachable), ExitNetwork,
-			"error: no Solana RPC endpoint answers: http://127.0.0.1:8899 (connection refused)\n       start a local network with `gantry-localnet up`, or pass --url\n",
-		},
-		{program(6008), ExitRefused, "error: new orders are paused\n       wait until the guardian reopens orders; running leases and withdrawals are not affected\n"},
-		{program(101), ExitNetwork, "error: the market program is of another version than this client\n       update gantry to the version of the market's program\n"},
-		{
-			&txm.TxError{Name: "AccountNotFound", Hint: "send some SOL to the fee payer X"}, ExitRefused,
-			"error: not enough SOL for the transaction fee\n       send some SOL to the fee payer X\n",
-		},
-		{
-			&txm.TxError{Name: "InsufficientFundsForRent"}, ExitRefused,
-			"error: not enough SOL for the rent of a new account\n       send some SOL to your wallet; rent comes back when the account is closed\n",
-		},
-		{context.Canceled, ExitInterrupted, "interrupted\n       nothing was sent that is not shown above\n"},
-		{context.DeadlineExceeded, ExitNetwork, "error: timed out\n       try again, or check the connection\n"},
-		{usage("there is no time", "say how long"), ExitUsage, "error: there is no time\n       say how long\n"},
-		{errors.New("line one\nline two"), ExitRefused, "error: line one line two\n"},
-	} {
-		f := classify(c.err)
-		var b bytes.Buffer
-		printFailure(f, &b)
-		require.Equal(t, c.text, b.String())
-		require.Equal(t, c.code, f.Code, c.text)
-	}
-	j := describeFailure(classify(program(6008)))
-	require.Equal(t, "OrdersPaused", j.Error.Program)
-	require.EqualValues(t, 6008, j.Error.Code)
-	require.Equal(t, ExitRefused, j.Error.Exit)
 }
 
 func TestBadFilesAndEndpoints(t *testing.T) {
@@ -154,34 +109,4 @@ func TestHelpVersionAndCompletion(t *testing.T) {
 		require.Equal(t, ExitDone, code, "%s: %s", args, errs.String())
 		require.Contains(t, out.String(), want, args)
 	}
-}
-
-func TestPick(t *testing.T) {
-	a, b := solana.MustPublicKeyFromBase58("Ciwj8PqZQka6qhy9cBxaBPGSZ4dbCVHVmTqpTwRZ9tqB"), solana.MustPublicKeyFromBase58("BFTbKQwzWYk6BSRiQj93bqD4VYtfwS3F7dw1mQLoxqYj")
-	all := []solana.PublicKey{a, b}
-	for text, want := range map[string]solana.PublicKey{a.String(): a, "Ciwj": a, "Ciw…": a, "BFTbKQ...": b} {
-		got, err := pick(text, "lease", all)
-		require.NoError(t, err, text)
-		require.Equal(t, want, got, text)
-	}
-	for text, message := range map[string]string{"Ci": "is no lease", "xyz": "is no lease", "": "is no lease"} {
-		_, err := pick(text, "lease", all)
-		require.ErrorContains(t, err, message, text)
-	}
-	_, err := pick("Ciwj", "lease", append(all, a))
-	require.ErrorContains(t, err, "matches 2 leases")
-}
-
-func TestPrefixedLines(t *testing.T) {
-	var b bytes.Buffer
-	p := &prefixed{w: &b, prefix: "[a] "}
-	for _, piece := range []string{"on", "e\ntwo\nth", "ree\n", "rest"} {
-		n, err := p.Write([]byte(piece))
-		require.NoError(t, err)
-		require.Equal(t, len(piece), n)
-	}
-	require.Equal(t, "[a] one\n[a] two\n[a] three\n", b.String())
-	require.NoError(t, p.Flush())
-	require.NoError(t, p.Flush())
-	require.Equal(t, "[a] one\n[a] two\n[a] three\n[a] rest\n", b.String())
 }

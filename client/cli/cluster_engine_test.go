@@ -1,0 +1,226 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/gagliardetto/solana-go"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/cli"
+	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/testkit/testmarket"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+// clusterWorld is a market with two machines, of which the second takes no job until it is told.
+type clusterWorld struct {
+	*testmarket.Testbed
+	t        *testing.T
+	machines []*machine
+	nodes    []market.Node
+	customer solana.PrivateKey
+	image    string
+}
+
+const neverSeen = 1 << 30
+
+func newClusterWorld(t *testing.T) *clusterWorld {
+	w := &clusterWorld{Testbed: testmarket.New(t, testmarket.Options{}), t: t}
+	params := testmarket.FastParams()
+	params.StartDeadlineSecs, params.AwardDeadlineSecs, params.PeriodSecs = 120, 120, 60
+	w.InitMarket(params)
+	provider := w.Provider(2_000 * market.OneGNT)
+	for range 2 {
+		m := &machine{
+			w: w.Testbed, keeper: w.Keeper(), provider: provider, payout: market.TokenAddress(provider.PublicKey(), w.PaymentMint),
+			hold: make(chan struct{}), jobs: map[[32]byte]messages.JobSpec{},
+		}
+		var n market.Node
+		m.key, n = w.Isolated(provider, testmarket.A100, 8, 3_600_000, market.Sandbox)
+		w.machines, w.nodes = append(w.machines, m), append(w.nodes, n)
+		m.serve(t)
+	}
+	w.customer = w.Customer(50*market.OneUSDC, 40*market.OneUSDC)
+	w.image, _ = imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t))
+	return w
+}
+
+// award gives the next order to both machines.
+func (w *clusterWorld) award() []market.Lease {
+	var o market.Order
+	w.Wait("order", func(v *view.View) bool {
+		for _, x := range v.OrdersOf(w.customer.PublicKey()) {
+			if o = x; x.State() == market.OrderOpen {
+				return true
+			}
+		}
+		return false
+	})
+	var out []market.Lease
+	for i, m := range w.machines {
+		n, _ := w.View.Node(w.nodes[i].Address)
+		o, _ = w.View.Order(o.Address)
+		out = append(out, w.Award(m.keeper, o, n))
+	}
+	return out
+}
+
+// takes says whether the second machine takes jobs.
+func (w *clusterWorld) takes(jobs bool) {
+	m := w.machines[1]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.unseen = neverSeen; jobs {
+		m.unseen = 0
+	}
+}
+
+func (w *clusterWorld) running(l market.Lease) market.Lease {
+	return w.Lease(l.Address, func(l market.Lease) bool { return l.State() == market.LeaseRunning })
+}
+
+func (w *clusterWorld) ended(l market.Lease) {
+	w.Lease(l.Address, func(l market.Lease) bool { return l.State() == market.LeaseEnded })
+}
+
+// gantry cluster down ends what runs at once and waits for a lease that is awarded: it would be billed as soon as it starts.
+func TestClusterDownWaitsForLeasesThatHaveNotStarted(t *testing.T) {
+	w := newClusterWorld(t)
+	w.takes(false)
+	me := newShell(t, w.Testbed, w.customer)
+	ctx, cancel := context.WithCancel(t.Context())
+	up := make(chan result, 1)
+	go func() {
+		up <- me.run(ctx, "cluster", "up", "--name", "pair", "--gpu", "A100", "--nodes", "2", "--duration", "10m", "--max-price", "4", "--allow-simulated", "--detach", "--image", w.image, "--", "true")
+	}()
+	leases := w.award()
+	w.running(leases[0])
+	var c buy.Cluster
+	me.ok(&c, "cluster", "status", "pair")
+	require.Equal(t, buy.ClusterStarting, c.State)
+	require.Len(t, c.Members, 2)
+	require.Equal(t, "1.333332", c.Cap, "2 machines for 10 minutes at 4.00")
+	cancel() // the command dies; what it has bought stays
+	<-up
+
+	down := make(chan result, 1)
+	go func() { down <- me.run(t.Context(), "--json", "cluster", "down", "pair") }()
+	w.ended(leases[0])
+	select {
+	case r := <-down:
+		t.Fatalf("it left a lease that has not started: %d %s %s", r.code, r.out, r.err)
+	default:
+	}
+	require.NoError(t, w.machines[1].start(leases[1]))
+	r := <-down
+	require.Equal(t, cli.ExitDone, r.code, r.err)
+	require.NoError(t, json.Unmarshal([]byte(r.out), &c), r.out)
+	require.Equal(t, buy.ClusterEnded, c.State)
+	w.ended(leases[1])
+	var left []struct{ Order string }
+	me.ok(&left, "resume")
+	require.Empty(t, left, "nothing is left to be continued")
+}
+
+// A cluster is created, found and ended over HTTP. A lease that has not started is named and not called ended, and the request is
+// repeated until all are. An order that waits is cancelled.
+func TestServeClusters(t *testing.T) {
+	w := newClusterWorld(t)
+	me, _ := sessionShell(t, w.Testbed, w.customer, "20")
+	v := me.serve()
+	request := map[string]any{
+		"gpu": "A100", "nodes": 2, "seconds": 600, "maxPricePerGpuHour": "4", "image": w.image, "command": []string{"true"}, "allowSimulated": true,
+	}
+	create := func(key string) <-chan answered {
+		out := make(chan answered, 1)
+		go func() {
+			status, raw, err := v.try(http.MethodPost, "/v1/clusters", request, map[string]string{"Idempotency-Key": key})
+			out <- answered{status, raw, err}
+		}()
+		return out
+	}
+	first := create("train")
+	leases := w.award()
+	a := <-first
+	require.NoError(t, a.err)
+	require.Equal(t, http.StatusCreated, a.status, string(a.raw))
+	var c buy.Cluster
+	require.NoError(t, json.Unmarshal(a.raw, &c))
+	require.Equal(t, buy.ClusterRunning, c.State)
+	require.Equal(t, "train", c.Name)
+	require.Len(t, c.Members, 2)
+	require.Nil(t, c.Endpoint)
+	require.Contains(t, string(a.raw), `"endpoint":null`)
+	require.Contains(t, c.Members[0].Host+c.Members[0].Address, "node-010.77.0.1")
+	for _, l := range leases {
+		require.Contains(t, string(a.raw), l.Address.String())
+	}
+	again := <-create("train")
+	require.Equal(t, http.StatusCreated, again.status, string(again.raw))
+	require.Contains(t, string(again.raw), c.Order)
+	var all struct{ Clusters []buy.Cluster }
+	require.Equal(t, http.StatusOK, v.ask(http.MethodGet, "/v1/clusters", nil, nil, &all))
+	require.Len(t, all.Clusters, 1)
+	require.Equal(t, http.StatusOK, v.ask(http.MethodDelete, "/v1/clusters/"+c.Order, nil, nil, &c))
+	require.Equal(t, buy.ClusterEnded, c.State)
+	require.Equal(t, http.StatusOK, v.ask(http.MethodGet, "/v1/clusters/train", nil, nil, &c))
+	require.Equal(t, buy.ClusterEnded, c.State)
+	require.Equal(t, http.StatusOK, v.ask(http.MethodDelete, "/v1/clusters/train", nil, nil, &c), "it is over already")
+
+	// One machine does not start: the end breaks the purchase off, and says what is left.
+	w.takes(false)
+	second := create("slow")
+	leases = w.award()
+	w.running(leases[0])
+	status, raw, err := v.try(http.MethodDelete, "/v1/clusters/slow", nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusAccepted, status, string(raw))
+	require.NoError(t, json.Unmarshal(raw, &c))
+	require.Len(t, c.Left, 1)
+	require.Contains(t, c.Left[0], leases[1].Address.String())
+	require.True(t, strings.HasPrefix(c.Left[0], "node-"), c.Left[0])
+	require.Equal(t, http.StatusServiceUnavailable, (<-second).status)
+	w.ended(leases[0])
+	require.NoError(t, w.machines[1].start(leases[1]))
+	c = buy.Cluster{}
+	require.Equal(t, http.StatusOK, v.ask(http.MethodDelete, "/v1/clusters/slow", nil, nil, &c))
+	require.Empty(t, c.Left)
+	w.ended(leases[1])
+
+	// Nothing is awarded: the order is cancelled, and its money is free.
+	third := create("early")
+	w.Wait("the third order", func(x *view.View) bool { return open(x, w.customer.PublicKey()) == 1 })
+	c = buy.Cluster{}
+	require.Equal(t, http.StatusOK, v.ask(http.MethodDelete, "/v1/clusters/early", nil, nil, &c))
+	require.Equal(t, buy.ClusterFailed, c.State)
+	require.Contains(t, c.Failed, "before it ran")
+	<-third
+	w.Wait("the end of the third order", func(x *view.View) bool { return open(x, w.customer.PublicKey()) == 0 })
+	wrongClusters(t, v, request)
+	require.Zero(t, open(w.View, w.customer.PublicKey()))
+}
+
+// wrongClusters are refused before anything is ordered.
+func wrongClusters(t *testing.T, v *served, request map[string]any) {
+	t.Helper()
+	for what, more := range map[string]map[string]any{"one machine": {"nodes": 1}, "no image": {"image": ""}, "a name that exists": {"nodes": 2, "seconds": 601}} {
+		body := map[string]any{}
+		for k, x := range request {
+			body[k] = x
+		}
+		for k, x := range more {
+			body[k] = x
+		}
+		status, raw, err := v.try(http.MethodPost, "/v1/clusters", body, map[string]string{"Idempotency-Key": "train"})
+		require.NoError(t, err)
+		require.Equal(t, http.StatusBadRequest, status, "%s: %s", what, raw)
+	}
+}

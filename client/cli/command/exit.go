@@ -1,0 +1,44 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+)
+
+// printFailure writes "error: …" and the advice below it. An interruption is what somebody wanted, not an error.
+func printFailure(f *service.Failure, w io.Writer) {
+	prefix := "error: "
+	if f.Code == service.CodeInterrupted {
+		prefix = ""
+	}
+	fmt.Fprintf(w, "%s%s\n", prefix, strings.ReplaceAll(f.Reason, "\n", " "))
+	if f.Advice != "" {
+		fmt.Fprintf(w, "       %s\n", f.Advice)
+	}
+}
+
+// failureJSON is the document that --json prints instead of a result.
+type failureJSON struct {
+	Error struct {
+		Reason  string `json:"reason"`
+		Advice  string `json:"advice,omitempty"`
+		Exit    int    `json:"exit"`
+		Program string `json:"program,omitempty"` // name of the program's error
+		Code    uint32 `json:"code,omitempty"`    // number of the program's error
+	} `json:"error"`
+}
+
+func describeFailure(f *service.Failure) failureJSON {
+	var out failureJSON
+	out.Error.Reason, out.Error.Advice, out.Error.Exit = f.Reason, f.Advice, f.Code
+	if f.Cause != nil {
+		if code, ok := market.CodeOf(f.Cause); ok {
+			out.Error.Program, out.Error.Code = code.Name(), uint32(code)
+		}
+	}
+	return out
+}

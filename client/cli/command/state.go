@@ -1,0 +1,74 @@
+package command
+
+import (
+	"path/filepath"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
+)
+
+// Folder is the state of the wallet on the cluster.
+func (s *Session) Folder() (*purchase.Folder, error) {
+	if s.state != nil {
+		return s.state, nil
+	}
+	key, err := s.Wallet()
+	if err != nil {
+		return nil, err
+	}
+	genesis, err := s.Client.Genesis(s.Context)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.StateRoot()
+	if err != nil {
+		return nil, err
+	}
+	s.state, err = purchase.Open(root, genesis, key.PublicKey())
+	return s.state, err
+}
+
+// StateRoot is the folder of what this client keeps, of all wallets and clusters.
+func (s *Session) StateRoot() (string, error) {
+	root := s.CLI.String(FlagStateDir)
+	if root == "" {
+		var err error
+		if root, err = purchase.DefaultRoot(); err != nil {
+			return "", service.Usage(err.Error(), "")
+		}
+	}
+	return filepath.Abs(root)
+}
+
+// Unsigned sends transactions that others sign.
+func (s *Session) Unsigned() *buy.Sender {
+	return &buy.Sender{Client: s.Client, Fees: s.Fees, Log: s.Log, Waiting: s.WaitingFor}
+}
+
+// Sender sends transactions that the wallet signs.
+func (s *Session) Sender() (*buy.Sender, error) {
+	key, err := s.Wallet()
+	if err != nil {
+		return nil, err
+	}
+	out := s.Unsigned()
+	out.Signer = key
+	return out, nil
+}
+
+// Leftovers says what became of transactions whose command died while it waited for them. They are never sent again:
+// only the customer knows whether they are still wanted.
+func (s *Session) Leftovers() error {
+	f, err := s.Folder()
+	if err != nil {
+		return err
+	}
+	genesis, err := s.Client.Genesis(s.Context)
+	if err != nil {
+		return err
+	}
+	return buy.Leftovers(s.Context, s.Client, f.Transactions(), genesis, s.Event, func(e error) {
+		s.Say(" · the transaction of an earlier command cannot be read: %v", e)
+	})
+}

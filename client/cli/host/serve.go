@@ -1,0 +1,212 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/cli/command"
+	"github.com/gantry-market/gantry/client/serve"
+	"github.com/gantry-market/gantry/client/server"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/internal/atomicfile"
+)
+
+// Flags of gantry serve.
+const (
+	flagTLSCert = "tls-cert"
+	flagTLSKey  = "tls-key"
+
+	flagTemplate = "template"
+)
+
+func serverCommands(s command.Streams) []*cli.Command {
+	return []*cli.Command{serveCommand(s), mcpCommand(s)}
+}
+
+func serveCommand(s command.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "serve", Usage: "an HTTP API for programs on this machine",
+		Description: "Searches, buys, shows and stops leases for programs on loopback. /openapi.json describes the API. It works with a session\n" +
+			"key and never with your wallet: an attacker that takes the server over can reserve at most what is left of the key's cap.\n" +
+			"Requests need a token, which is printed once, or written to --token-file. With --customer WALLET and without --session it\n" +
+			"makes its own session key, which that wallet authorises on the server's page.",
+		Flags: command.AsSession(append(fundingFlags(),
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8484", Usage: "`ADDRESS` and port; port 0 takes a free one"},
+			&cli.StringSliceFlag{Name: "host", Usage: "`NAME` by which the server may be called besides localhost; repeat"},
+			&cli.BoolFlag{Name: "new-token", Usage: "make a token in place of the one that there is"},
+			&cli.StringFlag{Name: "token-file", Usage: "write a token that is made to this `FILE` (mode 0600) and do not print it"},
+			&cli.StringSliceFlag{Name: flagTemplate, Usage: "`FILE` of your own template, in addition to those that gantry comes with; repeat"},
+			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
+			&cli.StringFlag{Name: flagTLSCert, Usage: "speak TLS with the certificates of this `FILE` (PEM)"},
+			&cli.StringFlag{Name: flagTLSKey, Usage: "key `FILE` of the certificate (PEM)"},
+			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
+		)...),
+		Action: action(s, (*session).serve),
+	}
+}
+
+// serveJSON is what serve prints when it answers.
+type serveJSON struct {
+	URL       string `json:"url"`
+	Customer  string `json:"customer"`
+	Session   string `json:"session"`
+	Token     string `json:"token,omitempty"`
+	TokenFile string `json:"tokenFile,omitempty"`
+	// Page signs one browser in, once and for a short time.
+	Page string `json:"page,omitempty"`
+	// AtRisk is what somebody with a copy of the folder can spend: what is left of the caps of Keys session keys, and their SOL.
+	Keys   int    `json:"keys"`
+	AtRisk string `json:"atRisk"`
+	SOL    string `json:"solAtRisk"`
+}
+
+func (s *session) serve() (err error) {
+	if _, err := s.Args(); err != nil {
+		return err
+	}
+	if _, err := s.Market(); err != nil {
+		return err
+	}
+	customer, key, err := s.served()
+	if err != nil {
+		return err
+	}
+	if key.PublicKey() == customer {
+		return service.Refused("the key of --session is the customer's own wallet", "name another key with: gantry session add KEY --cap USDC")
+	}
+	account, err := s.account(customer)
+	if err != nil {
+		return err
+	}
+	defer account.Close()
+	srv, err := server.Open(s.Context, account)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, srv.Close()) }()
+	o := &srv.HTTP
+	o.Hosts, o.Latencies = s.CLI.StringSlice("host"), &buy.Latencies{Service: s.Service, Dial: s.Dial}
+	if o.Templates, err = s.servedTemplates(); err != nil {
+		return err
+	}
+	if err := s.funding(account.Folder(), o); err != nil {
+		return err
+	}
+	if !s.CLI.Bool("no-page") {
+		if err := srv.AddPage(s.Context); err != nil {
+			return err
+		}
+	}
+	l, err := s.listen(s.CLI.Bool("insecure-listen"),
+		"give it a certificate with --tls-cert and --tls-key, put a proxy with TLS on this machine before it, or pass --insecure-listen in a network that is trusted")
+	if err != nil {
+		return err
+	}
+	if err := s.announce(srv.Begin(), o, s.listening().URL(l)); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return srv.Run(s.Context, l)
+}
+
+// account acts for a customer with the command's session key. Nobody is asked: a server has no terminal.
+func (s *session) account(customer solana.PublicKey) (*server.Account, error) {
+	key, err := s.KeyFile()
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.StateRoot()
+	if err != nil {
+		return nil, err
+	}
+	return server.New(s.Context, server.Options{
+		Client: s.Client, Service: s.Service, Key: key, Customer: customer, Root: root, Fees: s.Fees, Log: s.Log, OnEvent: s.Event, Waiting: s.WaitingFor,
+	})
+}
+
+// announce prints where the server answers, with what opens it, and what it puts at risk.
+func (s *session) announce(server *serve.Server, o *serve.Options, url string) error {
+	out := serveJSON{URL: url, Customer: o.Customer.String(), Session: o.Session.String()}
+	states, err := server.BudgetStates(s.Context)
+	if err != nil {
+		return err
+	}
+	out.Keys, out.AtRisk, out.SOL = len(states.Budgets), states.AtRisk, states.SOL
+	if err := s.token(o.Store, &out); err != nil {
+		return err
+	}
+	if len(o.Page) > 0 {
+		link, err := server.PageLink()
+		if err != nil {
+			return err
+		}
+		out.Page = out.URL + link
+	}
+	return s.Done(out, out.print)
+}
+
+// listening is where the flags say that the server answers.
+func (s *session) listening() *server.Listening {
+	return &server.Listening{Addr: s.CLI.String("listen"), Names: s.CLI.StringSlice("host"), Cert: s.CLI.String(flagTLSCert), Key: s.CLI.String(flagTLSKey)}
+}
+
+// listen opens that port; plain and next are those of [server.Listening].
+func (s *session) listen(plain bool, next string) (net.Listener, error) {
+	o := s.listening()
+	o.Plain, o.Next = plain, next
+	return o.Listen()
+}
+
+// token makes a token where there is none, or where a new one is wanted.
+func (s *session) token(store *serve.Store, out *serveJSON) error {
+	has, err := store.HasToken()
+	if err != nil || (has && !s.CLI.Bool("new-token")) {
+		return err
+	}
+	token, err := store.NewToken()
+	if err != nil {
+		return err
+	}
+	if path := s.CLI.String("token-file"); path != "" {
+		out.TokenFile = path
+		return atomicfile.Write(path, []byte(token+"\n"))
+	}
+	out.Token = token
+	return nil
+}
+
+func (j serveJSON) print(w io.Writer) {
+	fmt.Fprintf(w, "serving   %s for customer %s with session key %s\n", j.URL, j.Customer, j.Session)
+	fmt.Fprintf(w, "at risk   %s USDC, and %s SOL for fees: what a copy of the server's folder with its %d session keys can spend\n", j.AtRisk, j.SOL, j.Keys)
+	switch {
+	case j.Token != "":
+		fmt.Fprintf(w, "token     %s   (it is not shown again; gantry serve --new-token makes another)\n", j.Token)
+	case j.TokenFile != "":
+		fmt.Fprintf(w, "token     in %s\n", j.TokenFile)
+	}
+	if j.Page != "" {
+		fmt.Fprintf(w, "page      %s   (signs one browser in, once, within 15 minutes)\n", j.Page)
+	}
+}
+
+// servedTemplates are those that gantry comes with, and the files that were named.
+func (s *session) servedTemplates() (template.Set, error) {
+	all, err := template.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range s.CLI.StringSlice(flagTemplate) {
+		t, err := template.Load(path)
+		if err != nil {
+			return nil, service.Usage("--template: "+err.Error(), "how a template is written: docs/operate/templates.md")
+		}
+		all = all.With(t)
+	}
+	return all, nil
+}

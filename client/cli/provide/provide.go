@@ -1,0 +1,22 @@
+// Package provide holds the commands of an owner of machines: stake, machines, payouts and rewards.
+package provide
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/cli/command"
+)
+
+// Commands are those commands.
+func Commands(s command.Streams) []*cli.Command {
+	return slices.Concat(providerCommands(s), nodeCommands(s), payoutCommands(s), rewardsCommands(s))
+}
+
+// session is a run of one of these commands.
+type session struct{ *command.Session }
+
+func action(s command.Streams, f func(*session) error) cli.ActionFunc {
+	return command.Action(s, func(c *command.Session) error { return f(&session{Session: c}) })
+}

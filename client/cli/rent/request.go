@@ -1,0 +1,175 @@
+package rent
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/client/template"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
+)
+
+// request is what the flags of deploy ask for.
+func (s *session) request() (buy.Request, error) {
+	r := buy.Request{
+		GPU: s.CLI.String("gpu"), Region: s.CLI.String("region"), MaxPrice: s.CLI.String("max-price"), Image: s.CLI.String("image"),
+		Command: s.CLI.Args().Slice(), Volume: s.CLI.String(flagVolume), MinMemory: s.CLI.Uint("min-vram"), RunToCompletion: s.CLI.Bool("run-to-completion"),
+		AllowSimulated: s.CLI.Bool("allow-simulated"), Inspect: s.CLI.String(flagInspect), MinUptime: s.CLI.String("min-uptime"), MinReputation: s.CLI.String("min-reputation"),
+		Link: s.CLI.String("link"), Guaranteed: s.CLI.Bool("guaranteed"), SameSite: s.CLI.Bool("same-site"), Memory: s.CLI.Uint64("memory"), CPUs: uint32(s.CLI.Uint("cpus")),
+		Disk: s.CLI.Uint64("disk"), Sealed: s.CLI.Bool("sealed"), Verify: s.CLI.String(flagVerify), Name: s.CLI.String("name"), Rerun: s.CLI.String("rerun"),
+		Migrate: s.CLI.Bool("migrate"), Detach: s.CLI.Bool("detach"), UntilStopped: s.CLI.Bool("until-stopped"), Budget: s.CLI.String("budget"), ReceiptEvery: s.CLI.Duration("receipt-every"), Registry: s.CLI.String("registry-credentials"),
+		Backup: s.CLI.String(flagBackup), BackupEndpoint: s.CLI.String(flagBackupEndpoint), BackupEvery: s.CLI.Duration(flagBackupEvery), Restore: s.CLI.String(flagRestore),
+		Entrypoint: s.CLI.String(flagEntrypoint), User: s.CLI.String(flagUser), Shm: s.CLI.Generic("shm-size").(*service.Size).MiB(),
+	}
+	r.MinTOPS, r.MinBandwidth = s.CLI.String("min-tops"), s.CLI.String("min-bandwidth")
+	if s.CLI.IsSet("network") { // its default is said in the help
+		r.Network = s.CLI.String("network")
+	}
+	for _, fill := range []func(*buy.Request) error{s.notEmpty, s.numbers, s.environment, s.entrypoint, s.task, s.fillIn, s.fillPorts} {
+		if err := fill(&r); err != nil {
+			return r, err
+		}
+	}
+	if err := r.Check(); err != nil {
+		return r, err
+	}
+	var err error
+	if r.Image != "" || r.Restore != "" {
+		r.SSHKeys, err = s.jobKeys()
+	}
+	return r, err
+}
+
+// notEmpty refuses values that are given and empty, such as those of a shell's variable that is not set.
+func (s *session) notEmpty(*buy.Request) (err error) {
+	for flag, read := range map[string]func() error{
+		flagVolume: func() error { _, err := messages.ParseVolume(""); return err },
+		flagBackup: func() error { _, err := buy.BucketFolder("", ""); return err },
+		"network":  func() error { return errors.New("say internet or none") },
+		flagUser:   func() error { return errors.New("write a name or a number, such as root or 1000:1000") },
+	} {
+		if s.CLI.IsSet(flag) && s.CLI.String(flag) == "" {
+			return service.Usage(fmt.Sprintf("--%s: %v", flag, read()), "")
+		}
+	}
+	return nil
+}
+
+// numbers reads flags for which a zero that is given is not the default.
+func (s *session) numbers(r *buy.Request) (err error) {
+	if r.Seconds, _, err = s.duration(); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		flag   string
+		into   *uint8
+		least  uint
+		advice string
+	}{
+		{"count", &r.Count, 1, "a node has 1 to 8 GPUs; use --nodes for more"},
+		{"nodes", &r.Nodes, 1, "an order is over 1 to 64 nodes"},
+		{"redundancy", &r.Redundancy, market.MinRedundancy, "outputs are compared of 3, 5 or 7 machines"},
+		{"min-tier", &r.MinTier, 0, "tiers are 0 to 3"},
+	} {
+		n := s.CLI.Uint(f.flag)
+		switch {
+		case !s.CLI.IsSet(f.flag):
+		case n < f.least || n > 255:
+			return service.Usage(fmt.Sprintf("--%s is %d", f.flag, n), f.advice)
+		default:
+			*f.into = uint8(n)
+		}
+	}
+	if model, n, err := service.ParseGPU(r.GPU, r.Count); err == nil && s.CLI.IsSet("count") && n != r.Count {
+		return service.Usage(fmt.Sprintf("--gpu %s and --count %d say two numbers of GPUs", r.GPU, r.Count), "write --gpu "+model+" --count "+fmt.Sprint(n))
+	}
+	for _, f := range []struct {
+		flag        string
+		into        *uint32
+		least, most uint
+	}{
+		{"auction-secs", &r.AuctionSecs, market.AuctionSecsMin, market.AuctionSecsMax},
+		{"reveal-secs", &r.RevealSecs, market.RevealSecsMin, market.RevealSecsMax},
+	} {
+		n := s.CLI.Uint(f.flag)
+		switch {
+		case !s.CLI.IsSet(f.flag):
+		case n < f.least || n > f.most:
+			return service.Usage(fmt.Sprintf("--%s is %d", f.flag, n), fmt.Sprintf("give %d to %d seconds", f.least, f.most))
+		default:
+			*f.into = uint32(n)
+		}
+	}
+	for flag, into := range map[string]*uint32{"min-down": &r.MinDown, "min-up": &r.MinUp} {
+		if text := s.CLI.String(flag); text != "" {
+			if *into, err = service.ParseMbps(text); err != nil {
+				return service.Usage("--"+flag+": "+err.Error(), "")
+			}
+		}
+	}
+	if s.CLI.IsSet("nodes") && (s.CLI.IsSet("redundancy") || s.CLI.IsSet("rerun")) {
+		return service.Usage("--redundancy says how many machines there are", "leave --nodes out")
+	}
+	return nil
+}
+
+// environment reads the job's.
+func (s *session) environment(r *buy.Request) (err error) {
+	r.Env, err = buy.ParseEnv(s.CLI.StringSlice("env"))
+	return err
+}
+
+// task puts what a file says in place of what the flags do not say.
+func (s *session) task(r *buy.Request) error {
+	path := s.CLI.String(flagFile)
+	if path == "" {
+		return nil
+	}
+	base, err := buy.ReadTask(path, s.Streams.In)
+	for flag, into := range map[string]*string{flagVerify: &r.Verify, flagInspect: &r.Inspect} {
+		if !s.CLI.IsSet(flag) { // their defaults say nothing
+			*into = ""
+		}
+	}
+	*r = r.Over(base)
+	return err
+}
+
+// entrypoint reads an empty --entrypoint as docker does: the image's is left out, and the command begins with the program.
+func (s *session) entrypoint(r *buy.Request) error {
+	if !s.CLI.IsSet(flagEntrypoint) || r.Entrypoint != "" {
+		return nil
+	}
+	if len(r.Command) == 0 {
+		return service.Usage("--entrypoint is empty, and there is no command", "write the program after --, such as: -- python train.py")
+	}
+	r.Entrypoint, r.Command = r.Command[0], r.Command[1:]
+	return nil
+}
+
+// fillIn puts what a template says in place of what the flags do not say.
+func (s *session) fillIn(r *buy.Request) error {
+	name := s.CLI.String(flagTemplate)
+	pairs := s.CLI.StringSlice(flagSet)
+	if name == "" {
+		if len(pairs) > 0 {
+			return service.Usage("--set is for templates", "name one with --template; see: gantry templates")
+		}
+		return nil
+	}
+	t, err := findTemplate(name)
+	if err != nil {
+		return err
+	}
+	set, err := parseSet(pairs)
+	if err != nil {
+		return err
+	}
+	var j template.Job
+	if j, err = t.Render(set); err != nil {
+		return service.Usage(err.Error(), "see: gantry templates show "+name)
+	}
+	return r.Fill(&j)
+}

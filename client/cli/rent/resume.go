@@ -1,0 +1,123 @@
+package rent
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/cli/command"
+	"github.com/gantry-market/gantry/client/purchase"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market/view"
+)
+
+func resumeCommand(s command.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "resume", Usage: "continue an order whose command died, or list those that can be", ArgsUsage: "[ORDER]",
+		Description: "Waits for the award, brings the job to the machines, shows its output and signs receipts, as the command that died\n" +
+			"would have. ORDER may be the beginning of an address, or the --name of the purchase.",
+		Flags:  command.AsSession(),
+		Action: action(s, (*session).resume),
+	}
+}
+
+func (s *session) resume() error {
+	if s.CLI.Args().Len() == 0 {
+		return s.resumable()
+	}
+	args, err := s.Args("ORDER")
+	if err != nil {
+		return err
+	}
+	b, err := s.buyer()
+	if err != nil {
+		return err
+	}
+	order, err := s.pickPurchase(b.Folder(), args[0])
+	if err != nil {
+		return err
+	}
+	return s.bought(b.Resume(s.Context, order))
+}
+
+// pickPurchase finds a purchase by its name, its order's address, or the beginning of that.
+func (s *session) pickPurchase(f *purchase.Folder, text string) (solana.PublicKey, error) {
+	all, err := f.All()
+	if err != nil {
+		s.Say(" · %v", err)
+	}
+	return buy.PickPurchase(all, text)
+}
+
+// resumable lists what can be continued.
+func (s *session) resumable() error {
+	if _, _, err := s.Open(); err != nil {
+		return err
+	}
+	if err := s.Leftovers(); err != nil {
+		return err
+	}
+	v, err := s.Snapshot(s.Mine(nil))
+	if err != nil {
+		return err
+	}
+	f, err := s.Folder()
+	if err != nil {
+		return err
+	}
+	all, err := f.All()
+	if err != nil {
+		s.Say(" · %v", err)
+	}
+	out, err := buy.Resumables(f, all, v)
+	if err != nil {
+		return err
+	}
+	return s.Done(out, func(w io.Writer) {
+		if len(out) == 0 {
+			fmt.Fprintln(w, "nothing to resume")
+			return
+		}
+		rows := make([][]string, len(out))
+		for i, r := range out {
+			next := "gantry resume " + r.Order
+			if r.Busy {
+				next = "attended by another command"
+			}
+			rows[i] = []string{r.Order, r.Name, service.When(r.Created), r.State, next}
+		}
+		command.Table(w, "ORDER|NAME|BEGUN (UTC)|STATE|CONTINUE WITH", rows)
+	})
+}
+
+// remind says which leases of the customer have no job, and which orders wait.
+func (s *session) remind(v *view.View, customer solana.PublicKey) {
+	f, err := s.Folder()
+	if err != nil {
+		s.Say(" · %v", err)
+		return
+	}
+	all, err := s.purchases()
+	if err != nil {
+		s.Say(" · %v", err)
+	}
+	for _, u := range buy.UnattendedIn(f, all, v, customer) {
+		s.event(u)
+	}
+}
+
+// purchases reads all records of the wallet; those that cannot be read are said and left out.
+func (s *session) purchases() ([]purchase.Purchase, error) {
+	f, err := s.Folder()
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.All()
+	if err != nil {
+		s.Say(" · %v", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,85 @@
+package rent
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/buy"
+	"github.com/gantry-market/gantry/client/cli/command"
+	"github.com/gantry-market/gantry/client/service"
+)
+
+func searchCommand(s command.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "search", Usage: "find nodes, the best first", ArgsUsage: "['gpu=H100 count>=8 region=us price<2.6 uptime>=99']",
+		Description: "Terms: " + service.TermList + "\nEvery term must hold. Without terms all nodes that take work are listed.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "sort", Value: "award", Usage: "what comes first, by `ORDER`: award (as orders are awarded), or by figures that keepers have measured. These are tops-price or gbs-price ($ an hour for one TOPS or GB/s), tops, bandwidth, down, up"},
+			&cli.BoolFlag{Name: "latency", Usage: "measure the round trip from here to the best 64 of them; machines learn your address by it"},
+		},
+		Action: action(s, (*session).search),
+	}
+}
+
+func gpusCommand(s command.Streams) *cli.Command {
+	return &cli.Command{Name: "gpus", Usage: "models of GPUs: how many are free, and what they cost", Action: action(s, (*session).gpus)}
+}
+
+func (s *session) search() error {
+	by, err := service.ParseSort(s.CLI.String("sort"))
+	if err != nil {
+		return err
+	}
+	found, err := s.Service.Offers(s.Context, strings.Join(s.CLI.Args().Slice(), " "), by)
+	if err != nil {
+		return err
+	}
+	if s.CLI.Bool("latency") && len(found.Offers) > 0 {
+		if found.Offers, err = s.latencies(found.Offers); err != nil {
+			return err
+		}
+	}
+	return s.Done(found.Offers, func(w io.Writer) {
+		if len(found.Offers) == 0 {
+			fmt.Fprintf(w, "no node fits%s\n", service.Unfit(found.Unfit))
+			return
+		}
+		command.NodeTable(w, found.Offers)
+		if s.CLI.Bool("latency") && !slices.ContainsFunc(found.Offers, func(o service.Offer) bool { return o.Latency != nil && o.Latency.Reached }) {
+			fmt.Fprintln(w, "No machine answered. Keepers give addresses of machines to customers with credits: gantry credits add USDC")
+		}
+	})
+}
+
+// latencies adds the round trips from here to the first of some offers.
+func (s *session) latencies(offers []service.Offer) ([]service.Offer, error) {
+	stop := s.Waiting("machines to answer", "Ctrl-C stops")
+	defer stop()
+	l := &buy.Latencies{Service: s.Service, Dial: s.Dial}
+	return l.Offers(s.Context, offers)
+}
+
+func (s *session) gpus() error {
+	if _, err := s.Args(); err != nil {
+		return err
+	}
+	all, err := s.Service.GPUs(s.Context)
+	if err != nil {
+		return err
+	}
+	return s.Done(all, func(w io.Writer) {
+		var rows [][]string
+		for _, g := range all {
+			rows = append(rows, []string{
+				g.Model, fmt.Sprintf("%d GiB", g.VRAMMiB>>10), fmt.Sprintf("%d of %d", g.Free, g.GPUs), fmt.Sprint(g.Machines), fmt.Sprint(g.MostFree),
+				g.Asks(), g.Reference, cmp.Or(strings.Join(g.Regions, " "), "-"),
+			})
+		}
+		command.Table(w, "GPU|MEMORY|FREE|MACHINES|MOST IN ONE|$/GPU-H|REFERENCE|REGIONS", rows)
+	})
+}

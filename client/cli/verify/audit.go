@@ -1,0 +1,177 @@
+package verify
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/client/cli/command"
+	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/audit"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/view"
+	"github.com/gantry-market/gantry/sdk/watch"
+)
+
+func auditCommands(s command.Streams) []*cli.Command {
+	return []*cli.Command{{
+		Name: "audit", Usage: "rebuild a lease's history from the chain and check every amount, signature and proof", ArgsUsage: "LEASE",
+		Description: "Works on transactions alone, also after the accounts are closed. Needs no key.",
+		Action:      action(s, (*session).auditLease),
+		Subcommands: []*cli.Command{
+			{Name: "slash", Usage: "rebuild the slashes of a fault, a node or a keeper", ArgsUsage: "FAULT|NODE|KEEPER", Action: action(s, (*session).auditSlash)},
+		},
+	}}
+}
+
+func printSteps(w io.Writer, steps []service.Step) {
+	for i, st := range steps {
+		mark := "✓"
+		switch st.Outcome {
+		case string(audit.Wrong):
+			mark = "✗"
+		case string(audit.Unknown):
+			mark = "?"
+		}
+		at := "                    "
+		if t, err := time.Parse(time.RFC3339, st.Time); err == nil {
+			at = t.Format("2006-01-02 15:04:05")
+		}
+		fmt.Fprintf(w, "%2d  %-9s %s  %s %s\n", i+1, st.Name, at, mark, st.Text)
+		for _, p := range st.Problems {
+			fmt.Fprintf(w, "              problem: %s\n", p)
+		}
+		if st.Unknown != "" {
+			fmt.Fprintf(w, "              not known: %s\n", st.Unknown)
+		}
+		if st.Explorer != "" {
+			fmt.Fprintf(w, "              %s\n", st.Explorer)
+		}
+	}
+}
+
+// auditAddress is the address that an argument names: a whole one, whose account may be closed, or the first characters
+// of the address of an existing account.
+func (s *session) auditAddress(arg, what string, scope watch.Scope, among func(*view.View) []solana.PublicKey) (solana.PublicKey, error) {
+	key, err := solana.PublicKeyFromBase58(arg)
+	if err == nil {
+		return key, nil
+	}
+	v, err := s.Snapshot(scope)
+	if err != nil {
+		return solana.PublicKey{}, err
+	}
+	return service.PickAddress(arg, what, among(v))
+}
+
+func (s *session) auditLease() error {
+	args, err := s.Args("LEASE")
+	if err != nil {
+		return err
+	}
+	if _, err := s.Market(); err != nil {
+		return err
+	}
+	key, err := s.Named(args[0], "lease", query.Kind(market.KindLease))
+	if err != nil {
+		return err
+	}
+	stop := s.Waiting("the chain's history", "Ctrl-C stops; nothing is changed")
+	out, err := s.Service.Audit(s.Context, key)
+	stop()
+	if err != nil {
+		return err
+	}
+	err = s.Done(out, func(w io.Writer) {
+		fmt.Fprintf(w, "lease %s   order %s   node %s\n", out.Lease, out.Order, out.Node)
+		if out.Lives > 1 {
+			fmt.Fprintf(w, "this address was a lease %d times; the last one is shown\n", out.Lives)
+		}
+		printSteps(w, out.Steps)
+		if out.PaidSecs > 0 && out.Outcome != string(audit.Unknown) {
+			fmt.Fprintf(w, "%d s × %d × %s = %s USDC → provider %s, fee %s (%s %%); refunded %s\n", out.PaidSecs, out.GPUs, out.Price, out.Paid,
+				out.Provider, out.Fee, market.Percent(out.FeeBPS), out.Refunded)
+		}
+		verdict(w, out.Outcome, out.Explorer)
+	})
+	if err == nil {
+		err = judged(out.Outcome)
+	}
+	return err
+}
+
+func verdict(w io.Writer, outcome, link string) {
+	text := "everything adds up"
+	switch outcome {
+	case string(audit.Wrong):
+		text = "NOT everything adds up"
+	case string(audit.Unknown):
+		text = "NOT KNOWN whether everything adds up: some of it could not be read"
+	}
+	fmt.Fprintf(w, "%s. explorer: %s\n", text, link)
+}
+
+// judged is the failure that an audit ends with; the worst of several counts.
+func judged(outcomes ...string) error {
+	switch {
+	case slices.Contains(outcomes, string(audit.Wrong)):
+		return &service.Failure{Code: service.CodeRefused, Reason: "the history does not add up", Advice: "see the problems above", Told: true}
+	case slices.Contains(outcomes, string(audit.Unknown)):
+		return &service.Failure{
+			Code: service.CodeUnknown, Reason: "not all of the history could be read: it is not known whether it adds up",
+			Advice: "see the steps marked ? above; another node of the cluster, or an archive node, may show all of it: --url", Told: true,
+		}
+	}
+	return nil
+}
+
+func (s *session) auditSlash() error {
+	args, err := s.Args("FAULT|NODE|KEEPER")
+	if err != nil {
+		return err
+	}
+	if _, err := s.Market(); err != nil {
+		return err
+	}
+	key, err := s.auditAddress(args[0], "fault, node or keeper", command.Only(market.KindNode, market.KindKeeper, market.KindFault), func(v *view.View) []solana.PublicKey {
+		nodes := command.Addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address })
+		keepers := command.Addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
+		return slices.Concat(nodes, keepers, command.Addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))
+	})
+	if err != nil {
+		return err
+	}
+	stop := s.Waiting("the chain's history", "Ctrl-C stops; nothing is changed")
+	out, err := s.Service.AuditSlash(s.Context, key)
+	stop()
+	if err != nil {
+		return err
+	}
+	outcomes := make([]string, len(out))
+	for i := range out {
+		outcomes[i] = out[i].Outcome
+	}
+	err = s.Done(out, func(w io.Writer) {
+		for _, x := range out {
+			switch {
+			case x.Proof == "":
+				fmt.Fprintf(w, "fault %s   node %s   period %d   %s\n", x.Fault, x.Node, x.Period, x.State)
+			case x.Keeper != "":
+				fmt.Fprintf(w, "%s   keeper %s   %s\n", x.Proof, x.Keeper, x.State)
+			default:
+				fmt.Fprintf(w, "%s   node %s   period %d   %s\n", x.Proof, x.Node, x.Period, x.State)
+			}
+			printSteps(w, x.Steps)
+			verdict(w, x.Outcome, x.Explorer)
+		}
+	})
+	if err == nil {
+		err = judged(outcomes...)
+	}
+	return err
+}

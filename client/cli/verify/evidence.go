@@ -1,0 +1,233 @@
+package verify
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gantry-market/gantry/attest/policy"
+	"github.com/gantry-market/gantry/client/attestation"
+	"github.com/gantry-market/gantry/client/cli/command"
+	"github.com/gantry-market/gantry/client/service"
+)
+
+func evidenceCommands(s command.Streams) []*cli.Command {
+	return []*cli.Command{{
+		Name: "evidence", Usage: "check what a machine proved about itself",
+		Subcommands: []*cli.Command{{
+			Name: "verify", Usage: "check a bundle of evidence, offline: what passed, what failed, what was not covered", ArgsUsage: "FILE",
+			Description: "Needs no key and no network. Without --policy the built-in one holds, which trusts the makers' roots alone and names\n" +
+				"no guest image and no TPM maker. A check that was not covered is not passed.\n" +
+				"Exit: 0 nothing failed, 1 the evidence is refused, 2 wrong use.",
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "policy", Usage: "policy document `FILE`"},
+				&cli.StringFlag{Name: "collateral", Usage: "`FOLDER` with revocation lists, manifests and roots, besides what the bundle has"},
+				&cli.StringFlag{Name: "at", Usage: "`TIME` to check for: RFC 3339, unix seconds, or now (default: when the bundle was made)"},
+				&cli.StringFlag{Name: "nonce", Usage: "`HEX` that the challenge must come to"},
+				&cli.StringFlag{Name: "node", Usage: "`KEY` of the node that must have answered"},
+				&cli.StringFlag{Name: "account", Usage: "`ADDRESS` of the node's account that must have answered"},
+				&cli.StringFlag{Name: "hash", Usage: "evidence hash in `HEX`, as on chain"},
+				&cli.StringSliceFlag{Name: "keeper", Usage: "`KEY` of a keeper whose word on TPM enrolments counts; repeat for several"},
+				&cli.IntFlag{Name: "tier", Usage: "refuse evidence below this `TIER`"},
+			},
+			Action: func(c *cli.Context) error { return verifyEvidence(c, s) },
+		}, evidenceMeasurementCommand(s), evidencePolicyCommand(s)},
+	}}
+}
+
+func evidenceMeasurementCommand(s command.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "measurement", Usage: "check the record of a measurement that a keeper has stated to be wrong, offline", ArgsUsage: "FILE",
+		Description: "Keepers keep such records in DATA/measurements/NODE. The record's hash is the detail of the keeper's statement.\n" +
+			"The machine has signed its commitment and its answers, so that nobody has to believe the keeper.\n" +
+			"Whether the block is the period's instant is on chain: the answer names slot and hash.\n" +
+			"Exit: 0 the machine has signed what is wrong, or that it opens nothing; 1 the record does not show that; 2 wrong use.",
+		Flags:  []cli.Flag{&cli.StringFlag{Name: "hash", Usage: "the statement's detail in `HEX`"}},
+		Action: func(c *cli.Context) error { return verifyMeasurement(c, s) },
+	}
+}
+
+func evidencePolicyCommand(s command.Streams) *cli.Command {
+	return &cli.Command{
+		Name: "policy", Usage: "print a policy to begin one's own with, or check one and print its hash",
+		Description: "Without --check it prints the built-in policy with every field. It trusts the makers' roots alone, so it reaches tier 1;\n" +
+			"add roots and images for more, as docs/protocol/evidence.md says, and give it to: gantry-keeper run --evidence-policy FILE",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "check", Usage: "policy document `FILE`: print its hash, or what is wrong with it"},
+		},
+		Action: func(c *cli.Context) error { return evidencePolicy(c, s) },
+	}
+}
+
+func verifyEvidence(c *cli.Context, s command.Streams) error {
+	r, err := evidenceRequest(c)
+	if err != nil {
+		return err
+	}
+	out, err := attestation.Verify(r)
+	if err != nil {
+		return err
+	}
+	err = command.Print(s.Out, c.Bool(command.FlagJSON), out, func(w io.Writer) { printEvidence(w, &out, c.String("at") != "") })
+	if err == nil && !out.OK {
+		err = &service.Failure{Code: service.CodeRefused, Reason: "evidence refused: " + out.Problem, Advice: "see the failed checks above", Told: true}
+	}
+	return err
+}
+
+func printEvidence(w io.Writer, out *attestation.Evidence, atGiven bool) {
+	rows := make([][]string, len(out.Checks))
+	for i, c := range out.Checks {
+		rows[i] = []string{c.Evidence, c.Check, c.Result, c.Detail}
+	}
+	command.Table(w, "EVIDENCE|CHECK|RESULT|DETAIL", rows)
+	at := out.At
+	if !atGiven {
+		at += " (when it was made; --at checks for another time)"
+	}
+	fmt.Fprintln(w)
+	simulated := ""
+	if out.Simulated {
+		simulated = "   SIMULATED GPUs"
+	}
+	passed, failed, notCovered := out.Count()
+	command.Pairs(w,
+		[2]string{"tier", fmt.Sprintf("%d%s", out.Tier, simulated)}, [2]string{"verdict", out.Verdict},
+		[2]string{"checks", fmt.Sprintf("%d passed, %d FAILED, %d not covered", passed, failed, notCovered)},
+		[2]string{"checked for", at}, [2]string{"worth", "until " + out.Expires}, [2]string{"node", out.Account}, [2]string{"node key", out.Node},
+		[2]string{"evidence hash", out.Hash}, [2]string{"nonce", out.Nonce}, [2]string{"device root", out.DeviceRoot},
+		[2]string{"policy", fmt.Sprintf("%s   %s", out.Policy, out.PolicyHash)},
+	)
+	for _, why := range out.Why {
+		fmt.Fprintf(w, "  %s\n", why)
+	}
+}
+
+// evidenceRequest reads the command line and the files that it names.
+func evidenceRequest(c *cli.Context) (*attestation.Request, error) {
+	if c.NArg() != 1 {
+		return nil, service.Usage(fmt.Sprintf("one FILE is needed, got %d", c.NArg()), "write: gantry evidence verify FILE")
+	}
+	r := &attestation.Request{File: c.Args().First(), Policy: policy.Default(), Expected: attestation.Expected{Tier: c.Int("tier")}}
+	var err error
+	if r.Bundle, err = attestation.ReadBundle(r.File); err != nil {
+		return nil, err
+	}
+	if path := c.String("policy"); path != "" {
+		if r.Policy, err = attestation.ReadPolicy(path); err != nil {
+			return nil, err
+		}
+	}
+	if dir := c.String("collateral"); dir != "" {
+		folder, err := attestation.Folder(dir)
+		if err != nil {
+			return nil, err
+		}
+		r.Collateral = append(r.Collateral, folder)
+	}
+	if err := expectedOf(c, &r.Expected); err != nil {
+		return nil, err
+	}
+	for _, text := range c.StringSlice("keeper") {
+		key, err := command.Address(text, "keeper")
+		if err != nil {
+			return nil, err
+		}
+		r.Keepers = append(r.Keepers, ed25519.PublicKey(key[:]))
+	}
+	if r.Expected.Tier < 0 || r.Expected.Tier > 3 {
+		return nil, service.Usage(fmt.Sprintf("--tier %d; there are tiers 0 to 3", r.Expected.Tier), "see docs/protocol/evidence.md")
+	}
+	r.At, err = evidenceTime(c.String("at"), r.Bundle.Created)
+	return r, err
+}
+
+// expectedOf reads the values that the bundle must have.
+func expectedOf(c *cli.Context, e *attestation.Expected) error {
+	for name, target := range map[string]**[32]byte{"nonce": &e.Nonce, "hash": &e.Hash} {
+		if text := c.String(name); text != "" {
+			b, err := hex.DecodeString(text)
+			if err != nil || len(b) != 32 {
+				return service.Usage(fmt.Sprintf("--%s %q is not 32 bytes in hex", name, text), "it has 64 characters of 0–9 and a–f")
+			}
+			value := [32]byte(b)
+			*target = &value
+		}
+	}
+	for name, target := range map[string]**[32]byte{"node": &e.Node, "account": &e.Account} {
+		if text := c.String(name); text != "" {
+			key, err := command.Address(text, "node")
+			if err != nil {
+				return err
+			}
+			value := [32]byte(key)
+			*target = &value
+		}
+	}
+	return nil
+}
+
+// evidenceTime reads the time to check for.
+func evidenceTime(text string, created int64) (at time.Time, err error) {
+	switch seconds, wrong := strconv.ParseInt(text, 10, 64); {
+	case text == "":
+		at = time.Unix(created, 0)
+	case text == "now":
+		at = time.Now()
+	case wrong == nil:
+		at = time.Unix(seconds, 0)
+	default:
+		if at, err = time.Parse(time.RFC3339, text); err != nil {
+			err = service.Usage(fmt.Sprintf("--at %q is not a time", text), "write 2026-01-31T12:00:00Z, unix seconds, or now")
+		}
+	}
+	return at, err
+}
+
+func verifyMeasurement(c *cli.Context, s command.Streams) error {
+	if c.NArg() != 1 {
+		return service.Usage(fmt.Sprintf("one FILE is needed, got %d", c.NArg()), "write: gantry evidence measurement FILE")
+	}
+	out, err := attestation.VerifyMeasurement(c.Context, c.Args().First(), strings.ToLower(c.String("hash")))
+	if err != nil {
+		return err
+	}
+	err = command.Print(s.Out, c.Bool(command.FlagJSON), out, func(w io.Writer) {
+		command.Pairs(w, [2]string{"verdict", out.Verdict}, [2]string{"why", out.Why}, [2]string{"node", out.Node}, [2]string{"node key", out.Key},
+			[2]string{"instant", fmt.Sprintf("period %d, slot %d, block %s", out.Period, out.Slot, out.Block)}, [2]string{"hash", out.Hash})
+	})
+	if err == nil && !out.Shown {
+		err = &service.Failure{Code: service.CodeRefused, Reason: "not shown: " + out.Verdict, Advice: "only the keeper's statement says that this measurement was wrong", Told: true}
+	}
+	return err
+}
+
+func evidencePolicy(c *cli.Context, s command.Streams) error {
+	if c.NArg() > 0 {
+		return service.Usage(fmt.Sprintf("unexpected argument %q", c.Args().First()), "to check a file write: gantry evidence policy --check FILE")
+	}
+	path := c.String("check")
+	if path == "" {
+		raw, err := attestation.DefaultPolicy()
+		if err == nil {
+			_, err = s.Out.Write(raw)
+		}
+		return err
+	}
+	out, err := attestation.CheckPolicy(path)
+	if err != nil {
+		return err
+	}
+	return command.Print(s.Out, c.Bool(command.FlagJSON), out, func(w io.Writer) {
+		command.Pairs(w, [2]string{"policy", out.Name}, [2]string{"policy hash", out.Hash})
+		for _, m := range out.Missing {
+			fmt.Fprintf(w, "  %s\n", m)
+		}
+	})
+}

@@ -12,6 +12,9 @@ const views = {
   purchase: async () => (await import('./views/purchase.js')).purchase,
   leases: async () => (await import('./views/leases.js')).leases,
   lease: async () => (await import('./views/lease.js')).lease,
+  clusters: async () => (await import('./views/clusters.js')).clusters,
+  cluster: async () => (await import('./views/cluster.js')).cluster,
+  newcluster: async () => (await import('./views/newcluster.js')).newcluster,
   deployments: async () => (await import('./views/deployments.js')).deployments,
   deploy: async () => (await import('./views/deploy.js')).deploy,
   deployment: async () => (await import('./views/deployment.js')).deployment,
@@ -26,7 +29,7 @@ const views = {
 };
 
 // parents are the views in the navigation to which the others belong.
-const parents = { lease: 'leases', purchase: 'order', deploy: 'deployments', deployment: 'deployments', machine: 'provider', slash: 'keepers', credits: 'wallet' };
+const parents = { lease: 'leases', cluster: 'clusters', newcluster: 'clusters', purchase: 'order', deploy: 'deployments', deployment: 'deployments', machine: 'provider', slash: 'keepers', credits: 'wallet' };
 const main = document.getElementById('main');
 const nav = document.getElementById('nav');
 const out = document.getElementById('out');

@@ -8,15 +8,18 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx
 
+from .core.api.default import create_cluster as post_cluster
 from .core.api.default import (
     audit_lease,
     create_order,
+    end_cluster,
     extend_lease,
     forward_port,
+    get_cluster,
     get_lease,
     get_logs,
     get_statistics,
@@ -28,10 +31,14 @@ from .core.api.default import (
 from .core.client import AuthenticatedClient
 from .core.models import (
     Audit,
+    ClusterMember,
+    ClusterRequest,
     Event,
     ExtendInputBody,
     ForwardInputBody,
     Lease,
+    MachineCluster,
+    MachineClusterState,
     Offers,
     OrderRequest,
     OrderRequestEnv,
@@ -156,16 +163,20 @@ class Client:
         network: str | None = None,
         run_to_completion: bool = False,
         allow_simulated: bool = False,
+        order: Mapping[str, Any] | None = None,
         port: int | None = None,
         key: str | None = None,
         timeout: float = 900.0,
     ) -> Cluster:
         """Rents `nodes` machines with `gpu_count` GPUs each, all or none, and runs the image on them.
 
-        It returns when they run. The most that it can cost is max_price (USDC per GPU-hour; the model's reference price by
-        default) × GPUs × hours. `port` is that of the container which cluster.endpoint leads to. A key that is used again never
-        buys twice.
+        It returns when they run. Several machines with an image have a private network, in which they are node-0, node-1 and
+        so on: cluster.members. The most that it can cost is max_price (USDC per GPU-hour; the model's reference price by
+        default) × GPUs × hours. `order` has any other field of an order, by its name in the HTTP API, such as {"minTops": "300"};
+        it comes before the arguments. `port` is that of the container which cluster.endpoint leads to. `key` is the cluster's name: one
+        that is used again never buys twice.
         """
+        more = dict(order or {})
         key = key or str(uuid.uuid4())
         environment = OrderRequestEnv.from_dict(dict(env)) if env else UNSET
         request = OrderRequest(
@@ -182,12 +193,16 @@ class Client:
             run_to_completion=run_to_completion,
             allow_simulated=allow_simulated,
         )
+        if more:
+            request = OrderRequest.from_dict({**request.to_dict(), **more})
+            if lacks := more.keys() - request.to_dict().keys():
+                raise Error(f"an order has no field {', '.join(sorted(lacks))}", "see OrderRequest in /openapi.json")
         late = time.monotonic() + timeout
         try:
             while True:
-                order = _answer(create_order.sync(client=self.core, body=request, idempotency_key=key))
-                if order.phase == "bought":
-                    return Cluster(self, key, str(order.order), list(order.leases), port)
+                cluster = self._network(request, key, port) if request.image and nodes > 1 else self._machines(request, key, port)
+                if cluster is not None:
+                    return cluster
                 if time.monotonic() > late:
                     raise Error(f"the machines do not run after {timeout:.0f} seconds", "call again with the same key")
         except BaseException as e:
@@ -195,18 +210,44 @@ class Client:
             raise
 
 
+    def _machines(self, request: OrderRequest, key: str, port: int | None) -> Cluster | None:
+        """Machines without a private network; None while they are bought."""
+        bought = _answer(create_order.sync(client=self.core, body=request, idempotency_key=key))
+        return Cluster(self, key, str(bought.order), list(bought.leases), port) if bought.phase == "bought" else None
+
+    def _network(self, request: OrderRequest, key: str, port: int | None) -> Cluster | None:
+        """Machines with a private network; None while they are bought."""
+        body = ClusterRequest.from_dict(request.to_dict())
+        now = _answer(post_cluster.sync(client=self.core, body=body, idempotency_key=key))
+        if now.state == MachineClusterState.FAILED:
+            raise Error(f"no machines were bought: {now.failed}", "choose another key")
+        if now.state in (MachineClusterState.BUYING, MachineClusterState.STARTING):
+            return None
+        cluster = Cluster(self, key, now.order, [], port, now.members)
+        cluster.refresh()
+        return cluster
+
+    def cluster(self, name: str) -> MachineCluster:
+        """A cluster with a private network, by its key or its order: state, members and cost."""
+        return _answer(get_cluster.sync(name, client=self.core))
+
+
 class Cluster:
     """Machines that run. As a context manager it ends their leases."""
 
-    def __init__(self, client: Client, key: str, order: str, leases: list[Lease], port: int | None = None) -> None:
+    def __init__(
+        self, client: Client, key: str, order: str, leases: list[Lease], port: int | None = None, members: Sequence[ClusterMember] = ()
+    ) -> None:
         self.client, self.key, self.order, self.leases, self.port = client, key, order, leases, port
+        #: The places of the private network by their number; none without a network.
+        self.members = list(members)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            self.stop()
+            self.down()
         except Error as e:
             if error is None:
                 raise
@@ -214,18 +255,26 @@ class Cluster:
 
     @property
     def endpoint(self) -> str:
-        """Where the first machine's port is reached on the server's machine, such as 127.0.0.1:40123."""
-        return self.endpoints()[self.leases[0].address]
+        """The https address that a gateway has given to node-0. Without one, where the first machine's port is reached on the server's
+        machine, such as 127.0.0.1:40123."""
+        if self.members and (public := self.client.cluster(self.order).endpoint):
+            return public
+        return self.client.endpoint(self.members[0].lease if self.members else self.leases[0].address, self._port(None))
 
     def endpoints(self, port: int | None = None) -> dict[str, str]:
         """Where a port of each machine's container is reached on the server's machine, by the lease's address."""
-        port = port or self.port
-        if port is None:
-            raise Error("no port is named", "name one: create_cluster(port=…) or endpoints(port)")
+        port = self._port(port)
         return {x.address: self.client.endpoint(x.address, port) for x in self.leases}
+
+    def _port(self, port: int | None) -> int:
+        if port := port or self.port:
+            return port
+        raise Error("no port is named", "name one: create_cluster(port=…) or endpoints(port)")
 
     def refresh(self) -> list[Lease]:
         """The leases as they are now, also those that have moved to another machine."""
+        if self.members:
+            self.members = self.client.cluster(self.order).members
         self.leases = [x for x in self.client.leases() if x.order == self.order]
         return self.leases
 
@@ -238,8 +287,14 @@ class Cluster:
         self.leases = [self.client.extend(x.address, seconds) for x in self.leases]
         return self.leases
 
-    def stop(self) -> list[Lease]:
-        """Ends every lease. It tries all of them before it raises."""
+    def down(self, timeout: float = 900.0) -> list[Lease]:
+        """Ends every lease. It waits for those that have not started, and tries all of them before it raises."""
+        if self.members:
+            late = time.monotonic() + timeout
+            while left := _answer(end_cluster.sync(self.order, client=self.client.core)).left:
+                if time.monotonic() > late:
+                    raise Error("leases are not ended: " + "; ".join(left), "end them with gantry cluster down " + self.order)
+            return self.refresh()
         ended: list[Lease] = []
         failed: list[str] = []
         for x in self.refresh() or self.leases:
@@ -267,6 +322,7 @@ def create_cluster(
     network: str | None = None,
     run_to_completion: bool = False,
     allow_simulated: bool = False,
+    order: Mapping[str, Any] | None = None,
     port: int | None = None,
     key: str | None = None,
     timeout: float = 900.0,
@@ -286,6 +342,7 @@ def create_cluster(
         network=network,
         run_to_completion=run_to_completion,
         allow_simulated=allow_simulated,
+        order=order,
         port=port,
         key=key,
         timeout=timeout,

@@ -7,6 +7,8 @@ export type Lease = components['schemas']['Lease'];
 export type Offer = components['schemas']['Offer'];
 export type OrderRequest = components['schemas']['OrderRequest'];
 export type Event = components['schemas']['Event'];
+export type ClusterMember = components['schemas']['ClusterMember'];
+export type MachineCluster = components['schemas']['MachineCluster'];
 type Problem = components['schemas']['Problem'];
 
 /** What the server refuses: what happened, why, and what to do. */
@@ -46,7 +48,11 @@ export interface ClusterOptions {
   network?: 'internet' | 'none';
   runToCompletion?: boolean;
   allowSimulated?: boolean;
-  /** Names the purchase: a key that is used again never buys twice. */
+  /** Any other field of an order, by its name in the HTTP API, such as { minTops: '300' }. It comes before the options above. */
+  order?: Partial<OrderRequest>;
+  /** Port of the container which cluster.endpoint() leads to. */
+  port?: number;
+  /** Names the purchase, and so the cluster: a key that is used again never buys twice. */
   key?: string;
   /** How long to wait until the machines run, milliseconds; a quarter of an hour by default. */
   timeout?: number;
@@ -112,7 +118,12 @@ export class Gantry {
     }
   }
 
-  /** Rents machines, all or none, and resolves when they run. */
+  /** A cluster with a private network, by its key or its order: state, members and cost. */
+  async cluster(id: string): Promise<MachineCluster> {
+    return answer(await this.api.GET('/v1/clusters/{id}', { params: { path: { id } } }));
+  }
+
+  /** Rents machines, all or none, and resolves when they run. Several with an image have a private network: cluster.members. */
   async createCluster(o: ClusterOptions): Promise<Cluster> {
     const key = o.key ?? crypto.randomUUID();
     const body: OrderRequest = {
@@ -128,17 +139,34 @@ export class Gantry {
       ...(o.network ? { network: o.network } : {}),
       ...(o.runToCompletion ? { runToCompletion: true } : {}),
       ...(o.allowSimulated ? { allowSimulated: true } : {}),
+      ...o.order,
     };
     const late = Date.now() + (o.timeout ?? 900_000);
     try {
       for (;;) {
-        const order = answer(await this.api.POST('/v1/orders', { params: { header: { 'Idempotency-Key': key } }, body }));
-        if (order.phase === 'bought') return new Cluster(this, key, order.order ?? '', order.leases);
+        const cluster = body.image && (body.nodes ?? 1) > 1 ? await this.#network(body, key, o.port) : await this.#machines(body, key, o.port);
+        if (cluster) return cluster;
         if (Date.now() > late) throw new GantryError('the machines do not run in time', 'call again with the same key');
       }
     } catch (e) {
       throw new GantryError(`${e instanceof Error ? e.message : String(e)} (key ${key}: the same call with it goes on and never buys twice)`, '', e instanceof GantryError ? e.status : 0);
     }
+  }
+
+  /** Machines without a private network; undefined while they are bought. */
+  async #machines(body: OrderRequest, key: string, port?: number): Promise<Cluster | undefined> {
+    const order = answer(await this.api.POST('/v1/orders', { params: { header: { 'Idempotency-Key': key } }, body }));
+    return order.phase === 'bought' ? new Cluster(this, key, order.order ?? '', order.leases, port) : undefined;
+  }
+
+  /** Machines with a private network; undefined while they are bought. */
+  async #network(body: OrderRequest, key: string, port?: number): Promise<Cluster | undefined> {
+    const now = answer(await this.api.POST('/v1/clusters', { params: { header: { 'Idempotency-Key': key } }, body }));
+    if (now.state === 'failed') throw new GantryError(`no machines were bought: ${now.failed}`, 'choose another key');
+    if (now.state === 'buying' || now.state === 'starting') return undefined;
+    const cluster = new Cluster(this, key, now.order, [], port, now.members);
+    await cluster.refresh();
+    return cluster;
   }
 }
 
@@ -149,16 +177,39 @@ export class Cluster {
     readonly key: string,
     readonly order: string,
     public leases: Lease[],
+    readonly port?: number,
+    /** The places of the private network by their number; none without a network. */
+    public members: ClusterMember[] = [],
   ) {}
+
+  /**
+   * The https address that a gateway has given to node-0. Without one, where the first machine's port is reached on the server's machine, such
+   * as 127.0.0.1:40123.
+   */
+  async endpoint(port = this.port): Promise<string> {
+    const open = this.members.length > 0 ? (await this.gantry.cluster(this.order)).endpoint : null;
+    if (open) return open;
+    const lease = this.members[0]?.lease ?? this.leases[0]?.address;
+    if (!port || !lease) throw new GantryError('no port is named', 'name one: createCluster({ port }) or endpoint(port)');
+    return this.gantry.endpoint(lease, port);
+  }
 
   /** The leases as they are now, also those that have moved to another machine. */
   async refresh(): Promise<Lease[]> {
+    if (this.members.length > 0) this.members = (await this.gantry.cluster(this.order)).members;
     this.leases = (await this.gantry.leases()).filter((l) => l.order === this.order);
     return this.leases;
   }
 
-  /** Ends every lease. It tries all of them before it throws. */
-  async stop(): Promise<Lease[]> {
+  /** Ends every lease. It waits for those that have not started, and tries all of them before it throws. */
+  async down(timeout = 900_000): Promise<Lease[]> {
+    if (this.members.length > 0) {
+      for (const late = Date.now() + timeout; ; ) {
+        const { left } = answer(await this.gantry.api.DELETE('/v1/clusters/{id}', { params: { path: { id: this.order } } }));
+        if (!left?.length) return this.refresh();
+        if (Date.now() > late) throw new GantryError(`leases are not ended: ${left.join('; ')}`, `end them with gantry cluster down ${this.order}`);
+      }
+    }
     const now = await this.refresh();
     const all = await Promise.allSettled(now.map((l) => this.gantry.stop(l.address)));
     const failed = all.flatMap((r, i) => (r.status === 'rejected' ? [`${now[i]?.address}: ${String(r.reason)}`] : []));
@@ -168,7 +219,7 @@ export class Cluster {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
+    await this.down();
   }
 }
 

@@ -4,6 +4,7 @@ import { confirmed } from '../dialog.js';
 import { choice, describe, el, field, figure, fill } from '../dom.js';
 import { amount, cost, micro, plural, problem, span, usdc } from '../show.js';
 import { gpuAndPrice, priceOf, tried } from './gpu.js';
+import { more, title } from './more.js';
 import { needs, parameters, values } from './parameters.js';
 import { begin, pending } from './pending.js';
 import { mayOrder } from './wallet.js';
@@ -39,17 +40,20 @@ export function environment(text) {
   return out;
 }
 
+// has are the fields of an order that the form has a control of its own for.
+const has = new Set([
+  'gpu', 'count', 'seconds', 'maxPricePerGpuHour', 'region', 'minTops', 'minGigabytesPerSecond', 'minDownMbps', 'allowSimulated', 'network', 'volume', 'image', 'inspect', 'command', 'entrypoint',
+  'user', 'env', 'runToCompletion',
+]);
+
 // request is what the API's order takes, from the form; of a template, what an order of it takes.
-function request(f, t) {
+function request(f, t, rest) {
   const text = (name) => f.elements[name].value.trim();
   const hours = Number(text('time'));
   const seconds = Math.round(hours * Number(text('unit')));
   if (!(seconds >= 1)) throw new Error('the time must be a number greater than zero');
   const r = { gpu: text('gpu'), count: Number(text('count')), seconds, maxPricePerGpuHour: priceOf(f) };
   if (text('region')) r.region = text('region');
-  if (text('tops')) r.minTops = text('tops');
-  if (text('bandwidth')) r.minGigabytesPerSecond = text('bandwidth');
-  if (text('down')) r.minDownMbps = Number(text('down'));
   if (f.elements.simulated.checked) r.allowSimulated = true;
   if (text('network') === 'none') r.network = 'none';
   if (text('volume')) r.volume = text('volume');
@@ -59,6 +63,9 @@ function request(f, t) {
     const set = values(f, t);
     return Object.keys(set).length ? { ...r, set } : r;
   }
+  if (text('tops')) r.minTops = text('tops');
+  if (text('bandwidth')) r.minGigabytesPerSecond = text('bandwidth');
+  if (text('down')) r.minDownMbps = Number(text('down'));
   const command = words(f.elements.command.value);
   if (command.length) r.command = command;
   if (text('entrypoint')) r.entrypoint = text('entrypoint');
@@ -66,10 +73,13 @@ function request(f, t) {
   const env = environment(f.elements.env.value);
   if (Object.keys(env).length) r.env = env;
   if (f.elements.completion.checked) r.runToCompletion = true;
-  return r;
+  return { ...r, ...rest.values() };
 }
 
-const most = (r) => cost(micro(r.maxPricePerGpuHour), r.count, r.seconds);
+// machines are how many an order takes: a redundant job runs on each of several.
+const machines = (r) => Math.max(r.nodes ?? 1, r.redundancy ?? 1);
+
+const most = (r) => cost(micro(r.maxPricePerGpuHour), r.count * machines(r), r.seconds);
 
 export async function order({ root, query, signal }) {
   const waiting = pending();
@@ -84,6 +94,7 @@ export async function order({ root, query, signal }) {
     box.checked = on;
     return box;
   };
+  const rest = more(has, signal);
   const total = el('div', { class: 'figures wide' });
   const failure = el('div', { class: 'wide' });
   const minutes = t?.try.minutes ?? (local ? 10 : 60);
@@ -99,9 +110,9 @@ export async function order({ root, query, signal }) {
     field('Unit of the time', choice('unit', [['60', 'minutes'], ['3600', 'hours'], ['86400', 'days']], minutes % 60 ? '60' : '3600')),
     field('At most, USDC per GPU-hour', price, 'The order goes to the best offer at or below this price, at the price that it asks.'),
     field('Region begins with', el('input', { name: 'region', autocomplete: 'off', maxlength: 16 }), 'Empty: any.'),
-    field('Measured TOPS, at least', el('input', { name: 'tops', inputmode: 'decimal', autocomplete: 'off', maxlength: 12 }), 'Int8 operations of each GPU, as keepers have measured them. Empty: any.'),
-    field('Measured GB/s, at least', el('input', { name: 'bandwidth', inputmode: 'decimal', autocomplete: 'off', maxlength: 12 }), 'Of each GPU’s memory. Empty: any.'),
-    field('Measured Mbit/s down, at least', el('input', { name: 'down', type: 'number', min: 1 }), 'To the machine. Empty: any.'),
+    !t && field('Measured TOPS, at least', el('input', { name: 'tops', inputmode: 'decimal', autocomplete: 'off', maxlength: 12 }), 'Int8 operations of each GPU, as keepers have measured them. Empty: any.'),
+    !t && field('Measured GB/s, at least', el('input', { name: 'bandwidth', inputmode: 'decimal', autocomplete: 'off', maxlength: 12 }), 'Of each GPU’s memory. Empty: any.'),
+    !t && field('Measured Mbit/s down, at least', el('input', { name: 'down', type: 'number', min: 1 }), 'To the machine. Empty: any.'),
     field('Image', el('input', { name: 'image', autocomplete: 'off', spellcheck: 'false', maxlength: 512 }),
       t ? 'Empty: the template’s.' : local ? 'A container image. Without one, machines of a local network run a command as it is.' : 'A container image, such as python:3.13-slim.'),
     !t && field('Command', el('input', { name: 'command', autocomplete: 'off', spellcheck: 'false', maxlength: 4096 }), 'Split at spaces; quotes hold a part together. Empty: the image’s own.'),
@@ -114,12 +125,12 @@ export async function order({ root, query, signal }) {
       'Measures it once at a random second of the lease, beside the job, from which that takes a little memory and a few seconds. The lease of a machine that does not pass is ended.'),
     !t && field('The lease ends with the job', ticked('completion', true), 'Else the machine is kept until the time is over or the lease is stopped.'),
     field('Simulated GPUs too', ticked('simulated', query.get('simulated') === '1'), 'For local networks: such a machine has no GPU.'),
-    total, failure, el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));
+    !t && rest.part, total, failure, el('div', { class: 'wide' }, el('button', { class: 'act' }, 'Go on')));
 
   const draw = () => {
     let text = '–';
     try {
-      text = usdc(amount(most(request(form, t))));
+      text = usdc(amount(most(request(form, t, rest))));
     } catch { /* it is said when the form is sent */ }
     fill(total, figure('Costs at most', text), figure('Free credits', usdc(status.account.free)), figure('Left of the session key’s cap', usdc(status.account.session.left)));
   };
@@ -132,17 +143,18 @@ export async function order({ root, query, signal }) {
     failure.replaceChildren();
     try {
       if (pending()) throw new Error('a purchase is under way: look at it, or forget it there, before the next one');
-      const r = request(form, t);
+      const r = request(form, t, rest);
       const terms = [`gpu=${r.gpu.replace(/\s/g, '')}`, `price<=${r.maxPricePerGpuHour}`, `count>=${r.count}`, r.region && `region=${r.region}`, r.minTops && `tops>=${r.minTops}`,
         r.minGigabytesPerSecond && `bandwidth>=${r.minGigabytesPerSecond}`, r.minDownMbps && `down>=${r.minDownMbps}`, (t || r.image) && 'sandbox', !r.allowSimulated && 'real'];
       const { offers } = await get(`/v1/offers?${new URLSearchParams({ q: terms.filter(Boolean).join(' ') })}`, signal);
       const yes = await confirmed({
         title: 'Buy this?', yes: 'Buy', no: 'Change it',
         body: el('div', {}, describe(
-          ['Template', t?.title], ['GPUs', `${r.count} × ${r.gpu}`], ['Time', span(r.seconds)],
+          ['Template', t?.title], ['Machines', machines(r) > 1 && machines(r)], ['GPUs', `${r.count} × ${r.gpu}`], ['Time', span(r.seconds)],
           ['Price', offers.length ? `${usdc(offers[0].pricePerGpuHour)} per GPU-hour is what the best of ${plural(offers.length, 'node')} asks` : 'no node fits now: the order will be refused'],
           ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`],
           ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Image', r.image ?? t?.image], ['Volume', r.volume], ['Command', r.command && el('code', {}, JSON.stringify(r.command))], ['Entry point', r.entrypoint], ['User', r.user],
+          ...(t ? [] : Object.entries(rest.values()).map(([name, v]) => [title(name), el('code', {}, JSON.stringify(v))])),
           ['Simulated', r.allowSimulated && 'a machine without a GPU may be awarded']),
         el('p', {}, 'The most that it can cost is reserved from the credits now. What is paid is the time that the machine has served; the rest comes back. The server signs with its session key.')),
       });

@@ -14,9 +14,8 @@ export const over = () => sessionStorage.removeItem(where);
 // newKey is an Idempotency-Key.
 export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
 
-// begin notes the request with a key of its own, then has it sent to a path.
-export function begin(request, path = '/v1/orders') {
-  const key = newKey();
+// begin notes the request with a key, then has it sent to a path.
+export function begin(request, path = '/v1/orders', key = newKey()) {
   sessionStorage.setItem(where, JSON.stringify({ key, path, request }));
   location.hash = `#/purchase/${key}`;
 }

@@ -16,7 +16,7 @@ export async function purchase({ root, argument, signal }) {
     return;
   }
   const r = p.request;
-  const what = describe(['GPUs', `${r.count || 1} × ${r.gpu}`], ['Time', span(r.seconds)], ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`], ['Name', el('code', {}, `http/${p.key}`)]);
+  const what = describe(['Machines', Math.max(r.nodes ?? 1, r.redundancy ?? 1) > 1 && Math.max(r.nodes ?? 1, r.redundancy ?? 1)], ['GPUs', `${r.count || 1} × ${r.gpu}`], ['Time', span(r.seconds)], ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`], ['Name', el('code', {}, `http/${p.key}`)]);
   const go = async () => {
     fill(body, el('p', { role: 'status' }, 'Ordering, and waiting until the machine has started. A reload goes on with this purchase and buys nothing twice.'), what);
     try {
@@ -24,7 +24,7 @@ export async function purchase({ root, argument, signal }) {
         const { status, body: o } = await ask('POST', p.path, { body: r, headers: { 'Idempotency-Key': p.key }, signal });
         if (status !== 201) continue; // the server has waited already
         over();
-        location.replace(o.leases.length === 1 ? `#/lease/${encodeURIComponent(o.leases[0].address)}` : '#/leases');
+        location.replace(p.path === '/v1/clusters' ? `#/cluster/${encodeURIComponent(p.key)}` : o.leases.length === 1 ? `#/lease/${encodeURIComponent(o.leases[0].address)}` : '#/leases');
         return;
       }
     } catch (err) {
@@ -34,7 +34,7 @@ export async function purchase({ root, argument, signal }) {
       fill(body, problem(err), what, el('div', { class: 'buttons' },
         retry && el('button', { type: 'button', class: 'act', on: { click: go } }, 'Go on with it'),
         retry && el('button', { type: 'button', on: { click: forget } }, 'Forget it here'),
-        !retry && el('a', { href: `#/order?${new URLSearchParams({ gpu: r.gpu, price: r.maxPricePerGpuHour, simulated: r.allowSimulated ? '1' : '' })}` }, 'Order again')),
+        !retry && el('a', { href: p.path === '/v1/clusters' ? '#/newcluster' : `#/order?${new URLSearchParams({ gpu: r.gpu, price: r.maxPricePerGpuHour, simulated: r.allowSimulated ? '1' : '' })}` }, 'Order again')),
       retry && el('p', { class: 'note' }, 'An order that is sent stays on the chain, and may become a lease. ', el('code', {}, 'gantry resume'), ' goes on with it too.'));
     }
   };

@@ -108,6 +108,15 @@ step('a refused order');
 // One that is bought, with a reload while it is under way.
 await open(page, 'Order');
 await fill('0.5', '1.60');
+await page.getByText('More terms and limits').click(); // from the API's document
+await page.getByLabel('Memory MiB').fill('256');
+await page.getByLabel('Nodes').fill('2');
+await page.getByRole('button', { name: 'Go on' }).click();
+await page.getByRole('dialog').getByText('1.60 USDC').first().waitFor(); // for two machines
+await page.getByRole('dialog').getByText('Memory MiB').waitFor();
+await page.keyboard.press('Escape');
+await page.getByRole('dialog').waitFor({ state: 'detached' });
+await page.getByLabel('Nodes').fill('');
 await page.getByRole('button', { name: 'Go on' }).click();
 await page.getByRole('dialog').getByText('0.80 USDC').waitFor();
 await look(page, 'confirmation');

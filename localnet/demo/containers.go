@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -216,9 +217,7 @@ func (d *demo) inside(ctx context.Context, customer seed.Wallet, how, lease stri
 		if out.Code == 0 {
 			return out.Stdout, nil
 		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
+		if wait.For(ctx, 200*time.Millisecond) != nil {
 			return "", fmt.Errorf("%w, at last: %w", ctx.Err(), out.Err())
 		}
 	}
@@ -256,9 +255,7 @@ func (d *demo) groupsAreGone(ctx context.Context, lease solana.PublicKey) error 
 			d.expect.that(true, "nothing of the container is left")
 			return nil
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		if wait.For(ctx, 100*time.Millisecond) != nil {
 			d.expect.that(false, "nothing of the container is left", "%v", left)
 			return nil
 		}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/internal/s3server"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -195,10 +196,8 @@ func (d *demo) watchInvariants(ctx context.Context) error {
 		default:
 			d.noteViolations(d.checker.Check(s))
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := wait.For(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/internal/s3server"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -201,9 +202,7 @@ func (d *demo) wentOn(ctx context.Context, customer seed.Wallet, lease string) (
 		if line := countLine.FindStringSubmatch(out.Stdout); line != nil {
 			return strconv.Atoi(line[1])
 		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
+		if wait.For(ctx, 200*time.Millisecond) != nil {
 			return 0, fmt.Errorf("output of the job: %w, at last: %w", ctx.Err(), out.Err())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/keeper/statement"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/roles"
@@ -85,10 +86,8 @@ func statementsOf(ctx context.Context, node *p2p.Node, keeper solana.PublicKey, 
 		if err == nil {
 			return answer, nil
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, 500*time.Millisecond) != nil {
 			return answer, err
-		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }

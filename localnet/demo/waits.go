@@ -7,6 +7,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -70,10 +71,8 @@ func (d *demo) chainPasses(ctx context.Context, unix int64) error {
 		if now.Unix() >= unix {
 			return nil
 		}
-		select {
-		case <-time.After(min(time.Duration(unix-now.Unix())*time.Second/2+50*time.Millisecond, time.Second)):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := wait.For(ctx, min(time.Duration(unix-now.Unix())*time.Second/2+50*time.Millisecond, time.Second)); err != nil {
+			return err
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/gantry-market/gantry/localnet/ports"
 )
 
 const (
@@ -28,10 +30,12 @@ func (a *agave) Start(ctx context.Context) (Endpoint, error) {
 	if err := a.prepare(); err != nil {
 		return Endpoint{}, err
 	}
-	base, err := freePorts(agavePorts)
+	block, err := ports.Claim(agavePorts)
 	if err != nil {
 		return Endpoint{}, err
 	}
+	defer block.Release() // the node listens by then
+	base := block.First()
 	slot := a.cfg.SlotTime
 	if slot <= 0 {
 		slot = defaultAgaveSlot

@@ -141,11 +141,3 @@ func TestKilledNodeIsNoticed(t *testing.T) {
 	}
 	require.Error(t, c.engine.Err())
 }
-
-func TestFreePorts(t *testing.T) {
-	base, err := freePorts(8)
-	require.NoError(t, err)
-	require.True(t, portsFree(base, 8))
-	require.Greater(t, base, 1024)
-	require.Less(t, base+8, 32_768)
-}

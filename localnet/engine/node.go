@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"time"
 
@@ -163,37 +162,6 @@ func tail(path string) string {
 		b = b[len(b)-size:]
 	}
 	return string(bytes.Join(bytes.Fields(b), []byte(" ")))
-}
-
-// freePorts returns count consecutive free TCP ports on the loopback interface. They are free when it returns and could
-// be taken before the node binds them; they lie outside the range that the kernel hands out, which makes that unlikely.
-func freePorts(count int) (int, error) {
-	const low, high = 10_000, 32_000
-	// Where to begin differs from process to process, so that networks started together do not try the same ports.
-	begin := low + (os.Getpid()*131+int(time.Now().UnixNano()/1000))%(high-low)
-	for i := 0; i < high-low; i += count {
-		base := low + (begin-low+i)%(high-low-count)
-		if portsFree(base, count) {
-			return base, nil
-		}
-	}
-	return 0, errors.New("no free ports on 127.0.0.1")
-}
-
-func portsFree(base, count int) bool {
-	for port := base; port < base+count; port++ {
-		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			return false
-		}
-		_ = l.Close()
-		u, err := net.ListenPacket("udp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			return false
-		}
-		_ = u.Close()
-	}
-	return true
 }
 
 func loopback(scheme string, port int) string { return fmt.Sprintf("%s://127.0.0.1:%d", scheme, port) }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go/rpc"
+
+	"github.com/gantry-market/gantry/localnet/ports"
 )
 
 const defaultSurfnetSlot = 50 * time.Millisecond
@@ -22,10 +24,12 @@ func (s *surfnet) Start(ctx context.Context) (Endpoint, error) {
 	if err := s.prepare(); err != nil {
 		return Endpoint{}, err
 	}
-	base, err := freePorts(2)
+	block, err := ports.Claim(2)
 	if err != nil {
 		return Endpoint{}, err
 	}
+	defer block.Release() // the node listens by then
+	base := block.First()
 	slot := s.cfg.SlotTime
 	if slot <= 0 {
 		slot = defaultSurfnetSlot

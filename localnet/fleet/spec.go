@@ -91,7 +91,7 @@ func (s Spec) config(m Member) (config.Config, error) {
 	}
 	c := config.Config{
 		DataDir: filepath.Clean(m.DataDir), RPC: s.RPC, WS: s.WS, Wallet: m.Wallet, NodeKey: m.NodeKey,
-		Inventory: m.Inventory, Region: m.Region, Price: m.Price, SilenceFile: m.SilenceFile,
+		Inventory: m.Inventory, Region: m.Region, Price: m.Price, Simulation: config.Simulation{SilenceFile: m.SilenceFile},
 		// A local network leaves the routes and the firewall of the machine that it is tried on alone.
 		Network: config.LeaseNetwork{Off: true},
 	}

@@ -97,14 +97,14 @@ func (f *Flows) slash(amount, customer, finder, burned uint64) {
 func (f Flows) Conservation(s Snapshot, burned, takenAtClose uint64) []Violation {
 	var found violations
 	var credits, stakes uint64
-	for key := range s.Credits {
-		credits += s.Tokens[market.CreditsVaultAddress(key)].Amount
+	for _, c := range s.Credits {
+		credits += s.Tokens[market.CreditsVaultAddress(c.Address)].Amount
 	}
 	for key := range s.Providers {
 		stakes += s.Tokens[market.StakeVaultAddress(key)].Amount
 	}
-	for key := range s.Keepers {
-		stakes += s.Tokens[market.StakeVaultAddress(key)].Amount
+	for _, k := range s.Keepers {
+		stakes += s.Tokens[market.StakeVaultAddress(k.Address)].Amount
 	}
 	if in, out := f.Deposited, f.Withdrawn+f.PaidToProviders+f.Fees+credits+takenAtClose; in != out {
 		found.add(2, "%d µUSDC were deposited, %d are accounted for", in, out)

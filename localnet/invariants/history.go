@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market/query"
 )
@@ -106,10 +107,8 @@ func readTransaction(ctx context.Context, client *chain.Client, sig solana.Signa
 		if !errors.Is(err, chain.ErrNotFound) {
 			return Transaction{}, err
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, 50*time.Millisecond) != nil {
 			return Transaction{}, err
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (c *Checker) Check(s Snapshot) []Violation {
 	defer c.mu.Unlock()
 	c.checks++
 	for key, l := range s.Leases {
-		found.leaseTime(key, l, s.Now.Unix())
+		found.leaseTime(l, s.Now.Unix())
 		last := c.paid[key]
 		if last.started == l.StartedAt && l.PaidSecs < last.secs {
 			found.add(5, "lease %s was paid for %d s, now only for %d s", key, last.secs, l.PaidSecs)
@@ -113,7 +113,8 @@ func (v *violations) credits(s Snapshot) {
 			v.add(1, "fees of %d are accounted for, their vault holds %d", held, vault)
 		}
 	}
-	for key, c := range s.Credits {
+	for _, c := range s.Credits {
+		key := c.Address
 		if vault := s.Tokens[market.CreditsVaultAddress(key)].Amount; vault != c.Balance {
 			v.add(1, "credits %s say %d, their vault holds %d", key, c.Balance, vault)
 		}
@@ -184,7 +185,8 @@ func (v *violations) stakes(s Snapshot) {
 		}
 	}
 	var weight uint64
-	for key, k := range s.Keepers {
+	for _, k := range s.Keepers {
+		key := k.Address
 		if vault := s.Tokens[market.StakeVaultAddress(key)].Amount; vault != k.Bond {
 			v.add(3, "keeper %s has a bond of %d, its vault holds %d", key, k.Bond, vault)
 		}
@@ -213,10 +215,10 @@ func (v *violations) gpus(s Snapshot) {
 		masks[l.Node] |= l.GpuMask
 	}
 	claims := map[solana.PublicKey]int{}
-	for key, d := range s.Devices {
+	for _, d := range s.Devices {
 		claims[d.Node]++
 		if s.Nodes[d.Node] == nil {
-			v.add(4, "device %s belongs to node %s, which is not there", key, d.Node)
+			v.add(4, "device %s belongs to node %s, which is not there", d.Address, d.Node)
 		}
 	}
 	for key, n := range s.Nodes {
@@ -233,7 +235,7 @@ func (v *violations) gpus(s Snapshot) {
 }
 
 // leaseTime is invariant 5: nobody is paid for time that has not passed, that was not funded, or that was lost.
-func (v *violations) leaseTime(key solana.PublicKey, l *bindings.Lease, now int64) {
+func (v *violations) leaseTime(l *market.Lease, now int64) {
 	var most int64
 	if l.StartedAt != 0 {
 		until := min(now, l.FundedUntil)
@@ -243,21 +245,20 @@ func (v *violations) leaseTime(key solana.PublicKey, l *bindings.Lease, now int6
 		most = max(0, until-l.StartedAt-int64(l.DowntimeSecs))
 	}
 	if int64(l.PaidSecs) > most {
-		v.add(5, "lease %s is paid for %d s of at most %d s", key, l.PaidSecs, most)
+		v.add(5, "lease %s is paid for %d s of at most %d s", l.Address, l.PaidSecs, most)
 	}
-	lease := market.Lease{Lease: *l}
-	if owed, err := lease.Owed(l.PaidSecs); err != nil || uint64(owed) != l.Paid {
-		v.add(5, "lease %s has paid %d for %d s, which cost %d", key, l.Paid, l.PaidSecs, owed)
+	if owed, err := l.Owed(l.PaidSecs); err != nil || uint64(owed) != l.Paid {
+		v.add(5, "lease %s has paid %d for %d s, which cost %d", l.Address, l.Paid, l.PaidSecs, owed)
 	}
 	fee := l.Paid * uint64(l.FeeBps) / market.BPS
 	if l.Reserved < fee {
-		v.add(5, "lease %s holds %d, its fee is %d", key, l.Reserved, fee)
+		v.add(5, "lease %s holds %d, its fee is %d", l.Address, l.Reserved, fee)
 	}
 }
 
 // reports is invariant 6: votes never weigh more than the bonds behind them, and nobody votes twice.
 func (v *violations) reports(s Snapshot) {
-	for key, r := range s.Reports {
+	for period, r := range s.Reports {
 		var sum uint64
 		lightest := slices.MinFunc(r.Candidates[:], func(a, b bindings.Candidate) int { return cmp.Compare(a.Weight, b.Weight) }).Weight
 		var seen [32]uint8
@@ -265,24 +266,24 @@ func (v *violations) reports(s Snapshot) {
 			sum += c.Weight
 			for i := range c.Voters {
 				if seen[i]&c.Voters[i] != 0 {
-					v.add(6, "report %s: a keeper voted twice", key)
+					v.add(6, "report of period %d: a keeper voted twice", period)
 				}
 				seen[i] |= c.Voters[i]
 			}
 		}
 		for _, c := range r.Tail {
 			if c.Weight > lightest {
-				v.add(6, "report %s: a root of %d stands behind one of %d", key, c.Weight, lightest)
+				v.add(6, "report of period %d: a root of %d stands behind one of %d", period, c.Weight, lightest)
 			}
 		}
 		if sum > r.TotalWeight {
-			v.add(6, "report %s: votes weigh %d of %d", key, sum, r.TotalWeight)
+			v.add(6, "report of period %d: votes weigh %d of %d", period, sum, r.TotalWeight)
 		}
 		if seen != r.Voters {
-			v.add(6, "report %s: the voters are not those of its roots", key)
+			v.add(6, "report of period %d: the voters are not those of its roots", period)
 		}
 		if r.Status == reportFinal && sum*market.BPS < r.TotalWeight*uint64(s.quorum()) {
-			v.add(6, "report %s is final with %d of %d", key, sum, r.TotalWeight)
+			v.add(6, "report of period %d is final with %d of %d", period, sum, r.TotalWeight)
 		}
 	}
 }

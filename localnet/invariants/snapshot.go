@@ -2,7 +2,6 @@ package invariants
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
 // ErrRestless means that the chain moved money during every try to read it.
@@ -28,37 +29,14 @@ type Token struct {
 	Amount      uint64
 }
 
-// Device is the claim of one GPU.
-type Device struct {
-	Node      solana.PublicKey
-	RentPayer solana.PublicKey
-	Tier      uint8
-}
-
 // Snapshot is the whole state of the market and of both mints at one moment.
 type Snapshot struct {
 	// Now is the chain's clock just after the reading.
 	Now  time.Time
 	Slot uint64
 
-	Market    *bindings.Market
-	Models    map[solana.PublicKey]*bindings.GpuModel
-	Providers map[solana.PublicKey]*bindings.Provider
-	Nodes     map[solana.PublicKey]*bindings.Node
-	Keepers   map[solana.PublicKey]*bindings.Keeper
-	Credits   map[solana.PublicKey]*bindings.Credits
-	Orders    map[solana.PublicKey]*bindings.Order
-	Leases    map[solana.PublicKey]*bindings.Lease
-	Reports   map[solana.PublicKey]*market.Report
-	Faults    map[solana.PublicKey]*bindings.Fault
-	Disputes  map[solana.PublicKey]*bindings.Dispute
-	Payouts   map[solana.PublicKey]*bindings.Payout
-	// FraudProofs are proofs of bad work that are not complete.
-	FraudProofs map[solana.PublicKey]*bindings.FraudProof
-	Auctions    map[solana.PublicKey]*bindings.Auction
-	Rewards     *bindings.Rewards
-	Devices     map[solana.PublicKey]Device
-
+	// Accounts are all accounts of the program.
+	*view.Accounts
 	// Tokens are all token accounts of both mints, of whomever.
 	Tokens map[solana.PublicKey]Token
 	// Supply is what each mint says exists.
@@ -74,12 +52,6 @@ const (
 	tokenOwnerAt  = 32
 	tokenAmountAt = 64
 )
-
-var deviceDiscriminator = func() (d [8]byte) {
-	sum := sha256.Sum256([]byte("account:DeviceClaim"))
-	copy(d[:], sum[:])
-	return d
-}()
 
 // Take reads the market. A node answers each question from a state of its own, so it asks again until the accounts that
 // say what vaults hold are the same before and after the vaults were read. It fails with ErrRestless.
@@ -118,105 +90,31 @@ func readProgram(ctx context.Context, client *chain.Client) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read the market's accounts: %w", err)
 	}
-	s := Snapshot{
-		Slot:      slot,
-		Models:    map[solana.PublicKey]*bindings.GpuModel{},
-		Providers: map[solana.PublicKey]*bindings.Provider{},
-		Nodes:     map[solana.PublicKey]*bindings.Node{},
-		Keepers:   map[solana.PublicKey]*bindings.Keeper{},
-		Credits:   map[solana.PublicKey]*bindings.Credits{},
-		Orders:    map[solana.PublicKey]*bindings.Order{},
-		Leases:    map[solana.PublicKey]*bindings.Lease{},
-		Reports:   map[solana.PublicKey]*market.Report{},
-		Faults:    map[solana.PublicKey]*bindings.Fault{},
-		Disputes:  map[solana.PublicKey]*bindings.Dispute{},
-		Payouts:   map[solana.PublicKey]*bindings.Payout{},
-		Devices:   map[solana.PublicKey]Device{},
-
-		FraudProofs: map[solana.PublicKey]*bindings.FraudProof{},
-		Auctions:    map[solana.PublicKey]*bindings.Auction{},
-
-		Rent: map[solana.PublicKey]chain.Lamports{},
-	}
+	s := Snapshot{Slot: slot, Accounts: view.NewAccounts(), Rent: map[solana.PublicKey]chain.Lamports{}}
 	for _, a := range accounts {
 		s.Rent[a.Key] = a.Lamports
-		if err := s.add(a); err != nil {
-			return Snapshot{}, fmt.Errorf("account %s: %w", a.Key, err)
+		meta := query.MetaOf(a)
+		meta.Slot = 0 // Snapshot.Slot says when; accounts that nothing has changed are equal in two snapshots
+		decoded, err := market.Decode(meta, a.Data)
+		if err != nil {
+			return Snapshot{}, err
 		}
+		s.Put(a.Key, decoded.Value)
 	}
 	return s, nil
-}
-
-func (s *Snapshot) add(a chain.Account) error {
-	if len(a.Data) >= 8 && [8]byte(a.Data[:8]) == deviceDiscriminator {
-		const body = 8 + 3*32 + 1
-		if len(a.Data) < body {
-			return fmt.Errorf("a device claim of %d bytes", len(a.Data))
-		}
-		s.Devices[a.Key] = Device{
-			Node:      solana.PublicKeyFromBytes(a.Data[8:40]),
-			RentPayer: solana.PublicKeyFromBytes(a.Data[72:104]),
-			Tier:      a.Data[104],
-		}
-		return nil
-	}
-	decoded, err := bindings.ParseAnyAccount(a.Data)
-	if err != nil {
-		return err
-	}
-	switch v := decoded.(type) {
-	case *bindings.Market:
-		s.Market = v
-	case *bindings.GpuModel:
-		s.Models[a.Key] = v
-	case *bindings.Provider:
-		s.Providers[a.Key] = v
-	case *bindings.Node:
-		s.Nodes[a.Key] = v
-	case *bindings.Keeper:
-		s.Keepers[a.Key] = v
-	case *bindings.Credits:
-		s.Credits[a.Key] = v
-	case *bindings.Order:
-		s.Orders[a.Key] = v
-	case *bindings.Lease:
-		s.Leases[a.Key] = v
-	case *bindings.Report:
-		r, err := market.Decode(market.Meta{Address: a.Key}, a.Data) // with the roots behind the struct
-		if err != nil {
-			return err
-		}
-		s.Reports[a.Key] = r.Value.(*market.Report)
-	case *bindings.Fault:
-		s.Faults[a.Key] = v
-	case *bindings.Dispute:
-		s.Disputes[a.Key] = v
-	case *bindings.Payout:
-		s.Payouts[a.Key] = v
-	case *bindings.FraudProof:
-		s.FraudProofs[a.Key] = v
-	case *bindings.Auction:
-		s.Auctions[a.Key] = v
-	case *bindings.Rewards:
-		s.Rewards = v
-	case *bindings.Outage: // holds no money but its rent
-	default:
-		return fmt.Errorf("an account of type %T is not known here", v)
-	}
-	return nil
 }
 
 // expected is what each vault must hold, by what the accounts say.
 func (s *Snapshot) expected() map[solana.PublicKey]uint64 {
 	vaults := map[solana.PublicKey]uint64{}
-	for key, c := range s.Credits {
-		vaults[market.CreditsVaultAddress(key)] = c.Balance
+	for _, c := range s.Credits {
+		vaults[market.CreditsVaultAddress(c.Address)] = c.Balance
 	}
 	for key, p := range s.Providers {
 		vaults[market.StakeVaultAddress(key)] = p.Stake + p.Unstaking
 	}
-	for key, k := range s.Keepers {
-		vaults[market.StakeVaultAddress(key)] = k.Bond
+	for _, k := range s.Keepers {
+		vaults[market.StakeVaultAddress(k.Address)] = k.Bond
 	}
 	if r := s.Rewards; r != nil {
 		vaults[market.FeeVaultAddress()] = r.Pending + r.Earned + r.Allocated + r.BuyBack

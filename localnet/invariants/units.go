@@ -12,7 +12,7 @@ type UnitsRow struct {
 	Least, Mean, Most uint64
 }
 
-// Units sums up the compute units of every instruction that was used, in the order of the protocol.
+// Units sums up the compute units of every instruction that was used, by name.
 func (h History) Units() []UnitsRow {
 	rows := map[string]*UnitsRow{}
 	sums := map[string]uint64{}
@@ -33,14 +33,6 @@ func (h History) Units() []UnitsRow {
 		row.Mean = sums[name] / uint64(row.Calls)
 		out = append(out, *row)
 	}
-	slices.SortFunc(out, func(a, b UnitsRow) int {
-		at := func(r UnitsRow) int {
-			if i := slices.Index(instructions, r.Instruction); i >= 0 {
-				return i
-			}
-			return len(instructions)
-		}
-		return cmp.Or(at(a)-at(b), cmp.Compare(a.Instruction, b.Instruction))
-	})
+	slices.SortFunc(out, func(a, b UnitsRow) int { return cmp.Compare(a.Instruction, b.Instruction) })
 	return out
 }

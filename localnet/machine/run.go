@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/fault"
 )
 
@@ -73,10 +74,8 @@ func serve(ctx context.Context, s Spec) error {
 			return err
 		}
 		fmt.Fprintln(os.Stderr, err)
-		select {
-		case <-time.After(restartPause):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := wait.For(ctx, restartPause); err != nil {
+			return err
 		}
 	}
 }

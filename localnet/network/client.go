@@ -41,28 +41,34 @@ func (n *Network) Command(ctx context.Context, wallet seed.Wallet, args ...strin
 
 // Forward runs `gantry port` until stop is called, and returns the address at which the container's port is reached.
 func (n *Network) Forward(ctx context.Context, wallet seed.Wallet, lease, port string) (at string, stop func() error, err error) {
-	name := "port-" + port + "-" + lease
+	return n.stay(ctx, wallet, "port-"+port+"-"+lease, []string{"port", lease, port + ":0"}, func(said string) (string, bool) {
+		return between(said, "http://", " ")
+	})
+}
+
+// stay runs a command of the client until stop is called, and returns what ready finds in the text that it prints.
+func (n *Network) stay(ctx context.Context, wallet seed.Wallet, name string, args []string, ready func(said string) (string, bool)) (at string, stop func() error, err error) {
 	_ = os.Remove(n.LogPath(name))
 	p, err := n.sup.Start(process.Spec{
-		Name: name, Path: n.build(wallet.Name, n.bins.gantry), Args: append(n.as(wallet), "port", lease, port+":0"),
+		Name: name, Path: n.build(wallet.Name, n.bins.gantry), Args: append(n.as(wallet), args...),
 		Dir: n.cfg.Dir, Env: n.home(wallet.Name),
 	})
 	if err != nil {
 		return "", nil, err
 	}
 	stop = func() error { return p.Stop(context.WithoutCancel(ctx)) }
-	err = waitFor(ctx, "the port to be forwarded", forwardTimeout, func(context.Context) (bool, error) {
+	err = waitFor(ctx, "gantry "+args[0]+" to be ready", forwardTimeout, func(context.Context) (bool, error) {
 		said, err := os.ReadFile(p.LogPath())
 		if err != nil {
 			return false, err
 		}
-		if _, rest, found := strings.Cut(string(said), "http://"); found {
-			at, _, found = strings.Cut(rest, " ")
-			return found, nil
+		var found bool
+		if at, found = ready(string(said)); found {
+			return true, nil
 		}
 		select {
 		case <-p.Done():
-			return false, fmt.Errorf("gantry port has ended: %s", said)
+			return false, fmt.Errorf("gantry %s has ended: %s", args[0], said)
 		default:
 			return false, nil
 		}
@@ -71,6 +77,30 @@ func (n *Network) Forward(ctx context.Context, wallet seed.Wallet, lease, port s
 		return "", nil, errors.Join(err, stop())
 	}
 	return at, stop, nil
+}
+
+// Join runs `gantry vpn` until stop is called, and returns the address of its proxy, and of its forward if it has one.
+func (n *Network) Join(ctx context.Context, wallet seed.Wallet, cluster string, args ...string) (proxy, forward string, stop func() error, err error) {
+	at, stop, err := n.stay(ctx, wallet, "vpn-"+cluster, slices.Concat([]string{"vpn", cluster, "--listen", "127.0.0.1:0"}, args), func(said string) (string, bool) {
+		proxy, found := between(said, "socks5h://", " ")
+		forward, _ := between(said, "forwards http://", " ")
+		return proxy + " " + forward, found
+	})
+	if err != nil {
+		return "", "", nil, err
+	}
+	proxy, forward, _ = strings.Cut(at, " ")
+	return proxy, forward, stop, nil
+}
+
+// between is the text after a word and before another one.
+func between(text, before, after string) (string, bool) {
+	_, rest, found := strings.Cut(text, before)
+	if !found {
+		return "", false
+	}
+	at, _, found := strings.Cut(rest, after)
+	return at, found
 }
 
 // GantryRaw runs the client with nothing but the given arguments. home names the directory for its files.

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/fault"
 	"github.com/gantry-market/gantry/localnet/invariants"
+	"github.com/gantry-market/gantry/localnet/ports"
 	"github.com/gantry-market/gantry/localnet/process"
 	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -49,6 +50,7 @@ type Network struct {
 	past    *fault.History          // of the node, for the proxies; nil without them
 	proxies map[string]*fault.Proxy // of the members in Config.Spoiled
 	ports   map[string]uint16       // on which keepers, machines in namespaces of their own and the registry listen
+	blocks  []*ports.Block          // of those ports
 }
 
 // Machine is one machine with its agent.
@@ -168,7 +170,7 @@ func (n *Network) openWallets() error {
 	if n.cfg.Registry {
 		names = append(names, registryName)
 	}
-	if n.ports, err = reservePorts(names); err != nil {
+	if err := n.claimPorts(names); err != nil {
 		return err
 	}
 	for _, spec := range n.cfg.Nodes {
@@ -307,6 +309,7 @@ func (n *Network) LogPath(name string) string { return n.sup.LogPath(name) }
 
 // Close ends every process, and waits until they are gone.
 func (n *Network) Close() error {
+	defer n.releasePorts()
 	for _, r := range slices.Concat(n.relays, n.public) {
 		r.Close()
 	}

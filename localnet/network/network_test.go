@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/internal/testkit/fakerpc"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/fault"
+	"github.com/gantry-market/gantry/localnet/ports"
 	"github.com/gantry-market/gantry/localnet/process"
 )
 
@@ -84,13 +86,18 @@ func TestEndpointsOfMembers(t *testing.T) {
 }
 
 func TestPortsDiffer(t *testing.T) {
-	ports, err := reservePorts([]string{"a", "b", "c"})
-	require.NoError(t, err)
+	names := make([]string, ports.Most+2)
+	for i := range names {
+		names[i] = fmt.Sprint("keeper-", i)
+	}
+	n := &Network{}
+	require.NoError(t, n.claimPorts(names))
+	t.Cleanup(n.releasePorts)
 	seen := map[uint16]bool{}
-	for _, p := range ports {
-		require.NotZero(t, p)
-		require.False(t, seen[p])
-		seen[p] = true
+	for _, name := range names {
+		require.NotZero(t, n.ports[name])
+		require.False(t, seen[n.ports[name]])
+		seen[n.ports[name]] = true
 	}
 }
 

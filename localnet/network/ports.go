@@ -2,26 +2,32 @@ package network
 
 import (
 	"fmt"
-	"net"
+	"slices"
+
+	"github.com/gantry-market/gantry/localnet/ports"
 )
 
-// reservePorts finds a free port for each name. It is free now and could be taken before its process binds it, which
-// then fails loudly.
-func reservePorts(names []string) (map[string]uint16, error) {
-	ports := make(map[string]uint16, len(names))
-	for _, name := range names {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
+// claimPorts takes a port for each name, which stays this network's until it is closed.
+func (n *Network) claimPorts(names []string) error {
+	n.ports = make(map[string]uint16, len(names))
+	for some := range slices.Chunk(names, ports.Most) {
+		block, err := ports.Claim(len(some))
 		if err != nil {
-			return nil, fmt.Errorf("a port for %s: %w", name, err)
+			return fmt.Errorf("ports for %s and others: %w", some[0], err)
 		}
-		defer l.Close() // all are held until the last is found, so that they differ
-		addr, ok := l.Addr().(*net.TCPAddr)
-		if !ok {
-			return nil, fmt.Errorf("a port for %s: unexpected address %s", name, l.Addr())
+		n.blocks = append(n.blocks, block)
+		for i, name := range some {
+			n.ports[name] = uint16(block.First() + i)
 		}
-		ports[name] = uint16(addr.Port)
 	}
-	return ports, nil
+	return nil
+}
+
+// releasePorts gives the ports back.
+func (n *Network) releasePorts() {
+	for _, block := range n.blocks {
+		block.Release()
+	}
 }
 
 // loopback is the address, host:port, at which the named process listens on a port that was found for it.

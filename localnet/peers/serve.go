@@ -6,23 +6,27 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/gantry-market/gantry/localnet/ports"
 )
 
 // readyTime bounds the wait for a peer.
 const readyTime = time.Minute
 
-// FreePort is a port of loopback that nothing listens on.
-func FreePort() (string, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+// ServePort starts a server as Serve does, at a port of the loopback interface that nothing else takes before it listens.
+func ServePort(ctx context.Context, command func(port string) *exec.Cmd) (port string, stop func(), err error) {
+	block, err := ports.Claim(1)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
+	defer block.Release()
+	port = strconv.Itoa(block.First())
+	stop, err = Serve(ctx, command(port), "127.0.0.1:"+port)
+	return port, stop, err
 }
 
 // Serve starts a server that ends with this process or when stop is called, and waits until its address, host:port, answers.

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/gantry-market/gantry/localnet/ports"
 )
 
 // SSH is OpenSSH's server, with a host key and the only user key that it takes, both made for it.
@@ -27,10 +29,13 @@ type SSH struct {
 // are root's, with the environment env besides. The folder is made anew. It takes root.
 func StartSSH(ctx context.Context, program, dir string, env map[string]string) (*SSH, error) {
 	s := &SSH{dir: dir}
-	err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700))
-	if err == nil {
-		s.Port, err = FreePort()
+	block, err := ports.Claim(1)
+	if err != nil {
+		return nil, fmt.Errorf("OpenSSH's server: %w", err)
 	}
+	defer block.Release()
+	s.Port = strconv.Itoa(block.First())
+	err = errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700))
 	if err == nil {
 		err = s.write(ctx, env)
 	}

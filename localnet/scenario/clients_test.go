@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // clientTest runs programs that use the clients, whose types are generated first; it skips where they cannot.
@@ -80,4 +81,29 @@ func TestAClientReachesAPort(t *testing.T) {
 	served, err := n.StartServe(t.Context(), n.Keys.Customers[1], "25")
 	require.NoError(t, err)
 	run(5*time.Minute, clientEnv(t, served, root), python, "testdata/clients_port.py", image)
+}
+
+// Programs in Python and TypeScript rent clusters over HTTP. Containers of each reach each other by name, the program reaches one of
+// them, and all leases end with the cluster.
+func TestClientsRentClusters(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	python, root, run := clientTest(t)
+	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	nodes := network.DefaultNodes(2)
+	for i := range nodes {
+		nodes[i].GPU, nodes[i].Count, nodes[i].Price = "A100", 2, market.PricePerHour(1_300_000)
+	}
+	n, err := network.Start(t.Context(), network.Config{Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: nodes, Log: warnings(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	served, err := n.StartServe(t.Context(), n.Keys.Customers[0], "25")
+	require.NoError(t, err)
+	env := clientEnv(t, served, root)
+	run(4*time.Minute, env, python, "testdata/clients_cluster.py", image)
+	run(4*time.Minute, env, "node", "testdata/clients_cluster.mjs", filepath.Join(root, "clients/typescript/dist/index.js"), image)
+	for _, l := range snapshotOf(t, n).LeasesOfCustomer(n.Keys.Customers[0].Address()) {
+		require.Equal(t, market.LeaseEnded, l.State(), l.Address)
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gantry-market/gantry/localnet/invariants"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // pageTime bounds what a script does on the page.
@@ -100,4 +101,26 @@ func TestPageOfALease(t *testing.T) {
 	require.NoError(t, err)
 	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
 	browser.Run(t, pageTime, "lease.mjs", served.URL, customer.Path, image)
+}
+
+// A person buys a cluster, looks at its members and ends it, in a browser.
+func TestPageOfClusters(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	browser.Find(t)
+	nodes := network.DefaultNodes(2)
+	for i := range nodes {
+		nodes[i].GPU, nodes[i].Count, nodes[i].Price = "A100", 1, market.PricePerHour(1_300_000)
+	}
+	n, err := network.Start(t.Context(), network.Config{Engine: kind(t), Dir: stateDir(t), Keepers: 1, Customers: 1, Nodes: nodes, Log: warnings(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	require.NoError(t, n.Launch(t.Context()))
+	customer := n.Keys.Customers[0]
+	ok(t, n, customer, "credits", "add", "10")
+	served, err := n.StartServe(t.Context(), customer, "10")
+	require.NoError(t, err)
+	image, _ := imagetest.Serve(t, "amd64", v1.Config{}, imagetest.Layer(t, imagetest.Busybox(t)...))
+	browser.Run(t, pageTime, "clusters.mjs", served.Page, image)
+	require.Equal(t, 2, leasesBought(t, n, customer))
 }

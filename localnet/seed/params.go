@@ -92,8 +92,7 @@ func model(id uint16, name string, stake, price uint64) bindings.GpuModelArgs {
 	}
 }
 
-// Calibrated are the same models with what one thread of a processor reaches while two cores measure ten simulated GPUs at
-// once, beside all else of a local network: 5·10⁹ operations and 5·10⁷ bytes of memory a second. 0.7 of it is asked for. A
+// Calibrated are the same models with what one thread of a processor reaches in the time that it has one: 5·10⁹ operations and 5·10⁷ bytes of memory a second. 0.7 of it is asked for. A
 // machine that is run with --simulate-slow-factor 8 reaches 3·10⁹ operations at most, on a processor of any speed.
 func Calibrated() []bindings.GpuModelArgs {
 	all := Models()

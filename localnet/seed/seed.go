@@ -75,7 +75,7 @@ func createMints(ctx context.Context, s Sender, k Keys) error {
 	}{{k.paymentKey, usdcDecimals}, {k.stakeKey, gntDecimals}} {
 		ixs = append(ixs,
 			system.NewCreateAccountInstruction(uint64(rent), token.MINT_SIZE, token.ProgramID, faucet, m.key.Address()).Build(),
-			token.NewInitializeMint2Instruction(m.decimals, faucet, solana.PublicKey{}, m.key.Address()).Build())
+			token.NewInitializeMint2InstructionBuilder().SetDecimals(m.decimals).SetMintAuthority(faucet).SetMintAccount(m.key.Address()).Build())
 	}
 	if _, err := s.Send(ctx, k.Faucet.Key, []solana.PrivateKey{k.paymentKey.Key, k.stakeKey.Key}, ixs...); err != nil {
 		return fmt.Errorf("create the mints: %w", err)

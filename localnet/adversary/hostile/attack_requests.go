@@ -68,6 +68,8 @@ func (a *attacker) wellFormed(to target) []request {
 	bodies[messages.LeaseMeasureOpen] = messages.LeaseMeasureOpenRequest{Version: v, Lease: a.Lease, Nonce: key32(), Challenge: key32()}
 	bodies[messages.Line] = a.lineRequest()
 	bodies[messages.Guest] = messages.GuestRequest{Version: v, Grant: grant}
+	bodies[messages.GroupVisit] = messages.GroupVisitRequest{Version: v, Lease: a.Lease, Key: key32(), Begin: true}
+	bodies[messages.GroupHello] = messages.GroupHelloRequest{Version: v, From: key32(), To: a.Lease, Key: key32(), Port: 1}
 	bodies[messages.Revoke] = messages.RevokeRequest{Version: v, Lease: a.Lease, Until: time.Now().UnixMilli()}
 	bodies[messages.Restart] = messages.RestartNotice{Version: v, Node: node, Secs: messages.MaxRestartSecs}
 	bodies[messages.Boot] = messages.BootRequest{Version: v, Nonce: key32()}
@@ -75,6 +77,8 @@ func (a *attacker) wellFormed(to target) []request {
 	bodies[messages.GatewayOpen] = messages.GatewayOpenRequest{Version: v, Grant: grant, Moves: make([]byte, 64)}
 	bodies[messages.GatewayClose] = messages.GatewayCloseRequest{Version: v, Lease: a.Lease}
 	bodies[messages.GatewayAccount] = messages.GatewayAccountRequest{Version: v, Lease: a.Lease}
+	bodies[messages.GatewayOffer] = messages.GatewayOfferRequest{Version: v}
+	bodies[messages.Gateways] = messages.GatewaysRequest{Version: v}
 	invented := key32()
 	payer := solana.PublicKey(key32())
 	if len(a.Key) > 0 { // strangers have none

@@ -51,12 +51,14 @@ var (
 	ofKeepers = []string{
 		messages.Statements, messages.ManifestsOf, messages.Blobs, messages.ProposalOf, messages.BidCommit, messages.BidReveal, messages.BidOutcome,
 		messages.BidSet, messages.ComplaintPut, messages.ComplaintGet, messages.AnswerPut, messages.AnswerGet, messages.Restart, messages.Boots, messages.Lookup,
+		messages.Gateways,
 	}
 	ofMachines = []string{
 		messages.Challenge, messages.Deploy, messages.Status, messages.Logs, messages.LeaseUse, messages.ReceiptOffer, messages.ReceiptSigned,
 		messages.Shell, messages.Ports, messages.Guest, messages.Revoke, messages.Suspend, messages.LeaseMeasure, messages.LeaseMeasureOpen, messages.Measure, messages.MeasureOpen, messages.Line, messages.Boot,
+		messages.GroupHello, messages.GroupVisit,
 	}
-	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose, messages.GatewayAccount, messages.GatewayPay}
+	ofGateways = []string{messages.GatewayOpen, messages.GatewayClose, messages.GatewayAccount, messages.GatewayPay, messages.GatewayOffer}
 )
 
 // protocols are those that a target answers.

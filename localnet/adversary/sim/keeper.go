@@ -20,7 +20,6 @@ import (
 	"github.com/gantry-market/gantry/localnet/adversary/sim/vtime"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/committee"
-	"github.com/gantry-market/gantry/sdk/market/instant"
 	"github.com/gantry-market/gantry/sdk/market/view"
 	"github.com/gantry-market/gantry/sdk/records"
 	"github.com/gantry-market/gantry/sdk/txm"
@@ -48,8 +47,8 @@ type keeper struct {
 	crank    *crank.Runner
 	proofs   *slashing.Service
 
-	lag        time.Duration // of what it sees of the chain
-	blocks     [][]change    // of the chain, on their way to the index
+	endpoint   *endpoint
+	blocks     [][]change // of the chain, on their way to the index
 	recordSoon bool
 }
 
@@ -83,7 +82,7 @@ func (k *keeper) start() error {
 	if k.checker, err = check.NewChecker(check.CheckerOptions{
 		View: k.view, Asker: k, Signer: k.key, Domain: domain, Secs: secs,
 		Timing: check.Timing{Every: t.every, Timeout: t.timeout}, Measure: k,
-		SlotHash: k.slotHash, Instants: k.instant, Seeds: k.seed, Record: k.record, Skipped: func(n int) { sim.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.rng,
+		SlotHash: k.slotHash, NodeAt: k.nodeAt, Instants: k.endpoint.instant, Seeds: k.seed, Record: k.record, Skipped: func(n int) { sim.result.SkippedChecks += n }, Log: zerolog.Nop(), Now: k.now, Tasks: g, Rand: k.rng,
 	}); err != nil {
 		return err
 	}
@@ -201,28 +200,13 @@ func (k *keeper) sets(p records.Period, root records.Hash) *leafSet {
 
 // slotHash stands for the hash of a recent final slot: the same for all, new in every minute.
 func (k *keeper) slotHash(context.Context) ([32]byte, error) {
-	return sha256.Sum256(fmt.Appendf(nil, "slot/%d/%d", k.sim.o.Seed, k.sim.loop.Now().Unix()/60)), nil
+	return sha256.Sum256(fmt.Appendf(nil, "slot/%d/%d", k.sim.o.Seed, k.sim.loop.Now().Add(-k.endpoint.behind()).Unix()/60)), nil
 }
 
 // seed stands for the block from which a period's committees are drawn: known to all from a little before its start.
 func (k *keeper) seed(p records.Period) (committee.Seed, bool) {
-	known := k.sim.loop.Now().After(k.sim.begins(p).Add(-maxSkew))
+	known := k.sim.loop.Now().After(k.sim.begins(p).Add(k.endpoint.behind() - k.endpoint.fine - maxSkew))
 	return committee.NewSeed(domain, p, uint64(p), sha256.Sum256(fmt.Appendf(nil, "block/%d/%d", k.sim.o.Seed, p))), known
-}
-
-// instant stands for the blocks of which one is the instant at which nodes are measured: known to all a second after each.
-func (k *keeper) instant(p records.Period) (instant.Instant, bool) {
-	for tick := range instant.Ticks {
-		at := instant.Tick(p, tick, k.sim.secs())
-		if k.sim.loop.Now().Before(at.Add(time.Second)) {
-			break
-		}
-		block := sha256.Sum256(fmt.Appendf(nil, "tick/%d/%d", k.sim.o.Seed, at.Unix()))
-		if i, here := instant.Draw(domain, p, tick, uint64(at.Unix()), block, at); here {
-			return i, true
-		}
-	}
-	return instant.Instant{}, false
 }
 
 // submit sends a transaction and waits until it is confirmed. While the chain cannot be reached it is sent again, as
@@ -269,7 +253,8 @@ func (k *keeper) see(block []change) {
 		return // it reads everything when it starts
 	}
 	k.blocks = append(k.blocks, block)
-	k.sim.loop.After(k.lag+k.rng.exponential(k.lag/4), k.deliver(k.group))
+	lag := k.endpoint.behind()
+	k.sim.loop.After(lag+k.rng.exponential(k.endpoint.fine/4), k.deliver(k.group))
 }
 
 func (k *keeper) deliver(g *vtime.Group) func() {

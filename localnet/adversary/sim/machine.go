@@ -8,6 +8,7 @@ import (
 	format "github.com/gantry-market/gantry/attest/measure"
 	"github.com/gantry-market/gantry/keeper/measure"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/instant"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -45,7 +46,9 @@ type machine struct {
 	ignores map[place]bool
 	devices [][32]byte
 	rng     rng
-	leases  map[solana.PublicKey]leaseTruth // that it serves or has to
+	// endpoint is where it reads the chain.
+	endpoint *endpoint
+	leases   map[solana.PublicKey]leaseTruth // that it serves or has to
 }
 
 // leaseTruth is what the machine knows of a lease of its own.
@@ -124,12 +127,15 @@ func (m *machine) inventory(now time.Time) *messages.Inventory {
 
 // measured is what becomes of a measurement, and how long it takes; ok is false when the machine says nothing. With a lease
 // the GPU is the customer's.
-func (m *machine) measured(from place, now time.Time, period time.Duration) (r measure.Result, takes time.Duration, ok bool) {
+func (m *machine) measured(from place, named instant.Instant, now time.Time, period time.Duration) (r measure.Result, takes time.Duration, ok bool) {
+	sees, no := m.joins(named, uint32(period/time.Second))
 	switch {
 	case !m.up() || m.ignores[from] && !now.Before(m.from):
 		return r, 0, false
 	case len(m.leases) > 0:
-		return measure.Result{Outcome: measure.Refused, Why: &measure.RefusedError{Why: messages.MeasureLease}}, time.Millisecond, true
+		return refusal(messages.MeasureLease), time.Millisecond, true
+	case no != 0:
+		return refusal(no), max(sees, time.Millisecond), true
 	}
 	speed := float64(1+m.rng.IntN(10))/100 + 1 // of what the class is to reach
 	if m.is(weak, now) {
@@ -137,7 +143,7 @@ func (m *machine) measured(from place, now time.Time, period time.Duration) (r m
 	}
 	return measure.Result{
 		Outcome: measure.Measured, Figures: format.Figures{Operations: minOperations * 1e9 * speed, Bandwidth: minBandwidth * 1e6 * speed},
-	}, m.rng.between(period/50, period/20), true
+	}, max(sees, m.rng.between(period/50, period/20)), true
 }
 
 // serves is how many seconds of a window the machine really gave a lease, and how often in it it came or went.

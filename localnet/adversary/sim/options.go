@@ -27,6 +27,8 @@ type Options struct {
 	// Split, if not zero, is for how long all keepers are cut in two at most, once and for half a period at least. It
 	// is beyond what Faults allow: nothing can be final then, and everything must be, after it heals.
 	Split time.Duration `json:"split_ns"`
+	// Endpoints say how bad the RPC nodes of keepers and machines are; zero for nodes that are a second behind and agree.
+	Endpoints Endpoints `json:"endpoints"`
 }
 
 // ErrOptions is the error of options that make no market.
@@ -52,7 +54,7 @@ func (o Options) check() error {
 	case o.Loss < 0 || o.Loss > 0.5:
 		return fmt.Errorf("%w: loss of %g, want 0 to 0.5", ErrOptions, o.Loss)
 	}
-	return nil
+	return o.Endpoints.check()
 }
 
 // times are the times of a run that follow from its period.

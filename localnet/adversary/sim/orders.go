@@ -61,10 +61,10 @@ func (o *orders) see(block []change) {
 		m := sim.byNode[l.Lease.Node]
 		switch l.State() {
 		case market.LeaseAwarded:
-			sim.loop.After(time.Second+o.rng.exponential(2*time.Second), func() { o.startLease(m, *l) })
+			sim.loop.After(m.endpoint.behind()+o.rng.exponential(2*time.Second), func() { o.startLease(m, *l) })
 		case market.LeaseEnded, market.LeaseFailed:
 			if _, ours := m.leases[l.Address]; ours {
-				delete(m.leases, l.Address)
+				sim.loop.After(m.endpoint.behind(), func() { delete(m.leases, l.Address) })
 				sim.loop.After(o.rng.exponential(sim.o.Period/2), o.place)
 			}
 		}

@@ -63,7 +63,7 @@ func (k *keeper) Ask(ctx context.Context, nodeKey solana.PublicKey, req messages
 }
 
 // Measure implements check.Measurer.
-func (k *keeper) Measure(ctx context.Context, n measure.Node, _ instant.Instant, _ time.Time) measure.Result {
+func (k *keeper) Measure(ctx context.Context, n measure.Node, named instant.Instant, _ time.Time) measure.Result {
 	const bytes = 100_000 // of roots and openings
 	sim, m := k.sim, k.sim.byKey[n.Key]
 	ctx, cancel := k.group.Timeout(ctx, sim.o.Period/4)
@@ -72,7 +72,7 @@ func (k *keeper) Measure(ctx context.Context, n measure.Node, _ instant.Instant,
 	// What is lost on the way leaves it as it is.
 	_ = k.group.Wait(ctx, func(wake func()) {
 		sim.net.send(k.place, m.place, 200, func() {
-			r, takes, ok := m.measured(k.place, sim.loop.Now(), sim.o.Period)
+			r, takes, ok := m.measured(k.place, named, sim.loop.Now(), sim.o.Period)
 			if !ok {
 				return
 			}

@@ -30,6 +30,7 @@ type Result struct {
 	UnjustPayments int      `json:"unjust_payments"`
 	UnjustSeconds  uint64   `json:"unjust_seconds"`
 	UnjustSlashes  int      `json:"unjust_slashes"`
+	Harmed         int      `json:"flags_that_a_machine_did_not_deserve"`
 	Outside        int      `json:"results_outside_of_what_honest_keepers_saw"`
 	Lost           int      `json:"lost_statements_that_change_a_result"`
 	Missed         int      `json:"missed_periods"`
@@ -99,10 +100,15 @@ func newResult(o Options) *Result {
 
 // Failed reports whether something happened that never may.
 func (r *Result) Failed() bool {
-	return r.UnjustPayments+r.UnjustSlashes+r.Outside+r.Lost+r.Missed > 0
+	return r.UnjustPayments+r.UnjustSlashes+r.Harmed+r.Outside+r.Lost+r.Missed > 0
 }
 
 func (r *Result) unjust(at time.Time, what string) { r.violation(at, "unjust: "+what) }
+
+func (r *Result) harmed(at time.Time, what string) {
+	r.Harmed++
+	r.violation(at, "harmed: "+what)
+}
 
 func (r *Result) outside(at time.Time, what string) {
 	r.Outside++

@@ -29,6 +29,14 @@ func play(t *testing.T, o Options) *Result {
 	return r
 }
 
+// harmless plays a market in which nothing may go wrong, and leases are served.
+func harmless(t *testing.T, o Options) {
+	t.Helper()
+	r := play(t, o)
+	require.False(t, r.Failed(), "seed %d", o.Seed)
+	require.Positive(t, r.Facts[string(chain.Started)], "a market without leases shows nothing about them")
+}
+
 // Whoever is faulty and however, as long as they are not more than f: nobody is paid or slashed unjustly, nothing is
 // lost, every period gets its report.
 func TestUpToFFaultyKeepersDoNoHarm(t *testing.T) {
@@ -39,8 +47,22 @@ func TestUpToFFaultyKeepersDoNoHarm(t *testing.T) {
 		t.Log("4 small runs; GANTRY_EXHAUSTIVE=1 plays 100, make nightly 200 larger ones")
 	}
 	for seed := range runs {
-		require.False(t, play(t, small(seed+1)).Failed(), "seed %d", seed+1)
+		harmless(t, small(seed+1))
 	}
+}
+
+// RPC nodes that are half a minute behind, show another block at the instant of measurements, or answer with errors, cost no
+// honest machine its record, its stake or its pay.
+func TestBadEndpointsHarmNobody(t *testing.T) {
+	for seed := range uint64(2) {
+		o := Options{
+			Seed: seed + 10, Keepers: 4, Faults: 1, Dishonest: -1, Nodes: 6, Periods: 6, Period: 10 * time.Minute, Loss: 0.01,
+			Endpoints: Endpoints{Lag: 30 * time.Second, Fork: 0.1, Mute: 0.05},
+		}
+		harmless(t, o)
+	}
+	o := Options{Keepers: 1, Nodes: 1, Periods: 1, Period: time.Minute, Endpoints: Endpoints{Fork: 2}}
+	require.ErrorIs(t, o.check(), ErrOptions)
 }
 
 // The check can fail: one dishonest keeper more than the market tolerates stops reports, and twice as many take money

@@ -64,6 +64,7 @@ type simulation struct {
 	pending []transaction
 	blocked bool // an end of a slot is scheduled
 	block   []change
+	past    map[solana.PublicKey][]state // of nodes, the last ones
 
 	truth     *truth
 	verified  map[records.Period]map[[32]byte]bool // statements whose signature was checked
@@ -82,6 +83,7 @@ func newSimulation(o Options) (*simulation, error) {
 	sim := &simulation{
 		o: o, start: start, first: records.Period(start.Unix() / secs), loop: vtime.NewLoop(start.Add(-time.Second)), sizes: newSizes(),
 		byWallet: map[solana.PublicKey]*keeper{}, byKey: map[solana.PublicKey]*machine{}, byNode: map[solana.PublicKey]*machine{},
+		past:     map[solana.PublicKey][]state{},
 		verified: map[records.Period]map[[32]byte]bool{}, opposites: map[solana.Signature]bool{}, trace: sha256.New(), result: newResult(o),
 	}
 	sim.net = newNetwork(sim.loop, newRNG(o.Seed, "net"), o.Loss, o.Keepers, o.Nodes)
@@ -165,7 +167,7 @@ func (sim *simulation) buildKeepers() error {
 			sim: sim, place: place(i), key: signer, rng: newRNG(sim.o.Seed, fmt.Sprintf("keeper/%d", i)),
 			store: newMemStore(0),
 		}
-		k.lag = k.rng.between(200*time.Millisecond, 1200*time.Millisecond)
+		k.endpoint = newEndpoint(sim, k.place)
 		k.skew = k.rng.between(-300*time.Millisecond, 300*time.Millisecond)
 		sim.keepers = append(sim.keepers, k)
 		sim.byWallet[k.wallet()] = k
@@ -208,7 +210,7 @@ func (sim *simulation) buildMachines() {
 		n.Stake = stake
 		n.Price, n.UptimeBps, n.Tier, n.Node.Status = uint64(1_000_000+d.IntN(500_000)), 9_000, 1, uint8(market.NodeActive)
 		n.RegisteredAt = sim.start.Unix() - 86_400
-		n.AvailableSince, n.AskSince, n.RecordSince = n.RegisteredAt, n.RegisteredAt, n.RegisteredAt
+		n.AvailableSince, n.AskSince, n.RecordSince, n.TermsAt = n.RegisteredAt, n.RegisteredAt, n.RegisteredAt, n.RegisteredAt
 		n.StartAvailability(n.RegisteredAt)
 		n.GoodSince = n.RegisteredAt
 		n.LastReportPeriod, n.ReportWindow = uint64(sim.first)-1, ^uint32(0)
@@ -219,6 +221,8 @@ func (sim *simulation) buildMachines() {
 			m.devices = append(m.devices, id)
 			sim.chain.Put(solana.PublicKey(id), &market.Device{Node: n.Address, Identity: id, Tier: 1})
 		}
+		m.endpoint = newEndpoint(sim, m.place)
+		sim.past[n.Address] = []state{{sim.loop.Now(), n}}
 		sim.machines = append(sim.machines, m)
 		sim.byKey[n.NodeKey], sim.byNode[n.Address] = m, m
 		sim.live(m)
@@ -287,6 +291,7 @@ func (sim *simulation) publishBlock() {
 	for _, c := range block {
 		sim.traceEvent('c', binary.LittleEndian.Uint64(c.key[:]))
 	}
+	sim.keepPast(block)
 	for _, k := range sim.keepers {
 		k.see(block)
 	}

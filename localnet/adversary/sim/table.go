@@ -21,9 +21,13 @@ func (r *Result) WriteText(out io.Writer) error {
 	}
 	row("machines", "%s", counts(r.Conducts, "none"))
 	row("network", "%.1f %% lost (%d messages)%s", 100*o.Loss, r.LostMessages, map[bool]string{true: ", keepers split in two once"}[o.Split > 0])
+	if e := o.Endpoints; e != (Endpoints{}) {
+		row("RPC nodes", "up to %s behind, another block in %.1f %% of periods, %.1f %% errors", e.Lag, 100*e.Fork, 100*e.Mute)
+	}
 	fmt.Fprintln(t, "\t")
 	row("unjust payments", "%d (%d s)", r.UnjustPayments, r.UnjustSeconds)
 	row("unjust slashes", "%d", r.UnjustSlashes)
+	row("flags that a machine did not deserve", "%d", r.Harmed)
 	row("results that no honest keeper saw", "%d", r.Outside)
 	row("lost statements that change a result", "%d", r.Lost)
 	row("missed periods", "%d of %d", r.Missed, o.Periods)
@@ -104,8 +108,8 @@ func counts(m map[string]int, none string) string {
 func (r *Result) Line() string {
 	verdict := "ok"
 	if r.Failed() {
-		verdict = fmt.Sprintf("FAILED: %d unjust payments, %d unjust slashes, %d results outside, %d lost, %d missed",
-			r.UnjustPayments, r.UnjustSlashes, r.Outside, r.Lost, r.Missed)
+		verdict = fmt.Sprintf("FAILED: %d unjust payments, %d unjust slashes, %d flags undeserved, %d results outside, %d lost, %d missed",
+			r.UnjustPayments, r.UnjustSlashes, r.Harmed, r.Outside, r.Lost, r.Missed)
 	}
 	return fmt.Sprintf("seed %-6d %2d keepers %3d nodes %2d periods  %d faulty (%d dishonest, %d equivocating)  loss %.1f %%%s  final %s  %s",
 		r.Options.Seed, r.Options.Keepers, r.Options.Nodes, r.Options.Periods, r.Options.Faults, r.Dishonest, r.Equivocators,

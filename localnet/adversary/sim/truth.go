@@ -172,13 +172,32 @@ func (t *truth) judgeFault(f chain.Fact) {
 	if o := t.offenceOf(m); o != nil && o.paid.IsZero() && records.Flags(f.Flags)&flagOf[m.conduct] != 0 {
 		o.paid = now
 	}
-	for _, flag := range []records.Flags{records.FlagOffline, records.FlagSpecMismatch, records.FlagWorkFailed, records.FlagEvidenceFailed, records.FlagDeviceChanged, records.FlagBadOutput, records.FlagSlow} {
+	for _, flag := range judged {
 		if records.Flags(f.Flags)&flag == 0 || t.guilty(m, flag, f) {
 			continue
 		}
 		sim.result.UnjustSlashes++
 		sim.result.unjust(now, fmt.Sprintf("node %d (%s): %s for flag %d of period %d, which it did not deserve", m.place, m.conduct, f.Kind, flag, f.Period))
 	}
+}
+
+// judged are the flags that are held against what a machine did.
+var judged = []records.Flags{
+	records.FlagOffline, records.FlagSpecMismatch, records.FlagWorkFailed, records.FlagEvidenceFailed, records.FlagDeviceChanged, records.FlagBadOutput, records.FlagSlow,
+}
+
+// deserved reports whether a machine has given cause for a flag in its record of a period. One that was away for a moment may be
+// said to be offline, and so may one that does not answer everybody.
+func (t *truth) deserved(m *machine, flag records.Flags, p records.Period) bool {
+	switch flag {
+	case records.FlagOffline:
+		return m.conduct != steady && m.conduct != sluggish
+	case records.FlagSpecMismatch:
+		return m.conduct == shrunken && m.from.Before(t.sim.begins(p+1))
+	case records.FlagSlow:
+		return m.conduct == weak && m.from.Before(t.sim.begins(p+1))
+	}
+	return false
 }
 
 func (t *truth) guilty(m *machine, flag records.Flags, f chain.Fact) bool {
@@ -236,6 +255,12 @@ func (t *truth) judgeLeaf(p records.Period, leaf records.Leaf) {
 			sim.result.lost(now, fmt.Sprintf("period %d, lease on node %d: %d verified seconds, and every honest keeper of %d saw at least %d", p-sim.first, sim.byNode[leaf.Node].place, v, reporters, least))
 		}
 		return
+	}
+	m := sim.byNode[leaf.Node]
+	for _, flag := range judged {
+		if leaf.Flags.Has(flag) && !t.deserved(m, flag, p) {
+			sim.result.harmed(now, fmt.Sprintf("period %d, node %d (%s): flag %d, which it did not deserve", p-sim.first, m.place, m.conduct, flag))
+		}
 	}
 	t.judgeFlag(p, leaf, records.CheckLiveness, records.FlagOffline)
 	t.judgeFlag(p, leaf, records.CheckInventory, records.FlagSpecMismatch)

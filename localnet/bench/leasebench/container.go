@@ -13,6 +13,7 @@ import (
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/images"
 	"github.com/gantry-market/gantry/localnet/network"
 )
@@ -74,9 +75,7 @@ func firstByte(ctx context.Context, p *runtime.Process, spec runtime.Spec) (time
 		if !errors.Is(err, runtime.ErrRunning) {
 			return took, err
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
+		if wait.For(ctx, 10*time.Millisecond) != nil {
 			return 0, ctx.Err()
 		}
 	}

@@ -9,11 +9,7 @@ import (
 )
 
 func startIperf(ctx context.Context) (port string, stop func(), err error) {
-	if port, err = peers.FreePort(); err != nil {
-		return "", nil, err
-	}
-	stop, err = peers.Serve(ctx, exec.Command("iperf3", "-s", "-p", port), "127.0.0.1:"+port)
-	return port, stop, err
+	return peers.ServePort(ctx, func(port string) *exec.Cmd { return exec.Command("iperf3", "-s", "-p", port) })
 }
 
 // startSSH starts the peer, unless this computer has no client for it.

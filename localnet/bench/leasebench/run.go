@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/gantry-market/gantry/agent/config"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/localnet/engine"
 	"github.com/gantry-market/gantry/localnet/images"
 	"github.com/gantry-market/gantry/localnet/network"
@@ -216,9 +217,7 @@ func (b *measuring) rented(ctx context.Context, region string, measure ...func(c
 		if answer.Code == 0 {
 			break
 		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
+		if wait.For(ctx, 200*time.Millisecond) != nil {
 			return errors.Join(ctx.Err(), answer.Err())
 		}
 	}

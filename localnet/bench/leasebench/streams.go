@@ -98,12 +98,9 @@ func (b *measuring) inTurns(t *Table, ways []way) error {
 
 // forwarded has OpenSSH's client forward a port of this computer to one of the server's until stop is called.
 func forwarded(ctx context.Context, client []string, to string) (port string, stop func(), err error) {
-	if port, err = peers.FreePort(); err != nil {
-		return "", nil, err
-	}
-	args := append([]string{"-o", "ExitOnForwardFailure=yes", "-N", "-L", "127.0.0.1:" + port + ":127.0.0.1:" + to}, client...)
-	stop, err = peers.Serve(ctx, exec.Command("ssh", args...), "127.0.0.1:"+port)
-	return port, stop, err
+	return peers.ServePort(ctx, func(port string) *exec.Cmd {
+		return exec.Command("ssh", append([]string{"-o", "ExitOnForwardFailure=yes", "-N", "-L", "127.0.0.1:" + port + ":127.0.0.1:" + to}, client...)...)
+	})
 }
 
 // sshConfig returns the arguments with which OpenSSH's client reaches a container.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/p2p"
 )
 
@@ -81,10 +82,8 @@ func (c *child) until(ctx context.Context, limit time.Duration, line ask, good f
 		if time.Since(began) > limit {
 			return a, limit, errors.Join(fmt.Errorf("%s: %q was not so after %s: %+v", c.name, line.Do, limit, a), err)
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, 50*time.Millisecond) != nil {
 			return a, 0, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 // Run builds each pair of routers and checks what must hold there. It prints a line for each result.
@@ -147,10 +149,8 @@ func (w *testbed) stays(ctx context.Context, c *child, want string) error {
 		if a.Path != want {
 			return fmt.Errorf("the path is %s, not %s: %v", a.Path, want, a.Via)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(250 * time.Millisecond):
+		if err := wait.For(ctx, 250*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return nil

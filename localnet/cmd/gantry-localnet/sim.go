@@ -30,6 +30,9 @@ func simCommand() *cli.Command {
 			&cli.BoolFlag{Name: "clutter", Usage: "dishonest keepers vote before anyone else, each for a root without leaves (default: how they vote is drawn)"},
 			&cli.Float64Flag{Name: "loss", Value: 0.01, Usage: "share of packets that the network loses"},
 			&cli.DurationFlag{Name: "split", Usage: "cut all keepers in two once, for so long at most (0: never)"},
+			&cli.DurationFlag{Name: "endpoint-lag", Usage: "how far the RPC nodes of keepers and machines are behind the chain at most"},
+			&cli.Float64Flag{Name: "endpoint-fork", Usage: "share of periods in which one of them shows another block at the instant of measurements"},
+			&cli.Float64Flag{Name: "endpoint-mute", Usage: "share of their answers about single accounts that are errors"},
 			&cli.IntFlag{Name: "parallel", Value: runtime.GOMAXPROCS(0), Usage: "runs at the same time"},
 			&cli.BoolFlag{Name: "json", Usage: "one JSON document for each run on standard output"},
 		},
@@ -46,6 +49,7 @@ func simOptions(c *cli.Context, i int) sim.Options {
 	o := sim.Options{
 		Seed: seed, Keepers: c.Int("keepers"), Nodes: c.Int("nodes"), Periods: c.Int("periods"), Period: c.Duration("period"),
 		Faults: c.Int("faults"), Dishonest: c.Int("dishonest"), Clutter: c.Bool("clutter"), Loss: c.Float64("loss"), Split: c.Duration("split"),
+		Endpoints: sim.Endpoints{Lag: c.Duration("endpoint-lag"), Fork: c.Float64("endpoint-fork"), Mute: c.Float64("endpoint-mute")},
 	}
 	if o.Faults < 0 {
 		o.Faults = sim.Faultless(o.Keepers)
@@ -103,6 +107,9 @@ func again(c *cli.Context, o sim.Options) string {
 	}
 	if o.Split > 0 {
 		out += " --split " + o.Split.String()
+	}
+	if e := o.Endpoints; e != (sim.Endpoints{}) {
+		out += fmt.Sprintf(" --endpoint-lag %s --endpoint-fork %g --endpoint-mute %g", e.Lag, e.Fork, e.Mute)
 	}
 	return out
 }

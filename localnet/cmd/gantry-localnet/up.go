@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/chain"
 )
 
@@ -30,6 +31,9 @@ func upCommand() *cli.Command {
 	}
 }
 
+// personRates is how long keepers leave an ended lease open, seconds: a person reads what it cost before its rating is given.
+const personRates = 600
+
 func up(c *cli.Context) (err error) {
 	kind, err := chosenEngine(c)
 	if err != nil {
@@ -43,9 +47,11 @@ func up(c *cli.Context) (err error) {
 		return cli.Exit("at least one keeper is needed, and no count can be negative", usageError)
 	}
 	started := time.Now()
-	fmt.Fprintf(c.App.ErrWriter, "starting %s, 3 s for surfnet and 10 s for agave; Ctrl-C stops everything\n", kind)
+	fmt.Fprintf(c.App.ErrWriter, "starting %s, which takes about 3 s for surfnet and 10 s for agave\n", kind)
+	params := seed.Params()
+	params.RatingSecs = personRates
 	n, err := network.Start(c.Context, network.Config{
-		Engine: kind, Dir: dir, Keepers: c.Int("keepers"), Customers: c.Int("customers"),
+		Engine: kind, Dir: dir, Keepers: c.Int("keepers"), Customers: c.Int("customers"), Params: &params,
 		Nodes: network.DefaultNodes(c.Int("agents")), Log: logger(c),
 	})
 	if err != nil {

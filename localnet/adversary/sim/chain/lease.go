@@ -18,7 +18,7 @@ func (c *Chain) CreateOrder(o market.Order) error {
 		return err
 	}
 	o.Address = market.OrderAddress(o.Customer, o.Nonce)
-	cost, err := market.OrderCost(market.PricePerHour(o.MaxPrice), o.GpusPerNode, o.DurationSecs, o.NodesWanted)
+	cost, err := market.OrderCost(market.PricePerHour(o.MaxPrice), o.GpusPerNode, market.HeldSecs(o.DurationSecs, m.Params.StartDeadlineSecs), o.NodesWanted)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (t *tx) orderAward(keys []solana.PublicKey, body []byte) error {
 	if err := market.Awardable(m, o, n, p, model, t.now); err != nil {
 		return err
 	}
-	score, err := n.Score(t.now)
+	score, err := n.Score(t.now, o.LatestEnd())
 	if err != nil {
 		return err
 	}
@@ -76,11 +76,11 @@ func (t *tx) orderAward(keys []solana.PublicKey, body []byte) error {
 }
 
 func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *market.Node, p *market.Provider, params *market.Params, score uint64) error {
-	held, err := market.Cost(market.PricePerHour(o.MaxPrice), o.GpusPerNode, o.DurationSecs)
+	held, err := market.Cost(market.PricePerHour(o.MaxPrice), o.GpusPerNode, market.HeldSecs(o.DurationSecs, o.StartSecs))
 	if err != nil {
 		return err
 	}
-	reserved, err := market.Cost(n.Ask(), o.GpusPerNode, o.DurationSecs)
+	reserved, err := market.Cost(n.Ask(), o.GpusPerNode, market.HeldSecs(o.DurationSecs, o.StartSecs))
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (t *tx) award(key solana.PublicKey, k *market.Keeper, o *market.Order, n *m
 	if o.NodesAwarded == 0 {
 		o.Site = n.Spec.Site
 	}
-	o.AwardedNodes[n.Address[0]>>6&1] |= 1 << (n.Address[0] & 63)
+	o.NoteAward(n.Address)
 	if o.NodesAwarded++; o.NodesAwarded == o.NodesWanted {
 		o.Order.Status, o.AwardedAt = uint8(market.OrderAwarded), t.now
 	}
@@ -309,6 +309,8 @@ func (t *tx) leaseAbort(order, lease solana.PublicKey) error {
 		n.JobsFailed++
 		n.FeesFailed += failureWeight(l)
 		keepRecord(n, before, t.now)
+		n.NoteMissed(o.StartSecs, t.now)
+		o.NoteUnserved(n.Address)
 		o.Order.Status, o.AwardDeadline = uint8(market.OrderLapsed), t.now+int64(m.Params.AwardDeadlineSecs)
 	}
 	t.set(lease, nil)

@@ -17,27 +17,35 @@ It comes with the Agave tools (https://docs.anza.xyz/cli/install), or build it i
   *) die "unknown engine '$engine': want surfnet or agave" ;;
 esac
 
+[ -f "$root/program/artifacts/gantry_market.so" ] || die "program/artifacts/gantry_market.so is missing; restore it with git, or run 'make program'"
 "$root/scripts/toolchain.sh" go
-[ "$engine" = agave ] || "$root/scripts/toolchain.sh" host
+
+# The engine and the rest are built at the same time: the engine alone leaves a third of two processors idle.
+if [ "$engine" = surfnet ]; then
+  "$root/scripts/toolchain.sh" host
+  if [ -x "$root/build/bin/gantry-surfnet" ] || [ -d "$(surfnet_target)" ]; then
+    say "building what has changed (seconds), then running the demo (about two minutes)"
+  else
+    say "first run: the embedded engine is built once (about eight minutes on two cores, cached in $cache),
+and beside it gVisor and the binaries; then the demo runs (about two minutes)"
+  fi
+  set -m # so that it has a process group, and ends with this script
+  "$root/scripts/build.sh" surfnet &
+  building=$!
+  set +m
+  trap 'kill -- "-$building" 2>/dev/null || true' EXIT
+else
+  say "building the binaries (a minute on the first run, then seconds), then running the demo (about three minutes)"
+fi
 # Containers are shown where they can be; where they cannot, the demo says why and runs processes.
 if [ "$(id -u)" = 0 ]; then
   "$root/scripts/toolchain.sh" sandbox ssh || say "the demo runs without what could not be installed"
 fi
-[ -f "$root/program/artifacts/gantry_market.so" ] || die "program/artifacts/gantry_market.so is missing; restore it with git, or run 'make program'"
-
-parts=(go)
+"$root/scripts/build.sh" go
 if [ "$engine" = surfnet ]; then
-  parts=(surfnet go)
-  if [ -x "$root/build/bin/gantry-surfnet" ] || [ -d "$(surfnet_target)" ]; then
-    say "building what has changed (seconds), then running the demo (about two minutes)"
-  else
-    say "first run: the embedded engine is built once (about 10 minutes on two cores, cached in $cache),
-then the binaries (about a minute), then the demo runs (about two minutes)"
-  fi
-else
-  say "building the binaries (a minute on the first run, then seconds), then running the demo (about three minutes)"
+  wait "$building" || die "the embedded engine could not be built"
+  trap - EXIT
 fi
-"$root/scripts/build.sh" "${parts[@]}"
 
 cd "$root"
 exec build/bin/gantry-localnet demo --engine "$engine" "$@"

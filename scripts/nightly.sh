@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What takes too long for every change: many random cases of the property tests, all bit flips of the real evidence
 # samples, hostile sequences and mutants, then every fuzz target for a while.
-# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|kill|network|nat|hostile|templates|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
+# usage: nightly.sh [random|nvgpu|snp|tdx|tpm|bundles|measure|sim|endpoints|kill|network|nat|hostile|templates|clusters|verify|agave|fuzz ...]   all of them by default; FUZZTIME is the time of each target, 30s
 # nvgpu takes about half an hour on two cores, fuzz half a minute for each of some 43 targets.
 source "$(dirname "$0")/common.sh"
 "$root/scripts/toolchain.sh" go
 cd "$root"
-[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim kill network nat hostile templates verify agave fuzz
+[ $# -gt 0 ] || set -- random nvgpu snp tdx tpm bundles measure sim endpoints kill network nat hostile templates clusters verify agave fuzz
 
 exhaustive() { GANTRY_EXHAUSTIVE=1 go test -count=1 "$@"; }
 
@@ -31,6 +31,11 @@ for part in "$@"; do
   # A million answers that machines and those between could change.
   measure) exhaustive -timeout 3h -run Cheats ./attest/measure/processor ;;
   sim) exhaustive -timeout 1h ./localnet/adversary/sim && go run ./localnet/cmd/gantry-localnet sim --random --runs 200 --seed "$(date +%s)" ;;
+  # Ten markets of a thousand periods whose keepers and machines read the chain through bad RPC nodes.
+  endpoints)
+    go run ./localnet/cmd/gantry-localnet sim --seed "$(date +%s)" --runs 10 --keepers 4 --nodes 6 --periods 1000 --period 10m \
+      --endpoint-lag 30s --endpoint-fork 0.1 --endpoint-mute 0.05
+    ;;
   kill) exhaustive -timeout 1h ./keeper/store ;;
   # Every mutant of the rules by which leases are kept from the provider's networks.
   network) exhaustive -timeout 30m -run Mutants ./agent/network ;;
@@ -43,11 +48,16 @@ for part in "$@"; do
       GANTRY_TEST_ALL=1 go test -count=1 -timeout 30m -run 'Container|RealModel' ./agent/runtime ./client/inference &&
       GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 30m -run RealModel ./localnet/scenario
     ;;
+  # Ray and PyTorch over the machines of an order, one of which fails.
+  clusters)
+    "$root/scripts/toolchain.sh" sandbox ssh ray torch && "$root/scripts/build.sh" surfnet go &&
+      GANTRY_TEST_ALL=1 go test -tags e2e -count=1 -timeout 40m -run 'OverSeveralMachines$' -v ./localnet/scenario
+    ;;
   # The program's bytes from a place that shares nothing with this one, and the program on the next release of Agave.
   verify) "$root/scripts/program-verify.sh" ;;
   agave) "$root/scripts/agave-next.sh" ;;
   fuzz) "$root/scripts/fuzz.sh" "${FUZZTIME:-30s}" ;;
-  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, kill, network, nat, hostile, templates, verify, agave and fuzz" ;;
+  *) die "no part of the nightly run is called $part; there are random, nvgpu, snp, tdx, tpm, bundles, measure, sim, endpoints, kill, network, nat, hostile, templates, clusters, verify, agave and fuzz" ;;
   esac || failed+=("$part")
 done
 [ ${#failed[@]} -eq 0 ] || die "nightly: failed: ${failed[*]}"

@@ -54,7 +54,8 @@ test_go() {
   "$root/scripts/build.sh" surfnet
   # One package more at a time than there are cores, since the longest mostly wait.
   # Without debugging information, which takes linkers time; what `go vet` finds is for lint.sh.
-  RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" "${race[@]}" -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -- ./...
+  # agent/runtime starts a hundred containers, which takes ten minutes with the race detector on two busy cores.
+  RAPID_SEED=${RAPID_SEED:-20261121} go_test "unit" "${race[@]}" -timeout 30m -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -- ./...
 }
 
 # Scenarios mostly wait, so that more of them run at a time than there are cores. Those that measure the machine, or change

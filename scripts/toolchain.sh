@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [prose] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [docs] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [prose] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [ray] [torch] [docs] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   prose  Vale, which reads the English of pages
@@ -11,7 +11,7 @@
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
 #   openai  the stock OpenAI client for Python and LiteLLM, with which /openai/v1 is tried; without them those tests are skipped
-#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab for the same. Not in all; without them those tests are skipped
+#   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab, ray  Ray, torch  PyTorch of Debian for the same. Not in all; without them those tests are skipped
 #   promtool  Prometheus and its tool, with which alert rules and dashboards are tried; without them those tests are skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
@@ -250,6 +250,29 @@ fetch_mermaid() {
 }
 
 need_jupyter() { python_tool jupyter "JupyterLab"; }
+# PyTorch is Debian's, unpacked with all that it needs and not installed: what PyPI has for Linux takes gigabytes of CUDA.
+need_torch() {
+  [ -e "$cache/torch/whole" ] || { say "fetching PyTorch" && unpack_torch; } || {
+    rm -f "$tools/torch-root"
+    say "no PyTorch: the test with it will be skipped (it needs apt-get and dpkg of Debian 12 or newer; see build/logs/torch.log)"
+    return
+  }
+  printf '#!/bin/sh\necho "%s"\n' "$cache/torch/root" >"$tools/torch-root" && chmod +x "$tools/torch-root"
+}
+
+unpack_torch() {
+  have apt-get && have dpkg || return 1
+  local dir=$cache/torch package
+  rm -rf "$dir" && mkdir -p "$dir/packages" "$dir/root" "$root/build/logs" && : >"$dir/none" || return 1
+  (
+    cd "$dir/packages" && mapfile -t packages < <(apt-get install -s -o Dir::State::status="$dir/none" --no-install-recommends python3-torch python3-minimal | awk '/^Inst/ {print $2}') &&
+      [ ${#packages[@]} -gt 0 ] && apt-get download "${packages[@]}"
+  ) >"$root/build/logs/torch.log" 2>&1 || return 1
+  for package in "$dir"/packages/*.deb; do dpkg -x "$package" "$dir/root" || return 1; done
+  rm -rf "$dir/packages" "$dir"/root/usr/share/{doc,man,locale,fonts,icons,gdal,proj,zoneinfo} && touch "$dir/whole"
+}
+
+need_ray() { python_tool ray "Ray"; }
 
 # python_tool PART WHAT: the command PART-python, which is Python with the packages of scripts/python/PART.txt.
 python_tool() {
@@ -294,8 +317,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | prose | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | docs) "need_$part" ;;
+    go | host | sbf | lint | prose | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | ray | torch | docs) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_prose && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
-    *) die "unknown part $part: want go, host, sbf, lint, prose, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, docs or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, prose, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, ray, torch, docs or all" ;;
   esac
 done

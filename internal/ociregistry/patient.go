@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/wait"
 )
 
 const (
@@ -34,21 +36,17 @@ func (p Patient) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil || answer.StatusCode != http.StatusTooManyRequests || r.Body != nil && r.Body != http.NoBody {
 			return answer, err
 		}
-		wait, says := retryAfter(answer.Header.Get("Retry-After"), now())
+		pause, says := retryAfter(answer.Header.Get("Retry-After"), now())
 		if !says {
-			wait, next = next, min(2*next, mostWait)
+			pause, next = next, min(2*next, mostWait)
 		}
-		if left <= 0 || wait > left {
+		if left <= 0 || pause > left {
 			return answer, nil
 		}
-		left -= max(wait, firstWait) // one that says 0 again and again does not hold us for ever
+		left -= max(pause, firstWait) // one that says 0 again and again does not hold us for ever
 		answer.Body.Close()
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-r.Context().Done():
-			t.Stop()
-			return nil, r.Context().Err()
+		if err := wait.For(r.Context(), pause); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 var (
 	findingRow = regexp.MustCompile(`(?m)^\| ([A-Z] [0-9]+[a-z]?|R[0-9]+) \|.*\| ([^|]*) \|$`)
-	testName   = regexp.MustCompile(`(?m)^\s*(?:fn|func) ([A-Za-z0-9_]+)\(`)
+	testName   = regexp.MustCompile(`(?m)^\s*(?:fn|func) ([A-Za-z0-9_]+)\(|^pub fn ([a-z0-9_]+)\(\) -> Row `)
 )
 
-// testNames are the functions of all test files: Rust tests of the program, and Go.
+// testNames are the functions of all test files: Rust tests of the program, attacks on it, of each of which a test is made, and Go.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -34,7 +34,7 @@ func testNames(t *testing.T) map[string]bool {
 			}
 			text, err := os.ReadFile(at)
 			for _, match := range testName.FindAllStringSubmatch(string(text), -1) {
-				names[match[1]] = true
+				names[match[1]+match[2]] = true
 			}
 			return err
 		})

@@ -270,16 +270,26 @@ var (
 	word    = regexp.MustCompile(`^[a-z][a-z-]+$`)
 )
 
+// sourcesOf are the Go sources in a folder and in the folders in it.
+func sourcesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d sources, %v", dir, len(files), err)
+	}
+	below, err := filepath.Glob(filepath.Join(root, dir, "*", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(files, below...)
+}
+
 // TestEveryCommandExists takes the commands in code on pages and looks for the first subcommand and for every flag as a
 // string in the program's sources.
 func TestEveryCommandExists(t *testing.T) {
 	sources := map[string]string{}
 	for program, dir := range commands {
-		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d sources, %v", dir, len(files), err)
-		}
-		for _, file := range files {
+		for _, file := range sourcesOf(t, dir) {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

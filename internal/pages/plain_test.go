@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -54,11 +53,7 @@ func TestTheReadmeIsShort(t *testing.T) {
 func TestHelpHasShortSentences(t *testing.T) {
 	texts := 0
 	for _, dir := range commands {
-		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
+		for _, file := range sourcesOf(t, dir) {
 			for _, text := range helpTexts(t, file) {
 				texts++
 				for _, sentence := range longSentences(text) {

@@ -21,3 +21,14 @@ func For(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// Again calls f, and calls it again after a pause as long as f asks for that and less than within has passed. Error: that
+// of a context that ends in a pause.
+func Again(ctx context.Context, within, pause time.Duration, f func() (again bool)) error {
+	for late := time.Now().Add(within); f() && !time.Now().After(late); {
+		if err := For(ctx, pause); err != nil {
+			return err
+		}
+	}
+	return nil
+}

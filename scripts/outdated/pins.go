@@ -206,6 +206,7 @@ var directPackages = map[string][]string{
 	"scripts/python/jupyter.txt":      {"jupyterlab"},
 	"scripts/python/model.txt":        {"gguf", "xllamacpp"},
 	"scripts/python/openai.txt":       {"litellm", "openai"},
+	"scripts/python/ray.txt":          {"ray"},
 }
 
 func pythonPins(file string, text []byte) ([]pin, error) {

@@ -58,10 +58,10 @@ func Jobs() []Job {
 	long := strings.Repeat("x", jobspec.MaxBytes)
 	many := make([]string, 4097)
 	return []Job{
-		{Name: "dot in a name", Rule: jobspec.RuleName, Change: env("my.var", "1"), Says: `"my.var" has a name`},
+		{Name: "space in a name", Rule: jobspec.RuleName, Change: env("my var", "1"), Says: `"my var" has a name`},
 		{Name: "equals in a name", Rule: jobspec.RuleName, Change: env("A=B", "1"), Says: `"A=B" has a name`},
 		{Name: "digit first", Rule: jobspec.RuleName, Change: env("1A", "1"), Says: `"1A" has a name`},
-		{Name: "dash in a name", Rule: jobspec.RuleName, Change: env("a-b", "1"), Says: `"a-b" has a name`},
+		{Name: "dash first", Rule: jobspec.RuleName, Change: env("-b", "1"), Says: `"-b" has a name`},
 		{Name: "no name", Rule: jobspec.RuleName, Change: env("", "1"), Says: `"" has a name`},
 		{Name: "zero byte in a name", Rule: jobspec.RuleName, Change: env("a\x00b", "1"), Says: `has a name`},
 		{Name: "long name", Rule: jobspec.RuleName, Change: env(strings.Repeat("A", 129), "1"), Says: `has a name`},
@@ -97,6 +97,8 @@ func Jobs() []Job {
 		}, Says: "the SSH keys have 4"},
 		{Name: "key that is not UTF-8", Rule: jobspec.RuleKeys, Change: func(j *messages.JobSpec) { j.SSHKeys = []string{Key + " \xff"} }, Says: "an SSH key is not UTF-8"},
 		{Name: "memory", Rule: jobspec.RuleLimit, Change: func(j *messages.JobSpec) { j.MemoryMiB = 1 << 50 }, Says: "the limit of memory is"},
+		{Name: "shared memory", Rule: jobspec.RuleLimit, Change: func(j *messages.JobSpec) { j.ShmMiB = 1 << 50 }, Says: "the limit of /dev/shm is"},
+		{Name: "shared memory without an image", Rule: jobspec.RuleContainer, Bare: true, Change: func(j *messages.JobSpec) { j.ShmMiB = 64 }, Says: "/dev/shm is for containers"},
 		{Name: "disk", Rule: jobspec.RuleLimit, Change: func(j *messages.JobSpec) { j.DiskMiB = 1 << 50 }, Says: "the limit of the disk is"},
 		{Name: "tag without a digest", Rule: jobspec.RuleReference, Change: func(j *messages.JobSpec) { j.Image = "ubuntu:24.04" }, Says: `"ubuntu:24.04" is not a reference with a digest`},
 	}

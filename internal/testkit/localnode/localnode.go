@@ -2,9 +2,13 @@
 package localnode
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -59,9 +63,36 @@ func StartStallable(t testing.TB, kind engine.Kind) (at chain.Endpoint, stall fu
 	return endpoint(node), func() func() {
 		t.Helper()
 		signal(syscall.SIGSTOP)
+		awaitStopped(t, child.Pid())
 		return func() {
 			t.Helper()
 			signal(syscall.SIGCONT)
+		}
+	}
+}
+
+// awaitStopped waits until all threads of a process stand still: a signal is only on its way when kill returns, and a request that
+// is read before it arrives is answered as one that took the time of the stall.
+func awaitStopped(t testing.TB, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(Timeout); ; time.Sleep(time.Millisecond) {
+		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil || len(stats) == 0 {
+			t.Fatalf("threads of the node's process %d: %v", pid, err)
+		}
+		if !slices.ContainsFunc(stats, func(file string) bool {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				return false // the thread has ended
+			}
+			// The state stands behind the name, which may have any characters (proc_pid_stat(5)).
+			_, state, found := bytes.Cut(raw[bytes.LastIndexByte(raw, ')')+1:], []byte(" "))
+			return !found || state[0] != 'T'
+		}) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the node's process %d does not stop", pid)
 		}
 	}
 }

@@ -111,6 +111,12 @@ func (bed *Testbed) Provider(stake market.GNT) solana.PrivateKey {
 // Node registers a simulated node of a provider and returns its key and its account.
 func (bed *Testbed) Node(provider solana.PrivateKey, model uint16, gpus uint8, price market.PricePerHour) (solana.PrivateKey, market.Node) {
 	bed.T.Helper()
+	return bed.Isolated(provider, model, gpus, price, market.Process)
+}
+
+// Isolated is Node of a machine that keeps jobs apart in a way.
+func (bed *Testbed) Isolated(provider solana.PrivateKey, model uint16, gpus uint8, price market.PricePerHour, by market.Isolation) (solana.PrivateKey, market.Node) {
+	bed.T.Helper()
 	k := Key(bed.T)
 	bed.Fund(k.PublicKey())
 	devices := make([][32]byte, gpus)
@@ -121,7 +127,7 @@ func (bed *Testbed) Node(provider solana.PrivateKey, model uint16, gpus uint8, p
 		Wallet: provider.PublicKey(), NodeKey: k.PublicKey(), Price: price, Devices: devices,
 		Spec: market.NodeSpec{
 			Region: market.Text16("us-west-2"), VramMib: 40_960, CpuCores: 8, RamMib: 65_536, DiskGib: 500,
-			UpMbps: 1_000, DownMbps: 1_000, Model: model, Gpus: gpus, Interconnect: uint8(market.NVLink), Simulated: 1,
+			UpMbps: 1_000, DownMbps: 1_000, Model: model, Gpus: gpus, Interconnect: uint8(market.NVLink), Isolation: uint8(by), Simulated: 1,
 		},
 	})
 	bed.Do("node_register", []solana.PrivateKey{provider, k}, instruction, err)

@@ -175,7 +175,7 @@ func (bed *Testbed) mint(decimals uint8) solana.PublicKey {
 	authority := bed.Authority.PublicKey()
 	_, err = bed.Try("create_mint", []solana.PrivateKey{bed.Authority, mint},
 		system.NewCreateAccountInstruction(uint64(rent), size, solana.TokenProgramID, authority, mint.PublicKey()).Build(),
-		token.NewInitializeMint2Instruction(decimals, authority, solana.PublicKey{}, mint.PublicKey()).Build())
+		token.NewInitializeMint2InstructionBuilder().SetDecimals(decimals).SetMintAuthority(authority).SetMintAccount(mint.PublicKey()).Build())
 	require.NoError(bed.T, err)
 	return mint.PublicKey()
 }

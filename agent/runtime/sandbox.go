@@ -16,6 +16,7 @@ import (
 
 	"github.com/gantry-market/gantry/agent/gpus"
 	"github.com/gantry-market/gantry/agent/image"
+	"github.com/gantry-market/gantry/internal/child"
 	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
@@ -105,15 +106,17 @@ func (p *Process) Prepare(ctx context.Context, spec Spec, credential image.Crede
 	cmd.Args[0] = "gantry-agent"
 	cmd.Env = []string{}
 	cmd.Stdin = bytes.NewReader(raw)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	out, err := cmd.CombinedOutput()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = child.Run(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("runtime: pull %s: %w", spec.Image, ctx.Err())
 	case cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == exitRefused:
-		return fmt.Errorf("%w: %s", ErrSpec, lastOf(out))
+		return fmt.Errorf("%w: %s", ErrSpec, lastOf(out.Bytes()))
 	case err != nil:
-		return fmt.Errorf("%w: %s", ErrPull, lastOf(out))
+		return fmt.Errorf("%w: %s", ErrPull, lastOf(out.Bytes()))
 	}
 	return checkImage(d, spec)
 }

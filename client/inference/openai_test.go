@@ -12,12 +12,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/internal/child"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/syncbuf"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -35,6 +35,7 @@ type processes struct {
 
 type process struct {
 	cmd  *exec.Cmd
+	wait func() error
 	port string
 	over bool
 }
@@ -42,7 +43,7 @@ type process struct {
 // kill ends it as a fault of its machine does.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
+	_ = p.wait()
 }
 
 func (p *processes) Buy(_ context.Context, name string, order json.RawMessage) (string, error) {
@@ -63,11 +64,11 @@ func (p *processes) Buy(_ context.Context, name string, order json.RawMessage) (
 	}
 	cmd := exec.Command(p.program[0], args...)
 	cmd.Env = append(os.Environ(), p.env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	wait, err := child.Start(cmd)
+	if err != nil {
 		return "", err
 	}
-	started := &process{cmd: cmd, port: port}
+	started := &process{cmd: cmd, wait: wait, port: port}
 	p.t.Cleanup(started.kill)
 	p.mu.Lock()
 	defer p.mu.Unlock()

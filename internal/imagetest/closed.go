@@ -24,6 +24,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/gantry-market/gantry/internal/child"
 )
 
 // The account of a closed registry.
@@ -87,10 +89,11 @@ func Closed(t testing.TB, tokens bool) Registry {
 	cmd := exec.Command(path, "serve", file("config.yml", config)) // JSON is YAML
 	cmd.Env = []string{"OTEL_TRACES_EXPORTER=none"}
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	require.NoError(t, cmd.Start())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	wait, err := child.Start(cmd)
+	require.NoError(t, err)
 	ended := make(chan struct{})
-	go func() { defer close(ended); _ = cmd.Wait() }()
+	go func() { defer close(ended); _ = wait() }()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended

@@ -50,6 +50,7 @@ var rules = append(apart("commands of one reader import none of another", reader
 	{name: "the preparation of command lines imports nothing of ours", from: []string{"internal/arguments"}, only: []string{}},
 	{name: "the printing of foreign text imports nothing of ours", from: []string{"internal/printable"}, only: []string{}},
 	{name: "waiting imports nothing of ours", from: []string{"internal/wait"}, only: []string{}},
+	{name: "the start of processes imports nothing of ours", from: []string{"internal/child"}, only: []string{}},
 	{name: "the SDK imports none of the programs", from: []string{"sdk/..."}, never: []string{"client/...", "keeper/...", "agent/...", "gateway/...", "localnet/..."}},
 	{name: "client imports neither keepers, agents nor gateways", from: []string{"client/..."}, never: []string{"keeper/...", "agent/...", "gateway/..."}, tests: true},
 	{name: "the purchase knows none of its interfaces", from: []string{"client/buy", "client/container", "client/expose"}, never: []string{"client/cli/...", "client/serve", "client/mcp", "client/inference"}, tests: true},

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/gantry-market/gantry/internal/child"
 )
 
 // Process is a supervised child: the same Process stands for all its restarts.
@@ -52,14 +54,15 @@ func (p *Process) launch() (<-chan error, error) {
 	cmd.Dir = p.spec.Dir
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	// A group of its own keeps a terminal's Ctrl-C away from the child: the supervisor decides the order of the end.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: p.spec.Namespaces}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Cloneflags: p.spec.Namespaces}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return nil, ErrClosed
 	}
-	if err := p.sup.spawns.start(cmd); err != nil {
+	wait, err := child.Start(cmd)
+	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.spec.Name, err)
 	}
 	p.cmd = cmd
@@ -67,7 +70,7 @@ func (p *Process) launch() (<-chan error, error) {
 		p.sup.log.Warn().Err(err).Str("process", p.spec.Name).Msg("pid file of the process cannot be written")
 	}
 	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
+	go func() { exited <- wait() }()
 	return exited, nil
 }
 

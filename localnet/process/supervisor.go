@@ -14,11 +14,10 @@ import (
 
 // Supervisor owns the child processes of one local network. Its methods may be called from several goroutines.
 type Supervisor struct {
-	dir    string
-	mark   string
-	log    zerolog.Logger
-	lock   *os.File
-	spawns *spawner
+	dir  string
+	mark string
+	log  zerolog.Logger
+	lock *os.File
 
 	mu       sync.Mutex
 	closed   bool
@@ -54,7 +53,7 @@ func New(dir string, log zerolog.Logger) (*Supervisor, error) {
 		_ = lock.Close()
 		return nil, err
 	}
-	return &Supervisor{dir: dir, mark: mark, log: log, lock: lock, spawns: newSpawner()}, nil
+	return &Supervisor{dir: dir, mark: mark, log: log, lock: lock}, nil
 }
 
 // Dir is the directory of the supervisor's files.
@@ -147,7 +146,6 @@ func (s *Supervisor) Close() error {
 	if _, err := killLeft(s.dir); err != nil {
 		errs = append(errs, err)
 	}
-	s.spawns.close()
 	if err := s.lock.Close(); err != nil {
 		errs = append(errs, fmt.Errorf("release %s: %w", s.dir, err))
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/internal/acmetest"
+	"github.com/gantry-market/gantry/internal/child"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/localnet/seed"
@@ -90,13 +91,14 @@ func gatewayOf(t *testing.T, n *network.Network, who seed.Wallet, own pair) *run
 func (g *runningGateway) start(tlsAt, sshAt string) {
 	g.t.Helper()
 	g.cmd = exec.Command(filepath.Join("..", "..", "build", "bin", "gantry-gateway"), append(slices.Clone(g.args), "--tls", tlsAt, "--ssh", sshAt)...)
-	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	said, err := g.cmd.StderrPipe()
+	said, says := io.Pipe()
+	g.cmd.Stderr = says
+	wait, err := child.Start(g.cmd)
 	require.NoError(g.t, err)
-	require.NoError(g.t, g.cmd.Start())
 	g.done = make(chan struct{})
 	ready := make(chan struct{})
-	cmd, done := g.cmd, g.done
+	done := g.done
+	go func() { _ = says.CloseWithError(wait()) }()
 	go func() {
 		defer close(done)
 		lines := bufio.NewScanner(said)
@@ -109,7 +111,6 @@ func (g *runningGateway) start(tlsAt, sshAt string) {
 			}
 			g.t.Log("gateway:", lines.Text())
 		}
-		_ = cmd.Wait()
 	}()
 	select {
 	case <-ready:

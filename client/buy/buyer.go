@@ -43,6 +43,8 @@ type Options struct {
 	Network *Network
 	// Inspects: the program measures leases of detached purchases itself.
 	Inspects bool
+	// Attends: the program brings jobs of detached purchases to the machines to which their leases move, see [Buyer.Attend].
+	Attends bool
 	// DryRun simulates the order and sends nothing.
 	DryRun bool
 	Log    zerolog.Logger

@@ -64,6 +64,9 @@ func (b *Buyer) Buy(ctx context.Context, r Request) (*Outcome, error) {
 	if err := b.canAttend(); err != nil {
 		return nil, err
 	}
+	if r.Migrate && r.Detach && !b.o.Attends {
+		return nil, usage("--migrate needs somebody who brings the command to the new machine", "leave --detach out")
+	}
 	mk, err := b.market(ctx)
 	if err != nil {
 		return nil, err

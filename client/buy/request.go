@@ -70,6 +70,7 @@ type Request struct {
 	RevealSecs    uint32   `json:"revealSeconds,omitempty" minimum:"5" maximum:"3600" doc:"For reveals of a sealed order; 15 by default" jsonschema:"seconds for reveals of a sealed order; 15 by default"`
 	Verify        string   `json:"verify,omitempty" enum:"auto,always,never" doc:"Measure the machine before it is paid, while it fetches the image: auto (the default) if its figure is old, and one lease in eight. A lease whose machine does not pass is ended" jsonschema:"auto (the default), always or never: measure the machine before it is paid; a lease whose machine does not pass is ended"`
 
+	Migrate bool            `json:"migrate,omitempty" doc:"When the machine fails, another one takes the job for the time that is left, at no higher price; the server brings it there" jsonschema:"when the machine fails, another one takes the job for the time that is left, at no higher price; this server has to run then"`
 	Gateway string          `json:"gateway,omitempty" maxLength:"256" doc:"Gateway that gives the ports of public an https address when the lease runs: its key, its address with its identity, or auto (default) for the cheapest and nearest that keepers know. The lease also runs if the gateway gives none" jsonschema:"gateway that gives the ports of public an https address when the lease runs: its key, its address with its identity, or auto (default) for the cheapest and nearest that keepers know"`
 	Public  []template.Port `json:"public,omitempty" maxItems:"16" doc:"Ports of the container that anybody reaches by the address that gateway gives them, which begins with the name: lower-case letters, digits and hyphens; the number by default" jsonschema:"ports of the container that anybody reaches by the address that gateway gives them, which begins with the name: lower-case letters, digits and hyphens"`
 
@@ -78,8 +79,6 @@ type Request struct {
 	Name string `json:"-"`
 	// Rerun is the redundant order whose job is run again on machines of other owners, and compared.
 	Rerun string `json:"-"`
-	// Migrate brings the job to another machine when the first one fails, while the purchase is attended.
-	Migrate bool `json:"-"`
 	// UntilStopped extends leases by the request's time again and again while the purchase is attended; Budget is the most USDC that
 	// the purchase may cost then, "" for what is free in the credits.
 	UntilStopped bool   `json:"-"`
@@ -167,8 +166,6 @@ func (r *Request) Check() error {
 		return usage(fmt.Sprintf("--nodes is %d", d.Nodes), "an order is over 1 to 64 nodes")
 	case r.Seconds > market.MaxDurationSecs:
 		return usage(fmt.Sprintf("the time is %d seconds", r.Seconds), "give from one second up to one year")
-	case r.Migrate && r.Detach:
-		return usage("--migrate needs somebody who brings the command to the new machine", "leave --detach out")
 	}
 	if _, err := r.price(); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/service"
@@ -35,7 +36,6 @@ func TestRequestsThatCannotBeAreRefused(t *testing.T) {
 		"the time is":                     func(r *Request) { r.Seconds = market.MaxDurationSecs + 1 },
 		"--max-price is 0":                func(r *Request) { r.MaxPrice = "0" },
 		"--max-price":                     func(r *Request) { r.MaxPrice = "cheap" },
-		"--migrate needs somebody":        func(r *Request) { r.Migrate, r.Detach = true, true },
 		"--registry-credentials":          func(r *Request) { r.Registry = "everything" },
 		"--network \"lan\"":               func(r *Request) { r.Network = "lan" },
 		"--network is for containers":     func(r *Request) { r.Image, r.Network = "", "none" },
@@ -119,4 +119,11 @@ func TestASuspendedContainerGoesOnAsItWas(t *testing.T) {
 	} {
 		require.ErrorContains(t, r.restore(c), want)
 	}
+}
+
+// A lease that may move needs somebody who brings its job: a command that stays, or a program that attends its purchases.
+func TestAMoveNeedsSomebody(t *testing.T) {
+	b := &Buyer{o: Options{Key: solana.NewWallet().PrivateKey}}
+	_, err := b.Buy(t.Context(), Request{GPU: "A100", Command: []string{"true"}, Migrate: true, Detach: true})
+	require.ErrorContains(t, err, "--migrate needs somebody")
 }

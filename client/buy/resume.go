@@ -18,6 +18,11 @@ import (
 
 // Resume continues a purchase of this folder, and attends it also where it was begun with Detach.
 func (b *Buyer) Resume(ctx context.Context, order solana.PublicKey) (*Outcome, error) {
+	return b.resume(ctx, order, true)
+}
+
+// resume continues a purchase. attached: stay, though it was begun with Detach.
+func (b *Buyer) resume(ctx context.Context, order solana.PublicKey, attached bool) (*Outcome, error) {
 	if err := b.canAttend(); err != nil {
 		return nil, err
 	}
@@ -46,7 +51,7 @@ func (b *Buyer) Resume(ctx context.Context, order solana.PublicKey) (*Outcome, e
 	}
 	defer stop()
 	d := b.dealOf(ctx, v, mk, p, held)
-	d.attached = true
+	d.attached = attached
 	return d.run()
 }
 

@@ -89,7 +89,7 @@ func (t *terms) order() {
 	t.args.Duration, t.args.GPUsPerNode, t.args.Nodes = r.Seconds, r.Count, r.Nodes
 	t.args.RunToCompletion = r.RunToCompletion
 	// A moved lease costs money from its start on, and a client must bring the job to the new machine: so a lease moves
-	// only where the request says so, and only while the purchase is attended.
+	// only where the request says so, and only while a command or a server attends the purchase.
 	t.args.NoMigration = !r.Migrate
 	if r.Sealed {
 		t.args.Sealed, t.auction, t.reveal = true, r.AuctionSecs, r.RevealSecs

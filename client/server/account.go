@@ -76,11 +76,11 @@ func (a *Account) Close() { a.network.Close() }
 // Folder is where the key's purchases are.
 func (a *Account) Folder() *purchase.Folder { return a.folder }
 
-// buyer buys with the account.
-func (a *Account) buyer(ctx context.Context) (*buy.Buyer, error) {
+// buyer buys with the account. attends: see [buyer.attend].
+func (a *Account) buyer(ctx context.Context, attends bool) (*buy.Buyer, error) {
 	return buy.New(ctx, buy.Options{
 		Client: a.Client, Service: a.Service, Key: a.Key, Customer: a.Customer, Root: a.Root, Fees: a.Fees, Network: a.network,
-		Inspects: a.Inspections != nil, Log: a.Log, OnEvent: a.OnEvent, Waiting: a.Waiting,
+		Inspects: a.Inspections != nil, Attends: attends, Log: a.Log, OnEvent: a.OnEvent, Waiting: a.Waiting,
 	})
 }
 

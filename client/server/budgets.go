@@ -132,8 +132,9 @@ func (b *budgets) open(one team.Budget) (*budget, error) {
 	if err != nil {
 		return nil, err
 	}
+	endAttending := by.attend(b.ctx)
 	return &budget{
-		Account: a, rents: x, end: func() { closeExtender(); a.Close() },
+		Account: a, rents: x, end: func() { endAttending(); closeExtender(); a.Close() },
 		actor: serve.Actor{Session: key.PublicKey(), Buyer: by, Extender: x, Forwarder: by, Outputs: by, Machines: by, Clusters: by},
 	}, nil
 }

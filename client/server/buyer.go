@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -29,10 +30,27 @@ type buyer struct {
 	prefix string // of the names of purchases
 }
 
-// acting buys under names with a prefix.
+// acting buys under names with a prefix. Names without one are those of replicas of models: the service of models replaces one whose
+// machine fails, and so their leases do not move.
 func (a *Account) acting(ctx context.Context, prefix string) (*buyer, error) {
-	b, err := a.buyer(ctx)
+	b, err := a.buyer(ctx, prefix != "")
 	return &buyer{Account: a, b: b, prefix: prefix}, err
+}
+
+// attend brings jobs to the machines to which their leases move, until end is called.
+func (b *buyer) attend(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var attending sync.WaitGroup
+	attending.Go(func() {
+		b.b.Attend(ctx, buy.Attending{
+			Ours:  func(name string) bool { return strings.HasPrefix(name, b.prefix) },
+			Moved: func(inspect string, leases []service.Lease) error { return b.Inspections.Bought(b.b, inspect, leases) },
+		})
+	})
+	return func() {
+		cancel()
+		attending.Wait()
+	}
 }
 
 // ours reports whether a purchase is of this kind of server: those of language models are apart from all others.

@@ -28,7 +28,9 @@ func (a *Account) SpendForModels(ctx context.Context, o *mcp.Options, most marke
 	var endInspections func()
 	a.Inspections, endInspections = buy.NewInspections(ctx)
 	o.Inspections = a.Inspections
+	endAttending := func() {}
 	closeAll := func() error {
+		endAttending()
 		endInspections()
 		return o.Budget.Close()
 	}
@@ -36,6 +38,7 @@ func (a *Account) SpendForModels(ctx context.Context, o *mcp.Options, most marke
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
+	endAttending = by.attend(ctx)
 	b := &modelBuyer{*by}
 	if err := a.Inspections.Resume(ctx, b.b, b.ours); err != nil {
 		return nil, errors.Join(err, closeAll())

@@ -59,6 +59,8 @@ func Open(ctx context.Context, a *Account) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	endAttending := by.attend(ctx)
+	s.end(func() error { endAttending(); return nil })
 	b, err := openBudgets(ctx, a, own)
 	if err != nil {
 		return nil, err

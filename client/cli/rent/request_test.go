@@ -29,7 +29,6 @@ import (
 var notInJSON = map[string]string{
 	"Name":           "their idempotency key is the name",
 	"Rerun":          "the comparison of two runs needs somebody who waits for both",
-	"Migrate":        "nobody stays with a purchase of a server to bring the job to another machine",
 	"Detach":         "purchases of a server are detached",
 	"ReceiptEvery":   "purchases of a server are detached: keepers' reports settle them",
 	"Registry":       "docker's credentials are those of the person at the command line",

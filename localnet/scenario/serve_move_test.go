@@ -1,0 +1,98 @@
+//go:build e2e
+
+package scenario
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gagliardetto/solana-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/sdk/market"
+)
+
+// Machines of leases that a server has bought fail, one while the server runs and one while it is away. No command attends the
+// leases: keepers move them, and the server brings the jobs to the next machines, each with the key of the budget that has bought.
+func TestServersMoveTheirLeases(t *testing.T) {
+	t.Parallel()
+	n := likeMachines(t, 4, network.Config{})
+	s := newTeamServer(t, n, map[string]market.USDC{"main": 5 * market.OneUSDC, "ops": 5 * market.OneUSDC})
+	for _, budget := range []string{"main", "ops"} {
+		first := s.buyMoving(budget)
+		require.Eventually(t, func() bool { return s.output(budget, first.Address) == budget+" works\n" }, 30*time.Second, 200*time.Millisecond)
+		away := budget == "ops"
+		if away {
+			s.kill()
+		}
+		require.NoError(t, n.Fail(t.Context(), machineOf(t, n, first.Node).Name))
+		var next market.Lease
+		require.Eventually(t, func() bool {
+			for _, l := range snapshotOf(t, n).LeasesOfOrder(first.Order) {
+				if l.Continues == 1 && l.State() <= market.LeaseRunning {
+					next = l
+					return true
+				}
+			}
+			return false
+		}, 90*time.Second, 200*time.Millisecond)
+		if away {
+			s.start()
+		}
+		require.Eventually(t, func() bool { return s.output(budget, next.Address) == budget+" works\n" }, 60*time.Second, 200*time.Millisecond)
+	}
+	var running int
+	for _, l := range snapshotOf(t, n).Leases() {
+		if l.State() == market.LeaseRunning {
+			running++
+		}
+	}
+	require.Equal(t, 2, running, "each lease runs once")
+}
+
+// buyMoving buys a lease that may move with the key of a budget.
+func (s *teamServer) buyMoving(budget string) market.Lease {
+	s.t.Helper()
+	order := map[string]any{
+		"gpu": "A100", "seconds": 600, "maxPricePerGpuHour": "1.6", "allowSimulated": true, "migrate": true, "command": []string{"sh", "-c", "echo " + budget + " works; sleep 500"},
+	}
+	var got struct{ Leases []struct{ Address string } }
+	require.Eventually(s.t, func() bool { // it may still be bought when the server answers first
+		status, raw, err := s.ask(http.MethodPost, "/v1/orders", s.tokens[budget], "moving-"+budget, order)
+		require.NoError(s.t, err)
+		require.Contains(s.t, []int{http.StatusAccepted, http.StatusCreated}, status, "%s", raw)
+		require.NoError(s.t, json.Unmarshal(raw, &got))
+		return status == http.StatusCreated
+	}, 2*time.Minute, time.Second)
+	require.Len(s.t, got.Leases, 1)
+	l, ok := snapshotOf(s.t, s.n).Lease(solana.MustPublicKeyFromBase58(got.Leases[0].Address))
+	require.True(s.t, ok)
+	return l
+}
+
+// output is what the job of a lease has printed, as the server says; empty while it says nothing.
+func (s *teamServer) output(budget string, lease solana.PublicKey) string {
+	s.t.Helper()
+	status, raw, err := s.ask(http.MethodGet, "/v1/leases/"+lease.String()+"/logs", s.tokens[budget], "", nil)
+	if err != nil || status != http.StatusOK {
+		return ""
+	}
+	var out struct{ Text string }
+	require.NoError(s.t, json.Unmarshal(raw, &out), "%s", raw)
+	return strings.ReplaceAll(out.Text, "\r", "")
+}
+
+func machineOf(t *testing.T, n *network.Network, node solana.PublicKey) *network.Machine {
+	t.Helper()
+	for _, m := range n.Nodes {
+		if m.Address == node {
+			return m
+		}
+	}
+	require.Fail(t, "no machine has the node")
+	return nil
+}

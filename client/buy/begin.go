@@ -14,6 +14,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -66,7 +67,7 @@ func (b *Buyer) begin(ctx context.Context, v *view.View, mk market.Market, r ter
 			nonce = binary.LittleEndian.Uint64(raw[:])
 		}
 		order := market.OrderAddress(r.args.Customer, nonce)
-		held, err := b.folder.Hold(order)
+		held, err := b.hold(ctx, order)
 		if errors.Is(err, purchase.ErrHeld) {
 			return nil, refused(fmt.Sprintf("another gantry command buys %q right now: order %s", name, order), "wait for it, or end it first")
 		}
@@ -94,6 +95,20 @@ func (b *Buyer) begin(ctx context.Context, v *view.View, mk market.Market, r ter
 			b.tell(Resumed{Order: order, Created: p.Created})
 		}
 		return b.dealOf(ctx, v, mk, p, held), nil
+	}
+}
+
+// heldWithin is how long a program waits for a purchase that its own [Buyer.Attend] may hold.
+const heldWithin = 30 * time.Second
+
+// hold takes a purchase for this call.
+func (b *Buyer) hold(ctx context.Context, order solana.PublicKey) (*purchase.Held, error) {
+	late := time.Now().Add(heldWithin)
+	for {
+		held, err := b.folder.Hold(order)
+		if !errors.Is(err, purchase.ErrHeld) || !b.o.Attends || time.Now().After(late) || wait.For(ctx, 100*time.Millisecond) != nil {
+			return held, err
+		}
 	}
 }
 

@@ -22,94 +22,118 @@ import (
 // Pauses between tries to bring a job to its next machine, and to follow the chain.
 const firstCarryPause, lastCarryPause = time.Second, 30 * time.Second
 
-// errNotSeen: the purchase has not seen yet that its lease has moved.
-var errNotSeen = errors.New("the lease that moved is not seen yet")
+// errNotSeen: the purchase does not see the lease yet.
+var errNotSeen = errors.New("the lease is not seen yet")
 
 // Attending says which purchases a server attends.
 type Attending struct {
 	// Ours reports whether the server has bought under a name.
 	Ours func(name string) bool
-	// Moved is told of leases whose jobs were brought to another machine, with what their purchase says of inspections. Calls may
+	// Carried is told of leases whose jobs were brought to their machines, with what their purchase says of inspections. Calls may
 	// overlap.
-	Moved func(inspect string, leases []service.Lease) error
+	Carried func(inspect string, leases []service.Lease) error
 }
 
-// Attend follows the leases of detached purchases until ctx ends. Where a machine fails and keepers move a lease, it brings the job
-// to the next one, as a command does that attends its purchase. A program that was away brings what it has missed. The order of the
-// purchase is held only meanwhile, so that commands can work on it.
-func (b *Buyer) Attend(ctx context.Context, a Attending) {
-	var carrying sync.WaitGroup
-	defer carrying.Wait()
-	taken := map[solana.PublicKey]bool{} // leases, until this program ends
+// Attend follows the leases of detached purchases until ctx ends or end is called, which waits. It brings the job to the next machine where one fails and keepers
+// move its lease, as a command does that attends its purchase. It also brings jobs of purchases that a program before was killed in,
+// once their orders are awarded. A purchase is held only meanwhile, so that commands can work on it. Call it before the program buys.
+func (b *Buyer) Attend(ctx context.Context, a Attending) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := carrier{Buyer: b, Attending: a, begun: map[solana.PublicKey]bool{}, taken: map[solana.PublicKey]bool{}}
+	for _, p := range b.purchases() {
+		c.begun[p.Order] = p.Stage == purchase.Intended || p.Stage == purchase.Placed
+	}
+	var following sync.WaitGroup
+	following.Go(func() { c.run(ctx) })
+	return func() {
+		cancel()
+		following.Wait()
+	}
+}
+
+// carrier brings jobs to the machines of leases.
+type carrier struct {
+	*Buyer
+	Attending
+	begun    map[solana.PublicKey]bool // orders of purchases that a program before has begun and not brought to their machines
+	taken    map[solana.PublicKey]bool // leases, until this program ends
+	carrying sync.WaitGroup
+}
+
+// run follows the leases, again and again where the chain cannot be followed, and waits for what is carried.
+func (c *carrier) run(ctx context.Context) {
+	defer c.carrying.Wait()
 	for pause := firstCarryPause; ctx.Err() == nil; pause = min(2*pause, lastCarryPause) {
-		if err := b.attend(ctx, a, taken, &carrying); err != nil && ctx.Err() == nil {
-			b.log.Warn().Err(err).Dur("again in", pause).Msg("leases of purchases are not followed")
+		if err := c.follow(ctx); err != nil && ctx.Err() == nil {
+			c.log.Warn().Err(err).Dur("again in", pause).Msg("leases of purchases are not followed")
 		}
 		_ = wait.For(ctx, pause)
 	}
 }
 
-func (b *Buyer) attend(ctx context.Context, a Attending, taken map[solana.PublicKey]bool, carrying *sync.WaitGroup) error {
-	v, stop, err := b.service.Live(ctx, view.With([]chain.Filter{query.LeasesOf(b.customer)}))
+// follow begins to carry the job of each lease that needs it, until ctx ends or the chain cannot be followed.
+func (c *carrier) follow(ctx context.Context) error {
+	v, stop, err := c.service.Live(ctx, view.With([]chain.Filter{query.LeasesOf(c.customer)}))
 	if err != nil {
 		return err
 	}
 	defer stop()
 	for {
-		var moved []market.Lease
+		var waiting []market.Lease
 		if err := v.WaitFor(ctx, func(v *view.View) bool {
-			moved = slices.DeleteFunc(v.LeasesOfCustomer(b.customer), func(l market.Lease) bool { return !carried(&l) || taken[l.Address] })
-			return len(moved) > 0
+			waiting = slices.DeleteFunc(v.LeasesOfCustomer(c.customer), func(l market.Lease) bool { return !c.waits(&l) || c.taken[l.Address] })
+			return len(waiting) > 0
 		}); err != nil {
 			return err
 		}
-		bought := b.purchases()
-		for _, l := range moved {
-			taken[l.Address] = true
+		bought := c.purchases()
+		for _, l := range waiting {
+			c.taken[l.Address] = true
 			i := slices.IndexFunc(bought, func(p purchase.Purchase) bool { return p.Order == l.Order })
-			if i < 0 || !bought[i].Detach || bought[i].Stage == purchase.Over || !a.Ours(bought[i].Name) {
-				continue
+			if i >= 0 && bought[i].Detach && bought[i].Stage != purchase.Over && c.Ours(bought[i].Name) {
+				c.carrying.Go(func() { c.carry(ctx, bought[i].Inspect, l) })
 			}
-			carrying.Go(func() { b.carry(ctx, a, bought[i].Inspect, l) })
 		}
 	}
 }
 
-// carried reports whether a lease continues another, and can take its job.
-func carried(l *market.Lease) bool { return l.Continues == 1 && l.State() <= market.LeaseRunning }
+// waits reports whether a lease may run without its job: it continues another, or the program before may not have brought it.
+func (c *carrier) waits(l *market.Lease) bool {
+	return l.State() <= market.LeaseRunning && (l.Continues == 1 || c.begun[l.Order])
+}
 
-// carry brings a job to the machine that its lease has moved to, however often that has to be tried while the lease can take it.
-func (b *Buyer) carry(ctx context.Context, a Attending, inspect string, l market.Lease) {
-	log := b.log.With().Stringer("lease", l.Address).Stringer("order", l.Order).Logger()
+// carry brings a job to the machine of its lease, however often that has to be tried while the lease can take it.
+func (c *carrier) carry(ctx context.Context, inspect string, l market.Lease) {
+	log := c.log.With().Stringer("lease", l.Address).Stringer("order", l.Order).Logger()
 	for pause := firstCarryPause; ; pause = min(2*pause, lastCarryPause) {
-		leases, err := b.carryOnce(ctx, l)
+		leases, err := c.carryOnce(ctx, l)
 		switch {
 		case err == nil:
-			log.Info().Msg("the job of a lease that moved is on its next machine")
-			if err := a.Moved(inspect, leases); err != nil {
-				log.Warn().Err(err).Msg("a lease that moved is not inspected")
+			log.Info().Msg("the job of a lease is on its machine")
+			if err := c.Carried(inspect, leases); err != nil {
+				log.Warn().Err(err).Msg("a lease is not inspected")
 			}
 			return
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, errJobRefused):
-			log.Error().Err(err).Msg("the next machine of a lease does not take its job")
+			log.Error().Err(err).Msg("the machine of a lease does not take its job")
 			return
 		}
-		log.Warn().Err(err).Dur("again in", pause).Msg("the job of a lease that moved is not on its next machine yet")
+		log.Warn().Err(err).Dur("again in", pause).Msg("the job of a lease is not on its machine yet")
 		if wait.For(ctx, pause) != nil {
 			return
 		}
-		if cur, found, err := query.Find[market.Lease](ctx, b.client, l.Address, b.client.WaitLevel()); err == nil && (!found || !carried(&cur)) {
-			log.Warn().Msg("a lease that moved is over before its job was on its machine")
+		if cur, found, err := query.Find[market.Lease](ctx, c.client, l.Address, c.client.WaitLevel()); err == nil && (!found || !c.waits(&cur)) {
+			log.Warn().Msg("a lease is over before its job was on its machine")
 			return
 		}
 	}
 }
 
-// carryOnce continues the purchase of a lease that moved. It returns the leases of its order.
-func (b *Buyer) carryOnce(ctx context.Context, l market.Lease) ([]service.Lease, error) {
-	out, err := b.resume(ctx, l.Order, false)
+// carryOnce continues the purchase of a lease. It returns the leases of its order.
+func (c *carrier) carryOnce(ctx context.Context, l market.Lease) ([]service.Lease, error) {
+	out, err := c.resume(ctx, l.Order, false)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
@@ -37,20 +36,13 @@ func (a *Account) acting(ctx context.Context, prefix string) (*buyer, error) {
 	return &buyer{Account: a, b: b, prefix: prefix}, err
 }
 
-// attend brings jobs to the machines to which their leases move, until end is called.
+// attend brings jobs to the machines to which their leases move, and those of purchases that a server before was killed in, until end
+// is called.
 func (b *buyer) attend(ctx context.Context) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var attending sync.WaitGroup
-	attending.Go(func() {
-		b.b.Attend(ctx, buy.Attending{
-			Ours:  func(name string) bool { return strings.HasPrefix(name, b.prefix) },
-			Moved: func(inspect string, leases []service.Lease) error { return b.Inspections.Bought(b.b, inspect, leases) },
-		})
+	return b.b.Attend(ctx, buy.Attending{
+		Ours:    func(name string) bool { return strings.HasPrefix(name, b.prefix) },
+		Carried: func(inspect string, leases []service.Lease) error { return b.Inspections.Bought(b.b, inspect, leases) },
 	})
-	return func() {
-		cancel()
-		attending.Wait()
-	}
 }
 
 // ours reports whether a purchase is of this kind of server: those of language models are apart from all others.

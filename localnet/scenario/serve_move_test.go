@@ -54,15 +54,32 @@ func TestServersMoveTheirLeases(t *testing.T) {
 	require.Equal(t, 2, running, "each lease runs once")
 }
 
+// A server is killed when it has sent an order. Nobody repeats the request: the server brings the job when it runs again.
+func TestAServerFinishesWhatItBegan(t *testing.T) {
+	t.Parallel()
+	n := likeMachines(t, 1, network.Config{})
+	s := newTeamServer(t, n, map[string]market.USDC{"main": 5 * market.OneUSDC})
+	s.arm(failpoint{sends: 1})
+	status, raw, err := s.ask(http.MethodPost, "/v1/orders", s.tokens["main"], "begun", movingOrder("main"))
+	require.Error(t, err, "%d %s", status, raw)
+	s.kill() // it is dead: this waits
+	s.start()
+	first, _ := firstRunning(t, n)
+	require.Eventually(t, func() bool { return s.output("main", first.Address) == "main works\n" }, 30*time.Second, 200*time.Millisecond)
+}
+
+func movingOrder(budget string) map[string]any {
+	return map[string]any{
+		"gpu": "A100", "seconds": 600, "maxPricePerGpuHour": "1.6", "allowSimulated": true, "migrate": true, "command": []string{"sh", "-c", "echo " + budget + " works; sleep 500"},
+	}
+}
+
 // buyMoving buys a lease that may move with the key of a budget.
 func (s *teamServer) buyMoving(budget string) market.Lease {
 	s.t.Helper()
-	order := map[string]any{
-		"gpu": "A100", "seconds": 600, "maxPricePerGpuHour": "1.6", "allowSimulated": true, "migrate": true, "command": []string{"sh", "-c", "echo " + budget + " works; sleep 500"},
-	}
 	var got struct{ Leases []struct{ Address string } }
 	require.Eventually(s.t, func() bool { // it may still be bought when the server answers first
-		status, raw, err := s.ask(http.MethodPost, "/v1/orders", s.tokens[budget], "moving-"+budget, order)
+		status, raw, err := s.ask(http.MethodPost, "/v1/orders", s.tokens[budget], "moving-"+budget, movingOrder(budget))
 		require.NoError(s.t, err)
 		require.Contains(s.t, []int{http.StatusAccepted, http.StatusCreated}, status, "%s", raw)
 		require.NoError(s.t, json.Unmarshal(raw, &got))

@@ -34,7 +34,8 @@ type Attending struct {
 	Carried func(inspect string, leases []service.Lease) error
 }
 
-// Attend follows the leases of detached purchases until ctx ends or end is called, which waits. It brings the job to the next machine where one fails and keepers
+// Attend follows the leases of detached purchases until ctx ends or end is called, which waits. It extends those of a purchase that
+// says UntilStopped. It brings the job to the next machine where one fails and keepers
 // move its lease, as a command does that attends its purchase. It also brings jobs of purchases that a program before was killed in,
 // once their orders are awarded. A purchase is held only meanwhile, so that commands can work on it. Call it before the program buys.
 func (b *Buyer) Attend(ctx context.Context, a Attending) (end func()) {
@@ -79,22 +80,49 @@ func (c *carrier) follow(ctx context.Context) error {
 	}
 	defer stop()
 	for {
-		var waiting []market.Lease
+		var fresh []market.Lease
 		if err := v.WaitFor(ctx, func(v *view.View) bool {
-			waiting = slices.DeleteFunc(v.LeasesOfCustomer(c.customer), func(l market.Lease) bool { return !c.waits(&l) || c.taken[l.Address] })
-			return len(waiting) > 0
+			fresh = slices.DeleteFunc(v.LeasesOfCustomer(c.customer), func(l market.Lease) bool { return l.State() > market.LeaseRunning || c.taken[l.Address] })
+			return len(fresh) > 0
 		}); err != nil {
 			return err
 		}
 		bought := c.purchases()
-		for _, l := range waiting {
+		for _, l := range fresh {
 			c.taken[l.Address] = true
 			i := slices.IndexFunc(bought, func(p purchase.Purchase) bool { return p.Order == l.Order })
-			if i >= 0 && bought[i].Detach && bought[i].Stage != purchase.Over && c.Ours(bought[i].Name) {
-				c.carrying.Go(func() { c.carry(ctx, bought[i].Inspect, l) })
+			if i < 0 || !bought[i].Detach || bought[i].Stage == purchase.Over || !c.Ours(bought[i].Name) {
+				continue
+			}
+			p := &bought[i]
+			if c.waits(&l) {
+				c.carrying.Go(func() { c.carry(ctx, p.Inspect, l) })
+			}
+			if p.UntilStopped {
+				c.carrying.Go(func() {
+					c.renew(ctx, v, l, p.Args.Duration, func(ctx context.Context, l market.Lease) (bool, error) { return c.renewOnce(ctx, v, l) })
+				})
 			}
 		}
 	}
+}
+
+// renewOnce extends a lease once. It holds the purchase meanwhile.
+func (c *carrier) renewOnce(ctx context.Context, v *view.View, l market.Lease) (more bool, err error) {
+	mk, err := c.market(ctx)
+	if err != nil {
+		return true, err
+	}
+	held, err := c.hold(ctx, l.Order)
+	if err != nil {
+		return true, err
+	}
+	p, err := held.Read()
+	if err == nil {
+		d := c.dealOf(ctx, v, mk, p, held)
+		more, err = d.renewOnce(ctx, l)
+	}
+	return more || err != nil, errors.Join(err, held.Release())
 }
 
 // waits reports whether a lease may run without its job: it continues another, or the program before may not have brought it.

@@ -64,8 +64,11 @@ func (b *Buyer) Buy(ctx context.Context, r Request) (*Outcome, error) {
 	if err := b.canAttend(); err != nil {
 		return nil, err
 	}
-	if r.Migrate && r.Detach && !b.o.Attends {
+	switch left := r.Detach && !b.o.Attends; {
+	case left && r.Migrate:
 		return nil, usage("--migrate needs somebody who brings the command to the new machine", "leave --detach out")
+	case left && r.UntilStopped:
+		return nil, usage("--until-stopped needs this command, which pays for more time", "leave --detach out")
 	}
 	mk, err := b.market(ctx)
 	if err != nil {

@@ -64,7 +64,7 @@ func (d *deal) inspectLater(ctx context.Context, l market.Lease, halt func()) er
 // inspectOnce draws whether and when the lease is inspected, waits, and returns why its machine does not pass; nil for
 // one that does, and for a lease that was not drawn.
 func (d *deal) inspectOnce(ctx context.Context, l market.Lease) (why, err error) {
-	cur, ok, err := d.started(ctx, l)
+	cur, ok, err := started(ctx, d.v, l)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func (d *deal) inspectOnce(ctx context.Context, l market.Lease) (why, err error)
 
 // started waits until the lease has started on chain: its machine says that the job runs before this program sees it there.
 // ok is false where the lease is not there any more.
-func (d *deal) started(ctx context.Context, l market.Lease) (cur market.Lease, ok bool, err error) {
-	err = d.v.WaitFor(ctx, func(v *view.View) bool {
+func started(ctx context.Context, v *view.View, l market.Lease) (cur market.Lease, ok bool, err error) {
+	err = v.WaitFor(ctx, func(v *view.View) bool {
 		cur, ok = v.Lease(l.Address)
 		return !ok || cur.State() >= market.LeaseRunning
 	})

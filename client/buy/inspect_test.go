@@ -38,7 +38,7 @@ func TestAnInspectionAwaitsTheStartOnChain(t *testing.T) {
 				var err error
 				go func() {
 					defer close(over)
-					cur, ok, err = (&deal{v: v}).started(t.Context(), *in(market.LeaseAwarded))
+					cur, ok, err = started(t.Context(), v, *in(market.LeaseAwarded))
 				}()
 				synctest.Wait()
 				select {
@@ -60,6 +60,6 @@ func TestAnInspectionAwaitsTheStartOnChain(t *testing.T) {
 	end()
 	v := view.New(view.Options{})
 	v.Put(at, in(market.LeaseAwarded))
-	_, _, err := (&deal{v: v}).started(ended, *in(market.LeaseAwarded))
+	_, _, err := started(ended, v, *in(market.LeaseAwarded))
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -47,8 +47,6 @@ func (r *Request) checkRenewal() error {
 		return usage("--budget bounds what extensions cost, and nothing is extended", "add --until-stopped, or leave --budget out")
 	case !r.UntilStopped:
 		return nil
-	case r.Detach:
-		return usage("--until-stopped needs this command, which pays for more time", "leave --detach out")
 	case r.Redundancy != 0 || r.Rerun != "":
 		return usage("a redundant job has a fixed time", "leave --until-stopped out")
 	}
@@ -82,7 +80,7 @@ func (d *deal) renewing(ctx context.Context, l market.Lease) (end func()) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		d.renew(ctx, l)
+		d.b.renew(ctx, d.v, l, d.p.Args.Duration, d.renewOnce)
 	}()
 	return func() {
 		cancel()
@@ -90,19 +88,20 @@ func (d *deal) renewing(ctx context.Context, l market.Lease) (end func()) {
 	}
 }
 
-// renew extends a lease shortly before its paid time ends, until ctx ends, the lease is over, or the budget is used up.
-func (d *deal) renew(ctx context.Context, l market.Lease) {
-	ahead := max(min(time.Duration(d.p.Args.Duration)*time.Second/4, renewAhead), renewAheadLeast)
+// renew extends a lease of an order of so many seconds by once, shortly before its paid time ends, until ctx ends, the lease is
+// over, or once says that nothing is left.
+func (b *Buyer) renew(ctx context.Context, v *view.View, l market.Lease, secs uint32, once func(context.Context, market.Lease) (more bool, err error)) {
+	ahead := max(min(time.Duration(secs)*time.Second/4, renewAhead), renewAheadLeast)
 	said := ""
 	for {
-		cur, ok, err := d.started(ctx, l)
+		cur, ok, err := started(ctx, v, l)
 		if err != nil || !ok || cur.State() != market.LeaseRunning {
 			return
 		}
 		more := true
-		pause, err := d.renewalDue(ctx, &cur, ahead)
+		pause, err := b.renewalDue(ctx, &cur, ahead)
 		if err == nil && pause == 0 {
-			more, err = d.renewOnce(ctx, cur)
+			more, err = once(ctx, cur)
 		}
 		switch {
 		case !more || ctx.Err() != nil:
@@ -113,7 +112,7 @@ func (d *deal) renew(ctx context.Context, l market.Lease) {
 			pause = renewAgain
 			if text := err.Error(); text != said {
 				said = text
-				d.b.tell(NotRenewed{Lease: cur, Err: err})
+				b.tell(NotRenewed{Lease: cur, Err: err})
 			}
 		}
 		if wait.For(ctx, pause) != nil {
@@ -123,8 +122,8 @@ func (d *deal) renew(ctx context.Context, l market.Lease) {
 }
 
 // renewalDue is how long an extension is not due yet; 0 where it is. Error: that of the chain.
-func (d *deal) renewalDue(ctx context.Context, l *market.Lease, ahead time.Duration) (time.Duration, error) {
-	now, err := d.b.client.Now(ctx)
+func (b *Buyer) renewalDue(ctx context.Context, l *market.Lease, ahead time.Duration) (time.Duration, error) {
+	now, err := b.client.Now(ctx)
 	return max(0, time.Duration(l.FundedUntil-now)*time.Second-ahead), err
 }
 

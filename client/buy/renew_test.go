@@ -41,7 +41,6 @@ func TestWhatABudgetStillPaysFor(t *testing.T) {
 func TestWhatIsWrongWithARenewal(t *testing.T) {
 	for says, r := range map[string]Request{
 		"nothing is extended": {GPU: "A100", Budget: "5"},
-		"leave --detach out":  {GPU: "A100", UntilStopped: true, Detach: true},
 		"has a fixed time":    {GPU: "A100", UntilStopped: true, Redundancy: 3, RunToCompletion: true, Command: []string{"x"}},
 		"--budget: it is 0":   {GPU: "A100", UntilStopped: true, Budget: "0"},
 		"--budget: ":          {GPU: "A100", UntilStopped: true, Budget: "much"},

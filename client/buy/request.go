@@ -70,7 +70,11 @@ type Request struct {
 	RevealSecs    uint32   `json:"revealSeconds,omitempty" minimum:"5" maximum:"3600" doc:"For reveals of a sealed order; 15 by default" jsonschema:"seconds for reveals of a sealed order; 15 by default"`
 	Verify        string   `json:"verify,omitempty" enum:"auto,always,never" doc:"Measure the machine before it is paid, while it fetches the image: auto (the default) if its figure is old, and one lease in eight. A lease whose machine does not pass is ended" jsonschema:"auto (the default), always or never: measure the machine before it is paid; a lease whose machine does not pass is ended"`
 
-	Migrate bool            `json:"migrate,omitempty" doc:"When the machine fails, another one takes the job for the time that is left, at no higher price; the server brings it there" jsonschema:"when the machine fails, another one takes the job for the time that is left, at no higher price; this server has to run then"`
+	Migrate bool `json:"migrate,omitempty" doc:"When the machine fails, another one takes the job for the time that is left, at no higher price; the server brings it there" jsonschema:"when the machine fails, another one takes the job for the time that is left, at no higher price; this server has to run then"`
+	// Budget is what all leases of the order may cost; "" for what is free in the credits.
+	UntilStopped bool   `json:"untilStopped,omitempty" doc:"Extend each lease by seconds again and again, shortly before its end, until it is stopped or the budget is used up; the server does so while it runs" jsonschema:"extend each lease by seconds again and again, shortly before its end, until it is stopped or the budget is used up; needs a budget, and this server has to run"`
+	Budget       string `json:"budget,omitempty" maxLength:"24" example:"25" doc:"The most USDC that the order and its extensions may cost, with untilStopped; by default what is free in the credits and left of the session key's cap" jsonschema:"the most USDC that the order and its extensions may cost, with untilStopped"`
+
 	Gateway string          `json:"gateway,omitempty" maxLength:"256" doc:"Gateway that gives the ports of public an https address when the lease runs: its key, its address with its identity, or auto (default) for the cheapest and nearest that keepers know. The lease also runs if the gateway gives none" jsonschema:"gateway that gives the ports of public an https address when the lease runs: its key, its address with its identity, or auto (default) for the cheapest and nearest that keepers know"`
 	Public  []template.Port `json:"public,omitempty" maxItems:"16" doc:"Ports of the container that anybody reaches by the address that gateway gives them, which begins with the name: lower-case letters, digits and hyphens; the number by default" jsonschema:"ports of the container that anybody reaches by the address that gateway gives them, which begins with the name: lower-case letters, digits and hyphens"`
 
@@ -79,10 +83,6 @@ type Request struct {
 	Name string `json:"-"`
 	// Rerun is the redundant order whose job is run again on machines of other owners, and compared.
 	Rerun string `json:"-"`
-	// UntilStopped extends leases by the request's time again and again while the purchase is attended; Budget is the most USDC that
-	// the purchase may cost then, "" for what is free in the credits.
-	UntilStopped bool   `json:"-"`
-	Budget       string `json:"-"`
 	// Detach ends the purchase when the job runs; keepers' reports settle it.
 	Detach bool `json:"-"`
 	// ReceiptEvery is how often receipts are signed while the purchase is attended.

@@ -121,9 +121,11 @@ func TestASuspendedContainerGoesOnAsItWas(t *testing.T) {
 	}
 }
 
-// A lease that may move needs somebody who brings its job: a command that stays, or a program that attends its purchases.
-func TestAMoveNeedsSomebody(t *testing.T) {
+// A lease that may move or is extended needs somebody who does that: a command that stays, or a program that attends its purchases.
+func TestMovesAndExtensionsNeedSomebody(t *testing.T) {
 	b := &Buyer{o: Options{Key: solana.NewWallet().PrivateKey}}
 	_, err := b.Buy(t.Context(), Request{GPU: "A100", Command: []string{"true"}, Migrate: true, Detach: true})
 	require.ErrorContains(t, err, "--migrate needs somebody")
+	_, err = b.Buy(t.Context(), Request{GPU: "A100", Command: []string{"true"}, UntilStopped: true, Detach: true})
+	require.ErrorContains(t, err, "--until-stopped needs this command")
 }

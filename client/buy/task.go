@@ -29,12 +29,9 @@ type Task struct {
 	Run string `json:"run"`
 	// Ports are PORT or PORT:NAME, which a gateway makes public.
 	Ports []string `json:"ports"`
-	// Name, Detach, UntilStopped and Budget are those of the request.
+	// Name and Detach are those of the request.
 	Name   string `json:"name"`
 	Detach bool   `json:"detach"`
-
-	UntilStopped bool   `json:"untilStopped"`
-	Budget       string `json:"budget"`
 }
 
 // ReadTask reads a task's file; - is standard input. Error: a [service.Failure] with the line or the field that is wrong.
@@ -45,7 +42,7 @@ func ReadTask(path string, stdin io.Reader) (Request, error) {
 	}
 	r, err := parseTask(raw)
 	if err != nil {
-		return r, usage(fmt.Sprintf("the task %s: %v", path, err), "its fields are those of an order of the HTTP API, and duration, run, ports, name, detach, untilStopped and budget")
+		return r, usage(fmt.Sprintf("the task %s: %v", path, err), "its fields are those of an order of the HTTP API, and duration, run, ports, name and detach")
 	}
 	return r, nil
 }
@@ -82,7 +79,7 @@ func parseTask(raw []byte) (Request, error) {
 // request puts the task's own fields into its request.
 func (t *Task) request() (Request, error) {
 	r := t.Request
-	r.Name, r.Detach, r.UntilStopped, r.Budget = t.Name, t.Detach, t.UntilStopped, t.Budget
+	r.Name, r.Detach = t.Name, t.Detach
 	if t.Duration != "" {
 		if r.Seconds != 0 {
 			return r, errors.New("duration and seconds say the same: leave one out")

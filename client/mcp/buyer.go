@@ -46,6 +46,11 @@ func (b *budgeted) Buy(ctx context.Context, name string, r serve.OrderRequest) (
 	if err != nil {
 		return serve.Bought{}, err
 	}
+	most, err := extensions(&r, amount)
+	if err != nil {
+		return serve.Bought{}, err
+	}
+	amount = max(amount, most)
 	if err := b.budget.reserve(name, r, amount); err != nil {
 		return serve.Bought{}, err
 	}
@@ -61,7 +66,20 @@ func (b *budgeted) Buy(ctx context.Context, name string, r serve.OrderRequest) (
 		}
 		sum += reserved
 	}
-	return bought, b.budget.settle(name, sum)
+	return bought, b.budget.settle(name, max(sum, most))
+}
+
+// extensions is what an order that is extended until it is stopped may cost, which is counted from the start; 0 for one that is not
+// extended.
+func extensions(r *serve.OrderRequest, least market.USDC) (market.USDC, error) {
+	if !r.UntilStopped {
+		return 0, nil
+	}
+	most, err := market.ParseUSDC(r.Budget)
+	if err != nil || most < least {
+		return 0, service.Usage(fmt.Sprintf("untilStopped needs a budget of %s USDC or more, which is what the order reserves", least), "set budget, or leave untilStopped out")
+	}
+	return most, nil
 }
 
 // reservedAtAward is what the award of a lease reserved.

@@ -194,6 +194,25 @@ func TestFiguresReachTheOrder(t *testing.T) {
 	require.Equal(t, service.Figures{MinTOPS: "1200.5", MinBandwidth: "900", MinDown: 500, MinUp: 100}, s.asked[0].Figures)
 }
 
+// An order that is extended counts with the whole of its own budget, so that its extensions stay within the server's.
+func TestTheBudgetCountsExtensions(t *testing.T) {
+	s := &shop{sold: map[string]bool{}}
+	c, end := open(t, s, filepath.Join(t.TempDir(), "mcp.db"), "2")
+	defer end()
+	in := buying("long", 100) // reserves 0.10
+	in["untilStopped"] = true
+	for _, budget := range []string{"", "0.09", "much"} {
+		in["budget"] = budget
+		require.Contains(t, call(t, c, "deploy", in, nil), "needs a budget of 0.10 USDC or more", budget)
+	}
+	in["budget"] = "2.01"
+	require.Contains(t, call(t, c, "deploy", in, nil), "the order reserves 2.01")
+	in["budget"] = "1.50"
+	var d Deployed
+	require.Empty(t, call(t, c, "deploy", in, &d))
+	require.Equal(t, Money{"2.00", "1.50", "0.50"}, d.Money)
+}
+
 // The budget counts all machines of a redundant order, which names them instead of nodes.
 func TestTheBudgetCountsAllMachinesOfARedundantOrder(t *testing.T) {
 	require.EqualValues(t, 3, quoteOf(serve.OrderRequest{Nodes: 1, Redundancy: 3}).Nodes)

@@ -35,6 +35,8 @@ type TemplateOrder struct {
 	AllowSimulated bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks"`
 	Inspect        string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure the machine once at a random second of the lease, as for other orders"`
 	Migrate        bool              `json:"migrate,omitempty" doc:"When the machine fails, another one takes the job, as for other orders"`
+	UntilStopped   bool              `json:"untilStopped,omitempty" doc:"Extend the lease until it is stopped or the budget is used up, as for other orders"`
+	Budget         string            `json:"budget,omitempty" maxLength:"24" doc:"The most USDC that the order and its extensions may cost, with untilStopped"`
 }
 
 type templateOrderInput struct {
@@ -97,7 +99,7 @@ func orderOf(t *template.Template, o TemplateOrder) (OrderRequest, template.Job,
 	}
 	r := buy.Request{
 		GPU: o.GPU, Count: max(o.Count, j.GPUs), Region: o.Region, MaxPrice: o.MaxPrice, Seconds: o.Seconds, Image: o.Image, Network: o.Network, Volume: o.Volume,
-		AllowSimulated: o.AllowSimulated, Inspect: o.Inspect, Migrate: o.Migrate,
+		AllowSimulated: o.AllowSimulated, Inspect: o.Inspect, Migrate: o.Migrate, UntilStopped: o.UntilStopped, Budget: o.Budget,
 	}
 	if err := r.Fill(&j); err != nil {
 		return OrderRequest{}, j, failed(err)

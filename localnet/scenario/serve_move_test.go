@@ -23,7 +23,7 @@ func TestServersMoveTheirLeases(t *testing.T) {
 	n := likeMachines(t, 4, network.Config{})
 	s := newTeamServer(t, n, map[string]market.USDC{"main": 5 * market.OneUSDC, "ops": 5 * market.OneUSDC})
 	for _, budget := range []string{"main", "ops"} {
-		first := s.buyMoving(budget)
+		first := s.buy(budget, "moving", movingOrder(budget))
 		require.Eventually(t, func() bool { return s.output(budget, first.Address) == budget+" works\n" }, 30*time.Second, 200*time.Millisecond)
 		away := budget == "ops"
 		if away {
@@ -68,18 +68,43 @@ func TestAServerFinishesWhatItBegan(t *testing.T) {
 	require.Eventually(t, func() bool { return s.output("main", first.Address) == "main works\n" }, 30*time.Second, 200*time.Millisecond)
 }
 
+// A server extends a lease up to the order's budget, also when it was killed in between.
+func TestAServerExtendsUpToTheBudget(t *testing.T) {
+	t.Parallel()
+	n := likeMachines(t, 1, network.Config{})
+	s := newTeamServer(t, n, map[string]market.USDC{"main": 5 * market.OneUSDC})
+	order := movingOrder("main")
+	// 0.00356 USDC for the order at its highest price leave 0.00644: 17 s at 1.30 USDC per GPU-hour.
+	order["seconds"], order["untilStopped"], order["budget"] = 8, true, "0.01"
+	l := s.buy("main", "long", order)
+	has := func(seconds int64) func() bool {
+		return func() bool {
+			cur, ok := snapshotOf(t, n).Lease(l.Address)
+			return ok && cur.FundedUntil-cur.StartedAt == seconds
+		}
+	}
+	require.Eventually(t, has(16), time.Minute, 100*time.Millisecond)
+	s.kill()
+	s.start()
+	require.Eventually(t, has(8+17), time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool {
+		cur, ok := snapshotOf(t, n).Lease(l.Address)
+		return !ok || cur.State() == market.LeaseEnded
+	}, time.Minute, 200*time.Millisecond)
+}
+
 func movingOrder(budget string) map[string]any {
 	return map[string]any{
 		"gpu": "A100", "seconds": 600, "maxPricePerGpuHour": "1.6", "allowSimulated": true, "migrate": true, "command": []string{"sh", "-c", "echo " + budget + " works; sleep 500"},
 	}
 }
 
-// buyMoving buys a lease that may move with the key of a budget.
-func (s *teamServer) buyMoving(budget string) market.Lease {
+// buy buys a lease with the key of a budget.
+func (s *teamServer) buy(budget, key string, order map[string]any) market.Lease {
 	s.t.Helper()
 	var got struct{ Leases []struct{ Address string } }
 	require.Eventually(s.t, func() bool { // it may still be bought when the server answers first
-		status, raw, err := s.ask(http.MethodPost, "/v1/orders", s.tokens[budget], "moving-"+budget, movingOrder(budget))
+		status, raw, err := s.ask(http.MethodPost, "/v1/orders", s.tokens[budget], key, order)
 		require.NoError(s.t, err)
 		require.Contains(s.t, []int{http.StatusAccepted, http.StatusCreated}, status, "%s", raw)
 		require.NoError(s.t, json.Unmarshal(raw, &got))

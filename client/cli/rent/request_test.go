@@ -36,8 +36,6 @@ var notInJSON = map[string]string{
 	"BackupEndpoint": "as Backup",
 	"BackupEvery":    "as Backup",
 	"Restore":        "as Backup",
-	"UntilStopped":   "nobody stays with a purchase of a server to pay for more time",
-	"Budget":         "as UntilStopped",
 }
 
 // flagsOf are command lines of deploy that set one field of a purchase each, and the field's value.

@@ -42,7 +42,7 @@ export function environment(text) {
 
 // has are the fields of an order that the form has a control of its own for.
 const has = new Set([
-  'gpu', 'count', 'seconds', 'maxPricePerGpuHour', 'region', 'minTops', 'minGigabytesPerSecond', 'minDownMbps', 'allowSimulated', 'network', 'volume', 'image', 'inspect', 'migrate', 'command', 'entrypoint',
+  'gpu', 'count', 'seconds', 'maxPricePerGpuHour', 'region', 'minTops', 'minGigabytesPerSecond', 'minDownMbps', 'allowSimulated', 'network', 'volume', 'image', 'inspect', 'migrate', 'untilStopped', 'budget', 'command', 'entrypoint',
   'user', 'env', 'runToCompletion',
 ]);
 
@@ -60,6 +60,8 @@ function request(f, t, rest) {
   if (text('image')) r.image = text('image');
   if (text('inspect')) r.inspect = text('inspect');
   if (f.elements.migrate.checked) r.migrate = true;
+  if (f.elements.until.checked) r.untilStopped = true;
+  if (text('budget')) r.budget = text('budget');
   if (t) {
     const set = values(f, t);
     return Object.keys(set).length ? { ...r, set } : r;
@@ -122,6 +124,8 @@ export async function order({ root, query, signal }) {
     !t && field('Environment', el('textarea', { name: 'env', rows: 3, spellcheck: 'false', autocomplete: 'off' }), 'A line for each: NAME=VALUE. The machine’s provider could read it.'),
     field('Volume', el('input', { name: 'volume', autocomplete: 'off', spellcheck: 'false', maxlength: 256, placeholder: t?.volume ?? 'data:50GiB:/data' }), `NAME:SIZE:PATH, an encrypted disk for the container. Empty: ${t?.volume ? 'the template’s' : 'none'}.`),
     field('Network', choice('network', [['internet', t && t.network === 'none' ? 'the template’s: none' : 'internet'], ['none', 'none']])),
+    field('Extend until it is stopped', ticked('until', false), 'The server pays for as much time again shortly before the end, up to the budget.'),
+    field('Budget, USDC', el('input', { name: 'budget', inputmode: 'decimal', autocomplete: 'off', maxlength: 24 }), 'The most that order and extensions may cost. Empty: what is free in the credits and left of the session key’s cap.'),
     field('Move when the machine fails', ticked('migrate', false), 'Another machine begins the job anew for the time that is left, at no higher price. The server brings it there.'),
     field('Inspect the machine', choice('inspect', [['', 'no'], ['auto', 'one lease in eight'], ['always', 'yes']]),
       'Measures it once at a random second of the lease, beside the job, from which that takes a little memory and a few seconds. The lease of a machine that does not pass is ended.'),
@@ -155,7 +159,7 @@ export async function order({ root, query, signal }) {
           ['Template', t?.title], ['Machines', machines(r) > 1 && machines(r)], ['GPUs', `${r.count} × ${r.gpu}`], ['Time', span(r.seconds)],
           ['Price', offers.length ? `${usdc(offers[0].pricePerGpuHour)} per GPU-hour is what the best of ${plural(offers.length, 'node')} asks` : 'no node fits now: the order will be refused'],
           ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`],
-          ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Image', r.image ?? t?.image], ['Volume', r.volume], ['Command', r.command && el('code', {}, JSON.stringify(r.command))], ['Entry point', r.entrypoint], ['User', r.user], ['When the machine fails', r.migrate && 'another one takes the job'],
+          ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Image', r.image ?? t?.image], ['Volume', r.volume], ['Command', r.command && el('code', {}, JSON.stringify(r.command))], ['Entry point', r.entrypoint], ['User', r.user], ['Until', r.untilStopped && (r.budget ? `it is stopped, or ${usdc(r.budget)} are used up` : 'it is stopped')], ['When the machine fails', r.migrate && 'another one takes the job'],
           ...(t ? [] : Object.entries(rest.values()).map(([name, v]) => [title(name), el('code', {}, JSON.stringify(v))])),
           ['Simulated', r.allowSimulated && 'a machine without a GPU may be awarded']),
         el('p', {}, 'The most that it can cost is reserved from the credits now. What is paid is the time that the machine has served; the rest comes back. The server signs with its session key.')),

@@ -151,7 +151,7 @@ serve() {
   while [ "$1" != -- ]; do settings+=("$1") && shift; done
   shift
   chroot "$fresh" setpriv --reuid="$user" --regid="$user" --clear-groups --no-new-privs --bounding-set=-all \
-    env "GANTRY_URL=$rpc" "GANTRY_WS=$ws" "${settings[@]}" "$@" >>"$work/$log.log" 2>&1
+    env "GANTRY_RPC_URL=$rpc" "GANTRY_WS_URL=$ws" "${settings[@]}" "$@" >>"$work/$log.log" 2>&1
 }
 # ended PROGRAM...: ends a program of the fresh system as a restart of its service does, and waits.
 ended() {

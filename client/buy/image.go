@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/ociregistry"
+	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -137,7 +139,20 @@ func imageFailure(image, mode string, ref name.Reference, err error) error {
 		}
 		return refused(why, "check the name, and docker login "+ref.Context().RegistryStr())
 	}
-	return network(fmt.Sprintf("the registry %s does not say what image %s is", ref.Context().RegistryStr(), image), "nothing was bought; try again", err)
+	return network(fmt.Sprintf("the registry %s does not say what image %s is: %s", ref.Context().RegistryStr(), image, causeOf(err)), "nothing was bought; try again", err)
+}
+
+// causeOf is an error of a request without its URL, which says nothing to a person.
+func causeOf(err error) string {
+	var answer *transport.Error
+	if errors.As(err, &answer) {
+		return fmt.Sprintf("it answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	}
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return printable.Text(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
 // registryCredential returns what a machine needs to fetch an image: nothing where it is there for everyone. A token

@@ -40,7 +40,7 @@ func TestImagesThatCannotRunAreRefusedBeforeTheOrder(t *testing.T) {
 		strings.Replace(tagged, "v1", "v2", 1):     "not there, or not public",
 		strings.Replace(tagged, "team", "your", 1): "not there, or not public",
 		foreign:                   "arm64",
-		"127.0.0.1:1/team/job:v1": "does not say what image",
+		"127.0.0.1:1/team/job:v1": "does not say what image 127.0.0.1:1/team/job:v1 is: dial tcp 127.0.0.1:1: connect: connection refused",
 	} {
 		_, err := resolveImage(t.Context(), running(given), sendNothing)
 		require.ErrorContains(t, err, want, given)

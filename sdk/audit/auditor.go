@@ -261,14 +261,16 @@ func (a *auditor) conclude() {
 	}
 	c.amount(ofReserve, "provider, fee, refund and rest together", uint64(flows), total, nil)
 	text := "everything that was reserved is accounted for: %s = provider %s + fee %s + refunded %s"
+	parts := []any{total.Exact(), a.lease.Provider.Exact(), a.lease.Fee.Exact(), a.lease.Refunded.Exact()}
 	switch {
 	case outcomeOf(a.lease.Steps) == Unknown && len(c.problems) == 0:
 		c.open = true
 		text = "not known: not everything could be read; of %s that are known to be reserved: provider %s, fee %s, refunded %s"
 	case a.lease.Open:
-		text += fmt.Sprintf(" + still held %s, fee in it", a.reserved.Exact())
+		text = "everything that was reserved is accounted for: %s = provider %s + refunded %s + held by the lease %s, of which %s are fee"
+		parts = []any{total.Exact(), a.lease.Provider.Exact(), a.lease.Refunded.Exact(), a.reserved.Exact(), a.lease.Fee.Exact()}
 	}
-	a.step(Tx{}, "sum", c, text, total.Exact(), a.lease.Provider.Exact(), a.lease.Fee.Exact(), a.lease.Refunded.Exact())
+	a.step(Tx{}, "sum", c, text, parts...)
 }
 
 // feeBPS finds the fee that the lease was awarded under, and checks every settlement against it. While the account

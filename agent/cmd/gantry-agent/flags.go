@@ -24,8 +24,8 @@ import (
 func commonFlags(more ...cli.Flag) []cli.Flag {
 	return append(append([]cli.Flag{
 		&cli.StringFlag{Name: "data-dir", Usage: "`FOLDER` that holds all that the agent keeps", Value: config.DefaultDataDir(), EnvVars: []string{"GANTRY_DATA_DIR"}},
-		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "Solana RPC `URL` or localhost, devnet, testnet, mainnet-beta; repeat for failover (default: solana config)", EnvVars: []string{"GANTRY_URL"}},
-		&cli.StringSliceFlag{Name: "ws", Usage: "Solana WebSocket `URL` of each --url (default: follows from the RPC URL)", EnvVars: []string{"GANTRY_WS"}},
+		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "Solana RPC `URL` or localhost, devnet, testnet, mainnet-beta; repeat for failover (default: solana config)", EnvVars: []string{"GANTRY_RPC_URL"}},
+		&cli.StringSliceFlag{Name: "ws", Usage: "Solana WebSocket `URL` of each --url (default: follows from the RPC URL)", EnvVars: []string{"GANTRY_WS_URL"}},
 		&cli.StringFlag{Name: "node-key", Usage: "the machine's own keypair `FILE` (default: node.json in the data folder)", EnvVars: []string{"GANTRY_NODE_KEY"}},
 		&cli.StringFlag{Name: "log-level", Usage: "debug, info, warn or error", Value: "info", EnvVars: []string{"GANTRY_LOG_LEVEL"}},
 		&cli.StringFlag{Name: "log-format", Usage: "text or json (default: text on a terminal, else json)", EnvVars: []string{"GANTRY_LOG_FORMAT"}},

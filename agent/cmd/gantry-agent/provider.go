@@ -18,6 +18,7 @@ import (
 	"github.com/gantry-market/gantry/agent/pricing"
 	"github.com/gantry-market/gantry/agent/register"
 	"github.com/gantry-market/gantry/agent/runtime"
+	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -306,7 +307,7 @@ func retireCommand() *cli.Command {
 func closeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "close", Usage: "close a retired machine: its rent comes back",
-		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(), &cli.DurationFlag{Name: "wait", Usage: "keep trying for this `TIME` until the cool-down of its stake is over"}),
+		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(), &cli.DurationFlag{Name: "wait", Usage: "keep trying for this `TIME` until the cool-down of its stake is over and its leases are closed"}),
 		Action: func(c *cli.Context) error {
 			s, err := open(c, true)
 			if err != nil {
@@ -316,7 +317,8 @@ func closeCommand() *cli.Command {
 			deadline := time.Now().Add(c.Duration("wait"))
 			for {
 				err := s.commands.Close(c.Context)
-				if err == nil || !market.Is(err, market.CodeTooEarly) || time.Now().After(deadline) {
+				early := market.Is(err, market.CodeTooEarly) || market.Is(err, bindings.ErrorCodeStillInUse)
+				if !early || time.Now().After(deadline) {
 					return err
 				}
 				if err := wait.For(c.Context, time.Second); err != nil {

@@ -43,8 +43,8 @@ func signerFolderFlags() []cli.Flag {
 func commonFlags() []cli.Flag {
 	flags := []cli.Flag{
 		keypairFlag(),
-		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "RPC `URL` or moniker; repeat for failover (default: as solana config says)", EnvVars: []string{"GANTRY_URL"}},
-		&cli.StringSliceFlag{Name: "ws", Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS"}},
+		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "RPC `URL` or moniker; repeat for failover (default: as solana config says)", EnvVars: []string{"GANTRY_RPC_URL"}},
+		&cli.StringSliceFlag{Name: "ws", Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS_URL"}},
 		dataFlag(),
 	}
 	return append(append(flags, logFlags()...), feeflags.Flags()...)

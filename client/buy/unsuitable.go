@@ -5,7 +5,7 @@ import (
 
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/idl/bindings"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
@@ -46,27 +46,5 @@ func unsuitable(err error) string {
 	if errors.Is(err, errTooLittleDisk) {
 		return errTooLittleDisk.Error()
 	}
-	code, ok := market.CodeOf(err)
-	if !ok {
-		return "not suitable"
-	}
-	switch code {
-	case bindings.ErrorCodeUnsuitableModel:
-		return "of another model"
-	case bindings.ErrorCodeNotEnoughGpus:
-		return "without enough free GPUs"
-	case bindings.ErrorCodeUnsuitableHardware:
-		return "simulated or other hardware"
-	case bindings.ErrorCodeUnsuitableFigures:
-		return "not measured to be of their class, or slower than asked for"
-	case bindings.ErrorCodeUnsuitableLocation:
-		return "in another region"
-	case bindings.ErrorCodeUnsuitableReputation:
-		return "below the uptime or reputation"
-	case market.CodePriceTooHigh:
-		return "too dear"
-	case bindings.ErrorCodeInsufficientStake:
-		return "without enough stake"
-	}
-	return "not taking work"
+	return service.Unsuitable(err)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -221,8 +222,12 @@ func TestMarketByCommand(t *testing.T) {
 	var orders []struct{ Address, Status string }
 	me.ok(&orders, "order", "list")
 	require.Len(t, orders, 1)
+	unserved := solana.MustPublicKeyFromBase58(orders[0].Address)
+	require.Contains(t, checkWhy(t, me, unserved, service.WhyExpired).Advice, "gantry order cancel")
 	me.ok(nil, "order", "cancel", orders[0].Address)
 	me.fails(cli.ExitRefused, "does not exist (any more)", "order", "cancel", orders[0].Address)
+	checkWhy(t, me, unserved, service.WhyCancelled)
+	me.fails(cli.ExitRefused, "neither an order nor a lease", "why", solana.NewWallet().PublicKey().String())
 
 	// A dry run changes nothing.
 	r = me.run(context.Background(), "credits", "withdraw", "all", "--dry-run")
@@ -474,6 +479,7 @@ func TestDeployAndAudit(t *testing.T) {
 	me.fails(cli.ExitRefused, "the rating must be from 1 to 5, once", "rate", lease.Address.String(), "4")
 	me.ok(nil, "close", lease.Address.String())
 	checkAudit(t, me, lease.Address, "order award start paid end paid rated close sum")
+	checkWhy(t, me, lease.Address, service.WhyJobDone)
 
 	// A lease without an end of its own, detached, extended and stopped.
 	m.hold = make(chan struct{})
@@ -502,6 +508,7 @@ func TestDeployAndAudit(t *testing.T) {
 	me.fails(cli.ExitRefused, "is over already (by customer)", "stop", lease.Address.String())
 	me.ok(nil, "close", lease.Address.String())
 	checkAudit(t, me, lease.Address, "order award start extend end paid close sum")
+	checkWhy(t, me, lease.Address, service.WhyStopped)
 	var c struct{ Reserved string }
 	me.ok(&c, "credits", "show")
 	require.Equal(t, "0.00", c.Reserved)

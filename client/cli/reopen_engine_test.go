@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/cli"
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/internal/testkit/testmarket"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -31,12 +32,17 @@ func TestReopenAndEmissionByCommand(t *testing.T) {
 	})
 	me, owner, other := newShell(t, w, customer), newShell(t, w, provider), newShell(t, w, keeper)
 	me.fails(cli.ExitRefused, "is open", "order", "reopen", o.Address.String())
+	require.Equal(t, 2, checkWhy(t, me, o.Address, service.WhyOpen).Fit)
 	lease := w.Award(keeper, o, silent)
+	require.Equal(t, []string{lease.Address.String()}, checkWhy(t, me, o.Address, service.WhyAwarded).Leases)
+	checkWhy(t, me, lease.Address, service.WhyAwarded)
 	me.fails(cli.ExitRefused, "is awarded", "order", "reopen", o.Address.String())
 
 	w.Until(lease.AwardedAt + int64(params.StartDeadlineSecs) + 1)
 	instruction, err := ix.LeaseAbort(ix.LeaseAbortArgs{Lease: lease, OrderRentPayer: o.RentPayer})
 	w.Do("lease_abort", []solana.PrivateKey{keeper}, instruction, err)
+	checkWhy(t, me, lease.Address, service.WhyNotStarted)
+	require.Equal(t, []service.Unserved{{Lease: lease.Address.String(), Why: "it did not start in time"}}, checkWhy(t, me, o.Address, service.WhyUnserved).Unserved)
 	other.fails(cli.ExitRefused, "belongs to", "order", "reopen", o.Address.String())
 	var opened struct {
 		Status, Reserved string
@@ -52,10 +58,14 @@ func TestReopenAndEmissionByCommand(t *testing.T) {
 		return ok && now.State() == market.OrderOpen
 	})
 
+	open := checkWhy(t, me, o.Address, service.WhyOpen)
+	require.Equal(t, 1, open.Fit)
+	require.Equal(t, map[string]int{"that have declined it or did not start it": 1}, open.Unfit)
 	node, _ = w.View.Node(node.Address)
 	lease = w.Award(keeper, o, node)
 	instruction, err = ix.LeaseStart(ix.LeaseStartArgs{Lease: lease})
 	w.Do("lease_start", []solana.PrivateKey{nodeKey}, instruction, err)
+	checkWhy(t, me, lease.Address, service.WhyRunning)
 	owner.fails(cli.ExitRefused, "has earned no emission", "rewards", "emission")
 	other.fails(cli.ExitRefused, "is not a provider", "rewards", "emission")
 
@@ -98,4 +108,13 @@ func TestReopenAndEmissionByCommand(t *testing.T) {
 		p, _ := v.Provider(market.ProviderAddress(provider.PublicKey()))
 		return market.GNT(p.Stake) > 100*market.OneGNT
 	})
+}
+
+// checkWhy asks why an order or a lease is as it is.
+func checkWhy(t *testing.T, me shell, address solana.PublicKey, reason string) (w service.Why) {
+	t.Helper()
+	me.ok(&w, "why", address.String())
+	require.Equal(t, reason, w.Reason, w.Says)
+	require.NotEmpty(t, w.Says)
+	return w
 }

@@ -23,6 +23,7 @@ type Market interface {
 	BestOffers(ctx context.Context, terms string, by service.SortBy, most int) (service.Found, error)
 	Quote(ctx context.Context, customer, session solana.PublicKey, r service.QuoteRequest) (service.Quote, error)
 	Audit(ctx context.Context, lease solana.PublicKey) (service.Audit, error)
+	Why(ctx context.Context, address solana.PublicKey) (service.Why, error)
 	Cluster(ctx context.Context) (service.Cluster, error)
 	Leases(ctx context.Context, customer solana.PublicKey) ([]service.Lease, error)
 	Lease(ctx context.Context, customer, address solana.PublicKey) (service.Lease, error)
@@ -59,6 +60,7 @@ func New(o Options) *sdk.Server {
 	add(s, reads, "quote", "What an order would cost, and whether it can be placed now. It orders nothing.", t.quote)
 	add(s, reads, "status", "The cluster, the customer's credits, the session key's cap, and the budget of this server.", t.status)
 	add(s, reads, "audit", "The history of a lease, also of a closed one, rebuilt from its transactions: every amount, signature and proof is checked. The outcome is right, wrong, or unknown: then the node shows less than what happened, and nobody is to blame for what is missing.", t.audit)
+	add(s, reads, "why", "Why an order waits or is over, or how a lease is or has ended, also of those that are closed. Of an open order it counts the machines that fit now, and the others by what keeps them from it.", t.why)
 	if o.Budget == nil {
 		return s
 	}

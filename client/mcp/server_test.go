@@ -61,6 +61,10 @@ func (w *world) Audit(_ context.Context, lease solana.PublicKey) (service.Audit,
 	return service.Audit{Lease: lease.String(), Outcome: "unknown", Steps: []service.Step{{Name: "unread", Outcome: "unknown", Unknown: "the log was cut"}}}, nil
 }
 
+func (w *world) Why(_ context.Context, address solana.PublicKey) (service.Why, error) {
+	return service.Why{Address: address.String(), Kind: "order", Reason: service.WhyNoMachine, Says: "1 machine needed, 0 fit now", Unfit: map[string]int{"too dear": 2}}, nil
+}
+
 func (w *world) Cluster(context.Context) (service.Cluster, error) {
 	return service.Cluster{Name: "localnet", Nodes: []string{}, Slot: 7}, nil
 }
@@ -128,7 +132,7 @@ func TestToolsOnlyRead(t *testing.T) {
 		require.NotEmpty(t, tool.Description, tool.Name)
 		require.NotNil(t, tool.OutputSchema, tool.Name)
 	}
-	require.ElementsMatch(t, []string{"search", "leases", "logs", "costs", "quote", "status", "audit"}, names)
+	require.ElementsMatch(t, []string{"search", "leases", "logs", "costs", "quote", "status", "audit", "why"}, names)
 }
 
 func TestTools(t *testing.T) {
@@ -170,6 +174,9 @@ func TestTools(t *testing.T) {
 	require.False(t, audit.OK)
 	require.Equal(t, "unknown", audit.Outcome)
 	require.Equal(t, "the log was cut", audit.Steps[0].Unknown)
+	var why service.Why
+	require.Empty(t, call(t, c, "why", map[string]any{"address": mine.String()}, &why))
+	require.Equal(t, service.WhyNoMachine, why.Reason)
 
 	var costs Costs
 	require.Empty(t, call(t, c, "costs", nil, &costs))

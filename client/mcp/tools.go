@@ -167,6 +167,18 @@ func (t *tools) audit(ctx context.Context, in leaseInput) (service.Audit, error)
 	return t.o.Market.Audit(ctx, id)
 }
 
+type whyInput struct {
+	Address string `json:"address" jsonschema:"address of the order or lease"`
+}
+
+func (t *tools) why(ctx context.Context, in whyInput) (service.Why, error) {
+	id, err := address(in.Address)
+	if err != nil {
+		return service.Why{}, err
+	}
+	return t.o.Market.Why(ctx, id)
+}
+
 func address(text string) (solana.PublicKey, error) {
 	id, err := solana.PublicKeyFromBase58(text)
 	if err != nil {

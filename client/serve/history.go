@@ -34,6 +34,10 @@ func (s *Server) registerHistory(api huma.API) {
 	op.Description = "Of any lease, also of one that is closed and of other customers: every amount, signature and proof is checked. The cluster must still have the transactions."
 	op.Errors = append(op.Errors, http.StatusServiceUnavailable)
 	huma.Register(api, op, s.audit)
+	op = read("get-why", "/v1/why/{id}", "Why an order waits or is over, or how a lease is or has ended")
+	op.Description = "Of any order or lease, also of those that are closed, with one reason for programs. Of an open order it counts the machines that fit now, and the others by what keeps them from it."
+	op.Errors = append(op.Errors, http.StatusServiceUnavailable)
+	huma.Register(api, op, s.why)
 }
 
 func (s *Server) statistics(ctx context.Context, _ *struct{}) (*reply[service.Statistics], error) {
@@ -62,6 +66,27 @@ func (s *Server) samples(_ context.Context, in *samplesInput) (*reply[SamplesAns
 		return nil, failed(err)
 	}
 	return &reply[SamplesAnswer]{SamplesAnswer{Samples: all}}, nil
+}
+
+type whyInput struct {
+	ID string `path:"id" minLength:"32" maxLength:"44" pattern:"^[1-9A-HJ-NP-Za-km-z]+$" doc:"Address of the order or lease"`
+}
+
+func (s *Server) why(ctx context.Context, in *whyInput) (*reply[service.Why], error) {
+	id, err := address(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	give, err := s.audits.take("audits run")
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	w, err := s.o.Service.Why(ctx, id)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &reply[service.Why]{w}, nil
 }
 
 func (s *Server) audit(ctx context.Context, in *leaseInput) (*reply[service.Audit], error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/localnet/network"
 	"github.com/gantry-market/gantry/sdk/market"
 )
@@ -44,6 +45,14 @@ func TestServersMoveTheirLeases(t *testing.T) {
 			s.start()
 		}
 		require.Eventually(t, func() bool { return s.output(budget, next.Address) == budget+" works\n" }, 60*time.Second, 200*time.Millisecond)
+		for address, reason := range map[solana.PublicKey]string{first.Address: service.WhyMoved, next.Address: service.WhyRunning, first.Order: service.WhyAwarded} {
+			status, raw, err := s.ask(http.MethodGet, "/v1/why/"+address.String(), s.tokens[budget], "", nil)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusOK, status, "%s", raw)
+			var why service.Why
+			require.NoError(t, json.Unmarshal(raw, &why))
+			require.Equal(t, reason, why.Reason, "%s", raw)
+		}
 	}
 	var running int
 	for _, l := range snapshotOf(t, n).Leases() {

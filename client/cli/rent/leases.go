@@ -15,7 +15,7 @@ import (
 func customerCommands(s command.Streams) []*cli.Command {
 	return []*cli.Command{
 		creditsCommand(s),
-		searchCommand(s), gpusCommand(s),
+		searchCommand(s), gpusCommand(s), whyCommand(s),
 		deployCommand(s),
 		clusterCommand(s),
 		vpnCommand(s),

@@ -12,6 +12,8 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
 func searchCommand(s command.Streams) *cli.Command {
@@ -24,6 +26,34 @@ func searchCommand(s command.Streams) *cli.Command {
 		},
 		Action: action(s, (*session).search),
 	}
+}
+
+func whyCommand(s command.Streams) *cli.Command {
+	return &cli.Command{Name: "why", Usage: "why an order waits or is over, or how a lease is or has ended", ArgsUsage: "ORDER|LEASE", Action: action(s, (*session).why)}
+}
+
+func (s *session) why() error {
+	args, err := s.Args("ORDER|LEASE")
+	if err != nil {
+		return err
+	}
+	key, err := s.Named(args[0], "order or lease", query.Kind(market.KindOrder), query.Kind(market.KindLease))
+	if err != nil {
+		return err
+	}
+	out, err := s.Service.Why(s.Context, key)
+	if err != nil {
+		return err
+	}
+	return s.Done(out, func(w io.Writer) {
+		fmt.Fprintf(w, "%s %s: %s\n%s\n", out.Kind, out.Address, out.Reason, out.Says)
+		for _, u := range out.Unserved {
+			fmt.Fprintf(w, "  lease %s: %s\n", u.Lease, u.Why)
+		}
+		if out.Advice != "" {
+			fmt.Fprintln(w, out.Advice)
+		}
+	})
 }
 
 func gpusCommand(s command.Streams) *cli.Command {

@@ -13,7 +13,6 @@ import (
 	"github.com/gantry-market/gantry/client/cli/command"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/template"
-	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const (
@@ -51,23 +50,10 @@ func (s *session) listTemplates() error {
 	return s.Done(all, func(w io.Writer) {
 		rows := make([][]string, len(all))
 		for i, t := range all {
-			rows[i] = []string{t.Name, t.Title, fmt.Sprintf("%d, %d GiB", t.GPU.Count, t.GPU.MemoryGiB), tryCost(t)}
+			rows[i] = []string{t.Name, t.Title, fmt.Sprintf("%d, %d GiB", t.GPU.Count, t.GPU.MemoryGiB), t.TryCost()}
 		}
 		command.Table(w, "NAME|WHAT|GPUS|TRY IT FOR AT MOST", rows)
 	})
-}
-
-// tryCost is what an order reserves that names the template alone.
-func tryCost(t *template.Template) string {
-	price, err := market.ParsePrice(t.Try.MaxPrice)
-	if err != nil {
-		return "-" // no template is read that has none
-	}
-	cost, err := market.OrderCost(price, t.GPU.Count, t.Try.Minutes*60, 1)
-	if err != nil {
-		return "-"
-	}
-	return fmt.Sprintf("%s USDC: %d minutes of %d×%s", cost, t.Try.Minutes, t.GPU.Count, t.Try.GPU)
 }
 
 func (s *session) showTemplate() error {
@@ -101,7 +87,7 @@ func (s *session) showTemplate() error {
 		if t.Volume != "" {
 			fmt.Fprintf(w, "volume    %s\n", t.Volume)
 		}
-		fmt.Fprintf(w, "needs     %d GPU with %d GiB or more\ntry it    %s at most\n", t.GPU.Count, t.GPU.MemoryGiB, tryCost(t))
+		fmt.Fprintf(w, "needs     %d GPU with %d GiB or more\ntry it    %s at most\n", t.GPU.Count, t.GPU.MemoryGiB, t.TryCost())
 		for _, source := range t.Sources {
 			fmt.Fprintf(w, "source    %s\n", source)
 		}
@@ -110,21 +96,11 @@ func (s *session) showTemplate() error {
 			rows := [][]string{}
 			for _, key := range slices.Sorted(maps.Keys(t.Parameters)) {
 				p := t.Parameters[key]
-				rows = append(rows, []string{key, string(p.Type), parameterDefault(p), p.Description})
+				rows = append(rows, []string{key, string(p.Type), p.Shown(), p.Description})
 			}
 			command.Table(w, "PARAMETER|TYPE|DEFAULT|WHAT", rows)
 		}
 	})
-}
-
-func parameterDefault(p *template.Parameter) string {
-	switch {
-	case p.Required:
-		return "(required)"
-	case p.Default == "":
-		return "-"
-	}
-	return p.Default
 }
 
 // findTemplate is template.Find for somebody at the command line.

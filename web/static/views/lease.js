@@ -22,6 +22,14 @@ const inspections = {
   failed: 'The machine did not pass, and the lease was ended.', undecided: 'It says nothing of the machine.', missed: 'The lease was over before it was measured.',
 };
 
+// reason is why a lease is over, with a link to the one that continues it.
+async function reason(id, signal) {
+  const w = await get(`/v1/why/${encodeURIComponent(id)}`, signal).catch(() => null);
+  if (!w || ['awarded', 'running'].includes(w.reason)) return ''; // the history comes a little later
+  const next = w.reason === 'moved' && w.leases[0];
+  return [w.says, next && [' ', el('a', { href: `#/lease/${encodeURIComponent(next)}`, 'data-key': 'next' }, 'Go to it')]];
+}
+
 export async function lease({ root, argument, signal, every }) {
   const id = decodeURIComponent(argument);
   const body = el('section', { class: 'card', 'aria-label': 'Details' });
@@ -32,6 +40,7 @@ export async function lease({ root, argument, signal, every }) {
   let shown = '';
   let status = '';
   let acted = '';
+  let why = '';
   const load = async (anew) => {
     let l;
     try {
@@ -40,6 +49,10 @@ export async function lease({ root, argument, signal, every }) {
       if (err.status !== 404 || !shown) throw err;
       fill(failure, el('p', { role: 'status' }, 'The lease is settled and closed: what is below was its last state. ', el('a', { href: `#/audit/${encodeURIComponent(id)}` }, 'Its history'), ' stays.'));
       return;
+    }
+    if (['ended', 'failed'].includes(l.status) && (!why || status !== l.status)) {
+      why = await reason(id, signal);
+      if (why) shown = '';
     }
     const now = JSON.stringify(l);
     if (now === shown && anew !== true) return;
@@ -54,7 +67,7 @@ export async function lease({ root, argument, signal, every }) {
     }
     fill(body,
       describe(
-        ['State', stateOf(l)], ['', phases[l.status]], ['Detail', l.detail],
+        ['State', stateOf(l)], ['', phases[l.status]], ['Why', why], ['Detail', l.detail],
         ['GPUs', [`${l.gpus} × ${l.model ?? 'GPU'} `, l.simulated && simulated()]],
         ['Exit code', l.exitCode], ['Output', l.output], ['Inspection', l.inspection && inspections[l.inspection.state]], ['', l.inspection?.why],
         ['', l.inspection?.tops && `${l.inspection.tops} TOPS and ${l.inspection.gigabytesPerSecond} GB/s beside the job, ${when(l.inspection.at)}`]),

@@ -115,6 +115,7 @@ step('extended');
 await page.getByRole('button', { name: /^Stop/ }).click();
 await page.getByRole('button', { name: 'Stop the lease' }).click();
 await page.getByText('ended (by customer)').waitFor();
+await page.getByText('its customer ended it').waitFor();
 
 // The wallet disputes it, keepers get the text; and it rates it.
 await page.getByLabel('What is wrong').selectOption('bad-output');

@@ -35,12 +35,12 @@ type Attending struct {
 }
 
 // Attend follows the leases of detached purchases until ctx ends or end is called, which waits. It extends those of a purchase that
-// says UntilStopped. It brings the job to the next machine where one fails and keepers
-// move its lease, as a command does that attends its purchase. It also brings jobs of purchases that a program before was killed in,
-// once their orders are awarded. A purchase is held only meanwhile, so that commands can work on it. Call it before the program buys.
+// says UntilStopped. Where a machine fails and keepers move a lease, it brings the job to the next machine, as a command does that
+// attends its purchase. It also brings jobs of purchases that a program before was killed in, once their orders are awarded. A
+// purchase is held only meanwhile, so that commands can work on it. Call Attend before the program buys.
 func (b *Buyer) Attend(ctx context.Context, a Attending) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := carrier{Buyer: b, Attending: a, begun: map[solana.PublicKey]bool{}, taken: map[solana.PublicKey]bool{}}
+	c := carrier{Buyer: b, Attending: a, begun: map[solana.PublicKey]bool{}, taken: map[life]bool{}}
 	for _, p := range b.purchases() {
 		c.begun[p.Order] = p.Stage == purchase.Intended || p.Stage == purchase.Placed
 	}
@@ -52,12 +52,20 @@ func (b *Buyer) Attend(ctx context.Context, a Attending) (end func()) {
 	}
 }
 
+// life is one of the leases that an address has been.
+type life struct {
+	lease     solana.PublicKey
+	awardedAt int64
+}
+
+func lifeOf(l *market.Lease) life { return life{l.Address, l.AwardedAt} }
+
 // carrier brings jobs to the machines of leases.
 type carrier struct {
 	*Buyer
 	Attending
 	begun    map[solana.PublicKey]bool // orders of purchases that a program before has begun and not brought to their machines
-	taken    map[solana.PublicKey]bool // leases, until this program ends
+	taken    map[life]bool             // leases, until this program ends
 	carrying sync.WaitGroup
 }
 
@@ -82,14 +90,14 @@ func (c *carrier) follow(ctx context.Context) error {
 	for {
 		var fresh []market.Lease
 		if err := v.WaitFor(ctx, func(v *view.View) bool {
-			fresh = slices.DeleteFunc(v.LeasesOfCustomer(c.customer), func(l market.Lease) bool { return l.State() > market.LeaseRunning || c.taken[l.Address] })
+			fresh = slices.DeleteFunc(v.LeasesOfCustomer(c.customer), func(l market.Lease) bool { return l.State() > market.LeaseRunning || c.taken[lifeOf(&l)] })
 			return len(fresh) > 0
 		}); err != nil {
 			return err
 		}
 		bought := c.purchases()
 		for _, l := range fresh {
-			c.taken[l.Address] = true
+			c.taken[lifeOf(&l)] = true
 			i := slices.IndexFunc(bought, func(p purchase.Purchase) bool { return p.Order == l.Order })
 			if i < 0 || !bought[i].Detach || bought[i].Stage == purchase.Over || !c.Ours(bought[i].Name) {
 				continue

@@ -39,6 +39,8 @@ type Account struct {
 	Options
 	// Inspections measure machines of leases that were bought; nil for none.
 	Inspections *buy.Inspections
+	// Backups of the volumes of what is bought. Set them before Open.
+	Backups Backups
 
 	folder  *purchase.Folder
 	keys    *container.Keys
@@ -65,7 +67,7 @@ func (a *Account) with(ctx context.Context, key solana.PrivateKey) (*Account, er
 	o.Key = key
 	b, err := New(ctx, o)
 	if err == nil {
-		b.Inspections = a.Inspections
+		b.Inspections, b.Backups = a.Inspections, a.Backups
 	}
 	return b, err
 }

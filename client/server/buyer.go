@@ -54,6 +54,7 @@ func (b *buyer) ours(name string) bool {
 func (b *buyer) Buy(ctx context.Context, name string, r serve.OrderRequest) (serve.Bought, error) {
 	request := buy.Request(r)
 	request.Name, request.Detach, request.Ports = b.prefix+name, true, nil
+	b.Backups.of(&request)
 	if request.Image != "" {
 		own, err := b.keys.Own()
 		if err != nil {

@@ -13,7 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/imagetest"
+	"github.com/gantry-market/gantry/internal/s3test"
 	"github.com/gantry-market/gantry/localnet/network"
+	"github.com/gantry-market/gantry/localnet/seed"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -31,16 +34,7 @@ func TestServersMoveTheirLeases(t *testing.T) {
 			s.kill()
 		}
 		require.NoError(t, n.Fail(t.Context(), machineOf(t, n, first.Node).Name))
-		var next market.Lease
-		require.Eventually(t, func() bool {
-			for _, l := range snapshotOf(t, n).LeasesOfOrder(first.Order) {
-				if l.Continues == 1 && l.State() <= market.LeaseRunning {
-					next = l
-					return true
-				}
-			}
-			return false
-		}, 90*time.Second, 200*time.Millisecond)
+		next := movedFrom(t, n, first)
 		if away {
 			s.start()
 		}
@@ -100,6 +94,46 @@ func TestAServerExtendsUpToTheBudget(t *testing.T) {
 		cur, ok := snapshotOf(t, n).Lease(l.Address)
 		return !ok || cur.State() == market.LeaseEnded
 	}, time.Minute, 200*time.Millisecond)
+}
+
+// A machine fails, and no command attends its lease. The next one continues with the volume, from the snapshot in the server's bucket.
+func TestAServersVolumeMovesWithItsLease(t *testing.T) {
+	t.Parallel()
+	needsVolumes(t)
+	n := likeMachines(t, 3, network.Config{})
+	bucket := s3test.Start(t, nil)
+	require.NoError(t, n.KeepBucketKeys(seed.Wallet{Name: "server"}, s3test.AccessKey, s3test.SecretKey))
+	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
+	s := newTeamServer(t, n, map[string]market.USDC{"main": 5 * market.OneUSDC})
+	s.kill()
+	s.start("--backup", "s3://"+s3test.Bucket+"/servers", "--backup-endpoint", bucket.URL, "--backup-every", "1m")
+	order := movingOrder("main")
+	order["image"], order["network"], order["volume"], order["command"] = image, "none", "data:16MiB", []string{"get=/data/x", "put=/data/x,kept ", "wait"}
+	first := s.buy("main", "kept", order)
+	require.Eventually(t, func() bool {
+		cur, ok := snapshotOf(t, n).Lease(first.Address)
+		return ok && cur.CheckpointHash != [32]byte{}
+	}, 3*time.Minute, 200*time.Millisecond)
+	require.NoError(t, n.Fail(t.Context(), machineOf(t, n, first.Node).Name))
+	next := movedFrom(t, n, first)
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.output("main", next.Address), `got /data/x "kept kept " <nil>`)
+	}, 90*time.Second, 200*time.Millisecond)
+}
+
+// movedFrom waits for the lease that continues one.
+func movedFrom(t *testing.T, n *network.Network, first market.Lease) (next market.Lease) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, l := range snapshotOf(t, n).LeasesOfOrder(first.Order) {
+			if l.Continues == 1 && l.State() <= market.LeaseRunning {
+				next = l
+				return true
+			}
+		}
+		return false
+	}, 90*time.Second, 200*time.Millisecond)
+	return next
 }
 
 func movingOrder(budget string) map[string]any {

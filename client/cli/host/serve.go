@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/urfave/cli/v2"
@@ -46,6 +47,9 @@ func serveCommand(s command.Streams) *cli.Command {
 			&cli.BoolFlag{Name: "no-page", Usage: "show no page in browsers, and print no link that signs one in"},
 			&cli.StringFlag{Name: flagTLSCert, Usage: "speak TLS with the certificates of this `FILE` (PEM)"},
 			&cli.StringFlag{Name: flagTLSKey, Usage: "key `FILE` of the certificate (PEM)"},
+			&cli.StringFlag{Name: "backup", Usage: "keep encrypted snapshots of the volumes of all orders below `s3://BUCKET/FOLDER`, so that a lease that moves continues with its files. Machines get the bucket's credentials, as those of gantry deploy --backup do"},
+			&cli.StringFlag{Name: "backup-endpoint", Usage: "`URL` of the S3 server, if it is not Amazon's", EnvVars: []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}},
+			&cli.DurationFlag{Name: "backup-every", Value: 15 * time.Minute, Usage: "a snapshot every `TIME`, for which the job is frozen, and one at the job's end"},
 			&cli.BoolFlag{Name: "insecure-listen", Usage: "listen on an address that is not loopback: tokens and answers are readable on the way"},
 		)...),
 		Action: action(s, (*session).serve),
@@ -86,6 +90,9 @@ func (s *session) serve() (err error) {
 		return err
 	}
 	defer account.Close()
+	if account.Backups, err = server.NewBackups(s.CLI.String("backup"), s.CLI.String("backup-endpoint"), s.CLI.Duration("backup-every")); err != nil {
+		return err
+	}
 	srv, err := server.Open(s.Context, account)
 	if err != nil {
 		return err

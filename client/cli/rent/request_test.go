@@ -32,7 +32,7 @@ var notInJSON = map[string]string{
 	"Detach":         "purchases of a server are detached",
 	"ReceiptEvery":   "purchases of a server are detached: keepers' reports settle them",
 	"Registry":       "docker's credentials are those of the person at the command line",
-	"Backup":         "the bucket's credentials are those of the person at the command line",
+	"Backup":         "a setting of the server: the bucket's credentials are its own",
 	"BackupEndpoint": "as Backup",
 	"BackupEvery":    "as Backup",
 	"Restore":        "as Backup",

@@ -14,8 +14,6 @@ import (
 	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
-	"github.com/gantry-market/gantry/sdk/market/view"
-	"github.com/gantry-market/gantry/sdk/watch"
 )
 
 func auditCommands(s command.Streams) []*cli.Command {
@@ -53,20 +51,6 @@ func printSteps(w io.Writer, steps []service.Step) {
 			fmt.Fprintf(w, "              %s\n", st.Explorer)
 		}
 	}
-}
-
-// auditAddress is the address that an argument names: a whole one, whose account may be closed, or the first characters
-// of the address of an existing account.
-func (s *session) auditAddress(arg, what string, scope watch.Scope, among func(*view.View) []solana.PublicKey) (solana.PublicKey, error) {
-	key, err := solana.PublicKeyFromBase58(arg)
-	if err == nil {
-		return key, nil
-	}
-	v, err := s.Snapshot(scope)
-	if err != nil {
-		return solana.PublicKey{}, err
-	}
-	return service.PickAddress(arg, what, among(v))
 }
 
 func (s *session) auditLease() error {
@@ -138,13 +122,18 @@ func (s *session) auditSlash() error {
 	if _, err := s.Market(); err != nil {
 		return err
 	}
-	key, err := s.auditAddress(args[0], "fault, node or keeper", command.Only(market.KindNode, market.KindKeeper, market.KindFault), func(v *view.View) []solana.PublicKey {
+	key, err := solana.PublicKeyFromBase58(args[0]) // its account may be closed
+	if err != nil {
+		v, err := s.Snapshot(command.Only(market.KindNode, market.KindKeeper, market.KindFault))
+		if err != nil {
+			return err
+		}
 		nodes := command.Addresses(v.Nodes(), func(n market.Node) solana.PublicKey { return n.Address })
 		keepers := command.Addresses(v.Keepers(), func(k market.Keeper) solana.PublicKey { return k.Wallet })
-		return slices.Concat(nodes, keepers, command.Addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address }))
-	})
-	if err != nil {
-		return err
+		faults := command.Addresses(v.Faults(), func(f market.Fault) solana.PublicKey { return f.Address })
+		if key, err = service.PickAddress(args[0], "fault, node or keeper", slices.Concat(nodes, keepers, faults)); err != nil {
+			return err
+		}
 	}
 	stop := s.Waiting("the chain's history", "Ctrl-C stops; nothing is changed")
 	out, err := s.Service.AuditSlash(s.Context, key)

@@ -24,6 +24,7 @@ from .core.api.default import (
     get_logs,
     get_statistics,
     get_status,
+    get_why,
     list_leases,
     list_offers,
     stop_lease,
@@ -46,6 +47,7 @@ from .core.models import (
     Problem,
     Statistics,
     Status,
+    Why,
 )
 from .core.types import UNSET
 
@@ -127,6 +129,10 @@ class Client:
     def audit(self, address: str) -> Audit:
         """The history of a lease, rebuilt from its transactions and checked."""
         return _answer(audit_lease.sync(address, client=self.core))
+
+    def why(self, address: str) -> Why:
+        """Why an order waits or is over, or how a lease is or has ended: a reason for programs, and in words."""
+        return _answer(get_why.sync(address, client=self.core))
 
     def events(self, after: str | None = None) -> Iterator[Event]:
         """Changes of leases, orders and credits as they come, behind the event with the id `after`. It connects again when

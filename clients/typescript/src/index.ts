@@ -9,6 +9,7 @@ export type OrderRequest = components['schemas']['OrderRequest'];
 export type Event = components['schemas']['Event'];
 export type ClusterMember = components['schemas']['ClusterMember'];
 export type MachineCluster = components['schemas']['MachineCluster'];
+export type Why = components['schemas']['Why'];
 type Problem = components['schemas']['Problem'];
 
 /** What the server refuses: what happened, why, and what to do. */
@@ -85,6 +86,11 @@ export class Gantry {
   /** Ends a lease; one that is over already is answered as it is. */
   async stop(id: string): Promise<Lease> {
     return answer(await this.api.POST('/v1/leases/{id}/stop', { params: { path: { id } } }));
+  }
+
+  /** Why an order waits or is over, or how a lease is or has ended: a reason for programs, and in words. */
+  async why(id: string): Promise<Why> {
+    return answer(await this.api.GET('/v1/why/{id}', { params: { path: { id } } }));
   }
 
   /** Gives a running lease more time, once for a key. */

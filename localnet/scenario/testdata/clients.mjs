@@ -34,6 +34,7 @@ await cluster[Symbol.asyncDispose]();
 assert.ok(cluster.leases.every((l) => l.status === 'ended'));
 for (let i = 0; i < 300 && !cluster.leases.every((l) => ended.has(l.address)); i++) await new Promise((r) => setTimeout(r, 200));
 assert.ok(cluster.leases.every((l) => ended.has(l.address)), 'an event is missing');
+assert.equal((await g.why(first.address)).reason, 'stopped');
 stop.abort();
 await watching;
 await assert.rejects(g.createCluster({ ...asked, seconds: 30_000_000, key: randomUUID() }), (e) => e instanceof GantryError && (e.status === 400 || e.status === 409));

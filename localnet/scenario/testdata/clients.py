@@ -51,6 +51,8 @@ def main(nodes: int) -> None:
         assert client.status().account.live_leases >= nodes
         assert client.statistics().total.nodes >= nodes
         assert client.audit(mine[0].address).lease == mine[0].address
+        assert client.why(mine[0].address).reason == "stopped"
+        assert set(client.why(cluster.order).leases) == {x.address for x in mine}
     print("ok")
 
 

@@ -49,7 +49,10 @@ func (e *Engine) gather(ctx context.Context, c chainFacts, s *periodState, round
 			if !ok || !mayPropose(c, now, complete, e.o.Now(), round, e.o.Timing) {
 				return
 			}
-			if err := e.propose(ctx, c, s, round); err != nil {
+			switch err := e.propose(ctx, c, s, round); {
+			case errors.Is(err, store.ErrEarly):
+				e.o.Log.Info().Uint64("period", uint64(c.period)).Msg("no proposal: this store is new, and signs from a later period on")
+			case err != nil:
 				e.o.Log.Error().Err(err).Uint64("period", uint64(c.period)).Msg("proposal was not made")
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/attest/measure/processor"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/p2p"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // What a member of a committee does for one measurement, from the messages as they come to the figures.
@@ -108,7 +109,9 @@ func record(tb testing.TB, p format.Profile) (Asked, tape) {
 	t.items = append(t.items, put(messages.MeasureItem{Commitment: &messages.MeasureCommitment{Commitment: c.Bytes(), Signature: signature, Entries: b[:]}}))
 	answer, err := format.Answer(context.Background(), run, p, format.NewDraw([32]byte{}, 0, c))
 	require.NoError(tb, err)
-	t.answer = put(messages.MeasureOpening{Answer: answer})
+	opened, err := records.NewOpening(c.Bytes(), [32]byte{}, 0, 0, answer).Sign(key)
+	require.NoError(tb, err)
+	t.answer = put(messages.MeasureOpening{Answer: answer, Signature: opened})
 	return a, t
 }
 

@@ -31,7 +31,7 @@ func setupCommand() *cli.Command {
 		Flags: commonFlags(append([]cli.Flag{
 			walletFlag(),
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto follows the market, auto:FLOOR never below a floor"),
-			&cli.BoolFlag{Name: "yes", Usage: "agree to the stake and the fees, without a question"},
+			&cli.BoolFlag{Name: "yes", Usage: "agree to the stake and the fees, and ask nothing: what no flag says is as in the settings file, or the default"},
 			&cli.BoolFlag{Name: "install", Usage: "run doctor's commands that install packages of the system's own sources or load modules, without a question"},
 			&cli.StringSliceFlag{Name: "accept", Usage: "continue even if `CHECK` of doctor fails; may be repeated"},
 		}, slices.Concat(machineFlags(), hoursFlags())...)...),
@@ -46,7 +46,7 @@ func runSetup(c *cli.Context) error {
 	if err := knownChecks(c.StringSlice("accept")); err != nil {
 		return err
 	}
-	j := &joining{cli: c, asker: setup.NewAsker(c.App.Reader, c.App.Writer, isTerminal(c.App.Reader))}
+	j := &joining{cli: c, asker: setup.NewAsker(c.App.Reader, c.App.Writer, isTerminal(c.App.Reader) && !c.Bool("yes"))}
 	if err := j.answers(); err != nil {
 		return err
 	}

@@ -57,6 +57,8 @@ func TestSetupWithoutTerminal(t *testing.T) {
 	require.ErrorIs(t, err, setup.ErrNobody)
 	require.ErrorContains(t, err, "missing: --url, --keypair, --region, --yes;")
 	require.Equal(t, exitUsage, exitCode(err, false))
+	_, err = runSetupWith(t, fakeTerminal{strings.NewReader("")}, "", "--data-dir", dir, "--price", "1", "--yes")
+	require.ErrorContains(t, err, "missing: --url, --keypair, --region;", "with --yes nobody is asked")
 	require.NoDirExists(t, dir)
 	for flag, value := range map[string]string{"--price": "cheap", "--keypair": "/nowhere/id.json", "--region": "a-region-that-is-long", "--accept": "nothing", "--hours": "nights"} {
 		_, err := runSetupWith(t, strings.NewReader(""), "", "--data-dir", dir, flag, value)
@@ -124,14 +126,14 @@ func TestSetup(t *testing.T) {
 	none()
 	// A check that fails stops before anything is paid: here the key is not its owner's alone.
 	require.NoError(t, os.Chmod(filepath.Join(dir, "node.json"), 0o644))
-	out, err = runSetupWith(t, strings.NewReader(""), "", with("--yes")...)
+	out, err = runSetupWith(t, fakeTerminal{strings.NewReader("")}, "", with("--yes")...) // it asks nothing
 	require.ErrorContains(t, err, "node-key", out)
 	none()
 	require.NoError(t, os.Chmod(filepath.Join(dir, "node.json"), 0o600))
 
 	// Interrupted after the first transaction of each run. What was signed by then may still take effect, so that the number
 	// of runs is open.
-	out, err = runSetupWith(t, strings.NewReader(""), "is a provider", with("--yes")...)
+	out, err = runSetupWith(t, fakeTerminal{strings.NewReader("")}, "is a provider", with("--yes")...)
 	require.ErrorIs(t, err, context.Canceled, out)
 	require.Contains(t, out, "is a provider")
 	for runs := 0; err != nil; runs++ {

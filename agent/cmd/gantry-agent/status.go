@@ -143,8 +143,11 @@ func todo(r screen, now int64) []string {
 }
 
 // offers says whether the machine takes new leases, and until when.
-func offers(s offer.State) string {
+func offers(s offer.State, n *market.Node) string {
 	text := s.Text
+	if s.Offering && n != nil && n.State() != market.NodeActive {
+		return fmt.Sprintf("no: the node is %s", n.State())
+	}
 	if !s.Offering {
 		text = "no: " + text
 	}
@@ -166,7 +169,7 @@ func printStatus(w io.Writer, r screen, now, onChain time.Time) {
 		}
 		line("agent", "up %s · pid %d · %d of %d keepers connected%s", now.Sub(r.Agent.Since).Round(time.Second), r.Agent.PID, r.Agent.Connected, r.Agent.Keepers, sim)
 		k := r.Agent.Checks
-		line("offers", "%s", offers(r.Agent.Offer))
+		line("offers", "%s", offers(r.Agent.Offer, r.Node))
 		line("answered", "%d liveness · %d inventory · %d bundles of evidence", k.Liveness, k.Inventory, k.Evidence)
 		if i := r.Agent.Images; i != nil {
 			line("images", "%d layers · %d of %d MiB, %d used by leases, %d for pulls under way", i.Layers, i.Bytes>>20, i.Limit>>20, i.InUse>>20, i.Pulling>>20)

@@ -49,8 +49,8 @@ const (
 
 func globalFlags() []cli.Flag {
 	return append([]cli.Flag{
-		&cli.StringSliceFlag{Name: FlagURL, Aliases: []string{"u"}, Usage: "RPC `URL` or mainnet-beta, devnet, testnet, localhost; repeat for failover (default: solana config)", EnvVars: []string{"GANTRY_RPC_URL"}},
-		&cli.StringSliceFlag{Name: FlagWS, Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS_URL"}},
+		&cli.StringSliceFlag{Name: FlagURL, Aliases: []string{"u"}, Usage: "RPC `URL` or mainnet-beta, devnet, testnet, localhost; repeat for failover (default: GANTRY_RPC_URL, then solana config)"},
+		&cli.StringSliceFlag{Name: FlagWS, Usage: "WebSocket `URL` of each --url (default: GANTRY_WS_URL, then derived)"},
 		&cli.StringFlag{Name: FlagKeypair, Aliases: []string{"k"}, Usage: "`PATH` of your wallet's keypair file (default: solana config)"},
 		&cli.StringFlag{Name: FlagConfig, Aliases: []string{"C"}, Usage: "`PATH` of the solana config file"},
 		browserwallet.NewFlag(),

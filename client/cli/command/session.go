@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/internal/command"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/browserwallet"
 	"github.com/gantry-market/gantry/sdk/chain"
@@ -110,6 +111,9 @@ func newSession(c *cli.Context, s Streams) (*Session, error) {
 func (s *Session) connect() error {
 	urls := s.CLI.StringSlice(FlagURL)
 	ws := s.CLI.StringSlice(FlagWS)
+	if len(urls) == 0 && !s.CLI.IsSet(FlagConfig) { // a config file that is named counts more than the environment
+		urls, ws = command.FromEnv("GANTRY_RPC_URL", urls), command.FromEnv("GANTRY_WS_URL", ws)
+	}
 	if len(urls) == 0 {
 		urls = []string{s.Config.RPCURL}
 		if len(ws) == 0 {

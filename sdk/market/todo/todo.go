@@ -77,7 +77,10 @@ func Of(n *market.Node, p *market.Provider, faults []market.Fault, leases []mark
 	switch n.State() {
 	case market.NodeSuspended:
 		add(Suspended, "mend what they found (gantry audit slash "+n.Address.String()+"), then gantry-agent update --status active", "the node is suspended: keepers found that the machine is not what it claims")
-	case market.NodeDraining, market.NodeHibernated:
+	case market.NodeDraining:
+		add(Withdrawn, "to leave, gantry-agent retire once its leases have ended; to take leases again, gantry-agent update --status active; hours and your own use of the machine bring it back by themselves",
+			"no new leases while the node is %s, %s", n.State(), openLeases(n.OpenLeases))
+	case market.NodeHibernated:
 		add(Withdrawn, "gantry-agent update --status active; hours and your own use of the machine bring it back by themselves", "no new leases while the node is %s", n.State())
 	case market.NodeRetired:
 		add(Retired, "gantry-agent close", "the node is retired: its stake comes back when it is closed")
@@ -106,4 +109,15 @@ func Of(n *market.Node, p *market.Provider, faults []market.Fault, leases []mark
 		}
 	}
 	return out
+}
+
+// openLeases says in words how many leases of a node are not closed.
+func openLeases(n uint16) string {
+	switch n {
+	case 0:
+		return "and none is open"
+	case 1:
+		return "and 1 is open"
+	}
+	return fmt.Sprintf("and %d are open", n)
 }

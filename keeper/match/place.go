@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"slices"
+
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // maxFree is the most GPUs that a node's bitmap can hold.
@@ -105,11 +107,11 @@ func (m *Matcher) place(r *row) {
 	if r.until != math.MaxInt64 {
 		m.due.push(r)
 	}
-	score, err := n.Score(m.now, m.now)
+	score, err := market.Score(n.Ask(), rep, n.GuaranteeUntil(m.now))
 	if err != nil {
 		return // it has no score now, so that it cannot be awarded; with more reputation it may have one
 	}
-	plain, err := n.Score(m.now, math.MaxInt64)
+	plain, err := market.Score(n.Ask(), rep, n.GuaranteeUntil(math.MaxInt64))
 	r.e = entry{score: score, plain: plain, plainOK: err == nil, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
 	r.free = n.FreeGPUs()
 	g := m.group(n.Spec.Model)

@@ -114,11 +114,12 @@ type Candidate struct {
 
 // NewCandidate scores a node at now for an order whose work ends at end at the latest.
 func NewCandidate(order solana.PublicKey, n Node, now, end int64) (Candidate, error) {
-	score, err := n.Score(now, end)
+	rep := n.Reputation(now)
+	score, err := Score(n.Ask(), rep, n.GuaranteeUntil(end))
 	if err != nil {
 		return Candidate{}, err
 	}
-	return Candidate{Node: n, Score: score, Reputation: n.Reputation(now), Tie: sha256.Sum256(append(order[:], n.Address[:]...))}, nil
+	return Candidate{Node: n, Score: score, Reputation: rep, Tie: sha256.Sum256(append(order[:], n.Address[:]...))}, nil
 }
 
 // Compare orders candidates, the best first: the lowest score, then the higher reputation, then the smaller tie.

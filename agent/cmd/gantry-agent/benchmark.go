@@ -96,10 +96,10 @@ func printClass(w io.Writer, figures bench.Result, own market.Model, all []marke
 	if len(met) > 0 {
 		fmt.Fprintf(w, " class      these figures are enough for %s\n", strings.Join(met, ", "))
 	} else {
-		fmt.Fprint(w, " class      these figures are enough for none of the market's models that are calibrated\n")
+		fmt.Fprint(w, " class      the market has no calibrated model for which these figures are enough\n")
 	}
 	if !own.Calibrated() {
-		fmt.Fprintf(w, "            %s is not calibrated on hardware: its GPUs are measured, and held to nothing\n", own.ModelName())
+		fmt.Fprintf(w, "            %s is not calibrated on hardware: its GPUs are measured, and no figure is required\n", own.ModelName())
 		return
 	}
 	share := market.ShareBPS(least.Operations, least.Bandwidth, own.MinOperations, own.MinBandwidth)

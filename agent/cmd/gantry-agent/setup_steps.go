@@ -83,7 +83,7 @@ func (j *joining) hardware(ctx context.Context) (string, bool, error) {
 	if len(j.machine.Inventory.GPUs) == 0 {
 		return "", false, fmt.Errorf("%w: %s", host.ErrNoGPUs, j.machine.Inventory.GPUStatement)
 	}
-	return fmt.Sprintf("%d GPUs", len(j.machine.Inventory.GPUs)), false, nil
+	return counted(len(j.machine.Inventory.GPUs), "GPU"), false, nil
 }
 
 // benchmark keeps a result that is whole: an interrupted measurement leaves none, or one that does not parse.
@@ -127,7 +127,15 @@ func (j *joining) checks(ctx context.Context) (string, bool, error) {
 		return "", false, fmt.Errorf("%w: mend %s as shown above and run setup again; nothing was paid", errUnfit, strings.Join(stops, ", "))
 	}
 	errs, warnings := doctor.Count(found)
-	return fmt.Sprintf("%d checks: %d errors, accepted; %d warnings", len(found), errs, warnings), false, nil
+	return fmt.Sprintf("%s: %s, accepted; %s", counted(len(found), "check"), counted(errs, "error"), counted(warnings, "warning")), false, nil
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // look runs all checks and prints what is wrong.

@@ -128,7 +128,7 @@ func (s *session) providerShow() error {
 			[2]string{"stake", j.Stake + " GNT"}, [2]string{"locked stake", j.Locked + " GNT"},
 			[2]string{"unstaking", j.Unstaking + " GNT, free at " + service.When(j.UnstakeAt)}, [2]string{"slashed so far", j.Slashed + " GNT"},
 			[2]string{"nodes", fmt.Sprint(j.Nodes)}, [2]string{"running leases", fmt.Sprint(j.Leases)}, [2]string{"pending faults", fmt.Sprint(j.Faults)},
-			[2]string{"earned", fmt.Sprintf("%s USDC settled, %s claimed, at most %s more; of leases that are not closed", j.Earned.Settled, j.Earned.Claimed, j.Earned.Unclaimed)})
+			[2]string{"earned", fmt.Sprintf("%s USDC settled and %s claimed, at most %s more, from leases that are not closed yet", j.Earned.Settled, j.Earned.Claimed, j.Earned.Unclaimed)})
 		for _, m := range j.Machines {
 			fmt.Fprintf(w, "node %s   %d×%s   %s   tier %d   %s USDC per GPU-hour   %s\n", m.Address, m.GPUs, m.Model, m.Status, m.Tier, m.Price, service.Plural(len(m.Leases), "open lease"))
 			for _, d := range m.ToDo {

@@ -50,7 +50,7 @@ type machine struct {
 func (w *world) machine(t testing.TB) *machine {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: network namespaces take root")
+		t.Skip("SKIPPED: network namespaces need root")
 	}
 	m := &machine{w: w, key: newKey(t)}
 	m.member.Lease = newKey(t)

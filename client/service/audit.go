@@ -72,12 +72,8 @@ func (s *Service) AuditOptions(ctx context.Context) (audit.Options, chain.Explor
 	if err != nil {
 		return audit.Options{}, chain.Explorer{}, err
 	}
-	at := s.client.Commitment()
-	if at == chain.Processed {
-		at = chain.Confirmed
-	}
 	e, err := s.client.Explorer(ctx)
-	return audit.Options{Source: s.history, Domain: mk.Domain, Commitment: at, Params: mk.Params}, e, err
+	return audit.Options{Source: s.history, Domain: mk.Domain, Commitment: s.client.WaitLevel(), Params: mk.Params}, e, err
 }
 
 // Audit rebuilds the history of a lease of any customer, also of one that is closed.

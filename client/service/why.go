@@ -63,11 +63,7 @@ func (s *Service) Why(ctx context.Context, address solana.PublicKey) (Why, error
 	if err != nil {
 		return Why{}, err
 	}
-	at := s.client.Commitment()
-	if at == chain.Processed {
-		at = chain.Confirmed // clusters serve no history below
-	}
-	history, err := audit.Read(ctx, s.history, address, at)
+	history, err := audit.Read(ctx, s.history, address, s.client.WaitLevel())
 	if err == nil {
 		err = audit.Unread(history)
 	}

@@ -17,7 +17,7 @@ import (
 
 // Settings say how programs of this computer use a private network.
 type Settings struct {
-	// Interface makes one instead of a proxy; that takes root on Linux.
+	// Interface makes one instead of a proxy; that needs root on Linux.
 	Interface bool
 	// Listen is the proxy's loopback address and port; port 0 takes a free one.
 	Listen netip.AddrPort

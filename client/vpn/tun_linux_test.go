@@ -18,7 +18,7 @@ import (
 // With root the kernel's programs reach members by an interface.
 func TestAnInterfaceLeadsToMembers(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: interfaces take root")
+		t.Skip("SKIPPED: interfaces need root")
 	}
 	w := newWorld(t, 1)
 	var port mesh.Port

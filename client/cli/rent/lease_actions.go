@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/gagliardetto/solana-go"
+
 	"github.com/gantry-market/gantry/client/buy"
 	"github.com/gantry-market/gantry/client/operate"
 	"github.com/gantry-market/gantry/client/service"
@@ -48,16 +50,21 @@ func (s *session) logs() error {
 	return nil
 }
 
-func (s *session) stop() error {
+// buyerOf is the buyer, with the lease that the command names.
+func (s *session) buyerOf() (b *buy.Buyer, lease solana.PublicKey, err error) {
 	args, err := s.Args("LEASE")
 	if err != nil {
-		return err
+		return nil, lease, err
 	}
-	b, err := s.buyer()
-	if err != nil {
-		return err
+	if b, err = s.buyer(); err != nil {
+		return nil, lease, err
 	}
-	lease, err := s.LeaseNamed(args[0])
+	lease, err = s.LeaseNamed(args[0])
+	return b, lease, err
+}
+
+func (s *session) stop() error {
+	b, lease, err := s.buyerOf()
 	if err != nil {
 		return err
 	}

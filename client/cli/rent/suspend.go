@@ -26,15 +26,7 @@ func suspendCommand(s command.Streams) *cli.Command {
 }
 
 func (s *session) suspend() error {
-	args, err := s.Args("LEASE")
-	if err != nil {
-		return err
-	}
-	b, err := s.buyer()
-	if err != nil {
-		return err
-	}
-	lease, err := s.LeaseNamed(args[0])
+	b, lease, err := s.buyerOf()
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func vpnCommand(s command.Streams) *cli.Command {
 		Flags: command.AsSession(
 			&cli.StringFlag{Name: flagListen, Value: "127.0.0.1:1080", Usage: "loopback `ADDRESS` and port of the proxy; port 0 takes a free one"},
 			&cli.StringSliceFlag{Name: flagForward, Aliases: []string{"L"}, Usage: "`LOCAL:node-N:PORT`: lead a port of this computer to a port of a machine too; repeat for more"},
-			&cli.BoolFlag{Name: flagTUN, Usage: "make an interface, " + mesh.Interface + ", instead of a proxy; takes root on Linux"},
+			&cli.BoolFlag{Name: flagTUN, Usage: "make an interface, " + mesh.Interface + ", instead of a proxy; needs root on Linux"},
 			&cli.BoolFlag{Name: flagPrint, Usage: "print a configuration for wg-quick and WireGuard's apps instead, with the machines that they can reach"},
 		),
 		Action: action(s, (*session).vpn),

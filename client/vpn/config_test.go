@@ -76,9 +76,9 @@ func TestAPrintedConfigurationWorks(t *testing.T) {
 func TestAMachineWritesNoLineOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	w.members[0].says = func(a *messages.GroupVisitAnswer) {
+	w.members[0].says(func(a *messages.GroupVisitAnswer) {
 		*a = messages.GroupVisitAnswer{Refused: "no\n[Peer]\nPublicKey = AAAA"}
-	}
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	o := w.options()

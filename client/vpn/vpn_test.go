@@ -42,8 +42,15 @@ type member struct {
 
 	mu      sync.Mutex
 	visitor messages.GroupVisitRequest
-	says    func(*messages.GroupVisitAnswer) // what a hostile one answers
+	lies    func(*messages.GroupVisitAnswer) // set by says
 	silent  bool                             // to ports that it has not been told
+}
+
+// says makes a machine hostile: lies changes each of its answers.
+func (m *member) says(lies func(*messages.GroupVisitAnswer)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lies = lies
 }
 
 func newWorld(t *testing.T, members int) *world {
@@ -141,8 +148,8 @@ func (m *member) visit(req messages.GroupVisitRequest, size int) (messages.Group
 	if m.silent {
 		a.Port = 9 // as a router would lose what comes to it
 	}
-	if m.says != nil {
-		m.says(&a)
+	if m.lies != nil {
+		m.lies(&a)
 	}
 	return a, nil
 }
@@ -294,7 +301,7 @@ func TestMachinesSayTheirPlaces(t *testing.T) {
 	w.add(1, -1)
 	w.add(0, -1)
 	liar := w.add(2, -1)
-	liar.says = func(a *messages.GroupVisitAnswer) { a.Index = 0 } // has to wait for the first one to be heard
+	liar.says(func(a *messages.GroupVisitAnswer) { a.Index = 0 }) // has to wait for the first one to be heard
 	w.end(liar)
 	c, dial, _ := w.join(t)
 	places(t, c, 0, 1)
@@ -333,9 +340,9 @@ func TestAnotherComputerTakesThePlace(t *testing.T) {
 	require.ErrorIs(t, stop(), ErrTaken)
 
 	// One machine alone can say so without being believed.
-	w.members[0].says = func(a *messages.GroupVisitAnswer) {
+	w.members[0].says(func(a *messages.GroupVisitAnswer) {
 		*a = messages.GroupVisitAnswer{Taken: true, Refused: "another one"}
-	}
+	})
 	third, _, stop := w.join(t)
 	places(t, third, 1)
 	time.Sleep(2 * lookEvery)

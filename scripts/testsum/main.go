@@ -1,6 +1,6 @@
 // Command testsum reads the output of `go test -json` and prints what matters: a line for each package, failed tests
-// with all they printed, and skipped tests with their reasons, so that no skip goes unread. Long tests, which `make test`
-// leaves out, are counted. It exits with code 1 when anything failed.
+// with all they printed, and skipped tests with their reasons, so that no skip goes unread. The last lines name the
+// failed tests again. Long tests, which `make test` leaves out, are counted. It exits with code 1 when anything failed.
 //
 // With -tally it reads the outputs of many runs instead, from files, and prints how often each test ran and failed.
 package main
@@ -48,7 +48,7 @@ func summarise(in io.Reader, out io.Writer) (bool, error) {
 	lines.Buffer(make([]byte, 1<<20), 1<<26)
 	output := map[string]*strings.Builder{}
 	ran := map[string]bool{} // tests that failed have failed parents; show the innermost only
-	var skips []string
+	var skips, failures []string
 	passed, failed, packages, left := 0, 0, 0, 0
 	for lines.Scan() {
 		var e event
@@ -82,13 +82,16 @@ func summarise(in io.Reader, out io.Writer) (bool, error) {
 		case e.Action == "skip" && e.Test != "":
 			skips = append(skips, e.Package+" "+e.Test+": "+reason(output[id].String()))
 		case e.Action == "fail":
-			failed++
+			if e.Test != "" {
+				failed++
+			}
 			if parent, _, found := cutLast(e.Test); found {
 				ran[e.Package+" "+parent] = true
 			}
 			if e.Test != "" && ran[id] {
 				break // its subtest has been shown
 			}
+			failures = append(failures, id)
 			fmt.Fprintf(out, "FAIL  %6.1f s  %s\n%s", e.Elapsed, id, indent(output[id].String()))
 		default:
 			continue
@@ -102,10 +105,13 @@ func summarise(in io.Reader, out io.Writer) (bool, error) {
 		fmt.Fprintln(out, "SKIPPED", s)
 	}
 	fmt.Fprintf(out, "%d tests passed in %d packages, %d failed, %d skipped\n", passed, packages, failed, len(skips))
+	for _, f := range failures {
+		fmt.Fprintln(out, "FAILED", strings.TrimSpace(f))
+	}
 	if left > 0 {
 		fmt.Fprintf(out, "%d long tests are left to make test-all\n", left)
 	}
-	return failed == 0 && packages > 0, nil
+	return len(failures) == 0 && packages > 0, nil
 }
 
 func cutLast(test string) (parent, name string, found bool) {

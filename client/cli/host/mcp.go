@@ -43,19 +43,12 @@ func (s *session) mcp() (err error) {
 	if err != nil {
 		return err
 	}
-	key, err := s.Wallet()
-	if err != nil {
-		return err
-	}
-	if key.PublicKey() == customer {
-		return service.Refused("the key of --session is the customer's own wallet", "name another key with: gantry session add KEY --cap USDC")
-	}
 	account, err := s.account(customer)
 	if err != nil {
 		return err
 	}
 	defer account.Close()
-	o := mcp.Options{Market: s.Service, Outputs: account, Customer: customer, Session: key.PublicKey(), Version: s.CLI.App.Version}
+	o := mcp.Options{Market: s.Service, Outputs: account, Customer: customer, Session: account.Key.PublicKey(), Version: s.CLI.App.Version}
 	if s.CLI.IsSet(flagBudget) {
 		most, err := market.ParseUSDC(s.CLI.String(flagBudget))
 		if err != nil {

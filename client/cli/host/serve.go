@@ -78,12 +78,9 @@ func (s *session) serve() (err error) {
 	if _, err := s.Market(); err != nil {
 		return err
 	}
-	customer, key, err := s.served()
+	customer, err := s.served()
 	if err != nil {
 		return err
-	}
-	if key.PublicKey() == customer {
-		return service.Refused("the key of --session is the customer's own wallet", "name another key with: gantry session add KEY --cap USDC")
 	}
 	account, err := s.account(customer)
 	if err != nil {
@@ -122,11 +119,14 @@ func (s *session) serve() (err error) {
 	return srv.Run(s.Context, l)
 }
 
-// account acts for a customer with the command's session key. Nobody is asked: a server has no terminal.
+// account acts for a customer with the command's session key, which is not its wallet. Nobody is asked: a server has no terminal.
 func (s *session) account(customer solana.PublicKey) (*server.Account, error) {
 	key, err := s.KeyFile()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case key.PublicKey() == customer:
+		return nil, service.Refused("the key of --session is the customer's own wallet", "name another key with: gantry session add KEY --cap USDC")
 	}
 	root, err := s.StateRoot()
 	if err != nil {

@@ -8,36 +8,31 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 )
 
-// served is whom the server acts for, and its session key. A customer that is named need not have authorised the key
+// served is whom the server acts for. A customer that is named need not have authorised the key
 // yet: its wallet does so on the page. A server without --session makes a key of its own for it.
-func (s *session) served() (solana.PublicKey, solana.PrivateKey, error) {
+func (s *session) served() (solana.PublicKey, error) {
 	var named solana.PublicKey
 	if text := s.CLI.String(command.FlagCustomer); text != "" {
 		var err error
 		if named, err = command.Address(text, "wallet"); err != nil {
-			return named, nil, err
+			return named, err
 		}
 	}
 	if s.CLI.String(command.FlagSession) == "" {
 		if named.IsZero() {
-			return named, nil, service.Usage("gantry serve works with a session key only, and --session is missing",
+			return named, service.Usage("gantry serve works with a session key only, and --session is missing",
 				"say with --customer WALLET whose wallet authorises one on the page; or make one with: gantry key new session.json, "+
 					"and name it with: gantry session add session.json --cap USDC --fund SOL")
 		}
 		if err := s.ownSessionKey(named); err != nil {
-			return named, nil, err
+			return named, err
 		}
 	}
-	key, err := s.KeyFile()
-	if err != nil {
-		return named, nil, err
-	}
 	if named.IsZero() || s.CLI.Bool("no-page") {
-		customer, err := s.Customer()
-		return customer, key, err
+		return s.Customer()
 	}
 	s.ActFor(named)
-	return named, key, nil
+	return named, nil
 }
 
 // ownSessionKey has the command work with a key that it keeps for a customer on this cluster, and makes where there is none.

@@ -63,7 +63,7 @@ func teamCommands(s command.Streams) []*cli.Command {
 
 // team is the team of the server with the command's session key.
 func (s *session) team() (*team.Store, error) {
-	if _, _, err := s.served(); err != nil {
+	if _, err := s.served(); err != nil {
 		return nil, err
 	}
 	f, err := s.Folder()

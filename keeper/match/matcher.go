@@ -42,6 +42,8 @@ type row struct {
 
 	placed  bool
 	e       entry
+	plain   uint64 // the score where the node's guarantee ends before the work; of no meaning unless plainOK
+	plainOK bool
 	free    uint8
 	class   *class
 	here    *class // of the nodes of its site

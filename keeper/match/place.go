@@ -11,11 +11,10 @@ import (
 // maxFree is the most GPUs that a node's bitmap can hold.
 const maxFree = 16
 
-// entry is a node in a sorted list, with what a search compares without looking at the node.
+// entry is a node in a sorted list, with what a search compares without looking at the node. It is small, because an
+// update moves the entries behind it.
 type entry struct {
 	score, price uint64
-	plain        uint64 // the score where the node's guarantee ends before the work; of no meaning unless plainOK
-	plainOK      bool
 	row          *row
 	rep, uptime  uint16
 }
@@ -111,8 +110,9 @@ func (m *Matcher) place(r *row) {
 	if err != nil {
 		return // it has no score now, so that it cannot be awarded; with more reputation it may have one
 	}
-	plain, err := market.Score(n.Ask(), rep, n.GuaranteeUntil(math.MaxInt64))
-	r.e = entry{score: score, plain: plain, plainOK: err == nil, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
+	r.plain, err = market.Score(n.Ask(), rep, n.GuaranteeUntil(math.MaxInt64))
+	r.plainOK = err == nil
+	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
 	r.free = n.FreeGPUs()
 	g := m.group(n.Spec.Model)
 	a := attrs{region: m.region(n.Spec.Region), vram: n.Spec.VramMib, interconnect: n.Spec.Interconnect, tier: tier, simulated: n.Spec.Simulated, isolation: n.Spec.Isolation}

@@ -105,7 +105,7 @@ func (m *Matcher) Suitable(q Query, now int64) []*market.Node {
 			for held := c.held >> q.GPUs << q.GPUs; held != 0; held &= held - 1 {
 				for j := range c.lists[bits.TrailingZeros32(held)] {
 					e := &c.lists[bits.TrailingZeros32(held)][j]
-					if s.satisfies(e) && s.stands(e) {
+					if _, scored := s.score(e); scored && s.satisfies(e) && s.stands(e) {
 						out = append(out, e.row.node)
 					}
 				}
@@ -194,6 +194,15 @@ func (s *search) satisfies(e *entry) bool {
 		(len(s.q.UnservedBy) == 0 || !slices.Contains(s.q.UnservedBy, market.Head(e.row.key)))
 }
 
+// score is a node's for the order: that of a guarantee which ends before the work is worth nothing. A node without one cannot be
+// awarded.
+func (s *search) score(e *entry) (score uint64, ok bool) {
+	if e.row.node.GuaranteedUntil < s.end {
+		return e.row.plain, e.row.plainOK
+	}
+	return e.score, true
+}
+
 // class adds picks from a class that suits.
 func (s *search) class(c *class) {
 	for held := c.held >> s.q.GPUs << s.q.GPUs; held != 0; held &= held - 1 {
@@ -221,11 +230,9 @@ func (s *search) scan(l list) {
 			continue
 		}
 		p := pick{entry: *e}
-		if e.row.node.GuaranteedUntil < s.end {
-			if !e.plainOK {
-				continue
-			}
-			p.score = e.plain
+		var ok bool
+		if p.score, ok = s.score(e); !ok {
+			continue
 		}
 		if len(s.picks) == s.q.Nodes {
 			if !s.better(&p, &s.picks[len(s.picks)-1]) {

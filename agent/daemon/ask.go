@@ -57,7 +57,7 @@ func (a *Agent) setAsk(ctx context.Context, node market.Node, ask market.PricePe
 // updateNode sets the node's ask and status.
 func (a *Agent) updateNode(ctx context.Context, node market.Node, ask market.PricePerHour, status market.NodeStatus) error {
 	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
-		Authority: a.key.PublicKey(), Node: node, Price: ask, Status: status, Isolation: market.Isolation(node.Spec.Isolation),
+		Authority: a.key.PublicKey(), Node: node, Price: ask, Status: status,
 	})
 	if err != nil {
 		return err

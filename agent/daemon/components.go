@@ -13,11 +13,13 @@ import (
 	"github.com/gantry-market/gantry/agent/challenge"
 	"github.com/gantry-market/gantry/agent/config"
 	"github.com/gantry-market/gantry/agent/evidence"
+	"github.com/gantry-market/gantry/agent/host"
 	"github.com/gantry-market/gantry/agent/lease"
 	"github.com/gantry-market/gantry/agent/receipt"
 	"github.com/gantry-market/gantry/attest/guest"
 	"github.com/gantry-market/gantry/internal/wait"
 	"github.com/gantry-market/gantry/sdk/chain"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
@@ -106,21 +108,12 @@ func (a *Agent) assemble(node market.Node) error {
 	if err != nil {
 		return err
 	}
-	switch can, says := a.cfg.Isolation(), market.Isolation(node.Spec.Isolation); {
-	case !a.local && says < market.Sandbox:
-		return fmt.Errorf("%w: the node is registered to run jobs without an image too, which run on local networks only; make it say that it runs images: "+
-			"gantry-agent update --isolation sandbox", config.ErrConfig)
-	case can < says:
-		a.log.Error().Stringer("registered", says).Stringer("can", can).Msg("this machine cannot run jobs as the node is registered to (sandbox: images; volumes: those and encrypted volumes): such leases will not start, which costs reputation; images need runsc and an agent that runs as root, volumes also mkfs.ext4 and a kernel with fscrypt, or: gantry-agent update --isolation auto")
-	case can > says:
-		a.log.Warn().Stringer("registered", says).Stringer("can", can).Msg("this machine can offer more than the node is registered to: gantry-agent update --isolation auto")
+	if err := a.checkSpec(node.Spec); err != nil {
+		return err
 	}
-	inv := a.machine.Inventory
 	a.leases, err = lease.New(lease.Options{
 		Chain: a.chain, Store: a.store, Runtime: a.runtime, NodeKey: a.key.PublicKey(), Domain: a.domain, GPUUUIDs: a.machine.UUIDs(),
-		Node: lease.Share{
-			CPUs: float64(inv.CPU.Threads), MemoryMiB: inv.RAMMiB * 9 / 10, DiskMiB: inv.Disk.FreeGiB * 1024 * 9 / 10,
-		},
+		Node:     shared(node.Spec, a.machine.Inventory),
 		Identity: ed25519.PrivateKey(a.key), Settle: a.receipts.SettleNow, Faults: a.faultsOf, GPUs: a.machine.Use, Log: a.log,
 		Asked: func() time.Time { return time.Unix(0, a.asked.Load()) },
 		Idle:  a.unmeasured, Measured: a.isMeasured, Now: a.clock.Now, Confirm: a.clock.Confirmed, Machine: time.Now,
@@ -189,4 +182,34 @@ func (a *Agent) settleInterval() time.Duration {
 		return 5 * time.Second
 	}
 	return 15 * time.Minute
+}
+
+// checkSpec compares what the node is registered with to what this machine can do now. Error: config.ErrConfig, where it may run
+// nothing as it is registered.
+func (a *Agent) checkSpec(spec market.NodeSpec) error {
+	switch can, says := a.cfg.Isolation(), market.Isolation(spec.Isolation); {
+	case !a.local && says < market.Sandbox:
+		return fmt.Errorf("%w: the node is registered to run jobs without an image too, which run on local networks only; make it say that it runs images: "+
+			"gantry-agent update --isolation sandbox", config.ErrConfig)
+	case can < says:
+		a.log.Error().Stringer("registered", says).Stringer("can", can).Msg("this machine cannot run jobs as the node is registered to (sandbox: images; volumes: those and encrypted volumes): such leases will not start, which costs reputation; images need runsc and an agent that runs as root, volumes also mkfs.ext4 and a kernel with fscrypt, or: gantry-agent update --isolation auto")
+	case can > says:
+		a.log.Warn().Stringer("registered", says).Stringer("can", can).Msg("this machine can offer more than the node is registered to: gantry-agent update --isolation auto")
+	}
+	switch now, says := a.machine.Inventory.Driver.Newest(), market.CUDA(spec.Cuda); {
+	case now < says:
+		a.log.Error().Stringer("registered", says).Stringer("now", now).Msg("the driver has an older CUDA than the node is registered with: keepers will find it unhealthy. Install the driver again, or: gantry-agent update --cuda")
+	case now > says:
+		a.log.Warn().Stringer("registered", says).Stringer("now", now).Msg("the driver has a newer CUDA than the node is registered with. More orders will fit after: gantry-agent update --cuda")
+	}
+	return nil
+}
+
+// shared is what leases share of the machine: what it is registered with. Processors and memory that are not there cannot be
+// given. Free disk is not compared: leases' own files are on it.
+func shared(spec market.NodeSpec, inv host.Inventory) jobspec.Share {
+	threads, ram, _ := inv.Offered()
+	return jobspec.Share{
+		CPUs: float64(min(uint64(spec.CpuCores), threads)), MemoryMiB: min(uint64(spec.RamMib), ram), DiskMiB: uint64(spec.DiskGib) << 10,
+	}
 }

@@ -253,7 +253,10 @@ func TestANodeSaysHowItIsolatesJobs(t *testing.T) {
 	update := func(isolation string) string {
 		return a.command("update", "--isolation", isolation, "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS)
 	}
+	require.Equal(t, uint16(1204), node().Spec.Cuda, "of the simulated driver")
+	require.Contains(t, a.command("update", "--cuda", "--data-dir", a.dir, "--url", w.at.RPC, "--ws", w.at.WS), "already")
 	update("process")
+	require.Equal(t, uint16(1204), node().Spec.Cuda)
 	require.Zero(t, node().Spec.Isolation)
 	require.Equal(t, market.NodeActive, node().State())
 	require.Contains(t, update("process"), "already")

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // ErrNoDriver: there is no usable NVIDIA driver on this machine. It is a finding, not a failure: a node may be
@@ -42,6 +44,15 @@ type Driver struct {
 	NVML    string  `json:"nvml"`
 	CUDA    string  `json:"cuda"`
 	CC      CCState `json:"confidential_computing"`
+}
+
+// Newest is the newest CUDA that the driver has; 0 when it does not say.
+func (d Driver) Newest() market.CUDA {
+	newest, err := market.ParseCUDA(d.CUDA)
+	if err != nil {
+		return 0
+	}
+	return newest
 }
 
 // GPU is one physical device.

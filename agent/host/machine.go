@@ -241,9 +241,10 @@ func (m *Machine) Model(models []market.Model) (market.Model, error) {
 // Spec is what the machine registers as.
 func (m *Machine) Spec(model market.Model, region, site string) market.NodeSpec {
 	inv := m.Inventory
+	threads, ram, disk := inv.Offered()
 	s := market.NodeSpec{
 		Region: market.Text16(region), Site: market.Text16(site),
-		CpuCores: clamp(uint64(max(0, inv.CPU.Threads))), RamMib: clamp(inv.RAMMiB), DiskGib: clamp(inv.Disk.FreeGiB),
+		CpuCores: clamp(threads), RamMib: clamp(ram), DiskGib: clamp(disk), Cuda: uint16(inv.Driver.Newest()),
 		Model: model.Id, Gpus: uint8(min(len(inv.GPUs), market.MaxGPUs)),
 	}
 	if inv.Network.Measured {
@@ -262,6 +263,14 @@ func (m *Machine) Spec(model market.Model, region, site string) market.NodeSpec 
 		s.Simulated = 1
 	}
 	return s
+}
+
+// offered is what leases may have of memory and disk: a tenth stays for the machine.
+func offered(all uint64) uint64 { return all * 9 / 10 }
+
+// Offered is what the machine can give its leases now: processor threads, MiB of memory, GiB of disk.
+func (i *Inventory) Offered() (threads, ramMiB, diskGiB uint64) {
+	return uint64(max(0, i.CPU.Threads)), offered(i.RAMMiB), offered(i.Disk.FreeGiB)
 }
 
 func clamp(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
@@ -284,6 +293,7 @@ func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	if err != nil {
 		return out, err
 	}
+	out.CUDA = uint16(m.gpus.Driver().Newest()) // as it is now: a driver can be upgraded under a running agent
 	now, err := m.readings(ctx, list)
 	if err != nil {
 		return out, err

@@ -74,7 +74,7 @@ func (m *Manager) Deploy(ctx context.Context, from solana.PublicKey, req message
 	if err := jobspec.Check(req.Job); err != nil {
 		return messages.LeaseStatus{}, m.refuseJob(account, err)
 	}
-	if err := errors.Join(m.o.Runtime.Check(m.spec(r)), m.fits(r)); err != nil {
+	if err := errors.Join(m.o.Runtime.Check(m.spec(r)), m.fits(r, req.Job)); err != nil {
 		return messages.LeaseStatus{}, m.refuseJob(account, err)
 	}
 	if job.Volume != nil && len(req.VolumeKey) != messages.VolumeKeyBytes {

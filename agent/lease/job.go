@@ -12,6 +12,7 @@ import (
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
 	"github.com/gantry-market/gantry/internal/printable"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -161,6 +162,14 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 		s.GPUUUIDs = nil // the inventory has changed since the lease was awarded
 	}
 	return s
+}
+
+// fits says what of a job is more than its lease's share of the machine. Error: [*jobspec.Error].
+func (m *Manager) fits(r store.Lease, job messages.JobSpec) error {
+	n := m.o.Node
+	return jobspec.CheckShare(job, jobspec.Share{
+		CPUs: m.share(r, n.CPUs), MemoryMiB: uint64(m.share(r, float64(n.MemoryMiB))), DiskMiB: uint64(m.share(r, float64(n.DiskMiB))),
+	})
 }
 
 // share is a lease's part of what the machine has.

@@ -15,6 +15,7 @@ import (
 	"github.com/gantry-market/gantry/agent/image"
 	"github.com/gantry-market/gantry/agent/runtime"
 	"github.com/gantry-market/gantry/agent/store"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 	"github.com/gantry-market/gantry/sdk/records"
@@ -58,13 +59,6 @@ type Chain interface {
 	ActsFor(key, customer solana.PublicKey) bool
 }
 
-// Share is what the machine gives to one lease: GPUs leased / GPUs of the node, of each resource. Zero is unlimited.
-type Share struct {
-	CPUs      float64
-	MemoryMiB uint64
-	DiskMiB   uint64
-}
-
 // Options of New. Chain, Store, Runtime, NodeKey and Domain are required.
 type Options struct {
 	Chain   Chain
@@ -76,7 +70,7 @@ type Options struct {
 	// GPUUUIDs by index, for the job's environment.
 	GPUUUIDs []string
 	// Node is the whole machine's share.
-	Node Share
+	Node jobspec.Share
 	// Identity is the machine's key, of which the host keys of containers are derived.
 	Identity ed25519.PrivateKey
 	// Settle makes a last attempt to submit what the customer has signed before a lease is ended. May be nil.

@@ -24,14 +24,6 @@ func (m *Manager) diskBeside(r store.Lease) uint64 {
 	return max(disk, jobspec.MinFilesMiB+r.Job.Volume.MiB) - r.Job.Volume.MiB
 }
 
-// fits says why a job's volume is more than its lease's share of the disk allows.
-func (m *Manager) fits(r store.Lease) error {
-	if err := jobspec.CheckDisk(r.Job.Volume, uint64(m.share(r, float64(m.o.Node.DiskMiB)))); err != nil {
-		return fmt.Errorf("%w: %w", runtime.ErrVolume, err)
-	}
-	return nil
-}
-
 // volumeSecrets are what opens a lease's volume, and where its snapshots go.
 type volumeSecrets struct {
 	key    runtime.VolumeKey

@@ -152,13 +152,13 @@ func TestVolumesAreAPartOfTheShare(t *testing.T) {
 	r := newEntry(market.Lease{})
 	r.GPUMask = 1
 	r.Job = &store.Job{Image: job.Image, Volume: job.Volume}
-	require.NoError(t, a.m.fits(r))
+	require.NoError(t, a.m.fits(r, job))
 	require.EqualValues(t, 2<<10, a.m.spec(r).Limits.DiskMiB)
 	r.Job.DiskMiB = 100
 	require.EqualValues(t, 100, a.m.spec(r).Limits.DiskMiB)
 	a.m.o.GPUUUIDs = []string{"1", "2"} // a half of the machine
 	r.Job.DiskMiB = 0
-	require.NoError(t, a.m.fits(r))
+	require.NoError(t, a.m.fits(r, job))
 	require.EqualValues(t, 512, a.m.spec(r).Limits.DiskMiB)
 	r.Job.Volume = nil
 	require.EqualValues(t, 1536, a.m.spec(r).Limits.DiskMiB)

@@ -12,15 +12,16 @@ import (
 	"github.com/gantry-market/gantry/sdk/market/query"
 )
 
-// Change is a new ask, status or isolation; zero changes nothing.
+// Change is a new ask, status, isolation or CUDA; zero changes nothing.
 type Change struct {
 	Price     market.PricePerHour
 	Status    market.NodeStatus
 	Isolation *market.Isolation
+	CUDA      *market.CUDA
 }
 
-// Update sets the node's ask, status and isolation. The provider's wallet signs if it is known, else the machine's key. The
-// isolation of an active node does not change, so that such a node drains for a moment, in which its leases go on.
+// Update sets what ch changes. The provider's wallet signs if it is known, else the machine's key. Isolation and CUDA of an
+// active node stay as they are. To change them, Update drains the node for a moment. Its leases continue.
 // Errors: ErrNotRegistered, *market.Error.
 func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	if err := c.resume(ctx); err != nil {
@@ -42,12 +43,8 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	}
 	// With the status active the program levels the node's stake.
 	uneven := status == market.NodeActive && node.Stake != node.RequiredStake+node.ReservedStake
-	was := market.Isolation(node.Spec.Isolation)
-	isolation := was
-	if ch.Isolation != nil {
-		isolation = *ch.Isolation
-	}
-	if price == node.Ask() && status == node.State() && isolation == was && !uneven {
+	respecified := (ch.Isolation != nil && *ch.Isolation != market.Isolation(node.Spec.Isolation)) || (ch.CUDA != nil && uint16(*ch.CUDA) != node.Spec.Cuda)
+	if price == node.Ask() && status == node.State() && !respecified && !uneven {
 		c.progress("node %s asks %s and is %s already", node.Address, price, status)
 		return node, nil
 	}
@@ -55,10 +52,10 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	if !c.o.Wallet.IsZero() && node.Provider == market.ProviderAddress(c.o.Wallet) {
 		authority = c.o.Wallet
 	}
-	args := ix.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status, Isolation: isolation}
-	if isolation != was && node.State() == market.NodeActive {
+	args := ix.NodeUpdateArgs{Authority: authority, Node: node, Price: price, Status: status, Isolation: ch.Isolation, CUDA: ch.CUDA}
+	if respecified && node.State() == market.NodeActive {
 		drain := args
-		drain.Status, drain.Isolation = market.NodeDraining, was
+		drain.Status, drain.Isolation, drain.CUDA = market.NodeDraining, nil, nil
 		if _, err := c.update(ctx, drain); err != nil {
 			return node, err
 		}
@@ -67,8 +64,10 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 	if err != nil {
 		return node, err
 	}
-	c.progress("node %s asks %s, is %s and runs jobs by %s   tx %s", node.Address, price, status, isolation, sig)
-	return query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level)
+	if node, err = query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level); err == nil {
+		c.progress("node %s asks %s, is %s and runs jobs by %s   tx %s", node.Address, price, status, market.Isolation(node.Spec.Isolation), sig)
+	}
+	return node, err
 }
 
 func (c *Commands) update(ctx context.Context, args ix.NodeUpdateArgs) (solana.Signature, error) {

@@ -16,12 +16,9 @@ import (
 	"github.com/gantry-market/gantry/sdk/txm"
 )
 
-// The operator accepts terms that the agent does not, once for each change.
-func TestTermsAreAcceptedByHand(t *testing.T) {
-	w := testmarket.New(t, testmarket.Options{})
-	params := testmarket.FastParams()
-	w.InitMarket(params)
-	nodeKey, node := w.Node(w.Provider(100*market.OneGNT), testmarket.A100, 1, 1_000_000)
+// commandsOf are the commands of a node's key.
+func commandsOf(t *testing.T, w *testmarket.Testbed, nodeKey solana.PrivateKey) *Commands {
+	t.Helper()
 	genesis, err := w.Client.Genesis(t.Context())
 	require.NoError(t, err)
 	store, err := txm.OpenStore(filepath.Join(t.TempDir(), "txs"), genesis)
@@ -34,6 +31,33 @@ func TestTermsAreAcceptedByHand(t *testing.T) {
 	})
 	c, err := New(Options{PlanOptions: PlanOptions{Chain: w.Client, NodeKey: nodeKey.PublicKey()}, Txm: m})
 	require.NoError(t, err)
+	return c
+}
+
+// After an upgrade of the driver the market hears its CUDA. The node drains for a moment, and its isolation stays.
+func TestAnUpgradedDriverIsTold(t *testing.T) {
+	w := testmarket.New(t, testmarket.Options{})
+	w.InitMarket(testmarket.FastParams())
+	nodeKey, node := w.Node(w.Provider(100*market.OneGNT), testmarket.A100, 1, 1_000_000)
+	c := commandsOf(t, w, nodeKey)
+	require.Zero(t, node.Spec.Cuda)
+	w.Until(w.Now() + 2)
+	newest := market.CUDA(1208)
+	changed, err := c.Update(t.Context(), Change{CUDA: &newest})
+	require.NoError(t, err)
+	require.Equal(t, uint16(newest), changed.Spec.Cuda)
+	require.Equal(t, node.Spec.Isolation, changed.Spec.Isolation)
+	require.Equal(t, market.NodeActive, changed.State())
+	require.Greater(t, changed.AvailableSince, node.AvailableSince, "no earlier award is compared with it")
+}
+
+// The operator accepts terms that the agent does not, once for each change.
+func TestTermsAreAcceptedByHand(t *testing.T) {
+	w := testmarket.New(t, testmarket.Options{})
+	params := testmarket.FastParams()
+	w.InitMarket(params)
+	nodeKey, node := w.Node(w.Provider(100*market.OneGNT), testmarket.A100, 1, 1_000_000)
+	c := commandsOf(t, w, nodeKey)
 	require.ErrorIs(t, c.AcceptTerms(t.Context()), ErrTermsAccepted)
 
 	authority := []solana.PrivateKey{w.Authority}

@@ -19,6 +19,7 @@ import (
 	"github.com/gantry-market/gantry/internal/ociregistry"
 	"github.com/gantry-market/gantry/internal/printable"
 	"github.com/gantry-market/gantry/sdk/jobspec"
+	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -47,14 +48,20 @@ func checkRegistry(mode string) error {
 	return nil
 }
 
+// resolved is an image by its digest, and the CUDA that it needs; 0 for none.
+type resolved struct {
+	reference string
+	cuda      market.CUDA
+}
+
 // resolveImage returns the reference with the digest of what its registry has under it now, so that the order names
 // what runs. It asks as a stranger does; only for an image that is not there for everyone, and only where the machine
 // may be given a credential, it asks with those of the docker command.
-func resolveImage(ctx context.Context, job messages.JobSpec, mode string) (string, error) {
+func resolveImage(ctx context.Context, job messages.JobSpec, mode string) (resolved, error) {
 	image := job.Image
 	ref, err := name.ParseReference(image)
 	if err != nil {
-		return "", usage(fmt.Sprintf("--image %q is not the name of an image", image), "write it as docker does, such as pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime")
+		return resolved{}, usage(fmt.Sprintf("--image %q is not the name of an image", image), "write it as docker does, such as pytorch/pytorch:2.9.0-cuda12.8-cudnn9-runtime")
 	}
 	how := asking(ctx)
 	found, err := oci.Get(ref, how...)
@@ -63,27 +70,28 @@ func resolveImage(ctx context.Context, job messages.JobSpec, mode string) (strin
 		found, err = oci.Get(ref, how...)
 	}
 	if err != nil {
-		return "", imageFailure(image, mode, ref, err)
+		return resolved{}, imageFailure(image, mode, ref, err)
 	}
-	fail := func(err error) (string, error) {
+	fail := func(err error) (resolved, error) {
 		var known *service.Failure
 		if errors.As(err, &known) {
-			return "", err
+			return resolved{}, err
 		}
-		return "", imageFailure(image, mode, ref, err)
+		return resolved{}, imageFailure(image, mode, ref, err)
 	}
 	img, err := imageOf(image, ref, found, how)
 	if err != nil {
 		return fail(err)
 	}
-	if err := checkImage(job, img); err != nil {
+	cuda, err := checkImage(job, img)
+	if err != nil {
 		return fail(err)
 	}
 	digest, err := img.Digest()
 	if err != nil {
 		return fail(err)
 	}
-	return ref.Context().Name() + "@" + digest.String(), nil
+	return resolved{ref.Context().Name() + "@" + digest.String(), cuda}, nil
 }
 
 // imageOf is the image itself, or that of a list which every machine runs: it is ordered by its own digest, so that all machines run the
@@ -107,20 +115,20 @@ func imageOf(image string, ref name.Reference, found *oci.Descriptor, how []oci.
 	return oci.Image(ref.Context().Digest(chosen.Digest.String()), how...)
 }
 
-// checkImage refuses what no machine runs, before money is spent.
-func checkImage(job messages.JobSpec, img v1.Image) error {
+// checkImage refuses what no machine runs, before money is spent. It returns the CUDA that the image needs.
+func checkImage(job messages.JobSpec, img v1.Image) (market.CUDA, error) {
 	m, err := img.Manifest()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := jobspec.CheckManifest(m); err != nil { // it says how large the configuration is
-		return unrunnable(job.Image, err)
+		return 0, unrunnable(job.Image, err)
 	}
 	c, err := img.ConfigFile()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return unrunnable(job.Image, jobspec.CheckImage(job, m, c, jobspec.AnyLevel))
+	return jobspec.ImageCUDA(c.Config.Env, job.Env), unrunnable(job.Image, jobspec.CheckImage(job, m, c, jobspec.AnyLevel))
 }
 
 // isClosed reports whether a registry refuses to show something. Many say that it is not there.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gantry-market/gantry/internal/imagetest"
 	"github.com/gantry-market/gantry/internal/ociregistry"
+	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -28,8 +29,21 @@ func TestImagesAreResolvedToDigests(t *testing.T) {
 	for _, given := range []string{tagged, want} {
 		got, err := resolveImage(t.Context(), running(given), sendNothing)
 		require.NoError(t, err)
-		require.Equal(t, want, got)
+		require.Equal(t, want, got.reference)
 	}
+}
+
+// What an image needs of the driver is known before the order.
+func TestAnImageSaysItsCUDA(t *testing.T) {
+	tagged, _ := imagetest.Serve(t, "amd64", v1.Config{Env: []string{"NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=tesla,driver>=535,driver<536"}}, imagetest.Layer(t))
+	got, err := resolveImage(t.Context(), running(tagged), sendNothing)
+	require.NoError(t, err)
+	require.Equal(t, market.CUDA(1208), got.cuda)
+	job := running(tagged)
+	job.Env = map[string]string{"NVIDIA_DISABLE_REQUIRE": "1"}
+	got, err = resolveImage(t.Context(), job, sendNothing)
+	require.NoError(t, err)
+	require.Zero(t, got.cuda)
 }
 
 func TestImagesThatCannotRunAreRefusedBeforeTheOrder(t *testing.T) {
@@ -60,7 +74,7 @@ func TestClosedRegistries(t *testing.T) {
 		require.Contains(t, classify(err).Advice, "--registry-credentials token")
 		got, err := resolveImage(t.Context(), running(tagged), sendToken)
 		require.NoError(t, err)
-		require.Equal(t, digested, got)
+		require.Equal(t, digested, got.reference)
 		c, err := registryCredential(t.Context(), digested, sendToken)
 		if !tokens {
 			require.ErrorContains(t, err, "only passwords open it")
@@ -108,7 +122,7 @@ func TestListsAndLayersAreKnownBeforeTheOrder(t *testing.T) {
 	require.NoError(t, err)
 	digest, err := images[""].Digest()
 	require.NoError(t, err)
-	require.Equal(t, r.Host+"/team/list@"+digest.String(), got)
+	require.Equal(t, r.Host+"/team/list@"+digest.String(), got.reference)
 
 	var layers []v1.Layer
 	for i := range ociregistry.MaxLayers + 1 {

@@ -48,16 +48,19 @@ func (d *deal) checkNodes() error {
 		return err
 	}
 	fit, cheapest := 0, uint64(0)
-	why := map[string]int{}
+	why, largest := map[string]int{}, share{}
 	model, _ := v.Model(d.r.model.Id) // as it is now
 	d.r.nodes(d.mk, d.order, v, model, now, func(n market.Node, err error) {
 		if err == nil {
 			fit++
 			return
 		}
-		why[unsuitable(err)]++
+		why[service.Unsuitable(err)]++
 		if market.Is(err, market.CodePriceTooHigh) && (cheapest == 0 || n.Price < cheapest) {
 			cheapest = n.Price
+		}
+		if market.Is(err, market.CodeUnsuitableShare) {
+			largest.widen(&n, d.r.args.GPUsPerNode)
 		}
 	})
 	if fit >= int(d.r.args.Nodes) {
@@ -67,8 +70,8 @@ func (d *deal) checkNodes() error {
 	switch {
 	case cheapest != 0 && len(why) == 1:
 		advice = fmt.Sprintf("the lowest ask is %s USDC per GPU-hour: raise --max-price, or wait", market.PricePerHour(cheapest))
-	case why[errTooLittleDisk.Error()] > 0:
-		advice = fmt.Sprintf("make the volume smaller than %d MiB, or order more GPUs of a node: each comes with its share of the disk", d.r.job.Volume.MiB)
+	case why[service.SmallShare] > 0:
+		advice = d.r.shareAdvice(largest)
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation == uint8(market.Volumes):
 		advice = "a volume needs nodes that run containers with encrypted volumes; " + advice + " volumes"
 	case why["simulated or other hardware"] > 0 && d.r.args.Requirement.MinIsolation > 0:

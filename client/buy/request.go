@@ -52,6 +52,7 @@ type Request struct {
 	AllowSimulated  bool              `json:"allowSimulated,omitempty" doc:"Simulated GPUs too, on local networks" jsonschema:"simulated GPUs too, on local networks"`
 	Inspect         string            `json:"inspect,omitempty" enum:"auto,always,never" doc:"Measure the machine once at a random second of the lease, beside the job, from which it takes a little memory and a few seconds: auto for one lease in eight, and none of simulated GPUs. A lease whose machine does not pass is ended. never by default; inspection of the lease says what came of it" jsonschema:"auto, always or never (the default): measure the machine once at a random second of the lease, beside the job; auto for one lease in eight. A lease whose machine does not pass is ended. The tool leases shows what came of it; this server has to run at that second"`
 	service.Figures
+	service.Share
 
 	MinUptime     string   `json:"minUptimePercent,omitempty" maxLength:"8" example:"99.5" doc:"Uptime of the node in percent, at least" jsonschema:"uptime of the node in percent, at least"`
 	MinReputation string   `json:"minReputationPercent,omitempty" maxLength:"8" example:"90" doc:"Reputation of the node in percent, at least" jsonschema:"reputation of the node in percent, at least"`
@@ -59,9 +60,6 @@ type Request struct {
 	Link          string   `json:"link,omitempty" enum:"pcie,nvlink,nvswitch" doc:"How the node's GPUs are connected, at least" jsonschema:"how the node's GPUs are connected, at least: pcie, nvlink or nvswitch"`
 	Guaranteed    bool     `json:"guaranteed,omitempty" doc:"Only nodes whose uptime guarantee covers the order's latest end" jsonschema:"only nodes whose uptime guarantee covers the order's latest end"`
 	SameSite      bool     `json:"sameSite,omitempty" doc:"All nodes of the order stand at one site" jsonschema:"all nodes of the order stand at one site"`
-	Memory        uint64   `json:"memoryMiB,omitempty" doc:"Memory limit of the job" jsonschema:"memory limit of the job, MiB"`
-	CPUs          uint32   `json:"cpus,omitempty" doc:"CPU limit of the job" jsonschema:"CPU limit of the job"`
-	Disk          uint64   `json:"diskMiB,omitempty" doc:"Disk limit of the job" jsonschema:"disk limit of the job, MiB"`
 	Shm           uint64   `json:"shmMiB,omitempty" doc:"What /dev/shm of the container may hold, at most its memory; half of that by default" jsonschema:"what /dev/shm of the container may hold, MiB, at most its memory; half of that by default"`
 	SSHKeys       []string `json:"sshKeys,omitempty" maxItems:"15" doc:"Public keys that may log in to the container, as a line of authorized_keys each" jsonschema:"public keys that may log in to the container, as a line of authorized_keys each"`
 	Redundancy    uint8    `json:"redundancy,omitempty" minimum:"3" maximum:"7" doc:"Run the job on so many machines of different owners: 3, 5 or 7; only machines whose output matches the majority are paid. Instead of nodes" jsonschema:"run the job on so many machines of different owners: 3, 5 or 7; only machines whose output matches the majority are paid. Instead of nodes"`

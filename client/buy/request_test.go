@@ -107,14 +107,14 @@ func TestASuspendedContainerGoesOnAsItWas(t *testing.T) {
 	r := Request{Restore: "x"}
 	require.NoError(t, r.restore(c))
 	require.Equal(t, Request{Image: c.Image, Command: c.Command, Network: "none", Volume: "data:1024MiB:/data"}, r)
-	require.NoError(t, (&Request{Volume: "data:2GiB:/data", Memory: 1024}).restore(c))
+	require.NoError(t, (&Request{Volume: "data:2GiB:/data", Share: service.Share{Memory: 1024}}).restore(c))
 	for want, r := range map[string]*Request{
 		"--image is another":   {Image: "alpine"},
 		"--network is another": {Network: "internet"},
 		"--env is another":     {Env: map[string]string{"A": "b"}},
 		"its own command":      {Command: []string{"play"}},
 		"on one machine":       {Nodes: 2},
-		"more than --memory":   {Memory: 256},
+		"more than --memory":   {Share: service.Share{Memory: 256}},
 		"has 1024 MiB":         {Volume: "data:16MiB:/data"},
 	} {
 		require.ErrorContains(t, r.restore(c), want)

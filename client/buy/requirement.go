@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/gantry-market/gantry/client/service"
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/messages"
 )
 
 const (
@@ -12,7 +14,11 @@ const (
 	maxMemoryGiB = 1 << 20
 	maxTier      = 3
 	maxMbps      = 1 << 30
+	maxCPUs      = 1 << 16
 )
+
+// gib is a number of MiB in whole GiB, rounded up.
+func gib(mib uint64) uint64 { return (mib + 1<<10 - 1) >> 10 }
 
 // requirement is what the order asks of its nodes, but for the model.
 func (r *Request) requirement() (market.Requirement, error) {
@@ -33,6 +39,9 @@ func (r *Request) requirement() (market.Requirement, error) {
 		}
 	}
 	out.MinVramMib, out.MinTier = service.MemoryMiB(uint64(r.MinMemory)), r.MinTier
+	if err := r.share(&out); err != nil {
+		return out, err
+	}
 	var err error
 	for _, f := range []struct {
 		flag, text string
@@ -78,4 +87,26 @@ func (r *Request) requirement() (market.Requirement, error) {
 		}
 	}
 	return out, nil
+}
+
+// share asks for what the job names of the machine, so that no machine cuts it.
+func (r *Request) share(out *market.Requirement) error {
+	v, err := r.volume()
+	if err != nil {
+		return err
+	}
+	disk := jobspec.DiskMiB(messages.JobSpec{DiskMiB: r.Disk, Volume: v})
+	if r.CPUs > maxCPUs || gib(r.Memory) > maxMemoryGiB || gib(disk) > maxMemoryGiB {
+		return usage(fmt.Sprintf("--cpus %d, --memory of %d MiB or --disk of %d MiB is out of range", r.CPUs, r.Memory, disk), "no machine has so much")
+	}
+	out.MinCpuCores, out.MinRamMib, out.MinDiskGib = r.CPUs, uint32(r.Memory), uint32(gib(disk))
+	if r.CUDA == "" {
+		return nil
+	}
+	cuda, err := market.ParseCUDA(r.CUDA)
+	if err != nil {
+		return usage("--cuda: "+err.Error(), "")
+	}
+	out.MinCuda = uint16(cuda)
+	return nil
 }

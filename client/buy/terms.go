@@ -28,6 +28,8 @@ type terms struct {
 	cost    market.USDC // what is reserved
 	noPrice bool        // the reference price was taken
 	noTime  bool        // the default time was taken
+	// cudaByImage: the version of CUDA is what the image needs.
+	cudaByImage bool
 	// auction and reveal are the windows of a sealed order, seconds; 0 for instant ones.
 	auction, reveal uint32
 	// first is the run of the same job that this one is compared with; nil for none.
@@ -115,9 +117,11 @@ func (b *Buyer) jobAndBackup(ctx context.Context, t *terms, r *Request) error {
 		}
 		b.tell(ContainerFound{Container: *saved})
 	}
+	asked := r.CUDA
 	if t.job, err = b.job(ctx, r); err != nil {
 		return err
 	}
+	t.cudaByImage = r.CUDA != asked
 	if saved != nil {
 		t.job.Env = saved.Env
 	}
@@ -127,7 +131,7 @@ func (b *Buyer) jobAndBackup(ctx context.Context, t *terms, r *Request) error {
 	return unrunnable("", jobspec.Check(t.job))
 }
 
-// job is what the machines run.
+// job is what the machines run. What its image needs of them is filled in where the request does not say it.
 func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, error) {
 	job := r.content()
 	job.Image = r.Image
@@ -147,8 +151,13 @@ func (b *Buyer) job(ctx context.Context, r *Request) (messages.JobSpec, error) {
 	if r.Network != networkNone {
 		job.Network = messages.NetworkInternet
 	}
-	if job.Image, err = resolveImage(ctx, job, r.Registry); err != nil {
+	image, err := resolveImage(ctx, job, r.Registry)
+	if err != nil {
 		return job, err
+	}
+	job.Image = image.reference
+	if r.CUDA == "" && !r.AllowSimulated { // a simulated GPU runs no CUDA
+		r.CUDA = image.cuda.String()
 	}
 	credential, err := registryCredential(ctx, job.Image, r.Registry) // before money moves
 	if err != nil {

@@ -1,17 +1,11 @@
 package buy
 
 import (
-	"errors"
-
 	"github.com/gagliardetto/solana-go"
 
-	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
-
-// errTooLittleDisk is why a machine cannot take the volume of an order. The program does not look at it.
-var errTooLittleDisk = errors.New("too little disk for the volume")
 
 // nodes tells each, for every node of a model, whether an order of these terms could be awarded to it now: nil, or why
 // not. Awards may be paused: that is not a node's fault. order is the order's address, if it has one yet.
@@ -33,18 +27,6 @@ func (t *terms) nodes(mk market.Market, order solana.PublicKey, v *view.View, m 
 		if !known || n.Spec.Model != m.Id {
 			continue
 		}
-		err := suits(&mk, &o, &n, &p, &m, now)
-		if err == nil && !volumeFits(t.job.Volume, &n, t.args.GPUsPerNode) {
-			err = errTooLittleDisk
-		}
-		each(n, err)
+		each(n, suits(&mk, &o, &n, &p, &m, now))
 	}
-}
-
-// unsuitable names the reason that nodes gives in a few words.
-func unsuitable(err error) string {
-	if errors.Is(err, errTooLittleDisk) {
-		return errTooLittleDisk.Error()
-	}
-	return service.Unsuitable(err)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/gagliardetto/solana-go"
 
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
@@ -39,16 +38,6 @@ func (r *Request) volume() (*messages.Volume, error) {
 		return nil, usage("--volume: "+err.Error(), "name it, its size and where the container sees it, such as data:50GiB:/data")
 	}
 	return &v, nil
-}
-
-// volumeFits reports whether the machine's disk, as it is registered, may have room for a volume in the share of an
-// order.
-func volumeFits(v *messages.Volume, n *market.Node, gpus uint8) bool {
-	if v == nil || n.Spec.Gpus == 0 {
-		return true
-	}
-	share := uint64(n.Spec.DiskGib) << 10 * uint64(gpus) / uint64(n.Spec.Gpus)
-	return share > 0 && jobspec.CheckDisk(v, share) == nil
 }
 
 // volumeKey is the key of a lease's volume; nil for a job that has none. Each lease has a key of its own, so that no

@@ -8,8 +8,6 @@ import (
 
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
-	"github.com/gantry-market/gantry/sdk/jobspec"
-	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/messages"
 )
 
@@ -38,18 +36,4 @@ func TestKeysOfVolumes(t *testing.T) {
 	d.p.End(service.CodeDone, "done", nil)
 	_, err = d.volumeKey(solana.PublicKey{1})
 	require.ErrorContains(t, err, "has no secret")
-}
-
-// An order whose volume is more than a node's share of disk is not for that node.
-func TestVolumesFitIntoTheShare(t *testing.T) {
-	n := &market.Node{}
-	n.Spec.Gpus, n.Spec.DiskGib = 4, 400
-	require.True(t, volumeFits(nil, n, 1))
-	for gpus, most := range map[uint8]uint64{1: 100<<10 - jobspec.MinFilesMiB, 4: 400<<10 - jobspec.MinFilesMiB} {
-		require.True(t, volumeFits(&messages.Volume{MiB: most}, n, gpus))
-		require.False(t, volumeFits(&messages.Volume{MiB: most + 1}, n, gpus))
-	}
-	require.False(t, volumeFits(&messages.Volume{MiB: messages.MaxVolumeMiB}, n, 4))
-	n.Spec.DiskGib = 0
-	require.False(t, volumeFits(&messages.Volume{MiB: messages.MinVolumeMiB}, n, 4))
 }

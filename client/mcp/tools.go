@@ -134,6 +134,7 @@ type quoteInput struct {
 	Image          bool   `json:"image,omitempty" jsonschema:"for a container"`
 	AllowSimulated bool   `json:"allowSimulated,omitempty" jsonschema:"simulated GPUs too, on local networks"`
 	service.Figures
+	service.Share
 }
 
 func (t *tools) quote(ctx context.Context, in quoteInput) (service.Quote, error) {

@@ -34,7 +34,7 @@ func (d *Desk) SetNode(n *market.Node, t Terms) (Action, error) {
 		status = *t.Status
 	}
 	instruction, err := ix.NodeUpdate(ix.NodeUpdateArgs{
-		Authority: d.Key, Node: *n, Price: price, Status: status, Isolation: market.Isolation(n.Spec.Isolation),
+		Authority: d.Key, Node: *n, Price: price, Status: status,
 	})
 	return NewAction("node_update", n.Address, fmt.Sprintf("asks %s USDC per GPU-hour and is %s", price, status), instruction, err)
 }

@@ -43,6 +43,7 @@ type Offer struct {
 	CPUCores   uint32    `json:"cpuCores"`
 	RAMMiB     uint32    `json:"ramMib"`
 	DiskGiB    uint32    `json:"diskGib"`
+	CUDA       string    `json:"cuda,omitempty" doc:"The newest CUDA of its driver"`
 	Faults     uint16    `json:"pendingFaults"`
 	Registered int64     `json:"registeredAt"`
 	Guarantee  string    `json:"guaranteedUptimePercent,omitempty"`
@@ -140,7 +141,7 @@ func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
 		Uptime: market.Percent(n.UptimeBps), Reputation: market.Percent(n.Reputation(now)), Rating: Rating(n), Price: n.Ask().String(), Score: score,
 		Stake: market.GNT(n.RequiredStake).String(), Passed: n.ChecksPassed, Checks: n.ChecksTotal, Completed: n.JobsCompleted,
 		Failed: n.JobsFailed, Measured: measuredOf(n), Claimed: claimedOf(n, m),
-		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, Faults: n.PendingFaults, Registered: n.RegisteredAt,
+		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, CUDA: market.CUDA(n.Spec.Cuda).String(), Faults: n.PendingFaults, Registered: n.RegisteredAt,
 		Lacks: n.Unverified(now), Fees: market.USDC(n.FeesCompleted).String(),
 	}
 	j.Verified = len(j.Lacks) == 0

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gagliardetto/solana-go"
@@ -19,6 +20,7 @@ type QuoteRequest struct {
 	Image          bool // needs nodes that run containers
 	AllowSimulated bool
 	Figures
+	Share
 }
 
 // Quote is what an order would cost, USDC, and whether it can be placed now.
@@ -110,7 +112,7 @@ func (r *QuoteRequest) quote(ranked *ranking, m *market.Model, account Account) 
 	}
 	out.Most = out.most.String()
 	terms := Terms{Model: m.Id, Count: out.Count, Region: r.Region, MaxPrice: price}
-	if err := r.Figures.into(&terms); err != nil {
+	if err := errors.Join(r.Figures.into(&terms), r.Share.into(&terms)); err != nil {
 		return Quote{}, err
 	}
 	if r.Image {

@@ -28,6 +28,9 @@ func (s *Size) Set(text string) error {
 	}
 	factor := uint64(1) << (10 * power)
 	if n, err := strconv.ParseUint(number, 10, 64); err == nil {
+		if unit == "" && n > 0 && n < 1<<20 {
+			return fmt.Errorf("%q are bytes: write it as %sg or %sm", text, text, text)
+		}
 		high, low := bits.Mul64(n, factor)
 		if high != 0 {
 			return fmt.Errorf("%q is too large", text)

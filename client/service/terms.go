@@ -23,6 +23,10 @@ type Terms struct {
 	Bandwidth    uint32 // measured, 10⁶ bytes a second
 	DownMbps     uint32 // measured
 	UpMbps       uint32
+	CPUs         uint32 // threads, MiB and GiB that come with Count GPUs
+	RAMMiB       uint32
+	DiskGiB      uint32
+	CUDA         market.CUDA
 	Tier         uint8
 	Interconnect market.Interconnect
 	Isolation    market.Isolation
@@ -30,7 +34,7 @@ type Terms struct {
 }
 
 // TermList lists the terms of a search, for messages.
-const TermList = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tops>=N bandwidth>=GBPS down>=MBIT up>=MBIT tier>=N nvlink nvswitch sandbox volumes simulated|real"
+const TermList = "gpu=NAME count>=N region=PREFIX price<USD uptime>=PERCENT rep>=PERCENT vram>=GIB tops>=N bandwidth>=GBPS down>=MBIT up>=MBIT cpus>=N ram>=GIB disk>=GIB cuda>=VERSION tier>=N nvlink nvswitch sandbox volumes simulated|real"
 
 // ParseTerms reads a search such as "gpu=H100 count>=8 region=us price<2.6 uptime>=99". Terms are separated by spaces;
 // every one must hold.
@@ -83,7 +87,8 @@ func (q *Terms) term(term string) error {
 // operators says which comparisons each term takes; upper bounds only for prices, lower bounds for the rest.
 var operators = map[string]string{
 	"gpu": " = ", "region": " = ", "count": " >= = > ", "price": " < <= ", "uptime": " >= > ", "rep": " >= > ",
-	"reputation": " >= > ", "vram": " >= > ", "tops": " >= ", "bandwidth": " >= ", "down": " >= ", "up": " >= ", "tier": " >= > = ", "link": " = >= ",
+	"reputation": " >= > ", "vram": " >= > ", "tops": " >= ", "bandwidth": " >= ", "down": " >= ", "up": " >= ",
+	"cpus": " >= > ", "ram": " >= > ", "disk": " >= > ", "cuda": " >= ", "tier": " >= > = ", "link": " = >= ",
 }
 
 func splitTerm(term string) (name, op, value string) {
@@ -146,6 +151,10 @@ func (q *Terms) set(name, op, value string) (err error) {
 		q.DownMbps, err = ParseMbps(value)
 	case "up":
 		q.UpMbps, err = ParseMbps(value)
+	case "cpus", "ram", "disk":
+		err = q.share(name, value, uint32(more))
+	case "cuda":
+		q.CUDA, err = market.ParseCUDA(value)
 	case "tier":
 		var n uint64
 		if n, err = whole(value, 3); err == nil {
@@ -155,6 +164,26 @@ func (q *Terms) set(name, op, value string) (err error) {
 		q.Interconnect, err = market.ParseInterconnect(value)
 	}
 	return err
+}
+
+// share reads what is to come with the GPUs.
+func (q *Terms) share(name, value string, more uint32) error {
+	if name != "cpus" {
+		value = strings.TrimRight(strings.ToUpper(value), "GIB")
+	}
+	n, err := whole(value, 1<<20)
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "cpus":
+		q.CPUs = uint32(n) + more
+	case "ram":
+		q.RAMMiB = (uint32(n) + more) << 10
+	case "disk":
+		q.DiskGiB = uint32(n) + more
+	}
+	return nil
 }
 
 // ParseThousandths reads a number with at most three decimals as a thousand times its value: TOPS as 10⁹ operations a second,
@@ -228,6 +257,8 @@ func (q *Terms) matches(n *market.Node, m *market.Model, now int64) string {
 		return "GPUs that others claim"
 	case n.Spec.VramMib < q.VRAMMiB || n.TierAt(now) < max(q.Tier, m.MinTier) || market.Interconnect(n.Spec.Interconnect) < q.Interconnect:
 		return "other hardware"
+	case !market.ShareSuits(&market.Requirement{MinCpuCores: q.CPUs, MinRamMib: q.RAMMiB, MinDiskGib: q.DiskGiB, MinCuda: uint16(q.CUDA)}, n, q.Count):
+		return "fewer cores, less memory or disk, or an older CUDA"
 	case n.Operations < q.Operations || n.Bandwidth < q.Bandwidth || n.DownMbps < q.DownMbps || n.UpMbps < q.UpMbps:
 		return "slower, or not measured"
 	case m.Calibrated() && n.ClassSince == 0:

@@ -20,6 +20,9 @@ func TestParseQuery(t *testing.T) {
 	q, err = ParseTerms("tops>=989.5 bandwidth>=2000")
 	require.NoError(t, err)
 	require.Equal(t, Terms{Count: 1, Operations: 989_500, Bandwidth: 2_000_000}, q)
+	q, err = ParseTerms("cpus>=16 ram>=128G disk>500 cuda>=12.8")
+	require.NoError(t, err)
+	require.Equal(t, Terms{Count: 1, CPUs: 16, RAMMiB: 128 << 10, DiskGiB: 501, CUDA: 1208}, q)
 	q, err = ParseTerms("")
 	require.NoError(t, err)
 	require.Equal(t, Terms{Count: 1}, q)
@@ -43,6 +46,9 @@ func TestParseQuery(t *testing.T) {
 		"bandwidth>=4294968":                "up to 4294967",
 		"tops>=-1":                          "is not a number",
 		"gpu!=A100":                         `search term "gpu" cannot use "!="`,
+		"cpus>=1.5":                         "not a whole number",
+		"ram<=5":                            `search term "ram" cannot use "<="`,
+		"cuda>=new":                         "no version of CUDA",
 		"link=usb":                          "is not an interconnect",
 		"region=" + strings.Repeat("x", 17): "at most 16 characters",
 	} {
@@ -71,11 +77,12 @@ func TestQueryMatches(t *testing.T) {
 	n, m := market.Node{}, market.Model{}
 	m.Name = market.Text32("H100-SXM5-80GB")
 	n.Status, n.Price, n.UptimeBps = uint8(market.NodeActive), 2_000_000, 9_900
-	n.Spec = market.NodeSpec{Gpus: 8, VramMib: 81_920, Region: market.Text16("us-west-2")}
+	n.Spec = market.NodeSpec{Gpus: 8, VramMib: 81_920, Region: market.Text16("us-west-2"), CpuCores: 64, RamMib: 512 << 10, DiskGib: 4_000, Cuda: 1208}
 	for text, want := range map[string]string{
 		"": "", "gpu=h100": "", "gpu=A100": "other model", "count>=8": "", "price<2": "too dear", "price<=2": "", "region=us-w": "",
 		"region=eu": "other region", "uptime>=99": "", "uptime>99": "uptime or reputation", "vram>=80": "", "vram>=87": "other hardware",
-		"simulated": "simulated or not", "real": "", "nvlink": "other hardware", "tier>=1": "other hardware",
+		"simulated": "simulated or not", "real": "", "cpus>=8 ram>=64 disk>=500 cuda>=12.8": "", "cpus>8": "fewer cores, less memory or disk, or an older CUDA",
+		"count>=2 cpus>=16": "", "cuda>=13": "fewer cores, less memory or disk, or an older CUDA", "nvlink": "other hardware", "tier>=1": "other hardware",
 	} {
 		q, err := ParseTerms(text)
 		require.NoError(t, err)

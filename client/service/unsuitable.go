@@ -5,6 +5,9 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
+// SmallShare is what [Unsuitable] says of machines that have too little beside their GPUs.
+const SmallShare = "with fewer cores, less memory or disk, or an older CUDA"
+
 // Unsuitable names in a few words why a node cannot be awarded an order: an error of [market.Awardable] or [market.Biddable].
 func Unsuitable(err error) string {
 	code, ok := market.CodeOf(err)
@@ -18,6 +21,8 @@ func Unsuitable(err error) string {
 		return "without enough free GPUs"
 	case bindings.ErrorCodeUnsuitableHardware:
 		return "simulated or other hardware"
+	case bindings.ErrorCodeUnsuitableShare:
+		return SmallShare
 	case bindings.ErrorCodeUnsuitableFigures:
 		return "not measured to be of their class, or slower than asked for"
 	case bindings.ErrorCodeUnsuitableLocation:

@@ -218,6 +218,8 @@ const (
 	ErrorCodeTooManyDeclined ErrorCode = 6102
 	// ErrorCodeInvalidDecline: A lease is declined with a known reason, and with the digest of the job that was ordered
 	ErrorCodeInvalidDecline ErrorCode = 6103
+	// ErrorCodeUnsuitableShare: The GPUs that the order wants come with fewer cores, less memory, less disk or an older CUDA than it asks for
+	ErrorCodeUnsuitableShare ErrorCode = 6104
 )
 
 // errorTexts has name and message of every error.
@@ -326,6 +328,7 @@ var errorTexts = map[ErrorCode]struct{ name, message string }{
 	ErrorCodeNodeDeclined:         {"NodeDeclined", "The node declined this order or did not start it: the order goes to another one"},
 	ErrorCodeTooManyDeclined:      {"TooManyDeclined", "More nodes did not serve this order than it remembers: place a new one"},
 	ErrorCodeInvalidDecline:       {"InvalidDecline", "A lease is declined with a known reason, and with the digest of the job that was ordered"},
+	ErrorCodeUnsuitableShare:      {"UnsuitableShare", "The GPUs that the order wants come with fewer cores, less memory, less disk or an older CUDA than it asks for"},
 }
 
 // ErrorCodes lists every error of the program in the order of their numbers.
@@ -435,6 +438,7 @@ func ErrorCodes() []ErrorCode {
 		ErrorCodeNodeDeclined,
 		ErrorCodeTooManyDeclined,
 		ErrorCodeInvalidDecline,
+		ErrorCodeUnsuitableShare,
 	}
 }
 

@@ -2546,6 +2546,7 @@ func NewNodeUpdateInstruction(
 	priceParam uint64,
 	statusParam uint8,
 	isolationParam uint8,
+	cudaParam uint16,
 
 	// Accounts:
 	authorityAccount solanago.PublicKey,
@@ -2575,6 +2576,11 @@ func NewNodeUpdateInstruction(
 		err = enc__.Encode(isolationParam)
 		if err != nil {
 			return nil, errors.NewField("isolationParam", err)
+		}
+		// Serialize `cudaParam`:
+		err = enc__.Encode(cudaParam)
+		if err != nil {
+			return nil, errors.NewField("cudaParam", err)
 		}
 	}
 	accounts__ := solanago.AccountMetaSlice{}

@@ -9876,7 +9876,9 @@ type NodeSpec struct {
 	Site [16]uint8 `json:"site"`
 
 	// Per GPU.
-	VramMib  uint32 `json:"vramMib"`
+	VramMib uint32 `json:"vramMib"`
+
+	// What leases share, each by its GPUs: threads of the processors, memory and disk.
 	CpuCores uint32 `json:"cpuCores"`
 	RamMib   uint32 `json:"ramMib"`
 	DiskGib  uint32 `json:"diskGib"`
@@ -9895,8 +9897,10 @@ type NodeSpec struct {
 
 	// 0 when jobs are processes of the machine, 1 when they are containers in a sandbox, made from an image, 2 when such
 	// containers may have encrypted volumes too. What is more satisfies what is less.
-	Isolation uint8    `json:"isolation"`
-	Pad       [2]uint8 `json:"pad"`
+	Isolation uint8 `json:"isolation"`
+
+	// The newest CUDA that the driver has, 100 × major + minor: 1204 is CUDA 12.4; 0 when not said.
+	Cuda uint16 `json:"cuda"`
 }
 
 func (obj NodeSpec) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -9965,10 +9969,10 @@ func (obj NodeSpec) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	if err != nil {
 		return errors.NewField("Isolation", err)
 	}
-	// Serialize `Pad`:
-	err = encoder.Encode(obj.Pad)
+	// Serialize `Cuda`:
+	err = encoder.Encode(obj.Cuda)
 	if err != nil {
-		return errors.NewField("Pad", err)
+		return errors.NewField("Cuda", err)
 	}
 	return nil
 }
@@ -10049,10 +10053,10 @@ func (obj *NodeSpec) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	if err != nil {
 		return errors.NewField("Isolation", err)
 	}
-	// Deserialize `Pad`:
-	err = decoder.Decode(&obj.Pad)
+	// Deserialize `Cuda`:
+	err = decoder.Decode(&obj.Cuda)
 	if err != nil {
-		return errors.NewField("Pad", err)
+		return errors.NewField("Cuda", err)
 	}
 	return nil
 }
@@ -10151,6 +10155,7 @@ type NodeUpdated struct {
 	Price     uint64             `json:"price"`
 	Status    uint8              `json:"status"`
 	Isolation uint8              `json:"isolation"`
+	Cuda      uint16             `json:"cuda"`
 }
 
 func (obj NodeUpdated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -10173,6 +10178,11 @@ func (obj NodeUpdated) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Isolation)
 	if err != nil {
 		return errors.NewField("Isolation", err)
+	}
+	// Serialize `Cuda`:
+	err = encoder.Encode(obj.Cuda)
+	if err != nil {
+		return errors.NewField("Cuda", err)
 	}
 	return nil
 }
@@ -10207,6 +10217,11 @@ func (obj *NodeUpdated) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.Isolation)
 	if err != nil {
 		return errors.NewField("Isolation", err)
+	}
+	// Deserialize `Cuda`:
+	err = decoder.Decode(&obj.Cuda)
+	if err != nil {
+		return errors.NewField("Cuda", err)
 	}
 	return nil
 }
@@ -13738,6 +13753,15 @@ type Requirement struct {
 	MinBandwidth  uint32 `json:"minBandwidth"`
 	MinDownMbps   uint32 `json:"minDownMbps"`
 	MinUpMbps     uint32 `json:"minUpMbps"`
+
+	// What the order's GPUs bring along on each node, see [`NodeSpec::shares`]; 0 for any.
+	MinCpuCores uint32 `json:"minCpuCores"`
+	MinRamMib   uint32 `json:"minRamMib"`
+	MinDiskGib  uint32 `json:"minDiskGib"`
+
+	// CUDA of the driver, see [`NodeSpec::cuda`]; 0 for any.
+	MinCuda uint16   `json:"minCuda"`
+	Pad     [2]uint8 `json:"pad"`
 }
 
 func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -13820,6 +13844,31 @@ func (obj Requirement) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.MinUpMbps)
 	if err != nil {
 		return errors.NewField("MinUpMbps", err)
+	}
+	// Serialize `MinCpuCores`:
+	err = encoder.Encode(obj.MinCpuCores)
+	if err != nil {
+		return errors.NewField("MinCpuCores", err)
+	}
+	// Serialize `MinRamMib`:
+	err = encoder.Encode(obj.MinRamMib)
+	if err != nil {
+		return errors.NewField("MinRamMib", err)
+	}
+	// Serialize `MinDiskGib`:
+	err = encoder.Encode(obj.MinDiskGib)
+	if err != nil {
+		return errors.NewField("MinDiskGib", err)
+	}
+	// Serialize `MinCuda`:
+	err = encoder.Encode(obj.MinCuda)
+	if err != nil {
+		return errors.NewField("MinCuda", err)
+	}
+	// Serialize `Pad`:
+	err = encoder.Encode(obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
 	}
 	return nil
 }
@@ -13914,6 +13963,31 @@ func (obj *Requirement) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.MinUpMbps)
 	if err != nil {
 		return errors.NewField("MinUpMbps", err)
+	}
+	// Deserialize `MinCpuCores`:
+	err = decoder.Decode(&obj.MinCpuCores)
+	if err != nil {
+		return errors.NewField("MinCpuCores", err)
+	}
+	// Deserialize `MinRamMib`:
+	err = decoder.Decode(&obj.MinRamMib)
+	if err != nil {
+		return errors.NewField("MinRamMib", err)
+	}
+	// Deserialize `MinDiskGib`:
+	err = decoder.Decode(&obj.MinDiskGib)
+	if err != nil {
+		return errors.NewField("MinDiskGib", err)
+	}
+	// Deserialize `MinCuda`:
+	err = decoder.Decode(&obj.MinCuda)
+	if err != nil {
+		return errors.NewField("MinCuda", err)
+	}
+	// Deserialize `Pad`:
+	err = decoder.Decode(&obj.Pad)
+	if err != nil {
+		return errors.NewField("Pad", err)
 	}
 	return nil
 }

@@ -69,6 +69,9 @@ func JudgeInventory(inv *messages.Inventory, n *market.Node, m *market.Model, ho
 	if inv.RAMMiB*100 < uint64(n.Spec.RamMib)*ramPercent {
 		ails("%d MiB of memory of %d", inv.RAMMiB, n.Spec.RamMib)
 	}
+	if inv.CUDA < n.Spec.Cuda {
+		ails("the driver has CUDA %s of %s", market.CUDA(inv.CUDA), market.CUDA(n.Spec.Cuda))
+	}
 	return mismatches, ailments
 }
 

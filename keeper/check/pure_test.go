@@ -153,7 +153,7 @@ func TestSchedule(t *testing.T) {
 
 func sampleNode() (*market.Node, *market.Model) {
 	n := &market.Node{Meta: market.Meta{Address: solana.PublicKey{1}}}
-	n.Spec.Gpus, n.Spec.VramMib, n.Spec.CpuCores, n.Spec.RamMib, n.Spec.Model = 2, 40960, 16, 65536, 1
+	n.Spec.Gpus, n.Spec.VramMib, n.Spec.CpuCores, n.Spec.RamMib, n.Spec.Model, n.Spec.Cuda = 2, 40960, 16, 65536, 1, 1204
 	n.Node.Status = uint8(market.NodeActive)
 	m := &market.Model{}
 	m.Id, m.Name, m.VramMib = 1, market.Text32("A100-SXM4-40GB"), 40960
@@ -164,7 +164,7 @@ func sampleInventory() *messages.Inventory {
 	g := messages.GPU{Name: "NVIDIA A100-SXM4-40GB", VRAMMiB: 40536}
 	a, b := g, g
 	a.Identity, b.Identity = [32]byte{1}, [32]byte{2}
-	return &messages.Inventory{GPUs: []messages.GPU{a, b}, CPUCores: 16, RAMMiB: 64000}
+	return &messages.Inventory{GPUs: []messages.GPU{a, b}, CPUCores: 16, RAMMiB: 64000, CUDA: 1208}
 }
 
 func TestJudgeInventory(t *testing.T) {
@@ -189,6 +189,7 @@ func TestJudgeInventory(t *testing.T) {
 		"a device nobody registered":   {change: func(i *messages.Inventory) { i.GPUs[1].Identity = [32]byte{7} }, mismatch: true},
 		"simulated, registered as not": {change: func(i *messages.Inventory) { i.Simulated = true }, mismatch: true},
 		"few cores":                    {change: func(i *messages.Inventory) { i.CPUCores = 8 }, unhealthy: true},
+		"an older CUDA":                {change: func(i *messages.Inventory) { i.CUDA = 1203 }, unhealthy: true},
 		"little memory":                {change: func(i *messages.Inventory) { i.RAMMiB = 1000 }, unhealthy: true},
 		"hot":                          {change: func(i *messages.Inventory) { i.GPUs[0].TempC = 120 }, unhealthy: true},
 		"a fault by its own word":      {change: func(i *messages.Inventory) { i.GPUs[1].Fault = 79 }, unhealthy: true},

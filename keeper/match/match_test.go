@@ -39,6 +39,8 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.Spec.Site = market.Text16(rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "site"))
 	n.Operations, n.Bandwidth = uint32(pick("operations", 0, 500, 1_000)), uint32(pick("bandwidth", 0, 50, 100))
 	n.DownMbps, n.UpMbps = uint32(pick("down", 0, 10)), uint32(pick("up", 0, 10))
+	n.Spec.CpuCores, n.Spec.RamMib, n.Spec.DiskGib = uint32(pick("cores", 8, 64)), uint32(pick("ram", 8, 64)), uint32(pick("disk", 8, 64))
+	n.Spec.Cuda = uint16(pick("cuda", 0, 1_204, 1_208))
 	n.ClassSince = int64(pick("class since", 0, start-5))
 	n.UptimeBps = uint16(pick("uptime", 0, 9_000, 9_999, 10_000))
 	n.FeesFailed = uint64(pick("failed", 0, 0, 3)) * market.PriorFees
@@ -62,6 +64,8 @@ func drawQuery(t *rapid.T, order int) match.Query {
 	r.Model = uint16(pick("wanted model", 0, 0, 1, 2, 3, 4))
 	r.MinOperations, r.MinBandwidth = uint32(pick("min operations", 0, 0, 0, 500, 501)), uint32(pick("min bandwidth", 0, 0, 0, 100))
 	r.MinDownMbps, r.MinUpMbps = uint32(pick("min down", 0, 0, 0, 10)), uint32(pick("min up", 0, 0, 0, 10))
+	r.MinCpuCores, r.MinRamMib, r.MinDiskGib = uint32(pick("min cores", 0, 0, 0, 8)), uint32(pick("min ram", 0, 0, 0, 9)), uint32(pick("min disk", 0, 0, 0, 64))
+	r.MinCuda = uint16(pick("min cuda", 0, 0, 0, 1_204, 1_205))
 	r.MinUptimeBps = uint16(pick("min uptime", 0, 0, 9_500))
 	r.MinReputationBps = uint16(pick("min reputation", 0, 0, 8_999, 9_000))
 	r.MinInterconnect = uint8(pick("min interconnect", 0, 0, 1, 2))

@@ -190,6 +190,7 @@ func (s *search) suits(a *attrs, g *group) bool {
 func (s *search) satisfies(e *entry) bool {
 	return e.price <= s.q.MaxPrice && e.row.node.TermsAt >= e.row.class.group.since && e.uptime >= s.r.MinUptimeBps && e.rep >= s.r.MinReputationBps &&
 		market.FiguresSuit(s.r, e.row.node, e.row.class.group.calibrated) && e.row.node.HealthyFor(s.q.AskedAt, s.now) && (s.r.Guaranteed == 0 || e.row.node.GuaranteedUntil >= s.end) &&
+		market.ShareSuits(s.r, e.row.node, s.q.GPUs) &&
 		(len(s.q.Except) == 0 || !slices.Contains(s.q.Except, e.row.key)) &&
 		(len(s.q.UnservedBy) == 0 || !slices.Contains(s.q.UnservedBy, market.Head(e.row.key)))
 }

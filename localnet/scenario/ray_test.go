@@ -186,7 +186,7 @@ func (j *rayJob) saw(text string) string {
 func TestRayOverSeveralMachines(t *testing.T) {
 	long.Test(t, "a cluster of Ray is unpacked and started, and loses a machine")
 	const tasks = 200
-	r := rentCluster(t, "farm", pythonImage(t, "ray", "tasks.py"), "--type", "ray", "--no-dashboard", "--memory", "4000")
+	r := rentCluster(t, "farm", pythonImage(t, "ray", "tasks.py"), "--type", "ray", "--no-dashboard", "--memory", "4000m")
 	r.joined(0, "Ray knows all three machines")
 	c := r.status()
 	require.Equal(t, buy.ClusterRay, c.Type)

@@ -131,7 +131,7 @@ func TestAContainerGoesOnElsewhere(t *testing.T) {
 		"is at /data":                    {"--volume", "data:32MiB:/elsewhere"},
 		"--env is another":               {"-e", "A=b"},
 		"on one machine":                 {"--nodes", "2"},
-		"more than --memory":             {"--memory", "1"},
+		"more than --memory":             {"--memory", "1m"},
 	} {
 		refused, err := n.Gantry(t.Context(), customer, append(back, more...)...)
 		require.NoError(t, err)

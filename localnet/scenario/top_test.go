@@ -18,7 +18,7 @@ func TestACustomerSeesWhatALeaseUses(t *testing.T) {
 	n, customer := newMarket(t)
 	image, _ := imagetest.Start(t, nil).Push(t, "team/job", jobImage(t))
 	done := ok(t, n, customer, "deploy", "--gpu", "A100", "--max-price", "3", "--duration", "20m", "--allow-simulated", "--network", "none",
-		"--detach", "--memory", "512", "--image", image, "--", "hold=100", "burn", "wait")
+		"--detach", "--memory", "512m", "--image", image, "--", "hold=100", "burn", "wait")
 	var deployed struct{ Leases []struct{ Address string } }
 	require.NoError(t, json.Unmarshal([]byte(done.Stdout), &deployed), done.Stdout)
 	lease := deployed.Leases[0].Address

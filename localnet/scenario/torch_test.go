@@ -42,7 +42,7 @@ var trained = regexp.MustCompile(`end of 3 machines, weights (\S+)`)
 // waits for the one that takes the place, and trains anew over all three. All have the same weights at the end.
 func TestTorchOverSeveralMachines(t *testing.T) {
 	long.Test(t, "PyTorch is unpacked and started, and loses a machine")
-	r := rentCluster(t, "train", torchImage(t), "--type", "torch", "--memory", "4000", "--", "/train.py", "150")
+	r := rentCluster(t, "train", torchImage(t), "--type", "torch", "--memory", "4000m", "--", "/train.py", "150")
 	heard := func(place, times int, text, what string) {
 		last := said("")
 		began := time.Now()

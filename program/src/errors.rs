@@ -217,6 +217,8 @@ pub enum MarketError {
     TooManyDeclined, // 6102
     #[msg("A lease is declined with a known reason, and with the digest of the job that was ordered")]
     InvalidDecline, // 6103
+    #[msg("The GPUs that the order wants come with fewer cores, less memory, less disk or an older CUDA than it asks for")]
+    UnsuitableShare, // 6104
 }
 
 /// `Err(error)` as the framework's error: for the arms of a match. Everything else is guarded by the framework's

@@ -102,8 +102,14 @@ pub mod gantry_market {
     ) -> Result<()> {
         node_register::handler(ctx, spec, price, devices)
     }
-    pub fn node_update(ctx: &mut Context<NodeUpdate>, price: u64, status: u8, isolation: u8) -> Result<()> {
-        node_update::handler(ctx, price, status, isolation)
+    pub fn node_update(
+        ctx: &mut Context<NodeUpdate>,
+        price: u64,
+        status: u8,
+        isolation: u8,
+        cuda: u16,
+    ) -> Result<()> {
+        node_update::handler(ctx, price, status, isolation, cuda)
     }
     pub fn node_accept_terms(ctx: &mut Context<NodeAcceptTerms>) -> Result<()> {
         node_accept_terms::handler(ctx)

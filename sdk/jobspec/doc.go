@@ -4,7 +4,7 @@
 //	err := jobspec.Check(job)                                      // the job alone
 //	err = jobspec.CheckManifest(manifest)                          // before the image's configuration is fetched
 //	err = jobspec.CheckImage(job, manifest, config, jobspec.Base)  // the job and the image's configuration
-//	err = jobspec.CheckDisk(job.Volume, share)                     // the volume and an offer's share of the disk
+//	err = jobspec.CheckShare(job, share)                           // the job and its share of a machine
 //
 // Every error is an [*Error], and errors.Is(err, ErrJob). What one machine lacks (a sandbox, a network, room on its disk) is
 // no rule of this package: another machine may have it.

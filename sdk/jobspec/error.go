@@ -17,6 +17,7 @@ const (
 	Image   Field = "image"
 	Command Field = "command"
 	Env     Field = "env"
+	CPUs    Field = "cpus"
 	Memory  Field = "memory"
 	Disk    Field = "disk"
 	Network Field = "network"
@@ -47,7 +48,7 @@ const (
 	RuleContainer Rule = "what only a container has"
 )
 
-// The rules of [CheckManifest], [CheckImage] and [CheckDisk].
+// The rules of [CheckManifest], [CheckImage] and [CheckShare].
 const (
 	RulePlatform   Rule = "platform"
 	RuleLayers     Rule = "number of layers"
@@ -55,14 +56,14 @@ const (
 	RuleConfigSize Rule = "size of the image's configuration"
 	RuleNoCommand  Rule = "command of the image"
 	RuleUser       Rule = "user"
-	RuleDisk       Rule = "room for the volume"
+	RuleShare      Rule = "share of the machine"
 )
 
 // Rules are all rules.
 func Rules() []Rule {
 	return []Rule{
 		RuleLimits, RuleText, RuleCommand, RuleName, RuleReserved, RuleSize, RuleReference, RuleNetwork, RuleVolume, RuleKeys, RuleLimit, RuleContainer,
-		RulePlatform, RuleLayers, RuleLayer, RuleConfigSize, RuleNoCommand, RuleUser, RuleDisk,
+		RulePlatform, RuleLayers, RuleLayer, RuleConfigSize, RuleNoCommand, RuleUser, RuleShare,
 	}
 }
 

@@ -103,13 +103,3 @@ func Arguments(job messages.JobSpec, image v1.Config) ([]string, error) {
 	}
 	return args, nil
 }
-
-// CheckDisk says why a volume does not fit into a lease's share of a machine's disk, MiB. 0 is a share that is not known.
-// Error: [*Error].
-func CheckDisk(v *messages.Volume, share uint64) error {
-	if v == nil || share == 0 || v.MiB+MinFilesMiB <= share {
-		return nil
-	}
-	return wrong(RuleDisk, Volume, "make it smaller, or order more GPUs of a node: each comes with its share of the disk",
-		"the volume's %d MiB and %d MiB for the container's other files are more than the lease's %d MiB of the disk", v.MiB, MinFilesMiB, share)
-}

@@ -136,17 +136,27 @@ func TestUsersThatLayersDecide(t *testing.T) {
 	}
 }
 
-func TestVolumesAndTheShareOfTheDisk(t *testing.T) {
+func TestJobsAndTheirShareOfTheMachine(t *testing.T) {
 	v := &messages.Volume{Name: "data", MiB: 1024, Path: "/data"}
-	require.NoError(t, jobspec.CheckDisk(nil, 1))
-	require.NoError(t, jobspec.CheckDisk(v, 0))
-	require.NoError(t, jobspec.CheckDisk(v, 1024+jobspec.MinFilesMiB))
-	requireRule(t, jobspec.CheckDisk(v, 1023+jobspec.MinFilesMiB), jobspec.RuleDisk, "1024 MiB")
+	share := jobspec.Share{CPUs: 2.5, MemoryMiB: 512, DiskMiB: 1024 + jobspec.MinFilesMiB}
+	for _, job := range []messages.JobSpec{{}, {Volume: v}, {CPUs: 2, MemoryMiB: 512, DiskMiB: 1024 + jobspec.MinFilesMiB}, {Volume: v, DiskMiB: 1}} {
+		require.NoError(t, jobspec.CheckShare(job, share))
+		require.NoError(t, jobspec.CheckShare(job, jobspec.Share{}))
+	}
+	for says, job := range map[string]messages.JobSpec{
+		"3 CPUs are more than the lease's 2.5":         {CPUs: 3},
+		"513 MiB of memory are more than the lease's":  {MemoryMiB: 513},
+		"1089 MiB of disk are more than the lease's":   {DiskMiB: 1025 + jobspec.MinFilesMiB},
+		"the volume's 1024 MiB and 65 MiB":             {Volume: v, DiskMiB: 1 + jobspec.MinFilesMiB},
+		"the volume's 1025 MiB and 64 MiB for the con": {Volume: &messages.Volume{Name: v.Name, MiB: 1025}},
+	} {
+		requireRule(t, jobspec.CheckShare(job, share), jobspec.RuleShare, says)
+	}
 }
 
 // A rule that no bad job breaks is tested on neither side.
 func TestEveryRuleHasABadJob(t *testing.T) {
-	broken := map[jobspec.Rule]bool{jobspec.RuleDisk: true} // TestVolumesAndTheShareOfTheDisk
+	broken := map[jobspec.Rule]bool{jobspec.RuleShare: true} // TestJobsAndTheirShareOfTheMachine
 	for _, c := range badjobs.Jobs() {
 		broken[c.Rule] = true
 	}

@@ -84,6 +84,7 @@ var advice = map[Code]string{
 	bindings.ErrorCodeClaimsStand:          "nothing is left to do, or the present holders have evidence that is as good",
 	bindings.ErrorCodeMigrationNotAllowed:  "end the lease instead and order again",
 	bindings.ErrorCodeUnsuitableFigures:    "ask for less, or wait until keepers have measured the node: `gantry node show` has its figures",
+	bindings.ErrorCodeUnsuitableShare:      "ask for less of the machine, or for more of its GPUs: each brings its share along; `gantry node show` has what there is",
 	bindings.ErrorCodeInvalidCommitment:    "bring what the node of this market signed, the entry as it was sent, and the block of its instant, byte for byte",
 	bindings.ErrorCodeSignerStands:         "nothing is left to do; `gantry keeper show` has the keeper's signer",
 	bindings.ErrorCodeUnknownProfile:       "close the fraud proof: the model was measured by another profile, and before that by another; see `gantry market show`",

@@ -166,6 +166,7 @@ func lower(s string) string {
 const (
 	CodeOrdersPaused      = bindings.ErrorCodeOrdersPaused
 	CodePriceTooHigh      = bindings.ErrorCodePriceTooHigh
+	CodeUnsuitableShare   = bindings.ErrorCodeUnsuitableShare
 	CodeUnsettled         = bindings.ErrorCodeUnsettled
 	CodeUnauthorised      = bindings.ErrorCodeUnauthorised
 	CodeInsufficientFunds = bindings.ErrorCodeInsufficientFunds

@@ -22,11 +22,11 @@ func Satisfies(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, no
 	if n.FreeGPUs() < gpus {
 		return bindings.ErrorCodeNotEnoughGpus
 	}
-	return suited(r, n, m, site, now, end)
+	return suited(r, n, m, gpus, site, now, end)
 }
 
 // suited is the same, whichever of the node's GPUs are free: the twin of Requirement::suited_by.
-func suited(r *Requirement, n *Node, m *Model, site [16]uint8, now, end int64) error {
+func suited(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now, end int64) error {
 	if (r.Model != 0 && r.Model != m.Id) || m.TflopsX10 < r.MinTflopsX10 || n.Spec.Model != m.Id || n.TermsAt < m.Since {
 		return bindings.ErrorCodeUnsuitableModel
 	}
@@ -37,6 +37,9 @@ func suited(r *Requirement, n *Node, m *Model, site [16]uint8, now, end int64) e
 	if n.Spec.VramMib < r.MinVramMib || n.Spec.Interconnect < r.MinInterconnect || tier < r.MinTier || tier < m.MinTier ||
 		n.Spec.Simulated > r.AllowSimulated || n.Spec.Isolation < r.MinIsolation {
 		return bindings.ErrorCodeUnsuitableHardware
+	}
+	if !ShareSuits(r, n, gpus) {
+		return bindings.ErrorCodeUnsuitableShare
 	}
 	if !FiguresSuit(r, n, m.Calibrated()) {
 		return bindings.ErrorCodeUnsuitableFigures
@@ -56,6 +59,21 @@ func suited(r *Requirement, n *Node, m *Model, site [16]uint8, now, end int64) e
 		return bindings.ErrorCodeUnsuitableGuarantee
 	}
 	return nil
+}
+
+// ShareSuits reports whether gpus GPUs of a node come with the cores, memory and disk that an order asks for, and its driver
+// has no older CUDA. Leases share a machine by their GPUs. It is the twin of NodeSpec::shares.
+func ShareSuits(r *Requirement, n *Node, gpus uint8) bool {
+	enough := func(whole, wanted uint32) bool {
+		return wanted == 0 || uint64(whole)*uint64(gpus) >= uint64(wanted)*uint64(n.Spec.Gpus)
+	}
+	return n.Spec.Cuda >= r.MinCuda && enough(n.Spec.CpuCores, r.MinCpuCores) && enough(n.Spec.RamMib, r.MinRamMib) && enough(n.Spec.DiskGib, r.MinDiskGib)
+}
+
+// Share is the part of a machine that comes with gpus of its GPUs: processor cores, MiB of memory, GiB of disk.
+func (n *Node) Share(gpus uint8) (cores, ramMiB, diskGiB uint32) {
+	part := func(whole uint32) uint32 { return uint32(uint64(whole) * uint64(gpus) / uint64(max(n.Spec.Gpus, 1))) }
+	return part(n.Spec.CpuCores), part(n.Spec.RamMib), part(n.Spec.DiskGib)
 }
 
 // Awardable says why order_award would refuse the node for the order at now; nil when it would not. The keeper's own

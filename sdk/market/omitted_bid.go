@@ -53,7 +53,7 @@ func scoreThroughout(o *Order, n Node, price PricePerHour, m *Model, site [16]by
 	held := n.State() == NodeActive && n.AvailableSince < a.since && shown && free >= o.GpusPerNode && n.HealthyThroughout(a.since, a.healthAt) && n.Covered() &&
 		n.CoveredSince < a.since && m.Since < a.since && n.TermsAt < a.since && n.figuresBefore(a.since, asksForFigures(&o.Requirement)) &&
 		price > 0 && uint64(price) <= a.maxPrice
-	if !held || !known || suited(&o.Requirement, &then, m, site, a.since, a.end) != nil {
+	if !held || !known || suited(&o.Requirement, &then, m, o.GpusPerNode, site, a.since, a.end) != nil {
 		return 0, false
 	}
 	score, err := Score(price, then.Reputation(a.since), then.GuaranteeUntil(a.end))

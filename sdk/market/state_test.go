@@ -15,7 +15,7 @@ import (
 func sampleNode() (Node, Model, Requirement) {
 	n := Node{}
 	n.Status, n.Price, n.UptimeBps, n.Tier = uint8(NodeActive), 1_000_000, 9_900, 1
-	n.Spec = NodeSpec{Model: 1, Gpus: 4, VramMib: 40_960, Interconnect: 1, Region: Text16("us-west-2"), Site: Text16("a")}
+	n.Spec = NodeSpec{Model: 1, Gpus: 4, VramMib: 40_960, CpuCores: 64, RamMib: 262_144, DiskGib: 4_000, Cuda: 1_208, Interconnect: 1, Region: Text16("us-west-2"), Site: Text16("a")}
 	n.GpuMask = 0b0001
 	m := Model{}
 	m.Id, m.TflopsX10 = 1, 3_120
@@ -29,18 +29,26 @@ func TestSatisfies(t *testing.T) {
 		gpus   uint8
 		want   error
 	}{
-		"fits":               {func(*Node, *Model, *Requirement) {}, 3, nil},
-		"too many GPUs":      {func(*Node, *Model, *Requirement) {}, 4, bindings.ErrorCodeNotEnoughGpus},
-		"other model":        {func(_ *Node, _ *Model, r *Requirement) { r.Model = 2 }, 1, bindings.ErrorCodeUnsuitableModel},
-		"wrong model given":  {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Model = 2 }, 1, bindings.ErrorCodeUnsuitableModel},
-		"any with power":     {func(_ *Node, _ *Model, r *Requirement) { r.Model, r.MinTflopsX10 = 0, 3_000 }, 1, nil},
-		"too weak":           {func(_ *Node, _ *Model, r *Requirement) { r.MinTflopsX10 = 3_121 }, 1, bindings.ErrorCodeUnsuitableModel},
-		"memory":             {func(_ *Node, _ *Model, r *Requirement) { r.MinVramMib = 40_961 }, 1, bindings.ErrorCodeUnsuitableHardware},
-		"interconnect":       {func(_ *Node, _ *Model, r *Requirement) { r.MinInterconnect = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
-		"tier":               {func(_ *Node, _ *Model, r *Requirement) { r.MinTier = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
-		"tier of the model":  {func(_ *Node, m *Model, _ *Requirement) { m.MinTier = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
-		"simulated":          {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Simulated = 1 }, 1, bindings.ErrorCodeUnsuitableHardware},
-		"simulated will do":  {func(n *Node, _ *Model, r *Requirement) { n.Spec.Simulated, r.AllowSimulated = 1, 1 }, 1, nil},
+		"fits":              {func(*Node, *Model, *Requirement) {}, 3, nil},
+		"too many GPUs":     {func(*Node, *Model, *Requirement) {}, 4, bindings.ErrorCodeNotEnoughGpus},
+		"other model":       {func(_ *Node, _ *Model, r *Requirement) { r.Model = 2 }, 1, bindings.ErrorCodeUnsuitableModel},
+		"wrong model given": {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Model = 2 }, 1, bindings.ErrorCodeUnsuitableModel},
+		"any with power":    {func(_ *Node, _ *Model, r *Requirement) { r.Model, r.MinTflopsX10 = 0, 3_000 }, 1, nil},
+		"too weak":          {func(_ *Node, _ *Model, r *Requirement) { r.MinTflopsX10 = 3_121 }, 1, bindings.ErrorCodeUnsuitableModel},
+		"memory":            {func(_ *Node, _ *Model, r *Requirement) { r.MinVramMib = 40_961 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"interconnect":      {func(_ *Node, _ *Model, r *Requirement) { r.MinInterconnect = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"tier":              {func(_ *Node, _ *Model, r *Requirement) { r.MinTier = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"tier of the model": {func(_ *Node, m *Model, _ *Requirement) { m.MinTier = 2 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"simulated":         {func(n *Node, _ *Model, _ *Requirement) { n.Spec.Simulated = 1 }, 1, bindings.ErrorCodeUnsuitableHardware},
+		"simulated will do": {func(n *Node, _ *Model, r *Requirement) { n.Spec.Simulated, r.AllowSimulated = 1, 1 }, 1, nil},
+		"cores":             {func(_ *Node, _ *Model, r *Requirement) { r.MinCpuCores = 17 }, 1, bindings.ErrorCodeUnsuitableShare},
+		"cores of two GPUs": {func(_ *Node, _ *Model, r *Requirement) { r.MinCpuCores = 32 }, 2, nil},
+		"machine's memory":  {func(_ *Node, _ *Model, r *Requirement) { r.MinRamMib = 65_537 }, 1, bindings.ErrorCodeUnsuitableShare},
+		"disk":              {func(_ *Node, _ *Model, r *Requirement) { r.MinDiskGib = 1_001 }, 1, bindings.ErrorCodeUnsuitableShare},
+		"CUDA":              {func(_ *Node, _ *Model, r *Requirement) { r.MinCuda = 1_209 }, 1, bindings.ErrorCodeUnsuitableShare},
+		"all of its share": {func(_ *Node, _ *Model, r *Requirement) {
+			r.MinCpuCores, r.MinRamMib, r.MinDiskGib, r.MinCuda = 16, 65_536, 1_000, 1_208
+		}, 1, nil},
 		"runs no images":     {func(_ *Node, _ *Model, r *Requirement) { r.MinIsolation = 1 }, 1, bindings.ErrorCodeUnsuitableHardware},
 		"runs images":        {func(n *Node, _ *Model, r *Requirement) { n.Spec.Isolation, r.MinIsolation = 1, 1 }, 1, nil},
 		"has no volumes":     {func(n *Node, _ *Model, r *Requirement) { n.Spec.Isolation, r.MinIsolation = 1, 2 }, 1, bindings.ErrorCodeUnsuitableHardware},

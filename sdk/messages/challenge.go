@@ -153,6 +153,8 @@ type Inventory struct {
 	DiskGiB   uint64   `cbor:"4,keyasint"`
 	Simulated bool     `cbor:"5,keyasint"`
 	Device    [32]byte `cbor:"6,keyasint"` // device root: see agent/host
+	// CUDA is the newest that the driver has, 100 × major + minor: 1204 is 12.4. 0 when it does not say.
+	CUDA uint16 `cbor:"7,keyasint,omitempty"`
 }
 
 // NoAnswer is the fault of a GPU that the driver lists and that does not answer. No Xid is as large.

@@ -170,11 +170,12 @@ func openMachine(ctx context.Context, cfg config.Config, nodeKey solana.PublicKe
 
 func updateCommand() *cli.Command {
 	return &cli.Command{
-		Name: "update", Usage: "set the ask, the status, or how jobs are isolated",
+		Name: "update", Usage: "set the ask, the status, how jobs are isolated, or the CUDA of the driver",
 		Flags: commonFlags(walletFlag(), browserwallet.NewFlag(),
 			priceFlag("`USDC` per GPU-hour such as 1.26; auto and auto:FLOOR follow the market from the next start"),
 			&cli.StringFlag{Name: "status", Usage: "`STATUS`: active, draining or hibernated"},
-			&cli.StringFlag{Name: "isolation", Usage: "`HOW` jobs run: volumes (containers from images, in gVisor, with encrypted volumes), sandbox (without volumes), process, or auto for the best that this machine can"}),
+			&cli.StringFlag{Name: "isolation", Usage: "`HOW` jobs run: volumes (containers from images, in gVisor, with encrypted volumes), sandbox (without volumes), process, or auto for the best that this machine can"},
+			&cli.BoolFlag{Name: "cuda", Usage: "tell the market the newest CUDA that the installed driver has, after an upgrade of the driver"}),
 		Action: runUpdate,
 	}
 }
@@ -183,11 +184,16 @@ func runUpdate(c *cli.Context) error {
 	var change register.Change
 	var policy pricing.Policy
 	var err error
-	if !c.IsSet("price") && !c.IsSet("status") && !c.IsSet("isolation") {
-		return usage(errors.New("nothing to update; give --price, --status or --isolation"))
+	if !c.IsSet("price") && !c.IsSet("status") && !c.IsSet("isolation") && !c.Bool("cuda") {
+		return usage(errors.New("nothing to update; give --price, --status, --isolation or --cuda"))
 	}
 	if text := c.String("isolation"); text != "" {
 		if change.Isolation, err = isolationFlag(c, text); err != nil {
+			return err
+		}
+	}
+	if c.Bool("cuda") {
+		if change.CUDA, err = installedCUDA(c); err != nil {
 			return err
 		}
 	}
@@ -202,6 +208,24 @@ func runUpdate(c *cli.Context) error {
 		}
 	}
 	return apply(c, change, policy)
+}
+
+// installedCUDA is the newest CUDA that this machine's driver has now.
+func installedCUDA(c *cli.Context) (*market.CUDA, error) {
+	cfg, err := settings(c)
+	if err != nil {
+		return nil, err
+	}
+	m, err := openMachine(c.Context, cfg, solana.PublicKey{}, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	newest := m.Inventory.Driver.Newest()
+	if newest == 0 {
+		return nil, fmt.Errorf("--cuda: this machine's driver does not say its CUDA: %w", host.ErrNoDriver)
+	}
+	return &newest, nil
 }
 
 // isolationFlag reads --isolation, and refuses one that this machine does not have.

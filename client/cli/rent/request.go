@@ -17,12 +17,13 @@ func (s *session) request() (buy.Request, error) {
 		GPU: s.CLI.String("gpu"), Region: s.CLI.String("region"), MaxPrice: s.CLI.String("max-price"), Image: s.CLI.String("image"),
 		Command: s.CLI.Args().Slice(), Volume: s.CLI.String(flagVolume), MinMemory: s.CLI.Uint("min-vram"), RunToCompletion: s.CLI.Bool("run-to-completion"),
 		AllowSimulated: s.CLI.Bool("allow-simulated"), Inspect: s.CLI.String(flagInspect), MinUptime: s.CLI.String("min-uptime"), MinReputation: s.CLI.String("min-reputation"),
-		Link: s.CLI.String("link"), Guaranteed: s.CLI.Bool("guaranteed"), SameSite: s.CLI.Bool("same-site"), Memory: s.CLI.Uint64("memory"), CPUs: uint32(s.CLI.Uint("cpus")),
-		Disk: s.CLI.Uint64("disk"), Sealed: s.CLI.Bool("sealed"), Verify: s.CLI.String(flagVerify), Name: s.CLI.String("name"), Rerun: s.CLI.String("rerun"),
+		Link: s.CLI.String("link"), Guaranteed: s.CLI.Bool("guaranteed"), SameSite: s.CLI.Bool("same-site"),
+		Sealed: s.CLI.Bool("sealed"), Verify: s.CLI.String(flagVerify), Name: s.CLI.String("name"), Rerun: s.CLI.String("rerun"),
 		Migrate: s.CLI.Bool("migrate"), Detach: s.CLI.Bool("detach"), UntilStopped: s.CLI.Bool("until-stopped"), Budget: s.CLI.String("budget"), ReceiptEvery: s.CLI.Duration("receipt-every"), Registry: s.CLI.String("registry-credentials"),
 		Backup: s.CLI.String(flagBackup), BackupEndpoint: s.CLI.String(flagBackupEndpoint), BackupEvery: s.CLI.Duration(flagBackupEvery), Restore: s.CLI.String(flagRestore),
-		Entrypoint: s.CLI.String(flagEntrypoint), User: s.CLI.String(flagUser), Shm: s.CLI.Generic("shm-size").(*service.Size).MiB(),
+		Entrypoint: s.CLI.String(flagEntrypoint), User: s.CLI.String(flagUser), Shm: s.size("shm-size"),
 	}
+	r.Share = service.Share{CPUs: uint32(s.CLI.Uint("cpus")), Memory: s.size("memory"), Disk: s.size("disk"), CUDA: s.CLI.String("cuda")}
 	r.MinTOPS, r.MinBandwidth = s.CLI.String("min-tops"), s.CLI.String("min-bandwidth")
 	if s.CLI.IsSet("network") { // its default is said in the help
 		r.Network = s.CLI.String("network")
@@ -41,6 +42,9 @@ func (s *session) request() (buy.Request, error) {
 	}
 	return r, err
 }
+
+// size is a flag's size in MiB, rounded up.
+func (s *session) size(flag string) uint64 { return s.CLI.Generic(flag).(*service.Size).MiB() }
 
 // notEmpty refuses values that are given and empty, such as those of a shell's variable that is not set.
 func (s *session) notEmpty(*buy.Request) (err error) {

@@ -18,6 +18,7 @@ pub struct NodeUpdated {
     pub price: u64,
     pub status: u8,
     pub isolation: u8,
+    pub cuda: u16,
 }
 
 /// A node is measured by these terms of its model from now on.

@@ -6,7 +6,7 @@ use crate::constants::{AVAILABILITY_SECS, FIGURE_PERIODS, MAX_GPUS, SLOW_PERIODS
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
 use crate::math::reputation::{dispute_bps, failure_weight, reputation_of};
-use crate::state::{Availability, Guarantee, NodeRecord, ScoreRecord, Unhealthy, WorstRecord};
+use crate::state::{Availability, Guarantee, NodeRecord, NodeSpec, ScoreRecord, Unhealthy, WorstRecord};
 
 pub const NODE_ACTIVE: u8 = 1;
 /// Asleep: not awarded, not challenged.
@@ -17,34 +17,6 @@ pub const NODE_DRAINING: u8 = 3;
 pub const NODE_RETIRED: u8 = 4;
 /// A report says that the machine is not what it claims.
 pub const NODE_SUSPENDED: u8 = 5;
-
-/// What a machine claims to be. Claims are worth what their evidence tier says.
-#[repr(C)]
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, AnchorSerialize, AnchorDeserialize, IdlType)]
-pub struct NodeSpec {
-    /// Region such as `us-west-2`, ASCII, padded with zeroes.
-    pub region: [u8; 16],
-    /// Site that nodes share when they stand together; zero when not said.
-    pub site: [u8; 16],
-    /// Per GPU.
-    pub vram_mib: u32,
-    pub cpu_cores: u32,
-    pub ram_mib: u32,
-    pub disk_gib: u32,
-    pub up_mbps: u32,
-    pub down_mbps: u32,
-    /// Id of the GPU model.
-    pub model: u16,
-    pub gpus: u8,
-    /// 0 PCIe, 1 NVLink, 2 NVSwitch.
-    pub interconnect: u8,
-    /// 1 when the GPUs are simulated: such nodes never serve an order that does not ask for them.
-    pub simulated: u8,
-    /// 0 when jobs are processes of the machine, 1 when they are containers in a sandbox, made from an image, 2 when such
-    /// containers may have encrypted volumes too. What is more satisfies what is less.
-    pub isolation: u8,
-    pub pad: [u8; 2],
-}
 
 #[account]
 pub struct Node {

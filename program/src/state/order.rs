@@ -49,6 +49,13 @@ pub struct Requirement {
     pub min_bandwidth: u32,
     pub min_down_mbps: u32,
     pub min_up_mbps: u32,
+    /// What the order's GPUs bring along on each node, see [`NodeSpec::shares`]; 0 for any.
+    pub min_cpu_cores: u32,
+    pub min_ram_mib: u32,
+    pub min_disk_gib: u32,
+    /// CUDA of the driver, see [`NodeSpec::cuda`]; 0 for any.
+    pub min_cuda: u16,
+    pub pad: [u8; 2],
 }
 
 impl Requirement {
@@ -61,7 +68,8 @@ impl Requirement {
             && self.same_site <= 1
             && self.allow_simulated <= 1
             && self.guaranteed <= 1
-            && self.min_isolation <= MAX_ISOLATION;
+            && self.min_isolation <= MAX_ISOLATION
+            && self.pad == [0; 2];
         require!(sound, MarketError::InvalidRequirement);
         Ok(())
     }
@@ -85,14 +93,16 @@ impl Requirement {
         end: i64,
     ) -> Result<()> {
         require!(node.free_gpus() >= gpus, MarketError::NotEnoughGpus);
-        self.suited_by(node, model, site, record, now, end)
+        self.suited_by(node, model, gpus, site, record, now, end)
     }
 
     /// The same, whichever of its GPUs are free.
+    #[allow(clippy::too_many_arguments)]
     pub fn suited_by(
         &self,
         node: &Node,
         model: &GpuModel,
+        gpus: u8,
         site: &[u8; 16],
         record: &NodeRecord,
         now: i64,
@@ -112,6 +122,9 @@ impl Requirement {
             && node.spec.simulated <= self.allow_simulated
             && node.spec.isolation >= self.min_isolation;
         require!(hardware_suits, MarketError::UnsuitableHardware);
+        let wanted = [self.min_cpu_cores, self.min_ram_mib, self.min_disk_gib];
+        let share_suits = node.spec.cuda >= self.min_cuda && node.spec.shares(gpus, wanted);
+        require!(share_suits, MarketError::UnsuitableShare);
         let figures_suit = (node.class_since != 0 || !model.calibrated())
             && node.operations >= self.min_operations
             && node.bandwidth >= self.min_bandwidth

@@ -87,7 +87,7 @@ fn an_impossible_machine_is_refused() {
     let (mut w, provider, key) = ready();
     let free = ix::node_register(&provider, &key.pubkey(), ix::spec(1), 0);
     w.refused(free, &[&provider.key, &key], MarketError::ZeroPrice);
-    let cases: [(&str, Change<NodeSpec>); 8] = [
+    let cases: [(&str, Change<NodeSpec>); 7] = [
         ("another model", |s| s.model = 2),
         ("no GPU", |s| s.gpus = 0),
         ("nine GPUs", |s| s.gpus = 9),
@@ -95,7 +95,6 @@ fn an_impossible_machine_is_refused() {
         ("unknown interconnect", |s| s.interconnect = 3),
         ("half simulated", |s| s.simulated = 2),
         ("isolation", |s| s.isolation = 3),
-        ("padding", |s| s.pad[1] = 1),
     ];
     for (what, change) in cases {
         println!("{what}");

@@ -31,7 +31,7 @@ fn owner_and_agent_set_the_ask() {
     let meta = w.ok(update(&provider.wallet(), &provider, &machine, ASK + 1, NODE_ACTIVE), &[&provider.key]);
     assert_emitted(
         &meta,
-        &NodeUpdated { node: machine.node, price: ASK + 1, status: NODE_ACTIVE, isolation: 0 },
+        &NodeUpdated { node: machine.node, price: ASK + 1, status: NODE_ACTIVE, isolation: 0, cuda: 0 },
     );
     let node: Node = w.read(&machine.node);
     assert_eq!((node.price, node.ask_since), (ASK + 1, w.now()));
@@ -45,20 +45,22 @@ fn owner_and_agent_set_the_ask() {
 
 /// Else an honest award would look unjust afterwards: what is compared with it must have held all the time.
 #[test]
-fn isolation_changes_only_while_the_node_takes_no_orders() {
+fn isolation_and_cuda_change_only_while_the_node_takes_no_orders() {
     let (mut w, provider, machine) = ready();
     let key = machine.key.pubkey();
-    let change = |status: u8, isolation: u8| {
-        ix::node_isolate(&key, &provider.provider(), &machine.node, ASK, status, isolation)
+    let change = |status: u8, isolation: u8, cuda: u16| {
+        ix::node_set_spec(&key, &provider.provider(), &machine.node, ASK, status, (isolation, cuda))
     };
-    w.refused(change(NODE_ACTIVE, 1), &[&machine.key], MarketError::WrongNodeStatus);
-    w.refused(change(NODE_HIBERNATED, 1), &[&machine.key], MarketError::WrongNodeStatus);
-    w.ok(change(NODE_HIBERNATED, 0), &[&machine.key]);
+    for (isolation, cuda) in [(1, 0), (0, 1204)] {
+        w.refused(change(NODE_ACTIVE, isolation, cuda), &[&machine.key], MarketError::WrongNodeStatus);
+        w.refused(change(NODE_HIBERNATED, isolation, cuda), &[&machine.key], MarketError::WrongNodeStatus);
+    }
+    w.ok(change(NODE_HIBERNATED, 0, 0), &[&machine.key]);
     w.warp(7);
-    w.refused(change(NODE_ACTIVE, 3), &[&machine.key], MarketError::InvalidSpec);
-    w.ok(change(NODE_ACTIVE, 2), &[&machine.key]);
+    w.refused(change(NODE_ACTIVE, 3, 0), &[&machine.key], MarketError::InvalidSpec);
+    w.ok(change(NODE_ACTIVE, 2, 1204), &[&machine.key]);
     let node: Node = w.read(&machine.node);
-    assert_eq!((node.spec.isolation, node.available_since), (2, w.now()));
+    assert_eq!((node.spec.isolation, node.spec.cuda, node.available_since), (2, 1204, w.now()));
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn only_active_nodes_with_covered_stake_at_no_more_than_the_price() {
 fn a_requirement_binds_in_each_of_its_parts() {
     // What the order asks that the node, as changed, has not.
     type Case = (&'static str, Change<OrderArgs>, Change<Node>, MarketError);
-    let cases: [Case; 17] = [
+    let cases: [Case; 21] = [
         ("power", |a| a.requirement.min_tflops_x10 = 9_891, |_| (), MarketError::UnsuitableModel),
         ("GPUs", |a| a.gpus_per_node = 5, |_| (), MarketError::NotEnoughGpus),
         ("free GPUs", |_| (), |n| (n.gpu_mask, n.live_leases) = (15, 1), MarketError::NotEnoughGpus),
@@ -220,6 +220,15 @@ fn a_requirement_binds_in_each_of_its_parts() {
             |n| n.spec.isolation = 1,
             MarketError::UnsuitableHardware,
         ),
+        ("cores", |a| a.requirement.min_cpu_cores = 17, |_| (), MarketError::UnsuitableShare),
+        (
+            "memory of the machine",
+            |a| a.requirement.min_ram_mib = 131_073,
+            |_| (),
+            MarketError::UnsuitableShare,
+        ),
+        ("disk", |a| a.requirement.min_disk_gib = 1_025, |_| (), MarketError::UnsuitableShare),
+        ("CUDA", |a| a.requirement.min_cuda = 1_204, |n| n.spec.cuda = 1_203, MarketError::UnsuitableShare),
         ("reality", |_| (), |n| n.spec.simulated = 1, MarketError::UnsuitableHardware),
         (
             "region",
@@ -278,9 +287,24 @@ fn a_requirement_that_is_met_exactly_is_met() {
     (r.min_uptime_bps, r.min_reputation_bps, r.same_site, r.allow_simulated) = (10_000, 8_500, 1, 1);
     r.region[..7].copy_from_slice(b"eu-west");
     r.min_isolation = 2;
+    (r.min_cpu_cores, r.min_ram_mib, r.min_disk_gib, r.min_cuda) = (64, 524_288, 4_096, 1_204);
     let (mut w, offer) = offered(OrderArgs { gpus_per_node: 4, ..args });
-    w.alter(&offer.machine.node, |n: &mut Node| n.spec.isolation = 2);
+    w.alter(&offer.machine.node, |n: &mut Node| (n.spec.isolation, n.spec.cuda) = (2, 1_204));
     w.ok(offer.award(), &[&offer.keeper.key]);
+}
+
+/// Three of four GPUs bring three quarters of the machine along, and not a core more.
+#[test]
+fn an_order_gets_the_share_of_its_gpus() {
+    for (cores, error) in [(48, None), (49, Some(MarketError::UnsuitableShare))] {
+        let mut args = OrderArgs { gpus_per_node: 3, ..ix::order_args(1) };
+        args.requirement.min_cpu_cores = cores;
+        let (mut w, offer) = offered(args);
+        match error {
+            None => drop(w.ok(offer.award(), &[&offer.keeper.key])),
+            Some(error) => w.refused(offer.award(), &[&offer.keeper.key], error),
+        }
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn money_must_be_free() {
 #[test]
 fn senseless_orders_are_refused() {
     let (mut w, who) = ready();
-    let cases: [(&str, Change<OrderArgs>, MarketError); 19] = [
+    let cases: [(&str, Change<OrderArgs>, MarketError); 20] = [
         ("no price", |a| a.max_price = 0, MarketError::ZeroPrice),
         ("no time", |a| a.duration_secs = 0, MarketError::InvalidDuration),
         ("more than a year", |a| a.duration_secs = MAX_DURATION_SECS + 1, MarketError::InvalidDuration),
@@ -102,6 +102,7 @@ fn senseless_orders_are_refused() {
         ("simulated", |a| a.requirement.allow_simulated = 2, MarketError::InvalidRequirement),
         ("migration", |a| a.no_migration = 2, MarketError::InvalidRequirement),
         ("isolation", |a| a.requirement.min_isolation = 3, MarketError::InvalidRequirement),
+        ("padding", |a| a.requirement.pad[1] = 1, MarketError::InvalidRequirement),
         (
             "more money than there is",
             |a| (a.max_price, a.nodes, a.duration_secs) = (u64::MAX, 64, 3_600),

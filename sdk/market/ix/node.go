@@ -38,19 +38,27 @@ func NodeRegister(a NodeRegisterArgs) (solana.Instruction, error) {
 	return finish(ix, err, claims...)
 }
 
-// NodeUpdateArgs set the ask, the status (active, hibernated or draining) and the isolation of a node. The isolation of an
-// active node stays.
+// NodeUpdateArgs set the ask, the status (active, hibernated or draining), the isolation and the CUDA of a node. Isolation and
+// CUDA of an active node stay.
 type NodeUpdateArgs struct {
 	Authority solana.PublicKey // the provider's wallet or the node's key
 	Node      market.Node
 	Price     market.PricePerHour
 	Status    market.NodeStatus
-	Isolation market.Isolation
+	Isolation *market.Isolation // nil stays
+	CUDA      *market.CUDA      // nil stays
 }
 
-// NodeUpdate writes ask, status and isolation.
+// NodeUpdate writes ask, status, isolation and CUDA.
 func NodeUpdate(a NodeUpdateArgs) (solana.Instruction, error) {
-	ix, err := bindings.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), uint8(a.Isolation), a.Authority, a.Node.Provider, a.Node.Address)
+	isolation, cuda := a.Node.Spec.Isolation, a.Node.Spec.Cuda
+	if a.Isolation != nil {
+		isolation = uint8(*a.Isolation)
+	}
+	if a.CUDA != nil {
+		cuda = uint16(*a.CUDA)
+	}
+	ix, err := bindings.NewNodeUpdateInstruction(uint64(a.Price), uint8(a.Status), isolation, cuda, a.Authority, a.Node.Provider, a.Node.Address)
 	return finish(ix, err)
 }
 

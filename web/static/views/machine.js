@@ -44,6 +44,7 @@ export async function machine({ root, argument, signal, every }) {
         describe(['Operations', m.measured?.tops ? `${m.measured.tops} TOPS int8, by the weakest GPU` : 'not yet'], ['The class asks for', m.class.calibrated && `${m.class.tops} TOPS and ${m.class.gigabytesPerSecond} GB/s`],
           ['Claimed', `${m.claimed.tflops} TFLOPS fp16, by the data sheet`], ['Memory', m.measured?.gigabytesPerSecond && `${m.measured.gigabytesPerSecond} GB/s`],
           ['Network', m.measured?.downMbps ? `${m.measured.downMbps} Mbit/s down, ${m.measured.upMbps} up` : 'not yet'], ['Network, claimed', `${m.claimed.downMbps} Mbit/s down, ${m.claimed.upMbps} up`],
+          ['For leases', `${m.cpuCores} cores, ${Math.floor(m.ramMib / 1024)} GiB of memory, ${m.diskGib} GiB of disk`], ['CUDA', m.cuda],
           ['Last measured in period', m.measured?.period]), shares(m)),
       el('section', {}, el('h2', {}, 'Stake and record'),
         describe(['Own stake', `${m.stake} GNT`], ['Needed', `${m.requiredStake} GNT`], ['Held by faults', `${m.stakeHeldByFaults} GNT`], ['Leases', `${m.jobsCompleted} completed, ${m.jobsFailed} failed`],

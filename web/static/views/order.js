@@ -151,7 +151,9 @@ export async function order({ root, query, signal }) {
       if (pending()) throw new Error('a purchase is under way: look at it, or forget it there, before the next one');
       const r = request(form, t, rest);
       const terms = [`gpu=${r.gpu.replace(/\s/g, '')}`, `price<=${r.maxPricePerGpuHour}`, `count>=${r.count}`, r.region && `region=${r.region}`, r.minTops && `tops>=${r.minTops}`,
-        r.minGigabytesPerSecond && `bandwidth>=${r.minGigabytesPerSecond}`, r.minDownMbps && `down>=${r.minDownMbps}`, (t || r.image) && 'sandbox', !r.allowSimulated && 'real'];
+        r.minGigabytesPerSecond && `bandwidth>=${r.minGigabytesPerSecond}`, r.minDownMbps && `down>=${r.minDownMbps}`,
+        r.cpus && `cpus>=${r.cpus}`, r.memoryMiB && `ram>=${Math.ceil(r.memoryMiB / 1024)}`, r.diskMiB && `disk>=${Math.ceil(r.diskMiB / 1024)}`, r.cuda && `cuda>=${r.cuda}`,
+        (t || r.image) && 'sandbox', !r.allowSimulated && 'real'];
       const { offers } = await get(`/v1/offers?${new URLSearchParams({ q: terms.filter(Boolean).join(' ') })}`, signal);
       const yes = await confirmed({
         title: 'Buy this?', yes: 'Buy', no: 'Change it',

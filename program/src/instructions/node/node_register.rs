@@ -47,8 +47,7 @@ fn validate(accounts: &NodeRegister, spec: &NodeSpec, price: u64) -> Result<()> 
         && spec.vram_mib > 0
         && spec.interconnect <= 2
         && spec.simulated <= 1
-        && spec.isolation <= MAX_ISOLATION
-        && spec.pad == [0; 2];
+        && spec.isolation <= MAX_ISOLATION;
     require!(sound, MarketError::InvalidSpec);
     require!(spec.simulated <= accounts.market.params.allow_simulated, MarketError::SimulatedNotAllowed);
     Ok(())

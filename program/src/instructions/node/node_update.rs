@@ -1,5 +1,5 @@
-//! The provider or the machine's agent sets the ask, the status and how jobs are isolated. With the status active the node's stake is topped up
-//! from stake that no node has.
+//! The provider or the machine's agent sets the ask, the status, how jobs are isolated and the CUDA of the driver. With
+//! the status active the node's stake is topped up from stake that no node has.
 
 use anchor_lang::prelude::*;
 
@@ -20,7 +20,7 @@ pub struct NodeUpdate {
 }
 
 /// `status` is active, hibernated or draining. Only the provider's wallet brings a suspended node back.
-fn validate(accounts: &NodeUpdate, price: u64, status: u8, isolation: u8, now: i64) -> Result<()> {
+fn validate(accounts: &NodeUpdate, price: u64, status: u8, isolation: u8, cuda: u16, now: i64) -> Result<()> {
     let by_wallet = *accounts.authority.address() == accounts.provider.wallet;
     let by_agent = *accounts.authority.address() == accounts.node.node_key;
     require!(by_wallet || by_agent, MarketError::Unauthorised);
@@ -38,8 +38,10 @@ fn validate(accounts: &NodeUpdate, price: u64, status: u8, isolation: u8, now: i
         // Else leases from before would be paid again for what the conviction took from them.
         require!(accounts.node.convicted_from == 0 || accounts.node.all_cut(), MarketError::StillInUse);
     }
-    // An award is judged by what the node offered all the time since the order came: another isolation is another node's.
-    let same = isolation == accounts.node.spec.isolation || accounts.node.status != NODE_ACTIVE;
+    // An award is judged by what the node offered all the time since the order came: another isolation or
+    // CUDA is another node's.
+    let spec = &accounts.node.spec;
+    let same = (isolation, cuda) == (spec.isolation, spec.cuda) || accounts.node.status != NODE_ACTIVE;
     require!(same, MarketError::WrongNodeStatus);
     // A GPU that died does not work again so soon.
     require!(status != NODE_ACTIVE || now >= accounts.node.dead_until, MarketError::TooEarly);
@@ -47,12 +49,19 @@ fn validate(accounts: &NodeUpdate, price: u64, status: u8, isolation: u8, now: i
     Ok(())
 }
 
-pub(crate) fn handler(ctx: &mut Context<NodeUpdate>, price: u64, status: u8, isolation: u8) -> Result<()> {
+pub(crate) fn handler(
+    ctx: &mut Context<NodeUpdate>,
+    price: u64,
+    status: u8,
+    isolation: u8,
+    cuda: u16,
+) -> Result<()> {
     let now = Clock::get()?.unix_timestamp;
-    validate(&ctx.accounts, price, status, isolation, now)?;
+    validate(&ctx.accounts, price, status, isolation, cuda, now)?;
     let address = *ctx.accounts.node.address();
     let node = &mut ctx.accounts.node;
     node.spec.isolation = isolation;
+    node.spec.cuda = cuda;
     if node.price != price {
         node.price = price;
         node.ask_since = now;
@@ -65,7 +74,7 @@ pub(crate) fn handler(ctx: &mut Context<NodeUpdate>, price: u64, status: u8, iso
         let by_wallet = *ctx.accounts.authority.address() == ctx.accounts.provider.wallet;
         level_stake(node, &mut ctx.accounts.provider, by_wallet, now)?;
     }
-    emit!(NodeUpdated { node: address, price, status, isolation });
+    emit!(NodeUpdated { node: address, price, status, isolation, cuda });
     node.invariant()
 }
 

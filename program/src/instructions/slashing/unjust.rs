@@ -71,7 +71,7 @@ pub fn score_throughout(
         && price <= max_price;
     require!(held, MarketError::NotBetter);
     let record = node.worst_throughout(since, awarded_at).ok_or(MarketError::NotBetter)?;
-    order.requirement.suited_by(node, model, site, &record, since, end)?;
+    order.requirement.suited_by(node, model, order.gpus_per_node, site, &record, since, end)?;
     let reputation = reputation_of(&record.score, node.registered_at, since);
     score(price, reputation, record.guarantee.bps_until(end))
 }

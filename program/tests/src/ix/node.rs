@@ -26,7 +26,7 @@ pub fn spec(gpus: u8) -> NodeSpec {
         interconnect: 2,
         simulated: 0,
         isolation: 0,
-        pad: [0; 2],
+        cuda: 0,
     }
 }
 
@@ -90,26 +90,26 @@ pub fn node_update(
     price: u64,
     status: u8,
 ) -> Instruction {
-    node_isolate(authority, provider, node, price, status, 0)
+    node_set_spec(authority, provider, node, price, status, (0, 0))
 }
 
-/// The same for a node as it is, whose isolation stays.
+/// The same for a node as it is, whose isolation and CUDA stay.
 pub fn node_offer(authority: &Address, at: &Address, node: &Node, price: u64, status: u8) -> Instruction {
-    node_isolate(authority, &node.provider, at, price, status, node.spec.isolation)
+    node_set_spec(authority, &node.provider, at, price, status, (node.spec.isolation, node.spec.cuda))
 }
 
-/// The same, with how jobs are isolated.
-pub fn node_isolate(
+/// The same, with how jobs are isolated and the CUDA of the driver.
+pub fn node_set_spec(
     authority: &Address,
     provider: &Address,
     node: &Address,
     price: u64,
     status: u8,
-    isolation: u8,
+    (isolation, cuda): (u8, u16),
 ) -> Instruction {
     build(
         accounts::NodeUpdate { authority: *authority, provider: *provider, node: *node },
-        instruction::NodeUpdate { price, status, isolation },
+        instruction::NodeUpdate { price, status, isolation, cuda },
     )
 }
 

@@ -39,6 +39,11 @@ pub fn order_args(nonce: u64) -> OrderArgs {
             min_bandwidth: 0,
             min_down_mbps: 0,
             min_up_mbps: 0,
+            min_cpu_cores: 0,
+            min_ram_mib: 0,
+            min_disk_gib: 0,
+            min_cuda: 0,
+            pad: [0; 2],
         },
     }
 }

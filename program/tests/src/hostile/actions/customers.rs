@@ -57,6 +57,13 @@ pub fn order_create(s: &mut Scene) -> Option<Plan> {
     };
     args.requirement.allow_simulated = s.below(2) as u8;
     args.requirement.min_isolation = if s.once_in(6) { 1 + s.below(2) as u8 } else { 0 };
+    if s.once_in(6) {
+        // What a GPU brings along, of the machines of the cast: a little less, the same, a little more.
+        let r = &mut args.requirement;
+        (r.min_cpu_cores, r.min_ram_mib, r.min_disk_gib) =
+            (31 + s.below(3) as u32, 262_143 + s.below(3) as u32, 2_047 + s.below(3) as u32);
+        r.min_cuda = s.below(1_400) as u16;
+    }
     if s.once_in(20) {
         args.max_price = s.about(u64::MAX);
         args.duration_secs = s.r.u32();

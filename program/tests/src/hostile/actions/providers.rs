@@ -125,7 +125,8 @@ pub fn node_update(s: &mut Scene) -> Option<Plan> {
         return one(ix::node_offer(&authority, &at, &node, price, status));
     }
     let isolation = if s.once_in(20) { s.below(256) as u8 } else { s.below(3) as u8 };
-    one(ix::node_isolate(&authority, &node.provider, &at, price, status, isolation))
+    let cuda = if s.once_in(3) { 1_100 + s.below(300) as u16 } else { node.spec.cuda };
+    one(ix::node_set_spec(&authority, &node.provider, &at, price, status, (isolation, cuda)))
 }
 
 pub fn node_retire(s: &mut Scene) -> Option<Plan> {

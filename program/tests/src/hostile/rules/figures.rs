@@ -140,5 +140,13 @@ fn awarded(act: &Act, at: &Address, lease: &Lease) -> Verdict {
         && node.down_mbps >= asked.min_down_mbps
         && node.up_mbps >= asked.min_up_mbps;
     must!(has, "an order gets the figures that it asks for", "{at}");
+    let (spec, gpus) = (&node.spec, u64::from(order.gpus_per_node));
+    let enough =
+        |whole: u32, wanted: u32| u64::from(whole) * gpus >= u64::from(wanted) * u64::from(spec.gpus);
+    let has = enough(spec.cpu_cores, asked.min_cpu_cores)
+        && enough(spec.ram_mib, asked.min_ram_mib)
+        && enough(spec.disk_gib, asked.min_disk_gib)
+        && spec.cuda >= asked.min_cuda;
+    must!(has, "an order gets the share of the machine that it asks for", "{at}");
     Ok(())
 }

@@ -45,7 +45,7 @@ fn score_of(act: &Act, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64>
     let record = node.worst_throughout(since, lease.awarded_at).filter(|_| stood && able)?;
     let end = order.latest_end().ok()?;
     let site = &node.spec.site;
-    order.requirement.suited_by(node, model, site, &record, since, end).ok()?;
+    order.requirement.suited_by(node, model, order.gpus_per_node, site, &record, since, end).ok()?;
     let reputation = reputation_of(&record.score, node.registered_at, since);
     score(bid.price, reputation, record.guarantee.bps_until(end)).ok()
 }

@@ -42,7 +42,7 @@ func TestFailuresAreShown(t *testing.T) {
 	require.False(t, ok)
 	require.Contains(t, out.String(), "wrong number")
 	require.Contains(t, out.String(), "panic: oh")
-	require.Contains(t, out.String(), "2 failed")                  // the test and its part, not the package
+	require.Contains(t, out.String(), "2 failed")                   // the test and its part, not the package
 	require.Contains(t, out.String(), "FAILED p TestA/x\nFAILED p") // a reader of the last lines sees the names
 }
 

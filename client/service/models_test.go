@@ -71,3 +71,16 @@ func TestAModelIsNotAPartOfItself(t *testing.T) {
 	require.True(t, q.ofModel(&l40))
 	require.False(t, q.ofModel(&l40s))
 }
+
+// An order reserves for the time that a machine may wait for the job, however short it is: budgets and caps count with that.
+func TestAQuoteHoldsTheStartDeadline(t *testing.T) {
+	r := rank(nodesView(10), 1000)
+	m, ok := r.view.Model(1)
+	require.True(t, ok)
+	for seconds, most := range map[uint32]string{10: "0.10", 360: "0.10", 720: "0.20"} {
+		request := QuoteRequest{Count: 1, Seconds: seconds, MaxPrice: "1", AllowSimulated: true}
+		q, err := request.quote(r, &m, Account{Free: "5", Session: Limit{Left: "5"}}, 360)
+		require.NoError(t, err)
+		require.Equal(t, most, q.Most, seconds)
+	}
+}

@@ -49,6 +49,10 @@ func (q *Quote) Reserves() market.USDC { return q.most }
 // Quote says what an order would cost, without placing it. Of several models that are meant it is for the one that can be ordered
 // at the lowest asks, as gantry deploy chooses; where none can, for the one that most nodes fit.
 func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey, r QuoteRequest) (Quote, error) {
+	mk, err := s.Load(ctx)
+	if err != nil {
+		return Quote{}, err
+	}
 	ranked, err := s.ranked(ctx)
 	if err != nil {
 		return Quote{}, err
@@ -67,7 +71,7 @@ func (s *Service) Quote(ctx context.Context, customer, session solana.PublicKey,
 	var best Quote
 	most := market.USDC(0)
 	for i := range models {
-		q, err := r.quote(ranked, &models[i], account)
+		q, err := r.quote(ranked, &models[i], account, mk.Params.StartDeadlineSecs)
 		if err != nil {
 			return Quote{}, err
 		}
@@ -92,8 +96,8 @@ func (q *Quote) before(other *Quote) bool {
 	return q.Fit > other.Fit
 }
 
-// quote is for one model.
-func (r *QuoteRequest) quote(ranked *ranking, m *market.Model, account Account) (Quote, error) {
+// quote is for one model. The order reserves for start seconds at least, in which a machine may wait for the job.
+func (r *QuoteRequest) quote(ranked *ranking, m *market.Model, account Account, start uint32) (Quote, error) {
 	var err error
 	out := Quote{Model: m.ModelName(), Count: max(r.Count, 1), Nodes: max(r.Nodes, 1), Seconds: r.Seconds}
 	price := market.PricePerHour(m.ReferencePrice)
@@ -107,7 +111,7 @@ func (r *QuoteRequest) quote(ranked *ranking, m *market.Model, account Account) 
 		return Quote{}, Usage(fmt.Sprintf("%d nodes of %d GPUs for %d seconds at %s USDC is not an order", out.Nodes, out.Count, r.Seconds, price),
 			"ask for 1 to 64 nodes of 1 to 8 GPUs, for up to a year, at a price above zero")
 	}
-	if out.most, err = market.OrderCost(price, out.Count, r.Seconds, out.Nodes); err != nil {
+	if out.most, err = market.OrderCost(price, out.Count, market.HeldSecs(r.Seconds, start), out.Nodes); err != nil {
 		return Quote{}, Usage("the cost of the order overflows", "lower the price or the time")
 	}
 	out.Most = out.most.String()

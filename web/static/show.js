@@ -18,6 +18,9 @@ export function amount(n) {
 // cost is price × GPUs × seconds / 3600, rounded down, as the program reckons it; all in millionths of USDC.
 export const cost = (price, gpus, seconds) => (price * BigInt(gpus) * BigInt(seconds)) / 3600n;
 
+// reserved is what an order holds of the credits: a short one also pays for the time that a machine may wait for the job.
+export const reserved = (market, price, gpus, seconds) => cost(micro(price), gpus, Math.max(seconds, market.params.startDeadlineSecs));
+
 // usdc writes an amount without the zeros that say nothing.
 export const usdc = (text) => `${micro(text) === null ? text : amount(micro(text))} USDC`;
 

@@ -2,7 +2,7 @@
 import { get } from '../api.js';
 import { confirmed } from '../dialog.js';
 import { choice, describe, el, field, figure, fill } from '../dom.js';
-import { amount, cost, micro, problem, span, usdc } from '../show.js';
+import { amount, problem, reserved, span, usdc } from '../show.js';
 import { gpuAndPrice, priceOf } from './gpu.js';
 import { environment, words } from './order.js';
 import { begin, pending } from './pending.js';
@@ -35,7 +35,7 @@ function request(f) {
   return r;
 }
 
-const most = (r) => cost(micro(r.maxPricePerGpuHour), r.count * r.nodes, r.seconds);
+const most = (r, m) => reserved(m, r.maxPricePerGpuHour, r.count * r.nodes, r.seconds);
 
 export async function newcluster({ root, query, signal }) {
   const [m, status] = await Promise.all([get('/v1/market', signal), get('/v1/status', signal)]);
@@ -61,7 +61,7 @@ export async function newcluster({ root, query, signal }) {
   const draw = () => {
     let text = '–';
     try {
-      text = usdc(amount(most(amountOf(form))));
+      text = usdc(amount(most(amountOf(form), m)));
     } catch { /* it is said when the form is sent */ }
     fill(total, figure('Costs at most', text), figure('Free credits', usdc(status.account.free)), figure('Left of the session key’s cap', usdc(status.account.session.left)));
   };
@@ -84,7 +84,7 @@ export async function newcluster({ root, query, signal }) {
       const yes = await confirmed({
         title: 'Buy this?', yes: 'Buy', no: 'Change it',
         body: el('div', {}, describe(['Name', name], ['Machines', r.nodes], ['GPUs', `${r.count} × ${r.gpu} on each`], ['Time', span(r.seconds)], ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`],
-          ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Runs', types.find(([t]) => t === r.type)[1]], ['Image', r.image], ['Command', r.command && el('code', {}, JSON.stringify(r.command))],
+          ['Costs at most', el('strong', {}, usdc(amount(most(r, m))))], ['Runs', types.find(([t]) => t === r.type)[1]], ['Image', r.image], ['Command', r.command && el('code', {}, JSON.stringify(r.command))],
           ['Simulated', r.allowSimulated && 'machines without GPUs may be awarded']),
         el('p', {}, 'The most that it can cost is reserved from the credits now. What is paid is the time that the machines have served; the rest comes back.')),
       });

@@ -2,7 +2,7 @@
 import { get } from '../api.js';
 import { confirmed } from '../dialog.js';
 import { choice, describe, el, field, figure, fill } from '../dom.js';
-import { amount, cost, micro, plural, problem, span, usdc } from '../show.js';
+import { amount, plural, problem, reserved, span, usdc } from '../show.js';
 import { gpuAndPrice, priceOf, tried } from './gpu.js';
 import { more, title } from './more.js';
 import { needs, parameters, values } from './parameters.js';
@@ -82,7 +82,7 @@ function request(f, t, rest) {
 // machines are how many an order takes: a redundant job runs on each of several.
 const machines = (r) => Math.max(r.nodes ?? 1, r.redundancy ?? 1);
 
-const most = (r) => cost(micro(r.maxPricePerGpuHour), r.count * machines(r), r.seconds);
+const most = (r, m) => reserved(m, r.maxPricePerGpuHour, r.count * machines(r), r.seconds);
 
 export async function order({ root, query, signal }) {
   const waiting = pending();
@@ -136,7 +136,7 @@ export async function order({ root, query, signal }) {
   const draw = () => {
     let text = '–';
     try {
-      text = usdc(amount(most(request(form, t, rest))));
+      text = usdc(amount(most(request(form, t, rest), m)));
     } catch { /* it is said when the form is sent */ }
     fill(total, figure('Costs at most', text), figure('Free credits', usdc(status.account.free)), figure('Left of the session key’s cap', usdc(status.account.session.left)));
   };
@@ -161,7 +161,7 @@ export async function order({ root, query, signal }) {
           ['Template', t?.title], ['Machines', machines(r) > 1 && machines(r)], ['GPUs', `${r.count} × ${r.gpu}`], ['Time', span(r.seconds)],
           ['Price', offers.length ? `${usdc(offers[0].pricePerGpuHour)} per GPU-hour is what the best of ${plural(offers.length, 'node')} asks` : 'no node fits now: the order will be refused'],
           ['Price, at most', `${usdc(r.maxPricePerGpuHour)} per GPU-hour`],
-          ['Costs at most', el('strong', {}, usdc(amount(most(r))))], ['Image', r.image ?? t?.image], ['Volume', r.volume], ['Command', r.command && el('code', {}, JSON.stringify(r.command))], ['Entry point', r.entrypoint], ['User', r.user], ['Until', r.untilStopped && (r.budget ? `it is stopped, or ${usdc(r.budget)} are used up` : 'it is stopped')], ['When the machine fails', r.migrate && 'another one takes the job'],
+          ['Costs at most', el('strong', {}, usdc(amount(most(r, m))))], ['Image', r.image ?? t?.image], ['Volume', r.volume], ['Command', r.command && el('code', {}, JSON.stringify(r.command))], ['Entry point', r.entrypoint], ['User', r.user], ['Until', r.untilStopped && (r.budget ? `it is stopped, or ${usdc(r.budget)} are used up` : 'it is stopped')], ['When the machine fails', r.migrate && 'another one takes the job'],
           ...(t ? [] : Object.entries(rest.values()).map(([name, v]) => [title(name), el('code', {}, JSON.stringify(v))])),
           ['Simulated', r.allowSimulated && 'a machine without a GPU may be awarded']),
         el('p', {}, 'The most that it can cost is reserved from the credits now. What is paid is the time that the machine has served; the rest comes back. The server signs with its session key.')),

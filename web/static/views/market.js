@@ -10,6 +10,7 @@ const withClaim = (measured, claimed) => [measured ?? el('span', { class: 'dim' 
 
 const columns = [
   { name: 'Model', of: (o) => o.model, cell: (o) => [el('a', { href: `#/machine/${encodeURIComponent(o.address)}`, 'data-key': `machine-${o.address}` }, `${o.gpus} × ${o.model}`), ' ', o.simulated && simulated(), ' ', o.verified && el('span', { class: 'badge verified' }, 'verified'), el('div', { class: 'note' }, `${Math.round(o.vramMib / 1024)} GiB each`)] },
+  { name: 'Machine', number: true, of: (o) => o.cpuCores, cell: (o) => [`${o.cpuCores} cores`, el('div', { class: 'note' }, `${Math.floor(o.ramMib / 1024)} GiB, disk ${o.diskGib} GiB`)] },
   { name: 'Price', unit: 'USDC/GPU-hour', number: true, of: (o) => Number(o.pricePerGpuHour), cell: (o) => o.pricePerGpuHour },
   { name: 'Free GPUs', number: true, of: (o) => o.freeGpus, cell: (o) => `${o.freeGpus} of ${o.gpus}` },
   { name: 'Tier', number: true, of: (o) => o.tier, cell: (o) => o.tier },
@@ -20,7 +21,7 @@ const columns = [
   { name: 'Network', unit: 'Mbit/s, down / up', number: true, of: (o) => o.measured?.downMbps ?? 0, cell: (o) => withClaim(o.measured?.downMbps ? `${o.measured.downMbps} / ${o.measured.upMbps}` : null, `claims ${o.claimed.downMbps} / ${o.claimed.upMbps}`) },
   { name: 'Uptime', unit: '%', number: true, of: (o) => Number(o.uptimePercent), cell: (o) => withClaim(o.uptimePercent, `${o.checksPassed} of ${o.checksTotal} checks`) },
   { name: 'Reputation', unit: '%', number: true, of: (o) => Number(o.reputationPercent), cell: (o) => o.reputationPercent },
-  { name: 'Runs', of: (o) => o.isolation, cell: (o) => ({ process: 'commands', sandbox: 'images', volumes: 'images, volumes' })[o.isolation] ?? o.isolation },
+  { name: 'Runs', of: (o) => o.isolation, cell: (o) => [({ process: 'commands', sandbox: 'images', volumes: 'images, volumes' })[o.isolation] ?? o.isolation, o.cuda && el('div', { class: 'note' }, `CUDA ${o.cuda}`)] },
 ];
 
 // terms are those of the API's search, from what the form holds. A term has no spaces.

@@ -24,10 +24,10 @@ esac
 if [ "$engine" = surfnet ]; then
   "$root/scripts/toolchain.sh" host
   if [ -x "$root/build/bin/gantry-surfnet" ] || [ -d "$(surfnet_target)" ]; then
-    say "building what has changed (seconds), then running the demo (about two minutes)"
+    say "building what has changed (seconds), then running the demo (about three minutes)"
   else
     say "first run: the embedded engine is built once (about eight minutes on two cores, cached in $cache),
-and beside it gVisor and the binaries; then the demo runs (about two minutes)"
+and beside it gVisor and the binaries; then the demo runs (about three minutes)"
   fi
   set -m # so that it has a process group, and ends with this script
   "$root/scripts/build.sh" surfnet &

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/gagliardetto/solana-go/programs/system"
 
 	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/gantry-market/gantry/sdk/market/ix"
@@ -65,7 +66,7 @@ func (c *Commands) Update(ctx context.Context, ch Change) (market.Node, error) {
 		return node, err
 	}
 	if node, err = query.Fetch[market.Node](ctx, c.o.Chain, node.Address, level); err == nil {
-		c.progress("node %s asks %s, is %s and runs jobs by %s   tx %s", node.Address, price, status, market.Isolation(node.Spec.Isolation), sig)
+		c.progress("node %s asks %s, is %s and runs jobs %s   tx %s", node.Address, price, status, howIsolated(market.Isolation(node.Spec.Isolation)), sig)
 	}
 	return node, err
 }
@@ -148,7 +149,7 @@ func (c *Commands) Close(ctx context.Context) error {
 	}
 	if !ok {
 		c.progress("node %s is closed", address)
-		return nil
+		return c.emptyKey(ctx)
 	}
 	claims, err := c.claims(ctx, address)
 	if err != nil {
@@ -163,7 +164,38 @@ func (c *Commands) Close(ctx context.Context) error {
 		return err
 	}
 	c.progress("node %s is closed and its rent returned; its stake can be taken back with gantry provider unstake   tx %s", address, sig)
-	return nil
+	return c.emptyKey(ctx)
+}
+
+// emptyKey gives the wallet what is left of the SOL that the machine's key had for fees, unless the key has another node.
+func (c *Commands) emptyKey(ctx context.Context) error {
+	if c.o.NodeKey == c.o.Wallet {
+		return nil
+	}
+	others, err := NodesByKey(ctx, c.o.Chain, c.o.NodeKey)
+	if err != nil || len(others) > 0 {
+		return err
+	}
+	left, err := c.o.Chain.Balance(ctx, c.o.NodeKey, level)
+	if err != nil || left == 0 {
+		return err
+	}
+	sig, err := c.submit(ctx, "empty_node_key", c.o.Wallet, system.NewTransferInstruction(uint64(left), c.o.NodeKey, c.o.Wallet).Build())
+	if err == nil {
+		c.progress("%s of the machine's key are back in the wallet   tx %s", left, sig)
+	}
+	return err
+}
+
+// howIsolated says how a node runs jobs.
+func howIsolated(by market.Isolation) string {
+	switch by {
+	case market.Sandbox:
+		return "in containers"
+	case market.Volumes:
+		return "in containers, with volumes"
+	}
+	return "as processes"
 }
 
 // claims are the device claims of a node.

@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
+	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
@@ -180,7 +181,10 @@ func (d *deal) award() (over bool, err error) {
 		return false, err
 	}
 	for _, l := range d.leases {
-		n, _ := d.v.Node(l.Node)
+		n, known := d.v.Node(l.Node)
+		if !known { // the purchase follows its order and leases alone
+			n, _, _ = query.Find[market.Node](d.ctx, d.b.client, l.Node, d.b.client.WaitLevel())
+		}
 		full, _ := market.Cost(d.r.args.MaxPrice, l.Gpus, market.HeldSecs(d.r.args.Duration, d.mk.Params.StartDeadlineSecs))
 		d.b.tell(Awarded{Lease: l, Model: d.r.model.ModelName(), Region: n.Region(), Released: full - market.USDC(l.Lease.Reserved)})
 	}

@@ -172,7 +172,8 @@ func (d *deal) mayPlace() error {
 		return nil
 	}
 	return d.b.o.Confirm(d.ctx, Offer{
-		Nodes: d.r.args.Nodes, GPUs: d.r.args.GPUsPerNode, Model: d.r.model.ModelName(), Seconds: d.r.args.Duration, MaxPrice: d.r.args.MaxPrice, Cost: d.r.cost,
+		Nodes: d.r.args.Nodes, GPUs: d.r.args.GPUsPerNode, Model: d.r.model.ModelName(), Needs: d.r.needs(), Seconds: d.r.args.Duration, MaxPrice: d.r.args.MaxPrice,
+		Cost: d.r.cost,
 	})
 }
 

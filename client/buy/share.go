@@ -20,6 +20,9 @@ func (s *share) widen(n *market.Node, gpus uint8) {
 	s.cuda = max(s.cuda, market.CUDA(n.Spec.Cuda))
 }
 
+// moreGPUs is what helps where a machine's share of cores, memory or disk is too small.
+const moreGPUs = "ask for less, or order more GPUs of a node: each comes with its share of the machine"
+
 // shareAdvice says what of an order is more than the machines have that are refused for it, and how much they have at most.
 func (t *terms) shareAdvice(most share) string {
 	r := &t.args.Requirement
@@ -30,13 +33,19 @@ func (t *terms) shareAdvice(most share) string {
 		}
 	}
 	note(r.MinCpuCores > most.cores, "--cpus %d of %d", r.MinCpuCores, most.cores)
-	note(r.MinRamMib > most.ramMiB, "--memory %d MiB of %d", r.MinRamMib, most.ramMiB)
+	note(r.MinRamMib > most.ramMiB, "--memory %s of %s", size(r.MinRamMib), size(most.ramMiB))
 	note(r.MinDiskGib > most.diskGiB, "%d GiB of disk with the volume, of %d", r.MinDiskGib, most.diskGiB)
-	note(market.CUDA(r.MinCuda) > most.cuda, "CUDA %s%s of %s", market.CUDA(r.MinCuda), t.cudaOf(), most.cuda)
-	if len(asked) == 0 {
-		return "no single machine has all that it asks for: ask for less, or order more GPUs of a node: each comes with its share of the machine"
+	helps := moreGPUs
+	if cuda := market.CUDA(r.MinCuda); cuda > most.cuda {
+		if len(asked) == 0 {
+			helps = "name an image for an older CUDA, or another model of GPU"
+		}
+		note(true, "CUDA %s%s of %s", cuda, t.cudaOf(), most.cuda)
 	}
-	return "too much for these machines: " + strings.Join(asked, ", ") + "; ask for less, or order more GPUs of a node: each comes with its share of the machine"
+	if len(asked) == 0 {
+		return "no single machine has all that it asks for: " + moreGPUs
+	}
+	return "too much for these machines: " + strings.Join(asked, ", ") + "; " + helps
 }
 
 // cudaOf says that an order's version of CUDA is its image's.
@@ -45,4 +54,34 @@ func (t *terms) cudaOf() string {
 		return " (the image needs it)"
 	}
 	return ""
+}
+
+// needs is what an order asks of a machine beside its GPUs, in words that follow the GPUs; empty for nothing.
+func (t *terms) needs() string {
+	r := &t.args.Requirement
+	var all []string
+	if r.MinCpuCores > 0 {
+		all = append(all, fmt.Sprintf("%d cores", r.MinCpuCores))
+	}
+	if r.MinRamMib > 0 {
+		all = append(all, size(r.MinRamMib)+" of memory")
+	}
+	if r.MinDiskGib > 0 {
+		all = append(all, fmt.Sprintf("%d GiB of disk", r.MinDiskGib))
+	}
+	if r.MinCuda > 0 {
+		all = append(all, "CUDA "+market.CUDA(r.MinCuda).String()+t.cudaOf())
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " with " + strings.Join(all, ", ")
+}
+
+// size is a number of MiB as people say it.
+func size(mib uint32) string {
+	if mib >= 1<<10 && mib%(1<<10) == 0 {
+		return fmt.Sprintf("%d GiB", mib>>10)
+	}
+	return fmt.Sprintf("%d MiB", mib)
 }

@@ -43,6 +43,11 @@ func TestWhatMachinesLackIsNamed(t *testing.T) {
 	o := terms{cudaByImage: true}
 	o.args.Requirement = market.Requirement{MinCpuCores: 9, MinRamMib: 65_536, MinDiskGib: 251, MinCuda: 1208}
 	require.Contains(t, o.shareAdvice(most), "--cpus 9 of 8, 251 GiB of disk with the volume, of 250, CUDA 12.8 (the image needs it) of 12.4; ask for less")
+	require.Equal(t, " with 9 cores, 64 GiB of memory, 251 GiB of disk, CUDA 12.8 (the image needs it)", o.needs())
+	o.args.Requirement = market.Requirement{MinCuda: 1208}
+	require.NotContains(t, o.shareAdvice(most), "more GPUs")
+	o.args.Requirement = market.Requirement{MinRamMib: 100_000}
+	require.Contains(t, o.shareAdvice(most), "--memory 100000 MiB of 64 GiB; ask for less")
 	o.args.Requirement = market.Requirement{MinCpuCores: 8}
 	require.Contains(t, o.shareAdvice(most), "no single machine has all")
 }

@@ -398,5 +398,5 @@ func TestANameBuysOnceAndSecretsAreKept(t *testing.T) {
 	require.NotEqual(t, first, list[0].Order)
 	me.ok(nil, "order", "cancel", list[0].Order)
 
-	me.fails(cli.ExitUsage, "is no order", "resume", "nothing")
+	me.fails(cli.ExitUsage, "no order begins with", "resume", "nothing")
 }

@@ -52,7 +52,7 @@ func New(r *buy.Remote, l market.Lease, key func() (ssh.Signer, error)) (*Contai
 	case market.LeaseRunning:
 		return &Container{remote: r, lease: l, key: key}, nil
 	}
-	return nil, service.Refused(fmt.Sprintf("lease %s is over, and its container with it", l.Address), "what it has printed may still be there: gantry logs "+l.Address.String())
+	return nil, service.Refused(fmt.Sprintf("lease %s is over", l.Address), "what it has printed may still be there: gantry logs "+l.Address.String())
 }
 
 // Remote is the membership of the network that leads to it.

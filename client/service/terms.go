@@ -64,6 +64,9 @@ func (q *Terms) term(term string) error {
 			want := strings.EqualFold(name, "simulated")
 			q.Simulated = &want
 		default:
+			if _, known := operators[strings.ToLower(name)]; known {
+				return Usage(fmt.Sprintf("search term %q has no value", term), "a shell takes > for itself: quote the terms, such as 'gpu=A100 cpus>=8'")
+			}
 			return Usage(fmt.Sprintf("search term %q is not known", term), "terms: "+TermList)
 		}
 		return nil
@@ -88,7 +91,7 @@ func (q *Terms) term(term string) error {
 var operators = map[string]string{
 	"gpu": " = ", "region": " = ", "count": " >= = > ", "price": " < <= ", "uptime": " >= > ", "rep": " >= > ",
 	"reputation": " >= > ", "vram": " >= > ", "tops": " >= ", "bandwidth": " >= ", "down": " >= ", "up": " >= ",
-	"cpus": " >= > ", "ram": " >= > ", "disk": " >= > ", "cuda": " >= ", "tier": " >= > = ", "link": " = >= ",
+	"cpus": " >= > ", "ram": " >= > ", "memory": " >= > ", "disk": " >= > ", "cuda": " >= ", "tier": " >= > = ", "link": " = >= ",
 }
 
 func splitTerm(term string) (name, op, value string) {
@@ -151,7 +154,7 @@ func (q *Terms) set(name, op, value string) (err error) {
 		q.DownMbps, err = ParseMbps(value)
 	case "up":
 		q.UpMbps, err = ParseMbps(value)
-	case "cpus", "ram", "disk":
+	case "cpus", "ram", "memory", "disk":
 		err = q.share(name, value, uint32(more))
 	case "cuda":
 		q.CUDA, err = market.ParseCUDA(value)
@@ -178,7 +181,7 @@ func (q *Terms) share(name, value string, more uint32) error {
 	switch name {
 	case "cpus":
 		q.CPUs = uint32(n) + more
-	case "ram":
+	case "ram", "memory":
 		q.RAMMiB = (uint32(n) + more) << 10
 	case "disk":
 		q.DiskGiB = uint32(n) + more

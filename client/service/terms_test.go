@@ -20,7 +20,7 @@ func TestParseQuery(t *testing.T) {
 	q, err = ParseTerms("tops>=989.5 bandwidth>=2000")
 	require.NoError(t, err)
 	require.Equal(t, Terms{Count: 1, Operations: 989_500, Bandwidth: 2_000_000}, q)
-	q, err = ParseTerms("cpus>=16 ram>=128G disk>500 cuda>=12.8")
+	q, err = ParseTerms("cpus>=16 memory>=128G disk>500 cuda>=12.8")
 	require.NoError(t, err)
 	require.Equal(t, Terms{Count: 1, CPUs: 16, RAMMiB: 128 << 10, DiskGiB: 501, CUDA: 1208}, q)
 	q, err = ParseTerms("")
@@ -46,6 +46,7 @@ func TestParseQuery(t *testing.T) {
 		"bandwidth>=4294968":                "up to 4294967",
 		"tops>=-1":                          "is not a number",
 		"gpu!=A100":                         `search term "gpu" cannot use "!="`,
+		"cpus":                              "has no value",
 		"cpus>=1.5":                         "not a whole number",
 		"ram<=5":                            `search term "ram" cannot use "<="`,
 		"cuda>=new":                         "no version of CUDA",

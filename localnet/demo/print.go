@@ -56,7 +56,7 @@ func (p *printer) plain(lines ...string) {
 }
 
 func (p *printer) line(prefix, text, result string) {
-	fmt.Fprintf(p.out, "%s%s %s %5.1f s\n", prefix, pad(text, stepWidth), pad(result, resultWidth), time.Since(p.start).Seconds())
+	fmt.Fprintf(p.out, "%s%s  %s %5.1f s\n", prefix, pad(text, stepWidth-1), pad(result, resultWidth), time.Since(p.start).Seconds())
 }
 
 // pad fills a text up to a width in characters; a longer one stays as it is.

@@ -86,7 +86,7 @@ func unitsTable(rows []invariants.UnitsRow) [][]string {
 // audit lets the client rebuild each lease's history from the chain alone, now that the leases are closed, and prints
 // the commands with which anyone can.
 func (d *demo) audit(ctx context.Context) error {
-	d.out.plain("", "audit (with --keep the node stays up for it)")
+	d.out.plain("", "audit, while the node runs: scripts/demo.sh surfnet --keep leaves it up, and build/bin has gantry")
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, l := range d.audits.list {
 		group.Go(func() error {

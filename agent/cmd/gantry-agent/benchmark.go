@@ -96,7 +96,7 @@ func printClass(w io.Writer, figures bench.Result, own market.Model, all []marke
 	if len(met) > 0 {
 		fmt.Fprintf(w, " class      these figures are enough for %s\n", strings.Join(met, ", "))
 	} else {
-		fmt.Fprint(w, " class      the market has no calibrated model for which these figures are enough\n")
+		fmt.Fprint(w, " class      no model of the market that is calibrated on hardware has thresholds this low\n")
 	}
 	if !own.Calibrated() {
 		fmt.Fprintf(w, "            %s is not calibrated on hardware: its GPUs are measured, and no figure is required\n", own.ModelName())

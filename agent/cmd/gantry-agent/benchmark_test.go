@@ -36,7 +36,7 @@ func TestTheClassOfAMachineIsSaid(t *testing.T) {
 		"enough":         {figuresOf(700, 1400), own, []string{"enough for H100, L4", "70.00 % of what H100", "enough for orders"}},
 		"too slow":       {figuresOf(699, 2000), own, []string{"enough for L4\n", "69.90 % of what H100", "NOT enough"}},
 		"memory alone":   {figuresOf(9000, 1399), own, []string{"enough for L4\n", "69.95 %", "NOT enough"}},
-		"nothing":        {figuresOf(1, 1), own, []string{"no calibrated model for which these figures are enough", "0.05 %"}},
+		"nothing":        {figuresOf(1, 1), own, []string{"has thresholds this low", "0.05 %"}},
 		"not calibrated": {figuresOf(700, 1400), free, []string{"B200 is not calibrated on hardware"}},
 		"skipped":        {bench.Result{}, own, nil},
 	} {

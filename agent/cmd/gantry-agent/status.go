@@ -106,6 +106,9 @@ func runStatus(c *cli.Context) error {
 // todo says what is wrong and how to correct it.
 func todo(r screen, now int64) []string {
 	out := []string{}
+	if !r.Running && r.Node == nil {
+		return append(out, "the machine is not in the market: to join, gantry-agent setup; if it has left, nothing")
+	}
 	if !r.Running {
 		out = append(out, "the agent does not run: gantry-agent run")
 	}

@@ -66,7 +66,7 @@ func printProgram(w io.Writer, p *service.Program) {
 	}
 	rows := [][2]string{
 		{"program", p.Address},
-		{"bytes in", p.Account},
+		{"program data", p.Account},
 		{"replaced by", authority},
 		{"last deployed", deployed},
 		{"length", fmt.Sprintf("%d bytes, zeros at the end included", p.Bytes)},

@@ -95,8 +95,8 @@ func (s *session) event(e buy.Event) {
 // one.
 func (s *session) confirmOffer(_ context.Context, o buy.Offer) error {
 	asked := *s.Session
-	return asked.Confirm("order    %s × %d×%s for %s at %s USDC per GPU-hour at most: %s USDC of the credits are reserved",
-		service.Plural(int(o.Nodes), "node"), o.GPUs, o.Model, service.Span(int64(o.Seconds)), o.MaxPrice, o.Cost)
+	return asked.Confirm("order    %s × %d×%s%s for %s at %s USDC per GPU-hour at most: %s USDC of the credits are reserved",
+		service.Plural(int(o.Nodes), "node"), o.GPUs, o.Model, o.Needs, service.Span(int64(o.Seconds)), o.MaxPrice, o.Cost)
 }
 
 // jobOutput is where the output of a lease's job goes: lines of several machines are marked with where they come from.

@@ -78,7 +78,7 @@ func (s *session) auditLease() error {
 		}
 		printSteps(w, out.Steps)
 		if out.PaidSecs > 0 && out.Outcome != string(audit.Unknown) {
-			fmt.Fprintf(w, "%d s × %d × %s = %s USDC → provider %s, fee %s (%s %%); refunded %s\n", out.PaidSecs, out.GPUs, out.Price, out.Paid,
+			fmt.Fprintf(w, "%d s × %d × %s / 3600 = %s USDC → provider %s, fee %s (%s %%); refunded %s\n", out.PaidSecs, out.GPUs, out.Price, out.Paid,
 				out.Provider, out.Fee, market.Percent(out.FeeBPS), out.Refunded)
 		}
 		verdict(w, out.Outcome, out.Explorer)

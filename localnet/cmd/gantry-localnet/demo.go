@@ -11,7 +11,7 @@ import (
 func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "demo",
-		Usage: "run a whole market in about a minute and check every sum",
+		Usage: "run a whole market in about three minutes and check every sum",
 		Flags: []cli.Flag{
 			engineFlag(), stateFlag(), verboseFlag(),
 			&cli.BoolFlag{Name: "keep", Usage: "leave the node running at the end until Ctrl-C, for audits"},

@@ -47,7 +47,7 @@ func up(c *cli.Context) (err error) {
 		return cli.Exit("at least one keeper is needed, and no count can be negative", usageError)
 	}
 	started := time.Now()
-	fmt.Fprintf(c.App.ErrWriter, "starting %s, which takes about 3 s for surfnet and 10 s for agave\n", kind)
+	fmt.Fprintf(c.App.ErrWriter, "starting %s (some seconds)\n", kind)
 	params := seed.Params()
 	params.RatingSecs = personRates
 	n, err := network.Start(c.Context, network.Config{
@@ -115,7 +115,7 @@ try
   alias g='gantry --config %s'   # the first customer; others with --keypair
   g credits add 50
   g search 'gpu=A100'
-  g deploy --gpu A100 --max-price 1.60 --duration 10m --allow-simulated --run-to-completion -- sh -c 'echo hello; sleep 10'
+  g deploy --gpu A100 --max-price 1.60 --minutes 10 --allow-simulated --job -- sh -c 'echo hello; sleep 10'
   g leases
 `, config)
 }

@@ -78,7 +78,11 @@ func Of(n *market.Node, p *market.Provider, faults []market.Fault, leases []mark
 	case market.NodeSuspended:
 		add(Suspended, "mend what they found (gantry audit slash "+n.Address.String()+"), then gantry-agent update --status active", "the node is suspended: keepers found that the machine is not what it claims")
 	case market.NodeDraining:
-		add(Withdrawn, "to leave, gantry-agent retire once its leases have ended; to take leases again, gantry-agent update --status active; hours and your own use of the machine bring it back by themselves",
+		leave := "gantry-agent retire"
+		if n.OpenLeases > 0 {
+			leave += " once its leases have ended"
+		}
+		add(Withdrawn, "to leave, "+leave+"; to take leases again, gantry-agent update --status active; hours and your own use of the machine bring it back by themselves",
 			"no new leases while the node is %s, %s", n.State(), openLeases(n.OpenLeases))
 	case market.NodeHibernated:
 		add(Withdrawn, "gantry-agent update --status active; hours and your own use of the machine bring it back by themselves", "no new leases while the node is %s", n.State())

@@ -45,7 +45,7 @@ func deploymentsCommand(s command.Streams) *cli.Command {
 					&cli.StringFlag{Name: "region", Usage: "`PREFIX` of the region"},
 					&cli.StringFlag{Name: "max-price", Usage: "the most `USDC` per GPU-hour"},
 					&cli.StringFlag{Name: "image", Usage: "another `IMAGE`"},
-					&cli.StringFlag{Name: "network", Usage: "`internet` or none"},
+					&cli.StringFlag{Name: "network", Usage: "`WHAT` replicas reach: internet or none"},
 					&cli.BoolFlag{Name: "allow-simulated", Usage: "simulated GPUs will do (local networks)"},
 				),
 				Action: action(s, (*session).createDeployment),

@@ -106,6 +106,15 @@ const (
 	Lost Phase = "lost"
 )
 
+// notRunning is why nothing can be asked of a job in a phase other than Running: it has not begun, or it is over.
+func (p Phase) notRunning() error {
+	why := ErrNotRunning
+	if p == Created || p == Preparing || p == Starting {
+		why = ErrStarting
+	}
+	return fmt.Errorf("%w: the job is %s", why, p)
+}
+
 // Over reports whether nothing runs any more.
 func (p Phase) Over() bool { return p == Exited || p == Lost }
 

@@ -61,7 +61,7 @@ func (p *Process) Suspend(ctx context.Context, leaseID, attempt string) (Suspens
 		return *last, nil
 	}
 	if st.Phase != Running {
-		return Suspension{}, fmt.Errorf("%w: the job is %s", ErrNotRunning, st.Phase)
+		return Suspension{}, st.Phase.notRunning()
 	}
 	var r suspendRequest
 	if asked, err := readJSON(d.suspend(), &r); err != nil {

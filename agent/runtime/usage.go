@@ -43,7 +43,7 @@ func (p *Process) Usage(_ context.Context, leaseID string) (Usage, error) {
 	case err != nil:
 		return Usage{}, err
 	case st.Phase != Running:
-		return Usage{}, fmt.Errorf("%w: the job is %s", ErrNotRunning, st.Phase)
+		return Usage{}, st.Phase.notRunning()
 	}
 	var run runRecord
 	if _, err := readJSON(d.run(), &run); err != nil {

@@ -111,6 +111,13 @@ func TestUseByGroup(t *testing.T) {
 	require.ErrorContains(t, err, "inactive_file")
 }
 
+// A job that has not begun is asked again; one that is over is not.
+func TestAJobThatHasNotBegunIsStarting(t *testing.T) {
+	for phase, want := range map[Phase]error{Created: ErrStarting, Preparing: ErrStarting, Starting: ErrStarting, Exited: ErrNotRunning, Lost: ErrNotRunning} {
+		require.ErrorIs(t, phase.notRunning(), want, phase)
+	}
+}
+
 // A job's process is there before what is mounted for it.
 func TestAContainerWithoutItsFileSystemsIsStarting(t *testing.T) {
 	var r runRecord

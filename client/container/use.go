@@ -27,7 +27,7 @@ const (
 func Watch(ctx context.Context, r *buy.Remote, l market.Lease, now func(context.Context) (int64, error), every time.Duration, take func(service.Use) error) error {
 	var last messages.Use
 	for {
-		use, err := useOf(ctx, r, l)
+		use, err := useOnceRunning(ctx, r, l)
 		if err != nil {
 			return err
 		}
@@ -54,6 +54,19 @@ func Watch(ctx context.Context, r *buy.Remote, l market.Lease, now func(context.
 	}
 }
 
+// useOnceRunning asks the machine again while the container has not begun.
+func useOnceRunning(ctx context.Context, r *buy.Remote, l market.Lease) (use messages.Use, err error) {
+	ended := wait.Again(ctx, service.StartTime, startedAgain, func() bool {
+		use, err = useOf(ctx, r, l)
+		var why *service.RefusedByNode
+		return errors.As(err, &why) && why.Why == messages.ContainerStarts
+	})
+	if ended != nil {
+		return use, ended
+	}
+	return use, err
+}
+
 // useOf asks the machine once.
 func useOf(ctx context.Context, r *buy.Remote, l market.Lease) (messages.Use, error) {
 	ctx, cancel := context.WithTimeout(ctx, EnterTime)
@@ -65,7 +78,8 @@ func useOf(ctx context.Context, r *buy.Remote, l market.Lease) (messages.Use, er
 	case err != nil:
 		return answer.Use, service.Network(err.Error(), "try again; if it stays so, see: gantry leases", err)
 	case answer.Refused != "":
-		return answer.Use, service.Refused((&service.RefusedByNode{Why: answer.Refused}).Error(), "see: gantry leases, gantry logs "+l.Address.String())
+		why := &service.RefusedByNode{Why: answer.Refused}
+		return answer.Use, &service.Failure{Code: service.CodeRefused, Reason: why.Error(), Advice: "see: gantry leases, gantry logs " + l.Address.String(), Cause: why}
 	}
 	return answer.Use, nil
 }

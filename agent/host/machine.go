@@ -293,7 +293,8 @@ func (m *Machine) Claim(ctx context.Context) (messages.Inventory, error) {
 	if err != nil {
 		return out, err
 	}
-	out.CUDA = uint16(m.gpus.Driver().Newest()) // as it is now: a driver can be upgraded under a running agent
+	// As it is now: a driver can be upgraded under a running agent. Where it does not answer, it has not become older.
+	out.CUDA = uint16(cmp.Or(m.gpus.Driver().Newest(), inv.Driver.Newest()))
 	now, err := m.readings(ctx, list)
 	if err != nil {
 		return out, err

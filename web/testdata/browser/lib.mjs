@@ -71,7 +71,13 @@ export async function heading(page, name, timeout = 15_000) {
   }
 }
 
+// open goes to a view by the navigation. The view before may have the same heading and the same form, until the browser tells the
+// page of its new address: it has to be gone.
 export async function open(page, name) {
-  await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+  const link = page.getByRole('navigation').getByRole('link', { name, exact: true });
+  const elsewhere = new URL(page.url()).hash !== await link.getAttribute('href');
+  const before = elsewhere && await page.locator('main > *').first().elementHandle();
+  await link.click();
+  if (before) await before.waitForElementState('hidden');
   await heading(page, name);
 }

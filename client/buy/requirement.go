@@ -91,9 +91,12 @@ func (r *Request) requirement() (market.Requirement, error) {
 
 // share asks for what the job names of the machine, so that no machine cuts it.
 func (r *Request) share(out *market.Requirement) error {
-	v, err := r.volume()
-	if err != nil {
-		return err
+	var v *messages.Volume
+	if r.Restore == "" || r.Image != "" { // else the suspended container says what runs, and is not read yet
+		var err error
+		if v, err = r.volume(); err != nil {
+			return err
+		}
 	}
 	disk := jobspec.DiskMiB(messages.JobSpec{DiskMiB: r.Disk, Volume: v})
 	if r.CPUs > maxCPUs || gib(r.Memory) > maxMemoryGiB || gib(disk) > maxMemoryGiB {

@@ -24,6 +24,15 @@ func TestAnOrderAsksForWhatItsJobGets(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, got, name)
 	}
+	// A suspended container brings its image along, and the volume with it.
+	restored := Request{Restore: "x", Volume: "data:50GiB"}
+	got, err := restored.requirement()
+	require.NoError(t, err)
+	require.Zero(t, got.MinDiskGib)
+	restored.Image = "debian"
+	got, err = restored.requirement()
+	require.NoError(t, err)
+	require.EqualValues(t, 51, got.MinDiskGib)
 	for says, r := range map[string]Request{
 		"out of range":       {Share: service.Share{Memory: 1 << 40}},
 		"--disk of":          {Share: service.Share{Disk: 1 << 40}},

@@ -27,7 +27,7 @@ if [ "$engine" = surfnet ]; then
     say "building what has changed (seconds), then running the demo (about three minutes)"
   else
     say "first run: the embedded engine is built once (about eight minutes on two cores, cached in $cache),
-and beside it gVisor and the binaries; then the demo runs (about three minutes)"
+gVisor and the binaries at the same time; then the demo runs (about three minutes)"
   fi
   set -m # so that it has a process group, and ends with this script
   "$root/scripts/build.sh" surfnet &

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gantry-market/gantry/sdk/jobspec"
 )
 
 // ErrRequire: the image needs another driver or GPU.
@@ -23,8 +25,6 @@ type Facts struct {
 
 const (
 	requirePrefix  = "NVIDIA_REQUIRE_"
-	requireCUDA    = requirePrefix + "CUDA"
-	requireDisable = "NVIDIA_DISABLE_REQUIRE"
 	requireJetpack = requirePrefix + "JETPACK" // of another kind of machine
 )
 
@@ -32,18 +32,9 @@ const (
 // NVIDIA_REQUIRE_… must hold; in it alternatives are between spaces, and the conditions of one between commas. What the job sets counts
 // more than what its image sets. Error: ErrRequire.
 func (d Driver) Require(image []string, job map[string]string) error {
-	env := map[string]string{}
-	for _, pair := range image {
-		if name, value, ok := strings.Cut(pair, "="); ok {
-			env[name] = value
-		}
-	}
-	maps.Copy(env, job)
-	if off, err := strconv.ParseBool(env[requireDisable]); err == nil && off {
+	env, ok := jobspec.Required(image, job)
+	if !ok {
 		return nil
-	}
-	if version := numbersOf(env["CUDA_VERSION"]); len(version) > 1 && env[requireCUDA] == "" { // as older images say it
-		env[requireCUDA] = fmt.Sprintf("cuda>=%d.%d", version[0], version[1])
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		value := env[name]
@@ -52,7 +43,7 @@ func (d Driver) Require(image []string, job map[string]string) error {
 		}
 		if terms := strings.Fields(value); len(terms) > 0 && !slices.ContainsFunc(terms, d.fits) {
 			return fmt.Errorf("%w: it needs %s, and this machine has %s; name an image for an older CUDA, or order from another machine. "+
-				"If you know that it runs, add --env %s=true", ErrRequire, needs(terms), d.facts(), requireDisable)
+				"If you know that it runs, add --env %s=true", ErrRequire, needs(terms), d.facts(), jobspec.DisableRequire)
 		}
 	}
 	return nil

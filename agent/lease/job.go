@@ -138,13 +138,13 @@ func (w *worker) extendJob(ctx context.Context, f Facts) error {
 // spec is the runtime's order for a job.
 func (m *Manager) spec(r store.Lease) runtime.Spec {
 	gpus := bits.OnesCount64(r.GPUMask)
-	share := func(whole float64) float64 { return m.share(r, whole) }
+	share := m.share(r)
 	s := runtime.Spec{
 		LeaseID: keyString(r.Address), GPUMask: r.GPUMask, Checkpoint: r.Checkpoint,
 		Command: r.Job.Command, Env: r.Job.Env, Image: r.Job.Image, Network: r.Job.Network,
 		Limits: runtime.Limits{
-			CPUs:      minLimit(float64(r.Job.CPUs), share(m.o.Node.CPUs)),
-			MemoryMiB: uint64(minLimit(float64(r.Job.MemoryMiB), share(float64(m.o.Node.MemoryMiB)))),
+			CPUs:      minLimit(float64(r.Job.CPUs), share.CPUs),
+			MemoryMiB: uint64(minLimit(float64(r.Job.MemoryMiB), float64(share.MemoryMiB))),
 			DiskMiB:   uint64(minLimit(float64(r.Job.DiskMiB), float64(m.diskBeside(r)))),
 			ShmMiB:    r.Job.ShmMiB,
 		},
@@ -166,16 +166,15 @@ func (m *Manager) spec(r store.Lease) runtime.Spec {
 
 // fits says what of a job is more than its lease's share of the machine. Error: [*jobspec.Error].
 func (m *Manager) fits(r store.Lease, job messages.JobSpec) error {
-	n := m.o.Node
-	return jobspec.CheckShare(job, jobspec.Share{
-		CPUs: m.share(r, n.CPUs), MemoryMiB: uint64(m.share(r, float64(n.MemoryMiB))), DiskMiB: uint64(m.share(r, float64(n.DiskMiB))),
-	})
+	return jobspec.CheckShare(job, m.share(r))
 }
 
 // share is a lease's part of what the machine has.
-func (m *Manager) share(r store.Lease, whole float64) float64 {
+func (m *Manager) share(r store.Lease) jobspec.Share {
 	gpus := bits.OnesCount64(r.GPUMask)
-	return whole * float64(gpus) / float64(max(len(m.o.GPUUUIDs), gpus, 1))
+	part := func(whole float64) float64 { return whole * float64(gpus) / float64(max(len(m.o.GPUUUIDs), gpus, 1)) }
+	n := m.o.Node
+	return jobspec.Share{CPUs: part(n.CPUs), MemoryMiB: uint64(part(float64(n.MemoryMiB))), DiskMiB: uint64(part(float64(n.DiskMiB)))}
 }
 
 // minLimit is the smaller of two limits, of which 0 is none.

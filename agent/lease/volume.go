@@ -17,7 +17,7 @@ import (
 
 // diskBeside is the disk that a lease's container has beside its volume; 0 is no limit.
 func (m *Manager) diskBeside(r store.Lease) uint64 {
-	disk := uint64(m.share(r, float64(m.o.Node.DiskMiB)))
+	disk := m.share(r).DiskMiB
 	if disk == 0 || r.Job.Volume == nil {
 		return disk
 	}

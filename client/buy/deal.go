@@ -11,7 +11,6 @@ import (
 	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/sdk/market"
-	"github.com/gantry-market/gantry/sdk/market/query"
 	"github.com/gantry-market/gantry/sdk/market/view"
 )
 
@@ -180,11 +179,10 @@ func (d *deal) award() (over bool, err error) {
 	if err := d.awaitAward(ctx); err != nil {
 		return false, err
 	}
+	soon, cancelSoon := context.WithTimeout(d.ctx, regionWait)
+	defer cancelSoon()
 	for _, l := range d.leases {
-		n, known := d.v.Node(l.Node)
-		if !known { // the purchase follows its order and leases alone
-			n, _, _ = query.Find[market.Node](d.ctx, d.b.client, l.Node, d.b.client.WaitLevel())
-		}
+		n, _ := d.node(soon, l) // without it the region is not told
 		full, _ := market.Cost(d.r.args.MaxPrice, l.Gpus, market.HeldSecs(d.r.args.Duration, d.mk.Params.StartDeadlineSecs))
 		d.b.tell(Awarded{Lease: l, Model: d.r.model.ModelName(), Region: n.Region(), Released: full - market.USDC(l.Lease.Reserved)})
 	}

@@ -237,7 +237,7 @@ func (Leftover) event()            {}
 type Offer struct {
 	Nodes, GPUs uint8
 	Model       string
-	Needs       string // of the machine beside the GPUs, such as " with 8 cores"; empty for nothing
+	Needs       string // of the machine besides its GPUs, such as " with 8 cores"; empty for nothing
 	Seconds     uint32
 	MaxPrice    market.PricePerHour
 	Cost        market.USDC

@@ -14,6 +14,9 @@ import (
 // viewLag is how long a command waits for its view of the chain to show what is on it.
 const viewLag = 15 * time.Second
 
+// regionWait is how long an award waits to be told with the region of its machine.
+const regionWait = 2 * time.Second
+
 // overOnChain says how a lease ended, and what it costs, whose machine takes no job because it is over. A command that
 // died may have brought the job: nothing is wrong then, and the caller continues with what the job has left.
 func (d *deal) overOnChain(ctx context.Context, l market.Lease) error {

@@ -17,9 +17,6 @@ const (
 	maxCPUs      = 1 << 16
 )
 
-// gib is a number of MiB in whole GiB, rounded up.
-func gib(mib uint64) uint64 { return (mib + 1<<10 - 1) >> 10 }
-
 // requirement is what the order asks of its nodes, but for the model.
 func (r *Request) requirement() (market.Requirement, error) {
 	out := market.Requirement{MinDownMbps: r.MinDown, MinUpMbps: r.MinUp}
@@ -99,10 +96,10 @@ func (r *Request) share(out *market.Requirement) error {
 		}
 	}
 	disk := jobspec.DiskMiB(messages.JobSpec{DiskMiB: r.Disk, Volume: v})
-	if r.CPUs > maxCPUs || gib(r.Memory) > maxMemoryGiB || gib(disk) > maxMemoryGiB {
+	if r.CPUs > maxCPUs || service.GiB(r.Memory) > maxMemoryGiB || service.GiB(disk) > maxMemoryGiB {
 		return usage(fmt.Sprintf("--cpus %d, --memory of %d MiB or --disk of %d MiB is out of range", r.CPUs, r.Memory, disk), "no machine has so much")
 	}
-	out.MinCpuCores, out.MinRamMib, out.MinDiskGib = r.CPUs, uint32(r.Memory), uint32(gib(disk))
+	out.MinCpuCores, out.MinRamMib, out.MinDiskGib = r.CPUs, uint32(r.Memory), uint32(service.GiB(disk))
 	if r.CUDA == "" {
 		return nil
 	}

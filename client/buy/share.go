@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gantry-market/gantry/sdk/jobspec"
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
@@ -21,7 +22,7 @@ func (s *share) widen(n *market.Node, gpus uint8) {
 }
 
 // moreGPUs is what helps where a machine's share of cores, memory or disk is too small.
-const moreGPUs = "ask for less, or order more GPUs of a node: each comes with its share of the machine"
+const moreGPUs = "ask for less, or " + jobspec.MoreGPUs
 
 // shareAdvice says what of an order is more than the machines have that are refused for it, and how much they have at most.
 func (t *terms) shareAdvice(most share) string {
@@ -56,7 +57,7 @@ func (t *terms) cudaOf() string {
 	return ""
 }
 
-// needs is what an order asks of a machine beside its GPUs, in words that follow the GPUs; empty for nothing.
+// needs is what an order asks of a machine besides its GPUs, in words that follow the GPUs; empty for nothing.
 func (t *terms) needs() string {
 	r := &t.args.Requirement
 	var all []string

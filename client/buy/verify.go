@@ -39,13 +39,9 @@ func (d *deal) wantsMeasured(ctx context.Context, l market.Lease) (bool, error) 
 	if d.p.Verify != Always && d.p.Verify != Auto {
 		return false, nil
 	}
-	var n market.Node
-	err := d.v.WaitFor(ctx, func(v *view.View) (ok bool) {
-		n, ok = v.Node(l.Node)
-		return ok
-	})
+	n, err := d.node(ctx, l)
 	if err != nil {
-		return false, fmt.Errorf("node %s of lease %s is not seen on chain: %w", l.Node, l.Address, err)
+		return false, err
 	}
 	drawn, err := drawByte()
 	if err != nil {
@@ -56,6 +52,17 @@ func (d *deal) wantsMeasured(ctx context.Context, l market.Lease) (bool, error) 
 		return false, err
 	}
 	return d.p.Verify == Always || verifies(&n, uint64(now)/uint64(max(d.mk.Params.PeriodSecs, 1)), drawn), nil
+}
+
+// node is the node of a lease: the view follows it from the award on, and shows it a moment later.
+func (d *deal) node(ctx context.Context, l market.Lease) (n market.Node, err error) {
+	if err := d.v.WaitFor(ctx, func(v *view.View) (ok bool) {
+		n, ok = v.Node(l.Node)
+		return ok
+	}); err != nil {
+		return n, fmt.Errorf("node %s of lease %s is not seen on chain: %w", l.Node, l.Address, err)
+	}
+	return n, nil
 }
 
 // drawByte is a byte at random.

@@ -2,7 +2,7 @@ package service
 
 import "github.com/gantry-market/gantry/sdk/market"
 
-// Share is what an order asks of a machine beside its GPUs. Each lease has the part of the machine that its GPUs are of all.
+// Share is what an order asks of a machine besides its GPUs. Each lease has the part of the machine that its GPUs are of all.
 type Share struct {
 	CPUs   uint32 `json:"cpus,omitempty" doc:"Processor threads that the job gets, as memoryMiB" jsonschema:"processor threads that the job gets, as memoryMiB"`
 	Memory uint64 `json:"memoryMiB,omitempty" doc:"Memory that the job gets. Only machines whose share for these GPUs has it; that share by default" jsonschema:"memory that the job gets, MiB: only machines whose share for these GPUs has it; that share by default"`
@@ -10,9 +10,12 @@ type Share struct {
 	CUDA   string `json:"cuda,omitempty" maxLength:"16" example:"12.8" doc:"CUDA that the machine's driver has at least; what the image's NVIDIA_REQUIRE_CUDA says by default" jsonschema:"CUDA that the machine's driver has at least, such as 12.8; what the image says by default"`
 }
 
+// GiB is a number of MiB in whole GiB, rounded up.
+func GiB(mib uint64) uint64 { return (mib + 1<<10 - 1) >> 10 }
+
 // into adds it to the terms of a search. Error: Failure.
 func (s Share) into(q *Terms) error {
-	q.CPUs, q.RAMMiB, q.DiskGiB = s.CPUs, uint32(min(s.Memory, 1<<32-1)), uint32(min((s.Disk+1<<10-1)>>10, 1<<32-1))
+	q.CPUs, q.RAMMiB, q.DiskGiB = s.CPUs, uint32(min(s.Memory, 1<<32-1)), uint32(min(GiB(s.Disk), 1<<32-1))
 	if s.CUDA == "" {
 		return nil
 	}

@@ -261,7 +261,7 @@ func (q *Terms) matches(n *market.Node, m *market.Model, now int64) string {
 	case n.Spec.VramMib < q.VRAMMiB || n.TierAt(now) < max(q.Tier, m.MinTier) || market.Interconnect(n.Spec.Interconnect) < q.Interconnect:
 		return "other hardware"
 	case !market.ShareSuits(&market.Requirement{MinCpuCores: q.CPUs, MinRamMib: q.RAMMiB, MinDiskGib: q.DiskGiB, MinCuda: uint16(q.CUDA)}, n, q.Count):
-		return "fewer cores, less memory or disk, or an older CUDA"
+		return smallShare
 	case n.Operations < q.Operations || n.Bandwidth < q.Bandwidth || n.DownMbps < q.DownMbps || n.UpMbps < q.UpMbps:
 		return "slower, or not measured"
 	case m.Calibrated() && n.ClassSince == 0:

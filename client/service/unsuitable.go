@@ -5,8 +5,11 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// SmallShare is what [Unsuitable] says of machines that have too little beside their GPUs.
-const SmallShare = "with fewer cores, less memory or disk, or an older CUDA"
+// smallShare is what machines lack whose GPUs would do.
+const smallShare = "fewer cores, less memory or disk, or an older CUDA"
+
+// SmallShare is what [Unsuitable] says of such machines.
+const SmallShare = "with " + smallShare
 
 // Unsuitable names in a few words why a node cannot be awarded an order: an error of [market.Awardable] or [market.Biddable].
 func Unsuitable(err error) string {

@@ -18,22 +18,23 @@ func DiskMiB(job messages.JobSpec) uint64 {
 	return job.Volume.MiB + max(job.DiskMiB, MinFilesMiB)
 }
 
-const moreGPUs = ", or order more GPUs of a node: each comes with its share of the machine"
+// MoreGPUs is what helps where a lease's share is too small.
+const MoreGPUs = "order more GPUs of a node: each comes with its share of the machine"
 
 // CheckShare says what of a job is more than its lease's share of the machine. Nothing is cut: an order asks for what its job
 // names. Error: [*Error].
 func CheckShare(job messages.JobSpec, s Share) error {
 	switch disk := DiskMiB(job); {
 	case s.CPUs > 0 && float64(job.CPUs) > s.CPUs:
-		return wrong(RuleShare, CPUs, "ask for less"+moreGPUs, "%d CPUs are more than the lease's %.4g", job.CPUs, s.CPUs)
+		return wrong(RuleShare, CPUs, "ask for less, or "+MoreGPUs, "%d CPUs are more than the lease's %.4g", job.CPUs, s.CPUs)
 	case s.MemoryMiB > 0 && job.MemoryMiB > s.MemoryMiB:
-		return wrong(RuleShare, Memory, "ask for less"+moreGPUs, "%d MiB of memory are more than the lease's %d", job.MemoryMiB, s.MemoryMiB)
+		return wrong(RuleShare, Memory, "ask for less, or "+MoreGPUs, "%d MiB of memory are more than the lease's %d", job.MemoryMiB, s.MemoryMiB)
 	case s.DiskMiB == 0 || disk <= s.DiskMiB:
 		return nil
 	case job.Volume != nil:
-		return wrong(RuleShare, Volume, "make it smaller"+moreGPUs,
+		return wrong(RuleShare, Volume, "make it smaller, or "+MoreGPUs,
 			"the volume's %d MiB and %d MiB for the container's other files are more than the lease's %d MiB of the disk", job.Volume.MiB, disk-job.Volume.MiB, s.DiskMiB)
 	default:
-		return wrong(RuleShare, Disk, "ask for less"+moreGPUs, "%d MiB of disk are more than the lease's %d", disk, s.DiskMiB)
+		return wrong(RuleShare, Disk, "ask for less, or "+MoreGPUs, "%d MiB of disk are more than the lease's %d", disk, s.DiskMiB)
 	}
 }

@@ -10,14 +10,14 @@ import (
 // CUDA is a version of CUDA as accounts have it: 100 × major + minor, so that 1204 is 12.4. 0 is none.
 type CUDA uint16
 
-// ErrCUDA: a text is no version of CUDA.
+// ErrCUDA: the text is not a version of CUDA.
 var ErrCUDA = errors.New("no version of CUDA")
 
 // ParseCUDA reads MAJOR, MAJOR.MINOR or a longer version, whose rest is ignored: a driver of 12.8 runs all of 12.8. Error: ErrCUDA.
 func ParseCUDA(text string) (CUDA, error) {
-	major, rest, _ := strings.Cut(text, ".")
-	minor, _, found := strings.Cut(rest, ".")
-	if !found && rest == "" && !strings.Contains(text, ".") {
+	major, rest, found := strings.Cut(text, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	if !found {
 		minor = "0"
 	}
 	a, err := strconv.ParseUint(major, 10, 16)

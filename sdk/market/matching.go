@@ -61,11 +61,11 @@ func suited(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now, 
 	return nil
 }
 
-// ShareSuits reports whether gpus GPUs of a node come with the cores, memory and disk that an order asks for, and its driver
-// has no older CUDA. Leases share a machine by their GPUs. It is the twin of NodeSpec::shares.
+// ShareSuits reports whether gpus GPUs of a node bring the cores, memory and disk that an order asks for, and whether its driver has
+// the CUDA. A lease gets the part of the machine that its GPUs are of all. It is the twin of NodeSpec::shares.
 func ShareSuits(r *Requirement, n *Node, gpus uint8) bool {
 	enough := func(whole, wanted uint32) bool {
-		return wanted == 0 || uint64(whole)*uint64(gpus) >= uint64(wanted)*uint64(n.Spec.Gpus)
+		return uint64(whole)*uint64(gpus) >= uint64(wanted)*uint64(n.Spec.Gpus)
 	}
 	return n.Spec.Cuda >= r.MinCuda && enough(n.Spec.CpuCores, r.MinCpuCores) && enough(n.Spec.RamMib, r.MinRamMib) && enough(n.Spec.DiskGib, r.MinDiskGib)
 }

@@ -59,7 +59,7 @@ func deployCommand(s command.Streams) *cli.Command {
 			&cli.StringFlag{Name: "image", Usage: "run a container of this `IMAGE`; a tag is resolved to a digest before the order"},
 			&cli.StringFlag{Name: flagEntrypoint, Usage: "`PROGRAM` of the container in place of the image's entry point and command; its arguments come after --"},
 			&cli.StringFlag{Name: flagUser, Aliases: []string{"u"}, Usage: "`NAME[:GROUP]` or numbers: user of the container's program (default: the image's)"},
-			&cli.StringFlag{Name: "registry-credentials", Usage: "`WHAT` the machine gets for an image that is not public: token (it reads the repository for minutes, and is made with docker's credentials), or password where the registry has no tokens"},
+			&cli.StringFlag{Name: "registry-credentials", Usage: "`WHAT` the machine gets for an image that is not public: token (made with docker's credentials; it can read the repository for minutes), or password if the registry has no tokens"},
 			&cli.StringFlag{Name: "network", Value: messages.NetworkInternet, Usage: "`WHAT` the container of --image reaches: internet, or none; never the machine, its network or other leases"},
 			&cli.StringSliceFlag{Name: flagSSHKey, Usage: "public key `FILE` that may log in to the container, besides the key that gantry has made; repeat"},
 			&cli.StringFlag{Name: flagVolume, Usage: "`NAME:SIZE[:PATH]` such as data:50GiB: an encrypted file system for the container of --image, at /NAME or PATH, as long as the job runs"},

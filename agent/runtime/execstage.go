@@ -25,6 +25,10 @@ const (
 // envSupervisor names the supervisor's process.
 const envSupervisor = "GANTRY_INTERNAL_SUPERVISOR"
 
+// envRun marks the processes of one run of a job by a random value. The lease's address would not do: everybody knows it, so that a
+// process outside the job may have it in its environment.
+const envRun = "GANTRY_RUN"
+
 // envResume names the folder of the state that a container goes on from.
 const envResume = "GANTRY_INTERNAL_RESUME"
 
@@ -113,14 +117,15 @@ func limitDataAndExec(l *syscall.Rlimit, name *byte, argv, env **byte) error {
 
 // commandOf returns what this process becomes: the job, or the sandbox around it.
 func commandOf(dir leaseDir, spec Spec, inCgroup bool) (path string, command, env []string, err error) {
+	mark := envRun + "=" + os.Getenv(envRun)
 	if spec.Image != "" {
 		command, err = enterBundle(dir, spec, inCgroup)
 		if err != nil {
 			return "", nil, nil, err
 		}
-		return command[0], command, []string{"GANTRY_LEASE=" + spec.LeaseID, "PATH=" + defaultPath}, nil
+		return command[0], command, []string{mark, "PATH=" + defaultPath}, nil
 	}
-	env = spec.environment(dir.work())
+	env = append(spec.environment(dir.work()), mark)
 	if err := os.Setenv("PATH", lookup(env, "PATH")); err != nil {
 		return "", nil, nil, err
 	}

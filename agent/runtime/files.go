@@ -60,6 +60,8 @@ type runRecord struct {
 	StartedAt  time.Time `json:"started_at"`
 	Limits     []string  `json:"limits"`
 	Cgroup     string    `json:"cgroup,omitempty"`
+	// Mark is the random value of envRun that the job's processes inherit.
+	Mark string `json:"mark"`
 	// Disk is the device of a container's own file system; empty where its disk is watched.
 	Disk string `json:"disk,omitempty"`
 }

@@ -47,6 +47,19 @@ while ! grep -q left ../stdout.log; do sleep 0.05; done; kill -9 $PPID; sleep 30
 	}
 }
 
+// The end of a job ends no process outside it, also one that has the lease's address in its environment, as a customer's own
+// script on the same computer may.
+func TestAJobsEndLeavesOtherProcessesAlone(t *testing.T) {
+	t.Parallel()
+	p, id := newRuntime(t), fmt.Sprintf("foreign-%d", os.Getpid())
+	runToEnd(t, p, shell(id, "exit 0"))
+	foreign := exec.CommandContext(t.Context(), "sleep", "2")
+	foreign.Env = append(os.Environ(), "GANTRY_LEASE="+id)
+	require.NoError(t, foreign.Start())
+	require.NoError(t, p.Remove(background(t), id))
+	require.NoError(t, foreign.Wait())
+}
+
 // A job has no more processes than its limit. To an ordinary user the kernel refuses more; root it does not limit, and
 // there the watch ends the job. The bomb has a bound of its own, for a runtime without limits.
 func TestAForkBombIsBounded(t *testing.T) {

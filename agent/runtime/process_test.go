@@ -263,6 +263,7 @@ func TestLeftoversEndWithTheJob(t *testing.T) {
 	requireNoneLeft(t, "parent")
 }
 
+// requireNoneLeft checks that no process of a lease is left. A job without an image has its lease in its environment.
 func requireNoneLeft(t *testing.T, lease string) {
 	t.Helper()
 	all, err := listProcesses()

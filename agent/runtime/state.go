@@ -78,16 +78,16 @@ func (d leaseDir) lastLog() string {
 	return strings.TrimSpace(string(b[max(0, len(b)-500):]))
 }
 
-// killLeftovers ends processes of a job whose supervisor is gone. They are known by the lease in their environment, and
-// so are those that they have started. One that has changed its environment and whose parent is gone is not found: that
-// takes a container.
+// killLeftovers ends the processes of a job whose supervisor is gone: those with the run's mark in their environment, and
+// those that they have started. One that has changed its environment and whose parent is gone is not found: that takes a
+// container.
 func (d leaseDir) killLeftovers() error {
 	var run runRecord
 	ok, err := readJSON(d.run(), &run)
 	if err != nil || !ok || run.Job.Boot != bootID() {
 		return err
 	}
-	mark := []byte("GANTRY_LEASE=" + filepath.Base(string(d)))
+	mark := []byte(envRun + "=" + run.Mark)
 	for round, empty := 0, 0; round < 200; round++ {
 		all, err := listProcesses()
 		if err != nil {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -103,7 +104,7 @@ func (s *supervisor) run(signals <-chan os.Signal, secret secrets) Exit {
 	if err != nil {
 		return failed(err)
 	}
-	s.record = runRecord{Supervisor: me, StartedAt: started}
+	s.record = runRecord{Supervisor: me, StartedAt: started, Mark: rand.Text()}
 	s.chooseLimits()
 	if err := s.openVolume(secret); err != nil {
 		return failed(err)
@@ -196,7 +197,7 @@ func (s *supervisor) start() error {
 	s.cmd = exec.Command(self, InternalCommand, stageExec, string(s.dir))
 	s.cmd.Args[0] = "gantry-agent"
 	s.cmd.Dir = s.dir.work()
-	s.cmd.Env = []string{envSupervisor + "=" + strconv.Itoa(os.Getpid())}
+	s.cmd.Env = []string{envSupervisor + "=" + strconv.Itoa(os.Getpid()), envRun + "=" + s.record.Mark}
 	if s.state != nil {
 		s.cmd.Env = append(s.cmd.Env, envResume+"="+s.state.path(stateFolder))
 	}

@@ -25,7 +25,7 @@ build_go() {
   done
   go build -o build/bin/ "${mains[@]}"
   # Other people's servers for the demo and tests: a module of its own.
-  go build -C internal/testtool/program -o "$root/build/bin/gantry-testtool" .
+  go build -C internal/testtool/program -o "$root/build/bin/gantry-testserver" ./server
   # Runs in containers of any image, so it may need no library.
   CGO_ENABLED=0 go build -ldflags '-s -w' -o build/bin/ ./agent/cmd/gantry-shell
 }

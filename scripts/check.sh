@@ -73,7 +73,7 @@ check_go() {
     fi
   fi
   if changed_in 'internal/testtool/program/*'; then
-    step "gantry-testtool"
+    step "gantry-testserver and gantry-testreader"
     in_dir internal/testtool/program go vet ./...
     in_dir internal/testtool/program staticcheck ./...
     go test ./internal/testtool

@@ -49,6 +49,6 @@ func TestStartGivesUp(t *testing.T) {
 	require.Error(t, err)
 	require.Less(t, time.Since(begin), endWait)
 	t.Setenv(Variable, "/nowhere")
-	_, err = Path(t.Context())
+	_, err = servers.path(t.Context())
 	require.ErrorIs(t, err, ErrNotFound)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/gantry-market/gantry/sdk/market"
 )
 
-// sqliteWork is a database to make, and the questions to ask it: the type work of gantry-testtool.
+// sqliteWork is a database to make, and the questions to ask it: the type work of gantry-testreader.
 type sqliteWork struct {
 	Schema, Insert, Indexes string
 	Rows                    [][]any

@@ -18,6 +18,8 @@ import (
 	"github.com/letsencrypt/pebble/v2/va"
 	"github.com/letsencrypt/pebble/v2/wfe"
 	"github.com/miekg/dns"
+
+	"github.com/gantry-market/gantry/internal/testtool/program/tool"
 )
 
 // validity of certificates, seconds.
@@ -61,7 +63,7 @@ func acme(args []string, in io.Reader, out io.Writer) error {
 		}
 	}))
 	defer web.Close()
-	return serve(in, out, map[string]string{
+	return tool.Serve(in, out, map[string]string{
 		"directory": web.URL + wfe.DirectoryPath,
 		"ca":        string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})),
 		"root":      string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.GetRootCert(0).Cert.Raw})),

@@ -12,6 +12,8 @@ import (
 
 	"github.com/rclone/gofakes3"
 	"github.com/rclone/gofakes3/s3mem"
+
+	"github.com/gantry-market/gantry/internal/testtool/program/tool"
 )
 
 // clock is the machine's, and some time ahead.
@@ -61,7 +63,7 @@ func s3(args []string, in io.Reader, out io.Writer) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }() // until Close
 	defer func() { _ = server.Close() }()
-	return serve(in, out, map[string]string{"url": "http://" + l.Addr().String()}, func(command string) (string, error) {
+	return tool.Serve(in, out, map[string]string{"url": "http://" + l.Addr().String()}, func(command string) (string, error) {
 		by, err := time.ParseDuration(strings.TrimPrefix(command, "advance "))
 		if err != nil {
 			return "", fmt.Errorf("s3: unknown command %q", command)

@@ -1,12 +1,6 @@
-// Command gantry-testtool is what tests and the demo need of other people's software: an S3 server, an ACME server, a
-// reader of QR codes, Grafana's schemas, and SQLite. It is a program of a module of its own, so that programs that
-// import the SDK do not get these modules. Package testtool builds it and starts it.
-//
-// usage: gantry-testtool s3 | acme PORT | qr | dashboard | sqlite
-//
-// The servers say on their first line, in JSON, where they are, take commands from standard input, a line each, and
-// end with it. The others read standard input to its end and print their answer.
-package main
+// Package tool is what both programs of this module begin with. They are what tests and the demo need of other people's software, in a
+// module of its own, so that programs that import the SDK do not get these modules. Package testtool builds and starts them.
+package tool
 
 import (
 	"bufio"
@@ -14,27 +8,28 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
-func main() {
-	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "gantry-testtool:", err)
+// Part is what a program does for one first argument.
+type Part func(args []string, in io.Reader, out io.Writer) error
+
+// Main runs the part that the first argument names. usage has a line for each.
+func Main(name, usage string, parts map[string]Part) {
+	var err error
+	if len(os.Args) < 2 || parts[os.Args[1]] == nil {
+		err = fmt.Errorf("want %s; got %q", usage, strings.Join(os.Args[1:], " "))
+	} else {
+		err = parts[os.Args[1]](os.Args[2:], os.Stdin, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string, in io.Reader, out io.Writer) error {
-	parts := map[string]func(args []string, in io.Reader, out io.Writer) error{
-		"s3": s3, "acme": acme, "qr": qr, "dashboard": checkDashboard, "sqlite": sqlite,
-	}
-	if len(args) == 0 || parts[args[0]] == nil {
-		return fmt.Errorf("want one of s3, acme PORT, qr, dashboard, sqlite; got %q", args)
-	}
-	return parts[args[0]](args[1:], in, out)
-}
-
-// serve says where a server is and answers commands until their end.
-func serve(in io.Reader, out io.Writer, where any, answer func(command string) (string, error)) error {
+// Serve says where a server is and answers commands until their end.
+func Serve(in io.Reader, out io.Writer, where any, answer func(command string) (string, error)) error {
 	if err := json.NewEncoder(out).Encode(where); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@
 #   dist  nfpm, which makes packages
 #   browser  what tries the page of `gantry serve` in a browser that is there; without it that test is skipped
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
-#   openai  the stock OpenAI client for Python and LiteLLM, with which /openai/v1 is tried; without them those tests are skipped
+#   openai  the stock clients of OpenAI and Anthropic for Python, and LiteLLM, with which /openai/v1 and /anthropic/v1 are tried; without them those tests are skipped
 #   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab, ray  Ray, torch  PyTorch of Debian for the same. Not in all; without them those tests are skipped
 #   promtool  Prometheus and its tool, with which alert rules and dashboards are tried; without them those tests are skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
@@ -233,7 +233,7 @@ need_browser() {
 
 # Programs in Python are wanted, not needed: without Python, or its index, the tests that use them are skipped. Each part has a
 # virtual environment of its own, of the packages in scripts/python, all of which are pinned.
-need_openai() { python_tool openai "the stock OpenAI client and LiteLLM"; }
+need_openai() { python_tool openai "the stock clients of OpenAI and Anthropic, and LiteLLM"; }
 need_model() { python_tool model "llama.cpp's server"; }
 need_docs() {
   python_tool docs "the generator of the documentation's site"

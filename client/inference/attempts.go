@@ -187,36 +187,21 @@ func (p *plain) Close() error {
 	return nil
 }
 
-// tokens are what a request has used.
-type tokens struct {
-	Prompt     uint64 `json:"prompt_tokens"`
-	Completion uint64 `json:"completion_tokens"`
-	counted    bool
-}
-
-// bytesPerToken is what a token of a text is taken for where the model server reports none.
-const bytesPerToken = 4
-
 // plainTokens reads what an answer says of its tokens, or counts.
 func plainTokens(raw []byte, status int, r *request) tokens {
-	if status >= http.StatusBadRequest {
+	if status >= http.StatusBadRequest || r.free {
 		return tokens{}
 	}
-	var answer struct {
-		Usage   *tokens `json:"usage"`
-		Choices []choice
-	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return tokens{counted: true, Prompt: about(r.promptBytes)}
-	}
-	if answer.Usage != nil {
-		return *answer.Usage
-	}
 	t := tokens{counted: true, Prompt: about(r.promptBytes)}
-	for _, c := range answer.Choices {
-		t.Completion += about(len(c.Text) + len(c.Message.Content))
+	var answer answer
+	switch err := json.Unmarshal(raw, &answer); {
+	case err != nil && r.form:
+		t.Completion = about(len(raw)) // subtitles, or a text
+	case err != nil:
+	case answer.Usage != nil:
+		return *answer.Usage
+	default:
+		t.Completion = about(answer.length())
 	}
 	return t
 }
-
-func about(n int) uint64 { return uint64(n+bytesPerToken-1) / bytesPerToken }

@@ -253,7 +253,7 @@ func benchRun(b *testing.B, way string) (alone, through []time.Duration) {
 	_, _, err = s.Create(spec("small", func(s *Spec) { s.Min, s.Max, s.Concurrency, s.Wait = benchReplicas, benchReplicas, 768, time.Minute }))
 	require.NoError(b, err)
 	require.Eventually(b, func() bool { st, _, _ := s.Deployment("small"); return st.Serving == benchReplicas }, time.Minute, 10*time.Millisecond)
-	_, token, err := s.NewToken("bench", nil, 0)
+	_, token, err := s.NewToken(Token{Name: "bench"})
 	require.NoError(b, err)
 	gateway := httptest.NewServer(s)
 	through = firstBytes(b, token, func(int) string { return gateway.URL + Prefix + "/chat/completions" }, let)

@@ -303,7 +303,7 @@ func open(t *testing.T, path string, c Compute) *site {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	_, w.token, err = w.store.NewToken("test", nil, 0)
+	_, w.token, err = w.store.NewToken(Token{Name: "test"})
 	require.NoError(t, err)
 	w.end = sync.OnceFunc(func() {
 		cancel()

@@ -2,23 +2,18 @@ package inference
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gantry-market/gantry/internal/printable"
 )
-
-// Prefix is where the API is.
-const Prefix = "/openai/v1"
 
 const (
 	// writeWithin is how long a client may take to read what is written at once.
@@ -27,76 +22,42 @@ const (
 	requestWithin = time.Hour
 )
 
-// ServeHTTP answers a request to OpenAI's API, at a path that begins with Prefix. The caller has checked host and origin.
+// ServeHTTP answers a request to OpenAI's or Anthropic's API, at a path that Serves reports. The caller has checked host and origin.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := http.NewResponseController(w)
 	now := time.Now()
 	_, _ = c.SetReadDeadline(now.Add(s.o.ReadWithin)), c.SetWriteDeadline(now.Add(writeWithin)) // a test's recorder has none
+	speaks := &chat
+	if strings.HasPrefix(r.URL.Path, AnthropicPrefix) {
+		speaks = &messages
+	}
 	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if key := r.Header.Get("X-Api-Key"); !ok && key != "" && speaks == &messages {
+		text, ok = key, true
+	}
 	token, err := s.admit(strings.TrimSpace(text))
 	switch {
 	case !ok || errors.Is(err, ErrNotFound):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="gantry"`)
-		(&apiError{status: http.StatusUnauthorized, Message: "the token is missing, or none of this server", Type: "invalid_request_error", Code: "invalid_api_key"}).write(w)
+		(&apiError{status: http.StatusUnauthorized, Message: "the token is missing, or none of this server", Type: "invalid_request_error", Code: "invalid_api_key"}).write(w, speaks)
 		return
 	case err != nil:
 		s.o.Log.Error().Err(err).Msg("token cannot be looked up")
-		(&apiError{status: http.StatusInternalServerError, Message: "the token cannot be looked up", Type: "server_error"}).write(w)
+		(&apiError{status: http.StatusInternalServerError, Message: "the token cannot be looked up", Type: "server_error"}).write(w, speaks)
 		return
 	}
-	path := strings.TrimPrefix(r.URL.Path, Prefix)
-	_, forwarded := endpoints[path]
+	_, forwarded := operations[r.URL.Path]
+	path := endpoint(r.URL.Path)
 	switch {
 	case path == "/models" && r.Method == http.MethodGet:
-		s.models(w, &token)
+		s.models(w, &token, speaks)
 	case strings.HasPrefix(path, "/models/") && r.Method == http.MethodGet:
-		s.model(w, &token, strings.TrimPrefix(path, "/models/"))
+		s.model(w, &token, strings.TrimPrefix(path, "/models/"), speaks)
 	case forwarded && r.Method == http.MethodPost:
-		s.forward(w, r, &token, path)
+		s.forward(w, r, &token)
 	default:
-		(&apiError{status: http.StatusNotFound, Message: fmt.Sprintf("there is no %s %s", r.Method, r.URL.Path), Type: "invalid_request_error"}).write(w)
+		(&apiError{status: http.StatusNotFound, Message: fmt.Sprintf("there is no %s %s", r.Method, r.URL.Path), Type: "invalid_request_error"}).write(w, speaks)
 	}
-}
-
-type modelObject struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Created int64  `json:"created"`
-	OwnedBy string `json:"owned_by"`
-}
-
-func (s *Service) visible(t *Token) []modelObject {
-	out := []modelObject{}
-	for _, d := range s.Deployments() {
-		if t.Admits(d.Name) && !d.Deleting {
-			out = append(out, modelObject{ID: d.Name, Object: "model", Created: d.Created, OwnedBy: "gantry"})
-		}
-	}
-	return out
-}
-
-func (s *Service) models(w http.ResponseWriter, t *Token) {
-	writeJSON(w, map[string]any{"object": "list", "data": s.visible(t)})
-}
-
-func (s *Service) model(w http.ResponseWriter, t *Token, id string) {
-	all := s.visible(t)
-	if i := slices.IndexFunc(all, func(m modelObject) bool { return m.ID == id }); i >= 0 {
-		writeJSON(w, all[i])
-		return
-	}
-	noModel(id).write(w)
-}
-
-func noModel(id string) *apiError {
-	return &apiError{
-		status: http.StatusNotFound, Message: fmt.Sprintf("there is no deployment %q that this token may use", id), Type: "invalid_request_error", Param: "model", Code: "model_not_found",
-	}
-}
-
-func writeJSON(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // a client that is gone does not read it
 }
 
 // call is one request on its way.
@@ -110,18 +71,19 @@ type call struct {
 type callKey struct{}
 
 // forward answers a request by a replica.
-func (s *Service) forward(w http.ResponseWriter, r *http.Request, t *Token, endpoint string) {
+func (s *Service) forward(w http.ResponseWriter, r *http.Request, t *Token) {
+	speaks := operations[r.URL.Path].dialect
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		overloaded("the server answers as many requests as it can").write(w)
+		overloaded("the server answers as many requests as it can").write(w, speaks)
 		return
 	}
 	began := time.Now()
 	c := http.NewResponseController(w)
 	if err := s.mayAsk(t); err != nil {
-		asAPIError(err).write(w)
+		asAPIError(err).write(w, speaks)
 		return
 	}
 	raw, done, err := s.read(w, r)
@@ -132,7 +94,7 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, t *Token, endp
 		defer done()
 		var req *request
 		k := &call{token: t, began: began}
-		req, err = parseRequest(endpoint, raw, func(model string) (string, error) {
+		req, err = parseRequest(r.URL.Path, r.Header.Get("Content-Type"), raw, func(model string) (string, error) {
 			d, nerr := s.named(model)
 			if nerr != nil || !t.Admits(model) {
 				return "", noModel(model)
@@ -148,7 +110,7 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, t *Token, endp
 			return
 		}
 	}
-	asAPIError(err).write(w)
+	asAPIError(err).write(w, speaks)
 }
 
 // read takes a request's body into memory; done gives the memory back.
@@ -199,9 +161,11 @@ func (s *Service) newProxy() http.Handler {
 			c, _ := p.In.Context().Value(callKey{}).(*call)
 			p.Out.URL = &url.URL{Scheme: "http", Host: fmt.Sprintf("replica:%d", c.d.rec.Spec.Port), Path: c.d.rec.Spec.Path + c.endpoint}
 			p.Out.Host = ""
-			p.Out.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"gantry"}}
-			if accept := p.In.Header.Get("Accept"); accept != "" {
-				p.Out.Header.Set("Accept", accept)
+			p.Out.Header = http.Header{"Content-Type": {c.contentType}, "User-Agent": {"gantry"}}
+			for _, key := range []string{"Accept", "Anthropic-Version", "Anthropic-Beta"} {
+				if value := p.In.Header.Get(key); value != "" {
+					p.Out.Header.Set(key, value)
+				}
 			}
 		},
 		ModifyResponse: func(res *http.Response) error {
@@ -218,7 +182,8 @@ func (s *Service) newProxy() http.Handler {
 			if r.Context().Err() != nil && !errors.Is(r.Context().Err(), context.DeadlineExceeded) {
 				return // the client is gone
 			}
-			asAPIError(err).write(w)
+			c, _ := r.Context().Value(callKey{}).(*call)
+			asAPIError(err).write(w, c.dialect)
 		},
 	}
 }

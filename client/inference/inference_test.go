@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/stretchr/testify/require"
 )
 
@@ -433,7 +434,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	w := start(t, c)
 	w.create(spec("small", func(s *Spec) { s.Min, s.Wait = 1, time.Second }))
 	w.create(spec("other", nil))
-	_, narrow, err := w.store.NewToken("narrow", []string{"other"}, 0)
+	_, narrow, err := w.store.NewToken(Token{Name: "narrow", Deployments: []string{"other"}})
 	require.NoError(t, err)
 	w.serving("small", 1)
 	chat := map[string]any{"model": "small", "messages": []any{}}
@@ -450,7 +451,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"unknown model": {"/chat/completions", w.token, map[string]any{"model": "x"}, 404, "model_not_found"},
 		"stream":        {"/chat/completions", w.token, map[string]any{"model": "small", "stream": "yes"}, 400, "stream is not"},
 		"streamed":      {"/embeddings", w.token, map[string]any{"model": "small", "stream": true}, 400, "cannot be streamed"},
-		"another path":  {"/images/generations", w.token, chat, 404, "there is no POST"},
+		"another path":  {"/images/edits", w.token, chat, 404, "there is no POST"},
 		"too large":     {"/completions", w.token, map[string]any{"model": "small", "prompt": strings.Repeat("x", maxBody)}, 413, "more than"},
 		"the server's":  {"/chat/completions", "the server's", chat, 200, "word"},
 		"an embedding":  {"/embeddings", w.token, map[string]any{"model": "small", "input": "x"}, 200, "word"},
@@ -495,7 +496,7 @@ func TestATokenHasABudget(t *testing.T) {
 	w := open(t, path, c)
 	w.create(spec("small", func(s *Spec) { s.Min = 1 }))
 	w.serving("small", 1)
-	token, text, err := w.NewToken("bounded", nil, 20)
+	token, text, err := w.NewToken(Token{Name: "bounded", MaxTokens: 20})
 	require.NoError(t, err)
 	ask := func() (int, string) {
 		res, err := w.post("/chat/completions", text, map[string]any{"model": "small", "messages": []any{}, "max_tokens": 5})
@@ -508,7 +509,7 @@ func TestATokenHasABudget(t *testing.T) {
 	for i := range 2 { // of ten tokens each
 		status, answer := ask()
 		require.Equal(t, http.StatusOK, status, answer)
-		require.Eventually(t, func() bool { return w.meter.used(token.ID) == uint64(10*(i+1)) }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return w.meter.used(token.ID).tokens == uint64(10*(i+1)) }, 5*time.Second, time.Millisecond)
 	}
 	status, answer := ask()
 	require.Equal(t, http.StatusTooManyRequests, status)
@@ -521,6 +522,18 @@ func TestATokenHasABudget(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, status)
 	status, answer, _ = w.chat("small", "x", true, 2) // with another token
 	require.Equal(t, http.StatusOK, status, answer)
+
+	// A budget of money: one request costs more.
+	token, text, err = w.NewToken(Token{Name: "poor", MaxCost: "0.000001"})
+	require.NoError(t, err)
+	status, answer = ask()
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Eventually(t, func() bool { return w.meter.used(token.ID).cost > 0 }, 5*time.Second, time.Millisecond)
+	status, answer = ask()
+	require.Equal(t, http.StatusTooManyRequests, status)
+	require.Contains(t, answer, "of its 0.000001 USDC")
+	_, _, err = w.NewToken(Token{MaxCost: "much"})
+	require.ErrorIs(t, err, market.ErrAmount)
 }
 
 func TestDeploymentsAreCreatedOnce(t *testing.T) {
@@ -551,7 +564,7 @@ func TestDeploymentsAreCreatedOnce(t *testing.T) {
 func TestTokensAreKeptAsHashes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "inference.db")
 	s := openStore(t, path)
-	token, text, err := s.NewToken("app", []string{"small"}, 0)
+	token, text, err := s.NewToken(Token{Name: "app", Deployments: []string{"small"}})
 	require.NoError(t, err)
 	found, err := s.Token(text)
 	require.NoError(t, err)

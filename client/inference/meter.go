@@ -62,24 +62,34 @@ type meter struct {
 	store *Store
 	mu    sync.Mutex
 	sums  map[usageKey]*Usage
-	total map[string]uint64 // tokens of models by id of the token, in all
+	total map[string]spent // by id of the token, in all
 }
 
 // newMeter goes on from what is stored.
 func newMeter(s *Store) (*meter, error) {
-	m := &meter{store: s, sums: map[usageKey]*Usage{}, total: map[string]uint64{}}
+	m := &meter{store: s, sums: map[usageKey]*Usage{}, total: map[string]spent{}}
 	err := s.db.View(func(tx *bolt.Tx) error {
 		return each(tx, bucketUsage, func(raw []byte, u stored) {
 			if key, ok := parseUsageKey(raw); ok {
-				m.total[key.token] += u.Prompt + u.Completion
+				m.total[key.token] = m.total[key.token].plus(u.Prompt+u.Completion, u.MicroCost)
 			}
 		})
 	})
 	return m, err
 }
 
-// used is how many tokens of models a token has used in all.
-func (m *meter) used(token string) uint64 {
+// spent is what a token has used in all.
+type spent struct {
+	tokens uint64 // of models
+	cost   market.USDC
+}
+
+func (s spent) plus(tokens, cost uint64) spent {
+	return spent{s.tokens + tokens, s.cost + market.USDC(cost)}
+}
+
+// used is what a token has used in all.
+func (m *meter) used(token string) spent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.total[token]
@@ -107,7 +117,7 @@ func (m *meter) add(deployment, token string, x measured) {
 	u.Requests++
 	u.Prompt += x.prompt
 	u.Completion += x.completion
-	m.total[token] += x.prompt + x.completion
+	m.total[token] = m.total[token].plus(x.prompt+x.completion, uint64(math.Ceil(x.cost)))
 	u.Retried += uint64(x.retries)
 	if x.failed {
 		u.Failed++

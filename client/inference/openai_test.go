@@ -126,7 +126,7 @@ func stockClients(t *testing.T) (python string, w *site) {
 	t.Helper()
 	python, err := exec.LookPath("openai-python")
 	if err != nil {
-		t.Skip("SKIPPED: the stock OpenAI client and LiteLLM are missing: scripts/toolchain.sh openai")
+		t.Skip("SKIPPED: the stock clients of OpenAI and Anthropic, and LiteLLM, are missing: scripts/toolchain.sh openai")
 	}
 	w = start(t, &processes{t: t, program: []string{imagetest.Program(t, "../../localnet/scenario/testdata/modelserver")}, leases: map[string]*process{}})
 	w.create(spec("words", func(s *Spec) { s.Min = 1 }))
@@ -135,13 +135,26 @@ func stockClients(t *testing.T) (python string, w *site) {
 	return python, w
 }
 
-// The stock OpenAI client lists models, chats, streams, completes and embeds, and gets the errors that it knows.
+// The stock OpenAI client lists models, chats, streams, completes, embeds, makes responses and pictures, has a recording transcribed, and
+// gets the errors that it knows.
 func TestStockClient(t *testing.T) {
 	python, w := stockClients(t)
 	out, err := exec.CommandContext(t.Context(), python, "testdata/client.py", w.url, w.token, "words").CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Equal(t, "ok\n", string(out))
-	require.Eventually(t, func() bool { u := w.used("words"); return u.Requests == 5 && u.Completion >= 3+3+2+2 }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { u := w.used("words"); return u.Requests == 9 && u.Completion >= 3+3+2+2+2+2 }, 5*time.Second, 10*time.Millisecond)
+}
+
+// The stock Anthropic client lists models, and makes messages, plain and as streams. It counts tokens, which uses none.
+func TestStockAnthropicClient(t *testing.T) {
+	python, w := stockClients(t)
+	out, err := exec.CommandContext(t.Context(), python, "testdata/anthropic_client.py", strings.TrimSuffix(w.url, Prefix)+"/anthropic", w.token, "words").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Equal(t, "ok\n", string(out))
+	require.Eventually(t, func() bool {
+		u := w.used("words")
+		return u.Requests == 4 && u.Prompt == 3*3 && u.Completion == 3*3 && u.Counted == 0
+	}, 5*time.Second, 10*time.Millisecond)
 }
 
 // LiteLLM does the same, and its router goes on with another deployment where one has no replica.
@@ -165,7 +178,7 @@ func TestARealModelServer(t *testing.T) {
 	}
 	stock, err := exec.LookPath("openai-python")
 	if err != nil {
-		t.Skip("SKIPPED: the stock OpenAI client and LiteLLM are missing: scripts/toolchain.sh openai")
+		t.Skip("SKIPPED: the stock clients of OpenAI and Anthropic, and LiteLLM, are missing: scripts/toolchain.sh openai")
 	}
 	const dir = "../../localnet/scenario/testdata/llama/"
 	model := filepath.Join(t.TempDir(), "model.gguf")

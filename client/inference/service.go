@@ -212,10 +212,13 @@ func (s *Service) admit(text string) (Token, error) {
 
 func sortedKeys[V any](m map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(m)) }
 
-// NewToken makes a token and returns its text, which is kept nowhere. It may use so many tokens of models in all; 0 for any
-// number.
-func (s *Service) NewToken(name string, deployments []string, maxTokens uint64) (Token, string, error) {
-	return s.o.Store.NewToken(name, deployments, maxTokens)
+// NewToken makes a token as t says, but for its id and time, and returns its text, which is kept nowhere.
+// Error: ErrAmount of package market.
+func (s *Service) NewToken(t Token) (Token, string, error) {
+	if _, err := t.limit(); err != nil {
+		return Token{}, "", err
+	}
+	return s.o.Store.NewToken(t)
 }
 
 // buy is Compute's, a few at once: each reads the market, and many would wait for each other.
@@ -232,13 +235,24 @@ func (s *Service) buy(ctx context.Context, name string, order json.RawMessage) (
 // mayAsk reports why a token may use no more. Requests that are answered at once may exceed its budget together: what they use
 // is known behind them.
 func (s *Service) mayAsk(t *Token) error {
-	if used := s.meter.used(t.ID); t.MaxTokens > 0 && used >= t.MaxTokens {
-		return &apiError{
-			status: http.StatusTooManyRequests, Type: "insufficient_quota", Code: "insufficient_quota",
-			Message: fmt.Sprintf("this token has used %d of its %d tokens; ask the server's owner for another one", used, t.MaxTokens),
-		}
+	used := s.meter.used(t.ID)
+	limit, err := t.limit()
+	if err != nil {
+		return err
 	}
-	return nil
+	var spent string
+	switch {
+	case t.MaxTokens > 0 && used.tokens >= t.MaxTokens:
+		spent = fmt.Sprintf("%d of its %d tokens", used.tokens, t.MaxTokens)
+	case t.MaxCost != "" && used.cost >= limit:
+		spent = fmt.Sprintf("%s of its %s USDC", used.cost, limit)
+	default:
+		return nil
+	}
+	return &apiError{
+		status: http.StatusTooManyRequests, Type: "insufficient_quota", Code: "insufficient_quota",
+		Message: "this token has used " + spent + "; ask the server's owner for another one",
+	}
 }
 
 // Tokens are all of them, the oldest first.

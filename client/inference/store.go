@@ -14,6 +14,7 @@ import (
 
 	"github.com/gantry-market/gantry/internal/boltstore"
 	"github.com/gantry-market/gantry/internal/secret"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 const schema = 1
@@ -161,6 +162,8 @@ type Token struct {
 	Created     time.Time `json:"created"`
 	// MaxTokens are the tokens of models, of prompts and answers together, that it may use in all; 0 for any number.
 	MaxTokens uint64 `json:"maxTokens,omitempty" doc:"Tokens of models, of prompts and answers together, that it may use in all"`
+	// MaxCost is what its requests may cost in all, as usage counts it; empty for any amount.
+	MaxCost string `json:"maxCostUsdc,omitempty" doc:"USDC that its requests may cost in all"`
 }
 
 // Admits reports whether it may use a deployment.
@@ -168,18 +171,26 @@ func (t *Token) Admits(deployment string) bool {
 	return len(t.Deployments) == 0 || slices.Contains(t.Deployments, deployment)
 }
 
+// limit is what its requests may cost in all, where MaxCost is not empty.
+func (t *Token) limit() (market.USDC, error) {
+	if t.MaxCost == "" {
+		return 0, nil
+	}
+	return market.ParseUSDC(t.MaxCost)
+}
+
 // tokenPrefix lets scanners for secrets find tokens that were published by mistake, and clients see that it is one of an
 // OpenAI API.
 const tokenPrefix = "sk-gantry-"
 
-// NewToken makes a token and returns its text.
-func (s *Store) NewToken(name string, deployments []string, maxTokens uint64) (Token, string, error) {
+// NewToken makes a token as t says, but for its id and time, and returns its text.
+func (s *Store) NewToken(t Token) (Token, string, error) {
 	text, err := secret.New(tokenPrefix)
 	if err != nil {
 		return Token{}, "", err
 	}
 	hash := secret.Hash(text)
-	t := Token{ID: hex.EncodeToString(hash[:6]), Name: name, Deployments: deployments, Created: time.Now().UTC(), MaxTokens: maxTokens}
+	t.ID, t.Created = hex.EncodeToString(hash[:6]), time.Now().UTC()
 	err = s.db.Update(func(tx *bolt.Tx) error { return boltstore.PutJSON(tx, bucketTokens, hash[:], t) })
 	return t, text, err
 }

@@ -33,7 +33,7 @@ type choice struct {
 
 // says reports whether a chunk has something of the answer in it.
 func (c *choice) says() bool {
-	return c.Text != "" || c.Delta.Content != "" || c.Delta.Reasoning != "" || c.Delta.Refusal != "" || (len(c.Delta.Tools) > 0 && string(c.Delta.Tools) != "null")
+	return c.Text != "" || c.Delta.Content != "" || c.Delta.Reasoning != "" || c.Delta.Refusal != "" || there(c.Delta.Tools)
 }
 
 // stream is an answer as server-sent events, which pass one by one. It counts tokens, and leaves out the report of usage that
@@ -81,8 +81,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	if s.off == len(s.buf) && !s.ended && !s.told {
 		s.told = true
 		e := &apiError{Message: "the replica broke off in the middle of its answer", Type: "server_error", Code: "replica_lost"}
-		s.buf = append(append(append(s.buf[:0], "data: "...), e.document()...), "\n\n"...)
-		s.off = 0
+		s.buf, s.off = s.request.dialect.lost(s.buf[:0], e), 0
 	}
 	if s.off == len(s.buf) {
 		return 0, io.EOF
@@ -133,32 +132,13 @@ func (s *stream) data(raw []byte) (drop bool) {
 		s.started, s.ended = true, true
 		return false
 	}
-	var chunk struct {
-		Choices []choice        `json:"choices"`
-		Usage   *tokens         `json:"usage"`
-		Error   json.RawMessage `json:"error"`
+	e := s.request.dialect.read(raw)
+	s.pieces += uint64(e.said)
+	s.started, s.ended = s.started || e.said > 0 || e.ended, s.ended || e.ended
+	if e.usage != nil {
+		s.reported = e.usage.over(s.reported)
 	}
-	if json.Unmarshal(raw, &chunk) != nil {
-		return false
-	}
-	if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
-		s.started, s.ended = true, true // the server's own
-	}
-	for i := range chunk.Choices {
-		c := &chunk.Choices[i]
-		if c.says() {
-			s.pieces++
-			s.started = true
-		}
-		if c.Finish != nil {
-			s.started, s.ended = true, true
-		}
-	}
-	if chunk.Usage == nil {
-		return false
-	}
-	s.reported = chunk.Usage
-	return len(chunk.Choices) == 0 && !s.request.asked
+	return e.report && !s.request.asked
 }
 
 // Close ends the stream and says what it has used.

@@ -54,9 +54,9 @@ func TestDecide(t *testing.T) {
 const tokenEvent = `data: {"choices":[{"delta":{"content":"a"}}]}` + "\n\n"
 
 // streamOf reads a whole stream in small pieces.
-func streamOf(t *testing.T, from io.Reader, asked bool) (out string, used tokens, whole bool, primed error) {
+func streamOf(t *testing.T, speaks *dialect, from io.Reader, asked bool) (out string, used tokens, whole bool, primed error) {
 	t.Helper()
-	s := newStream(io.NopCloser(from), &request{asked: asked, promptBytes: 9}, func(u tokens, w bool) { used, whole = u, w })
+	s := newStream(io.NopCloser(from), &request{operation: operation{dialect: speaks}, asked: asked, promptBytes: 9}, func(u tokens, w bool) { used, whole = u, w })
 	primed = s.prime()
 	raw, err := io.ReadAll(iotest.OneByteReader(s))
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestStream(t *testing.T) {
 		"nothing":             {"", false, "x", tokens{3, 0, true}, false, true},
 		"only a role":         {`data: {"choices":[{"delta":{"role":"assistant","content":""}}]}` + "\n\n", false, "x", tokens{3, 0, true}, false, true},
 	} {
-		out, used, whole, primed := streamOf(t, strings.NewReader(c.text), c.asked)
+		out, used, whole, primed := streamOf(t, &chat, strings.NewReader(c.text), c.asked)
 		require.Equal(t, c.failed, primed != nil, what)
 		if c.failed {
 			continue
@@ -102,14 +102,14 @@ func TestStream(t *testing.T) {
 		require.Equal(t, c.whole, whole, what)
 	}
 	broken := io.MultiReader(strings.NewReader(tokenEvent+`data: {"choi`), iotest.ErrReader(errors.New("reset")))
-	out, used, whole, primed := streamOf(t, broken, false)
+	out, used, whole, primed := streamOf(t, &chat, broken, false)
 	require.NoError(t, primed)
 	require.True(t, strings.HasPrefix(out, tokenEvent+`data: {"error":`), out)
 	require.False(t, whole)
 	require.Equal(t, tokens{3, 1, true}, used)
 
 	endless := io.MultiReader(strings.NewReader(tokenEvent), strings.NewReader(strings.Repeat("x", maxEvent+10)))
-	out, _, whole, primed = streamOf(t, endless, false)
+	out, _, whole, primed = streamOf(t, &chat, endless, false)
 	require.NoError(t, primed)
 	require.Contains(t, out, "replica_lost")
 	require.False(t, whole)
@@ -119,7 +119,7 @@ func FuzzStream(f *testing.F) {
 	f.Add(tokenEvent+"data: [DONE]\n\n", false)
 	f.Add("data: {}\r\n\r\n: x\n\n", true)
 	f.Fuzz(func(t *testing.T, text string, asked bool) {
-		s := newStream(io.NopCloser(strings.NewReader(text)), &request{asked: asked}, func(tokens, bool) {})
+		s := newStream(io.NopCloser(strings.NewReader(text)), &request{operation: operation{dialect: &chat}, asked: asked}, func(tokens, bool) {})
 		_ = s.prime()
 		raw, err := io.ReadAll(s)
 		require.NoError(t, err)

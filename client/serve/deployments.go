@@ -16,6 +16,7 @@ import (
 	"github.com/gantry-market/gantry/client/inference"
 	"github.com/gantry-market/gantry/client/service"
 	"github.com/gantry-market/gantry/client/team"
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // DeploymentRequest is a model server by its template, how many replicas it may have, and what each may cost. Its replicas are
@@ -80,6 +81,7 @@ type TokenRequest struct {
 	Name        string   `json:"name" minLength:"1" maxLength:"64" doc:"For people"`
 	Deployments []string `json:"deployments,omitempty" maxItems:"64" doc:"That it may use; all by default"`
 	MaxTokens   uint64   `json:"maxTokens,omitempty" maximum:"1000000000000000" doc:"Tokens of models, of prompts and answers together, that it may use in all; any number by default"`
+	MaxCost     string   `json:"maxCostUsdc,omitempty" pattern:"^[0-9]{1,9}(\\.[0-9]{1,6})?$" doc:"USDC that its requests may cost in all, as usage counts it; any amount by default"`
 }
 
 // NewInferenceToken is a token with its text.
@@ -272,7 +274,12 @@ func (s *Server) newInferenceToken(ctx context.Context, in *struct{ Body TokenRe
 	if err := s.ofDeployments(ctx, d, in.Body.Deployments); err != nil {
 		return nil, err
 	}
-	t, text, err := d.NewToken(in.Body.Name, slices.Clone(in.Body.Deployments), in.Body.MaxTokens)
+	t, text, err := d.NewToken(inference.Token{
+		Name: in.Body.Name, Deployments: slices.Clone(in.Body.Deployments), MaxTokens: in.Body.MaxTokens, MaxCost: in.Body.MaxCost,
+	})
+	if errors.Is(err, market.ErrAmount) {
+		return nil, problem(http.StatusUnprocessableEntity, "maxCostUsdc: "+err.Error(), "write an amount such as 2.50")
+	}
 	if err != nil {
 		return nil, inferenceFailed(err)
 	}

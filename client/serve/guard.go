@@ -38,7 +38,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	if g.openai != nil && strings.HasPrefix(r.URL.Path, inference.Prefix+"/") {
+	if g.openai != nil && inference.Serves(r.URL.Path) {
 		if p := g.foreign(r); p != nil {
 			p.write(w)
 			return

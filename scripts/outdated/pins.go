@@ -205,7 +205,7 @@ var directPackages = map[string][]string{
 	"scripts/python/docs.txt":         {"mkdocs", "mkdocs-material"},
 	"scripts/python/jupyter.txt":      {"jupyterlab"},
 	"scripts/python/model.txt":        {"gguf", "xllamacpp"},
-	"scripts/python/openai.txt":       {"litellm", "openai"},
+	"scripts/python/openai.txt":       {"anthropic", "litellm", "openai"},
 	"scripts/python/ray.txt":          {"ray"},
 }
 

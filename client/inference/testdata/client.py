@@ -2,7 +2,7 @@
 
 import sys
 
-from openai import APIStatusError, AuthenticationError, InternalServerError, NotFoundError, OpenAI
+from openai import APIStatusError, AuthenticationError, BadRequestError, InternalServerError, NotFoundError, OpenAI
 
 url, token, model = sys.argv[1:4]
 client = OpenAI(base_url=url, api_key=token, max_retries=0)
@@ -26,6 +26,19 @@ said = "".join(c.choices[0].text for c in client.completions.create(model=model,
 assert said.split() == ["four", "five"], said
 assert client.embeddings.create(model=model, input="six", encoding_format="float").data[0].embedding == [0.5, 0.25]
 
+answer = client.responses.create(model=model, input="seven eight", store=False)
+assert answer.output_text.split() == ["seven", "eight"], answer
+assert answer.usage.output_tokens == 2, answer
+said, ended = "", None
+for event in client.responses.create(model=model, input=[{"role": "user", "content": "seven eight"}], stream=True):
+    if event.type == "response.output_text.delta":
+        said += event.delta
+    ended = event.type
+assert said.split() == ["seven", "eight"] and ended == "response.completed", said
+heard = client.audio.transcriptions.create(model=model, file=("a.wav", b"RIFF" + bytes(100)))
+assert heard.text == "a recording of 104 bytes", heard
+assert client.images.generate(model=model, prompt="a house").data[0].b64_json == "YSBwaWN0dXJl"
+
 
 def fails(kind, call):
     try:
@@ -40,4 +53,6 @@ assert e.code == "model_not_found", e
 fails(AuthenticationError, lambda: OpenAI(base_url=url, api_key=token + "x", max_retries=0).models.list())
 e = fails(InternalServerError, lambda: client.chat.completions.create(model="nothing", messages=question))
 assert isinstance(e, APIStatusError) and e.status_code == 503 and e.response.headers["retry-after"] == "10", e
+e = fails(BadRequestError, lambda: client.responses.create(model=model, input="more", previous_response_id="resp_1"))
+assert e.param == "previous_response_id", e
 print("ok")

@@ -1,4 +1,4 @@
-// The program modelserver has OpenAI's API and the flags of llama.cpp's server that gantry's template gives it. It has no
+// The program modelserver has OpenAI's and Anthropic's API, and the flags of llama.cpp's server that gantry's template gives it. It has no
 // model: it answers with the words of the last message, one by one. Scenarios run it in containers where the real one would
 // need a GPU.
 package main
@@ -60,8 +60,7 @@ func main() {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 			var c chat
 			if err := json.NewDecoder(r.Body).Decode(&c); err != nil || c.Model != *model {
-				w.WriteHeader(http.StatusBadRequest)
-				reply(w, map[string]any{"error": map[string]any{"message": fmt.Sprintf("want the model %s, got %q (%v)", *model, c.Model, err)}})
+				wrongModel(w, *model, c.Model, err)
 				return
 			}
 			answer(w, &c, field, *pause)
@@ -73,6 +72,7 @@ func main() {
 			"usage": map[string]any{"prompt_tokens": 2, "total_tokens": 2},
 		})
 	})
+	newer(mux, *model, *pause)
 	log.Print("serving on ", net.JoinHostPort(*host, *port), " as ", os.Getpid())
 	log.Fatal((&http.Server{Addr: net.JoinHostPort(*host, *port), Handler: mux, ReadHeaderTimeout: time.Minute}).ListenAndServe())
 }

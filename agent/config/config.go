@@ -98,7 +98,7 @@ func DefaultDataDir() string {
 	if info, err := os.Stat(ServiceDataDir); err == nil && info.IsDir() && os.Geteuid() == 0 {
 		return ServiceDataDir
 	}
-	return "~/.local/share/gantry-agent"
+	return "~/.local/state/gantry-agent"
 }
 
 // Load reads the settings file of a data folder. A missing file is no error.

@@ -2,9 +2,13 @@ package buy
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
+
+	"github.com/gantry-market/gantry/client/purchase"
 	"github.com/gantry-market/gantry/idl/bindings"
 	"github.com/gantry-market/gantry/sdk/audit"
 	"github.com/gantry-market/gantry/sdk/market"
@@ -69,4 +73,28 @@ func (d *deal) closedLease(l market.Lease) market.Lease {
 		}
 	}
 	return l
+}
+
+// ExitCode is how the job of a lease ended, where a command with this folder followed it to its end; otherwise nil.
+func ExitCode(f *purchase.Folder, lease solana.PublicKey) (*int, error) {
+	all, err := f.All()
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].Result == nil {
+			continue
+		}
+		var out Outcome
+		if err := json.Unmarshal(all[i].Result, &out); err != nil {
+			return nil, fmt.Errorf("%w: how order %s ended: %w", purchase.ErrRecord, all[i].Order, err)
+		}
+		for _, l := range out.Leases {
+			if l.Address == lease.String() && l.ExitCode != nil {
+				code := int(*l.ExitCode)
+				return &code, nil
+			}
+		}
+	}
+	return nil, nil
 }

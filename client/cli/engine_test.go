@@ -480,6 +480,9 @@ func TestDeployAndAudit(t *testing.T) {
 	me.ok(nil, "close", lease.Address.String())
 	checkAudit(t, me, lease.Address, "order award start paid end paid rated close sum")
 	checkWhy(t, me, lease.Address, service.WhyJobDone)
+	var why struct{ ExitCode *int }
+	me.ok(&why, "why", lease.Address.String())
+	require.Zero(t, *why.ExitCode)
 
 	// A lease without an end of its own, detached, extended and stopped.
 	m.hold = make(chan struct{})

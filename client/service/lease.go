@@ -58,7 +58,7 @@ func DescribeLease(v *view.View, l *market.Lease, now int64) Lease {
 	out := Lease{
 		Address: l.Address.String(), Order: l.Order.String(), Node: l.Node.String(), Customer: l.Customer.String(),
 		Status: l.State().String(), GPUs: l.Gpus, Price: market.PricePerHour(l.Price).String(), AwardedAt: l.AwardedAt,
-		StartedAt: l.StartedAt, FundedUntil: l.FundedUntil, EndedAt: l.EndedAt, Reserved: market.USDC(l.Lease.Reserved).String(),
+		StartedAt: l.StartedAt, FundedUntil: l.FundedUntil, EndedAt: l.EndedAt, Reserved: market.USDC(l.Lease.Reserved).Exact(),
 		Paid: market.USDC(l.Paid).Exact(), Fee: l.FeeTotal().Exact(), PaidSecs: l.PaidSecs, Receipt: l.ReceiptSecs,
 		Verified: l.VerifiedSecs, Downtime: l.DowntimeSecs, Used: l.BillableSecs(now), Rating: l.Rating, Faults: l.PendingFaults,
 	}

@@ -124,7 +124,7 @@ func (k *Keeper) checkKey(me *market.Keeper) error {
 	if me == nil || me.SigningKey() == k.signer.PublicKey() {
 		return nil
 	}
-	return fmt.Errorf("%w: %s has named %s at %s, and this process has %s; start it with the keypair file of that key and the same --data folder", ErrKey,
+	return fmt.Errorf("%w: %s has named %s at %s, and this process has %s; start it with the keypair file of that key and the same --data-dir folder", ErrKey,
 		k.wallet, me.SigningKey(), time.Unix(me.SignerSince, 0).UTC().Format(time.RFC3339), k.signer.PublicKey())
 }
 

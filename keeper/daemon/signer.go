@@ -98,7 +98,7 @@ func OpenSigner(c SignerConfig) (_ *Signer, err error) {
 		return nil, err
 	}
 	if key.PublicKey() != about.Key {
-		return nil, fmt.Errorf("%w: it is of keeper %s and key %s, the key is %s; give another --data folder, or run `gantry-keeper signer init` after the wallet has named this key",
+		return nil, fmt.Errorf("%w: it is of keeper %s and key %s, the key is %s; give another --data-dir folder, or run `gantry-keeper signer init` after the wallet has named this key",
 			ErrNoSigner, about.Keeper, about.Key, key.PublicKey())
 	}
 	if s.lock, err = lockWallet(about.Keeper, domain, append(c.Locks, c.Data)...); err != nil {

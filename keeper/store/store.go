@@ -94,7 +94,7 @@ func Open(path string, o Options) (*Store, error) {
 			s.first.Store(first)
 			return errors.Join(err, checkDigest(tx), frozen(tx))
 		},
-		DescribeOwner: describeOwner, OtherOwner: "give another --data folder", LockTimeout: o.LockTimeout,
+		DescribeOwner: describeOwner, OtherOwner: "give another --data-dir folder", LockTimeout: o.LockTimeout,
 	})
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func nodeCommands(s command.Streams) []*cli.Command {
 	return []*cli.Command{{
 		Name: "node", Usage: "machines (gantry-agent registers them)",
 		Subcommands: []*cli.Command{
-			{Name: "list", Usage: "your nodes", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "everybody's"}}, Action: action(s, (*session).nodes)},
+			{Name: "list", Usage: "your nodes", Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "everybody's"}, &cli.BoolFlag{Name: "wide", Usage: "all columns"}}, Action: action(s, (*session).nodes)},
 			{Name: "show", Usage: "everything about a node", ArgsUsage: "NODE", Action: action(s, (*session).nodeShow)},
 			{
 				Name: "update", Usage: "set the ask and the status", ArgsUsage: "NODE",
@@ -64,7 +64,7 @@ func (s *session) nodes() error {
 			fmt.Fprintln(w, "no nodes; register one with gantry-agent register")
 			return
 		}
-		command.NodeTable(w, out)
+		command.NodeTable(w, out, s.CLI.Bool("wide"))
 	})
 }
 

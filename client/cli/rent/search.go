@@ -22,6 +22,7 @@ func searchCommand(s command.Streams) *cli.Command {
 		Description: "Terms: " + service.TermList + "\nEvery term must hold. Without terms all nodes that take work are listed.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "sort", Value: "award", Usage: "what comes first, by `ORDER`: award (as orders are awarded), or by figures that keepers have measured. These are tops-price or gbs-price ($ an hour for one TOPS or GB/s), tops, bandwidth, down, up"},
+			&cli.BoolFlag{Name: "wide", Usage: "all columns: link, bandwidth, line, rating, prices by figure, stake, reputation. A --sort by figures shows them too"},
 			&cli.BoolFlag{Name: "latency", Usage: "measure the round trip from here to the best 64 of them; machines learn your address by it"},
 		},
 		Action: action(s, (*session).search),
@@ -41,12 +42,23 @@ func (s *session) why() error {
 	if err != nil {
 		return err
 	}
-	out, err := s.Service.Why(s.Context, key)
-	if err != nil {
+	var out struct {
+		service.Why
+		ExitCode *int `json:"exitCode,omitempty"` // of a lease's job that a command on this computer followed to its end
+	}
+	if out.Why, err = s.Service.Why(s.Context, key); err != nil {
 		return err
+	}
+	if f, err := s.Folder(); err == nil { // a reader without a wallet has none
+		if out.ExitCode, err = buy.ExitCode(f, key); err != nil {
+			return err
+		}
 	}
 	return s.Done(out, func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s: %s\n%s\n", out.Kind, out.Address, out.Reason, out.Says)
+		if out.ExitCode != nil {
+			fmt.Fprintf(w, "the job's exit code: %d; its output: gantry logs %s\n", *out.ExitCode, out.Address)
+		}
 		for _, u := range out.Unserved {
 			fmt.Fprintf(w, "  lease %s: %s\n", u.Lease, u.Why)
 		}
@@ -79,7 +91,7 @@ func (s *session) search() error {
 			fmt.Fprintf(w, "no node fits%s\n", service.Unfit(found.Unfit))
 			return
 		}
-		command.NodeTable(w, found.Offers)
+		command.NodeTable(w, found.Offers, s.CLI.Bool("wide") || by != service.SortAward)
 		if s.CLI.Bool("latency") && !slices.ContainsFunc(found.Offers, func(o service.Offer) bool { return o.Latency != nil && o.Latency.Reached }) {
 			fmt.Fprintln(w, "No machine answered. Keepers give addresses of machines to customers with credits: gantry credits add USDC")
 		}

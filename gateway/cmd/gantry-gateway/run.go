@@ -53,7 +53,7 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "keypair", Aliases: []string{"k"}, Usage: "keypair `FILE` of the gateway, which needs credits in the market (default: as solana config says)", EnvVars: []string{"GANTRY_KEYPAIR"}},
 		&cli.StringSliceFlag{Name: "url", Aliases: []string{"u"}, Usage: "RPC `URL` or moniker; repeat for failover (default: as solana config says)", EnvVars: []string{"GANTRY_RPC_URL"}},
 		&cli.StringSliceFlag{Name: "ws", Usage: "WebSocket `URL` of each --url (default: derived)", EnvVars: []string{"GANTRY_WS_URL"}},
-		&cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/gateway", Usage: "`FOLDER` of the grants", EnvVars: []string{"GANTRY_GATEWAY_DATA"}},
+		&cli.StringFlag{Name: "data-dir", Aliases: []string{"data"}, Value: "~/.local/state/gantry-gateway", Usage: "`FOLDER` of the grants", EnvVars: []string{"GANTRY_GATEWAY_DATA"}},
 		&cli.StringFlag{Name: "listen", Usage: "multiaddress to listen on for customers (default: /ip4/127.0.0.1/tcp/0 for a cluster on this machine, else /ip4/0.0.0.0/tcp/4102)"},
 		&cli.StringFlag{Name: "announce", Usage: "multiaddress at which others reach it (default: the one listened on)"},
 		&cli.StringSliceFlag{Name: "customer", Usage: "`WALLET` that is served; repeat for more (default: every customer)"},

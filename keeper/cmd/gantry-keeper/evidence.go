@@ -20,7 +20,7 @@ func evidenceCommand() *cli.Command {
 		Name: "evidence", Usage: "list the bundles of evidence that this keeper has of a node, or write one for an auditor (gantry evidence verify)",
 		ArgsUsage: "NODE [HASH FILE]",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/keeper", Usage: "`FOLDER` of the keeper's stores", EnvVars: []string{"GANTRY_KEEPER_DATA"}},
+			dataFlag(),
 			jsonFlag(),
 		},
 		Action:      runEvidence,
@@ -41,7 +41,7 @@ func runEvidence(c *cli.Context) error {
 		return err
 	}
 	if _, err := os.Stat(data); err != nil {
-		return fmt.Errorf("%w: --data: the keeper's folder is missing: %w", errFlags, err)
+		return fmt.Errorf("%w: --data-dir: the keeper's folder is missing: %w", errFlags, err)
 	}
 	kept, err := daemon.EvidenceArchive(data)
 	if err != nil {

@@ -20,7 +20,7 @@ var errKeeperStore = errors.New("a keeper's stores are not restored")
 func evidenceBackupCommands() []*cli.Command {
 	flags := func() []cli.Flag {
 		return []cli.Flag{
-			&cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/keeper", Usage: "`FOLDER` of the keeper's stores", EnvVars: []string{"GANTRY_KEEPER_DATA"}},
+			dataFlag(),
 			jsonFlag(),
 		}
 	}
@@ -90,7 +90,7 @@ func backUpEvidence(c *cli.Context) error {
 		return err
 	}
 	if _, err := os.Stat(data); err != nil {
-		return fmt.Errorf("%w: --data: the keeper's folder is missing: %w", errFlags, err)
+		return fmt.Errorf("%w: --data-dir: the keeper's folder is missing: %w", errFlags, err)
 	}
 	return copyEvidence(c, data, other, false)
 }

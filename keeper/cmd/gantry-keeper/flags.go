@@ -25,7 +25,7 @@ func keypairFlag() cli.Flag {
 }
 
 func dataFlag() cli.Flag {
-	return &cli.StringFlag{Name: "data", Aliases: []string{"data-dir"}, Value: "~/.gantry/keeper", Usage: "`FOLDER` of the keeper's stores", EnvVars: []string{"GANTRY_KEEPER_DATA"}}
+	return &cli.StringFlag{Name: "data-dir", Aliases: []string{"data"}, Value: "~/.local/state/gantry-keeper", Usage: "`FOLDER` of the keeper's stores", EnvVars: []string{"GANTRY_KEEPER_DATA"}}
 }
 
 func logFlags() []cli.Flag {

@@ -222,7 +222,7 @@ func makeData(path string) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(data, 0o700); err != nil {
-		return "", fmt.Errorf("--data: %w", err)
+		return "", fmt.Errorf("--data-dir: %w", err)
 	}
 	return data, nil
 }

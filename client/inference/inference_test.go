@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gantry-market/gantry/sdk/market"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gantry-market/gantry/sdk/market"
 )
 
 // The first request begins a replica and waits for it; when no one asks for a while, its lease ends.

@@ -112,8 +112,9 @@ pub const OUTPUT_TAG: [u8; 8] = *b"GANTRYU1";
 /// First bytes of a sealed bid, which is hashed, and of the commitment to it, which the node signs.
 pub const BID_TAG: [u8; 8] = *b"GANTRYB1";
 pub const BID_COMMITMENT_TAG: [u8; 8] = *b"GANTRYC1";
-/// First bytes of a key's consent to sign for a keeper.
+/// First bytes of a key's consent to sign for a keeper, and all its bytes.
 pub const CONSENT_TAG: [u8; 8] = *b"GANTRYH1";
+pub const CONSENT_LEN: usize = 56;
 /// First bytes of a keeper's acknowledgement that a bid's reveal reached it.
 pub const REVEAL_ACK_TAG: [u8; 8] = *b"GANTRYL1";
 /// Bytes of a report leaf.

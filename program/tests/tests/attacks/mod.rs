@@ -107,6 +107,7 @@ played! {
         keepers::a_third_voids_the_fault_of_its_own_node,
         keepers::a_coalition_reports_a_rival,
         keepers::a_rivals_network_is_cut,
+        keepers::a_former_signer_is_named_again,
         outages::a_provider_falls_silent_instead_of_ending_a_lease,
         outages::a_provider_falls_silent_for_seconds_and_not_for_a_period,
         outages::two_thirds_move_a_lease_to_their_own_node,

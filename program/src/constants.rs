@@ -83,8 +83,10 @@ pub const SLOW_PERIODS_SIMULATED: u8 = 6;
 pub const PRIOR_FEES: u64 = 144_000_000;
 /// A failed lease weighs the fee of the time that it was funded for, and at least this part of the prior.
 pub const FAILURE_PART: u64 = 10;
-/// Age at which a node's age counts in full for reputation, and from which it may be called verified.
-pub const FULL_AGE_SECS: u64 = 180 * DAY;
+/// Days of good periods that count in full for reputation, and from which a node may be called verified.
+pub const FULL_AGE_DAYS: u8 = 180;
+/// Over this time what a lost dispute took off wears off.
+pub const FULL_AGE_SECS: u64 = FULL_AGE_DAYS as u64 * DAY;
 
 // Every record that is signed or hashed begins with a tag of its own: docs/protocol/records.md has them all, and a Go
 // test compares them with these.

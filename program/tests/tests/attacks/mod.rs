@@ -116,6 +116,7 @@ played! {
         outages::votes_are_used_after_the_node_has_answered,
         outages::a_failed_lease_moves_to_an_own_dear_node,
         reputation::unpaid_leases_buy_reputation,
+        reputation::a_sleeping_node_grows_old,
         reputation::a_provider_with_a_lost_dispute_starts_afresh,
         reputation::an_unhealthy_machine_goes_on_selling,
         reputation::wash_trading_for_emission,

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAConsentIsOfOneKeyOneWalletAndOneCluster(t *testing.T) {
+func TestAConsentIsOfOneKeyOneWalletOneClusterAndOneTime(t *testing.T) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
 	c := Consent{Domain: Domain{1, 2, 3, 4, 5, 6, 7, 8}, Wallet: solana.PublicKey{9, 31: 10}, Until: time.Unix(258, 0).UTC()}

@@ -65,6 +65,7 @@ played! {
     lose {
         awards::a_keeper_stops_and_its_other_keeper_goes_on,
         awards::a_dear_losing_bid_is_named,
+        awards::a_bid_that_should_win_is_named_as_the_losing_one,
         awards::an_own_customer_has_its_price_lowered,
         awards::an_order_over_two_nodes_goes_to_own_dear_ones,
         awards::ground_addresses_shield_own_dear_nodes,

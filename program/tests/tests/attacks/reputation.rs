@@ -5,6 +5,7 @@ use gantry_market::errors::MarketError;
 use gantry_market::math::reputation::reputation_bps;
 use gantry_market::state::{Node, Params, NODE_ACTIVE, NODE_HIBERNATED};
 use gantry_market_tests::leaves::LeafData;
+use gantry_market_tests::setups::ASK;
 use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::{ix, pda, Testbed};
 use solana_address::Address;
@@ -133,7 +134,7 @@ pub fn a_sleeping_node_grows_old() -> Row {
     let reputation = |w: &Testbed| reputation_bps(&w.read::<Node>(&machine.node), w.now());
     let (had, before) = (wealth(&w, &[&provider]), reputation(&w));
     for status in [NODE_HIBERNATED, NODE_ACTIVE] {
-        w.ok(ix::node_update(&machine, ASK, status), &[&machine.key]);
+        w.ok(ix::node_update(&provider.wallet(), &provider.provider(), &machine.node, ASK, status), &[&provider.key]);
         w.warp(FULL_AGE_SECS as i64);
     }
     assert_eq!(reputation(&w), before, "nobody has checked it");

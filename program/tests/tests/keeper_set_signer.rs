@@ -158,8 +158,10 @@ fn a_key_signs_for_a_keeper_only_if_it_agreed_to() {
         w.refused_all(&instructions, &[&who.key], MarketError::InvalidSignature);
     }
     // What another's signer agreed to with its own owner.
-    let theirs =
-        [signed(honest.signing(), &consent(&w, &honest.wallet())), ix::keeper_set_signer(&who, &honest.signer())];
+    let theirs = [
+        signed(honest.signing(), &consent(&w, &honest.wallet())),
+        ix::keeper_set_signer(&who, &honest.signer()),
+    ];
     w.refused_all(&theirs, &[&who.key], MarketError::InvalidSignature);
     assert_eq!(state(&w, &who).signer, who.wallet());
 }
@@ -171,7 +173,9 @@ fn a_consent_is_over_before_its_key_can_be_named_again() {
     let who = w.keeper(BOND);
     let next = w.hot_key();
     let longest = w.now() + i64::from(w.params.keeper_exit_secs);
-    let named = |until| [signed(&next, &consent_until(&who.wallet(), until)), ix::keeper_set_signer(&who, &next.pubkey())];
+    let named = |until| {
+        [signed(&next, &consent_until(&who.wallet(), until)), ix::keeper_set_signer(&who, &next.pubkey())]
+    };
     for (until, refusal) in [
         (i64::MIN, MarketError::Overflow),
         (w.now(), MarketError::TooLate),

@@ -1,6 +1,6 @@
 use gantry_market::constants::{
-    DAY, FLAG_BAD_OUTPUT, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_UNHEALTHY, FLAG_WORK_FAILED, FULL_AGE_DAYS,
-    MAX_PROOF,
+    DAY, FLAG_BAD_OUTPUT, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_UNHEALTHY, FLAG_WORK_FAILED,
+    FULL_AGE_DAYS, MAX_PROOF,
 };
 use gantry_market::errors::MarketError;
 use gantry_market::events::{LeafApplied, LeaseFailed};
@@ -580,7 +580,9 @@ fn only_good_periods_make_a_machine_older() {
     assert_eq!(up(|leaf| leaf.checks_passed = 0, 0), (0, 1));
     assert_eq!(up(|leaf| (leaf.checks_passed, leaf.checks_total) = (0, 0), 0), (0, 0));
     let (mut w, _, _, machine, _) = idle();
-    w.alter(&machine.node, |n: &mut Node| (n.up_secs, n.checks_total) = (u64::from(FULL_AGE_DAYS) * DAY - 1, 1));
+    w.alter(&machine.node, |n: &mut Node| {
+        (n.up_secs, n.checks_total) = (u64::from(FULL_AGE_DAYS) * DAY - 1, 1)
+    });
     let days = |w: &Testbed| w.read::<Node>(&machine.node).record(w.now()).score.days;
     assert_eq!(days(&w), 179);
     w.alter(&machine.node, |n: &mut Node| n.up_secs = u64::MAX);

@@ -127,6 +127,7 @@ played! {
         guarantees::a_guarantee_earns_more_than_the_stake_covers,
         guarantees::the_lease_is_kept_open_until_the_guarantee_is_resolved,
         guarantees::a_broken_guarantee_hides_what_it_earned,
+        guarantees::sham_leases_keep_a_guarantee_from_its_resolution,
         guarantees::a_guarantee_that_ends_soon_wins_a_long_order,
         governance::a_change_of_parameters_makes_an_award_unjust,
         governance::the_authority_outdates_an_appeal,

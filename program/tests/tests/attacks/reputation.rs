@@ -134,7 +134,10 @@ pub fn a_sleeping_node_grows_old() -> Row {
     let reputation = |w: &Testbed| reputation_bps(&w.read::<Node>(&machine.node), w.now());
     let (had, before) = (wealth(&w, &[&provider]), reputation(&w));
     for status in [NODE_HIBERNATED, NODE_ACTIVE] {
-        w.ok(ix::node_update(&provider.wallet(), &provider.provider(), &machine.node, ASK, status), &[&provider.key]);
+        w.ok(
+            ix::node_update(&provider.wallet(), &provider.provider(), &machine.node, ASK, status),
+            &[&provider.key],
+        );
         w.warp(FULL_AGE_SECS as i64);
     }
     assert_eq!(reputation(&w), before, "nobody has checked it");

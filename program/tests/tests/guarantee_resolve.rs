@@ -264,7 +264,8 @@ fn leases_of_a_broken_guarantee_are_counted_over_several_calls() {
         leases.push(lease);
     }
     let paid: u64 = leases.iter().map(|lease| c.w.read::<Lease>(lease).paid).sum();
-    c.w.alter(&c.machine.node, |n: &mut Node| n.guarantee_stake_price = 1);
+    // As if the 30 seconds had cost 40 USDC.
+    c.w.alter(&c.machine.node, |n: &mut Node| n.guarantee_stake_price = 416);
     c.period(0, 0);
     c.w.set_now(c.until + WAIT);
     let resolve =
@@ -272,7 +273,8 @@ fn leases_of_a_broken_guarantee_are_counted_over_several_calls() {
     let mut whole = c.w.fork();
     whole.ok(resolve(&c, &leases), &[&c.finder.key]);
     let amount = whole.read::<Fault>(&c.broken()).amount;
-    assert_eq!(amount, (paid / 8 * 1_000_000_000).min(STAKE));
+    assert_eq!(amount, paid / 8 * 1_000_000_000 / 416);
+    assert!(amount > STAKE / 10 && amount < STAKE);
     c.w.ok(resolve(&c, &leases[..1]), &[&c.finder.key]);
     assert_eq!((c.node().guarantee_open, c.node().guaranteed_until), (2, c.until));
     assert!(!c.w.exists(&c.broken()));

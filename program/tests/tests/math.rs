@@ -316,7 +316,7 @@ fn reputation_survives_any_bytes() {
             fees_failed: r.magnitude(),
             rating_sum: r.magnitude(),
             rating_weight: r.magnitude(),
-            registered_at: r.magnitude() as i64,
+            days: r.below(256) as u8,
             dispute_bps: r.u16(),
             dispute_lost_at: r.magnitude() as i64,
         };

@@ -201,9 +201,9 @@ pub fn a_broken_guarantee_hides_what_it_earned() -> Row {
     }
 }
 
-/// What a provider and its own customer have that do not keep a guarantee, and have so many leases of a second open when it is
-/// resolved.
-fn broken_beside(shams: u64) -> i128 {
+/// What a provider and its own customer have that do not keep a guarantee, and have so many leases of so many seconds open
+/// when it is resolved.
+fn broken_beside(shams: u64, secs: u32) -> i128 {
     let mut w = Testbed::quick();
     let (keeper, provider) = (w.keeper(w.params.min_bond), w.provider(20_000_000_000));
     let machine = w.machine(&provider, 2);
@@ -218,11 +218,11 @@ fn broken_beside(shams: u64) -> i128 {
     w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&machine.key]);
     let mut open = vec![lease];
     for nonce in 1..=shams {
-        let order = w.order(&own, OrderArgs { duration_secs: 1, ..ix::order_args(nonce) });
+        let order = w.order(&own, OrderArgs { duration_secs: secs, ..ix::order_args(nonce) });
         let sham = w.award(&keeper, &own, &order, &provider, &machine);
         w.ok(ix::lease_start(&w, &sham, [3; 32]), &[&machine.key]);
-        w.warp(1);
-        w.ok_all(&ix::receipt(&w, &sham, &machine.key, &own.key, 1, 1), &[]);
+        w.warp(i64::from(secs));
+        w.ok_all(&ix::receipt(&w, &sham, &machine.key, &own.key, 1, secs), &[]);
         w.ok(ix::lease_end(&w, &own.wallet(), &sham, 0), &[&own.key]);
         open.push(sham);
     }
@@ -255,9 +255,9 @@ pub fn sham_leases_keep_a_guarantee_from_its_resolution() -> Row {
         source: "P 15",
         attack: "A provider that does not keep a guarantee has 70 leases of a second of its own customer open when it is to be \
                  resolved, more than a transaction has accounts",
-        instead: "does not keep it either, without these leases",
+        instead: "one lease of as many seconds",
         before: "0, and the victim got 0 of 0.2: its lease was closed before the guarantee could be resolved",
-        profit: Usd(broken_beside(70) - broken_beside(0)),
+        profit: Usd(broken_beside(70, 1) - broken_beside(1, 70)),
         assumption: "",
     }
 }

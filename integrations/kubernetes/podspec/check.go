@@ -37,6 +37,9 @@ func check(pod *corev1.Pod) error {
 	if err := checkSecurity(s.SecurityContext); err != nil {
 		return err
 	}
+	if mustNotBeRoot(pod) && isRoot(userOf(pod, &s.Containers[0])) {
+		return fmt.Errorf("it must not run as root, and names no other user: set runAsUser")
+	}
 	if err := checkContainer(&s.Containers[0]); err != nil {
 		return err
 	}
@@ -55,6 +58,18 @@ func checkSecurity(c *corev1.PodSecurityContext) error {
 	return nil
 }
 
+// mustNotBeRoot reports whether the pod forbids root; what the container says counts more.
+func mustNotBeRoot(pod *corev1.Pod) bool {
+	if s := pod.Spec.Containers[0].SecurityContext; s != nil && s.RunAsNonRoot != nil {
+		return *s.RunAsNonRoot
+	}
+	s := pod.Spec.SecurityContext
+	return s != nil && s.RunAsNonRoot != nil && *s.RunAsNonRoot
+}
+
+// isRoot reports whether a user is root, or is left to the image, which nobody has looked into yet.
+func isRoot(user string) bool { return user == "" || user == "0" || strings.HasPrefix(user, "0:") }
+
 func checkContainer(c *corev1.Container) error {
 	switch s := c.SecurityContext; {
 	case s == nil:
@@ -64,8 +79,6 @@ func checkContainer(c *corev1.Container) error {
 		return fmt.Errorf("container %s asks for more capabilities (%s), and no lease has them: leave capabilities.add out", c.Name, s.Capabilities.Add[0])
 	case s.ReadOnlyRootFilesystem != nil && *s.ReadOnlyRootFilesystem:
 		return fmt.Errorf("container %s asks for a read-only root file system, and that of a lease can be written: leave readOnlyRootFilesystem out", c.Name)
-	case s.RunAsNonRoot != nil && *s.RunAsNonRoot && (s.RunAsUser == nil || *s.RunAsUser == 0):
-		return fmt.Errorf("container %s must not run as root, and names no other user: set runAsUser", c.Name)
 	}
 	switch {
 	case c.WorkingDir != "":

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
+	events "k8s.io/client-go/tools/record"
 
 	"github.com/gantry-market/gantry/integrations/kubernetes/market"
 	"github.com/gantry-market/gantry/integrations/kubernetes/podspec"
@@ -149,7 +149,7 @@ type world struct {
 	t      *testing.T
 	server *server
 	dir    string
-	events *record.FakeRecorder
+	events *events.FakeRecorder
 	index  cache.Indexer
 	end    func()
 
@@ -172,7 +172,7 @@ func (w *world) start() {
 	w.t.Helper()
 	client, err := market.New(w.server.URL, testToken, nil)
 	require.NoError(w.t, err)
-	w.events = record.NewFakeRecorder(1000)
+	w.events = events.NewFakeRecorder(1000)
 	w.Provider, err = New(Options{
 		Market: client, Dir: w.dir, Poll: 5 * time.Millisecond, RetryLeast: 5 * time.Millisecond, RetryMost: 20 * time.Millisecond, Recorder: w.events, Log: zerolog.Nop(),
 		Defaults: podspec.Defaults{GPU: "any", Budget: "10", Seconds: 600},

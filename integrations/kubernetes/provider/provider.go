@@ -10,7 +10,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1listers "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/record"
+	events "k8s.io/client-go/tools/record"
 
 	"github.com/gantry-market/gantry/integrations/kubernetes/market"
 	"github.com/gantry-market/gantry/integrations/kubernetes/podspec"
@@ -33,7 +32,7 @@ type Options struct {
 	Defaults podspec.Defaults
 	// Poll is how often a lease is looked at; a try that failed is repeated after RetryLeast, and later after up to RetryMost.
 	Poll, RetryLeast, RetryMost time.Duration
-	Recorder                    record.EventRecorder
+	Recorder                    events.EventRecorder
 	Log                         zerolog.Logger
 }
 
@@ -230,7 +229,10 @@ func (p *Provider) find(namespace, name string) (*work, error) {
 	}
 	if pods != nil {
 		if now, err := pods.Pods(namespace).Get(name); err == nil && now.UID != uid {
-			return nil, errors.Join(gone, p.end(w))
+			if err := p.end(w); err != nil {
+				return nil, err
+			}
+			return nil, gone
 		}
 	}
 	return w, nil

@@ -178,8 +178,9 @@ func TestOrdersThatAreRefused(t *testing.T) {
 	require.Equal(t, "no machine fits: ask for less", s.ContainerStatuses[0].State.Waiting.Message)
 	require.Equal(t, reasonRefused, w.until(wrong, "wrong", phase(corev1.PodFailed)).Reason)
 	w.until(token, "no token", waiting(reasonUnreachable))
-	require.False(t, w.byUID(full.UID).get().Sent)
-	require.False(t, w.byUID(token.UID).get().Sent)
+	for _, pod := range []*corev1.Pod{full, token} { // nothing is under way between two tries
+		require.Eventually(t, func() bool { r := w.byUID(pod.UID).get(); return !r.Sent }, 5*time.Second, time.Millisecond)
+	}
 	delete(says, "k8s-uid-full-0")
 	w.server.change(func() { w.server.refuse = nil })
 	w.until(full, "running", running)

@@ -31,10 +31,10 @@ import (
 
 // kube is a Kubernetes control plane: etcd, API server, scheduler and controller manager, the real ones, on loopback.
 type kube struct {
-	t                  *testing.T
-	program, dir, url  string
-	admin              string
-	client             *http.Client
+	t                 *testing.T
+	program, dir, url string
+	admin             string
+	client            *http.Client
 }
 
 // startKube starts a control plane. It skips where it was not built.

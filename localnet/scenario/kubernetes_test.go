@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/stretchr/testify/require"
 
@@ -124,7 +126,9 @@ func newKubeNode(t *testing.T) *kubeNode {
 }
 
 // begin starts the node, also after it was killed.
-func (k *kubeNode) begin() { k.kill = run(k.whole, k.path("gantry-kubelet.log"), k.args[0], k.args[1:]...) }
+func (k *kubeNode) begin() {
+	k.kill = run(k.whole, k.path("gantry-kubelet.log"), k.args[0], k.args[1:]...)
+}
 
 func (k *kubeNode) await(what string, is func() bool) {
 	k.t.Helper()
@@ -157,9 +161,13 @@ func (k *kubeNode) pod(app, what string, is func(kubePod) bool) (p kubePod) {
 func (k *kubeNode) event(p kubePod, reason, says string) {
 	k.t.Helper()
 	k.await("event "+reason, func() bool {
-		var all struct{ Items []struct{ Reason, Message string } }
+		var all struct {
+			Items []struct{ Reason, Message string }
+		}
 		k.get("/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid%3D"+p.Metadata.UID, &all)
-		return slices.ContainsFunc(all.Items, func(e struct{ Reason, Message string }) bool { return e.Reason == reason && strings.Contains(e.Message, says) })
+		return slices.ContainsFunc(all.Items, func(e struct{ Reason, Message string }) bool {
+			return e.Reason == reason && strings.Contains(e.Message, says)
+		})
 	})
 }
 
@@ -227,6 +235,30 @@ func (k *kubeNode) logs(p kubePod) string {
 	return string(raw)
 }
 
+// shell types into a shell in a pod's container, as kubectl exec -it does, and returns what it has shown when it ends.
+func (k *kubeNode) shell(p kubePod, typed string) string {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(k.t.Context(), 2*time.Minute)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, k.url+"/api/v1/namespaces/default/pods/"+p.Metadata.Name+"/exec?container=main&command=sh&stdin=true&stdout=true&tty=true", &websocket.DialOptions{
+		HTTPClient: k.client, Subprotocols: []string{"v5.channel.k8s.io"}, HTTPHeader: http.Header{"Authorization": {"Bearer " + k.admin}},
+	})
+	require.NoError(k.t, err)
+	defer conn.CloseNow()
+	require.NoError(k.t, conn.Write(ctx, websocket.MessageBinary, append([]byte{0}, typed...))) // channel 0 is the input
+	var shown strings.Builder
+	for {
+		_, raw, err := conn.Read(ctx)
+		if err != nil || len(raw) > 0 && raw[0] == 3 { // the status, which is the last
+			require.NoError(k.t, ctx.Err(), "%s", shown.String())
+			return shown.String()
+		}
+		if len(raw) > 1 {
+			shown.Write(raw[1:])
+		}
+	}
+}
+
 func (k *kubeNode) deployment(t *testing.T) {
 	k.apply(`
 apiVersion: apps/v1
@@ -243,6 +275,7 @@ spec:
 	}
 	p := k.pod("served", "runs", runs)
 	k.await("its output", func() bool { return k.logs(p) == "begun\n" })
+	require.Contains(t, k.shell(p, "echo $((40 + 2))\nexit\n"), "42")
 	before, _ := k.leases()
 	k.kill()
 	k.begin()

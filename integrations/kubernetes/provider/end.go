@@ -24,6 +24,9 @@ func (p *Provider) finish(ctx context.Context, w *work, r record) (pause time.Du
 	switch {
 	case ctx.Err() != nil:
 		return 0, false
+	case market.NotFound(err) && w.tries < closedAfter:
+		w.tries++
+		return p.o.Poll, false
 	case market.NotFound(err):
 		l = market.Lease{Address: r.Lease, Status: "closed"}
 	case err != nil: // one that was awarded cannot be ended before it starts

@@ -14,6 +14,9 @@ import (
 // exitWithin is how long a machine is asked how a job has ended.
 const exitWithin = 2 * time.Minute
 
+// closedAfter is how often a lease is not found before it counts as closed: a server that has just begun may not see it yet.
+const closedAfter = 5
+
 // exitUnknown is the exit code of a container of which nothing is known, as the kubelet's.
 const exitUnknown = 137
 
@@ -24,6 +27,9 @@ func (p *Provider) follow(ctx context.Context, w *work, r record) time.Duration 
 	switch {
 	case ctx.Err() != nil:
 		return 0
+	case market.NotFound(err) && w.tries < closedAfter:
+		w.tries++
+		return p.o.Poll
 	case market.NotFound(err): // it is over for so long that it was closed
 		l = market.Lease{Address: r.Lease, Status: "closed"}
 	case err != nil:

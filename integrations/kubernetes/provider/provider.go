@@ -381,4 +381,3 @@ func (p *Provider) retry(w *work) time.Duration {
 	}
 	return pause
 }
-

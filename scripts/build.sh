@@ -33,7 +33,7 @@ build_go() {
 
 build_kubernetes() {
   "$root/scripts/toolchain.sh" go
-  CGO_ENABLED=0 go build -C "$root/integrations/kubernetes" -o "$root/build/bin/gantry-kubelet" ./cmd/gantry-kubelet
+  go build -C "$root/integrations/kubernetes" -o "$root/build/bin/gantry-kubelet" ./cmd/gantry-kubelet
 }
 
 [ $# -gt 0 ] || set -- surfnet go

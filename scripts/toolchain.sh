@@ -281,7 +281,7 @@ need_kubernetes() {
   [ "$(cat "$tools/gantry-controlplane.version" 2>/dev/null)" = "$version" ] && [ -x "$tools/gantry-controlplane" ] || {
     say "building a control plane of Kubernetes (half an hour on two cores)"
     release=$(sed -n 's|^\tk8s.io/kubernetes ||p' "$dir/go.mod")
-    CGO_ENABLED=0 go build -C "$dir" -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$release -X k8s.io/client-go/pkg/version.gitVersion=$release" \
+    go build -C "$dir" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$release -X k8s.io/client-go/pkg/version.gitVersion=$release" \
       -o "$tools/gantry-controlplane" . && printf '%s\n' "$version" >"$tools/gantry-controlplane.version"
   }
 }

@@ -60,7 +60,9 @@ func Order(pod *corev1.Pod, d Defaults) (r market.OrderRequest, warnings []strin
 	}
 	r.Env = map[string]string{}
 	for _, v := range c.Env {
-		r.Env[v.Name] = v.Value
+		if !ofCluster(v.Name) {
+			r.Env[v.Name] = v.Value
+		}
 	}
 	command, args := expand(c.Command, r.Env), expand(c.Args, r.Env)
 	if len(command) > 0 {
@@ -95,6 +97,12 @@ func model(pod *corev1.Pod, otherwise string) string {
 		}
 	}
 	return otherwise
+}
+
+// ofCluster reports whether a variable leads to the API server, which a lease does not reach: a program with it would take the
+// machine for one of the cluster. Kubernetes adds them to each container.
+func ofCluster(name string) bool {
+	return name == "KUBERNETES_PORT" || strings.HasPrefix(name, "KUBERNETES_PORT_") || strings.HasPrefix(name, "KUBERNETES_SERVICE_")
 }
 
 func said(pod *corev1.Pod, annotation, otherwise string) string {

@@ -29,7 +29,7 @@ func TestAPodIsAnOrder(t *testing.T) {
 		p.Spec.ActiveDeadlineSeconds = &deadline
 		c := &p.Spec.Containers[0]
 		c.Command, c.Args = []string{"python", "-m"}, []string{"train", "--seed=$(SEED)", "$$(SEED)", "$(NONE)", "$"}
-		c.Env = []corev1.EnvVar{{Name: "SEED", Value: "7"}}
+		c.Env = []corev1.EnvVar{{Name: "SEED", Value: "7"}, {Name: "KUBERNETES_SERVICE_HOST", Value: "10.96.0.1"}, {Name: "KUBERNETES_PORT_443_TCP", Value: "x"}}
 		c.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("1G"), "ephemeral-storage": resource.MustParse("3Gi")}
 		c.SecurityContext = &corev1.SecurityContext{RunAsUser: &user}
 		c.Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: 8080}}

@@ -106,7 +106,7 @@ func newKubeNode(t *testing.T) *kubeNode {
 	}
 	k.args = []string{
 		program, "--url", served.URL, "--token-file", served.TokenFile, "--kubeconfig", k.kubeconfig("node", k.token("gantry", "gantry-kubelet")), "--state", k.path("pods"),
-		"--allow-simulated", "--gpu", "A100", "--max-price", "2", "--budget", "5", "--listen", freeAddr(t), "--address", "127.0.0.1", "--client-ca", k.path("ca.crt"),
+		"--allow-simulated", "--gpu", "A100", "--max-price", "2", "--budget", "5", "--network", "none", "--listen", freeAddr(t), "--address", "127.0.0.1", "--client-ca", k.path("ca.crt"),
 		"--poll", "1s", "--log-level", "debug",
 	}
 	k.begin()

@@ -38,6 +38,7 @@ type Defaults struct {
 	MaxPrice       string // USDC per GPU-hour; empty for the market's reference price
 	Budget         string // USDC of a pod in all
 	Seconds        int64  // that are paid ahead, again and again
+	Network        string // what a container reaches; empty for the internet
 	AllowSimulated bool
 }
 
@@ -49,7 +50,7 @@ func Order(pod *corev1.Pod, d Defaults) (r market.OrderRequest, warnings []strin
 	c := &pod.Spec.Containers[0]
 	r = market.OrderRequest{
 		GPU: model(pod, d.GPU), MaxPrice: said(pod, AnnotationMaxPrice, d.MaxPrice), Budget: said(pod, AnnotationBudget, d.Budget), Seconds: d.Seconds,
-		Image: c.Image, Region: pod.Annotations[AnnotationRegion], Network: pod.Annotations[AnnotationNetwork],
+		Image: c.Image, Region: pod.Annotations[AnnotationRegion], Network: said(pod, AnnotationNetwork, d.Network),
 		RunToCompletion: true, UntilStopped: true, AllowSimulated: d.AllowSimulated, User: userOf(pod, c),
 	}
 	if deadline := pod.Spec.ActiveDeadlineSeconds; deadline != nil && *deadline < r.Seconds {

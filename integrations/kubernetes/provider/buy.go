@@ -106,8 +106,8 @@ func (p *Provider) notBought(w *work, r record, sent bool, err error, now time.T
 	}
 	_ = p.change(w, func(c *record) {
 		switch {
-		case market.Certain(err):
-			c.Sent = false
+		case market.Certain(err): // the next try is by what the pod's annotations say then
+			c.Sent, c.Request = false, nil
 		case isDenied(err): // it changes nothing
 			c.Sent = sent
 		}

@@ -22,6 +22,7 @@ const (
 	flagGPU        = "gpu"
 	flagMaxPrice   = "max-price"
 	flagBudget     = "budget"
+	flagNetwork    = "network"
 	flagAhead      = "ahead"
 	flagSimulated  = "allow-simulated"
 	flagListen     = "listen"
@@ -47,6 +48,7 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: flagGPU, Value: "any", Usage: "GPU model of pods that name none; any is the best offer of all"},
 		&cli.StringFlag{Name: flagMaxPrice, Usage: "the most USDC per GPU-hour of pods that name no price; the model's reference price by default"},
 		&cli.StringFlag{Name: flagBudget, Value: "10", Usage: "the most USDC that a pod costs in all, if it names no budget"},
+		&cli.StringFlag{Name: flagNetwork, Usage: "what pods reach that name nothing: internet (the default) or none"},
 		&cli.DurationFlag{Name: flagAhead, Value: 10 * time.Minute, Usage: "time that is paid ahead, again and again; what is not used comes back"},
 		&cli.BoolFlag{Name: flagSimulated, Usage: "simulated GPUs too, on local networks"},
 		&cli.StringFlag{Name: flagListen, Value: ":10250", Usage: "where the API server asks for logs and shells"},
@@ -81,6 +83,6 @@ func defaults(c *cli.Context) (podspec.Defaults, error) {
 		return podspec.Defaults{}, errors.New("--" + flagGPU + " is empty: name a model such as A100, or any")
 	}
 	return podspec.Defaults{
-		GPU: c.String(flagGPU), MaxPrice: c.String(flagMaxPrice), Budget: c.String(flagBudget), Seconds: ahead, AllowSimulated: c.Bool(flagSimulated),
+		GPU: c.String(flagGPU), MaxPrice: c.String(flagMaxPrice), Budget: c.String(flagBudget), Network: c.String(flagNetwork), Seconds: ahead, AllowSimulated: c.Bool(flagSimulated),
 	}, nil
 }

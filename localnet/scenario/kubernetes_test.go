@@ -132,7 +132,7 @@ func (k *kubeNode) begin() {
 
 func (k *kubeNode) await(what string, is func() bool) {
 	k.t.Helper()
-	require.Eventually(k.t, is, 5*time.Minute, 500*time.Millisecond, "%s: see %s", what, k.dir)
+	require.Eventually(k.t, is, 3*time.Minute, 500*time.Millisecond, "%s: see %s", what, k.dir)
 }
 
 // pods are those with a label.
@@ -188,12 +188,12 @@ func (k *kubeNode) template(indent, image, restart, command, more string) string
 	lines := fmt.Sprintf(`restartPolicy: %s
 tolerations: [{key: virtual-kubelet.io/provider, value: gantry, effect: NoSchedule}]
 nodeSelector: {gantry.market/gpu: A100}
-terminationGracePeriodSeconds: 60
+terminationGracePeriodSeconds: 5
 containers:
   - name: main
     image: %s
     command: [sh, -c, %q]
-    resources: {limits: {nvidia.com/gpu: 1}, requests: {memory: 64Mi}}
+    resources: {limits: {nvidia.com/gpu: 1}, requests: {memory: 512Mi}}
 %s`, restart, image, command, more)
 	return indent + strings.ReplaceAll(strings.TrimRight(lines, "\n"), "\n", "\n"+indent) + "\n"
 }
@@ -299,14 +299,15 @@ spec:
 func (k *kubeNode) killedWhileBuying(t *testing.T) {
 	before, _ := k.leases()
 	k.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: once, labels: {app: once}}\nspec:\n"+k.template("  ", k.image, "Never", "sleep 5", ""), "")
-	k.await("an order is sent", func() bool {
+	// It is killed while the order is under way, or a moment later.
+	require.Eventually(t, func() bool {
 		records, err := filepath.Glob(k.path("pods/*.json"))
 		require.NoError(t, err)
 		return slices.ContainsFunc(records, func(path string) bool {
 			raw, err := os.ReadFile(path)
-			return err == nil && strings.Contains(string(raw), `"sent":true`)
+			return err == nil && strings.Contains(string(raw), `"name":"once"`) && (strings.Contains(string(raw), `"sent":true`) || strings.Contains(string(raw), `"lease":`))
 		})
-	})
+	}, time.Minute, 5*time.Millisecond)
 	k.kill()
 	k.begin()
 	k.pod("once", "succeeds", func(p kubePod) bool { return p.Status.Phase == "Succeeded" })

@@ -31,16 +31,17 @@ type server struct {
 	*httptest.Server
 	t *testing.T
 
-	mu     sync.Mutex
-	asked  int                             // orders that came
-	bought map[string]string               // leases by the key of their purchase
-	orders map[string]*market.OrderRequest // by key
-	leases map[string]*market.Lease
-	jobs   map[string]*market.Job
-	output map[string]string
-	refuse func(key string) *market.Problem // of an order; nil for none
-	slow   bool                             // orders wait for a machine
-	down   bool
+	mu       sync.Mutex
+	asked    int                             // orders that came
+	bought   map[string]string               // leases by the key of their purchase
+	orders   map[string]*market.OrderRequest // by key
+	leases   map[string]*market.Lease
+	jobs     map[string]*market.Job
+	output   map[string]string
+	refuse   func(key string) *market.Problem // of an order; nil for none
+	endpoint string                           // where ports of containers are
+	slow     bool                             // orders wait for a machine
+	down     bool
 }
 
 func newServer(t *testing.T) *server {
@@ -59,6 +60,7 @@ func newServer(t *testing.T) *server {
 		}
 		answer(w, l)
 	})
+	mux.HandleFunc("POST /v1/leases/{id}/forwards", func(w http.ResponseWriter, _ *http.Request) { answer(w, &map[string]string{"endpoint": s.endpoint}) })
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { answer(w, &struct{}{}) })
 	mux.HandleFunc("GET /v1/offers", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, &map[string]any{"offers": []market.Offer{{FreeGPUs: 3, CPUCores: 16, RAMMiB: 1024, DiskGiB: 10}, {FreeGPUs: 1}}, "asked": r.URL.Query().Get("q")})

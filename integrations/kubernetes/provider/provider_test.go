@@ -1,8 +1,10 @@
 package provider
 
 import (
+	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -242,6 +244,39 @@ func TestOutput(t *testing.T) {
 	require.Equal(t, "b\nc", lastLines("a\nb\nc", 2))
 	require.Equal(t, "a\n", lastLines("a\n", 5))
 	require.Empty(t, lastLines("", 3))
+}
+
+// A stream is connected with a port of the container, both ways, until that closes its side. What cannot be entered says so.
+func TestPortsAndShells(t *testing.T) {
+	w := newWorld(t)
+	pod := w.create(gpuPod("listens", corev1.RestartPolicyNever))
+	w.until(pod, "running", running)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	go func() { // ends with the listener
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			_, _ = io.WriteString(c, "got "+line)
+			_ = c.Close()
+		}
+	}()
+	w.server.change(func() { w.server.endpoint = l.Addr().String() })
+	ours, theirs := net.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- w.PortForward(t.Context(), "default", "listens", 8080, theirs) }()
+	_, err = io.WriteString(ours, "hello\n")
+	require.NoError(t, err)
+	raw, err := io.ReadAll(ours)
+	require.NoError(t, err)
+	require.Equal(t, "got hello\n", string(raw))
+	require.NoError(t, <-ended)
+	require.ErrorContains(t, w.RunInContainer(t.Context(), "default", "listens", "main", []string{"ls", "-l"}, nil), "kubectl exec -it POD -- sh")
+	require.ErrorContains(t, w.PortForward(t.Context(), "default", "nobody", 80, theirs), "no pod default/nobody")
 }
 
 // The node has what is free and what its pods hold, and is not ready while the market is not seen.

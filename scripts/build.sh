@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds what runs on this machine into build/bin.
-# usage: build.sh [surfnet] [go]
+# usage: build.sh [surfnet] [go] [kubernetes]   the first two by default
+#   kubernetes  the node of a Kubernetes cluster, a module of its own
 source "$(dirname "$0")/common.sh"
 
 build_surfnet() {
@@ -30,10 +31,15 @@ build_go() {
   CGO_ENABLED=0 go build -ldflags '-s -w' -o build/bin/ ./agent/cmd/gantry-shell
 }
 
+build_kubernetes() {
+  "$root/scripts/toolchain.sh" go
+  go build -C "$root/integrations/kubernetes" -o "$root/build/bin/gantry-kubelet" ./cmd/gantry-kubelet
+}
+
 [ $# -gt 0 ] || set -- surfnet go
 for part in "$@"; do
   case $part in
-    surfnet | go) "build_$part" ;;
-    *) die "unknown part $part: want surfnet or go" ;;
+    surfnet | go | kubernetes) "build_$part" ;;
+    *) die "unknown part $part: want surfnet, go or kubernetes" ;;
   esac
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the tools that a task needs and installs what is pinned and missing.
-# usage: toolchain.sh [go] [host] [sbf] [lint] [prose] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [ray] [torch] [docs] [all]
+# usage: toolchain.sh [go] [host] [sbf] [lint] [prose] [tpm] [sandbox] [registry] [ssh] [peers] [promtool] [dist] [browser] [clients] [openai] [model] [jupyter] [ray] [torch] [kubernetes] [docs] [all]
 #   go    Go and a C compiler                      host  Rust for host code, and what the embedded engine needs
 #   sbf   Rust and linker for the on-chain build   lint  gofumpt and staticcheck
 #   prose  Vale, which reads the English of pages
@@ -12,6 +12,7 @@
 #   clients  what generates and tries the Python and TypeScript clients and other programs' MCP; without it those tests are skipped
 #   openai  the stock clients of OpenAI and Anthropic for Python, and LiteLLM, with which /openai/v1 and /anthropic/v1 are tried; without them those tests are skipped
 #   model  llama.cpp's server, prebuilt for processors, which tests put into an image; jupyter  JupyterLab, ray  Ray, torch  PyTorch of Debian for the same. Not in all; without them those tests are skipped
+#   kubernetes  etcd, the API server, the scheduler and the controller manager, built from their Go modules for a test. Not in all
 #   promtool  Prometheus and its tool, with which alert rules and dashboards are tried; without them those tests are skipped
 #   peers  iperf3 and OpenSSH's server, beside which benchmarks of leases measure; without them they measure alone
 #   tpm   a software TPM, which some tests start; without it they are skipped
@@ -272,6 +273,19 @@ unpack_torch() {
   rm -rf "$dir/packages" "$dir"/root/usr/share/{doc,man,locale,fonts,icons,gdal,proj,zoneinfo} && touch "$dir/whole"
 }
 
+# All parts are one program, so that they are linked once. Its sources are those of integrations/kubernetes/controlplane.
+need_kubernetes() {
+  need_go
+  local dir=$root/integrations/kubernetes/controlplane version release
+  version=$(key "$dir/go.mod" "$dir/go.sum" "$dir/main.go")
+  [ "$(cat "$tools/gantry-controlplane.version" 2>/dev/null)" = "$version" ] && [ -x "$tools/gantry-controlplane" ] || {
+    say "building a control plane of Kubernetes (half an hour on two cores)"
+    release=$(sed -n 's|^\tk8s.io/kubernetes ||p' "$dir/go.mod")
+    go build -C "$dir" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$release -X k8s.io/client-go/pkg/version.gitVersion=$release" \
+      -o "$tools/gantry-controlplane" . && printf '%s\n' "$version" >"$tools/gantry-controlplane.version"
+  }
+}
+
 need_ray() { python_tool ray "Ray"; }
 
 # python_tool PART WHAT: the command PART-python, which is Python with the packages of scripts/python/PART.txt.
@@ -317,8 +331,8 @@ need_clients() {
 [ $# -gt 0 ] || set -- all
 for part in "$@"; do
   case $part in
-    go | host | sbf | lint | prose | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | ray | torch | docs) "need_$part" ;;
+    go | host | sbf | lint | prose | tpm | sandbox | registry | ssh | peers | promtool | dist | browser | clients | openai | model | jupyter | ray | torch | kubernetes | docs) "need_$part" ;;
     all) need_go && need_host && need_sbf && need_lint && need_prose && need_tpm && need_sandbox && need_registry && need_ssh && need_promtool && need_openai ;;
-    *) die "unknown part $part: want go, host, sbf, lint, prose, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, ray, torch, docs or all" ;;
+    *) die "unknown part $part: want go, host, sbf, lint, prose, tpm, sandbox, registry, ssh, peers, promtool, dist, browser, clients, openai, model, jupyter, ray, torch, kubernetes, docs or all" ;;
   esac
 done

@@ -100,7 +100,7 @@ func (d *deal) lastStatus(ctx context.Context, l market.Lease) messages.LeaseSta
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	for {
-		st, err := d.remote.status(ctx, l)
+		st, err := d.remote.Status(ctx, l)
 		if err == nil && st.State != messages.LeaseRunning && st.State != messages.LeaseWaiting {
 			return st
 		}

@@ -218,7 +218,8 @@ func (r *Remote) deploy(ctx context.Context, l market.Lease, job messages.JobSpe
 	}
 }
 
-func (r *Remote) status(ctx context.Context, l market.Lease) (messages.LeaseStatus, error) {
+// Status is what the machine of a lease says of its job.
+func (r *Remote) Status(ctx context.Context, l market.Lease) (messages.LeaseStatus, error) {
 	ans, err := Call[messages.LeaseRequest, messages.LeaseAnswer](ctx, r, l.NodeKey, statusProtocol, messages.LeaseRequest{Version: messages.Version, Lease: l.Address})
 	if err == nil && ans.Refused != "" {
 		err = &service.RefusedByNode{Why: ans.Refused}

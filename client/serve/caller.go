@@ -15,7 +15,7 @@ import (
 
 // needs is the role that each operation needs. One that is not here needs an owner.
 var needs = map[string]team.Role{
-	"list-offers": team.Viewer, "list-leases": team.Viewer, "get-lease": team.Viewer, "get-why": team.Viewer, "get-logs": team.Viewer, "list-events": team.Viewer,
+	"list-offers": team.Viewer, "list-leases": team.Viewer, "get-lease": team.Viewer, "get-job": team.Viewer, "get-why": team.Viewer, "get-logs": team.Viewer, "list-events": team.Viewer,
 	"get-status": team.Viewer, "get-statistics": team.Viewer, "get-market": team.Viewer, "audit-lease": team.Viewer,
 	"list-templates": team.Viewer, "get-template": team.Viewer, "list-deployments": team.Viewer, "get-deployment": team.Viewer,
 	"list-clusters": team.Viewer, "get-cluster": team.Viewer, "get-deployment-usage": team.Viewer, "list-budgets": team.Viewer, "get-me": team.Viewer,

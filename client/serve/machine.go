@@ -20,6 +20,8 @@ const leasesPath = "/page/leases/"
 type Machines interface {
 	// Use tells what a lease uses, every two seconds, until ctx ends or take returns an error.
 	Use(ctx context.Context, lease solana.PublicKey, take func(service.Use) error) error
+	// Job is what the machine says of the lease's job.
+	Job(ctx context.Context, lease solana.PublicKey) (service.Job, error)
 	// Terminal runs a shell in the lease's container until it ends or ctx does.
 	Terminal(ctx context.Context, lease solana.PublicKey, t Terminal) error
 	// Complain brings the text of a dispute of the lease to the keepers, and tells how many took it, of how many.

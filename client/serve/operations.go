@@ -63,6 +63,7 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, read("list-offers", "/v1/offers", "Search nodes"), s.offers)
 	huma.Register(api, read("list-leases", "/v1/leases", "The customer's leases"), s.leases)
 	huma.Register(api, read("get-lease", "/v1/leases/{id}", "One of the customer's leases"), s.lease)
+	huma.Register(api, read("get-job", "/v1/leases/{id}/job", "What the machine of a lease says of its job: whether it runs, and how it ended"), s.jobStatus)
 	order := huma.Operation{
 		OperationID: "create-order", Method: http.MethodPost, Path: "/v1/orders", Summary: "Buy compute and run a job on it",
 		Description:   "A repeated request with the same Idempotency-Key never buys twice, also after the server was killed: it continues the purchase, and answers with its lease.",

@@ -26,6 +26,20 @@ func (b *buyer) Use(ctx context.Context, lease solana.PublicKey, take func(servi
 	return container.Watch(ctx, w.remote, w.lease, b.Client.Now, container.WatchEvery, take)
 }
 
+// Job implements serve.Machines.
+func (b *buyer) Job(ctx context.Context, lease solana.PublicKey) (service.Job, error) {
+	w, err := b.to(ctx, lease)
+	if err != nil {
+		return service.Job{}, err
+	}
+	defer w.stop()
+	status, err := w.remote.Status(ctx, w.lease)
+	if err != nil {
+		return service.Job{}, err
+	}
+	return service.DescribeJob(&w.lease, status), nil
+}
+
 // Terminal implements serve.Machines.
 func (b *buyer) Terminal(ctx context.Context, lease solana.PublicKey, t serve.Terminal) error {
 	client, end, err := b.login(ctx, lease, "")

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -32,6 +33,19 @@ type Latency struct {
 	Millis float64 `json:"milliseconds" doc:"The shortest of a few round trips between this program and the machine"`
 	// Relayed: the bytes go through a keeper, and a direct way may be shorter.
 	Relayed bool `json:"relayed" doc:"The round trip is through a keeper, since there was no direct way"`
+}
+
+// String is a latency in a table; nil where nothing was measured.
+func (l *Latency) String() string {
+	switch {
+	case l == nil:
+		return "-"
+	case !l.Reached:
+		return "no answer"
+	case l.Relayed:
+		return fmt.Sprintf("%.1f ms relayed", l.Millis)
+	}
+	return fmt.Sprintf("%.1f ms", l.Millis)
 }
 
 // Latencies measures round trips to machines. It is safe for concurrent use.

@@ -204,3 +204,12 @@ func Unfit(why map[string]int) string {
 	slices.Sort(parts)
 	return " (" + strings.Join(parts, ", ") + ")"
 }
+
+// Line is what keepers have measured of a machine's line and, in brackets, what it claims: down and up, Mbit/s.
+func (o *Offer) Line() string {
+	measured := "-"
+	if m := o.Measured; m != nil && m.DownMbps > 0 {
+		measured = fmt.Sprintf("%d/%d", m.DownMbps, m.UpMbps)
+	}
+	return fmt.Sprintf("%s (%d/%d)", measured, o.Claimed.DownMbps, o.Claimed.UpMbps)
+}

@@ -10,26 +10,22 @@ import (
 	"github.com/gantry-market/gantry/client/service"
 )
 
-// nodeHeads are the columns of nodes. The wide table has them all, the other one those that are marked.
-var nodeHeads = []struct {
-	head   string
-	narrow bool
-}{
-	{"NODE", true}, {"GPUS", true}, {"VRAM", true}, {"CORES/RAM/DISK", true}, {"CUDA", true}, {"LINK", false}, {"REGION", true}, {"TIER", true},
-	{"TOPS (SHEET)", true}, {"GB/S (SHEET)", false}, {"DOWN/UP MBIT/S (CLAIMED)", false}, {"UPTIME", true}, {"RATING", false}, {"$/GPU-H", true},
-	{"$/TOPS-H", false}, {"$/GB/S-H", false}, {"STAKE", false}, {"REP", false}, {"VERIFIED", false}, {"STATUS", true}, {"LATENCY", true},
-}
+// nodeHeads are the columns of nodes, and wideHeads those of them that only the wide table has.
+const (
+	nodeHeads = "NODE|GPUS|VRAM|CORES/RAM/DISK|CUDA|LINK|REGION|TIER|TOPS (SHEET)|GB/S (SHEET)|DOWN/UP MBIT/S (CLAIMED)|UPTIME|RATING|$/GPU-H|$/TOPS-H|$/GB/S-H|STAKE|REP|VERIFIED|STATUS|LATENCY"
+	wideHeads = "LINK|GB/S (SHEET)|DOWN/UP MBIT/S (CLAIMED)|RATING|$/TOPS-H|$/GB/S-H|STAKE|REP|VERIFIED"
+)
 
 // NodeTable writes nodes with what they offer; wide with all columns.
 func NodeTable(w io.Writer, nodes []service.Offer, wide bool) {
 	latency := slices.ContainsFunc(nodes, func(n service.Offer) bool { return n.Latency != nil })
 	var heads []string
 	rows := make([][]string, len(nodes))
-	for c, h := range nodeHeads {
-		if !wide && !h.narrow || h.head == "LATENCY" && !latency {
+	for c, head := range strings.Split(nodeHeads, "|") {
+		if !wide && slices.Contains(strings.Split(wideHeads, "|"), head) || head == "LATENCY" && !latency {
 			continue
 		}
-		heads = append(heads, h.head)
+		heads = append(heads, head)
 		for i := range nodes {
 			rows[i] = append(rows[i], nodeCells(&nodes[i])[c])
 		}
@@ -53,8 +49,8 @@ func nodeCells(n *service.Offer) []string {
 	}
 	return []string{
 		n.Address[:6] + "…", gpus, fmt.Sprintf("%d G", n.VRAMMiB/1024), fmt.Sprintf("%d/%d/%d G", n.CPUCores, n.RAMMiB/1024, n.DiskGiB), cmp.Or(n.CUDA, "-"), n.Link, n.Region, tier,
-		withSheet(m.TOPS, n.Claimed.TOPS), withSheet(m.Bandwidth, n.Claimed.Bandwidth), line(n), n.Uptime, n.Rating, n.Price,
-		m.PricePerTOPS, m.PricePerGBs, n.Stake, n.Reputation, mark(n.Verified), n.Status, roundTrip(n.Latency),
+		withSheet(m.TOPS, n.Claimed.TOPS), withSheet(m.Bandwidth, n.Claimed.Bandwidth), n.Line(), n.Uptime, n.Rating, n.Price,
+		m.PricePerTOPS, m.PricePerGBs, n.Stake, n.Reputation, mark(n.Verified), n.Status, n.Latency.String(),
 	}
 }
 
@@ -64,28 +60,6 @@ func withSheet(measured, sheet string) string {
 		return measured
 	}
 	return measured + " (" + sheet + ")"
-}
-
-// line is what keepers have measured of a machine's line and, in brackets, what it claims.
-func line(n *service.Offer) string {
-	measured := "-"
-	if m := n.Measured; m != nil && m.DownMbps > 0 {
-		measured = fmt.Sprintf("%d/%d", m.DownMbps, m.UpMbps)
-	}
-	return fmt.Sprintf("%s (%d/%d)", measured, n.Claimed.DownMbps, n.Claimed.UpMbps)
-}
-
-// roundTrip is a latency in a table.
-func roundTrip(l *service.Latency) string {
-	switch {
-	case l == nil:
-		return "-"
-	case !l.Reached:
-		return "no answer"
-	case l.Relayed:
-		return fmt.Sprintf("%.1f ms relayed", l.Millis)
-	}
-	return fmt.Sprintf("%.1f ms", l.Millis)
 }
 
 // mark shows a mark in a table.

@@ -1,0 +1,133 @@
+package market
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+)
+
+// serverOf is a client of a server that answers as a test says.
+func serverOf(t *testing.T, answer http.HandlerFunc) *Client {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	c, err := New(s.URL+"/", "token", nil)
+	require.NoError(t, err)
+	return c
+}
+
+// An order carries its key and the token; what the server refuses is an error that says what to do.
+func TestOrders(t *testing.T) {
+	c := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		var o OrderRequest
+		if r.URL.Path != "/v1/orders" || r.Header.Get("Idempotency-Key") != "k" || r.Header.Get("Authorization") != "Bearer token" || json.NewDecoder(r.Body).Decode(&o) != nil {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		if o.GPU == "none" {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(`{"detail": "no machine fits", "nextStep": "ask for less", "errors": [{"message": "is none", "location": "body.gpu"}]}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"phase": "bought", "leases": [{"address": "L", "status": "running"}]}`))
+	})
+	o, err := c.Buy(t.Context(), "k", &OrderRequest{GPU: "A100"})
+	require.NoError(t, err)
+	require.True(t, o.Bought())
+	require.False(t, o.Leases[0].Over())
+	_, err = c.Buy(t.Context(), "k", &OrderRequest{GPU: "none"})
+	require.EqualError(t, err, "no machine fits; body.gpu is none: ask for less")
+	require.True(t, Certain(err))
+	require.False(t, Wrong(err))
+	_, err = c.Buy(t.Context(), "other", &OrderRequest{})
+	require.ErrorContains(t, err, "418")
+	require.False(t, Certain(err))
+}
+
+// What was not answered may have happened, also where an answer is no document.
+func TestNoAnswerIsNotCertain(t *testing.T) {
+	c := serverOf(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })
+	_, err := c.Lease(t.Context(), "L")
+	require.ErrorIs(t, err, ErrUnreachable)
+	require.False(t, Certain(err))
+	gone, err := New("http://127.0.0.1:1", "token", nil)
+	require.NoError(t, err)
+	require.ErrorIs(t, gone.Health(t.Context()), ErrUnreachable)
+	for _, base := range []string{"127.0.0.1:8484", "ftp://x", ""} {
+		_, err := New(base, "token", nil)
+		require.Error(t, err, base)
+	}
+	_, err = New("http://x", "", nil)
+	require.ErrorContains(t, err, "--token-file")
+}
+
+// Output is followed until its end, which a broken stream is not.
+func TestFollow(t *testing.T) {
+	for stream, want := range map[string]string{
+		"event: output\ndata: {\"text\": \"a\\n\"}\n\n: beat\n\nevent: end\ndata: {}\n\n":                              "",
+		"event: output\ndata: {\"text\": \"a\\n\"}\n\n":                                                                "broke off",
+		"event: output\ndata: {\"text\": \"a\\n\"}\n\nevent: problem\ndata: {\"detail\": \"the machine is gone\"}\n\n": "the machine is gone",
+	} {
+		c := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+			require.Equal(t, "5", r.URL.Query().Get("offset"))
+			_, _ = w.Write([]byte(stream))
+		})
+		var out strings.Builder
+		err := c.Follow(t.Context(), "L", 5, &out)
+		require.Equal(t, "a\n", out.String())
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+// A terminal says its size first, passes on what is typed, and ends with the shell or with what the server says.
+func TestTerminal(t *testing.T) {
+	end := `{"ended": true}`
+	c := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/page/leases/L/terminal" || !strings.Contains(r.Header.Get("Sec-WebSocket-Protocol"), "gantry.bearer.token") {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"gantry.terminal"}})
+		if err != nil {
+			return
+		}
+		defer conn.CloseNow()
+		ctx := context.WithoutCancel(r.Context())
+		_, size, err := conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		_, typed, err := conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		_ = conn.Write(ctx, websocket.MessageBinary, append(size, typed...))
+		_ = conn.Write(ctx, websocket.MessageText, []byte(end))
+	})
+	for _, problem := range []bool{false, true} {
+		if problem {
+			end = `{"ended": true, "problem": {"detail": "no such lease"}}`
+		}
+		term, err := c.OpenTerminal(t.Context(), "L", Size{Columns: 80, Rows: 24})
+		require.NoError(t, err)
+		require.NoError(t, term.Type(t.Context(), []byte("ls")))
+		var out bytes.Buffer
+		err = term.Show(t.Context(), &out)
+		require.Equal(t, `{"columns":80,"rows":24}ls`, out.String())
+		require.Equal(t, problem, err != nil, "%v", err)
+		term.Close()
+	}
+	_, err := c.OpenTerminal(t.Context(), "other", Size{Columns: 80, Rows: 24})
+	require.ErrorContains(t, err, "401")
+}

@@ -13,7 +13,7 @@ import (
 // nodeHeads are the columns of nodes, and wideHeads those of them that only the wide table has.
 const (
 	nodeHeads = "NODE|GPUS|VRAM|CORES/RAM/DISK|CUDA|LINK|REGION|TIER|TOPS (SHEET)|GB/S (SHEET)|DOWN/UP MBIT/S (CLAIMED)|UPTIME|RATING|$/GPU-H|$/TOPS-H|$/GB/S-H|STAKE|REP|VERIFIED|STATUS|LATENCY"
-	wideHeads = "LINK|GB/S (SHEET)|DOWN/UP MBIT/S (CLAIMED)|RATING|$/TOPS-H|$/GB/S-H|STAKE|REP|VERIFIED"
+	wideHeads = "VRAM|CUDA|LINK|GB/S (SHEET)|DOWN/UP MBIT/S (CLAIMED)|RATING|$/TOPS-H|$/GB/S-H|STAKE|REP|VERIFIED"
 )
 
 // NodeTable writes nodes with what they offer; wide with all columns.

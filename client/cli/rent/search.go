@@ -22,7 +22,7 @@ func searchCommand(s command.Streams) *cli.Command {
 		Description: "Terms: " + service.TermList + "\nEvery term must hold. Without terms all nodes that take work are listed.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "sort", Value: "award", Usage: "what comes first, by `ORDER`: award (as orders are awarded), or by figures that keepers have measured. These are tops-price or gbs-price ($ an hour for one TOPS or GB/s), tops, bandwidth, down, up"},
-			&cli.BoolFlag{Name: "wide", Usage: "all columns: link, bandwidth, line, rating, prices by figure, stake, reputation. A --sort by figures shows them too"},
+			&cli.BoolFlag{Name: "wide", Usage: "all columns: memory, CUDA, link, bandwidth, line, rating, prices by figure, stake, reputation. A --sort by figures shows them too"},
 			&cli.BoolFlag{Name: "latency", Usage: "measure the round trip from here to the best 64 of them; machines learn your address by it"},
 		},
 		Action: action(s, (*session).search),

@@ -54,8 +54,8 @@ pub fn a_bid_that_should_win_is_named_as_the_losing_one() -> Row {
     let misnames = wealth(&s.w, &[&keeper]) - before;
     Row {
         source: "P 26",
-        attack: "In the first award of a sealed order over two nodes, a keeper names the bid that should win too as the best losing \
-                 one, so that nobody can win behind it",
+        attack: "A keeper makes the first award of a sealed order over two nodes. It names the bid that should win too as the best \
+                 losing one, so that nobody can win behind it",
         instead: "names the right one and makes both awards",
         before: "0: the order expired, and the keeper lost nothing",
         profit: Usd(misnames - auctioned(false)),

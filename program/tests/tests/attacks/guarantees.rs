@@ -253,8 +253,8 @@ fn broken_beside(shams: u64, secs: u32) -> i128 {
 pub fn sham_leases_keep_a_guarantee_from_its_resolution() -> Row {
     Row {
         source: "P 15",
-        attack: "A provider that does not keep a guarantee has 70 leases of nine seconds of its own customer open when it is to be \
-                 resolved, more than a transaction has accounts",
+        attack: "A provider does not keep a guarantee. Its own customer has 70 leases of nine seconds open then, more than a \
+                 transaction has accounts",
         instead: "one lease of as many seconds",
         before: "0, and the victim got 0 of 0.2: its lease was closed before the guarantee could be resolved",
         profit: Usd(broken_beside(70, 9) - broken_beside(1, 630)),

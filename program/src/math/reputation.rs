@@ -54,7 +54,7 @@ pub fn reputation(record: &Record, now: i64) -> u16 {
         .checked_div(prior.saturating_add(record.rating_weight as u128))
         .map_or(0, |bps| bps.min(BPS as u128) as u64);
     let days = record.days.min(FULL_AGE_DAYS) as u64;
-    let age = days.saturating_mul(BPS) / FULL_AGE_DAYS as u64;
+    let age = days.saturating_mul(BPS).checked_div(FULL_AGE_DAYS as u64).unwrap_or(0);
     let weighted = uptime
         .saturating_mul(50)
         .saturating_add(completion.saturating_mul(20))

@@ -84,9 +84,7 @@ func (t *tally) add(n *market.Node) {
 	t.out.Active++
 	t.out.GPUs += int(n.Spec.Gpus)
 	t.asks = append(t.asks, n.Price)
-	if n.ChecksTotal > 0 {
-		t.uptime = append(t.uptime, n.UptimeBps)
-	}
+	t.uptime = append(t.uptime, n.UptimeBps)
 	if n.FreeGPUs() > 0 {
 		t.free = append(t.free, n.Price)
 	}

@@ -16,8 +16,7 @@ const (
 	MaxKeepers      = 256        // at a time
 	MaxOrderNodes   = 64         // of an order
 	MaxDurationSecs = 31_536_000 // of an order: one year
-	FullAgeDays     = 180
-	FullAgeSecs     = FullAgeDays * 86_400
+	FullAgeSecs     = 180 * 86_400
 	LayoutVersion   = 1 // of every account
 
 	// Bits of Market.Paused.
@@ -125,7 +124,7 @@ type ReputationInputs struct {
 	FeesFailed    uint64 // what the others weigh: FailureWeight
 	RatingSum     uint64 // Σ stars × µUSDC of fees
 	RatingWeight  uint64 // Σ µUSDC of fees of leases that were rated
-	Days          uint8  // whole days of good periods
+	RegisteredAt  int64
 	DisputeBPS    uint16 // what lost disputes took off at DisputeLostAt
 	DisputeLostAt int64
 }
@@ -140,13 +139,16 @@ func standingDisputeBPS(bps uint16, since, now int64) uint16 {
 	return uint16(min((uint64(bps)*left+FullAgeSecs-1)/FullAgeSecs, BPS))
 }
 
-// Reputation weighs uptime 50 %, completion 20 %, ratings 20 % and days that the machine was up 10 %, less what lost
-// disputes take off; basis points, rounded down. Time alone makes it no better.
+// Reputation weighs uptime 50 %, completion 20 %, ratings 20 % and age 10 %, less what lost disputes take off; basis
+// points, rounded down.
 func Reputation(r ReputationInputs, now int64) uint16 {
 	uptime := min(uint64(r.UptimeBPS), BPS)
 	completion := shareBPS(r.FeesCompleted, r.FeesFailed)
 	ratings := ratingBPS(r.RatingSum-min(r.RatingSum, r.RatingWeight), r.RatingWeight)
-	age := uint64(min(r.Days, FullAgeDays)) * BPS / FullAgeDays
+	age := uint64(0)
+	if d := satSub(now, r.RegisteredAt); d > 0 {
+		age = min(uint64(d), FullAgeSecs) * BPS / FullAgeSecs
+	}
 	weighted := uint16(min((uptime*50+completion*20+ratings*20+age*10)/100, BPS))
 	return weighted - min(weighted, standingDisputeBPS(r.DisputeBPS, r.DisputeLostAt, now))
 }

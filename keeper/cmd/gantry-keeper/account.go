@@ -59,7 +59,7 @@ func registerCommand() *cli.Command {
 					return fmt.Errorf("--bond: %w", err)
 				}
 			}
-			signer, err := hot(c, a)
+			signer, err := hot(c, a.Market().Domain, a.Wallet())
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market/query"
+	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // hotFlag is the key that is to sign for a keeper.
@@ -22,7 +23,7 @@ func hotFlag() cli.Flag {
 }
 
 // hot reads hotFlag; the zero Consent where it is not given.
-func hot(c *cli.Context, a *daemon.Account) (daemon.Consent, error) {
+func hot(c *cli.Context, domain records.Domain, wallet solana.PublicKey) (daemon.Consent, error) {
 	text := c.String("signer")
 	switch {
 	case text == "":
@@ -34,8 +35,7 @@ func hot(c *cli.Context, a *daemon.Account) (daemon.Consent, error) {
 	if err != nil {
 		return daemon.Consent{}, fmt.Errorf("--signer: %w", err)
 	}
-	m := a.Market()
-	return daemon.NewConsent(&m, a.Wallet(), key, a.Now())
+	return daemon.NewConsent(domain, wallet, key)
 }
 
 func consentCommand() *cli.Command {
@@ -56,16 +56,11 @@ func consentCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			now, err := daemon.ChainTime(c.Context, conf)
-			if err != nil {
-				return err
-			}
-			consent, err := daemon.NewConsent(&m, wallet, conf.Wallet, now)
+			consent, err := daemon.NewConsent(m.Domain, wallet, conf.Wallet)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintln(c.App.Writer, consent)
-			fmt.Fprintf(c.App.ErrWriter, "to be used before %s\n", consent.Until.Format(time.RFC3339))
 			return nil
 		},
 	}
@@ -75,7 +70,7 @@ func setSignerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "set-signer", Usage: "have another key sign for this wallet's keeper; without --signer the wallet signs again", Flags: append(commonFlags(), jsonFlag(), hotFlag()),
 		Action: withAccount(func(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
-			consent, err := hot(c, a)
+			consent, err := hot(c, a.Market().Domain, a.Wallet())
 			if err != nil {
 				return err
 			}

@@ -94,9 +94,9 @@ func TestASlowBodyOfHTTP1Ends(t *testing.T) {
 
 // A body that is slow and not too slow arrives, however long it takes; so does one to a container that reads slowly.
 func TestABodyMayTakeItsTime(t *testing.T) {
-	b := newBed(t, settings{patience: 500 * time.Millisecond}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b := newBed(t, settings{patience: 1500 * time.Millisecond}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/late" {
-			time.Sleep(1200 * time.Millisecond)
+			time.Sleep(2500 * time.Millisecond)
 		}
 		n, _ := io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, n)

@@ -63,7 +63,7 @@ data: {"type":"message_stop"}
 		require.Contains(t, out[cut:], c.broken, what)
 
 		_, _, _, primed = streamOf(t, c.speaks, strings.NewReader(c.text[:strings.Index(c.text, "\n\n")+2]), false)
-		require.Error(t, primed, "%s: its first event is no token", what)
+		require.Error(t, primed, "%s: its first event is not a token", what)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestRequestsOfOtherDialects(t *testing.T) {
 	require.Equal(t, tokens{0, 1, true}, plainTokens([]byte(`{"text":"abc"}`), http.StatusOK, &request{operation: operations[Prefix+"/audio/transcriptions"]}))
 }
 
-// A form goes on as it is, with the model's real name.
+// A form is forwarded as it is, with the model's real name.
 func TestForms(t *testing.T) {
 	form := func(fields ...string) (string, []byte) {
 		var b bytes.Buffer

@@ -62,7 +62,7 @@ type meter struct {
 	store *Store
 	mu    sync.Mutex
 	sums  map[usageKey]*Usage
-	total map[string]spent // by id of the token, in all
+	total map[string]spent // by id of the token
 }
 
 // newMeter goes on from what is stored.
@@ -78,7 +78,7 @@ func newMeter(s *Store) (*meter, error) {
 	return m, err
 }
 
-// spent is what a token has used in all.
+// spent is the total use of a token.
 type spent struct {
 	tokens uint64 // of models
 	cost   market.USDC
@@ -88,7 +88,7 @@ func (s spent) plus(tokens, cost uint64) spent {
 	return spent{s.tokens + tokens, s.cost + market.USDC(cost)}
 }
 
-// used is what a token has used in all.
+// used is the total use of a token.
 func (m *meter) used(token string) spent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +117,8 @@ func (m *meter) add(deployment, token string, x measured) {
 	u.Requests++
 	u.Prompt += x.prompt
 	u.Completion += x.completion
-	m.total[token] = m.total[token].plus(x.prompt+x.completion, uint64(math.Ceil(x.cost)))
+	cost := uint64(math.Ceil(x.cost))
+	m.total[token] = m.total[token].plus(x.prompt+x.completion, cost)
 	u.Retried += uint64(x.retries)
 	if x.failed {
 		u.Failed++
@@ -128,7 +129,7 @@ func (m *meter) add(deployment, token string, x measured) {
 	u.WaitMS += uint64(x.wait.Milliseconds())
 	u.FirstMS += uint64(x.first.Milliseconds())
 	u.TotalMS += uint64(x.total.Milliseconds())
-	u.MicroCost += uint64(math.Ceil(x.cost))
+	u.MicroCost += cost
 }
 
 // run writes now and then, and a last time when ctx ends.

@@ -162,8 +162,8 @@ type Token struct {
 	Created     time.Time `json:"created"`
 	// MaxTokens are the tokens of models, of prompts and answers together, that it may use in all; 0 for any number.
 	MaxTokens uint64 `json:"maxTokens,omitempty" doc:"Tokens of models, of prompts and answers together, that it may use in all"`
-	// MaxCost is what its requests may cost in all, as usage counts it; empty for any amount.
-	MaxCost string `json:"maxCostUsdc,omitempty" doc:"USDC that its requests may cost in all"`
+	// MaxCost is the most that its requests may cost in total, as usage counts it; empty for any amount.
+	MaxCost string `json:"maxCostUsdc,omitempty" doc:"The most USDC that its requests may cost in total"`
 }
 
 // Admits reports whether it may use a deployment.
@@ -171,7 +171,7 @@ func (t *Token) Admits(deployment string) bool {
 	return len(t.Deployments) == 0 || slices.Contains(t.Deployments, deployment)
 }
 
-// limit is what its requests may cost in all, where MaxCost is not empty.
+// limit is the most that its requests may cost, where MaxCost is not empty.
 func (t *Token) limit() (market.USDC, error) {
 	if t.MaxCost == "" {
 		return 0, nil

@@ -36,7 +36,7 @@ func (t *tokens) over(earlier *tokens) *tokens {
 	return &tokens{Prompt: max(t.Prompt, earlier.Prompt), Completion: max(t.Completion, earlier.Completion)}
 }
 
-// answer is what matters of an answer that is no stream, of any of the APIs.
+// answer is what matters of an answer that is not a stream, of any of the APIs.
 type answer struct {
 	Usage   *tokens  `json:"usage"`
 	Choices []choice `json:"choices"`

@@ -81,7 +81,7 @@ type TokenRequest struct {
 	Name        string   `json:"name" minLength:"1" maxLength:"64" doc:"For people"`
 	Deployments []string `json:"deployments,omitempty" maxItems:"64" doc:"That it may use; all by default"`
 	MaxTokens   uint64   `json:"maxTokens,omitempty" maximum:"1000000000000000" doc:"Tokens of models, of prompts and answers together, that it may use in all; any number by default"`
-	MaxCost     string   `json:"maxCostUsdc,omitempty" pattern:"^[0-9]{1,9}(\\.[0-9]{1,6})?$" doc:"USDC that its requests may cost in all, as usage counts it; any amount by default"`
+	MaxCost     string   `json:"maxCostUsdc,omitempty" pattern:"^[0-9]{1,9}(\\.[0-9]{1,6})?$" doc:"The most USDC that its requests may cost in total, as usage counts it; any amount by default"`
 }
 
 // NewInferenceToken is a token with its text.

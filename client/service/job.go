@@ -10,7 +10,7 @@ import (
 const (
 	JobWaiting = "waiting" // the machine does not run it yet
 	JobRunning = "running"
-	JobExited  = "exited"  // it ended by itself
+	JobExited  = "exited"  // its command ended
 	JobStopped = "stopped" // the lease ended before it
 	JobBroken  = "broken"  // it could not be started
 )
@@ -18,7 +18,7 @@ const (
 // Job is what a machine says of a lease's job.
 type Job struct {
 	Lease string `json:"lease"`
-	State string `json:"state" enum:"waiting,running,exited,stopped,broken" doc:"exited: it ended by itself; stopped: its lease ended first; broken: it could not be started"`
+	State string `json:"state" enum:"waiting,running,exited,stopped,broken" doc:"exited: its command ended; stopped: its lease ended first; broken: it could not be started"`
 	// ExitCode is there once the job is over.
 	ExitCode  *int32 `json:"exitCode,omitempty" doc:"Once it is over: 128 and the signal's number if a signal ended it"`
 	StartedAt int64  `json:"startedAt,omitempty" doc:"Unix seconds"`

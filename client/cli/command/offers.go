@@ -19,17 +19,19 @@ const (
 // NodeTable writes nodes with what they offer; wide with all columns.
 func NodeTable(w io.Writer, nodes []service.Offer, wide bool) {
 	latency := slices.ContainsFunc(nodes, func(n service.Offer) bool { return n.Latency != nil })
-	var heads []string
+	all, hidden := strings.Split(nodeHeads, "|"), strings.Split(wideHeads, "|")
+	shown := func(head string) bool {
+		return (wide || !slices.Contains(hidden, head)) && (latency || head != "LATENCY")
+	}
 	rows := make([][]string, len(nodes))
-	for c, head := range strings.Split(nodeHeads, "|") {
-		if !wide && slices.Contains(strings.Split(wideHeads, "|"), head) || head == "LATENCY" && !latency {
-			continue
-		}
-		heads = append(heads, head)
-		for i := range nodes {
-			rows[i] = append(rows[i], nodeCells(&nodes[i])[c])
+	for i := range nodes {
+		for c, cell := range nodeCells(&nodes[i]) {
+			if shown(all[c]) {
+				rows[i] = append(rows[i], cell)
+			}
 		}
 	}
+	heads := slices.DeleteFunc(slices.Clone(all), func(head string) bool { return !shown(head) })
 	Table(w, strings.Join(heads, "|"), rows)
 }
 

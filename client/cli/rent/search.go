@@ -49,7 +49,7 @@ func (s *session) why() error {
 	if out.Why, err = s.Service.Why(s.Context, key); err != nil {
 		return err
 	}
-	if f, err := s.Folder(); err == nil { // a reader without a wallet has none
+	if f, err := s.Folder(); err == nil && out.Kind == "lease" { // a reader without a wallet has no folder
 		if out.ExitCode, err = buy.ExitCode(f, key); err != nil {
 			return err
 		}

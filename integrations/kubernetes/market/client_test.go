@@ -51,7 +51,7 @@ func TestOrders(t *testing.T) {
 	require.False(t, Certain(err))
 }
 
-// What was not answered may have happened, also where an answer is no document.
+// What was not answered may have happened, also where an answer is not a document.
 func TestNoAnswerIsNotCertain(t *testing.T) {
 	c := serverOf(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })
 	_, err := c.Lease(t.Context(), "L")

@@ -36,7 +36,7 @@ var ErrRefused = errors.New("the pod cannot run on a lease")
 type Defaults struct {
 	GPU            string // model; "any" for the best offer of all
 	MaxPrice       string // USDC per GPU-hour; empty for the market's reference price
-	Budget         string // USDC of a pod in all
+	Budget         string // USDC of a pod, in total
 	Seconds        int64  // that are paid ahead, again and again
 	Network        string // what a container reaches; empty for the internet
 	AllowSimulated bool

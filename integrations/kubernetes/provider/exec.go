@@ -83,7 +83,7 @@ func typeInto(ctx context.Context, t *market.Terminal, in io.Reader) {
 	}
 }
 
-// AttachToContainer shows the output as it comes. A job of a lease has no input.
+// AttachToContainer follows the output. The job of a lease has no input.
 func (p *Provider) AttachToContainer(ctx context.Context, namespace, name, _ string, attach api.AttachIO) error {
 	lease, err := p.running(namespace, name)
 	if err != nil {

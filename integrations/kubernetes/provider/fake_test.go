@@ -137,7 +137,7 @@ func (s *server) change(f func()) {
 	f()
 }
 
-// exits ends the job of a lease by itself.
+// exits ends the job of a lease with an exit code.
 func (s *server) exits(lease string, code int32, detail string) {
 	s.change(func() {
 		s.leases[lease].Status, s.leases[lease].EndReason = "ended", market.EndedJobDone

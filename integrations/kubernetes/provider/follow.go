@@ -143,7 +143,7 @@ func (p *Provider) startAgain(w *work, e ending, cost int64, now time.Time) {
 	p.event(w, corev1.EventTypeWarning, reasonBackOff, "a new lease is bought: "+e.message)
 }
 
-// needsExit reports whether the job of a lease has ended by itself, so that its exit code counts.
+// needsExit reports whether the job of a lease has ended before its lease was stopped, so that its exit code counts.
 func needsExit(l *market.Lease) bool { return l.EndReason == market.EndedJobDone }
 
 // again reports whether a container is to be started again.

@@ -47,7 +47,7 @@ func (p *Provider) GetContainerLogs(ctx context.Context, namespace, name, _ stri
 		return p.kept(&r, outputEnding, o)
 	}
 	if r.Lease == "" {
-		return nil, errdefs.InvalidInputf("pod %s has no lease yet, and so no output: see kubectl describe pod", nameOf(r.Pod))
+		return nil, errdefs.InvalidInputf("pod %s has no lease yet, so it has no output: see kubectl describe pod", nameOf(r.Pod))
 	}
 	out, err := p.o.Market.Tail(ctx, r.Lease, market.MaxTail)
 	if err != nil {

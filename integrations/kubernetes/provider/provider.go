@@ -1,5 +1,5 @@
 // Package provider makes leases of pods: it is what virtual-kubelet asks to run them. Each pod has a goroutine, which orders
-// its lease, follows it and ends it, and a record in a file, from which a provider that was killed goes on.
+// its lease, follows it and ends it, and a record in a file, with which a provider continues after it was killed.
 //
 //   - record.go keeps what is known of a pod; money.go reads and writes amounts.
 //   - buy.go orders, follow.go follows a lease that was bought, end.go ends pods that were deleted.

@@ -61,7 +61,7 @@ func (w *world) logs(pod *corev1.Pod, o api.ContainerLogOpts) string {
 	return string(raw)
 }
 
-// A deleted pod's lease is ended, the pod is told to be over, and deleting it again is no error until it is forgotten.
+// A deleted pod's lease is ended, the pod is told to be over, and deleting it again succeeds until it is forgotten.
 func TestADeletedPodEndsItsLease(t *testing.T) {
 	w := newWorld(t)
 	pod := w.create(gpuPod("served", corev1.RestartPolicyAlways))

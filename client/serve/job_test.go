@@ -22,28 +22,31 @@ func (echoes) Job(_ context.Context, lease solana.PublicKey) (service.Job, error
 	return service.DescribeJob(&market.Lease{Meta: market.Meta{Address: lease}}, messages.LeaseStatus{State: messages.LeaseExited, ExitCode: 3, Detail: "it ended"}), nil
 }
 
+// fetch reads a whole answer.
+func fetch(t *testing.T, url, token string) (status int, raw []byte) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	raw, err = io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res.StatusCode, raw
+}
+
 // What a machine says of a job, with how it has ended.
 func TestAJobTellsHowItEnded(t *testing.T) {
 	url, token := machines(t)
-	ask := func(lease solana.PublicKey) (int, []byte) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/leases/"+lease.String()+"/job", nil)
-		require.NoError(t, err)
-		req.Header.Set("Authorization", "Bearer "+token)
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		raw, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		return resp.StatusCode, raw
-	}
-	status, raw := ask(solana.PublicKey{1})
+	status, raw := fetch(t, url+"/v1/leases/"+solana.PublicKey{1}.String()+"/job", token)
 	require.Equal(t, http.StatusOK, status, "%s", raw)
 	var j service.Job
 	require.NoError(t, json.Unmarshal(raw, &j))
 	require.Equal(t, service.JobExited, j.State)
 	require.EqualValues(t, 3, *j.ExitCode)
 	require.Equal(t, "it ended", j.Detail)
-	status, raw = ask(solana.PublicKey{2})
+	status, raw = fetch(t, url+"/v1/leases/"+solana.PublicKey{2}.String()+"/job", token)
 	require.Equal(t, http.StatusConflict, status)
 	require.Contains(t, string(raw), "no such lease")
 }

@@ -172,14 +172,7 @@ func TestTerminalIsGuarded(t *testing.T) {
 // What a lease uses is a stream that ends with what went wrong.
 func TestUseIsStreamed(t *testing.T) {
 	url, token := machines(t)
-	r, err := http.NewRequest(http.MethodGet, url+leasesPath+solana.PublicKey{1}.String()+"/use", nil)
-	require.NoError(t, err)
-	r.Header.Set("Authorization", "Bearer "+token)
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
+	_, raw := fetch(t, url+leasesPath+solana.PublicKey{1}.String()+"/use", token)
 	require.Contains(t, string(raw), "event: use\ndata: {")
 	require.Contains(t, string(raw), `"cpus":1.5`)
 	require.Contains(t, string(raw), "event: problem\n")

@@ -2,6 +2,7 @@ package operate_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/rs/zerolog"
@@ -206,7 +207,7 @@ func TestTheKeyThatSignsForAKeeper(t *testing.T) {
 	}
 	// Another key agrees to sign: from now on it acts for the keeper, and the wallet alone no more.
 	other := testmarket.Key(t)
-	consented := records.Consent{Domain: own.Market.Domain, Wallet: keeper.PublicKey()}
+	consented := records.Consent{Domain: own.Market.Domain, Wallet: keeper.PublicKey(), Until: time.Unix(w.Now()+60, 0).UTC()}
 	message := consented.Encode()
 	consent, err := other.Sign(message[:])
 	require.NoError(t, err)

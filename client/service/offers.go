@@ -138,7 +138,7 @@ func DescribeNode(n *market.Node, m *market.Model, now int64) Offer {
 		Address: n.Address.String(), Provider: n.Provider.String(), NodeKey: n.NodeKey.String(), Model: m.ModelName(),
 		GPUs: n.Spec.Gpus, Free: n.FreeGPUs(), VRAMMiB: n.Spec.VramMib, Link: market.Interconnect(n.Spec.Interconnect).String(),
 		Region: n.Region(), Site: n.Site(), Simulated: n.Spec.Simulated == 1, Isolation: market.Isolation(n.Spec.Isolation).String(), Status: n.State().String(), Tier: n.TierAt(now),
-		Uptime: market.Percent(n.UptimeBps), Reputation: market.Percent(n.Reputation(now)), Rating: Rating(n), Price: n.Ask().String(), Score: score,
+		Uptime: market.Percent(n.ShownUptime()), Reputation: market.Percent(n.Reputation(now)), Rating: Rating(n), Price: n.Ask().String(), Score: score,
 		Stake: market.GNT(n.RequiredStake).String(), Passed: n.ChecksPassed, Checks: n.ChecksTotal, Completed: n.JobsCompleted,
 		Failed: n.JobsFailed, Measured: measuredOf(n), Claimed: claimedOf(n, m),
 		CPUCores: n.Spec.CpuCores, RAMMiB: n.Spec.RamMib, DiskGiB: n.Spec.DiskGib, CUDA: market.CUDA(n.Spec.Cuda).String(), Faults: n.PendingFaults, Registered: n.RegisteredAt,

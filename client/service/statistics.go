@@ -84,7 +84,9 @@ func (t *tally) add(n *market.Node) {
 	t.out.Active++
 	t.out.GPUs += int(n.Spec.Gpus)
 	t.asks = append(t.asks, n.Price)
-	t.uptime = append(t.uptime, n.UptimeBps)
+	if n.ChecksTotal > 0 {
+		t.uptime = append(t.uptime, n.UptimeBps)
+	}
 	if n.FreeGPUs() > 0 {
 		t.free = append(t.free, n.Price)
 	}

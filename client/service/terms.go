@@ -274,7 +274,7 @@ func (q *Terms) matches(n *market.Node, m *market.Model, now int64) string {
 		return "other region"
 	case q.MaxPrice != 0 && (price > q.MaxPrice || (q.Below && price == q.MaxPrice)):
 		return "too dear"
-	case n.UptimeBps < q.UptimeBPS || (q.Reputation != 0 && n.Reputation(now) < q.Reputation):
+	case n.ShownUptime() < q.UptimeBPS || (q.Reputation != 0 && n.Reputation(now) < q.Reputation):
 		return "uptime or reputation"
 	}
 	return ""

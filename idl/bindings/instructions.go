@@ -83,7 +83,7 @@ func NewAuctionAwardInstruction(
 		// Account 8 "gpu_model": Read-only, Non-signer, Required
 		accounts__.Append(solanago.NewAccountMeta(gpuModelAccount, false, false))
 		// Account 9 "loser": Read-only, Non-signer, Optional
-		// Node of the best losing bid; absent when every bid won, and after the first award.
+		// Node of the best losing bid; absent when every bid won, and in further awards of the keeper of the first one.
 		accounts__.Append(solanago.NewAccountMeta(loserAccount, false, false))
 		// Account 10 "loser_model": Read-only, Non-signer, Optional
 		// Its model; absent when it is the winner's.

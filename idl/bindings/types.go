@@ -5467,6 +5467,9 @@ type Lease struct {
 	// When the lease had failed that it continues; 0 when it continues none.
 	FailedAt int64 `json:"failedAt"`
 
+	// End of the guarantee that has counted it while it was open, see `guarantee_resolve`; 0 for none.
+	CountedUntil int64 `json:"countedUntil"`
+
 	// Until when it had its GPUs, if a conviction of its node ended it earlier; else 0.
 	OccupiedUntil int64 `json:"occupiedUntil"`
 
@@ -5706,6 +5709,11 @@ func (obj Lease) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.FailedAt)
 	if err != nil {
 		return errors.NewField("FailedAt", err)
+	}
+	// Serialize `CountedUntil`:
+	err = encoder.Encode(obj.CountedUntil)
+	if err != nil {
+		return errors.NewField("CountedUntil", err)
 	}
 	// Serialize `OccupiedUntil`:
 	err = encoder.Encode(obj.OccupiedUntil)
@@ -6060,6 +6068,11 @@ func (obj *Lease) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.FailedAt)
 	if err != nil {
 		return errors.NewField("FailedAt", err)
+	}
+	// Deserialize `CountedUntil`:
+	err = decoder.Decode(&obj.CountedUntil)
+	if err != nil {
+		return errors.NewField("CountedUntil", err)
 	}
 	// Deserialize `OccupiedUntil`:
 	err = decoder.Decode(&obj.OccupiedUntil)
@@ -8334,6 +8347,9 @@ type Node struct {
 	FeesFailed   uint64 `json:"feesFailed"`
 	DowntimeSecs uint64 `json:"downtimeSecs"`
 
+	// Seconds up in good periods: the machine passed checks and had no fault.
+	UpSecs uint64 `json:"upSecs"`
+
 	// When a dispute was last lost, that is, its slash applied.
 	DisputeLostAt int64 `json:"disputeLostAt"`
 
@@ -8636,6 +8652,11 @@ func (obj Node) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.DowntimeSecs)
 	if err != nil {
 		return errors.NewField("DowntimeSecs", err)
+	}
+	// Serialize `UpSecs`:
+	err = encoder.Encode(obj.UpSecs)
+	if err != nil {
+		return errors.NewField("UpSecs", err)
 	}
 	// Serialize `DisputeLostAt`:
 	err = encoder.Encode(obj.DisputeLostAt)
@@ -9150,6 +9171,11 @@ func (obj *Node) UnmarshalWithDecoder(decoder *binary.Decoder) (err error) {
 	err = decoder.Decode(&obj.DowntimeSecs)
 	if err != nil {
 		return errors.NewField("DowntimeSecs", err)
+	}
+	// Deserialize `UpSecs`:
+	err = decoder.Decode(&obj.UpSecs)
+	if err != nil {
+		return errors.NewField("UpSecs", err)
 	}
 	// Deserialize `DisputeLostAt`:
 	err = decoder.Decode(&obj.DisputeLostAt)
@@ -14603,17 +14629,23 @@ func UnmarshalRolesProposed(buf []byte) (*RolesProposed, error) {
 	return obj, nil
 }
 
-// What a node's score depends on, apart from its ask, its age and its uptime guarantee.
+// What a node's score depends on, apart from its ask and its uptime guarantee.
 type ScoreRecord struct {
-	RatingSum     uint64   `json:"ratingSum"`
-	RatingWeight  uint64   `json:"ratingWeight"`
-	DisputeLostAt int64    `json:"disputeLostAt"`
-	FeesCompleted uint64   `json:"feesCompleted"`
-	FeesFailed    uint64   `json:"feesFailed"`
-	UptimeBps     uint16   `json:"uptimeBps"`
-	DisputeBps    uint16   `json:"disputeBps"`
-	Tier          uint8    `json:"tier"`
-	Pad           [3]uint8 `json:"pad"`
+	RatingSum     uint64 `json:"ratingSum"`
+	RatingWeight  uint64 `json:"ratingWeight"`
+	DisputeLostAt int64  `json:"disputeLostAt"`
+	FeesCompleted uint64 `json:"feesCompleted"`
+	FeesFailed    uint64 `json:"feesFailed"`
+	UptimeBps     uint16 `json:"uptimeBps"`
+	DisputeBps    uint16 `json:"disputeBps"`
+	Tier          uint8  `json:"tier"`
+
+	// Whole days of good periods, up to [`crate::constants::FULL_AGE_DAYS`]: time alone gives nothing.
+	Days uint8 `json:"days"`
+
+	// 1 once a check stands behind the uptime.
+	Checked uint8    `json:"checked"`
+	Pad     [1]uint8 `json:"pad"`
 }
 
 func (obj ScoreRecord) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
@@ -14656,6 +14688,16 @@ func (obj ScoreRecord) MarshalWithEncoder(encoder *binary.Encoder) (err error) {
 	err = encoder.Encode(obj.Tier)
 	if err != nil {
 		return errors.NewField("Tier", err)
+	}
+	// Serialize `Days`:
+	err = encoder.Encode(obj.Days)
+	if err != nil {
+		return errors.NewField("Days", err)
+	}
+	// Serialize `Checked`:
+	err = encoder.Encode(obj.Checked)
+	if err != nil {
+		return errors.NewField("Checked", err)
 	}
 	// Serialize `Pad`:
 	err = encoder.Encode(obj.Pad)
@@ -14715,6 +14757,16 @@ func (obj *ScoreRecord) UnmarshalWithDecoder(decoder *binary.Decoder) (err error
 	err = decoder.Decode(&obj.Tier)
 	if err != nil {
 		return errors.NewField("Tier", err)
+	}
+	// Deserialize `Days`:
+	err = decoder.Decode(&obj.Days)
+	if err != nil {
+		return errors.NewField("Days", err)
+	}
+	// Deserialize `Checked`:
+	err = decoder.Decode(&obj.Checked)
+	if err != nil {
+		return errors.NewField("Checked", err)
 	}
 	// Deserialize `Pad`:
 	err = decoder.Decode(&obj.Pad)

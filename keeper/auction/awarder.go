@@ -185,11 +185,12 @@ func (a *Awarder) wasRefused(key store.AuctionKey) bool {
 	return a.refused[key]
 }
 
-// send awards the winners that have no lease yet, the best first: its award fixes the bar for the others.
+// send awards the winners that have no lease yet, the best first: its award names the bar for the others. Who completes
+// another keeper's auction names it with each award: that keeper may have named a bid that should have won.
 func (a *Awarder) send(ctx context.Context, l snapshot, c *closed) (int, error) {
 	awarded := 0
 	for i, w := range c.choice.Winners {
-		in, done, err := a.intent(l, c, w, i == 0)
+		in, done, err := a.intent(l, c, w, i == 0 && l.auction.WinnerCount == 0 || l.auction.WinnerCount > 0 && l.auction.Keeper != a.o.Self)
 		if err != nil {
 			return awarded, err
 		}
@@ -208,7 +209,7 @@ func (a *Awarder) send(ctx context.Context, l snapshot, c *closed) (int, error) 
 	return awarded, nil
 }
 
-func (a *Awarder) intent(l snapshot, c *closed, winner int, first bool) (in txm.Intent, done bool, err error) {
+func (a *Awarder) intent(l snapshot, c *closed, winner int, names bool) (in txm.Intent, done bool, err error) {
 	args := ix.AuctionAwardArgs{Keeper: a.o.Self, Signer: a.o.View.SignerOf(a.o.Self), Order: *l.order, BidsRoot: c.set.Head.Root}
 	of := sealedbid.AuctionOf(a.o.Bids.o.Domain, l.order)
 	node := solana.PublicKey(c.set.Bids[winner].Bid.Node)
@@ -226,7 +227,7 @@ func (a *Awarder) intent(l snapshot, c *closed, winner int, first bool) (in txm.
 			done = true
 			return
 		}
-		if args.Winner, err = bid(v, winner); err != nil || !first || c.choice.Bar < 0 || l.auction.WinnerCount > 0 {
+		if args.Winner, err = bid(v, winner); err != nil || !names || c.choice.Bar < 0 {
 			return
 		}
 		var loser market.SealedBid

@@ -313,15 +313,21 @@ func (w *cluster) execute(a award, address solana.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	if x.WinnerCount == 0 {
-		x.Keeper, x.BidsRoot, x.AwardedAt, x.ChallengeUntil = a.keeper, a.root, now, now+100
+	first := x.WinnerCount == 0
+	if first || x.Keeper != a.keeper {
+		bar := uint64(0)
 		if !a.loser.IsZero() {
 			l := w.accounts[a.loser].(*market.Node)
-			if x.BarScore, err = market.Score(market.PricePerHour(a.bar.Price), l.Reputation(now), 0); err != nil {
+			if bar, err = market.Score(market.PricePerHour(a.bar.Price), l.Reputation(now), 0); err != nil {
 				return err
 			}
-			x.BarNode = a.loser
 		}
+		if first || !x.BarNode.IsZero() && (a.loser.IsZero() || bar > x.BarScore) {
+			x.BarNode, x.BarScore = a.loser, bar
+		}
+	}
+	if first {
+		x.Keeper, x.BidsRoot, x.AwardedAt, x.ChallengeUntil = a.keeper, a.root, now, now+100
 	}
 	if !x.BarNode.IsZero() && score > x.BarScore {
 		return bindings.ErrorCodeBidDoesNotWin

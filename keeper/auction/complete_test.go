@@ -62,6 +62,20 @@ func TestAnotherKeeperCompletesAStoppedAuction(t *testing.T) {
 	require.Equal(t, w.nodes[2].account.Address, solana.PublicKey(w.auctionOf(o).BarNode))
 }
 
+// The first keeper has named the bid that should win too as the best losing one. It holds finding P 26.
+func TestACompleterNamesTheBestLosingBidAnew(t *testing.T) {
+	w := newCluster(t, 3, 4)
+	o, first := stoppedOrder(t, w, func(*member) bool { return true })
+	x := *w.auctionOf(o)
+	x.BarNode, x.BarScore = w.nodes[1].account.Address, x.BarScore*2/3
+	w.put(x.Address, &x)
+	first.kill()
+	w.run(w.clock().Unix()+1, o.AwardDeadline)
+	require.Len(t, w.awards, 2)
+	require.Equal(t, w.nodes[1].account.Address, w.awards[1].node)
+	require.Equal(t, w.nodes[2].account.Address, solana.PublicKey(w.auctionOf(o).BarNode))
+}
+
 // The others know no bid, but for the set that they fetched while the first keeper answered.
 // It holds finding R 17.
 func TestACompleterGoesByTheFirstKeepersBids(t *testing.T) {

@@ -156,7 +156,7 @@ var benign = map[Kind][]market.Code{
 	SlashCompensate: {bindings.ErrorCodeAlreadyCounted},
 	SlashClose:      {market.CodeTooEarly},
 	GuaranteeResolve: {
-		bindings.ErrorCodeNotGuaranteed, bindings.ErrorCodeFaultPending, market.CodeTooEarly,
+		bindings.ErrorCodeNotGuaranteed, bindings.ErrorCodeFaultPending, bindings.ErrorCodeWrongAccount, market.CodeTooEarly,
 	},
 	LeaseClose:     {bindings.ErrorCodeUnsettled, bindings.ErrorCodeFaultPending, market.CodeTooEarly},
 	AuctionClose:   {market.CodeTooEarly, bindings.ErrorCodeStillInUse},

@@ -244,7 +244,7 @@ func (d *due) payouts() {
 	})
 }
 
-// guarantees resolves those that are over. What keepers know of their last periods is applied before; the fault of a
+// guarantees resolves those that are over, where there are many leases in several steps. What keepers know of their last periods is applied before; the fault of a
 // broken one is applied as every other.
 func (d *due) guarantees() {
 	inOrder(d.v.Nodes, func(key solana.PublicKey, n *market.Node) {
@@ -252,21 +252,25 @@ func (d *due) guarantees() {
 			return
 		}
 		since, _ := n.ResolvesAt()
-		a := Action{Kind: GuaranteeResolve, Key: fmt.Sprintf("%s/%d", key, n.GuaranteedUntil), Since: since}
+		a := Action{Kind: GuaranteeResolve, Key: fmt.Sprintf("%s/%d/%d", key, n.GuaranteedUntil, n.GuaranteeOpen), Since: since}
 		instruction, err := ix.GuaranteeResolve(ix.GuaranteeResolveArgs{Payer: d.signer(), Node: *n, Leases: d.guaranteedLeases(n)})
 		d.add(a, instruction, err)
 	})
 }
 
-// guaranteedLeases are the leases of a node that were awarded before the end of its guarantee, and are not closed.
+// guaranteedAtOnce is how many leases a transaction counts for a guarantee: each is an account.
+const guaranteedAtOnce = 20
+
+// guaranteedLeases are leases of a node that were awarded before the end of its guarantee, are not closed, and that it has not
+// counted: as many as one transaction counts.
 func (d *due) guaranteedLeases(n *market.Node) (leases []solana.PublicKey) {
 	for key := range d.v.LeasesOfNode[n.Address] {
-		if d.v.Leases[key].AwardedAt < n.GuaranteedUntil {
+		if l := d.v.Leases[key]; l.AwardedAt < n.GuaranteedUntil && l.CountedUntil != n.GuaranteedUntil {
 			leases = append(leases, key)
 		}
 	}
 	slices.SortFunc(leases, func(a, b solana.PublicKey) int { return bytes.Compare(a[:], b[:]) })
-	return leases
+	return leases[:min(len(leases), guaranteedAtOnce)]
 }
 
 func (d *due) reports() {

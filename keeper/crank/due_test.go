@@ -318,6 +318,40 @@ func TestFaultsCompensateAndClose(t *testing.T) {
 	require.Equal(t, []Kind{SlashCompensate}, kinds(), "who was harmed comes first")
 }
 
+// A transaction has room for some leases. It holds finding P 15.
+func TestManyLeasesOfAGuaranteeAreCountedInSteps(t *testing.T) {
+	v := newView()
+	n := add(v, 30, func(m market.Meta) *market.Node { return &market.Node{Meta: m} })
+	n.Status, n.GuaranteeBps, n.GuaranteedUntil = uint8(market.NodeActive), 9_900, now-1-2*secs-100
+	n.GuaranteeSettleSecs, n.GuaranteeAppealSecs, n.GuaranteeOpen = 2*secs, 100, 50
+	for i := range byte(51) {
+		addLease(v, 100+i, func(l *market.Lease) { l.AwardedAt = n.GuaranteedUntil - 1 + int64(i/50) })
+	}
+	keys, counted := map[string]bool{}, 0
+	for _, want := range []int{20, 20, 10, 0} {
+		actions, err := Due(v, match.Of(v), self, now, nil)
+		require.NoError(t, err)
+		for _, a := range actions {
+			if a.Kind != GuaranteeResolve {
+				continue
+			}
+			require.False(t, keys[a.Key], "each step is an action of its own")
+			keys[a.Key] = true
+			require.True(t, fits(Batch{a.Kind, []Action{a}}, self))
+			leases := a.Instructions[0].Accounts()[6:]
+			require.Len(t, leases, want)
+			for _, l := range leases {
+				require.True(t, l.IsWritable)
+				v.Leases[l.PublicKey].CountedUntil = n.GuaranteedUntil
+			}
+			counted += len(leases)
+			n.GuaranteeOpen -= uint16(len(leases))
+		}
+	}
+	require.Equal(t, 50, counted)
+	require.Len(t, keys, 4)
+}
+
 // addReport puts a report with leaves into a view; final or not.
 func addReport(t *testing.T, v *view.Accounts, p uint64, final bool, leaves ...records.Leaf) *report.Set {
 	for i := range leaves {

@@ -125,7 +125,7 @@ func (a *Account) Register(ctx context.Context, bond market.GNT, signer Consent)
 	if err != nil {
 		return false, err
 	}
-	ixs, err := signer.before(a.market.Domain, a.Wallet())
+	ixs, err := a.agreed(signer)
 	if err != nil {
 		return false, err
 	}

@@ -23,3 +23,12 @@ func chainTime(ctx context.Context, c Config, log zerolog.Logger) (*chainclock.C
 	}
 	return t, t.Look(ctx)
 }
+
+// ChainTime is the chain's time now.
+func ChainTime(ctx context.Context, c Config) (time.Time, error) {
+	at, err := chainTime(ctx, c, c.Log)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return at.Now(), nil
+}

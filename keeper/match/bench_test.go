@@ -159,7 +159,7 @@ func BenchmarkTies(b *testing.B) {
 	for k, n := range w.nodes {
 		c := *n
 		c.Price = uint64(200_000 * int(n.Spec.Model))
-		c.UptimeBps, c.FeesFailed, c.RatingWeight, c.RegisteredAt = 10_000, 0, 0, start-500*86_400
+		c.UptimeBps, c.FeesFailed, c.RatingWeight, c.UpSecs = 10_000, 0, 0, 500*86_400
 		m.PutNode(k, &c)
 	}
 	m.Best(w.orders[0], start)

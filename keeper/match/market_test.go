@@ -104,7 +104,7 @@ func (w *drawnMarket) drawNode(rng *rand.Rand, k solana.PublicKey) *market.Node 
 	n.FeesCompleted, n.FeesFailed = uint64(rng.IntN(500*market.PriorFees/10)), uint64(small(rng, 10)*market.PriorFees/10)
 	n.RatingWeight = uint64(1 + rng.IntN(1_000_000_000))
 	n.RatingSum = n.RatingWeight * uint64(300+rng.IntN(200)) / 100
-	n.RegisteredAt = start - int64(rng.IntN(400*86_400))
+	n.UpSecs, n.ChecksTotal = uint64(rng.IntN(400*86_400)), 1
 	if rng.IntN(3) == 0 {
 		n.GuaranteedUntil, n.GuaranteeBps = start-86_400+int64(rng.IntN(60*86_400)), uint16(9_000+rng.IntN(1_001))
 	}

@@ -44,7 +44,9 @@ func drawNode(t *rapid.T, k solana.PublicKey) *market.Node {
 	n.ClassSince = int64(pick("class since", 0, start-5))
 	n.UptimeBps = uint16(pick("uptime", 0, 9_000, 9_999, 10_000))
 	n.FeesFailed = uint64(pick("failed", 0, 0, 3)) * market.PriorFees
-	n.RegisteredAt = start - rapid.SampledFrom([]int64{0, 1, 100_000, market.FullAgeSecs, -5_000, start + math.MaxInt64/2, -math.MaxInt64 / 4}).Draw(t, "age")
+	n.UpSecs, n.ChecksTotal = pick("up", 0, 86_400, 180*86_400, math.MaxUint64), pick("checks", 0, 1, 1, 1)
+	n.DisputeBps = uint16(pick("disputed", 0, 0, 0, 2_000, 10_000))
+	n.DisputeLostAt = start - rapid.SampledFrom([]int64{0, 1, 100_000, market.FullAgeSecs, -5_000, start + math.MaxInt64/2, -math.MaxInt64 / 4}).Draw(t, "lost at")
 	if n.GuaranteeBps = uint16(pick("guarantee", 0, 0, 9_000, 10_000)); n.GuaranteeBps > 0 {
 		n.GuaranteedUntil = start + rapid.SampledFrom([]int64{-1, 0, 1, 2_000, 100_000, math.MaxInt64 - start}).Draw(t, "guaranteed")
 	}
@@ -192,7 +194,7 @@ func TestTheAnswerIsThatOfAScan(t *testing.T) {
 	})
 }
 
-// A reputation that grows with age is right at each second, also at the one at which it changes.
+// A reputation that grows as a dispute wears off is right at each second, also at the one at which it changes.
 func TestReputationsChangeOnTheirSecond(t *testing.T) {
 	b, m := newAccounts(), match.New()
 	model := &market.Model{}
@@ -204,7 +206,7 @@ func TestReputationsChangeOnTheirSecond(t *testing.T) {
 	for i := range 3 {
 		n := &market.Node{Meta: market.Meta{Address: key(1, i)}}
 		n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), 1_000_000, 1, 8
-		n.UptimeBps, n.RegisteredAt = 5_000, start+int64(5_000*i)
+		n.UptimeBps, n.DisputeBps, n.DisputeLostAt = 5_000, 2_000, start+int64(5_000*i)
 		b.nodes[n.Address] = n
 		m.PutNode(n.Address, n)
 	}
@@ -228,7 +230,8 @@ func TestAPriceBecomesComparableWithReputation(t *testing.T) {
 	m := oneProvider()
 	n := &market.Node{Meta: market.Meta{Address: key(1, 0)}}
 	n.Provider, n.Status, n.Price, n.Spec.Model, n.Spec.Gpus = key(2, 0), uint8(market.NodeActive), math.MaxUint64, 1, 1
-	n.RegisteredAt, n.UptimeBps, n.GuaranteedUntil, n.GuaranteeBps = start, 10_000, math.MaxInt64, 10_000
+	n.UpSecs, n.UptimeBps, n.GuaranteedUntil, n.GuaranteeBps = market.FullAgeSecs, 10_000, math.MaxInt64, 10_000
+	n.DisputeBps, n.DisputeLostAt = 2_000, start
 	q := match.Query{GPUs: 1, MaxPrice: math.MaxUint64, Nodes: 1}
 	_, err := n.Score(start, start)
 	require.Error(t, err)

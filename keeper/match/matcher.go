@@ -229,15 +229,15 @@ func validUntil(n *market.Node, now int64, rep uint16) int64 {
 	return until
 }
 
-// reputationUntil is the first second after now at which a node's reputation is another. It only grows with time, and
-// no longer after the age that counts in full.
+// reputationUntil is the first second after now at which a node's reputation is another. With time it only grows, for as
+// long as lost disputes wear off.
 func reputationUntil(n *market.Node, now int64, rep uint16) int64 {
 	record := n.ReputationInputs()
 	hi := int64(math.MaxInt64)
-	if record.RegisteredAt < math.MaxInt64-market.FullAgeSecs {
-		hi = record.RegisteredAt + market.FullAgeSecs
+	if record.DisputeLostAt < math.MaxInt64-market.FullAgeSecs {
+		hi = record.DisputeLostAt + market.FullAgeSecs
 	}
-	if hi <= now || market.Reputation(record, hi) == rep {
+	if record.DisputeBPS == 0 || hi <= now || market.Reputation(record, hi) == rep {
 		return math.MaxInt64
 	}
 	for lo := now; ; {

@@ -112,7 +112,7 @@ func (m *Matcher) place(r *row) {
 	}
 	r.plain, err = market.Score(n.Ask(), rep, n.GuaranteeUntil(math.MaxInt64))
 	r.plainOK = err == nil
-	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.UptimeBps}
+	r.e = entry{score: score, price: n.Price, row: r, rep: rep, uptime: n.ShownUptime()}
 	r.free = n.FreeGPUs()
 	g := m.group(n.Spec.Model)
 	a := attrs{region: m.region(n.Spec.Region), vram: n.Spec.VramMib, interconnect: n.Spec.Interconnect, tier: tier, simulated: n.Spec.Simulated, isolation: n.Spec.Isolation}

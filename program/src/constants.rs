@@ -83,8 +83,10 @@ pub const SLOW_PERIODS_SIMULATED: u8 = 6;
 pub const PRIOR_FEES: u64 = 144_000_000;
 /// A failed lease weighs the fee of the time that it was funded for, and at least this part of the prior.
 pub const FAILURE_PART: u64 = 10;
-/// Age at which a node's age counts in full for reputation, and from which it may be called verified.
-pub const FULL_AGE_SECS: u64 = 180 * DAY;
+/// Days of good periods that count in full for reputation, and from which a node may be called verified.
+pub const FULL_AGE_DAYS: u8 = 180;
+/// Over this time what a lost dispute took off wears off.
+pub const FULL_AGE_SECS: u64 = FULL_AGE_DAYS as u64 * DAY;
 
 // Every record that is signed or hashed begins with a tag of its own: docs/protocol/records.md has them all, and a Go
 // test compares them with these.
@@ -112,8 +114,9 @@ pub const OUTPUT_TAG: [u8; 8] = *b"GANTRYU1";
 /// First bytes of a sealed bid, which is hashed, and of the commitment to it, which the node signs.
 pub const BID_TAG: [u8; 8] = *b"GANTRYB1";
 pub const BID_COMMITMENT_TAG: [u8; 8] = *b"GANTRYC1";
-/// First bytes of a key's consent to sign for a keeper.
+/// First bytes of a key's consent to sign for a keeper, and all its bytes.
 pub const CONSENT_TAG: [u8; 8] = *b"GANTRYH1";
+pub const CONSENT_LEN: usize = 56;
 /// First bytes of a keeper's acknowledgement that a bid's reveal reached it.
 pub const REVEAL_ACK_TAG: [u8; 8] = *b"GANTRYL1";
 /// Bytes of a report leaf.

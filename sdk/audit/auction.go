@@ -218,16 +218,20 @@ func (a *Auction) awarded(t Tx, v *bindings.AuctionAwarded, domain records.Domai
 	if err == nil {
 		w.winner, w.loser = winner, loser
 		c.require(winner.price.Price == v.Bid, "the bid is not the one that was shown")
-		c.require(loser == nil || loser.node == v.BarNode, "the best losing bid is another one than was shown")
+		c.require(loser == nil || loser.node == v.BarNode || len(a.Awards) > 0 && a.Awards[len(a.Awards)-1].Bar == v.BarNode, "the best losing bid is another one than was shown")
 	}
 	if len(a.Awards) == 0 {
 		c.follows(ofAuction|ofOrder, (loser != nil) == !v.BarNode.IsZero(), "the best losing bid was not shown")
 	} else {
-		first := a.Awards[0]
+		first, last := a.Awards[0], a.Awards[len(a.Awards)-1]
+		// Who completes the auction names the bar anew, and the worse of the two stands.
+		same := last.Bar == v.BarNode && last.BarScore == v.BarScore
+		worse := first.Keeper != v.Keeper && !last.Bar.IsZero() && (v.BarNode.IsZero() || loser != nil && v.BarScore >= last.BarScore)
 		half := market.Auction{Auction: bindings.Auction{RevealUntil: a.RevealUntil}}
 		late := t.Time.IsZero() || t.Time.Unix() > half.CompletableAfter(a.Deadline)
 		c.follows(ofAuction|ofOrder, first.Keeper == v.Keeper || late, "another keeper made the first award, and had its time for the others")
-		c.require(first.Root == records.Hash(v.BidsRoot) && first.Bar == v.BarNode && first.BarScore == v.BarScore, "the bar or the root of the bids is not that of the first award")
+		c.require(first.Root == records.Hash(v.BidsRoot), "the root of the bids is not that of the first award")
+		c.follows(ofAuction|ofOrder, same || worse, "the best losing bid is not that of the award before, nor a worse one that another keeper has shown")
 	}
 	c.follows(ofOrder, v.Price >= v.Bid && market.PricePerHour(v.Price) <= a.Terms.MaxPrice, "the price is not between the bid and the order's maximum")
 	if v.BarNode.IsZero() {

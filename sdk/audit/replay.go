@@ -181,6 +181,11 @@ func (a *Auction) checkChoice(own *sealedbid.Set) {
 	if !partial && slices.Equal(should, did) && bar != a.Awards[0].Bar {
 		a.violation(keeper, "keeper", nil, "took another price than its own bids give: the best losing bid is that of %s, not of %s", orNobody(bar), orNobody(a.Awards[0].Bar))
 	}
+	for _, w := range a.Awards {
+		if !partial && w.Keeper != keeper && w.Bar != bar && w.Bar != a.Awards[0].Bar {
+			a.violation(w.Keeper, "keeper", nil, "completed the auction at another price than its bids give: the best losing bid is that of %s, not of %s", orNobody(bar), orNobody(w.Bar))
+		}
+	}
 	a.conclusion("choice", checks{}, "by these bids %s wins; the best losing bid is that of %s", nodeList(should), orNobody(bar))
 }
 

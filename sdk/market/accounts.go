@@ -195,9 +195,20 @@ func (n *Node) FreeGPUs() uint8 {
 func (n *Node) ReputationInputs() ReputationInputs {
 	return ReputationInputs{
 		UptimeBPS: n.UptimeBps, FeesCompleted: n.FeesCompleted, FeesFailed: n.FeesFailed,
-		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, RegisteredAt: n.RegisteredAt,
+		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, Days: n.Days(),
 		DisputeBPS: n.DisputeBps, DisputeLostAt: n.DisputeLostAt,
 	}
+}
+
+// Days is for how many whole days the machine was up in periods that were good, up to those that count.
+func (n *Node) Days() uint8 { return uint8(min(n.UpSecs/86_400, FullAgeDays)) }
+
+// ShownUptime is the uptime that checks have shown, in basis points: 0 where there was no check.
+func (n *Node) ShownUptime() uint16 {
+	if n.ChecksTotal == 0 {
+		return 0
+	}
+	return n.UptimeBps
 }
 
 // Reputation in basis points at a unix second.

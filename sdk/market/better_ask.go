@@ -71,6 +71,7 @@ func worse(one, other Node, now int64) Node {
 		then = one
 	}
 	then.UptimeBps, then.Tier = min(one.UptimeBps, other.UptimeBps), min(one.Tier, other.Tier)
+	then.ChecksTotal = min(one.ChecksTotal, other.ChecksTotal)
 	then.GuaranteedUntil, then.GuaranteeBps = min(one.GuaranteedUntil, other.GuaranteedUntil), min(one.GuaranteeBps, other.GuaranteeBps)
 	return then
 }
@@ -78,6 +79,7 @@ func worse(one, other Node, now int64) Node {
 // with is the node with another record.
 func (n Node) with(p bindings.ScoreRecord, g bindings.Guarantee) Node {
 	n.UptimeBps, n.FeesCompleted, n.FeesFailed, n.Tier = p.UptimeBps, p.FeesCompleted, p.FeesFailed, p.Tier
+	n.UpSecs, n.ChecksTotal = uint64(p.Days)*86_400, uint64(p.Checked) // in the record they are no finer
 	n.RatingSum, n.RatingWeight = p.RatingSum, p.RatingWeight
 	n.DisputeBps, n.DisputeLostAt = p.DisputeBps, p.DisputeLostAt
 	n.EvidenceExpiry, n.KeysUntil = math.MaxInt64, math.MaxInt64 // the record's tier is what stood

@@ -16,7 +16,8 @@ const (
 	MaxKeepers      = 256        // at a time
 	MaxOrderNodes   = 64         // of an order
 	MaxDurationSecs = 31_536_000 // of an order: one year
-	FullAgeSecs     = 180 * 86_400
+	FullAgeDays     = 180
+	FullAgeSecs     = FullAgeDays * 86_400
 	LayoutVersion   = 1 // of every account
 
 	// Bits of Market.Paused.
@@ -124,7 +125,7 @@ type ReputationInputs struct {
 	FeesFailed    uint64 // what the others weigh: FailureWeight
 	RatingSum     uint64 // Σ stars × µUSDC of fees
 	RatingWeight  uint64 // Σ µUSDC of fees of leases that were rated
-	RegisteredAt  int64
+	Days          uint8  // whole days of good periods
 	DisputeBPS    uint16 // what lost disputes took off at DisputeLostAt
 	DisputeLostAt int64
 }
@@ -139,16 +140,13 @@ func standingDisputeBPS(bps uint16, since, now int64) uint16 {
 	return uint16(min((uint64(bps)*left+FullAgeSecs-1)/FullAgeSecs, BPS))
 }
 
-// Reputation weighs uptime 50 %, completion 20 %, ratings 20 % and age 10 %, less what lost disputes take off; basis
-// points, rounded down.
+// Reputation weighs uptime 50 %, completion 20 %, ratings 20 % and days that the machine was up 10 %, less what lost
+// disputes take off; basis points, rounded down. Time alone makes it no better.
 func Reputation(r ReputationInputs, now int64) uint16 {
 	uptime := min(uint64(r.UptimeBPS), BPS)
 	completion := shareBPS(r.FeesCompleted, r.FeesFailed)
 	ratings := ratingBPS(r.RatingSum-min(r.RatingSum, r.RatingWeight), r.RatingWeight)
-	age := uint64(0)
-	if d := satSub(now, r.RegisteredAt); d > 0 {
-		age = min(uint64(d), FullAgeSecs) * BPS / FullAgeSecs
-	}
+	age := uint64(min(r.Days, FullAgeDays)) * BPS / FullAgeDays
 	weighted := uint16(min((uptime*50+completion*20+ratings*20+age*10)/100, BPS))
 	return weighted - min(weighted, standingDisputeBPS(r.DisputeBPS, r.DisputeLostAt, now))
 }

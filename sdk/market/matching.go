@@ -52,7 +52,7 @@ func suited(r *Requirement, n *Node, m *Model, gpus uint8, site [16]uint8, now, 
 	if r.SameSite != 0 && (site == [16]uint8{} || site != n.Spec.Site) {
 		return bindings.ErrorCodeUnsuitableLocation
 	}
-	if n.UptimeBps < r.MinUptimeBps || n.Reputation(now) < r.MinReputationBps {
+	if n.ShownUptime() < r.MinUptimeBps || n.Reputation(now) < r.MinReputationBps {
 		return bindings.ErrorCodeUnsuitableReputation
 	}
 	if r.Guaranteed != 0 && n.GuaranteedUntil < end {

@@ -124,11 +124,14 @@ func TestReputationKeepsItsBoundsAndItsDirection(t *testing.T) {
 			FeesFailed:    rapid.Uint64Max(math.MaxUint64-1).Draw(t, "failed"),
 			RatingSum:     weight * rapid.Uint64Range(1, 5).Draw(t, "stars"),
 			RatingWeight:  weight,
-			RegisteredAt:  rapid.Int64Range(0, 1<<40).Draw(t, "since"),
+			Days:          rapid.Uint8().Draw(t, "days"),
+			DisputeBPS:    rapid.Uint16Max(10_000).Draw(t, "disputes"),
+			DisputeLostAt: rapid.Int64Range(0, 1<<40).Draw(t, "since"),
 		}
 		now := rapid.Int64Range(0, 1<<41).Draw(t, "now")
 		before := market.Reputation(record, now)
-		done, failed, praised := record, record, record
+		done, failed, praised, up := record, record, record, record
+		up.Days = max(up.Days, up.Days+1)
 		done.FeesCompleted++
 		failed.FeesFailed++
 		praised.RatingSum += 5
@@ -143,7 +146,9 @@ func TestReputationKeepsItsBoundsAndItsDirection(t *testing.T) {
 		case market.Reputation(praised, now) < before:
 			t.Fatal("five stars hurt")
 		case market.Reputation(record, now+1) < before:
-			t.Fatal("age hurts")
+			t.Fatal("time hurts")
+		case market.Reputation(up, now) < before:
+			t.Fatal("a day up hurts")
 		}
 	})
 }

@@ -86,7 +86,7 @@ func TestFormulasAgainstBigIntegers(t *testing.T) {
 		}
 		r := ReputationInputs{
 			UptimeBPS: rapid.Uint16().Draw(t, "up"), FeesCompleted: rapid.Uint64().Draw(t, "done"), FeesFailed: rapid.Uint64().Draw(t, "failed"),
-			RatingSum: rapid.Uint64().Draw(t, "sum"), RatingWeight: rapid.Uint64().Draw(t, "weight"), RegisteredAt: rapid.Int64().Draw(t, "since"),
+			RatingSum: rapid.Uint64().Draw(t, "sum"), RatingWeight: rapid.Uint64().Draw(t, "weight"), Days: rapid.Uint8().Draw(t, "days"),
 		}
 		if rep := Reputation(r, rapid.Int64().Draw(t, "now")); rep > BPS {
 			t.Fatalf("reputation %d", rep)

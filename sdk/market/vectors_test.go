@@ -95,7 +95,7 @@ func TestVectorsReputation(t *testing.T) {
 		Failed     uint64 `json:"fees_failed"`
 		Sum        uint64 `json:"rating_sum"`
 		Weight     uint64 `json:"rating_weight"`
-		Registered int64  `json:"registered_at"`
+		Days       uint8
 		Dispute    uint16 `json:"dispute_bps"`
 		LostAt     int64  `json:"dispute_lost_at"`
 		Now        int64
@@ -103,7 +103,7 @@ func TestVectorsReputation(t *testing.T) {
 	}](t, "reputation.json") {
 		got := market.Reputation(market.ReputationInputs{
 			UptimeBPS: c.Uptime, FeesCompleted: c.Completed, FeesFailed: c.Failed,
-			RatingSum: c.Sum, RatingWeight: c.Weight, RegisteredAt: c.Registered, DisputeBPS: c.Dispute, DisputeLostAt: c.LostAt,
+			RatingSum: c.Sum, RatingWeight: c.Weight, Days: c.Days, DisputeBPS: c.Dispute, DisputeLostAt: c.LostAt,
 		}, c.Now)
 		require.Equal(t, c.Reputation, got, "case %d", i)
 	}

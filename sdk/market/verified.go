@@ -23,16 +23,16 @@ func (n *Node) CompletionBPS() uint16 {
 }
 
 // Unverified says what a node lacks for the mark "Verified" at a unix second; nothing when it has it. The mark stands
-// for half a year in the market, uptime, completion, no upheld fault in all that time, and fees that nobody gets back:
+// for half a year in which the machine was up and passed checks, uptime, completion, no upheld fault in all that time, and fees that nobody gets back:
 // whoever wants it for a false machine pays as much for it as an honest one does.
 func (n *Node) Unverified(now int64) []string {
 	var lacks []string
 	half := satSub(now, FullAgeSecs)
-	if n.RegisteredAt > half {
-		lacks = append(lacks, fmt.Sprintf("registered for %d of %d days", max(satSub(now, n.RegisteredAt), 0)/86_400, FullAgeSecs/86_400))
+	if n.Days() < FullAgeDays {
+		lacks = append(lacks, fmt.Sprintf("up for %d of %d days", n.Days(), FullAgeDays))
 	}
-	if n.UptimeBps < VerifiedUptimeBPS {
-		lacks = append(lacks, fmt.Sprintf("uptime %s of %s", percentOf(uint64(n.UptimeBps)), percentOf(VerifiedUptimeBPS)))
+	if n.ShownUptime() < VerifiedUptimeBPS {
+		lacks = append(lacks, fmt.Sprintf("uptime %s of %s", percentOf(uint64(n.ShownUptime())), percentOf(VerifiedUptimeBPS)))
 	}
 	if n.FeesCompleted < PriorFees {
 		lacks = append(lacks, fmt.Sprintf("fees of %s of %s USDC paid", USDC(n.FeesCompleted), USDC(PriorFees)))

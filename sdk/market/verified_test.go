@@ -12,14 +12,15 @@ func TestVerifiedNeedsTimeUptimeCompletionFeesAndNoFault(t *testing.T) {
 	const now, day = int64(2_000_000_000), int64(86_400)
 	good := func() *market.Node {
 		n := &market.Node{}
-		n.RegisteredAt, n.UptimeBps, n.FeesCompleted = now-180*day, 9_900, market.PriorFees
+		n.UpSecs, n.ChecksTotal, n.UptimeBps, n.FeesCompleted = uint64(180*day), 1, 9_900, market.PriorFees
 		n.FeesFailed, n.FaultedAt, n.Status = market.PriorFees/20, now-180*day, uint8(market.NodeActive)
 		return n
 	}
 	require.Empty(t, good().Unverified(now))
 	require.True(t, good().Verified(now))
 	for lack, change := range map[string]func(*market.Node){
-		"registered for 179 of 180 days":        func(n *market.Node) { n.RegisteredAt++ },
+		"up for 179 of 180 days":                func(n *market.Node) { n.UpSecs-- },
+		"uptime 0 % of 99 %":                    func(n *market.Node) { n.ChecksTotal = 0 },
 		"uptime 98.99 % of 99 %":                func(n *market.Node) { n.UptimeBps-- },
 		"fees of 144.00 of 144.00 USDC paid":    func(n *market.Node) { n.FeesCompleted-- },
 		"completion 90.91 % of 95 %":            func(n *market.Node) { n.FeesFailed = n.FeesCompleted / 10 },

@@ -2,22 +2,24 @@ package records
 
 import (
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 )
 
-func TestAConsentIsOfOneKeyOneWalletAndOneCluster(t *testing.T) {
+func TestAConsentIsOfOneKeyOneWalletOneClusterAndOneTime(t *testing.T) {
 	key, err := solana.NewRandomPrivateKey()
 	require.NoError(t, err)
-	c := Consent{Domain: Domain{1, 2, 3, 4, 5, 6, 7, 8}, Wallet: solana.PublicKey{9, 31: 10}}
+	c := Consent{Domain: Domain{1, 2, 3, 4, 5, 6, 7, 8}, Wallet: solana.PublicKey{9, 31: 10}, Until: time.Unix(258, 0).UTC()}
 	b := c.Encode()
 	want := append([]byte("GANTRYH1\x01\x02\x03\x04\x05\x06\x07\x08"), c.Wallet[:]...)
+	want = append(want, 2, 1, 0, 0, 0, 0, 0, 0)
 	require.Equal(t, want, b[:])
 	again, err := DecodeConsent(b[:])
 	require.NoError(t, err)
 	require.Equal(t, c, again)
-	_, err = DecodeConsent(b[:47])
+	_, err = DecodeConsent(b[:55])
 	require.ErrorIs(t, err, ErrLength)
 	b[7] ^= 1
 	_, err = DecodeConsent(b[:])
@@ -27,7 +29,11 @@ func TestAConsentIsOfOneKeyOneWalletAndOneCluster(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Verify(key.PublicKey(), sig))
 	require.ErrorIs(t, c.Verify(c.Wallet, sig), ErrSignature)
-	for _, other := range []Consent{{Domain: Domain{1}, Wallet: c.Wallet}, {Domain: c.Domain, Wallet: solana.PublicKey{1}}} {
+	for _, other := range []Consent{
+		{Domain: Domain{1}, Wallet: c.Wallet, Until: c.Until},
+		{Domain: c.Domain, Wallet: solana.PublicKey{1}, Until: c.Until},
+		{Domain: c.Domain, Wallet: c.Wallet, Until: c.Until.Add(time.Second)},
+	} {
 		require.ErrorIs(t, other.Verify(key.PublicKey(), sig), ErrSignature)
 	}
 }

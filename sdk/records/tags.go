@@ -54,7 +54,7 @@ var AllTagged = []Tagged{
 	{TagAnswer, "answer to a dispute", 96, "domain 8 ‖ lease 32 ‖ opened at i64 ‖ written at i64 ‖ sha256 of the text 32", "node key or provider", "field", "keeper/dispute", ""},
 	{"GANTRYE1", "evidence bundle", 0, "version u16 ‖ zero 2 ‖ challenge, signature, evidence and references (attest/bundle)", "hashed: the evidence hash on chain", "genesis hash, program", "attest/bundle", ""},
 	{TagJudgements, "judgements of a bid set", 0, "for each bid: node 32 ‖ code u8 ‖ requirement u16 ‖ reputation u16 ‖ guarantee u16 ‖ score u64 ‖ site 16", "hashed: into the bid set head", "in the bid set head", "sdk/sealedbid", ""},
-	{TagConsent, "consent of a keeper's signer", 48, "domain 8 ‖ wallet of the keeper 32", "the signer", "field", "program", "CONSENT_TAG"},
+	{TagConsent, "consent of a keeper's signer", ConsentSize, "domain 8 ‖ wallet of the keeper 32 ‖ until i64", "the signer", "field", "program", "CONSENT_TAG"},
 	{TagBoot, "process of a node's key", 72, "domain 8 ‖ nonce 32 ‖ boot id 16 ‖ up in ms u64", "node key", "field", "agent/alone", ""},
 	{TagJob, "job", 0, "canonical CBOR of the job", "hashed: the order's image digest", "none: a job is the same on every cluster", "agent/lease", ""},
 	{TagCommitmentAck, "acknowledgement of a commitment", 48, "hash of the bid 32 ‖ received at i64", "keeper", "in the bid", "sdk/sealedbid", ""},

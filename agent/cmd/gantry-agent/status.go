@@ -184,7 +184,7 @@ func printStatus(w io.Writer, r screen, now, onChain time.Time) {
 	}
 	if n := r.Node; n != nil {
 		line("node", "%s · %s · asks %s USDC per GPU-hour · %d of %d GPUs free", n.Address, n.State(), n.Ask(), n.FreeGPUs(), n.Spec.Gpus)
-		line("checks", "%d of %d passed · uptime %.2f %%", n.ChecksPassed, n.ChecksTotal, float64(n.UptimeBps)/100)
+		line("checks", "%d of %d passed · uptime %.2f %%", n.ChecksPassed, n.ChecksTotal, float64(n.ShownUptime())/100)
 		line("measured", "%s", n.FiguresText())
 		line("reputation", "%.1f · %d jobs done, %d failed · %d s down in total", float64(n.Reputation(onChain.Unix()))/100, n.JobsCompleted, n.JobsFailed, n.DowntimeSecs)
 		line("stake", "%s GNT, %s needed, %s held by faults; %s slashed from the provider so far", market.GNT(n.Stake), market.GNT(n.RequiredStake), market.GNT(n.ReservedStake), market.GNT(r.Provider.SlashedTotal))

@@ -59,7 +59,7 @@ func registerCommand() *cli.Command {
 					return fmt.Errorf("--bond: %w", err)
 				}
 			}
-			signer, err := hot(c, a.Market().Domain, a.Wallet())
+			signer, err := hot(c, a)
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/gantry-market/gantry/keeper/daemon"
 	"github.com/gantry-market/gantry/sdk/chain"
 	"github.com/gantry-market/gantry/sdk/market/query"
-	"github.com/gantry-market/gantry/sdk/records"
 )
 
 // hotFlag is the key that is to sign for a keeper.
@@ -23,7 +22,7 @@ func hotFlag() cli.Flag {
 }
 
 // hot reads hotFlag; the zero Consent where it is not given.
-func hot(c *cli.Context, domain records.Domain, wallet solana.PublicKey) (daemon.Consent, error) {
+func hot(c *cli.Context, a *daemon.Account) (daemon.Consent, error) {
 	text := c.String("signer")
 	switch {
 	case text == "":
@@ -35,7 +34,8 @@ func hot(c *cli.Context, domain records.Domain, wallet solana.PublicKey) (daemon
 	if err != nil {
 		return daemon.Consent{}, fmt.Errorf("--signer: %w", err)
 	}
-	return daemon.NewConsent(domain, wallet, key)
+	m := a.Market()
+	return daemon.NewConsent(&m, a.Wallet(), key, a.Now())
 }
 
 func consentCommand() *cli.Command {
@@ -56,11 +56,16 @@ func consentCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			consent, err := daemon.NewConsent(m.Domain, wallet, conf.Wallet)
+			now, err := daemon.ChainTime(c.Context, conf)
+			if err != nil {
+				return err
+			}
+			consent, err := daemon.NewConsent(&m, wallet, conf.Wallet, now)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintln(c.App.Writer, consent)
+			fmt.Fprintf(c.App.ErrWriter, "to be used before %s\n", consent.Until.Format(time.RFC3339))
 			return nil
 		},
 	}
@@ -70,7 +75,7 @@ func setSignerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "set-signer", Usage: "have another key sign for this wallet's keeper; without --signer the wallet signs again", Flags: append(commonFlags(), jsonFlag(), hotFlag()),
 		Action: withAccount(func(c *cli.Context, a *daemon.Account, conf daemon.Config) error {
-			consent, err := hot(c, a.Market().Domain, a.Wallet())
+			consent, err := hot(c, a)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,6 @@
 //! Reputation: a pure function of a node's record.
 
-use crate::constants::{BPS, DISPUTE_LOST_BPS, FAILURE_PART, FULL_AGE_SECS, PRIOR_FEES};
+use crate::constants::{BPS, DISPUTE_LOST_BPS, FAILURE_PART, FULL_AGE_DAYS, FULL_AGE_SECS, PRIOR_FEES};
 use crate::state::{Node, ScoreRecord};
 
 /// What a node without ratings is worth: four stars.
@@ -18,7 +18,8 @@ pub struct Record {
     pub rating_sum: u64,
     /// Σ µUSDC of fees of leases that were rated.
     pub rating_weight: u64,
-    pub registered_at: i64,
+    /// Whole days that it was up and passed checks.
+    pub days: u8,
     /// What lost disputes took off at `dispute_lost_at`.
     pub dispute_bps: u16,
     pub dispute_lost_at: i64,
@@ -36,7 +37,7 @@ pub fn dispute_bps(bps: u16, since: i64, now: i64) -> u16 {
     standing_dispute_bps(bps, since, now).saturating_add(DISPUTE_LOST_BPS).min(BPS as u16)
 }
 
-/// Uptime 50 %, completion 20 %, ratings 20 %, age 10 %, less what lost disputes take off; basis points, rounded down.
+/// Uptime 50 %, completion 20 %, ratings 20 %, days that it was up 10 %, less what lost disputes take off; basis points, rounded down.
 ///
 /// Completion and ratings weigh fees, which nobody gets back, beside a prior of [`PRIOR_FEES`]: all of it completed, and
 /// rated four stars. A new node starts from there, one lease moves it little, and leases that pay nothing not at all.
@@ -52,8 +53,8 @@ pub fn reputation(record: &Record, now: i64) -> u16 {
     let ratings = rated
         .checked_div(prior.saturating_add(record.rating_weight as u128))
         .map_or(0, |bps| bps.min(BPS as u128) as u64);
-    let age_secs = now.saturating_sub(record.registered_at).max(0) as u64;
-    let age = age_secs.min(FULL_AGE_SECS).saturating_mul(BPS).checked_div(FULL_AGE_SECS).unwrap_or(0);
+    let days = record.days.min(FULL_AGE_DAYS) as u64;
+    let age = days.saturating_mul(BPS).checked_div(FULL_AGE_DAYS as u64).unwrap_or(0);
     let weighted = uptime
         .saturating_mul(50)
         .saturating_add(completion.saturating_mul(20))
@@ -76,11 +77,11 @@ pub fn failure_weight(fee: u64) -> u64 {
 
 /// A node's reputation at `now`.
 pub fn reputation_bps(node: &Node, now: i64) -> u16 {
-    reputation_of(&node.record(now).score, node.registered_at, now)
+    reputation_of(&node.record(now).score, now)
 }
 
 /// The reputation that a score record gives at `now`.
-pub fn reputation_of(record: &ScoreRecord, registered_at: i64, now: i64) -> u16 {
+pub fn reputation_of(record: &ScoreRecord, now: i64) -> u16 {
     reputation(
         &Record {
             uptime_bps: record.uptime_bps,
@@ -88,7 +89,7 @@ pub fn reputation_of(record: &ScoreRecord, registered_at: i64, now: i64) -> u16 
             fees_failed: record.fees_failed,
             rating_sum: record.rating_sum,
             rating_weight: record.rating_weight,
-            registered_at,
+            days: record.days,
             dispute_bps: record.dispute_bps,
             dispute_lost_at: record.dispute_lost_at,
         },

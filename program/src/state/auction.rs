@@ -46,6 +46,21 @@ impl Auction {
         })
     }
 
+    /// Names the best losing bid. One that was named before is replaced by one that stands behind it, or by none: the winners
+    /// were admitted by it.
+    pub fn name_bar(&mut self, bar: Option<Standing>) {
+        let replaces = self.winner_count == 0
+            || self.bar().is_some_and(|held| match &bar {
+                Some(bar) => held.node != bar.node && beats(&self.order, &held, bar),
+                None => true,
+            });
+        if replaces {
+            self.bar_node = bar.as_ref().map_or(Address::default(), |bar| bar.node);
+            self.bar_score = bar.as_ref().map_or(0, |bar| bar.score);
+            self.bar_reputation_bps = bar.as_ref().map_or(0, |bar| bar.reputation_bps);
+        }
+    }
+
     /// The last second in which only the keeper of the first award makes the others: half of the time to award.
     pub fn completable_after(&self, award_deadline: i64) -> i64 {
         let half = award_deadline.saturating_sub(self.reveal_until) / 2;

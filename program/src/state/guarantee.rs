@@ -93,20 +93,24 @@ impl Node {
         }
     }
 
-    /// Counts the time of a suspension within the guarantee as down.
-    fn count_suspension(&mut self, now: i64) -> Result<()> {
+    /// The seconds of the guarantee that count, with the time of a suspension that goes on as down.
+    fn counted_secs(&self, now: i64) -> Result<u64> {
         if self.status != NODE_SUSPENDED || !self.is_guaranteed() {
-            return Ok(());
+            return Ok(self.guarantee_counted_secs);
         }
         let from = self.suspended_at.max(self.guaranteed_since);
         let away = now.min(self.guaranteed_until).saturating_sub(from).max(0);
-        self.guarantee_counted_secs = self.guarantee_counted_secs.checked_add(away as u64).or_overflow()?;
-        Ok(())
+        self.guarantee_counted_secs.checked_add(away as u64).or_overflow()
+    }
+
+    /// Whether the guarantee was kept so far.
+    pub fn keeps_guarantee(&self, now: i64) -> Result<bool> {
+        Ok(kept(self.guarantee_up_secs, self.counted_secs(now)?, self.guarantee_bps))
     }
 
     /// The provider's wallet, or the agent of a node that was not suspended, sets the status.
     pub fn set_status(&mut self, status: u8, now: i64) -> Result<()> {
-        self.count_suspension(now)?;
+        self.guarantee_counted_secs = self.counted_secs(now)?;
         if self.status == NODE_SUSPENDED {
             self.mend(now);
         }
@@ -148,14 +152,22 @@ impl Node {
     pub fn forget_lease(&mut self, lease: &Lease) -> Result<()> {
         self.open_leases = self.open_leases.checked_sub(1).or_overflow()?;
         self.cut_leases = self.cut_leases.checked_sub(lease.cut as u16).or_overflow()?;
-        let counted = lease.awarded_at < self.guaranteed_until;
-        self.guarantee_open = self.guarantee_open.checked_sub(u16::from(counted)).or_overflow()?;
+        let counts = self.guarantee_counts(lease);
+        self.guarantee_open = self.guarantee_open.checked_sub(u16::from(counts)).or_overflow()?;
         Ok(())
+    }
+
+    /// Whether the guarantee is still to count what the lease has paid.
+    pub fn guarantee_counts(&self, lease: &Lease) -> bool {
+        lease.awarded_at < self.guaranteed_until && lease.counted_until != self.guaranteed_until
     }
 
     /// Counts what a lease that closes, or is open when the guarantee is resolved, was paid for time within it, of its
     /// first `seconds` paid ones.
     pub fn count_revenue(&mut self, lease: &Lease, seconds: u32) -> Result<()> {
+        if lease.counted_until == self.guaranteed_until {
+            return Ok(());
+        }
         let within = lease.secs_within(seconds, self.guaranteed_since, self.guaranteed_until)?;
         if within > 0 {
             let paid = part_of(lease.owed(seconds)?, within as u64, seconds as u64)?;
@@ -175,7 +187,7 @@ impl Node {
 
     /// Ends the guarantee and returns what it was.
     pub fn close_guarantee(&mut self, now: i64) -> Result<GuaranteeOutcome> {
-        self.count_suspension(now)?;
+        let counted_secs = self.counted_secs(now)?;
         let part = self.guarantee_revenue / GUARANTEE_REVENUE_PART;
         // Where it does not fit a number, it is more than the node has.
         let by_revenue = harm_in_stake(part, self.guarantee_stake_price).unwrap_or(u64::MAX);
@@ -184,7 +196,7 @@ impl Node {
             until: self.guaranteed_until,
             bps: self.guarantee_bps,
             up_secs: self.guarantee_up_secs,
-            counted_secs: self.guarantee_counted_secs,
+            counted_secs,
             cost: bps_of(self.required_stake, self.slash_guarantee_bps)?.max(by_revenue),
         };
         self.guaranteed_since = 0;

@@ -98,6 +98,8 @@ pub struct Lease {
     pub challenge_until: i64,
     /// When the lease had failed that it continues; 0 when it continues none.
     pub failed_at: i64,
+    /// End of the guarantee that has counted it while it was open, see `guarantee_resolve`; 0 for none.
+    pub counted_until: i64,
     /// Until when it had its GPUs, if a conviction of its node ended it earlier; else 0.
     pub occupied_until: i64,
     /// Only ever grows.

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::{AVAILABILITY_SECS, FIGURE_PERIODS, MAX_GPUS, SLOW_PERIODS};
+use crate::constants::{AVAILABILITY_SECS, DAY, FIGURE_PERIODS, FULL_AGE_DAYS, MAX_GPUS, SLOW_PERIODS};
 use crate::errors::{MarketError, OrOverflow};
 use crate::math::evidence::standing_tier;
 use crate::math::reputation::{dispute_bps, failure_weight, reputation_of};
@@ -52,6 +52,8 @@ pub struct Node {
     /// What its failed leases weigh, see [`crate::math::reputation::failure_weight`].
     pub fees_failed: u64,
     pub downtime_secs: u64,
+    /// Seconds up in good periods: the machine passed checks and had no fault.
+    pub up_secs: u64,
     /// When a dispute was last lost, that is, its slash applied.
     pub dispute_lost_at: i64,
     /// Period in which bad work of this node was last proven; what it signed up to then proves nothing more.
@@ -266,7 +268,9 @@ impl Node {
             uptime_bps: self.uptime_bps,
             dispute_bps: self.dispute_bps,
             tier: self.tier_at(now),
-            pad: [0; 3],
+            days: (self.up_secs / DAY).min(FULL_AGE_DAYS as u64) as u8,
+            checked: u8::from(self.checks_total > 0),
+            pad: [0; 1],
         };
         let guarantee = Guarantee { until: self.guaranteed_until, bps: self.guarantee_bps, pad: [0; 6] };
         NodeRecord { score, guarantee }
@@ -319,9 +323,10 @@ impl Node {
 
     /// A record no better than either: that of lower reputation, with the lesser of all that orders ask for.
     fn worse_of(&self, one: &NodeRecord, other: &NodeRecord, now: i64) -> NodeRecord {
-        let worth = |record: &NodeRecord| reputation_of(&record.score, self.registered_at, now);
+        let worth = |record: &NodeRecord| reputation_of(&record.score, now);
         let mut worse = if worth(one) < worth(other) { *one } else { *other };
         worse.score.uptime_bps = one.score.uptime_bps.min(other.score.uptime_bps);
+        worse.score.checked = one.score.checked.min(other.score.checked);
         worse.score.tier = one.score.tier.min(other.score.tier);
         worse.guarantee.until = one.guarantee.until.min(other.guarantee.until);
         worse.guarantee.bps = one.guarantee.bps.min(other.guarantee.bps);

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-/// What a node's score depends on, apart from its ask, its age and its uptime guarantee.
+/// What a node's score depends on, apart from its ask and its uptime guarantee.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, IdlType)]
 pub struct ScoreRecord {
@@ -14,7 +14,11 @@ pub struct ScoreRecord {
     pub uptime_bps: u16,
     pub dispute_bps: u16,
     pub tier: u8,
-    pub pad: [u8; 3],
+    /// Whole days of good periods, up to [`crate::constants::FULL_AGE_DAYS`]: time alone gives nothing.
+    pub days: u8,
+    /// 1 once a check stands behind the uptime.
+    pub checked: u8,
+    pub pad: [u8; 1],
 }
 
 /// A node's uptime guarantee.
@@ -26,6 +30,16 @@ pub struct Guarantee {
     /// The guaranteed share of the time.
     pub bps: u16,
     pub pad: [u8; 6],
+}
+
+impl ScoreRecord {
+    /// The uptime that checks have shown: none where there was no check.
+    pub fn shown_uptime_bps(&self) -> u16 {
+        match self.checked {
+            0 => 0,
+            _ => self.uptime_bps,
+        }
+    }
 }
 
 impl Guarantee {
@@ -55,7 +69,7 @@ impl WorstRecord {
     }
 }
 
-/// All that a node is compared by, apart from its ask and its age.
+/// All that a node is compared by, apart from its ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeRecord {
     pub score: ScoreRecord,

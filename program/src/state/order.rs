@@ -138,9 +138,9 @@ impl Requirement {
             .all(|(wanted, given)| *wanted == 0 || wanted == given);
         let site_suits = self.same_site == 0 || (*site != [0; 16] && *site == node.spec.site);
         require!(region_suits && site_suits, MarketError::UnsuitableLocation);
-        let reputation = reputation_of(record, node.registered_at, now);
+        let reputation = reputation_of(record, now);
         require!(
-            record.uptime_bps >= self.min_uptime_bps && reputation >= self.min_reputation_bps,
+            record.shown_uptime_bps() >= self.min_uptime_bps && reputation >= self.min_reputation_bps,
             MarketError::UnsuitableReputation
         );
         require!(self.guaranteed != 1 || guarantee.until >= end, MarketError::UnsuitableGuarantee);

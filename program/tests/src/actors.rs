@@ -130,7 +130,7 @@ impl Testbed {
 
     /// The keeper's wallet names another signer, which is from now on the actor's.
     pub fn rotate(&mut self, keeper: &mut Actor, to: &Keypair) {
-        self.ok_all(&ix::keeper_rotation(keeper, to), &[&keeper.key]);
+        self.ok_all(&ix::keeper_rotation(self, keeper, to), &[&keeper.key]);
         keeper.hot = Some(to.insecure_clone());
     }
 

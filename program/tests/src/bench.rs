@@ -463,7 +463,7 @@ fn leave(w: &mut Testbed, keepers: [Actor; 3]) {
     w.ok(ix::node_report_dead(w, &broken.key.pubkey(), &broken.node), &[&broken.key]);
     let [keeper, other, ..] = keepers;
     let hot = w.hot_key();
-    w.ok_all(&ix::keeper_rotation(&other, &hot), &[&other.key]);
+    w.ok_all(&ix::keeper_rotation(w, &other, &hot), &[&other.key]);
     w.alter(&pda::market(), |m: &mut Market| m.final_reports += IDLE_REPORTS + 1);
     w.warp(i64::from(w.params.period_secs) * (IDLE_REPORTS as i64 + 1));
     w.ok(ix::keeper_suspend(&keeper.keeper()), &[]);

@@ -189,9 +189,13 @@ pub(crate) fn stopped() -> (Sale, Actor) {
 }
 
 impl Sale {
-    pub(crate) fn completes(&self, by: &Actor, root: [u8; 32]) -> [Instruction; 2] {
-        let bid = self.bid(1, 1_300_000);
-        [bid.check(&self.w, &self.order), ix::auction_award(&self.w, by, &self.order, bid, None, root)]
+    pub(crate) fn completes(&self, by: &Actor, root: [u8; 32]) -> [Instruction; 3] {
+        self.completes_by(by, self.bid(1, 1_300_000), self.bid(2, 1_400_000), root)
+    }
+
+    fn completes_by(&self, by: &Actor, bid: Bid, bar: Bid, root: [u8; 32]) -> [Instruction; 3] {
+        let award = ix::auction_award(&self.w, by, &self.order, bid, Some(bar), root);
+        [bar.check(&self.w, &self.order), bid.check(&self.w, &self.order), award]
     }
 
     /// Serves both leases for ten minutes and closes them. Returns what the awards have earned their keepers.
@@ -222,11 +226,12 @@ fn the_first_keeper_has_half_of_the_time() {
     let completes = s.completes(&other, [9; 32]);
     s.w.refused_all(&completes, &[&other.key], MarketError::Unauthorised);
     s.w.warp(1);
-    // Only by the bids of the first award, and by the bar that it has fixed.
+    // Only by the bids of the first award, and by no better bar than it has named.
     let others = s.completes(&other, [8; 32]);
     s.w.refused_all(&others, &[&other.key], MarketError::OtherBids);
-    let dear = s.bid(3, 1_400_001);
-    let dear = [dear.check(&s.w, &s.order), ix::auction_award(&s.w, &other, &s.order, dear, None, [9; 32])];
+    let dear = s.completes_by(&other, s.bid(3, 1_400_001), s.bid(2, 1_400_000), [9; 32]);
+    s.w.refused_all(&dear, &[&other.key], MarketError::BidDoesNotWin);
+    let dear = s.completes_by(&other, s.bid(1, 1_400_001), s.bid(3, 1_350_000), [9; 32]);
     s.w.refused_all(&dear, &[&other.key], MarketError::BidDoesNotWin);
     assert_eq!(s.w.read::<Order>(&s.order).stopped, 0);
     s.w.ok_all(&completes, &[&other.key]);
@@ -236,6 +241,40 @@ fn the_first_keeper_has_half_of_the_time() {
     assert_eq!((after.keeper, after.awarded_at), (s.keeper.wallet(), auction.awarded_at));
     assert_eq!((s.lease(1).keeper, s.lease(1).price), (other.wallet(), 1_400_000));
     assert_eq!((s.lease(0).of_first_keeper, s.lease(1).of_first_keeper), (1, 0));
+}
+
+/// An order for two nodes whose first award names the second best bid as the best losing one, and another keeper.
+pub(crate) fn misnamed() -> (Sale, Actor) {
+    let mut s = sale_of(OrderArgs { nodes: 2, ..ix::sealed_args(1) });
+    let other = s.w.pending_keeper(s.w.params.min_bond);
+    s.w.alter(&other.keeper(), |k: &mut Keeper| k.status = 2);
+    let award = s.award(s.bid(0, 1_000_000), Some(s.bid(1, 1_300_000)));
+    s.ok(&award);
+    (s, other)
+}
+
+/// Finding P 26.
+#[test]
+fn a_bid_that_was_named_as_the_best_losing_one_may_win() {
+    let (mut s, other) = misnamed();
+    s.w.warp(31);
+    // Not by the keeper that has named it.
+    let own = s.award(s.bid(1, 1_300_000), Some(s.bid(2, 1_400_000)));
+    s.refused(&own, MarketError::BidDoesNotWin);
+    let own = s.completes(&other, [9; 32]);
+    s.w.ok_all(&own, &[&other.key]);
+    assert_eq!((s.lease(0).price, s.lease(1).price), (1_300_000, 1_400_000));
+    let auction: Auction = s.w.read(&pda::auction(&s.order));
+    assert_eq!((auction.bar_node, auction.keeper), (s.machines[2].node, s.keeper.wallet()));
+    assert_eq!(s.w.read::<Order>(&s.order).status, ORDER_AWARDED);
+    // Where no other bid lost, the maximum is the next best offer.
+    let (mut s, other) = misnamed();
+    s.w.warp(31);
+    let bid = s.bid(1, 1_300_000);
+    let none = [bid.check(&s.w, &s.order), ix::auction_award(&s.w, &other, &s.order, bid, None, [9; 32])];
+    s.w.ok_all(&none, &[&other.key]);
+    assert_eq!(s.lease(1).price, 3_000_000);
+    assert!(s.w.read::<Auction>(&pda::auction(&s.order)).bar().is_none());
 }
 
 #[test]

@@ -248,6 +248,48 @@ fn leases_that_are_open_count_with_what_they_have_paid() {
     c.w.ok(ix::slash_compensate(&c.w, &c.broken(), &lease), &[]);
 }
 
+/// Finding P 15: strangers make leases, and a transaction has room for some.
+#[test]
+fn leases_of_a_broken_guarantee_are_counted_over_several_calls() {
+    let mut c = committed();
+    let customer = c.w.customer(100_000_000);
+    let mut leases = vec![];
+    for nonce in 1..=3 {
+        let order = c.w.order(&customer, OrderArgs { duration_secs: 10, ..ix::order_args(nonce) });
+        let lease = c.w.award(&c.keeper, &customer, &order, &c.provider, &c.machine);
+        c.w.ok(ix::lease_start(&c.w, &lease, [3; 32]), &[&c.machine.key]);
+        c.w.warp(10);
+        c.w.ok_all(&ix::receipt(&c.w, &lease, &c.machine.key, &customer.key, 1, 10), &[]);
+        c.w.ok(ix::lease_end(&c.w, &customer.wallet(), &lease, 0), &[&customer.key]);
+        leases.push(lease);
+    }
+    let paid: u64 = leases.iter().map(|lease| c.w.read::<Lease>(lease).paid).sum();
+    // As if the 30 seconds had cost 40 USDC.
+    c.w.alter(&c.machine.node, |n: &mut Node| n.guarantee_stake_price = 416);
+    c.period(0, 0);
+    c.w.set_now(c.until + WAIT);
+    let resolve =
+        |c: &Case, leases: &[Address]| ix::guarantee_resolve_of(&c.w, &c.finder, &c.machine.node, leases);
+    let mut whole = c.w.fork();
+    whole.ok(resolve(&c, &leases), &[&c.finder.key]);
+    let amount = whole.read::<Fault>(&c.broken()).amount;
+    assert_eq!(amount, paid / 8 * 1_000_000_000 / 416);
+    assert!(amount > STAKE / 10 && amount < STAKE);
+    c.w.ok(resolve(&c, &leases[..1]), &[&c.finder.key]);
+    assert_eq!((c.node().guarantee_open, c.node().guaranteed_until), (2, c.until));
+    assert!(!c.w.exists(&c.broken()));
+    c.w.refused(resolve(&c, &leases[..1]), &[&c.finder.key], MarketError::WrongAccount);
+    c.refused(MarketError::MissingAccount);
+    // One that closes meanwhile counts as well, and the one that was counted does not count again.
+    for lease in &leases[..2] {
+        c.w.ok(ix::lease_close(&c.w, &customer.wallet(), lease), &[&customer.key]);
+    }
+    assert_eq!(c.node().guarantee_open, 1);
+    c.w.ok(resolve(&c, &leases[2..]), &[&c.finder.key]);
+    assert_eq!(c.w.read::<Fault>(&c.broken()).amount, amount);
+    assert_eq!((c.node().guarantee_open, c.node().open_leases), (0, 1));
+}
+
 #[test]
 fn leases_of_before_and_after_a_guarantee_are_told_apart() {
     let mut c = committed();

@@ -4,7 +4,7 @@ use gantry_market::state::{Keeper, Lease, Market, Outage, Report, KEEPER_ACTIVE,
 use gantry_market_tests::actors::START_STAKE;
 use gantry_market_tests::errors::Code;
 use gantry_market_tests::events::assert_emitted;
-use gantry_market_tests::ix::{consent, prove_equivocation, signed};
+use gantry_market_tests::ix::{consent, consent_until, prove_equivocation, signed};
 use gantry_market_tests::leaves::{manifest, statement};
 use gantry_market_tests::transactions::{swap, unsigned};
 use gantry_market_tests::{ix, pda, Actor, Testbed};
@@ -32,7 +32,7 @@ fn the_wallet_signs_until_it_names_another_key() {
     assert_eq!((keeper.signer_since, keeper.signer_until), (keeper.registered_at, 0));
     let hot = w.hot_key();
     w.warp(7);
-    let meta = w.ok_all(&ix::keeper_rotation(&who, &hot), &[&who.key]);
+    let meta = w.ok_all(&ix::keeper_rotation(&w, &who, &hot), &[&who.key]);
     let keeper = state(&w, &who);
     let until = w.now() + LIABLE;
     assert_eq!(
@@ -70,7 +70,7 @@ fn two_keys_at_most_are_liable() {
     w.rotate(&mut who, &first);
     w.warp(LIABLE - 1);
     for instructions in
-        [ix::keeper_rotation(&who, &second).to_vec(), vec![ix::keeper_set_signer(&who, &who.wallet())]]
+        [ix::keeper_rotation(&w, &who, &second).to_vec(), vec![ix::keeper_set_signer(&who, &who.wallet())]]
     {
         w.refused_all(&instructions, &[&who.key], MarketError::TooEarly);
     }
@@ -87,7 +87,7 @@ fn the_key_that_signs_already_is_refused() {
     let hot = w.hot_key();
     w.rotate(&mut who, &hot);
     w.warp(LIABLE);
-    w.refused_all(&ix::keeper_rotation(&who, &hot), &[&who.key], MarketError::SignerStands);
+    w.refused_all(&ix::keeper_rotation(&w, &who, &hot), &[&who.key], MarketError::SignerStands);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn only_the_wallet_names_a_signer() {
     let mut w = Testbed::new();
     let (who, other) = (w.hot_keeper(BOND), w.keeper(BOND));
     let next = w.hot_key();
-    let agreed = signed(&next, &consent(&who.wallet()));
+    let agreed = signed(&next, &consent(&w, &who.wallet()));
     let good = ix::keeper_set_signer(&who, &next.pubkey());
     w.refused_all(
         &[agreed.clone(), unsigned(good.clone(), &who.wallet())],
@@ -115,7 +115,7 @@ fn wrong_accounts_are_refused() {
     let mut w = Testbed::new();
     let (who, other) = (w.keeper(BOND), w.keeper(BOND));
     let next = w.hot_key();
-    let agreed = [signed(&next, &consent(&who.wallet()))];
+    let agreed = [signed(&next, &consent(&w, &who.wallet()))];
     let good = ix::keeper_set_signer(&who, &next.pubkey());
     let (market, keeper) = (w.forged(&pda::market()), w.forged(&who.keeper()));
     let (vault_copy, no_sysvar) = (w.twin(&who.keeper_vault()), w.fresh_address());
@@ -137,31 +137,67 @@ fn a_key_signs_for_a_keeper_only_if_it_agreed_to() {
     let mut w = Testbed::new();
     let (who, honest) = (w.keeper(BOND), w.hot_keeper(BOND));
     let next = w.hot_key();
-    let mut other_cluster = consent(&who.wallet());
+    let mut other_cluster = consent(&w, &who.wallet());
     other_cluster[8] ^= 1;
-    let mut other_tag = consent(&who.wallet());
+    let mut other_tag = consent(&w, &who.wallet());
     other_tag[0] ^= 1;
-    let mut longer = consent(&who.wallet());
+    let mut longer = consent(&w, &who.wallet());
     longer.push(0);
     let cases: [Vec<Instruction>; 7] = [
         vec![],
-        vec![signed(&who.key, &consent(&who.wallet()))],
-        vec![signed(&next, &consent(&honest.wallet()))],
+        vec![signed(&who.key, &consent(&w, &who.wallet()))],
+        vec![signed(&next, &consent(&w, &honest.wallet()))],
         vec![signed(&next, &other_cluster)],
         vec![signed(&next, &other_tag)],
         vec![signed(&next, &longer)],
         // The consent must stand right before.
-        vec![signed(&next, &consent(&who.wallet())), signed(&who.key, &other_cluster)],
+        vec![signed(&next, &consent(&w, &who.wallet())), signed(&who.key, &other_cluster)],
     ];
     for mut instructions in cases {
         instructions.push(ix::keeper_set_signer(&who, &next.pubkey()));
         w.refused_all(&instructions, &[&who.key], MarketError::InvalidSignature);
     }
     // What another's signer agreed to with its own owner.
-    let theirs =
-        [signed(honest.signing(), &consent(&honest.wallet())), ix::keeper_set_signer(&who, &honest.signer())];
+    let theirs = [
+        signed(honest.signing(), &consent(&w, &honest.wallet())),
+        ix::keeper_set_signer(&who, &honest.signer()),
+    ];
     w.refused_all(&theirs, &[&who.key], MarketError::InvalidSignature);
     assert_eq!(state(&w, &who).signer, who.wallet());
+}
+
+/// A consent ends before the signer can have changed twice, and before a bond can have left.
+#[test]
+fn a_consent_is_over_before_its_key_can_be_named_again() {
+    let mut w = Testbed::new();
+    let who = w.keeper(BOND);
+    let next = w.hot_key();
+    let longest = w.now() + i64::from(w.params.keeper_exit_secs);
+    let named = |until| {
+        [signed(&next, &consent_until(&who.wallet(), until)), ix::keeper_set_signer(&who, &next.pubkey())]
+    };
+    for (until, refusal) in [
+        (i64::MIN, MarketError::Overflow),
+        (w.now(), MarketError::TooLate),
+        (longest + 1, MarketError::TooEarly),
+        (i64::MAX, MarketError::TooEarly),
+    ] {
+        w.refused_all(&named(until), &[&who.key], refusal);
+    }
+    w.ok_all(&named(longest), &[&who.key]);
+    let until = state(&w, &who).signer_until;
+    w.set_now(until);
+    w.ok(ix::keeper_set_signer(&who, &who.wallet()), &[&who.key]);
+    w.set_now(until + LIABLE);
+    w.refused_all(&named(longest), &[&who.key], MarketError::TooLate);
+    // Nor by a keeper that leaves and comes back.
+    w.ok(ix::keeper_request_exit(&who), &[&who.key]);
+    let late = w.now() + i64::from(w.params.keeper_exit_secs);
+    let (agreed, mut again) = (signed(&next, &consent_until(&who.wallet(), late)), who.again());
+    again.hot = Some(next.insecure_clone());
+    w.set_now(late);
+    w.ok(ix::keeper_withdraw(&who), &[&who.key]);
+    w.refused_all(&[agreed, ix::keeper_register(&w, &again, BOND)], &[&who.key], MarketError::TooLate);
 }
 
 #[test]
@@ -170,7 +206,7 @@ fn a_keeper_registers_with_a_signer() {
     let (mut who, hot) = (w.actor(), w.hot_key());
     let [agreed, register] = ix::keeper_register_with(&w, &who, BOND, &hot);
     w.refused(register.clone(), &[&who.key], MarketError::InvalidSignature);
-    let wrong = [signed(&hot, &consent(&hot.pubkey())), register.clone()];
+    let wrong = [signed(&hot, &consent(&w, &hot.pubkey())), register.clone()];
     w.refused_all(&wrong, &[&who.key], MarketError::InvalidSignature);
     w.ok_all(&[agreed, register], &[&who.key]);
     let keeper = state(&w, &who);
@@ -234,7 +270,7 @@ fn theft_of_the_signer_gains_nothing() {
         w.refused(theft, &[&stolen], MarketError::Unauthorised);
     }
     // Another signer, a key of the thief's.
-    let [agreed, change] = ix::keeper_rotation(&keeper, &thief.key);
+    let [agreed, change] = ix::keeper_rotation(&w, &keeper, &thief.key);
     let theft = swap(change, &keeper.wallet(), &stolen.pubkey());
     w.refused_all(&[agreed, theft], &[&stolen], MarketError::Unauthorised);
     // What awards and votes have earned goes to the wallet's account alone.

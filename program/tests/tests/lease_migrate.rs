@@ -292,8 +292,8 @@ fn the_new_node_must_suit_the_order_now() {
         ("GPUs", |_| (), |n| (n.gpu_mask, n.live_leases) = (3, 1), MarketError::NotEnoughGpus),
         ("site", |a| a.requirement.same_site = 1, |n| n.spec.site = [9; 16], MarketError::UnsuitableLocation),
         (
-            "uptime",
-            |a| a.requirement.min_uptime_bps = 9_000,
+            "reputation",
+            |a| a.requirement.min_reputation_bps = 8_000,
             |n| n.uptime_bps = 1,
             MarketError::UnsuitableReputation,
         ),

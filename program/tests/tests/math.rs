@@ -238,7 +238,7 @@ fn record(r: &mut Random) -> Record {
         fees_failed: r.below(1 << 50),
         rating_sum: weight * (1 + r.below(5)),
         rating_weight: weight,
-        registered_at: r.below(2_000_000_000) as i64,
+        days: r.below(256) as u8,
         dispute_bps: if r.below(2) == 0 { 0 } else { r.below(10_001) as u16 },
         dispute_lost_at: r.below(2_000_000_000) as i64,
     }
@@ -252,8 +252,7 @@ fn reputation_by_hand(record: &Record, now: i64) -> u128 {
     let completion = completed * 10_000 / (completed + u128::from(record.fees_failed));
     let (sum, weight) = (u128::from(record.rating_sum), u128::from(record.rating_weight));
     let ratings = ((sum - weight) * 2_500 + prior * 7_500) / (prior + weight);
-    let age = (now - record.registered_at).clamp(0, FULL_AGE_SECS as i64) as u128;
-    let age = age * 10_000 / u128::from(FULL_AGE_SECS);
+    let age = u128::from(record.days.min(180)) * 10_000 / 180;
     let left = FULL_AGE_SECS as i64 - (now - record.dispute_lost_at).clamp(0, FULL_AGE_SECS as i64);
     let lost = (u128::from(record.dispute_bps) * left as u128).div_ceil(u128::from(FULL_AGE_SECS));
     ((uptime * 50 + completion * 20 + ratings * 20 + age * 10) / 100).saturating_sub(lost)
@@ -286,6 +285,8 @@ fn good_deeds_never_hurt_and_bad_ones_never_help() {
         assert!(reputation(&failed, now) <= before);
         assert!(reputation(&five, now) >= before);
         assert!(reputation(&one, now) <= before);
+        let up = Record { days: base.days.saturating_add(1), ..base };
+        assert!(reputation(&up, now) >= before);
         assert!(reputation(&base, now + 1) >= before);
         let disputed = dispute_bps(base.dispute_bps, base.dispute_lost_at, now);
         let lost = Record { dispute_bps: disputed, dispute_lost_at: now, ..base };
@@ -315,7 +316,7 @@ fn reputation_survives_any_bytes() {
             fees_failed: r.magnitude(),
             rating_sum: r.magnitude(),
             rating_weight: r.magnitude(),
-            registered_at: r.magnitude() as i64,
+            days: r.below(256) as u8,
             dispute_bps: r.u16(),
             dispute_lost_at: r.magnitude() as i64,
         };

@@ -290,6 +290,9 @@ fn a_requirement_that_is_met_exactly_is_met() {
     (r.min_cpu_cores, r.min_ram_mib, r.min_disk_gib, r.min_cuda) = (64, 524_288, 4_096, 1_204);
     let (mut w, offer) = offered(OrderArgs { gpus_per_node: 4, ..args });
     w.alter(&offer.machine.node, |n: &mut Node| (n.spec.isolation, n.spec.cuda) = (2, 1_204));
+    // An uptime that no check has shown is none.
+    w.refused(offer.award(), &[&offer.keeper.key], MarketError::UnsuitableReputation);
+    w.alter(&offer.machine.node, |n: &mut Node| n.checks_total = 1);
     w.ok(offer.award(), &[&offer.keeper.key]);
 }
 

@@ -1,5 +1,6 @@
 use gantry_market::constants::{
-    FLAG_BAD_OUTPUT, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_UNHEALTHY, FLAG_WORK_FAILED, MAX_PROOF,
+    DAY, FLAG_BAD_OUTPUT, FLAG_EVIDENCE_FAILED, FLAG_OFFLINE, FLAG_UNHEALTHY, FLAG_WORK_FAILED,
+    FULL_AGE_DAYS, MAX_PROOF,
 };
 use gantry_market::errors::MarketError;
 use gantry_market::events::{LeafApplied, LeaseFailed};
@@ -561,4 +562,29 @@ fn a_period_as_an_unhealthy_machine_counts_half_as_up() {
     said(&mut w, &keeper, LeafData { up_secs: 60, ..leaf }, FLAG_UNHEALTHY);
     // (63 × 10,000 + 5,000) / 64
     assert_eq!(w.read::<Node>(&machine.node).uptime_bps, 9_921);
+}
+
+/// Finding P 22.
+#[test]
+fn only_good_periods_make_a_machine_older() {
+    let up = |change: fn(&mut LeafData), flags| {
+        let (mut w, keeper, _, machine, mut leaf) = idle();
+        leaf.up_secs = 40;
+        change(&mut leaf);
+        said(&mut w, &keeper, leaf, flags);
+        let node: Node = w.read(&machine.node);
+        (node.up_secs, node.record(w.now()).score.checked)
+    };
+    assert_eq!(up(|_| (), 0), (40, 1));
+    assert_eq!(up(|_| (), FLAG_UNHEALTHY), (20, 1));
+    assert_eq!(up(|leaf| leaf.checks_passed = 0, 0), (0, 1));
+    assert_eq!(up(|leaf| (leaf.checks_passed, leaf.checks_total) = (0, 0), 0), (0, 0));
+    let (mut w, _, _, machine, _) = idle();
+    w.alter(&machine.node, |n: &mut Node| {
+        (n.up_secs, n.checks_total) = (u64::from(FULL_AGE_DAYS) * DAY - 1, 1)
+    });
+    let days = |w: &Testbed| w.read::<Node>(&machine.node).record(w.now()).score.days;
+    assert_eq!(days(&w), 179);
+    w.alter(&machine.node, |n: &mut Node| n.up_secs = u64::MAX);
+    assert_eq!(days(&w), 180);
 }

@@ -242,16 +242,17 @@ fn reputations() {
         fees_failed: 0,
         rating_sum: 0,
         rating_weight: 0,
-        registered_at: 1_000,
+        days: 0,
         dispute_bps: 0,
         dispute_lost_at: 0,
     };
     let mut inputs = vec![
         (new, 1_000),
-        (new, 1_000 + 90 * day),
-        (new, 1_000 + 180 * day),
         (new, 1_000 + 400 * day),
-        (new, 0),
+        (Record { days: 1, ..new }, 1_000),
+        (Record { days: 90, ..new }, 1_000),
+        (Record { days: 180, ..new }, 1_000),
+        (Record { days: u8::MAX, ..new }, 1_000),
         (Record { fees_failed: 14_400_000, ..new }, 1_000),
         (Record { fees_failed: 144_000_000, ..new }, 1_000),
         (Record { fees_completed: 144_000_000, fees_failed: 144_000_000, ..new }, 1_000),
@@ -279,7 +280,7 @@ fn reputations() {
             fees_failed: r.below(1_000_000_000),
             rating_sum: weight * (1 + r.below(5)),
             rating_weight: weight,
-            registered_at: r.below(1_800_000_000) as i64,
+            days: r.below(200) as u8,
             dispute_bps: (2_000 * r.below(6)) as u16,
             dispute_lost_at: 1_800_000_000 - r.below(16_000_000) as i64,
         };
@@ -290,7 +291,7 @@ fn reputations() {
         .map(|(x, now)| {
             json!({
                 "uptime_bps": x.uptime_bps, "fees_completed": x.fees_completed, "fees_failed": x.fees_failed,
-                "rating_sum": x.rating_sum, "rating_weight": x.rating_weight, "registered_at": x.registered_at,
+                "rating_sum": x.rating_sum, "rating_weight": x.rating_weight, "days": x.days,
                 "dispute_bps": x.dispute_bps, "dispute_lost_at": x.dispute_lost_at,
                 "now": now, "reputation_bps": reputation(&x, now),
             })
@@ -298,7 +299,7 @@ fn reputations() {
         .collect();
     check(
         "reputation",
-        &file("A node's reputation at `now`: uptime 50 %, completion 20 %, ratings 20 %, age 10 %, less what is left of lost disputes.", cases),
+        &file("A node's reputation at `now`: uptime 50 %, completion 20 %, ratings 20 %, days that it was up 10 %, less what is left of lost disputes.", cases),
     );
 }
 

@@ -32,7 +32,7 @@ type AuctionAwardArgs struct {
 	Signer   solana.PublicKey // of the keeper; zero takes its wallet
 	Order    market.Order
 	Winner   market.SealedBid
-	Loser    *market.SealedBid // the best losing bid; nil when every bid won, and after the order's first award
+	Loser    *market.SealedBid // the best losing bid; nil when every bid won, and in further awards of the keeper of the first one
 	BidsRoot [32]byte          // the Merkle root of every commitment and reveal that the keeper saw
 }
 

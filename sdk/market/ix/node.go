@@ -93,8 +93,8 @@ func NodeGuarantee(a NodeGuaranteeArgs) (solana.Instruction, error) {
 type GuaranteeResolveArgs struct {
 	Payer solana.PublicKey
 	Node  market.Node
-	// Leases are those of the node that were awarded before the guarantee's end and are not closed: what they have paid
-	// counts in a guarantee that was not kept.
+	// Leases are those of the node that were awarded before the guarantee's end, are not closed and not counted yet: what they
+	// have paid counts in a guarantee that was not kept. Where there are more than fit, further instructions bring the others.
 	Leases []solana.PublicKey
 }
 
@@ -104,7 +104,7 @@ func GuaranteeResolve(a GuaranteeResolveArgs) (solana.Instruction, error) {
 		market.GuaranteeFaultAddress(a.Node.Address, a.Node.GuaranteedUntil), solana.SystemProgramID)
 	leases := make([]*solana.AccountMeta, len(a.Leases))
 	for i, lease := range a.Leases {
-		leases[i] = solana.NewAccountMeta(lease, false, false)
+		leases[i] = solana.NewAccountMeta(lease, true, false)
 	}
 	return finish(ix, err, leases...)
 }

@@ -270,7 +270,9 @@ func (t *tx) applyToNode(leaf *records.Leaf, n *market.Node, p *market.Params) {
 	}
 	n.UptimeBps = market.NextUptimeBPS(n.UptimeBps, up, p.PeriodSecs)
 	n.DowntimeSecs += uint64(leaf.DowntimeSeconds)
-	n.NoteFigures(leaf, p, t.now)
+	if reached, _ := n.NoteFigures(leaf, p, t.now); leaf.ChecksPassed > 0 && leaf.Flags&market.NodeFlags == 0 && reached {
+		n.UpSecs += uint64(up)
+	}
 	if uint64(leaf.Period) == n.LastReportPeriod {
 		n.NoteHealth(unhealthy, uint64(leaf.Period), p.PeriodSecs, t.now)
 		if leaf.EvidenceHash == [32]byte{} {
@@ -309,7 +311,7 @@ func (t *tx) applyToLease(leaf *records.Leaf, l *market.Lease, p *market.Params)
 func record(n *market.Node) bindings.ScoreRecord {
 	return bindings.ScoreRecord{
 		RatingSum: n.RatingSum, RatingWeight: n.RatingWeight, FeesCompleted: n.FeesCompleted, FeesFailed: n.FeesFailed,
-		UptimeBps: n.UptimeBps, Tier: n.Tier,
+		UptimeBps: n.UptimeBps, Tier: n.Tier, Days: n.Days(), Checked: uint8(min(n.ChecksTotal, 1)),
 	}
 }
 

@@ -3,7 +3,8 @@
 //! A bid is proven by the commitment that its node signed before the close, and by the price and the salt that it
 //! hides. The first award of an order fixes the best losing bid and the root of the bid set; the same keeper makes the
 //! other awards. Once half of the time to award is over, any other keeper may make those that are missing, by the same
-//! root and the same bar: then the first one has no share of the order's fees.
+//! root: then the first one has no share of the order's fees. It names the best losing bid anew, and
+//! the worse of the two stands: else a first keeper could name a bid that should have won, and nobody could win behind it.
 
 use anchor_lang::prelude::*;
 
@@ -51,7 +52,7 @@ pub struct AuctionAward {
     pub provider: Account<Provider>,
     #[account(constraint = gpu_model.id == node.spec.model @ MarketError::WrongAccount)]
     pub gpu_model: Account<GpuModel>,
-    /// Node of the best losing bid; absent when every bid won, and after the first award.
+    /// Node of the best losing bid; absent when every bid won, and in further awards of the keeper of the first one.
     pub loser: Option<Account<Node>>,
     /// Its model; absent when it is the winner's.
     pub loser_model: Option<Account<GpuModel>>,
@@ -131,23 +132,22 @@ pub(crate) fn handler(
     let end = validate(&ctx.accounts, now)?;
     let winner = standing(&ctx.accounts, &ctx.accounts.node, &bid, -1, (now, end))?;
     let (keeper, payer) = (ctx.accounts.keeper.wallet, *ctx.accounts.signer.address());
-    if ctx.accounts.auction.winner_count == 0 {
+    let (first, own) = (ctx.accounts.auction.winner_count == 0, ctx.accounts.auction.keeper == keeper);
+    if first || !own {
         let bar = best_loser(&ctx.accounts, &losing_bid, now, end)?;
+        ctx.accounts.auction.name_bar(bar);
+    }
+    if first {
         let challenge = ctx.accounts.market.params.challenge_secs as i64;
         let auction = &mut ctx.accounts.auction;
         auction.keeper = keeper;
         auction.bids_root = bids_root;
         auction.awarded_at = now;
         auction.challenge_until = now.checked_add(challenge).or_overflow()?;
-        if let Some(bar) = bar {
-            auction.bar_node = bar.node;
-            auction.bar_score = bar.score;
-            auction.bar_reputation_bps = bar.reputation_bps;
-        }
     } else {
         let (auction, order) = (&ctx.accounts.auction, &mut ctx.accounts.order);
         require!(auction.bids_root == bids_root, MarketError::OtherBids);
-        if auction.keeper != keeper {
+        if !own {
             require!(now > auction.completable_after(order.award_deadline), MarketError::Unauthorised);
             order.stopped = 1;
         }

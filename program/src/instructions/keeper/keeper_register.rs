@@ -63,9 +63,10 @@ fn validate(
     multiaddr: &Multiaddr,
     len: u8,
     signer: &Address,
+    now: i64,
 ) -> Result<()> {
     let (market, wallet) = (&accounts.market, accounts.wallet.address());
-    require_consent(&accounts.instructions, &market.domain, wallet, signer)?;
+    require_consent(&accounts.instructions, market, wallet, signer, now)?;
     require!(bond >= accounts.market.params.min_bond, MarketError::BondTooSmall);
     require_multiaddr(multiaddr, len)?;
     require_token_account(&accounts.from, &accounts.market.stake_mint, accounts.wallet.address())?;
@@ -80,8 +81,8 @@ pub(crate) fn handler(
     multiaddr_len: u8,
     signer: Address,
 ) -> Result<()> {
-    validate(&ctx.accounts, bond, &multiaddr, multiaddr_len, &signer)?;
     let now = Clock::get()?.unix_timestamp;
+    validate(&ctx.accounts, bond, &multiaddr, multiaddr_len, &signer, now)?;
     let accounts = &mut ctx.accounts;
     transfer(
         &accounts.token_program,

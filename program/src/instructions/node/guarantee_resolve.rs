@@ -1,6 +1,9 @@
 //! Anyone resolves an uptime guarantee that is over, after the deadline for its last report and the appeal window. When
 //! the uptime was lower than guaranteed, that is a fault about the guaranteed time. It may be applied at once: it follows
 //! from leaves that were applied, so there is nothing to appeal. Otherwise nothing happens.
+//!
+//! What a broken one costs depends on what leases have paid. A node may have more leases than a transaction has accounts, and
+//! strangers make them: each call counts some, and the call that counts the last one resolves the guarantee.
 
 use anchor_lang::prelude::*;
 
@@ -13,8 +16,8 @@ use crate::state::{
     Fault, FaultTerms, GuaranteeOutcome, Lease, Market, Node, Provider, FAULT_GUARANTEE, NODE_SUSPENDED,
 };
 
-/// The remaining accounts are, when it was broken, all leases of the node that were awarded before its end and are not
-/// closed: what they have paid counts, and what they may still be paid.
+/// The remaining accounts are, when it was broken, leases of the node that were awarded before its end, are not closed and not
+/// counted yet: what they have paid counts, and what they may still be paid.
 #[derive(Accounts)]
 pub struct GuaranteeResolve {
     /// Pays the rent of the fault until it closes.
@@ -82,15 +85,16 @@ fn open(accounts: &mut GuaranteeResolve, outcome: &GuaranteeOutcome, now: i64) -
 #[inline(never)]
 fn count_open(node: &mut Account<Node>, leases: &[AccountView], now: i64) -> Result<()> {
     let address = *node.address();
-    for (at, view) in leases.iter().enumerate() {
-        let before = leases.get(..at).unwrap_or_default();
-        let other = before.iter().all(|earlier| earlier.address() != view.address());
-        let lease: Lease = records::read(view)?;
-        let counts = lease.node == address && lease.awarded_at < node.guaranteed_until;
-        require!(other && counts, MarketError::WrongAccount);
+    for view in leases {
+        let mut lease: Lease = records::read(view)?;
+        require!(lease.node == address && node.guarantee_counts(&lease), MarketError::WrongAccount);
         // What a conviction took is not owed.
         let until = if node.convicted_from == 0 { now } else { now.min(node.convicted_from) };
         node.count_revenue(&lease, lease.claimed_secs(until))?;
+        node.guarantee_open = node.guarantee_open.checked_sub(1).or_overflow()?;
+        lease.counted_until = node.guaranteed_until;
+        lease.invariant(now)?;
+        records::write(view, &lease)?;
     }
     Ok(())
 }
@@ -102,16 +106,14 @@ pub(crate) fn handler(ctx: &mut Context<GuaranteeResolve>) -> Result<()> {
     let accounts = &mut ctx.accounts;
     let node = &mut accounts.node;
     count_open(node, &leases, now)?;
-    let complete = leases.len() == node.guarantee_open as usize;
+    if node.guarantee_open > 0 && !node.keeps_guarantee(now)? {
+        require!(!leases.is_empty(), MarketError::MissingAccount);
+        return node.invariant();
+    }
     let record = node.record(now);
     let outcome = node.close_guarantee(now)?;
     node.keep_record(&record, now);
-    let fault = if outcome.kept() {
-        Address::default()
-    } else {
-        require!(complete, MarketError::MissingAccount);
-        open(accounts, &outcome, now)?
-    };
+    let fault = if outcome.kept() { Address::default() } else { open(accounts, &outcome, now)? };
     emit!(GuaranteeResolved {
         node: *accounts.node.address(),
         provider: *accounts.provider.address(),

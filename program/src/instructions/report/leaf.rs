@@ -141,6 +141,7 @@ fn apply_to_node(leaf: &Leaf, params: &Params, node: &mut Account<Node>, now: i6
     node.count_period(leaf.period, leaf.up_secs, params.period_secs)?;
     let (reached, slow) = node.note_figures(leaf, params, now)?;
     if leaf.checks_passed > 0 && leaf.flags & FLAGS_NODE == 0 && reached {
+        node.up_secs = node.up_secs.checked_add(up_secs as u64).or_overflow()?;
         node.good_since = node.good_since.max(period_end(leaf.period, params.period_secs)?);
     }
     // What a late leaf says of the machine as it is has been overtaken by a later one.

@@ -44,7 +44,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The highest score that the node's ask or bid had between `since` and the award: reputation only grows with age, and
+/// The highest score that the node's ask or bid had between `since` and the award: a dispute only wears off, and
 /// an uptime guarantee counts where it lasts until the latest end. The node must have been awardable all that time: active, healthy,
 /// with free GPUs, all claims, enough stake, an unchanged score record, unchanged terms of its model, of its class, and
 /// where the order asks for figures with unchanged ones.
@@ -72,7 +72,7 @@ pub fn score_throughout(
     require!(held, MarketError::NotBetter);
     let record = node.worst_throughout(since, awarded_at).ok_or(MarketError::NotBetter)?;
     order.requirement.suited_by(node, model, order.gpus_per_node, site, &record, since, end)?;
-    let reputation = reputation_of(&record.score, node.registered_at, since);
+    let reputation = reputation_of(&record.score, since);
     score(price, reputation, record.guarantee.bps_until(end))
 }
 

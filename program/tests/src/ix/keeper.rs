@@ -46,16 +46,20 @@ pub fn keeper_register_at(
     )
 }
 
-/// What a key signs to sign for the keeper of a wallet on this cluster.
-pub fn consent(wallet: &Address) -> Vec<u8> {
-    [&b"GANTRYH1"[..], &DOMAIN, wallet.as_ref()].concat()
+/// What a key signs to sign for the keeper of a wallet on this cluster, if it is named within a minute.
+pub fn consent(w: &Testbed, wallet: &Address) -> Vec<u8> {
+    consent_until(wallet, w.now() + 60)
+}
+
+pub fn consent_until(wallet: &Address, until: i64) -> Vec<u8> {
+    [&b"GANTRYH1"[..], &DOMAIN, wallet.as_ref(), &until.to_le_bytes()].concat()
 }
 
 /// The consent of the key, and the registration that names it.
 pub fn keeper_register_with(w: &Testbed, who: &Actor, bond: u64, hot: &Keypair) -> [Instruction; 2] {
     let mut named = who.again();
     named.hot = Some(hot.insecure_clone());
-    [signed(hot, &consent(&who.wallet())), keeper_register(w, &named, bond)]
+    [signed(hot, &consent(w, &who.wallet())), keeper_register(w, &named, bond)]
 }
 
 /// The wallet names another signer; without the consent that a key other than the wallet's must have given before.
@@ -73,8 +77,8 @@ pub fn keeper_set_signer(who: &Actor, signer: &Address) -> Instruction {
 }
 
 /// The consent of the new signer, and the change.
-pub fn keeper_rotation(who: &Actor, to: &Keypair) -> [Instruction; 2] {
-    [signed(to, &consent(&who.wallet())), keeper_set_signer(who, &to.pubkey())]
+pub fn keeper_rotation(w: &Testbed, who: &Actor, to: &Keypair) -> [Instruction; 2] {
+    [signed(to, &consent(w, &who.wallet())), keeper_set_signer(who, &to.pubkey())]
 }
 
 pub fn keeper_update(who: &Actor, multiaddr: [u8; 128], multiaddr_len: u8) -> Instruction {

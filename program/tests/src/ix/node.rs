@@ -141,7 +141,7 @@ pub fn node_guarantee(who: &Actor, node: &Address, until: i64, guarantee_bps: u1
 
 /// With the leases that are open.
 pub fn guarantee_resolve_of(w: &Testbed, payer: &Actor, node: &Address, leases: &[Address]) -> Instruction {
-    let leases = leases.iter().map(|lease| AccountMeta::new_readonly(*lease, false)).collect();
+    let leases = leases.iter().map(|lease| AccountMeta::new(*lease, false)).collect();
     with_remaining(guarantee_resolve(w, payer, node), leases)
 }
 

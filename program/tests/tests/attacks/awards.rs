@@ -9,7 +9,7 @@ use solana_signer::Signer;
 use super::money::{wealth, Usd};
 use super::slashes::closed;
 use super::{Row, NEW_RULE};
-use crate::auction_award::stopped;
+use crate::auction_award::{misnamed, stopped};
 use crate::prove_omitted_bid::opened;
 
 /// What an owner of both keepers has earned by an auction over two nodes, the first award of which was made.
@@ -39,6 +39,27 @@ pub fn a_keeper_stops_and_its_other_keeper_goes_on() -> Row {
         before: "0: no other keeper could continue, and the order expired",
         profit: Usd(auctioned(true) - auctioned(false)),
         assumption: "another keeper completes it: if it is not the owner's own, the loss is twice as large",
+    }
+}
+
+/// Finding P 26.
+pub fn a_bid_that_should_win_is_named_as_the_losing_one() -> Row {
+    let (mut s, stranger) = misnamed();
+    let keeper = s.keeper.again();
+    let before = wealth(&s.w, &[&keeper]);
+    s.w.warp(31);
+    let completes = s.completes(&stranger, [9; 32]);
+    s.w.ok_all(&completes, &[&stranger.key]);
+    s.earned([&keeper, &stranger]);
+    let misnames = wealth(&s.w, &[&keeper]) - before;
+    Row {
+        source: "P 26",
+        attack: "A keeper makes the first award of a sealed order over two nodes. It names the bid that should win too as the best \
+                 losing one, so that nobody can win behind it",
+        instead: "names the right one and makes both awards",
+        before: "0: the order expired, and the keeper lost nothing",
+        profit: Usd(misnames - auctioned(false)),
+        assumption: "another keeper completes it",
     }
 }
 

@@ -201,6 +201,67 @@ pub fn a_broken_guarantee_hides_what_it_earned() -> Row {
     }
 }
 
+/// What a provider and its own customer have that do not keep a guarantee, and have so many leases of so many seconds open
+/// when it is resolved.
+fn broken_beside(shams: u64, secs: u32) -> i128 {
+    let mut w = Testbed::quick();
+    let (keeper, provider) = (w.keeper(w.params.min_bond), w.provider(20_000_000_000));
+    let machine = w.machine(&provider, 2);
+    let (victim, own) = (w.customer(10_000_000_000), w.customer(1_000_000_000));
+    let before = wealth(&w, &[&provider, &own]);
+    let since = ((w.period() + 1) * 60) as i64;
+    let until = since + 1_200;
+    w.ok(ix::node_guarantee(&provider, &machine.node, until, 10_000), &[&provider.key]);
+    w.set_now(since);
+    let order = w.order(&victim, ix::order_args(1));
+    let lease = w.award(&keeper, &victim, &order, &provider, &machine);
+    w.ok(ix::lease_start(&w, &lease, [3; 32]), &[&machine.key]);
+    let mut open = vec![lease];
+    for nonce in 1..=shams {
+        let order = w.order(&own, OrderArgs { duration_secs: secs, ..ix::order_args(nonce) });
+        let sham = w.award(&keeper, &own, &order, &provider, &machine);
+        w.ok(ix::lease_start(&w, &sham, [3; 32]), &[&machine.key]);
+        w.warp(i64::from(secs));
+        w.ok_all(&ix::receipt(&w, &sham, &machine.key, &own.key, 1, secs), &[]);
+        w.ok(ix::lease_end(&w, &own.wallet(), &sham, 0), &[&own.key]);
+        open.push(sham);
+    }
+    w.set_now(until - 60);
+    w.ok_all(&ix::receipt(&w, &lease, &machine.key, &victim.key, 1, 1_140), &[]);
+    let period = w.period();
+    w.warp_past_period(period);
+    let leaf = w.good_leaf(machine.node, Address::default(), period);
+    let proof = w.finalise(&keeper, &[LeafData { up_secs: 0, ..leaf }]).remove(0);
+    w.ok(ix::report_apply(&proof), &[]);
+    w.set_now(until + 120 + 300);
+    for some in open.chunks(20) {
+        w.ok(ix::guarantee_resolve_of(&w, &keeper, &machine.node, some), &[&keeper.key]);
+    }
+    let fault = pda::guarantee_fault(&machine.node, until);
+    w.ok(ix::slash_apply(&w, &fault), &[]);
+    for lease in &open {
+        w.ok(ix::slash_compensate(&w, &fault, lease), &[]);
+    }
+    assert!(w.read::<Lease>(&lease).compensated > 0, "the victim has its part");
+    for (at, lease) in open.iter().enumerate() {
+        closed(&mut w, if at == 0 { &victim } else { &own }, lease);
+    }
+    wealth(&w, &[&provider, &own]) - before
+}
+
+/// Finding P 15.
+pub fn sham_leases_keep_a_guarantee_from_its_resolution() -> Row {
+    Row {
+        source: "P 15",
+        attack: "A provider does not keep a guarantee. Its own customer has 70 leases of nine seconds open then, more than a \
+                 transaction has accounts",
+        instead: "one lease of as many seconds",
+        before: "0, and the victim got 0 of 0.2: its lease was closed before the guarantee could be resolved",
+        profit: Usd(broken_beside(70, 9) - broken_beside(1, 630)),
+        assumption: "",
+    }
+}
+
 /// Finding P 17.
 pub fn a_guarantee_that_ends_soon_wins_a_long_order() -> Row {
     let play = |price: u64| {

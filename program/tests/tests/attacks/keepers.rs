@@ -1,7 +1,8 @@
 //! Attacks by keepers, and with their votes.
 
 use gantry_market::constants::{FLAG_OFFLINE, FLAG_WORK_FAILED};
-use gantry_market::state::Provider;
+use gantry_market::errors::MarketError;
+use gantry_market::state::{Keeper, Provider};
 use gantry_market_tests::ix::signed;
 use gantry_market_tests::leaves::{statement, tree, LeafData};
 use gantry_market_tests::measure::{Measured, PROCESSORS};
@@ -235,5 +236,36 @@ pub fn a_stolen_node_key_is_turned_into_a_finders_part() -> Row {
         before: "+2: one for each period",
         profit: Usd(wealth(&w, &[&thief]) - before),
         assumption: "what the rival's absence brings is below the cost of stealing its node's key",
+    }
+}
+
+/// Finding P 27: an operator's key has signed for one keeper, and signs for its own now.
+pub fn a_former_signer_is_named_again() -> Row {
+    let mut w = Testbed::new();
+    let mut old = w.keeper(4_000_000_000);
+    let operator = w.hot_key();
+    let before = wealth(&w, &[&old]);
+    let agreed = ix::keeper_rotation(&w, &old, &operator);
+    w.ok_all(&agreed, &[&old.key]);
+    old.hot = Some(operator);
+    w.set_now(w.read::<Keeper>(&old.keeper()).signer_until);
+    w.ok(ix::keeper_set_signer(&old, &old.wallet()), &[&old.key]);
+    w.set_now(w.read::<Keeper>(&old.keeper()).signer_until);
+    w.refused_all(&agreed, &[&old.key], MarketError::TooLate);
+    // A keeper that leaves and comes back has no use for it either.
+    w.ok(ix::keeper_request_exit(&old), &[&old.key]);
+    w.warp(i64::from(w.params.keeper_exit_secs));
+    w.ok(ix::keeper_withdraw(&old), &[&old.key]);
+    let again = ix::keeper_register(&w, &old, 4_000_000_000);
+    w.refused_all(&[agreed[0].clone(), again], &[&old.key], MarketError::TooLate);
+    let profit = Usd(wealth(&w, &[&old]) - before);
+    Row {
+        source: "P 27",
+        attack: "A keeper names a key again that has signed for another keeper since, with the consent of the first time, so that \
+                 what it signs counts for both",
+        instead: "asks for a new consent",
+        before: "0: it was named",
+        profit,
+        assumption: "",
     }
 }

@@ -1,9 +1,11 @@
 //! Attacks on reputation, and on what fees bring back.
 
-use gantry_market::constants::FLAG_UNHEALTHY;
+use gantry_market::constants::{FLAG_UNHEALTHY, FULL_AGE_SECS};
+use gantry_market::errors::MarketError;
 use gantry_market::math::reputation::reputation_bps;
-use gantry_market::state::{Node, Params};
+use gantry_market::state::{Node, Params, NODE_ACTIVE, NODE_HIBERNATED};
 use gantry_market_tests::leaves::LeafData;
+use gantry_market_tests::setups::ASK;
 use gantry_market_tests::testbed::test_params;
 use gantry_market_tests::{ix, pda, Testbed};
 use solana_address::Address;
@@ -120,5 +122,37 @@ pub fn wash_trading_for_emission() -> Row {
         profit: Usd(wealth(&w, &own) - before),
         assumption: "The token is worth at most 4 × `stake_price` at an emission of 20 % (a buy-back offers at most 2 \
                      ×). Reputation is worth less than the fees that it costs",
+    }
+}
+
+/// Finding P 22.
+pub fn a_sleeping_node_grows_old() -> Row {
+    let mut w = Testbed::new();
+    let keeper = w.keeper(w.params.min_bond);
+    let (provider, customer) = (w.provider(20_000_000_000), w.customer(100_000_000));
+    let machine = w.machine(&provider, 2);
+    let reputation = |w: &Testbed| reputation_bps(&w.read::<Node>(&machine.node), w.now());
+    let (had, before) = (wealth(&w, &[&provider]), reputation(&w));
+    for status in [NODE_HIBERNATED, NODE_ACTIVE] {
+        w.ok(
+            ix::node_update(&provider.wallet(), &provider.provider(), &machine.node, ASK, status),
+            &[&provider.key],
+        );
+        w.warp(FULL_AGE_SECS as i64);
+    }
+    assert_eq!(reputation(&w), before, "nobody has checked it");
+    // Nor is it a machine of some uptime.
+    let mut args = ix::order_args(1);
+    args.requirement.min_uptime_bps = 1;
+    let order = w.order(&customer, args);
+    let award = ix::order_award(&keeper, &customer, &order, &provider.provider(), &machine.node);
+    w.refused(award, &[&keeper.key], MarketError::UnsuitableReputation);
+    Row {
+        source: "P 22",
+        attack: "A provider registers a machine and lets it sleep for half a year, so that it is an old one",
+        instead: "nothing",
+        before: "0 USDC for 1,000 of 10,000 points of reputation, and an uptime of 100 % of 0 checks",
+        profit: Usd(wealth(&w, &[&provider]) - had),
+        assumption: "",
     }
 }

@@ -30,17 +30,18 @@ pub fn keeper_update(s: &mut Scene) -> Option<Plan> {
 }
 
 /// Mostly the lightest keeper, which nothing depends on: a key of its own or its wallet, and now and then one that has
-/// not agreed, or has agreed to sign for another.
+/// not agreed, has agreed to sign for another, or has agreed too long ago.
 pub fn keeper_set_signer(s: &mut Scene) -> Option<Plan> {
     let usual = if s.once_in(4) { KEEPERS } else { [8, 8, 8, ATTACKER] };
     let who = s.actor_of(&usual);
     let hot = key(HOT[s.below(HOT.len())]);
-    let mut plan = ix::keeper_rotation(who, &hot).to_vec();
+    let mut plan = ix::keeper_rotation(&s.a.w, who, &hot).to_vec();
     match s.below(8) {
         0 => plan = vec![ix::keeper_set_signer(who, &who.wallet())],
         1 => plan = vec![plan.remove(1)],
-        2 => plan[0] = signed(&hot, &ix::consent(&s.actor().wallet())),
-        3 => plan[0] = signed(&s.actor().key, &ix::consent(&who.wallet())),
+        2 => plan[0] = signed(&hot, &ix::consent(&s.a.w, &s.actor().wallet())),
+        3 => plan[0] = signed(&s.actor().key, &ix::consent(&s.a.w, &who.wallet())),
+        4 => plan[0] = signed(&hot, &ix::consent_until(&who.wallet(), s.a.w.now())),
         _ => {}
     }
     send(plan)

@@ -63,7 +63,7 @@ fn prices(
     let guarantee = |node: &Node| node.record(awarded_at).guarantee.bps_until(end);
     let reputation = reputation_bps(winner, awarded_at);
     // As the proof sees it: at its worst.
-    let worst = reputation_of(&omitted.record(awarded_at).score, omitted.registered_at, since);
+    let worst = reputation_of(&omitted.record(awarded_at).score, since);
     let only_even = s.once_in(3);
     for _ in 0..BARS {
         let lost = 1_000_000 + s.r.below(most.saturating_sub(1_000_000).max(1));

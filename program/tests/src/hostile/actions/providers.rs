@@ -239,19 +239,22 @@ pub fn node_guarantee(s: &mut Scene) -> Option<Plan> {
     one(ix::node_guarantee(who, &at, until, guarantee))
 }
 
-/// The leases that a guarantee's end finds open.
+/// The leases that a guarantee's end finds open, and has not counted.
 pub fn guaranteed_leases(ledger: &Ledger, node: &Address, until: i64) -> Vec<Address> {
-    let counts = |lease: &Lease| lease.node == *node && lease.awarded_at < until;
+    let counts =
+        |lease: &Lease| lease.node == *node && lease.awarded_at < until && lease.counted_until != until;
     ledger.all::<Lease>().filter(|(_, lease)| counts(lease)).map(|(at, _)| *at).collect()
 }
 
-/// What is over; now and then what is not. Some leave out the leases that are open.
+/// What is over; now and then what is not. Some leave out leases that are open.
 pub fn guarantee_resolve(s: &mut Scene) -> Option<Plan> {
     let (any, now) = (s.once_in(4), s.a.now());
     let (at, node) =
         s.any_where::<Node>(|node| any || (node.is_guaranteed() && now > node.guaranteed_until))?;
-    let leases: Vec<Address> =
-        if s.once_in(8) { Vec::new() } else { guaranteed_leases(&s.a.ledger, &at, node.guaranteed_until) };
+    let mut leases = guaranteed_leases(&s.a.ledger, &at, node.guaranteed_until);
+    if s.once_in(8) {
+        leases.truncate(leases.len() / 2);
+    }
     let finder = s.actor();
     one(ix::guarantee_resolve_of(&s.a.w, finder, &at, &leases))
 }

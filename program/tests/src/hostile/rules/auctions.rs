@@ -136,7 +136,7 @@ fn awarded(
         let kept = (before.keeper, before.bids_root, before.awarded_at, before.challenge_until)
             == (after.keeper, after.bids_root, after.awarded_at, after.challenge_until);
         must!(
-            kept && bar(before) == bar(after) && root == before.bids_root,
+            kept && root == before.bids_root && (!own || bar(before) == bar(after)),
             "the first award fixes the bids",
             "{at}"
         );
@@ -162,7 +162,16 @@ fn awarded(
             must!((1..=order.max_price).contains(&losing.price), "a losing bid could have won", "{at}");
             Some(standing(act, market, before, &named, &losing)?)
         }
-        _ => before.bar(),
+        _ if own => before.bar(),
+        // Who completes an auction names it anew, and the worse of the two stands.
+        _ if named == ID => None,
+        _ => {
+            let shown = standing(act, market, before, &named, &losing)?;
+            before.bar().map(|held| match held.node != named && beats(&before.order, &held, &shown) {
+                true => shown,
+                false => held,
+            })
+        }
     };
     must!(after.bar() == bar, "the best losing bid is what its node signed", "{at}");
     let price = lease.price;

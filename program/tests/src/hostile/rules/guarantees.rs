@@ -61,6 +61,9 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
         must!(due, "a guarantee is resolved when all is known", "{at}: {}", before.guaranteed_until);
         let waits = before.status == NODE_SUSPENDED && before.pending_node_faults > 0;
         must!(!waits, "a fault that may be voided decides nothing", "{at}");
+        if terms(after) == terms(before) {
+            return half_counted(act, &at, before, after);
+        }
         must!(terms(after) == (0, 0, 0) && counted(after) == (0, 0), "a guarantee is resolved once", "{at}");
         return broken(act, &at, before, after);
     }
@@ -105,6 +108,28 @@ fn terms(act: &Act, market: &Market, change: &Change<Node>, before: &Node, after
     counts(act, market, change, before, after)
 }
 
+/// Some of the open leases of a broken guarantee are counted, each once.
+fn half_counted(act: &Act, at: &Address, before: &Node, after: &Node) -> Verdict {
+    let now: Vec<_> = act
+        .changes::<Lease>()
+        .filter_map(|change| change.both())
+        .filter(|(lease, then)| lease.counted_until != then.counted_until)
+        .collect();
+    let fresh = now.iter().all(|(lease, then)| {
+        lease.node == *at
+            && lease.counted_until != before.guaranteed_until
+            && then.counted_until == before.guaranteed_until
+    });
+    let less = usize::from(before.guarantee_open).checked_sub(now.len());
+    must!(fresh && !now.is_empty(), "a guarantee counts a lease once", "{at}");
+    must!(less == Some(after.guarantee_open.into()), "a guarantee counts a lease once", "{at}");
+    must!(after.guarantee_open > 0, "a guarantee whose leases are counted is resolved", "{at}");
+    let due: u64 = now.iter().map(|(lease, _)| due_within(lease, before, act.now)).sum();
+    let earned = after.guarantee_revenue.checked_sub(before.guarantee_revenue);
+    must!(earned == Some(due), "a guarantee counts what leases have paid", "{at}: {earned:?} of {due}");
+    Ok(())
+}
+
 /// A guarantee that was not kept is a fault about all of its time, and one that was kept is none.
 fn broken(act: &Act, at: &Address, before: &Node, after: &Node) -> Verdict {
     let fault = act.changes::<Fault>().find_map(|change| change.created());
@@ -119,7 +144,10 @@ fn broken(act: &Act, at: &Address, before: &Node, after: &Node) -> Verdict {
     let open: u64 = act
         .ledger
         .all::<Lease>()
-        .filter(|(_, lease)| lease.node == *at && lease.awarded_at < before.guaranteed_until)
+        .filter(|(_, lease)| {
+            let until = before.guaranteed_until;
+            lease.node == *at && lease.awarded_at < until && lease.counted_until != until
+        })
         .map(|(_, lease)| due_within(lease, before, act.now))
         .sum();
     let by_revenue = u128::from((before.guarantee_revenue + open) / 8) * u128::from(STAKE_UNIT)

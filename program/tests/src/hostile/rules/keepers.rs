@@ -9,10 +9,14 @@ use super::{must, Act, Verdict};
 use crate::hostile::entity::Token;
 use crate::pda;
 
-/// Whether the keeper's signer has agreed to be it.
+/// Whether the keeper's signer has agreed to be it, for less time than a bond takes to leave.
 fn consented(act: &Act, market: &Market, keeper: &Keeper) -> bool {
     let consent = [&CONSENT_TAG[..], &market.domain, keeper.wallet.as_ref()].concat();
-    keeper.signer == keeper.wallet || act.verified(&keeper.signer, &consent)
+    let agreed = act.verified.iter().filter(|(key, _)| *key == keeper.signer);
+    let until = agreed.filter_map(|(_, text)| text.strip_prefix(&consent[..])?.try_into().ok());
+    let last = act.now + i64::from(market.params.keeper_exit_secs);
+    let mut times = until.map(i64::from_le_bytes);
+    keeper.signer == keeper.wallet || times.any(|until| act.now < until && until <= last)
 }
 
 pub fn check(act: &Act, market: &Market) -> Verdict {

@@ -46,7 +46,7 @@ fn score_of(act: &Act, lease: &Lease, order: &Order, bid: &Shown) -> Option<u64>
     let end = order.latest_end().ok()?;
     let site = &node.spec.site;
     order.requirement.suited_by(node, model, order.gpus_per_node, site, &record, since, end).ok()?;
-    let reputation = reputation_of(&record.score, node.registered_at, since);
+    let reputation = reputation_of(&record.score, since);
     score(bid.price, reputation, record.guarantee.bps_until(end)).ok()
 }
 

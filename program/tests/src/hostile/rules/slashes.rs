@@ -111,7 +111,7 @@ fn score_of_better(act: &Act, lease: &Lease) -> Option<u64> {
         && free.is_some_and(|free| free >= order.gpus_per_node)
         && better.healthy_throughout(since, known_at);
     let record = better.worst_throughout(since, lease.awarded_at).filter(|_| stood)?;
-    let reputation = reputation_of(&record.score, better.registered_at, since);
+    let reputation = reputation_of(&record.score, since);
     let end = if moved {
         order.start_by(lease.awarded_at).ok()? + i64::from(lease.duration_secs)
     } else {

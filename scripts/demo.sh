@@ -26,7 +26,7 @@ if [ "$engine" = surfnet ]; then
   if [ -x "$root/build/bin/gantry-surfnet" ] || [ -d "$(surfnet_target)" ]; then
     say "building what has changed (seconds), then running the demo (about three minutes)"
   else
-    say "first run: the embedded engine is built once (about eight minutes on two cores, cached in $cache),
+    say "first run: the embedded engine is built once (7 to 16 minutes on two cores, cached in $cache),
 gVisor and the binaries at the same time; then the demo runs (about three minutes)"
   fi
   set -m # so that it has a process group, and ends with this script

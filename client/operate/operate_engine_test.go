@@ -207,7 +207,8 @@ func TestTheKeyThatSignsForAKeeper(t *testing.T) {
 	}
 	// Another key agrees to sign: from now on it acts for the keeper, and the wallet alone no more.
 	other := testmarket.Key(t)
-	consented := records.Consent{Domain: own.Market.Domain, Wallet: keeper.PublicKey(), Until: time.Unix(w.Now()+60, 0).UTC()}
+	until := time.Unix(w.Now()+int64(own.Market.Params.KeeperExitSecs), 0).UTC()
+	consented := records.Consent{Domain: own.Market.Domain, Wallet: keeper.PublicKey(), Until: until}
 	message := consented.Encode()
 	consent, err := other.Sign(message[:])
 	require.NoError(t, err)

@@ -85,7 +85,9 @@ func TestStatistics(t *testing.T) {
 		v.Put(n.Address, &n)
 	}
 	for i := range nodes {
-		changed(i, func(n *market.Node) { n.Price, n.UptimeBps = uint64(i+1)*1_000_000, uint16(9_000+i); n.Spec.Model = 1 })
+		changed(i, func(n *market.Node) {
+			n.Price, n.UptimeBps, n.ChecksTotal, n.Spec.Model = uint64(i+1)*1_000_000, uint16(9_000+i), 1, 1
+		})
 	}
 	changed(0, func(n *market.Node) { n.GpuMask, n.Price, n.Spec.Model = 0xff, 1_000_000, 1 })
 	changed(3, func(n *market.Node) { n.GpuMask, n.Status, n.Spec.Model = 1, uint8(market.NodeDraining), 1 })

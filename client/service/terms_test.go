@@ -77,7 +77,7 @@ func FuzzParseQuery(f *testing.F) {
 func TestQueryMatches(t *testing.T) {
 	n, m := market.Node{}, market.Model{}
 	m.Name = market.Text32("H100-SXM5-80GB")
-	n.Status, n.Price, n.UptimeBps = uint8(market.NodeActive), 2_000_000, 9_900
+	n.Status, n.Price, n.UptimeBps, n.ChecksTotal = uint8(market.NodeActive), 2_000_000, 9_900, 1
 	n.Spec = market.NodeSpec{Gpus: 8, VramMib: 81_920, Region: market.Text16("us-west-2"), CpuCores: 64, RamMib: 512 << 10, DiskGib: 4_000, Cuda: 1208}
 	for text, want := range map[string]string{
 		"": "", "gpu=h100": "", "gpu=A100": "other model", "count>=8": "", "price<2": "too dear", "price<=2": "", "region=us-w": "",
